@@ -1,0 +1,338 @@
+package chat
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind tells what an Event is.
+type Kind uint8
+
+// The kinds of events. Who emits them and what they carry:
+const (
+	// KindTurnStart and KindTurnEnd frame one response of a model (agent, bridge). Turn counts; Detail.Turn says the model and the attempt.
+	KindTurnStart Kind = iota + 1
+	KindTurnEnd
+
+	// KindText and KindReasoning carry a delta in Text and its span (backend, decoder).
+	KindText
+	KindReasoning
+
+	// KindMarkup is raw text that is shown nowhere: tags, special tokens, white space that belongs to them (decoder). It exists
+	// so that the spans of a turn's events cover every byte.
+	KindMarkup
+
+	// KindCallStart opens a call: Index, ID and Name are set (decoder, backend). It is closed by exactly one KindCallEnd or
+	// KindRejected of the same Index before the next call starts.
+	KindCallStart
+	// KindCallArgs carries a delta of the call's arguments in Text. Joined, the deltas are exactly the arguments of the KindCallEnd.
+	KindCallArgs
+	// KindCallEnd carries the whole call in Detail.Call. Its own span is what was left of the call's text after the last KindCallArgs.
+	KindCallEnd
+
+	// KindNativeCall and KindNativeResult report tools that the backend itself runs: Name, Text (arguments or result), ID (backend).
+	KindNativeCall
+	KindNativeResult
+
+	// KindRejected reports text that tried to be a call and is none: Detail.Rejected has the reason and the raw text (decoder,
+	// bridge). Index is that of the call it closes, or -1 if none was open. The event's own span is what was left of the
+	// attempt's text; Detail.Rejected has the whole one.
+	KindRejected
+
+	// KindNote records one repair or coercion, or something else worth knowing: Detail.Note (decoder, bridge).
+	KindNote
+	// KindCandidate reports what became of a possible opener; only when tracing: Detail.Candidate (decoder).
+	KindCandidate
+
+	// KindBounce reports a corrective second request, KindConverted a call that was taken over from another channel: Detail.Bounce (bridge).
+	KindBounce
+	KindConverted
+
+	// KindPolicy, KindApproval, KindToolState, KindProgress and KindResult report the running of tools (tool, agent). Detail has the part of
+	// the same name.
+	KindPolicy
+	KindApproval
+	KindToolState
+	KindProgress
+	KindResult
+
+	// KindRaw carries the turn's whole model text in Text, once, at its end (bridge).
+	KindRaw
+
+	// KindUsage carries token counts summed over all backend requests: Detail.Usage.
+	KindUsage
+	// KindFinish ends every stream that does not end in an error, exactly once and last: Detail.Finish.
+	KindFinish
+
+	// KindIdle says that nothing more is available now, because the backend's reader would block. Every decorator passes it on;
+	// what shows events flushes or repaints on it.
+	KindIdle
+)
+
+func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
+
+var kindNames = [...]string{"none", "turn_start", "turn_end", "text", "reasoning", "markup", "call_start", "call_args", "call_end",
+	"native_call", "native_result", "rejected", "note", "candidate", "bounce", "converted", "policy", "approval", "tool_state",
+	"progress", "result", "raw", "usage", "finish", "idle"}
+
+// Flags are properties of an event.
+type Flags uint8
+
+// The flags.
+const (
+	// FlagPromoted marks a call that was found in reasoning and taken as a call because the text ended there. Its spans point
+	// into bytes that were already shown as reasoning.
+	FlagPromoted Flags = 1 << iota
+	// FlagSpent marks a KindRejected event whose raw text is to be shown as content, because no bounce is left (bridge).
+	FlagSpent
+)
+
+// An Event is one step of a stream. It is a value: copying is cheap, and only rare kinds allocate a Detail.
+//
+// Text may alias the memory of the chunk it was read from, which is safe because strings do not change.
+type Event struct {
+	Kind   Kind
+	Flags  Flags
+	Origin Origin
+	Turn   int // counts the turns of a run, from 0
+	Index  int // of a call, over the whole response, from 0
+	At     int // span in the turn's raw text
+	End    int
+	Text   string
+	ID     string
+	Name   string
+	Detail *Detail
+}
+
+// Detail holds the parts of an event that only some kinds have. The part that a kind needs is never nil.
+type Detail struct {
+	Turn      *TurnDetail
+	Call      *Call
+	Rejected  *RejectedDetail
+	Note      *NoteDetail
+	Candidate *CandidateDetail
+	Bounce    *BounceDetail
+	Policy    *PolicyDetail
+	Approval  *ApprovalDetail
+	ToolState *ToolStateDetail
+	Progress  *ProgressDetail
+	Result    *Result
+	Usage     *Usage
+	Finish    *Finish
+	LogProbs  json.RawMessage // of the tokens of a Text event, in the OpenAI shape
+}
+
+// TurnDetail says which model answers and at which attempt, from 1.
+type TurnDetail struct {
+	Model   string
+	Backend string
+	Dialect string
+	Attempt int
+}
+
+// Reason tells why text is no call.
+type Reason string
+
+// The reasons.
+const (
+	ReasonUnknownTool Reason = "unknown_tool" // a well-formed call of a tool that is not declared
+	ReasonMalformed   Reason = "malformed"    // the syntax is broken beyond what the repair level allows
+	ReasonInvalid     Reason = "invalid"      // the arguments do not fit the schema (bridge)
+	ReasonIncomplete  Reason = "incomplete"   // the text ended inside the call (bridge)
+	ReasonConfused    Reason = "confused"     // a custom tool was called through the native pipeline (bridge)
+	ReasonOverLimit   Reason = "over_limit"   // more calls in one turn than the configuration allows (bridge)
+)
+
+// RejectedDetail describes an attempt at a call.
+type RejectedDetail struct {
+	Reason    Reason
+	Name      string // of the tool, if it was read
+	Raw       string // the whole text of the attempt; it also stands in the content
+	Arguments string // what was read of the arguments
+	Message   string // what is wrong and where, in words for the model and the developer
+	At, End   int    // span of Raw
+}
+
+// NoteKind is the closed list of what a Note can record.
+type NoteKind string
+
+// The kinds of notes. The first group are repairs that the level safe allows, the second need full; the third are
+// coercions to the schema; the last are no repairs.
+const (
+	NoteBOM              NoteKind = "byte_order_mark"
+	NoteWrappedJSON      NoteKind = "arguments_string" // arguments were a JSON string holding the object
+	NoteMissingArguments NoteKind = "missing_arguments"
+	NoteTrailingComma    NoteKind = "trailing_comma"
+	NoteMissingComma     NoteKind = "missing_comma"
+	NoteComment          NoteKind = "comment"
+	NoteSingleQuotes     NoteKind = "single_quotes"
+	NoteLiteral          NoteKind = "literal" // a Python or JavaScript literal
+	NoteRawNewline       NoteKind = "raw_control_character"
+	NoteEscape           NoteKind = "escape" // an escape that JSON does not have
+	NoteUnquotedKey      NoteKind = "unquoted_key"
+	NoteKeyAlias         NoteKind = "key_alias" // args, input, parameters for arguments
+	NoteMissingMarkup    NoteKind = "missing_markup_closer"
+	NoteExtraCloser      NoteKind = "extra_closer"
+	NoteEnvelope         NoteKind = "envelope" // an extra layer around the call was removed
+
+	NoteMissingCloser NoteKind = "missing_json_closer"
+	NoteDuplicateKey  NoteKind = "duplicate_key"
+	NoteEnumCase      NoteKind = "enum_case"
+	NoteArrayWrap     NoteKind = "array_wrap"
+	NoteArrayUnwrap   NoteKind = "array_unwrap"
+
+	NoteCoerced      NoteKind = "coerced"       // a scalar was made to fit its schema without loss
+	NotePythonObject NoteKind = "python_object" // a Python dict or list became JSON
+	NotePositional   NoteKind = "positional"    // a positional argument got its name from the schema
+	NoteSourceText   NoteKind = "source_text"   // a value that is no literal was taken as its source text
+	NoteUncoerced    NoteKind = "uncoerced"     // a value does not fit its schema and was left as it is
+
+	NoteName     NoteKind = "name"                    // the name was written differently than declared
+	NotePromoted NoteKind = "promoted_from_reasoning" // a call in reasoning that was never closed
+	NoteDropped  NoteKind = "dropped"                 // markup without a meaning was left out
+)
+
+// NoteDetail describes one repair: what stood in the text and what was made of it.
+type NoteDetail struct {
+	Kind          NoteKind
+	Path          string // JSON pointer into the arguments, if the note is about a value there
+	Before, After string
+	At, End       int
+}
+
+// Outcome tells what became of a candidate.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeAccepted Outcome = "accepted"
+	OutcomeRefused  Outcome = "refused"
+)
+
+// CandidateDetail describes a place where a call could have begun.
+type CandidateDetail struct {
+	Dialect string
+	At, End int
+	Outcome Outcome
+	Why     string
+}
+
+// BounceDetail describes a corrective second request, or a conversion.
+type BounceDetail struct {
+	Reason     Reason
+	Call       *Call
+	Suppressed string // text of the failed response that the client never sees
+	Sent       string // the corrective message
+	Left       int    // bounces left for this request
+}
+
+// Decision is a policy's answer.
+type Decision string
+
+// The decisions, from mild to strict.
+const (
+	DecisionAllow Decision = "allow"
+	DecisionAsk   Decision = "ask"
+	DecisionDeny  Decision = "deny"
+)
+
+// PolicyDetail says what was decided about a call and by which rule.
+type PolicyDetail struct {
+	CallID   string
+	Decision Decision
+	Rule     string // as written, with file and line where it came from one
+	Why      string
+}
+
+// ApprovalState is where an approval stands.
+type ApprovalState string
+
+// The states of an approval.
+const (
+	ApprovalPending   ApprovalState = "pending"
+	ApprovalApproved  ApprovalState = "approved"
+	ApprovalEdited    ApprovalState = "edited"
+	ApprovalDenied    ApprovalState = "denied"
+	ApprovalExpired   ApprovalState = "expired"
+	ApprovalCancelled ApprovalState = "cancelled"
+	ApprovalConsumed  ApprovalState = "consumed"
+)
+
+// ApprovalDetail reports a person's answer to an ask, or that one is awaited.
+type ApprovalDetail struct {
+	ID      string
+	CallID  string
+	State   ApprovalState
+	By      string
+	Reason  string
+	Address string // where it can be answered
+	Expires time.Time
+}
+
+// State is where the running of a tool stands.
+type State string
+
+// The states of a tool's run.
+const (
+	StateQueued      State = "queued"
+	StateRunning     State = "running"
+	StateDone        State = "done"
+	StateFailed      State = "failed"
+	StateInterrupted State = "interrupted" // it is not known whether it took effect
+)
+
+// ToolStateDetail reports a change in the running of a call.
+type ToolStateDetail struct {
+	CallID  string
+	State   State
+	Elapsed time.Duration
+}
+
+// ProgressDetail carries output of a tool that is still running.
+type ProgressDetail struct {
+	CallID string
+	Stream string // stdout, stderr, or a word of the tool
+	Text   string
+	Done   float64 // of Total, if Total is not 0
+	Total  float64
+}
+
+// Usage counts tokens. Unknown counts are 0; Known says whether any was reported.
+type Usage struct {
+	Known     bool
+	In        int
+	Out       int
+	Cached    int // part of In
+	Reasoning int // part of Out
+	Requests  int // backend requests that are summed here
+}
+
+// Add adds v to u.
+func (u *Usage) Add(v Usage) {
+	u.Known = u.Known || v.Known
+	u.In += v.In
+	u.Out += v.Out
+	u.Cached += v.Cached
+	u.Reasoning += v.Reasoning
+	u.Requests += v.Requests
+}
+
+// FinishReason tells why a stream ended.
+type FinishReason string
+
+// The reasons. A front shows FinishCalls exactly when the stream held a complete call.
+const (
+	FinishStop     FinishReason = "stop"
+	FinishLength   FinishReason = "length"
+	FinishCalls    FinishReason = "tool_calls"
+	FinishFiltered FinishReason = "content_filter"
+)
+
+// Finish ends a stream.
+type Finish struct {
+	Reason  FinishReason
+	Model   string // as the backend named itself
+	ID      string // of the backend's response, if any
+	Bounces int    // corrective requests that were made
+	Stop    string // the stop sequence that ended the text, if the backend says so
+}

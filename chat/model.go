@@ -1,0 +1,22 @@
+package chat
+
+import (
+	"context"
+	"iter"
+)
+
+// Model answers a conversation with a stream of events.
+//
+// The stream can be ranged over once. An error is yielded once and last, with a zero Event, and is an *Error. A stream
+// without an error ends with exactly one Finish. Breaking out of the loop, or cancelling ctx, cancels whatever the model
+// has under way. Events are yielded from one goroutine only.
+//
+// Everything between a model and a person is a Model around a Model.
+type Model interface {
+	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
+}
+
+// Fail returns a stream that yields nothing but err.
+func Fail(err error) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) { yield(Event{}, err) }
+}

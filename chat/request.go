@@ -1,0 +1,108 @@
+package chat
+
+import "encoding/json"
+
+// A Protocol names a wire protocol.
+type Protocol string
+
+// The protocols that wield speaks.
+const (
+	ProtocolOpenAI    Protocol = "openai"
+	ProtocolResponses Protocol = "responses"
+	ProtocolAnthropic Protocol = "anthropic"
+	ProtocolOllama    Protocol = "ollama"
+	ProtocolLumo      Protocol = "lumo"
+)
+
+// A Tool is the definition of a tool as a client offers it.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON Schema of the arguments object; nil: none was given, which means that anything goes
+	Strict      *bool           // the client's wish for constrained output; nil: not said
+}
+
+// ChoiceMode says whether a model may, must or must not call.
+type ChoiceMode uint8
+
+// The modes. The zero value leaves the choice to the model.
+const (
+	ChoiceAuto ChoiceMode = iota
+	ChoiceNone
+	ChoiceRequired
+	ChoiceNamed // exactly the tool in Choice.Name
+)
+
+func (m ChoiceMode) String() string { return nameOf(choiceNames[:], int(m)) }
+
+var choiceNames = [...]string{"auto", "none", "required", "named"}
+
+// A Choice restricts which tools a model may call.
+type Choice struct {
+	Mode    ChoiceMode
+	Name    string   // ChoiceNamed
+	Allowed []string // if not empty, only these of the tools offered; goes with ChoiceAuto and ChoiceRequired
+}
+
+// FormatKind says what shape the answer's text must have.
+type FormatKind uint8
+
+// The formats.
+const (
+	FormatText FormatKind = iota
+	FormatJSON
+	FormatSchema
+)
+
+// A Format is the shape that the client wants the answer in.
+type Format struct {
+	Kind        FormatKind
+	Name        string
+	Description string
+	Schema      json.RawMessage
+	Strict      *bool
+}
+
+// An Extra is a piece of a request that wield does not understand, raw. It is forwarded only to a backend of the same
+// protocol, and only if that backend's configuration lists its key.
+type Extra struct {
+	Protocol Protocol
+	Key      string
+	Value    json.RawMessage
+}
+
+// A Request asks a model to go on with a conversation. A Model must not change it, nor anything it points to.
+type Request struct {
+	Model    string
+	Messages []Message
+	Tools    []Tool
+	Choice   Choice
+	Parallel *bool // whether several calls a turn are welcome; nil: not said
+
+	Format      *Format
+	Stop        []string
+	MaxTokens   int // 0: not said
+	Temperature *float64
+	TopP        *float64
+	Seed        *int64
+	Effort      string // reasoning effort in the words of the protocol; empty: not said
+	LogProbs    bool
+	TopLogProbs int
+	User        string
+	Stream      bool // the client reads the answer as it is written
+
+	// InReasoning says that the prompt ends inside a reasoning block, so that the answer begins in one.
+	InReasoning bool
+
+	Extra []Extra
+}
+
+// Tool returns the definition named name, or nil.
+func (r *Request) Tool(name string) *Tool {
+	for i := range r.Tools {
+		if r.Tools[i].Name == name {
+			return &r.Tools[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+)
+
+// A Collector gathers the events of one text into what they say as a whole. The zero value is ready.
+type Collector struct {
+	Calls    []chat.Call // complete ones and, with Complete false, one that the text ended in
+	Rejected []chat.RejectedDetail
+	Notes    []chat.NoteDetail
+	Traces   []chat.CandidateDetail
+
+	content, reasoning strings.Builder
+}
+
+// Add takes in one event. Events of kinds that a decoder does not emit are ignored.
+func (c *Collector) Add(e chat.Event) {
+	switch e.Kind {
+	case chat.KindText:
+		c.content.WriteString(e.Text)
+	case chat.KindReasoning:
+		c.reasoning.WriteString(e.Text)
+	case chat.KindCallEnd:
+		c.Calls = append(c.Calls, *e.Detail.Call)
+	case chat.KindRejected:
+		c.Rejected = append(c.Rejected, *e.Detail.Rejected)
+		c.content.WriteString(e.Detail.Rejected.Raw)
+	case chat.KindNote:
+		c.Notes = append(c.Notes, *e.Detail.Note)
+	case chat.KindCandidate:
+		c.Traces = append(c.Traces, *e.Detail.Candidate)
+	}
+}
+
+// Content returns the text that is neither call nor reasoning, the raw text of rejected attempts included.
+func (c *Collector) Content() string { return c.content.String() }
+
+// Reasoning returns the reasoning.
+func (c *Collector) Reasoning() string { return c.reasoning.String() }
+
+// Parse reads a whole text under o.
+func Parse(text string, o Options) (*Collector, error) {
+	d, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Collector)
+	for _, e := range d.Close(d.Feed(nil, text)) {
+		c.Add(e)
+	}
+	return c, nil
+}

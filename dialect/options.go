@@ -1,0 +1,52 @@
+package dialect
+
+import "wield/schema/shape"
+
+// Repair says how much of a broken call may be mended. Every mend is a Note.
+type Repair uint8
+
+// The levels. The zero value is full, the default of the decoder; a call that wield runs itself is read at most at Safe.
+const (
+	RepairFull Repair = iota
+	RepairSafe
+	RepairOff
+)
+
+// ParseRepair returns the level named off, safe or full.
+func ParseRepair(s string) (Repair, bool) {
+	for i, n := range repairNames {
+		if n == s {
+			return Repair(i), true
+		}
+	}
+	return 0, false
+}
+
+func (r Repair) String() string {
+	if int(r) < len(repairNames) {
+		return repairNames[r]
+	}
+	return "unknown"
+}
+
+var repairNames = [...]string{"full", "safe", "off"}
+
+// Thinking says what a decoder makes of reasoning tags.
+type Thinking struct {
+	Open  bool     // the prompt ended inside a reasoning block: the text begins in one
+	Tags  []string // names of the tag pairs that are on (see ThinkTags); nil: all
+	Off   bool     // no tag is read as reasoning
+	Calls bool     // a complete call inside reasoning ends it and is a call at once (models that forget the closer)
+}
+
+// Options say how a text is to be read. The zero value reads nothing but reasoning tags, since no tool is offered.
+type Options struct {
+	Dialect  string       // name of the dialect that has priority; "" or "auto": none has
+	Only     bool         // Dialect alone, without the safe others
+	Tools    []shape.Tool // the tools on offer; only these can be called
+	Prefix   string       // in front of every tool name in the text, such as "user:"; never part of an event
+	Repair   Repair
+	Thinking Thinking
+	Drop     []string // special tokens to leave out wherever they stand, besides the built-in list
+	Trace    bool     // emit a Candidate event for every opener
+}

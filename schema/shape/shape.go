@@ -1,0 +1,81 @@
+// Package shape is what a reader of calls needs to know of a JSON Schema: which types a value may have, which properties an
+// object has and in which order. It is pure data with no parser behind it, so that package dialect, which looks at it for
+// every value it reads, compiles nothing but the standard library. Package schema makes shapes from schemas.
+package shape
+
+// Types is a set of JSON Schema types. The zero value means that nothing is known.
+type Types uint8
+
+// The types. Number includes Integer when a schema says number; a shape then has both bits.
+const (
+	Null Types = 1 << iota
+	Boolean
+	Integer
+	Number
+	String
+	Array
+	Object
+)
+
+// Has reports whether every type of u is in t.
+func (t Types) Has(u Types) bool { return t&u == u }
+
+// Any reports whether some type of u is in t.
+func (t Types) Any(u Types) bool { return t&u != 0 }
+
+// Only reports whether t is not empty and holds nothing but types of u.
+func (t Types) Only(u Types) bool { return t != 0 && t&^u == 0 }
+
+// A Shape is what a schema says of one value. Recursive schemas make cyclic shapes. A nil *Shape means that nothing is known;
+// all methods accept it.
+type Shape struct {
+	Types Types    // 0: unknown
+	Enum  []string // JSON texts of the values allowed, in order; nil: no enum. A const is an enum of one
+	Props []Prop   // properties in the order of the schema
+	Items *Shape   // elements of an array, where they all have one shape
+	Extra *Shape   // properties that are not in Props; nil: unknown
+	Open  bool     // properties that are not in Props are allowed (additionalProperties is not false)
+}
+
+// A Prop is one property of an object.
+type Prop struct {
+	Name     string
+	Required bool
+	Shape    *Shape
+}
+
+// Type returns the set of types, 0 when unknown.
+func (s *Shape) Type() Types {
+	if s == nil {
+		return 0
+	}
+	return s.Types
+}
+
+// Prop returns the shape of the property named name, and whether the schema names that property. A property that it does
+// not name has the shape Extra.
+func (s *Shape) Prop(name string) (*Shape, bool) {
+	if s == nil {
+		return nil, false
+	}
+	for i := range s.Props {
+		if s.Props[i].Name == name {
+			return s.Props[i].Shape, true
+		}
+	}
+	return s.Extra, false
+}
+
+// Item returns the shape of an array's elements, nil when unknown.
+func (s *Shape) Item() *Shape {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}
+
+// A Tool is what a decoder knows of one tool on offer.
+type Tool struct {
+	Name string // as declared, without any prefix
+	Args *Shape // of the arguments object; nil: unknown
+}
