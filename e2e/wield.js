@@ -1,0 +1,77 @@
+// Starts and stops the program under test.
+
+import { spawn, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import process from 'node:process';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const limit = 60_000;
+
+let built;
+
+/** The path of the program: WIELD_BIN, or one built from this checkout into a temporary directory. */
+function program() {
+  if (process.env.WIELD_BIN) return process.env.WIELD_BIN;
+  if (!built) {
+    const dir = mkdtempSync(join(tmpdir(), 'wield-e2e-'));
+    process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+    built = join(dir, 'wield');
+    execFileSync('go', ['build', '-o', built, './cmd/wield'], { cwd: process.env.WIELD_SRC || root, stdio: 'inherit' });
+  }
+  return built;
+}
+
+/** A new empty directory that is removed at the end of test t. */
+export function directory(t) {
+  const dir = mkdtempSync(join(tmpdir(), 'wield-e2e-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/**
+ * Starts `wield ARGS` and waits until it says where it listens. It runs in an empty directory with an empty home, so that
+ * no configuration of this machine reaches it. The end of test t stops it, and fails if it has to be killed.
+ */
+export async function start(t, args, { cwd = directory(t), env = {} } = {}) {
+  const home = directory(t);
+  const child = spawn(program(), args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, TMPDIR: tmpdir(), HOME: home, XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state'), ...env },
+  });
+  let output = '';
+  const ended = new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
+  t.after(async () => {
+    child.kill('SIGINT');
+    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    const { signal } = await ended;
+    clearTimeout(timer);
+    if (signal === 'SIGKILL') throw new Error(`wield ${args.join(' ')} did not stop when asked to:\n${output}`);
+  });
+  const url = await new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`wield ${args.join(' ')} named no address:\n${output}`)), limit);
+    const hear = (data) => {
+      output += data;
+      const found = output.match(/http:\/\/(127\.0\.0\.1|\[::1\]|localhost):\d+/);
+      if (found) {
+        clearTimeout(timer);
+        resolve(found[0]);
+      }
+    };
+    child.stdout.on('data', hear);
+    child.stderr.on('data', hear);
+    ended.then(({ code }) => {
+      clearTimeout(timer);
+      reject(new Error(`wield ${args.join(' ')} ended with ${code}:\n${output}`));
+    });
+  });
+  return { url, baseURL: url + '/v1', output: () => output };
+}
+
+/** Runs `wield ARGS` to its end and returns what it printed. */
+export function run(args, options = {}) {
+  return execFileSync(program(), args, { encoding: 'utf8', ...options });
+}

@@ -1,0 +1,242 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A room is a package: where it stands, and what its importers have to compile.
+type room struct {
+	path  string
+	floor int
+	// modules lists the modules outside the standard library that the room may bring to an importer, itself or through
+	// what it imports. A program is no library, so that its list is not checked: nil.
+	modules []string
+	// only, if it is not nil, lists all rooms that this one may import.
+	only []string
+}
+
+// anyModule says that a room is part of the program and may use what the program uses.
+var anyModule []string
+
+// none is the list of a room that its importers get for the standard library alone.
+var none = []string{}
+
+// schemaModules are what reading and checking JSON against a schema takes.
+var schemaModules = []string{
+	"github.com/go-json-experiment/json",
+	"github.com/santhosh-tekuri/jsonschema/v6",
+	"golang.org/x/text",
+}
+
+// scenarioModules come with a scenario file, which is YAML.
+var scenarioModules = append([]string{"github.com/goccy/go-yaml"}, schemaModules...)
+
+// rooms is the order of the house. A package imports only packages of lower floors.
+var rooms = []room{
+	{path: "chat", floor: 0, modules: none},
+	{path: "schema/shape", floor: 1, modules: none},
+	{path: "schema", floor: 2, modules: schemaModules},
+	{path: "wire/sse", floor: 2, modules: none},
+	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
+	{path: "wire/openai", floor: 3, modules: schemaModules},
+	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
+	{path: "prompt", floor: 4, modules: schemaModules},
+	{path: "model/openai", floor: 5, modules: schemaModules},
+	{path: "model/route", floor: 5, modules: schemaModules},
+	{path: "model/script", floor: 5, modules: scenarioModules},
+	{path: "bridge", floor: 5, modules: schemaModules},
+	{path: "internal/gateway", floor: 6, modules: anyModule},
+	{path: "internal/scriptserver", floor: 6, modules: anyModule},
+	{path: "internal/eval", floor: 6, modules: anyModule},
+	{path: "internal/config", floor: 7, modules: anyModule},
+	{path: "cmd/wield", floor: 8, modules: anyModule},
+
+	// Checks of the project itself. Nothing imports them.
+	{path: "internal/docs", floor: 9, modules: none},
+	{path: "internal/house", floor: 9, modules: none},
+}
+
+// A pkg is what `go list -json` tells of a package.
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+	Module     *struct {
+		Path string
+		Main bool
+	}
+}
+
+// TestOrder reads the import graph and checks that every import points downwards.
+func TestOrder(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, p := range list(t) {
+		if p.Module == nil || !p.Module.Main {
+			continue
+		}
+		name := strings.TrimPrefix(p.ImportPath, "wield/")
+		r := find(name)
+		if r == nil {
+			t.Errorf("package %s stands nowhere: give it a floor in the table of this test and in docs/architecture.md", name)
+			continue
+		}
+		seen[name] = true
+		for _, imp := range p.Imports {
+			below, ok := strings.CutPrefix(imp, "wield/")
+			if !ok {
+				continue
+			}
+			if b := find(below); b != nil && b.floor >= r.floor {
+				t.Errorf("%s (floor %d) imports %s (floor %d): imports only go downwards", name, r.floor, below, b.floor)
+			}
+			if r.only != nil && !slices.Contains(r.only, below) {
+				t.Errorf("%s imports %s; it may import only %s", name, below, strings.Join(r.only, ", "))
+			}
+		}
+	}
+	for _, r := range rooms {
+		if !seen[r.path] {
+			t.Errorf("%s stands in the table, but there is no such package", r.path)
+		}
+	}
+}
+
+// TestModules checks what an importer of each library package compiles beside the standard library.
+func TestModules(t *testing.T) {
+	pkgs := list(t)
+	modules := make(map[string]string)
+	for _, p := range pkgs {
+		if p.Module != nil && !p.Module.Main {
+			modules[p.ImportPath] = p.Module.Path
+		}
+	}
+	for _, p := range pkgs {
+		r := find(strings.TrimPrefix(p.ImportPath, "wield/"))
+		if r == nil || r.modules == nil {
+			continue
+		}
+		var found []string
+		for _, dep := range p.Deps {
+			if m := modules[dep]; m != "" && !slices.Contains(found, m) {
+				found = append(found, m)
+			}
+		}
+		for _, m := range found {
+			if !slices.Contains(r.modules, m) {
+				t.Errorf("an importer of %s compiles %s, which is not on its list", r.path, m)
+			}
+		}
+	}
+}
+
+// TestLightDialect checks that the decoder's importer compiles none of the heavy parts of the standard library either.
+func TestLightDialect(t *testing.T) {
+	heavy := []string{"net/http", "net", "os/exec", "text/template", "html/template", "crypto/tls", "database/sql", "regexp"}
+	for _, p := range list(t) {
+		if p.ImportPath != "wield/dialect" && p.ImportPath != "wield/chat" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if slices.Contains(heavy, dep) {
+				t.Errorf("an importer of %s compiles %s", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+// TestArchitecture checks that the page about the house names every room.
+func TestArchitecture(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root(t), "docs", "architecture.md"))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("docs/architecture.md is not there")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rooms {
+		if !bytes.Contains(text, []byte("`"+r.path+"`")) {
+			t.Errorf("docs/architecture.md does not name `%s`", r.path)
+		}
+	}
+}
+
+// TestLockFiles checks that no lock file of the test clients records where it was made: an installer then asks the
+// registry that its own machine is set up for.
+func TestLockFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root(t), "e2e", "*", "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join(root(t), "e2e", "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files = append(files, more...); len(files) == 0 {
+		t.Fatal("no lock file under e2e")
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte(`"resolved"`)) || bytes.Contains(text, []byte("://")) && bytes.Contains(text, []byte(`.tgz"`)) {
+			t.Errorf("%s records addresses; make it with `npm install --package-lock-only --omit-lockfile-registry-resolved`", file)
+		}
+	}
+}
+
+// find returns the room of a package, or nil.
+func find(name string) *room {
+	for i := range rooms {
+		if rooms[i].path == name {
+			return &rooms[i]
+		}
+	}
+	return nil
+}
+
+// list returns every package of the module and all that they import, tests left out.
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps,Module", "./...")
+	cmd.Dir = root(t)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// root returns the directory of go.mod.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
