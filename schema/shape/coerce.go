@@ -1,5 +1,7 @@
 package shape
 
+import "strings"
+
 // A Coercion says how a value was made to fit its shape. The texts are those of the notes that record it; "" means that
 // there is nothing to record.
 type Coercion string
@@ -10,7 +12,7 @@ const (
 	Coerced      Coercion = "coerced"       // a scalar took the type of its schema without loss
 	PythonObject Coercion = "python_object" // a Python literal became JSON
 	Uncoerced    Coercion = "uncoerced"     // nothing fits; the value was left as it is
-	EnumCase     Coercion = "enum_case"     // an enum value that was written in another case
+	EnumCase     Coercion = "enum_case"     // an enum value was written in another case
 	ArrayWrap    Coercion = "array_wrap"    // a scalar became an array of one
 	ArrayUnwrap  Coercion = "array_unwrap"  // an array of one became its element
 )
@@ -32,15 +34,285 @@ type CoerceOptions struct {
 }
 
 // Coerce reads text, the text of one value in a format that has no types of its own, as the value that s asks for, and
-// returns its JSON text.
-func Coerce(text string, s *Shape, o CoerceOptions) (json string, c Coercion) { return text, Fits }
-
-// FitScalar makes the JSON text of a scalar, or of an array of one, fit s if that loses nothing. With full it also
-// corrects the case of enum values and puts a scalar in, or takes it out of, an array of one. It reports what it did, and
-// whether the result fits s; a value that cannot be made to fit is returned as it is.
-func FitScalar(json string, s *Shape, full bool) (out string, c Coercion, ok bool) {
-	return json, Fits, true
+// returns its JSON text. What cannot be converted becomes a string, and Uncoerced says so if s allows none.
+//
+//   - A string is the text verbatim, white space and all. Where other types are allowed as well, they are tried first.
+//   - Numbers keep their text, except that a whole number written with a fraction or an exponent becomes an integer: 5.0 is 5
+//     and 1e3 is 1000. Texts beyond the range of a float64, inf and nan do not convert, in arrays and objects neither.
+//   - Booleans are true, false (in any case), 1 and 0.
+//   - Null is null in any case, and None with o.Python.
+//   - Arrays and objects are JSON, else Python literals.
+func Coerce(text string, s *Shape, o CoerceOptions) (json string, c Coercion) {
+	t := s.Type()
+	switch t {
+	case 0:
+		return coerceUntyped(text, o)
+	case String:
+		return quote(text), Fits
+	}
+	v, c, ok := coerceTyped(trim(text), t, o.Python)
+	if !t.Has(String) {
+		if !ok {
+			return quote(text), Uncoerced
+		}
+		return v, c
+	}
+	if ok && s.Enum == nil {
+		return v, c
+	}
+	str := quote(text)
+	if ok && (inEnum(s.Enum, v) || !inEnum(s.Enum, str)) {
+		return v, c
+	}
+	return str, Fits
 }
 
-// PythonJSON translates src, one Python literal, into JSON text.
-func PythonJSON(src string) (json string, ok bool) { return "", false }
+func coerceUntyped(text string, o CoerceOptions) (string, Coercion) {
+	if o.Untyped == UntypedString {
+		return quote(text), Fits
+	}
+	v := trim(text)
+	if validJSON(v) {
+		return v, Fits
+	}
+	if o.Untyped == UntypedPython && (v != "None" || o.Python) {
+		if j, ok := PythonJSON(v); ok {
+			return j, PythonObject
+		}
+	}
+	return quote(text), Fits
+}
+
+// coerceTyped reads v, which has no white space around it, as one of the types of t that are not String. The order matters
+// only for 1 and 0, which are numbers before they are booleans.
+func coerceTyped(v string, t Types, python bool) (json string, c Coercion, ok bool) {
+	if v == "" {
+		return "", Uncoerced, false
+	}
+	switch b := v[0]; {
+	case b == '{' || b == '[' || b == '(':
+		return coerceContainer(v, t)
+	case b == '-' || b == '+' || b == '.' || isDigit(b):
+		if t.Any(Integer | Number) {
+			if json, c, ok = coerceNumber(v, t.Has(Number)); ok {
+				return json, c, true
+			}
+		}
+		if t.Has(Boolean) && (v == "1" || v == "0") {
+			return boolText(v == "1"), Coerced, true
+		}
+	case t.Has(Null) && (strings.EqualFold(v, "null") || python && v == "None"):
+		return "null", Fits, true
+	case t.Has(Boolean) && strings.EqualFold(v, "true"):
+		return "true", Fits, true
+	case t.Has(Boolean) && strings.EqualFold(v, "false"):
+		return "false", Fits, true
+	}
+	return "", Uncoerced, false
+}
+
+// coerceNumber converts number text. With fractions, a number that is not whole is allowed too.
+func coerceNumber(v string, fractions bool) (json string, c Coercion, ok bool) {
+	plain := strings.TrimPrefix(v, "+")
+	n, ok := parseNumber(plain)
+	if !ok || plain != v && plain[0] == '-' {
+		return "", Uncoerced, false
+	}
+	c = Fits
+	if !n.strict || plain != v {
+		c = Coerced
+	}
+	switch {
+	case n.integer:
+		return plain, c, true
+	case !finite(plain) || !fractions && !n.whole():
+		return "", Uncoerced, false
+	case n.whole():
+		if w, ok := n.expand(); ok {
+			return w, Coerced, true
+		}
+	}
+	return n.json(), c, true
+}
+
+func coerceContainer(v string, t Types) (json string, c Coercion, ok bool) {
+	if !t.Any(Array | Object) {
+		return "", Uncoerced, false
+	}
+	if validJSON(v) {
+		if kindOf(v)&t != 0 {
+			return v, Fits, true
+		}
+		return "", Uncoerced, false
+	}
+	if j, ok := PythonJSON(v); ok && kindOf(j)&t&(Array|Object) != 0 {
+		return j, PythonObject, true
+	}
+	return "", Uncoerced, false
+}
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// inEnum reports whether the JSON text v is one of the texts of enum. Texts that differ only in how a number or an escape is
+// written are taken as different.
+func inEnum(enum []string, v string) bool {
+	for _, e := range enum {
+		if e == v {
+			return true
+		}
+	}
+	return false
+}
+
+// FitScalar makes json, the text of one JSON value, fit the types of s if that loses nothing: a string that holds a number,
+// true, false or null becomes that, a string that holds an array or an object in JSON or Python becomes it, and a whole
+// number written with a fraction becomes an integer. With full it also corrects the ASCII case of an enum's string where
+// exactly one fits, puts a scalar into an array of one, and takes it out of one.
+//
+// It returns the text to use, what was done, and whether the result fits. A value that fits is returned unchanged with
+// Fits; one that cannot be made to fit is returned unchanged with Uncoerced. Nothing is checked below the value itself.
+func FitScalar(json string, s *Shape, full bool) (out string, c Coercion, ok bool) {
+	t := s.Type()
+	if t == 0 && s.enum() == nil {
+		return json, Fits, true
+	}
+	v := trim(json)
+	if out, c, ok = fitType(v, t); ok && (c != Fits || s.Enum == nil || inEnum(s.Enum, v)) {
+		if c == Fits {
+			out = json
+		}
+		return out, c, true
+	}
+	if full {
+		if out, c, ok := fitFull(v, s); ok {
+			return out, c, true
+		}
+	}
+	if ok { // only the enum is broken, which the validator will say better
+		return json, Fits, true
+	}
+	return json, Uncoerced, false
+}
+
+// enum returns the enum of s, nil for none.
+func (s *Shape) enum() []string {
+	if s == nil {
+		return nil
+	}
+	return s.Enum
+}
+
+// fitType makes v fit one of the types t by a conversion that loses nothing.
+func fitType(v string, t Types) (out string, c Coercion, ok bool) {
+	kind := kindOf(v)
+	if t == 0 {
+		return v, Fits, true
+	}
+	if kind&(Integer|Number) != 0 {
+		return fitNumber(v, t)
+	}
+	if t.Any(kind) {
+		return v, Fits, true
+	}
+	if kind == String {
+		return fitString(v, t)
+	}
+	return v, Uncoerced, false
+}
+
+func fitNumber(v string, t Types) (out string, c Coercion, ok bool) {
+	n, ok := parseNumber(v)
+	switch {
+	case !ok || !t.Any(Integer|Number):
+		return v, Uncoerced, false
+	case t.Has(Number) || n.integer:
+		return v, Fits, true
+	case n.whole():
+		if w, ok := n.expand(); ok {
+			return w, Coerced, true
+		}
+		return v, Fits, true // a whole number is an integer however it is written
+	}
+	return v, Uncoerced, false
+}
+
+// fitString converts the JSON string v, which stands where no string is allowed.
+func fitString(v string, t Types) (out string, c Coercion, ok bool) {
+	text, ok := unquote(v)
+	if !ok {
+		return v, Uncoerced, false
+	}
+	text = trim(text)
+	if text == "1" || text == "0" { // as text these are booleans too, but a string is not that vague
+		t &^= Boolean
+	}
+	out, c, ok = coerceTyped(text, t, false)
+	if ok && c == Fits {
+		c = Coerced
+	}
+	return out, c, ok
+}
+
+// fitFull tries the conversions that change more than the type of a scalar.
+func fitFull(v string, s *Shape) (out string, c Coercion, ok bool) {
+	kind := kindOf(v)
+	if kind == String && s.Enum != nil {
+		return fitEnumCase(v, s.Enum)
+	}
+	t := s.Type()
+	if kind == Array && t != 0 && !t.Has(Array) {
+		if el, ok := onlyElement(v); ok {
+			if out, _, ok := FitScalar(el, s, false); ok && kindOf(el)&(Array|Object) == 0 {
+				return out, ArrayUnwrap, true
+			}
+		}
+		return v, Uncoerced, false
+	}
+	if kind&(Array|Object|Null) == 0 && t.Only(Array|Null) && t.Has(Array) {
+		if out, _, ok := FitScalar(v, s.Items, true); ok && kindOf(out) != Array {
+			return "[" + out + "]", ArrayWrap, true
+		}
+	}
+	return v, Uncoerced, false
+}
+
+// fitEnumCase returns the one string of enum that differs from v in nothing but the case of ASCII letters.
+func fitEnumCase(v string, enum []string) (out string, c Coercion, ok bool) {
+	for _, e := range enum {
+		if e == "" || e[0] != '"' || !equalFoldASCII(e, v) {
+			continue
+		}
+		if ok {
+			return v, Uncoerced, false
+		}
+		out, c, ok = e, EnumCase, true
+	}
+	if !ok {
+		return v, Uncoerced, false
+	}
+	return out, c, true
+}
+
+func equalFoldASCII(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}
