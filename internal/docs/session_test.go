@@ -1,0 +1,218 @@
+//go:build unix
+
+package docs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// blockTime is how long one block may take. A page's commands are done in a moment; the limit is for what hangs.
+const blockTime = 2 * time.Minute
+
+// A session is what a reader has who follows one page from top to bottom: a shell whose directory and variables last, and
+// other terminals in which servers run. It begins in an empty directory with an empty home.
+type session struct {
+	root  string // of the checkout
+	home  string
+	dir   string // where the reader's shell starts
+	state string // file that carries variables and directory from block to block
+	env   []string
+	ports map[string]string // address that the page shows -> address in use here
+}
+
+// newSession returns the session of a page; program is the directory that wield was built into.
+func newSession(t *testing.T, root, program string) *session {
+	t.Helper()
+	base := t.TempDir()
+	s := &session{
+		root:  root,
+		home:  filepath.Join(base, "home"),
+		dir:   filepath.Join(base, "work"),
+		state: filepath.Join(base, "state"),
+		ports: make(map[string]string),
+	}
+	for _, dir := range []string{s.home, s.dir} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env = []string{
+		"PATH=" + program + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + s.home,
+		"XDG_CONFIG_HOME=" + filepath.Join(s.home, "config"),
+		"XDG_STATE_HOME=" + filepath.Join(s.home, "state"),
+		"TMPDIR=" + base,
+		"GOBIN=" + program,
+		"LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
+	}
+	if mark := os.Getenv("WIELD_CI"); mark != "" {
+		s.env = append(s.env, "WIELD_CI="+mark)
+	}
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN").Output()
+	if err != nil {
+		t.Fatalf("go env: %v", err)
+	}
+	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		s.env = append(s.env, []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"}[i]+"="+value)
+	}
+	s.env = append(s.env, "WIELD_LISTEN="+s.local("127.0.0.1:8420"))
+	return s
+}
+
+// address finds the addresses that pages use: those of the default port and its neighbours.
+var address = regexp.MustCompile(`(127\.0\.0\.1|localhost):84[0-9]{2}\b`)
+
+// local replaces each address of a page by one that is free here, the same one wherever the page names it again, so that
+// pages can be run beside a running wield.
+func (s *session) local(text string) string {
+	return address.ReplaceAllStringFunc(text, func(shown string) string {
+		_, port, _ := strings.Cut(shown, ":")
+		if s.ports[port] == "" {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				panic(err) // no port is free on this machine
+			}
+			s.ports[port] = l.Addr().String()
+			l.Close()
+		}
+		return s.ports[port]
+	})
+}
+
+// write puts a file of the page where the reader would put it.
+func (s *session) write(name, text string) error {
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("%s leaves the reader's directory", name)
+	}
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(s.local(text)), 0o644)
+}
+
+// command returns a shell that is to run text as the reader's next input.
+func (s *session) command(text string, strict bool) *exec.Cmd {
+	var script strings.Builder
+	fmt.Fprintf(&script, "cd %s\n[ ! -e %[2]s ] || . %[2]s\n", quote(s.dir), quote(s.state))
+	fmt.Fprintf(&script, "trap 'status=$?; { export -p; printf \"cd %%q\\n(exit %%d)\\n\" \"$PWD\" \"$status\"; } >%s' EXIT\n", s.state)
+	if strict {
+		script.WriteString("true\nset -euo pipefail\n")
+	} else {
+		fmt.Fprintf(&script, "[ ! -e %[1]s ] || . %[1]s\n", quote(s.state))
+	}
+	script.WriteString(s.local(text))
+	cmd := exec.Command("bash", "-c", script.String())
+	cmd.Env = s.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// run carries out text and returns what it printed on both streams, and its exit status. What it left running in the
+// background is ended: a server that is to stay has a block of its own.
+func (s *session) run(text string, strict bool) (string, int, error) {
+	// A file, not a pipe: Wait would wait for everybody who holds the other end of a pipe.
+	file, err := os.CreateTemp(filepath.Dir(s.state), "output")
+	if err != nil {
+		return "", 0, err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	cmd := s.command(text, strict)
+	cmd.Stdout, cmd.Stderr = file, file
+	if err := cmd.Start(); err != nil {
+		return "", 0, err
+	}
+	timer := time.AfterFunc(blockTime, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	err = cmd.Wait()
+	inTime := timer.Stop()
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	if !inTime {
+		err = fmt.Errorf("still running after %v", blockTime)
+	}
+	out, readErr := os.ReadFile(file.Name())
+	return string(out), cmd.ProcessState.ExitCode(), errors.Join(err, readErr)
+}
+
+// announced finds the address that a server says it listens on.
+var announced = regexp.MustCompile(`(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+`)
+
+// serve starts text in another terminal and waits until what it started can be reached. The end of the test stops it.
+func (s *session) serve(t *testing.T, text string) error {
+	text = strings.TrimSpace(text)
+	cmd := s.command("trap - EXIT\n"+text, false)
+	cmd.WaitDelay = 10 * time.Second
+	out := new(buffer)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	stopped := false
+	t.Cleanup(func() {
+		if stopped {
+			return
+		}
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: does not stop when interrupted\n%s", text, out)
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+		}
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	})
+	for deadline := time.Now().Add(blockTime); time.Now().Before(deadline); {
+		select {
+		case err := <-ended:
+			stopped = true
+			return fmt.Errorf("the server ended (%v):\n%s", err, out)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if addr := announced.FindString(out.String()); addr != "" {
+			if conn, err := net.Dial("tcp", addr); err == nil {
+				conn.Close()
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the server cannot be reached after %v:\n%s", blockTime, out)
+}
+
+// A buffer is a bytes.Buffer that is written by one goroutine and read by another.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
