@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"wield/chat"
+	"wield/wire/openai"
+)
+
+// complete answers POST /v1/chat/completions.
+func (x *exchange) complete() *failure {
+	if f := x.authenticate(); f != nil {
+		return f
+	}
+	if limit, wait := x.holder.start(x.start); limit != "" {
+		return overLimit(x.holder, limit, wait)
+	}
+	defer x.holder.end()
+	x.g.running.Add(1)
+	defer x.g.running.Add(-1)
+	body, f := x.readBody()
+	if f != nil {
+		return f
+	}
+	if x.g.passive {
+		// Which form of request is allowed depends on the model, so that its name must be known first.
+		if m := x.g.models[peekModel(body)]; m != nil && m.Expose == ExposeToolRequest {
+			return x.completePassive(body)
+		}
+	}
+	req, err := openai.DecodeRequest(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.g.find(x.holder, req.Model)
+	if f != nil {
+		return f
+	}
+	if m.Expose == ExposeToolRequest { // it is the default, and was not named
+		return x.completePassive(body)
+	}
+	x.model = m.Name
+	if f := checkMessages(req.Messages); f != nil {
+		return f
+	}
+	o := openai.ResponseOptions{ID: newID("chatcmpl-"), Created: x.start.Unix(), Model: m.Name, Usage: openai.IncludeUsage(req)}
+	if req.Stream {
+		return x.stream(m.Model, req, openai.NewStreamWriter(o))
+	}
+	return x.whole(m.Model, req, openai.NewResponse(o))
+}
+
+// checkMessages refuses a conversation in which nobody has said anything yet: chat templates fail on it in ways that name
+// neither the field nor the reason.
+func checkMessages(messages []chat.Message) *failure {
+	for i := range messages {
+		switch messages[i].Role {
+		case chat.RoleSystem, chat.RoleDeveloper:
+		default:
+			return nil
+		}
+	}
+	if len(messages) == 0 {
+		return badField("messages", openai.CodeMissingMsgs, "messages is empty: it must hold at least one message")
+	}
+	return badField("messages", codeUserTurn, "messages holds nothing but instructions: it must hold a message of the role user")
+}
+
+func overLimit(h *holder, limit string, wait time.Duration) *failure {
+	message := "the key " + quote(h.Name) + " may start " + strconv.Itoa(h.RPM) + " requests a minute"
+	if limit == "concurrent" {
+		message = "the key " + quote(h.Name) + " may have " + strconv.Itoa(h.Concurrent) + " requests under way at a time"
+	}
+	f := refuse(http.StatusTooManyRequests, chat.ErrRateLimit, codeRate, message)
+	f.err.RetryAfter = wait
+	return f
+}
+
+// A collector makes one body of an answer's events. openai.Response is one.
+type collector interface {
+	Add(chat.Event)
+	Append(dst []byte) []byte
+}
+
+// whole answers with one body.
+func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure {
+	ctx := x.r.Context()
+	finished := false
+	for e, err := range m.Stream(ctx, req) {
+		if err != nil {
+			return modelFailure(ctx, err)
+		}
+		if e.Kind == chat.KindFinish {
+			finished = true
+			x.bounces = e.Detail.Finish.Bounces
+		}
+		c.Add(e)
+	}
+	if !finished {
+		return modelFailure(ctx, unfinished())
+	}
+	x.w.Header()["X-Wield-Bounces"] = []string{strconv.Itoa(x.bounces)}
+	buf := takeBuffer()
+	*buf = c.Append(*buf)
+	x.body(http.StatusOK, *buf)
+	giveBuffer(buf)
+	return nil
+}
+
+// unfinished is the error of a model that breaks the contract of chat.Model.
+func unfinished() error {
+	return chat.Errorf(chat.ErrProtocol, "the model's answer broke off without a finish")
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// takeBuffer returns an empty buffer, which giveBuffer takes back.
+func takeBuffer() *[]byte { return buffers.Get().(*[]byte) }
+
+func giveBuffer(b *[]byte) {
+	const most = 1 << 20 // rare giants are not kept
+	if cap(*b) <= most {
+		*b = (*b)[:0]
+		buffers.Put(b)
+	}
+}

@@ -1,0 +1,236 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"wield/chat"
+	"wield/wire/openai"
+)
+
+// An exchange is one request and its answer.
+type exchange struct {
+	g     *Gateway
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	r     *http.Request
+	start time.Time
+	id    string
+
+	holder  *holder
+	live    *stream // the stream that answers, once there is one
+	status  int     // that was sent; 0: nothing was yet
+	written int64   // bytes of the body
+
+	// For the log.
+	model   string
+	bounces int
+	err     *chat.Error
+}
+
+// Values of headers that every answer of a kind shares. Nobody changes them.
+var (
+	jsonType   = []string{"application/json"}
+	streamType = []string{"text/event-stream; charset=utf-8"}
+	noCache    = []string{"no-cache"}
+	unbuffered = []string{"no"}
+)
+
+// requestID returns the id under which a client knows its request, if it is fit for a header and a log, or makes one.
+func requestID(h http.Header) string {
+	id := h.Get("X-Request-Id")
+	if id == "" || len(id) > 128 {
+		return newID("req_")
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == ':':
+		default:
+			return newID("req_")
+		}
+	}
+	return id
+}
+
+// newID returns an id that is unique, and no secret.
+func newID(prefix string) string {
+	const digits = "0123456789abcdefghijklmnopqrstuv"
+	b := make([]byte, 0, 40)
+	b = append(b, prefix...)
+	for range 2 {
+		for v, i := rand.Uint64(), 0; i < 12; i++ {
+			b = append(b, digits[v&31])
+			v >>= 5
+		}
+	}
+	return string(b)
+}
+
+// end closes an exchange: a panic becomes an answer, and the log gets its line.
+func (x *exchange) end() {
+	p := recover()
+	switch {
+	case p == http.ErrAbortHandler:
+		defer panic(p)
+	case p != nil:
+		x.g.opts.Log.LogAttrs(x.r.Context(), slog.LevelError, "panic", slog.String("request", x.id), slog.String("model", x.model),
+			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		x.fail(refuse(http.StatusInternalServerError, chat.ErrUnavailable, codeInternal,
+			"an internal error ended this request; the log has the details under "+x.id))
+	}
+	if x.live != nil {
+		x.live.release()
+	}
+	x.log()
+}
+
+func (x *exchange) log() {
+	log := x.g.opts.Log
+	ctx := x.r.Context()
+	if !log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	var room [12]slog.Attr
+	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
+		slog.Int64("bytes", x.written), slog.Duration("took", time.Since(x.start)), slog.String("request", x.id))
+	if x.model != "" {
+		attrs = append(attrs, slog.String("model", x.model), slog.Bool("stream", x.live != nil))
+	}
+	if x.holder != nil {
+		attrs = append(attrs, slog.String("key", x.holder.Name))
+	}
+	if x.bounces > 0 {
+		attrs = append(attrs, slog.Int("bounces", x.bounces))
+	}
+	if x.err != nil {
+		attrs = append(attrs, slog.String("error", string(x.err.Kind)), slog.String("code", x.err.Code))
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+}
+
+// authenticate finds out whose request it is, and whether they may use models.
+func (x *exchange) authenticate() *failure {
+	h, f := x.g.identify(x.r)
+	if f != nil {
+		return f
+	}
+	if !h.mayAsk() {
+		return forbidden("insufficient_permissions", "a key of the role approver decides approvals; it may not use models")
+	}
+	x.holder = h
+	return nil
+}
+
+// head begins the answer. Without it nothing may be written.
+func (x *exchange) head(status int) {
+	x.deadline()
+	x.status = status
+	x.w.WriteHeader(status)
+}
+
+// deadline gives the client its time to take what is written next. The deadline outlives the answer on a connection that is
+// kept, so that every answer sets its own.
+func (x *exchange) deadline() {
+	x.rc.SetWriteDeadline(time.Now().Add(x.g.opts.WriteTimeout)) // not every ResponseWriter has deadlines
+}
+
+// body answers with a whole JSON body.
+func (x *exchange) body(status int, b []byte) {
+	h := x.w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	x.head(status)
+	if x.r.Method != http.MethodHead {
+		n, _ := x.w.Write(b) // a client that does not take it is gone
+		x.written += int64(n)
+	}
+}
+
+// fail answers with an error, in the form that is still possible.
+func (x *exchange) fail(f *failure) {
+	x.err = f.err
+	switch {
+	case x.live != nil && x.live.committed:
+		x.live.end(f)
+		return
+	case x.status != 0:
+		return
+	case f.status == statusGone:
+		x.status = f.status
+		return
+	}
+	h := x.w.Header()
+	if f.err.RetryAfter > 0 {
+		h.Set("Retry-After", retryAfter(f.err.RetryAfter))
+	}
+	if f.allow != "" {
+		h.Set("Allow", f.allow)
+	}
+	if f.hangUp {
+		h.Set("Connection", "close")
+	}
+	x.body(f.status, openai.AppendError(nil, f.err))
+}
+
+// readBody reads the whole body of the request.
+func (x *exchange) readBody() ([]byte, *failure) {
+	limit := x.g.opts.MaxBody
+	if x.r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, refuse(http.StatusUnsupportedMediaType, chat.ErrBadRequest, codeEncoding,
+			"the content encoding "+quote(enc)+" is not understood here: send the body as it is")
+	}
+	x.rc.SetReadDeadline(time.Now().Add(x.g.opts.BodyTimeout))
+	defer x.rc.SetReadDeadline(time.Time{}) // else it would end the exchange later on
+	body, err := readAll(http.MaxBytesReader(x.w, x.r.Body, limit), x.r.ContentLength)
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &large):
+		return nil, tooLarge(limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		f := refuse(http.StatusRequestTimeout, chat.ErrTimeout, codeSlow, "the request's body did not arrive within "+x.g.opts.BodyTimeout.String())
+		f.hangUp = true
+		return nil, f
+	}
+	f := refuse(http.StatusBadRequest, chat.ErrBadRequest, codeCutShort, "the request's body broke off: "+err.Error())
+	f.hangUp = true
+	return nil, f
+}
+
+func tooLarge(limit int64) *failure {
+	f := refuse(http.StatusRequestEntityTooLarge, chat.ErrBadRequest, codeTooLarge,
+		"the request's body is larger than the "+strconv.FormatInt(limit, 10)+" bytes that this service takes")
+	f.hangUp = true
+	return f
+}
+
+// readAll reads r to its end. size is what it says of its length, negative if nothing.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	// A length that is only announced gets no more memory than this ahead of its bytes.
+	const ahead = 1 << 20
+	b := make([]byte, 0, min(max(size, 511), ahead)+1)
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return b, err
+		case len(b) == cap(b):
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}

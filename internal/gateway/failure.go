@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"wield/chat"
+	"wield/wire/openai"
+)
+
+// A failure is an exchange's end with an error: what the client is told, and under which status.
+type failure struct {
+	status int // of the answer, if it is not committed
+	err    *chat.Error
+	allow  string // the methods of the URL, where that is what is wrong
+	hangUp bool   // the rest of the request is not worth reading
+}
+
+// The codes of failures that the gateway itself finds; those of the body's fields are package openai's.
+const (
+	codeKey        = "invalid_api_key"
+	codeModel      = "model_not_found"
+	codeUserTurn   = "missing_user_message"
+	codeTooLarge   = "request_too_large"
+	codeEncoding   = "unsupported_encoding"
+	codeCutShort   = "incomplete_request"
+	codeSlow       = "request_timeout"
+	codeURL        = "unknown_url"
+	codeMethod     = "method_not_allowed"
+	codeRate       = "rate_limit_exceeded"
+	codeBackendKey = "backend_refused_credentials"
+	codeStopping   = "shutting_down"
+	codeInternal   = "internal_error"
+)
+
+// statusGone is what the log says of a client that went away. Nobody reads it as an answer.
+const statusGone = 499
+
+var (
+	noKey    = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, `no API key was given: send one as "Authorization: Bearer KEY"`)
+	wrongKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, "the API key is not one of this service")
+)
+
+func refuse(status int, kind chat.ErrorKind, code, message string) *failure {
+	return &failure{status: status, err: &chat.Error{Kind: kind, Code: code, Message: message}}
+}
+
+func forbidden(code, message string) *failure {
+	return refuse(http.StatusForbidden, chat.ErrAuth, code, message)
+}
+
+// badField is a request whose field param is wrong.
+func badField(param, code, message string) *failure {
+	f := refuse(http.StatusBadRequest, chat.ErrBadRequest, code, message)
+	f.err.Param = param
+	return f
+}
+
+// modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran under.
+func modelFailure(ctx context.Context, err error) *failure {
+	e := chat.AsError(err)
+	if ctx.Err() != nil && e.Kind == chat.ErrCanceled {
+		if errors.Is(context.Cause(ctx), errDraining) {
+			return refuse(http.StatusServiceUnavailable, chat.ErrUnavailable, codeStopping, "the service is shutting down; try again")
+		}
+		return &failure{status: statusGone, err: e}
+	}
+	if e.Kind == chat.ErrAuth {
+		// The client's own key was accepted: to answer 401 would send its user to look for a fault in it.
+		told := *e
+		told.Kind = chat.ErrUnavailable
+		told.Message = "the model's backend refused the credentials that are configured for it: " + messageOf(e)
+		if told.Code == "" {
+			told.Code = codeBackendKey
+		}
+		return &failure{status: http.StatusBadGateway, err: &told}
+	}
+	return &failure{status: openai.Status(e.Kind), err: e}
+}
+
+func messageOf(e *chat.Error) string {
+	if e.Message == "" && e.Cause != nil {
+		return e.Cause.Error()
+	}
+	return e.Message
+}
+
+// retryAfter is the value of the header of that name: whole seconds, rounded up.
+func retryAfter(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}
+
+// quote puts what a client sent into a message, cut to a length that can be read.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// unknownModel says that there is no model of this name, and which there are.
+func unknownModel(name string, known []string) *failure {
+	var b strings.Builder
+	b.WriteString("there is no model " + quote(name) + "; ")
+	if near := nearest(name, known); near != "" {
+		b.WriteString("did you mean " + quote(near) + "? ")
+	}
+	b.WriteString(listOf(known))
+	f := refuse(http.StatusNotFound, chat.ErrNotFound, codeModel, b.String())
+	f.err.Param = "model"
+	return f
+}
+
+// listOf tells which models there are, but not hundreds of them.
+func listOf(known []string) string {
+	const most = 20
+	switch {
+	case len(known) == 0:
+		return "there are no models for you here"
+	case len(known) > most:
+		return "known models: " + strings.Join(known[:most], ", ") + " and " + strconv.Itoa(len(known)-most) + " more (GET /v1/models)"
+	}
+	return "known models: " + strings.Join(known, ", ")
+}
+
+// nearest returns the known name that is closest to name, or "" if none is close.
+func nearest(name string, known []string) string {
+	if len(name) > 200 {
+		return ""
+	}
+	best, least := "", max(2, len(name)/3)+1
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes to insert, remove or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// healthBody is what GET /health says. It needs no key, and tells nothing that does.
+type healthBody struct {
+	Status  string `json:"status"` // ok or draining
+	Version string `json:"version,omitempty"`
+	Queue   struct {
+		Pending int64 `json:"pending"` // completions under way
+	} `json:"queue"`
+	Auth string `json:"auth"` // keys or none
+}
+
+// health answers GET /health. While the service drains its status is 503, so that whoever distributes requests sends no more.
+func (x *exchange) health() *failure {
+	b := healthBody{Status: "ok", Version: x.g.opts.Version, Auth: "none"}
+	b.Queue.Pending = x.g.running.Load()
+	if len(x.g.holders) > 0 {
+		b.Auth = "keys"
+	}
+	status := http.StatusOK
+	if x.g.draining.Load() {
+		b.Status = "draining"
+		status = http.StatusServiceUnavailable
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // numbers and strings
+	}
+	x.w.Header()["Cache-Control"] = noCache
+	x.body(status, text)
+	return nil
+}

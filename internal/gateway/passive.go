@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"wield/chat"
+	"wield/wire/openai"
+)
+
+// roleToolResult is the role of a message that answers a tool request.
+const roleToolResult = "tool_result"
+
+// maxConversationID limits what is kept as a key.
+const maxConversationID = 128
+
+// A passiveMessage is what a passive model's protocol has in a message beyond the OpenAI protocol.
+type passiveMessage struct {
+	Role        string          `json:"role"`
+	Name        string          `json:"name"`
+	Content     json.RawMessage `json:"content"`
+	ToolRequest *toolRequest    `json:"tool_request"` // beside an empty content, as the gateway sent it
+}
+
+// A toolRequest is the one call that an answer of a passive model can be.
+type toolRequest struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// peekModel returns the model that a body names, or "" if it does not.
+func peekModel(body []byte) string {
+	var peek struct {
+		Model string `json:"model"`
+	}
+	json.Unmarshal(body, &peek) // whatever is wrong is found when the body is decoded
+	return peek.Model
+}
+
+// completePassive answers for a passive model. The satellite, as the client is called there, decides everything: nothing is
+// run here, and no model is asked a second time. What the gateway adds is the memory that the protocol expects of it: the
+// conversation, and whether a request waits for its result.
+func (x *exchange) completePassive(body []byte) *failure {
+	req, extra, f := decodePassive(body)
+	if f != nil {
+		return f
+	}
+	m, f := x.g.find(x.holder, req.Model)
+	if f != nil {
+		return f
+	}
+	x.model = m.Name
+	key := conversationKey{holder: x.holder.keyName(), model: m.Name, id: extra.conversation}
+	if key.id == "" {
+		key.id = "conv_" + rand.Text()
+	}
+	past := x.g.conversations.get(key)
+	var turn []chat.Message
+	req.Messages, turn = past.resume(req.Messages, extra.messages)
+	if !asks(turn) {
+		return badField("messages", codeUserTurn, "no user message was given, and no result of a tool request that waits for one")
+	}
+	a := &passiveAnswer{id: newID("chatcmpl-"), created: x.start.Unix(), model: m.Name, conversation: key.id}
+	if req.Stream {
+		f = x.stream(m.Model, req, &passiveStream{answer: a})
+	} else {
+		f = x.whole(m.Model, req, a)
+	}
+	if f == nil {
+		x.g.conversations.put(key, past.extend(turn, a.message()))
+	}
+	return f
+}
+
+// passiveExtra is what the OpenAI protocol has no place for.
+type passiveExtra struct {
+	conversation string
+	messages     []passiveMessage // one for each message of the request
+}
+
+// decodePassive reads a request to a passive model. It is the OpenAI protocol's, with the key conversation_id and with
+// messages of the role tool_result, whose content may be any JSON. Messages of roles that are not known are passed over.
+func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
+	var extra passiveExtra
+	var fields map[string]json.RawMessage
+	var raw []json.RawMessage
+	if json.Unmarshal(body, &fields) == nil && json.Unmarshal(fields["messages"], &raw) == nil {
+		extra.messages = make([]passiveMessage, len(raw))
+		for i, r := range raw {
+			if json.Unmarshal(r, &extra.messages[i]) == nil && !plainRole(extra.messages[i].Role) {
+				raw[i] = json.RawMessage(`{"role":"user","content":""}`) // holds the place, so that errors name the right one
+			}
+		}
+		json.Unmarshal(fields["conversation_id"], &extra.conversation)
+		delete(fields, "conversation_id")
+		if text, err := json.Marshal(raw); err == nil && len(raw) > 0 {
+			fields["messages"] = text
+			if text, err := json.Marshal(fields); err == nil {
+				body = text
+			}
+		}
+	}
+	if len(extra.conversation) > maxConversationID {
+		return nil, extra, badField("conversation_id", openai.CodeInvalidValue, "conversation_id is longer than "+strconv.Itoa(maxConversationID)+" bytes")
+	}
+	req, err := openai.DecodeRequest(body)
+	if err != nil {
+		return nil, extra, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	return req, extra, nil
+}
+
+// plainRole reports whether a message of this role means the same in both protocols.
+func plainRole(role string) bool {
+	switch chat.Role(role) {
+	case chat.RoleSystem, chat.RoleDeveloper, chat.RoleUser, chat.RoleAssistant:
+		return true
+	}
+	return false
+}
+
+// resultText returns the content of a tool_result as it goes to the model: a string as it is, anything else as its JSON.
+func resultText(content json.RawMessage) string {
+	var s string
+	if len(content) == 0 || json.Unmarshal(content, &s) == nil {
+		return s
+	}
+	return string(content)
+}
