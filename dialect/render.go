@@ -1,7 +1,10 @@
 package dialect
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"wield/chat"
 )
@@ -20,9 +23,330 @@ func (e *RenderError) Error() string {
 	return fmt.Sprintf("dialect %s: call of %q: %s", e.Dialect, e.Name, e.Why)
 }
 
-// AppendCalls appends calls as a model would write them in d, one message's worth, so that the text decodes to the same
-// names and arguments. It fails with a *RenderError and leaves dst as it was when the format has no way to write one of them.
-func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) { return dst, nil }
+// A renderRow says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
+// names little more than the text around a call.
+type renderRow struct {
+	dialect string
+	one     bool   // a message holds one call and nothing else
+	head    string // before all calls of a message
+	open    string // before each call
+	sep     string // between two calls; "": a newline
+	end     string // after each call
+	tail    string // after all calls of a message
 
-// AppendTools appends the definitions of tools in the form that models of d expect in their prompt.
-func (d *Dialect) AppendTools(dst []byte, tools []chat.Tool) []byte { return dst }
+	// call writes what stands between open and end. It returns in its second value why it cannot.
+	call func(dst []byte, c *chat.Call) ([]byte, string)
+	// tools writes definitions; nil: renderToolsJSON.
+	tools func(dst []byte, tools []chat.Tool) []byte
+	// results is the frame around each result; nil: resultsLabel.
+	results *resultsFrame
+}
+
+// The rows. A dialect that is not here is written like json-fence, which any decoder reads.
+var renderRows = [...]renderRow{
+	{dialect: "json-fence", open: "```json\n", end: "\n```", call: renderCallName},
+	{dialect: "raw-json", call: renderCallName},
+	{dialect: "openai-envelope", head: `{"tool_calls":[`, sep: ",", tail: "]}", call: renderCallOpenAI},
+	{dialect: "llf-shorthand", call: renderCallFunction},
+	{dialect: "tool-call-tag", open: "<TOOL_CALL>\n", end: "\n</TOOL_CALL>", call: renderCallTag, tools: renderToolsSignature},
+	{dialect: "tool-request", one: true, open: `{"tool_request":`, end: "}", call: renderCallName},
+	{dialect: "yaml-style", sep: "\n\n", call: renderCallYAML, tools: renderToolsSignature},
+	{dialect: "function-style", call: renderCallStatement, tools: renderToolsSignature},
+	{dialect: "xml-style", call: renderCallXML, tools: renderToolsSignature},
+	{dialect: "hermes", open: "<tool_call>\n", end: "\n</tool_call>", call: renderCallName, tools: renderToolsTag, results: &resultsTag},
+	{dialect: "qwen3-coder", open: "<tool_call>\n", end: "\n</tool_call>", call: renderCallParameters, tools: renderToolsTag, results: &resultsTag},
+	{dialect: "pythonic", head: "[", sep: ", ", tail: "]", call: renderCallKeywords, tools: renderToolsSignature},
+}
+
+func (d *Dialect) renderRow() *renderRow {
+	for i := range renderRows {
+		if renderRows[i].dialect == d.Name {
+			return &renderRows[i]
+		}
+	}
+	return &renderRows[0]
+}
+
+// AppendCalls appends calls as a model would write them in d, one message's worth, so that the text decodes to the same
+// names and arguments. It fails with a *RenderError and returns dst as it was when the format has no way to write one of
+// them: then json-fence always has, if the arguments are a JSON object.
+//
+// A format without types of its own gives values back as the schema of the tool says.
+func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
+	if len(calls) == 0 {
+		return dst, nil
+	}
+	row, start := d.renderRow(), len(dst)
+	if row.one && len(calls) > 1 {
+		return dst, &RenderError{Dialect: d.Name, Why: "one message holds only one call"}
+	}
+	dst = append(dst, row.head...)
+	for i := range calls {
+		if i > 0 {
+			dst = append(dst, renderOr(row.sep, "\n")...)
+		}
+		dst = append(dst, row.open...)
+		c := calls[i]
+		if c.Arguments == "" {
+			c.Arguments = "{}"
+		}
+		why := "the arguments are no JSON object"
+		if renderIsObject(c.Arguments) {
+			dst, why = row.call(dst, &c)
+		}
+		if why == "" && c.Name == "" {
+			why = "it has no name"
+		}
+		if why != "" {
+			return dst[:start], &RenderError{Dialect: d.Name, Name: c.Name, Why: why}
+		}
+		dst = append(dst, row.end...)
+	}
+	return append(dst, row.tail...), nil
+}
+
+func renderOr(s, or string) string {
+	if s == "" {
+		return or
+	}
+	return s
+}
+
+func renderIsObject(raw string) bool {
+	return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") && json.Valid([]byte(raw))
+}
+
+// The JSON shapes. The arguments stay as they are, byte for byte: the JSON grammar decides where they end.
+
+func renderCallName(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, `{"name": `...)
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, `, "arguments": `...)
+	dst = append(dst, c.Arguments...)
+	return append(dst, '}'), ""
+}
+
+func renderCallFunction(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, `{"function": `...)
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, `, "arguments": `...)
+	dst = append(dst, c.Arguments...)
+	return append(dst, '}'), ""
+}
+
+func renderCallOpenAI(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, '{')
+	if c.ID != "" {
+		dst = append(dst, `"id":`...)
+		dst = renderQuote(dst, c.ID)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"type":"function","function":{"name":`...)
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, `,"arguments":`...)
+	dst = renderQuote(dst, c.Arguments)
+	return append(dst, `}}`...), ""
+}
+
+// renderCallTag keeps the layout of the Tool Calling Protocol: one key a line.
+func renderCallTag(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, "{\n  \"tool\": "...)
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, ",\n  \"args\": "...)
+	dst = append(dst, c.Arguments...)
+	if c.Reasoning != "" {
+		dst = append(dst, ",\n  \"reasoning\": "...)
+		dst = renderQuote(dst, c.Reasoning)
+	}
+	return append(dst, "\n}"...), ""
+}
+
+// The forms with one argument a line or an element.
+
+func renderCallYAML(dst []byte, c *chat.Call) ([]byte, string) {
+	if !renderIsName(c.Name) {
+		return dst, "the name cannot stand on a TOOL line"
+	}
+	dst = append(dst, "TOOL: "...)
+	dst = append(dst, c.Name...)
+	dst = append(dst, "\nARGS:"...)
+	why, empty := "", true
+	renderEach(c.Arguments, func(key, value string) {
+		if !renderIsName(key) {
+			why = "the argument's name " + strconv.Quote(key) + " is no plain key"
+			return
+		}
+		empty = false
+		dst = append(dst, "\n  "...)
+		dst = append(dst, key...)
+		dst = append(dst, ": "...)
+		if s, ok := renderUnquote(value); ok && renderIsPlain(s) {
+			dst = append(dst, s...)
+		} else if ok {
+			dst = renderQuote(dst, s)
+		} else {
+			dst = renderCompact(dst, value, renderRaw)
+		}
+	})
+	if empty {
+		dst = append(dst, " {}"...)
+	}
+	return dst, why
+}
+
+func renderCallXML(dst []byte, c *chat.Call) ([]byte, string) {
+	if !renderIsName(c.Name) {
+		return dst, "the name cannot stand in an attribute"
+	}
+	dst = append(dst, `<tool name="`...)
+	dst = append(dst, c.Name...)
+	dst = append(dst, "\">\n"...)
+	why := ""
+	renderEach(c.Arguments, func(key, value string) {
+		if !renderIsName(key) {
+			why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
+			return
+		}
+		dst = append(dst, `  <arg name="`...)
+		dst = append(dst, key...)
+		dst = append(dst, `">`...)
+		if s, ok := renderUnquote(value); ok {
+			dst = renderEntities(dst, s)
+		} else {
+			dst = renderCompact(dst, value, renderStrict)
+		}
+		dst = append(dst, "</arg>\n"...)
+	})
+	return append(dst, "</tool>"...), why
+}
+
+// renderEntities writes text so that it stands in an element. Text without the signs of markup stays as it is.
+func renderEntities(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '&':
+			dst = append(dst, "&amp;"...)
+		case '<':
+			dst = append(dst, "&lt;"...)
+		case '>':
+			dst = append(dst, "&gt;"...)
+		default:
+			dst = append(dst, s[i])
+		}
+	}
+	return dst
+}
+
+// renderParameterTags are what ends a value between parameter tags, which have no escapes.
+var renderParameterTags = [...]string{"</parameter", "</function", "</tool_call", "<parameter", "<function", "<tool_call"}
+
+func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
+	if !renderIsName(c.Name) {
+		return dst, "the name cannot stand in a tag"
+	}
+	dst = append(dst, "<function="...)
+	dst = append(dst, c.Name...)
+	dst = append(dst, ">\n"...)
+	why := ""
+	renderEach(c.Arguments, func(key, value string) {
+		if !renderIsName(key) {
+			why = "the argument's name " + strconv.Quote(key) + " cannot stand in a tag"
+			return
+		}
+		dst = append(dst, "<parameter="...)
+		dst = append(dst, key...)
+		dst = append(dst, ">\n"...)
+		if s, ok := renderUnquote(value); ok {
+			for _, tag := range renderParameterTags {
+				if strings.Contains(s, tag) {
+					why = "the value of " + key + " holds " + tag
+				}
+			}
+			dst = append(dst, s...)
+		} else {
+			dst = renderCompact(dst, value, renderStrict)
+		}
+		dst = append(dst, "\n</parameter>\n"...)
+	})
+	return append(dst, "</function>"...), why
+}
+
+// The forms of call syntax.
+
+// renderCallStatement writes f(k=v), or f({..}) where a key is no identifier.
+func renderCallStatement(dst []byte, c *chat.Call) ([]byte, string) {
+	out, why := renderCallKeywords(dst, c)
+	if why == "" || !renderIsName(c.Name) {
+		return out, why
+	}
+	dst = append(dst, c.Name...)
+	dst = append(dst, '(')
+	dst = renderCompact(dst, c.Arguments, renderRaw)
+	return append(dst, ')'), ""
+}
+
+func renderCallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
+	if !renderIsName(c.Name) {
+		return dst, "the name is no identifier"
+	}
+	start := len(dst)
+	dst = append(dst, c.Name...)
+	dst = append(dst, '(')
+	why, n := "", 0
+	renderEach(c.Arguments, func(key, value string) {
+		if !renderIsIdentifier(key) {
+			why = "the argument's name " + strconv.Quote(key) + " is no identifier"
+			return
+		}
+		if n++; n > 1 {
+			dst = append(dst, ", "...)
+		}
+		dst = append(dst, key...)
+		dst = append(dst, '=')
+		dst = renderCompact(dst, value, renderPython)
+	})
+	if why != "" {
+		return dst[:start], why
+	}
+	return append(dst, ')'), ""
+}
+
+// renderIsName reports whether s can stand bare in a tag, an attribute or before a parenthesis.
+func renderIsName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case i > 0 && (c == '.' || c == '-' || c == ':' || '0' <= c && c <= '9'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// renderIsIdentifier reports whether s is a Python identifier. Keywords are let through as argument names, since every
+// reader of calls takes them.
+func renderIsIdentifier(s string) bool { return renderIsName(s) && !strings.ContainsAny(s, ".-:") }
+
+// renderIsPlain reports whether s is a YAML plain scalar that nothing takes for another type.
+func renderIsPlain(s string) bool {
+	if s == "" || len(s) > 200 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', c == '/':
+		case i > 0 && ('0' <= c && c <= '9' || c == '.' || c == '-'):
+		case i > 0 && i < len(s)-1 && c == ' ' && s[i-1] != ' ':
+		default:
+			return false
+		}
+	}
+	switch strings.ToLower(s) {
+	case "null", "true", "false", "yes", "no", "on", "off", "none", "nil", "nan", "inf", "infinity", "y", "n":
+		return false
+	}
+	return true
+}

@@ -1,10 +1,238 @@
 package dialect
 
-import "wield/chat"
+import (
+	"encoding/json"
+	"strings"
 
-// AppendResults appends results as one message's text in the form that models of d expect. Whatever the results hold, no
-// dialect reads a call in the text, and [Results] reads them back.
-func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte { return dst }
+	"wield/chat"
+)
 
-// Results reads back, in order, all results that stand in text, which may hold other text too.
-func Results(text string) []chat.Result { return nil }
+// A resultsFrame is what stands around each result. Between them is always the same envelope, one line of JSON in which no
+// string holds anything that a dialect could take for a call, and whose first key is none of a call.
+type resultsFrame struct{ open, close string }
+
+var (
+	resultsLabel = resultsFrame{open: "TOOL_RESULT: "}
+	resultsTag   = resultsFrame{open: "<tool_response>\n", close: "\n</tool_response>"}
+)
+
+// resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others say which call
+// it answers.
+type resultsEnvelope struct {
+	Success *bool           `json:"success"`
+	Data    json.RawMessage `json:"data"`
+	Error   json.RawMessage `json:"error"`
+	From    string          `json:"from"`
+	CallID  string          `json:"call_id"`
+
+	// In the shapes of Hermes and of the Responses API.
+	Type    string          `json:"type"`
+	Name    string          `json:"name"`
+	Tool    string          `json:"tool_name"`
+	Content json.RawMessage `json:"content"`
+	Output  json.RawMessage `json:"output"`
+}
+
+// AppendResults appends results as one message's text in the form that models of d expect, without a newline at the end.
+// Whatever the results hold, no dialect reads a call in the text, and [Results] reads them back: their texts (joined by a
+// newline where a result has several), names, call ids and whether they failed. A part that is no text is named in the text.
+func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
+	frame := d.renderRow().results
+	if frame == nil {
+		frame = &resultsLabel
+	}
+	for i := range results {
+		if i > 0 {
+			dst = append(dst, '\n')
+		}
+		dst = append(dst, frame.open...)
+		dst = resultsAppend(dst, &results[i])
+		dst = append(dst, frame.close...)
+	}
+	return dst
+}
+
+func resultsAppend(dst []byte, r *chat.Result) []byte {
+	text := resultsText(r.Parts)
+	if r.IsError {
+		dst = append(dst, `{"success":false,"data":null,"error":`...)
+		dst = renderString(dst, text, renderSafe)
+	} else {
+		dst = append(dst, `{"success":true,"data":`...)
+		dst = renderString(dst, text, renderSafe)
+		dst = append(dst, `,"error":null`...)
+	}
+	if r.Name != "" {
+		dst = append(dst, `,"from":`...)
+		dst = renderString(dst, r.Name, renderSafe)
+	}
+	if r.CallID != "" {
+		dst = append(dst, `,"call_id":`...)
+		dst = renderString(dst, r.CallID, renderSafe)
+	}
+	return append(dst, '}')
+}
+
+// resultsText joins the parts. One that is no text is named, so that the model knows that it is there.
+func resultsText(parts []chat.Part) string {
+	if len(parts) == 1 && parts[0].Kind == chat.PartText {
+		return parts[0].Text
+	}
+	var b strings.Builder
+	for i := range parts {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		p := &parts[i]
+		switch p.Kind {
+		case chat.PartText:
+			b.WriteString(p.Text)
+		case chat.PartImage:
+			b.WriteString("(image)")
+		case chat.PartAudio:
+			b.WriteString("(audio)")
+		case chat.PartFile:
+			b.WriteString("(file " + p.Name + ")")
+		default:
+			b.Write(p.Raw)
+		}
+	}
+	return b.String()
+}
+
+// The places where a result begins, always at the start of a line.
+const (
+	resultsTool    = "TOOL_RESULT:"
+	resultsPTK     = "PTK_RESULT:"
+	resultsElement = "<tool_response>"
+)
+
+// Results reads back, in order, all results that stand in text, which may hold other text too. It knows the forms that
+// [Dialect.AppendResults] writes, JSON over several lines included; the PTK_RESULT label with JSON or with its sentences
+// "Tool executed successfully" and "Tool execution failed"; elements named tool_response with any content; and fenced JSON of
+// type function_call_output. A result begins at the start of a line.
+func Results(text string) []chat.Result {
+	var list []chat.Result
+	for at := 0; at < len(text); {
+		r, end := resultsAt(text, at)
+		if end > at {
+			list = append(list, r)
+			at = end
+		}
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+	}
+	return list
+}
+
+// resultsAt reads the result that begins at the line at offset at, and returns the offset after it, or at if there is none.
+func resultsAt(text string, at int) (chat.Result, int) {
+	rest := text[at:]
+	switch {
+	case strings.HasPrefix(rest, resultsTool):
+		return resultsJSON(text, at, at+len(resultsTool))
+	case strings.HasPrefix(rest, resultsPTK):
+		if r, end := resultsJSON(text, at, at+len(resultsPTK)); end > at {
+			return r, end
+		}
+		return resultsSentence(text, at)
+	case strings.HasPrefix(rest, resultsElement):
+		return resultsInElement(text, at)
+	case strings.HasPrefix(rest, "```"):
+		line := strings.IndexByte(rest, '\n')
+		if line < 0 {
+			return chat.Result{}, at
+		}
+		r, end := resultsJSON(text, at, at+line+1)
+		return r, end
+	}
+	return chat.Result{}, at
+}
+
+// resultsJSON reads the envelope that begins at or after from.
+func resultsJSON(text string, at, from int) (chat.Result, int) {
+	i := renderSpace(text, from)
+	if i >= len(text) || text[i] != '{' {
+		return chat.Result{}, at
+	}
+	end := renderValueEnd(text, i)
+	if end < 0 {
+		return chat.Result{}, at
+	}
+	r, ok := resultsDecode(text[i:end])
+	if !ok || text[at] == '`' && !strings.Contains(text[i:end], `"function_call_output"`) {
+		return chat.Result{}, at
+	}
+	return r, end
+}
+
+// resultsInElement reads an element whose content is an envelope, or any text.
+func resultsInElement(text string, at int) (chat.Result, int) {
+	start := at + len(resultsElement)
+	if r, end := resultsJSON(text, at, start); end > at {
+		if close := strings.Index(text[end:], "</tool_response>"); close >= 0 && strings.TrimSpace(text[end:end+close]) == "" {
+			return r, end + close + len("</tool_response>")
+		}
+	}
+	n := strings.Index(text[start:], "</tool_response>")
+	if n < 0 {
+		return chat.Result{}, at
+	}
+	body := strings.TrimSuffix(strings.TrimPrefix(text[start:start+n], "\n"), "\n")
+	return chat.Result{Parts: chat.Text(body)}, start + n + len("</tool_response>")
+}
+
+// resultsSentence reads the PTK form without JSON: a sentence that says how it went, and what came out.
+func resultsSentence(text string, at int) (chat.Result, int) {
+	rest, end := strings.TrimLeft(text[at+len(resultsPTK):], " "), len(text)
+	if i := strings.Index(rest, "\n"+resultsPTK); i >= 0 {
+		end -= len(rest) - i
+		rest = rest[:i]
+	}
+	if body, ok := strings.CutPrefix(rest, "Tool executed successfully"); ok {
+		return chat.Result{Parts: chat.Text(strings.TrimPrefix(body, "\n"))}, end
+	}
+	if body, ok := strings.CutPrefix(rest, "Tool execution failed"); ok {
+		body = strings.TrimPrefix(strings.TrimPrefix(body, "\n"), "Error: ")
+		return chat.Result{Parts: chat.Text(body), IsError: true}, end
+	}
+	return chat.Result{}, at
+}
+
+func resultsDecode(raw string) (chat.Result, bool) {
+	var e resultsEnvelope
+	if json.Unmarshal([]byte(raw), &e) != nil {
+		return chat.Result{}, false
+	}
+	r := chat.Result{CallID: e.CallID, Name: renderOr(e.From, renderOr(e.Tool, e.Name))}
+	switch {
+	case e.Success != nil && *e.Success:
+		r.Parts = resultsValue(e.Data)
+	case e.Success != nil:
+		r.IsError = true
+		if r.Parts = resultsValue(e.Error); r.Parts == nil {
+			r.Parts = resultsValue(e.Data)
+		}
+	case e.Output != nil:
+		r.Parts = resultsValue(e.Output)
+	case e.Content != nil:
+		r.Parts = resultsValue(e.Content)
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// resultsValue returns a string's text, and any other value's JSON text. Null and absence are nil.
+func resultsValue(raw json.RawMessage) []chat.Part {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if s, ok := renderUnquote(string(raw)); ok {
+		return chat.Text(s)
+	}
+	return chat.Text(string(raw))
+}
