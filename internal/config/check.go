@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// check looks at what no key can tell by itself: references, and values that exclude each other.
+func (c *Config) check(d *decoder) {
+	c.checkKeys(d)
+	for _, name := range sortedKeys(c.Backends) {
+		b := c.Backends[name]
+		b.check(d, "backends."+name)
+	}
+	for _, name := range c.ModelNames() {
+		m := c.Models[name]
+		m.check(d, "models."+name, name, c)
+	}
+	for _, name := range sortedKeys(c.Policies) {
+		for i, r := range c.Policies[name].Rules {
+			r.check(d, fmt.Sprintf("policies.%s.rules[%d]", name, i))
+		}
+	}
+	if !c.Listen.Loopback() && len(c.Keys) == 0 {
+		d.at("listen", "other machines can reach %s, but there are no keys: %s", c.Listen, FixOpenListener)
+	}
+}
+
+// FixOpenListener tells how to mend a service that anybody could use.
+const FixOpenListener = "add one, such as keys: [{name: me, secret: env:WIELD_KEY}], or listen on 127.0.0.1"
+
+func (c *Config) checkKeys(d *decoder) {
+	seen := map[string]bool{}
+	for i, k := range c.Keys {
+		path := fmt.Sprintf("keys[%d]", i)
+		if k.Name != "" && seen[k.Name] {
+			d.at(path+".name", "a second key of the name %q", k.Name)
+		}
+		seen[k.Name] = true
+		for j, pattern := range k.Models {
+			if pattern != "" && !strings.ContainsAny(string(pattern), "*?") && len(c.Models) > 0 {
+				if _, ok := c.Models[string(pattern)]; !ok {
+					d.at(fmt.Sprintf("%s.models[%d]", path, j), "no model %q%s", pattern, didYouMean(string(pattern), c.ModelNames()))
+				}
+			}
+		}
+	}
+}
+
+// notBuilt lists the kinds of backends that the format knows but this version cannot use.
+var notBuilt = map[string]bool{"anthropic": true, "ollama": true, "lumo": true, "browser": true}
+
+func (b *Backend) check(d *decoder, path string) {
+	switch {
+	case notBuilt[b.Kind]:
+		d.at(path+".kind", "kind %s is not built yet; kinds that are: openai, script", b.Kind)
+	case b.Kind == "openai" && b.URL == "" && !d.failed(path+".url"):
+		d.at(path, "the key url is missing: the base address of the server, such as http://127.0.0.1:11434/v1")
+	case b.Kind == "script" && b.Scenario == "":
+		d.at(path, "the key scenario is missing: a scenario file, a directory of them, or the name of a built-in one")
+	case b.Kind == "script" && b.URL != "":
+		d.at(path+".url", "a backend of kind script runs inside wield and has no URL; to use a scripted server, write kind: openai")
+	}
+	for _, name := range sortedKeys(b.Headers) {
+		b.checkHeader(d, path+".headers."+name, name)
+	}
+}
+
+var (
+	headerName   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|credential`)
+)
+
+func (b *Backend) checkHeader(d *decoder, path, name string) {
+	value := b.Headers[name]
+	switch {
+	case !headerName.MatchString(name):
+		d.at(path, "not a header name")
+	case secretHeader.MatchString(name) && !value.IsSecret() && value.String() != "":
+		d.at(path, "by its name this header carries a secret, which does not stand in the file: write env:NAME or file:PATH")
+		d.hide(d.places[path].value)
+	}
+}
+
+func (m *Model) check(d *decoder, path, name string, c *Config) {
+	if _, ok := c.Backends[m.Backend]; !ok && m.Backend != "" {
+		d.at(path+".backend", "no backend %q%s", m.Backend, didYouMean(m.Backend, sortedKeys(c.Backends)))
+	}
+	for i, next := range m.Fallback {
+		at := fmt.Sprintf("%s.fallback[%d]", path, i)
+		if _, ok := c.Models[next]; !ok {
+			d.at(at, "no model %q%s", next, didYouMean(next, c.ModelNames()))
+		} else if next == name {
+			d.at(at, "a model cannot be its own fallback")
+		}
+	}
+	if m.Dialect == "tool-request" && m.Repair != "off" && d.has(path+".repair") {
+		d.at(path+".repair", "the dialect tool-request is always read without repair: write off, or leave the key out")
+	}
+	if m.Expose == "tool_request" && m.Mode == "native" {
+		d.at(path+".expose", "tool_request is text, which mode native does not read")
+	}
+	for i, p := range m.Instructions.ReplacePatterns {
+		p.check(d, fmt.Sprintf("%s.instructions.replacePatterns[%d].pattern", path, i))
+	}
+	if m.Profile != "auto" {
+		d.warn(path+".profile", "no effect in this version: profiles of model families are not built yet")
+	}
+	m.Instructions.checkTemplate(d, path+".instructions.template")
+}
+
+// legacyPattern is the default of lumo-tamer. Go's regular expressions have no lookbehind, so that it is built in.
+const legacyPattern = `(?<=(?:(?:native|custom|internal|external)\s)?)(?=tool)`
+
+// check warns of a pattern that is skipped, as lumo-tamer does.
+func (r *Replace) check(d *decoder, path string) {
+	if r.Pattern == legacyPattern || r.Pattern == "" {
+		return
+	}
+	if _, err := regexp.Compile("(?i)" + r.Pattern); err != nil {
+		d.warn(path, "the pattern is skipped: %s (RE2 has no lookbehind, lookahead or back-references)",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+}
+
+// checkTemplate warns of a template that leaves out what the model has to know.
+func (in *Instructions) checkTemplate(d *decoder, path string) {
+	if in.Template == "" {
+		return
+	}
+	for _, name := range []string{"clientInstructions", "tools", "fallback"} {
+		if !strings.Contains(in.Template, "{{"+name+"}}") {
+			d.warn(path, "the template does not hold {{%s}}, so that the model never sees it", name)
+		}
+	}
+}
+
+func (r *Rule) check(d *decoder, path string) {
+	n := 0
+	for name, s := range map[string]*Selector{"allow": r.Allow, "ask": r.Ask, "deny": r.Deny} {
+		if s == nil {
+			continue
+		}
+		n++
+		s.check(d, path+"."+name)
+	}
+	if n != 1 {
+		d.at(path, "a rule holds exactly one of allow, ask and deny; this one holds %d", n)
+	}
+}
+
+func (s *Selector) check(d *decoder, path string) {
+	if len(s.Tool)+len(s.Command)+len(s.Path)+len(s.Host) == 0 {
+		d.at(path, "says nothing about which calls are meant: give one of tool, command, path, host")
+	}
+}
+
+// later lists the keys whose feature this version does not have. A star stands for any name.
+var later = []struct{ path, what string }{
+	{"data", "nothing is kept on disk yet"},
+	{"timeouts.tool", "wield does not run tools yet"},
+	{"timeouts.approval", "wield does not ask people yet"},
+	{"tools", "wield does not run tools yet"},
+	{"policies", "wield does not run tools yet"},
+	{"sandbox", "wield does not run tools yet"},
+	{"capture", "traffic is not captured yet"},
+	{"models.*.agent", "wield does not run tools yet"},
+}
+
+// warnLater says of each key in the file that has no effect yet that it has none.
+func warnLater(d *decoder) {
+	for path := range d.places {
+		for _, l := range later {
+			if matchPath(l.path, path) {
+				d.warn(path, "no effect in this version: %s", l.what)
+			}
+		}
+	}
+}
+
+func matchPath(pattern, path string) bool {
+	before, after, ok := strings.Cut(pattern, "*")
+	if !ok {
+		return pattern == path
+	}
+	rest, ok := strings.CutPrefix(path, before)
+	return ok && strings.HasSuffix(rest, after) && len(rest) > len(after)
+}

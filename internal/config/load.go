@@ -1,0 +1,239 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+)
+
+// Options say where a configuration comes from.
+type Options struct {
+	File   string              // the file; empty: the variable WIELD_CONFIG, then the default place, where there need not be one
+	Getenv func(string) string // of the environment; nil: an empty one
+	Flags  []Flag              // in the order of the command line
+
+	// Upstream and Model are a backend and a model of its own on top of those of the file, both or neither. UpstreamKey is
+	// the reference to the backend's key, if it needs one.
+	Upstream, UpstreamKey, Model string
+}
+
+// A Flag sets one key from the command line.
+type Flag struct {
+	Name  string // with its dashes, for messages
+	Path  string // of the key
+	Value string
+}
+
+// A Result is a configuration that was read.
+type Result struct {
+	*Config
+	File     string   // that was read; empty: there is none
+	Warnings Problems // what has no effect, and the like
+}
+
+// maxFile bounds a configuration file, so that a wrong path is not read whole.
+const maxFile = 16 << 20
+
+// Load reads the configuration in all its layers. The error is a Problems that holds everything that is wrong with it, or tells
+// that the file cannot be read.
+func Load(o Options) (*Result, error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	file, data, err := findFile(o)
+	if err != nil {
+		return nil, err
+	}
+	return load(file, data, o)
+}
+
+// findFile returns the file's name and text; no name if there is no file and there need not be one.
+func findFile(o Options) (string, []byte, error) {
+	file, must := o.File, true
+	if file == "" {
+		file = o.Getenv("WIELD_CONFIG")
+	}
+	if file == "" {
+		file, must = DefaultFile(o.Getenv), false
+	}
+	if file == "" {
+		return "", nil, nil
+	}
+	data, err := readFile(file)
+	if errors.Is(err, fs.ErrNotExist) && !must {
+		return "", nil, nil
+	}
+	return file, data, err
+}
+
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("configuration: %w", err)
+	case info.IsDir():
+		return nil, fmt.Errorf("configuration: %s is a directory", name)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("configuration: %s is too long for one", name)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return data, nil
+}
+
+func load(file string, data []byte, o Options) (*Result, error) {
+	c := Default()
+	d := newDecoder(file)
+	if file != "" {
+		d.decode(data, c)
+	}
+	c.applyEnv(d, o.Getenv)
+	c.applyFlags(d, o.Flags)
+	c.applyUpstream(d, o)
+	c.check(d)
+	warnLater(d)
+	errs, warnings := d.done().split()
+	if len(errs) > 0 {
+		return nil, append(errs, warnings...)
+	}
+	return &Result{Config: c, File: file, Warnings: warnings}, nil
+}
+
+// applyEnv takes the values that the environment has.
+func (c *Config) applyEnv(d *decoder, getenv func(string) string) {
+	for _, l := range settable(c) {
+		name := envName(l.path)
+		if text := getenv(name); text != "" {
+			d.set(l, text, name)
+		}
+	}
+}
+
+func (c *Config) applyFlags(d *decoder, flags []Flag) {
+	for _, f := range flags {
+		for _, l := range settable(c) {
+			if l.path == f.Path {
+				d.set(l, f.Value, f.Name)
+			}
+		}
+	}
+}
+
+// settable lists the keys that variables and flags can set: all that have one value and a fixed place, but the version.
+func settable(c *Config) []leaf {
+	all := leaves("", reflect.ValueOf(c).Elem())
+	return all[1:]
+}
+
+func (d *decoder) set(l leaf, text, source string) {
+	d.sources[l.path] = source
+	if err := setText(l.value, text, l.field); err != nil {
+		d.at(l.path, "%v", err)
+	}
+}
+
+// upstreamName is the name of the backend that the command line adds.
+const upstreamName = "upstream"
+
+func (c *Config) applyUpstream(d *decoder, o Options) {
+	if o.Upstream == "" && o.Model == "" && o.UpstreamKey == "" {
+		return
+	}
+	fail := func(flag, format string, args ...any) {
+		d.problems = append(d.problems, &Problem{File: flag, Message: fmt.Sprintf(format, args...)})
+	}
+	if o.Upstream == "" || o.Model == "" {
+		fail("--upstream", "--upstream and --model belong together: the address of a server and the name of a model there")
+		return
+	}
+	b := DefaultBackend()
+	if err := b.URL.parse(o.Upstream); err != nil {
+		fail("--upstream", "%v", err)
+	}
+	if o.UpstreamKey != "" {
+		if err := b.Key.parse(o.UpstreamKey); err != nil {
+			fail("--upstream-key", "%v", err)
+		}
+	}
+	put(&c.Backends, upstreamName, b)
+	put(&c.Models, o.Model, DefaultModel(upstreamName))
+	d.sources["backends."+upstreamName] = "--upstream"
+	d.sources["backends."+upstreamName+".url"] = "--upstream"
+}
+
+func put[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
+}
+
+// DefaultFile returns where the configuration stands unless told otherwise: $XDG_CONFIG_HOME/wield/config.yaml, with
+// $HOME/.config for a variable that is not set. It is empty if neither is.
+func DefaultFile(getenv func(string) string) string {
+	return xdg(getenv, "XDG_CONFIG_HOME", ".config", "wield/config.yaml")
+}
+
+// DataDir returns the directory for what wield keeps: the key data, else wield under $XDG_STATE_HOME.
+func (c *Config) DataDir(getenv func(string) string) string {
+	if c.Data != "" {
+		return c.Data
+	}
+	return xdg(getenv, "XDG_STATE_HOME", ".local/state", "wield")
+}
+
+// xdg follows the XDG base directory specification, by which a relative path in a variable counts as none.
+func xdg(getenv func(string) string, variable, fallback, name string) string {
+	if dir := getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, name)
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, fallback, name)
+	}
+	return ""
+}
+
+// A Variable of the environment sets one key.
+type Variable struct {
+	Name string
+	Path string
+	Doc  string
+}
+
+// Variables lists all variables that set keys, in the order of the file.
+func Variables() []Variable {
+	var list []Variable
+	for _, l := range settable(Default()) {
+		list = append(list, Variable{Name: envName(l.path), Path: l.path, Doc: l.field.doc})
+	}
+	return list
+}
+
+// UnsetSecrets warns of references to secrets that cannot be looked up now.
+func (c *Config) UnsetSecrets(getenv func(string) string) Problems {
+	var warnings Problems
+	warn := func(path string, err error) {
+		if err != nil {
+			warnings = append(warnings, &Problem{Path: path, Message: err.Error(), Warning: true})
+		}
+	}
+	for _, k := range c.Keys {
+		_, err := k.Secret.Resolve(getenv)
+		warn("key "+k.Name, err)
+	}
+	for _, name := range sortedKeys(c.Backends) {
+		b := c.Backends[name]
+		_, err := b.Key.Resolve(getenv)
+		warn("backends."+name+".key", err)
+		for _, header := range sortedKeys(b.Headers) {
+			_, err := b.Headers[header].Resolve(getenv)
+			warn("backends."+name+".headers."+header, err)
+		}
+	}
+	return warnings
+}
