@@ -1,7 +1,28 @@
-// Package prompt tells a model that knows nothing of tools how to use them.
+// Package prompt tells a model that knows nothing of tools how to use them. [Render] is a pure function from a request to a
+// request: tools become instructions, earlier calls become the text that the model would have written, and results become
+// user turns. The same input gives the same bytes, so that prompt caches hold.
+//
+// Words:
+//
+//   - The tool block is the text that describes the tools on offer and the rules of the dialect.
+//   - The client's instructions are its system and developer messages.
+//   - The instructions are what the model is told in the end: the client's instructions and the tool block, laid out by a
+//     template.
+//   - Injection is where the instructions go: a system message, or a bracket in front of a user turn for backends that have no
+//     system messages.
+//   - An orphan is a result that answers no call of the turn before it.
+//
+// Nothing that a client puts in a tool's name, description or schema can leave its line in the tool block or be read as a
+// call there; nothing in instructions can close the bracket that they are injected in.
 package prompt
 
-import "wield/chat"
+import (
+	"fmt"
+	"strings"
+
+	"wield/chat"
+	"wield/dialect"
+)
 
 // Inject says where instructions go.
 type Inject string
@@ -14,29 +35,151 @@ const (
 )
 
 // Options say how a request is rendered. The zero value is ready.
+//
+// Template and ForTools are templates: {{name}} is replaced by a variable, {{#if name}}..{{else}}..{{/if}} chooses by
+// whether it is empty. What a variable holds is never read as a template. Runs of more than two newlines become two.
+// The variables are tools (the definitions), forTools, clientInstructions, fallback and prefix.
 type Options struct {
 	Dialect       string    // that the tools are taught in; "" or "auto": json-fence
 	Prefix        string    // put in front of every tool name that the model sees
 	MaxCalls      int       // calls a turn; 1 makes the rules say so
 	Template      string    // of all instructions; "": the built-in one
-	ForTools      string    // template of the rules for tools; "": that of the dialect
-	ForToolBounce string    // text that corrects a call through the wrong channel; "": the built-in one
+	ForTools      string    // of the rules for tools; "": those of the dialect. Definitions follow where it does not name {{tools}}
+	ForToolBounce string    // text that corrects a call through the wrong channel, see [Options.Bounce]
 	Fallback      string    // instructions for requests that have none of their own
 	InjectInto    Inject    // where the instructions go; "": InjectSystem
 	Replace       []Pattern // changes to the client's own instructions, in order
 	Alternate     bool      // merge neighbours so that user and assistant alternate strictly
-	DropOrphans   bool      // leave out results that answer no pending call, rather than show them
-	Cache         *Cache    // of rendered tool blocks; may be nil
+	DropOrphans   bool      // leave out orphans; otherwise they are shown like any result
+	Cache         *Cache    // of tool blocks; may be nil
 }
 
-// A Pattern is one change to a client's instructions.
-type Pattern struct{}
+// Render returns req as a request for a model that takes nothing but text. req is not changed; what needs no change is
+// shared with it. The tools and the choice are gone from the returned request. It fails with a *[chat.Error] of kind
+// [chat.ErrBadRequest] when the choice names a tool that is not offered.
+func Render(req *chat.Request, o Options) (*chat.Request, error) {
+	d, ok := dialect.Lookup(o.dialect())
+	if !ok {
+		return nil, fmt.Errorf("prompt: unknown dialect %q", o.Dialect)
+	}
+	tools, err := Offered(req)
+	if err != nil {
+		return nil, err
+	}
+	if len(tools) == 0 && o.plain(req) {
+		return req, nil
+	}
+	out := *req
+	out.Tools, out.Choice, out.Parallel = nil, chat.Choice{}, nil
+	h := history{o: &o, d: d, prefix: o.Prefix}
+	h.add(req.Messages)
+	text := o.instructions(d, h.instructions, tools, req)
+	out.Messages = inject(h.out, text, o.InjectInto)
+	if o.Alternate {
+		out.Messages = alternate(out.Messages)
+	}
+	return &out, nil
+}
 
-// NewPattern returns the pattern that replaces every match of the regular expression, whatever its case.
-func NewPattern(expr, replacement string) (Pattern, error) { return Pattern{}, nil }
+// dialect returns the name of the dialect to teach. Among the dialects that any instructed model can write, a fenced JSON
+// object is the one that most of them get right without an example.
+func (o *Options) dialect() string {
+	if o.Dialect == "" || o.Dialect == "auto" {
+		return "json-fence"
+	}
+	return o.Dialect
+}
 
-// A Cache keeps rendered tool blocks. The zero value is ready, and safe for concurrent use.
-type Cache struct{}
+// plain reports whether a request without tools can go out as it is.
+func (o *Options) plain(req *chat.Request) bool {
+	if o.Template != "" || o.Fallback != "" || len(o.Replace) > 0 || o.Alternate || len(req.Tools) > 0 ||
+		o.InjectInto != "" && o.InjectInto != InjectSystem || req.Choice.Mode != chat.ChoiceAuto || req.Parallel != nil {
+		return false
+	}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if m.Role == chat.RoleTool || m.Role == chat.RoleDeveloper || len(m.Calls) > 0 {
+			return false
+		}
+	}
+	return true
+}
 
-// Render returns req with its tools, calls and results written as text, for a model that takes nothing but text. req is not changed.
-func Render(req *chat.Request, o Options) (*chat.Request, error) { return req, nil }
+// Offered returns the tools that the model may call under the request's choice: all, those allowed, the one named, or none.
+func Offered(req *chat.Request) ([]chat.Tool, error) {
+	c := &req.Choice
+	switch {
+	case c.Mode == chat.ChoiceNone:
+		return nil, nil
+	case c.Mode == chat.ChoiceNamed:
+		t := req.Tool(c.Name)
+		if t == nil {
+			return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Message: fmt.Sprintf("tool_choice names %q, which is not among the tools", c.Name)}
+		}
+		return []chat.Tool{*t}, nil
+	case len(c.Allowed) > 0:
+		var tools []chat.Tool
+		for i := range req.Tools {
+			for _, name := range c.Allowed {
+				if req.Tools[i].Name == name {
+					tools = append(tools, req.Tools[i])
+					break
+				}
+			}
+		}
+		return tools, nil
+	}
+	return req.Tools, nil
+}
+
+// instructions returns what the model is told besides the conversation.
+func (o *Options) instructions(d *dialect.Dialect, client string, tools []chat.Tool, req *chat.Request) string {
+	for i := range o.Replace {
+		client = o.Replace[i].apply(client)
+	}
+	if o.Prefix != "" {
+		client = prefixNames(client, tools, o.Prefix)
+	}
+	block := o.Cache.block(o, d, tools, client == "")
+	if block.rules == "" && o.Template == "" && client == "" {
+		return o.Fallback
+	}
+	vars := variables{"clientInstructions": client, "fallback": o.Fallback, "prefix": o.Prefix, "tools": block.tools}
+	template := o.Template
+	if template == "" {
+		template = defaultTemplate
+	}
+	vars["forTools"] = block.rules
+	if strings.Contains(template, "{{tools}}") {
+		vars["forTools"] = block.alone
+	}
+	text := expand(template, vars)
+	if choice := choiceRule(req, o.Prefix, len(tools) > 0); choice != "" {
+		text += "\n\n" + choice
+	}
+	return tidy(text)
+}
+
+// defaultTemplate puts the client's own instructions first, so that the tool block stands next to the conversation.
+const defaultTemplate = "{{#if clientInstructions}}{{clientInstructions}}{{else}}{{fallback}}{{/if}}\n\n{{forTools}}"
+
+// choiceRule returns the sentence that demands a call where the request does.
+func choiceRule(req *chat.Request, prefix string, offered bool) string {
+	switch {
+	case !offered:
+	case req.Choice.Mode == chat.ChoiceRequired:
+		return "Your next response MUST contain a tool call."
+	case req.Choice.Mode == chat.ChoiceNamed:
+		return "Your next response MUST contain a call of the tool " + inline(prefix+req.Choice.Name) + "."
+	}
+	return ""
+}
+
+// tidy trims the text and leaves at most one empty line in a row.
+func tidy(s string) string {
+	s = strings.TrimSpace(s)
+	for strings.Contains(s, "\n\n\n") {
+		s = strings.ReplaceAll(s, "\n\n\n", "\n\n")
+	}
+	return s
+}

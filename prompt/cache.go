@@ -1,0 +1,94 @@
+package prompt
+
+import (
+	"bytes"
+	"hash/maphash"
+	"sync"
+
+	"wield/chat"
+	"wield/dialect"
+)
+
+// cacheSize is how many blocks a Cache keeps. A client offers the same few lists of tools again and again.
+const cacheSize = 64
+
+// A Cache keeps tool blocks by the hash of what they are made from. The zero value is ready, and safe for concurrent use. A
+// nil *Cache keeps nothing.
+type Cache struct {
+	mu      sync.Mutex
+	seed    maphash.Seed
+	entries map[uint64]*cacheEntry
+}
+
+// A cacheEntry has the key in full: a hash may collide, and a wrong block would show one client's tools to another.
+type cacheEntry struct {
+	dialect, prefix, forTools string
+	maxCalls                  int
+	bare                      bool
+	tools                     []chat.Tool
+	block                     block
+}
+
+// block returns the tool block, from the cache if it is there.
+func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) block {
+	if c == nil || len(tools) == 0 {
+		return renderBlock(o, d, tools, bare)
+	}
+	c.mu.Lock()
+	if c.entries == nil {
+		c.seed, c.entries = maphash.MakeSeed(), make(map[uint64]*cacheEntry)
+	}
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for i := range tools {
+		h.WriteString(tools[i].Name)
+		h.WriteByte(0)
+		h.WriteString(tools[i].Description)
+		h.WriteByte(0)
+		h.Write(tools[i].Parameters)
+		h.WriteByte(0)
+	}
+	key := h.Sum64()
+	e := c.entries[key]
+	c.mu.Unlock()
+
+	if e.matches(o, d, tools, bare) {
+		return e.block
+	}
+	e = &cacheEntry{dialect: d.Name, prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, tools: copyTools(tools),
+		block: renderBlock(o, d, tools, bare)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) >= cacheSize {
+		for k := range c.entries { // any one: what is in use comes back
+			delete(c.entries, k)
+			break
+		}
+	}
+	c.entries[key] = e
+	return e.block
+}
+
+func (e *cacheEntry) matches(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) bool {
+	if e == nil || e.dialect != d.Name || e.prefix != o.Prefix || e.forTools != o.ForTools || e.maxCalls != o.MaxCalls ||
+		e.bare != bare || len(e.tools) != len(tools) {
+		return false
+	}
+	for i := range tools {
+		a, b := &e.tools[i], &tools[i]
+		if a.Name != b.Name || a.Description != b.Description || !bytes.Equal(a.Parameters, b.Parameters) {
+			return false
+		}
+	}
+	return true
+}
+
+// copyTools copies what the key needs: the buffers of a request may be used again by whoever owns them.
+func copyTools(tools []chat.Tool) []chat.Tool {
+	list := make([]chat.Tool, len(tools))
+	for i := range tools {
+		list[i] = tools[i]
+		list[i].Parameters = bytes.Clone(tools[i].Parameters)
+	}
+	return list
+}

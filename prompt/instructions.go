@@ -1,0 +1,141 @@
+package prompt
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"wield/chat"
+)
+
+// A Pattern is one change to a client's instructions.
+type Pattern struct {
+	re   *regexp.Regexp
+	with string
+}
+
+// customTool is lumo-tamer's default pattern. It looks behind, which Go's expressions cannot; what it is there for is built in.
+const customTool = `(?<=(?:(?:native|custom|internal|external)\s)?)(?=tool)`
+
+var toolWord = regexp.MustCompile(`(?i)\b((?:native|custom|internal|external)\s+)?(tools?)\b`)
+
+// NewPattern returns the pattern that replaces every match of expr, a regular expression of package regexp, whatever its
+// case; $1 in replacement stands for a group. The default pattern of lumo-tamer, which puts a word before "tool", is known:
+// it leaves alone a "tool" that already has native, custom, internal or external before it.
+func NewPattern(expr, replacement string) (Pattern, error) {
+	if expr == customTool {
+		return Pattern{re: toolWord, with: replacement}, nil
+	}
+	re, err := regexp.Compile("(?i)" + expr)
+	if err != nil {
+		return Pattern{}, err
+	}
+	return Pattern{re: re, with: replacement}, nil
+}
+
+func (p *Pattern) apply(s string) string {
+	switch p.re {
+	case nil:
+		return s
+	case toolWord:
+		return toolWord.ReplaceAllStringFunc(s, func(m string) string {
+			if strings.ContainsFunc(m, unicode.IsSpace) {
+				return m
+			}
+			return p.with + m
+		})
+	}
+	return p.re.ReplaceAllString(s, p.with)
+}
+
+// prefixNames puts prefix in front of each tool name that stands in text as a word of its own and has none yet.
+func prefixNames(text string, tools []chat.Tool, prefix string) string {
+	names := make([]string, 0, len(tools))
+	for i := range tools {
+		if tools[i].Name != "" && strings.Contains(text, tools[i].Name) {
+			names = append(names, tools[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return text
+	}
+	sort.Slice(names, func(i, j int) bool { return len(names[i]) > len(names[j]) })
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if name := nameAt(text, i, names); name != "" {
+			if !strings.HasSuffix(text[:i], prefix) {
+				b.WriteString(prefix)
+			}
+			b.WriteString(name)
+			i += len(name)
+			continue
+		}
+		_, n := utf8.DecodeRuneInString(text[i:])
+		b.WriteString(text[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+// nameAt returns the longest of names that stands at i between word boundaries.
+func nameAt(text string, i int, names []string) string {
+	if r, _ := utf8.DecodeLastRuneInString(text[:i]); i > 0 && isWord(r) {
+		return ""
+	}
+	for _, name := range names {
+		if strings.HasPrefix(text[i:], name) {
+			if r, _ := utf8.DecodeRuneInString(text[i+len(name):]); i+len(name) == len(text) || !isWord(r) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// inject puts text where it belongs in messages, which it may change.
+func inject(messages []chat.Message, text string, where Inject) []chat.Message {
+	if text == "" {
+		return messages
+	}
+	if where == "" || where == InjectSystem {
+		return append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(text)}}, messages...)
+	}
+	text = "[Project instructions: " + closed(text) + "]\n\n"
+	at := -1
+	for i := range messages {
+		if messages[i].Role == chat.RoleUser && (at < 0 || where == InjectLast) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return append([]chat.Message{{Role: chat.RoleUser, Parts: chat.Text(strings.TrimSpace(text))}}, messages...)
+	}
+	m := &messages[at]
+	m.Parts = append(chat.Text(text), m.Parts...)
+	if len(m.Parts) > 1 && m.Parts[1].Kind == chat.PartText {
+		m.Parts[1].Text = text + m.Parts[1].Text
+		m.Parts = m.Parts[1:]
+	}
+	return messages
+}
+
+// lineEnds makes all that any reader takes for the end of a line a newline.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// closed returns text so that it cannot close the bracket around it: a bracket at the end of a line becomes a full-width
+// one, which looks and reads the same.
+func closed(text string) string {
+	text = tidy(lineEnds.Replace(text))
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		trimmed := strings.TrimRightFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) })
+		if strings.HasSuffix(trimmed, "]") {
+			lines[i] = trimmed[:len(trimmed)-1] + "\uff3d" + line[len(trimmed):]
+		}
+	}
+	return strings.Join(lines, "\n")
+}

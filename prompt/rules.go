@@ -1,0 +1,301 @@
+package prompt
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/schema"
+	"wield/schema/shape"
+)
+
+// A ruleSet holds the words that teach one dialect. The layout is the same for all: what is there, the exact format, the
+// rules, examples. It is that of the Tool Calling Protocol, whose own words are those of tool-call-tag.
+type ruleSet struct {
+	dialect string
+	head    string // first line of the block, if it is framed
+	tail    string // last line
+	intro   string // before the definitions
+	note    string // after the format
+	many    string // rule 1 where several calls are welcome
+	syntax  string // rule 2
+	name    string // rule 3
+	args    string // rule 4
+	results string // what results look like, in rule 5
+	final   string // rule 6
+	inline  bool   // a call may follow other text on its line
+}
+
+const (
+	jsonIntro = "Use the tools below to accomplish tasks. They are not built in: to use one you MUST write the call as text in your response, " +
+		"as described here. You have the power to use them; the result is sent to you in the next message."
+	tagIntro = "You may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:"
+)
+
+// ruleSets has the rows. A dialect that is not here is taught in the words of the first.
+var ruleSets = [...]ruleSet{
+	{dialect: "json-fence", head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
+		many:   "You may use several tools in one response: one code block for each call",
+		syntax: "The JSON in the code block must be valid", name: `"name" must match exactly one of the available tools`,
+		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such a code block"},
+	{dialect: "raw-json", head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
+		many:   "You may use several tools in one response: one JSON object on a line of its own for each call",
+		syntax: "The JSON must be valid and begin on a line of its own", name: `"name" must match exactly one of the available tools`,
+		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+	{dialect: "openai-envelope", intro: jsonIntro,
+		many:   `You may use several tools in one response: one element of "tool_calls" for each call`,
+		syntax: `The JSON must be valid and begin on a line of its own; "arguments" is a string that holds JSON`, name: `"name" must match exactly one of the available tools`,
+		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+	{dialect: "llf-shorthand", intro: jsonIntro,
+		many:   "You may use several tools in one response: one JSON object on a line of its own for each call",
+		syntax: "The JSON must be valid and begin on a line of its own", name: `"function" must match exactly one of the available tools`,
+		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+	{dialect: "tool-call-tag", intro: "You have access to these tools:", inline: true,
+		many:   "You may use several tool calls in one response: one <TOOL_CALL> block for each",
+		syntax: "JSON inside <TOOL_CALL> must be valid", name: `"tool" must match exactly one of the available tools`,
+		args: `"args" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without any tags"},
+	{dialect: "tool-request", intro: jsonIntro,
+		many:   "The JSON object must be your whole response: nothing before it, nothing after it, no code block",
+		syntax: "The JSON must be valid", name: `"name" must match exactly one of the available tools`,
+		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+	{dialect: "yaml-style", intro: "You have access to these tools:",
+		many:   "You may use several tools in one response: a TOOL line and an ARGS block for each, with an empty line between them",
+		syntax: "TOOL: begins a line; each argument is one line under ARGS:, indented by two spaces", name: "TOOL must match exactly one of the available tools",
+		args: "ARGS must include all required parameters", results: "TOOL_RESULT", final: "respond normally without TOOL and ARGS lines"},
+	{dialect: "function-style", intro: "You have access to these tools:",
+		many:   "You may use several tools in one response: one call on a line of its own for each",
+		syntax: "The call must stand on a line of its own, with every argument named and strings in double quotes", name: "The name must match exactly one of the available tools",
+		args: "The call must include all required parameters", results: "TOOL_RESULT", final: "respond normally without such a line"},
+	{dialect: "xml-style", intro: "You have access to these tools:", inline: true,
+		many:   "You may use several tools in one response: one <tool> element for each call",
+		syntax: "Each argument is one <arg> element; write &lt; &gt; and &amp; for < > and & in values", name: `"name" must match exactly one of the available tools`,
+		args: "The <tool> element must include all required parameters", results: "TOOL_RESULT", final: "respond normally without any tags"},
+	{dialect: "hermes", intro: tagIntro, inline: true,
+		many:   "You may call several functions in one response: one <tool_call> block for each",
+		syntax: "For each function call, return a JSON object with function name and arguments within <tool_call></tool_call> XML tags", name: `"name" must match exactly one of the functions`,
+		args: `"arguments" must include all required parameters`, results: "<tool_response>", final: "respond normally without any tags"},
+	{dialect: "qwen3-coder", intro: tagIntro, inline: true,
+		many:   "You may call several functions in one response: one <tool_call> block for each",
+		syntax: "Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within <tool_call></tool_call> XML tags", name: "The function must match exactly one of those above",
+		args: "Required parameters MUST be specified", results: "<tool_response>", final: "respond normally without any tags"},
+	{dialect: "pythonic", intro: "You have access to these tools:",
+		many:   "You may use several tools in one response: [first(...), second(...)]",
+		syntax: "The list of calls must begin a line, with every argument named, in Python syntax", name: "The name must match exactly one of the available tools",
+		args: "Each call must include all required parameters", results: "TOOL_RESULT", final: "respond normally without such a list"},
+}
+
+func ruleSetOf(d *dialect.Dialect) *ruleSet {
+	for i := range ruleSets {
+		if ruleSets[i].dialect == d.Name {
+			return &ruleSets[i]
+		}
+	}
+	return &ruleSets[0]
+}
+
+// A block is the tool block, whole and in its parts.
+type block struct {
+	tools string // the definitions
+	rules string // the rules with the definitions in them
+	alone string // the rules without
+}
+
+// renderBlock writes the block. bare says that the client has no instructions of its own, so that the protocol's are all
+// that the model is told.
+func renderBlock(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) block {
+	if len(tools) == 0 {
+		return block{}
+	}
+	shown := tools
+	if o.Prefix != "" {
+		shown = make([]chat.Tool, len(tools))
+		for i := range tools {
+			shown[i] = tools[i]
+			shown[i].Name = o.Prefix + tools[i].Name
+		}
+	}
+	b := block{tools: string(d.AppendTools(nil, shown))}
+	if o.ForTools == "" {
+		r := ruleSetOf(d)
+		b.rules = r.text(o, d, shown, b.tools, bare)
+		b.alone = r.text(o, d, shown, "", bare)
+		return b
+	}
+	b.alone = expand(o.ForTools, variables{"prefix": o.Prefix, "tools": ""})
+	if strings.Contains(o.ForTools, "{{tools}}") {
+		b.rules = expand(o.ForTools, variables{"prefix": o.Prefix, "tools": b.tools})
+	} else {
+		b.rules = b.alone + "\n\n" + b.tools
+	}
+	return b
+}
+
+// text lays the block out.
+func (r *ruleSet) text(o *Options, d *dialect.Dialect, tools []chat.Tool, definitions string, bare bool) string {
+	var b strings.Builder
+	line := func(s string) {
+		if s != "" {
+			b.WriteString(s + "\n\n")
+		}
+	}
+	line(r.head)
+	intro := r.intro
+	if bare && r.dialect == "tool-call-tag" {
+		intro = "You are an AI coding assistant with access to these tools:"
+	}
+	line(intro)
+	if definitions != "" {
+		line("AVAILABLE TOOLS:\n" + definitions)
+	}
+	line("TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond with this EXACT format:")
+	line(format(d))
+	line(r.note)
+	line("IMPORTANT RULES:\n" + r.rules(o))
+	line("EXAMPLES:\n" + r.examples(d, tools))
+	line(r.tail)
+	return strings.TrimSpace(b.String())
+}
+
+// format shows the shape of a call.
+func format(d *dialect.Dialect) string {
+	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
+	return string(b)
+}
+
+func (r *ruleSet) rules(o *Options) string {
+	first := r.many
+	switch {
+	case r.dialect == "tool-request":
+	case o.MaxCalls == 1:
+		first = "Use ONLY ONE tool call per response"
+	case o.MaxCalls > 1:
+		first += fmt.Sprintf(", at most %d", o.MaxCalls)
+	}
+	list := []string{first, r.syntax, r.name, r.args,
+		"After receiving " + r.results + ", you can make another tool call or provide final answer",
+		"When you have the final answer, " + r.final}
+	if o.Prefix != "" {
+		list = append(list, "Every tool name begins with "+strconv.Quote(o.Prefix)+". Do not remove it")
+	}
+	var b strings.Builder
+	for i, rule := range list {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(strconv.Itoa(i+1) + ". " + rule)
+	}
+	return b.String()
+}
+
+// examples shows one round with a tool that is on offer, so that no example teaches a name that does not exist.
+func (r *ruleSet) examples(d *dialect.Dialect, tools []chat.Tool) string {
+	e := exampleOf(tools)
+	text, err := d.AppendCalls(nil, []chat.Call{e.call})
+	if err != nil { // the name cannot be written in this dialect
+		fence, _ := dialect.Lookup("json-fence")
+		text, _ = fence.AppendCalls(nil, []chat.Call{e.call})
+	}
+	between := "\n"
+	if r.inline {
+		between = " "
+	}
+	result := e.result
+	if r.dialect != "tool-call-tag" || result == "" {
+		result = string(d.AppendResults(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}))
+		result = strings.ReplaceAll(result, "\n", " ") // an example is no result: it must not stand at the start of a line
+	}
+	return "User: " + e.ask + "\nYou:" + between + string(text) + "\n\nSystem: " + result + "\n\nYou: " + e.answer
+}
+
+// An example is one round of a conversation.
+type example struct {
+	ask, data, result, answer string
+	call                      chat.Call
+}
+
+// exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one of the first
+// tool's with a value for each required parameter.
+func exampleOf(tools []chat.Tool) example {
+	for i := range tools {
+		s := schema.ShapeOf(tools[i].Parameters)
+		if p, ok := s.Prop("path"); ok && tools[i].Name == "read_file" && p.Type().Any(shape.String) && !requires(s, "path") {
+			return example{
+				ask:    `"What's in package.json?"`,
+				call:   chat.Call{Name: "read_file", Arguments: `{"path": "package.json"}`, Reasoning: "Need to read package.json to answer"},
+				data:   `{"version": "1.0.0"}`,
+				result: `TOOL_RESULT: {"success": true, "data": {"content": "{\"version\": \"1.0.0\"}"}}`,
+				answer: "The package.json contains version 1.0.0",
+			}
+		}
+	}
+	t := &tools[0]
+	return example{
+		ask:    "(asks for something that needs " + inline(t.Name) + ")",
+		call:   chat.Call{Name: t.Name, Arguments: exampleValue(schema.ShapeOf(t.Parameters), 0), Reasoning: "why the tool is needed"},
+		data:   "(what the tool found)",
+		answer: "(the answer, which uses what the tool found)",
+	}
+}
+
+// requires reports whether s requires a property other than name.
+func requires(s *shape.Shape, name string) bool {
+	for i := range s.Props {
+		if s.Props[i].Required && s.Props[i].Name != name {
+			return true
+		}
+	}
+	return false
+}
+
+// exampleValue returns the JSON text of a value that has the shape s: for an object, one with its required properties.
+func exampleValue(s *shape.Shape, depth int) string {
+	t := s.Type()
+	switch {
+	case s != nil && len(s.Enum) > 0:
+		return s.Enum[0]
+	case depth == 0 || t.Any(shape.Object) && depth < 3:
+		var b strings.Builder
+		b.WriteByte('{')
+		n := 0
+		for i := 0; s != nil && i < len(s.Props); i++ {
+			if !s.Props[i].Required {
+				continue
+			}
+			if n++; n > 1 {
+				b.WriteString(", ")
+			}
+			key, _ := json.Marshal(s.Props[i].Name)
+			b.Write(key)
+			b.WriteString(": ")
+			b.WriteString(exampleValue(s.Props[i].Shape, depth+1))
+		}
+		b.WriteByte('}')
+		return b.String()
+	case t.Any(shape.String) || t == 0:
+		return `"value"`
+	case t.Any(shape.Integer | shape.Number):
+		return "1"
+	case t.Any(shape.Boolean):
+		return "true"
+	case t.Any(shape.Array):
+		return "[]"
+	case t.Any(shape.Object):
+		return "{}"
+	}
+	return "null"
+}
+
+// inline returns a name for use in a sentence: as it is when it is nothing but letters, digits and the signs that join
+// them, else quoted so that it cannot break out.
+func inline(s string) string {
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/", r) {
+			return strings.ReplaceAll(strconv.QuoteToASCII(s), "<", `\u003c`)
+		}
+	}
+	return s
+}
