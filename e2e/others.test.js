@@ -6,7 +6,7 @@ import { generateText, jsonSchema, stepCountIs, streamText, tool as aiTool } fro
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { ChatOpenAI } from '@langchain/openai';
 import { HumanMessage, ToolMessage } from '@langchain/core/messages';
-import { Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled, tool as agentTool } from '@openai/agents';
+import { Agent, OpenAIChatCompletionsModel, run, setTracingDisabled, tool as agentTool } from '@openai/agents';
 import OpenAI from 'openai';
 import { start } from './wield.js';
 import { getWeather, question, weatherIn } from './weather.js';
@@ -85,13 +85,12 @@ suite('@openai/agents', () => {
   for (const stream of [false, true]) {
     test(stream ? 'streamed' : 'whole', async (t) => {
       const server = await serve(t);
-      setDefaultOpenAIClient(new OpenAI({ baseURL: server.baseURL, apiKey: 'unused', maxRetries: 0 }));
-      setOpenAIAPI('chat_completions');
+      const openai = new OpenAI({ baseURL: server.baseURL, apiKey: 'unused', maxRetries: 0 });
       const asked = [];
       const agent = new Agent({
         name: 'weather',
         instructions: 'Answer with the tool.',
-        model: 'demo',
+        model: new OpenAIChatCompletionsModel(openai, 'demo'),
         tools: [
           agentTool({
             name: 'get_weather',
