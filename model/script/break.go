@@ -1,0 +1,234 @@
+package script
+
+import (
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"wield/chat"
+)
+
+// breakSteps applies faults to a reply that is sent in process. The error, if there is one, ends the stream after the
+// steps. Faults of the framing (drop_done, huge_line, no_index and the like) have no meaning here.
+func breakSteps(steps []Step, faults []Fault) ([]Step, error) {
+	steps = append([]Step{}, steps...)
+	var broken error
+	for i := range faults {
+		do := &faults[i].Do
+		if do.SlowHeaders > 0 {
+			steps = append([]Step{{Kind: StepSilence, Wait: do.SlowHeaders}}, steps...)
+		}
+		if err := do.failure(); err != nil {
+			return waits(steps), err
+		}
+		steps = swap(steps, do)
+		if do.BadUTF8 {
+			badText(steps)
+		}
+		at := do.point(steps)
+		if do.Stall > 0 {
+			steps = insert(steps, at, Step{Kind: StepSilence, Wait: do.Stall})
+			at++
+		}
+		if do.Drip > 0 {
+			steps, at = drip(steps, at, do.Drip)
+		}
+		switch {
+		case do.BadSSE:
+			steps, broken = steps[:at], chat.Errorf(chat.ErrProtocol, "the backend sent a frame that is not JSON")
+		case do.Cut != nil || do.Reset || do.HalfClose:
+			if do.Cut == nil {
+				at = len(steps)
+			}
+			steps, broken = do.cutBytes(steps, at), chat.Errorf(chat.ErrUnavailable, "the backend broke off: %w", io.ErrUnexpectedEOF)
+		}
+	}
+	return steps, broken
+}
+
+// waits keeps the silence before the first step, which is what slow headers are.
+func waits(steps []Step) []Step {
+	for i := range steps {
+		if steps[i].Kind != StepSilence {
+			return steps[:i]
+		}
+	}
+	return steps
+}
+
+// failure returns the error that the fault answers with in place of a reply.
+func (d *Do) failure() error {
+	switch {
+	case d.Status != 0:
+		message := "the scenario answers with this status"
+		if d.Body != nil {
+			message = *d.Body
+		}
+		return &chat.Error{Kind: statusKind(d.Status), Status: d.Status, RetryAfter: d.RetryAfter, Message: message}
+	case d.HTML502:
+		return &chat.Error{Kind: chat.ErrUnavailable, Status: 502, Message: "the backend answered with an HTML page"}
+	case d.ContentType != "":
+		return &chat.Error{Kind: chat.ErrProtocol, Status: 200, Message: "the backend answered with content type " + d.ContentType}
+	}
+	return nil
+}
+
+func statusKind(status int) chat.ErrorKind {
+	switch status {
+	case 401, 403:
+		return chat.ErrAuth
+	case 404:
+		return chat.ErrNotFound
+	case 408, 504:
+		return chat.ErrTimeout
+	case 413:
+		return chat.ErrContextLength
+	case 429:
+		return chat.ErrRateLimit
+	case 503, 529:
+		return chat.ErrOverloaded
+	}
+	if status >= 400 && status < 500 {
+		return chat.ErrBadRequest
+	}
+	return chat.ErrUnavailable
+}
+
+// point returns the index of the step before which the fault strikes: its cut, else the middle.
+func (d *Do) point(steps []Step) int {
+	if d.Cut == nil {
+		return nthChunk(steps, (countChunks(steps)+1)/2)
+	}
+	switch d.Cut.Unit {
+	case CutChunks:
+		return nthChunk(steps, d.Cut.N)
+	case CutTime:
+		var t time.Duration
+		for i := range steps {
+			if t += steps[i].Wait; t > d.Cut.After {
+				return i
+			}
+		}
+		return len(steps)
+	}
+	n := 0
+	for i := range steps {
+		if n += len(steps[i].Text); n > d.Cut.N {
+			return i
+		}
+	}
+	return len(steps)
+}
+
+// cutBytes returns the steps before at and, when bytes are counted, the part of the step there that still fits.
+func (d *Do) cutBytes(steps []Step, at int) []Step {
+	if d.Cut == nil || d.Cut.Unit != CutBytes || at >= len(steps) {
+		return steps[:at]
+	}
+	n := d.Cut.N
+	for i := range steps[:at] {
+		n -= len(steps[i].Text)
+	}
+	if n <= 0 || !steps[at].Chunk() {
+		return steps[:at]
+	}
+	part := steps[at]
+	part.Text = part.Text[:n]
+	return append(steps[:at:at], part)
+}
+
+func countChunks(steps []Step) int {
+	n := 0
+	for i := range steps {
+		if steps[i].Chunk() {
+			n++
+		}
+	}
+	return n
+}
+
+// nthChunk returns the index after the first n chunks.
+func nthChunk(steps []Step, n int) int {
+	for i := range steps {
+		if n == 0 {
+			return i
+		}
+		if steps[i].Chunk() {
+			n--
+		}
+	}
+	return len(steps)
+}
+
+// swap carries out dup_chunk and reorder.
+func swap(steps []Step, d *Do) []Step {
+	if d.Dup > 0 {
+		if i := nthChunk(steps, d.Dup) - 1; i >= 0 && countChunks(steps) >= d.Dup {
+			steps = insert(steps, i+1, steps[i])
+		}
+	}
+	if d.Reorder > 0 && countChunks(steps) > d.Reorder {
+		i, j := nthChunk(steps, d.Reorder)-1, nthChunk(steps, d.Reorder+1)-1
+		steps[i], steps[j] = steps[j], steps[i]
+	}
+	return steps
+}
+
+func insert(steps []Step, at int, s Step) []Step {
+	out := make([]Step, 0, len(steps)+1)
+	return append(append(append(out, steps[:at]...), s), steps[at:]...)
+}
+
+// drip makes one step of every byte, each after a wait, and says where the step at has gone.
+func drip(steps []Step, at int, d time.Duration) ([]Step, int) {
+	var out []Step
+	moved := -1
+	for i := range steps {
+		if i == at {
+			moved = len(out)
+		}
+		s := steps[i]
+		if !s.Chunk() || s.Kind == StepTarget {
+			out = append(out, s)
+			continue
+		}
+		for j := 0; j < len(steps[i].Text); j++ {
+			s.Text = steps[i].Text[j : j+1]
+			s.Wait += d
+			out = append(out, s)
+			s.Wait = 0
+		}
+	}
+	if moved < 0 {
+		moved = len(out)
+	}
+	return out, moved
+}
+
+// badText takes the last byte from the first character of several bytes, or adds a byte that no UTF-8 text has.
+func badText(steps []Step) {
+	for i := range steps {
+		if s := &steps[i]; s.Kind == StepText || s.Kind == StepRaw {
+			if t, ok := BreakUTF8(s.Text); ok {
+				s.Text = t
+				return
+			}
+		}
+	}
+	for i := range steps {
+		if s := &steps[i]; s.Kind == StepText || s.Kind == StepRaw {
+			s.Text += "\xff"
+			return
+		}
+	}
+}
+
+// BreakUTF8 returns s without the last byte of its first character of several bytes. It reports false if there is none.
+func BreakUTF8(s string) (string, bool) {
+	for i, c := range s {
+		if n := utf8.RuneLen(c); n > 1 && c != utf8.RuneError {
+			return s[:i+n-1] + s[i+n:], true
+		}
+	}
+	return s, false
+}
