@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import OpenAI from 'openai';
-import { directory, run, start } from './wield.js';
+import { build, directory, sources, start } from './wield.js';
 import { cities, getWeather, question, weatherIn } from './weather.js';
 
 const client = (server) => new OpenAI({ baseURL: server.baseURL, apiKey: 'unused', maxRetries: 0, timeout: 30_000 });
@@ -123,6 +123,21 @@ suite('wield serve with the scripted model', () => {
     const completion = await client(server).chat.completions.create({ model: 'demo', messages: [{ role: 'user', content: question('Paris') }] });
     assert.equal(completion.choices[0].finish_reason, 'stop');
     assert.equal(completion.choices[0].message.tool_calls, undefined);
+  });
+
+  test('without its scenario file the model has no answer', async (t) => {
+    const copy = directory(t);
+    cpSync(sources, copy, { recursive: true, filter: (path) => !['.git', 'e2e', 'node_modules'].includes(basename(path)) });
+    rmSync(join(copy, 'model', 'script', 'catalogue', 'demo.scenario.yaml'));
+    const bin = build(copy);
+    await assert.rejects(
+      async () => {
+        const server = await start(t, ['serve', '--listen', '127.0.0.1:0'], { bin });
+        await round(client(server), 'demo', 'Paris', { stream: false });
+      },
+      /demo/,
+      'it still answers',
+    );
   });
 
   test('models are listed', async (t) => {

@@ -12,16 +12,21 @@ const limit = 60_000;
 
 let built;
 
+/** The directory of the sources. */
+export const sources = process.env.WIELD_SRC || root;
+
+/** Builds the program from the sources in a directory and returns its path. */
+export function build(from) {
+  const dir = mkdtempSync(join(tmpdir(), 'wield-e2e-'));
+  process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+  const path = join(dir, 'wield');
+  execFileSync('go', ['build', '-o', path, './cmd/wield'], { cwd: from, stdio: 'inherit' });
+  return path;
+}
+
 /** The path of the program: WIELD_BIN, or one built from this checkout into a temporary directory. */
 function program() {
-  if (process.env.WIELD_BIN) return process.env.WIELD_BIN;
-  if (!built) {
-    const dir = mkdtempSync(join(tmpdir(), 'wield-e2e-'));
-    process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
-    built = join(dir, 'wield');
-    execFileSync('go', ['build', '-o', built, './cmd/wield'], { cwd: process.env.WIELD_SRC || root, stdio: 'inherit' });
-  }
-  return built;
+  return process.env.WIELD_BIN || (built ??= build(sources));
 }
 
 /** A new empty directory that is removed at the end of test t. */
@@ -35,12 +40,12 @@ export function directory(t) {
  * Starts `wield ARGS` and waits until it says where it listens. It runs in an empty directory with an empty home, so that
  * no configuration of this machine reaches it. The end of test t stops it, and fails if it has to be killed.
  */
-export async function start(t, args, { cwd = directory(t), env = {} } = {}) {
+export async function start(t, args, { cwd = directory(t), env = {}, bin = program() } = {}) {
   const home = directory(t);
-  const child = spawn(program(), args, {
+  const child = spawn(bin, args, {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, TMPDIR: tmpdir(), HOME: home, XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state'), ...env },
+    env: { PATH: process.env.PATH, TMPDIR: tmpdir(), WIELD_CI: process.env.WIELD_CI ?? '', HOME: home, XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state'), ...env },
   });
   let output = '';
   const ended = new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
@@ -69,9 +74,4 @@ export async function start(t, args, { cwd = directory(t), env = {} } = {}) {
     });
   });
   return { url, baseURL: url + '/v1', output: () => output };
-}
-
-/** Runs `wield ARGS` to its end and returns what it printed. */
-export function run(args, options = {}) {
-  return execFileSync(program(), args, { encoding: 'utf8', ...options });
 }
