@@ -1,0 +1,150 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"wield/dialect"
+	"wield/dialect/dialecttest"
+)
+
+// -dialect.failing FILE writes the cases that fail, one JSON object a line, so that a program can work through them.
+var failing = flag.String("dialect.failing", "", "write the failing cases to this file")
+
+func loadCases(t testing.TB, file string) []dialecttest.Case {
+	t.Helper()
+	cases, err := dialecttest.ReadFile(filepath.Join("testdata", "cases", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// allCases returns the cases of all files. Those of tests that cannot say what must come out are among them.
+func allCases(t testing.TB) []dialecttest.Case {
+	t.Helper()
+	files, err := dialecttest.ReadDir(os.DirFS(filepath.Join("testdata", "cases")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []dialecttest.Case
+	for _, cases := range files {
+		all = append(all, cases...)
+	}
+	slices.SortFunc(all, func(a, b dialecttest.Case) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// TestCases runs every case as it is written and, where it names a dialect that auto holds, under auto as well: what one
+// dialect reads must come out whether or not it was named.
+func TestCases(t *testing.T) {
+	var out []byte
+	for _, c := range allCases(t) {
+		for _, c := range variants(c) {
+			t.Run(c.ID, func(t *testing.T) {
+				err := c.Check()
+				if err == nil {
+					return
+				}
+				t.Errorf("text %q\n%v", c.Text, err)
+				line, _ := json.Marshal(map[string]any{"id": c.ID, "dialect": c.Dialect, "text": c.Text, "want": c.Want, "why": c.Why, "error": err.Error()})
+				out = append(append(out, line...), '\n')
+			})
+		}
+	}
+	if *failing != "" {
+		if err := os.WriteFile(*failing, out, 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func variants(c dialecttest.Case) []dialecttest.Case {
+	d, ok := dialect.Lookup(c.Dialect)
+	if !ok || d.ByName || c.Only || !strings.HasPrefix(c.ID, c.Dialect+"/") {
+		return []dialecttest.Case{c}
+	}
+	auto := c
+	auto.ID, auto.Dialect = c.ID+"@auto", ""
+	return []dialecttest.Case{c, auto}
+}
+
+// TestEveryDialectHasCases holds the files to what they promise: for each dialect of the table at least 40 cases, and as many
+// texts that are no call as make a fair test.
+func TestEveryDialectHasCases(t *testing.T) {
+	for _, name := range dialect.Names() {
+		d, _ := dialect.Lookup(name)
+		if _, err := os.Stat(filepath.Join("testdata", "cases", name+".jsonl")); err != nil {
+			t.Errorf("%s has no file of cases", name)
+			continue
+		}
+		calls, none := 0, 0
+		for _, c := range loadCases(t, name+".jsonl") {
+			switch {
+			case c.Dialect != d.Name:
+				t.Errorf("%s: dialect is %q", c.ID, c.Dialect)
+			case len(c.Want.Calls) > 0:
+				calls++
+			case c.Want.Calls != nil:
+				none++
+			}
+		}
+		if calls+none < 40 || none < 20 || calls < 20 {
+			t.Errorf("%s: %d cases with calls, %d without", name, calls, none)
+		}
+	}
+}
+
+// TestExamples decodes the example of every row of the table.
+func TestExamples(t *testing.T) {
+	const params = `{"type":"object","properties":{"k":{"type":"string"}}}`
+	tool := dialecttest.Tool{Type: "function", Function: dialecttest.Function{Name: "N", Parameters: []byte(params)}}
+	empty := ""
+	for _, name := range dialect.Names() {
+		d, _ := dialect.Lookup(name)
+		c := dialecttest.Case{ID: name, Dialect: name, Tools: []dialecttest.Tool{tool}, Text: d.Example,
+			Want: dialecttest.Want{Content: &empty, Calls: []dialecttest.WantCall{{Name: "N", Arguments: []byte(`{"k":"v"}`), Dialect: name}}, Rejected: []dialecttest.WantRejected{}}}
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %q: %v", name, d.Example, err)
+		}
+	}
+}
+
+// seed checks the regression cases of one known fault, each whole and at every split.
+func seed(t *testing.T, id string) {
+	t.Helper()
+	var cases []dialecttest.Case
+	for _, c := range loadCases(t, "seeds.jsonl") {
+		if strings.HasPrefix(c.ID, "seeds/"+id+"/") {
+			cases = append(cases, c)
+		}
+	}
+	if len(cases) == 0 {
+		t.Fatalf("no cases for %s", id)
+	}
+	dialecttest.Run(t, cases)
+}
+
+func TestA1(t *testing.T)         { seed(t, "A1") }   // found or not depending on the chunks
+func TestA2(t *testing.T)         { seed(t, "A2") }   // a fence inside a JSON string
+func TestA3(t *testing.T)         { seed(t, "A3") }   // fences of other languages changed
+func TestA4(t *testing.T)         { seed(t, "A4") }   // several calls at once, other shapes, other tags
+func TestA5(t *testing.T)         { seed(t, "A5") }   // an unclosed fence at the end
+func TestA6(t *testing.T)         { seed(t, "A6") }   // arguments that are no object dropped
+func TestA7(t *testing.T)         { seed(t, "A7") }   // undeclared names called
+func TestA8(t *testing.T)         { seed(t, "A8") }   // big numbers rounded
+func TestA9(t *testing.T)         { seed(t, "A9") }   // stray quotes and braces
+func TestA13(t *testing.T)        { seed(t, "A13") }  // a parameter named parameters
+func TestXB01(t *testing.T)       { seed(t, "XB01") } // the strict message, nearly
+func TestXC01(t *testing.T)       { seed(t, "XC01") } // the tagged call at its edges
+func TestXE22(t *testing.T)       { seed(t, "XE22") } // broken arguments run as {}
+func TestXE23(t *testing.T)       { seed(t, "XE23") } // < in a value
+func TestXE24(t *testing.T)       { seed(t, "XE24") } // a missing closer merges two calls
+func TestXE25(t *testing.T)       { seed(t, "XE25") } // prose that quotes the syntax
+func TestXE26(t *testing.T)       { seed(t, "XE26") } // white space, duplicates, types
+func TestXE27Echoed(t *testing.T) { seed(t, "XE27") } // a result that is echoed

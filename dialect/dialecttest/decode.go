@@ -1,0 +1,71 @@
+package dialecttest
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"wield/chat"
+)
+
+// A Decoder is what the kit examines. *dialect.Decoder is one.
+type Decoder interface {
+	// Feed appends to dst the events that chunk completes and returns it.
+	Feed(dst []chat.Event, chunk string) []chat.Event
+	// Close appends the events that the end of the text completes.
+	Close(dst []chat.Event) []chat.Event
+}
+
+// A Maker returns a decoder that has seen nothing yet.
+type Maker func() Decoder
+
+// Decode feeds text to a fresh decoder, cut at the ascending offsets, and returns all events. The buffer for the events is
+// used again for every chunk, as a program that wants no garbage does, so that a decoder which still needs what it
+// appended is found out. A panic is returned as an error.
+func Decode(mk Maker, text string, cuts ...int) (events []chat.Event, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return decode(mk(), text, cuts), nil
+}
+
+func decode(d Decoder, text string, cuts []int) []chat.Event {
+	var all, buf []chat.Event
+	from := 0
+	for _, to := range cuts {
+		buf = d.Feed(buf[:0], text[from:to])
+		all = append(all, buf...)
+		clear(buf)
+		from = to
+	}
+	buf = d.Feed(buf[:0], text[from:])
+	all = append(all, buf...)
+	clear(buf)
+	return append(all, d.Close(buf[:0])...)
+}
+
+// Merge joins adjacent deltas of one kind: of text, reasoning, markup, and of the arguments of one call. What is left no longer
+// depends on the borders between chunks.
+func Merge(events []chat.Event) []chat.Event {
+	var merged []chat.Event
+	for _, e := range events {
+		if n := len(merged); n > 0 && joins(&merged[n-1], &e) {
+			merged[n-1].Text += e.Text
+			merged[n-1].End = e.End
+			continue
+		}
+		merged = append(merged, e)
+	}
+	return merged
+}
+
+// joins reports whether b goes on where a ends.
+func joins(a, b *chat.Event) bool {
+	switch a.Kind {
+	case chat.KindText, chat.KindReasoning, chat.KindMarkup, chat.KindCallArgs:
+		return a.Kind == b.Kind && a.End == b.At && a.Index == b.Index && a.ID == b.ID && a.Name == b.Name &&
+			a.Flags == b.Flags && a.Detail == nil && b.Detail == nil
+	}
+	return false
+}

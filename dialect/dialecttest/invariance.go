@@ -1,0 +1,183 @@
+package dialecttest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+
+	"wield/chat"
+)
+
+// Limits of the splits that Splits yields for long texts.
+const (
+	maxPairs  = 4096 // texts up to this length are cut at every offset, longer ones at this many
+	randoms   = 8    // random splits of a text
+	bytewise  = 1 << 20
+	showWidth = 120
+)
+
+// A SplitError says that a text gives other events when it is cut at Cuts than when it is fed whole.
+type SplitError struct {
+	Text string
+	Cuts []int
+	Diff string // the first difference
+}
+
+func (e *SplitError) Error() string {
+	return fmt.Sprintf("cut at %s: %s", cutsText(e.Cuts), e.Diff)
+}
+
+func cutsText(cuts []int) string {
+	if len(cuts) > 8 {
+		return fmt.Sprintf("%v... (%d cuts)", cuts[:8], len(cuts))
+	}
+	return fmt.Sprint(cuts)
+}
+
+// Splits yields the splits that Invariance tries: every cut in two, then byte by byte, blocks of 2, 3, 4, 7 and 16 bytes, and
+// random ones, some with empty chunks. The random ones depend on nothing but the text.
+func Splits(text string) func(yield func(cuts []int) bool) {
+	return func(yield func([]int) bool) {
+		step := 1 + len(text)/maxPairs
+		for i := 0; i <= len(text); i += step {
+			if !yield([]int{i}) {
+				return
+			}
+		}
+		for _, n := range []int{1, 2, 3, 4, 7, 16} {
+			if len(text)/n <= bytewise && !yield(every(len(text), n)) {
+				return
+			}
+		}
+		h := fnv.New64a()
+		h.Write([]byte(text))
+		r := rand.New(rand.NewPCG(h.Sum64(), 1))
+		for range randoms {
+			if !yield(random(r, len(text))) {
+				return
+			}
+		}
+	}
+}
+
+// every cuts a text of size bytes into blocks of n.
+func every(size, n int) []int {
+	var cuts []int
+	for i := n; i < size; i += n {
+		cuts = append(cuts, i)
+	}
+	return cuts
+}
+
+// random cuts a text of size bytes into chunks of random length, 0 included.
+func random(r *rand.Rand, size int) []int {
+	longest := 1 + r.IntN(24)
+	var cuts []int
+	for i := r.IntN(longest + 1); i < size; i += r.IntN(longest + 1) {
+		cuts = append(cuts, i)
+		if len(cuts) > 2*size+2 {
+			break
+		}
+	}
+	return cuts
+}
+
+// Invariance checks that every split of text gives the events of the whole, and that each split conserves the text. It fails
+// with a *SplitError at the first split that does not, which is the one with the fewest cuts.
+func Invariance(mk Maker, text string) error {
+	whole, err := Decode(mk, text)
+	if err != nil {
+		return err
+	}
+	want := Merge(whole)
+	for cuts := range Splits(text) {
+		got, err := Decode(mk, text, cuts...)
+		if err == nil {
+			err = Conservation(text, got)
+		}
+		if err != nil {
+			return &SplitError{text, cuts, err.Error()}
+		}
+		if diff := Diff(want, Merge(got)); diff != "" {
+			return &SplitError{text, cuts, diff}
+		}
+	}
+	return nil
+}
+
+// Reuse checks that a decoder with a method Reset reads text again as a fresh one does. Others pass.
+func Reuse(mk Maker, text string) error {
+	fresh, err := Decode(mk, text)
+	if err != nil {
+		return err
+	}
+	d := mk()
+	r, ok := d.(interface{ Reset() })
+	if !ok {
+		return nil
+	}
+	decode(d, text[:len(text)/2], nil) // leaves it wherever half of the text ends
+	r.Reset()
+	if diff := Diff(Merge(fresh), Merge(decode(d, text, nil))); diff != "" {
+		return fmt.Errorf("after Reset: %s", diff)
+	}
+	return nil
+}
+
+// Diff describes the first difference between two lists of events, or returns "" if there is none.
+func Diff(want, got []chat.Event) string {
+	for i := range max(len(want), len(got)) {
+		if i < len(want) && i < len(got) && reflect.DeepEqual(want[i], got[i]) {
+			continue
+		}
+		return fmt.Sprintf("event %d: want %s, got %s", i, at(want, i), at(got, i))
+	}
+	return ""
+}
+
+func at(events []chat.Event, i int) string {
+	if i >= len(events) {
+		return "no event"
+	}
+	return Format(events[i])
+}
+
+// Format writes an event on one line, for messages to people.
+func Format(e chat.Event) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s[%d:%d]", e.Kind, e.At, e.End)
+	if e.Kind == chat.KindCallStart || e.Kind == chat.KindCallArgs || e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected {
+		fmt.Fprintf(&b, " #%d", e.Index)
+	}
+	if e.Flags != 0 {
+		fmt.Fprintf(&b, " flags=%d", e.Flags)
+	}
+	if e.Name != "" || e.ID != "" {
+		fmt.Fprintf(&b, " %s/%s", e.Name, e.ID)
+	}
+	if e.Text != "" {
+		fmt.Fprintf(&b, " %s", short(e.Text))
+	}
+	if d := e.Detail; d != nil {
+		switch {
+		case d.Call != nil:
+			fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.Call.At, d.Call.End, d.Call.Name, short(d.Call.Arguments), d.Call.Complete, d.Call.Dialect, d.Call.ID)
+		case d.Rejected != nil:
+			fmt.Fprintf(&b, " rejected[%d:%d] %s %s %s %s", d.Rejected.At, d.Rejected.End, d.Rejected.Reason, d.Rejected.Name, short(d.Rejected.Raw), d.Rejected.Message)
+		case d.Note != nil:
+			fmt.Fprintf(&b, " note[%d:%d] %s %s %s -> %s", d.Note.At, d.Note.End, d.Note.Kind, d.Note.Path, short(d.Note.Before), short(d.Note.After))
+		case d.Candidate != nil:
+			fmt.Fprintf(&b, " candidate[%d:%d] %s %s %s", d.Candidate.At, d.Candidate.End, d.Candidate.Dialect, d.Candidate.Outcome, d.Candidate.Why)
+		}
+	}
+	return b.String()
+}
+
+func short(s string) string {
+	if len(s) > showWidth {
+		return fmt.Sprintf("%q...(%d bytes)", s[:showWidth], len(s))
+	}
+	return fmt.Sprintf("%q", s)
+}
