@@ -61,16 +61,16 @@ func badField(param, code, message string) *failure {
 	return f
 }
 
-// modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran under.
+// modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran under; if it
+// has ended, that is the reason, whatever the model makes of it.
 func modelFailure(ctx context.Context, err error) *failure {
 	e := chat.AsError(err)
-	if ctx.Err() != nil && e.Kind == chat.ErrCanceled {
-		if errors.Is(context.Cause(ctx), errDraining) {
-			return refuse(http.StatusServiceUnavailable, chat.ErrUnavailable, codeStopping, "the service is shutting down; try again")
-		}
-		return &failure{status: statusGone, err: e}
-	}
-	if e.Kind == chat.ErrAuth {
+	switch {
+	case errors.Is(context.Cause(ctx), errDraining):
+		return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeStopping, "the service is shutting down; try again")
+	case ctx.Err() != nil:
+		return &failure{status: statusGone, err: &chat.Error{Kind: chat.ErrCanceled, Message: "the client went away", Cause: err}}
+	case e.Kind == chat.ErrAuth:
 		// The client's own key was accepted: to answer 401 would send its user to look for a fault in it.
 		told := *e
 		told.Kind = chat.ErrUnavailable

@@ -166,8 +166,7 @@ func (g *Gateway) find(h *holder, name string) (*Model, *failure) {
 		return nil, unknownModel(name, g.visible(h))
 	}
 	if m.NeedsKey && h == nil {
-		f := *noKey
-		return nil, &f
+		return nil, noKey
 	}
 	return m, nil
 }
