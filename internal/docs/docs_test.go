@@ -31,10 +31,13 @@ var (
 
 // TestPages follows every page from top to bottom.
 func TestPages(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash here, so no block of any page is run")
+	for _, tool := range []string{"bash", "curl", "grep", "tail", "cmp"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("no %s here, so no block of any page is run", tool)
+		}
 	}
 	root := checkout(t)
+	depend(t, root)
 	program := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(program, "wield"), "./cmd/wield")
 	build.Dir = root
@@ -55,10 +58,32 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newSession(t, root, program)
-			for _, b := range found {
-				follow(t, s, &b)
+			for i := range found {
+				follow(t, s, &found[i])
+			}
+			if *update {
+				rewrite(t, filepath.Join(root, page), string(text), found)
 			}
 		})
+	}
+}
+
+// depend looks at every source file, so that go test knows that a change of one of them makes an earlier result worthless:
+// the program is built by a command, which go test does not see.
+func depend(t *testing.T, root string) {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case !d.IsDir() && !strings.HasSuffix(path, "_test.go"):
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -101,6 +126,21 @@ func follow(t *testing.T, s *session, b *block) {
 	})
 }
 
+// rewrite puts into the page what its console blocks print, where that is not what it says.
+func rewrite(t *testing.T, path, page string, found []block) {
+	made := page
+	for _, b := range slices.Backward(found) {
+		if b.printed != "" && strings.HasPrefix(made[b.at:], b.text) {
+			made = made[:b.at] + b.printed + made[b.at+len(b.text):]
+		}
+	}
+	if made != page {
+		if err := os.WriteFile(path, []byte(made), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func skipped(b *block) bool { return b.has("network") && !network }
 
 // inCheckout returns the text of a block, in the checkout's directory if it is marked so. Such blocks only build and run.
@@ -132,6 +172,8 @@ func console(t *testing.T, s *session, b *block) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var printed strings.Builder
+	differs := false
 	for i, st := range found {
 		command := st.command
 		if b.has("checkout") {
@@ -145,9 +187,19 @@ func console(t *testing.T, s *session, b *block) {
 		if status != 0 && !asked && !b.has("fails") {
 			t.Errorf("exit status %d of\n$ %s%s", status, st.command, out)
 		}
-		if want := s.local(st.want); !matches(want, out) {
+		printed.WriteString("$ " + strings.ReplaceAll(strings.TrimSuffix(st.command, "\n"), "\n", "\n> ") + "\n")
+		switch want := s.local(st.want); {
+		case matches(want, out):
+			printed.WriteString(st.want)
+		case *update:
+			differs = true
+			printed.WriteString(s.shown(out))
+		default:
 			t.Errorf("$ %sprints\n%s\nThe page says\n%s", st.command, out, want)
 		}
+	}
+	if differs {
+		b.printed = printed.String()
 	}
 }
 

@@ -15,6 +15,9 @@ type block struct {
 	lang  string   // the first word after the fence
 	words []string // the other words
 	text  string
+	at    int // byte offset of the text in the page
+
+	printed string // the text with what its commands really print, if that differs
 }
 
 // has reports whether the block is marked with a word.
@@ -35,9 +38,10 @@ func blocks(page string) ([]block, error) {
 	var found []block
 	var cur *block
 	var fence, indent string
-	line := 0
+	line, next := 0, 0
 	for text := range strings.SplitSeq(page, "\n") {
 		line++
+		next += len(text) + 1
 		trimmed := strings.TrimLeft(text, " ")
 		if cur == nil {
 			if f := fenceOf(trimmed); f != "" {
@@ -46,7 +50,7 @@ func blocks(page string) ([]block, error) {
 				if len(words) == 0 {
 					return nil, fmt.Errorf("line %d: a block without a language", line)
 				}
-				cur = &block{line: line + 1, lang: words[0], words: words[1:]}
+				cur = &block{line: line + 1, lang: words[0], words: words[1:], at: next}
 			}
 			continue
 		}
@@ -154,12 +158,17 @@ func TestBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []block{
-		{4, "sh", []string{"server"}, "wield serve\n"},
-		{9, "yaml", []string{"file=a.yaml"}, "a: 1\n  b: 2\n"},
-		{14, "text", []string{}, "```sh\nnot a block\n```\n"},
+		{4, "sh", []string{"server"}, "wield serve\n", 22, ""},
+		{9, "yaml", []string{"file=a.yaml"}, "a: 1\n  b: 2\n", 72, ""},
+		{14, "text", []string{}, "```sh\nnot a block\n```\n", 107, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(block{})); diff != "" {
 		t.Error(diff)
+	}
+	for _, b := range []block{got[0], got[2]} {
+		if !strings.HasPrefix(page[b.at:], b.text) {
+			t.Errorf("the text of the block in line %d does not stand at %d", b.line, b.at)
+		}
 	}
 	if got[1].value("file") != "a.yaml" || !got[0].has("server") || got[0].value("file") != "" {
 		t.Error("words of a block are not found")

@@ -91,6 +91,14 @@ func (s *session) local(text string) string {
 	})
 }
 
+// shown is the reverse of local, for output.
+func (s *session) shown(text string) string {
+	for port, real := range s.ports {
+		text = strings.ReplaceAll(text, real, "127.0.0.1:"+port)
+	}
+	return strings.ReplaceAll(text, s.dir+"/", "")
+}
+
 // write puts a file of the page where the reader would put it.
 func (s *session) write(name, text string) error {
 	if !filepath.IsLocal(name) {

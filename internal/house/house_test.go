@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,6 +209,7 @@ func find(name string) *room {
 // list returns every package of the module and all that they import, tests left out.
 func list(t *testing.T) []pkg {
 	t.Helper()
+	depend(t)
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps,Module", "./...")
 	cmd.Dir = root(t)
 	var stderr bytes.Buffer
@@ -225,6 +227,27 @@ func list(t *testing.T) []pkg {
 			t.Fatalf("go list: %v", err)
 		}
 		pkgs = append(pkgs, p)
+	}
+}
+
+// depend looks at every source file, so that go test knows that a change of one of them makes an earlier result worthless:
+// the import graph is read by a command, which go test does not see.
+func depend(t *testing.T) {
+	t.Helper()
+	top := root(t)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !d.IsDir() && strings.HasSuffix(path, ".go"):
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
