@@ -48,19 +48,19 @@ func Coerce(text string, s *Shape, o CoerceOptions) (json string, c Coercion) {
 	case 0:
 		return coerceUntyped(text, o)
 	case String:
-		return quote(text), Fits
+		return Quote(text), Fits
 	}
 	v, c, ok := coerceTyped(trim(text), t, o.Python)
 	if !t.Has(String) {
 		if !ok {
-			return quote(text), Uncoerced
+			return Quote(text), Uncoerced
 		}
 		return v, c
 	}
 	if ok && s.Enum == nil {
 		return v, c
 	}
-	str := quote(text)
+	str := Quote(text)
 	if ok && (inEnum(s.Enum, v) || !inEnum(s.Enum, str)) {
 		return v, c
 	}
@@ -69,7 +69,7 @@ func Coerce(text string, s *Shape, o CoerceOptions) (json string, c Coercion) {
 
 func coerceUntyped(text string, o CoerceOptions) (string, Coercion) {
 	if o.Untyped == UntypedString {
-		return quote(text), Fits
+		return Quote(text), Fits
 	}
 	v := trim(text)
 	if validJSON(v) {
@@ -80,7 +80,7 @@ func coerceUntyped(text string, o CoerceOptions) (string, Coercion) {
 			return j, PythonObject
 		}
 	}
-	return quote(text), Fits
+	return Quote(text), Fits
 }
 
 // coerceTyped reads v, which has no white space around it, as one of the types of t that are not String. The order matters

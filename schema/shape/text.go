@@ -251,8 +251,8 @@ func escapedRune(s string) (r rune, n int) {
 	return utf8.RuneError, 6
 }
 
-// quote returns s as a JSON string. UTF-8 stays as it is; a byte that is not UTF-8 becomes U+FFFD.
-func quote(s string) string {
+// Quote returns s as a JSON string. UTF-8 stays as it is; a byte that is not UTF-8 becomes U+FFFD.
+func Quote(s string) string {
 	return string(appendQuoted(make([]byte, 0, len(s)+2+len(s)/16), s))
 }
 
