@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"wield/chat"
+	"wield/internal/config"
 )
 
 // An app is what a command sees of the world outside: its streams and its environment.
@@ -19,7 +22,7 @@ func osApp() *app {
 	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 }
 
-// The exit codes; "wield help exit-codes" tells what they mean.
+// The exit codes. exitCodes in topics.go says what they mean.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -27,8 +30,8 @@ const (
 	exitModel       = 3
 	exitDenied      = 4
 	exitLimit       = 5
-	exitUnavailable = 6
-	exitSchema      = 7
+	exitTool        = 6
+	exitMalformed   = 7
 	exitInterrupted = 130
 )
 
@@ -52,20 +55,46 @@ func usageErrorf(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// run carries out one command line and returns the exit code. Errors go to the error stream, after which nothing is left running.
+// run carries out one command line and returns the exit code. Errors go to the error stream. When it returns, nothing of
+// the command is left running.
 func run(ctx context.Context, args []string, app *app) int {
 	root := newRootCmd(app)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	started := markStart(root)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
+	if !*started && !isExitError(err) {
+		// The command's own code never ran: what is wrong is the command line.
+		err = usageErrorf("%w\nTry '%s --help'.", err, cmd.CommandPath())
+	}
+	code, err := exitCode(ctx, err)
+	if err != nil {
+		fmt.Fprintf(app.stderr, "wield: %v\n", err)
+	}
+	return code
+}
+
+func isExitError(err error) bool {
 	var exit *exitError
-	if !errors.As(err, &exit) {
-		exit = &exitError{code: exitFailed, err: err}
+	return errors.As(err, &exit)
+}
+
+// exitCode returns the code that err stands for and what of it is to be printed.
+func exitCode(ctx context.Context, err error) (int, error) {
+	var exit *exitError
+	var problems config.Problems
+	var failed *chat.Error
+	switch {
+	case errors.As(err, &exit):
+		return exit.code, exit.err
+	case errors.As(err, &problems):
+		return exitUsage, err
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, chat.ErrCanceled)):
+		return exitInterrupted, errors.New("interrupted")
+	case errors.As(err, &failed) && (failed.Kind == chat.ErrAuth || failed.Kind == chat.ErrUnavailable):
+		return exitModel, err
 	}
-	if exit.err != nil {
-		fmt.Fprintf(app.stderr, "wield: %v\n", exit.err)
-	}
-	return exit.code
+	return exitFailed, err
 }

@@ -1,13 +1,23 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 )
 
 func newRootCmd(app *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "wield",
-		Short:         "Give any language model working tools",
+		Use:   "wield",
+		Short: "Give any language model working tools",
+		Long: `wield stands between a model and the programs that use it. What the model writes becomes validated
+tool calls, whatever protocol it was trained on or told to use.`,
+		Example: `  wield serve                                   # a gateway with a scripted model, no key needed
+  wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
+  wield demo                                    # what a model writes, and what wield makes of it`,
+		Args:          cobra.ArbitraryArgs, // RunE tells better what is wrong with them
+		RunE:          unknownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -15,13 +25,112 @@ func newRootCmd(app *app) *cobra.Command {
 	root.SetOut(app.stdout)
 	root.SetErr(app.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%v\nTry '%s --help'.", err, cmd.CommandPath())
+		return usageErrorf("%w%s\nTry '%s --help'.", err, flagHint(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(commands(app)...)
+	root.AddCommand(topics()...)
+	root.AddCommand(newCompletionCmd(app, root))
+	root.SetHelpCommand(newHelpCmd(root))
+	root.InitDefaultHelpCmd() // adds the one just set
+	completeFlags(root)
 	return root
 }
 
-// commands lists every command of the program, in the order of the help.
+// commands lists every command of the program.
 func commands(app *app) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newServeCmd(app),
+		newConfigCmd(app),
+		newVersionCmd(app),
+		newManCmd(app),
+	}
+}
+
+// group returns a command that only holds others.
+func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Long:    long,
+		Example: example,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    unknownCommand,
+	}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// unknownCommand runs for a command that only holds others. Called bare it shows its help.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return usageErrorf("no command %q in %s%s\nTry '%s --help'.", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
+}
+
+func newHelpCmd(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Tell about a command or a topic",
+		Long:  "Tells about a command or one of the topics exit-codes, dialects and env.",
+		Example: `  wield help serve
+  wield help exit-codes`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			about, _, err := root.Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, sub := range about.Commands() {
+				names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(about, rest)
+			}
+			about.InitDefaultHelpFlag() // so that the help lists it, as --help does
+			return about.Help()
+		},
+	}
+}
+
+// noArgs is for commands that take flags only.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageErrorf("%s takes no arguments, and got %q\nTry '%s --help'.", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// markStart reports through its result whether the code of any command below root has begun to run.
+func markStart(root *cobra.Command) *bool {
+	started := new(bool)
+	walk(root, func(cmd *cobra.Command) {
+		if runE := cmd.RunE; runE != nil {
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				*started = true
+				return runE(cmd, args)
+			}
+		}
+	})
+	return started
+}
+
+// walk calls f for cmd and everything below it.
+func walk(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, sub := range cmd.Commands() {
+		walk(sub, f)
+	}
 }

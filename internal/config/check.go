@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"wield/prompt"
 )
 
 // check looks at what no key can tell by itself: references, and values that exclude each other.
@@ -110,15 +112,9 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
 
-// legacyPattern is the default of lumo-tamer. Go's regular expressions have no lookbehind, so that it is built in.
-const legacyPattern = `(?<=(?:(?:native|custom|internal|external)\s)?)(?=tool)`
-
 // check warns of a pattern that is skipped, as lumo-tamer does.
 func (r *Replace) check(d *decoder, path string) {
-	if r.Pattern == legacyPattern || r.Pattern == "" {
-		return
-	}
-	if _, err := regexp.Compile("(?i)" + r.Pattern); err != nil {
+	if _, err := prompt.NewPattern(r.Pattern, r.Replacement); err != nil {
 		d.warn(path, "the pattern is skipped: %s (RE2 has no lookbehind, lookahead or back-references)",
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
@@ -130,7 +126,7 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 		return
 	}
 	for _, name := range []string{"clientInstructions", "tools", "fallback"} {
-		if !strings.Contains(in.Template, "{{"+name+"}}") {
+		if !strings.Contains(strings.ReplaceAll(in.Template, " ", ""), "{{"+name+"}}") {
 			d.warn(path, "the template does not hold {{%s}}, so that the model never sees it", name)
 		}
 	}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"wield/dialect"
+)
+
+// A shell can complete command lines from what write prints.
+type shell struct {
+	name  string
+	setup string // how a person installs it
+	write func(root *cobra.Command, w io.Writer) error
+}
+
+var shells = []shell{
+	{"bash", "wield completion bash > ~/.local/share/bash-completion/completions/wield",
+		func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+	{"zsh", `wield completion zsh > "${fpath[1]}/_wield"`,
+		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
+	{"fish", "wield completion fish > ~/.config/fish/completions/wield.fish",
+		func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+	{"powershell", "wield completion powershell | Out-String | Invoke-Expression",
+		func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
+}
+
+func newCompletionCmd(app *app, root *cobra.Command) *cobra.Command {
+	var names, examples []string
+	for _, s := range shells {
+		names = append(names, s.name)
+		examples = append(examples, "  "+s.setup)
+	}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print the script that lets a shell complete wield's command lines",
+		Long: fmt.Sprintf(`Prints a script for %s. With it the shell completes commands, flags and the values of
+flags, names of dialects among them.`, strings.Join(names, ", ")),
+		Example:           strings.Join(examples, "\n"),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i := slices.Index(names, args[0])
+			if i < 0 {
+				return usageErrorf("no shell %q; there are: %s", args[0], strings.Join(names, ", "))
+			}
+			return shells[i].write(root, app.stdout)
+		},
+	}
+}
+
+// flagValues are the words that flags of these names take, whichever command they belong to.
+func flagValues() map[string][]string {
+	return map[string][]string{
+		"dialect":    append([]string{"auto"}, dialect.Names()...),
+		"repair":     {"off", "safe", "full"},
+		"log-level":  logLevels,
+		"log-format": logFormats,
+	}
+}
+
+// completeFlags lets shells complete the values of the flags of all commands.
+func completeFlags(root *cobra.Command) {
+	values := flagValues()
+	walk(root, func(cmd *cobra.Command) {
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			words, ok := values[f.Name]
+			if _, has := cmd.GetFlagCompletionFunc(f.Name); !ok || has {
+				return
+			}
+			if err := cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+				panic(err) // the flag was just seen
+			}
+		})
+	})
+}
+
+// flagHint names the flag that an unknown one was probably meant to be.
+func flagHint(cmd *cobra.Command, err error) string {
+	rest, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return ""
+	}
+	var near string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && near == "" && (strings.HasPrefix(f.Name, rest) || strings.HasPrefix(rest, f.Name) || oneOff(rest, f.Name)) {
+			near = f.Name
+		}
+	})
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean --%s?", near)
+}
+
+// oneOff reports whether a becomes b by adding, dropping, changing or swapping one letter.
+func oneOff(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case len(b)-len(a) == 1:
+		return a[i:] == b[i+1:]
+	case len(a) != len(b) || i == len(a):
+		return false
+	case a[i+1:] == b[i+1:]:
+		return true
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+)
+
+func newConfigCmd(app *app) *cobra.Command {
+	return group("config", "Check the configuration, print its schema",
+		"Works on the configuration file without starting anything.",
+		`  wield config check
+  wield config schema > wield.schema.json`,
+		newConfigCheckCmd(app), newConfigSchemaCmd(app))
+}
+
+func newConfigCheckCmd(app *app) *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Report everything that is wrong with the configuration",
+		Long: `Reads the configuration as serve would, with the environment on top, and reports all problems with line and column. Without
+FILE it reads the file that serve would read, and the project's .wield.yaml in the working directory if there is one. A FILE
+of that name is checked as a project's. Warnings tell of keys that have no effect in this version and of secrets that cannot be
+looked up now; with --strict they count as problems.
+
+Exit codes: 0 nothing is wrong, 1 warnings with --strict, 2 problems.`,
+		Example: `  wield config check
+  wield config check --strict wield.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			warnings, err := checkFiles(app, args)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			for _, w := range warnings {
+				fmt.Fprintln(app.stderr, w.String())
+			}
+			if strict && len(warnings) > 0 {
+				return fmt.Errorf("%s", count(len(warnings), "warning"))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
+	return cmd
+}
+
+// checkFiles checks the file that args name, or those that there are, and says on the output what it has checked.
+func checkFiles(app *app, args []string) (config.Problems, error) {
+	file := ""
+	if len(args) > 0 {
+		file = args[0]
+	}
+	var warnings config.Problems
+	if filepath.Base(file) != config.ProjectFile {
+		r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(r.Warnings, r.UnsetSecrets(app.getenv)...)
+		name := r.File
+		if name == "" {
+			name = "no file: the defaults"
+		}
+		fmt.Fprintf(app.stdout, "%s: ok: %s, %s, %s\n", name, count(len(r.Backends), "backend"), count(len(r.Models), "model"), count(len(r.Keys), "key"))
+	}
+	project := file
+	if len(args) == 0 {
+		project = config.ProjectFile
+	}
+	if filepath.Base(project) != config.ProjectFile {
+		return warnings, nil
+	}
+	p, more, err := config.LoadProject(project)
+	if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
+		return warnings, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(app.stdout, "%s: ok: %s denied, %s asked about, %s disabled\n", project,
+		count(len(p.Deny), "selector"), count(len(p.Ask), "selector"), count(len(p.Tools.Disable), "tool"))
+	return append(warnings, more...), nil
+}
+
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func newConfigSchemaCmd(app *app) *cobra.Command {
+	var project bool
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the configuration file",
+		Long: `Prints the JSON Schema (2020-12) of the configuration file. An editor that knows it completes keys and shows what they mean;
+with the YAML language server this line at the top of the file does it:
+
+  # yaml-language-server: $schema=wield.schema.json`,
+		Example: `  wield config schema > wield.schema.json
+  wield config schema --project`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schema := config.Schema
+			if project {
+				schema = config.ProjectSchema
+			}
+			text, err := schema()
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(app.stdout, string(text))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&project, "project", false, "print that of a project's "+config.ProjectFile)
+	return cmd
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+	"wield/internal/gateway"
+)
+
+// demoModel is what serve offers without a configuration.
+const demoModel = "demo"
+
+// serveFlags are what the command line says.
+type serveFlags struct {
+	listen      string
+	file        string
+	upstream    string
+	upstreamKey string
+	model       string
+	scenario    string
+	log         logFlags
+}
+
+func newServeCmd(app *app) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve models with working tools over HTTP",
+		Long: `Serves models over the OpenAI protocol: POST /v1/chat/completions, GET /v1/models and GET /health. Clients that offer tools
+get tool calls, whatever the model behind writes.
+
+The models come from the configuration file. --upstream and --model add one on the command line. With neither, the
+scripted model demo is served, which needs no key and no network: it answers from a scenario file.
+
+serve prints its address and lines to try it with, logs to the standard error, and ends on SIGINT or SIGTERM after it has
+finished the answers under way (timeouts.drain at most).`,
+		Example: `  wield serve
+  wield serve --listen 127.0.0.1:0
+  wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
+  wield serve --upstream https://api.example/v1 --upstream-key env:EXAMPLE_KEY --model gpt-4o-mini
+  wield serve --config wield.yaml --log-format json
+  wield serve --scenario my.scenario.yaml       # demo answers from this file
+  wield serve --scenario scenarios/             # a model for each scenario in the directory`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd.Context(), app, &f, cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` to listen on; port 0 takes a free one (default 127.0.0.1:8420)")
+	flags.StringVar(&f.file, "config", "", "configuration `FILE`")
+	flags.StringVar(&f.upstream, "upstream", "", "base `URL` of an OpenAI-compatible server")
+	flags.StringVar(&f.upstreamKey, "upstream-key", "", "where the server's key is: `REF` is env:NAME or file:PATH")
+	flags.StringVar(&f.model, "model", "", "`NAME` of the model at the upstream server, and for clients")
+	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` that demo answers from, or directory with one model a file")
+	f.log.add(cmd, app)
+	return cmd
+}
+
+func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) error {
+	log, err := f.log.logger(app.stderr)
+	if err != nil {
+		return err
+	}
+	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream, UpstreamKey: f.upstreamKey, Model: f.model}
+	if cmd.Flags().Changed("listen") {
+		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
+	}
+	c, err := config.Load(o)
+	if err != nil {
+		return err
+	}
+	for _, w := range c.Warnings {
+		log.Warn(w.Error())
+	}
+	if err := addScenarios(c.Config, f.scenario); err != nil {
+		return err
+	}
+	options, err := c.Compose(config.Environment{Getenv: app.getenv, Log: log})
+	if err != nil {
+		return err
+	}
+	options.Version = thisBuild().Version
+	l, err := listen(ctx, string(c.Listen))
+	if err != nil {
+		return err
+	}
+	g := gateway.New(options)
+	printWelcome(app.stdout, l.Addr(), c.Config)
+	log.Info("serving", "address", l.Addr().String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
+	if err := g.Serve(ctx, l, time.Duration(c.Timeouts.Drain)); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// addScenarios adds the scripted models: what --scenario names, or demo if there is no other model.
+func addScenarios(c *config.Config, scenario string) error {
+	if scenario == "" {
+		if len(c.Models) == 0 {
+			c.AddScripted(demoModel, demoModel)
+		}
+		return nil
+	}
+	info, err := os.Stat(scenario)
+	if err != nil {
+		return fmt.Errorf("--scenario: %w", err)
+	}
+	if !info.IsDir() {
+		c.AddScripted(demoModel, scenario)
+		return nil
+	}
+	return c.AddScenarios(scenario)
+}
+
+// listen is net.Listen with an error that tells what to do.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("another program listens on %s: end it, or choose another port with --listen (--listen %s takes a free one)",
+			address, freePort(address))
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("the system does not allow to listen on %s: choose a port above 1023 with --listen", address)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+func freePort(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	return net.JoinHostPort(host, "0")
+}
+
+// printWelcome says where the service is and how to try it.
+func printWelcome(w io.Writer, addr net.Addr, c *config.Config) {
+	base := "http://" + dialable(addr)
+	names := c.ModelNames()
+	if len(names) == 0 {
+		return
+	}
+	name := names[0]
+	fmt.Fprintf(w, "wield listens on %s\n", base)
+	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
+	auth, key := "", "any"
+	if len(c.Keys) > 0 {
+		auth, key = " \\\n  -H \"Authorization: Bearer $WIELD_KEY\"", "$WIELD_KEY"
+	}
+	fmt.Fprintf(w, `
+Try it:
+
+curl -s %[1]s/v1/chat/completions -H 'Content-Type: application/json'%[3]s -d '{
+  "model": "%[2]s",
+  "messages": [{"role": "user", "content": "What is the weather in Paris?"}],
+  "tools": [{"type": "function", "function": {"name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+}'
+
+Any OpenAI client:
+
+OPENAI_BASE_URL=%[1]s/v1 OPENAI_API_KEY=%[4]s
+new OpenAI({baseURL: "%[1]s/v1", apiKey: "..."})       // JavaScript
+OpenAI(base_url="%[1]s/v1", api_key="...")            # Python
+
+`, base, name, auth, key)
+}
+
+// dialable returns an address by which this machine reaches a listener, which may listen on all of its addresses.
+func dialable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return addr.String()
+	}
+	if tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+	}
+	return tcp.String()
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"wield/dialect"
+	"wield/internal/config"
+)
+
+// An exitCodeDoc says what an exit code means.
+type exitCodeDoc struct {
+	code int
+	doc  string
+}
+
+var exitCodes = []exitCodeDoc{
+	{exitOK, "everything was done; wield eval: all thresholds are met"},
+	{exitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
+	{exitUsage, "the command line or the configuration is wrong; wield eval: it could not run"},
+	{exitModel, "the model's server cannot be reached, or refuses the key"},
+	{exitDenied, "a call that was needed was denied (no command of this version)"},
+	{exitLimit, "a limit of turns, tokens or cost was reached (no command of this version)"},
+	{exitTool, "a tool failed and the run gave up (no command of this version)"},
+	{exitMalformed, "the model wrote no valid call, whatever was mended (no command of this version)"},
+	{exitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
+}
+
+// topics are texts that stand among the commands in the help.
+func topics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText()},
+		{Use: "dialects", Short: "The text protocols for tool calls that wield reads and writes", Long: dialectsText()},
+		{Use: "env", Short: "The environment variables that wield reads", Long: envText()},
+	}
+}
+
+func exitCodesText() string {
+	return "Every command ends with one of these codes.\n\n" + table(func(row func(cells ...string)) {
+		for _, c := range exitCodes {
+			row(fmt.Sprint(c.code), c.doc)
+		}
+	})
+}
+
+func dialectsText() string {
+	return `A dialect is a text protocol for tool calls. Unless told otherwise wield reads all of them at once (auto), but for those
+marked with a star, which are on only by name. wield dialect show NAME tells more of one.
+
+` + table(func(row func(cells ...string)) {
+		for _, name := range dialect.Names() {
+			d, ok := dialect.Lookup(name)
+			if !ok {
+				continue
+			}
+			if d.ByName {
+				name += " *"
+			}
+			row(name, d.Summary)
+		}
+	})
+}
+
+func envText() string {
+	return `Keys of the configuration that have one value and a fixed place can be set by variables, which win over the file and
+yield to flags. The file is $WIELD_CONFIG, or $XDG_CONFIG_HOME/wield/config.yaml with ~/.config for the variable if it is not
+set. Secrets stand in variables of your choice, which the file refers to as env:NAME.
+
+` + table(func(row func(cells ...string)) {
+		row("WIELD_CONFIG", "Configuration file.")
+		row("WIELD_LOG_LEVEL", "Level of serve's log: "+strings.Join(logLevels, ", ")+".")
+		row("WIELD_LOG_FORMAT", "Form of serve's log: "+strings.Join(logFormats, ", ")+".")
+		for _, v := range config.Variables() {
+			row(v.Name, v.Doc)
+		}
+	})
+}
+
+// table lines up the cells of the rows that fill adds.
+func table(fill func(row func(cells ...string))) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fill(func(cells ...string) { fmt.Fprintln(w, "  "+strings.Join(cells, "\t")) })
+	w.Flush()
+	return strings.TrimRight(b.String(), "\n")
+}

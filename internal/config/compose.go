@@ -1,0 +1,241 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"wield/bridge"
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/gateway"
+	"wield/model/script"
+	"wield/prompt"
+	"wield/schema"
+)
+
+// An Environment is what a running service has beside its configuration.
+type Environment struct {
+	Getenv func(string) string // for secrets
+	Log    *slog.Logger        // nil: none
+}
+
+// Compose builds all models with what stands between them and a client, and says what the gateway serves. Secrets are looked
+// up here, and scenarios are read; nothing is asked of a server yet. The error names the key that it comes from.
+func (c *Config) Compose(env Environment) (gateway.Options, error) {
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	w := workshop{
+		config:   c,
+		env:      env,
+		backends: map[string]chat.Model{},
+		bridges:  map[string]chat.Model{},
+		schemas:  &schema.Cache{},
+		blocks:   &prompt.Cache{},
+	}
+	keys, err := w.keys()
+	if err != nil {
+		return gateway.Options{}, err
+	}
+	o := gateway.Options{
+		Keys:    keys,
+		Hosts:   c.Hosts,
+		MaxBody: int64(c.Limits.Body),
+		Log:     env.Log,
+	}
+	for _, origin := range c.Origins {
+		o.Origins = append(o.Origins, string(origin))
+	}
+	for _, name := range c.ModelNames() {
+		m, err := w.model(name)
+		if err != nil {
+			return gateway.Options{}, err
+		}
+		o.Models = append(o.Models, m)
+	}
+	return o, nil
+}
+
+// A workshop holds what models share while they are built.
+type workshop struct {
+	config   *Config
+	env      Environment
+	backends map[string]chat.Model // by name, for those that many models can use
+	bridges  map[string]chat.Model // by the name of the model
+	schemas  *schema.Cache
+	blocks   *prompt.Cache
+}
+
+func (w *workshop) keys() ([]gateway.Key, error) {
+	var keys []gateway.Key
+	for _, k := range w.config.Keys {
+		secret, err := k.Secret.Resolve(w.env.Getenv)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", k.Name, err)
+		}
+		key := gateway.Key{
+			Name:       k.Name,
+			Hash:       gateway.HashKey(secret),
+			Role:       gateway.Role(k.Role),
+			RPM:        k.Limits.RPM,
+			Concurrent: k.Limits.Concurrent,
+		}
+		for _, pattern := range k.Models {
+			key.Models = append(key.Models, string(pattern))
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// model builds one model as clients see it.
+func (w *workshop) model(name string) (gateway.Model, error) {
+	m := w.config.Models[name]
+	served, err := w.bridge(name)
+	if err != nil {
+		return gateway.Model{}, err
+	}
+	if len(m.Fallback) > 0 {
+		chain := []chat.Model{served}
+		for _, next := range m.Fallback {
+			b, err := w.bridge(next)
+			if err != nil {
+				return gateway.Model{}, err
+			}
+			chain = append(chain, b)
+		}
+		served = fallback(chain)
+	}
+	g := gateway.Model{Name: name, Model: served}
+	if m.Expose == "tool_request" {
+		g.Expose = gateway.ExposeToolRequest
+	}
+	return g, nil
+}
+
+// bridge returns the bridge of one model, which is built once even if others fall back on it.
+func (w *workshop) bridge(name string) (chat.Model, error) {
+	if b := w.bridges[name]; b != nil {
+		return b, nil
+	}
+	m := w.config.Models[name]
+	backend, err := w.backend(&m, name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := w.bridgeOptions(&m, name)
+	if err != nil {
+		return nil, err
+	}
+	b := bridge.New(backend, o)
+	w.bridges[name] = b
+	return b, nil
+}
+
+func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) {
+	repair, ok := dialect.ParseRepair(m.Repair)
+	if !ok {
+		return bridge.Options{}, fmt.Errorf("models.%s.repair: no level %q", name, m.Repair)
+	}
+	o := bridge.Options{
+		Mode:     bridge.Mode(m.Mode),
+		Dialect:  string(m.Dialect),
+		Repair:   repair,
+		Release:  bridge.Release(m.Release),
+		Bounce:   bridge.BounceOptions{Max: m.Bounce.Max},
+		MaxCalls: m.Calls.MaxPerTurn,
+		Prefix:   m.Calls.Prefix,
+		Passive:  m.Expose == "tool_request",
+		Schemas:  w.schemas,
+		Backend:  m.Backend,
+		Prompt: prompt.Options{
+			Template:      m.Instructions.Template,
+			ForTools:      m.Instructions.ForTools,
+			ForToolBounce: m.Instructions.ForToolBounce,
+			Fallback:      m.Instructions.Fallback,
+			InjectInto:    prompt.Inject(m.Instructions.InjectInto),
+			Cache:         w.blocks,
+		},
+	}
+	if m.Bounce.Max == 0 || len(m.Bounce.On) == 0 {
+		o.Bounce.Max = -1 // to a bridge 0 means the default
+	}
+	for _, reason := range m.Bounce.On {
+		o.Bounce.On = append(o.Bounce.On, chat.Reason(reason))
+	}
+	for _, r := range m.Instructions.ReplacePatterns {
+		p, err := prompt.NewPattern(r.Pattern, r.Replacement)
+		if err != nil {
+			continue // Load has warned of it
+		}
+		o.Prompt.Replace = append(o.Prompt.Replace, p)
+	}
+	return o, nil
+}
+
+// backend returns the model behind a bridge.
+func (w *workshop) backend(m *Model, name string) (chat.Model, error) {
+	b := w.config.Backends[m.Backend]
+	upstream := m.Model
+	if upstream == "" {
+		upstream = name
+	}
+	switch b.Kind {
+	case "script":
+		return w.scripted(&b, m.Backend, upstream)
+	case "openai":
+		shared, err := w.server(&b, m.Backend)
+		if err != nil {
+			return nil, err
+		}
+		return renamed{shared, upstream}, nil
+	}
+	return nil, fmt.Errorf("backends.%s.kind: kind %s is not built yet", m.Backend, b.Kind)
+}
+
+// scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's
+// name in the directory or catalogue.
+func (w *workshop) scripted(b *Backend, name, model string) (chat.Model, error) {
+	live, err := openScenario(b.Scenario, model, w.env.Log)
+	if err != nil {
+		return nil, fmt.Errorf("backends.%s.scenario: %w", name, err)
+	}
+	return live.Model(script.Options{}), nil
+}
+
+func openScenario(scenario, model string, log *slog.Logger) (*script.Live, error) {
+	if info, err := os.Stat(scenario); err == nil && info.IsDir() {
+		return script.Open(filepath.Join(scenario, model+script.Suffix), log)
+	}
+	return script.Find(script.Catalogue(""), scenario, log)
+}
+
+// AddScripted adds a model that answers from a scenario: a file, or the name of one of the catalogue.
+func (c *Config) AddScripted(name, scenario string) {
+	b := DefaultBackend()
+	b.Kind = "script"
+	b.Scenario = scenario
+	backend := "script:" + name // no name that a file is likely to use
+	m := DefaultModel(backend)
+	m.Mode = "text" // a scenario writes text
+	put(&c.Backends, backend, b)
+	put(&c.Models, name, m)
+}
+
+// AddScenarios adds a model for each scenario in the directory, under the name of its file.
+func (c *Config) AddScenarios(dir string) error {
+	names, err := script.CatalogueNames(os.DirFS(dir))
+	if err != nil {
+		return fmt.Errorf("scenarios: %w", err)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("scenarios: no file in %s ends with %s: %w", dir, script.Suffix, fs.ErrNotExist)
+	}
+	for _, name := range names {
+		c.AddScripted(name, filepath.Join(dir, name+script.Suffix))
+	}
+	return nil
+}
