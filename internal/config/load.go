@@ -99,7 +99,7 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	warnLater(d)
 	errs, warnings := d.done().split()
 	if len(errs) > 0 {
-		return nil, append(errs, warnings...)
+		return nil, errs
 	}
 	return &Result{Config: c, File: file, Warnings: warnings}, nil
 }

@@ -76,13 +76,10 @@ func (ps Problems) Error() string {
 		b.WriteString(p.String())
 		b.WriteByte('\n')
 	}
-	switch n := ps.errors(); {
-	case n == 1:
-		b.WriteString("1 problem in the configuration")
-	default:
-		fmt.Fprintf(&b, "%d problems in the configuration", n)
+	if len(ps) == 1 {
+		return b.String() + "1 problem in the configuration"
 	}
-	return b.String()
+	return fmt.Sprintf("%s%d problems in the configuration", b.String(), len(ps))
 }
 
 // Unwrap returns the problems one by one.
@@ -92,16 +89,6 @@ func (ps Problems) Unwrap() []error {
 		errs[i] = p
 	}
 	return errs
-}
-
-func (ps Problems) errors() int {
-	n := 0
-	for _, p := range ps {
-		if !p.Warning {
-			n++
-		}
-	}
-	return n
 }
 
 // split parts ps into errors and warnings.

@@ -38,7 +38,7 @@ func LoadProject(file string) (*Project, Problems, error) {
 	}
 	errs, warnings := d.done().split()
 	if len(errs) > 0 {
-		return nil, nil, append(errs, warnings...)
+		return nil, nil, errs
 	}
 	return p, warnings, nil
 }
