@@ -1,9 +1,27 @@
-// Package bridge makes any model call tools.
+// Package bridge makes any model call tools. A [Bridge] stands in front of a model and is a model itself: what it yields are
+// calls of declared tools with arguments that fit their schemas, whichever way the model expressed them.
+//
+// Words:
+//
+//   - A tool is custom when the request declares it, native when the backend runs it itself.
+//   - A call is confused when it names a custom tool but came through a channel that cannot run it: the backend's native
+//     pipeline, or function calling that was never offered.
+//   - A bounce is a second request that shows the model its failed answer and says what was wrong. The client sees neither.
+//     How many there may be is one budget for all reasons.
+//   - A request is spent when it has no bounce left. Then a confused call with valid arguments is converted, which means taken as
+//     if it had come the right way; what else fails is told in words.
+//   - A call is released when the client has been told of it. Until then it is held and can still be bounced.
+//
+// The stages of an answer are: the prompt (text mode only), the model, the decoder, the check against the schema, and the
+// choice between release, bounce and conversion. Text goes through without delay.
 package bridge
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"iter"
+	"sync"
 
 	"wield/chat"
 	"wield/dialect"
@@ -14,62 +32,145 @@ import (
 // Mode says how tools reach a model.
 type Mode string
 
-// The modes.
+// The modes. Text is decoded in all of them whenever tools are offered, because servers with function calling leak calls as
+// text too.
 const (
-	ModeAuto   Mode = "auto"   // native; text after the backend has refused tools
+	ModeAuto   Mode = "auto"   // native; text once the backend has refused tools
 	ModeText   Mode = "text"   // described in the prompt, called in text
 	ModeNative Mode = "native" // through the backend's function calling
 )
 
-// Release says when the parts of a call go on to the client.
+// Release says when a call goes on to the client.
 type Release string
 
 // The ways of release.
 const (
 	ReleaseAuto    Release = "auto"    // checked for the first KiB of arguments, eager from there
-	ReleaseChecked Release = "checked" // when the whole call is valid
-	ReleaseEager   Release = "eager"   // as soon as the name is known
+	ReleaseChecked Release = "checked" // when the whole call has been found valid
+	ReleaseEager   Release = "eager"   // as soon as the name is known; such a call is never bounced
 )
+
+// autoRelease is how many bytes of arguments ReleaseAuto holds.
+const autoRelease = 1 << 10
+
+// ReasonNoCall is the reason of a bounce when the request requires a call and the answer has none.
+const ReasonNoCall chat.Reason = "no_call"
+
+// CodeToolsUnsupported is the [chat.Error] code with which a backend says that a model takes no tools.
+const CodeToolsUnsupported = "tools_unsupported"
 
 // BounceOptions say which failures are sent back to the model, and how often.
 type BounceOptions struct {
-	Max  int           // corrective requests for one client request; 0: the default, 1; below 0: none
+	Max  int           // corrective requests for one client request; 0: one; below 0: none
 	On   []chat.Reason // nil: confused, unknown_tool, invalid, malformed
 	Role chat.Role     // of the message that corrects; "": user
 }
 
 // Options say how a Bridge works. The zero value is ready.
 type Options struct {
-	Mode     Mode   // "": ModeAuto
-	Dialect  string // "" or "auto": all are read
-	Thinking dialect.Thinking
-	Drop     []string
-	Repair   dialect.Repair
-	Release  Release // "": ReleaseAuto
+	Mode     Mode             // "": ModeAuto
+	Dialect  string           // that has priority in reading and is taught; "" or "auto": all are read
+	Thinking dialect.Thinking // reasoning tags in text
+	Drop     []string         // special tokens to leave out of text
+	Repair   dialect.Repair   // of calls, whatever way they came
+	Release  Release          // "": ReleaseAuto
 	Bounce   BounceOptions
-	MaxCalls int            // calls a turn; 0: no limit
-	Prefix   string         // in front of every tool name towards the model
-	Native   []string       // tools that the backend runs itself
-	Passive  bool           // expose tool_request messages; nothing is taught, checked or bounced
-	Prompt   prompt.Options // Dialect, Prefix and MaxCalls are filled in
+	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
+	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it
+	Native   []string       // tools that the backend runs itself, for backends that report them as function calls
+	Passive  bool           // read strict tool_request messages and nothing else; nothing is checked or bounced
+	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
-	Support  *Support       // what is known of the models' own tool support; nil: the Bridge has its own
-	Backend  string         // name shown in TurnStart
+	Support  *Support       // what is known of models that refuse tools; nil: the Bridge has its own
+	Backend  string         // shown in TurnStart
 }
 
 // Support remembers which models have refused tools. The zero value is ready, and safe for concurrent use.
-type Support struct{}
+type Support struct {
+	mu      sync.Mutex
+	refused map[string]bool
+}
 
-// A Bridge is a chat.Model that stands in front of another one.
+// Refused reports whether the model of this name has refused tools.
+func (s *Support) Refused(model string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused[model]
+}
+
+func (s *Support) refuse(model string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = make(map[string]bool)
+	}
+	s.refused[model] = true
+}
+
+// A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at once if that one may.
 type Bridge struct {
 	model chat.Model
 	o     Options
+	newID func() string
 }
 
 // New returns a Bridge in front of m.
-func New(m chat.Model, o Options) *Bridge { return &Bridge{model: m, o: o} }
+func New(m chat.Model, o Options) *Bridge {
+	if o.Mode == "" {
+		o.Mode = ModeAuto
+	}
+	if o.Release == "" {
+		o.Release = ReleaseAuto
+	}
+	switch {
+	case o.Bounce.Max == 0:
+		o.Bounce.Max = 1
+	case o.Bounce.Max < 0:
+		o.Bounce.Max = 0
+	}
+	if o.Bounce.On == nil {
+		o.Bounce.On = []chat.Reason{chat.ReasonConfused, chat.ReasonUnknownTool, chat.ReasonInvalid, chat.ReasonMalformed, ReasonNoCall}
+	}
+	if o.Bounce.Role == "" {
+		o.Bounce.Role = chat.RoleUser
+	}
+	if o.Passive {
+		o.Mode, o.Dialect, o.Repair, o.Bounce.Max, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff, 0, true
+	}
+	if o.Prompt.Dialect == "" {
+		o.Prompt.Dialect = o.Dialect
+	}
+	if o.Prompt.Cache == nil {
+		o.Prompt.Cache = new(prompt.Cache)
+	}
+	if o.Schemas == nil {
+		o.Schemas = new(schema.Cache)
+	}
+	if o.Support == nil {
+		o.Support = new(Support)
+	}
+	return &Bridge{model: m, o: o, newID: newID}
+}
 
-// Stream implements [chat.Model].
+// newID returns an id that no other call has.
+func newID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "call_" + hex.EncodeToString(b[:])
+}
+
+// Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around each response,
+// and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all requests to the model.
+//
+// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; one with an Index of 0 or more closes
+// a call that the client has seen the start of. All others are for the record.
+//
+// Errors are those of the model, and a [chat.ErrBadRequest] when a tool's schema or the choice of tools makes no sense.
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	return b.model.Stream(ctx, req)
+	return func(yield func(chat.Event, error) bool) {
+		r := run{Bridge: b, ctx: ctx, req: req, yield: yield}
+		if err := r.run(); err != nil && !r.stopped {
+			yield(chat.Event{}, chat.AsError(err))
+		}
+	}
 }

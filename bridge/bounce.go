@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"wield/chat"
+)
+
+// A failure is one thing that is wrong with an answer.
+type failure struct {
+	reason   chat.Reason
+	call     chat.Call
+	message  string               // what is wrong with it
+	missing  string               // the required parameter that is absent, if that is what is wrong
+	rejected *chat.RejectedDetail // as the decoder reports it; nil: it is made from the rest
+}
+
+// fail handles a call that is none. The answer is asked for again if it may be; else the raw text goes to the client, and
+// where there is none, or where the model has failed before, a sentence that says what happened.
+func (r *run) fail(e chat.Event, f failure) {
+	d := f.rejected
+	if d == nil {
+		d = &chat.RejectedDetail{Reason: f.reason, Name: f.call.Name, Arguments: f.call.Arguments, Raw: r.span(f.call),
+			At: f.call.At, End: f.call.End, Message: f.why()}
+	}
+	r.drop()
+	if r.bounceable(f.reason) {
+		r.turn.failures = append(r.turn.failures, f)
+		r.reject(e, d, false)
+		r.turn.mute, r.turn.muteAt = true, len(r.turn.raw)
+		if d.Raw != "" && e.Flags&chat.FlagPromoted == 0 {
+			r.turn.muteAt = d.At
+		}
+		return
+	}
+	r.reject(e, d, true)
+	if d.Raw == "" || r.bounces > 0 {
+		r.sayFailed(&f)
+	}
+}
+
+// sayFailed tells the client in words that a call came to nothing.
+func (r *run) sayFailed(f *failure) {
+	r.say("The model could not call " + oneLine(f.call.Name) + ": " + f.why())
+}
+
+// why says what is wrong in a few words.
+func (f *failure) why() string {
+	switch {
+	case f.reason == chat.ReasonUnknownTool:
+		return "unknown tool"
+	case f.missing != "":
+		return "missing required parameter: " + oneLine(f.missing)
+	case f.message != "":
+		return oneLine(f.message)
+	}
+	return "the call is " + string(f.reason)
+}
+
+// correction returns the message that tells the model what was wrong. The words are those of the Tool Calling Protocol.
+func (r *run) correction() string {
+	var confused []chat.Call
+	var parts []string
+	for i := range r.turn.failures {
+		f := &r.turn.failures[i]
+		name := r.prefix() + oneLine(f.call.Name)
+		problem := ""
+		switch {
+		case f.reason == chat.ReasonConfused:
+			confused = append(confused, f.call)
+			continue
+		case f.reason == chat.ReasonUnknownTool:
+			problem = "Unknown tool: " + oneLine(f.call.Name)
+		case f.reason == ReasonNoCall && f.call.Name != "":
+			problem = "No tool was called, but " + name + " must be"
+		case f.reason == ReasonNoCall:
+			problem = "No tool was called, but one must be"
+		case f.missing != "":
+			problem = "Missing required parameter: " + oneLine(f.missing)
+		case f.reason == chat.ReasonInvalid:
+			problem = "Invalid arguments for " + name + ": " + f.why()
+		case f.call.Name == "":
+			problem = "Malformed tool call: " + f.why()
+		default:
+			problem = "Malformed call of " + name + ": " + f.why()
+		}
+		parts = append(parts, "TOOL_ERROR: "+strings.TrimSuffix(problem, ".")+". Please try again with correct format.")
+	}
+	if len(confused) > 0 {
+		o := r.o.Prompt
+		o.Prefix = r.prefix()
+		parts = append(parts, o.Bounce(confused))
+	}
+	return strings.Join(parts, "\n")
+}
+
+func (r *run) prefix() string {
+	if r.mode == ModeText {
+		return r.o.Prefix
+	}
+	return ""
+}
+
+// corrected returns the request that shows the model its answer, as it wrote it, and what was wrong with it.
+func (r *run) corrected(req *chat.Request) *chat.Request {
+	out := *req
+	out.Messages = slices.Clone(req.Messages)
+	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(string(r.turn.raw))}
+	message := r.correction()
+	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction && f.reason != ReasonNoCall {
+		call := f.call
+		if call.ID == "" {
+			call.ID = r.newID()
+		}
+		if !isObject(call.Arguments) {
+			call.Arguments = "{}" // backends refuse a history that is not JSON
+		}
+		answer.Calls = []chat.Call{call}
+		out.Messages = append(out.Messages, answer,
+			chat.Message{Role: chat.RoleTool, CallID: call.ID, Name: call.Name, IsError: true, Parts: chat.Text(message)})
+		return &out
+	}
+	if len(r.turn.raw) > 0 {
+		out.Messages = append(out.Messages, answer)
+	}
+	last := len(out.Messages) - 1
+	if r.o.Prompt.Alternate && last >= 0 && out.Messages[last].Role == r.o.Bounce.Role {
+		m := &out.Messages[last]
+		m.Parts = append(slices.Clone(m.Parts), chat.Part{Text: message})
+		return &out
+	}
+	out.Messages = append(out.Messages, chat.Message{Role: r.o.Bounce.Role, Parts: chat.Text(message)})
+	return &out
+}
+
+// maxLine is how much of a model's words a message repeats.
+const maxLine = 400
+
+// oneLine returns words of a model for use in a sentence.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > maxLine {
+		n := maxLine
+		for !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n] + "..."
+	}
+	return s
+}

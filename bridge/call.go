@@ -1,0 +1,237 @@
+package bridge
+
+import (
+	"strconv"
+
+	"wield/chat"
+	"wield/dialect"
+)
+
+// A heldCall is the call that is being read. Its events are kept until it is released.
+type heldCall struct {
+	open     bool
+	released bool
+	surplus  bool    // over the limit: it is never released
+	muted    bool    // part of an answer that is not shown
+	channel  channel // what a call of the backend is; channelText for one that was read from text
+	start    chat.Event
+	tool     *tool
+	events   []chat.Event
+	raw      []byte // the arguments of a backend's call as they came
+	size     int    // bytes of arguments held
+}
+
+func (c *heldCall) holding() bool { return c.open && !c.released }
+
+// start opens a call.
+func (r *run) start(e chat.Event, t *tool) {
+	c := &r.turn.call
+	*c = heldCall{open: true, start: e, tool: t, events: append(c.events[:0], e), raw: c.raw[:0], muted: r.turn.mute}
+	if c.muted {
+		return
+	}
+	r.drop()
+	if r.max > 0 && r.turn.calls >= r.max {
+		c.surplus = true
+	}
+	if r.o.Release == ReleaseEager {
+		r.release()
+	}
+}
+
+// args takes a delta of the arguments.
+func (r *run) args(e chat.Event) {
+	c := &r.turn.call
+	switch {
+	case c.muted || !c.open:
+	case c.released:
+		e.Index = r.index
+		r.emit(e)
+	default:
+		c.events = append(c.events, e)
+		c.size += len(e.Text)
+		if r.o.Release == ReleaseAuto && c.size >= autoRelease {
+			r.release()
+		}
+	}
+}
+
+// release tells the client of the open call, as far as it has been read.
+func (r *run) release() {
+	c := &r.turn.call
+	if c.released || c.surplus {
+		return
+	}
+	c.released = true
+	c.start.ID = r.id(c.start)
+	for _, e := range c.events {
+		switch e.Kind {
+		case chat.KindCallStart:
+			e.ID, e.Index = c.start.ID, r.index
+			if c.tool != nil {
+				e.Name = c.tool.name
+			}
+		case chat.KindCallArgs:
+			e.Index = r.index
+		}
+		r.emit(e)
+	}
+	c.events = c.events[:0]
+}
+
+// complete ends the open call, which is call as it was read. e is the event that ends it.
+func (r *run) complete(e chat.Event, call chat.Call) {
+	c := &r.turn.call
+	c.open = false
+	if c.muted {
+		return
+	}
+	if c.tool != nil {
+		call.Name = c.tool.name
+	}
+	if !call.Complete {
+		r.incomplete(e, call)
+		return
+	}
+	if c.surplus {
+		r.refuse(e, call)
+		return
+	}
+	if why := r.check(c.tool, call.Arguments); why != nil && !c.released {
+		r.fail(e, failure{reason: chat.ReasonInvalid, call: call, message: why.message, missing: why.missing})
+		return
+	}
+	r.release()
+	e.Index, e.ID, e.Name = r.index, c.start.ID, call.Name
+	call.Index, call.ID = r.index, c.start.ID
+	e.Detail = &chat.Detail{Call: &call}
+	c.released = false
+	r.index++
+	r.calls++
+	r.turn.calls++
+	r.emit(e)
+}
+
+// incomplete ends a call in which the response broke off. It is never run; that the response ended early is in the finish
+// reason.
+func (r *run) incomplete(e chat.Event, call chat.Call) {
+	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonIncomplete, Name: call.Name, Arguments: call.Arguments,
+		Raw: r.span(call), At: call.At, End: call.End, Message: "the response ended inside the call"}, true)
+}
+
+// refuse ends a call over the limit. The client is told in the content, where the model will see it too.
+func (r *run) refuse(e chat.Event, call chat.Call) {
+	message := "only one tool call per response is allowed"
+	if r.max > 1 {
+		message = "at most " + strconv.Itoa(r.max) + " tool calls per response are allowed"
+	}
+	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
+		Raw: r.span(call), At: call.At, End: call.End, Message: message}, false)
+	r.say("The call of " + oneLine(call.Name) + " was not run: " + message + ".")
+}
+
+// reject emits a Rejected event for the call that was open, if one was. show says that the raw text belongs into the content.
+func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
+	c := &r.turn.call
+	e.Kind, e.Index, e.Name, e.Detail = chat.KindRejected, -1, d.Name, &chat.Detail{Rejected: d}
+	e.Flags &^= chat.FlagSpent
+	switch {
+	case c.released:
+		e.Index, e.ID = r.index, c.start.ID
+		r.index++
+		c.released = false
+	case show && e.Flags&chat.FlagPromoted == 0 && d.Raw != "":
+		e.Flags |= chat.FlagSpent
+	}
+	if e.Index < 0 && d.Raw != "" && e.Flags&chat.FlagPromoted == 0 {
+		e.At, e.End = d.At, d.End // the events of the attempt that were held are part of it
+	}
+	if e.Flags&chat.FlagSpent != 0 {
+		r.shown = append(r.shown, d.Raw...)
+	}
+	c.open, c.events = false, c.events[:0]
+	r.emit(e)
+}
+
+// span returns the raw text of a call that was read from text.
+func (r *run) span(call chat.Call) string {
+	if call.At < 0 || call.End > len(r.turn.raw) || call.At >= call.End {
+		return ""
+	}
+	return string(r.turn.raw[call.At:call.End])
+}
+
+// rejected handles an attempt at a call that the decoder refused.
+func (r *run) rejected(e chat.Event) {
+	if r.turn.mute {
+		return
+	}
+	d := e.Detail.Rejected
+	r.fail(e, failure{reason: d.Reason, message: d.Message, rejected: d,
+		call: chat.Call{Name: d.Name, Arguments: d.Arguments, At: d.At, End: d.End}})
+}
+
+// id returns the id of a call that is released: its own, if the text or the backend gave it one that no other call of the
+// conversation has.
+func (r *run) id(e chat.Event) string {
+	if r.ids == nil {
+		r.ids = make(map[string]bool)
+		for i := range r.req.Messages {
+			for j := range r.req.Messages[i].Calls {
+				r.ids[r.req.Messages[i].Calls[j].ID] = true
+			}
+			if id := r.req.Messages[i].CallID; id != "" {
+				r.ids[id] = true
+			}
+		}
+	}
+	id := e.ID
+	if e.Origin == chat.OriginText && id == "call_"+strconv.Itoa(e.Index) {
+		id = "" // the decoder numbers calls that have none
+	}
+	for id == "" || r.ids[id] {
+		id = r.newID()
+	}
+	r.ids[id] = true
+	return id
+}
+
+// A complaint says what is wrong with arguments.
+type complaint struct {
+	message string
+	missing string // the required property that is absent
+}
+
+// check returns what is wrong with arguments, nil if nothing is.
+func (r *run) check(t *tool, args string) *complaint {
+	if t == nil || r.o.Passive {
+		return nil
+	}
+	violations := t.schema.Validate(args)
+	if len(violations) == 0 {
+		return nil
+	}
+	c := &complaint{}
+	for i, v := range violations {
+		if v.Missing != "" && c.missing == "" && v.Pointer == "/"+v.Missing {
+			c.missing = v.Missing
+		}
+		if i == maxViolations {
+			c.message += "; and " + strconv.Itoa(len(violations)-i) + " more"
+			break
+		}
+		if i > 0 {
+			c.message += "; "
+		}
+		c.message += v.String()
+	}
+	return c
+}
+
+// maxViolations is how many violations a message lists. A model does not correct more at once.
+const maxViolations = 8
+
+// arguments reads the arguments of a backend's call by the rules for text.
+func (r *run) arguments(t *tool, raw string) (string, []chat.NoteDetail, error) {
+	return dialect.Arguments(raw, t.schema.Shape(), r.o.Repair)
+}

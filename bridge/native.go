@@ -1,0 +1,309 @@
+package bridge
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"wield/chat"
+)
+
+// A channel tells what a call is that the backend reports.
+type channel uint8
+
+const (
+	channelText     channel = iota // it was read from text
+	channelFunction                // function calling that was offered
+	channelConfused                // a custom tool through a channel that cannot run it
+	channelNative                  // a tool that the backend runs itself
+	channelUnknown                 // nobody's tool
+)
+
+// classify tells what a call of the backend is by its name and origin.
+func (r *run) classify(name string, origin chat.Origin) (channel, *tool) {
+	t := r.find(name)
+	switch {
+	case t == nil && (origin == chat.OriginNative || len(r.tools) == 0 || slices.Contains(r.o.Native, name)):
+		return channelNative, nil
+	case t == nil:
+		return channelUnknown, nil
+	case origin == chat.OriginNative || r.mode == ModeText:
+		return channelConfused, t
+	}
+	return channelFunction, t
+}
+
+// backendStart opens a call that the backend reports in parts. A confused one silences the answer at once, before any
+// apology for it is passed on.
+func (r *run) backendStart(e chat.Event) {
+	if r.turn.call.open && r.turn.call.channel == channelText {
+		r.closeText() // a call cannot open inside another
+	}
+	e.Name = strings.TrimPrefix(e.Name, r.o.Prefix)
+	e.At, e.End = len(r.turn.raw), len(r.turn.raw)
+	if e.Origin == chat.OriginText {
+		e.Origin = chat.OriginFunction
+	}
+	ch, t := r.classify(e.Name, e.Origin)
+	if ch == channelFunction && !r.turn.mute {
+		r.start(e, t)
+	} else {
+		c := &r.turn.call
+		*c = heldCall{open: true, start: e, tool: t, events: c.events[:0], raw: c.raw[:0], muted: true}
+		if ch == channelConfused {
+			r.silence()
+		}
+	}
+	r.turn.call.channel = ch
+}
+
+func (r *run) backendArgs(e chat.Event) {
+	c := &r.turn.call
+	if !c.open || c.channel == channelText {
+		return
+	}
+	c.raw = append(c.raw, e.Text...)
+	e.At, e.End, e.Origin = len(r.turn.raw), len(r.turn.raw), c.start.Origin
+	r.args(e)
+}
+
+func (r *run) backendEnd(e chat.Event) {
+	c := &r.turn.call
+	if !c.open || c.channel == channelText {
+		return
+	}
+	e.At, e.End, e.Origin = len(r.turn.raw), len(r.turn.raw), c.start.Origin
+	call := *e.Detail.Call
+	call.At, call.End, call.Origin, call.ID = 0, 0, e.Origin, c.start.ID
+	call.Name = strings.TrimPrefix(call.Name, r.o.Prefix)
+	if c.start.Name != "" {
+		call.Name = c.start.Name
+	}
+	if call.Arguments == "" {
+		call.Arguments = string(c.raw)
+	}
+	switch c.channel {
+	case channelFunction:
+		r.functionEnd(e, call)
+	case channelConfused:
+		c.open = false
+		r.confused(call)
+	case channelNative:
+		c.open = false
+		if !r.turn.mute {
+			r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: e.Origin, At: e.At, End: e.End, ID: call.ID, Name: call.Name, Text: call.Arguments})
+		}
+	case channelUnknown:
+		if c.open = false; !r.turn.mute {
+			r.fail(e, failure{reason: chat.ReasonUnknownTool, call: call})
+		}
+	}
+}
+
+// functionEnd ends a call that came through function calling as it should. Its arguments are read like those in text, unless
+// the client already has them.
+func (r *run) functionEnd(e chat.Event, call chat.Call) {
+	c := &r.turn.call
+	if c.muted {
+		c.open = false
+		return
+	}
+	if c.released && call.Complete && !isObject(call.Arguments) {
+		r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: call.Name, Arguments: call.Arguments,
+			Message: "the arguments are no JSON object"}, false)
+		return
+	}
+	if c.released || !call.Complete {
+		r.complete(e, call)
+		return
+	}
+	start, t := c.start, c.tool
+	for i, raw := range split(call.Arguments) {
+		if i > 0 {
+			start.ID = ""
+			r.start(start, t)
+			c.channel = channelFunction
+		}
+		args, notes, err := r.arguments(t, raw)
+		if err == nil && !isObject(args) {
+			err = errNoObject
+		}
+		call.Arguments = args
+		if err != nil {
+			call.Arguments = raw
+			r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: err.Error()})
+			return
+		}
+		if !c.released { // an eager release has opened only the call itself
+			c.events = append(c.events[:0], c.start)
+		}
+		for j := range notes {
+			c.events = append(c.events, chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &chat.Detail{Note: &notes[j]}})
+		}
+		delta := chat.Event{Kind: chat.KindCallArgs, Origin: e.Origin, At: e.At, End: e.End, Text: args}
+		if c.released {
+			delta.Index = r.index
+			r.emit(delta)
+		} else {
+			c.events = append(c.events, delta)
+		}
+		if r.complete(e, call); r.turn.mute {
+			return
+		}
+	}
+}
+
+var errNoObject = &chat.Error{Kind: chat.ErrProtocol, Message: "the arguments are no JSON object"}
+
+// nativeCall examines a whole call of the backend's own pipeline. Its text may hold several glued objects: arguments when the
+// event has a name, else calls.
+func (r *run) nativeCall(e chat.Event) {
+	e.At, e.End = len(r.turn.raw), len(r.turn.raw)
+	calls := []chat.Call{{ID: e.ID, Name: strings.TrimPrefix(e.Name, r.o.Prefix), Arguments: e.Text, Origin: e.Origin, Complete: true}}
+	if e.Origin == chat.OriginText {
+		calls[0].Origin = chat.OriginNative
+	}
+	if e.Name == "" {
+		calls = r.glued(calls[0])
+	}
+	for _, call := range calls {
+		if ch, _ := r.classify(call.Name, chat.OriginNative); ch == channelConfused {
+			r.silence()
+			r.confused(call)
+			continue
+		}
+		if !r.turn.mute {
+			e.Name, e.Text, e.Origin, e.ID = call.Name, call.Arguments, call.Origin, call.ID
+			r.emit(e)
+		}
+	}
+}
+
+// glued reads the objects with name and arguments that stand in a native call without a name.
+func (r *run) glued(all chat.Call) []chat.Call {
+	var calls []chat.Call
+	for _, raw := range split(all.Arguments) {
+		var o struct {
+			Name       string          `json:"name"`
+			Arguments  json.RawMessage `json:"arguments"`
+			Parameters json.RawMessage `json:"parameters"`
+		}
+		if json.Unmarshal([]byte(raw), &o) != nil || o.Name == "" {
+			return []chat.Call{all}
+		}
+		args := "{}"
+		for _, v := range []json.RawMessage{o.Parameters, o.Arguments} {
+			if len(v) > 0 && string(v) != "null" {
+				args = string(v)
+			}
+		}
+		c := all
+		c.Name, c.Arguments = strings.TrimPrefix(o.Name, r.o.Prefix), args
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// silence stops showing the answer, from here on: what follows a confused call is an apology for it. What the decoder still
+// holds was written before.
+func (r *run) silence() {
+	if r.turn.mute {
+		return
+	}
+	r.closeText()
+	if !r.turn.mute {
+		r.drop()
+		r.turn.mute, r.turn.muteAt = true, len(r.turn.raw)
+	}
+}
+
+// confused takes note of a confused call. Models repeat such a call when it fails; the repetitions are left out.
+func (r *run) confused(call chat.Call) {
+	t := r.find(call.Name)
+	call.Name = t.name
+	f := failure{reason: chat.ReasonConfused, call: call}
+	if !call.Complete {
+		f.message = "the response ended inside the call"
+	}
+	args, _, err := r.arguments(t, unwrapped(split(call.Arguments)[0]))
+	switch {
+	case f.message != "":
+	case err != nil:
+		f.message = err.Error()
+	case !isObject(args):
+		f.message = errNoObject.Message
+	default:
+		f.call.Arguments = args
+		if c := r.check(t, args); c != nil {
+			f.message, f.missing = c.message, c.missing
+		}
+	}
+	for _, old := range r.turn.failures {
+		if old.call.Name == f.call.Name && (old.call.Arguments == f.call.Arguments || f.call.Arguments == "{}") {
+			return
+		}
+	}
+	r.turn.failures = append(r.turn.failures, f)
+}
+
+// unwrapped takes off a layer that one backend puts around the arguments of native calls, in exactly the shape that it has
+// there: a parameter of the user's own that is called parameters stays.
+func unwrapped(raw string) string {
+	var o map[string]json.RawMessage
+	if json.Unmarshal([]byte(raw), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" || string(o["name"]) != "null" {
+		return raw
+	}
+	if p := string(o["parameters"]); isObject(p) {
+		return p
+	}
+	return raw
+}
+
+// convert takes a confused call as if it had come the right way, or says why that cannot be.
+func (r *run) convert(f *failure) {
+	if f.reason != chat.ReasonConfused || f.message != "" {
+		r.sayFailed(f)
+		return
+	}
+	call, at := f.call, len(r.turn.raw)
+	r.emit(chat.Event{Kind: chat.KindConverted, Origin: call.Origin, At: at, End: at, Name: call.Name,
+		Detail: &chat.Detail{Bounce: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muteAt:]), Left: r.left}}})
+	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, ID: call.ID, Name: call.Name}, r.find(call.Name))
+	r.args(chat.Event{Kind: chat.KindCallArgs, Origin: call.Origin, At: at, End: at, Text: call.Arguments})
+	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
+}
+
+// split returns the JSON objects that are glued in text, without repetitions and without empty ones beside others. A text
+// that is not a sequence of objects is returned whole.
+func split(text string) []string {
+	if json.Valid([]byte(text)) {
+		return []string{text}
+	}
+	var list []string
+	d := json.NewDecoder(strings.NewReader(text))
+	for {
+		var raw json.RawMessage
+		err := d.Decode(&raw)
+		if err == io.EOF {
+			break
+		}
+		if err != nil || raw[0] != '{' {
+			return []string{text}
+		}
+		if !slices.Contains(list, string(raw)) {
+			list = append(list, string(raw))
+		}
+	}
+	if len(list) > 1 {
+		list = slices.DeleteFunc(list, func(s string) bool { return s == "{}" })
+	}
+	if len(list) == 0 {
+		return []string{text}
+	}
+	return list
+}
+
+func isObject(raw string) bool {
+	return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") && json.Valid([]byte(raw))
+}

@@ -1,0 +1,417 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/prompt"
+	"wield/schema"
+	"wield/schema/shape"
+)
+
+// A tool is one that the model may call.
+type tool struct {
+	name   string
+	schema *schema.Schema
+}
+
+// A run is the answering of one request.
+type run struct {
+	*Bridge
+	ctx     context.Context
+	req     *chat.Request
+	yield   func(chat.Event, error) bool
+	stopped bool // whoever reads has gone
+
+	mode   Mode // text or native
+	max    int  // calls a response
+	tools  []tool
+	dec    *dialect.Decoder
+	events []chat.Event // what the decoder gives, used again and again
+
+	left     int // bounces
+	bounces  int
+	index    int             // of the next call that is released
+	calls    int             // that were released and are complete
+	ids      map[string]bool // of all calls of the conversation; nil: not yet gathered
+	shown    []byte          // text that the client has
+	usage    chat.Usage
+	hasUsage bool
+	finish   chat.Finish
+	turn     turn
+}
+
+// A turn is one response of the model.
+type turn struct {
+	attempt  int
+	open     bool   // TurnStart has been sent
+	raw      []byte // the text so far
+	calls    int    // complete calls of this response, released or not
+	mute     bool   // nothing more of this response is shown
+	muteAt   int    // where in raw that began
+	plain    bool   // the decoder is closed: text is text
+	failures []failure
+	echo     echo
+	call     heldCall
+	logprobs *chat.Detail // of text that the decoder still holds
+}
+
+func (r *run) run() error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	req, err := r.render()
+	if err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		err := r.answer(req, attempt)
+		if r.stopped {
+			return nil
+		}
+		var e *chat.Error
+		if r.mode == ModeNative && r.o.Mode == ModeAuto && !r.turn.open && attempt == 1 &&
+			errors.As(err, &e) && e.Code == CodeToolsUnsupported {
+			r.o.Support.refuse(r.req.Model)
+			if req, err = r.toText(); err != nil {
+				return err
+			}
+			attempt--
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(r.turn.failures) == 0 {
+			break
+		}
+		req = r.corrected(req)
+	}
+	r.end()
+	return nil
+}
+
+// prepare settles what holds for the whole request.
+func (r *run) prepare() error {
+	r.mode = r.o.Mode
+	if r.mode == ModeAuto {
+		r.mode = ModeNative
+		if r.o.Support.Refused(r.req.Model) {
+			r.mode = ModeText
+		}
+	}
+	r.left = r.o.Bounce.Max
+	r.max = r.o.MaxCalls
+	if r.req.Parallel != nil && !*r.req.Parallel {
+		r.max = 1
+	}
+	offered, err := prompt.Offered(r.req)
+	if err != nil {
+		return err
+	}
+	r.tools = make([]tool, len(offered))
+	for i := range offered {
+		s, err := r.o.Schemas.Compile(offered[i].Parameters)
+		if err != nil {
+			return &chat.Error{Kind: chat.ErrBadRequest, Cause: err, Param: "tools",
+				Message: fmt.Sprintf("the schema of tool %q is no JSON Schema: %v", offered[i].Name, err)}
+		}
+		r.tools[i] = tool{name: offered[i].Name, schema: s}
+	}
+	return r.newDecoder()
+}
+
+func (r *run) newDecoder() error {
+	shapes := make([]shape.Tool, len(r.tools))
+	for i := range r.tools {
+		shapes[i] = shape.Tool{Name: r.tools[i].name, Args: r.tools[i].schema.Shape()}
+	}
+	o := dialect.Options{Dialect: r.o.Dialect, Only: r.o.Passive, Tools: shapes, Repair: r.o.Repair, Thinking: r.o.Thinking, Drop: r.o.Drop}
+	o.Thinking.Open = o.Thinking.Open || r.req.InReasoning
+	if r.mode == ModeText {
+		o.Prefix = r.o.Prefix
+	}
+	var err error
+	r.dec, err = dialect.New(o)
+	return err
+}
+
+// render returns the request for the model.
+func (r *run) render() (*chat.Request, error) {
+	if r.mode == ModeNative {
+		return r.req, nil
+	}
+	o := r.o.Prompt
+	o.Prefix, o.MaxCalls = r.o.Prefix, r.max
+	return prompt.Render(r.req, o)
+}
+
+// toText starts over in text mode, for a model that has refused tools.
+func (r *run) toText() (*chat.Request, error) {
+	r.mode = ModeText
+	if err := r.newDecoder(); err != nil {
+		return nil, err
+	}
+	return r.render()
+}
+
+// answer passes one response on. Afterwards turn.failures says what has to be corrected.
+func (r *run) answer(req *chat.Request, attempt int) error {
+	r.turn = turn{attempt: attempt, raw: r.turn.raw[:0]}
+	if attempt > 1 {
+		r.turn.echo.begin(r.shown)
+		r.dec.Reset()
+	}
+	for e, err := range r.model.Stream(r.ctx, req) {
+		if err != nil {
+			if r.turn.open {
+				r.flush()
+			}
+			return err
+		}
+		if e.Kind != chat.KindIdle {
+			r.begin()
+		}
+		if r.take(e); r.stopped {
+			return nil
+		}
+	}
+	r.begin()
+	r.flush()
+	r.conclude()
+	if r.stopped {
+		return nil
+	}
+	r.emit(chat.Event{Kind: chat.KindRaw, End: len(r.turn.raw), Text: string(r.turn.raw)})
+	r.emit(chat.Event{Kind: chat.KindTurnEnd, Detail: r.turnDetail()})
+	return nil
+}
+
+// begin announces the turn when the first sign of it arrives.
+func (r *run) begin() {
+	if !r.turn.open {
+		r.turn.open = true
+		r.emit(chat.Event{Kind: chat.KindTurnStart, Detail: r.turnDetail()})
+	}
+}
+
+func (r *run) turnDetail() *chat.Detail {
+	d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt}
+	if r.mode == ModeText {
+		d.Dialect = r.o.Prompt.Dialect
+	}
+	return &chat.Detail{Turn: d}
+}
+
+// emit hands an event on.
+func (r *run) emit(e chat.Event) {
+	if !r.stopped && !r.yield(e, nil) {
+		r.stopped = true
+	}
+}
+
+// take handles one event of the model.
+func (r *run) take(e chat.Event) {
+	switch e.Kind {
+	case chat.KindText:
+		at := len(r.turn.raw)
+		r.turn.raw = append(r.turn.raw, e.Text...)
+		switch {
+		case r.turn.mute:
+			return
+		case r.turn.plain:
+			e.At, e.End = at, len(r.turn.raw)
+			r.text(e)
+			return
+		}
+		if e.Detail != nil && e.Detail.LogProbs != nil {
+			r.turn.logprobs = e.Detail
+		}
+		r.events = r.dec.Feed(r.events[:0], e.Text)
+		r.decoded()
+	case chat.KindCallStart:
+		r.backendStart(e)
+	case chat.KindCallArgs:
+		r.backendArgs(e)
+	case chat.KindCallEnd:
+		r.backendEnd(e)
+	case chat.KindNativeCall:
+		r.nativeCall(e)
+	case chat.KindUsage:
+		u := *e.Detail.Usage
+		if u.Requests == 0 {
+			u.Requests = 1
+		}
+		r.usage.Add(u)
+		r.hasUsage = true
+	case chat.KindFinish:
+		r.finish = *e.Detail.Finish
+	case chat.KindIdle:
+		r.emit(e)
+	default:
+		if !r.turn.mute {
+			e.At, e.End = len(r.turn.raw), len(r.turn.raw)
+			r.emit(e)
+		}
+	}
+}
+
+// decoded handles what the decoder made of the text.
+func (r *run) decoded() {
+	for i := range r.events {
+		e := &r.events[i]
+		switch e.Kind {
+		case chat.KindText:
+			r.text(*e)
+		case chat.KindCallStart:
+			r.start(*e, r.find(e.Name))
+		case chat.KindCallArgs:
+			r.args(*e)
+		case chat.KindCallEnd:
+			r.complete(*e, *e.Detail.Call)
+		case chat.KindRejected:
+			r.rejected(*e)
+		default:
+			switch {
+			case r.turn.mute:
+			case r.turn.call.holding():
+				r.turn.call.events = append(r.turn.call.events, *e)
+			default:
+				r.emit(*e)
+			}
+		}
+		if r.stopped {
+			return
+		}
+	}
+}
+
+// text shows a delta of the answer, unless it repeats what the client already has.
+func (r *run) text(e chat.Event) {
+	if r.turn.mute {
+		return
+	}
+	if r.turn.echo.active {
+		r.echoed(e)
+		return
+	}
+	if r.turn.logprobs != nil {
+		e.Detail, r.turn.logprobs = r.turn.logprobs, nil
+	}
+	r.shown = append(r.shown, e.Text...)
+	r.emit(e)
+}
+
+// say shows a sentence of our own.
+func (r *run) say(sentence string) {
+	if len(r.shown) > 0 {
+		sentence = "\n\n" + sentence
+	}
+	r.shown = append(r.shown, sentence...)
+	at := len(r.turn.raw)
+	r.emit(chat.Event{Kind: chat.KindText, Text: sentence, At: at, End: at})
+}
+
+// flush ends the text and the call that is open.
+func (r *run) flush() {
+	r.closeText()
+	if c := &r.turn.call; c.open { // the backend never ended it
+		e := c.start
+		e.Kind, e.Detail = chat.KindCallEnd, &chat.Detail{Call: &chat.Call{ID: e.ID, Name: e.Name, Arguments: string(c.raw), Origin: e.Origin}}
+		r.backendEnd(e)
+	}
+	r.drop() // what still repeats at the end
+}
+
+// closeText ends the decoding of this response's text.
+func (r *run) closeText() {
+	if !r.turn.plain && !r.turn.mute {
+		r.turn.plain = true
+		r.events = r.dec.Close(r.events[:0])
+		r.decoded()
+	}
+}
+
+// conclude decides what becomes of a response that has ended.
+func (r *run) conclude() {
+	t := &r.turn
+	if !t.mute {
+		t.muteAt = len(t.raw)
+	}
+	if len(t.failures) == 0 && r.calls == 0 && r.required() && r.left > 0 && slices.Contains(r.o.Bounce.On, ReasonNoCall) {
+		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
+	}
+	if len(t.failures) == 0 {
+		return
+	}
+	if !r.bounceable(t.failures[0].reason) {
+		t.mute = false
+		for i := range t.failures {
+			r.convert(&t.failures[i])
+		}
+		t.failures = nil
+		return
+	}
+	r.left--
+	r.bounces++
+	f := &t.failures[0]
+	call := f.call
+	r.emit(chat.Event{Kind: chat.KindBounce, Detail: &chat.Detail{Bounce: &chat.BounceDetail{
+		Reason: f.reason, Call: &call, Suppressed: string(t.raw[t.muteAt:]), Sent: r.correction(), Left: r.left}}})
+}
+
+// required reports whether the request demands a call.
+func (r *run) required() bool {
+	m := r.req.Choice.Mode
+	return len(r.tools) > 0 && (m == chat.ChoiceRequired || m == chat.ChoiceNamed)
+}
+
+// bounceable reports whether an answer that failed for this reason may be asked for again: not when the client has been told
+// of a call, which would then be made twice.
+func (r *run) bounceable(reason chat.Reason) bool {
+	return r.left > 0 && r.index == 0 && !r.turn.call.released && slices.Contains(r.o.Bounce.On, reason)
+}
+
+// end sums up.
+func (r *run) end() {
+	if r.hasUsage {
+		u := r.usage
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &u}})
+	}
+	f := r.finish
+	f.Bounces = r.bounces
+	switch {
+	case f.Reason == chat.FinishLength || f.Reason == chat.FinishFiltered:
+	case r.calls > 0:
+		f.Reason = chat.FinishCalls
+	default:
+		f.Reason = chat.FinishStop
+	}
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &f}})
+}
+
+// find returns the tool of this name: the one declared so, or the only one that differs in nothing but dots, underscores and
+// hyphens.
+func (r *run) find(name string) *tool {
+	var like *tool
+	for i := range r.tools {
+		t := &r.tools[i]
+		if t.name == name {
+			return t
+		}
+		if len(t.name) == len(name) && joined.Replace(t.name) == joined.Replace(name) {
+			if like != nil {
+				return nil
+			}
+			like = t
+		}
+	}
+	return like
+}
+
+var joined = strings.NewReplacer(".", "_", "-", "_")
