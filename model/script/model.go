@@ -202,6 +202,11 @@ func nativeCall(object string) (name, args string) {
 }
 
 func (s *stream) finish(req *chat.Request) bool {
+	if f := s.reply.Turn.Fail; f != nil {
+		failed := *f
+		s.yield(chat.Event{}, &failed)
+		return true
+	}
 	usage := s.reply.Turn.Usage
 	usage.Requests = 1
 	if !s.yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &usage}}, nil) {

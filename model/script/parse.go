@@ -270,14 +270,46 @@ func (r *reader) turn(n ast.Node) Turn {
 			"out": func(n ast.Node) { t.Usage.Out = int(r.integer(n, "out", 0, 1<<40)) },
 		})
 	}
-	known["finish"] = func(n ast.Node) {
-		t.Finish = chat.FinishReason(r.oneOf(n, "finish", string(chat.FinishStop), string(chat.FinishLength), string(chat.FinishFiltered)))
-	}
+	known["finish"] = func(n ast.Node) { r.finish(n, &t) }
 	r.mapping(n, "a turn", known)
 	if t.ID == "" {
 		r.fail(n, "a turn has no id")
 	}
 	return t
+}
+
+// failures are the ways in which a backend can end its answer with an error of its own.
+var failures = map[string]chat.Error{
+	"error":    {Kind: chat.ErrUnavailable, Code: "error", Message: "the backend reports an error"},
+	"timeout":  {Kind: chat.ErrTimeout, Code: "timeout", Message: "the backend reports a timeout"},
+	"rejected": {Kind: chat.ErrFiltered, Code: "rejected", Message: "the backend rejected the request"},
+}
+
+// finish reads a reason to stop, the name of a failure, or a failure with its message.
+func (r *reader) finish(n ast.Node, t *Turn) {
+	fail := func(n ast.Node, name, message string) {
+		f, ok := failures[name]
+		if !ok {
+			r.fail(n, "finish is %q, but must be one of stop, length, content_filter, error, timeout, rejected%s", name,
+				didYouMean(name, []string{"stop", "length", "content_filter", "error", "timeout", "rejected"}))
+			return
+		}
+		if message != "" {
+			f.Message = message
+		}
+		t.Fail = &f
+	}
+	switch r.plain(n).(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		r.eachPair(n, "finish", func(key ast.Node, name string, v ast.Node) { fail(key, name, r.text(v, "finish")) })
+		return
+	}
+	switch reason := chat.FinishReason(r.text(n, "finish")); reason {
+	case chat.FinishStop, chat.FinishLength, chat.FinishFiltered:
+		t.Finish = reason
+	default:
+		fail(n, string(reason), "")
+	}
 }
 
 func (r *reader) pattern(n ast.Node, what string) *pattern {

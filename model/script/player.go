@@ -36,6 +36,7 @@ type Reply struct {
 	player *Player
 	key    string
 	entry  int
+	id     string
 }
 
 // An Entry is one request in the journal of a Player.
@@ -97,6 +98,7 @@ func (p *Player) Play(in Input) (*Reply, error) {
 		return nil, err
 	}
 	r := &Reply{Scenario: s, Turn: turn, Captures: captures, player: p, key: in.Key}
+	r.id = fmt.Sprintf("%016x", seedHash(s.Seed, "reply", turn.ID, fmt.Sprint(v.turns)))
 	r.Faults = p.choose(s, turn, in.Key)
 	e.Turn, e.Captures = turn.ID, captures
 	for _, f := range r.Faults {
@@ -236,3 +238,6 @@ func (c *Cut) String() string {
 func (f Fault) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string{"on": f.On, "do": f.Do.String()})
 }
+
+// ID returns an identifier for the reply, made from the seed and the place in the conversation.
+func (r *Reply) ID() string { return r.id }

@@ -45,8 +45,9 @@ type Scenario struct {
 type Turn struct {
 	ID     string
 	Pos    Pos
-	Usage  chat.Usage // Known is false if the file says nothing
-	Finish chat.FinishReason
+	Usage  chat.Usage        // Known is false if the file says nothing
+	Finish chat.FinishReason // empty: stop, or tool_calls where there are any
+	Fail   *chat.Error       // in place of the end: the backend reports this error in the middle of its answer; nil: none
 
 	when      when
 	needState *string // nil: any

@@ -113,6 +113,7 @@ func TestParseErrors(t *testing.T) {
 		{"target", head + "turns:\n  - id: a\n    reply: [{target: {mesage: x}}]\n", `unknown target "mesage"; did you mean "message"?`},
 		{"echo", head + "turns:\n  - id: a\n    reply: [{echo: system}]\n", "echo is"},
 		{"base64", head + "turns:\n  - id: a\n    reply: [{raw: !!binary \"*\"}]\n", "not base64"},
+		{"finish", head + "turns:\n  - id: a\n    finish: stopp\n", `did you mean "stop"?`},
 		{"fault on nothing", head + "turns:\n  - id: first\nfaults: [{on: frist, do: drop_done}]\n", `t.scenario.yaml:5:10: a fault on "frist", but there is no such turn; did you mean "first"?`},
 		{"unknown fault", head + "turns: []\nfaults: [{do: {statsu: 4}}]\n", `did you mean "status"?`},
 		{"unknown fault name", head + "turns: []\nfaults: [{do: drop_don}]\n", `did you mean "drop_done"?`},

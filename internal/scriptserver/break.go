@@ -1,0 +1,284 @@
+package scriptserver
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"time"
+
+	"wield/model/script"
+)
+
+// ending says how a body ends.
+type ending uint8
+
+const (
+	endWell      ending = iota // as HTTP demands
+	endCut                     // the connection is closed without a terminator
+	endReset                   // the connection is reset
+	endHalfClose               // the write side is closed
+)
+
+// answer is all that is sent for one request.
+type answer struct {
+	status      int
+	header      http.Header
+	headersWait time.Duration // before the status line
+	body        []frame
+	end         ending
+}
+
+// breakAnswer applies faults, in order.
+func breakAnswer(a *answer, faults []script.Fault, f framing, errorBody func(status int, message string) []byte) {
+	for i := range faults {
+		do := &faults[i].Do
+		a.headersWait += do.SlowHeaders
+		if do.ContentType != "" {
+			a.header.Set("Content-Type", do.ContentType)
+		}
+		if do.Status != 0 || do.HTML502 {
+			a.fail(do, errorBody)
+		}
+		a.breakFrames(do, f)
+	}
+}
+
+const html502 = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
+
+// fail replaces the answer by an error.
+func (a *answer) fail(do *script.Do, errorBody func(int, string) []byte) {
+	if do.HTML502 {
+		a.status = http.StatusBadGateway
+		a.header.Set("Content-Type", "text/html")
+		a.body = []frame{{data: []byte(html502)}}
+		return
+	}
+	a.status = do.Status
+	a.header.Set("Content-Type", "application/json")
+	if do.RetryAfter > 0 {
+		// The header counts whole seconds.
+		a.header.Set("Retry-After", strconv.Itoa(int((do.RetryAfter+time.Second-1)/time.Second)))
+	}
+	body := errorBody(do.Status, "the scenario answers with this status")
+	if do.Body != nil {
+		body = []byte(*do.Body)
+		if t := bytes.TrimSpace(body); len(t) == 0 || t[0] != '{' {
+			a.header.Set("Content-Type", "text/plain; charset=utf-8")
+		}
+	}
+	a.body = []frame{{data: body}}
+}
+
+func (a *answer) breakFrames(do *script.Do, f framing) {
+	if do.DropDone {
+		a.body = without(a.body, func(fr *frame) bool { return fr.done })
+	}
+	a.swap(do)
+	if do.BadUTF8 {
+		badUTF8(a.body)
+	}
+	if do.HugeLine > 0 {
+		a.body = hugeLine(a.body, f, do.HugeLine)
+	}
+	if do.BadSSE {
+		a.body = insert(a.body, a.point(do), frame{data: []byte(brokenFrame[f])})
+	}
+	if do.Stall > 0 {
+		a.stall(do)
+	}
+	if do.Cut != nil || do.Reset || do.HalfClose {
+		a.cut(do)
+	}
+	if do.Drip > 0 {
+		a.body = drip(a.body, do.Drip)
+	}
+}
+
+var brokenFrame = map[framing]string{framingSSE: "data: {\"choices\":[{\n\n", framingLines: "{\"message\":{\n", framingNone: "{"}
+
+// stall puts a silence before the frame where the fault strikes, or, in a body of one frame, into its middle.
+func (a *answer) stall(do *script.Do) {
+	at := a.point(do)
+	if do.Cut == nil && len(a.body) == 1 {
+		first, second := a.body[0], a.body[0]
+		half := len(first.data) / 2
+		first.data, second.data, second.wait = first.data[:half], second.data[half:], do.Stall
+		a.body = []frame{first, second}
+		return
+	}
+	a.body = insert(a.body, at, frame{wait: do.Stall})
+}
+
+// cut ends the body at the fault's point, or after the last frame, and says how the connection ends there.
+func (a *answer) cut(do *script.Do) {
+	switch {
+	case do.Reset:
+		a.end = endReset
+	case do.HalfClose:
+		a.end = endHalfClose
+	default:
+		a.end = endCut
+	}
+	switch {
+	case do.Cut == nil:
+	case do.Cut.Unit == script.CutBytes:
+		a.body = firstBytes(a.body, do.Cut.N)
+	default:
+		a.body = a.body[:a.point(do)]
+	}
+}
+
+func firstBytes(body []frame, n int) []frame {
+	for i := range body {
+		if n <= len(body[i].data) {
+			last := body[i]
+			last.data = last.data[:n]
+			return append(body[:i:i], last)
+		}
+		n -= len(body[i].data)
+	}
+	return body
+}
+
+// point returns the index of the frame before which a fault strikes: at its cut, else in the middle of the chunks.
+func (a *answer) point(do *script.Do) int {
+	if do.Cut == nil {
+		n := 0
+		for i := range a.body {
+			if a.body[i].chunk {
+				n++
+			}
+		}
+		return a.afterChunks((n + 1) / 2)
+	}
+	switch do.Cut.Unit {
+	case script.CutChunks:
+		return a.afterChunks(do.Cut.N)
+	case script.CutTime:
+		var t time.Duration
+		for i := range a.body {
+			if t += a.body[i].wait; t > do.Cut.After {
+				return i
+			}
+		}
+		return len(a.body)
+	}
+	n := 0
+	for i := range a.body {
+		if n += len(a.body[i].data); n > do.Cut.N {
+			return i
+		}
+	}
+	return len(a.body)
+}
+
+// afterChunks returns the index of the frame behind the first n chunks. No chunks are gone before the first one, though
+// other frames may be.
+func (a *answer) afterChunks(n int) int {
+	for i := range a.body {
+		if a.body[i].chunk {
+			if n--; n < 0 {
+				return i
+			}
+			if n == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(a.body)
+}
+
+// chunk returns the index of the n-th chunk, from 1, or -1.
+func (a *answer) chunk(n int) int {
+	for i := range a.body {
+		if a.body[i].chunk {
+			if n--; n == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func (a *answer) swap(do *script.Do) {
+	if do.Dup > 0 {
+		if i := a.chunk(do.Dup); i >= 0 {
+			again := a.body[i]
+			again.wait = 0
+			a.body = insert(a.body, i+1, again)
+		}
+	}
+	if do.Reorder > 0 {
+		if i, j := a.chunk(do.Reorder), a.chunk(do.Reorder+1); i >= 0 && j >= 0 {
+			a.body[i], a.body[j] = a.body[j], a.body[i]
+		}
+	}
+}
+
+func insert(body []frame, at int, f frame) []frame {
+	out := make([]frame, 0, len(body)+1)
+	return append(append(append(out, body[:at]...), f), body[at:]...)
+}
+
+func without(body []frame, drop func(*frame) bool) []frame {
+	var out []frame
+	for i := range body {
+		if !drop(&body[i]) {
+			out = append(out, body[i])
+		}
+	}
+	return out
+}
+
+// badUTF8 takes a byte out of the first character of several bytes, or puts a byte that UTF-8 never has behind the first
+// text.
+func badUTF8(body []frame) {
+	for i := range body {
+		if s, ok := script.BreakUTF8(string(body[i].data)); ok && body[i].chunk {
+			body[i].data = []byte(s)
+			return
+		}
+	}
+	for i := range body {
+		if f := &body[i]; f.text > 0 {
+			f.data = append(append(append([]byte{}, f.data[:f.text]...), 0xff), f.data[f.text:]...)
+			return
+		}
+	}
+}
+
+// hugeLine makes the line of the first chunk n bytes long by blanks inside its JSON, which change nothing that it says.
+// A body without JSON gets a line of its own.
+func hugeLine(body []frame, f framing, n int) []frame {
+	for i := range body {
+		open := bytes.IndexByte(body[i].data, '{')
+		if !body[i].chunk && len(body) > 1 || open < 0 || f == framingNone && len(body) > 1 {
+			continue
+		}
+		start := bytes.LastIndexByte(body[i].data[:open], '\n') + 1
+		end := bytes.IndexByte(body[i].data[open:], '\n')
+		if end < 0 {
+			end = len(body[i].data) - open
+		}
+		if pad := n - (open + end - start); pad > 0 {
+			data := append([]byte{}, body[i].data[:open+1]...)
+			data = append(data, bytes.Repeat([]byte(" "), pad)...)
+			body[i].data = append(data, body[i].data[open+1:]...)
+			body[i].text += pad
+		}
+		return body
+	}
+	return insert(body, 0, frame{data: append(bytes.Repeat([]byte("x"), max(n-1, 0)), '\n')})
+}
+
+// drip makes a frame of every byte.
+func drip(body []frame, d time.Duration) []frame {
+	var out []frame
+	for _, f := range body {
+		for i := range f.data {
+			out = append(out, frame{data: f.data[i : i+1], wait: f.wait + d})
+			f.wait = 0
+		}
+	}
+	return out
+}
