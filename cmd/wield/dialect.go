@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"wield/dialect"
+	"wield/dialect/dialecttest"
+)
+
+func newDialectCmd(app *app) *cobra.Command {
+	return group("dialect", "List, show and check the text protocols for tool calls",
+		"A dialect is a text protocol for tool calls: how a model writes a call, and how wield reads it.",
+		`  wield dialect list
+  wield dialect show hermes
+  wield dialect check --tools tools.json answer.txt`,
+		newDialectListCmd(app), newDialectShowCmd(app), newDialectCheckCmd(app))
+}
+
+func newDialectListCmd(app *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List all dialects",
+		Long: `Lists all dialects. Those marked with a star are on only when they are named; a plus marks those that stay on beside
+another one that is named.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
+			for _, name := range dialect.Names() {
+				d, _ := dialect.Lookup(name)
+				mark := " "
+				switch {
+				case d.ByName:
+					mark = "*"
+				case d.Safe:
+					mark = "+"
+				}
+				fmt.Fprintf(t, "%s %s\t%s\t%s\n", d.Name, mark, d.Class, d.Summary)
+			}
+			return t.Flush()
+		},
+	}
+}
+
+func newDialectShowCmd(app *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show one dialect with an example",
+		Example: "  wield dialect show qwen3-coder",
+		Args:    cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return dialect.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, ok := dialect.Lookup(args[0])
+			if !ok {
+				return usageErrorf("no dialect %q; wield dialect list shows them all", args[0])
+			}
+			t := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(t, "name\t%s\n", d.Name)
+			if len(d.Aliases) > 0 {
+				fmt.Fprintf(t, "also\t%s\n", strings.Join(d.Aliases, ", "))
+			}
+			fmt.Fprintf(t, "class\t%s\nwhat\t%s\nwritten by\t%s\nin auto\t%s\nbeside a named one\t%s\n", d.Class, d.Summary, d.Models, yesNo(!d.ByName), yesNo(d.Safe))
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(app.stdout, "\n%s\n", d.Example)
+			return err
+		},
+	}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func newDialectCheckCmd(app *app) *cobra.Command {
+	var f parseFlags
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check that a text reads the same however it is cut",
+		Long: `Reads FILE, a text or JSON lines of records as for wield parse, and feeds every text whole, cut in two at every byte, byte by
+byte, in blocks and at random. It checks that every split gives the same events, that they account for every byte, and that
+every call is opened and closed once. The first difference is printed with the smallest split that shows it.
+
+Exit codes: 0 all is well, 1 a text reads differently, 2 it could not run.`,
+		Example: `  wield dialect check --tools tools.json answer.txt
+  wield dialect check cases.jsonl`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
+			return checkDialect(app, &f, args[0])
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.dialect, "dialect", "auto", "dialect that has priority, or auto")
+	fl.BoolVar(&f.only, "only", false, "that dialect alone, without the safe others")
+	fl.StringVar(&f.tools, "tools", "", "file with the tools on offer, a JSON array in the form of the OpenAI protocol")
+	fl.StringVar(&f.prefix, "prefix", "", "what stands in front of every tool name in the text, such as user:")
+	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be mended: off, safe or full")
+	fl.BoolVar(&f.jsonl, "jsonl", false, "FILE is JSON lines; so it is taken when its name ends in .jsonl")
+	return cmd
+}
+
+func checkDialect(app *app, f *parseFlags, file string) error {
+	p, err := newParser(f)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	text := string(data)
+	if !f.jsonl && !strings.HasSuffix(file, ".jsonl") {
+		if err := p.check(app.stdout, "text", &parseRecord{Text: &text}); err != nil {
+			return err
+		}
+		fmt.Fprintln(app.stdout, "1 text reads the same however it is cut")
+		return nil
+	}
+	n, failed := 0, 0
+	for i, line := range strings.Split(text, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		n++
+		rec, err := readRecord([]byte(line))
+		if err != nil {
+			return &exitError{exitUsage, fmt.Errorf("%s:%d: %w", file, i+1, err)}
+		}
+		if err := p.check(app.stdout, string(rec.ID), rec); err != nil {
+			var differs *differsError
+			if !errors.As(err, &differs) {
+				return &exitError{exitUsage, fmt.Errorf("%s:%d: %w", file, i+1, err)}
+			}
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("dialect check: %d of %s failed", failed, count(n, "text"))
+	}
+	fmt.Fprintf(app.stdout, "%s read the same however they are cut\n", count(n, "text"))
+	return nil
+}
+
+// middleCut quotes a text and leaves out the middle of a long one.
+func middleCut(s string) string {
+	const keep = 100
+	if len(s) <= 2*keep {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q..(%d bytes)..%q", s[:keep], len(s)-2*keep, s[len(s)-keep:])
+}
+
+// A differsError says that a text does not pass the checks; what is wrong was printed.
+type differsError struct{ err error }
+
+func (e *differsError) Error() string { return "dialect check: " + e.err.Error() }
+
+// check runs all checks over one record and prints what does not hold.
+func (p *parser) check(w io.Writer, id string, rec *parseRecord) error {
+	text, err := rec.text()
+	if err != nil {
+		return err
+	}
+	o, err := p.recordOptions(rec)
+	if err != nil {
+		return err
+	}
+	if _, err := dialect.New(o); err != nil {
+		return err
+	}
+	err = dialecttest.All(func() dialecttest.Decoder {
+		d, _ := dialect.New(o) // the same options made one above
+		return d
+	}, text)
+	if err == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "%s: %v\n", id, err)
+	var split *dialecttest.SplitError
+	if errors.As(err, &split) && len(split.Cuts) <= 8 {
+		from := 0
+		for _, to := range append(split.Cuts, len(text)) {
+			fmt.Fprintf(w, "  chunk %s\n", middleCut(text[from:to]))
+			from = to
+		}
+	}
+	return &differsError{err}
+}
