@@ -40,6 +40,9 @@ tool calls, whatever protocol it was trained on or told to use.`,
 func commands(app *app) []*cobra.Command {
 	return []*cobra.Command{
 		newServeCmd(app),
+		newParseCmd(app),
+		newDialectCmd(app),
+		newEvalCmd(app),
 		newConfigCmd(app),
 		newVersionCmd(app),
 		newManCmd(app),

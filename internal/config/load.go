@@ -144,26 +144,25 @@ func (c *Config) applyUpstream(d *decoder, o Options) {
 	if o.Upstream == "" && o.Model == "" && o.UpstreamKey == "" {
 		return
 	}
-	fail := func(flag, format string, args ...any) {
-		d.problems = append(d.problems, &Problem{File: flag, Message: fmt.Sprintf(format, args...)})
-	}
+	path := "backends." + upstreamName
+	d.sources[path] = "--upstream"
+	d.sources[path+".url"] = "--upstream"
+	d.sources[path+".key"] = "--upstream-key"
 	if o.Upstream == "" || o.Model == "" {
-		fail("--upstream", "--upstream and --model belong together: the address of a server and the name of a model there")
+		d.at(path, "--upstream and --model belong together: the address of a server and the name of a model there")
 		return
 	}
 	b := DefaultBackend()
 	if err := b.URL.parse(o.Upstream); err != nil {
-		fail("--upstream", "%v", err)
+		d.at(path+".url", "%v", err)
 	}
 	if o.UpstreamKey != "" {
 		if err := b.Key.parse(o.UpstreamKey); err != nil {
-			fail("--upstream-key", "%v", err)
+			d.at(path+".key", "%v", err)
 		}
 	}
 	put(&c.Backends, upstreamName, b)
 	put(&c.Models, o.Model, DefaultModel(upstreamName))
-	d.sources["backends."+upstreamName] = "--upstream"
-	d.sources["backends."+upstreamName+".url"] = "--upstream"
 }
 
 func put[V any](m *map[string]V, name string, v V) {

@@ -69,15 +69,15 @@ func caret(line string, column, width int) string {
 // Problems is the error of a file that cannot be used: everything that is wrong with it, in the order of the file.
 type Problems []*Problem
 
-// Error returns all problems, each with its line, and their number.
+// Error returns all problems, each with its line, and their number if there are several.
 func (ps Problems) Error() string {
 	var b strings.Builder
+	if len(ps) == 1 {
+		return ps[0].String()
+	}
 	for _, p := range ps {
 		b.WriteString(p.String())
 		b.WriteByte('\n')
-	}
-	if len(ps) == 1 {
-		return b.String() + "1 problem in the configuration"
 	}
 	return fmt.Sprintf("%s%d problems in the configuration", b.String(), len(ps))
 }

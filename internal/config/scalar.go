@@ -133,15 +133,9 @@ type URL string
 func (u *URL) parse(text string) error {
 	p, err := url.Parse(text)
 	switch {
-	case err != nil:
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err // the outer error repeats the text, which may hold a password
-		}
-		return fmt.Errorf("not a URL: %v", err)
-	case p.User != nil:
+	case err == nil && p.User != nil:
 		return errors.New("a URL may not hold a user or password; use key or headers with env:NAME")
-	case p.Scheme != "http" && p.Scheme != "https", p.Host == "":
+	case err != nil, p.Scheme != "http" && p.Scheme != "https", p.Host == "":
 		return errors.New("not a URL of a server: write http://HOST:PORT/PATH or https://HOST/PATH")
 	case p.RawQuery != "", p.Fragment != "":
 		return errors.New("a base URL has no query and no fragment")
