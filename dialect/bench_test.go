@@ -1,0 +1,216 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/schema"
+	"wield/schema/shape"
+)
+
+const mib = 1 << 20
+
+// A workload is a text to measure with. text makes it for a dialect of the benchmark; calls is how many it holds, -1: not counted.
+type workload struct {
+	name  string
+	calls int
+	text  func(dialect string) string
+}
+
+var workloads = []workload{
+	{"Prose1MB", 0, func(string) string { return prose(mib) }},
+	{"ShortCalls100", 100, shortCalls},
+	{"BigArg16KB", 1, func(d string) string { return bigArg(d, 16<<10) }},
+	{"BigArg128KB", 1, func(d string) string { return bigArg(d, 128<<10) }},
+	{"HostileToolCall", 0, func(string) string { return fill("<tool_call>", mib) }},
+	{"HostileAngle", 0, func(string) string { return fill("<", mib) }},
+	{"HostileFence", 0, func(string) string { return fill("```json\n", mib) }},
+	{"HostileArgumentsFirst", 0, func(string) string { return fill(`{"arguments":`, mib) }},
+	{"HostileArgumentsLines", 0, func(string) string { return fill("{\"arguments\":{\"a\":[1,2\n", mib) }},
+	{"HostileBrackets", 0, func(string) string { return fill("[", mib) }},
+	{"HostileBraceQuote", 0, func(string) string { return fill(`{"`, mib) }},
+	{"HostileJSONAnswer", 0, func(string) string { return jsonAnswer(mib) }},
+	{"HostileNames", 0, func(string) string { return fill("write_file is\nget_time (\nwrite_file:\n", mib) }},
+	{"HostileBackticks", 0, func(string) string { return fill("` `` ``` ```` ", mib) }},
+	{"HostileBacktickLines", 0, func(string) string { return fill("```\n````\n``\n", mib) }},
+	{"HostileThink", 0, func(string) string { return fill("<think></think", mib) }},
+	{"HostileFunction", 0, func(string) string { return fill("<tool_call>\n<function=", mib) }},
+}
+
+// BenchmarkDecode measures every workload under some dialects and chunk sizes: BenchmarkDecode/WORKLOAD/DIALECT/CHUNK.
+func BenchmarkDecode(b *testing.B) {
+	for _, w := range workloads {
+		b.Run(w.name, func(b *testing.B) {
+			for _, d := range []string{"auto", "hermes", "tool-call-tag", "qwen3-coder"} {
+				b.Run(d, func(b *testing.B) {
+					text := w.text(d)
+					for _, c := range []struct {
+						name string
+						size int
+					}{{"4B", 4}, {"16B", 16}, {"whole", len(text)}} {
+						b.Run(c.name, func(b *testing.B) { decodeBench(b, d, text, c.size, w.calls) })
+					}
+				})
+			}
+		})
+	}
+}
+
+func decodeBench(b *testing.B, name, text string, size, calls int) {
+	d, err := dialect.New(dialect.Options{Dialect: name, Tools: benchTools})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if got := countCalls(d.Close(d.Feed(nil, text))); got != calls {
+		b.Fatalf("%d calls, want %d", got, calls)
+	}
+	buf := make([]chat.Event, 0, 64)
+	b.SetBytes(int64(len(text)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n := 0
+	for b.Loop() {
+		n++
+		d.Reset()
+		for i := 0; i < len(text); i += size {
+			buf = d.Feed(buf[:0], text[i:min(i+size, len(text))])
+		}
+		buf = d.Close(buf[:0])
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/(float64(n)*float64(len(text))/mib), "allocs/MiB")
+}
+
+func countCalls(events []chat.Event) (n int) {
+	for _, e := range events {
+		if e.Kind == chat.KindCallEnd && e.Detail.Call.Complete {
+			n++
+		}
+	}
+	return n
+}
+
+var benchTools = func() []shape.Tool {
+	var tools []shape.Tool
+	for name, params := range map[string]string{
+		"write_file": `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},"mode":{"type":"integer"}},"required":["path"]}`,
+		"get_time":   `{"type":"object","properties":{"zone":{"type":"string"}}}`,
+	} {
+		s, err := schema.Compile(json.RawMessage(params))
+		if err != nil {
+			panic(err)
+		}
+		tools = append(tools, shape.Tool{Name: name, Args: s.Shape()})
+	}
+	return tools
+}()
+
+// oneCall writes a call of write_file as the dialect does; auto is written as hermes.
+func oneCall(d, path, content string) string {
+	quoted := func(v any) string {
+		var sb strings.Builder
+		e := json.NewEncoder(&sb)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(v) // a string builder does not fail
+		return strings.TrimSuffix(sb.String(), "\n")
+	}
+	args := fmt.Sprintf(`{"path":%s,"content":%s}`, quoted(path), quoted(content))
+	switch d {
+	case "tool-call-tag":
+		return fmt.Sprintf("<TOOL_CALL>\n{\"tool\":\"write_file\",\"args\":%s}\n</TOOL_CALL>", args)
+	case "qwen3-coder":
+		return fmt.Sprintf("<tool_call>\n<function=write_file>\n<parameter=path>\n%s\n</parameter>\n<parameter=content>\n%s\n</parameter>\n</function>\n</tool_call>", path, content)
+	case "json-fence":
+		return fmt.Sprintf("```json\n{\"name\":\"write_file\",\"arguments\":%s}\n```", args)
+	}
+	return fmt.Sprintf("<tool_call>\n{\"name\":\"write_file\",\"arguments\":%s}\n</tool_call>", args)
+}
+
+// shortCalls returns a hundred calls of 90 to 190 bytes, with a line of text before each. Under auto they come in turn in
+// four forms.
+func shortCalls(d string) string {
+	forms := []string{"hermes", "tool-call-tag", "qwen3-coder", "json-fence"}
+	var b strings.Builder
+	for i := range 100 {
+		form := d
+		if d == "auto" {
+			form = forms[i%len(forms)]
+		}
+		fmt.Fprintf(&b, "Step %d.\n%s\n", i, oneCall(form, fmt.Sprintf("src/part%d.txt", i), strings.Repeat("word ", 4+i%12)))
+	}
+	return b.String()
+}
+
+func bigArg(d string, size int) string { return oneCall(d, "big.txt", prose(size)) }
+
+func fill(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
+
+// jsonAnswer returns a JSON document of about size bytes, laid out as a model does, with line starts that look like calls.
+func jsonAnswer(size int) string {
+	const item = "  {\n    \"name\": \"item %d\",\n    \"type\": \"thing\",\n    \"tags\": [\n      {\"id\": 1},\n      {\"id\": 2}\n    ],\n    \"text\": \"say \\\"hi\\\" {x} [y]\"\n  },\n"
+	var b strings.Builder
+	b.WriteString("[\n")
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, item, i)
+	}
+	b.WriteString("  {}\n]\n")
+	return b.String()
+}
+
+// proseBlock is one KiB of prose: 6 <, 4 back-ticks, 4 quotes, 2 brackets or braces at line starts, one whole opener that no
+// call follows (its < not counted), and 3 % bytes beyond ASCII. TestProse counts.
+const proseBlock = `The first thing to know about soup is that it wants time, and that time is < money in a
+kitchen where "done" means done. A pot of 3 < 4 litres will do; call it ` + "`pot`" + ` if you must. Crème
+fraîche comes last — never first — and leeks go in before the potatoes, or so they say.
+[1] Some señors disagree: they hold that a <b> leek needs no company at all in the pan or out.
+When a model explains itself it may write a <tool_call> tag in the middle of a line, which is prose
+and stays prose, since what follows it is a word. Temperatures matter too: 80 < 90 < 100 degrees,
+{though} nobody measures. "Simmer" is the word to remember; a rolling boil is for pasta, for
+crêpes you need a flat pan — and patience. Use ` + "`salt`" + ` early, pepper late, and taste as you go: if x <
+y then add a little more of y. That is all there is to the method, and the rest of the page
+only says it again for readers who begin at the end. Déjà vu — naïve, perhaps, but
+it works: stir, wait, taste, and in the end serve it hot — with purée`
+
+// prose returns size bytes of prose.
+func prose(size int) string {
+	var b strings.Builder
+	for b.Len() < size {
+		b.WriteString(proseBlock)
+		b.WriteString(".\n")
+	}
+	text := b.String()[:size]
+	return strings.ToValidUTF8(text, ".")
+}
+
+func TestProse(t *testing.T) {
+	block := proseBlock + ".\n"
+	kib := float64(len(block)) / 1024
+	count := func(what string, n int, want float64) {
+		if got := float64(n) / kib; got < want*0.98 || got > want*1.05 {
+			t.Errorf("%s: %.2f a KiB, want %g", what, got, want)
+		}
+	}
+	starts, beyond := 0, 0
+	for _, line := range strings.Split(block, "\n") {
+		if strings.HasPrefix(line, "[") || strings.HasPrefix(line, "{") {
+			starts++
+		}
+	}
+	for i := range len(block) {
+		if block[i] >= 0x80 {
+			beyond++
+		}
+	}
+	openers := strings.Count(block, "<tool_call>")
+	count("<", strings.Count(block, "<")-openers, 6)
+	count("back-ticks", strings.Count(block, "`"), 4)
+	count("quotes", strings.Count(block, `"`), 4)
+	count("line starts", starts, 2)
+	count("openers", openers, 1)
+	count("bytes beyond ASCII", beyond, 0.03*1024)
+}
