@@ -101,7 +101,7 @@ func follow(t *testing.T, s *session, b *block) {
 	if !slices.Contains(runnable, b.lang) || b.value("file") != "" {
 		return
 	}
-	if b.has("server") && !skipped(b) {
+	if b.has("server") && notHere(b) == "" {
 		// A server outlives its block, so it belongs to the page's test, not to one of its own.
 		if err := s.serve(t, inCheckout(s, b)); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -109,18 +109,12 @@ func follow(t *testing.T, s *session, b *block) {
 		return
 	}
 	t.Run(name, func(t *testing.T) {
-		switch {
-		case b.has("tests"):
-			t.Skip("these are the tests themselves")
-		case skipped(b):
-			t.Skip("this block needs the network: set WIELD_DOCS_NETWORK=1 to run it")
-		case b.has("key"):
-			t.Skip("this block needs a key of a service")
-		case b.has("running"):
-			t.Skip("this block needs a model server on this machine")
-		case b.lang == "console":
+		if why := notHere(b); why != "" {
+			t.Skip(why)
+		}
+		if b.lang == "console" {
 			console(t, s, b)
-		default:
+		} else {
 			script(t, s, b)
 		}
 	})
@@ -141,7 +135,20 @@ func rewrite(t *testing.T, path, page string, found []block) {
 	}
 }
 
-func skipped(b *block) bool { return b.has("network") && !network }
+// notHere says why a block cannot be run, or "" if it can.
+func notHere(b *block) string {
+	switch {
+	case b.has("tests"):
+		return "these are the tests themselves"
+	case b.has("network") && !network:
+		return "this block needs the network: set WIELD_DOCS_NETWORK=1 to run it"
+	case b.has("key"):
+		return "this block needs a key of a service"
+	case b.has("running"):
+		return "this block needs a model server on this machine"
+	}
+	return ""
+}
 
 // inCheckout returns the text of a block, in the checkout's directory if it is marked so. Such blocks only build and run.
 func inCheckout(s *session, b *block) string {
