@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"strings"
+
 	"wield/chat"
 )
 
@@ -9,15 +11,19 @@ import (
 type echo struct {
 	active bool
 	sent   []byte
-	pos    int // in sent
-	held   []chat.Event
+	pos    int          // in sent
+	held   []chat.Event // text that repeats
+	blank  []chat.Event // white space after text that repeats all of sent
 }
 
 func (e *echo) begin(sent []byte) {
 	*e = echo{sent: sent}
 	e.skip()
-	e.active = e.pos < len(sent)
+	e.active = !e.full()
 }
+
+// full reports whether everything has been repeated.
+func (e *echo) full() bool { return e.pos == len(e.sent) }
 
 // skip moves on to the next byte of sent that is no white space.
 func (e *echo) skip() {
@@ -26,12 +32,13 @@ func (e *echo) skip() {
 	}
 }
 
-// match compares text and returns how much of it repeats, and whether it still does at its end.
+// match compares text up to where everything is repeated, and returns how much of it repeats. It reports whether all of text
+// up to there does.
 func (e *echo) match(text string) (n int, same bool) {
-	for n < len(text) {
+	for n < len(text) && !e.full() {
 		switch {
 		case isSpace(text[n]):
-		case e.pos == len(e.sent) || e.sent[e.pos] != text[n]:
+		case e.sent[e.pos] != text[n]:
 			return n, false
 		default:
 			e.pos++
@@ -47,23 +54,34 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 // echoed handles a text delta while the second answer may repeat the first.
 func (r *run) echoed(e chat.Event) {
 	h := &r.turn.echo
-	n, same := h.match(e.Text)
-	switch {
-	case same:
-		h.held = append(h.held, e)
-	case h.pos == len(h.sent): // it repeated everything, and here is more
-		rest := e
-		e.Text, e.End = e.Text[:n], e.At+n
-		rest.Text, rest.At = rest.Text[n:], rest.At+n
-		h.held = append(h.held, e)
-		r.drop()
-		r.text(rest)
-	default:
-		held := h.held
-		*h = echo{}
-		for _, old := range held {
-			r.text(old)
+	if !h.full() {
+		n, same := h.match(e.Text)
+		if !same {
+			held := h.held
+			*h = echo{}
+			r.texts(held)
+			r.text(e)
+			return
 		}
+		repeated := e
+		repeated.Text, repeated.End = e.Text[:n], e.At+n
+		h.held = append(h.held, repeated)
+		if e.Text, e.At = e.Text[n:], e.At+n; e.Text == "" {
+			return
+		}
+	}
+	h.blank = append(h.blank, e)
+	if strings.Trim(e.Text, " \n\t\r") == "" {
+		return
+	}
+	rest := h.blank
+	h.blank = nil
+	r.drop()
+	r.texts(rest)
+}
+
+func (r *run) texts(list []chat.Event) {
+	for _, e := range list {
 		r.text(e)
 	}
 }
@@ -71,7 +89,10 @@ func (r *run) echoed(e chat.Event) {
 // drop makes markup of the text that repeats: it is shown nowhere, but its bytes are accounted for.
 func (r *run) drop() {
 	h := &r.turn.echo
-	held := h.held
+	if !h.active {
+		return
+	}
+	held := append(h.held, h.blank...)
 	*h = echo{}
 	for _, e := range held {
 		e.Kind, e.Detail = chat.KindMarkup, nil
