@@ -35,10 +35,7 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-func compareWithOracle(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, src, doc string, s *schema.Schema, oracle *jsonschema.Schema) {
+func compareWithOracle(t failer, src, doc string, s *schema.Schema, oracle *jsonschema.Schema) {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(doc))
 	if err != nil {
@@ -84,10 +81,7 @@ func leaves(e *jsonschema.ValidationError, places map[string]bool) {
 	}
 }
 
-func mustOracle(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, src string) *jsonschema.Schema {
+func mustOracle(t failer, src string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(src))
 	if err != nil {
@@ -113,7 +107,9 @@ type generator struct {
 
 func (g *generator) label(s string) string { g.n++; return fmt.Sprint(s, g.n) }
 
-func (g *generator) pick(of ...string) string { return rapid.SampledFrom(of).Draw(g.t, g.label("pick")) }
+func (g *generator) pick(of ...string) string {
+	return rapid.SampledFrom(of).Draw(g.t, g.label("pick"))
+}
 
 func (g *generator) upTo(n int) int { return rapid.IntRange(0, n).Draw(g.t, g.label("n")) }
 

@@ -272,11 +272,11 @@ func (r *reader) object(depth int) bool {
 		if n == 0 && r.at('}') {
 			break
 		}
+		r.path[len(r.path)-1] = step{}
 		if !r.at('"') {
 			return r.fail(r.pos, Malformed, "a name in double quotes should be here")
 		}
 		name := len(r.tokens)
-		r.path[len(r.path)-1] = step{}
 		if !r.string() {
 			return false
 		}

@@ -14,6 +14,7 @@ type validator struct {
 	*tape
 	path  []step
 	found []Violation
+	inner int // how many explanations of alternatives this is inside of
 	quiet int // not zero: only whether something is wrong matters
 	steps int // left before the validator gives up, which is when they are negative
 }
@@ -370,6 +371,9 @@ func (v *validator) noneFits(keyword string, list []*node, i int) bool {
 	if v.quiet > 0 {
 		return false
 	}
+	if v.inner == maxInner {
+		return v.fail(keyword, "fits none of the %d forms allowed", len(list))
+	}
 	depth := len(v.pointer(v.path))
 	reasons := make([][]Violation, len(list))
 	var likely, best []int
@@ -400,6 +404,9 @@ func (v *validator) noneFits(keyword string, list []*node, i int) bool {
 	return v.fail(keyword, "fits none of the %d forms allowed: %s", len(list), strings.Join(texts, "; or "))
 }
 
+// maxInner is how deep alternatives inside of alternatives are explained.
+const maxInner = 3
+
 // isShallow reports whether a violation of keyword means that a value is something else altogether.
 func isShallow(keyword string) bool {
 	return keyword == "type" || keyword == "const" || keyword == "enum"
@@ -409,7 +416,9 @@ func isShallow(keyword string) bool {
 func (v *validator) reasons(n *node, i int) []Violation {
 	kept := v.found
 	v.found = nil
+	v.inner++
 	v.check(n, i)
+	v.inner--
 	r := v.found
 	v.found = kept
 	return r
