@@ -34,6 +34,7 @@ var none = []string{}
 // schemaModules are what reading and checking JSON against a schema takes.
 var schemaModules = []string{
 	"github.com/go-json-experiment/json",
+	"github.com/google/jsonschema-go",
 	"github.com/santhosh-tekuri/jsonschema/v6",
 	"golang.org/x/text",
 }
