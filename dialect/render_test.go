@@ -25,8 +25,8 @@ var renderTools = func() []shape.Tool {
 	return []shape.Tool{{Name: "read_file", Args: args}, {Name: "f", Args: args}, {Name: "get.data", Args: args}, {Name: "no_args"}}
 }()
 
-// sameCalls compares names and the values of arguments.
-func sameCalls(want, got []chat.Call) bool {
+// renderedSame compares names and the values of arguments.
+func renderedSame(want, got []chat.Call) bool {
 	if len(want) != len(got) {
 		return false
 	}
@@ -42,8 +42,8 @@ func sameCalls(want, got []chat.Call) bool {
 	return true
 }
 
-// readBack fails when calls that d writes are not read back, by d alone and among all dialects, alone and behind a sentence.
-func readBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, calls []chat.Call) {
+// renderedBack fails when calls that d writes are not read back, by d alone and among all dialects, alone and behind a sentence.
+func renderedBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, calls []chat.Call) {
 	b, err := d.AppendCalls([]byte("before"), calls)
 	var re *dialect.RenderError
 	switch {
@@ -68,7 +68,7 @@ func readBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, calls [
 				t.Errorf("%v", err)
 				return
 			}
-			if !sameCalls(calls, c.Calls) || len(c.Rejected) > 0 || strings.TrimSpace(c.Content()) != strings.TrimSpace(prose) {
+			if !renderedSame(calls, c.Calls) || len(c.Rejected) > 0 || strings.TrimSpace(c.Content()) != strings.TrimSpace(prose) {
 				t.Errorf("%s (read as %q, only %v) writes\n%+v\nas\n%s\nand reads\n%+v\nrejected %+v, content %q", d.Name, o.Dialect, o.Only, calls, text, c.Calls, c.Rejected, c.Content())
 			}
 		}
@@ -81,7 +81,7 @@ func TestAppendCallsHostile(t *testing.T) {
 		for _, hostile := range hostileTexts {
 			q, _ := json.Marshal(hostile)
 			for _, args := range []string{`{}`, `{"s":` + string(q) + `}`, `{"o":{"k":` + string(q) + `},"i":5}`, `{"a":[` + string(q) + `,1,null,true],"s":"x"}`} {
-				readBack(t, d, []chat.Call{{Name: "read_file", Arguments: args}})
+				renderedBack(t, d, []chat.Call{{Name: "read_file", Arguments: args}})
 			}
 		}
 	}
@@ -97,12 +97,12 @@ func TestAppendCalls(t *testing.T) {
 			if args == "" {
 				call.Arguments = "{}"
 			}
-			readBack(t, d, []chat.Call{call})
+			renderedBack(t, d, []chat.Call{call})
 			if name != "tool-request" {
-				readBack(t, d, []chat.Call{call, {Name: "no_args", Arguments: "{}"}, {Name: "f", Arguments: `{"s":"x"}`}})
+				renderedBack(t, d, []chat.Call{call, {Name: "no_args", Arguments: "{}"}, {Name: "f", Arguments: `{"s":"x"}`}})
 			}
 		}
-		readBack(t, d, []chat.Call{{Name: "get.data", Arguments: `{"s":"x"}`}})
+		renderedBack(t, d, []chat.Call{{Name: "get.data", Arguments: `{"s":"x"}`}})
 		for _, bad := range []chat.Call{{Name: "f", Arguments: "{bad"}, {Name: "f", Arguments: "[1]"}, {Name: "", Arguments: "{}"}} {
 			if b, err := d.AppendCalls(nil, []chat.Call{bad}); err == nil || len(b) > 0 {
 				t.Errorf("%s writes %+v as %q", name, bad, b)
@@ -170,6 +170,6 @@ func TestAppendCallsRoundTrip(t *testing.T) {
 			}
 			calls = append(calls, chat.Call{Name: rapid.SampledFrom([]string{"read_file", "f"}).Draw(t, "name"), Arguments: string(raw)})
 		}
-		readBack(t, d, calls)
+		renderedBack(t, d, calls)
 	})
 }
