@@ -210,7 +210,12 @@ func (c *compiler) keyword(n *node, name string, v int) {
 		n.then = c.schema(v, at)
 	case "else":
 		n.els = c.schema(v, at)
-	case "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef":
+	case "unevaluatedProperties", "unevaluatedItems":
+		if c.draft != draft7 {
+			c.schema(v, at)
+			c.goBeyond(name)
+		}
+	case "$dynamicRef", "$recursiveRef":
 		if c.draft != draft7 {
 			c.goBeyond(name)
 		}

@@ -41,6 +41,7 @@ func shapeOf(root *node) *shape.Shape {
 }
 
 func (s *shaper) shape(of alts) *shape.Shape {
+	of = of.followed()
 	key := s.key(of)
 	if sh, ok := s.shapes[key]; ok {
 		return sh
@@ -343,6 +344,34 @@ func joinProps(a, b []propFact, join func(a, b alts) alts) []propFact {
 		}
 	}
 	return a
+}
+
+// followed returns a with nodes that only refer to another replaced by that one, so that they share its shape.
+func (a alts) followed() (b alts) {
+	for _, list := range a {
+		var to []*node
+		for _, n := range list {
+			if n = n.target(); !slices.Contains(to, n) {
+				to = append(to, n)
+			}
+		}
+		b = b.or(alts{to})
+	}
+	return b
+}
+
+// target returns the node that n stands for when it is nothing but a reference.
+func (n *node) target() *node {
+	for n.ref != nil && n.plain() {
+		n = n.ref
+	}
+	return n
+}
+
+// plain reports whether n says nothing but its reference.
+func (n *node) plain() bool {
+	return !n.never && n.types == 0 && n.enum == nil && n.konst == nil && n.number == nil && n.str == nil && n.array == nil && n.object == nil &&
+		n.all == nil && n.some == nil && n.one == nil && n.not == nil && n.cond == nil
 }
 
 // or joins alternatives.
