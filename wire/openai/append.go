@@ -1,6 +1,15 @@
 package openai
 
-import "wield/chat"
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wield/chat"
+)
 
 // EmptyContent says what stands for the content of an assistant's message that holds calls and no text. Servers differ in
 // what they accept.
@@ -13,8 +22,8 @@ const (
 	ContentAbsent                     // no such key
 )
 
-// RequestOptions adapt a request to the server that it is for. The zero value suits servers that keep to the protocol
-// of 2023.
+// RequestOptions adapt a request to the server that it is for. The zero value suits servers that know the protocol as it was
+// in 2023.
 type RequestOptions struct {
 	Model               string       // name of the model there; empty: the request's
 	Stream              bool         // ask for a stream
@@ -23,9 +32,338 @@ type RequestOptions struct {
 	MaxCompletionTokens bool         // send max_completion_tokens instead of max_tokens
 	Reasoning           string       // key for the reasoning of earlier assistant messages; empty: it is not sent
 	EmptyContent        EmptyContent // for assistant messages that hold only calls
-	Forward             []string     // keys of Request.Extra, and of Message.Opaque, that the server understands
+	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
 }
 
 // AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol cannot
 // say.
-func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) { return dst, nil }
+//
+// Text parts are joined to one string, since few servers take lists of them. A tool without parameters gets those of a
+// function that has none. What is not set is not sent, and an Extra only if it is of this protocol and on the list.
+func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
+	w := requestWriter{b: dst, o: &o}
+	w.b = append(w.b, `{"model":`...)
+	if o.Model != "" {
+		w.b = appendString(w.b, o.Model)
+	} else {
+		w.b = appendString(w.b, req.Model)
+	}
+	w.b = append(w.b, `,"messages":[`...)
+	for i := range req.Messages {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		if err := w.message(&req.Messages[i]); err != nil {
+			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
+			return dst, err
+		}
+	}
+	w.b = append(w.b, ']')
+	if len(req.Tools) > 0 {
+		w.tools(req)
+	}
+	w.settings(req)
+	w.extras(req.Extra)
+	return append(w.b, '}'), nil
+}
+
+type requestWriter struct {
+	b []byte
+	o *RequestOptions
+}
+
+func (w *requestWriter) key(name string) {
+	w.b = append(w.b, ',', '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, '"', ':')
+}
+
+func (w *requestWriter) str(name, value string) {
+	w.key(name)
+	w.b = appendString(w.b, value)
+}
+
+func (w *requestWriter) message(m *chat.Message) *chat.Error {
+	role := m.Role
+	if role == chat.RoleDeveloper && !w.o.Developer {
+		role = chat.RoleSystem
+	}
+	w.b = append(w.b, `{"role":`...)
+	w.b = appendString(w.b, string(role))
+	if m.Name != "" && role != chat.RoleTool {
+		w.str("name", m.Name)
+	}
+	if role == chat.RoleTool {
+		w.str("tool_call_id", m.CallID)
+	}
+	if err := w.content(m); err != nil {
+		return err
+	}
+	if role == chat.RoleAssistant && m.Reasoning != "" && w.o.Reasoning != "" {
+		w.str(w.o.Reasoning, m.Reasoning)
+	}
+	if len(m.Calls) > 0 {
+		w.calls(m.Calls)
+	}
+	w.extras(m.Opaque)
+	w.b = append(w.b, '}')
+	return nil
+}
+
+// content writes a message's content: a string where it is all text, a list of parts else.
+func (w *requestWriter) content(m *chat.Message) *chat.Error {
+	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p chat.Part) bool {
+		return p.Kind == chat.PartOpaque && !(p.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, p.Name))
+	})
+	if slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind != chat.PartText }) {
+		w.key("content")
+		return w.parts(parts)
+	}
+	text := m.Text()
+	if text == "" && len(m.Calls) > 0 {
+		switch w.o.EmptyContent {
+		case ContentNull:
+			w.key("content")
+			w.b = append(w.b, "null"...)
+			return nil
+		case ContentAbsent:
+			return nil
+		}
+	}
+	w.str("content", text)
+	return nil
+}
+
+func (w *requestWriter) parts(parts []chat.Part) *chat.Error {
+	w.b = append(w.b, '[')
+	for i := range parts {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		if err := w.part(&parts[i]); err != nil {
+			err.Param = fmt.Sprintf("content[%d]", i)
+			return err
+		}
+	}
+	w.b = append(w.b, ']')
+	return nil
+}
+
+func (w *requestWriter) part(p *chat.Part) *chat.Error {
+	switch p.Kind {
+	case chat.PartText:
+		w.b = append(w.b, `{"type":"text","text":`...)
+		w.b = appendString(w.b, p.Text)
+	case chat.PartImage:
+		w.b = append(w.b, `{"type":"image_url","image_url":{"url":`...)
+		w.b = appendString(w.b, location(p, "image/png"))
+		if p.Detail != "" {
+			w.str("detail", p.Detail)
+		}
+		w.b = append(w.b, '}')
+	case chat.PartAudio:
+		if p.Data == nil {
+			return chat.Errorf(chat.ErrBadRequest, "this protocol takes audio only as data, not by address")
+		}
+		w.b = append(w.b, `{"type":"input_audio","input_audio":{"data":"`...)
+		w.b = base64.StdEncoding.AppendEncode(w.b, p.Data)
+		w.b = append(w.b, '"')
+		w.str("format", strings.TrimPrefix(p.MediaType, "audio/"))
+		w.b = append(w.b, '}')
+	case chat.PartFile:
+		w.b = append(w.b, `{"type":"file","file":{"file_data":`...)
+		w.b = appendString(w.b, location(p, "application/octet-stream"))
+		if p.Name != "" {
+			w.str("filename", p.Name)
+		}
+		w.b = append(w.b, '}')
+	case chat.PartOpaque:
+		w.b = append(w.b, p.Raw...)
+		return nil
+	}
+	w.b = append(w.b, '}')
+	return nil
+}
+
+// location returns the address of a part's content, which may be a data: URL.
+func location(p *chat.Part, media string) string {
+	if p.URL != "" {
+		return p.URL
+	}
+	if p.MediaType != "" {
+		media = p.MediaType
+	}
+	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+}
+
+func (w *requestWriter) calls(calls []chat.Call) {
+	w.key("tool_calls")
+	w.b = append(w.b, '[')
+	for i := range calls {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = append(w.b, `{"id":`...)
+		w.b = appendString(w.b, calls[i].ID)
+		w.b = appendFunction(w.b, &calls[i])
+	}
+	w.b = append(w.b, ']')
+}
+
+func (w *requestWriter) tools(req *chat.Request) {
+	w.key("tools")
+	w.b = append(w.b, '[')
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = append(w.b, `{"type":"function","function":{"name":`...)
+		w.b = appendString(w.b, t.Name)
+		if t.Description != "" {
+			w.str("description", t.Description)
+		}
+		w.key("parameters")
+		if len(t.Parameters) > 0 {
+			w.b = append(w.b, t.Parameters...)
+		} else {
+			w.b = append(w.b, `{"type":"object","properties":{}}`...)
+		}
+		w.boolean("strict", t.Strict)
+		w.b = append(w.b, "}}"...)
+	}
+	w.b = append(w.b, ']')
+	w.choice(&req.Choice)
+	w.boolean("parallel_tool_calls", req.Parallel)
+}
+
+func (w *requestWriter) choice(c *chat.Choice) {
+	switch {
+	case c.Mode == chat.ChoiceNamed:
+		w.key("tool_choice")
+		w.named(c.Name)
+	case len(c.Allowed) > 0 && c.Mode != chat.ChoiceNone:
+		w.key("tool_choice")
+		w.b = append(w.b, `{"type":"allowed_tools","allowed_tools":{"mode":"`...)
+		w.b = append(w.b, c.Mode.String()...)
+		w.b = append(w.b, `","tools":[`...)
+		for i, name := range c.Allowed {
+			if i > 0 {
+				w.b = append(w.b, ',')
+			}
+			w.named(name)
+		}
+		w.b = append(w.b, "]}}"...)
+	case c.Mode != chat.ChoiceAuto:
+		w.str("tool_choice", c.Mode.String())
+	}
+}
+
+func (w *requestWriter) named(name string) {
+	w.b = append(w.b, `{"type":"function","function":{"name":`...)
+	w.b = appendString(w.b, name)
+	w.b = append(w.b, "}}"...)
+}
+
+func (w *requestWriter) boolean(name string, v *bool) {
+	if v != nil {
+		w.key(name)
+		w.b = strconv.AppendBool(w.b, *v)
+	}
+}
+
+func (w *requestWriter) float(name string, v *float64) {
+	if v != nil {
+		w.key(name)
+		w.b = strconv.AppendFloat(w.b, *v, 'g', -1, 64)
+	}
+}
+
+// settings writes what governs the answer.
+func (w *requestWriter) settings(req *chat.Request) {
+	if req.MaxTokens > 0 {
+		if w.o.MaxCompletionTokens {
+			w.key("max_completion_tokens")
+		} else {
+			w.key("max_tokens")
+		}
+		w.b = strconv.AppendInt(w.b, int64(req.MaxTokens), 10)
+	}
+	w.float("temperature", req.Temperature)
+	w.float("top_p", req.TopP)
+	if req.Seed != nil {
+		w.key("seed")
+		w.b = strconv.AppendInt(w.b, *req.Seed, 10)
+	}
+	if len(req.Stop) > 0 {
+		w.key("stop")
+		for i, s := range req.Stop {
+			w.b = append(w.b, "[,"[min(i, 1)])
+			w.b = appendString(w.b, s)
+		}
+		w.b = append(w.b, ']')
+	}
+	if req.Format != nil {
+		w.format(req.Format)
+	}
+	if req.Effort != "" {
+		w.str("reasoning_effort", req.Effort)
+	}
+	if req.LogProbs {
+		w.b = append(w.b, `,"logprobs":true`...)
+		if req.TopLogProbs > 0 {
+			w.key("top_logprobs")
+			w.b = strconv.AppendInt(w.b, int64(req.TopLogProbs), 10)
+		}
+	}
+	if req.User != "" {
+		w.str("user", req.User)
+	}
+	if w.o.Stream {
+		w.b = append(w.b, `,"stream":true`...)
+		if w.o.Usage {
+			w.b = append(w.b, `,"stream_options":{"include_usage":true}`...)
+		}
+	}
+}
+
+func (w *requestWriter) format(f *chat.Format) {
+	switch f.Kind {
+	case chat.FormatText:
+		w.b = append(w.b, `,"response_format":{"type":"text"}`...)
+	case chat.FormatJSON:
+		w.b = append(w.b, `,"response_format":{"type":"json_object"}`...)
+	case chat.FormatSchema:
+		name := f.Name
+		if name == "" {
+			name = "answer" // the protocol wants one
+		}
+		w.b = append(w.b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...)
+		w.b = appendString(w.b, name)
+		if f.Description != "" {
+			w.str("description", f.Description)
+		}
+		if len(f.Schema) > 0 {
+			w.key("schema")
+			w.b = append(w.b, f.Schema...)
+		}
+		w.boolean("strict", f.Strict)
+		w.b = append(w.b, "}}"...)
+	}
+}
+
+// written are the keys that AppendRequest may write itself and that an Extra must not repeat.
+var written = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
+	"temperature", "top_p", "seed", "stop", "response_format", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
+	"stream_options", "role", "content", "name", "tool_calls", "tool_call_id"}
+
+func (w *requestWriter) extras(extras []chat.Extra) {
+	for _, x := range extras {
+		if x.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
+			w.b = append(w.b, ',')
+			w.b = appendString(w.b, x.Key)
+			w.b = append(w.b, ':')
+			w.b = append(w.b, x.Value...)
+		}
+	}
+}

@@ -1,19 +1,300 @@
 package openai
 
-import "wield/chat"
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"wield/chat"
+)
 
 // A Header gives the value of a header field, or "". *http.Header has this method.
 type Header interface{ Get(name string) string }
 
-// AppendError appends the body of an error answer: {"error":{"message","type","param","code"}}.
-func AppendError(dst []byte, e *chat.Error) []byte { return dst }
-
-// Status returns the HTTP status that a server answers an error of this kind with.
-func Status(kind chat.ErrorKind) int { return 500 }
-
 // CodeToolsUnsupported is the Code of an error that says that the backend's model, or its template, takes no tools.
 const CodeToolsUnsupported = "tools_unsupported"
 
+// kinds says how each class of errors looks on the wire.
+var kinds = map[chat.ErrorKind]struct {
+	status int
+	typ    string
+	code   string // where the error has none of its own
+}{
+	chat.ErrAuth:          {401, "authentication_error", "invalid_api_key"},
+	chat.ErrBadRequest:    {400, "invalid_request_error", ""},
+	chat.ErrNotFound:      {404, "invalid_request_error", "model_not_found"},
+	chat.ErrRateLimit:     {429, "rate_limit_error", "rate_limit_exceeded"},
+	chat.ErrContextLength: {400, "invalid_request_error", "context_length_exceeded"},
+	chat.ErrFiltered:      {400, "invalid_request_error", "content_filter"},
+	chat.ErrOverloaded:    {503, "server_error", "overloaded"},
+	chat.ErrTimeout:       {504, "server_error", "timeout"},
+	chat.ErrCanceled:      {499, "server_error", "canceled"},
+	chat.ErrProtocol:      {502, "server_error", "bad_upstream_answer"},
+	chat.ErrUnavailable:   {502, "server_error", "upstream_unavailable"},
+}
+
+// Status returns the HTTP status that a server answers an error of this kind with.
+func Status(kind chat.ErrorKind) int {
+	if k, ok := kinds[kind]; ok {
+		return k.status
+	}
+	return 500
+}
+
+// AppendError appends the body of an error answer: {"error":{"message","type","param","code"}}.
+func AppendError(dst []byte, e *chat.Error) []byte {
+	kind, ok := kinds[e.Kind]
+	if !ok {
+		kind.typ = "server_error"
+	}
+	message, code := e.Message, e.Code
+	if message == "" {
+		message = e.Error()
+	}
+	if code == "" {
+		code = kind.code
+	}
+	dst = append(dst, `{"error":{"message":`...)
+	dst = appendString(dst, message)
+	dst = append(dst, `,"type":`...)
+	dst = appendString(dst, kind.typ)
+	dst = append(dst, `,"param":`...)
+	dst = appendStringOrNull(dst, e.Param)
+	dst = append(dst, `,"code":`...)
+	dst = appendStringOrNull(dst, code)
+	return append(dst, "}}"...)
+}
+
+func appendStringOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return appendString(dst, s)
+}
+
 // DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
-// protocol's own, any other JSON, HTML, plain text or nothing.
-func DecodeError(status int, header Header, body []byte) *chat.Error { return nil }
+// protocol's own, any other JSON, HTML, plain text or nothing. A status of 0 stands for an error inside an answer that began
+// well. The time in the header's Retry-After is taken relative to its Date, or to now without one.
+func DecodeError(status int, header Header, body []byte) *chat.Error {
+	e := &chat.Error{Status: status}
+	typ := readErrorBody(e, body)
+	if e.Message == "" {
+		e.Message = plainMessage(status, body)
+	}
+	e.Kind = errorKind(status, typ, e)
+	if refusesTools(e) {
+		e.Kind, e.Code = chat.ErrBadRequest, CodeToolsUnsupported
+	}
+	if header != nil {
+		e.RetryAfter = retryAfter(header)
+	}
+	return e
+}
+
+// readErrorBody fills e from a JSON body and returns the error's type.
+func readErrorBody(e *chat.Error, body []byte) (typ string) {
+	s := scanner{b: body}
+	if s.peek() == '[' { // a list of one error
+		s.i++
+	}
+	if s.peek() != '{' {
+		return ""
+	}
+	var inner errorFields
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "error":
+			switch s.peek() {
+			case '{':
+				inner.read(&s)
+			case '"':
+				inner.message = s.str()
+			default:
+				s.skip()
+			}
+		case "message", "detail", "error_description", "msg":
+			if m := scalar(&s); inner.message == "" {
+				inner.message = m
+			}
+		case "type":
+			if t := scalar(&s); inner.typ == "" {
+				inner.typ = t
+			}
+		case "code", "Code":
+			if c := scalar(&s); inner.code == "" {
+				inner.code = c
+			}
+		default:
+			s.skip()
+		}
+	}
+	e.Message, e.Param, e.Code = inner.message, inner.param, inner.code
+	return inner.typ
+}
+
+type errorFields struct{ message, typ, param, code string }
+
+func (f *errorFields) read(s *scanner) {
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "message":
+			f.message = scalar(s)
+		case "type":
+			f.typ = scalar(s)
+		case "param":
+			f.param = scalar(s)
+		case "code":
+			f.code = scalar(s)
+		default:
+			s.skip()
+		}
+	}
+}
+
+// scalar reads a string or the text of any other value; null is "".
+func scalar(s *scanner) string {
+	if s.peek() == '"' {
+		return s.str()
+	}
+	if raw := string(s.raw()); raw != "null" {
+		return raw
+	}
+	return ""
+}
+
+// plainMessage makes a message of a body that is no JSON. Of a page only the title is of use.
+func plainMessage(status int, body []byte) string {
+	text := string(body[:min(len(body), 4<<10)])
+	if i := strings.Index(strings.ToLower(text), "<title>"); i >= 0 && i+len("<title>") <= len(text) {
+		text, _, _ = strings.Cut(text[i+len("<title>"):], "<")
+	}
+	text = excerpt([]byte(text))
+	if text == "(empty)" {
+		return "the server gave no reason"
+	}
+	if strings.HasPrefix(text, "<") {
+		return "the server answered with a page instead of JSON"
+	}
+	return text
+}
+
+// statusKinds class the statuses that mean one thing only.
+var statusKinds = map[int]chat.ErrorKind{
+	401: chat.ErrAuth, 403: chat.ErrAuth, 404: chat.ErrNotFound, 408: chat.ErrTimeout, 413: chat.ErrContextLength,
+	429: chat.ErrRateLimit, 499: chat.ErrCanceled, 503: chat.ErrOverloaded, 504: chat.ErrTimeout, 529: chat.ErrOverloaded,
+}
+
+// wordKinds class errors by what their type, code or message says, in lower case, where the status leaves it open.
+var wordKinds = []struct {
+	word string
+	kind chat.ErrorKind
+}{
+	{"context_length", chat.ErrContextLength},
+	{"context length", chat.ErrContextLength},
+	{"context size", chat.ErrContextLength},
+	{"context window", chat.ErrContextLength},
+	{"exceed_context", chat.ErrContextLength},
+	{"prompt is too long", chat.ErrContextLength},
+	{"content_filter", chat.ErrFiltered},
+	{"content_policy", chat.ErrFiltered},
+	{"content management policy", chat.ErrFiltered},
+	{"rate_limit", chat.ErrRateLimit},
+	{"rate limit", chat.ErrRateLimit},
+	{"insufficient_quota", chat.ErrRateLimit},
+	{"overloaded", chat.ErrOverloaded},
+	{"loading model", chat.ErrOverloaded},
+	{"authentication", chat.ErrAuth},
+	{"invalid_api_key", chat.ErrAuth},
+	{"model_not_found", chat.ErrNotFound},
+	{"timeout", chat.ErrTimeout},
+	{"invalid_request", chat.ErrBadRequest},
+}
+
+// codeStatus is the status that an error names in its code, or 0.
+func codeStatus(code string) int {
+	if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
+		return n
+	}
+	return 0
+}
+
+func errorKind(status int, typ string, e *chat.Error) chat.ErrorKind {
+	if status < 400 {
+		status = codeStatus(e.Code)
+	}
+	words := strings.ToLower(typ + " " + e.Code + " " + e.Message)
+	kind := statusKinds[status]
+	if kind == "" || kind == chat.ErrAuth { // 403 is also the answer of content filters
+		for _, w := range wordKinds {
+			if strings.Contains(words, w.word) && (kind == "" || w.kind == chat.ErrFiltered) {
+				return w.kind
+			}
+		}
+	}
+	switch {
+	case kind != "":
+		return kind
+	case status >= 400 && status < 500:
+		return chat.ErrBadRequest
+	}
+	return chat.ErrUnavailable
+}
+
+// refusesTools recognises the words in which servers say that a model, or the way it is run, takes no tools.
+func refusesTools(e *chat.Error) bool {
+	switch e.Kind {
+	case chat.ErrBadRequest, chat.ErrNotFound, chat.ErrUnavailable:
+	default:
+		return false
+	}
+	m := strings.ToLower(e.Message)
+	if !strings.Contains(m, "tool") && !strings.Contains(m, "function call") {
+		return false
+	}
+	for _, w := range []string{"not support", "n't support", "unsupported", "support tool use", "requires --jinja", "requires --enable-auto-tool-choice", "not enabled"} {
+		if strings.Contains(m, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxRetryAfter bounds what a header can ask for, so that sums of it cannot overflow.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// retryAfter reads how long a server asks to wait, in milliseconds, seconds or as a date.
+func retryAfter(h Header) time.Duration {
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
+		return wait(ms / 1000)
+	}
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		return wait(seconds)
+	}
+	at, ok := httpDate(value)
+	if !ok {
+		return 0
+	}
+	now, ok := httpDate(h.Get("Date"))
+	if !ok {
+		now = time.Now()
+	}
+	return wait(at.Sub(now).Seconds())
+}
+
+func wait(seconds float64) time.Duration {
+	if !(seconds > 0) { // NaN as well
+		return 0
+	}
+	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
+}
+
+// httpDate reads a date in one of the three forms that HTTP allows.
+func httpDate(s string) (time.Time, bool) {
+	for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}

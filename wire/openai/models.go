@@ -1,5 +1,10 @@
 package openai
 
+import (
+	"strconv"
+	"time"
+)
+
 // ModelInfo is one entry of the list of models.
 type ModelInfo struct {
 	ID      string
@@ -8,7 +13,28 @@ type ModelInfo struct {
 }
 
 // AppendModels appends the body of GET /models. Its entries have the keys that Anthropic's clients read as well.
-func AppendModels(dst []byte, models []ModelInfo) []byte { return dst }
+func AppendModels(dst []byte, models []ModelInfo) []byte {
+	dst = append(dst, `{"object":"list","data":[`...)
+	for i, m := range models {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendModel(dst, m)
+	}
+	return append(dst, `],"has_more":false}`...)
+}
 
 // AppendModel appends the body of GET /models/NAME.
-func AppendModel(dst []byte, m ModelInfo) []byte { return dst }
+func AppendModel(dst []byte, m ModelInfo) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendString(dst, m.ID)
+	dst = append(dst, `,"object":"model","created":`...)
+	dst = strconv.AppendInt(dst, m.Created, 10)
+	dst = append(dst, `,"owned_by":`...)
+	dst = appendString(dst, m.OwnedBy)
+	dst = append(dst, `,"type":"model","display_name":`...)
+	dst = appendString(dst, m.ID)
+	dst = append(dst, `,"created_at":"`...)
+	dst = time.Unix(m.Created, 0).UTC().AppendFormat(dst, time.RFC3339)
+	return append(dst, `"}`...)
+}

@@ -1,23 +1,406 @@
 package openai
 
-import "wield/chat"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
 
-// A StreamReader turns the data of a stream's frames into events. The zero value is ready.
-type StreamReader struct{}
+	"wield/chat"
+)
+
+// A StreamReader turns the data of a stream's frames into events. The zero value is ready for one stream.
+//
+// Calls are serialised: one call is closed before the next one starts, however the server mixes their deltas. Whether the
+// answer holds calls is decided by the calls, not by the finish reason. Calls have the origin function; one that the server
+// gave no id is called call_N after its index.
+type StreamReader struct {
+	out   []chat.Event
+	arena arena
+	at    int // bytes of text and reasoning so far
+
+	calls calls
+
+	id, model string
+	reason    string // as the server wrote it; empty: none yet
+	stop      string
+	usage     *chat.Usage
+	whole     bool // the chunk is a response's body
+	seen      bool // there was a chunk with choices
+	done      bool // [DONE] was read
+	failed    error
+}
 
 // Feed appends the events of one frame's data, which is a chunk or [DONE]. The result does not refer to data. An error is a
 // *chat.Error and final.
-func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error) { return dst, nil }
+func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error) {
+	if r.failed != nil {
+		return dst, r.failed
+	}
+	data = bytes.TrimSpace(data)
+	if r.done || len(data) == 0 {
+		return dst, nil
+	}
+	if string(data) == "[DONE]" {
+		r.done = true
+		return dst, nil
+	}
+	r.out = dst
+	err := r.chunk(data)
+	dst, r.out = r.out, nil
+	if err != nil {
+		r.failed = err
+		return dst, err
+	}
+	return dst, nil
+}
 
 // Done reports whether [DONE] was read.
-func (r *StreamReader) Done() bool { return false }
+func (r *StreamReader) Done() bool { return r.done }
 
 // Finished reports whether a finish reason was read, after which the stream may end without [DONE].
-func (r *StreamReader) Finished() bool { return false }
+func (r *StreamReader) Finished() bool { return r.reason != "" }
 
-// Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error of the kind
-// ErrProtocol.
-func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) { return dst, nil }
+// Close appends what is left at the end of the stream, Finish last. A stream that broke off before a finish reason or [DONE]
+// is a *chat.Error of the kind ErrProtocol.
+func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
+	if r.failed != nil {
+		return dst, r.failed
+	}
+	if !r.done && r.reason == "" {
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a finish reason and without [DONE]"}
+		return dst, r.failed
+	}
+	if !r.seen {
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without an answer"}
+		return dst, r.failed
+	}
+	r.out = dst
+	r.finish()
+	dst, r.out = r.out, nil
+	return dst, nil
+}
+
+// finish emits the end of the answer.
+func (r *StreamReader) finish() {
+	reason := finishReason(r.reason)
+	r.calls.close(r, reason)
+	if reason = shownReason(reason, r.calls.complete > 0); r.usage != nil {
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: r.usage}})
+	}
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{
+		Finish: &chat.Finish{Reason: reason, Model: r.model, ID: r.id, Stop: r.stop},
+	}})
+}
+
+func (r *StreamReader) emit(e chat.Event) { r.out = append(r.out, e) }
 
 // DecodeResponse appends the events of a response's body, Finish last. An error is a *chat.Error.
-func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) { return dst, nil }
+func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+	r := StreamReader{whole: true}
+	dst, err := r.Feed(dst, body)
+	if err != nil {
+		return dst, err
+	}
+	if !r.seen {
+		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: "the answer has no choices: " + excerpt(body)}
+	}
+	r.done = true
+	return r.Close(dst)
+}
+
+// chunk reads one JSON object.
+func (r *StreamReader) chunk(data []byte) error {
+	s := scanner{b: data}
+	var failure []byte
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "choices":
+			if !s.null() {
+				r.choices(&s)
+			}
+		case "usage":
+			r.readUsage(s.raw())
+		case "error":
+			failure = s.raw()
+		case "id":
+			r.id = sameOrSkip(&s, r.id)
+		case "model":
+			r.model = sameOrSkip(&s, r.model)
+		default:
+			s.skip()
+		}
+	}
+	s.end()
+	if s.err != nil {
+		return &chat.Error{Kind: chat.ErrProtocol, Message: s.err.Error() + ": " + excerpt(data), Cause: s.err}
+	}
+	if failure != nil && string(failure) != "null" || isErrorObject(data) {
+		return DecodeError(0, nil, data)
+	}
+	return nil
+}
+
+// sameOrSkip reads a string field of no consequence, whatever is there.
+func sameOrSkip(s *scanner, old string) string {
+	if s.peek() == '"' {
+		return s.same(old)
+	}
+	s.skip()
+	return old
+}
+
+// choices reads the first choice and skips all others: wield never asks for several.
+func (r *StreamReader) choices(s *scanner) {
+	for s.enter('['); s.next(']'); {
+		if s.peek() != '{' {
+			s.skip()
+			continue
+		}
+		r.choice(s)
+	}
+}
+
+// A delta is what one chunk adds.
+type delta struct {
+	text, reasoning, thinking, refusal string
+	calls, legacy                      []byte
+	logprobs                           json.RawMessage
+}
+
+func (r *StreamReader) choice(s *scanner) {
+	var d delta
+	var index int64
+	var reason string
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "index":
+			index, _ = s.integer()
+		case "delta", "message":
+			if s.peek() == '{' {
+				r.delta(s, &d)
+			} else {
+				s.skip()
+			}
+		case "finish_reason":
+			reason = sameOrSkip(s, r.reason)
+		case "stop_reason": // of vLLM: the stop sequence, or a token
+			r.stop = sameOrSkip(s, r.stop)
+		case "logprobs":
+			if raw := s.raw(); len(raw) > 0 && raw[0] == '{' {
+				d.logprobs = bytes.Clone(raw)
+			}
+		default:
+			s.skip()
+		}
+	}
+	if index != 0 || s.err != nil {
+		return
+	}
+	r.seen = true
+	r.show(&d)
+	if reason != "" {
+		r.reason = reason
+	}
+	if r.reason != "" {
+		r.calls.close(r, finishReason(r.reason))
+	}
+}
+
+// delta reads the parts of a message that are known, in whatever order they stand.
+func (r *StreamReader) delta(s *scanner, d *delta) {
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "content":
+			d.text = r.content(s, d)
+		case "reasoning_content":
+			d.reasoning = r.content(s, d)
+		case "reasoning": // the same under another name; some servers send both
+			d.thinking = r.content(s, d)
+		case "refusal":
+			d.refusal = r.content(s, d)
+		case "tool_calls":
+			d.calls = s.raw()
+		case "function_call":
+			d.legacy = s.raw()
+		default:
+			s.skip()
+		}
+	}
+}
+
+// content reads a string, or the text of a list of parts. Parts that are thoughts go to the reasoning.
+func (r *StreamReader) content(s *scanner, d *delta) string {
+	switch s.peek() {
+	case '"':
+		return r.arena.str(s)
+	case '[':
+		var text strings.Builder
+		for s.enter('['); s.next(']'); {
+			if s.peek() == '{' {
+				r.part(s, d, &text)
+			} else {
+				s.skip()
+			}
+		}
+		return text.String()
+	}
+	s.skip()
+	return ""
+}
+
+func (r *StreamReader) part(s *scanner, d *delta, text *strings.Builder) {
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "text":
+			text.WriteString(r.content(s, d))
+		case "thinking":
+			d.reasoning += r.content(s, d)
+		default:
+			s.skip()
+		}
+	}
+}
+
+// show emits what a delta holds: thoughts before text before calls.
+func (r *StreamReader) show(d *delta) {
+	if d.reasoning == "" {
+		d.reasoning = d.thinking
+	}
+	r.text(chat.KindReasoning, d.reasoning, nil)
+	r.text(chat.KindText, d.text, d.logprobs)
+	r.text(chat.KindText, d.refusal, nil)
+	if len(d.calls) > 0 && d.calls[0] == '[' {
+		r.calls.read(r, d.calls)
+	}
+	if len(d.legacy) > 0 && d.legacy[0] == '{' {
+		r.calls.readLegacy(r, d.legacy)
+	}
+}
+
+func (r *StreamReader) text(kind chat.Kind, text string, logprobs json.RawMessage) {
+	if text == "" {
+		return
+	}
+	e := chat.Event{Kind: kind, At: r.at, End: r.at + len(text), Text: text}
+	if logprobs != nil {
+		e.Detail = &chat.Detail{LogProbs: logprobs}
+	}
+	r.at = e.End
+	r.emit(e)
+}
+
+// readUsage reads token counts. Servers that send them more than once send sums: the last one stands.
+func (r *StreamReader) readUsage(raw []byte) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return
+	}
+	u := chat.Usage{Known: true, Requests: 1}
+	s := scanner{b: raw}
+	for s.enter('{'); s.next('}'); {
+		switch string(s.key()) {
+		case "prompt_tokens":
+			u.In = count(&s)
+		case "completion_tokens":
+			u.Out = count(&s)
+		case "prompt_tokens_details":
+			u.Cached = countIn(&s, "cached_tokens")
+		case "completion_tokens_details":
+			u.Reasoning = countIn(&s, "reasoning_tokens")
+		default:
+			s.skip()
+		}
+	}
+	r.usage = &u
+}
+
+func count(s *scanner) int {
+	n, _ := s.integer()
+	return max(int(n), 0)
+}
+
+func countIn(s *scanner, name string) (n int) {
+	if s.peek() != '{' {
+		s.skip()
+		return 0
+	}
+	for s.enter('{'); s.next('}'); {
+		if string(s.key()) == name {
+			n = count(s)
+		} else {
+			s.skip()
+		}
+	}
+	return n
+}
+
+// finishReason translates a server's finish reason. Servers have more words than the protocol; an unknown one is a stop.
+func finishReason(s string) chat.FinishReason {
+	switch s {
+	case "length", "max_tokens", "model_length", "max_output_tokens":
+		return chat.FinishLength
+	case "content_filter", "safety", "refusal":
+		return chat.FinishFiltered
+	case "tool_calls", "function_call", "tool_use":
+		return chat.FinishCalls
+	}
+	return chat.FinishStop
+}
+
+// shownReason applies the rule that the finish reason is tool_calls exactly when there is a complete call.
+func shownReason(r chat.FinishReason, calls bool) chat.FinishReason {
+	switch {
+	case calls:
+		return chat.FinishCalls
+	case r == chat.FinishCalls || r == "":
+		return chat.FinishStop
+	}
+	return r
+}
+
+// An arena makes many small strings out of few allocations. A string from it keeps its block alive.
+type arena struct {
+	block strings.Builder
+	size  int
+}
+
+const (
+	minBlock = 256
+	maxBlock = 8 << 10
+)
+
+// str reads a string of s.
+func (a *arena) str(s *scanner) string {
+	raw, escaped := s.raws()
+	if escaped {
+		s.tmp = unquote(s.tmp[:0], raw)
+		raw = s.tmp
+	}
+	if len(raw) == 0 {
+		return ""
+	}
+	if len(raw) > maxBlock/4 {
+		return string(raw)
+	}
+	if a.block.Cap()-a.block.Len() < len(raw) {
+		a.size = min(max(2*a.size, minBlock), maxBlock)
+		a.block = strings.Builder{}
+		a.block.Grow(max(a.size, len(raw)))
+	}
+	at := a.block.Len()
+	a.block.Write(raw)
+	return a.block.String()[at:]
+}
+
+// excerpt returns the beginning of a text for a message.
+func excerpt(b []byte) string {
+	const most = 200
+	text := strings.ToValidUTF8(string(b[:min(len(b), most)]), "")
+	text = strings.Join(strings.Fields(text), " ")
+	if len(b) > most {
+		text += " ..."
+	}
+	if text == "" {
+		return "(empty)"
+	}
+	return text
+}

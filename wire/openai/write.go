@@ -1,6 +1,12 @@
 package openai
 
-import "wield/chat"
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"wield/chat"
+)
 
 // ResponseOptions are what an answer says about itself.
 type ResponseOptions struct {
@@ -10,28 +16,334 @@ type ResponseOptions struct {
 	Usage   bool   // stream only: the client asked for a usage chunk
 }
 
-// A StreamWriter turns the events of one answer into the frames of a stream.
-type StreamWriter struct{ o ResponseOptions }
+// A StreamWriter turns the events of one answer into the frames of a stream: the role first, each call under an index that
+// counts over the whole answer with id, type and name once, one finish reason, a usage chunk if it was asked for, and
+// [DONE]. Text of KindRejected events is shown when they are marked FlagSpent, and not otherwise.
+type StreamWriter struct {
+	usage      bool
+	head, tail []byte // what stands around a delta
+	top        []byte // the beginning of a chunk up to its choices
+	id         string
+
+	started  bool
+	ended    bool
+	open     bool // a call is open
+	sent     bool // the open call has arguments on the wire
+	calls    int  // calls on the wire
+	complete int
+	counts   *chat.Usage
+	rest     [3]runeTail // of text, reasoning and arguments
+}
 
 // NewStreamWriter returns a writer for one answer.
-func NewStreamWriter(o ResponseOptions) *StreamWriter { return &StreamWriter{o: o} }
+func NewStreamWriter(o ResponseOptions) *StreamWriter {
+	w := &StreamWriter{usage: o.Usage, id: o.ID}
+	b := make([]byte, 0, 256+2*len(o.ID)+2*len(o.Model))
+	b = append(b, "data: "...)
+	b = appendHead(b, o, "chat.completion.chunk")
+	top := len(b)
+	b = append(b, `[{"index":0,"delta":`...)
+	head := len(b)
+	b = append(b, `,"logprobs":null,"finish_reason":null}]`...)
+	b = w.appendUsageNull(b)
+	b = append(b, "}\n\n"...)
+	w.top, w.head, w.tail = b[:top:top], b[:head:head], b[head:]
+	return w
+}
+
+// appendHead appends the beginning that chunks and responses share, up to the value of choices.
+func appendHead(dst []byte, o ResponseOptions, object string) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendString(dst, o.ID)
+	dst = append(dst, `,"object":"`...)
+	dst = append(dst, object...)
+	dst = append(dst, `","created":`...)
+	dst = strconv.AppendInt(dst, o.Created, 10)
+	dst = append(dst, `,"model":`...)
+	dst = appendString(dst, o.Model)
+	return append(dst, `,"choices":`...)
+}
+
+func (w *StreamWriter) appendUsageNull(dst []byte) []byte {
+	if w.usage {
+		dst = append(dst, `,"usage":null`...)
+	}
+	return dst
+}
 
 // Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the end of
 // the stream, [DONE] included; nothing may follow it.
-func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte { return dst }
+func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
+	if w.ended {
+		return dst
+	}
+	switch e.Kind {
+	case chat.KindText:
+		if e.Detail != nil && e.Detail.LogProbs != nil {
+			return w.appendLogProbs(w.appendRole(dst), e)
+		}
+		return w.appendText(dst, restText, `{"content":"`, e.Text)
+	case chat.KindReasoning:
+		return w.appendText(dst, restReasoning, `{"reasoning_content":"`, e.Text)
+	case chat.KindCallStart:
+		return w.appendCall(dst, e.ID, e.Name)
+	case chat.KindCallArgs:
+		return w.appendArgs(dst, e.Text)
+	case chat.KindCallEnd:
+		return w.appendCallEnd(dst, e)
+	case chat.KindRejected:
+		return w.appendRejected(dst, e)
+	case chat.KindUsage:
+		w.counts = e.Detail.Usage
+	case chat.KindFinish:
+		return w.appendEnd(dst, e.Detail.Finish.Reason)
+	}
+	return dst
+}
+
+// The places in StreamWriter.rest.
+const (
+	restText = iota
+	restReasoning
+	restArgs
+)
+
+// appendText appends a frame whose delta has one string.
+func (w *StreamWriter) appendText(dst []byte, rest int, key, text string) []byte {
+	if text = w.rest[rest].take(text); text == "" {
+		return dst
+	}
+	dst = w.appendRole(dst)
+	dst = append(dst, w.head...)
+	dst = append(dst, key...)
+	dst = appendEscaped(dst, text)
+	dst = append(dst, `"}`...)
+	return append(dst, w.tail...)
+}
+
+// appendRole appends the first frame of the stream, which clients expect to have the role.
+func (w *StreamWriter) appendRole(dst []byte) []byte {
+	if w.started {
+		return dst
+	}
+	w.started = true
+	dst = append(dst, w.head...)
+	dst = append(dst, `{"role":"assistant","content":""}`...)
+	return append(dst, w.tail...)
+}
+
+func (w *StreamWriter) appendLogProbs(dst []byte, e chat.Event) []byte {
+	dst = append(dst, w.head...)
+	dst = append(dst, `{"content":`...)
+	dst = appendString(dst, w.rest[restText].take(e.Text))
+	dst = append(dst, `},"logprobs":`...)
+	dst = appendCompact(dst, e.Detail.LogProbs)
+	dst = append(dst, `,"finish_reason":null}]`...)
+	dst = w.appendUsageNull(dst)
+	return append(dst, "}\n\n"...)
+}
+
+// appendCall appends the frame that opens a call.
+func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
+	dst = w.flushText(dst)
+	dst = append(dst, w.head...)
+	dst = append(dst, '{')
+	if !w.started {
+		w.started = true
+		dst = append(dst, `"role":"assistant","content":null,`...)
+	}
+	dst = append(dst, `"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(w.calls), 10)
+	dst = append(dst, `,"id":`...)
+	dst = appendCallID(dst, id, w.id, w.calls)
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = appendString(dst, name)
+	dst = append(dst, `,"arguments":""}}]}`...)
+	w.open, w.sent = true, false
+	w.calls++
+	return append(dst, w.tail...)
+}
+
+// appendCallID appends the id of call n, which is never empty.
+func appendCallID(dst []byte, id, response string, n int) []byte {
+	if id != "" {
+		return appendString(dst, id)
+	}
+	dst = append(dst, `"call_`...)
+	dst = appendEscaped(dst, strings.TrimPrefix(response, "chatcmpl-"))
+	dst = append(dst, '_')
+	dst = strconv.AppendInt(dst, int64(n), 10)
+	return append(dst, '"')
+}
+
+// appendArgs appends a frame with arguments of the open call.
+func (w *StreamWriter) appendArgs(dst []byte, text string) []byte {
+	if !w.open {
+		return dst
+	}
+	if text = w.rest[restArgs].take(text); text == "" {
+		return dst
+	}
+	return w.appendArgsFrame(dst, text)
+}
+
+func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
+	w.sent = true
+	dst = append(dst, w.head...)
+	dst = append(dst, `{"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(w.calls-1), 10)
+	dst = append(dst, `,"function":{"arguments":`...)
+	dst = appendString(dst, text)
+	dst = append(dst, `}}]}`...)
+	return append(dst, w.tail...)
+}
+
+// appendCallEnd closes the open call. The protocol has no frame for that; what is missing of the arguments is sent, since
+// clients fail on a call with empty ones.
+func (w *StreamWriter) appendCallEnd(dst []byte, e chat.Event) []byte {
+	call := e.Detail.Call
+	if !w.open {
+		if !call.Complete {
+			return dst
+		}
+		dst = w.appendCall(dst, call.ID, call.Name)
+	}
+	dst = w.flushArgs(dst)
+	if call.Complete {
+		w.complete++
+		if !w.sent {
+			dst = w.appendArgsFrame(dst, orEmptyObject(call.Arguments))
+		}
+	}
+	w.open = false
+	return dst
+}
+
+func orEmptyObject(args string) string {
+	if args == "" {
+		return "{}"
+	}
+	return args
+}
+
+// appendRejected shows the text of an attempt at a call, unless part of it is on the wire as a call.
+func (w *StreamWriter) appendRejected(dst []byte, e chat.Event) []byte {
+	if w.open {
+		w.open = false
+		return w.flushArgs(dst)
+	}
+	if !shown(e) {
+		return dst
+	}
+	return w.appendText(dst, restText, `{"content":"`, e.Detail.Rejected.Raw)
+}
+
+// shown reports whether a rejected attempt stands in the content: when nothing will be done about it any more.
+func shown(e chat.Event) bool {
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+}
+
+// appendEnd appends the finish reason, the usage and the terminator.
+func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
+	w.ended = true
+	dst = w.flushArgs(w.flushText(dst))
+	dst = w.appendRole(dst)
+	dst = append(dst, w.head...)
+	dst = append(dst, `{},"logprobs":null,"finish_reason":`...)
+	dst = appendString(dst, string(shownReason(reason, w.complete > 0)))
+	dst = append(dst, `}]`...)
+	dst = w.appendUsageNull(dst)
+	dst = append(dst, "}\n\n"...)
+	if w.usage && w.counts != nil && w.counts.Known {
+		dst = append(dst, w.top...)
+		dst = append(dst, `[],"usage":`...)
+		dst = appendUsage(dst, w.counts)
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
 
 // AppendError appends the frame that ends a stream which failed after it had begun. No [DONE] follows it, so that no client
 // takes the answer for a whole one.
-func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte { return dst }
+func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
+	if w.ended {
+		return dst
+	}
+	w.ended = true
+	dst = w.flushArgs(w.flushText(dst))
+	dst = append(dst, "data: "...)
+	dst = AppendError(dst, err)
+	return append(dst, "\n\n"...)
+}
 
-// A Response collects the events of one answer into a body.
-type Response struct{ o ResponseOptions }
+// flushText and flushArgs write what is left of a character that never became whole.
+func (w *StreamWriter) flushText(dst []byte) []byte {
+	if w.rest[restReasoning].n > 0 {
+		dst = w.appendText(dst, restReasoning, `{"reasoning_content":"`, w.rest[restReasoning].flush())
+	}
+	if w.rest[restText].n > 0 {
+		dst = w.appendText(dst, restText, `{"content":"`, w.rest[restText].flush())
+	}
+	return dst
+}
 
-// NewResponse returns a collector for one answer.
-func NewResponse(o ResponseOptions) *Response { return &Response{o: o} }
+func (w *StreamWriter) flushArgs(dst []byte) []byte {
+	if w.rest[restArgs].n > 0 {
+		dst = w.appendArgsFrame(dst, w.rest[restArgs].flush())
+	}
+	return dst
+}
 
-// Add takes in one event.
-func (r *Response) Add(e chat.Event) {}
+// appendUsage appends token counts.
+func appendUsage(dst []byte, u *chat.Usage) []byte {
+	dst = append(dst, `{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(u.In), 10)
+	dst = append(dst, `,"completion_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(u.Out), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(u.In)+int64(u.Out), 10)
+	if u.Cached > 0 {
+		dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(u.Cached), 10)
+		dst = append(dst, '}')
+	}
+	if u.Reasoning > 0 {
+		dst = append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(u.Reasoning), 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
 
-// Append appends the body. It is to be called once the stream has ended.
-func (r *Response) Append(dst []byte) []byte { return dst }
+// A runeTail keeps the beginning of a character that a delta was cut in, so that no half of it goes out.
+type runeTail struct {
+	buf [utf8.UTFMax]byte
+	n   int
+}
+
+// take returns the text to send now: what was kept, then text without its last, cut character.
+func (t *runeTail) take(text string) string {
+	if t.n == 0 && (text == "" || text[len(text)-1] < utf8.RuneSelf) {
+		return text
+	}
+	if t.n > 0 {
+		text = string(t.buf[:t.n]) + text
+		t.n = 0
+	}
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if tail := text[len(text)-i:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRuneInString(tail) {
+				t.n = copy(t.buf[:], tail)
+				text = text[:len(text)-i]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// flush returns what was kept, which is no whole character.
+func (t *runeTail) flush() string {
+	t.n = 0
+	return "\ufffd"
+}

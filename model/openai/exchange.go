@@ -1,0 +1,294 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"wield/chat"
+	"wield/wire/openai"
+	"wield/wire/sse"
+)
+
+// An exchange is one request and its answer.
+type exchange struct {
+	m      *Model
+	yield  func(chat.Event, error) bool
+	gone   bool // whoever ranges over the stream has left
+	parent context.Context
+
+	timer timer
+	body  io.Reader
+	quiet bool // nothing was emitted since the last Idle
+}
+
+func (x *exchange) run(ctx context.Context, req *chat.Request) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x.timer = timer{cancel: cancel}
+	defer x.timer.stop()
+
+	r, err := x.m.request(ctx, req)
+	if err != nil {
+		return err
+	}
+	x.timer.phase(x.m.o.FirstByte, "the server did not begin to answer")
+	resp, err := x.m.client.Do(r)
+	if err != nil {
+		return x.failure(ctx, err, "cannot reach the server")
+	}
+	defer resp.Body.Close()
+	x.body = &timedBody{src: resp.Body, timer: &x.timer, idle: x.m.o.Idle}
+	if resp.StatusCode/100 != 2 {
+		return x.refusal(ctx, resp)
+	}
+	first, sign, err := begin(x.body)
+	if err != nil {
+		return x.failure(ctx, err, "the server broke off before its answer began")
+	}
+	x.body = &prefixed{head: first, src: x.body}
+	switch sign {
+	case 0:
+		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server's answer is empty"}
+	case '{':
+		return x.whole(ctx)
+	case '<':
+		return x.page()
+	}
+	return x.stream(ctx)
+}
+
+// begin reads the beginning of an answer, as far as its first byte that is no white space. That tells a stream from a body
+// better than the content types that servers send do.
+func begin(r io.Reader) (first []byte, sign byte, err error) {
+	first = make([]byte, 0, 1<<10)
+	for len(first) < cap(first) {
+		n, err := r.Read(first[len(first):cap(first)])
+		first = first[:len(first)+n]
+		if text := bytes.TrimLeft(first, " \t\r\n"); len(text) > 0 {
+			return first, text[0], nil // an error comes again
+		}
+		if err == io.EOF {
+			return nil, 0, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return first, ':', nil // blank lines: some server's way to keep a connection alive
+}
+
+// refusal reads an answer whose status is no success.
+func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
+	if err != nil && ctx.Err() != nil && len(body) == 0 {
+		return x.failure(ctx, err, "")
+	}
+	if resp.StatusCode/100 == 3 {
+		return &chat.Error{Kind: chat.ErrUnavailable, Status: resp.StatusCode,
+			Message: fmt.Sprintf("the server redirects to %q; if that is right, configure it as the address", resp.Header.Get("Location"))}
+	}
+	return openai.DecodeError(resp.StatusCode, resp.Header, body) // of a body that was cut the beginning will do
+}
+
+// stream reads frames until the stream ends.
+func (x *exchange) stream(ctx context.Context) error {
+	src := sse.NewReader(x.body, x.m.o.MaxFrame)
+	var reader openai.StreamReader
+	var events []chat.Event
+	for !reader.Done() {
+		if !src.Ready() && !x.emitIdle() {
+			return nil
+		}
+		frame, err := src.Next()
+		if err == io.EOF || err != nil && reader.Finished() && x.parent.Err() == nil {
+			break // behind a finish reason only the terminator can be missing
+		}
+		if err != nil {
+			return x.failure(ctx, err, "the stream broke off")
+		}
+		events, err = reader.Feed(events[:0], frame.Data)
+		if !x.emit(events) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if reader.Finished() {
+			x.timer.phase(min(x.m.o.Idle, finishGrace), "the server did not end the stream")
+		}
+	}
+	if reader.Done() {
+		x.drain(src)
+	}
+	events, err := reader.Close(events[:0])
+	if x.emit(events) {
+		return err
+	}
+	return nil
+}
+
+const (
+	// finishGrace is how long the usage and the terminator may follow the finish reason.
+	finishGrace = 5 * time.Second
+	// drainGrace is how long the end of the connection's message may follow the terminator.
+	drainGrace = 20 * time.Millisecond
+)
+
+// drain reads the end of an answer behind its terminator, without which the connection could not be used again.
+func (x *exchange) drain(src *sse.Reader) {
+	x.timer.phase(drainGrace, "the server did not end its answer")
+	for range 8 {
+		if _, err := src.Next(); err != nil {
+			return
+		}
+	}
+}
+
+// whole reads a response's body.
+func (x *exchange) whole(ctx context.Context) error {
+	body, err := io.ReadAll(io.LimitReader(x.body, int64(x.m.o.MaxBody)+1))
+	if err != nil {
+		return x.failure(ctx, err, "the answer broke off")
+	}
+	if len(body) > x.m.o.MaxBody {
+		return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.m.o.MaxBody)}
+	}
+	events, err := openai.DecodeResponse(nil, body)
+	if x.emit(events) {
+		return err
+	}
+	return nil
+}
+
+// page reports an answer that looks like HTML.
+func (x *exchange) page() error {
+	body, _ := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
+	e := openai.DecodeError(0, nil, body)
+	return &chat.Error{Kind: chat.ErrProtocol, Message: "the server answered with a page: " + e.Message + "; is the address right?"}
+}
+
+// emit hands events on and reports whether anybody is still there.
+func (x *exchange) emit(events []chat.Event) bool {
+	for i := range events {
+		x.quiet = false
+		if !x.yield(events[i], nil) {
+			x.gone = true
+			return false
+		}
+	}
+	return true
+}
+
+// emitIdle says that the next read may block, once between two events.
+func (x *exchange) emitIdle() bool {
+	if x.quiet {
+		return true
+	}
+	x.quiet = true
+	if !x.yield(chat.Event{Kind: chat.KindIdle}, nil) {
+		x.gone = true
+		return false
+	}
+	return true
+}
+
+// failure classes an error of the transport: the caller's own end of the request, a timeout of ours, a frame beyond the
+// limit, or a broken connection.
+func (x *exchange) failure(ctx context.Context, err error, what string) error {
+	if end := x.parent.Err(); end != nil {
+		return canceled(end, context.Cause(x.parent))
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var limit *sse.LimitError
+	if errors.As(err, &limit) {
+		return &chat.Error{Kind: chat.ErrProtocol, Message: limit.Error(), Cause: err}
+	}
+	kind := chat.ErrUnavailable
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		kind = chat.ErrTimeout
+	}
+	return chat.Errorf(kind, "%s: %w", what, bare(err))
+}
+
+// canceled makes an error of the end of a context and its cause.
+func canceled(end, cause error) error {
+	var e *chat.Error
+	if errors.As(cause, &e) {
+		return e
+	}
+	kind := chat.ErrCanceled
+	if errors.Is(end, context.DeadlineExceeded) {
+		kind = chat.ErrTimeout
+	}
+	return &chat.Error{Kind: kind, Message: cause.Error(), Cause: end}
+}
+
+// A timer cancels a request that takes too long. It knows one phase of the exchange at a time.
+type timer struct {
+	t      *time.Timer
+	d      time.Duration
+	cancel context.CancelCauseFunc
+}
+
+// phase starts a phase that may last d between two touches.
+func (t *timer) phase(d time.Duration, what string) {
+	t.stop()
+	t.d = d
+	t.t = time.AfterFunc(d, func() {
+		t.cancel(&chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("%s within %v", what, d)})
+	})
+}
+
+// touch starts the current phase's time anew.
+func (t *timer) touch() { t.t.Reset(t.d) }
+
+func (t *timer) stop() {
+	if t.t != nil {
+		t.t.Stop()
+	}
+}
+
+// A timedBody touches the timer whenever something arrives.
+type timedBody struct {
+	src   io.Reader
+	timer *timer
+	idle  time.Duration
+	begun bool
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p)
+	switch {
+	case n == 0:
+	case b.begun:
+		b.timer.touch()
+	default:
+		b.begun = true
+		b.timer.phase(b.idle, "the server sent nothing more")
+	}
+	return n, err
+}
+
+// prefixed is a reader with some bytes put back.
+type prefixed struct {
+	head []byte
+	src  io.Reader
+}
+
+func (p *prefixed) Read(b []byte) (int, error) {
+	if len(p.head) > 0 {
+		n := copy(b, p.head)
+		p.head = p.head[n:]
+		return n, nil
+	}
+	return p.src.Read(b)
+}

@@ -1,0 +1,122 @@
+package openai
+
+import (
+	"wield/chat"
+)
+
+// A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked
+// FlagSpent, and that of incomplete calls always, since they are not listed.
+type Response struct {
+	o         ResponseOptions
+	text      []byte
+	reasoning []byte
+	calls     []chat.Call
+	logprobs  []byte // the elements of logprobs.content, joined
+	counts    *chat.Usage
+	reason    chat.FinishReason
+}
+
+// NewResponse returns a collector for one answer.
+func NewResponse(o ResponseOptions) *Response { return &Response{o: o} }
+
+// Add takes in one event.
+func (r *Response) Add(e chat.Event) {
+	switch e.Kind {
+	case chat.KindText:
+		r.text = append(r.text, e.Text...)
+		if e.Detail != nil && e.Detail.LogProbs != nil {
+			r.addLogProbs(e.Detail.LogProbs)
+		}
+	case chat.KindReasoning:
+		r.reasoning = append(r.reasoning, e.Text...)
+	case chat.KindCallEnd:
+		if call := e.Detail.Call; call.Complete {
+			r.calls = append(r.calls, *call)
+		} else {
+			r.text = append(r.text, call.Arguments...)
+		}
+	case chat.KindRejected:
+		if shown(e) {
+			r.text = append(r.text, e.Detail.Rejected.Raw...)
+		}
+	case chat.KindUsage:
+		r.counts = e.Detail.Usage
+	case chat.KindFinish:
+		r.reason = e.Detail.Finish.Reason
+	}
+}
+
+// addLogProbs takes in {"content":[...]}.
+func (r *Response) addLogProbs(raw []byte) {
+	s := scanner{b: raw}
+	for s.enter('{'); s.next('}'); {
+		if string(s.key()) != "content" || s.peek() != '[' {
+			s.skip()
+			continue
+		}
+		for s.enter('['); s.next(']'); {
+			if len(r.logprobs) > 0 {
+				r.logprobs = append(r.logprobs, ',')
+			}
+			r.logprobs = append(r.logprobs, s.raw()...)
+		}
+	}
+}
+
+// Append appends the body. It is to be called once the stream has ended.
+func (r *Response) Append(dst []byte) []byte {
+	dst = appendHead(dst, r.o, "chat.completion")
+	dst = append(dst, `[{"index":0,"message":{"role":"assistant","content":`...)
+	if len(r.text) == 0 && len(r.calls) > 0 {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendString(dst, r.text)
+	}
+	if len(r.reasoning) > 0 {
+		dst = append(dst, `,"reasoning_content":`...)
+		dst = appendString(dst, r.reasoning)
+	}
+	dst = append(dst, `,"refusal":null`...)
+	if len(r.calls) > 0 {
+		dst = r.appendCalls(dst)
+	}
+	dst = append(dst, `},"logprobs":`...)
+	if len(r.logprobs) > 0 {
+		dst = append(dst, `{"content":[`...)
+		dst = appendCompact(dst, r.logprobs)
+		dst = append(dst, `],"refusal":null}`...)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"finish_reason":`...)
+	dst = appendString(dst, string(shownReason(r.reason, len(r.calls) > 0)))
+	dst = append(dst, "}]"...)
+	if r.counts != nil && r.counts.Known {
+		dst = append(dst, `,"usage":`...)
+		dst = appendUsage(dst, r.counts)
+	}
+	return append(dst, '}')
+}
+
+func (r *Response) appendCalls(dst []byte) []byte {
+	dst = append(dst, `,"tool_calls":[`...)
+	for i := range r.calls {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		c := &r.calls[i]
+		dst = append(dst, `{"id":`...)
+		dst = appendCallID(dst, c.ID, r.o.ID, i)
+		dst = appendFunction(dst, c)
+	}
+	return append(dst, ']')
+}
+
+// appendFunction appends the rest of a call behind its id.
+func appendFunction(dst []byte, c *chat.Call) []byte {
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = appendString(dst, c.Name)
+	dst = append(dst, `,"arguments":`...)
+	dst = appendString(dst, orEmptyObject(c.Arguments))
+	return append(dst, "}}"...)
+}
