@@ -25,8 +25,9 @@ type Options struct {
 	// is the name of the scenario.
 	Scenarios []*script.Live
 	Play      script.Options
-	Log       *slog.Logger // nil: none
-	MaxBody   int64        // bytes; 0: 64 MiB
+	Speaks    script.Speaks // in place of what the scenarios say; empty: what they say
+	Log       *slog.Logger  // nil: none
+	MaxBody   int64         // bytes; 0: 64 MiB
 }
 
 // Server is an http.Handler that plays scenarios. Besides the protocols' own addresses it has
@@ -49,6 +50,9 @@ type player struct {
 	live *script.Live
 	play *script.Player
 }
+
+// Knows reports whether there is a protocol of this name.
+func Knows(s script.Speaks) bool { return protocols[s] != nil }
 
 // New returns a server of o.Scenarios.
 func New(o Options) *Server {
@@ -200,8 +204,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		fail(w, openAI{}, statusOf(err), err.Error())
 		return
 	}
-	proto := protocols[sc.Speaks]
-	in, err := decode(data, sc.Speaks)
+	speaks := s.speaks(sc)
+	proto := protocols[speaks]
+	in, err := decode(data, speaks)
 	if err != nil {
 		fail(w, proto, http.StatusBadRequest, err.Error())
 		return
@@ -273,12 +278,12 @@ func (s *Server) find(data []byte, path string) (*player, *script.Scenario, erro
 		if len(s.all) > 1 && sc.Name != named.Model {
 			continue
 		}
-		for _, end := range paths[sc.Speaks] {
+		for _, end := range paths[s.speaks(sc)] {
 			if strings.HasSuffix(path, end) {
 				return p, sc, nil
 			}
 		}
-		speaks = append(speaks, fmt.Sprintf("scenario %s speaks %s, which is not spoken at %s", sc.Name, sc.Speaks, path))
+		speaks = append(speaks, fmt.Sprintf("scenario %s speaks %s, which is not spoken at %s", sc.Name, s.speaks(sc), path))
 	}
 	switch {
 	case len(speaks) > 0:
@@ -287,6 +292,13 @@ func (s *Server) find(data []byte, path string) (*player, *script.Scenario, erro
 		last = &chat.Error{Kind: chat.ErrNotFound, Status: 404, Message: fmt.Sprintf("no scenario is named %q; there are %s", named.Model, strings.Join(s.names(), ", "))}
 	}
 	return nil, nil, last
+}
+
+func (s *Server) speaks(sc *script.Scenario) script.Speaks {
+	if s.opts.Speaks != "" {
+		return s.opts.Speaks
+	}
+	return sc.Speaks
 }
 
 func statusOf(err error) int {

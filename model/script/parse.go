@@ -171,6 +171,7 @@ func (f *loadedFile) read(r *reader, root ast.Node) (includes []include) {
 				r.fail(n, "name must be letters, digits, - and _, not %q", s.Name)
 			}
 		},
+		"summary":  func(n ast.Node) { s.Summary = r.text(n, "summary") },
 		"seed":     func(n ast.Node) { s.Seed = r.integer(n, "seed", -1<<62, 1<<62) },
 		"backend":  func(n ast.Node) { r.backend(n, s) },
 		"defaults": func(n ast.Node) { r.mapping(n, "defaults", r.paceFields(&f.defaults)) },
@@ -433,12 +434,7 @@ func (r *reader) call(n ast.Node) *callItem {
 			}
 		},
 		"id": func(n ast.Node) { c.id = r.template(n, "id") },
-		"as": func(n ast.Node) {
-			c.dialect = r.text(n, "as")
-			if _, ok := dialect.Lookup(c.dialect); !ok {
-				r.fail(n, "unknown dialect %q%s", c.dialect, didYouMean(c.dialect, dialect.Names()))
-			}
-		},
+		"as": func(n ast.Node) { c.dialect = r.dialect(n) },
 	})
 	if len(c.name) == 0 {
 		r.fail(n, "call has no name")
@@ -447,6 +443,14 @@ func (r *reader) call(n ast.Node) *callItem {
 		c.args.lit("{}")
 	}
 	return c
+}
+
+func (r *reader) dialect(n ast.Node) string {
+	name := r.text(n, "dialect")
+	if _, ok := dialect.Lookup(name); !ok {
+		r.fail(n, "unknown dialect %q%s", name, didYouMean(name, dialect.Names()))
+	}
+	return name
 }
 
 // split reads the cut points of an item and checks the form with bars against its text.
@@ -688,8 +692,9 @@ func (r *reader) jsonText(n ast.Node, what string) string {
 func (r *reader) client(n ast.Node) *Client {
 	c := &Client{Results: map[string][]string{}}
 	r.mapping(n, "client", fields{
-		"system": func(n ast.Node) { c.System = r.text(n, "system") },
-		"user":   func(n ast.Node) { c.User = r.texts(n, "user") },
+		"dialect": func(n ast.Node) { c.Dialect = r.dialect(n) },
+		"system":  func(n ast.Node) { c.System = r.text(n, "system") },
+		"user":    func(n ast.Node) { c.User = r.texts(n, "user") },
 		"tools": func(n ast.Node) {
 			r.sequence(n, "tools", func(v ast.Node) { c.Tools = append(c.Tools, r.tool(v)) })
 		},

@@ -31,7 +31,8 @@ type Pos struct {
 // A Scenario is one loaded file, its includes taken in. It is never changed after that.
 type Scenario struct {
 	Name        string
-	Seed        int64 // of everything random
+	Summary     string // one line for lists
+	Seed        int64  // of everything random
 	Speaks      Speaks
 	NativeTools bool // calls are function calls of the backend, not text
 	Turns       []Turn
@@ -232,6 +233,7 @@ type ExpectCall struct {
 
 // A Client is the other side of a scenario's conversation, as Drive plays it.
 type Client struct {
+	Dialect string // that the bridge in front of the model teaches and reads first; empty: auto
 	System  string
 	User    []string // each is sent after the answer to the one before
 	Tools   []chat.Tool

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/bridge"
+	"wield/chat"
+	"wield/internal/scriptserver"
+	"wield/model/script"
+)
+
+func newScriptCmd(app *app) *cobra.Command {
+	return group("script", "Serve, run and check scripted models",
+		`A scripted model answers from a scenario: a file that says which request gets which answer, and how it breaks.
+A scenario is named by its file, or by its name in the catalogue that is part of the program (see wield demo --list).`,
+		`  wield script serve weather.scenario.yaml
+  wield script run weather.scenario.yaml
+  wield script lint *.scenario.yaml`,
+		newScriptServeCmd(app), newScriptRunCmd(app), newScriptLintCmd(app))
+}
+
+// catalogueFlag is where the scenarios are that are named without a file.
+type catalogueFlag struct{ dir string }
+
+func (f *catalogueFlag) add(cmd *cobra.Command, app *app) {
+	cmd.Flags().StringVar(&f.dir, "catalogue", app.getenv("WIELD_CATALOGUE"), "`DIR` with the scenarios to name, in place of those in the program")
+}
+
+func (f *catalogueFlag) fs() fs.FS { return script.Catalogue(f.dir) }
+
+// open opens the scenarios that args name, or all of the catalogue if there are none.
+func (f *catalogueFlag) open(args []string, log *slog.Logger) ([]*script.Live, error) {
+	if len(args) == 0 {
+		names, err := script.CatalogueNames(f.fs())
+		if err != nil {
+			return nil, err
+		}
+		args = names
+	}
+	var list []*script.Live
+	var errs []error
+	for _, arg := range args {
+		l, err := script.Find(f.fs(), arg, log)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, l)
+	}
+	return list, errors.Join(errs...)
+}
+
+type scriptServeFlags struct {
+	catalogue catalogueFlag
+	listen    string
+	speaks    string
+	speed     float64
+	instant   bool
+	faults    []string
+	log       logFlags
+}
+
+func newScriptServeCmd(app *app) *cobra.Command {
+	var f scriptServeFlags
+	cmd := &cobra.Command{
+		Use:   "serve SCENARIO...",
+		Short: "Serve scenarios over HTTP as if they were model servers",
+		Long: `Serves scenarios over HTTP as if they were model servers, in the protocol that each names, with the faults that each has. With
+one scenario every model name is answered from it; with several, the name of the model is the name of the scenario.
+
+A changed file is read again; one that cannot be read leaves the old version in place and is reported. GET /__script/journal
+tells what was asked and sent, POST /__script/faults adds faults. States are kept per value of the header X-Wield-Test,
+else per API key.`,
+		Example: `  wield script serve weather.scenario.yaml
+  wield script serve --listen 127.0.0.1:0 demo weeklyLimit
+  wield script serve --fault '{on: "*", nth: 1, do: {status: 503, retry_after: 1s}}' demo
+  wield script serve --fault '{do: {cut_after: 100b, reset: true}}' --instant demo`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return scriptServe(cmd.Context(), app, &f, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8421", "`HOST:PORT` to listen on; port 0 takes a free one")
+	fl.StringVar(&f.speaks, "speaks", "", "`PROTOCOL` in place of the scenarios' own: openai, anthropic, ollama, lumo or raw")
+	fl.Float64Var(&f.speed, "speed", 1, "how many times as fast as written")
+	fl.BoolVar(&f.instant, "instant", false, "without any wait")
+	fl.StringArrayVar(&f.faults, "fault", nil, "`FAULT` in the form of a scenario's list faults; may be given several times")
+	f.catalogue.add(cmd, app)
+	f.log.add(cmd, app)
+	return cmd
+}
+
+func scriptServe(ctx context.Context, app *app, f *scriptServeFlags, args []string) error {
+	log, err := f.log.logger(app.stderr)
+	if err != nil {
+		return err
+	}
+	o := scriptserver.Options{Log: log, Speaks: script.Speaks(f.speaks)}
+	if f.speed <= 0 {
+		return usageErrorf("--speed must be above 0")
+	}
+	if f.speaks != "" && !scriptserver.Knows(o.Speaks) {
+		return usageErrorf("--speaks: no protocol %q; there are openai, anthropic, ollama, lumo and raw", f.speaks)
+	}
+	o.Play.Speed = f.speed
+	if f.instant {
+		o.Play.Speed = -1
+	}
+	for _, text := range f.faults {
+		fault, err := script.ParseFault(text)
+		if err != nil {
+			return usageErrorf("--fault: %w", err)
+		}
+		o.Play.Faults = append(o.Play.Faults, fault)
+	}
+	if o.Scenarios, err = f.catalogue.open(args, log); err != nil {
+		return &exitError{code: exitUsage, err: err}
+	}
+	l, err := listen(ctx, f.listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.stdout, "scripted models listen on http://%s\n", l.Addr())
+	for _, live := range o.Scenarios {
+		if s, err := live.Scenario(); err == nil {
+			fmt.Fprintf(app.stdout, "  %-20s %s\n", s.Name, s.Speaks)
+		}
+	}
+	srv := &http.Server{Handler: scriptserver.New(o), ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	// Replies may last for hours on purpose: they are cut.
+	if err := srv.Close(); err != nil {
+		return err
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func newScriptRunCmd(app *app) *cobra.Command {
+	var catalogue catalogueFlag
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO...]",
+		Short: "Play scenarios against themselves and check what they expect",
+		Long: `Plays both sides of each scenario in process, without a network and without waiting: its client asks, the scripted model
+answers, wield stands in between. Then it checks the scenario's expect. Without an argument the whole catalogue is run.
+
+What the client says, offers and gives as results stands under client; what is missing there is made up from the turns.
+The exit code is 0 if all that is expected holds, 1 if something does not, 2 if a scenario could not be run.`,
+		Example: `  wield script run weather.scenario.yaml
+  wield script run`,
+		RunE: func(cmd *cobra.Command, args []string) error { return scriptRun(cmd.Context(), app, &catalogue, args) },
+	}
+	catalogue.add(cmd, app)
+	return cmd
+}
+
+func scriptRun(ctx context.Context, app *app, catalogue *catalogueFlag, args []string) error {
+	list, err := catalogue.open(args, nil)
+	code := exitOK
+	if err != nil {
+		fmt.Fprintf(app.stderr, "wield: %v\n", err)
+		code = exitUsage
+	}
+	for _, l := range list {
+		s, err := l.Scenario()
+		if err != nil {
+			return err
+		}
+		o, err := play(ctx, s, nil)
+		if err != nil {
+			fmt.Fprintf(app.stdout, "error  %s: %v\n", s.Name, err)
+			code = exitUsage
+			continue
+		}
+		failed := check(s, o)
+		if len(failed) == 0 {
+			fmt.Fprintf(app.stdout, "ok     %s (%s)\n", s.Name, counted(o.Requests, "request"))
+			continue
+		}
+		code = max(code, exitFailed)
+		fmt.Fprintf(app.stdout, "FAIL   %s\n", s.Name)
+		for _, err := range failed {
+			fmt.Fprintf(app.stdout, "       %v\n", err)
+		}
+	}
+	if code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// check returns what does not hold. Where nothing is expected, the run must at least not end in an error.
+func check(s *script.Scenario, o *script.Outcome) []error {
+	if s.Expect != nil {
+		return s.Expect.Check(o)
+	}
+	if o.Err != nil {
+		return []error{o.Err}
+	}
+	return nil
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// play runs a scenario against itself with a bridge in between. tap sees each stream of the scripted model, watch each
+// exchange of the client; p may be nil.
+func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.Outcome, error) {
+	model := script.New(s, script.Options{Speed: -1})
+	var backend chat.Model = model
+	var watch func(script.Exchange)
+	if p != nil {
+		backend = &tap{model: model, w: p}
+		watch = p.exchange
+	}
+	o := bridge.Options{Mode: bridge.ModeText}
+	if s.NativeTools {
+		o.Mode = bridge.ModeNative
+	}
+	if s.Client != nil {
+		o.Dialect = s.Client.Dialect
+	}
+	out, err := script.Drive(ctx, bridge.New(backend, o), s, watch)
+	if err != nil {
+		return nil, err
+	}
+	out.Requests = len(model.Player().Journal())
+	return out, nil
+}
+
+func newScriptLintCmd(app *app) *cobra.Command {
+	var catalogue catalogueFlag
+	cmd := &cobra.Command{
+		Use:   "lint [SCENARIO...]",
+		Short: "Find mistakes in scenarios without running them",
+		Long: `Reads scenarios and tells, with file, line and column, what is wrong with them: keys and values that do not exist, turns that
+no request reaches, captures that nothing defines, dialects that are unknown, states that nothing sets, targets in a
+protocol that has none. Without an argument the whole catalogue is read. The exit code is 1 if anything was found.`,
+		Example: `  wield script lint weather.scenario.yaml`,
+		RunE:    func(cmd *cobra.Command, args []string) error { return scriptLint(app, &catalogue, args) },
+	}
+	catalogue.add(cmd, app)
+	return cmd
+}
+
+func scriptLint(app *app, catalogue *catalogueFlag, args []string) error {
+	list, err := catalogue.open(args, nil)
+	found := err != nil
+	if err != nil {
+		fmt.Fprintln(app.stdout, err)
+	}
+	for _, l := range list {
+		s, err := l.Scenario()
+		if err != nil {
+			return err
+		}
+		for _, f := range script.Lint(s) {
+			found = true
+			fmt.Fprintln(app.stdout, f)
+		}
+	}
+	if found {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
