@@ -32,9 +32,9 @@ func equal(a *tape, i int, b *tape, j int) bool {
 		}
 		return true
 	case shape.Object:
-		in := b.lookup(j, x.n)
+		in := b.finder(j, x.n)
 		for m := i + 1; m < x.next; m = a.tokens[m+1].next {
-			other, ok := in(a.str(m))
+			other, ok := in.member(a.str(m))
 			if !ok || !equal(a, m+1, b, other) {
 				return false
 			}

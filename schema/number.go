@@ -102,14 +102,33 @@ func (d decimal) multiple(m decimal) bool {
 	}
 	// d = a·10^p and m = b·10^q with whole a and b that do not end in zero.
 	p, q := d.exp-int64(len(d.digits)), m.exp-int64(len(m.digits))
-	b := bigInt(m.digits)
 	if p < q {
 		// b·10^(q-p) would have to divide a. Since a does not end in zero, 10 never does.
 		return false
 	}
+	if len(m.digits) <= maxFactor && p-q <= 2*maxFactor {
+		return multipleSmall(d.digits, m.digits, int(p-q))
+	}
+	b := bigInt(m.digits)
 	rest := modDigits(d.digits, b)
 	shift := new(big.Int).Exp(big.NewInt(10), big.NewInt(p-q), b)
 	return rest.Mul(rest, shift).Mod(rest, b).Sign() == 0
+}
+
+// maxFactor is how many digits a number may have so that ten times it fits in 64 bits.
+const maxFactor = 18
+
+// multipleSmall reports whether a·10^shift is a multiple of b.
+func multipleSmall(a, b string, shift int) bool {
+	m, _ := strconv.ParseUint(b, 10, 64)
+	var rest uint64
+	for _, c := range []byte(a) {
+		rest = (rest*10 + uint64(c-'0')) % m
+	}
+	for range shift {
+		rest = rest * 10 % m
+	}
+	return rest == 0
 }
 
 // modDigits returns the number written as digits modulo m, in time linear in the digits.

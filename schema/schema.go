@@ -60,8 +60,9 @@ func (s *Schema) Validate(doc string) []Violation {
 	case s.library != nil:
 		return s.library.validate(doc)
 	}
-	v := validator{tape: t, steps: freeSteps + stepsPerToken*len(t.tokens)}
+	v := validator{tape: t, path: t.path[:0], steps: freeSteps + stepsPerToken*len(t.tokens)}
 	v.check(s.root, 0)
+	t.path = v.path[:0]
 	if v.steps < 0 {
 		return []Violation{{Message: "the value is too complex to be checked against its schema"}}
 	}

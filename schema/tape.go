@@ -22,6 +22,7 @@ type token struct {
 type tape struct {
 	src    string
 	tokens []token
+	path   []step // room for the path of who walks over the tokens
 }
 
 var tapes = sync.Pool{New: func() any { return new(tape) }}
@@ -33,7 +34,7 @@ func (t *tape) release() {
 	if cap(t.tokens) > maxPooled {
 		return
 	}
-	t.src, t.tokens = "", t.tokens[:0]
+	t.src, t.tokens, t.path = "", t.tokens[:0], t.path[:0]
 	tapes.Put(t)
 }
 
@@ -63,18 +64,30 @@ func (t *tape) member(obj int, name string) (int, bool) {
 	return 0, false
 }
 
-// lookup returns a function like member that will be asked the given number of times, so that the cost of many questions
-// stays linear.
-func (t *tape) lookup(obj, times int) func(name string) (int, bool) {
-	if times*t.tokens[obj].n < 256 {
-		return func(name string) (int, bool) { return t.member(obj, name) }
+// A finder looks for the members of one object.
+type finder struct {
+	tape  *tape
+	obj   int
+	index map[string]int // nil: look one by one
+}
+
+// finder returns a finder that will be asked the given number of times. Only when that pays does it make an index, so that
+// the cost of many questions stays linear.
+func (t *tape) finder(obj, times int) finder {
+	f := finder{tape: t, obj: obj}
+	if times*t.tokens[obj].n >= 256 {
+		f.index = make(map[string]int, t.tokens[obj].n)
+		t.members(obj, func(name string, value int) { f.index[name] = value })
 	}
-	index := make(map[string]int, t.tokens[obj].n)
-	t.members(obj, func(name string, value int) { index[name] = value })
-	return func(name string) (int, bool) {
-		i, ok := index[name]
-		return i, ok
+	return f
+}
+
+func (f *finder) member(name string) (int, bool) {
+	if f.index == nil {
+		return f.tape.member(f.obj, name)
 	}
+	i, ok := f.index[name]
+	return i, ok
 }
 
 // members calls f for every member of object obj.
@@ -93,25 +106,48 @@ func (t *tape) elements(arr int, f func(i, value int)) {
 	}
 }
 
+// length returns how many code points the string token i has.
+func (t *tape) length(i int) int {
+	tok := &t.tokens[i]
+	s := t.src[tok.start+1 : tok.end-1]
+	n := utf8.RuneCountInString(s)
+	if !tok.escaped {
+		return n
+	}
+	for at := strings.IndexByte(s, '\\'); at >= 0; at = strings.IndexByte(s, '\\') {
+		size := 2
+		if s[at+1] == 'u' {
+			if size = 6; isHigh(hex4(s[at+2:])) {
+				size = 12
+			}
+		}
+		n -= size - 1
+		s = s[at+size:]
+	}
+	return n
+}
+
+// isHigh reports whether r is the first half of a surrogate pair.
+func isHigh(r rune) bool { return 0xD800 <= r && r < 0xDC00 }
+
 // unescape decodes the escapes of s, the inside of a JSON string that was read without an error.
 func unescape(s string) string {
 	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); {
-		if s[i] != '\\' {
-			b = append(b, s[i])
-			i++
-			continue
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 {
+			return string(append(b, s...))
 		}
+		b = append(b, s[:i]...)
 		switch c := s[i+1]; c {
 		case 'u':
 			r := hex4(s[i+2:])
-			i += 6
-			if 0xD800 <= r && r < 0xDC00 {
-				r = 0x10000 + (r-0xD800)<<10 + (hex4(s[i+2:]) - 0xDC00)
+			i += 4
+			if isHigh(r) {
+				r = 0x10000 + (r-0xD800)<<10 + (hex4(s[i+4:]) - 0xDC00)
 				i += 6
 			}
 			b = utf8.AppendRune(b, r)
-			continue
 		case 'b':
 			b = append(b, '\b')
 		case 'f':
@@ -125,9 +161,8 @@ func unescape(s string) string {
 		default:
 			b = append(b, c)
 		}
-		i += 2
+		s = s[i+2:]
 	}
-	return string(b)
 }
 
 // hex4 reads four hexadecimal digits; -1 if there are none.
@@ -161,8 +196,10 @@ type reading struct {
 func read(src string, how reading) (*tape, *SyntaxError) {
 	t := tapes.Get().(*tape)
 	t.src = src
-	r := reader{tape: t, src: src, how: how}
-	if !r.document() {
+	r := reader{tape: t, src: src, how: how, path: t.path[:0]}
+	ok := r.document()
+	t.path = r.path[:0]
+	if !ok {
 		t.release()
 		return nil, r.err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"wield/schema/shape"
 )
@@ -29,6 +28,9 @@ func (v *validator) check(n *node, i int) bool {
 	}
 	kind := v.tokens[i].kind
 	if n.types != 0 && !v.isType(n.types, i) {
+		if v.quiet > 0 {
+			return false
+		}
 		return v.fail("type", "want %s, got %s", listTypes(n.types), v.describe(i))
 	}
 	ok := v.checkValues(n, i)
@@ -77,9 +79,15 @@ func (v *validator) isType(t shape.Types, i int) bool {
 
 func (v *validator) checkValues(n *node, i int) bool {
 	if n.enum != nil && !v.inEnum(n.enum, i) {
+		if v.quiet > 0 {
+			return false
+		}
 		return v.fail("enum", "%s is not allowed; want %s", preview(v.text(i)), n.enum.list())
 	}
 	if n.konst != nil && !v.inEnum(n.konst, i) {
+		if v.quiet > 0 {
+			return false
+		}
 		return v.fail("const", "%s is not allowed; want %s", preview(v.text(i)), n.konst.list())
 	}
 	return true
@@ -115,9 +123,9 @@ func (v *validator) checkNumber(r *numberRules, i int) bool {
 }
 
 func (v *validator) checkString(r *stringRules, i int) bool {
-	s, ok := v.str(i), true
+	ok := true
 	if r.min >= 0 || r.max >= 0 {
-		n := utf8.RuneCountInString(s)
+		n := v.length(i)
 		if r.min >= 0 && n < r.min {
 			ok = v.fail("minLength", "%s has %s; want at least %d", preview(v.text(i)), count(n, "character"), r.min)
 		}
@@ -125,7 +133,7 @@ func (v *validator) checkString(r *stringRules, i int) bool {
 			ok = v.fail("maxLength", "%s has %s; want at most %d", preview(v.text(i)), count(n, "character"), r.max)
 		}
 	}
-	if r.pattern != nil && !r.pattern.MatchString(s) {
+	if r.pattern != nil && !r.pattern.MatchString(v.str(i)) {
 		ok = v.fail("pattern", "%s does not match the pattern %s", preview(v.text(i)), r.source)
 	}
 	return ok
@@ -203,9 +211,9 @@ func (v *validator) checkContains(r *arrayRules, arr int) bool {
 
 func (v *validator) checkObject(r *objectRules, obj int) bool {
 	ok, n := true, v.tokens[obj].n
-	has := v.lookup(obj, len(r.required))
+	has := v.finder(obj, len(r.required))
 	for _, name := range r.required {
-		if _, there := has(name); !there {
+		if _, there := has.member(name); !there {
 			if v.quiet > 0 {
 				return false
 			}
