@@ -49,15 +49,15 @@ func anchors(page string) []string {
 // prose yields the lines of a page that stand outside of fenced blocks.
 func prose(page string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		fence := ""
+		fence, indent := "", 0
 		for line := range strings.SplitSeq(page, "\n") {
 			trimmed := strings.TrimLeft(line, " ")
 			f := fenceOf(trimmed)
 			switch {
 			case fence == "" && f != "":
-				fence = f
+				fence, indent = f, len(line)-len(trimmed)
 			case fence != "":
-				if len(f) >= len(fence) && f[0] == fence[0] && strings.TrimSpace(trimmed[len(f):]) == "" {
+				if len(line)-len(trimmed) < indent+4 && len(f) >= len(fence) && f[0] == fence[0] && strings.TrimSpace(trimmed[len(f):]) == "" {
 					fence = ""
 				}
 			case !yield(line):

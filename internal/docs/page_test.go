@@ -54,7 +54,8 @@ func blocks(page string) ([]block, error) {
 			}
 			continue
 		}
-		if f := fenceOf(trimmed); len(f) >= len(fence) && f[0] == fence[0] && strings.TrimSpace(trimmed[len(f):]) == "" {
+		// An indent of four makes a line of back-ticks part of the text.
+		if f := fenceOf(trimmed); len(text)-len(trimmed) < len(indent)+4 && len(f) >= len(fence) && f[0] == fence[0] && strings.TrimSpace(trimmed[len(f):]) == "" {
 			found = append(found, *cur)
 			cur = nil
 			continue
@@ -152,15 +153,15 @@ func match(want, got []string, same func(want, got string) bool) bool {
 }
 
 func TestBlocks(t *testing.T) {
-	const page = "# Title\n\n```sh server\nwield serve\n```\n\n1. a list\n   ```yaml file=a.yaml\n   a: 1\n     b: 2\n   ```\n\n````text\n```sh\nnot a block\n```\n````\n"
+	const page = "# Title\n\n```sh server\nwield serve\n    ```\n```\n\n1. a list\n   ```yaml file=a.yaml\n   a: 1\n     b: 2\n   ```\n\n````text\n```sh\nnot a block\n```\n````\n"
 	got, err := blocks(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []block{
-		{4, "sh", []string{"server"}, "wield serve\n", 22, ""},
-		{9, "yaml", []string{"file=a.yaml"}, "a: 1\n  b: 2\n", 72, ""},
-		{14, "text", []string{}, "```sh\nnot a block\n```\n", 107, ""},
+		{4, "sh", []string{"server"}, "wield serve\n    ```\n", 22, ""},
+		{10, "yaml", []string{"file=a.yaml"}, "a: 1\n  b: 2\n", 80, ""},
+		{15, "text", []string{}, "```sh\nnot a block\n```\n", 115, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(block{})); diff != "" {
 		t.Error(diff)
