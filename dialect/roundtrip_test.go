@@ -33,7 +33,9 @@ func drawText(t *rapid.T, label string) string {
 var fields = []field{
 	{`{"type":"string"}`, func(t *rapid.T) any { return drawText(t, "string") }},
 	{`{"type":"integer"}`, func(t *rapid.T) any { return rapid.Int64().Draw(t, "integer") }},
-	{`{"type":"number"}`, func(t *rapid.T) any { return json.Number(rapid.SampledFrom([]string{"0", "-1.5", "1e3", "0.10"}).Draw(t, "number")) }},
+	{`{"type":"number"}`, func(t *rapid.T) any {
+		return json.Number(rapid.SampledFrom([]string{"0", "-1.5", "1e3", "0.10"}).Draw(t, "number"))
+	}},
 	{`{"type":"boolean"}`, func(t *rapid.T) any { return rapid.Bool().Draw(t, "boolean") }},
 	{`{"type":"array","items":{"type":"string"}}`, func(t *rapid.T) any {
 		list := []string{}
@@ -116,7 +118,7 @@ func decodesBack(t *rapid.T, d *dialect.Dialect, tools []shape.Tool, calls []cha
 		t.Fatalf("%q: read %+v, rejected %+v", text, got.Calls, got.Rejected)
 	}
 	for i, c := range got.Calls {
-		if c.Name != calls[i].Name || !c.Complete || !dialecttest.SameJSON(calls[i].Arguments, c.Arguments) {
+		if c.Name != calls[i].Name || !c.Complete || !sameValue(value(calls[i].Arguments), value(c.Arguments)) {
 			t.Fatalf("%q: call %d: rendered %s, read %s", text, i, calls[i].Arguments, c.Arguments)
 		}
 	}

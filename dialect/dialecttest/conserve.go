@@ -36,7 +36,8 @@ func covers(e *chat.Event) bool {
 }
 
 // Conservation checks that the events account for every byte of text: their spans follow one another without gap or overlap
-// from the first byte to the last, text and reasoning deltas are the bytes of their spans, and a rejected attempt's raw
+// from the first byte to the last, text and reasoning deltas are the bytes of their spans (or, within a
+// JSON string, what they stand for), and a rejected attempt's raw
 // text is that of its own span. Calls that were promoted from reasoning point into bytes that were shown before, and are
 // only held to lie inside the text.
 func Conservation(text string, events []chat.Event) error {
@@ -67,7 +68,7 @@ func Conservation(text string, events []chat.Event) error {
 func verbatim(text string, e *chat.Event) error {
 	switch e.Kind {
 	case chat.KindText, chat.KindReasoning:
-		if e.Text != text[e.At:e.End] {
+		if e.Text != text[e.At:e.End] && e.Flags&chat.FlagDecoded == 0 {
 			return fmt.Errorf("the span holds %s", short(text[e.At:e.End]))
 		}
 		if e.Text == "" {
@@ -87,6 +88,14 @@ func verbatim(text string, e *chat.Event) error {
 		}
 	}
 	return nil
+}
+
+// unescaped reads span as the inside of a JSON string. Content that stands in an envelope beside the calls is shown so.
+func unescaped(span string) (text string) {
+	if json.Unmarshal([]byte(`"`+span+`"`), &text) != nil {
+		return span
+	}
+	return text
 }
 
 // Structure checks how calls are opened and closed: indexes count from 0; a call is closed once, by the end or the rejection of

@@ -46,10 +46,14 @@ func decode(d Decoder, text string, cuts []int) []chat.Event {
 }
 
 // Merge joins adjacent deltas of one kind: of text, reasoning, markup, and of the arguments of one call. What is left no longer
-// depends on the borders between chunks.
+// depends on the borders between chunks. Candidates, which only comment on the others, come last.
 func Merge(events []chat.Event) []chat.Event {
-	var merged []chat.Event
+	var merged, candidates []chat.Event
 	for _, e := range events {
+		if e.Kind == chat.KindCandidate {
+			candidates = append(candidates, e)
+			continue
+		}
 		if n := len(merged); n > 0 && joins(&merged[n-1], &e) {
 			merged[n-1].Text += e.Text
 			merged[n-1].End = e.End
@@ -57,7 +61,7 @@ func Merge(events []chat.Event) []chat.Event {
 		}
 		merged = append(merged, e)
 	}
-	return merged
+	return append(merged, candidates...)
 }
 
 // joins reports whether b goes on where a ends.
