@@ -30,9 +30,9 @@ func (r *run) fail(e chat.Event, f failure) {
 	if r.bounceable(f.reason) {
 		r.turn.failures = append(r.turn.failures, f)
 		r.reject(e, d, false)
-		r.turn.mute, r.turn.muteAt = true, len(r.turn.raw)
+		r.turn.mute, r.turn.muteAt, r.turn.covered = true, len(r.turn.raw), len(r.turn.raw)
 		if d.Raw != "" && e.Flags&chat.FlagPromoted == 0 {
-			r.turn.muteAt = d.At
+			r.turn.muteAt, r.turn.covered = d.At, d.End
 		}
 		return
 	}

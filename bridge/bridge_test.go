@@ -138,7 +138,7 @@ func TestBridge(t *testing.T) {
 				o.Release = release
 				got, _ := play(t, o, tc.req, tc.answers...)
 				compare(t, tc.want, got)
-				for name, cut := range chunkings("") {
+				for name, cut := range chunkings() {
 					f := &fake{t: t, answers: tc.answers, cut: cut}
 					if again := collect(t, bridge.New(f, o).Stream(t.Context(), tc.req)); !cmp.Equal(got, again,
 						cmpopts.IgnoreFields(seen{}, "IDs"), cmpopts.IgnoreUnexported(seen{}), cmpopts.EquateEmpty()) {
@@ -154,7 +154,7 @@ func TestBridge(t *testing.T) {
 func TestA6(t *testing.T) {
 	for _, args := range []string{`"ls -la"`, `[1,2]`, `5`} {
 		for _, mode := range []string{"text", "function"} {
-			for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+			for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 				a := answer{text("<tool_call>\n{\"name\":\"get_weather\",\"arguments\":" + args + "}\n</tool_call>")}
 				o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}
 				if mode == "function" {
@@ -173,7 +173,7 @@ func TestA6(t *testing.T) {
 // TestA7 leaves JSON that names no declared tool in the text.
 func TestA7(t *testing.T) {
 	const explanation = "A package file:\n{\"name\":\"my-package\",\"parameters\":{\"a\":1}}\nThat is all."
-	for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+	for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 		f := &fake{t: t, answers: []answer{{text(explanation)}}, cut: cut}
 		s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(weather)))
 		compare(t, seen{Content: explanation, Finish: chat.FinishStop}, s)
@@ -187,7 +187,7 @@ func TestA10(t *testing.T) {
 	whole := join(answer{text("Let me look. ")}, native("", "GetLiveContext", "{}", `{"error":true}`), native("", "GetLiveContext", "{}", `{"error":true}`), answer{text(apology)})
 	second := answer{text("```json\n{\"name\":\"GetLiveContext\",\"arguments\":{}}\n```")}
 	for name, first := range map[string]answer{"parts": parts, "whole": whole} {
-		for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+		for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 			f := &fake{t: t, answers: []answer{first, second}, cut: cut}
 			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(live)))
 			compare(t, seen{Content: "Let me look. ", Calls: []string{"GetLiveContext({})"}, Finish: chat.FinishCalls,
@@ -243,7 +243,7 @@ func TestA13(t *testing.T) {
 			t.Errorf("%s gives %v", tc.args, s.Calls)
 		}
 	}
-	for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+	for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 		m := &fake{t: t, cut: cut, answers: []answer{{text(`{"name":"f","arguments":{"parameters":{"a":1},"other":2}}`)}}}
 		s := collect(t, bridge.New(m, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(f)))
 		if !cmp.Equal(s.Calls, []string{`f({"parameters":{"a":1},"other":2})`}) {
@@ -263,7 +263,7 @@ func TestXE22(t *testing.T) {
 	if m.Role != chat.RoleTool || !strings.HasPrefix(m.Text(), "TOOL_ERROR: Malformed call of get_weather: ") || !m.IsError {
 		t.Errorf("the model is told %+v", m)
 	}
-	for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+	for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 		bad := "<tool_call>{\"name\":\"get_weather\",\"arguments\":{bad</tool_call>"
 		m := &fake{t: t, cut: cut, answers: []answer{{text(bad)}}}
 		s := collect(t, bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}).Stream(t.Context(), ask(weather)))
@@ -285,7 +285,7 @@ func TestXE27(t *testing.T) {
 		b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Dialect: d})
 		collect(t, b.Stream(t.Context(), req))
 		echo := lastOf(f.requests[0])
-		for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+		for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 			g := &fake{t: t, cut: cut, answers: []answer{{text(echo)}}}
 			s := collect(t, bridge.New(g, bridge.Options{Mode: bridge.ModeText, Dialect: d}).Stream(t.Context(), req))
 			compare(t, seen{Content: echo, Finish: chat.FinishStop}, s)
@@ -428,7 +428,7 @@ func TestEcho(t *testing.T) {
 		{"Let me look.", "Let me see.", "Let me look.Let me see."},
 		{"", "Sure.", "Sure."},
 	} {
-		for _, cut := range []func(string) []string{nil, chunkings("")["bytes"]} {
+		for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 			f := &fake{t: t, cut: cut, answers: []answer{
 				join(answer{text(tc.first)}, native("", "get_weather", "{}", "")), join(answer{text(tc.second)}, function("", "web", "{}"))}}
 			f.answers[1] = answer{text(tc.second + "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}</tool_call>")}

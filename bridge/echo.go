@@ -80,10 +80,28 @@ func (r *run) echoed(e chat.Event) {
 	r.texts(rest)
 }
 
+// texts shows what was held after all.
 func (r *run) texts(list []chat.Event) {
 	for _, e := range list {
-		r.text(e)
+		if e.Kind == chat.KindText {
+			r.text(e)
+		} else {
+			r.emit(e)
+		}
 	}
+}
+
+// keep holds an event that is no text behind held text, so that the order stays. It reports whether it did.
+func (e *echo) keep(ev chat.Event) bool {
+	switch {
+	case len(e.blank) > 0:
+		e.blank = append(e.blank, ev)
+	case len(e.held) > 0:
+		e.held = append(e.held, ev)
+	default:
+		return false
+	}
+	return true
 }
 
 // drop makes markup of the text that repeats: it is shown nowhere, but its bytes are accounted for.
@@ -95,7 +113,9 @@ func (r *run) drop() {
 	held := append(h.held, h.blank...)
 	*h = echo{}
 	for _, e := range held {
-		e.Kind, e.Detail = chat.KindMarkup, nil
+		if e.Kind == chat.KindText {
+			e.Kind, e.Detail = chat.KindMarkup, nil
+		}
 		r.emit(e)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
-	"wield/dialect"
 )
 
 // An answer is what the fake model yields for one request.
@@ -125,6 +124,7 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) seen {
 	var s seen
 	var content strings.Builder
 	open, args, next, ended := -1, "", 0, false
+	var cover coverage
 	for e, err := range stream {
 		if ended {
 			t.Errorf("%v after the end", e.Kind)
@@ -133,6 +133,7 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) seen {
 			s.Err, ended = err.Error(), true
 			continue
 		}
+		cover.add(t, e)
 		switch e.Kind {
 		case chat.KindText:
 			content.WriteString(e.Text)
@@ -196,6 +197,28 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) seen {
 	return s
 }
 
+// A coverage checks that every byte of a response's text stands in exactly one event, in order.
+type coverage struct{ pos int }
+
+func (c *coverage) add(t *testing.T, e chat.Event) {
+	switch e.Kind {
+	case chat.KindTurnStart:
+		*c = coverage{}
+	case chat.KindRaw:
+		if c.pos != len(e.Text) {
+			t.Errorf("the events cover %d bytes of %q", c.pos, e.Text)
+		}
+	case chat.KindText, chat.KindReasoning, chat.KindMarkup, chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindRejected:
+		if e.At == e.End || e.Flags&chat.FlagPromoted != 0 {
+			return
+		}
+		if e.At != c.pos {
+			t.Errorf("%v covers %d to %d after %d", e.Kind, e.At, e.End, c.pos)
+		}
+		c.pos = e.End
+	}
+}
+
 var weather = chat.Tool{Name: "get_weather", Description: "Get weather for a city",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`)}
 
@@ -206,13 +229,12 @@ func ask(tools ...chat.Tool) *chat.Request {
 }
 
 // chunkings are ways to cut a text.
-func chunkings(s string) map[string]func(string) []string {
-	list := map[string]func(string) []string{
+func chunkings() map[string]func(string) []string {
+	return map[string]func(string) []string{
 		"bytes": func(s string) []string { return every(s, 1) },
 		"three": func(s string) []string { return every(s, 3) },
 		"seven": func(s string) []string { return every(s, 7) },
 	}
-	return list
 }
 
 func every(s string, n int) []string {
@@ -237,4 +259,15 @@ func play(t *testing.T, o bridge.Options, req *chat.Request, answers ...answer) 
 // words of a request, for comparison.
 func lastOf(req *chat.Request) string { return req.Messages[len(req.Messages)-1].Text() }
 
-var _ = dialect.RepairFull
+// looped is a model that always gives the same answer.
+type looped answer
+
+func (l looped) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		for _, e := range l {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}

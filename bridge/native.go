@@ -214,7 +214,7 @@ func (r *run) silence() {
 	r.closeText()
 	if !r.turn.mute {
 		r.drop()
-		r.turn.mute, r.turn.muteAt = true, len(r.turn.raw)
+		r.turn.mute, r.turn.muteAt, r.turn.covered = true, len(r.turn.raw), len(r.turn.raw)
 	}
 }
 

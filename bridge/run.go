@@ -54,6 +54,7 @@ type turn struct {
 	calls    int    // complete calls of this response, released or not
 	mute     bool   // nothing more of this response is shown
 	muteAt   int    // where in raw that began
+	covered  int    // where in raw the events ended then
 	plain    bool   // the decoder is closed: text is text
 	failures []failure
 	echo     echo
@@ -281,6 +282,7 @@ func (r *run) decoded() {
 			case r.turn.mute:
 			case r.turn.call.holding():
 				r.turn.call.events = append(r.turn.call.events, *e)
+			case r.turn.echo.keep(*e):
 			default:
 				r.emit(*e)
 			}
@@ -340,8 +342,11 @@ func (r *run) closeText() {
 // conclude decides what becomes of a response that has ended.
 func (r *run) conclude() {
 	t := &r.turn
-	if !t.mute {
+	switch {
+	case !t.mute:
 		t.muteAt = len(t.raw)
+	case t.covered < len(t.raw):
+		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.covered, End: len(t.raw), Text: string(t.raw[t.covered:])})
 	}
 	if len(t.failures) == 0 && r.calls == 0 && r.required() && r.left > 0 && slices.Contains(r.o.Bounce.On, ReasonNoCall) {
 		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}

@@ -1,0 +1,85 @@
+package bridge_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"wield/bridge"
+	"wield/chat"
+)
+
+// pieces are what models write, and what nearly is a call.
+var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n", "<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>",
+	"<tool_call>\n{\"name\":\"get_weather\",\"arguments\":{}}\n</tool_call>", "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro",
+	"<TOOL_CALL>\n{\"tool\":\"get_weather\",\"args\":{\"city\":\"Oslo\",\"days\":\"3\"}}\n</TOOL_CALL>", "```go\nx := 1\n```", "<think>hm</think>", "{\"a\":1}",
+	"[get_weather(city=\"Bonn\")]", "a < b", "<tool", "```", "é🍜", "\"", "}"}
+
+// TestChunking plays random answers in random pieces: what the client sees depends on the texts alone, and every byte is in it.
+func TestChunking(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func() answer {
+			s := ""
+			for range rapid.IntRange(0, 4).Draw(rt, "n") {
+				s += rapid.SampledFrom(pieces).Draw(rt, "piece")
+			}
+			a := answer{text(s)}
+			if rapid.IntRange(0, 4).Draw(rt, "native") == 0 {
+				a = append(a, native("", "get_weather", rapid.SampledFrom([]string{`{}`, `{"city":"Paris"}`}).Draw(rt, "args"), "")...)
+				a = append(a, text(apology))
+			}
+			return a
+		}
+		answers := []answer{draw(), draw(), draw()}
+		o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "bounces")},
+			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"), Release: rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
+		whole := collect(t, bridge.New(&fake{t: t, answers: answers}, o).Stream(t.Context(), ask(weather)))
+		cut := func(s string) []string {
+			var list []string
+			for len(s) > 0 {
+				n := min(len(s), rapid.IntRange(1, 9).Draw(rt, "cut"))
+				list, s = append(list, s[:n]), s[n:]
+			}
+			return list
+		}
+		cutUp := collect(t, bridge.New(&fake{t: t, answers: answers, cut: cut}, o).Stream(t.Context(), ask(weather)))
+		if diff := cmp.Diff(whole, cutUp, cmpopts.IgnoreFields(seen{}, "IDs"), cmpopts.IgnoreUnexported(seen{}), cmpopts.EquateEmpty()); diff != "" {
+			rt.Fatalf("%+v in pieces (-whole +pieces):\n%s", answers, diff)
+		}
+		if t.Failed() {
+			rt.Fatalf("with %+v", answers)
+		}
+	})
+}
+
+// BenchmarkBridge streams an answer of 50 deltas without a call.
+func BenchmarkBridge(b *testing.B) {
+	for _, n := range []int{1, 20} {
+		var tools []chat.Tool
+		for i := range n {
+			t := weather
+			t.Name += string(rune('a' + i))
+			tools = append(tools, t)
+		}
+		name := map[int]string{1: "1tool", 20: "20tools"}[n]
+		b.Run(name, func(b *testing.B) {
+			a := answer{}
+			for range 50 {
+				a = append(a, text("some words, "))
+			}
+			a = append(a, finish(chat.FinishStop))
+			m := bridge.New(looped(a), bridge.Options{Mode: bridge.ModeText})
+			req := ask(tools...)
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, err := range m.Stream(b.Context(), req) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
