@@ -1,0 +1,106 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wield/chat"
+)
+
+func TestWrite(t *testing.T) {
+	const head = `{"id":"chatcmpl-1","object":"OBJECT","created":7,"model":"m","choices":`
+	for _, c := range goldens(t, "writes.txt", 11) {
+		t.Run(c.name, func(t *testing.T) {
+			o := ResponseOptions{ID: "chatcmpl-1", Created: 7, Model: "m", Usage: strings.HasSuffix(c.name, "usage")}
+			events := parseNotation(t, c.sections["events"])
+			w, r := NewStreamWriter(o), NewResponse(o)
+			var frames []byte
+			for _, e := range events {
+				frames = w.Append(frames, e)
+				r.Add(e)
+			}
+			got := strings.ReplaceAll(strings.TrimSpace(string(frames)), "\n\n", "\n")
+			got = strings.ReplaceAll(got, "data: "+strings.Replace(head, "OBJECT", "chat.completion.chunk", 1), "HEAD")
+			if diff := cmp.Diff(c.sections["frames"], got); diff != "" {
+				t.Errorf("frames differ (-want +got):\n%s", diff)
+			}
+			body := string(r.Append(nil))
+			if !json.Valid([]byte(body)) {
+				t.Errorf("body is no JSON: %s", body)
+			}
+			body = strings.Replace(body, strings.Replace(head, "OBJECT", "chat.completion", 1), "HEAD", 1)
+			if diff := cmp.Diff(c.sections["body"], body); diff != "" {
+				t.Errorf("body differs (-want +got):\n%s", diff)
+			}
+			if more := w.Append(nil, chat.Event{Kind: chat.KindText, Text: "late"}); len(more) > 0 {
+				t.Errorf("something follows the end: %s", more)
+			}
+		})
+	}
+}
+
+func TestStreamError(t *testing.T) {
+	w := NewStreamWriter(ResponseOptions{ID: "x", Model: "m"})
+	frames := w.Append(nil, chat.Event{Kind: chat.KindText, Text: "a"})
+	frames = w.AppendError(frames[:0], &chat.Error{Kind: chat.ErrUnavailable, Message: "it broke\noff"})
+	want := `data: {"error":{"message":"it broke\noff","type":"server_error","param":null,"code":"upstream_unavailable"}}` + "\n\n"
+	if string(frames) != want {
+		t.Errorf("error frame %q, want %q", frames, want)
+	}
+	if more := w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{}}}); len(more) > 0 {
+		t.Errorf("something follows the error: %s", more)
+	}
+}
+
+// TestTextSurvives checks that any text, cut anywhere, arrives as encoding/json would have it.
+func TestTextSurvives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"\\\n"))), 0, 40).Draw(t, "text")
+		text := string(raw)
+		w := NewStreamWriter(ResponseOptions{ID: "x", Model: "m"})
+		var r StreamReader
+		var got strings.Builder
+		feed := func(frames []byte) {
+			for frame := range strings.SplitSeq(strings.TrimSpace(string(frames)), "\n\n") {
+				events, err := r.Feed(nil, []byte(strings.TrimPrefix(frame, "data: ")))
+				if err != nil {
+					t.Fatalf("frame %q: %v", frame, err)
+				}
+				for _, e := range events {
+					got.WriteString(e.Text)
+				}
+			}
+		}
+		for rest := text; rest != ""; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+			feed(w.Append(nil, chat.Event{Kind: chat.KindText, Text: rest[:n]}))
+			rest = rest[n:]
+		}
+		feed(w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{}}}))
+		if want := validUTF8(text); strings.TrimRight(got.String(), "\ufffd") != strings.TrimRight(want, "\ufffd") {
+			t.Fatalf("%q arrived as %q, want %q", text, got.String(), want)
+		}
+	})
+}
+
+// validUTF8 replaces each byte that is no UTF-8, as encoding/json does.
+func validUTF8(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func TestModels(t *testing.T) {
+	got := string(AppendModels(nil, []ModelInfo{{ID: "m", Created: 1700000000, OwnedBy: "wield"}, {ID: "n"}}))
+	want := `{"object":"list","data":[{"id":"m","object":"model","created":1700000000,"owned_by":"wield","type":"model","display_name":"m","created_at":"2023-11-14T22:13:20Z"},` +
+		`{"id":"n","object":"model","created":0,"owned_by":"","type":"model","display_name":"n","created_at":"1970-01-01T00:00:00Z"}],"has_more":false}`
+	if got != want {
+		t.Errorf("models:\n%s\nwant:\n%s", got, want)
+	}
+}
