@@ -109,9 +109,10 @@ func (s *Support) refuse(model string) {
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at once if that one may.
 type Bridge struct {
-	model chat.Model
-	o     Options
-	newID func() string
+	model    chat.Model
+	o        Options
+	newID    func() string
+	decoders pool
 }
 
 // New returns a Bridge in front of m.
@@ -169,7 +170,11 @@ func newID() string {
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		r := run{Bridge: b, ctx: ctx, req: req, yield: yield}
-		if err := r.run(); err != nil && !r.stopped {
+		err := r.run()
+		if r.dec != nil {
+			b.decoders.put(r.dec)
+		}
+		if err != nil && !r.stopped {
 			yield(chat.Event{}, chat.AsError(err))
 		}
 	}

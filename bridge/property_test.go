@@ -83,3 +83,23 @@ func BenchmarkBridge(b *testing.B) {
 		})
 	}
 }
+
+// TestDeltaAllocations finds out whether a delta of plain text costs memory of its own.
+func TestDeltaAllocations(t *testing.T) {
+	allocations := func(deltas int) float64 {
+		a := answer{}
+		for range deltas {
+			a = append(a, text("some words, "))
+		}
+		m := bridge.New(looped(append(a, finish(chat.FinishStop))), bridge.Options{Mode: bridge.ModeText})
+		req := ask(weather)
+		return testing.AllocsPerRun(20, func() {
+			for range m.Stream(t.Context(), req) {
+			}
+		})
+	}
+	few, many := allocations(50), allocations(1050)
+	if many-few > 20 { // the buffers grow now and then
+		t.Errorf("%v allocations for 50 deltas, %v for 1050", few, many)
+	}
+}

@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/dialect"
 	"wield/prompt"
 	"wield/schema"
-	"wield/schema/shape"
 )
 
 // A tool is one that the model may call.
@@ -31,7 +29,7 @@ type run struct {
 	mode   Mode // text or native
 	max    int  // calls a response
 	tools  []tool
-	dec    *dialect.Decoder
+	dec    *decoder
 	events []chat.Event // what the decoder gives, used again and again
 
 	left     int // bounces
@@ -127,18 +125,12 @@ func (r *run) prepare() error {
 	return r.newDecoder()
 }
 
+// newDecoder gets the decoder for the mode.
 func (r *run) newDecoder() error {
-	shapes := make([]shape.Tool, len(r.tools))
-	for i := range r.tools {
-		shapes[i] = shape.Tool{Name: r.tools[i].name, Args: r.tools[i].schema.Shape()}
+	d, err := r.decoder(r.mode, r.o.Thinking.Open || r.req.InReasoning, r.tools)
+	if err == nil {
+		r.dec = d
 	}
-	o := dialect.Options{Dialect: r.o.Dialect, Only: r.o.Passive, Tools: shapes, Repair: r.o.Repair, Thinking: r.o.Thinking, Drop: r.o.Drop}
-	o.Thinking.Open = o.Thinking.Open || r.req.InReasoning
-	if r.mode == ModeText {
-		o.Prefix = r.o.Prefix
-	}
-	var err error
-	r.dec, err = dialect.New(o)
 	return err
 }
 

@@ -1,0 +1,82 @@
+package bridge
+
+import (
+	"sync"
+
+	"wield/dialect"
+	"wield/schema/shape"
+)
+
+// poolSize is how many idle decoders a Bridge keeps.
+const poolSize = 16
+
+// A pool keeps decoders that are not in use. Making one costs more than reading a short answer with it, and most requests to
+// a Bridge offer the same tools as the one before.
+type pool struct {
+	mu   sync.Mutex
+	idle []*decoder
+}
+
+// A decoder is a dialect.Decoder with what it was made for.
+type decoder struct {
+	*dialect.Decoder
+	mode  Mode
+	open  bool // the text begins in reasoning
+	tools []tool
+}
+
+func (d *decoder) fits(mode Mode, open bool, tools []tool) bool {
+	if d.mode != mode || d.open != open || len(d.tools) != len(tools) {
+		return false
+	}
+	for i := range tools {
+		if d.tools[i] != tools[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// decoder returns a decoder for the tools, which nobody else uses until it is put back.
+func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
+	if d := b.decoders.take(mode, open, tools); d != nil {
+		d.Reset()
+		return d, nil
+	}
+	shapes := make([]shape.Tool, len(tools))
+	for i := range tools {
+		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].schema.Shape()}
+	}
+	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Tools: shapes, Repair: b.o.Repair, Thinking: b.o.Thinking, Drop: b.o.Drop}
+	o.Thinking.Open = open
+	if mode == ModeText {
+		o.Prefix = b.o.Prefix
+	}
+	d, err := dialect.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &decoder{Decoder: d, mode: mode, open: open, tools: tools}, nil
+}
+
+func (p *pool) take(mode Mode, open bool, tools []tool) *decoder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.idle) - 1; i >= 0; i-- {
+		if d := p.idle[i]; d.fits(mode, open, tools) {
+			p.idle = append(p.idle[:i], p.idle[i+1:]...)
+			return d
+		}
+	}
+	return nil
+}
+
+// put gives a decoder back. The one that has been idle longest makes room.
+func (p *pool) put(d *decoder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == poolSize {
+		p.idle = append(p.idle[:0], p.idle[1:]...)
+	}
+	p.idle = append(p.idle, d)
+}
