@@ -79,7 +79,7 @@ func compile(src string) (*Schema, error) {
 		return s, errors.Join(c.problems...)
 	}
 	if c.beyond != "" {
-		lib, err := newLibrary(src, c.draft)
+		lib, err := newLibrary(t, c.draft)
 		if err != nil {
 			return s, err
 		}
@@ -217,12 +217,26 @@ func (c *compiler) keyword(n *node, name string, v int) {
 		}
 	case "$dynamicRef", "$recursiveRef":
 		if c.draft != draft7 {
+			c.dynamic(n, v)
 			c.goBeyond(name)
 		}
 	default:
 		if !c.numberKeyword(n, name, v, at) && !c.stringKeyword(n, name, v, at) && !c.arrayKeyword(n, name, v, at) {
 			c.objectKeyword(n, name, v, at)
 		}
+	}
+}
+
+// dynamic takes a dynamic reference as a static one, for the shape and for the measure of the work. The library follows it.
+func (c *compiler) dynamic(n *node, v int) {
+	if c.tokens[v].kind != shape.String {
+		return
+	}
+	ref := c.str(v)
+	if ref == "#" {
+		n.all = append(n.all, c.schema(0, ""))
+	} else if tok, ok := c.anchor(strings.TrimPrefix(ref, "#")); ok {
+		n.all = append(n.all, c.schema(tok, c.pointerTo(tok)))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"wield/schema/shape"
 )
 
 // A library checks documents with github.com/santhosh-tekuri/jsonschema, for the keywords that the validator of this package
@@ -22,8 +24,11 @@ type library struct {
 // location is the address that the library knows the schema by when it has no $id.
 const location = "schema:///schema.json"
 
-func newLibrary(src string, d draft) (*library, error) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(src))
+func newLibrary(t *tape, d draft) (*library, error) {
+	if i, ok := t.extreme(); ok {
+		return nil, &Error{Message: "the number " + preview(t.text(i)) + " is too large for this schema to be used"}
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(t.src))
 	if err != nil {
 		return nil, &Error{Message: err.Error()}
 	}
@@ -71,15 +76,33 @@ func libraryError(err error) error {
 	return &Error{Message: strings.ReplaceAll(err.Error(), location, "the schema")}
 }
 
-func (l *library) validate(doc string) []Violation {
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(doc))
+// extreme finds a number that the library would take too long to write out.
+func (t *tape) extreme() (tok int, found bool) {
+	const most = 4096 // digits
+	for i := range t.tokens {
+		if t.tokens[i].kind != shape.Number {
+			continue
+		}
+		d := parseDecimal(t.text(i))
+		if len(d.digits) > most || d.exp > most || d.exp < -most {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (l *library) validate(t *tape) []Violation {
+	if i, ok := t.extreme(); ok {
+		return []Violation{{Keyword: "type", Message: "the number " + preview(t.text(i)) + " is too large to be checked"}}
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(t.src))
 	if err != nil {
-		return []Violation{{Message: err.Error()}}
+		return []Violation{{Keyword: "false", Message: err.Error()}}
 	}
 	var verr *jsonschema.ValidationError
 	if err := l.schema.Validate(v); !errors.As(err, &verr) {
 		if err != nil {
-			return []Violation{{Message: err.Error()}}
+			return []Violation{{Keyword: "false", Message: err.Error()}}
 		}
 		return nil
 	}
@@ -141,7 +164,7 @@ func (l *library) collect(e *jsonschema.ValidationError, found *[]Violation) {
 func keywordOf(k jsonschema.ErrorKind) string {
 	path := k.KeywordPath()
 	if len(path) == 0 {
-		return ""
+		return "false"
 	}
 	return path[0]
 }

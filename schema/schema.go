@@ -22,7 +22,7 @@ func (s *Schema) Shape() *shape.Shape {
 // A Violation is one way in which a document breaks its schema.
 type Violation struct {
 	Pointer string // JSON pointer to the place in the document; for a missing property, to where it should be
-	Keyword string // the keyword of the schema that is broken; empty when the text is not JSON
+	Keyword string // the keyword of the schema that is broken, "false" for a schema that allows nothing; empty when the text is not JSON
 	Message string // what is wrong there, in words for a model
 	Missing string // name of the required property that is absent, if that is what is wrong
 }
@@ -54,17 +54,21 @@ func (s *Schema) Validate(doc string) []Violation {
 		return []Violation{{Pointer: err.Pointer, Message: err.Error()}}
 	}
 	defer t.release()
-	switch {
-	case s == nil || s.root == nil:
+	if s == nil || s.root == nil {
 		return nil
-	case s.library != nil:
-		return s.library.validate(doc)
 	}
 	v := validator{tape: t, path: t.path[:0], steps: freeSteps + stepsPerToken*len(t.tokens)}
-	v.check(s.root, 0)
-	t.path = v.path[:0]
-	if v.steps < 0 {
-		return []Violation{{Message: "the value is too complex to be checked against its schema"}}
+	if s.library != nil {
+		v.walk(s.root, 0)
+	} else {
+		v.check(s.root, 0)
+		t.path = v.path[:0]
+	}
+	switch {
+	case v.steps < 0:
+		return []Violation{{Keyword: "false", Message: "the value is too complex to be checked against its schema"}}
+	case s.library != nil:
+		return s.library.validate(t)
 	}
 	return v.found
 }

@@ -24,7 +24,7 @@ func (v *validator) check(n *node, i int) bool {
 		return false
 	}
 	if n.never {
-		return v.fail("", "nothing is allowed here")
+		return v.fail("false", "nothing is allowed here")
 	}
 	kind := v.tokens[i].kind
 	if n.types != 0 && !v.isType(n.types, i) {
@@ -441,4 +441,50 @@ func (v *validator) why(n *node, i int) string {
 		return ": " + r[0].Message
 	}
 	return ""
+}
+
+// walk applies n to the value at token i and all below without stopping at what is decided, as the library does, and so finds
+// out whether that would take too many steps.
+func (v *validator) walk(n *node, i int) {
+	if v.steps--; v.steps < 0 {
+		return
+	}
+	n.inPlace(func(sub *node) { v.walk(sub, i) })
+	switch tok := v.tokens[i]; {
+	case tok.kind == shape.Array && n.array != nil:
+		v.walkItems(n.array, i)
+	case tok.kind == shape.Object && n.object != nil:
+		for m := i + 1; m < tok.next; m = v.tokens[m+1].next {
+			v.walkMember(n.object, m)
+		}
+	}
+}
+
+func (v *validator) walkItems(r *arrayRules, arr int) {
+	k := 0
+	for i := arr + 1; i < v.tokens[arr].next; i = v.tokens[i].next {
+		sub := r.rest
+		if k < len(r.prefix) {
+			sub = r.prefix[k]
+		}
+		k++
+		if sub != nil {
+			v.walk(sub, i)
+		}
+		if r.contains != nil {
+			v.walk(r.contains, i)
+		}
+	}
+}
+
+func (v *validator) walkMember(r *objectRules, m int) {
+	if sub := r.prop(v.str(m)); sub != nil {
+		v.walk(sub, m+1)
+	}
+	for _, p := range r.patterns {
+		v.walk(p.node, m+1)
+	}
+	if r.rest != nil {
+		v.walk(r.rest, m+1)
+	}
 }

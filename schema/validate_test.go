@@ -134,6 +134,9 @@ func TestHostile(t *testing.T) {
 		{"equal wide objects", `{"uniqueItems":true}`, "[" + wide + "," + wide + "]", false},
 		{"many violations", `{"items":{"type":"string"}}`, `[` + strings.Repeat("1,", n/2) + `1]`, false},
 		{"branches", branchy, strings.Repeat(`{"a":`, 60) + "{}" + strings.Repeat("}", 60), false},
+		{"exponent for the library", `{"properties":{"a":{"type":"integer"}},"unevaluatedProperties":false}`, `{"a":1e999999999}`, false},
+		{"digits for the library", `{"properties":{"a":{"multipleOf":3}},"unevaluatedProperties":false}`, `{"a":` + strings.Repeat("3", n) + `}`, false},
+		{"branches for the library", branchy[:len(branchy)-1] + `,"unevaluatedProperties":false}`, strings.Repeat(`{"a":`, 60) + "{}" + strings.Repeat("}", 60), false},
 		{"pattern", `{"pattern":"^(a+)+$"}`, `"` + strings.Repeat("a", n/4) + `!"`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
