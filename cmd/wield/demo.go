@@ -150,22 +150,37 @@ func (w *watcher) exchange(x script.Exchange) {
 		p.block("offers", strings.Join(names, ", "))
 	}
 	w.shown = len(x.Request.Messages) + 1 // the answer follows
+	rest := x.Events
 	for i, m := range w.wrote {
 		label := "model"
 		if i > 0 {
 			label = "again"
 		}
 		p.pieces(label, m.pieces)
+		answer := rest
+		if i < len(w.wrote)-1 {
+			answer, rest = cutAfterBounce(rest)
+		}
+		p.pieces("read", readings(answer))
 	}
 	w.wrote = nil
-	p.pieces("read", readings(x))
 	p.pieces("client", received(x))
 }
 
-// readings tells what was read in the answer, besides plain text.
-func readings(x script.Exchange) []piece {
+// cutAfterBounce cuts the events where the model is asked again.
+func cutAfterBounce(events []chat.Event) (first, rest []chat.Event) {
+	for i := range events {
+		if events[i].Kind == chat.KindBounce {
+			return events[:i+1], events[i+1:]
+		}
+	}
+	return events, nil
+}
+
+// readings tells what was read in an answer.
+func readings(events []chat.Event) []piece {
 	var list wrote
-	for _, e := range x.Events {
+	for _, e := range events {
 		d := e.Detail
 		switch e.Kind {
 		case chat.KindText:
@@ -181,7 +196,7 @@ func readings(x script.Exchange) []piece {
 		case chat.KindRejected:
 			list.piece("no call", string(d.Rejected.Reason)+": "+d.Rejected.Message)
 		case chat.KindNote:
-			list.piece("mended", strings.TrimSpace(fmt.Sprintf("%s: %s → %s", d.Note.Kind, d.Note.Before, d.Note.After)))
+			list.piece("mended", fmt.Sprintf("%s: %s → %s", d.Note.Kind, d.Note.Before, d.Note.After))
 		case chat.KindBounce:
 			list.piece("bounced", fmt.Sprintf("%s; the model is told: %s", d.Bounce.Reason, d.Bounce.Sent))
 		case chat.KindConverted:
@@ -189,6 +204,9 @@ func readings(x script.Exchange) []piece {
 		case chat.KindNativeCall:
 			list.piece("native call", e.Name+" runs at the backend")
 		}
+	}
+	if len(list.pieces) == 1 && list.pieces[0].label == "text" {
+		return []piece{{"", "text, no call"}}
 	}
 	return list.pieces
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,16 @@ type catalogueFlag struct{ dir string }
 
 func (f *catalogueFlag) add(cmd *cobra.Command, app *app) {
 	cmd.Flags().StringVar(&f.dir, "catalogue", app.getenv("WIELD_CATALOGUE"), "`DIR` with the scenarios to name, in place of those in the program")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+		names, _ := script.CatalogueNames(f.fs()) // without names there are still files
+		var list []string
+		for _, n := range names {
+			if strings.HasPrefix(n, start) {
+				list = append(list, n)
+			}
+		}
+		return list, cobra.ShellCompDirectiveDefault
+	}
 }
 
 func (f *catalogueFlag) fs() fs.FS { return script.Catalogue(f.dir) }
@@ -83,7 +94,12 @@ else per API key.`,
   wield script serve --listen 127.0.0.1:0 demo weeklyLimit
   wield script serve --fault '{on: "*", nth: 1, do: {status: 503, retry_after: 1s}}' demo
   wield script serve --fault '{do: {cut_after: 100b, reset: true}}' --instant demo`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf("%s needs a scenario: a file, or a name of the catalogue\nTry '%s --help'.", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return scriptServe(cmd.Context(), app, &f, args) },
 	}
 	fl := cmd.Flags()

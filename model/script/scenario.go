@@ -174,7 +174,7 @@ type Do struct {
 	SlowHeaders time.Duration // before the status line
 	ContentType string        // wrong content type
 
-	Cut       *Cut // flush what was sent, then close without a terminator
+	Cut       *Cut // flush what was sent, then close without a terminator; at the latest after the last frame
 	Reset     bool // close with a TCP reset, at Cut or after the last item
 	HalfClose bool // close the write side only, at Cut or after the last item
 
