@@ -29,7 +29,8 @@ func newDialectListCmd(app *app) *cobra.Command {
 		Short: "List all dialects",
 		Long: `Lists all dialects. Those marked with a star are on only when they are named; a plus marks those that stay on beside
 another one that is named.`,
-		Args: cobra.NoArgs,
+		Example: "  wield dialect list",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
 			for _, name := range dialect.Names() {
@@ -52,6 +53,7 @@ func newDialectShowCmd(app *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show one dialect with an example",
+		Long:    "Shows what is known of one dialect, by its name or an alias: what it is, who writes it, and a call in it.",
 		Example: "  wield dialect show qwen3-coder",
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -40,6 +40,8 @@ tool calls, whatever protocol it was trained on or told to use.`,
 func commands(app *app) []*cobra.Command {
 	return []*cobra.Command{
 		newServeCmd(app),
+		newDemoCmd(app),
+		newScriptCmd(app),
 		newParseCmd(app),
 		newDialectCmd(app),
 		newEvalCmd(app),

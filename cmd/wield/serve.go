@@ -15,6 +15,7 @@ import (
 
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/model/script"
 )
 
 // demoModel is what serve offers without a configuration.
@@ -55,11 +56,11 @@ finished the answers under way (timeouts.drain at most).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd.Context(), app, &f, cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` to listen on; port 0 takes a free one (default 127.0.0.1:8420)")
+	flags.StringVar(&f.listen, "listen", "", "address as `HOST:PORT` to listen on; port 0 takes a free one (default 127.0.0.1:8420)")
 	flags.StringVar(&f.file, "config", "", "configuration `FILE`")
 	flags.StringVar(&f.upstream, "upstream", "", "base `URL` of an OpenAI-compatible server")
-	flags.StringVar(&f.upstreamKey, "upstream-key", "", "where the server's key is: `REF` is env:NAME or file:PATH")
-	flags.StringVar(&f.model, "model", "", "`NAME` of the model at the upstream server, and for clients")
+	flags.StringVar(&f.upstreamKey, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	flags.StringVar(&f.model, "model", "", "the model's `NAME` at the upstream server, and for clients")
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` that demo answers from, or directory with one model a file")
 	f.log.add(cmd, app)
 	return cmd
@@ -84,16 +85,21 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if err := addScenarios(c.Config, f.scenario); err != nil {
 		return err
 	}
-	options, err := c.Compose(config.Environment{Getenv: app.getenv, Log: log})
+	service, err := c.Compose(config.Environment{
+		Getenv:    app.getenv,
+		Log:       log,
+		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
+	})
 	if err != nil {
 		return err
 	}
-	options.Version = thisBuild().Version
+	defer service.Close()
+	service.Gateway.Version = thisBuild().Version
 	l, err := listen(ctx, string(c.Listen))
 	if err != nil {
 		return err
 	}
-	g := gateway.New(options)
+	g := gateway.New(service.Gateway)
 	printWelcome(app.stdout, l.Addr(), c.Config)
 	log.Info("serving", "address", l.Addr().String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
 	if err := g.Serve(ctx, l, time.Duration(c.Timeouts.Drain)); err != nil {

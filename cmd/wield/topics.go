@@ -71,6 +71,7 @@ set. Secrets stand in variables of your choice, which the file refers to as env:
 
 ` + table(func(row func(cells ...string)) {
 		row("WIELD_CONFIG", "Configuration file.")
+		row("WIELD_CATALOGUE", "Directory with the scenarios that commands name without a file, in place of those in the program.")
 		row("WIELD_LOG_LEVEL", "Level of serve's log: "+strings.Join(logLevels, ", ")+".")
 		row("WIELD_LOG_FORMAT", "Form of serve's log: "+strings.Join(logFormats, ", ")+".")
 		for _, v := range config.Variables() {

@@ -18,15 +18,32 @@ import (
 
 // An Environment is what a running service has beside its configuration.
 type Environment struct {
-	Getenv func(string) string // for secrets
-	Log    *slog.Logger        // nil: none
+	Getenv    func(string) string // for secrets
+	Log       *slog.Logger        // nil: none
+	Catalogue fs.FS               // scenarios that are named without a file; nil: those in the program
+}
+
+// A Service is what a configuration describes, ready to be served.
+type Service struct {
+	Gateway gateway.Options
+	closers []func()
+}
+
+// Close gives back the connections to servers that no request uses.
+func (s *Service) Close() {
+	for _, f := range s.closers {
+		f()
+	}
 }
 
 // Compose builds all models with what stands between them and a client, and says what the gateway serves. Secrets are looked
 // up here, and scenarios are read; nothing is asked of a server yet. The error names the key that it comes from.
-func (c *Config) Compose(env Environment) (gateway.Options, error) {
+func (c *Config) Compose(env Environment) (*Service, error) {
 	if env.Log == nil {
 		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Catalogue == nil {
+		env.Catalogue = script.Catalogue("")
 	}
 	w := workshop{
 		config:   c,
@@ -38,7 +55,7 @@ func (c *Config) Compose(env Environment) (gateway.Options, error) {
 	}
 	keys, err := w.keys()
 	if err != nil {
-		return gateway.Options{}, err
+		return nil, err
 	}
 	o := gateway.Options{
 		Keys:    keys,
@@ -52,11 +69,11 @@ func (c *Config) Compose(env Environment) (gateway.Options, error) {
 	for _, name := range c.ModelNames() {
 		m, err := w.model(name)
 		if err != nil {
-			return gateway.Options{}, err
+			return nil, err
 		}
 		o.Models = append(o.Models, m)
 	}
-	return o, nil
+	return &Service{Gateway: o, closers: w.closers}, nil
 }
 
 // A workshop holds what models share while they are built.
@@ -67,6 +84,7 @@ type workshop struct {
 	bridges  map[string]chat.Model // by the name of the model
 	schemas  *schema.Cache
 	blocks   *prompt.Cache
+	closers  []func()
 }
 
 func (w *workshop) keys() ([]gateway.Key, error) {
@@ -199,18 +217,18 @@ func (w *workshop) backend(m *Model, name string) (chat.Model, error) {
 // scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's
 // name in the directory or catalogue.
 func (w *workshop) scripted(b *Backend, name, model string) (chat.Model, error) {
-	live, err := openScenario(b.Scenario, model, w.env.Log)
+	live, err := w.openScenario(b.Scenario, model)
 	if err != nil {
 		return nil, fmt.Errorf("backends.%s.scenario: %w", name, err)
 	}
 	return live.Model(script.Options{}), nil
 }
 
-func openScenario(scenario, model string, log *slog.Logger) (*script.Live, error) {
+func (w *workshop) openScenario(scenario, model string) (*script.Live, error) {
 	if info, err := os.Stat(scenario); err == nil && info.IsDir() {
-		return script.Open(filepath.Join(scenario, model+script.Suffix), log)
+		return script.Open(filepath.Join(scenario, model+script.Suffix), w.env.Log)
 	}
-	return script.Find(script.Catalogue(""), scenario, log)
+	return script.Find(w.env.Catalogue, scenario, w.env.Log)
 }
 
 // AddScripted adds a model that answers from a scenario: a file, or the name of one of the catalogue.

@@ -4,9 +4,48 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
+	"time"
 
 	"wield/chat"
+	"wield/model/openai"
 )
+
+// server returns the model that a backend serves, which all models on that backend share: its limits hold for all of them.
+func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
+	if m := w.backends[name]; m != nil {
+		return m, nil
+	}
+	path := "backends." + name
+	key, err := b.Key.Resolve(w.env.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("%s.key: %w", path, err)
+	}
+	headers := http.Header{}
+	for _, header := range sortedKeys(b.Headers) {
+		value, err := b.Headers[header].Resolve(w.env.Getenv)
+		if err != nil {
+			return nil, fmt.Errorf("%s.headers.%s: %w", path, header, err)
+		}
+		headers.Set(header, value)
+	}
+	t := w.config.Timeouts
+	server := openai.New(openai.Options{
+		URL:       string(b.URL),
+		Key:       key,
+		Headers:   headers,
+		Forward:   b.Forward,
+		Connect:   time.Duration(t.Connect),
+		FirstByte: time.Duration(t.FirstByte),
+		Idle:      time.Duration(t.Idle),
+	})
+	w.closers = append(w.closers, server.Close)
+	w.backends[name] = server
+	return server, nil
+}
+
+// fallback returns a model that asks the models of chain in turn.
+func fallback(chain []chat.Model) chat.Model { return chain[0] }
 
 // renamed asks a model under the name that its server knows.
 type renamed struct {
@@ -22,11 +61,3 @@ func (m renamed) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 	}
 	return m.model.Stream(ctx, req)
 }
-
-// server returns the model that a backend serves.
-func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
-	return nil, fmt.Errorf("backends.%s.kind: kind %s is not built yet", name, b.Kind)
-}
-
-// fallback returns a model that asks the models of chain in turn.
-func fallback(chain []chat.Model) chat.Model { return chain[0] }
