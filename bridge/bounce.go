@@ -31,20 +31,24 @@ func (r *run) fail(e chat.Event, f failure) {
 		r.turn.failures = append(r.turn.failures, f)
 		r.reject(e, d, false)
 		r.turn.mute, r.turn.muteAt, r.turn.covered = true, len(r.turn.raw), len(r.turn.raw)
-		if d.Raw != "" && e.Flags&chat.FlagPromoted == 0 {
+		if d.At < d.End && e.Flags&chat.FlagPromoted == 0 {
 			r.turn.muteAt, r.turn.covered = d.At, d.End
 		}
 		return
 	}
 	r.reject(e, d, true)
-	if d.Raw == "" || r.bounces > 0 {
+	if d.Raw == "" || e.Origin != chat.OriginText || r.bounces > 0 {
 		r.sayFailed(&f)
 	}
 }
 
 // sayFailed tells the client in words that a call came to nothing.
 func (r *run) sayFailed(f *failure) {
-	r.say("The model could not call " + oneLine(f.call.Name) + ": " + f.why())
+	name := oneLine(f.call.Name)
+	if name == "" {
+		name = "a tool"
+	}
+	r.say("The model could not call " + name + ": " + f.why())
 }
 
 // why says what is wrong in a few words.

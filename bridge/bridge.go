@@ -53,7 +53,8 @@ const (
 // autoRelease is how many bytes of arguments ReleaseAuto holds.
 const autoRelease = 1 << 10
 
-// ReasonNoCall is the reason of a bounce when the request requires a call and the answer has none.
+// ReasonNoCall is the reason of a bounce when the request requires a call and the answer has none. It needs no leave of
+// BounceOptions.On: the request itself asks for it.
 const ReasonNoCall chat.Reason = "no_call"
 
 // CodeToolsUnsupported is the [chat.Error] code with which a backend says that a model takes no tools.
@@ -130,7 +131,7 @@ func New(m chat.Model, o Options) *Bridge {
 		o.Bounce.Max = 0
 	}
 	if o.Bounce.On == nil {
-		o.Bounce.On = []chat.Reason{chat.ReasonConfused, chat.ReasonUnknownTool, chat.ReasonInvalid, chat.ReasonMalformed, ReasonNoCall}
+		o.Bounce.On = []chat.Reason{chat.ReasonConfused, chat.ReasonUnknownTool, chat.ReasonInvalid, chat.ReasonMalformed}
 	}
 	if o.Bounce.Role == "" {
 		o.Bounce.Role = chat.RoleUser
@@ -163,8 +164,9 @@ func newID() string {
 // Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around each response,
 // and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all requests to the model.
 //
-// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; one with an Index of 0 or more closes
-// a call that the client has seen the start of. All others are for the record.
+// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content. One with an Index of 0 or more closes a
+// call that the client may have seen the start of; then its text belongs into the content only of a client that has not. All
+// others are for the record.
 //
 // Errors are those of the model, and a [chat.ErrBadRequest] when a tool's schema or the choice of tools makes no sense.
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {

@@ -104,6 +104,13 @@ var cases = []struct {
 	{name: "glued calls", o: bridge.Options{Mode: bridge.ModeNative}, req: ask(weather),
 		answers: []answer{function("c1", "get_weather", `{"city":"Paris"}{"city":"Rome"}`)},
 		want:    seen{Calls: []string{`get_weather({"city":"Paris"})`, `get_weather({"city":"Rome"})`}, Finish: chat.FinishCalls}},
+	{name: "incomplete native call", o: bridge.Options{Mode: bridge.ModeNative}, req: ask(weather),
+		answers: []answer{{{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Name: "get_weather"}, {Kind: chat.KindCallArgs, Text: `{"ci`}, finish(chat.FinishLength)}},
+		want:    seen{Content: `{"ci`, Rejected: []string{"incomplete get_weather"}, Finish: chat.FinishLength}},
+	{name: "call without a name", o: bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Max: -1}}, req: ask(weather),
+		answers: []answer{{{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{
+			Reason: chat.ReasonMalformed, Raw: `{"a":1}`, Arguments: `{"a":1}`, Message: "the server sent a call that has no name"}}}}},
+		want: seen{Content: "{\"a\":1}\n\nThe model could not call a tool: the server sent a call that has no name", Rejected: []string{"malformed"}, Finish: chat.FinishStop}},
 	{name: "passive", o: bridge.Options{Passive: true}, req: ask(),
 		answers: []answer{{text(`{"tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}}`)}},
 		want:    seen{Calls: []string{`lookup_weather({"city":"Lisbon"})`}, Finish: chat.FinishCalls}},
@@ -415,7 +422,7 @@ func TestRelease(t *testing.T) {
 	s, _ := play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"days":`, `1}`))
 	compare(t, seen{Calls: []string{`get_weather({"days":1})`}, Finish: chat.FinishCalls}, s)
 	s, _ = play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"days":`, `x`))
-	compare(t, seen{Rejected: []string{"malformed get_weather"}, Finish: chat.FinishStop}, s)
+	compare(t, seen{Content: `{"days":x`, Rejected: []string{"malformed get_weather"}, Finish: chat.FinishStop}, s)
 }
 
 // TestEcho looks at what is shown of a second answer that repeats the first.

@@ -115,8 +115,12 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 // incomplete ends a call in which the response broke off. It is never run; that the response ended early is in the finish
 // reason.
 func (r *run) incomplete(e chat.Event, call chat.Call) {
+	raw := r.span(call)
+	if raw == "" {
+		raw = call.Arguments // the call did not come as text: this is all there is of it
+	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonIncomplete, Name: call.Name, Arguments: call.Arguments,
-		Raw: r.span(call), At: call.At, End: call.End, Message: "the response ended inside the call"}, true)
+		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call"}, true)
 }
 
 // refuse ends a call over the limit. The client is told in the content, where the model will see it too.
@@ -135,18 +139,19 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	c := &r.turn.call
 	e.Kind, e.Index, e.Name, e.Detail = chat.KindRejected, -1, d.Name, &chat.Detail{Rejected: d}
 	e.Flags &^= chat.FlagSpent
+	promoted := e.Flags&chat.FlagPromoted != 0 // its text has been shown as reasoning
+	if show && d.Raw != "" && !promoted {
+		e.Flags |= chat.FlagSpent
+	}
 	switch {
 	case c.released:
 		e.Index, e.ID = r.index, c.start.ID
 		r.index++
 		c.released = false
-	case show && e.Flags&chat.FlagPromoted == 0 && d.Raw != "":
-		e.Flags |= chat.FlagSpent
-	}
-	if e.Index < 0 && d.Raw != "" && e.Flags&chat.FlagPromoted == 0 {
+	case d.At < d.End && !promoted:
 		e.At, e.End = d.At, d.End // the events of the attempt that were held are part of it
 	}
-	if e.Flags&chat.FlagSpent != 0 {
+	if e.Flags&chat.FlagSpent != 0 && e.Index < 0 {
 		r.shown = append(r.shown, d.Raw...)
 	}
 	c.open, c.events = false, c.events[:0]
@@ -161,7 +166,7 @@ func (r *run) span(call chat.Call) string {
 	return string(r.turn.raw[call.At:call.End])
 }
 
-// rejected handles an attempt at a call that the decoder refused.
+// rejected handles an attempt at a call that the decoder refused, or the codec of the backend.
 func (r *run) rejected(e chat.Event) {
 	if r.turn.mute {
 		return

@@ -111,7 +111,7 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 	}
 	if c.released && call.Complete && !isObject(call.Arguments) {
 		r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: call.Name, Arguments: call.Arguments,
-			Message: "the arguments are no JSON object"}, false)
+			Raw: call.Arguments, Message: errNoObject.Message}, true)
 		return
 	}
 	if c.released || !call.Complete {

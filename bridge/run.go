@@ -233,6 +233,9 @@ func (r *run) take(e chat.Event) {
 		r.backendArgs(e)
 	case chat.KindCallEnd:
 		r.backendEnd(e)
+	case chat.KindRejected:
+		e.At, e.End = len(r.turn.raw), len(r.turn.raw)
+		r.rejected(e)
 	case chat.KindNativeCall:
 		r.nativeCall(e)
 	case chat.KindUsage:
@@ -340,7 +343,7 @@ func (r *run) conclude() {
 	case t.covered < len(t.raw):
 		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.covered, End: len(t.raw), Text: string(t.raw[t.covered:])})
 	}
-	if len(t.failures) == 0 && r.calls == 0 && r.required() && r.left > 0 && slices.Contains(r.o.Bounce.On, ReasonNoCall) {
+	if len(t.failures) == 0 && r.calls == 0 && r.required() && r.bounceable(ReasonNoCall) {
 		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
 	if len(t.failures) == 0 {
@@ -371,7 +374,7 @@ func (r *run) required() bool {
 // bounceable reports whether an answer that failed for this reason may be asked for again: not when the client has been told
 // of a call, which would then be made twice.
 func (r *run) bounceable(reason chat.Reason) bool {
-	return r.left > 0 && r.index == 0 && !r.turn.call.released && slices.Contains(r.o.Bounce.On, reason)
+	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == ReasonNoCall || slices.Contains(r.o.Bounce.On, reason))
 }
 
 // end sums up.
