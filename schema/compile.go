@@ -68,6 +68,7 @@ func compile(src string) (*Schema, error) {
 	if serr != nil {
 		return &Schema{}, &Error{Pointer: serr.Pointer, Message: serr.Error()}
 	}
+	t = t.keep()
 	c := compiler{tape: t, nodes: make(map[int]*node), draft: draft2020, lenient: true}
 	c.chooseDraft()
 	root := c.schema(0, "")

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -36,6 +37,13 @@ func (t *tape) release() {
 	}
 	t.src, t.tokens, t.path = "", t.tokens[:0], t.path[:0]
 	tapes.Put(t)
+}
+
+// keep returns a tape that nobody releases, as small as it can be, and releases t.
+func (t *tape) keep() *tape {
+	k := &tape{src: t.src, tokens: slices.Clip(slices.Clone(t.tokens))}
+	t.release()
+	return k
 }
 
 // text returns the JSON text of token i, with all that is in it.

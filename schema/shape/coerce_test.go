@@ -303,6 +303,27 @@ func TestCoerceHostile(t *testing.T) {
 	}
 }
 
+func FuzzCoerce(f *testing.F) {
+	for _, text := range []string{"5.0", "{'a': (1, None,)}", `["\ud83d\ude00"]`, "'a' r'\\'", "0x1F", "-.5e3", "[1e999]", "{1: 2}"} {
+		f.Add(text, byte(127))
+	}
+	f.Fuzz(func(t *testing.T, text string, types byte) {
+		s := &Shape{Types: Types(types & 127)}
+		for _, o := range []CoerceOptions{{}, {Untyped: UntypedPython, Python: true}} {
+			got, _ := Coerce(text, s, o)
+			if !json.Valid([]byte(got)) {
+				t.Fatalf("Coerce(%q, %b) = %s, which is not JSON", text, types, got)
+			}
+			if out, _, _ := FitScalar(got, s, true); !json.Valid([]byte(out)) {
+				t.Fatalf("FitScalar(%s, %b) = %s, which is not JSON", got, types, out)
+			}
+		}
+		if got, ok := PythonJSON(text); ok && !json.Valid([]byte(got)) {
+			t.Fatalf("PythonJSON(%q) = %s, which is not JSON", text, got)
+		}
+	})
+}
+
 func ExampleCoerce() {
 	count := &Shape{Types: Integer}
 	for _, text := range []string{"12.0", "a dozen"} {
