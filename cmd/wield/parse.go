@@ -135,7 +135,7 @@ func newParser(f *parseFlags) (*parser, error) {
 		return nil, usageErrorf("--chunk must not be negative")
 	}
 	if _, err := dialect.New(p.options); err != nil {
-		return nil, usageErrorf("%w; wield dialect list shows them all", err)
+		return nil, usageErrorf("%w", err)
 	}
 	if f.tools != "" {
 		data, err := os.ReadFile(f.tools)

@@ -18,12 +18,12 @@ var columns = []struct{ category, title string }{
 
 // WriteText writes the report as a table for people.
 func (r *Report) WriteText(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "read/official, % of rows\t")
 	for _, c := range columns {
 		fmt.Fprintf(t, "%s\t", c.title)
 	}
-	fmt.Fprint(t, "all\tmatched of gold\tstrict\trecovered\tlost\t\n")
+	fmt.Fprint(t, "all\tmatched of gold\tstrict\trecovered\tlost\n")
 	for _, model := range sorted(r.Models) {
 		r.line(t, model, r.Cells[model], r.Models[model])
 	}
@@ -32,16 +32,16 @@ func (r *Report) WriteText(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "gold by\trows\tmatched\tstrict\t\n")
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "gold by\trows\tmatched\tstrict\n")
 	for _, name := range sorted(r.GoldBy) {
 		g := r.GoldBy[name]
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t\n", name, g.Rows, share(g.Loose, g.Rows), share(g.Strict, g.Rows))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, g.Rows, share(g.Loose, g.Rows), share(g.Strict, g.Rows))
 	}
-	fmt.Fprint(t, "\nno call wanted\trows\tnone read\tnone official\t\n")
+	fmt.Fprint(t, "\nno call wanted\trows\tnone read\tnone official\n")
 	for _, name := range sorted(r.NoCalls) {
 		n := r.NoCalls[name]
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t\n", name, n.Rows, share(n.None, n.Rows), share(n.Official, n.Rows))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, n.Rows, share(n.None, n.Rows), share(n.Official, n.Rows))
 	}
 	return t.Flush()
 }
@@ -51,7 +51,7 @@ func (r *Report) line(w io.Writer, title string, cells map[string]*Cell, all *Ce
 	for _, c := range columns {
 		fmt.Fprintf(w, "%s\t", accuracy(cells[c.category]))
 	}
-	fmt.Fprintf(w, "%s\t%d/%d %s\t%s\t%d/%d\t%d\t\n", accuracy(all), all.GoldLoose, all.Gold, share(all.GoldLoose, all.Gold), share(all.GoldStrict, all.Gold), all.Recovered, all.Wrong, all.Lost)
+	fmt.Fprintf(w, "%s\t%d/%d %s\t%s\t%d/%d\t%d\n", accuracy(all), all.GoldLoose, all.Gold, share(all.GoldLoose, all.Gold), share(all.GoldStrict, all.Gold), all.Recovered, all.Wrong, all.Lost)
 }
 
 func accuracy(c *Cell) string {
