@@ -25,10 +25,11 @@ type exchange struct {
 	start time.Time
 	id    string
 
-	holder  *holder
-	live    *stream // the stream that answers, once there is one
-	status  int     // that was sent; 0: nothing was yet
-	written int64   // bytes of the body
+	holder   *holder
+	bodyRead bool
+	live     *stream // the stream that answers, once there is one
+	status   int     // that was sent; 0: nothing was yet
+	written  int64   // bytes of the body
 
 	// For the log.
 	model   string
@@ -131,6 +132,10 @@ func (x *exchange) authenticate() *failure {
 
 // head begins the answer. Without it nothing may be written.
 func (x *exchange) head(status int) {
+	if x.r.ContentLength != 0 && !x.bodyRead {
+		// net/http reads and drops what is left of the body, before it answers or after. It shall not wait for ever.
+		x.rc.SetReadDeadline(time.Now().Add(lastWords))
+	}
 	x.deadline()
 	x.status = status
 	x.w.WriteHeader(status)
@@ -191,11 +196,12 @@ func (x *exchange) readBody() ([]byte, *failure) {
 			"the content encoding "+quote(enc)+" is not understood here: send the body as it is")
 	}
 	x.rc.SetReadDeadline(time.Now().Add(x.g.opts.BodyTimeout))
-	defer x.rc.SetReadDeadline(time.Time{}) // else it would end the exchange later on
 	body, err := readAll(http.MaxBytesReader(x.w, x.r.Body, limit), x.r.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case err == nil:
+		x.rc.SetReadDeadline(time.Time{}) // net/http goes on reading, to notice that the client goes
+		x.bodyRead = true
 		return body, nil
 	case errors.As(err, &large):
 		return nil, tooLarge(limit)

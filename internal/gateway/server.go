@@ -14,7 +14,7 @@ const (
 	headerTimeout = 10 * time.Second // in which the head of a request must have arrived
 	idleTimeout   = 2 * time.Minute  // how long a connection without a request is kept
 	maxHeader     = 64 << 10
-	lastWords     = 5 * time.Second // what an exchange that is cut off has to tell its client so
+	lastWords     = 5 * time.Second // in which an exchange that is cut off, or refused half way, comes to its end
 )
 
 // errDraining is the cause of the contexts that end because the server stops.
