@@ -73,5 +73,5 @@ export async function start(t, args, { cwd = directory(t), env = {}, bin = progr
       reject(new Error(`wield ${args.join(' ')} ended with ${code}:\n${output}`));
     });
   });
-  return { url, baseURL: url + '/v1', output: () => output };
+  return { url, baseURL: url + '/v1', output: () => output, interrupt: () => child.kill('SIGINT') };
 }
