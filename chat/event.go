@@ -85,6 +85,8 @@ const (
 	FlagPromoted Flags = 1 << iota
 	// FlagSpent marks a KindRejected event whose raw text is to be shown as content, because no bounce is left (bridge).
 	FlagSpent
+	// FlagDecoded marks a KindText whose text stood in a string with escapes, so that its span does not hold it as it is.
+	FlagDecoded
 )
 
 // An Event is one step of a stream. It is a value: copying is cheap, and only rare kinds allocate a Detail.

@@ -2,42 +2,423 @@ package dialect
 
 import (
 	"fmt"
+	"strings"
 
 	"wield/chat"
-	"wield/schema/shape"
+)
+
+// Limits of the decoder. They bound what is held back and how deep a value may nest; they never cut an argument.
+const (
+	maxHeader = 256 // bytes between an opener and the name of the tool, and of a name or a key at call level
+	maxBlank  = 64  // bytes of white space at the end of a line that are held for a call to claim
+	maxDepth  = 64  // nesting of a JSON value
+)
+
+// A state is what the decoder does with the next byte.
+type state uint8
+
+const (
+	inText    state = iota
+	inRune          // a multi-byte character was cut by the end of a chunk
+	inOpener        // some prefix of an opener has been read
+	inFence         // the line that opens a code fence
+	inElement       // the place where a call may begin: after an opener, at a line's start, on the first line of a fence
+	inBody          // a body machine reads
+	inClosing       // the line that closes a fence whose call was read
 )
 
 // A Decoder turns the text of one model response into events.
+//
+// # How it works
+//
+// Text is scanned for the bytes that can begin a call. Such a byte opens a candidate: from there on bytes are held, until
+// the shape that follows confirms the call or a byte comes that cannot belong to one. A refused candidate goes back to
+// being text: its first byte is passed on, the rest is scanned anew. Once a body machine has confirmed a call nothing is
+// scanned twice.
+//
+// Every event begins where the last one ended, so that spans cover the text:
+//
+//	last       holdAt            candAt               position
+//	| text     | white space or  | the candidate      |
+//	| not yet  | the line that   |                    |
+//	| emitted  | opens a fence   |                    |
+//
+// When an input ends, text goes out and what is held moves to the arena.
 type Decoder struct {
-	opts Options
-	pos  int
+	set *set
+
+	// The input being read and where it stands in the whole text. Refused bytes are read a second time as an input of their own.
+	in   string
+	base int
+	dst  []chat.Event
+	last int // end of the last event's span
+
+	state state
+	ctx   lineContext
+	plain int // bytes before this offset are text whatever they look like
+	node  int32
+	elem  element
+
+	holding   bool
+	confirmed bool // the candidate is a call, or an attempt: what is held is kept only for reports
+	accepted  bool // one of its calls was whole
+	holdAt    int
+	candAt    int
+	spilled   int // held bytes before this offset are in the arena
+	arena     arena
+	candCtx   lineContext // the context at candAt, to go back to
+	fenced    fence       // the fence whose opening line is held with the candidate
+	fencedEnd int         // where that line ends
+	body      body
+	dialect   string // of the candidate
+	whole     strings.Builder
+
+	call  openCall
+	calls int // calls and attempts so far
+
+	think reasoning
+	seen  bool // content other than white space, or a call, came out since the start
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.
 func New(o Options) (*Decoder, error) {
-	if o.Dialect != "" && o.Dialect != "auto" {
-		if _, ok := Lookup(o.Dialect); !ok {
-			return nil, fmt.Errorf("dialect: unknown dialect %q", o.Dialect)
-		}
+	s, err := newSet(o)
+	if err != nil {
+		return nil, err
 	}
-	return &Decoder{opts: o}, nil
+	d := &Decoder{set: s}
+	d.Reset()
+	return d, nil
+}
+
+// Reset makes the decoder ready for another text under the same options.
+func (d *Decoder) Reset() {
+	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena}
+	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
+	d.think.primed = d.think.open
 }
 
 // Feed appends to dst the events that chunk completes and returns it. Events may alias chunk.
 func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
-	at := d.pos
-	d.pos += len(chunk)
-	return append(dst, chat.Event{Kind: chat.KindText, Text: chunk, At: at, End: d.pos})
+	if chunk == "" {
+		return dst
+	}
+	d.dst = dst
+	if d.set.wholeMessage {
+		d.feedWhole(chunk)
+	} else {
+		d.consume(chunk, d.base+len(d.in))
+	}
+	dst, d.dst = d.dst, nil
+	return dst
 }
 
-// Close appends the events that the end of the text completes and returns dst.
-func (d *Decoder) Close(dst []chat.Event) []chat.Event { return dst }
+// Close appends the events that the end of the text completes and returns dst. The decoder must be Reset before it is fed
+// again.
+func (d *Decoder) Close(dst []chat.Event) []chat.Event {
+	d.dst = dst
+	if d.set.wholeMessage {
+		d.closeWhole()
+	} else {
+		d.closeText()
+		d.promote()
+	}
+	dst, d.dst = d.dst, nil
+	return dst
+}
 
-// Reset makes the decoder ready for another text under the same options.
-func (d *Decoder) Reset() { d.pos = 0 }
+// consume reads one input. What is not decided at its end is kept in the arena.
+func (d *Decoder) consume(in string, base int) {
+	d.in, d.base = in, base
+	for i := 0; i < len(in); {
+		switch d.state {
+		case inText:
+			i = d.scanText(i)
+		case inRune:
+			i = d.finishRune(i)
+		case inOpener:
+			i = d.scanOpener(i)
+		case inFence:
+			i = d.scanFence(i)
+		case inElement:
+			i = d.scanElement(i)
+		case inBody:
+			i = d.runBody(i)
+		case inClosing:
+			i = d.scanClosing(i)
+		}
+	}
+	d.spill()
+}
 
-// Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by the same rules
-// as the decoder: repair up to level r and coercion to s.
-func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
-	return raw, nil, nil
+// reread reads held bytes again in the middle of another input.
+func (d *Decoder) reread(held string, at int) {
+	in, base := d.in, d.base
+	d.consume(held, at)
+	d.in, d.base = in, base
+}
+
+// spill ends an input: text goes out, what is held moves to the arena.
+func (d *Decoder) spill() {
+	end := d.base + len(d.in)
+	if d.holding {
+		if !d.confirmed {
+			d.textUpTo(d.holdAt)
+		}
+		d.stash(end)
+		return
+	}
+	if k := partialRune(d.in); k > 0 && d.last <= end-k {
+		d.textUpTo(end - k)
+		d.hold(end - k)
+		d.state = inRune
+		d.stash(end)
+		return
+	}
+	d.textUpTo(end)
+}
+
+// finishRune goes on with a character that the last input cut.
+func (d *Decoder) finishRune(i int) int {
+	held := d.arena.text()
+	want := runeLen(held[0])
+	for i < len(d.in) && d.base+i-d.holdAt < want && d.in[i]&0xC0 == 0x80 {
+		i++
+	}
+	if i == len(d.in) && d.base+i-d.holdAt < want {
+		return i
+	}
+	d.textUpTo(d.base + i)
+	d.holding, d.state = false, inText
+	return i
+}
+
+// closeText decides all that is still open at the end of the text.
+func (d *Decoder) closeText() {
+	end := d.base + len(d.in)
+	for d.holding {
+		d.in, d.base = "", end
+		switch d.state {
+		case inBody:
+			switch d.body.end(d) {
+			case refused:
+				d.refuse(0, "the text ended")
+			case broken:
+				d.breakBody(0)
+			default:
+				d.finishBody(0)
+			}
+		case inClosing:
+			d.closeFence(0)
+		case inText, inRune:
+			if d.ctx.after && d.state == inText {
+				d.markupUpTo(end)
+			}
+			d.textUpTo(end)
+			d.holding = false
+		default:
+			d.refuse(0, "the text ended")
+		}
+	}
+	d.textUpTo(end)
+}
+
+// hold begins to hold bytes at the offset at, where text ends for now.
+func (d *Decoder) hold(at int) {
+	d.holding, d.confirmed = true, false
+	d.holdAt, d.candAt, d.spilled = at, at, at
+	d.arena.mark()
+}
+
+// stash copies held bytes of the input up to the offset end into the arena.
+func (d *Decoder) stash(end int) {
+	if d.spilled < end {
+		d.arena.write(d.in[d.spilled-d.base : end-d.base])
+		d.spilled = end
+	}
+}
+
+// held returns the held bytes [from, to).
+func (d *Decoder) held(from, to int) string {
+	if from >= d.base {
+		return d.in[from-d.base : to-d.base]
+	}
+	d.stash(to)
+	return d.arena.text()[from-d.holdAt : to-d.holdAt]
+}
+
+// trim lets go of held bytes before the offset at.
+func (d *Decoder) trim(at int) {
+	if at <= d.spilled {
+		d.arena.from += at - d.holdAt
+	} else {
+		d.arena.mark()
+		d.spilled = at
+	}
+	d.holdAt, d.candAt = at, at
+}
+
+// textUpTo emits the bytes up to the offset end as text.
+func (d *Decoder) textUpTo(end int) {
+	if d.last >= end {
+		return
+	}
+	if d.last < d.base {
+		border := min(end, d.base)
+		d.emitText(d.held(d.last, border), border)
+	}
+	if d.last < end {
+		d.emitText(d.in[d.last-d.base:end-d.base], end)
+	}
+}
+
+func (d *Decoder) emitText(s string, end int) {
+	if d.think.open {
+		d.emitReasoning(s, end)
+		return
+	}
+	if !d.seen && !blank(s) {
+		d.seen = true
+	}
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindText, Text: s, At: d.last, End: end})
+	d.last = end
+}
+
+// markupUpTo covers the bytes up to the offset end with an event that shows nothing.
+func (d *Decoder) markupUpTo(end int) {
+	if d.last < end {
+		d.dst = append(d.dst, chat.Event{Kind: chat.KindMarkup, At: d.last, End: end})
+		d.last = end
+	}
+}
+
+// note records something about the bytes [at, end) of the text.
+func (d *Decoder) note(n chat.NoteDetail) {
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindNote, Index: d.call.index, At: n.At, End: n.End, Detail: &chat.Detail{Note: &n}})
+}
+
+// trace reports what became of the candidate.
+func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
+	if d.set.opts.Trace {
+		if !d.confirmed {
+			d.textUpTo(d.holdAt)
+		}
+		c := &chat.CandidateDetail{Dialect: d.dialect, At: d.candAt, End: end, Outcome: outcome, Why: why}
+		d.dst = append(d.dst, chat.Event{Kind: chat.KindCandidate, At: c.At, End: c.End, Detail: &chat.Detail{Candidate: c}})
+	}
+}
+
+// An arena keeps held bytes. Strings cut from it stay valid, since bytes are only ever added; what a small hold leaves
+// unused serves the next one.
+type arena struct {
+	b    *strings.Builder
+	from int
+}
+
+const arenaSize = 16 << 10
+
+// mark begins a new hold.
+func (a *arena) mark() {
+	if a.b == nil {
+		a.b = new(strings.Builder)
+	}
+	a.from = a.b.Len()
+}
+
+func (a *arena) write(s string) {
+	if a.b.Cap()-a.b.Len() < len(s) {
+		held := a.text()
+		b := new(strings.Builder)
+		b.Grow(max(arenaSize, 2*(len(held)+len(s))))
+		b.WriteString(held)
+		a.b, a.from = b, 0
+	}
+	a.b.WriteString(s)
+}
+
+func (a *arena) text() string { return a.b.String()[a.from:] }
+
+// A set is what options compile to. It is never changed and may serve many decoders.
+type set struct {
+	opts         Options
+	names        names
+	trie         trie
+	closers      trie
+	mid          [256]bool // bytes in the middle of a line that need a look
+	wholeMessage bool      // the dialect reads the whole message, at its end
+	bare         bareForms
+}
+
+// bareForms says which forms without an opener are on.
+type bareForms struct{ json, fence, pythonic, function bool }
+
+func newSet(o Options) (*set, error) {
+	s := &set{opts: o}
+	on, err := enabled(o)
+	if err != nil {
+		return nil, err
+	}
+	if on["tool-request"] {
+		s.wholeMessage = true
+		s.names = newNames(o.Tools, o.Prefix)
+		return s, nil
+	}
+	tools := len(o.Tools) > 0
+	s.names = newNames(o.Tools, o.Prefix)
+	s.bare = bareForms{
+		json:     tools && (on["raw-json"] || on["openai-envelope"] || on["llf-shorthand"]),
+		fence:    tools && on["json-fence"],
+		pythonic: tools && on["pythonic"],
+		function: tools && on["function-style"],
+	}
+	for _, r := range openers {
+		if r.use == useThink {
+			if o.Thinking.Off {
+				continue
+			}
+			s.closers.add(opener{literal: r.closer, use: useThink})
+		}
+		if r, ok := r.enabled(on, tools); ok {
+			s.trie.add(r)
+		}
+	}
+	for _, t := range o.Drop {
+		if t == "" {
+			return nil, fmt.Errorf("dialect: an empty token cannot be dropped")
+		}
+		s.trie.add(opener{literal: t, use: useDrop})
+	}
+	s.trie.on = on
+	s.mid['\n'], s.mid['\r'], s.mid['`'] = true, true, true
+	for b := range s.mid {
+		if s.trie.starts(byte(b)) && !isLetter(byte(b)) && b != 0xEF {
+			s.mid[b] = true
+		}
+	}
+	return s, nil
+}
+
+// enabled returns the names of the dialects that o turns on.
+func enabled(o Options) (map[string]bool, error) {
+	on := make(map[string]bool, len(table))
+	if o.Dialect == "" || o.Dialect == "auto" {
+		for i := range table {
+			on[table[i].Name] = !table[i].ByName
+		}
+		return on, nil
+	}
+	named, ok := Lookup(o.Dialect)
+	if !ok {
+		return nil, fmt.Errorf("dialect: unknown dialect %q; known are auto, %s", o.Dialect, strings.Join(Names(), ", "))
+	}
+	on[named.Name] = true
+	if named.ByName || o.Only {
+		return on, nil
+	}
+	for i := range table {
+		if table[i].Safe {
+			on[table[i].Name] = true
+		}
+	}
+	return on, nil
 }

@@ -1,0 +1,115 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// An openCall is the call that is being read.
+type openCall struct {
+	open      bool // its start was sent, its end was not
+	index     int
+	id        string
+	tool      *shape.Tool
+	at        int // where its text begins
+	args      strings.Builder
+	reasoning string
+}
+
+// mintedID is the id of a call whose text has none. It is unique in the response only: whoever needs more gives more.
+func mintedID(index int) string { return "call_" + strconv.Itoa(index) }
+
+// confirm turns the candidate into a call whose text begins at the offset at, or into an attempt at one.
+func (d *Decoder) confirm(at int, call bool) {
+	switch {
+	case d.confirmed:
+		d.markupUpTo(at)
+		d.trim(at)
+	case call:
+		d.textUpTo(d.holdAt)
+		if at > 0 && d.holdAt == 0 && strings.HasPrefix(d.held(0, at), "\ufeff") {
+			d.note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
+		}
+		d.markupUpTo(at)
+	default:
+		d.textUpTo(at)
+	}
+	d.confirmed = true
+}
+
+// startCall opens a call of tool t whose text begins at the offset at and was read up to end.
+func (d *Decoder) startCall(t int, written, id string, at, end int) {
+	d.confirm(at, true)
+	d.call = openCall{open: true, index: d.calls, id: id, tool: &d.set.names.tools[t], at: at}
+	if id == "" {
+		d.call.id = mintedID(d.calls)
+	}
+	d.calls++
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.last, End: end})
+	d.last = end
+	if written != d.call.tool.Name && written != d.set.opts.Prefix+d.call.tool.Name {
+		d.note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: d.call.tool.Name, At: at, End: end})
+	}
+}
+
+// writeArgs adds s to the arguments of the open call; the text was read up to end.
+func (d *Decoder) writeArgs(s string, end int) {
+	if s == "" {
+		return
+	}
+	d.call.args.WriteString(s)
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: s, At: d.last, End: end})
+	d.last = end
+}
+
+// endCall closes the open call before the offset end.
+func (d *Decoder) endCall(end int, complete bool) {
+	c := &d.call
+	call := &chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.args.String(), Complete: complete,
+		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}
+	d.accepted = d.accepted || complete
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: call.Name, At: d.last, End: end,
+		Detail: &chat.Detail{Call: call}})
+	d.last = end
+	d.call = openCall{index: c.index}
+}
+
+// reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
+func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) {
+	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, At: at, End: end}
+	index := -1
+	if d.call.open {
+		index = d.call.index
+		r.At, r.Name, r.Arguments = d.call.at, d.call.tool.Name, d.call.args.String()
+	} else {
+		d.confirm(at, false)
+	}
+	r.Raw = d.held(r.At, end)
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: d.last, End: end, Detail: &chat.Detail{Rejected: r}})
+	d.last = end
+	d.call = openCall{index: d.call.index}
+}
+
+// required reports whether the open call's shape has a required property that is not among the keys read.
+func missingRequired(s *shape.Shape, has func(string) bool) bool {
+	if s == nil {
+		return false
+	}
+	for i := range s.Props {
+		if s.Props[i].Required && !has(s.Props[i].Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// unescapeName removes the back-slashes that Markdown puts before underscores.
+func unescapeName(s string) (string, bool) {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, false
+	}
+	return strings.ReplaceAll(s, `\`, ""), true
+}

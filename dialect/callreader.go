@@ -1,0 +1,916 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// A callReader reads a JSON value that holds calls: one object, an array of them, or an envelope around them, in any of the
+// shapes that models write. Only the level of the call is its own; values are read by a value machine, and the arguments go
+// out as they are read.
+type callReader struct {
+	explicit bool   // an opener stands before it, so that what is wrong is reported
+	closer   string // the literal that ends the section; "": none
+	matched  int    // bytes of the closer that were read
+	from     int    // where the closer, or what looked like one, begins
+
+	state     callState
+	stack     []level
+	first     bool // the next key is the first of the outermost object
+	key       []byte
+	quote     byte
+	class     keyClass
+	word      string
+	val       *value
+	args      *argsReader
+	text      capture
+	record    record
+	blanks    int
+	err       string
+	doom      string               // the JSON is read to its end, and then rejected for this reason
+	ended     bool                 // the value is complete; the closer may follow
+	comma     bool                 // the last thing in the object was a comma
+	notes     []chat.NoteDetail    // of repairs before the call was confirmed
+	back      callState            // to go on in behind a comment
+	content   []aside              // text beside an array of calls
+	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
+	textAt    int
+	got       int // calls and attempts that came out
+}
+
+type callState uint8
+
+const (
+	cStart     callState = iota // before the first object
+	cElement                    // where an object of an array begins
+	cElementOr                  // the same, or the end of the array
+	cKeyOr                      // a key or the end of the object
+	cKey
+	cKeyEscape
+	cKeyBare
+	cColon
+	cValue   // the first byte of a value
+	cSkip    // in a value without a meaning
+	cText    // in a string that is kept
+	cArgs    // in the arguments
+	cAfter   // behind a value in an object
+	cBetween // behind an object in an array
+	cEnd     // behind the value
+	cCloser  // in what may be the closer
+	cComment // in a comment
+)
+
+// An aside is a string that stands beside an array of calls and is content.
+type aside struct {
+	text     string
+	from, to int
+	decoded  bool // it had escapes
+}
+
+// A level is an open object or array above the arguments.
+type level struct {
+	array bool
+	calls bool // an object that holds a call; otherwise it is one layer of a call, or of an envelope
+	env   bool // it held an array of calls
+}
+
+// A record is what was read of one call.
+type record struct {
+	at        int // where its text begins
+	name      string
+	named     bool
+	tool      int
+	known     bool
+	unknown   bool
+	id        string
+	reasoning string
+	argsFrom  int // arguments that came before the name, in the held text
+	argsTo    int
+	argsKey   string
+	nameKey   string
+	started   bool
+	done      bool // the arguments were read
+	layered   bool // it stands in an object of its own inside the call
+}
+
+// keyClass is what a key at call level means.
+type keyClass uint8
+
+const (
+	keyOther keyClass = iota
+	keyName
+	keyFunction // a name, or the object that holds the call
+	keyArguments
+	keyID
+	keyReasoning
+	keyCalls // an array of calls
+	keyCall  // an object that holds the call
+	keyDescription
+	keyContent // text beside an array of calls
+)
+
+var keyClasses = map[string]keyClass{
+	"name": keyName, "tool": keyName, "tool_name": keyName, "function": keyFunction,
+	"arguments": keyArguments, "parameters": keyArguments, "args": keyArguments, "input": keyArguments,
+	"id": keyID, "tool_call_id": keyID, "call_id": keyID, "reasoning": keyReasoning,
+	"tool_calls": keyCalls, "tool_call": keyCall, "function_call": keyCall,
+	"type": keyOther, "index": keyOther, "content": keyContent, "response": keyContent,
+	"description": keyDescription,
+}
+
+// pairs are the keys for a name and for arguments that belong together; any other pair is a repair.
+var pairs = map[[2]string]bool{
+	{"name", "arguments"}: true, {"name", "parameters"}: true, {"function", "arguments"}: true, {"function", "parameters"}: true,
+	{"tool", "args"}: true, {"tool_name", "parameters"}: true, {"tool_name", "arguments"}: true,
+}
+
+// newCallReader returns a reader of the value that stands in the section of o, or bare if o is nil. With list an opening
+// bracket was read already.
+func newCallReader(d *Decoder, o *opener, list bool) *callReader {
+	r := &callReader{first: true}
+	if o != nil {
+		r.explicit, r.closer = true, o.closer
+		d.dialect = o.json
+	} else {
+		d.dialect = "raw-json"
+		if d.fenced.mark != 0 || d.candCtx.fence.carrier {
+			d.dialect = "json-fence"
+		}
+	}
+	if list {
+		r.stack = append(r.stack, level{array: true})
+		r.state = cElement
+	}
+	return r
+}
+
+func (r *callReader) run(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) {
+		c := d.in[i]
+		switch r.state {
+		case cSkip:
+			j, p := r.val.run(d.in, i)
+			if p == failed {
+				return r.broken(d, j, r.val.err)
+			}
+			if i = j; p == done {
+				r.endSkipped(d, i)
+			}
+		case cText:
+			j, p := r.text.run(d.in, i)
+			if p == failed {
+				return r.broken(d, j, "a broken string")
+			}
+			if i = j; p == done {
+				if v := r.endText(d, i); v != more {
+					return i, v
+				}
+			}
+		case cArgs:
+			r.args.at(d.base, 1)
+			j, p := r.args.run(d.in, i)
+			if p == failed && j < len(d.in) && r.closes(d, d.in[j]) && r.closeArgs(d, j) {
+				p = done
+			}
+			if p == failed {
+				return r.broken(d, j, r.args.err)
+			}
+			if i = j; p == done {
+				r.doom = r.args.doom
+				r.record.done = r.doom == ""
+				r.state = cAfter
+			}
+		case cKey, cKeyEscape, cKeyBare:
+			if v := r.readKey(d, c, i); v != more {
+				return i, v
+			}
+			if r.state != cColon || r.quote != 0 {
+				i++
+			}
+		case cComment:
+			if i = r.val.readComment(c, i); r.val.err != "" {
+				return r.broken(d, i, r.val.err)
+			}
+			if r.val.state == vDone {
+				r.state = r.back
+				r.note(d, chat.NoteComment, "", "", i-1, i)
+			}
+		case cCloser:
+			if c == r.closer[r.matched] {
+				if r.matched++; r.matched == len(r.closer) {
+					return r.closed(d, i+1)
+				}
+				i++
+				continue
+			}
+			return r.unclosed(d, i)
+		default:
+			if isBlank(c) {
+				if r.blanks++; r.blanks > maxHeader && !d.confirmed && !r.record.named {
+					return i, refused
+				}
+				i++
+				continue
+			}
+			if r.state == cEnd {
+				j, v, again := r.behind(d, c, i)
+				if !again {
+					return j, v
+				}
+				i = j
+				continue
+			}
+			if (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart {
+				r.val = &value{d: d, state: vDone, discard: true}
+				r.val.comment(c)
+				r.back, r.state = r.state, cComment
+				i++
+				continue
+			}
+			v, read := r.punctuation(d, c, i)
+			if v != more {
+				return i, v
+			}
+			if read {
+				i++
+			}
+		}
+	}
+	return i, more
+}
+
+// punctuation reads a byte at call level that is neither blank nor part of a value. It reports whether the byte was used.
+func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read bool) {
+	switch r.state {
+	case cStart, cElement, cElementOr:
+		return r.element(d, c, i)
+	case cKeyOr:
+		return r.beginKey(d, c, i)
+	case cColon:
+		if c != ':' {
+			return r.fail(d, i, "a colon is missing"), false
+		}
+		r.state = cValue
+		return more, true
+	case cValue:
+		return r.beginValue(d, c, i)
+	case cAfter:
+		switch c {
+		case ',':
+			r.state, r.comma = cKeyOr, true
+			return more, true
+		case '}':
+			return r.closeObject(d, d.base+i+1)
+		}
+		if r.closes(d, c) {
+			return r.missingBrace(d, i)
+		}
+		return r.fail(d, i, "a comma or a closing brace is missing"), false
+	case cBetween:
+		switch c {
+		case ',', ';':
+			r.state = cElementOr
+			return more, true
+		case '{':
+			r.state = cElement
+			return more, false
+		case ']':
+			return r.closeArray(d, i)
+		}
+		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
+			r.stack = r.stack[:0]
+			r.state, r.ended = cEnd, true
+			return more, false
+		}
+		return r.fail(d, i, "a comma or a closing bracket is missing"), false
+	}
+	return r.fail(d, i, "nothing may stand here"), false
+}
+
+// element begins an object, or ends the array that would hold it.
+func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
+	switch {
+	case c == '{':
+		r.stack = append(r.stack, level{calls: true})
+		at := d.base + i
+		if len(r.stack) == 1 && !r.ended || !d.confirmed && r.got == 0 {
+			at = d.candAt
+		}
+		r.record = record{at: at, argsFrom: -1}
+		r.state = cKeyOr
+		return more, true
+	case c == '[' && r.state == cStart:
+		r.stack = append(r.stack, level{array: true})
+		r.state = cElementOr
+		return more, true
+	case c == ']' && r.state == cElementOr && r.got > 0:
+		return r.closeArray(d, i)
+	}
+	return r.fail(d, i, "no object"), false
+}
+
+// beginKey begins a key, or ends the object.
+func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
+	off := d.set.opts.Repair == RepairOff
+	r.key = r.key[:0]
+	switch {
+	case c == '"' || c == '\'' && !off:
+		if c == '\'' {
+			r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
+		}
+		r.quote, r.state = c, cKey
+		return more, true
+	case c == '}' && r.comma:
+		if off {
+			return r.fail(d, i, "a comma before the end"), false
+		}
+		r.note(d, chat.NoteTrailingComma, ",", "", i, i)
+		return r.closeObject(d, d.base+i+1)
+	case c == '}':
+		return r.closeObject(d, d.base+i+1)
+	case isLetter(c) && !off:
+		r.quote, r.state = 0, cKeyBare
+		return more, false
+	}
+	return r.fail(d, i, "a key is missing"), false
+}
+
+// readKey reads a byte of a key.
+func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
+	switch {
+	case len(r.key) > maxHeader:
+		return r.fail(d, i, "the key is too long")
+	case r.state == cKeyEscape:
+		r.key, r.state = append(r.key, c), cKey
+	case r.state == cKeyBare:
+		if isWord(c) {
+			r.key = append(r.key, c)
+			return more
+		}
+		r.note(d, chat.NoteUnquotedKey, string(r.key), `"`+string(r.key)+`"`, i-len(r.key), i)
+		return r.endKey(d, i)
+	case c == '\\':
+		r.state = cKeyEscape
+	case c == r.quote:
+		return r.endKey(d, i)
+	case c < 0x20:
+		return r.fail(d, i, "a control character in a key")
+	default:
+		r.key = append(r.key, c)
+	}
+	return more
+}
+
+func (r *callReader) endKey(d *Decoder, i int) verdict {
+	r.word, r.comma = string(r.key), false
+	class, ok := keyClasses[r.word]
+	if r.first {
+		r.first = false
+		if (!ok || class == keyDescription) && !r.explicit && !d.confirmed {
+			return refused
+		}
+	}
+	if class == keyDescription && !r.explicit && !d.confirmed {
+		return refused // the definition of a tool, not a call of it
+	}
+	r.class, r.state = class, cColon
+	return more
+}
+
+// beginValue begins the value of a key.
+func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
+	rec := &r.record
+	switch r.class {
+	case keyName, keyFunction, keyCall:
+		if c == '{' && r.class != keyName {
+			if len(r.stack) >= maxDepth {
+				return r.fail(d, i, "nested too deeply"), false
+			}
+			r.stack = append(r.stack, level{})
+			rec.layered = true
+			r.state = cKeyOr
+			return more, true
+		}
+		if (c == '"' || c == '\'') && !rec.named && r.class != keyCall {
+			rec.nameKey = r.word
+			return r.beginText(d, c, i), true
+		}
+		if r.class == keyName && !rec.named {
+			r.doom = "the name is no string"
+		}
+	case keyID, keyReasoning, keyContent:
+		if c == '"' || c == '\'' {
+			return r.beginText(d, c, i), true
+		}
+	case keyCalls:
+		if c == '[' && !rec.named {
+			r.stack[len(r.stack)-1].env = true
+			r.stack = append(r.stack, level{array: true})
+			r.state = cElementOr
+			d.dialect = r.envelopeDialect(d)
+			return more, true
+		}
+	case keyArguments:
+		if v := r.beginArguments(d, i); v != more || r.state == cArgs {
+			return v, false
+		}
+	}
+	r.skip(d, i)
+	return more, false
+}
+
+func (r *callReader) envelopeDialect(d *Decoder) string {
+	if r.explicit || d.dialect == "json-fence" {
+		return d.dialect
+	}
+	return "openai-envelope"
+}
+
+// beginText begins a string at call level that is kept.
+func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
+	if quote == '\'' {
+		if d.set.opts.Repair == RepairOff {
+			return r.fail(d, i, "a string in single quotes")
+		}
+		r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
+	}
+	r.text.begin(quote)
+	r.textAt = d.base + i + 1
+	if r.class == keyName || r.class == keyFunction {
+		r.text.limit = maxHeader
+	}
+	r.state = cText
+	return more
+}
+
+// skip begins a value that has no meaning.
+func (r *callReader) skip(d *Decoder, i int) {
+	r.val = &value{d: d, repair: d.set.opts.Repair, discard: true, base: d.base, step: 1}
+	r.state = cSkip
+}
+
+// endSkipped ends a value that was read but not written.
+func (r *callReader) endSkipped(d *Decoder, i int) {
+	r.state = cAfter
+	rec := &r.record
+	if r.class == keyArguments && rec.argsFrom >= 0 && rec.argsTo < 0 {
+		rec.argsTo = d.base + i
+	}
+}
+
+// beginArguments begins the arguments: they are written as they come if the name is known, else remembered.
+func (r *callReader) beginArguments(d *Decoder, i int) verdict {
+	rec := &r.record
+	switch {
+	case r.doom != "" || rec.unknown || rec.done:
+		return more
+	case !rec.known:
+		if rec.argsFrom < 0 || r.word == "arguments" {
+			rec.argsFrom, rec.argsTo, rec.argsKey = d.base+i, -1, r.word
+		}
+		return more
+	}
+	rec.argsKey = r.word
+	r.start(d, d.base+i)
+	r.args = newArgsReader(d, d.call.tool.Args)
+	r.args.wrapped = r.enveloped()
+	r.state = cArgs
+	return more
+}
+
+// enveloped reports whether the call stands in the layers of the OpenAI protocol, where arguments are a string.
+func (r *callReader) enveloped() bool {
+	for _, l := range r.stack {
+		if l.env || !l.array && !l.calls {
+			return true
+		}
+	}
+	return r.record.layered
+}
+
+// start opens the call that the record names.
+func (r *callReader) start(d *Decoder, end int) {
+	rec := &r.record
+	if len(r.content) > 0 && r.stack[0].env {
+		d.confirm(d.candAt, true)
+		for _, a := range r.content {
+			r.say(d, a)
+		}
+	}
+	r.content = nil
+	d.startCall(rec.tool, rec.name, rec.id, rec.at, end)
+	rec.started = true
+	r.got++
+	r.flushNotes(d)
+	d.call.reasoning = rec.reasoning
+	if rec.argsKey != "" && !pairs[[2]string{rec.nameKey, rec.argsKey}] {
+		d.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
+	}
+}
+
+// endText ends a string that is kept.
+func (r *callReader) endText(d *Decoder, i int) verdict {
+	rec := &r.record
+	r.state = cAfter
+	s := string(r.text.out)
+	if r.text.odd && r.text.quote == '"' {
+		if d.set.opts.Repair == RepairOff {
+			return r.fail(d, i, "an escape that JSON does not have")
+		}
+		r.note(d, chat.NoteEscape, `\_`, "_", i-1, i)
+	}
+	switch r.class {
+	case keyID:
+		rec.id = s
+	case keyContent:
+		said := aside{text: s, from: r.textAt, to: d.base + i - 1, decoded: r.text.escapes}
+		if len(r.stack) != 1 {
+			break
+		}
+		if d.confirmed && r.stack[0].env {
+			r.say(d, said)
+		} else {
+			r.content = append(r.content, said)
+		}
+	case keyReasoning:
+		rec.reasoning = s
+		if d.call.open {
+			d.call.reasoning = s
+		}
+	default:
+		return r.named(d, s)
+	}
+	return more
+}
+
+// say emits text that stands beside an array of calls.
+func (r *callReader) say(d *Decoder, a aside) {
+	if a.text == "" {
+		return
+	}
+	d.markupUpTo(a.from)
+	e := chat.Event{Kind: chat.KindText, Text: a.text, At: a.from, End: a.to}
+	if a.decoded {
+		e.Flags = chat.FlagDecoded
+	}
+	d.dst = append(d.dst, e)
+	d.last = a.to
+}
+
+// named takes the name of the call.
+func (r *callReader) named(d *Decoder, name string) verdict {
+	rec := &r.record
+	rec.named = true
+	clean := name
+	if _, _, ok := d.set.names.resolve(name); !ok {
+		clean, _ = unescapeName(strings.TrimSpace(name))
+	}
+	if rec.nameKey == "function" && d.dialect == "raw-json" {
+		d.dialect = "llf-shorthand"
+	}
+	tool, _, ok := d.set.names.resolve(clean)
+	rec.name = name
+	switch {
+	case ok:
+		rec.tool, rec.known = tool, true
+	case !r.explicit && !d.confirmed:
+		return refused
+	default:
+		rec.unknown = true
+	}
+	return more
+}
+
+// closeObject ends the innermost object.
+func (r *callReader) closeObject(d *Decoder, end int) (verdict, bool) {
+	top := r.stack[len(r.stack)-1]
+	r.stack = r.stack[:len(r.stack)-1]
+	if !top.calls {
+		r.state = cAfter
+		return more, true
+	}
+	if !top.env || r.record.named {
+		if v := r.finishRecord(d, end); v != more {
+			return v, false
+		}
+	}
+	r.next()
+	return more, true
+}
+
+func (r *callReader) next() {
+	r.state = cBetween
+	if len(r.stack) == 0 {
+		r.state, r.ended = cEnd, true
+	}
+}
+
+func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
+	r.stack = r.stack[:len(r.stack)-1]
+	if len(r.stack) > 0 {
+		r.record = record{argsFrom: -1}
+		r.state = cAfter
+		return more, true
+	}
+	if r.got == 0 {
+		return r.fail(d, i, "an empty list"), false
+	}
+	r.state, r.ended = cEnd, true
+	return more, true
+}
+
+// finishRecord ends a call object before the offset end.
+func (r *callReader) finishRecord(d *Decoder, end int) verdict {
+	rec := &r.record
+	defer func() { r.doom, r.args = "", nil }()
+	switch {
+	case !rec.named && r.doom == "":
+		if !d.confirmed && !r.explicit || r.got == 0 && rec.argsFrom < 0 {
+			return refused
+		}
+		r.got++
+		r.reject(d, chat.ReasonMalformed, "", "the call has no name", end)
+		return more
+	case rec.unknown:
+		r.got++
+		r.reject(d, chat.ReasonUnknownTool, rec.name, "no tool of this name is declared", end)
+		return more
+	case r.doom == "" && !rec.started:
+		r.doom = r.heldArguments(d, end)
+	}
+	if r.doom != "" {
+		if !d.confirmed && !r.explicit && !rec.known {
+			return refused
+		}
+		if !rec.started {
+			r.got++
+		}
+		r.reject(d, chat.ReasonMalformed, rec.name, r.doom, end)
+		return more
+	}
+	if len(r.stack) == 0 && r.closer != "" {
+		return more // the closer belongs to the call
+	}
+	d.endCall(end, true)
+	return more
+}
+
+// reject rejects the call object that ends before the offset end. In a section the closer belongs to it, as to a call.
+func (r *callReader) reject(d *Decoder, reason chat.Reason, name, message string, end int) {
+	if len(r.stack) == 0 && r.closer != "" {
+		r.rejection = &chat.RejectedDetail{Reason: reason, Name: name, Message: message, At: r.record.at}
+		return
+	}
+	d.reject(reason, name, message, r.record.at, end)
+}
+
+// endLast ends the call, or the attempt, that waits for the closer.
+func (r *callReader) endLast(d *Decoder, end int) {
+	if p := r.rejection; p != nil {
+		r.rejection = nil
+		d.reject(p.Reason, p.Name, p.Message, p.At, end)
+	} else if d.call.open {
+		d.endCall(end, true)
+	}
+}
+
+// heldArguments opens the call and writes the arguments that came before the name, or none.
+func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
+	rec := &r.record
+	raw := ""
+	if rec.argsFrom >= 0 {
+		raw = d.held(rec.argsFrom, rec.argsTo)
+	}
+	r.start(d, end)
+	if raw == "" {
+		d.writeArgs("{}", end)
+		d.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
+		return ""
+	}
+	a := newArgsReader(d, d.call.tool.Args)
+	a.wrapped = r.enveloped()
+	a.at(end, 0)
+	if _, p := a.run(raw, 0); p == failed {
+		return a.err
+	} else if p == going {
+		if a.end() == failed {
+			return a.err
+		}
+	}
+	return a.doom
+}
+
+// closes reports whether c may begin what ends the section, or the fence that the call stands in.
+func (r *callReader) closes(d *Decoder, c byte) bool {
+	if r.closer != "" {
+		return c == r.closer[0]
+	}
+	return c == d.fenced.mark && c != 0 || c == d.candCtx.fence.mark && c != 0
+}
+
+// closeArgs ends arguments whose closing brackets are missing, if nothing else is.
+func (r *callReader) closeArgs(d *Decoder, i int) bool {
+	a := r.args
+	if d.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
+		return false
+	}
+	a.val.err = ""
+	return a.val.closeAll(i) && !missingRequired(d.call.tool.Args, a.val.has)
+}
+
+// missingBrace reads on behind a call object that was not closed, as if it had been.
+func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
+	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {
+		return r.fail(d, i, "a closing brace is missing"), false
+	}
+	for len(r.stack) > 0 && !r.stack[len(r.stack)-1].array {
+		if v, _ := r.closeObject(d, d.base+i); v != more {
+			return v, false
+		}
+	}
+	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
+	return more, false
+}
+
+// behind reads what follows the value.
+func (r *callReader) behind(d *Decoder, c byte, i int) (j int, v verdict, again bool) {
+	if r.closer == "" {
+		return i, finished, false
+	}
+	switch {
+	case c == r.closer[0]:
+		r.state, r.matched, r.from = cCloser, 0, d.base+i
+		return i, more, true
+	case c == '}' && d.set.opts.Repair != RepairOff:
+		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
+		return i + 1, more, true
+	case c == '{', c == '[', c == ',', c == ';':
+		r.endLast(d, d.base+i)
+		r.state = cStart
+		if c == ',' || c == ';' {
+			return i + 1, more, true
+		}
+		return i, more, true
+	}
+	return i, r.endUnclosed(d, d.base+i), false
+}
+
+// closed ends the section behind its closer.
+func (r *callReader) closed(d *Decoder, i int) (int, verdict) {
+	r.endLast(d, d.base+i)
+	return i, finished
+}
+
+// unclosed goes on where what looked like the closer turned out to be something else.
+func (r *callReader) unclosed(d *Decoder, i int) (int, verdict) {
+	if v := r.endUnclosed(d, r.from); v == broken {
+		return i, v
+	}
+	return d.backTo(r.from, i)
+}
+
+// endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text again.
+func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
+	if r.rejection != nil {
+		r.endLast(d, end)
+	}
+	if d.call.open {
+		if d.set.opts.Repair == RepairOff {
+			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
+			return broken
+		}
+		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
+		d.endCall(end, true)
+	}
+	return finished
+}
+
+// fail ends the candidate because of the byte at i.
+func (r *callReader) fail(d *Decoder, i int, why string) verdict {
+	if !d.confirmed && !(r.record.known && r.explicit) {
+		return refused
+	}
+	rec := &r.record
+	if !d.call.open && len(r.stack) == 0 {
+		return finished
+	}
+	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.base+i)
+	return broken
+}
+
+func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
+	return i, r.fail(d, i, why)
+}
+
+// end decides what an end of the text means.
+func (r *callReader) end(d *Decoder) verdict {
+	end := d.base
+	switch {
+	case r.state == cEnd || r.state == cCloser && r.ended:
+		return r.endUnclosed(d, end)
+	case r.state == cArgs && r.args.end() == done:
+		r.record.done, r.state = true, cAfter
+	}
+	if !d.call.open {
+		if d.confirmed {
+			return finished
+		}
+		return refused
+	}
+	if r.state == cAfter && r.record.done && r.closer == "" && d.set.opts.Repair == RepairFull && !r.inArray() {
+		r.note(d, chat.NoteMissingCloser, "", "}", 0, 0)
+		d.endCall(end, true)
+		return finished
+	}
+	d.endCall(end, false)
+	return finished
+}
+
+func (r *callReader) inArray() bool {
+	for _, l := range r.stack {
+		if l.array {
+			return true
+		}
+	}
+	return false
+}
+
+// note records a repair at call level, or keeps it until the call is one.
+func (r *callReader) note(d *Decoder, kind chat.NoteKind, before, after string, from, to int) {
+	r.notes = append(r.notes, chat.NoteDetail{Kind: kind, Before: before, After: after, At: d.base + from, End: d.base + to})
+	if d.call.open {
+		r.flushNotes(d)
+	}
+}
+
+func (r *callReader) flushNotes(d *Decoder) {
+	for _, n := range r.notes {
+		d.note(n)
+	}
+	r.notes = r.notes[:0]
+}
+
+// A capture reads the rest of a quoted string and decodes it.
+type capture struct {
+	quote   byte
+	limit   int // bytes that it may have; 0: any number
+	out     []byte
+	esc     []byte // an escape being read
+	odd     bool   // it had an escape that JSON does not have
+	escapes bool   // it had any
+}
+
+func (c *capture) begin(quote byte) {
+	*c = capture{quote: quote, out: c.out[:0], esc: c.esc[:0]}
+}
+
+func (c *capture) run(in string, i int) (int, progress) {
+	for ; i < len(in); i++ {
+		b := in[i]
+		if len(c.esc) > 0 {
+			c.esc = append(c.esc, b)
+			if c.esc[1] == 'u' && len(c.esc) < 6 {
+				continue
+			}
+			if c.esc[1] == 'u' && isHighSurrogate(c.esc) && len(c.esc) < 12 {
+				continue
+			}
+			c.unescape()
+			continue
+		}
+		switch {
+		case b == c.quote:
+			return i + 1, done
+		case b == '\\':
+			c.esc = append(c.esc, b)
+		default:
+			c.out = append(c.out, b)
+		}
+		if c.limit > 0 && len(c.out) > c.limit {
+			return i, failed
+		}
+	}
+	return i, going
+}
+
+// isHighSurrogate reports whether the escape wants a second one behind it.
+func isHighSurrogate(esc []byte) bool {
+	return len(esc) >= 6 && (esc[2] == 'd' || esc[2] == 'D') && strings.IndexByte("89abAB", esc[3]) >= 0
+}
+
+func (c *capture) unescape() {
+	c.escapes = true
+	if c.esc[1] == '\'' || c.esc[1] == '_' {
+		c.out = append(c.out, c.esc[1])
+		c.odd = true
+	} else if s, ok := unquoteJSON(string(c.esc)); ok {
+		c.out = append(c.out, s...)
+	} else {
+		c.out = append(c.out, c.esc...)
+	}
+	c.esc = c.esc[:0]
+}
+
+var _ = shape.String

@@ -1,0 +1,270 @@
+package dialect
+
+import "wield/chat"
+
+// An element is the state of reading the place where a call may begin.
+type element struct {
+	stage   stage
+	opener  *opener // the section it stands in; nil: none
+	first   bool    // it is the first thing in a fence
+	closing bool    // it is the tag that may close a reasoning block
+	primed  bool    // or the one that opened it
+	node    int32   // of that tag
+	list    bool    // a bracket was read
+	quote   byte    // a quote was read behind the bracket
+	blanks  int
+	names   nameRange
+	nameAt  int
+
+	// Of a line that opens or closes a fence:
+	n    int  // marks
+	info bool // something stands behind the marks
+	long bool // more than an info string would have
+}
+
+type stage uint8
+
+const (
+	atFirst  stage = iota // before the first byte
+	atName                // in what may be the name of a tool
+	atMarkup              // in what may be a tag inside a section
+)
+
+// startsBare reports whether a call without an opener may begin with c.
+func (s *set) startsBare(c byte) bool {
+	switch c {
+	case '{':
+		return s.bare.json || s.bare.fence
+	case '[':
+		return s.bare.json || s.bare.fence || s.bare.pythonic
+	}
+	return s.bare.function && s.names.first[c]
+}
+
+// scanElement decides what begins at the candidate.
+func (d *Decoder) scanElement(i int) int {
+	if d.elem.closing {
+		return d.scanReasoningCloser(i)
+	}
+	for d.state == inElement && i < len(d.in) {
+		switch d.elem.stage {
+		case atFirst:
+			i = d.elementFirst(i)
+		case atName:
+			i = d.elementName(i)
+		case atMarkup:
+			i = d.elementMarkup(i)
+		}
+	}
+	return i
+}
+
+// elementFirst reads blanks and the first byte behind them.
+func (d *Decoder) elementFirst(i int) int {
+	e, c := &d.elem, d.in[i]
+	spaced := e.opener != nil || e.first || e.list
+	if spaced && isBlank(c) {
+		if e.blanks++; e.blanks > maxHeader {
+			return d.refuse(i, "too much white space")
+		}
+		return i + 1
+	}
+	s := d.set
+	json := s.bare.json
+	if e.first || d.candCtx.fence.carrier {
+		json = s.bare.fence
+	}
+	pythonic := s.bare.pythonic
+	if e.opener != nil {
+		json, pythonic = e.opener.json != "", e.opener.pythonic != ""
+	}
+	switch {
+	case c == '{' && json:
+		return d.begin(i, newCallReader(d, e.opener, e.list))
+	case c == '[' && e.list:
+		return d.refuse(i, "a list in a list")
+	case c == '[' && (json || pythonic):
+		e.list = true
+		if e.opener == nil {
+			d.node = s.trie.next(0, c)
+		}
+		return i + 1
+	case (c == '\'' || c == '"') && e.list && pythonic && e.quote == 0:
+		e.quote = c
+		d.node = 0
+		return i + 1
+	case c == '<' && e.opener != nil && e.opener.function != "":
+		e.stage, d.node = atMarkup, 0
+		return i
+	case !e.list && e.opener == nil && s.trie.starts(c) && !isLetter(c):
+		d.state, d.node = inOpener, 0
+		return i
+	}
+	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.function || e.opener != nil && pythonic)
+	lines := e.opener == nil && !e.list && s.trie.starts(c)
+	if names && s.names.first[c] || lines || d.node != 0 && e.list {
+		e.stage, e.nameAt = atName, d.base+i
+		e.names = nameRange{}
+		if names {
+			e.names = s.names.begin()
+		}
+		if !e.list {
+			d.node = 0
+		}
+		return d.elementName(i)
+	}
+	return d.refuse(i, "nothing that a call begins with")
+}
+
+// elementName reads what may be a tool's name, or a literal that begins with a letter.
+func (d *Decoder) elementName(i int) int {
+	e, s := &d.elem, d.set
+	literal := e.opener == nil && e.quote == 0
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if c == '(' && !e.names.empty() {
+			return d.elementCall(i)
+		}
+		if d.base+i-e.nameAt >= maxHeader {
+			return d.refuse(i, "the name is too long")
+		}
+		before := d.node
+		alive := literal && (before != 0 || !e.list && d.base+i == e.nameAt)
+		if alive {
+			d.node = s.trie.next(before, c)
+		} else {
+			d.node = 0
+		}
+		if c != '\\' && !e.names.empty() {
+			e.names = s.names.narrow(e.names, c)
+		}
+		if d.node != 0 {
+			if o := s.trie.end(d.node); o != nil && e.names.empty() {
+				return d.opened(i+1, o)
+			}
+		}
+		if e.names.empty() && d.node == 0 {
+			return d.refuse(i, "no declared tool")
+		}
+	}
+	return i
+}
+
+// elementCall begins a function call: the name ends before i, where a parenthesis stands.
+func (d *Decoder) elementCall(i int) int {
+	e := &d.elem
+	name, _ := unescapeName(d.held(e.nameAt, d.base+i))
+	if _, _, ok := d.set.names.resolve(name); !ok {
+		return d.refuse(i, "no declared tool")
+	}
+	d.dialect = "function-style"
+	if e.list {
+		d.dialect = "pythonic"
+	}
+	return d.begin(i, newPythonic(d, e))
+}
+
+// elementMarkup reads a tag that stands in a section, where only that of a function may follow.
+func (d *Decoder) elementMarkup(i int) int {
+	for ; i < len(d.in); i++ {
+		d.node = d.set.trie.next(d.node, d.in[i])
+		if d.node == 0 {
+			return d.refuse(i, "no call behind the opener")
+		}
+		if o := d.set.trie.end(d.node); o != nil {
+			if o.use != useFunction {
+				return d.refuse(i+1, "no call behind the opener")
+			}
+			d.dialect = o.dialect
+			return d.begin(i+1, newTagged(&functionTags, d.elem.opener))
+		}
+	}
+	return i
+}
+
+// A verdict is how a body machine left off.
+type verdict uint8
+
+const (
+	more     verdict = iota // the input is read; there may be more
+	finished                // the candidate ends here, and all its calls with it
+	refused                 // it is no call; only before a call was confirmed
+	broken                  // a call was confirmed, and rejected because of this byte
+	left                    // the body has ended the candidate itself
+)
+
+// A body reads what stands behind an opener.
+type body interface {
+	// run reads d.in from i on. It returns where it stopped, which is before the byte that ended it.
+	run(d *Decoder, i int) (int, verdict)
+	// end decides what an end of the text means.
+	end(d *Decoder) verdict
+}
+
+func (d *Decoder) runBody(i int) int {
+	i, v := d.body.run(d, i)
+	switch v {
+	case finished:
+		return d.finishBody(i)
+	case refused:
+		return d.refuse(i, "the shape of a call does not follow")
+	case broken:
+		return d.breakBody(i)
+	}
+	return i
+}
+
+// finishBody ends the candidate before i.
+func (d *Decoder) finishBody(i int) int {
+	d.trace(d.base+i, chat.OutcomeAccepted, "")
+	if d.accepted {
+		d.markupUpTo(d.base + i)
+	} else {
+		d.textUpTo(d.base + i) // of an attempt nothing is left out
+	}
+	d.leave(d.accepted)
+	return i
+}
+
+// backTo ends the candidate before the offset at, and reads the bytes from there to i as text.
+func (d *Decoder) backTo(at, i int) (int, verdict) {
+	if at >= d.base {
+		return at - d.base, finished
+	}
+	again := d.held(at, d.base+i)
+	d.trace(at, chat.OutcomeAccepted, "")
+	if d.accepted {
+		d.markupUpTo(at)
+	} else {
+		d.textUpTo(at)
+	}
+	d.leave(d.accepted)
+	d.reread(again, at)
+	return i, left
+}
+
+// breakBody goes back to text before i, where a confirmed call turned out to be broken.
+func (d *Decoder) breakBody(i int) int {
+	d.trace(d.base+i, chat.OutcomeRefused, "broken behind the name")
+	if d.last >= d.base {
+		d.leave(false)
+		return d.last - d.base
+	}
+	at := d.last
+	again := d.held(at, d.base+i)
+	d.leave(false)
+	d.reread(again, at)
+	return i
+}
+
+func (d *Decoder) leave(after bool) {
+	carrier := d.candCtx.fence
+	if d.fenced.mark != 0 {
+		carrier = d.fenced
+		carrier.carrier = d.accepted
+	}
+	d.body, d.state, d.holding, d.confirmed, d.accepted = nil, inText, false, false, false
+	d.fenced = fence{}
+	d.ctx = lineContext{after: after, fence: carrier}
+	d.seen = true
+}

@@ -1,0 +1,361 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// A lineReader reads a call that is written as lines:
+//
+//	TOOL: NAME
+//	ARGS:
+//	  key: value
+//
+// The call ends at a blank line, at a line that is not indented, and at the end of the text. Values are typed by the schema;
+// block scalars, lists and nested objects are read as in YAML. The arguments go out when the call ends.
+type lineReader struct {
+	state  lineState
+	line   []byte
+	lineAt int
+	tool   int
+	name   string
+	lines  []string
+	inline string // what stands behind ARGS: on its line
+}
+
+type lineState uint8
+
+const (
+	lName lineState = iota // behind TOOL:
+	lArgs                  // on the line that should say ARGS:
+	lBody                  // in the arguments
+)
+
+func newLines() *lineReader { return new(lineReader) }
+
+func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) {
+		c := d.in[i]
+		if len(r.line) == 0 {
+			r.lineAt = d.base + i
+			if v, over := r.firstByte(d, c, i); over {
+				return i, v
+			}
+		}
+		if r.state != lBody && len(r.line) >= maxHeader {
+			return i, refused
+		}
+		r.line = append(r.line, c)
+		i++
+		if c == '\n' {
+			if v := r.endLine(d, i); v != more {
+				return i, v
+			}
+		}
+	}
+	return i, more
+}
+
+// firstByte decides by the first byte of a line whether the call goes on.
+func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool) {
+	switch r.state {
+	case lArgs:
+		if c != 'A' {
+			return r.finish(d, i), true
+		}
+	case lBody:
+		if c != ' ' && c != '\t' && !(c == '-' && r.inline == "" && len(r.lines) == 0) {
+			return r.finish(d, i), true
+		}
+	}
+	return more, false
+}
+
+// endLine takes the line that ends before i.
+func (r *lineReader) endLine(d *Decoder, i int) verdict {
+	line := strings.TrimRight(string(r.line), "\r\n")
+	r.line = r.line[:0]
+	switch r.state {
+	case lName:
+		name := strings.Trim(strings.TrimSpace(line), `"'`+"`")
+		tool, _, ok := d.set.names.resolve(name)
+		if !ok {
+			return refused
+		}
+		r.tool, r.name, r.state = tool, name, lArgs
+	case lArgs:
+		rest, ok := strings.CutPrefix(line, "ARGS:")
+		if !ok {
+			return r.finishBefore(d, line, i)
+		}
+		r.state = lBody
+		r.inline = strings.TrimSpace(rest)
+		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
+	case lBody:
+		if strings.TrimSpace(line) == "" && !r.inBlock() {
+			return r.finish(d, i)
+		}
+		r.lines = append(r.lines, line)
+	}
+	return more
+}
+
+// inBlock reports whether the last key opened a block scalar, in which blank lines count.
+func (r *lineReader) inBlock() bool {
+	for k := len(r.lines) - 1; k >= 0; k-- {
+		l := strings.TrimSpace(r.lines[k])
+		if strings.HasSuffix(l, ": |") || strings.HasSuffix(l, ": >") || strings.HasSuffix(l, ": |-") || strings.HasSuffix(l, ": >-") {
+			return true
+		}
+		if _, _, ok := cutKey(l); ok {
+			return false
+		}
+	}
+	return false
+}
+
+// finishBefore ends the call before a line that is not its own.
+func (r *lineReader) finishBefore(d *Decoder, line string, i int) verdict {
+	if r.wants(d) {
+		return refused
+	}
+	held := d.held(r.lineAt, d.base+i)
+	d.startCall(r.tool, r.name, "", d.candAt, r.lineAt)
+	d.writeArgs("{}", r.lineAt)
+	d.endCall(r.lineAt, true)
+	at := r.lineAt
+	d.leave(false)
+	d.ctx.bol = true
+	d.reread(held, at)
+	return left
+}
+
+// wants reports whether the tool cannot be called without arguments.
+func (r *lineReader) wants(d *Decoder) bool {
+	return missingRequired(d.set.names.tools[r.tool].Args, func(string) bool { return false })
+}
+
+// finish ends the call before i.
+func (r *lineReader) finish(d *Decoder, i int) verdict {
+	if r.state == lArgs {
+		if r.wants(d) {
+			return refused
+		}
+		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
+		d.writeArgs("{}", d.base+i)
+		d.endCall(d.base+i, true)
+		return finished
+	}
+	out, why := r.arguments(d)
+	if why != "" {
+		d.reject(chat.ReasonMalformed, "", why, 0, d.base+i)
+		return broken
+	}
+	d.writeArgs(out, d.base+i)
+	d.endCall(d.base+i, true)
+	return finished
+}
+
+// arguments returns the JSON of the lines.
+func (r *lineReader) arguments(d *Decoder) (json, why string) {
+	s := d.call.tool.Args
+	if r.inline != "" {
+		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
+			r.inline += "\n" + strings.Join(r.lines, "\n")
+		}
+		args, _, err := Arguments(r.inline, s, d.set.opts.Repair)
+		if err != nil {
+			return "", "what stands behind ARGS: is no object"
+		}
+		return args, ""
+	}
+	p := blockParser{lines: r.lines}
+	out, ok := p.object(0, s)
+	if !ok || p.at < len(p.lines) {
+		return "", "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
+	}
+	return string(out), ""
+}
+
+func (r *lineReader) end(d *Decoder) verdict {
+	if len(r.line) > 0 {
+		if v := r.endLine(d, 0); v != more {
+			return v
+		}
+	}
+	if r.state == lName {
+		return refused
+	}
+	return r.finish(d, 0)
+}
+
+// A blockParser reads the part of YAML that models write for arguments.
+type blockParser struct {
+	lines []string
+	at    int
+}
+
+func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+
+// cutKey cuts a line without indentation into its key and what follows the colon.
+func cutKey(s string) (key, rest string, ok bool) {
+	if s == "" || s[0] == '-' && (len(s) == 1 || s[1] == ' ') {
+		return "", "", false
+	}
+	if q := s[0]; q == '"' || q == '\'' {
+		if k := strings.IndexByte(s[1:], q); k > 0 && strings.HasPrefix(strings.TrimLeft(s[k+2:], " "), ":") {
+			_, rest, _ = strings.Cut(s[k+2:], ":")
+			return s[1 : k+1], strings.TrimSpace(rest), true
+		}
+	}
+	key, rest, ok = strings.Cut(s, ":")
+	if !ok || key == "" || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return "", "", false
+	}
+	return strings.TrimSpace(key), strings.TrimSpace(rest), true
+}
+
+// object reads lines that are indented by at least min as the keys of an object.
+func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
+	out := []byte{'{'}
+	indent := -1
+	seen := map[string]bool{}
+	for p.at < len(p.lines) {
+		line := p.lines[p.at]
+		if strings.TrimSpace(line) == "" {
+			p.at++
+			continue
+		}
+		in := indentOf(line)
+		if in < min || indent >= 0 && in < indent {
+			break
+		}
+		if indent < 0 {
+			indent = in
+		}
+		key, rest, ok := cutKey(line[in:])
+		if in != indent || !ok || seen[key] {
+			return nil, false
+		}
+		seen[key] = true
+		p.at++
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(appendQuoted(out, key), ':')
+		prop, _ := s.Prop(key)
+		v, ok := p.value(rest, indent, prop)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, v...)
+	}
+	return append(out, '}'), true
+}
+
+// value reads the value behind a key or a dash that is indented by indent.
+func (p *blockParser) value(rest string, indent int, s *shape.Shape) ([]byte, bool) {
+	switch rest {
+	case "|", "|-", ">", ">-", "|+", ">+":
+		return appendQuoted(nil, p.block(rest, indent)), true
+	case "":
+		if p.at < len(p.lines) {
+			next := p.lines[p.at]
+			in := indentOf(next)
+			if strings.HasPrefix(next[in:], "-") && in >= indent {
+				return p.list(in, s.Item())
+			}
+			if in > indent {
+				return p.object(in, s)
+			}
+		}
+		if s.Type().Has(shape.Null) {
+			return []byte("null"), true
+		}
+		return []byte(`""`), true
+	}
+	return yamlScalar(rest, s), true
+}
+
+// list reads lines that begin with a dash at the indentation in.
+func (p *blockParser) list(in int, s *shape.Shape) ([]byte, bool) {
+	out := []byte{'['}
+	for p.at < len(p.lines) {
+		line := p.lines[p.at]
+		if indentOf(line) != in || !strings.HasPrefix(line[in:], "-") {
+			break
+		}
+		rest := line[in+1:]
+		p.at++
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		var v []byte
+		ok := true
+		if key, _, isKey := cutKey(strings.TrimSpace(rest)); isKey && key != "" && s.Type() != shape.String {
+			p.at--
+			p.lines[p.at] = strings.Repeat(" ", in+1) + rest
+			v, ok = p.object(in+1, s)
+		} else {
+			v, ok = p.value(strings.TrimSpace(rest), in, s)
+		}
+		if !ok {
+			return nil, false
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']'), true
+}
+
+// block reads a block scalar: the lines that are indented more than indent.
+func (p *blockParser) block(style string, indent int) string {
+	var b strings.Builder
+	first := -1
+	for ; p.at < len(p.lines); p.at++ {
+		line := p.lines[p.at]
+		if strings.TrimSpace(line) == "" {
+			b.WriteByte('\n')
+			continue
+		}
+		in := indentOf(line)
+		if in <= indent {
+			break
+		}
+		if first < 0 {
+			first = in
+		}
+		b.WriteString(line[min(in, first):])
+		if style[0] == '>' {
+			b.WriteByte(' ')
+		} else {
+			b.WriteByte('\n')
+		}
+	}
+	text := strings.TrimRight(b.String(), " \n")
+	if strings.HasSuffix(style, "-") {
+		return text
+	}
+	return text + "\n"
+}
+
+// yamlScalar returns the JSON of a scalar, or of a flow sequence or mapping, on one line.
+func yamlScalar(text string, s *shape.Shape) []byte {
+	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		inner := text[1 : n-1]
+		if text[0] == '\'' {
+			inner = strings.ReplaceAll(inner, "''", "'")
+		} else if u, ok := unquoteJSON(inner); ok {
+			inner = u
+		}
+		out, _, _ := shape.FitScalar(string(appendQuoted(nil, inner)), s, false)
+		return []byte(out)
+	}
+	if k := strings.Index(text, " #"); k > 0 {
+		text = strings.TrimSpace(text[:k])
+	}
+	out, _ := shape.Coerce(text, s, shape.CoerceOptions{Untyped: shape.UntypedPython})
+	return []byte(out)
+}

@@ -1,0 +1,160 @@
+package dialect
+
+import (
+	"sort"
+	"strings"
+
+	"wield/schema/shape"
+)
+
+// names resolves what a model wrote as a tool's name.
+//
+// A name must be that of a declared tool, to the byte, behind the declared prefix if there is one. Beyond that a dot, an
+// underscore and a hyphen count as the same byte when exactly one declared tool then fits: model families differ in
+// which of them they were trained to write.
+type names struct {
+	tools  []shape.Tool
+	prefix string
+	exact  map[string]int
+	sorted []foldedName // by folded
+	first  [256]bool    // bytes that a name can begin with
+}
+
+type foldedName struct {
+	folded string
+	tool   int
+}
+
+func newNames(tools []shape.Tool, prefix string) names {
+	n := names{tools: tools, prefix: prefix, exact: make(map[string]int, len(tools))}
+	for i, t := range tools {
+		if t.Name == "" {
+			continue
+		}
+		n.exact[t.Name] = i
+		n.sorted = append(n.sorted, foldedName{fold(prefix + t.Name), i})
+	}
+	sort.Slice(n.sorted, func(a, b int) bool { return n.sorted[a].folded < n.sorted[b].folded })
+	for _, f := range n.sorted {
+		c := f.folded[0]
+		n.first[c] = true
+		if c == '_' {
+			n.first['.'], n.first['-'] = true, true
+		}
+	}
+	return n
+}
+
+// resolve returns the index of the tool that the text s names. noted says that s was not the declared name.
+func (n *names) resolve(s string) (tool int, noted, ok bool) {
+	if bare, ok := strings.CutPrefix(s, n.prefix); ok {
+		if i, ok := n.exact[bare]; ok {
+			return i, false, true
+		}
+	}
+	if len(s) > maxHeader {
+		return 0, false, false
+	}
+	want := fold(s)
+	at := sort.Search(len(n.sorted), func(i int) bool { return n.sorted[i].folded >= want })
+	if at == len(n.sorted) || n.sorted[at].folded != want {
+		return 0, false, false
+	}
+	tool = n.sorted[at].tool
+	for _, f := range n.sorted[at:] {
+		if f.folded == want && f.tool != tool {
+			return 0, false, false // two declared names differ only in these bytes
+		}
+	}
+	return tool, true, true
+}
+
+// A nameRange is the part of the sorted names that begin with what was read so far.
+type nameRange struct{ lo, hi, n int }
+
+func (n *names) begin() nameRange { return nameRange{0, len(n.sorted), 0} }
+
+// narrow goes on by one byte. The range is empty when no declared name goes on like this.
+func (n *names) narrow(r nameRange, c byte) nameRange {
+	c = foldByte(c)
+	lo := r.lo + sort.Search(r.hi-r.lo, func(i int) bool {
+		s := n.sorted[r.lo+i].folded
+		return len(s) > r.n && s[r.n] >= c
+	})
+	hi := lo + sort.Search(r.hi-lo, func(i int) bool {
+		s := n.sorted[lo+i].folded
+		return len(s) <= r.n || s[r.n] > c
+	})
+	return nameRange{lo, hi, r.n + 1}
+}
+
+func (r nameRange) empty() bool { return r.lo >= r.hi }
+
+func fold(s string) string {
+	if !strings.ContainsAny(s, ".-") {
+		return s
+	}
+	b := []byte(s)
+	for i := range b {
+		b[i] = foldByte(b[i])
+	}
+	return string(b)
+}
+
+func foldByte(c byte) byte {
+	if c == '.' || c == '-' {
+		return '_'
+	}
+	return c
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isWord reports whether c may stand in an identifier of the languages that the pythonic dialects borrow from.
+func isWord(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '$' || c >= 0x80 }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func blank(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !isBlank(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// partialRune returns the length of an unfinished UTF-8 sequence at the end of s.
+func partialRune(s string) int {
+	if s == "" || s[len(s)-1] < 0x80 {
+		return 0
+	}
+	for k := 1; k <= 3 && k <= len(s); k++ {
+		c := s[len(s)-k]
+		if c < 0x80 {
+			return 0
+		}
+		if c >= 0xC0 {
+			if k < runeLen(c) {
+				return k
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// runeLen returns the length of the UTF-8 sequence that begins with c.
+func runeLen(c byte) int {
+	switch {
+	case c >= 0xF0 && c <= 0xF4:
+		return 4
+	case c >= 0xE0 && c < 0xF0:
+		return 3
+	case c >= 0xC2 && c < 0xE0:
+		return 2
+	}
+	return 1
+}

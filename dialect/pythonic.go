@@ -1,0 +1,489 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+)
+
+// A pyReader reads function calls: one, or a list of them, bare or each in quotes.
+//
+// A call whose first argument has a keyword is a call at once. One with positional arguments, or without any, looks like
+// prose about a function for longer: it is read to its closing parenthesis, and counts only if nothing but the end of the
+// line or another call follows.
+type pyReader struct {
+	list    bool
+	quote   byte // each call of the list stands in these
+	section bool // an opener stands before it
+
+	state  pyState
+	at     int // where the text of the call begins
+	nameAt int
+	name   string
+	tool   int
+	known  bool
+	argsAt int // behind the opening parenthesis
+	argsTo int // before the closing one
+	word   []byte
+	wordAt int
+	val    *value
+	object bool // the only argument is the arguments object
+	n      int  // positional arguments so far
+	paren  parens
+	got    int
+	err    string
+}
+
+type pyState uint8
+
+const (
+	pArgs    pyState = iota // behind the opening parenthesis: is it a call?
+	pWord                   // in what may be the first keyword
+	pEqual                  // behind the equals sign that may end it
+	pHeld                   // in arguments that are read once the call is confirmed
+	pConfirm                // behind the closing parenthesis of such a call
+	pComma                  // behind a comma there
+	pArg                    // where an argument begins
+	pKeyword                // in a keyword, or a name that is a value
+	pValue                  // in a value
+	pAfter                  // behind a value
+	pClose                  // behind the object that is the only argument
+	pNext                   // behind a call of a list
+	pElement                // where a call of a list begins
+	pName                   // in its name
+	pSkip                   // in the arguments of an undeclared tool
+)
+
+// newPythonic returns a reader that goes on at the parenthesis behind a declared name.
+func newPythonic(d *Decoder, e *element) *pyReader {
+	r := &pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.candAt}
+	return r
+}
+
+func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
+	if r.argsAt == 0 && r.state == pArgs {
+		r.named(d, i)
+		i++
+	}
+	for i < len(d.in) {
+		c := d.in[i]
+		v := more
+		switch r.state {
+		case pValue:
+			i, v = r.readValue(d, d.in, i, d.base, 1)
+		case pHeld, pSkip:
+			if i = r.paren.run(d.in, i); i < len(d.in) {
+				r.argsTo = d.base + i
+				i++
+				if r.state == pSkip {
+					r.got++
+					d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
+					r.state = pNext
+				} else {
+					r.state = pConfirm
+				}
+			}
+		case pConfirm, pComma:
+			i, v = r.confirm(d, c, i)
+		case pName:
+			i, v = r.readName(d, c, i)
+		case pWord, pKeyword:
+			i, v = r.readWord(d, c, i)
+		default:
+			if isBlank(c) && r.state != pEqual {
+				i++
+				break
+			}
+			i, v = r.punctuation(d, c, i)
+		}
+		if v != more {
+			return i, v
+		}
+	}
+	return i, more
+}
+
+// named takes the name that ends before the parenthesis at i.
+func (r *pyReader) named(d *Decoder, i int) {
+	r.name, _ = unescapeName(d.held(r.nameAt, d.base+i))
+	r.tool, _, r.known = d.set.names.resolve(r.name)
+	r.argsAt = d.base + i + 1
+	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
+}
+
+// punctuation reads a byte between the parts of a call.
+func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
+	switch r.state {
+	case pArgs:
+		switch {
+		case c == '{':
+			return r.beginObject(d, i)
+		case isWord(c):
+			r.state, r.wordAt = pWord, d.base+i
+			return i, more
+		}
+		r.state = pHeld
+		return i, more
+	case pEqual:
+		if c == '=' {
+			r.state = pHeld
+			return i, more
+		}
+		r.start(d, i)
+		r.keyword(d, i)
+		return i, more
+	case pArg:
+		switch {
+		case c == ')':
+			return r.endArgs(d, i+1)
+		case isWord(c):
+			r.state, r.word, r.wordAt = pKeyword, r.word[:0], d.base+i
+			return i, more
+		}
+		return r.positional(d, i)
+	case pAfter:
+		switch c {
+		case ',':
+			r.state = pArg
+			return i + 1, more
+		case ')':
+			return r.endArgs(d, i+1)
+		}
+		return r.fail(d, i, "a comma or a closing parenthesis is missing")
+	case pClose:
+		if c != ')' {
+			return r.fail(d, i, "a closing parenthesis is missing")
+		}
+		return r.endCall(d, i+1)
+	case pNext:
+		return r.next(d, c, i)
+	case pElement:
+		switch {
+		case c == ']' && r.got > 0:
+			return i + 1, finished
+		case (c == '\'' || c == '"') && r.quote != 0:
+			r.quote = c
+			return i + 1, more
+		case isWord(c):
+			r.state, r.nameAt, r.at = pName, d.base+i, d.base+i
+			return i, more
+		}
+		return i, r.leave(d)
+	}
+	return r.fail(d, i, "nothing may stand here")
+}
+
+// readWord reads what may be a keyword.
+func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
+	switch {
+	case isWord(c) || c == '\\':
+		if len(r.word) > maxHeader {
+			if r.state == pWord {
+				return i, refused
+			}
+			return r.fail(d, i, "the keyword is too long")
+		}
+		r.word = append(r.word, c)
+		return i + 1, more
+	case isBlank(c) && c != '\n':
+		return i + 1, more
+	case c == '=' && r.state == pWord:
+		r.state = pEqual
+		return i + 1, more
+	case c == '=':
+		r.keyword(d, i+1)
+		return i + 1, more
+	case r.state == pWord:
+		r.state = pHeld
+		return i, more
+	}
+	word := string(r.word)
+	j, v := r.positional(d, i)
+	if v != more {
+		return j, v
+	}
+	if _, v = r.readValue(d, word, 0, d.base+i, 0); v != more {
+		return i, v
+	}
+	return i, more
+}
+
+// start opens the call.
+func (r *pyReader) start(d *Decoder, i int) {
+	d.startCall(r.tool, r.name, "", r.at, d.base+i)
+	r.got++
+	r.val = newValue(d, d.call.tool.Args, true)
+	r.val.kwargs, r.val.quoted = true, r.quote != 0
+	r.val.base = d.base + i
+	r.val.run("{", 0)
+}
+
+// keyword begins the argument named by the word before i.
+func (r *pyReader) keyword(d *Decoder, i int) {
+	key := strings.ReplaceAll(string(r.word), `\_`, "_")
+	r.key(d, key, i)
+}
+
+func (r *pyReader) key(d *Decoder, key string, i int) {
+	r.val.base, r.val.step = d.base+i, 0
+	if r.val.state == vAfter {
+		r.val.kwargs = false
+		r.val.run(",", 0)
+		r.val.kwargs = true
+	}
+	r.val.run(string(appendQuoted(nil, key))+":", 0)
+	r.state = pValue
+}
+
+// positional begins an argument that gets its name from the order of the schema.
+func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
+	s := d.call.tool.Args
+	if s == nil || r.n >= len(s.Props) {
+		return r.fail(d, i, "an argument without a name, for which the schema has none left")
+	}
+	key := s.Props[r.n].Name
+	r.n++
+	r.key(d, key, i)
+	d.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.base + i, End: d.base + i})
+	return i, more
+}
+
+// readValue lets the value machine read in, whose offset i is at base+i*step of the text.
+func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, verdict) {
+	r.val.base, r.val.step = base, step
+	j, p := r.val.run(in, i)
+	switch p {
+	case failed:
+		return r.fail(d, j, r.val.err)
+	case done:
+		r.state = pClose
+	case paused:
+		r.state = pAfter
+	}
+	return j, more
+}
+
+// beginObject begins an object that is the only argument, and so the arguments.
+func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
+	d.startCall(r.tool, r.name, "", r.at, d.base+i)
+	r.got++
+	r.val = newValue(d, d.call.tool.Args, true)
+	r.val.quoted = r.quote != 0
+	r.object, r.state = true, pValue
+	return i, more
+}
+
+// endArgs ends arguments with names behind the parenthesis that ends before i.
+func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
+	r.val.base, r.val.step, r.val.kwargs = d.base+i, 0, false
+	r.val.run("}", 0)
+	return r.endCall(d, i)
+}
+
+func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
+	d.endCall(d.base+i, true)
+	if !r.list {
+		return i, finished
+	}
+	r.state = pNext
+	return i, more
+}
+
+// confirm decides about a call whose arguments were not read yet, by what follows it.
+func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
+	switch {
+	case c == ' ' || c == '\t' || c == '\r':
+		return i + 1, more
+	case r.list:
+		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '\n' {
+			return i, r.readHeld(d, i)
+		}
+		return i, refused
+	case r.state == pComma:
+		if c == '\n' || d.set.names.first[c] {
+			return i, r.readHeld(d, i)
+		}
+		return i, refused
+	case c == ',' || c == ';':
+		r.state = pComma
+		return i + 1, more
+	case c == '\n', c == d.fenced.mark && c != 0, r.section && c == '<':
+		return i, r.readHeld(d, i)
+	}
+	return i, refused
+}
+
+// readHeld reads the arguments of a call that is confirmed now.
+func (r *pyReader) readHeld(d *Decoder, i int) verdict {
+	d.stash(d.base + i)
+	text := d.held(r.argsAt, r.argsTo) + ")"
+	end := r.argsTo + 1 - d.base // may lie before the input
+	r.start(d, end)
+	r.state = pArg
+	in, base := d.in, d.base
+	d.in, d.base = text, base+end
+	v := more
+	for j := 0; j < len(text) && v == more && r.state != pNext; {
+		c := text[j]
+		switch {
+		case r.state == pValue:
+			r.val.base, r.val.step = d.base, 0
+			var p progress
+			if j, p = r.val.run(text, j); p == failed {
+				_, v = r.fail(d, 0, r.val.err)
+			} else if p == paused {
+				r.state = pAfter
+			}
+		case r.state == pKeyword:
+			j, v = r.readHeldWord(d, text, j)
+		case isBlank(c):
+			j++
+		default:
+			var k int
+			d.in = ""
+			if k, v = r.heldPunctuation(d, c); k > 0 {
+				j += k
+			}
+			d.in = text
+		}
+	}
+	d.in, d.base = in, base
+	if v == more && d.call.open {
+		_, v = r.fail(d, i, "the arguments cannot be read")
+	}
+	return v
+}
+
+// heldPunctuation reads a byte between held arguments, all of which end at the present position.
+func (r *pyReader) heldPunctuation(d *Decoder, c byte) (used int, v verdict) {
+	switch {
+	case c == ')' && (r.state == pArg || r.state == pAfter):
+		_, v = r.endArgs(d, 0)
+		return 1, v
+	case r.state == pAfter && c == ',':
+		r.state = pArg
+		return 1, more
+	case r.state == pArg && isWord(c):
+		r.state, r.word = pKeyword, r.word[:0]
+		return 0, more
+	case r.state == pArg:
+		_, v = r.positional(d, 0)
+		return 0, v
+	}
+	_, v = r.fail(d, 0, "a comma or a closing parenthesis is missing")
+	return 0, v
+}
+
+// readHeldWord reads a word of held arguments: a keyword if an equals sign follows, else the beginning of a value.
+func (r *pyReader) readHeldWord(d *Decoder, text string, j int) (int, verdict) {
+	from := j
+	for j < len(text) && (isWord(text[j]) || text[j] == '\\') {
+		j++
+	}
+	k := j
+	for k < len(text) && isBlank(text[k]) {
+		k++
+	}
+	if k+1 < len(text) && text[k] == '=' && text[k+1] != '=' {
+		r.word = append(r.word[:0], text[from:j]...)
+		r.keyword(d, 0)
+		return k + 1, more
+	}
+	_, v := r.positional(d, 0)
+	return from, v
+}
+
+// next reads what follows a call of a list.
+func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
+	switch {
+	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0:
+		return i + 1, more
+	case c == ',' || c == ';':
+		r.state = pElement
+		return i + 1, more
+	case c == ']':
+		return i + 1, finished
+	}
+	return i, r.leave(d)
+}
+
+// leave ends a list that goes on with something that is no call.
+func (r *pyReader) leave(d *Decoder) verdict {
+	if d.confirmed {
+		return finished
+	}
+	return refused
+}
+
+// readName reads the name of a further call of a list.
+func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
+	switch {
+	case c == '(':
+		r.named(d, i)
+		if !r.known {
+			r.state = pSkip
+		}
+		return i + 1, more
+	case (isWord(c) || c == '.' || c == '-' || c == '\\') && d.base+i-r.nameAt < maxHeader:
+		return i + 1, more
+	}
+	return i, r.leave(d)
+}
+
+func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
+	if !d.call.open {
+		return i, r.leave(d)
+	}
+	d.reject(chat.ReasonMalformed, "", why, r.at, d.base+i)
+	return i, broken
+}
+
+// end decides what an end of the text means.
+func (r *pyReader) end(d *Decoder) verdict {
+	switch {
+	case r.state == pConfirm || r.state == pComma:
+		if v := r.readHeld(d, 0); v != more {
+			return v
+		}
+		return finished
+	case d.call.open:
+		d.endCall(d.base, false)
+		return finished
+	case d.confirmed:
+		return finished
+	}
+	return refused
+}
+
+// parens finds the parenthesis that closes the arguments of a call.
+type parens struct {
+	depth int
+	quote byte
+	esc   bool
+}
+
+// run returns the offset of the parenthesis, or the length of in.
+func (p *parens) run(in string, i int) int {
+	for ; i < len(in); i++ {
+		c := in[i]
+		switch {
+		case p.esc:
+			p.esc = false
+		case c == '\\':
+			p.esc = true
+		case p.quote != 0:
+			if c == p.quote {
+				p.quote = 0
+			}
+		case c == '"' || c == '\'':
+			p.quote = c
+		case c == '(' || c == '[' || c == '{':
+			p.depth++
+		case c == ')' && p.depth == 0:
+			return i
+		case c == ')' || c == ']' || c == '}':
+			p.depth--
+		}
+	}
+	return i
+}

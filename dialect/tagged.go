@@ -1,0 +1,797 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// A tagForm is how a family of dialects writes a call with named elements.
+type tagForm struct {
+	nameEnd    string // behind the name
+	paramOpen  string
+	paramEnd   string // behind a parameter's name
+	paramClose string
+	callOpen   string
+	callClose  string
+	quoted     bool // names stand in quotes
+	newlines   bool // one newline at either end of a value is not part of it
+	entities   bool // character references are decoded in values that are otherwise clean
+	json       bool // a JSON object may stand in place of the parameters
+	untyped    shape.Untyped
+}
+
+var functionTags = tagForm{nameEnd: ">", paramOpen: "<parameter=", paramEnd: ">", paramClose: "</parameter>",
+	callOpen: "<function=", callClose: "</function>", newlines: true}
+
+var toolTags = tagForm{nameEnd: ">", paramOpen: "<arg name=", paramEnd: ">", paramClose: "</arg>",
+	callOpen: "<tool name=", callClose: "</tool>", quoted: true, entities: true}
+
+// A tagReader reads calls whose arguments are named elements with text values.
+//
+// Nothing in a value is escaped, so a closing tag may be part of it. It ends the value only where a legal successor follows:
+// another parameter, the end of the call, the end of the section.
+type tagReader struct {
+	form    *tagForm
+	section *opener // nil: the call stands alone
+
+	state   tagState
+	at      int // where the text of the call begins
+	name    []byte
+	written string // the name of the tool, as it stands in the text
+	quote   byte
+	tool    int
+	known   bool
+	val     *value // writes the arguments object
+	param   string
+	shape   *shape.Shape
+	stream  bool   // the value is a string that goes out as it comes
+	entity  bool   // a character reference was seen: the rest waits
+	marked  bool   // a '<' was seen in the value, so that it is no clean XML
+	fresh   bool   // nothing of the value was read yet
+	text    []byte // of a value that does not stream
+	tail    []byte // a newline, and what may be the tags that end the value
+	tailAt  int
+	got     int
+	blanks  int
+}
+
+type tagState uint8
+
+const (
+	tName    tagState = iota // in the name of the tool
+	tBody                    // between the parameters
+	tParam                   // in the name of a parameter
+	tValue                   // in a value
+	tClosed                  // behind a call
+	tOutside                 // behind a call, in what may be the end of the section or another call
+)
+
+func newTagged(f *tagForm, o *opener) *tagReader {
+	r := &tagReader{form: f, at: -1}
+	if o.use == useElement {
+		r.section = o
+	}
+	return r
+}
+
+func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
+	if r.at < 0 {
+		r.at = d.candAt
+	}
+	for i < len(d.in) {
+		var v verdict
+		switch r.state {
+		case tName, tParam:
+			i, v = r.readName(d, i)
+		case tValue:
+			i, v = r.readValue(d, i)
+		default:
+			i, v = r.readTag(d, i)
+		}
+		if v != more {
+			return i, v
+		}
+	}
+	return i, more
+}
+
+// readName reads the name of a tool or of a parameter, up to the end of its tag.
+func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
+	c := d.in[i]
+	end := r.form.nameEnd[0]
+	switch {
+	case len(r.name) > maxHeader:
+		return r.fail(d, i, "the name is too long")
+	case r.form.quoted && r.quote == 0:
+		if c != '"' && c != '\'' {
+			return r.fail(d, i, "the name does not stand in quotes")
+		}
+		r.quote = c
+		return i + 1, more
+	case r.form.quoted && r.quote != 1:
+		if c == r.quote {
+			r.quote = 1 // closed
+		} else if c < 0x20 || c == '<' {
+			return r.fail(d, i, "the name is not closed")
+		} else {
+			r.name = append(r.name, c)
+		}
+		return i + 1, more
+	case c == end:
+		name := strings.TrimSpace(string(r.name))
+		r.name, r.quote = r.name[:0], 0
+		if r.state == tName {
+			return i + 1, r.named(d, name, i+1)
+		}
+		return i + 1, r.beginParam(d, name, i+1)
+	case r.form.quoted && (c == ' ' || c == '\t'):
+		return i + 1, more
+	case c == '<' || c == '\n' || r.form.quoted:
+		return r.fail(d, i, "the tag is not closed")
+	}
+	r.name = append(r.name, c)
+	return i + 1, more
+}
+
+// named takes the name of the tool. The call begins when the first tag behind it is known.
+func (r *tagReader) named(d *Decoder, name string, i int) verdict {
+	r.written = name
+	r.tool, _, r.known = d.set.names.resolve(name)
+	r.state, r.blanks = tBody, 0
+	r.tail, r.tailAt = r.tail[:0], d.base+i
+	r.val = nil
+	return more
+}
+
+// begin opens the call.
+func (r *tagReader) begin(d *Decoder, end int) {
+	if !r.known {
+		r.val = &value{d: d, repair: d.set.opts.Repair, discard: true}
+	} else {
+		d.startCall(r.tool, r.written, "", r.at, end)
+		r.val = newValue(d, d.call.tool.Args, true)
+	}
+	r.got++
+	r.val.kwargs, r.val.base, r.val.step = true, end, 0
+	r.val.run("{", 0)
+}
+
+// A tagMatch is how far a text agrees with a tag.
+type tagMatch uint8
+
+const (
+	noMatch tagMatch = iota
+	partMatch
+	fullMatch
+)
+
+func matchTag(text, tag string) tagMatch {
+	switch {
+	case strings.HasPrefix(text, tag):
+		return fullMatch
+	case strings.HasPrefix(tag, text):
+		return partMatch
+	}
+	return noMatch
+}
+
+// readTag reads what stands between parameters, or behind a call: blanks and one tag.
+func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
+	c := d.in[i]
+	if len(r.tail) == 0 {
+		if isBlank(c) {
+			if r.blanks++; r.blanks > maxHeader && r.val == nil {
+				return i, refused
+			}
+			return i + 1, more
+		}
+		r.tailAt = d.base + i
+	}
+	r.tail = append(r.tail, c)
+	tail := string(r.tail)
+	matched := noMatch
+	for k, tag := range r.tags() {
+		switch m := matchTag(tail, tag); m {
+		case fullMatch:
+			r.tail = r.tail[:0]
+			return r.tag(d, tagKind(k), i+1)
+		case partMatch:
+			matched = m
+		}
+	}
+	if matched == partMatch {
+		return i + 1, more
+	}
+	return r.noTag(d, i)
+}
+
+type tagKind int
+
+const (
+	tagParam tagKind = iota
+	tagCallClose
+	tagSectionClose
+	tagCallOpen
+)
+
+// tags returns the tags that may follow, by kind; those that may not are empty and match nothing.
+func (r *tagReader) tags() [4]string {
+	const none = "\x00"
+	t := [4]string{none, none, none, none}
+	if r.state == tBody {
+		t[tagParam], t[tagCallClose] = r.form.paramOpen, r.form.callClose
+	}
+	if r.section != nil {
+		t[tagSectionClose] = r.section.closer
+	}
+	if r.state != tBody && r.section != nil || r.state == tBody && r.val != nil {
+		t[tagCallOpen] = r.form.callOpen
+	}
+	return t
+}
+
+// tag acts on a whole tag that ends before i.
+func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
+	end := d.base + i
+	if r.state == tBody && r.val == nil {
+		if k == tagSectionClose || k == tagCallOpen {
+			return i, refused
+		}
+		r.begin(d, end)
+	}
+	switch k {
+	case tagParam:
+		r.state = tParam
+		return i, more
+	case tagCallClose:
+		return r.endCall(d, i, true)
+	case tagSectionClose:
+		if r.state == tBody {
+			if !r.repairable(d) {
+				return r.fail(d, i, "the closing tag of the call is missing")
+			}
+			r.missing(d, r.form.callClose, r.tailAt)
+			if j, v := r.endCall(d, i, true); v != more && v != finished {
+				return j, v
+			}
+		}
+		return i, finished
+	}
+	if r.state == tBody {
+		if !r.repairable(d) {
+			return r.fail(d, i, "the closing tag of the call is missing")
+		}
+		r.missing(d, r.form.callClose, r.tailAt)
+		if _, v := r.endCallAt(d, r.tailAt, true); v == broken {
+			return i, v
+		}
+	}
+	r.state, r.at = tName, r.tailAt
+	r.name, r.quote = r.name[:0], 0
+	return i, more
+}
+
+// noTag goes on where something stands that is no tag.
+func (r *tagReader) noTag(d *Decoder, i int) (int, verdict) {
+	switch {
+	case r.state == tBody && r.val == nil:
+		return i, refused
+	case r.state == tBody:
+		// Prose between parameters is left out, unless it is the end of all.
+		return r.fail(d, i, "something stands between the parameters")
+	}
+	// Behind a call everything is text again. What was read of a tag that is none goes back.
+	if r.section != nil {
+		r.missing(d, r.section.closer, r.tailAt)
+	}
+	return d.backTo(r.tailAt, i)
+}
+
+// beginParam begins the value of a parameter.
+func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
+	r.param = name
+	var declared bool
+	if r.known {
+		r.shape, declared = d.call.tool.Args.Prop(name)
+		if !declared && r.shape == nil {
+			if n, ok := foldedProp(d.call.tool.Args, name); ok {
+				r.param, r.shape = n, nil
+				r.shape, _ = d.call.tool.Args.Prop(n)
+			}
+		}
+	}
+	t := r.shape.Type()
+	r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
+	if t == 0 && r.known && r.form.untyped == shape.UntypedString && !r.val.has(r.param) {
+		r.stream = true
+	}
+	r.entity, r.marked, r.fresh = false, false, true
+	r.text, r.tail = r.text[:0], r.tail[:0]
+	r.state = tValue
+	r.val.base = d.base + i
+	if r.val.state == vAfter {
+		r.val.kwargs = false
+		r.val.run(",", 0)
+		r.val.kwargs = true
+	}
+	r.val.run(string(appendQuoted(nil, r.param))+":", 0)
+	if r.val.err != "" {
+		_, v := r.fail(d, i, r.val.err)
+		return v
+	}
+	if r.stream {
+		r.val.markValue(i)
+		r.val.write(`"`, 0)
+	}
+	return more
+}
+
+// foldedProp returns the one property that differs from name only in dots, hyphens and underscores.
+func foldedProp(s *shape.Shape, name string) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	found := ""
+	for i := range s.Props {
+		if fold(s.Props[i].Name) == fold(name) {
+			if found != "" {
+				return "", false
+			}
+			found = s.Props[i].Name
+		}
+	}
+	return found, found != ""
+}
+
+// readValue reads a value. Bytes that may belong to the tags behind it wait in the tail.
+func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
+	if len(r.tail) > 0 {
+		return r.readTail(d, i)
+	}
+	in, from := d.in, i
+	for i < len(in) && !r.suspicious(in, i) {
+		i++
+	}
+	if i == len(in) {
+		if k := partialRune(in[from:]); k > 0 {
+			r.add(d, in[from:i-k], i-k)
+			r.tail, r.tailAt = append(r.tail, in[i-k:]...), d.base+i-k
+			return i, more
+		}
+	}
+	r.add(d, in[from:i], i)
+	if i < len(in) {
+		r.tail, r.tailAt = append(r.tail, in[i]), d.base+i
+		i++
+	}
+	return i, more
+}
+
+// suspicious reports whether the byte at i may begin the end of the value, as far as the input shows.
+func (r *tagReader) suspicious(in string, i int) bool {
+	switch in[i] {
+	case '<':
+		return i+1 == len(in) || in[i+1] == '/' || in[i+1] == r.form.paramOpen[1]
+	case '\n':
+		return r.form.newlines && (i+1 == len(in) || in[i+1] == '<')
+	case '\r':
+		return r.form.newlines && (i+1 == len(in) || in[i+1] == '\n')
+	}
+	return false
+}
+
+// readTail reads on in what may be the tags behind a value: newline, closing tag, blanks, and the tag that follows.
+func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) && len(r.tail) > 0 {
+		c := d.in[i]
+		if t := r.tail[0]; t >= 0x80 { // a character that was cut
+			if c&0xC0 == 0x80 && len(r.tail) < runeLen(t) {
+				r.tail = append(r.tail, c)
+				i++
+				continue
+			}
+			r.add(d, string(r.tail), i)
+			r.tail = r.tail[:0]
+			return i, more
+		}
+		r.tail = append(r.tail, c)
+		i++
+		for len(r.tail) > 0 {
+			t := string(r.tail)
+			e := r.ending(d, t)
+			if e.match == fullMatch {
+				return r.endValue(d, e, i)
+			}
+			if e.match == partMatch {
+				break
+			}
+			r.shift(d, t, i)
+		}
+	}
+	return i, more
+}
+
+// shift gives the beginning of the tail t, which turned out to be no end, to the value.
+func (r *tagReader) shift(d *Decoder, t string, i int) {
+	n := 1
+	if strings.HasPrefix(t, "\r\n") {
+		n = 2
+	}
+	if t[0] == '<' {
+		r.marked = true
+	}
+	for n < len(t) && t[n] != '<' && t[n] != '\n' && t[n] != '\r' {
+		n++
+	}
+	if k := partialRune(t[:n]); k > 0 && n == len(t) {
+		n -= k // waits for the rest of the character
+	}
+	if n == 0 {
+		n = len(t)
+	}
+	r.add(d, t[:n], i-len(t)+n)
+	r.tail, r.tailAt = append(r.tail[:0], t[n:]...), r.tailAt+n
+}
+
+// An ending is what the tail of a value looks like.
+type ending struct {
+	match  tagMatch
+	closed bool    // the value has its own closing tag
+	end    int     // where the value's markup ends in the tail
+	kind   tagKind // of the tag that follows
+	param  string  // the parameter that begins, if its whole tag was read
+	next   tagKind // of the tag behind kind; -1: not read
+}
+
+// ending says whether t ends the value.
+func (r *tagReader) ending(d *Decoder, t string) ending {
+	at := 0
+	if r.form.newlines {
+		if strings.HasPrefix(t, "\r") {
+			at = 1
+		}
+		if strings.HasPrefix(t[at:], "\n") {
+			at++
+		} else if at == 1 && len(t) > 1 {
+			return ending{}
+		}
+		if at == len(t) {
+			return ending{match: partMatch}
+		}
+	}
+	if t[at] != '<' {
+		if t[0] >= 0x80 {
+			return ending{match: partMatch}
+		}
+		return ending{}
+	}
+	e := r.properEnd(t, at)
+	if e.match == noMatch && d.set.opts.Repair != RepairOff {
+		e = r.missingClose(d, t, at)
+	}
+	return e
+}
+
+// properEnd looks for the closing tag of the value and a tag that may follow it.
+func (r *tagReader) properEnd(t string, at int) ending {
+	m := matchTag(t[at:], r.form.paramClose)
+	if m != fullMatch {
+		return ending{match: m}
+	}
+	e := ending{closed: true, end: at + len(r.form.paramClose), next: -1}
+	rest := t[e.end:]
+	tag := strings.TrimLeft(rest, " \t\r\n")
+	if len(rest)-len(tag) > maxHeader {
+		return ending{}
+	}
+	if tag == "" {
+		e.match = partMatch
+		return e
+	}
+	follow := [...]string{tagParam: r.form.paramOpen, tagCallClose: r.form.callClose, tagSectionClose: r.closer(), tagCallOpen: r.form.callOpen}
+	for k, f := range follow {
+		if f == "" {
+			continue
+		}
+		if m := matchTag(tag, f); m > e.match {
+			e.match, e.kind = m, tagKind(k)
+		}
+	}
+	return e
+}
+
+// missingClose looks for a tag that ends a value whose own closing tag is missing. That of a parameter does so only if the
+// tool has that parameter, the end of the call only if what may follow it follows.
+func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
+	f, text := r.form, t[at:]
+	e := ending{end: at, kind: tagParam, next: -1}
+	switch matchTag(text, f.paramOpen) {
+	case partMatch:
+		e.match = partMatch
+		return e
+	case fullMatch:
+		rest := text[len(f.paramOpen):]
+		name, _, whole := strings.Cut(rest, f.paramEnd)
+		if !whole {
+			if len(rest) <= maxHeader && !strings.ContainsAny(rest, "\n<") {
+				e.match = partMatch
+			}
+			return e
+		}
+		e.param = strings.Trim(strings.TrimSpace(name), `"'`)
+		if r.known && e.param != r.param && d.call.tool.Args != nil {
+			if _, ok := d.call.tool.Args.Prop(e.param); ok {
+				e.match = fullMatch
+			}
+		}
+		return e
+	}
+	e.kind = tagCallClose
+	e.match = matchTag(text, f.callClose)
+	if e.match != fullMatch || r.section == nil {
+		return e
+	}
+	rest := strings.TrimLeft(text[len(f.callClose):], " \t\r\n")
+	if rest == "" {
+		e.match = partMatch
+		return e
+	}
+	e.match = noMatch
+	for _, k := range [...]tagKind{tagSectionClose, tagCallOpen} {
+		tag := f.callOpen
+		if k == tagSectionClose {
+			tag = r.closer()
+		}
+		if m := matchTag(rest, tag); m > e.match {
+			e.match, e.next = m, k
+		}
+	}
+	return e
+}
+
+func (r *tagReader) closer() string {
+	if r.section == nil {
+		return ""
+	}
+	return r.section.closer
+}
+
+// endValue ends the value at the tags in the tail, all of which were read.
+func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
+	end := r.tailAt + e.end
+	if !e.closed {
+		r.missing(d, r.form.paramClose, end)
+	}
+	if v := r.finishValue(d, end); v != more {
+		return i, v
+	}
+	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
+	j, v := r.tag(d, e.kind, i)
+	switch {
+	case v != more:
+	case e.param != "":
+		v = r.beginParam(d, e.param, i)
+	case e.next >= 0:
+		return r.tag(d, e.next, i)
+	}
+	return j, v
+}
+
+// finishValue writes the value that is read, up to the offset end.
+func (r *tagReader) finishValue(d *Decoder, end int) verdict {
+	v := r.val
+	v.base = end
+	if r.stream && !r.entity {
+		v.write(`"`, 0)
+		v.endValue(0)
+		return more
+	}
+	text := string(r.text)
+	if r.form.entities && !r.marked {
+		text = decodeEntities(text)
+	}
+	if r.stream { // a string whose first part went out
+		v.write(string(appendEscaped(nil, text))+`"`, 0)
+		v.endValue(0)
+		return more
+	}
+	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: r.form.untyped, Python: false})
+	if c != shape.Fits {
+		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
+	}
+	sh := v.shape
+	v.shape, v.python = nil, false
+	v.run(out, 0)
+	if v.state == vScalar {
+		v.endScalar(0)
+	}
+	v.shape, v.python = sh, true
+	if v.err != "" {
+		_, w := r.failAt(d, end, v.err)
+		return w
+	}
+	return more
+}
+
+// add takes text into the value.
+func (r *tagReader) add(d *Decoder, s string, i int) {
+	if s == "" {
+		return
+	}
+	if r.fresh {
+		r.fresh = false
+		if r.form.newlines {
+			s = strings.TrimPrefix(s, "\r")
+			s = strings.TrimPrefix(s, "\n")
+			if s == "" {
+				return
+			}
+		}
+	}
+	if !r.marked && strings.IndexByte(s, '<') >= 0 && !(r.stream && !r.entity && strings.IndexByte(s, '&') >= 0 && strings.IndexByte(s, '&') < strings.IndexByte(s, '<')) {
+		r.marked = true
+	}
+	if r.stream && !r.entity {
+		cut := len(s)
+		if r.form.entities && !r.marked {
+			if k := strings.IndexByte(s, '&'); k >= 0 {
+				cut, r.entity = k, true
+			}
+		}
+		r.val.base = d.base + i
+		writeEscaped(r.val, s[:cut])
+		s = s[cut:]
+	}
+	r.text = append(r.text, s...)
+	r.marked = r.marked || strings.IndexByte(s, '<') >= 0
+}
+
+// writeEscaped writes s as the inside of a JSON string.
+func writeEscaped(v *value, s string) {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			v.write(string(appendEscaped(nil, s)), 0)
+			return
+		}
+	}
+	v.write(s, 0)
+}
+
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#34;", `"`)
+
+// decodeEntities decodes character references if all in s are ones that XML has.
+func decodeEntities(s string) string {
+	for rest := s; ; {
+		k := strings.IndexByte(rest, '&')
+		if k < 0 {
+			return entities.Replace(s)
+		}
+		rest = rest[k:]
+		end := strings.IndexByte(rest, ';')
+		if end < 0 || !xmlReferences[rest[:end+1]] {
+			return s
+		}
+		rest = rest[end:]
+	}
+}
+
+var xmlReferences = map[string]bool{"&lt;": true, "&gt;": true, "&amp;": true, "&quot;": true, "&apos;": true, "&#39;": true, "&#34;": true}
+
+// repairable reports whether a missing tag may be filled in: the call must be whole without it.
+func (r *tagReader) repairable(d *Decoder) bool {
+	return d.set.opts.Repair != RepairOff && (!r.known || !missingRequired(d.call.tool.Args, r.val.has))
+}
+
+func (r *tagReader) missing(d *Decoder, tag string, at int) {
+	if r.known && d.confirmed {
+		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
+	}
+}
+
+// endCall ends the call behind its tag, which ends before i.
+func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
+	if _, v := r.endCallAt(d, d.base+i, complete); v != more {
+		return i, v
+	}
+	if r.section == nil {
+		return i, finished
+	}
+	r.state, r.blanks = tClosed, 0
+	return i, more
+}
+
+func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict) {
+	if !r.known {
+		d.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
+		return 0, more
+	}
+	r.val.base, r.val.kwargs = end, false
+	if complete {
+		r.val.run("}", 0)
+		if r.val.err != "" {
+			return r.failAt(d, end, r.val.err)
+		}
+	}
+	d.endCall(end, complete)
+	return 0, more
+}
+
+func (r *tagReader) fail(d *Decoder, i int, why string) (int, verdict) {
+	_, v := r.failAt(d, d.base+i, why)
+	return i, v
+}
+
+func (r *tagReader) failAt(d *Decoder, end int, why string) (int, verdict) {
+	if !d.call.open {
+		if d.confirmed {
+			return 0, finished
+		}
+		return 0, refused
+	}
+	d.reject(chat.ReasonMalformed, "", why, r.at, end)
+	return 0, broken
+}
+
+// end decides what the end of the text means.
+func (r *tagReader) end(d *Decoder) verdict {
+	switch r.state {
+	case tValue:
+		// A value without its closing tag may have lost its end; one that has it is whole.
+		t := string(r.tail)
+		k := strings.IndexByte(t, '<')
+		switch {
+		case k >= 0 && strings.HasPrefix(t[k:], r.form.paramClose):
+			if r.finishValue(d, d.base) == broken {
+				return broken
+			}
+			rest := strings.TrimSpace(t[k+len(r.form.paramClose):])
+			r.state, r.tail = tBody, append(r.tail[:0], rest...)
+			if len(rest) > 1 && strings.HasPrefix(r.form.callClose, rest) || strings.HasPrefix(r.closer(), rest) && len(rest) > 1 {
+				r.tail = r.tail[:0]
+			}
+		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.callClose && d.set.opts.Repair != RepairOff:
+			r.missing(d, r.form.paramClose, d.base)
+			if r.finishValue(d, d.base) == broken {
+				return broken
+			}
+			_, v := r.endCallAt(d, d.base, true)
+			if v == broken {
+				return broken
+			}
+			return finished
+		}
+	case tName, tParam:
+		if r.got == 0 {
+			return refused
+		}
+	}
+	if r.val == nil && r.state == tBody {
+		return refused
+	}
+	if d.call.open {
+		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && d.set.opts.Repair != RepairOff {
+			r.missing(d, r.form.callClose, d.base)
+			if _, v := r.endCallAt(d, d.base, true); v == broken {
+				return broken
+			}
+			return finished
+		}
+		if r.stream && r.state == tValue {
+			d.endCall(d.base, false)
+			return finished
+		}
+		d.endCall(d.base, false)
+		return finished
+	}
+	if d.confirmed {
+		return finished
+	}
+	return refused
+}
+
+// complete reports whether the call could end here: it has arguments, and all that are required.
+func (r *tagReader) complete(d *Decoder) bool {
+	return len(r.val.keys) > 0 && !missingRequired(d.call.tool.Args, r.val.has)
+}

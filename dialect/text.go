@@ -1,0 +1,606 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+)
+
+// A lineContext is what the scanner of text remembers of the line it is on, to tell a call from one that is only shown:
+// code, quotations and inline code are never read.
+type lineContext struct {
+	bol   bool // nothing but blanks so far on the line
+	after bool // nothing but blanks and separators since a call ended
+	gap   bool // nothing but blanks since a reasoning block ended
+	quote bool // the line began with '>'
+	ticks bool // the number of back-tick runs so far on the line is odd
+	tick  bool // the last byte was a back-tick
+	fence fence
+	until string // text is read for nothing but this: the end of a tool's result that the model repeats
+	met   int    // bytes of it that were read
+}
+
+// A fence is an open Markdown code fence.
+type fence struct {
+	mark    byte // '`' or '~'; 0: none is open
+	n       int  // length of the opening run
+	run     int  // marks at the start of the present line; -1: the line cannot close the fence
+	carrier bool // its first thing was a call of a declared tool, so that more may follow
+	fits    bool // its info string is one that calls are carried in
+}
+
+// passed takes note of one byte of a line that was no candidate after all.
+func (c *lineContext) passed(b byte) {
+	c.bol, c.after, c.gap = false, false, false
+	if b == '`' {
+		if !c.tick {
+			c.ticks = !c.ticks
+		}
+		c.tick = true
+		return
+	}
+	c.tick = false
+}
+
+// newLine begins a line.
+func (c *lineContext) newLine() {
+	c.bol, c.quote, c.ticks, c.tick = true, false, false, false
+	c.fence.run = 0
+}
+
+// scanText reads text from i on until something may begin there.
+func (d *Decoder) scanText(i int) int {
+	if d.base+i < d.plain {
+		return d.scanPlain(i)
+	}
+	if d.think.open {
+		return d.scanReasoning(i)
+	}
+	switch c := &d.ctx; {
+	case c.until != "":
+		return d.scanVerbatim(i)
+	case c.fence.mark != 0 && !c.fence.carrier:
+		return d.scanFenced(i)
+	case c.bol || c.after || c.gap:
+		return d.scanLineStart(i)
+	case c.quote:
+		if n := strings.IndexByte(d.in[i:], '\n'); n >= 0 {
+			c.newLine()
+			return i + n + 1
+		}
+		return len(d.in)
+	}
+	return d.scanLine(i)
+}
+
+// scanLine reads the middle of a line: the place where nearly all bytes of nearly all texts are read.
+func (d *Decoder) scanLine(i int) int {
+	in, mid := d.in, &d.set.mid
+	if d.ctx.tick && in[i] != '`' {
+		d.ctx.tick = false
+	}
+	for ; i < len(in); i++ {
+		c := in[i]
+		if !mid[c] {
+			continue
+		}
+		switch c {
+		case '\n', '\r':
+			d.ctx.newLine()
+			if !d.holding {
+				d.hold(d.base + i)
+			}
+			return i + 1
+		case '`':
+			for i < len(in) && in[i] == '`' {
+				d.ctx.passed('`')
+				i++
+			}
+			if i < len(in) {
+				d.ctx.tick = false
+			}
+			i--
+		default:
+			if d.ctx.ticks {
+				continue
+			}
+			d.ctx.tick = false
+			d.candidate(i, inOpener)
+			d.node = 0
+			return i
+		}
+	}
+	return i
+}
+
+// scanLineStart reads the first byte of a line that is not blank, or the first after a call. Blanks before it are held.
+func (d *Decoder) scanLineStart(i int) int {
+	c := d.in[i]
+	switch {
+	case isBlank(c), d.ctx.after && (c == ',' || c == ';'):
+		if d.holding && d.base+i-d.holdAt >= maxBlank {
+			d.dropHold(i)
+		}
+		if !d.holding {
+			d.hold(d.base + i)
+		}
+		if c == '\n' || c == '\r' {
+			d.ctx.newLine()
+		}
+		return i + 1
+	case d.ctx.fence.carrier:
+		if c == d.ctx.fence.mark && (d.ctx.bol || d.ctx.after) {
+			d.candidate(i, inClosing)
+			d.elem = element{}
+			return i
+		}
+	case (c == '`' || c == '~') && d.ctx.bol:
+		d.candidate(i, inFence)
+		d.elem = element{}
+		return i
+	case c == '>' && d.ctx.bol:
+		d.dropHold(i)
+		d.ctx.passed(c)
+		d.ctx.quote = true
+		return i + 1
+	}
+	if d.set.trie.starts(c) || d.set.startsBare(c) {
+		d.candidate(i, inElement)
+		d.elem = element{}
+		return i
+	}
+	d.dropHold(i)
+	d.ctx.bol, d.ctx.after, d.ctx.gap = false, false, false
+	return i
+}
+
+// dropHold lets held blanks before i be what they are: text, or markup if they stand behind a reasoning block.
+func (d *Decoder) dropHold(i int) {
+	if !d.holding {
+		return
+	}
+	if d.ctx.gap {
+		d.textUpTo(d.holdAt)
+		d.markupUpTo(d.base + i)
+	} else if d.holdAt < d.base {
+		d.textUpTo(d.base + i)
+	}
+	d.holding = false
+}
+
+// scanFenced reads the content of a fence that carries no call and looks for the line that closes it.
+func (d *Decoder) scanFenced(i int) int {
+	f := &d.ctx.fence
+	if d.holding {
+		d.dropHold(i)
+	}
+	in := d.in
+	for ; i < len(in); i++ {
+		switch c := in[i]; {
+		case c == '\n':
+			if f.run >= f.n {
+				d.ctx.fence = fence{}
+				d.ctx.newLine()
+				d.hold(d.base + i)
+				return i + 1
+			}
+			d.ctx.newLine()
+		case f.run < 0:
+			n := strings.IndexByte(in[i:], '\n')
+			if n < 0 {
+				return len(in)
+			}
+			i += n - 1
+		case c == f.mark && d.ctx.bol:
+			f.run++
+		case c == ' ' || c == '\t' || c == '\r':
+			d.ctx.bol = d.ctx.bol && f.run == 0
+		default:
+			f.run = -1
+		}
+	}
+	return i
+}
+
+// scanVerbatim passes on text up to the end of a quoted result.
+func (d *Decoder) scanVerbatim(i int) int {
+	c := &d.ctx
+	for ; i < len(d.in); i++ {
+		switch d.in[i] {
+		case c.until[c.met]:
+			if c.met++; c.met == len(c.until) {
+				d.ctx = lineContext{}
+				return i + 1
+			}
+		case c.until[0]:
+			c.met = 1
+		default:
+			c.met = 0
+		}
+	}
+	return i
+}
+
+// scanPlain passes on bytes that were read once and are text.
+func (d *Decoder) scanPlain(i int) int {
+	end := min(len(d.in), d.plain-d.base)
+	for ; i < end; i++ {
+		if c := d.in[i]; c == '\n' {
+			d.ctx.newLine()
+		} else if !isBlank(c) || !d.ctx.bol {
+			d.ctx.passed(c)
+		}
+	}
+	return i
+}
+
+// candidate begins a candidate at i. Blanks that are held before it stay with it.
+func (d *Decoder) candidate(i int, s state) {
+	at := d.base + i
+	if !d.holding {
+		d.hold(at)
+	}
+	d.candAt, d.candCtx, d.state = at, d.ctx, s
+	d.fenced = fence{}
+	d.dialect = ""
+}
+
+// refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
+// scanned anew.
+func (d *Decoder) refuse(i int, why string) int {
+	end := d.base + i
+	d.trace(end, chat.OutcomeRefused, why)
+	d.body, d.state, d.ctx = nil, inText, d.candCtx
+	resume := d.candAt + 1
+	if d.fenced.mark != 0 {
+		// The fence stands, but carries nothing.
+		d.ctx.newLine()
+		d.ctx.after, d.ctx.gap = false, false
+		d.ctx.fence = d.fenced
+		d.fenced = fence{}
+		resume = d.fencedEnd
+	} else {
+		d.ctx.passed(d.held(d.candAt, d.candAt+1)[0])
+		if end-d.candAt > maxHeader {
+			d.plain = end
+		}
+	}
+	if d.candCtx.gap && d.candAt > d.holdAt {
+		d.textUpTo(d.holdAt)
+		d.markupUpTo(d.candAt)
+	}
+	if resume >= d.base {
+		d.textUpTo(min(d.base, resume)) // what lies in the arena
+		d.holding = false
+		return resume - d.base
+	}
+	rest := d.held(resume, end)
+	d.textUpTo(resume)
+	d.holding = false
+	d.reread(rest, resume)
+	return i
+}
+
+// scanOpener walks the automaton.
+func (d *Decoder) scanOpener(i int) int {
+	for ; i < len(d.in); i++ {
+		d.node = d.set.trie.next(d.node, d.in[i])
+		if d.node == 0 {
+			return d.refuse(i, "no opener")
+		}
+		if o := d.set.trie.end(d.node); o != nil {
+			return d.opened(i+1, o)
+		}
+	}
+	return i
+}
+
+// blankBefore reports whether the text before the candidate that was not emitted yet is white space.
+func (d *Decoder) blankBefore() bool {
+	return d.last < d.base || d.last >= d.holdAt || blank(d.in[d.last-d.base:d.holdAt-d.base])
+}
+
+// opened acts on a whole opener that ends before i.
+func (d *Decoder) opened(i int, o *opener) int {
+	d.dialect = o.dialect
+	if d.think.open && o.use != useThink {
+		return d.refuse(i, "reasoning")
+	}
+	if o.lineStart && !d.candCtx.bol && !d.candCtx.after {
+		return d.refuse(i, "not at the start of a line")
+	}
+	switch o.use {
+	case useElement:
+		d.state, d.elem = inElement, element{opener: o}
+	case useFunction:
+		return d.begin(i, newTagged(&functionTags, o))
+	case useTool:
+		return d.begin(i, newTagged(&toolTags, o))
+	case useLines:
+		return d.begin(i, newLines())
+	case useThink:
+		if d.think.open { // the prompt opened the block, and the model says so once more
+			d.textUpTo(d.candAt)
+			d.markupUpTo(d.base + i)
+			d.holding, d.state = false, inText
+			return i
+		}
+		if d.fenced.mark != 0 || (d.seen || !d.blankBefore()) && !d.candCtx.bol && !d.candCtx.after {
+			return d.refuse(i, "reasoning does not begin in the middle of a line")
+		}
+		return d.openReasoning(i, o)
+	case useDrop:
+		if d.fenced.mark != 0 {
+			return d.refuse(i, "a token without a meaning here")
+		}
+		return d.dropToken(i)
+	case useVerbatim:
+		d.textUpTo(min(d.base, d.base+i))
+		d.holding, d.state = false, inText
+		d.ctx = lineContext{until: o.closer}
+		d.fenced = fence{}
+	case useBOM:
+		if d.candAt != 0 || d.set.opts.Repair == RepairOff {
+			return d.refuse(i, "no byte order mark")
+		}
+		d.state = inText // stays held, like white space
+		d.ctx = d.candCtx
+	}
+	return i
+}
+
+// dropToken leaves out the token that ends before i.
+func (d *Decoder) dropToken(i int) int {
+	if d.candCtx.after {
+		d.markupUpTo(d.candAt)
+	}
+	d.textUpTo(d.candAt)
+	d.markupUpTo(d.base + i)
+	d.holding, d.state, d.ctx = false, inText, d.candCtx
+	return i
+}
+
+// begin hands the candidate to a body machine.
+func (d *Decoder) begin(i int, b body) int {
+	d.body, d.state = b, inBody
+	return i
+}
+
+// scanFence reads the line that opens a fence.
+func (d *Decoder) scanFence(i int) int {
+	e := &d.elem
+	mark := d.held(d.candAt, d.candAt+1)[0]
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		switch {
+		case !e.info && c == mark:
+			e.n++
+		case e.n < 3:
+			return d.refuse(i, "too short for a fence")
+		case c == '\n':
+			return d.openFence(i+1, mark)
+		case c == '`' && mark == '`':
+			return d.refuse(i, "inline code")
+		default:
+			e.info = true
+			if e.blanks++; e.blanks > maxHeader {
+				e.long = true
+			}
+		}
+	}
+	return i
+}
+
+// openFence ends the line that opens a fence before i. If its info string is one that calls are carried in, the line is
+// held until the first thing in the fence is known.
+func (d *Decoder) openFence(i int, mark byte) int {
+	end := d.base + i
+	f := fence{mark: mark, n: d.elem.n}
+	if !d.elem.long {
+		info := strings.TrimSpace(d.held(d.candAt+f.n, end))
+		word, _, _ := strings.Cut(info, " ")
+		f.fits = carriers[strings.ToLower(word)]
+	}
+	if !f.fits || len(d.set.opts.Tools) == 0 {
+		d.ctx = d.candCtx
+		d.ctx.newLine()
+		d.ctx.after, d.ctx.gap, d.ctx.fence = false, false, f
+		d.textUpTo(min(end, d.base))
+		d.holding, d.state = false, inText
+		return i
+	}
+	d.fenced, d.fencedEnd = f, end
+	d.state, d.elem = inElement, element{first: true}
+	return i
+}
+
+// carriers are the info strings of fences that a call may stand in.
+var carriers = map[string]bool{"": true, "json": true, "python": true, "tool_code": true, "tool_call": true}
+
+// scanClosing reads what may be the end of a fence that carried a call.
+func (d *Decoder) scanClosing(i int) int {
+	e, f := &d.elem, &d.candCtx.fence
+	for ; i < len(d.in); i++ {
+		switch c := d.in[i]; {
+		case !e.info && c == f.mark:
+			e.n++
+		case e.n < f.n:
+			return d.refuse(i, "too short to close the fence")
+		case c == '\n':
+			return d.closeFence(i)
+		case isBlank(c):
+			e.info = true
+		default:
+			return d.refuse(i, "not the end of the fence")
+		}
+	}
+	return i
+}
+
+// closeFence ends the fence before i. The line that closes it is markup, like the one that opened it.
+func (d *Decoder) closeFence(i int) int {
+	if d.elem.n < d.candCtx.fence.n {
+		return d.refuse(i, "too short to close the fence")
+	}
+	if d.candCtx.after {
+		d.markupUpTo(d.candAt)
+	}
+	d.textUpTo(d.candAt)
+	d.markupUpTo(d.base + i)
+	d.holding, d.state = false, inText
+	d.ctx = lineContext{after: d.candCtx.after}
+	return i
+}
+
+// reasoning is the state of reasoning blocks.
+type reasoning struct {
+	open   bool
+	primed bool // by the prompt, and nothing but white space came since
+	closer string
+	shadow *Decoder // reads the block for calls, in case it is never closed
+	found  []chat.Event
+}
+
+// openReasoning begins a block behind the tag that ends before i.
+func (d *Decoder) openReasoning(i int, o *opener) int {
+	d.textUpTo(d.holdAt)
+	d.markupUpTo(d.base + i)
+	d.holding, d.state = false, inText
+	d.ctx = lineContext{}
+	d.think = reasoning{open: true, closer: o.closer}
+	return i
+}
+
+// scanReasoning passes reasoning on and looks for the tag that closes it.
+func (d *Decoder) scanReasoning(i int) int {
+	for ; d.think.primed && i < len(d.in); i++ {
+		if c := d.in[i]; !isBlank(c) {
+			d.think.primed = false
+			if d.set.trie.starts(c) && !d.set.closers.starts(c) || c == '<' || c == '[' {
+				d.candidate(i, inElement)
+				d.elem = element{closing: true, primed: true}
+				d.node = 0
+				return i
+			}
+		}
+	}
+	for ; i < len(d.in); i++ {
+		if c := d.in[i]; d.set.closers.starts(c) && (d.think.closer == "" || d.think.closer[0] == c) {
+			d.candidate(i, inElement)
+			d.elem = element{closing: true}
+			d.node = 0
+			return i
+		}
+	}
+	return i
+}
+
+// scanReasoningCloser reads a tag that may close the block, or repeat the one that the prompt opened it with.
+func (d *Decoder) scanReasoningCloser(i int) int {
+	for ; i < len(d.in); i++ {
+		if d.elem.primed {
+			d.elem.node = d.set.trie.next(d.elem.node, d.in[i])
+			if d.elem.primed = d.elem.node != 0; d.elem.primed {
+				if o := d.set.trie.end(d.elem.node); o != nil {
+					return d.opened(i+1, o)
+				}
+			}
+		}
+		if d.node != 0 || d.base+i == d.candAt {
+			d.node = d.set.closers.next(d.node, d.in[i])
+		}
+		if d.node == 0 && d.elem.primed {
+			continue
+		}
+		if d.node == 0 {
+			return d.refuse(i, "no closer")
+		}
+		o := d.set.closers.end(d.node)
+		if o == nil {
+			continue
+		}
+		if d.think.closer != "" && d.think.closer != o.literal {
+			return d.refuse(i+1, "the closer of another tag")
+		}
+		d.textUpTo(d.candAt)
+		d.think = reasoning{}
+		d.markupUpTo(d.base + i + 1)
+		d.holding, d.state = false, inText
+		d.ctx = lineContext{bol: true, gap: true}
+		return i + 1
+	}
+	return i
+}
+
+// emitReasoning emits reasoning, and lets the shadow read it.
+func (d *Decoder) emitReasoning(s string, end int) {
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.last, End: end})
+	if len(d.set.opts.Tools) > 0 {
+		if d.think.shadow == nil {
+			d.think.shadow = &Decoder{set: d.set}
+			d.think.shadow.Reset()
+			d.think.shadow.think.open = false
+			d.think.shadow.seen = true
+			d.think.shadow.base, d.think.shadow.last = d.last, d.last
+		}
+		d.think.collect(d.think.shadow.Feed(nil, s))
+	}
+	d.last = end
+}
+
+// collect keeps the events of calls.
+func (r *reasoning) collect(events []chat.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindNote:
+			e.Flags |= chat.FlagPromoted
+			r.found = append(r.found, e)
+		}
+	}
+}
+
+// promote turns the complete calls of a block that was never closed into calls: a model that forgets the closing tag means
+// them, one that quotes them goes on to close the block.
+func (d *Decoder) promote() {
+	r := &d.think
+	if !r.open || r.shadow == nil {
+		return
+	}
+	r.collect(r.shadow.Close(nil))
+	for from := 0; from < len(r.found); {
+		to := from
+		for to < len(r.found) && r.found[to].Kind != chat.KindCallEnd {
+			to++
+		}
+		if to == len(r.found) {
+			return
+		}
+		call := r.found[to].Detail.Call
+		if call.Complete {
+			d.promoteCall(r.found[from:to+1], *call)
+		}
+		from = to + 1
+	}
+}
+
+func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
+	index := d.calls
+	d.calls++
+	if call.ID == mintedID(call.Index) {
+		call.ID = mintedID(index)
+	}
+	for _, e := range events {
+		e.Index = index
+		switch e.Kind {
+		case chat.KindCallStart:
+			e.ID = call.ID
+		case chat.KindCallEnd:
+			call.Index = index
+			e.ID, e.Detail = call.ID, &chat.Detail{Call: &call}
+		}
+		d.dst = append(d.dst, e)
+		if e.Kind == chat.KindCallEnd {
+			d.note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
+		}
+	}
+}

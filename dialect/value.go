@@ -1,0 +1,1101 @@
+package dialect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// A value reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
+//
+// What is valid JSON passes through byte for byte, white space and number text included. Repairs replace single bytes as
+// they go by; only what cannot be decided at once is kept back: keys until they are known to be new, numbers and words until
+// they end, and values whose type the schema does not allow, until they can be converted.
+type value struct {
+	d       *Decoder
+	repair  Repair
+	python  bool // Python's literals are no repair
+	discard bool // read, but write nothing
+	kwargs  bool // the outermost object is written by the caller: run pauses behind each of its values
+	quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
+
+	state   valueState
+	stack   []frame
+	keys    []keySpan // of all open objects, innermost last
+	shape   *shape.Shape
+	quote   byte
+	raw     bool // a Python raw string
+	escaped bool // its quotes have a back-slash before them
+	triple  int  // 3 in a triple-quoted string
+	quotes  int  // quotes in a row at what may be its end
+	hex     int  // digits still wanted
+	depth   int  // brackets open in a source text
+	in      byte // quote open in a source text, or 0
+	source  bool // the scalar may be any expression
+	tok     []byte
+	pend    []byte // a comma and the blanks behind it, until it is known whether something follows
+	tail    []byte // bytes of a cut character
+	hold    hold
+	back    valueState // state to go back to behind a comment
+
+	base, step int // an offset i of the input is at base+i*step of the text
+	err        string
+}
+
+type valueState uint8
+
+const (
+	vValue       valueState = iota
+	vFirstOrEnd             // behind '[' or a comma in an array
+	vKeyOrEnd               // behind '{' or a comma in an object
+	vKey                    // in a quoted key
+	vKeyEscape              // behind a back-slash in it
+	vKeyBare                // in a key without quotes
+	vColon                  // behind a key
+	vString                 // in a string
+	vEscape                 // behind a back-slash in it
+	vHex                    // in the digits of an escape
+	vQuote1                 // behind the first quote of a Python string
+	vQuote2                 // behind the second
+	vScalar                 // in a number or a word
+	vAfter                  // behind a value in an array or object
+	vSlash                  // behind the first byte of a comment
+	vLineComment            // to the end of the line
+	vComment                // to */
+	vStar                   // behind a star in it
+	vDone
+)
+
+// A frame is an open array or object.
+type frame struct {
+	close  byte
+	object bool
+	shape  *shape.Shape
+	keys   int // where its keys begin in value.keys
+	key    int // the key whose value is being read
+}
+
+// A keySpan is a key and where its value stands in the arguments.
+type keySpan struct {
+	key      string
+	from, to int
+}
+
+// A hold keeps what is written until a value is complete.
+type hold struct {
+	on    bool
+	depth int // of the value
+	dup   int // index+1 of the key of which this is a duplicate; 0: held for conversion
+	value int // where the value begins in text
+	text  []byte
+	shape *shape.Shape
+	at    int
+}
+
+type progress uint8
+
+const (
+	going progress = iota
+	done
+	failed
+	paused // behind a value of an object that the caller writes
+)
+
+func newValue(d *Decoder, s *shape.Shape, python bool) *value {
+	return &value{d: d, repair: d.set.opts.Repair, shape: s, python: python}
+}
+
+// run reads in from i on.
+func (v *value) run(in string, i int) (int, progress) {
+	if len(v.tail) > 0 {
+		i = v.joinTail(in, i)
+	}
+	from := i // in[from:i] is to be written as it is
+	flush := func(to int) {
+		if from < to {
+			v.write(in[from:to], to)
+		}
+	}
+	for i < len(in) {
+		if v.kwargs && v.state == vAfter && len(v.stack) == 1 {
+			flush(i)
+			return i, paused
+		}
+		c := in[i]
+		switch v.state {
+		case vString:
+			j := v.plainString(in, i)
+			if j == len(in) {
+				i = j
+				continue
+			}
+			i = j
+			c = in[i]
+			if v.quotes > 0 && c != v.quote {
+				v.restoreQuotes(i)
+			}
+			switch {
+			case c == '\\' && !v.raw:
+				if n := plainEscape(in[i:]); n > 0 && !v.escaped && !(v.quote == '\'' && in[i+1] == '\'') {
+					i += n
+					continue
+				}
+				flush(i)
+				v.state = vEscape
+				i++
+				from = i
+			case c == v.quote && !v.escaped:
+				if v.triple == 3 {
+					flush(i)
+					i++
+					from = i
+					if v.quotes++; v.quotes == 3 {
+						v.write(`"`, i)
+						v.endValue(i)
+					}
+					break
+				}
+				if c == '"' {
+					i++
+					flush(i)
+				} else {
+					flush(i)
+					i++
+					v.write(`"`, i)
+				}
+				from = i
+				v.endValue(i)
+			case c == '"':
+				flush(i)
+				i++
+				from = i
+				v.write(`\"`, i)
+			case c == '\\': // of a raw string
+				flush(i)
+				i++
+				from = i
+				v.write(`\\`, i)
+			default: // a control character
+				flush(i)
+				if v.repair == RepairOff {
+					return i, v.fail("a control character in a string")
+				}
+				i++
+				from = i
+				v.write(controlEscape(c), i)
+				if v.triple == 0 {
+					v.note(chat.NoteRawNewline, string(c), controlEscape(c), i-1, i)
+				}
+			}
+		case vEscape:
+			flush(i)
+			i = v.readEscape(c, i)
+			from = i
+		case vHex:
+			i = v.readHex(c, i)
+			from = i
+		case vQuote1:
+			if c == v.quote {
+				v.state = vQuote2
+				i++
+				from = i
+				break
+			}
+			v.state = vString
+			v.write(`"`, i)
+			from = i
+		case vQuote2:
+			v.write(`"`, i)
+			if c == v.quote {
+				v.triple, v.quotes, v.state = 3, 0, vString
+				i++
+				from = i
+				break
+			}
+			v.write(`"`, i)
+			v.endValue(i)
+			from = i
+		case vScalar:
+			if !v.scalarByte(c) {
+				if v.endScalar(i); v.err != "" {
+					return i, failed
+				}
+				from = i
+				break
+			}
+			v.tok = append(v.tok, c)
+			i++
+			from = i
+			if v.prefixed(c) {
+				v.beginString(c, i-1)
+			}
+		case vKey, vKeyEscape, vKeyBare:
+			i = v.readKey(c, i)
+			from = i
+		case vSlash, vLineComment, vComment, vStar:
+			i = v.readComment(c, i)
+			from = i
+		default: // between values: blanks and punctuation
+			if isBlank(c) {
+				if len(v.pend) > 0 {
+					v.pend = append(v.pend, c)
+					i++
+					from = i
+					break
+				}
+				i++
+				break
+			}
+			flush(i)
+			from = i
+			if (c == '/' || c == '#') && v.state != vColon && v.repair != RepairOff {
+				v.comment(c)
+				i++
+				from = i
+				break
+			}
+			kept := v.punctuation(c, i)
+			if v.err != "" {
+				return i, failed
+			}
+			if kept {
+				i++
+				if v.state == vDone { // the closer of the outermost value
+					v.write(in[from:i], i)
+					from = i
+					return i, done
+				}
+			} else if v.state != vValueAgain {
+				i++
+				from = i
+			} else {
+				v.state = v.back
+				from = i
+			}
+		}
+		if v.err != "" {
+			return i, failed
+		}
+		if v.state == vDone {
+			flush(i)
+			return i, done
+		}
+	}
+	if v.state == vString {
+		if k := partialRune(in[from:]); k > 0 {
+			v.tail = append(v.tail, in[len(in)-k:]...)
+			flush(len(in) - k)
+			return i, going
+		}
+	}
+	flush(len(in))
+	return i, going
+}
+
+// vValueAgain is what punctuation leaves behind when the byte is to be read again in state back.
+const vValueAgain valueState = 255
+
+// plainString returns the offset of the first byte of in from i on that does not simply belong to the string.
+func (v *value) plainString(in string, i int) int {
+	quote := v.quote
+	for ; i < len(in); i++ {
+		c := in[i]
+		if stringStop[c] && (c != '\'' || quote == '\'') && !(c == '\'' && v.escaped) {
+			return i
+		}
+		if v.quotes > 0 {
+			v.restoreQuotes(i)
+		}
+	}
+	return i
+}
+
+// restoreQuotes writes quotes that turned out not to end a triple-quoted string.
+func (v *value) restoreQuotes(i int) {
+	q := string(v.quote)
+	if v.quote == '"' {
+		q = `\"`
+	}
+	v.write(strings.Repeat(q, v.quotes), i)
+	v.quotes = 0
+}
+
+var stringStop = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = true
+	}
+	t['"'], t['\''], t['\\'] = true, true, true
+	return
+}()
+
+// plainEscape returns the length of the escape that s begins with if JSON has it and s holds it whole.
+func plainEscape(s string) int {
+	if len(s) < 2 {
+		return 0
+	}
+	switch s[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(s) >= 6 && isHex(s[2]) && isHex(s[3]) && isHex(s[4]) && isHex(s[5]) {
+			return 6
+		}
+	}
+	return 0
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// readEscape reads the byte behind a back-slash.
+func (v *value) readEscape(c byte, i int) int {
+	v.state = vString
+	if v.quotes > 0 {
+		v.restoreQuotes(i)
+	}
+	if v.escaped && c == v.quote {
+		v.write(`"`, i+1)
+		v.endValue(i + 1)
+		return i + 1
+	}
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		v.write(escapeText[c], i+1)
+		return i + 1
+	case 'u':
+		v.hex, v.tok, v.state = 4, append(v.tok[:0], '\\', 'u'), vHex
+		return i + 1
+	}
+	if v.repair == RepairOff {
+		v.fail("an escape that JSON does not have")
+		return i
+	}
+	switch {
+	case c == 'x':
+		v.hex, v.tok, v.state = 2, append(v.tok[:0], '\\', 'x'), vHex
+		return i + 1
+	case c == '\'':
+		v.write("'", i+1)
+		if v.quote != '\'' {
+			v.note(chat.NoteEscape, `\'`, "'", i-1, i+1)
+		}
+		return i + 1
+	case c == '_':
+		v.write("_", i+1)
+		v.note(chat.NoteEscape, `\_`, "_", i-1, i+1)
+		return i + 1
+	case c == '\n' && (v.python || v.repair != RepairOff):
+		v.note(chat.NoteEscape, "\\\n", "", i-1, i+1)
+		return i + 1
+	case v.python && (c == 'a' || c == 'v' || c == '0'):
+		v.write(map[byte]string{'a': `\u0007`, 'v': `\u000b`, '0': `\u0000`}[c], i+1)
+		return i + 1
+	}
+	v.write(`\\`, i)
+	v.note(chat.NoteEscape, `\`, `\\`, i-1, i)
+	return i
+}
+
+var escapeText = map[byte]string{'"': `\"`, '\\': `\\`, '/': `\/`, 'b': `\b`, 'f': `\f`, 'n': `\n`, 'r': `\r`, 't': `\t`}
+
+// readHex reads the digits of an escape.
+func (v *value) readHex(c byte, i int) int {
+	if isHex(c) {
+		v.tok = append(v.tok, c)
+		if v.hex--; v.hex > 0 {
+			return i + 1
+		}
+		text := string(v.tok)
+		if text[1] == 'x' {
+			was := text
+			text = `\u00` + text[2:]
+			v.note(chat.NoteEscape, was, text, i-3, i+1)
+		}
+		v.state = vString
+		v.write(text, i+1)
+		return i + 1
+	}
+	if v.repair == RepairOff {
+		v.fail("an unfinished escape")
+		return i
+	}
+	v.state = vString
+	v.note(chat.NoteEscape, string(v.tok), `\`+string(v.tok), i-len(v.tok), i)
+	v.write(`\`+string(v.tok), i)
+	return i
+}
+
+func controlEscape(c byte) string {
+	switch c {
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	case '\b':
+		return `\b`
+	case '\f':
+		return `\f`
+	}
+	const hex = "0123456789abcdef"
+	return `\u00` + string([]byte{hex[c>>4], hex[c&15]})
+}
+
+// joinTail completes a character that the last input cut.
+func (v *value) joinTail(in string, i int) int {
+	want := runeLen(v.tail[0])
+	for i < len(in) && len(v.tail) < want && in[i]&0xC0 == 0x80 {
+		v.tail = append(v.tail, in[i])
+		i++
+	}
+	if i < len(in) || len(v.tail) == want {
+		v.write(string(v.tail), i)
+		v.tail = v.tail[:0]
+	}
+	return i
+}
+
+// punctuation reads a byte that is neither blank nor part of a value. It reports whether the byte is to be written as it is.
+func (v *value) punctuation(c byte, i int) (kept bool) {
+	switch v.state {
+	case vFirstOrEnd, vKeyOrEnd:
+		if f := &v.stack[len(v.stack)-1]; c == f.close {
+			if len(v.pend) > 0 {
+				if !v.python {
+					if v.repair == RepairOff {
+						v.fail("a comma before the end")
+						return false
+					}
+					v.note(chat.NoteTrailingComma, ",", "", i-len(v.pend), i)
+				}
+				v.write(string(v.pend[1:]), i)
+				v.pend = v.pend[:0]
+			}
+			return v.closeFrame(c, i)
+		}
+		if v.state == vKeyOrEnd {
+			v.beginKey(c, i)
+			return false
+		}
+		v.writePend(i)
+		return v.beginValue(c, i)
+	case vValue:
+		return v.beginValue(c, i)
+	case vColon:
+		if c != ':' {
+			v.fail("a colon is missing")
+			return false
+		}
+		f := &v.stack[len(v.stack)-1]
+		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
+		v.state = vValue
+		if v.hold.on && v.hold.dup > 0 && v.hold.depth == len(v.stack) {
+			v.write(":", i)
+			v.hold.value = len(v.hold.text)
+			v.hold.shape = v.shape
+			return false
+		}
+		v.keys[f.key].from = -1
+		return true
+	case vAfter:
+		f := &v.stack[len(v.stack)-1]
+		switch c {
+		case f.close:
+			return v.closeFrame(c, i)
+		case ',':
+			v.pend = append(v.pend[:0], ',')
+			v.state = vFirstOrEnd
+			if f.object {
+				v.state = vKeyOrEnd
+			}
+			return false
+		}
+		v.fail("a comma or a closing bracket is missing")
+		return false
+	}
+	v.fail("nothing may stand here")
+	return false
+}
+
+func (v *value) writePend(i int) {
+	if len(v.pend) > 0 {
+		v.write(string(v.pend), i)
+		v.pend = v.pend[:0]
+	}
+}
+
+// beginValue begins a value with its first byte, and reports whether that is to be written as it is.
+func (v *value) beginValue(c byte, i int) (kept bool) {
+	v.markValue(i)
+	types := v.shape.Type()
+	literal := v.python && types.Only(shape.String|shape.Null) // any expression is its source text
+	switch {
+	case c == '"' || c == '\'' && v.repair != RepairOff:
+		return v.beginString(c, i)
+	case v.quoted && c == '\\':
+		v.tok = append(v.tok[:0], c)
+		v.state, v.source, v.depth, v.in = vScalar, true, 0, 0
+		return false
+	case (c == '{' || c == '[' || c == '(' && v.python) && !literal:
+		return v.open(c, i)
+	}
+	v.source = v.python
+	if !v.source && !scalarStart(c) {
+		v.fail("no value begins like this")
+		return false
+	}
+	v.tok, v.state, v.depth, v.in = v.tok[:0], vScalar, 0, 0
+	v.back, v.state = vScalar, vValueAgain
+	return false
+}
+
+func scalarStart(c byte) bool { return isWord(c) || c == '-' || c == '+' || c == '.' }
+
+// markValue notes where in the arguments the value of a key begins.
+func (v *value) markValue(int) {
+	if n := len(v.stack); n > 0 && v.stack[n-1].object && !v.hold.on {
+		if k := &v.keys[v.stack[n-1].key]; k.from < 0 {
+			k.from = v.d.call.args.Len()
+		}
+	}
+}
+
+// beginString begins a string at its quote.
+func (v *value) beginString(c byte, i int) (kept bool) {
+	t := v.shape.Type()
+	if v.repair != RepairOff && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
+		v.keep(i)
+	}
+	v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
+	if v.python {
+		v.state = vQuote1
+		if v.escaped {
+			v.state = vString
+			v.write(`"`, i)
+		}
+		return false
+	}
+	if c == '"' {
+		return true
+	}
+	v.write(`"`, i)
+	v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
+	return false
+}
+
+// prefixed reports whether the scalar so far is the prefix and the quote of a Python string.
+func (v *value) prefixed(c byte) bool {
+	if !v.python || !v.source || c != '"' && c != '\'' || len(v.tok) < 2 || len(v.tok) > 3 {
+		return false
+	}
+	p := strings.ToLower(string(v.tok[:len(v.tok)-1]))
+	switch p {
+	case "r", "b", "u", "f", "rb", "br", "rf", "fr", `\`:
+		v.raw, v.escaped = strings.Contains(p, "r"), p == `\`
+		v.tok, v.source, v.in = v.tok[:0], false, 0
+		return true
+	}
+	return false
+}
+
+// open begins an array or object.
+func (v *value) open(c byte, i int) (kept bool) {
+	if len(v.stack) >= maxDepth {
+		v.fail("nested too deeply")
+		return false
+	}
+	t := v.shape.Type()
+	if c != '{' && t != 0 && !t.Has(shape.Array) && v.repair == RepairFull {
+		v.keep(i)
+	}
+	f := frame{close: ']', shape: v.shape, keys: len(v.keys)}
+	v.state = vFirstOrEnd
+	switch c {
+	case '{':
+		f.close, f.object = '}', true
+		v.state = vKeyOrEnd
+	case '(':
+		f.close = ')'
+	}
+	v.stack = append(v.stack, f)
+	if c == '(' {
+		v.write("[", i)
+		return false
+	}
+	if c == '[' {
+		v.shape = f.shape.Item()
+	}
+	return true
+}
+
+// closeFrame ends the innermost array or object.
+func (v *value) closeFrame(c byte, i int) (kept bool) {
+	n := len(v.stack) - 1
+	if n > 0 {
+		v.keys = v.keys[:v.stack[n].keys]
+	}
+	v.stack = v.stack[:n]
+	if n == 0 && !v.hold.on && c != ')' {
+		v.state = vDone
+		return true
+	}
+	if c == ')' {
+		c = ']'
+	}
+	v.write(string(c), i+1)
+	v.endValue(i + 1)
+	return false
+}
+
+// endValue ends a value before i.
+func (v *value) endValue(i int) {
+	if v.hold.on && v.hold.depth == len(v.stack) {
+		v.releaseHold(i)
+	}
+	v.raw, v.escaped, v.triple = false, false, 0
+	n := len(v.stack)
+	if n == 0 {
+		v.state = vDone
+		return
+	}
+	f := &v.stack[n-1]
+	if f.object && !v.hold.on {
+		v.keys[f.key].to = v.d.call.args.Len()
+	}
+	if !f.object {
+		v.shape = f.shape.Item()
+	}
+	v.state = vAfter
+}
+
+// keep begins to hold what is written, for a conversion of the value that begins at i.
+func (v *value) keep(i int) {
+	if !v.hold.on {
+		v.hold = hold{on: true, depth: len(v.stack), text: v.hold.text[:0], shape: v.shape, at: v.pos(i)}
+	}
+}
+
+// releaseHold decides about the held value, which ends before i.
+func (v *value) releaseHold(i int) {
+	h := &v.hold
+	h.on = false
+	got := strings.TrimSpace(string(h.text[h.value:]))
+	out, c, _ := shape.FitScalar(got, h.shape, v.repair == RepairFull)
+	if h.dup > 0 {
+		v.releaseDuplicate(out, i)
+		return
+	}
+	if c != shape.Fits && c != shape.Uncoerced {
+		v.d.noteValue(v, chat.NoteKind(c), got, out, h.at, v.pos(i))
+	}
+	v.write(out, i)
+}
+
+// releaseDuplicate decides about a second value for a key: the same again is left out; another one counts, being last, at
+// the level full.
+func (v *value) releaseDuplicate(out string, i int) {
+	h := &v.hold
+	k := v.keys[h.dup-1]
+	was := ""
+	if !v.discard {
+		was = v.d.call.args.String()[k.from:k.to]
+	}
+	h.dup = 0
+	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
+	if was == out {
+		return
+	}
+	if v.repair != RepairFull {
+		v.fail("the key " + k.key + " stands twice with different values")
+		return
+	}
+	v.write(string(h.text[:h.value])+out, i)
+}
+
+// closeAll writes the brackets that are missing at the end, and reports whether the value could end here.
+func (v *value) closeAll(i int) bool {
+	if v.state == vScalar {
+		v.endScalar(i)
+	}
+	if v.state != vAfter || v.err != "" {
+		return false
+	}
+	closers := ""
+	for v.state == vAfter {
+		c := v.stack[len(v.stack)-1].close
+		if v.closeFrame(c, i-1) {
+			v.write(string(c), i)
+		}
+		closers += string(c)
+	}
+	v.note(chat.NoteMissingCloser, "", closers, i, i)
+	return v.err == ""
+}
+
+// beginKey begins a key.
+func (v *value) beginKey(c byte, i int) {
+	v.tok = v.tok[:0]
+	switch {
+	case c == '"' || c == '\'' && v.repair != RepairOff:
+		v.quote, v.state = c, vKey
+		if c == '\'' && !v.python {
+			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
+		}
+	case v.repair != RepairOff && (isWord(c) || c == '-'):
+		v.state = vKeyBare
+		v.tok = append(v.tok, c)
+	default:
+		v.fail("a key is missing")
+	}
+}
+
+// readKey reads a byte of a key.
+func (v *value) readKey(c byte, i int) int {
+	switch {
+	case v.state == vKeyEscape:
+		v.state = vKey
+		if c == '\'' || c == '_' {
+			v.tok = append(v.tok, c)
+		} else {
+			v.tok = append(v.tok, '\\', c)
+		}
+	case v.state == vKeyBare:
+		if isWord(c) || c == '-' || c == '.' {
+			v.tok = append(v.tok, c)
+			break
+		}
+		v.note(chat.NoteUnquotedKey, string(v.tok), string(appendQuoted(nil, string(v.tok))), i-len(v.tok), i)
+		v.endKey(i)
+		return i
+	case c == '\\':
+		v.state = vKeyEscape
+	case c == v.quote:
+		v.endKey(i + 1)
+	case c < 0x20:
+		v.fail("a control character in a key")
+	case c == '"':
+		v.tok = append(v.tok, '\\', '"')
+	default:
+		v.tok = append(v.tok, c)
+	}
+	return i + 1
+}
+
+// endKey ends a key before i.
+func (v *value) endKey(i int) {
+	key := string(v.tok)
+	if strings.IndexByte(key, '\\') >= 0 {
+		var ok bool
+		if key, ok = unquoteJSON(key); !ok {
+			v.fail("a broken escape in a key")
+			return
+		}
+	}
+	f := &v.stack[len(v.stack)-1]
+	v.state = vColon
+	dup := 0
+	if !v.discard && !v.hold.on {
+		for j := f.keys; j < len(v.keys); j++ {
+			if v.keys[j].key == key {
+				dup = j + 1
+				break
+			}
+		}
+	}
+	if dup > 0 {
+		v.hold = hold{on: true, depth: len(v.stack), dup: dup, text: v.hold.text[:0], at: v.pos(i)}
+		f.key = dup - 1
+	} else {
+		v.keys = append(v.keys, keySpan{key: key, from: -1})
+		f.key = len(v.keys) - 1
+	}
+	v.writePend(i)
+	v.write(`"`+string(v.tok)+`"`, i)
+}
+
+// has reports whether the outermost object has a key.
+func (v *value) has(key string) bool {
+	for i := range v.keys {
+		if v.keys[i].key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// comment begins a comment at its first byte.
+func (v *value) comment(c byte) {
+	v.back, v.state = v.state, vSlash
+	if c == '#' {
+		v.state = vLineComment
+	}
+}
+
+// readComment reads a byte of a comment.
+func (v *value) readComment(c byte, i int) int {
+	end := false
+	switch v.state {
+	case vSlash:
+		switch c {
+		case '/':
+			v.state = vLineComment
+		case '*':
+			v.state = vComment
+		default:
+			v.fail("a slash is no value")
+			return i
+		}
+	case vLineComment:
+		if c == '\n' {
+			end = true
+		}
+	case vComment:
+		if c == '*' {
+			v.state = vStar
+		}
+	case vStar:
+		if c == '/' {
+			end = true
+		} else if c != '*' {
+			v.state = vComment
+		}
+	}
+	if end {
+		v.state = v.back
+		v.note(chat.NoteComment, "", "", i, i+1)
+	}
+	return i + 1
+}
+
+// scalarByte reports whether c goes on with the number, word or source text.
+func (v *value) scalarByte(c byte) bool {
+	if !v.source {
+		return isWord(c) || c == '+' || c == '-' || c == '.'
+	}
+	if v.in != 0 {
+		if c == v.in {
+			v.in = 0
+		}
+		return true
+	}
+	switch c {
+	case '"', '\'':
+		v.in = c
+		if len(v.tok) > 0 && isWord(v.tok[len(v.tok)-1]) && c == '\'' && len(v.tok) > 3 {
+			v.in = 0 // an apostrophe
+		}
+	case '(', '[', '{':
+		v.depth++
+	case ')', ']', '}':
+		if v.depth == 0 {
+			return false
+		}
+		v.depth--
+	case ',':
+		return v.depth > 0
+	}
+	return true
+}
+
+// endScalar ends a number, a word or a source text before i.
+func (v *value) endScalar(i int) {
+	text := strings.TrimSpace(string(v.tok))
+	from := i - len(v.tok)
+	out, kind, ok := v.scalar(text)
+	if !ok {
+		v.fail("no value: " + clip(text))
+		return
+	}
+	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' {
+		out, kind = string(appendQuoted(nil, text)), chat.NoteSourceText
+	}
+	if kind != "" {
+		v.d.noteValue(v, kind, text, out, v.pos(from), v.pos(i))
+	}
+	if v.repair != RepairOff && v.shape.Type() != 0 {
+		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == RepairFull)
+		if c != shape.Fits && c != shape.Uncoerced {
+			v.d.noteValue(v, chat.NoteKind(c), out, fit, v.pos(from), v.pos(i))
+		}
+		out = fit
+	}
+	v.write(out, i)
+	v.endValue(i)
+}
+
+// scalar returns the JSON of a number, a word or a source text, and the repair that made it so.
+func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
+	switch text {
+	case "true", "false", "null":
+		return text, "", true
+	case "":
+		return "", "", false
+	}
+	if isNumber(text) {
+		return text, "", true
+	}
+	if v.repair == RepairOff && !v.python {
+		return "", "", false
+	}
+	note := chat.NoteLiteral
+	if v.python {
+		note = ""
+	}
+	switch text {
+	case "True":
+		return "true", note, true
+	case "False":
+		return "false", note, true
+	case "None":
+		return "null", note, true
+	case "undefined":
+		return "null", chat.NoteLiteral, true
+	case "TRUE", "FALSE", "NULL":
+		if !v.python && !v.source {
+			return strings.ToLower(text), chat.NoteLiteral, true
+		}
+	case "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf":
+		return `"` + text + `"`, chat.NoteLiteral, true
+	}
+	if n, ok := pythonNumber(text); ok {
+		return n, chat.NoteLiteral, true
+	}
+	if v.source {
+		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
+	}
+	return "", "", false
+}
+
+// isNumber reports whether s is a JSON number.
+func isNumber(s string) bool {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(s) && isDigit(s[i]) {
+			i++
+		}
+		return i > from
+	}
+	if i < len(s) && s[i] == '-' {
+		i++
+	}
+	if i < len(s) && s[i] == '0' {
+		i++
+	} else if !digits() {
+		return false
+	}
+	if i < len(s) && s[i] == '.' {
+		if i++; !digits() {
+			return false
+		}
+	}
+	if i < len(s) && s[i]|0x20 == 'e' {
+		i++
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return i == len(s)
+}
+
+// pythonNumber turns the spellings of numbers that JSON does not have into JSON: .5, 5., +1, 1_000.
+func pythonNumber(s string) (string, bool) {
+	n := strings.TrimPrefix(s, "+")
+	if !strings.HasPrefix(n, "_") && !strings.HasSuffix(n, "_") && !strings.Contains(n, "__") {
+		n = strings.ReplaceAll(n, "_", "")
+	}
+	sign := ""
+	if strings.HasPrefix(n, "-") {
+		sign, n = "-", n[1:]
+	}
+	if strings.HasPrefix(n, ".") {
+		n = "0" + n
+	}
+	if strings.HasSuffix(n, ".") {
+		n += "0"
+	}
+	n = sign + strings.Replace(n, ".e", ".0e", 1)
+	return n, isNumber(n)
+}
+
+// write adds s to the arguments; the input was read up to i.
+func (v *value) write(s string, i int) {
+	switch {
+	case v.hold.on:
+		v.hold.text = append(v.hold.text, s...)
+	case !v.discard:
+		v.d.writeArgs(s, v.pos(i))
+	}
+}
+
+func (v *value) pos(i int) int { return v.base + i*v.step }
+
+func (v *value) note(kind chat.NoteKind, before, after string, from, to int) {
+	v.d.noteValue(v, kind, before, after, v.pos(from), v.pos(to))
+}
+
+// noteValue records a repair of the value that v reads.
+func (d *Decoder) noteValue(v *value, kind chat.NoteKind, before, after string, at, end int) {
+	if !v.discard {
+		d.note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
+	}
+}
+
+// path returns the JSON pointer of the value being read, as far as its objects go.
+func (v *value) path() string {
+	var b strings.Builder
+	for _, f := range v.stack {
+		if f.object && f.key < len(v.keys) {
+			b.WriteByte('/')
+			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(v.keys[f.key].key))
+		}
+	}
+	return b.String()
+}
+
+func (v *value) fail(why string) progress {
+	if v.err == "" {
+		v.err = why
+	}
+	return failed
+}
+
+func clip(s string) string {
+	if len(s) <= 40 {
+		return s
+	}
+	n := 40
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// appendQuoted appends s as a JSON string.
+func appendQuoted(b []byte, s string) []byte {
+	return append(appendEscaped(append(b, '"'), s), '"')
+}
+
+// appendEscaped appends s as the inside of a JSON string.
+func appendEscaped(b []byte, s string) []byte {
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		if c < 0x20 {
+			b = append(b, controlEscape(c)...)
+		} else {
+			b = append(b, '\\', c)
+		}
+		from = i + 1
+	}
+	return append(b, s[from:]...)
+}
