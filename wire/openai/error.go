@@ -103,7 +103,7 @@ func readErrorBody(e *chat.Error, body []byte) (typ string) {
 	var inner errorFields
 	for s.enter('{'); s.next('}'); {
 		switch string(s.key()) {
-		case "error":
+		case "error", "Error":
 			switch s.peek() {
 			case '{':
 				inner.read(&s)
