@@ -115,8 +115,8 @@ func renderToken(dst []byte, raw string, mode renderMode) []byte {
 	if mode == renderRaw {
 		return append(dst, raw...)
 	}
-	var s string
-	if json.Unmarshal([]byte(raw), &s) != nil {
+	s := raw[1 : len(raw)-1]
+	if strings.IndexByte(s, '\\') >= 0 && json.Unmarshal([]byte(raw), &s) != nil {
 		return append(dst, raw...)
 	}
 	if mode == renderPython {

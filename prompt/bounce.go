@@ -30,7 +30,7 @@ func (o *Options) Bounce(calls []chat.Call) string {
 	case "json-fence", "raw-json":
 		shown = indented(calls, o.Prefix)
 	default:
-		shown = RenderCalls(d, calls, o.Prefix)
+		shown = renderCalls(d, calls, o.Prefix)
 	}
 	if strings.Contains(text, "{toolCall}") {
 		return strings.ReplaceAll(text, "{toolCall}", shown)

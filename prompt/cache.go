@@ -24,7 +24,7 @@ type Cache struct {
 type cacheEntry struct {
 	dialect, prefix, forTools string
 	maxCalls                  int
-	bare                      bool
+	bare, apart               bool
 	tools                     []chat.Tool
 	block                     block
 }
@@ -55,7 +55,7 @@ func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bo
 	if e.matches(o, d, tools, bare) {
 		return e.block
 	}
-	e = &cacheEntry{dialect: d.Name, prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, tools: copyTools(tools),
+	e = &cacheEntry{dialect: d.Name, prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
 		block: renderBlock(o, d, tools, bare)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bo
 
 func (e *cacheEntry) matches(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) bool {
 	if e == nil || e.dialect != d.Name || e.prefix != o.Prefix || e.forTools != o.ForTools || e.maxCalls != o.MaxCalls ||
-		e.bare != bare || len(e.tools) != len(tools) {
+		e.bare != bare || e.apart != o.apart() || len(e.tools) != len(tools) {
 		return false
 	}
 	for i := range tools {

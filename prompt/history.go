@@ -65,7 +65,7 @@ func (h *history) assistant(m chat.Message) {
 			h.names[c.ID] = c.Name
 		}
 	}
-	calls := RenderCalls(h.d, m.Calls, h.prefix)
+	calls := renderCalls(h.d, m.Calls, h.prefix)
 	m.Calls = nil
 	m.Parts = slices.Clone(m.Parts)
 	if n := len(m.Parts) - 1; n >= 0 && m.Parts[n].Kind == chat.PartText {
@@ -88,9 +88,9 @@ func requested(text string) []chat.Call {
 	return c.Calls
 }
 
-// RenderCalls writes calls as the model would have written them in d. A call that d cannot write is written as fenced JSON, and
+// renderCalls writes calls as the model would have written them in d. A call that d cannot write is written as fenced JSON, and
 // arguments that are broken beyond repair as a string: a history that a client sends is never a reason to fail.
-func RenderCalls(d *dialect.Dialect, calls []chat.Call, prefix string) string {
+func renderCalls(d *dialect.Dialect, calls []chat.Call, prefix string) string {
 	named := make([]chat.Call, len(calls))
 	for i := range calls {
 		named[i] = calls[i]

@@ -123,6 +123,12 @@ func TestInstructions(t *testing.T) {
 			}
 		}
 	}
+	if diff := cmp.Diff([]string{"tools", "fallback"}, prompt.Missing("{{clientInstructions}}")); diff != "" {
+		t.Error(diff)
+	}
+	if got := prompt.Missing("{{clientInstructions}}{{forTools}}{{fallback}}"); got != nil {
+		t.Errorf("missing %q", got)
+	}
 	if _, err := prompt.NewPattern("(", ""); err == nil {
 		t.Error("a broken pattern is taken")
 	}

@@ -81,6 +81,18 @@ func Render(req *chat.Request, o Options) (*chat.Request, error) {
 	return &out, nil
 }
 
+// Missing returns which of the variables that a template of all instructions should have it does not name: without them
+// the client's own words, the tools or the fallback never reach the model.
+func Missing(template string) []string {
+	var names []string
+	for _, name := range []string{"clientInstructions", "tools", "fallback"} {
+		if !strings.Contains(template, "{{"+name+"}}") && (name != "tools" || !strings.Contains(template, "{{forTools}}")) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // dialect returns the name of the dialect to teach. Among the dialects that any instructed model can write, a fenced JSON
 // object is the one that most of them get right without an example.
 func (o *Options) dialect() string {
@@ -144,16 +156,12 @@ func (o *Options) instructions(d *dialect.Dialect, client string, tools []chat.T
 	if block.rules == "" && o.Template == "" && client == "" {
 		return o.Fallback
 	}
-	vars := variables{"clientInstructions": client, "fallback": o.Fallback, "prefix": o.Prefix, "tools": block.tools}
 	template := o.Template
 	if template == "" {
 		template = defaultTemplate
 	}
-	vars["forTools"] = block.rules
-	if strings.Contains(template, "{{tools}}") {
-		vars["forTools"] = block.alone
-	}
-	text := expand(template, vars)
+	text := expand(template, variables{"clientInstructions": client, "fallback": o.Fallback, "prefix": o.Prefix,
+		"tools": block.tools, "forTools": block.rules})
 	if choice := choiceRule(req, o.Prefix, len(tools) > 0); choice != "" {
 		text += "\n\n" + choice
 	}

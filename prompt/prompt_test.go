@@ -147,6 +147,9 @@ func TestExamplesDecode(t *testing.T) {
 		for _, tools := range [][]chat.Tool{{weather}, protocolTools, {tool("now", "The time", "")}} {
 			out := render(t, &chat.Request{Tools: tools, Messages: []chat.Message{user("hi")}}, prompt.Options{Dialect: name})
 			text := out.Messages[0].Text()
+			if got := dialect.Results(text); len(got) > 0 {
+				t.Errorf("%s: the example's result is read as one: %+v", name, got)
+			}
 			_, text, ok := strings.Cut(text, "EXACT format:\n\n")
 			format, text, ok2 := strings.Cut(text, "\n\nIMPORTANT RULES:")
 			_, text, ok3 := strings.Cut(text, "\nYou:")
@@ -298,7 +301,7 @@ func TestCache(t *testing.T) {
 	schema := weather
 	schema.Parameters = json.RawMessage(`{"type":"object"}`)
 	for _, tools := range [][]chat.Tool{{weather}, {other}, {schema}, {weather, other}, {weather}} {
-		for _, o := range []prompt.Options{{}, {Dialect: "hermes"}, {Prefix: "p:"}, {MaxCalls: 1}, {ForTools: "Use {{tools}}"}} {
+		for _, o := range []prompt.Options{{}, {Dialect: "hermes"}, {Prefix: "p:"}, {MaxCalls: 1}, {ForTools: "Use {{tools}}"}, {Template: "{{forTools}} {{tools}}"}} {
 			for _, messages := range [][]chat.Message{{user("hi")}, {system("Be kind."), user("hi")}} {
 				req := &chat.Request{Tools: tools, Messages: messages}
 				want := transcript(render(t, req, o).Messages)

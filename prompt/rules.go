@@ -100,8 +100,7 @@ func ruleSetOf(d *dialect.Dialect) *ruleSet {
 // A block is the tool block, whole and in its parts.
 type block struct {
 	tools string // the definitions
-	rules string // the rules with the definitions in them
-	alone string // the rules without
+	rules string // the rules, with the definitions in them unless the template has those apart
 }
 
 // renderBlock writes the block. bare says that the client has no instructions of its own, so that the protocol's are all
@@ -119,20 +118,23 @@ func renderBlock(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) b
 		}
 	}
 	b := block{tools: string(d.AppendTools(nil, shown))}
-	if o.ForTools == "" {
-		r := ruleSetOf(d)
-		b.rules = r.text(o, d, shown, b.tools, bare)
-		b.alone = r.text(o, d, shown, "", bare)
-		return b
+	definitions := b.tools
+	if o.apart() {
+		definitions = ""
 	}
-	b.alone = expand(o.ForTools, variables{"prefix": o.Prefix, "tools": ""})
-	if strings.Contains(o.ForTools, "{{tools}}") {
-		b.rules = expand(o.ForTools, variables{"prefix": o.Prefix, "tools": b.tools})
-	} else {
-		b.rules = b.alone + "\n\n" + b.tools
+	switch {
+	case o.ForTools == "":
+		b.rules = ruleSetOf(d).text(o, d, shown, definitions, bare)
+	case strings.Contains(o.ForTools, "{{tools}}") || definitions == "":
+		b.rules = expand(o.ForTools, variables{"prefix": o.Prefix, "tools": definitions})
+	default:
+		b.rules = expand(o.ForTools, variables{"prefix": o.Prefix}) + "\n\n" + definitions
 	}
 	return b
 }
+
+// apart reports whether the template places the definitions itself.
+func (o *Options) apart() bool { return strings.Contains(o.Template, "{{tools}}") }
 
 // text lays the block out.
 func (r *ruleSet) text(o *Options, d *dialect.Dialect, tools []chat.Tool, definitions string, bare bool) string {
@@ -221,8 +223,11 @@ type example struct {
 // tool's with a value for each required parameter.
 func exampleOf(tools []chat.Tool) example {
 	for i := range tools {
+		if tools[i].Name != "read_file" {
+			continue
+		}
 		s := schema.ShapeOf(tools[i].Parameters)
-		if p, ok := s.Prop("path"); ok && tools[i].Name == "read_file" && p.Type().Any(shape.String) && !requires(s, "path") {
+		if p, ok := s.Prop("path"); ok && p.Type().Any(shape.String) && !requires(s, "path") {
 			return example{
 				ask:    `"What's in package.json?"`,
 				call:   chat.Call{Name: "read_file", Arguments: `{"path": "package.json"}`, Reasoning: "Need to read package.json to answer"},
