@@ -59,6 +59,7 @@ func flagValues() map[string][]string {
 	return map[string][]string{
 		"dialect":    append([]string{"auto"}, dialect.Names()...),
 		"repair":     {"off", "safe", "full"},
+		"mode":       {"text", "native", "auto"},
 		"log-level":  logLevels,
 		"log-format": logFormats,
 	}

@@ -23,13 +23,11 @@ const demoModel = "demo"
 
 // serveFlags are what the command line says.
 type serveFlags struct {
-	listen      string
-	file        string
-	upstream    string
-	upstreamKey string
-	model       string
-	scenario    string
-	log         logFlags
+	listen   string
+	file     string
+	upstream config.Upstream
+	scenario string
+	log      logFlags
 }
 
 func newServeCmd(app *app) *cobra.Command {
@@ -43,11 +41,15 @@ get tool calls, whatever the model behind writes.
 The models come from the configuration file. --upstream and --model add one on the command line. With neither, the
 scripted model demo is served, which needs no key and no network: it answers from a scenario file.
 
+A model whose server does not take tools, or ignores them, needs --mode text: wield then describes the tools in the prompt and
+reads the calls in what the model writes.
+
 serve prints its address and lines to try it with, logs to the standard error, and ends on SIGINT or SIGTERM after it has
 finished the answers under way (timeouts.drain at most).`,
 		Example: `  wield serve
   wield serve --listen 127.0.0.1:0
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
+  wield serve --upstream http://127.0.0.1:11434/v1 --model gemma3:4b --mode text --dialect tool-call-tag
   wield serve --upstream https://api.example/v1 --upstream-key env:EXAMPLE_KEY --model gpt-4o-mini
   wield serve --config wield.yaml --log-format json
   wield serve --scenario my.scenario.yaml       # demo answers from this file
@@ -58,9 +60,11 @@ finished the answers under way (timeouts.drain at most).`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "address as `HOST:PORT` to listen on; port 0 takes a free one (default 127.0.0.1:8420)")
 	flags.StringVar(&f.file, "config", "", "configuration `FILE`")
-	flags.StringVar(&f.upstream, "upstream", "", "base `URL` of an OpenAI-compatible server")
-	flags.StringVar(&f.upstreamKey, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	flags.StringVar(&f.model, "model", "", "the model's `NAME` at the upstream server, and for clients")
+	flags.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
+	flags.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	flags.StringVar(&f.upstream.Model, "model", "", "the model's `NAME` at the upstream server, and for clients")
+	flags.StringVar(&f.upstream.Mode, "mode", "", "how that model is given tools, as `MODE`: text, native or auto (default auto)")
+	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that it is told and that has priority (default auto)")
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` that demo answers from, or directory with one model a file")
 	f.log.add(cmd, app)
 	return cmd
@@ -71,7 +75,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if err != nil {
 		return err
 	}
-	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream, UpstreamKey: f.upstreamKey, Model: f.model}
+	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream}
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}

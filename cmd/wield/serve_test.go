@@ -455,8 +455,10 @@ func waitClosed(t *testing.T, address string) {
 // TestServeUpstream puts wield in front of wield: the model behind it only writes text.
 func TestServeUpstream(t *testing.T) {
 	back := start(t, nil)
-	front := start(t, nil, "--upstream", back.base+"/v1", "--model", "demo")
-	checkRound(t, front.base, "demo")
+	for _, mode := range []string{"auto", "text", "native"} {
+		front := start(t, nil, "--upstream", back.base+"/v1", "--model", "demo", "--mode", mode)
+		checkRound(t, front.base, "demo")
+	}
 }
 
 // TestServeUpstreamDown checks that a server that cannot be reached is said to be so.

@@ -249,11 +249,13 @@ func TestLayerErrors(t *testing.T) {
 		{"variable with a bound", Options{Getenv: env("WIELD_CAPTURE_KEEP", "-1")}, "WIELD_CAPTURE_KEEP: capture.keep: must be at least 0"},
 		{"flag", Options{Flags: []Flag{{"--listen", "listen", "x"}}}, "--listen: listen: not an address"},
 		{"open", Options{Flags: []Flag{{"--listen", "listen", "0.0.0.0:1"}}}, "--listen: listen: other machines can reach 0.0.0.0:1, but there are no keys"},
-		{"upstream alone", Options{Upstream: "http://h/v1"}, "--upstream and --model belong together"},
-		{"model alone", Options{Model: "m"}, "--upstream and --model belong together"},
-		{"no upstream", Options{Upstream: "h:1", Model: "m"}, "--upstream: backends.upstream.url: not a URL"},
-		{"password", Options{Upstream: "http://u:sk-0123456789@h/v1", Model: "m"}, "may not hold a user or password"},
-		{"literal key", Options{Upstream: "http://h/v1", Model: "m", UpstreamKey: "sk-0123456789"}, "--upstream-key: backends.upstream.key: a secret does not stand in the file"},
+		{"upstream alone", Options{Upstream: Upstream{URL: "http://h/v1"}}, "--upstream and --model belong together"},
+		{"model alone", Options{Upstream: Upstream{Model: "m"}}, "--upstream and --model belong together"},
+		{"no upstream", Options{Upstream: Upstream{URL: "h:1", Model: "m"}}, "--upstream: backends.upstream.url: not a URL"},
+		{"password", Options{Upstream: Upstream{URL: "http://u:sk-0123456789@h/v1", Model: "m"}}, "may not hold a user or password"},
+		{"literal key", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Key: "sk-0123456789"}}, "--upstream-key: backends.upstream.key: a secret does not stand in the file"},
+		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}}, `--mode: models.m.mode: "txt" is none of text, native, auto; did you mean "text"?`},
+		{"dialect", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Dialect: "hermez"}}, `--dialect: models.m.dialect: no dialect "hermez"; did you mean "hermes"?`},
 		{"absent file", Options{File: "testdata/none.yaml"}, "testdata/none.yaml: no such file"},
 		{"directory", Options{File: "testdata"}, "testdata is a directory"},
 		{"absent file in a variable", Options{Getenv: env("WIELD_CONFIG", "testdata/none.yaml")}, "testdata/none.yaml: no such file"},
@@ -270,13 +272,16 @@ func TestLayerErrors(t *testing.T) {
 }
 
 func TestUpstream(t *testing.T) {
-	r, err := Load(Options{Upstream: "http://127.0.0.1:1/v1", Model: "gpt-4.1", UpstreamKey: "env:K"})
+	r, err := Load(Options{Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "gpt-4.1", Key: "env:K", Mode: "text", Dialect: "ptk"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := r.Models["gpt-4.1"]
 	if b := r.Backends[m.Backend]; b.URL != "http://127.0.0.1:1/v1" || b.Key.String() != "env:K" || b.Retry.Attempts != 2 {
 		t.Errorf("got %+v", b)
+	}
+	if m.Mode != "text" || m.Dialect != "tool-call-tag" || m.Release != "auto" {
+		t.Errorf("got %+v", m)
 	}
 }
 

@@ -39,6 +39,12 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
+// fieldOf returns the field of the given name in a struct.
+func fieldOf(v any, name string) field {
+	fields := fieldsOf(reflect.TypeOf(v))
+	return fields[indexField(fields, name)]
+}
+
 func fieldNames(fields []field) []string {
 	names := make([]string, len(fields))
 	for i, f := range fields {

@@ -15,9 +15,17 @@ type Options struct {
 	Getenv func(string) string // of the environment; nil: an empty one
 	Flags  []Flag              // in the order of the command line
 
-	// Upstream and Model are a backend and a model of its own on top of those of the file, both or neither. UpstreamKey is
-	// the reference to the backend's key, if it needs one.
-	Upstream, UpstreamKey, Model string
+	// Upstream is a backend and a model on it on top of those of the file. The zero value adds none.
+	Upstream Upstream
+}
+
+// An Upstream is a backend of kind openai and one model on it, as the command line gives them.
+type Upstream struct {
+	URL     string
+	Key     string // reference to the backend's key; empty: it needs none
+	Model   string // its name, there and for clients
+	Mode    string // as in the file; empty: auto
+	Dialect string // as in the file; empty: auto
 }
 
 // A Flag sets one key from the command line.
@@ -94,7 +102,7 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	}
 	c.applyEnv(d, o.Getenv)
 	c.applyFlags(d, o.Flags)
-	c.applyUpstream(d, o)
+	c.applyUpstream(d, o.Upstream)
 	c.check(d)
 	warnLater(d)
 	errs, warnings := d.done().split()
@@ -140,29 +148,33 @@ func (d *decoder) set(l leaf, text, source string) {
 // upstreamName is the name of the backend that the command line adds.
 const upstreamName = "upstream"
 
-func (c *Config) applyUpstream(d *decoder, o Options) {
-	if o.Upstream == "" && o.Model == "" && o.UpstreamKey == "" {
+func (c *Config) applyUpstream(d *decoder, u Upstream) {
+	if u == (Upstream{}) {
 		return
 	}
-	path := "backends." + upstreamName
-	d.sources[path] = "--upstream"
-	d.sources[path+".url"] = "--upstream"
-	d.sources[path+".key"] = "--upstream-key"
-	if o.Upstream == "" || o.Model == "" {
-		d.at(path, "--upstream and --model belong together: the address of a server and the name of a model there")
+	if u.URL == "" || u.Model == "" {
+		d.problems = append(d.problems, &Problem{File: "--upstream",
+			Message: "--upstream and --model belong together: the address of a server and the name of a model there"})
 		return
 	}
-	b := DefaultBackend()
-	if err := b.URL.parse(o.Upstream); err != nil {
-		d.at(path+".url", "%v", err)
-	}
-	if o.UpstreamKey != "" {
-		if err := b.Key.parse(o.UpstreamKey); err != nil {
-			d.at(path+".key", "%v", err)
+	b, m := DefaultBackend(), DefaultModel(upstreamName)
+	backend, model := "backends."+upstreamName, "models."+u.Model
+	for _, f := range []struct {
+		flag, path, text string
+		value            reflect.Value
+		field            field
+	}{
+		{"--upstream", backend + ".url", u.URL, reflect.ValueOf(&b.URL).Elem(), field{}},
+		{"--upstream-key", backend + ".key", u.Key, reflect.ValueOf(&b.Key).Elem(), field{}},
+		{"--mode", model + ".mode", u.Mode, reflect.ValueOf(&m.Mode).Elem(), fieldOf(m, "mode")},
+		{"--dialect", model + ".dialect", u.Dialect, reflect.ValueOf(&m.Dialect).Elem(), field{}},
+	} {
+		if f.text != "" {
+			d.set(leaf{f.path, f.field, f.value}, f.text, f.flag)
 		}
 	}
 	put(&c.Backends, upstreamName, b)
-	put(&c.Models, o.Model, DefaultModel(upstreamName))
+	put(&c.Models, u.Model, m)
 }
 
 func put[V any](m *map[string]V, name string, v V) {
