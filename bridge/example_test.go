@@ -1,0 +1,76 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+
+	"wield/bridge"
+	"wield/chat"
+)
+
+// A writer is a model that knows nothing of tools: it writes one text.
+type writer string
+
+func (w writer) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		if yield(chat.Event{Kind: chat.KindText, Text: string(w)}, nil) {
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+		}
+	}
+}
+
+func Example() {
+	model := bridge.New(writer("I'll check.\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"),
+		bridge.Options{Mode: bridge.ModeText})
+	req := &chat.Request{
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("What's the weather in Paris?")}},
+		Tools: []chat.Tool{{Name: "get_weather", Description: "Get weather for a city",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}},
+	}
+	for e, err := range model.Stream(context.Background(), req) {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case e.Kind == chat.KindText:
+			fmt.Println("text:", e.Text)
+		case e.Kind == chat.KindCallEnd:
+			fmt.Println("call:", e.Name, e.Detail.Call.Arguments)
+		case e.Kind == chat.KindFinish:
+			fmt.Println("finish:", e.Detail.Finish.Reason)
+		}
+	}
+	// Output:
+	// text: I'll check.
+	// call: get_weather {"city": "Paris"}
+	// finish: tool_calls
+}
+
+// TestConcurrent uses one Bridge from several goroutines with different tools.
+func TestConcurrent(t *testing.T) {
+	b := bridge.New(writer(textCall+"\n```json\n{\"name\":\"GetLiveContext\",\"arguments\":{}}\n```"), bridge.Options{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 20 {
+				req, want := ask(weather), "get_weather"
+				if i%2 == 0 {
+					req, want = ask(live), "GetLiveContext"
+				}
+				var names []string
+				for e := range b.Stream(t.Context(), req) {
+					if e.Kind == chat.KindCallEnd {
+						names = append(names, e.Name)
+					}
+				}
+				if len(names) != 1 || names[0] != want {
+					t.Errorf("calls %q, want %s", names, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
