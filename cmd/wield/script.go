@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,8 +75,7 @@ type scriptServeFlags struct {
 	catalogue catalogueFlag
 	listen    string
 	speaks    string
-	speed     float64
-	instant   bool
+	speed     string
 	faults    []string
 	log       logFlags
 }
@@ -93,7 +94,7 @@ else per API key.`,
 		Example: `  wield script serve weather.scenario.yaml
   wield script serve --listen 127.0.0.1:0 demo weeklyLimit
   wield script serve --fault '{on: "*", nth: 1, do: {status: 503, retry_after: 1s}}' demo
-  wield script serve --fault '{do: {cut_after: 100b, reset: true}}' --instant demo`,
+  wield script serve --fault '{do: {cut_after: 100b, reset: true}}' --speed instant demo`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageErrorf("%s needs a scenario: a file, or a name of the catalogue\nTry '%s --help'.", cmd.CommandPath(), cmd.CommandPath())
@@ -105,8 +106,7 @@ else per API key.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8421", "`HOST:PORT` to listen on; port 0 takes a free one")
 	fl.StringVar(&f.speaks, "speaks", "", "`PROTOCOL` in place of the scenarios' own: openai, anthropic, ollama, lumo or raw")
-	fl.Float64Var(&f.speed, "speed", 1, "how many times as fast as written")
-	fl.BoolVar(&f.instant, "instant", false, "without any wait")
+	fl.StringVar(&f.speed, "speed", "1x", "how many times as fast as written, such as 10x; or `instant`, without any wait")
 	fl.StringArrayVar(&f.faults, "fault", nil, "`FAULT` in the form of a scenario's list faults; may be given several times")
 	f.catalogue.add(cmd, app)
 	f.log.add(cmd, app)
@@ -119,15 +119,11 @@ func scriptServe(ctx context.Context, app *app, f *scriptServeFlags, args []stri
 		return err
 	}
 	o := scriptserver.Options{Log: log, Speaks: script.Speaks(f.speaks)}
-	if f.speed <= 0 {
-		return usageErrorf("--speed must be above 0")
+	if o.Play.Speed, err = parseSpeed(f.speed); err != nil {
+		return err
 	}
 	if f.speaks != "" && !scriptserver.Knows(o.Speaks) {
 		return usageErrorf("--speaks: no protocol %q; there are openai, anthropic, ollama, lumo and raw", f.speaks)
-	}
-	o.Play.Speed = f.speed
-	if f.instant {
-		o.Play.Speed = -1
 	}
 	for _, text := range f.faults {
 		fault, err := script.ParseFault(text)
@@ -165,6 +161,18 @@ func scriptServe(ctx context.Context, app *app, f *scriptServeFlags, args []stri
 		return err
 	}
 	return nil
+}
+
+// parseSpeed reads 10x, 10 or instant.
+func parseSpeed(s string) (float64, error) {
+	if s == "instant" {
+		return -1, nil
+	}
+	v, err := strconv.ParseFloat(strings.TrimSuffix(s, "x"), 64)
+	if err != nil || v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, usageErrorf("--speed must be a number above 0 such as 10x, or instant, not %q", s)
+	}
+	return v, nil
 }
 
 func newScriptRunCmd(app *app) *cobra.Command {
@@ -241,19 +249,19 @@ func counted(n int, what string) string {
 // play runs a scenario against itself with a bridge in between. tap sees each stream of the scripted model, watch each
 // exchange of the client; p may be nil.
 func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.Outcome, error) {
-	model := script.New(s, script.Options{Speed: -1})
-	var backend chat.Model = model
-	var watch func(script.Exchange)
-	if p != nil {
-		backend = &tap{model: model, w: p}
-		watch = p.exchange
-	}
 	o := bridge.Options{Mode: bridge.ModeText}
 	if s.NativeTools {
 		o.Mode = bridge.ModeNative
 	}
 	if s.Client != nil {
 		o.Dialect = s.Client.Dialect
+	}
+	model := script.New(s, script.Options{Speed: -1, Dialect: o.Dialect})
+	var backend chat.Model = model
+	var watch func(script.Exchange)
+	if p != nil {
+		backend = &tap{model: model, w: p}
+		watch = p.exchange
 	}
 	out, err := script.Drive(ctx, bridge.New(backend, o), s, watch)
 	if err != nil {

@@ -83,11 +83,11 @@ func (a *answer) breakFrames(do *script.Do, f framing) {
 	if do.BadSSE {
 		a.body = insert(a.body, a.point(do), frame{data: []byte(brokenFrame[f])})
 	}
-	if do.Stall > 0 {
-		a.stall(do)
-	}
 	if do.Cut != nil || do.Reset || do.HalfClose {
 		a.cut(do)
+	}
+	if do.Stall > 0 {
+		a.stall(do)
 	}
 	if do.Drip > 0 {
 		a.body = drip(a.body, do.Drip)
@@ -96,10 +96,14 @@ func (a *answer) breakFrames(do *script.Do, f framing) {
 
 var brokenFrame = map[framing]string{framingSSE: "data: {\"choices\":[{\n\n", framingLines: "{\"message\":{\n", framingNone: "{"}
 
-// stall puts a silence before the frame where the fault strikes, or, in a body of one frame, into its middle.
+// stall puts a silence before the cut if there is one, else into the middle: of the chunks, or of a body of one frame.
 func (a *answer) stall(do *script.Do) {
+	if do.Cut != nil {
+		a.body = append(a.body, frame{wait: do.Stall})
+		return
+	}
 	at := a.point(do)
-	if do.Cut == nil && len(a.body) == 1 {
+	if len(a.body) == 1 {
 		first, second := a.body[0], a.body[0]
 		half := len(first.data) / 2
 		first.data, second.data, second.wait = first.data[:half], second.data[half:], do.Stall

@@ -620,6 +620,34 @@ func TestSeveralScenarios(t *testing.T) {
 	}
 }
 
+func TestHeaderCondition(t *testing.T) {
+	url, _ := serve(t, head+"turns:\n  - {id: a, when: {header: {x-tenant: \"/^blue/\", X-Kind: plain}}, reply: [{text: blue}]}\n  - {id: b, when: {}, reply: [{text: other}]}\n")
+	if a := post(t, url+"/v1/chat/completions", ask, "X-Tenant", "blue-1", "X-Kind", "plain"); !strings.Contains(a.body, "blue") {
+		t.Errorf("%+v", a)
+	}
+	if a := post(t, url+"/v1/chat/completions", ask, "X-Tenant", "blue-1"); !strings.Contains(a.body, "other") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// The protocol can be chosen for scenarios that do not care.
+func TestSpeaks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.scenario.yaml")
+	if err := os.WriteFile(file, []byte(three), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := script.Open(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(scriptserver.New(scriptserver.Options{Scenarios: []*script.Live{l}, Speaks: script.SpeaksLumo}))
+	defer srv.Close()
+	a := post(t, srv.URL+"/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`)
+	if !strings.Contains(a.body, `{"type":"token_data","target":"message","count":2,"content":"three"}`) {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	url, _ := serve(t, three)
 	for _, body := range []string{"", "{", "[]", `{"model":"t"}`, `{"messages":3}`} {

@@ -155,7 +155,8 @@ func (s *Scenario) names() []string {
 		t := &s.Turns[i]
 		add(t.when.tool)
 		for _, n := range t.when.toolsOffered {
-			add(n)
+			name, _ := cutParameter(n)
+			add(name)
 		}
 		for _, it := range t.reply {
 			if it.call != nil && len(it.call.name) == 1 {

@@ -98,28 +98,8 @@ func TestDemo(t *testing.T) {
 		{"What's the weather in Paris?", "", `{"city": "Paris"}`},
 	} {
 		t.Run(c.ask, func(t *testing.T) {
-			front := bridge.New(script.New(s, script.Options{}), bridge.Options{Mode: bridge.ModeText})
-			tools := []chat.Tool{{Name: "get_weather", Description: "The weather.", Parameters: []byte(c.parameters)}}
-			req := &chat.Request{Model: "demo", Tools: tools, Messages: []chat.Message{user(c.ask)}}
-			events, err := collect(front, req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var call *chat.Call
-			for _, e := range events {
-				if e.Kind == chat.KindCallEnd {
-					call = e.Detail.Call
-				}
-			}
-			if call == nil || call.Arguments != c.want || !strings.HasPrefix(texts(events), "I'll") {
-				t.Fatalf("call %+v after %q", call, texts(events))
-			}
-			const result = "mackerel sky, 17°"
-			req.Messages = append(req.Messages, assistant("I'll check the weather for you.", *call),
-				chat.Message{Role: chat.RoleTool, CallID: call.ID, Parts: chat.Text(result)})
-			events, err = collect(front, req)
-			if err != nil || !strings.Contains(strings.ReplaceAll(texts(events), "|", ""), result) {
-				t.Errorf("answer %q, %v", texts(events), err)
+			for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
+				demoRound(t, bridge.New(script.New(s, script.Options{}), bridge.Options{Mode: mode}), c.ask, c.parameters, c.want)
 			}
 		})
 	}
@@ -128,6 +108,33 @@ func TestDemo(t *testing.T) {
 		if got := say(t, m, user(ask)); len(got) < 20 || strings.Contains(got, "```") {
 			t.Errorf("without tools, %q: %q", ask, got)
 		}
+	}
+}
+
+// demoRound asks, and gives the result of the call.
+func demoRound(t *testing.T, front chat.Model, ask, parameters, want string) {
+	t.Helper()
+	tools := []chat.Tool{{Name: "get_weather", Description: "The weather.", Parameters: []byte(parameters)}}
+	req := &chat.Request{Model: "demo", Tools: tools, Messages: []chat.Message{user(ask)}}
+	events, err := collect(front, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var call *chat.Call
+	for _, e := range events {
+		if e.Kind == chat.KindCallEnd {
+			call = e.Detail.Call
+		}
+	}
+	if call == nil || call.Arguments != want || !strings.HasPrefix(texts(events), "I'll") {
+		t.Fatalf("call %+v after %q", call, texts(events))
+	}
+	const result = "mackerel sky, 17°"
+	req.Messages = append(req.Messages, assistant("I'll check the weather for you.", *call),
+		chat.Message{Role: chat.RoleTool, CallID: call.ID, Parts: chat.Text(result)})
+	events, err = collect(front, req)
+	if err != nil || !strings.Contains(strings.ReplaceAll(texts(events), "|", ""), result) {
+		t.Errorf("answer %q, %v", texts(events), err)
 	}
 }
 

@@ -178,7 +178,7 @@ type Do struct {
 	Reset     bool // close with a TCP reset, at Cut or after the last item
 	HalfClose bool // close the write side only, at Cut or after the last item
 
-	Stall    time.Duration // silence in the middle, at Cut if it is given
+	Stall    time.Duration // silence in the middle, or before Cut
 	Drip     time.Duration // one byte a Drip
 	Dup      int           // send this chunk twice, from 1
 	Reorder  int           // swap this chunk and the next

@@ -165,12 +165,34 @@ func (v *view) lastUser() string {
 	return v.users[len(v.users)-1]
 }
 
-// offers reports whether the request offers the tool, natively or in its rendered prompt.
-func (v *view) offers(name string) bool {
-	if v.req.Tool(name) != nil {
+// offers reports whether the request offers the tool, natively or in its rendered prompt. In the form name(parameter) the tool
+// must also have the parameter.
+func (v *view) offers(tool string) bool {
+	name, parameter := cutParameter(tool)
+	t := v.req.Tool(name)
+	if t == nil {
+		return hasWord(v.system, name) && (parameter == "" || hasWord(v.system, parameter))
+	}
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if parameter == "" {
 		return true
 	}
-	return hasWord(v.system, name)
+	if json.Unmarshal(t.Parameters, &schema) != nil {
+		return false
+	}
+	_, ok := schema.Properties[parameter]
+	return ok
+}
+
+// cutParameter splits name(parameter).
+func cutParameter(tool string) (name, parameter string) {
+	if rest, ok := strings.CutSuffix(tool, ")"); ok {
+		name, parameter, _ = strings.Cut(rest, "(")
+		return name, parameter
+	}
+	return tool, ""
 }
 
 // hasWord reports whether word stands in s with no letter, digit or underscore at its sides.
