@@ -26,6 +26,12 @@ func (r *run) fail(e chat.Event, f failure) {
 		d = &chat.RejectedDetail{Reason: f.reason, Name: f.call.Name, Arguments: f.call.Arguments, Raw: r.span(f.call),
 			At: f.call.At, End: f.call.End, Message: f.why()}
 	}
+	if e.Origin != chat.OriginText && r.bounceable(f.reason) {
+		r.closeText() // what the decoder still holds was written before
+	}
+	if r.turn.mute {
+		return
+	}
 	r.drop()
 	if r.bounceable(f.reason) {
 		r.turn.failures = append(r.turn.failures, f)

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"strconv"
+	"strings"
 
 	"wield/chat"
 	"wield/dialect"
@@ -21,7 +22,10 @@ type heldCall struct {
 	size     int    // bytes of arguments held
 }
 
-func (c *heldCall) holding() bool { return c.open && !c.released }
+// holding reports whether what the decoder gives is part of a call that may not be shown yet.
+func (c *heldCall) holding() bool {
+	return c.open && !c.released && !c.muted && c.channel == channelText
+}
 
 // start opens a call.
 func (r *run) start(e chat.Event, t *tool) {
@@ -236,7 +240,16 @@ func (r *run) check(t *tool, args string) *complaint {
 // maxViolations is how many violations a message lists. A model does not correct more at once.
 const maxViolations = 8
 
-// arguments reads the arguments of a backend's call by the rules for text.
-func (r *run) arguments(t *tool, raw string) (string, []chat.NoteDetail, error) {
-	return dialect.Arguments(raw, t.schema.Shape(), r.o.Repair)
+// arguments reads the arguments of a backend's call by the rules for text. If they cannot be read it says why.
+func (r *run) arguments(t *tool, raw string) (args string, notes []chat.NoteDetail, why string) {
+	args, notes, err := dialect.Arguments(raw, t.schema.Shape(), r.o.Repair)
+	switch {
+	case err != nil:
+		return raw, nil, strings.TrimPrefix(err.Error(), "dialect: ")
+	case !isObject(args):
+		return raw, nil, noObject
+	}
+	return args, notes, ""
 }
+
+const noObject = "the arguments are no JSON object"

@@ -111,7 +111,7 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 	}
 	if c.released && call.Complete && !isObject(call.Arguments) {
 		r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: call.Name, Arguments: call.Arguments,
-			Raw: call.Arguments, Message: errNoObject.Message}, true)
+			Raw: call.Arguments, Message: noObject}, true)
 		return
 	}
 	if c.released || !call.Complete {
@@ -125,14 +125,9 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 			r.start(start, t)
 			c.channel = channelFunction
 		}
-		args, notes, err := r.arguments(t, raw)
-		if err == nil && !isObject(args) {
-			err = errNoObject
-		}
-		call.Arguments = args
-		if err != nil {
-			call.Arguments = raw
-			r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: err.Error()})
+		args, notes, why := r.arguments(t, raw)
+		if call.Arguments = args; why != "" {
+			r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: why})
 			return
 		}
 		if !c.released { // an eager release has opened only the call itself
@@ -153,8 +148,6 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 		}
 	}
 }
-
-var errNoObject = &chat.Error{Kind: chat.ErrProtocol, Message: "the arguments are no JSON object"}
 
 // nativeCall examines a whole call of the backend's own pipeline. Its text may hold several glued objects: arguments when the
 // event has a name, else calls.
@@ -223,19 +216,12 @@ func (r *run) confused(call chat.Call) {
 	t := r.find(call.Name)
 	call.Name = t.name
 	f := failure{reason: chat.ReasonConfused, call: call}
+	f.call.Arguments, _, f.message = r.arguments(t, unwrapped(split(call.Arguments)[0]))
 	if !call.Complete {
 		f.message = "the response ended inside the call"
 	}
-	args, _, err := r.arguments(t, unwrapped(split(call.Arguments)[0]))
-	switch {
-	case f.message != "":
-	case err != nil:
-		f.message = err.Error()
-	case !isObject(args):
-		f.message = errNoObject.Message
-	default:
-		f.call.Arguments = args
-		if c := r.check(t, args); c != nil {
+	if f.message == "" {
+		if c := r.check(t, f.call.Arguments); c != nil {
 			f.message, f.missing = c.message, c.missing
 		}
 	}

@@ -26,6 +26,11 @@ func TestChunking(t *testing.T) {
 				s += rapid.SampledFrom(pieces).Draw(rt, "piece")
 			}
 			a := answer{text(s)}
+			if rapid.IntRange(0, 4).Draw(rt, "function") == 0 {
+				a = append(a, function("c1", rapid.SampledFrom([]string{"get_weather", "nope"}).Draw(rt, "name"),
+					rapid.SampledFrom([]string{"{}", `{"city":"Paris"}`, `{"city":`, `[1]`, ""}).Draw(rt, "args"))...)
+				a = append(a, text(rapid.SampledFrom(pieces).Draw(rt, "after")))
+			}
 			if rapid.IntRange(0, 4).Draw(rt, "native") == 0 {
 				a = append(a, native("", "get_weather", rapid.SampledFrom([]string{`{}`, `{"city":"Paris"}`}).Draw(rt, "args"), "")...)
 				a = append(a, text(apology))
@@ -33,7 +38,7 @@ func TestChunking(t *testing.T) {
 			return a
 		}
 		answers := []answer{draw(), draw(), draw()}
-		o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "bounces")},
+		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt, "mode"), Bounce: bridge.BounceOptions{Max: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "bounces")},
 			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"), Release: rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
 		whole := collect(t, bridge.New(&fake{t: t, answers: answers}, o).Stream(t.Context(), ask(weather)))
 		cut := func(s string) []string {
