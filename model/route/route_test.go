@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 // A played model gives one recorded attempt after the other: events by the words of play, and "!kind" or "!kind+3s" for an
 // error, with the wait that it asks for.
 type played struct {
+	mu       sync.Mutex
 	attempts []string
 	at       []time.Time // when each attempt was asked for
 	open     int
@@ -24,13 +26,8 @@ type played struct {
 
 func (p *played) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		if len(p.at) == len(p.attempts) {
-			panic("more attempts than recorded")
-		}
-		words := strings.Fields(p.attempts[len(p.at)])
-		p.at = append(p.at, time.Now())
-		p.open++
-		defer func() { p.open-- }()
+		words := p.begin()
+		defer p.end()
 		for _, w := range words {
 			if kind, ok := strings.CutPrefix(w, "!"); ok {
 				kind, after, _ := strings.Cut(kind, "+")
@@ -50,6 +47,24 @@ func (p *played) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 			}
 		}
 	}
+}
+
+func (p *played) begin() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.at) == len(p.attempts) {
+		panic("more attempts than recorded")
+	}
+	words := strings.Fields(p.attempts[len(p.at)])
+	p.at = append(p.at, time.Now())
+	p.open++
+	return words
+}
+
+func (p *played) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
 }
 
 func event(word string) chat.Event {
