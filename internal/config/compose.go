@@ -11,6 +11,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/gateway"
+	"wield/model/route"
 	"wield/model/script"
 	"wield/prompt"
 	"wield/schema"
@@ -125,7 +126,7 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 			}
 			chain = append(chain, b)
 		}
-		served = fallback(chain)
+		served = route.Fallback(chain...)
 	}
 	g := gateway.Model{Name: name, Model: served}
 	if m.Expose == "tool_request" {

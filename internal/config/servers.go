@@ -9,9 +9,11 @@ import (
 
 	"wield/chat"
 	"wield/model/openai"
+	"wield/model/route"
 )
 
-// server returns the model that a backend serves, which all models on that backend share: its limits hold for all of them.
+// server returns the model that a backend serves, which all models on that backend share: its limits hold for all of them. A
+// request that waits to be tried again takes no place in the limit.
 func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 	if m := w.backends[name]; m != nil {
 		return m, nil
@@ -40,12 +42,12 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		Idle:      time.Duration(t.Idle),
 	})
 	w.closers = append(w.closers, server.Close)
-	w.backends[name] = server
-	return server, nil
+	w.backends[name] = route.Retry(
+		route.Limit(server, route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue}),
+		route.RetryOptions{Attempts: b.Retry.Attempts},
+	)
+	return w.backends[name], nil
 }
-
-// fallback returns a model that asks the models of chain in turn.
-func fallback(chain []chat.Model) chat.Model { return chain[0] }
 
 // renamed asks a model under the name that its server knows.
 type renamed struct {
