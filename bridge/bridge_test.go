@@ -395,7 +395,7 @@ func TestRelease(t *testing.T) {
 		invalid bool
 	}{
 		{bridge.ReleaseAuto, []string{`{"city"`, `:"x"`}, 0, false},
-		{bridge.ReleaseAuto, []string{long[:500], long[500:1500], long[1500:]}, 3, false},
+		{bridge.ReleaseAuto, []string{long[:500], long[500:800], long[800:1500], long[1500:]}, 3, false}, // two of them joined
 		{bridge.ReleaseChecked, []string{long[:500], long[500:1500], long[1500:]}, 0, false},
 		{bridge.ReleaseEager, []string{`{"city"`, `:"x"`}, 2, false},
 	} {
@@ -427,6 +427,37 @@ func TestRelease(t *testing.T) {
 	compare(t, seen{Calls: []string{`get_weather({"days":1})`}, Finish: chat.FinishCalls}, s)
 	s, _ = play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"days":`, `x`))
 	compare(t, seen{Content: `{"days":x`, Rejected: []string{"malformed get_weather"}, Finish: chat.FinishStop}, s)
+}
+
+// TestA20 looks at what the client has when the model is in the middle of its text and of a call.
+func TestA20(t *testing.T) {
+	var got strings.Builder
+	content := strings.Repeat("line of a file\\n", 1000)
+	pieces := append(every("Let me write that.\n", 4), every("<tool_call>\n{\"name\":\"write\",\"arguments\":{\"content\":\""+content+"\"}}\n</tool_call>", 16)...)
+	f := &fake{t: t}
+	f.answers = []answer{{}}
+	sent, behind := 0, 0
+	for _, p := range pieces {
+		f.answers[0] = append(f.answers[0], text(p), chat.Event{Kind: chat.KindIdle})
+	}
+	write := chat.Tool{Name: "write", Parameters: []byte(`{"type":"object","properties":{"content":{"type":"string"}}}`)}
+	for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(write)) {
+		switch e.Kind {
+		case chat.KindText, chat.KindCallArgs:
+			got.WriteString(e.Text)
+		case chat.KindIdle:
+			behind = max(behind, len(strings.Join(pieces[:sent+1], ""))-got.Len())
+			if sent++; sent < 4 && behind > 4 {
+				t.Fatalf("after %d bytes of text the client is %d behind", sent*4, behind)
+			}
+		}
+	}
+	if want := `Let me write that.{"content":"` + content + `"}`; got.String() != want {
+		t.Errorf("the client has %d bytes of %d", got.Len(), len(want))
+	}
+	if behind > 1<<10+128 {
+		t.Errorf("the client was %d bytes behind", behind)
+	}
 }
 
 // TestEcho looks at what is shown of a second answer that repeats the first.

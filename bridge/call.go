@@ -68,7 +68,7 @@ func (r *run) release() {
 	}
 	c.released = true
 	c.start.ID = r.id(c.start)
-	for _, e := range c.events {
+	for _, e := range joinArgs(c.events) {
 		switch e.Kind {
 		case chat.KindCallStart:
 			e.ID, e.Index = c.start.ID, r.index
@@ -81,6 +81,29 @@ func (r *run) release() {
 		r.emit(e)
 	}
 	c.events = c.events[:0]
+}
+
+// joinArgs joins neighbouring deltas of arguments to such of about a KiB. They go out together anyway, and each of them costs
+// a client more than its bytes.
+func joinArgs(events []chat.Event) []chat.Event {
+	n := 0
+	for i := 0; i < len(events); n++ {
+		e, next, size := events[i], i+1, len(events[i].Text)
+		for e.Kind == chat.KindCallArgs && next < len(events) && events[next].Kind == chat.KindCallArgs && size+len(events[next].Text) <= autoRelease {
+			size += len(events[next].Text)
+			next++
+		}
+		if next > i+1 {
+			var b strings.Builder
+			b.Grow(size)
+			for j := i; j < next; j++ {
+				b.WriteString(events[j].Text)
+			}
+			e.Text, e.End = b.String(), events[next-1].End
+		}
+		events[n], i = e, next
+	}
+	return events[:n]
 }
 
 // complete ends the open call, which is call as it was read. e is the event that ends it.

@@ -64,10 +64,12 @@ func TestHistory(t *testing.T) {
 				"user: TOOL_RESULT: {\"success\":true,\"data\":\"18\",\"error\":null,\"from\":\"get_weather\",\"call_id\":\"c1\"}\n\nAnd?\n"},
 		{"nothing to do", prompt.Options{}, []chat.Message{system("Be kind."), user("hi"), assistant("ho")}, "system: Be kind.\nuser: hi\nassistant: ho\n"},
 	} {
-		out := render(t, &chat.Request{Messages: tc.in}, tc.o)
-		if diff := cmp.Diff(tc.want, transcript(out.Messages)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			out := render(t, &chat.Request{Messages: tc.in}, tc.o)
+			if diff := cmp.Diff(tc.want, transcript(out.Messages)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
