@@ -141,7 +141,11 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		o := dialect.Options{Dialect: names[int(data[0])%len(names)], Tools: propertyTools}
-		if err := dialecttest.All(maker(o), string(data[1:])); err != nil {
+		check := invariants // every split costs too much for all texts
+		if len(data) < 64 {
+			check = dialecttest.All
+		}
+		if err := check(maker(o), string(data[1:])); err != nil {
 			t.Fatal(err)
 		}
 	})
