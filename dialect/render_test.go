@@ -100,7 +100,7 @@ func TestAppendCallsHostile(t *testing.T) {
 		d, _ := dialect.Lookup(name)
 		for _, hostile := range hostileTexts {
 			q, _ := json.Marshal(hostile)
-			for _, args := range []string{`{}`, `{"s":` + string(q) + `}`, `{"o":{"k":` + string(q) + `},"i":5}`, `{"a":[` + string(q) + `,1,null,true],"s":"x"}`} {
+			for _, args := range []string{`{"s":` + string(q) + `}`, `{"o":{"k":` + string(q) + `},"i":5}`, `{"a":[` + string(q) + `,1,null,true],"s":"x"}`} {
 				renderedBack(t, d, []chat.Call{{Name: "read_file", Arguments: args}})
 			}
 		}
@@ -192,4 +192,33 @@ func TestAppendCallsRoundTrip(t *testing.T) {
 		}
 		renderedBack(t, d, calls)
 	})
+}
+
+// TestAppendToolsSignature looks at how types are written.
+func TestAppendToolsSignature(t *testing.T) {
+	d, _ := dialect.Lookup("function-style")
+	for _, tc := range []struct{ schema, want string }{
+		{``, "- f()"},
+		{`{"type":"object","properties":{"a":{"type":"string","description":"The a"},"b":{"type":"array","items":{"type":"number"}}},"required":["b"]}`, "- f(a?: string, b: number[])\n    a: The a"},
+		{`{"properties":{"u":{"enum":["c",1,null]},"v":{"const":"x"},"w":{"type":["integer","null"]},"x":{}}}`, `- f(u?: "c" | 1 | null, v?: "x", w?: integer | null, x?: any)`},
+		{`{"properties":{"o":{"type":"object","properties":{"k":{"anyOf":[{"type":"string"},{"type":"array","items":{"enum":["p","q"]}}]}},"required":["k"]}}}`, `- f(o?: {k: string | ("p" | "q")[]})`},
+		{`{"properties":{"r":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"type":"boolean"}}}`, "- f(r?: boolean)"},
+		{`{"properties":{"n":{"$ref":"#"}}}`, "- f(n?: {n?: {n?: any}})"},
+		{`{"properties":{"bad":5,"worse":"x"},"required":5}`, "- f(bad?: any, worse?: any)"},
+		{`[1`, "- f()"},
+		{`{"properties":{"a b":{"type":"string"}}}`, `- f("a b"?: string)`},
+	} {
+		if got := string(d.AppendTools(nil, []chat.Tool{{Name: "f", Parameters: json.RawMessage(tc.schema)}})); got != tc.want {
+			t.Errorf("%s is written %s, want %s", tc.schema, got, tc.want)
+		}
+	}
+	var wide strings.Builder // each of its properties is the whole of it
+	wide.WriteString(`{"properties":{"p":{"$ref":"#"}`)
+	for range 200 {
+		wide.WriteString(`,"p":{"$ref":"#"}`)
+	}
+	wide.WriteString("}}")
+	if got := d.AppendTools(nil, []chat.Tool{{Name: "f", Parameters: json.RawMessage(wide.String())}}); len(got) > 1<<20 {
+		t.Errorf("a schema of %d bytes makes a prompt of %d", wide.Len(), len(got))
+	}
 }

@@ -70,7 +70,7 @@ func renderToolsSignature(dst []byte, tools []chat.Tool) []byte {
 			dst = append(dst, '\n')
 		}
 		t := &tools[i]
-		schema := renderSchema{root: string(t.Parameters)}
+		schema := renderSchema{root: string(t.Parameters), left: renderTypes}
 		dst = append(dst, "- "...)
 		dst = renderWord(dst, t.Name)
 		dst = append(dst, '(')
@@ -86,10 +86,17 @@ func renderToolsSignature(dst []byte, tools []chat.Tool) []byte {
 }
 
 // A renderSchema writes types out of one JSON Schema in the way that TypeScript writes them.
-type renderSchema struct{ root string }
+type renderSchema struct {
+	root string
+	left int // types that may still be written out
+}
 
-// renderDepth is how deep types are written out; what lies deeper is an object or an array to the reader.
-const renderDepth = 4
+// How much of a schema is written out. What lies deeper, or behind so many others, is an object or an array to the reader: a
+// schema that refers to itself has no end, and one that does so often grows beyond any prompt.
+const (
+	renderDepth = 4
+	renderTypes = 400
+)
 
 // members writes "a: string, b?: integer" for the properties of the object schema in raw.
 func (s *renderSchema) members(dst []byte, raw string, depth int) []byte {
@@ -139,6 +146,9 @@ func (s *renderSchema) typ(dst []byte, raw string, depth int) []byte {
 			f.ref = value
 		}
 	})
+	if s.left--; s.left < 0 {
+		depth = renderDepth
+	}
 	switch {
 	case f.ref != "" && depth < renderDepth:
 		return s.typ(dst, s.resolve(f.ref), depth+1)

@@ -13,7 +13,7 @@ type resultsFrame struct{ open, close string }
 
 var (
 	resultsLabel = resultsFrame{open: "TOOL_RESULT: "}
-	resultsTag   = resultsFrame{open: "<tool_response>\n", close: "\n</tool_response>"}
+	resultsTag   = resultsFrame{open: resultsElement + "\n", close: "\n" + resultsElementEnd}
 )
 
 // resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others say which call
@@ -105,6 +105,8 @@ const (
 	resultsTool    = "TOOL_RESULT:"
 	resultsPTK     = "PTK_RESULT:"
 	resultsElement = "<tool_response>"
+
+	resultsElementEnd = "</tool_response>"
 )
 
 // Results reads back, in order, all results that stand in text, which may hold other text too. It knows the forms that
@@ -113,10 +115,11 @@ const (
 // type function_call_output. A result begins at the start of a line.
 func Results(text string) []chat.Result {
 	var list []chat.Result
-	for at := 0; at < len(text); {
-		r, end := resultsAt(text, at)
+	r := resultsReader{text: text, left: 16*len(text) + 1<<12}
+	for at := 0; at < len(text) && r.left > 0; {
+		res, end := r.result(at)
 		if end > at {
-			list = append(list, r)
+			list = append(list, res)
 			at = end
 		}
 		i := strings.IndexByte(text[at:], '\n')
@@ -128,61 +131,69 @@ func Results(text string) []chat.Result {
 	return list
 }
 
-// resultsAt reads the result that begins at the line at offset at, and returns the offset after it, or at if there is none.
-func resultsAt(text string, at int) (chat.Result, int) {
-	rest := text[at:]
+// A resultsReader finds results in a text. It looks no further when it has looked at 16 times as many bytes as there are, so
+// that a text of nothing but beginnings takes no longer than others.
+type resultsReader struct {
+	text string
+	left int
+}
+
+// result reads the result that begins at the line at offset at, and returns the offset after it, or at if there is none.
+func (r *resultsReader) result(at int) (chat.Result, int) {
+	rest := r.text[at:]
 	switch {
 	case strings.HasPrefix(rest, resultsTool):
-		return resultsJSON(text, at, at+len(resultsTool))
+		return r.json(at, at+len(resultsTool))
 	case strings.HasPrefix(rest, resultsPTK):
-		if r, end := resultsJSON(text, at, at+len(resultsPTK)); end > at {
-			return r, end
+		if res, end := r.json(at, at+len(resultsPTK)); end > at {
+			return res, end
 		}
-		return resultsSentence(text, at)
+		return resultsSentence(r.text, at)
 	case strings.HasPrefix(rest, resultsElement):
-		return resultsInElement(text, at)
+		return r.element(at)
 	case strings.HasPrefix(rest, "```"):
-		line := strings.IndexByte(rest, '\n')
-		if line < 0 {
-			return chat.Result{}, at
+		if line := strings.IndexByte(rest, '\n'); line >= 0 {
+			return r.json(at, at+line+1)
 		}
-		r, end := resultsJSON(text, at, at+line+1)
-		return r, end
 	}
 	return chat.Result{}, at
 }
 
-// resultsJSON reads the envelope that begins at or after from.
-func resultsJSON(text string, at, from int) (chat.Result, int) {
-	i := renderSpace(text, from)
-	if i >= len(text) || text[i] != '{' {
+// json reads the envelope that begins at or after from.
+func (r *resultsReader) json(at, from int) (chat.Result, int) {
+	i := renderSpace(r.text, from)
+	if i >= len(r.text) || r.text[i] != '{' {
 		return chat.Result{}, at
 	}
-	end := renderValueEnd(text, i)
+	end := renderValueEnd(r.text, i)
 	if end < 0 {
+		r.left -= len(r.text) - i
 		return chat.Result{}, at
 	}
-	r, ok := resultsDecode(text[i:end])
-	if !ok || text[at] == '`' && !strings.Contains(text[i:end], `"function_call_output"`) {
+	raw := r.text[i:end]
+	r.left -= len(raw)
+	res, ok := resultsDecode(raw)
+	if !ok || r.text[at] == '`' && !strings.Contains(raw, `"function_call_output"`) {
 		return chat.Result{}, at
 	}
-	return r, end
+	return res, end
 }
 
-// resultsInElement reads an element whose content is an envelope, or any text.
-func resultsInElement(text string, at int) (chat.Result, int) {
+// element reads an element whose content is an envelope, or any text.
+func (r *resultsReader) element(at int) (chat.Result, int) {
 	start := at + len(resultsElement)
-	if r, end := resultsJSON(text, at, start); end > at {
-		if close := strings.Index(text[end:], "</tool_response>"); close >= 0 && strings.TrimSpace(text[end:end+close]) == "" {
-			return r, end + close + len("</tool_response>")
+	if res, end := r.json(at, start); end > at {
+		if rest := strings.TrimLeft(r.text[end:], " \t\r\n"); strings.HasPrefix(rest, resultsElementEnd) {
+			return res, len(r.text) - len(rest) + len(resultsElementEnd)
 		}
 	}
-	n := strings.Index(text[start:], "</tool_response>")
+	n := strings.Index(r.text[start:], resultsElementEnd)
 	if n < 0 {
+		r.left -= len(r.text) - start
 		return chat.Result{}, at
 	}
-	body := strings.TrimSuffix(strings.TrimPrefix(text[start:start+n], "\n"), "\n")
-	return chat.Result{Parts: chat.Text(body)}, start + n + len("</tool_response>")
+	body := strings.TrimSuffix(strings.TrimPrefix(r.text[start:start+n], "\n"), "\n")
+	return chat.Result{Parts: chat.Text(body)}, start + n + len(resultsElementEnd)
 }
 
 // resultsSentence reads the PTK form without JSON: a sentence that says how it went, and what came out.

@@ -262,7 +262,7 @@ func exampleValue(s *shape.Shape, depth int) string {
 	switch {
 	case s != nil && len(s.Enum) > 0:
 		return s.Enum[0]
-	case depth == 0 || t.Any(shape.Object) && depth < 3:
+	case depth == 0 || t.Any(shape.Object) && depth < 2:
 		var b strings.Builder
 		b.WriteByte('{')
 		n := 0
