@@ -19,6 +19,7 @@ type StreamReader struct {
 	at    int // bytes of text and reasoning so far
 
 	calls calls
+	last  template
 
 	id, model string
 	reason    string // as the server wrote it; empty: none yet
@@ -45,13 +46,15 @@ func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error)
 		return dst, nil
 	}
 	r.out = dst
-	err := r.chunk(data)
-	dst, r.out = r.out, nil
-	if err != nil {
-		r.failed = err
-		return dst, err
+	if raw, escaped, ok := r.last.match(data); ok {
+		r.text(r.last.kind, r.arena.keep(raw, escaped), nil)
+	} else {
+		r.last.strings, r.last.other = 0, false
+		r.failed = r.chunk(data)
+		r.last.learn(data, r.out[len(dst):])
 	}
-	return dst, nil
+	dst, r.out = r.out, nil
+	return dst, r.failed
 }
 
 // Done reports whether [DONE] was read.
@@ -200,6 +203,7 @@ func (r *StreamReader) choice(s *scanner) {
 	r.show(&d)
 	if reason != "" {
 		r.reason = reason
+		r.last.other = true
 	}
 	if r.reason != "" {
 		r.calls.close(r, finishReason(r.reason))
@@ -232,7 +236,9 @@ func (r *StreamReader) delta(s *scanner, d *delta) {
 func (r *StreamReader) content(s *scanner, d *delta) string {
 	switch s.peek() {
 	case '"':
-		return r.arena.str(s)
+		raw, escaped := s.raws()
+		r.last.saw(s.i-1-len(raw), len(raw))
+		return r.arena.keep(raw, escaped)
 	case '[':
 		var text strings.Builder
 		for s.enter('['); s.next(']'); {
@@ -311,6 +317,7 @@ func (r *StreamReader) readUsage(raw []byte) {
 		}
 	}
 	r.usage = &u
+	r.last.other = true
 }
 
 func count(s *scanner) int {
@@ -361,6 +368,7 @@ func shownReason(r chat.FinishReason, calls bool) chat.FinishReason {
 type arena struct {
 	block strings.Builder
 	size  int
+	tmp   []byte
 }
 
 const (
@@ -368,12 +376,11 @@ const (
 	maxBlock = 8 << 10
 )
 
-// str reads a string of s.
-func (a *arena) str(s *scanner) string {
-	raw, escaped := s.raws()
+// keep returns the string whose JSON form, without quotes, is raw.
+func (a *arena) keep(raw []byte, escaped bool) string {
 	if escaped {
-		s.tmp = unquote(s.tmp[:0], raw)
-		raw = s.tmp
+		a.tmp = unquote(a.tmp[:0], raw)
+		raw = a.tmp
 	}
 	if len(raw) == 0 {
 		return ""
@@ -389,6 +396,57 @@ func (a *arena) str(s *scanner) string {
 	at := a.block.Len()
 	a.block.Write(raw)
 	return a.block.String()[at:]
+}
+
+// A template is the last chunk that brought nothing but text. Most chunks of a stream are that one with another text in its
+// place, byte for byte; such a chunk need not be read again. Between the same bytes around it, a string that stays a string
+// changes nothing else.
+type template struct {
+	head, tail []byte // up to the text's opening quote, and from its closing one
+	kind       chat.Kind
+
+	strings, at, size int  // while a chunk is read: texts that were seen in it, and where the last one is
+	other             bool // while a chunk is read: it says something else as well
+}
+
+// saw is told of each text in a chunk.
+func (t *template) saw(at, size int) {
+	if size > 0 {
+		t.strings++
+		t.at, t.size = at, size
+	}
+}
+
+// learn takes a chunk whose only event was its only text.
+func (t *template) learn(data []byte, events []chat.Event) {
+	if t.other || t.strings != 1 || len(events) != 1 || events[0].Detail != nil {
+		return
+	}
+	if k := events[0].Kind; k == chat.KindText || k == chat.KindReasoning {
+		t.kind = k
+		t.head = append(t.head[:0], data[:t.at]...)
+		t.tail = append(t.tail[:0], data[t.at+t.size:]...)
+	}
+}
+
+// match returns the text of a chunk that is the template with another one.
+func (t *template) match(data []byte) (raw []byte, escaped, ok bool) {
+	if t.kind == 0 || len(data) < len(t.head)+len(t.tail) || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
+		return nil, false, false
+	}
+	raw = data[len(t.head) : len(data)-len(t.tail)]
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			return nil, false, false
+		case '\\':
+			escaped = true
+			if i++; i == len(raw) {
+				return nil, false, false
+			}
+		}
+	}
+	return raw, escaped, true
 }
 
 // excerpt returns the beginning of a text for a message.

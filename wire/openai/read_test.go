@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"wield/chat"
 )
@@ -196,20 +198,59 @@ func checkWritten(t *testing.T, events []chat.Event) {
 	}
 }
 
+// TestTemplate checks that a reader that has seen many chunks reads each one as a new reader does.
+func TestTemplate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var old StreamReader
+		for range 12 {
+			chunk := rapid.SampledFrom([]string{
+				`{"id":"x","choices":[{"index":0,"delta":{"content":"TEXT"},"finish_reason":null}]}`,
+				`{"id":"x","choices":[{"index":0,"delta":{"content":"TEXT"},"finish_reason":"stop"}]}`,
+				`{"id":"x","choices":[{"index":0,"delta":{"reasoning_content":"TEXT","content":""},"finish_reason":null}]}`,
+				`{"id":"x","choices":[{"index":0,"delta":{"content":"TEXT","reasoning_content":"TEXT"}}]}`,
+				`{"id":"x","choices":[{"index":1,"delta":{"content":"TEXT"}}]}`,
+				`{"id":"x","choices":[{"index":0,"delta":{"content":"TEXT"},"logprobs":{"content":[]}}]}`,
+				`{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"TEXT"}}]}}]}`,
+			}).Draw(t, "chunk")
+			text := rapid.SampledFrom([]string{"", "a", "bc", `\n`, `\\`, `\"`, `\u00e9`, "é", `","content":"x`, `"}}],"choices":[{"delta":{"content":"y`, `\`, "\xff"}).Draw(t, "text")
+			chunk = strings.ReplaceAll(chunk, "TEXT", text)
+			var fresh StreamReader
+			want, wantErr := fresh.Feed(nil, []byte(chunk))
+			got, gotErr := old.Feed(nil, []byte(chunk))
+			if (wantErr == nil) != (gotErr == nil) {
+				t.Fatalf("%s: error %v, a new reader's %v", chunk, gotErr, wantErr)
+			}
+			if gotErr != nil {
+				return
+			}
+			if w, g := texts(want), texts(got); w != g || fresh.Finished() && !old.Finished() {
+				t.Fatalf("%s: %s, a new reader has %s", chunk, g, w)
+			}
+		}
+	})
+}
+
+func texts(events []chat.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		if e.Kind == chat.KindText || e.Kind == chat.KindReasoning {
+			fmt.Fprintf(&b, "%s %q ", e.Kind, e.Text)
+		}
+	}
+	return b.String()
+}
+
 func chunkOf180() []byte {
 	return []byte(`{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1700000000,"model":"mock-1","choices":[{"index":0,"delta":{"content":" lorem ipsum"},"logprobs":null,"finish_reason":null}]}`)
 }
 
 func BenchmarkReadChunk(b *testing.B) {
 	chunk := chunkOf180()
-	b.Run("wield", func(b *testing.B) {
-		var r StreamReader
-		var events []chat.Event
-		b.ReportAllocs()
-		b.SetBytes(int64(len(chunk)))
-		for b.Loop() {
-			events, _ = r.Feed(events[:0], chunk)
-		}
+	b.Run("wield", func(b *testing.B) { // chunks alike but for their text
+		benchmarkRead(b, chunk)
+	})
+	b.Run("wield_unlike", func(b *testing.B) { // every chunk is read in full
+		benchmarkRead(b, chunk, bytes.Replace(chunk, []byte("1700000000"), []byte("1700000001"), 1))
 	})
 	b.Run("encoding_json", func(b *testing.B) {
 		b.ReportAllocs()
@@ -221,6 +262,16 @@ func BenchmarkReadChunk(b *testing.B) {
 			}
 		}
 	})
+}
+
+func benchmarkRead(b *testing.B, chunks ...[]byte) {
+	var r StreamReader
+	var events []chat.Event
+	b.ReportAllocs()
+	b.SetBytes(int64(len(chunks[0])))
+	for i := 0; b.Loop(); i++ {
+		events, _ = r.Feed(events[:0], chunks[i%len(chunks)])
+	}
 }
 
 type jsonChunk struct {
