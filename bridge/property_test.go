@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,9 @@ import (
 var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n", "<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>",
 	"<tool_call>\n{\"name\":\"get_weather\",\"arguments\":{}}\n</tool_call>", "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro",
 	"<TOOL_CALL>\n{\"tool\":\"get_weather\",\"args\":{\"city\":\"Oslo\",\"days\":\"3\"}}\n</TOOL_CALL>", "```go\nx := 1\n```", "<think>hm</think>", "{\"a\":1}",
+	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"note\":\"" + strings.Repeat("long ", 300) + "\"}}</tool_call>",
+	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + strings.Repeat("long ", 300) + "\",}]}</tool_call>",
+	"{\"tool_calls\":[{\"id\":\"x1\",\"function\":{\"name\":\"get_weather\",\"arguments\":\"{\\\"city\\\":\\\"Bonn\\\"}\"}},{\"function\":{\"name\":\"nope\",\"arguments\":{}}}]}",
 	"[get_weather(city=\"Bonn\")]", "a < b", "<tool", "```", "é🍜", "\"", "}"}
 
 // TestChunking plays random answers in random pieces: what the client sees depends on the texts alone, and every byte is in it.
