@@ -301,6 +301,32 @@ func unexpectedEOF(t *testing.T, a answer) {
 	}
 }
 
+// The faults that mean something for an answer that is not streamed.
+func TestFaultsOfWholeAnswers(t *testing.T) {
+	const whole = `{"messages":[{"role":"user","content":"hi"}]}`
+	url, _ := serve(t, three)
+	want := post(t, url+"/v1/chat/completions", whole).body
+	for _, c := range []struct {
+		do    string
+		check func(a answer) bool
+	}{
+		{"{status: 500}", func(a answer) bool { return a.status == 500 && json.Valid([]byte(a.body)) }},
+		{"{cut_after: 20b}", func(a answer) bool { return a.body == want[:20] && errors.Is(a.err, io.ErrUnexpectedEOF) }},
+		{"{stall: 1ms}", func(a answer) bool { return a.body == want && a.err == nil }},
+		{"{drip: 1us}", func(a answer) bool { return a.body == want && a.err == nil }},
+		{"bad_utf8", func(a answer) bool { return strings.Contains(a.body, "three\xff") }},
+		{"bad_sse", func(a answer) bool { return !json.Valid([]byte(a.body)) }},
+		{"{huge_line: 9000}", func(a answer) bool { return len(a.body) == 9000 && json.Valid([]byte(a.body)) }},
+	} {
+		t.Run(c.do, func(t *testing.T) {
+			url, _ := serve(t, three+"faults: [{do: "+c.do+"}]\n")
+			if a := post(t, url+"/v1/chat/completions", whole); !c.check(a) {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
 // The time of cut_after is that of the reply's own timetable, so that a slow machine cuts at the same byte.
 func TestCutByTime(t *testing.T) {
 	url, _ := serve(t, head+"defaults: {tps: 1000}\nturns: [{id: a, when: {}, reply: [{text: a}, {text: b}, {text: c}, {text: d}]}]\nfaults: [{do: {cut_after: 2ms}}]\n")

@@ -365,3 +365,30 @@ turns: [{id: a, when: {}, reply: [{text: "cut this somewhere, and the same way e
 		t.Errorf("the id %s comes twice in a conversation", id(first))
 	}
 }
+
+// The journal keeps what came last, within bounds.
+func TestJournalIsBounded(t *testing.T) {
+	s := mustParse(t, head+"turns: [{id: a, when: {}, reply: []}]\n")
+	p := script.NewPlayer(func() (*script.Scenario, error) { return s, nil }, script.Options{})
+	big := make([]byte, 1<<20)
+	for range 100 {
+		r, err := p.Play(script.Input{Request: request(user("x")), Body: big})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Record(big[:1])
+		r.Sent()
+	}
+	list := p.Journal()
+	if n := len(list); n != 63 || list[n-1].Seq != 100 || !list[n-1].Complete {
+		t.Errorf("%d entries, the last is %d", n, list[n-1].Seq)
+	}
+	for range 2000 {
+		if _, err := p.Play(script.Input{Request: request(user("x"))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list := p.Journal(); len(list) != 1000 || list[0].Seq != 1101 {
+		t.Errorf("%d entries, the first is %d", len(list), list[0].Seq)
+	}
+}

@@ -64,13 +64,17 @@ type Player struct {
 	matches map[matchKey]int
 	faults  []Fault
 	journal []Entry
+	bytes   int // of the journal's requests and responses
 	seq     int
 }
 
 type matchKey struct{ key, turn string }
 
-// maxJournal bounds the journal; the oldest entries go first.
-const maxJournal = 1000
+// The bounds of the journal; the oldest entries go first.
+const (
+	maxJournal      = 1000     // entries
+	maxJournalBytes = 64 << 20 // of requests and responses together
+)
 
 // NewPlayer returns a player of the scenario that source gives for each request.
 func NewPlayer(source func() (*Scenario, error), o Options) *Player {
@@ -138,10 +142,20 @@ func (p *Player) record(e Entry) int {
 	p.seq++
 	e.Seq = p.seq
 	p.journal = append(p.journal, e)
-	if over := len(p.journal) - maxJournal; over > 0 {
-		p.journal = append(p.journal[:0], p.journal[over:]...)
-	}
+	p.bytes += len(e.Request)
+	p.trim()
 	return e.Seq
+}
+
+// trim keeps the journal within its bounds.
+func (p *Player) trim() {
+	drop := 0
+	for n := len(p.journal); n-drop > maxJournal || p.bytes > maxJournalBytes && drop < n-1; drop++ {
+		p.bytes -= len(p.journal[drop].Request) + len(p.journal[drop].Response)
+	}
+	if drop > 0 {
+		p.journal = append(p.journal[:0], p.journal[drop:]...)
+	}
 }
 
 // Sent records that the reply was sent in full, which sets the state of its turn.
@@ -163,6 +177,8 @@ func (r *Reply) Record(response []byte) {
 	defer r.player.mu.Unlock()
 	if e := r.player.at(r.entry); e != nil {
 		e.Response = string(response)
+		r.player.bytes += len(response)
+		r.player.trim()
 	}
 }
 
