@@ -11,7 +11,6 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -122,7 +121,7 @@ func decodesBack(t *rapid.T, d *dialect.Dialect, tools []shape.Tool, calls []cha
 			t.Fatalf("%q: call %d: rendered %s, read %s", text, i, calls[i].Arguments, c.Arguments)
 		}
 	}
-	if err := dialecttest.All(maker(o), text); err != nil {
+	if err := invariants(maker(o), text); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 }
