@@ -49,7 +49,7 @@ type turn struct {
 	attempt  int
 	open     bool   // TurnStart has been sent
 	raw      []byte // the text so far
-	calls    int    // complete calls of this response, released or not
+	calls    int    // complete calls of this response
 	mute     bool   // nothing more of this response is shown
 	muteAt   int    // where in raw that began
 	covered  int    // where in raw the events ended then

@@ -126,15 +126,15 @@ func inject(messages []chat.Message, text string, where Inject) []chat.Message {
 // lineEnds makes all that any reader takes for the end of a line a newline.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// closed returns text so that it cannot close the bracket around it: a bracket at the end of a line becomes a full-width
-// one, which looks and reads the same.
+// closed returns text so that it cannot close the bracket around it: a bracket at the end of a line is followed by a
+// semicolon, which leaves a list of calls in Python syntax what it is.
 func closed(text string) string {
 	text = tidy(lineEnds.Replace(text))
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		trimmed := strings.TrimRightFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) })
 		if strings.HasSuffix(trimmed, "]") {
-			lines[i] = trimmed[:len(trimmed)-1] + "\uff3d" + line[len(trimmed):]
+			lines[i] = trimmed + ";" + line[len(trimmed):]
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -144,8 +144,12 @@ func shapes(tools []chat.Tool, names ...string) []shape.Tool {
 // TestExamplesDecode reads the format and the example of each dialect's rules with the dialect itself.
 func TestExamplesDecode(t *testing.T) {
 	for _, name := range dialect.Names() {
-		for _, tools := range [][]chat.Tool{{weather}, protocolTools, {tool("now", "The time", "")}} {
-			out := render(t, &chat.Request{Tools: tools, Messages: []chat.Message{user("hi")}}, prompt.Options{Dialect: name})
+		for i, tools := range [][]chat.Tool{{weather}, protocolTools, {tool("now", "The time", "")}, {weather}} {
+			o := prompt.Options{Dialect: name}
+			if i == 3 {
+				o.InjectInto = prompt.InjectFirst
+			}
+			out := render(t, &chat.Request{Tools: tools, Messages: []chat.Message{user("hi")}}, o)
 			text := out.Messages[0].Text()
 			if got := dialect.Results(text); len(got) > 0 {
 				t.Errorf("%s: the example's result is read as one: %+v", name, got)
