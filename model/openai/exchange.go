@@ -47,6 +47,9 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	if resp.StatusCode/100 != 2 {
 		return x.refusal(ctx, resp)
 	}
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
+	}
 	first, sign, err := begin(x.body)
 	if err != nil {
 		return x.failure(ctx, err, "the server broke off before its answer began")

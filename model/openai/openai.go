@@ -45,13 +45,14 @@ type Options struct {
 	NoStream bool // the server cannot stream: ask for whole answers and hand them on as one
 	NoUsage  bool // the server does not know stream_options
 
-	Developer           bool                // see openai.RequestOptions for these
-	MaxCompletionTokens bool                //
-	Reasoning           string              //
-	EmptyContent        openai.EmptyContent //
-	Forward             []string            //
+	// What the server understands: see the fields of the same names of openai.RequestOptions in wire/openai.
+	Developer           bool
+	MaxCompletionTokens bool
+	Reasoning           string
+	EmptyContent        openai.EmptyContent
+	Forward             []string
 
-	Connect   time.Duration // until a connection stands; 0: DefaultConnect
+	Connect   time.Duration // until a connection stands, unless Transport is set; 0: DefaultConnect
 	FirstByte time.Duration // from the request to the first byte of the answer; 0: DefaultFirstByte
 	Idle      time.Duration // between two reads after that; 0: DefaultIdle
 

@@ -169,6 +169,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestCompressedAnswer(t *testing.T) {
+	m := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, "\x1f\x8b\x08")
+	})
+	_, err := play(t.Context(), m, ask())
+	checkError(t, err, "protocol: the server compressed its answer (gzip), which it was not asked to")
+}
+
 func TestWhatIsSent(t *testing.T) {
 	for _, c := range []struct {
 		o            Options

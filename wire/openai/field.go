@@ -27,6 +27,9 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Message }
 
+// Unwrap returns the kind of error that this is.
+func (e *FieldError) Unwrap() error { return chat.ErrBadRequest }
+
 // As lets errors.As see the error as a *chat.Error.
 func (e *FieldError) As(target any) bool {
 	t, ok := target.(**chat.Error)

@@ -60,7 +60,7 @@ func checkRefused(t *testing.T, err error, want string) {
 		t.Errorf("refused with %q, %q, %q, want %q, %q, %q", field.Param, field.Code, field.Message, param, code, message)
 	}
 	e := chat.AsError(err)
-	if e.Kind != chat.ErrBadRequest || e.Param != field.Param || e.Code != field.Code || e.Message != field.Message {
+	if !errors.Is(err, chat.ErrBadRequest) || e.Kind != chat.ErrBadRequest || e.Param != field.Param || e.Code != field.Code || e.Message != field.Message {
 		t.Errorf("as a chat.Error it is %+v", e)
 	}
 }

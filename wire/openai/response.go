@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"strings"
+
 	"wield/chat"
 )
 
@@ -8,8 +10,8 @@ import (
 // FlagSpent, and that of incomplete calls always, since they are not listed.
 type Response struct {
 	o         ResponseOptions
-	text      []byte
-	reasoning []byte
+	text      strings.Builder
+	reasoning strings.Builder
 	calls     []chat.Call
 	logprobs  []byte // the elements of logprobs.content, joined
 	counts    *chat.Usage
@@ -23,21 +25,21 @@ func NewResponse(o ResponseOptions) *Response { return &Response{o: o} }
 func (r *Response) Add(e chat.Event) {
 	switch e.Kind {
 	case chat.KindText:
-		r.text = append(r.text, e.Text...)
+		r.text.WriteString(e.Text)
 		if e.Detail != nil && e.Detail.LogProbs != nil {
 			r.addLogProbs(e.Detail.LogProbs)
 		}
 	case chat.KindReasoning:
-		r.reasoning = append(r.reasoning, e.Text...)
+		r.reasoning.WriteString(e.Text)
 	case chat.KindCallEnd:
 		if call := e.Detail.Call; call.Complete {
 			r.calls = append(r.calls, *call)
 		} else {
-			r.text = append(r.text, call.Arguments...)
+			r.text.WriteString(call.Arguments)
 		}
 	case chat.KindRejected:
 		if shown(e) {
-			r.text = append(r.text, e.Detail.Rejected.Raw...)
+			r.text.WriteString(e.Detail.Rejected.Raw)
 		}
 	case chat.KindUsage:
 		r.counts = e.Detail.Usage
@@ -67,14 +69,14 @@ func (r *Response) addLogProbs(raw []byte) {
 func (r *Response) Append(dst []byte) []byte {
 	dst = appendHead(dst, r.o, "chat.completion")
 	dst = append(dst, `[{"index":0,"message":{"role":"assistant","content":`...)
-	if len(r.text) == 0 && len(r.calls) > 0 {
+	if r.text.Len() == 0 && len(r.calls) > 0 {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendString(dst, r.text)
+		dst = appendString(dst, r.text.String())
 	}
-	if len(r.reasoning) > 0 {
+	if r.reasoning.Len() > 0 {
 		dst = append(dst, `,"reasoning_content":`...)
-		dst = appendString(dst, r.reasoning)
+		dst = appendString(dst, r.reasoning.String())
 	}
 	dst = append(dst, `,"refusal":null`...)
 	if len(r.calls) > 0 {

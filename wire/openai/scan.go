@@ -332,13 +332,13 @@ func hexRune(b []byte) (r rune, n int) {
 }
 
 // appendString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD, so that every output is valid.
-func appendString[S string | []byte](dst []byte, s S) []byte {
+func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	return append(appendEscaped(dst, s), '"')
 }
 
 // appendEscaped appends s as it stands between the quotes of a JSON string.
-func appendEscaped[S string | []byte](dst []byte, s S) []byte {
+func appendEscaped(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -353,7 +353,7 @@ func appendEscaped[S string | []byte](dst []byte, s S) []byte {
 			from = i
 			continue
 		}
-		r, n := decodeRune(s[i:])
+		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
 			dst = append(dst, s[from:i]...)
 			dst = append(dst, "\ufffd"...)
@@ -364,11 +364,6 @@ func appendEscaped[S string | []byte](dst []byte, s S) []byte {
 		i += n
 	}
 	return append(dst, s[from:]...)
-}
-
-func decodeRune[S string | []byte](s S) (rune, int) {
-	var head [utf8.UTFMax]byte
-	return utf8.DecodeRune(head[:copy(head[:], s)])
 }
 
 // plain tells the ASCII characters that need no escape.
