@@ -106,39 +106,35 @@ func weatherRequest(model string, stream bool) string {
 	return fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"What's the weather in Paris?"}],"tools":[%s]}`, model, stream, weatherTool)
 }
 
-// post sends a request and returns status and body.
+// post sends a request and returns status and body. What goes wrong on the way is the body, with status 0.
 func post(t *testing.T, base, body string, header ...string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequest("POST", base+"/v1/chat/completions", strings.NewReader(body))
+	return do(t, "POST", base+"/v1/chat/completions", body, header...)
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	return do(t, "GET", url, "")
+}
+
+func do(t *testing.T, method, url, body string, header ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		return 0, err.Error()
 	}
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	return do(t, req)
-}
-
-func get(t *testing.T, url string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return do(t, req)
-}
-
-func do(t *testing.T, req *http.Request) (int, string) {
-	t.Helper()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err.Error()
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err.Error()
 	}
 	return resp.StatusCode, string(text)
 }
@@ -172,7 +168,7 @@ func readAnswer(t *testing.T, body string) string {
 	add := func(text string) {
 		var c completion
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			t.Fatalf("%v in %s", err, text)
+			t.Errorf("%v in %s", err, text)
 		}
 		for _, choice := range c.Choices {
 			for _, m := range []message{choice.Message, choice.Delta} {
