@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"wield/chat"
 )
@@ -12,10 +13,12 @@ import (
 // nowhere is a ResponseWriter that costs nothing.
 type nowhere struct{ header http.Header }
 
-func (w *nowhere) Header() http.Header         { return w.header }
-func (w *nowhere) WriteHeader(int)             {}
-func (w *nowhere) Flush()                      {}
-func (w *nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (w *nowhere) Header() http.Header              { return w.header }
+func (w *nowhere) WriteHeader(int)                  {}
+func (w *nowhere) FlushError() error                { return nil }
+func (w *nowhere) Write(b []byte) (int, error)      { return len(b), nil }
+func (w *nowhere) SetReadDeadline(time.Time) error  { return nil }
+func (w *nowhere) SetWriteDeadline(time.Time) error { return nil }
 
 // benchmarkServe measures the gateway and the codec alone: no network, a model that has its events at hand.
 func benchmarkServe(b *testing.B, body string, model chat.Model) {

@@ -30,6 +30,7 @@ type exchange struct {
 	live     *stream // the stream that answers, once there is one
 	status   int     // that was sent; 0: nothing was yet
 	written  int64   // bytes of the body
+	armed    time.Time
 
 	// For the log.
 	model   string
@@ -136,15 +137,19 @@ func (x *exchange) head(status int) {
 		// net/http reads and drops what is left of the body, before it answers or after. It shall not wait for ever.
 		x.rc.SetReadDeadline(time.Now().Add(lastWords))
 	}
-	x.deadline()
+	x.deadline(time.Now())
 	x.status = status
 	x.w.WriteHeader(status)
 }
 
-// deadline gives the client its time to take what is written next. The deadline outlives the answer on a connection that is
-// kept, so that every answer sets its own.
-func (x *exchange) deadline() {
-	x.rc.SetWriteDeadline(time.Now().Add(x.g.opts.WriteTimeout)) // not every ResponseWriter has deadlines
+// deadline gives the client its time, from now on, to take what is written next. The deadline outlives the answer on a
+// connection that is kept, so that every answer sets its own. One that is still quite fresh is left as it is: a stream writes
+// often.
+func (x *exchange) deadline(now time.Time) {
+	if limit := x.g.opts.WriteTimeout; now.Sub(x.armed) >= limit/4 {
+		x.armed = now
+		x.rc.SetWriteDeadline(now.Add(limit)) // not every ResponseWriter has deadlines
+	}
 }
 
 // body answers with a whole JSON body.

@@ -129,7 +129,7 @@ func (s *stream) send(flush bool) {
 	if x.status == 0 {
 		s.begin()
 	} else {
-		x.deadline()
+		x.deadline(time.Now())
 	}
 	n, err := x.w.Write(*s.buf)
 	x.written += int64(n)
