@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -119,7 +118,7 @@ with the YAML language server this line at the top of the file does it:
 			if err != nil {
 				return err
 			}
-			_, err = io.WriteString(app.stdout, string(text))
+			_, err = app.stdout.Write(text)
 			return err
 		},
 	}
