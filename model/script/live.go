@@ -104,7 +104,11 @@ func (l *Live) reload() {
 	s, err := l.load.load(l.name)
 	if err != nil {
 		l.err, l.stamps = err, stamps
-		if l.cur != nil {
+		switch {
+		case l.cur == nil:
+		case errors.Is(err, fs.ErrNotExist):
+			l.log.Warn("scenario file is gone", "file", l.name)
+		default:
 			l.log.Warn("scenario does not load, the old version stays", "file", l.name, "error", err)
 		}
 		return
