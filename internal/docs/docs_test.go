@@ -195,14 +195,14 @@ func console(t *testing.T, s *session, b *block) {
 			t.Errorf("exit status %d of\n$ %s%s", status, st.command, out)
 		}
 		printed.WriteString("$ " + strings.ReplaceAll(strings.TrimSuffix(st.command, "\n"), "\n", "\n> ") + "\n")
-		switch want := s.local(st.want); {
-		case matches(want, out):
+		switch out = s.shown(out); {
+		case matches(st.want, out):
 			printed.WriteString(st.want)
 		case *update:
 			differs = true
-			printed.WriteString(s.shown(out))
+			printed.WriteString(out)
 		default:
-			t.Errorf("$ %sprints\n%s\nThe page says\n%s", st.command, out, want)
+			t.Errorf("$ %sprints\n%s\nThe page says\n%s", st.command, out, st.want)
 		}
 	}
 	if differs {

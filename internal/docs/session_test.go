@@ -91,7 +91,7 @@ func (s *session) local(text string) string {
 	})
 }
 
-// shown is the reverse of local, for output.
+// shown makes output look as if the page's own addresses and an unnamed directory had been used.
 func (s *session) shown(text string) string {
 	for port, real := range s.ports {
 		text = strings.ReplaceAll(text, real, "127.0.0.1:"+port)
