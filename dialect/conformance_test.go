@@ -25,8 +25,8 @@ const conformanceFile = "../../shared/data/conformance.jsonl.gz"
 // The floors: how many of the reference texts of our dialects must come out as other projects' tests want them. They were
 // measured and only ever rise.
 const (
-	floorFirm = 0 // quality firm, calls
-	floorAll  = 0 // every quality, calls
+	floorFirm = 195 // of 195 rows of quality firm, calls
+	floorAll  = 208 // of 213 rows of every quality, calls
 )
 
 // A conformanceRow is a text from another project's tests with what should come out of it.
