@@ -42,8 +42,10 @@ type Options struct {
 	Headers http.Header // sent with every request; they win over those that a Model sets itself
 	Model   string      // name of the model there; empty: the request's
 
-	NoStream bool // the server cannot stream: ask for whole answers and hand them on as one
-	NoUsage  bool // the server does not know stream_options
+	// The server is asked for a stream when the request wants one, since a whole answer is less work for everybody.
+	NoStream     bool // the server cannot stream: always ask for whole answers and hand them on as one
+	AlwaysStream bool // ask for a stream even so, for servers behind something that cuts silent connections
+	NoUsage      bool // the server does not know stream_options
 
 	// What the server understands: see the fields of the same names of openai.RequestOptions in wire/openai.
 	Developer           bool
@@ -124,10 +126,11 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 
 // request builds the HTTP request. Its body belongs to the transport alone, which may still read it after an early answer.
 func (m *Model) request(ctx context.Context, req *chat.Request) (*http.Request, error) {
+	stream := (req.Stream || m.o.AlwaysStream) && !m.o.NoStream
 	body, err := openai.AppendRequest(make([]byte, 0, 4<<10), req, openai.RequestOptions{
 		Model:               m.o.Model,
-		Stream:              !m.o.NoStream,
-		Usage:               !m.o.NoStream && !m.o.NoUsage,
+		Stream:              stream,
+		Usage:               !m.o.NoUsage,
 		Developer:           m.o.Developer,
 		MaxCompletionTokens: m.o.MaxCompletionTokens,
 		Reasoning:           m.o.Reasoning,
@@ -146,7 +149,7 @@ func (m *Model) request(ctx context.Context, req *chat.Request) (*http.Request, 
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "wield")
-	if r.Header.Set("Accept", "application/json"); !m.o.NoStream {
+	if r.Header.Set("Accept", "application/json"); stream {
 		r.Header.Set("Accept", "text/event-stream, application/json")
 	}
 	if m.o.Key != "" {

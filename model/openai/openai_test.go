@@ -34,7 +34,7 @@ func serve(t *testing.T, o Options, h http.HandlerFunc) *Model {
 }
 
 func ask() *chat.Request {
-	return &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}
+	return &chat.Request{Model: "m", Stream: true, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}
 }
 
 // play runs a stream to its end and writes it down, one word an event.
@@ -181,13 +181,17 @@ func TestCompressedAnswer(t *testing.T) {
 func TestWhatIsSent(t *testing.T) {
 	for _, c := range []struct {
 		o            Options
+		stream       bool
 		accept, body string
 	}{
-		{Options{Key: "secret", Model: "there", Forward: []string{"keep_alive"}, Headers: http.Header{"x-team": {"blue"}}},
+		{Options{Key: "secret", Model: "there", Forward: []string{"keep_alive"}, Headers: http.Header{"x-team": {"blue"}}}, true,
 			"text/event-stream, application/json",
 			`{"model":"there","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true},"keep_alive":"5m"}`},
-		{Options{NoUsage: true}, "text/event-stream, application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}`},
-		{Options{NoStream: true}, "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		{Options{NoUsage: true}, true, "text/event-stream, application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}`},
+		{Options{}, false, "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		{Options{AlwaysStream: true}, false, "text/event-stream, application/json",
+			`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}`},
+		{Options{NoStream: true}, true, "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
 	} {
 		m := serve(t, c.o, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -205,6 +209,7 @@ func TestWhatIsSent(t *testing.T) {
 			io.WriteString(w, hello+finish+done)
 		})
 		req := ask()
+		req.Stream = c.stream
 		req.Extra = []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "keep_alive", Value: []byte(`"5m"`)}, {Protocol: chat.ProtocolOpenAI, Key: "store", Value: []byte("true")}}
 		if _, err := play(t.Context(), m, req); err != nil {
 			t.Error(err)
