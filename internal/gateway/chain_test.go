@@ -218,3 +218,49 @@ func TestXA06FenceStaysClosed(t *testing.T) {
 		t.Errorf("the server was told %s", told)
 	}
 }
+
+// TestB16PassiveChain: a model that writes strict requests, behind the bridge. What it is told of a request and its result is
+// what the published protocol says, and anything but exactly a request is text.
+func TestB16PassiveChain(t *testing.T) {
+	var answer, told string
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told = string(body)
+		writes(strings.Split(answer, "")...)(w, &http.Request{Body: io.NopCloser(strings.NewReader(told))})
+	}))
+	m := openai.New(openai.Options{URL: backend.URL + "/v1"})
+	t.Cleanup(func() {
+		m.Close()
+		backend.Close()
+	})
+	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Dialect: "tool-request", Passive: true})
+	srv := serve(t, Options{Models: []Model{{Name: "b", Model: b, Expose: ExposeToolRequest}}})
+
+	answer = "\n {\"tool_request\":{\"name\":\"lookup_weather\",\"arguments\":{\"city\":\"Lisbon\"}}} \n"
+	_, body := ask(t, srv, `{"model":"b","conversation_id":"c","messages":[`+askWeather+`]}`)
+	if got := parse(t, body); got.ToolRequest == nil || got.ToolRequest.Name != "lookup_weather" || string(got.ToolRequest.Arguments) != `{"city":"Lisbon"}` ||
+		deref(got.Choices[0].Message.Content) != "" {
+		t.Errorf("request: %s", body)
+	}
+	answer = "It is clear."
+	_, body = ask(t, srv, `{"model":"b","conversation_id":"c","stream":true,"messages":[`+clearSky+`]}`)
+	if !strings.HasSuffix(body, "data: [DONE]\n\n") || strings.Contains(body, "tool_request") {
+		t.Errorf("answer: %s", body)
+	}
+	for _, want := range []string{`weather in Lisbon?`, `tool_request`, `lookup_weather`, `Lisbon is 18°C and clear.`} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the model was not told %q: %s", want, told)
+		}
+	}
+	for _, text := range []string{
+		`{"tool_request":{"name":"x","arguments":{}},"note":1}`,
+		"```json\n{\"tool_request\":{\"name\":\"x\"}}\n```",
+		`Sure: {"tool_request":{"name":"x","arguments":{}}}`,
+	} {
+		answer = text
+		_, body = ask(t, srv, `{"model":"b","messages":[{"role":"user","content":"hi"}]}`)
+		if got := parse(t, body); got.ToolRequest != nil || deref(got.Choices[0].Message.Content) != text {
+			t.Errorf("%q came out as %s", text, body)
+		}
+	}
+}
