@@ -40,6 +40,12 @@ func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bo
 	}
 	var h maphash.Hash
 	h.SetSeed(c.seed)
+	for _, s := range []string{d.Name, o.Prefix, o.ForTools} {
+		h.WriteString(s)
+		h.WriteByte(0)
+	}
+	h.WriteByte(byte(o.MaxCalls))
+	h.WriteByte(flags(bare, o.apart()))
 	for i := range tools {
 		h.WriteString(tools[i].Name)
 		h.WriteByte(0)
@@ -67,6 +73,16 @@ func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bo
 	}
 	c.entries[key] = e
 	return e.block
+}
+
+func flags(a, b bool) (f byte) {
+	if a {
+		f |= 1
+	}
+	if b {
+		f |= 2
+	}
+	return f
 }
 
 func (e *cacheEntry) matches(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) bool {
