@@ -18,9 +18,40 @@ type heldCall struct {
 	start    chat.Event
 	tool     *tool
 	events   []chat.Event
+	delta    chat.Event // of the arguments in text, which have no event yet
+	text     []byte
 	raw      []byte // the arguments of a backend's call as they came
 	size     int    // bytes of arguments held
 }
+
+// hold keeps an event. Deltas of arguments are joined to such of about a KiB: they go out together anyway, and each of them
+// costs a client more than its bytes.
+func (c *heldCall) hold(e chat.Event) {
+	if e.Kind != chat.KindCallArgs {
+		c.cut()
+		c.events = append(c.events, e)
+		return
+	}
+	if len(c.text) == 0 {
+		c.delta = e
+	}
+	c.text = append(c.text, e.Text...)
+	c.delta.End = e.End
+	if len(c.text) >= autoRelease {
+		c.cut()
+	}
+}
+
+// cut makes an event of the arguments that have none.
+func (c *heldCall) cut() {
+	if len(c.text) > 0 {
+		c.delta.Text = string(c.text)
+		c.events, c.text = append(c.events, c.delta), c.text[:0]
+	}
+}
+
+// forget drops what is held.
+func (c *heldCall) forget() { c.events, c.text = c.events[:0], c.text[:0] }
 
 // holding reports whether what the decoder gives is part of a call that may not be shown yet.
 func (c *heldCall) holding() bool {
@@ -30,7 +61,7 @@ func (c *heldCall) holding() bool {
 // start opens a call.
 func (r *run) start(e chat.Event, t *tool) {
 	c := &r.turn.call
-	*c = heldCall{open: true, start: e, tool: t, events: append(c.events[:0], e), raw: c.raw[:0], muted: r.turn.mute}
+	*c = heldCall{open: true, start: e, tool: t, events: append(c.events[:0], e), text: c.text[:0], raw: c.raw[:0], muted: r.turn.mute}
 	if c.muted {
 		return
 	}
@@ -52,7 +83,7 @@ func (r *run) args(e chat.Event) {
 		e.Index = r.index
 		r.emit(e)
 	default:
-		c.events = append(c.events, e)
+		c.hold(e)
 		c.size += len(e.Text)
 		if r.o.Release == ReleaseAuto && c.size >= autoRelease {
 			r.release()
@@ -68,7 +99,8 @@ func (r *run) release() {
 	}
 	c.released = true
 	c.start.ID = r.id(c.start)
-	for _, e := range joinArgs(c.events) {
+	c.cut()
+	for _, e := range c.events {
 		switch e.Kind {
 		case chat.KindCallStart:
 			e.ID, e.Index = c.start.ID, r.index
@@ -80,30 +112,7 @@ func (r *run) release() {
 		}
 		r.emit(e)
 	}
-	c.events = c.events[:0]
-}
-
-// joinArgs joins neighbouring deltas of arguments to such of about a KiB. They go out together anyway, and each of them costs
-// a client more than its bytes.
-func joinArgs(events []chat.Event) []chat.Event {
-	n := 0
-	for i := 0; i < len(events); n++ {
-		e, next, size := events[i], i+1, len(events[i].Text)
-		for e.Kind == chat.KindCallArgs && next < len(events) && events[next].Kind == chat.KindCallArgs && size+len(events[next].Text) <= autoRelease {
-			size += len(events[next].Text)
-			next++
-		}
-		if next > i+1 {
-			var b strings.Builder
-			b.Grow(size)
-			for j := i; j < next; j++ {
-				b.WriteString(events[j].Text)
-			}
-			e.Text, e.End = b.String(), events[next-1].End
-		}
-		events[n], i = e, next
-	}
-	return events[:n]
+	c.forget()
 }
 
 // complete ends the open call, which is call as it was read. e is the event that ends it.
@@ -181,7 +190,8 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	if e.Flags&chat.FlagSpent != 0 && e.Index < 0 {
 		r.shown = append(r.shown, d.Raw...)
 	}
-	c.open, c.events = false, c.events[:0]
+	c.open = false
+	c.forget()
 	r.emit(e)
 }
 

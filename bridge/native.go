@@ -50,7 +50,7 @@ func (r *run) backendStart(e chat.Event) {
 		r.start(e, t)
 	} else {
 		c := &r.turn.call
-		*c = heldCall{open: true, start: e, tool: t, events: c.events[:0], raw: c.raw[:0], muted: true}
+		*c = heldCall{open: true, start: e, tool: t, events: c.events[:0], text: c.text[:0], raw: c.raw[:0], muted: true}
 		if ch == channelConfused {
 			r.silence()
 		}
@@ -130,18 +130,19 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 			r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: why})
 			return
 		}
+		c.forget()
 		if !c.released { // an eager release has opened only the call itself
-			c.events = append(c.events[:0], c.start)
+			c.hold(c.start)
 		}
 		for j := range notes {
-			c.events = append(c.events, chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &chat.Detail{Note: &notes[j]}})
+			c.hold(chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &chat.Detail{Note: &notes[j]}})
 		}
 		delta := chat.Event{Kind: chat.KindCallArgs, Origin: e.Origin, At: e.At, End: e.End, Text: args}
 		if c.released {
 			delta.Index = r.index
 			r.emit(delta)
 		} else {
-			c.events = append(c.events, delta)
+			c.hold(delta)
 		}
 		if r.complete(e, call); r.turn.mute {
 			return

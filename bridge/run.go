@@ -276,7 +276,7 @@ func (r *run) decoded() {
 			switch {
 			case r.turn.mute:
 			case r.turn.call.holding():
-				r.turn.call.events = append(r.turn.call.events, *e)
+				r.turn.call.hold(*e)
 			case r.turn.echo.keep(*e):
 			default:
 				r.emit(*e)
