@@ -422,8 +422,11 @@ func TestRelease(t *testing.T) {
 		}
 	}
 
+	s, _ := play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"city":"a"}`))
+	compare(t, seen{Calls: []string{`get_weather({"city":"a"})`}, Finish: chat.FinishCalls}, s)
+
 	// An eager call that turns out invalid goes to the client as written; a broken one is closed as no call.
-	s, _ := play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"days":`, `1}`))
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"days":`, `1}`))
 	compare(t, seen{Calls: []string{`get_weather({"days":1})`}, Finish: chat.FinishCalls}, s)
 	s, _ = play(t, bridge.Options{Mode: bridge.ModeNative, Release: bridge.ReleaseEager}, ask(weather), function("", "get_weather", `{"days":`, `x`))
 	compare(t, seen{Content: `{"days":x`, Rejected: []string{"malformed get_weather"}, Finish: chat.FinishStop}, s)

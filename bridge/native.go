@@ -125,29 +125,31 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 			r.start(start, t)
 			c.channel = channelFunction
 		}
-		args, notes, why := r.arguments(t, raw)
-		if call.Arguments = args; why != "" {
-			r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: why})
-			return
-		}
-		c.forget()
-		if !c.released { // an eager release has opened only the call itself
-			c.hold(c.start)
-		}
-		for j := range notes {
-			c.hold(chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &chat.Detail{Note: &notes[j]}})
-		}
-		delta := chat.Event{Kind: chat.KindCallArgs, Origin: e.Origin, At: e.At, End: e.End, Text: args}
-		if c.released {
-			delta.Index = r.index
-			r.emit(delta)
-		} else {
-			c.hold(delta)
-		}
-		if r.complete(e, call); r.turn.mute {
+		if r.functionCall(e, call, raw); r.turn.mute {
 			return
 		}
 	}
+}
+
+// functionCall ends the open call, whose arguments are raw and have not gone out yet.
+func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
+	c := &r.turn.call
+	args, notes, why := r.arguments(c.tool, raw)
+	if call.Arguments = args; why != "" {
+		r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: why})
+		return
+	}
+	show := r.emit
+	if !c.released { // then the deltas that are held make room for what was read
+		c.forget()
+		c.hold(c.start)
+		show = c.hold
+	}
+	for i := range notes {
+		show(chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &chat.Detail{Note: &notes[i]}})
+	}
+	show(chat.Event{Kind: chat.KindCallArgs, Origin: e.Origin, Index: r.index, At: e.At, End: e.End, Text: args})
+	r.complete(e, call)
 }
 
 // nativeCall examines a whole call of the backend's own pipeline. Its text may hold several glued objects: arguments when the
