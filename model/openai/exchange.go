@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"wield/chat"
@@ -50,16 +51,17 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
 	}
-	first, sign, err := begin(x.body)
+	first, sign, err := begin(x.body, resp.ContentLength)
 	if err != nil {
 		return x.failure(ctx, err, "the server broke off before its answer began")
+	}
+	if sign == '{' {
+		return x.whole(ctx, first)
 	}
 	x.body = &prefixed{head: first, src: x.body}
 	switch sign {
 	case 0:
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server's answer is empty"}
-	case '{':
-		return x.whole(ctx)
 	case '<':
 		return x.page()
 	}
@@ -68,8 +70,9 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 
 // begin reads the beginning of an answer, as far as its first byte that is no white space. That tells a stream from a body
 // better than the content types that servers send do.
-func begin(r io.Reader) (first []byte, sign byte, err error) {
-	first = make([]byte, 0, 1<<10)
+func begin(r io.Reader, length int64) (first []byte, sign byte, err error) {
+	// A byte more than the answer has, so that its end is seen without another buffer.
+	first = make([]byte, 0, min(max(length+1, 512), 64<<10))
 	for len(first) < cap(first) {
 		n, err := r.Read(first[len(first):cap(first)])
 		first = first[:len(first)+n]
@@ -103,7 +106,7 @@ func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
 func (x *exchange) stream(ctx context.Context) error {
 	src := sse.NewReader(x.body, x.m.o.MaxFrame)
 	var reader openai.StreamReader
-	var events []chat.Event
+	events := make([]chat.Event, 0, 4)
 	for !reader.Done() {
 		if !src.Ready() && !x.emitIdle() {
 			return nil
@@ -153,16 +156,26 @@ func (x *exchange) drain(src *sse.Reader) {
 	}
 }
 
-// whole reads a response's body.
-func (x *exchange) whole(ctx context.Context) error {
-	body, err := io.ReadAll(io.LimitReader(x.body, int64(x.m.o.MaxBody)+1))
-	if err != nil {
-		return x.failure(ctx, err, "the answer broke off")
+// whole reads a response's body, of which the beginning was read.
+func (x *exchange) whole(ctx context.Context, body []byte) error {
+	for len(body) <= x.m.o.MaxBody {
+		if len(body) == cap(body) {
+			body = slices.Grow(body, len(body))
+		}
+		n, err := x.body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == io.EOF && len(body) <= x.m.o.MaxBody {
+			return x.decode(body)
+		}
+		if err != nil && err != io.EOF {
+			return x.failure(ctx, err, "the answer broke off")
+		}
 	}
-	if len(body) > x.m.o.MaxBody {
-		return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.m.o.MaxBody)}
-	}
-	events, err := openai.DecodeResponse(nil, body)
+	return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.m.o.MaxBody)}
+}
+
+func (x *exchange) decode(body []byte) error {
+	events, err := openai.DecodeResponse(make([]chat.Event, 0, 4), body)
 	if x.emit(events) {
 		return err
 	}
