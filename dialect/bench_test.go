@@ -214,3 +214,21 @@ func TestProse(t *testing.T) {
 	count("openers", openers, 1)
 	count("bytes beyond ASCII", beyond, 0.03*1024)
 }
+
+// BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request.
+func BenchmarkNew(b *testing.B) {
+	for _, n := range []int{1, 20} {
+		b.Run(fmt.Sprintf("%dtools", n), func(b *testing.B) {
+			var tools []shape.Tool
+			for i := range n {
+				tools = append(tools, shape.Tool{Name: fmt.Sprintf("tool_%d", i), Args: benchTools[0].Args})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := dialect.New(dialect.Options{Tools: tools}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
