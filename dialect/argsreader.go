@@ -16,7 +16,6 @@ type argsReader struct {
 	val     *value
 	quote   byte
 	esc     []byte
-	text    []byte
 	word    []byte
 	read    bool // something other than white space was read in the string
 	wrapped bool // a string that holds the object is how the dialect writes it
@@ -39,7 +38,9 @@ const (
 )
 
 func newArgsReader(d *Decoder, s *shape.Shape) *argsReader {
-	return &argsReader{d: d, val: newValue(d, s, false)}
+	a := &d.readers.args
+	*a = argsReader{d: d, val: d.readers.argsVal.reset(d, s, false), esc: a.esc[:0], word: a.word[:0]}
+	return a
 }
 
 // at says that offset i of the inputs to come is at base+i*step of the text.
@@ -264,7 +265,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
-	d := &Decoder{set: &set{opts: Options{Repair: r}}}
+	d := &Decoder{set: &set{opts: Options{Repair: r}}, readers: new(bodies)}
 	d.call = openCall{open: true, tool: &shape.Tool{Args: s}}
 	a := newArgsReader(d, s)
 	a.at(0, 1)
@@ -287,7 +288,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 			notes = append(notes, *e.Detail.Note)
 		}
 	}
-	return d.call.args.String(), notes, nil
+	return d.argsText(), notes, nil
 }
 
 type argumentsError string

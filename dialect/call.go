@@ -10,11 +10,15 @@ import (
 
 // An openCall is the call that is being read.
 type openCall struct {
-	open      bool // its start was sent, its end was not
-	index     int
-	id        string
-	tool      *shape.Tool
-	at        int // where its text begins
+	open  bool // its start was sent, its end was not
+	index int
+	id    string
+	tool  *shape.Tool
+	at    int // where its text begins
+	// The arguments so far: the bytes [rawFrom, rawTo) of the text if they stand there as they are, else what was built.
+	raw       bool
+	rawFrom   int
+	rawTo     int
 	args      strings.Builder
 	reasoning string
 }
@@ -60,15 +64,64 @@ func (d *Decoder) writeArgs(s string, end int) {
 	if s == "" {
 		return
 	}
+	if d.call.raw {
+		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
+		d.call.raw = false
+	}
+	grow(&d.call.args, len(s))
 	d.call.args.WriteString(s)
+	d.emitArgs(s, end)
+}
+
+// writeRaw adds s, the bytes of the text from the offset at on, to the arguments of the open call.
+func (d *Decoder) writeRaw(s string, at int) {
+	c := &d.call
+	end := at + len(s)
+	switch {
+	case s == "":
+		return
+	case !c.raw && c.args.Len() == 0:
+		c.raw, c.rawFrom = true, at
+	case !c.raw || at != c.rawTo:
+		d.writeArgs(s, end)
+		return
+	}
+	c.rawTo = end
+	d.emitArgs(s, end)
+}
+
+func (d *Decoder) emitArgs(s string, end int) {
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: s, At: d.last, End: end})
 	d.last = end
+}
+
+// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times.
+func grow(b *strings.Builder, n int) {
+	if b.Cap()-b.Len() < n {
+		b.Grow(n)
+	}
+}
+
+// argsLen returns the length of the arguments so far.
+func (d *Decoder) argsLen() int {
+	if d.call.raw {
+		return d.call.rawTo - d.call.rawFrom
+	}
+	return d.call.args.Len()
+}
+
+// argsText returns the arguments so far.
+func (d *Decoder) argsText() string {
+	if d.call.raw {
+		return d.held(d.call.rawFrom, d.call.rawTo)
+	}
+	return d.call.args.String()
 }
 
 // endCall closes the open call before the offset end.
 func (d *Decoder) endCall(end int, complete bool) {
 	c := &d.call
-	call := &chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.args.String(), Complete: complete,
+	call := &chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
 		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	d.accepted = d.accepted || complete
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: call.Name, At: d.last, End: end,
@@ -83,7 +136,7 @@ func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) 
 	index := -1
 	if d.call.open {
 		index = d.call.index
-		r.At, r.Name, r.Arguments = d.call.at, d.call.tool.Name, d.call.args.String()
+		r.At, r.Name, r.Arguments = d.call.at, d.call.tool.Name, d.argsText()
 	} else {
 		d.confirm(at, false)
 	}

@@ -129,7 +129,8 @@ var pairs = map[[2]string]bool{
 // newCallReader returns a reader of the value that stands in the section of o, or bare if o is nil. With list an opening
 // bracket was read already.
 func newCallReader(d *Decoder, o *opener, list bool) *callReader {
-	r := &callReader{first: true}
+	r := &d.readers.call
+	*r = callReader{first: true, stack: r.stack[:0], key: r.key[:0], notes: r.notes[:0], text: r.text}
 	if o != nil {
 		r.explicit, r.closer = true, o.closer
 		d.dialect = o.json
@@ -151,6 +152,7 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 		c := d.in[i]
 		switch r.state {
 		case cSkip:
+			r.val.base = d.base
 			j, p := r.val.run(d.in, i)
 			if p == failed {
 				return r.broken(d, j, r.val.err)
@@ -223,7 +225,8 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				continue
 			}
 			if (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart {
-				r.val = &value{d: d, state: vDone, discard: true}
+				r.val = d.readers.val.reset(d, nil, false)
+				r.val.state, r.val.discard = vDone, true
 				r.val.comment(c)
 				r.back, r.state = r.state, cComment
 				i++
@@ -317,7 +320,7 @@ func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
 	r.key = r.key[:0]
 	switch {
 	case c == '"' || c == '\'' && !off:
-		if c == '\'' {
+		if c == '\'' && len(r.notes) == 0 {
 			r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
 		}
 		r.quote, r.state = c, cKey
@@ -349,8 +352,11 @@ func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 			r.key = append(r.key, c)
 			return more
 		}
+		if v := r.endKey(d, i); v != more {
+			return v
+		}
 		r.note(d, chat.NoteUnquotedKey, string(r.key), `"`+string(r.key)+`"`, i-len(r.key), i)
-		return r.endKey(d, i)
+		return more
 	case c == '\\':
 		r.state = cKeyEscape
 	case c == r.quote:
@@ -364,8 +370,11 @@ func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 }
 
 func (r *callReader) endKey(d *Decoder, i int) verdict {
-	r.word, r.comma = string(r.key), false
-	class, ok := keyClasses[r.word]
+	class, ok := keyClasses[string(r.key)]
+	r.word, r.comma = "", false
+	if ok {
+		r.word = string(r.key)
+	}
 	if r.first {
 		r.first = false
 		if (!ok || class == keyDescription) && !r.explicit && !d.confirmed {
@@ -447,7 +456,8 @@ func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
 
 // skip begins a value that has no meaning.
 func (r *callReader) skip(d *Decoder, i int) {
-	r.val = &value{d: d, repair: d.set.opts.Repair, discard: true, base: d.base, step: 1}
+	r.val = d.readers.val.reset(d, nil, false)
+	r.val.discard, r.val.base, r.val.step = true, d.base, 1
 	r.state = cSkip
 }
 
@@ -826,6 +836,13 @@ func (r *callReader) end(d *Decoder) verdict {
 	}
 	d.endCall(end, false)
 	return finished
+}
+
+func (r *callReader) plain(*Decoder) *[256]bool {
+	if r.state == cArgs && r.args.state == aObject {
+		return r.args.val.plain()
+	}
+	return nil
 }
 
 func (r *callReader) inArray() bool {

@@ -55,7 +55,8 @@ type Decoder struct {
 
 	state state
 	ctx   lineContext
-	plain int // bytes before this offset are text whatever they look like
+	quick *[256]bool // see plainTable
+	plain int        // bytes before this offset are text whatever they look like
 	node  int32
 	elem  element
 
@@ -70,6 +71,7 @@ type Decoder struct {
 	fenced    fence       // the fence whose opening line is held with the candidate
 	fencedEnd int         // where that line ends
 	body      body
+	readers   *bodies
 	dialect   string // of the candidate
 	whole     strings.Builder
 
@@ -93,7 +95,11 @@ func New(o Options) (*Decoder, error) {
 
 // Reset makes the decoder ready for another text under the same options.
 func (d *Decoder) Reset() {
-	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena}
+	readers := d.readers
+	if readers == nil {
+		readers = new(bodies)
+	}
+	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, readers: readers}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
 }
@@ -103,11 +109,15 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if chunk == "" {
 		return dst
 	}
+	if d.quick != nil && plainBytes(chunk, d.quick) {
+		return d.pass(dst, chunk)
+	}
 	d.dst = dst
 	if d.set.wholeMessage {
 		d.feedWhole(chunk)
 	} else {
 		d.consume(chunk, d.base+len(d.in))
+		d.quick = d.plainTable()
 	}
 	dst, d.dst = d.dst, nil
 	return dst
@@ -125,6 +135,48 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	}
 	dst, d.dst = d.dst, nil
 	return dst
+}
+
+// plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the middle of a line
+// of text, and in a string argument. Nearly all of every text is one of the two.
+func (d *Decoder) plainTable() *[256]bool {
+	switch {
+	case d.last < d.base+len(d.in):
+		return nil
+	case d.state == inBody:
+		return d.body.plain(d)
+	case d.state == inText && d.seen && !d.holding && !d.think.open && d.plain <= d.last && d.ctx.plain():
+		return &d.set.mid
+	}
+	return nil
+}
+
+// plainBytes reports whether chunk has none of the bytes in stop, and does not end inside a character.
+func plainBytes(chunk string, stop *[256]bool) bool {
+	for i := 0; i < len(chunk); i++ {
+		if stop[chunk[i]] {
+			return false
+		}
+	}
+	return chunk[len(chunk)-1] < 0x80
+}
+
+// pass emits a chunk in which nothing begins or ends.
+func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
+	at, end := d.last, d.last+len(chunk)
+	d.in, d.base, d.last = chunk, at, end
+	if d.state == inText {
+		return append(dst, chat.Event{Kind: chat.KindText, Text: chunk, At: at, End: end})
+	}
+	d.arena.write(chunk)
+	d.spilled = end
+	if c := &d.call; c.raw {
+		c.rawTo = end
+	} else {
+		grow(&c.args, len(chunk))
+		c.args.WriteString(chunk)
+	}
+	return append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: chunk, At: at, End: end})
 }
 
 // consume reads one input. What is not decided at its end is kept in the arena.

@@ -176,7 +176,7 @@ func (d *Decoder) elementMarkup(i int) int {
 				return d.refuse(i+1, "no call behind the opener")
 			}
 			d.dialect = o.dialect
-			return d.begin(i+1, newTagged(&functionTags, d.elem.opener))
+			return d.begin(i+1, newTagged(d, &functionTags, d.elem.opener))
 		}
 	}
 	return i
@@ -199,6 +199,18 @@ type body interface {
 	run(d *Decoder, i int) (int, verdict)
 	// end decides what an end of the text means.
 	end(d *Decoder) verdict
+	// plain returns the bytes that need a look if all others now belong to a string of the arguments as they are, else nil.
+	plain(d *Decoder) *[256]bool
+}
+
+// bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers.
+type bodies struct {
+	call    callReader
+	tags    tagReader
+	python  pyReader
+	args    argsReader
+	val     value // of what is skipped
+	argsVal value // of arguments
 }
 
 func (d *Decoder) runBody(i int) int {

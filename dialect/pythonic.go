@@ -29,6 +29,7 @@ type pyReader struct {
 	val    *value
 	object bool // the only argument is the arguments object
 	n      int  // positional arguments so far
+	keyed  bool // an argument had a keyword
 	paren  parens
 	got    int
 	err    string
@@ -56,7 +57,8 @@ const (
 
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *Decoder, e *element) *pyReader {
-	r := &pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.candAt}
+	r := &d.readers.python
+	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.candAt, word: r.word[:0]}
 	return r
 }
 
@@ -109,6 +111,7 @@ func (r *pyReader) named(d *Decoder, i int) {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	r.argsAt = d.base + i + 1
 	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
+	r.keyed = false
 }
 
 // punctuation reads a byte between the parts of a call.
@@ -212,7 +215,7 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 func (r *pyReader) start(d *Decoder, i int) {
 	d.startCall(r.tool, r.name, "", r.at, d.base+i)
 	r.got++
-	r.val = newValue(d, d.call.tool.Args, true)
+	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 	r.val.kwargs, r.val.quoted = true, r.quote != 0
 	r.val.base = d.base + i
 	r.val.run("{", 0)
@@ -221,6 +224,7 @@ func (r *pyReader) start(d *Decoder, i int) {
 // keyword begins the argument named by the word before i.
 func (r *pyReader) keyword(d *Decoder, i int) {
 	key := strings.ReplaceAll(string(r.word), `\_`, "_")
+	r.keyed = true
 	r.key(d, key, i)
 }
 
@@ -238,6 +242,9 @@ func (r *pyReader) key(d *Decoder, key string, i int) {
 // positional begins an argument that gets its name from the order of the schema.
 func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
 	s := d.call.tool.Args
+	if r.keyed {
+		return r.fail(d, i, "an argument without a name behind one that has one")
+	}
 	if s == nil || r.n >= len(s.Props) {
 		return r.fail(d, i, "an argument without a name, for which the schema has none left")
 	}
@@ -267,7 +274,7 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 	d.startCall(r.tool, r.name, "", r.at, d.base+i)
 	r.got++
-	r.val = newValue(d, d.call.tool.Args, true)
+	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 	r.val.quoted = r.quote != 0
 	r.object, r.state = true, pValue
 	return i, more
@@ -453,6 +460,13 @@ func (r *pyReader) end(d *Decoder) verdict {
 		return finished
 	}
 	return refused
+}
+
+func (r *pyReader) plain(*Decoder) *[256]bool {
+	if r.state == pValue {
+		return r.val.plain()
+	}
+	return nil
 }
 
 // parens finds the parenthesis that closes the arguments of a call.

@@ -68,8 +68,9 @@ const (
 	tOutside                 // behind a call, in what may be the end of the section or another call
 )
 
-func newTagged(f *tagForm, o *opener) *tagReader {
-	r := &tagReader{form: f, at: -1}
+func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
+	r := &d.readers.tags
+	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0]}
 	if o.use == useElement {
 		r.section = o
 	}
@@ -148,10 +149,11 @@ func (r *tagReader) named(d *Decoder, name string, i int) verdict {
 // begin opens the call.
 func (r *tagReader) begin(d *Decoder, end int) {
 	if !r.known {
-		r.val = &value{d: d, repair: d.set.opts.Repair, discard: true}
+		r.val = d.readers.argsVal.reset(d, nil, true)
+		r.val.discard = true
 	} else {
 		d.startCall(r.tool, r.written, "", r.at, end)
-		r.val = newValue(d, d.call.tool.Args, true)
+		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 	}
 	r.got++
 	r.val.kwargs, r.val.base, r.val.step = true, end, 0
@@ -795,3 +797,17 @@ func (r *tagReader) end(d *Decoder) verdict {
 func (r *tagReader) complete(d *Decoder) bool {
 	return len(r.val.keys) > 0 && !missingRequired(d.call.tool.Args, r.val.has)
 }
+
+func (r *tagReader) plain(*Decoder) *[256]bool {
+	if r.state == tValue && r.stream && !r.entity && !r.fresh && !r.form.entities && len(r.tail) == 0 && !r.val.hold.on {
+		return &tagStop
+	}
+	return nil
+}
+
+// tagStop are the bytes of a tagged value that are escaped in JSON, or may begin the end of the value.
+var tagStop = func() [256]bool {
+	t := doubleStop
+	t['<'] = true
+	return t
+}()

@@ -42,6 +42,11 @@ func (c *lineContext) passed(b byte) {
 	c.tick = false
 }
 
+// plain reports whether the line is one whose middle nothing but an opener can interrupt.
+func (c *lineContext) plain() bool {
+	return !c.bol && !c.after && !c.gap && !c.quote && !c.tick && c.fence.mark == 0 && c.until == ""
+}
+
 // newLine begins a line.
 func (c *lineContext) newLine() {
 	c.bol, c.quote, c.ticks, c.tick = true, false, false, false
@@ -313,9 +318,9 @@ func (d *Decoder) opened(i int, o *opener) int {
 	case useElement:
 		d.state, d.elem = inElement, element{opener: o}
 	case useFunction:
-		return d.begin(i, newTagged(&functionTags, o))
+		return d.begin(i, newTagged(d, &functionTags, o))
 	case useTool:
-		return d.begin(i, newTagged(&toolTags, o))
+		return d.begin(i, newTagged(d, &toolTags, o))
 	case useLines:
 		return d.begin(i, newLines())
 	case useThink:

@@ -104,7 +104,14 @@ const (
 )
 
 func newValue(d *Decoder, s *shape.Shape, python bool) *value {
-	return &value{d: d, repair: d.set.opts.Repair, shape: s, python: python}
+	return new(value).reset(d, s, python)
+}
+
+// reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
+func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
+	*v = value{d: d, repair: d.set.opts.Repair, shape: s, python: python, stack: v.stack[:0], keys: v.keys[:0],
+		tok: v.tok[:0], pend: v.pend[:0], tail: v.tail[:0], hold: hold{text: v.hold.text[:0]}}
+	return v
 }
 
 // run reads in from i on.
@@ -114,7 +121,11 @@ func (v *value) run(in string, i int) (int, progress) {
 	}
 	from := i // in[from:i] is to be written as it is
 	flush := func(to int) {
-		if from < to {
+		switch {
+		case from >= to:
+		case v.step == 1 && v.d.holding && !v.hold.on && !v.discard:
+			v.d.writeRaw(in[from:to], v.base+from)
+		default:
 			v.write(in[from:to], to)
 		}
 	}
@@ -263,8 +274,7 @@ func (v *value) run(in string, i int) (int, progress) {
 			if kept {
 				i++
 				if v.state == vDone { // the closer of the outermost value
-					v.write(in[from:i], i)
-					from = i
+					flush(i)
 					return i, done
 				}
 			} else if v.state != vValueAgain {
@@ -312,6 +322,17 @@ func (v *value) plainString(in string, i int) int {
 	return i
 }
 
+// plain is the method of body for a machine that leaves reading to v.
+func (v *value) plain() *[256]bool {
+	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 || len(v.tail) > 0 {
+		return nil
+	}
+	if v.quote == '"' {
+		return &doubleStop
+	}
+	return &stringStop
+}
+
 // restoreQuotes writes quotes that turned out not to end a triple-quoted string.
 func (v *value) restoreQuotes(i int) {
 	q := string(v.quote)
@@ -328,6 +349,13 @@ var stringStop = func() (t [256]bool) {
 	}
 	t['"'], t['\''], t['\\'] = true, true, true
 	return
+}()
+
+// doubleStop is stringStop for strings in double quotes.
+var doubleStop = func() [256]bool {
+	t := stringStop
+	t['\''] = false
+	return t
 }()
 
 // plainEscape returns the length of the escape that s begins with if JSON has it and s holds it whole.
@@ -557,7 +585,7 @@ func scalarStart(c byte) bool { return isWord(c) || c == '-' || c == '+' || c ==
 func (v *value) markValue(int) {
 	if n := len(v.stack); n > 0 && v.stack[n-1].object && !v.hold.on {
 		if k := &v.keys[v.stack[n-1].key]; k.from < 0 {
-			k.from = v.d.call.args.Len()
+			k.from = v.d.argsLen()
 		}
 	}
 }
@@ -580,7 +608,7 @@ func (v *value) beginString(c byte, i int) (kept bool) {
 	if c == '"' {
 		return true
 	}
-	v.write(`"`, i)
+	v.write(`"`, i+1)
 	v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
 	return false
 }
@@ -620,12 +648,12 @@ func (v *value) open(c byte, i int) (kept bool) {
 		f.close = ')'
 	}
 	v.stack = append(v.stack, f)
+	if c != '{' {
+		v.shape = f.shape.Item()
+	}
 	if c == '(' {
 		v.write("[", i)
 		return false
-	}
-	if c == '[' {
-		v.shape = f.shape.Item()
 	}
 	return true
 }
@@ -662,7 +690,7 @@ func (v *value) endValue(i int) {
 	}
 	f := &v.stack[n-1]
 	if f.object && !v.hold.on {
-		v.keys[f.key].to = v.d.call.args.Len()
+		v.keys[f.key].to = v.d.argsLen()
 	}
 	if !f.object {
 		v.shape = f.shape.Item()
@@ -700,7 +728,7 @@ func (v *value) releaseDuplicate(out string, i int) {
 	k := v.keys[h.dup-1]
 	was := ""
 	if !v.discard {
-		was = v.d.call.args.String()[k.from:k.to]
+		was = v.d.argsText()[k.from:k.to]
 	}
 	h.dup = 0
 	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
@@ -902,13 +930,16 @@ func (v *value) scalarByte(c byte) bool {
 // endScalar ends a number, a word or a source text before i.
 func (v *value) endScalar(i int) {
 	text := strings.TrimSpace(string(v.tok))
+	if v.source {
+		text = strings.ReplaceAll(text, `\_`, "_") // Markdown
+	}
 	from := i - len(v.tok)
 	out, kind, ok := v.scalar(text)
 	if !ok {
 		v.fail("no value: " + clip(text))
 		return
 	}
-	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' {
+	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' && text != "None" {
 		out, kind = string(appendQuoted(nil, text)), chat.NoteSourceText
 	}
 	if kind != "" {

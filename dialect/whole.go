@@ -120,7 +120,7 @@ func strictObject(text string) ([]member, bool) {
 	if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
 		return nil, false
 	}
-	d := &Decoder{set: &set{opts: Options{Repair: RepairOff}}}
+	d := &Decoder{set: &set{opts: Options{Repair: RepairOff}}, readers: new(bodies)}
 	d.call = openCall{open: true}
 	v := newValue(d, nil, false)
 	v.step = 1
