@@ -32,6 +32,9 @@ type session struct {
 	ports map[string]string // address that the page shows -> address in use here
 }
 
+// goVariables are those settings of the go command that are this machine's, not the reader's.
+var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS"}
+
 // newSession returns the session of a page; program is the directory that wield was built into.
 func newSession(t *testing.T, root, program string) *session {
 	t.Helper()
@@ -48,6 +51,10 @@ func newSession(t *testing.T, root, program string) *session {
 			t.Fatal(err)
 		}
 	}
+	// The pages that import the packages say that the checkout is ~/wield.
+	if err := os.Symlink(root, filepath.Join(s.home, "wield")); err != nil {
+		t.Fatal(err)
+	}
 	s.env = []string{
 		"PATH=" + program + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + s.home,
@@ -60,12 +67,12 @@ func newSession(t *testing.T, root, program string) *session {
 	if mark := os.Getenv("WIELD_CI"); mark != "" {
 		s.env = append(s.env, "WIELD_CI="+mark)
 	}
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN").Output()
+	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
 	if err != nil {
 		t.Fatalf("go env: %v", err)
 	}
 	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		s.env = append(s.env, []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"}[i]+"="+value)
+		s.env = append(s.env, goVariables[i]+"="+value)
 	}
 	s.env = append(s.env, "WIELD_LISTEN="+s.local("127.0.0.1:8420"))
 	return s
