@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"wield/chat"
@@ -50,7 +51,9 @@ func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error)
 		r.text(r.last.kind, r.arena.keep(raw, escaped), nil)
 	} else {
 		r.last.strings, r.last.other = 0, false
-		r.failed = r.chunk(data)
+		if r.failed = r.chunk(data); errors.Is(r.failed, chat.ErrProtocol) {
+			r.out = r.out[:len(dst)] // what was read of a chunk that is none counts for nothing
+		}
 		r.last.learn(data, r.out[len(dst):])
 	}
 	dst, r.out = r.out, nil
