@@ -111,7 +111,7 @@ func TestTraceChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Trace = true
-		if err := dialecttest.All(maker(o), c.Text); err != nil {
+		if err := invariants(maker(o), c.Text); err != nil {
 			t.Errorf("%s: traced: %v", c.ID, err)
 		}
 		traced, err := dialect.Parse(c.Text, o)
