@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/schema/shape"
 )
 
 // A callReader reads a JSON value that holds calls: one object, an array of them, or an envelope around them, in any of the
@@ -28,7 +27,6 @@ type callReader struct {
 	text      capture
 	record    record
 	blanks    int
-	err       string
 	doom      string               // the JSON is read to its end, and then rejected for this reason
 	ended     bool                 // the value is complete; the closer may follow
 	comma     bool                 // the last thing in the object was a comma
@@ -402,7 +400,7 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 			r.state = cKeyOr
 			return more, true
 		}
-		if (c == '"' || c == '\'') && !rec.named && r.class != keyCall {
+		if (c == '"' || c == '\'') && (!rec.named || r.word == rec.nameKey) && r.class != keyCall {
 			rec.nameKey = r.word
 			return r.beginText(d, c, i), true
 		}
@@ -474,6 +472,9 @@ func (r *callReader) endSkipped(d *Decoder, i int) {
 func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 	rec := &r.record
 	switch {
+	case r.doom == "" && r.word == rec.argsKey && (rec.done || d.set.opts.Repair != RepairFull):
+		r.doom = "the arguments stand twice"
+		return more
 	case r.doom != "" || rec.unknown || rec.done:
 		return more
 	case !rec.known:
@@ -572,6 +573,14 @@ func (r *callReader) say(d *Decoder, a aside) {
 // named takes the name of the call.
 func (r *callReader) named(d *Decoder, name string) verdict {
 	rec := &r.record
+	if rec.named && name != rec.name {
+		if d.set.opts.Repair != RepairFull || rec.started {
+			r.doom = "the name stands twice with different values"
+			return more
+		}
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteDuplicateKey, Before: rec.name, After: name, At: r.textAt, End: r.textAt + len(name)})
+		rec.known, rec.unknown = false, false
+	}
 	rec.named = true
 	clean := name
 	if _, _, ok := d.set.names.resolve(name); !ok {
@@ -868,66 +877,3 @@ func (r *callReader) flushNotes(d *Decoder) {
 	}
 	r.notes = r.notes[:0]
 }
-
-// A capture reads the rest of a quoted string and decodes it.
-type capture struct {
-	quote   byte
-	limit   int // bytes that it may have; 0: any number
-	out     []byte
-	esc     []byte // an escape being read
-	odd     bool   // it had an escape that JSON does not have
-	escapes bool   // it had any
-}
-
-func (c *capture) begin(quote byte) {
-	*c = capture{quote: quote, out: c.out[:0], esc: c.esc[:0]}
-}
-
-func (c *capture) run(in string, i int) (int, progress) {
-	for ; i < len(in); i++ {
-		b := in[i]
-		if len(c.esc) > 0 {
-			c.esc = append(c.esc, b)
-			if c.esc[1] == 'u' && len(c.esc) < 6 {
-				continue
-			}
-			if c.esc[1] == 'u' && isHighSurrogate(c.esc) && len(c.esc) < 12 {
-				continue
-			}
-			c.unescape()
-			continue
-		}
-		switch {
-		case b == c.quote:
-			return i + 1, done
-		case b == '\\':
-			c.esc = append(c.esc, b)
-		default:
-			c.out = append(c.out, b)
-		}
-		if c.limit > 0 && len(c.out) > c.limit {
-			return i, failed
-		}
-	}
-	return i, going
-}
-
-// isHighSurrogate reports whether the escape wants a second one behind it.
-func isHighSurrogate(esc []byte) bool {
-	return len(esc) >= 6 && (esc[2] == 'd' || esc[2] == 'D') && strings.IndexByte("89abAB", esc[3]) >= 0
-}
-
-func (c *capture) unescape() {
-	c.escapes = true
-	if c.esc[1] == '\'' || c.esc[1] == '_' {
-		c.out = append(c.out, c.esc[1])
-		c.odd = true
-	} else if s, ok := unquoteJSON(string(c.esc)); ok {
-		c.out = append(c.out, s...)
-	} else {
-		c.out = append(c.out, c.esc...)
-	}
-	c.esc = c.esc[:0]
-}
-
-var _ = shape.String

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"strings"
 
 	"wield/chat"
@@ -389,88 +388,3 @@ func (a *arena) write(s string) {
 }
 
 func (a *arena) text() string { return a.b.String()[a.from:] }
-
-// A set is what options compile to. It is never changed and may serve many decoders.
-type set struct {
-	opts         Options
-	names        names
-	trie         trie
-	closers      trie
-	mid          [256]bool // bytes in the middle of a line that need a look
-	wholeMessage bool      // the dialect reads the whole message, at its end
-	bare         bareForms
-}
-
-// bareForms says which forms without an opener are on.
-type bareForms struct{ json, fence, pythonic, function bool }
-
-func newSet(o Options) (*set, error) {
-	s := &set{opts: o}
-	on, err := enabled(o)
-	if err != nil {
-		return nil, err
-	}
-	if on["tool-request"] {
-		s.wholeMessage = true
-		s.names = newNames(o.Tools, o.Prefix)
-		return s, nil
-	}
-	tools := len(o.Tools) > 0
-	s.names = newNames(o.Tools, o.Prefix)
-	s.bare = bareForms{
-		json:     tools && (on["raw-json"] || on["openai-envelope"] || on["llf-shorthand"]),
-		fence:    tools && on["json-fence"],
-		pythonic: tools && on["pythonic"],
-		function: tools && on["function-style"],
-	}
-	for _, r := range openers {
-		if r.use == useThink {
-			if o.Thinking.Off {
-				continue
-			}
-			s.closers.add(opener{literal: r.closer, use: useThink})
-		}
-		if r, ok := r.enabled(on, tools); ok {
-			s.trie.add(r)
-		}
-	}
-	for _, t := range o.Drop {
-		if t == "" {
-			return nil, fmt.Errorf("dialect: an empty token cannot be dropped")
-		}
-		s.trie.add(opener{literal: t, use: useDrop})
-	}
-	s.trie.on = on
-	s.mid['\n'], s.mid['\r'], s.mid['`'] = true, true, true
-	for b := range s.mid {
-		if s.trie.starts(byte(b)) && !isLetter(byte(b)) && b != 0xEF {
-			s.mid[b] = true
-		}
-	}
-	return s, nil
-}
-
-// enabled returns the names of the dialects that o turns on.
-func enabled(o Options) (map[string]bool, error) {
-	on := make(map[string]bool, len(table))
-	if o.Dialect == "" || o.Dialect == "auto" {
-		for i := range table {
-			on[table[i].Name] = !table[i].ByName
-		}
-		return on, nil
-	}
-	named, ok := Lookup(o.Dialect)
-	if !ok {
-		return nil, fmt.Errorf("dialect: unknown dialect %q; known are auto, %s", o.Dialect, strings.Join(Names(), ", "))
-	}
-	on[named.Name] = true
-	if named.ByName || o.Only {
-		return on, nil
-	}
-	for i := range table {
-		if table[i].Safe {
-			on[table[i].Name] = true
-		}
-	}
-	return on, nil
-}

@@ -78,7 +78,6 @@ func (o opener) enabled(on map[string]bool, tools bool) (opener, bool) {
 type trie struct {
 	nodes []trieNode
 	root  [256]bool
-	on    map[string]bool // dialects that are on
 }
 
 type trieNode struct {

@@ -33,10 +33,8 @@ var repairNames = [...]string{"full", "safe", "off"}
 
 // Thinking says what a decoder makes of reasoning tags.
 type Thinking struct {
-	Open  bool     // the prompt ended inside a reasoning block: the text begins in one
-	Tags  []string // names of the tag pairs that are on (see ThinkTags); nil: all
-	Off   bool     // no tag is read as reasoning
-	Calls bool     // a complete call inside reasoning ends it and is a call at once (models that forget the closer)
+	Open bool // the prompt ended inside a reasoning block: the text begins in one
+	Off  bool // no tag is read as reasoning
 }
 
 // Options say how a text is to be read. The zero value reads nothing but reasoning tags, since no tool is offered.

@@ -32,7 +32,6 @@ type pyReader struct {
 	keyed  bool // an argument had a keyword
 	paren  parens
 	got    int
-	err    string
 }
 
 type pyState uint8

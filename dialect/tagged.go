@@ -18,7 +18,6 @@ type tagForm struct {
 	quoted     bool // names stand in quotes
 	newlines   bool // one newline at either end of a value is not part of it
 	entities   bool // character references are decoded in values that are otherwise clean
-	json       bool // a JSON object may stand in place of the parameters
 	untyped    shape.Untyped
 }
 

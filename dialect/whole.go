@@ -63,9 +63,11 @@ func (d *Decoder) wholeText(text string) {
 func (d *Decoder) closeWhole() {
 	text := d.whole.String()
 	name, args, ok := readRequest(strings.Trim(text, " \t\r\n"))
+	if ok {
+		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
+	}
 	if ok && len(d.set.opts.Tools) > 0 {
-		_, declared := d.set.names.exact[name]
-		ok = declared
+		_, ok = d.set.names.exact[name]
 	}
 	if !ok {
 		d.wholeText(text)

@@ -1,0 +1,185 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+)
+
+// plainString returns the offset of the first byte of in from i on that does not simply belong to the string.
+func (v *value) plainString(in string, i int) int {
+	quote := v.quote
+	for ; i < len(in); i++ {
+		c := in[i]
+		if stringStop[c] && (c != '\'' || quote == '\'') && !(c == '\'' && v.escaped) {
+			return i
+		}
+		if v.quotes > 0 {
+			v.restoreQuotes(i)
+		}
+	}
+	return i
+}
+
+// plain is the method of body for a machine that leaves reading to v.
+func (v *value) plain() *[256]bool {
+	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 || len(v.tail) > 0 {
+		return nil
+	}
+	if v.quote == '"' {
+		return &doubleStop
+	}
+	return &stringStop
+}
+
+// restoreQuotes writes quotes that turned out not to end a triple-quoted string.
+func (v *value) restoreQuotes(i int) {
+	q := string(v.quote)
+	if v.quote == '"' {
+		q = `\"`
+	}
+	v.write(strings.Repeat(q, v.quotes), i)
+	v.quotes = 0
+}
+
+var stringStop = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = true
+	}
+	t['"'], t['\''], t['\\'] = true, true, true
+	return
+}()
+
+// doubleStop is stringStop for strings in double quotes.
+var doubleStop = func() [256]bool {
+	t := stringStop
+	t['\''] = false
+	return t
+}()
+
+// plainEscape returns the length of the escape that s begins with if JSON has it and s holds it whole.
+func plainEscape(s string) int {
+	if len(s) < 2 {
+		return 0
+	}
+	switch s[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(s) >= 6 && isHex(s[2]) && isHex(s[3]) && isHex(s[4]) && isHex(s[5]) {
+			return 6
+		}
+	}
+	return 0
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// readEscape reads the byte behind a back-slash.
+func (v *value) readEscape(c byte, i int) int {
+	v.state = vString
+	if v.quotes > 0 {
+		v.restoreQuotes(i)
+	}
+	if v.escaped && c == v.quote {
+		v.write(`"`, i+1)
+		v.endValue(i + 1)
+		return i + 1
+	}
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		v.write(escapeText[c], i+1)
+		return i + 1
+	case 'u':
+		v.hex, v.tok, v.state = 4, append(v.tok[:0], '\\', 'u'), vHex
+		return i + 1
+	}
+	if v.repair == RepairOff {
+		v.fail("an escape that JSON does not have")
+		return i
+	}
+	switch {
+	case c == 'x':
+		v.hex, v.tok, v.state = 2, append(v.tok[:0], '\\', 'x'), vHex
+		return i + 1
+	case c == '\'':
+		v.write("'", i+1)
+		if v.quote != '\'' {
+			v.note(chat.NoteEscape, `\'`, "'", i-1, i+1)
+		}
+		return i + 1
+	case c == '_':
+		v.write("_", i+1)
+		v.note(chat.NoteEscape, `\_`, "_", i-1, i+1)
+		return i + 1
+	case c == '\n' && (v.python || v.repair != RepairOff):
+		v.note(chat.NoteEscape, "\\\n", "", i-1, i+1)
+		return i + 1
+	case v.python && (c == 'a' || c == 'v' || c == '0'):
+		v.write(map[byte]string{'a': `\u0007`, 'v': `\u000b`, '0': `\u0000`}[c], i+1)
+		return i + 1
+	}
+	v.write(`\\`, i)
+	v.note(chat.NoteEscape, `\`, `\\`, i-1, i)
+	return i
+}
+
+var escapeText = map[byte]string{'"': `\"`, '\\': `\\`, '/': `\/`, 'b': `\b`, 'f': `\f`, 'n': `\n`, 'r': `\r`, 't': `\t`}
+
+// readHex reads the digits of an escape.
+func (v *value) readHex(c byte, i int) int {
+	if isHex(c) {
+		v.tok = append(v.tok, c)
+		if v.hex--; v.hex > 0 {
+			return i + 1
+		}
+		text := string(v.tok)
+		if text[1] == 'x' {
+			was := text
+			text = `\u00` + text[2:]
+			v.note(chat.NoteEscape, was, text, i-3, i+1)
+		}
+		v.state = vString
+		v.write(text, i+1)
+		return i + 1
+	}
+	if v.repair == RepairOff {
+		v.fail("an unfinished escape")
+		return i
+	}
+	v.state = vString
+	v.note(chat.NoteEscape, string(v.tok), `\`+string(v.tok), i-len(v.tok), i)
+	v.write(`\`+string(v.tok), i)
+	return i
+}
+
+func controlEscape(c byte) string {
+	switch c {
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	case '\b':
+		return `\b`
+	case '\f':
+		return `\f`
+	}
+	const hex = "0123456789abcdef"
+	return `\u00` + string([]byte{hex[c>>4], hex[c&15]})
+}
+
+// joinTail completes a character that the last input cut.
+func (v *value) joinTail(in string, i int) int {
+	want := runeLen(v.tail[0])
+	for i < len(in) && len(v.tail) < want && in[i]&0xC0 == 0x80 {
+		v.tail = append(v.tail, in[i])
+		i++
+	}
+	if i < len(in) || len(v.tail) == want {
+		v.write(string(v.tail), i)
+		v.tail = v.tail[:0]
+	}
+	return i
+}

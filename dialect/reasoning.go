@@ -1,0 +1,156 @@
+package dialect
+
+import "wield/chat"
+
+// reasoning is the state of reasoning blocks.
+type reasoning struct {
+	open   bool
+	primed bool // by the prompt, and nothing but white space came since
+	closer string
+	shadow *Decoder // reads the block for calls, in case it is never closed
+	found  []chat.Event
+}
+
+// openReasoning begins a block behind the tag that ends before i.
+func (d *Decoder) openReasoning(i int, o *opener) int {
+	d.textUpTo(d.holdAt)
+	d.markupUpTo(d.base + i)
+	d.holding, d.state = false, inText
+	d.ctx = lineContext{}
+	d.think = reasoning{open: true, closer: o.closer}
+	return i
+}
+
+// scanReasoning passes reasoning on and looks for the tag that closes it.
+func (d *Decoder) scanReasoning(i int) int {
+	for ; d.think.primed && i < len(d.in); i++ {
+		if c := d.in[i]; !isBlank(c) {
+			d.think.primed = false
+			if d.set.trie.starts(c) && !d.set.closers.starts(c) || c == '<' || c == '[' {
+				d.candidate(i, inElement)
+				d.elem = element{closing: true, primed: true}
+				d.node = 0
+				return i
+			}
+		}
+	}
+	for ; i < len(d.in); i++ {
+		if c := d.in[i]; d.set.closers.starts(c) && (d.think.closer == "" || d.think.closer[0] == c) {
+			d.candidate(i, inElement)
+			d.elem = element{closing: true}
+			d.node = 0
+			return i
+		}
+	}
+	return i
+}
+
+// scanReasoningCloser reads a tag that may close the block, or repeat the one that the prompt opened it with.
+func (d *Decoder) scanReasoningCloser(i int) int {
+	for ; i < len(d.in); i++ {
+		if d.elem.primed {
+			d.elem.node = d.set.trie.next(d.elem.node, d.in[i])
+			if d.elem.primed = d.elem.node != 0; d.elem.primed {
+				if o := d.set.trie.end(d.elem.node); o != nil {
+					return d.opened(i+1, o)
+				}
+			}
+		}
+		if d.node != 0 || d.base+i == d.candAt {
+			d.node = d.set.closers.next(d.node, d.in[i])
+		}
+		if d.node == 0 && d.elem.primed {
+			continue
+		}
+		if d.node == 0 {
+			return d.refuse(i, "no closer")
+		}
+		o := d.set.closers.end(d.node)
+		if o == nil {
+			continue
+		}
+		if d.think.closer != "" && d.think.closer != o.literal {
+			return d.refuse(i+1, "the closer of another tag")
+		}
+		d.textUpTo(d.candAt)
+		d.think = reasoning{}
+		d.markupUpTo(d.base + i + 1)
+		d.holding, d.state = false, inText
+		d.ctx = lineContext{bol: true, gap: true}
+		return i + 1
+	}
+	return i
+}
+
+// emitReasoning emits reasoning, and lets the shadow read it.
+func (d *Decoder) emitReasoning(s string, end int) {
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.last, End: end})
+	if len(d.set.opts.Tools) > 0 {
+		if d.think.shadow == nil {
+			d.think.shadow = &Decoder{set: d.set}
+			d.think.shadow.Reset()
+			d.think.shadow.think.open = false
+			d.think.shadow.seen = true
+			d.think.shadow.base, d.think.shadow.last = d.last, d.last
+		}
+		d.think.collect(d.think.shadow.Feed(nil, s))
+	}
+	d.last = end
+}
+
+// collect keeps the events of calls.
+func (r *reasoning) collect(events []chat.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindNote:
+			e.Flags |= chat.FlagPromoted
+			r.found = append(r.found, e)
+		}
+	}
+}
+
+// promote turns the complete calls of a block that was never closed into calls: a model that forgets the closing tag means
+// them, one that quotes them goes on to close the block.
+func (d *Decoder) promote() {
+	r := &d.think
+	if !r.open || r.shadow == nil {
+		return
+	}
+	r.collect(r.shadow.Close(nil))
+	for from := 0; from < len(r.found); {
+		to := from
+		for to < len(r.found) && r.found[to].Kind != chat.KindCallEnd {
+			to++
+		}
+		if to == len(r.found) {
+			return
+		}
+		call := r.found[to].Detail.Call
+		if call.Complete {
+			d.promoteCall(r.found[from:to+1], *call)
+		}
+		from = to + 1
+	}
+}
+
+func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
+	index := d.calls
+	d.calls++
+	if call.ID == mintedID(call.Index) {
+		call.ID = mintedID(index)
+	}
+	for _, e := range events {
+		e.Index = index
+		switch e.Kind {
+		case chat.KindCallStart:
+			e.ID = call.ID
+		case chat.KindCallEnd:
+			call.Index = index
+			e.ID, e.Detail = call.ID, &chat.Detail{Call: &call}
+		}
+		d.dst = append(d.dst, e)
+		if e.Kind == chat.KindCallEnd {
+			d.note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
+		}
+	}
+}

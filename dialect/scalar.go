@@ -1,0 +1,201 @@
+package dialect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// scalarByte reports whether c goes on with the number, word or source text.
+func (v *value) scalarByte(c byte) bool {
+	if !v.source {
+		return isWord(c) || c == '+' || c == '-' || c == '.'
+	}
+	if v.in != 0 {
+		if c == v.in {
+			v.in = 0
+		}
+		return true
+	}
+	switch c {
+	case '"', '\'':
+		v.in = c
+		if len(v.tok) > 0 && isWord(v.tok[len(v.tok)-1]) && c == '\'' && len(v.tok) > 3 {
+			v.in = 0 // an apostrophe
+		}
+	case '(', '[', '{':
+		v.depth++
+	case ')', ']', '}':
+		if v.depth == 0 {
+			return false
+		}
+		v.depth--
+	case ',':
+		return v.depth > 0
+	}
+	return true
+}
+
+// endScalar ends a number, a word or a source text before i.
+func (v *value) endScalar(i int) {
+	text := strings.TrimSpace(string(v.tok))
+	if v.source {
+		text = strings.ReplaceAll(text, `\_`, "_") // Markdown
+	}
+	from := i - len(v.tok)
+	out, kind, ok := v.scalar(text)
+	if !ok {
+		v.fail("no value: " + clip(text))
+		return
+	}
+	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' && text != "None" {
+		out, kind = string(appendQuoted(nil, text)), chat.NoteSourceText
+	}
+	if kind != "" {
+		v.d.noteValue(v, kind, text, out, v.pos(from), v.pos(i))
+	}
+	if v.repair != RepairOff && v.shape.Type() != 0 {
+		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == RepairFull)
+		if c != shape.Fits && c != shape.Uncoerced {
+			v.d.noteValue(v, chat.NoteKind(c), out, fit, v.pos(from), v.pos(i))
+		}
+		out = fit
+	}
+	v.write(out, i)
+	v.endValue(i)
+}
+
+// scalar returns the JSON of a number, a word or a source text, and the repair that made it so.
+func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
+	switch text {
+	case "true", "false", "null":
+		return text, "", true
+	case "":
+		return "", "", false
+	}
+	if isNumber(text) {
+		return text, "", true
+	}
+	if v.repair == RepairOff && !v.python {
+		return "", "", false
+	}
+	note := chat.NoteLiteral
+	if v.python {
+		note = ""
+	}
+	switch text {
+	case "True":
+		return "true", note, true
+	case "False":
+		return "false", note, true
+	case "None":
+		return "null", note, true
+	case "undefined":
+		return "null", chat.NoteLiteral, true
+	case "TRUE", "FALSE", "NULL":
+		if !v.python && !v.source {
+			return strings.ToLower(text), chat.NoteLiteral, true
+		}
+	case "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf":
+		return `"` + text + `"`, chat.NoteLiteral, true
+	}
+	if n, ok := pythonNumber(text); ok {
+		return n, chat.NoteLiteral, true
+	}
+	if v.source {
+		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
+	}
+	return "", "", false
+}
+
+// isNumber reports whether s is a JSON number.
+func isNumber(s string) bool {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(s) && isDigit(s[i]) {
+			i++
+		}
+		return i > from
+	}
+	if i < len(s) && s[i] == '-' {
+		i++
+	}
+	if i < len(s) && s[i] == '0' {
+		i++
+	} else if !digits() {
+		return false
+	}
+	if i < len(s) && s[i] == '.' {
+		if i++; !digits() {
+			return false
+		}
+	}
+	if i < len(s) && s[i]|0x20 == 'e' {
+		i++
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return i == len(s)
+}
+
+// pythonNumber turns the spellings of numbers that JSON does not have into JSON: .5, 5., +1, 1_000.
+func pythonNumber(s string) (string, bool) {
+	n := strings.TrimPrefix(s, "+")
+	if !strings.HasPrefix(n, "_") && !strings.HasSuffix(n, "_") && !strings.Contains(n, "__") {
+		n = strings.ReplaceAll(n, "_", "")
+	}
+	sign := ""
+	if strings.HasPrefix(n, "-") {
+		sign, n = "-", n[1:]
+	}
+	if strings.HasPrefix(n, ".") {
+		n = "0" + n
+	}
+	if strings.HasSuffix(n, ".") {
+		n += "0"
+	}
+	n = sign + strings.Replace(n, ".e", ".0e", 1)
+	return n, isNumber(n)
+}
+
+func clip(s string) string {
+	if len(s) <= 40 {
+		return s
+	}
+	n := 40
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// appendQuoted appends s as a JSON string.
+func appendQuoted(b []byte, s string) []byte {
+	return append(appendEscaped(append(b, '"'), s), '"')
+}
+
+// appendEscaped appends s as the inside of a JSON string.
+func appendEscaped(b []byte, s string) []byte {
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		if c < 0x20 {
+			b = append(b, controlEscape(c)...)
+		} else {
+			b = append(b, '\\', c)
+		}
+		from = i + 1
+	}
+	return append(b, s[from:]...)
+}
