@@ -43,18 +43,21 @@ func (r *run) fail(e chat.Event, f failure) {
 		return
 	}
 	r.reject(e, d, true)
-	if d.Raw == "" || e.Origin != chat.OriginText || r.bounces > 0 {
-		r.sayFailed(&f)
+	switch {
+	case e.Origin != chat.OriginText:
+		r.say(f.sentence())
+	case d.Raw == "" || r.bounces > 0:
+		r.turn.unsaid = f.sentence()
 	}
 }
 
-// sayFailed tells the client in words that a call came to nothing.
-func (r *run) sayFailed(f *failure) {
+// sentence tells the client in words that a call came to nothing.
+func (f *failure) sentence() string {
 	name := oneLine(f.call.Name)
 	if name == "" {
 		name = "a tool"
 	}
-	r.say("The model could not call " + name + ": " + f.why())
+	return "The model could not call " + name + ": " + f.why()
 }
 
 // why says what is wrong in a few words.

@@ -98,6 +98,8 @@ func (r *run) release() {
 		return
 	}
 	c.released = true
+	r.leading(false)
+	r.speak()
 	c.start.ID = r.id(c.start)
 	c.cut()
 	for _, e := range c.events {
@@ -142,6 +144,9 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 	call.Index, call.ID = r.index, c.start.ID
 	e.Detail = &chat.Detail{Call: &call}
 	c.released = false
+	if e.Origin == chat.OriginText && e.Flags&chat.FlagPromoted == 0 {
+		r.settle(r.span(call), false)
+	}
 	r.index++
 	r.calls++
 	r.turn.calls++
@@ -187,11 +192,17 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	case d.At < d.End && !promoted:
 		e.At, e.End = d.At, d.End // the events of the attempt that were held are part of it
 	}
-	if e.Flags&chat.FlagSpent != 0 && e.Index < 0 {
-		r.shown = append(r.shown, d.Raw...)
-	}
 	c.open = false
 	c.forget()
+	shown := e.Flags&chat.FlagSpent != 0 && e.Index < 0
+	if e.Origin == chat.OriginText && !promoted {
+		r.leading(shown)
+		r.settle(d.Raw, shown)
+	}
+	r.speak()
+	if shown {
+		r.shown = append(r.shown, d.Raw...)
+	}
 	r.emit(e)
 }
 

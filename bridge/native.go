@@ -252,7 +252,7 @@ func unwrapped(raw string) string {
 // convert takes a confused call as if it had come the right way, or says why that cannot be.
 func (r *run) convert(f *failure) {
 	if f.reason != chat.ReasonConfused || f.message != "" {
-		r.sayFailed(f)
+		r.say(f.sentence())
 		return
 	}
 	call, at := f.call, len(r.turn.raw)

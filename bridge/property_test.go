@@ -45,15 +45,7 @@ func TestChunking(t *testing.T) {
 		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt, "mode"), Bounce: bridge.BounceOptions{Max: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "bounces")},
 			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"), Release: rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
 		whole := collect(t, bridge.New(&fake{t: t, answers: answers}, o).Stream(t.Context(), ask(weather)))
-		cut := func(s string) []string {
-			var list []string
-			for len(s) > 0 {
-				n := min(len(s), rapid.IntRange(1, 9).Draw(rt, "cut"))
-				list, s = append(list, s[:n]), s[n:]
-			}
-			return list
-		}
-		cutUp := collect(t, bridge.New(&fake{t: t, answers: answers, cut: cut}, o).Stream(t.Context(), ask(weather)))
+		cutUp := collect(t, bridge.New(&fake{t: t, answers: answers, cut: randomly(rt)}, o).Stream(t.Context(), ask(weather)))
 		if diff := cmp.Diff(whole, cutUp, cmpopts.IgnoreFields(seen{}, "IDs"), cmpopts.IgnoreUnexported(seen{}), cmpopts.EquateEmpty()); diff != "" {
 			rt.Fatalf("%+v in pieces (-whole +pieces):\n%s", answers, diff)
 		}
@@ -61,6 +53,18 @@ func TestChunking(t *testing.T) {
 			rt.Fatalf("with %+v", answers)
 		}
 	})
+}
+
+// randomly returns a function that cuts texts into random pieces.
+func randomly(rt *rapid.T) func(string) []string {
+	return func(s string) []string {
+		var list []string
+		for len(s) > 0 {
+			n := min(len(s), rapid.IntRange(1, 9).Draw(rt, "cut"))
+			list, s = append(list, s[:n]), s[n:]
+		}
+		return list
+	}
 }
 
 // BenchmarkBridge streams an answer of 50 deltas without a call.

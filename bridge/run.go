@@ -57,6 +57,8 @@ type turn struct {
 	failures []failure
 	echo     echo
 	call     heldCall
+	markup   markup
+	unsaid   string       // a sentence that comes after the markup behind a call
 	logprobs *chat.Detail // of text that the decoder still holds
 }
 
@@ -155,7 +157,7 @@ func (r *run) toText() (*chat.Request, error) {
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
 func (r *run) answer(req *chat.Request, attempt int) error {
-	r.turn = turn{attempt: attempt, raw: r.turn.raw[:0]}
+	r.turn = turn{attempt: attempt, raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]}}
 	if attempt > 1 {
 		r.turn.echo.begin(r.shown)
 		r.dec.Reset()
@@ -263,6 +265,8 @@ func (r *run) decoded() {
 		e := &r.events[i]
 		switch e.Kind {
 		case chat.KindText:
+			r.trailing()
+			r.speak()
 			r.text(*e)
 		case chat.KindCallStart:
 			r.start(*e, r.find(e.Name))
@@ -277,9 +281,16 @@ func (r *run) decoded() {
 			case r.turn.mute:
 			case r.turn.call.holding():
 				r.turn.call.hold(*e)
-			case r.turn.echo.keep(*e):
+			case e.Kind == chat.KindMarkup:
+				r.markup(*e)
 			default:
-				r.emit(*e)
+				if e.Kind == chat.KindReasoning {
+					r.trailing()
+					r.speak()
+				}
+				if !r.turn.echo.keep(*e) {
+					r.emit(*e)
+				}
 			}
 		}
 		if r.stopped {
@@ -302,6 +313,14 @@ func (r *run) text(e chat.Event) {
 	}
 	r.shown = append(r.shown, e.Text...)
 	r.emit(e)
+}
+
+// speak shows the sentence about a call that came to nothing, now that all of its text has been shown.
+func (r *run) speak() {
+	if s := r.turn.unsaid; s != "" {
+		r.turn.unsaid = ""
+		r.say(s)
+	}
 }
 
 // say shows a sentence of our own.
@@ -331,6 +350,10 @@ func (r *run) closeText() {
 		r.turn.plain = true
 		r.events = r.dec.Close(r.events[:0])
 		r.decoded()
+		if !r.turn.mute {
+			r.trailing()
+			r.speak()
+		}
 	}
 }
 

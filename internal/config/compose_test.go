@@ -185,9 +185,9 @@ func TestComposeText(t *testing.T) {
 			want: `[get_weather{"city": "Paris"}]`, requests: 2, last: []string{"TOOL_ERROR: Missing required parameter: city"}},
 		{name: "two bounces", model: `mode: text, bounce: {max: 2}`, answers: []string{withoutCity, withoutCity, call},
 			want: `[get_weather{"city": "Paris"}]`, requests: 3},
-		{name: "no bounce", model: `mode: text, bounce: {max: 0}`, answers: []string{withoutCity, call}, want: strings.TrimSuffix(withoutCity, "\n```"), requests: 1},
-		{name: "no bounce for this", model: `mode: text, bounce: {on: [confused]}`, answers: []string{withoutCity, call}, want: strings.TrimSuffix(withoutCity, "\n```"), requests: 1},
-		{name: "no reason to bounce", model: `mode: text, bounce: {on: []}`, answers: []string{withoutCity, call}, want: strings.TrimSuffix(withoutCity, "\n```"), requests: 1},
+		{name: "no bounce", model: `mode: text, bounce: {max: 0}`, answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
+		{name: "no bounce for this", model: `mode: text, bounce: {on: [confused]}`, answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
+		{name: "no reason to bounce", model: `mode: text, bounce: {on: []}`, answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
 		{name: "repair off", model: `mode: text, repair: off, bounce: {max: 0}`, answers: []string{singleQuotes}, want: singleQuotes, requests: 1},
 		{name: "repair full", model: `mode: text, bounce: {max: 0}`, answers: []string{singleQuotes}, want: `[get_weather{"city": "Paris"}]`, requests: 1},
 	} {
