@@ -237,6 +237,9 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 			if read {
 				i++
 			}
+			if r.state == cEnd && r.closer == "" {
+				return i, finished
+			}
 		}
 	}
 	return i, more
@@ -484,11 +487,22 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 		return more
 	}
 	rec.argsKey = r.word
+	if r.strange(d) {
+		return more
+	}
 	r.start(d, d.base+i)
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = r.enveloped()
 	r.state = cArgs
 	return more
+}
+
+// strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.
+func (r *callReader) strange(d *Decoder) bool {
+	if d.set.opts.Repair == RepairOff && !pairs[[2]string{r.record.nameKey, r.record.argsKey}] {
+		r.doom = "the key " + r.record.argsKey + " does not go with " + r.record.nameKey
+	}
+	return r.doom != ""
 }
 
 // enveloped reports whether the call stands in the layers of the OpenAI protocol, where arguments are a string.
@@ -701,6 +715,9 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 	raw := ""
 	if rec.argsFrom >= 0 {
 		raw = d.held(rec.argsFrom, rec.argsTo)
+	}
+	if rec.argsKey != "" && r.strange(d) {
+		return r.doom
 	}
 	r.start(d, end)
 	if raw == "" {

@@ -52,12 +52,13 @@ type Decoder struct {
 	dst  []chat.Event
 	last int // end of the last event's span
 
-	state state
-	ctx   lineContext
-	quick *[256]bool // see plainTable
-	plain int        // bytes before this offset are text whatever they look like
-	node  int32
-	elem  element
+	state  state
+	ctx    lineContext
+	quick  *[256]bool // see plainTable
+	plain  int        // bytes before this offset are text whatever they look like
+	rescan bool       // a body was refused that read nothing twice: what it held is scanned, however long
+	node   int32
+	elem   element
 
 	holding   bool
 	confirmed bool // the candidate is a call, or an attempt: what is held is kept only for reports
@@ -164,9 +165,25 @@ func plainBytes(chunk string, stop *[256]bool) bool {
 func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	at, end := d.last, d.last+len(chunk)
 	d.in, d.base, d.last = chunk, at, end
-	if d.state == inText {
-		return append(dst, chat.Event{Kind: chat.KindText, Text: chunk, At: at, End: end})
+	kind, index := chat.KindText, 0
+	if d.state == inBody {
+		kind, index = chat.KindCallArgs, d.call.index
+		d.passArgs(chunk, end)
 	}
+	// An event is large: filling it where it will stand takes half the time of building and copying one.
+	n := len(dst)
+	if n == cap(dst) {
+		dst = append(dst, chat.Event{})
+	}
+	dst = dst[:n+1]
+	e := &dst[n]
+	*e = chat.Event{}
+	e.Kind, e.Index, e.Text, e.At, e.End = kind, index, chunk, at, end
+	return dst
+}
+
+// passArgs adds a chunk that lies in a string of the arguments to what is held and to the call.
+func (d *Decoder) passArgs(chunk string, end int) {
 	d.arena.write(chunk)
 	d.spilled = end
 	if c := &d.call; c.raw {
@@ -175,7 +192,6 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 		grow(&c.args, len(chunk))
 		c.args.WriteString(chunk)
 	}
-	return append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: chunk, At: at, End: end})
 }
 
 // consume reads one input. What is not decided at its end is kept in the arena.
@@ -301,7 +317,7 @@ func (d *Decoder) held(from, to int) string {
 // trim lets go of held bytes before the offset at.
 func (d *Decoder) trim(at int) {
 	if at <= d.spilled {
-		d.arena.from += at - d.holdAt
+		d.arena.cut(at - d.holdAt)
 	} else {
 		d.arena.mark()
 		d.spilled = at
@@ -360,31 +376,76 @@ func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
 }
 
 // An arena keeps held bytes. Strings cut from it stay valid, since bytes are only ever added; what a small hold leaves
-// unused serves the next one.
+// unused serves the next one. A long hold lies in several blocks, so that growing does not copy it.
 type arena struct {
-	b    *strings.Builder
-	from int
+	full []string         // the blocks of the hold that are used up
+	b    *strings.Builder // the last block
+	from int              // where the hold, or what of it is not in full, begins in b
 }
 
-const arenaSize = 16 << 10
+const (
+	arenaSize  = 16 << 10
+	arenaMost  = 256 << 10
+	arenaSmall = 512 // a hold up to this size is copied rather than parted
+)
 
 // mark begins a new hold.
 func (a *arena) mark() {
 	if a.b == nil {
 		a.b = new(strings.Builder)
 	}
-	a.from = a.b.Len()
+	a.full, a.from = a.full[:0], a.b.Len()
+}
+
+// cut lets go of the first n bytes of the hold.
+func (a *arena) cut(n int) {
+	for len(a.full) > 0 && n >= len(a.full[0]) {
+		n -= len(a.full[0])
+		a.full = a.full[1:]
+	}
+	if len(a.full) > 0 {
+		a.full[0] = a.full[0][n:]
+		return
+	}
+	a.from += n
 }
 
 func (a *arena) write(s string) {
 	if a.b.Cap()-a.b.Len() < len(s) {
-		held := a.text()
-		b := new(strings.Builder)
-		b.Grow(max(arenaSize, 2*(len(held)+len(s))))
-		b.WriteString(held)
-		a.b, a.from = b, 0
+		a.next(len(s))
 	}
 	a.b.WriteString(s)
 }
 
-func (a *arena) text() string { return a.b.String()[a.from:] }
+// next begins a block that has room for n bytes.
+func (a *arena) next(n int) {
+	last := a.b.String()[a.from:]
+	b := new(strings.Builder)
+	b.Grow(max(n+arenaSmall, min(arenaMost, arenaSize<<len(a.full))))
+	if len(last) <= arenaSmall {
+		b.WriteString(last)
+	} else {
+		a.full = append(a.full, last)
+	}
+	a.b, a.from = b, 0
+}
+
+// text returns the hold.
+func (a *arena) text() string {
+	if len(a.full) == 0 {
+		return a.b.String()[a.from:]
+	}
+	last := a.b.String()[a.from:]
+	size := len(last)
+	for _, s := range a.full {
+		size += len(s)
+	}
+	b := new(strings.Builder)
+	b.Grow(size + arenaSmall)
+	for _, s := range a.full {
+		b.WriteString(s)
+	}
+	b.WriteString(last)
+	a.full, a.b, a.from = a.full[:0], b, 0
+	return b.String()
+}

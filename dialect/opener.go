@@ -53,8 +53,8 @@ var openers = []opener{
 	{literal: "<|python_end|>", use: useDrop},
 	{literal: "<｜end▁of▁sentence｜>", use: useDrop},
 
-	{literal: "<tool_response>", use: useVerbatim, closer: "</tool_response>"},
-	{literal: "<tool_result>", use: useVerbatim, closer: "</tool_result>"},
+	{literal: "<tool_response>", use: useVerbatim, closer: "</tool_response>", lineStart: true},
+	{literal: "<tool_result>", use: useVerbatim, closer: "</tool_result>", lineStart: true},
 
 	{literal: "\ufeff", use: useBOM},
 }

@@ -73,7 +73,12 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 		case pValue:
 			i, v = r.readValue(d, d.in, i, d.base, 1)
 		case pHeld, pSkip:
-			if i = r.paren.run(d.in, i); i < len(d.in) {
+			i = r.paren.run(d.in, i)
+			if r.state == pHeld && r.paren.stray(d.base+i-r.argsAt) {
+				d.rescan = true
+				return i, refused
+			}
+			if i < len(d.in) {
 				r.argsTo = d.base + i
 				i++
 				if r.state == pSkip {
@@ -473,12 +478,28 @@ type parens struct {
 	depth int
 	quote byte
 	esc   bool
+	word  bool // the last byte belonged to a word
+	lines int  // line ends so far
+	open  bool // a line ended inside quotes
 }
+
+// stray reports whether what was read, n bytes, is prose rather than arguments: a string never spans lines, and arguments
+// without a keyword that do are short.
+func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHeader }
 
 // run returns the offset of the parenthesis, or the length of in.
 func (p *parens) run(in string, i int) int {
 	for ; i < len(in); i++ {
 		c := in[i]
+		word := p.word
+		p.word = isWord(c)
+		if c == '\n' {
+			p.lines++
+			p.open = p.open || p.quote != 0 && !p.esc
+			if p.open {
+				return i
+			}
+		}
 		switch {
 		case p.esc:
 			p.esc = false
@@ -488,8 +509,8 @@ func (p *parens) run(in string, i int) int {
 			if c == p.quote {
 				p.quote = 0
 			}
-		case c == '"' || c == '\'':
-			p.quote = c
+		case c == '"' || c == '\'' && !word:
+			p.quote = c // an apostrophe stands behind a letter
 		case c == '(' || c == '[' || c == '{':
 			p.depth++
 		case c == ')' && p.depth == 0:

@@ -215,7 +215,7 @@ func (d *Decoder) scanVerbatim(i int) int {
 		switch d.in[i] {
 		case c.until[c.met]:
 			if c.met++; c.met == len(c.until) {
-				d.ctx = lineContext{}
+				d.ctx = lineContext{fence: c.fence}
 				return i + 1
 			}
 		case c.until[0]:
@@ -267,9 +267,10 @@ func (d *Decoder) refuse(i int, why string) int {
 		resume = d.fencedEnd
 	} else {
 		d.ctx.passed(d.held(d.candAt, d.candAt+1)[0])
-		if end-d.candAt > maxHeader {
+		if end-d.candAt > maxHeader && !d.rescan {
 			d.plain = end
 		}
+		d.rescan = false
 	}
 	if d.candCtx.gap && d.candAt > d.holdAt {
 		d.textUpTo(d.holdAt)
@@ -343,7 +344,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 	case useVerbatim:
 		d.textUpTo(min(d.base, d.base+i))
 		d.holding, d.state = false, inText
-		d.ctx = lineContext{until: o.closer}
+		d.ctx = lineContext{until: o.closer, fence: d.candCtx.fence}
 		d.fenced = fence{}
 	case useBOM:
 		if d.candAt != 0 || d.set.opts.Repair == RepairOff {
