@@ -21,6 +21,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"iter"
+	"log/slog"
 	"sync"
 
 	"wield/chat"
@@ -84,6 +85,7 @@ type Options struct {
 	Schemas  *schema.Cache  // nil: the Bridge has its own
 	Support  *Support       // what is known of models that refuse tools; nil: the Bridge has its own
 	Backend  string         // shown in TurnStart
+	Log      *slog.Logger   // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }
 
 // Support remembers which models have refused tools. The zero value is ready, and safe for concurrent use.

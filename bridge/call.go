@@ -286,7 +286,7 @@ const maxViolations = 8
 
 // arguments reads the arguments of a backend's call by the rules for text. If they cannot be read it says why.
 func (r *run) arguments(t *tool, raw string) (args string, notes []chat.NoteDetail, why string) {
-	args, notes, err := dialect.Arguments(raw, t.schema.Shape(), r.o.Repair)
+	args, notes, err := dialect.Arguments(raw, t.shape, r.o.Repair)
 	switch {
 	case err != nil:
 		return raw, nil, strings.TrimPrefix(err.Error(), "dialect: ")

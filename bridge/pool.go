@@ -45,7 +45,7 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 	}
 	shapes := make([]shape.Tool, len(tools))
 	for i := range tools {
-		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].schema.Shape()}
+		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
 	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Tools: shapes, Repair: b.o.Repair, Thinking: b.o.Thinking, Drop: b.o.Drop}
 	o.Thinking.Open = open

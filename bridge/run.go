@@ -3,20 +3,11 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"wield/chat"
 	"wield/prompt"
-	"wield/schema"
 )
-
-// A tool is one that the model may call.
-type tool struct {
-	name   string
-	schema *schema.Schema
-}
 
 // A run is the answering of one request.
 type run struct {
@@ -111,19 +102,11 @@ func (r *run) prepare() error {
 	if r.req.Parallel != nil && !*r.req.Parallel {
 		r.max = 1
 	}
-	offered, err := prompt.Offered(r.req)
+	tools, err := r.offered()
 	if err != nil {
 		return err
 	}
-	r.tools = make([]tool, len(offered))
-	for i := range offered {
-		s, err := r.o.Schemas.Compile(offered[i].Parameters)
-		if err != nil {
-			return &chat.Error{Kind: chat.ErrBadRequest, Cause: err, Param: "tools",
-				Message: fmt.Sprintf("the schema of tool %q is no JSON Schema: %v", offered[i].Name, err)}
-		}
-		r.tools[i] = tool{name: offered[i].Name, schema: s}
-	}
+	r.tools = tools
 	return r.newDecoder()
 }
 
@@ -417,24 +400,3 @@ func (r *run) end() {
 	}
 	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &f}})
 }
-
-// find returns the tool of this name: the one declared so, or the only one that differs in nothing but dots, underscores and
-// hyphens.
-func (r *run) find(name string) *tool {
-	var like *tool
-	for i := range r.tools {
-		t := &r.tools[i]
-		if t.name == name {
-			return t
-		}
-		if len(t.name) == len(name) && joined.Replace(t.name) == joined.Replace(name) {
-			if like != nil {
-				return nil
-			}
-			like = t
-		}
-	}
-	return like
-}
-
-var joined = strings.NewReplacer(".", "_", "-", "_")

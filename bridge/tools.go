@@ -1,0 +1,208 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+
+	"wield/chat"
+	"wield/prompt"
+	"wield/schema"
+	"wield/schema/shape"
+)
+
+// CodeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
+const CodeInvalidSchema = "invalid_function_parameters"
+
+// A tool is one that the model may call.
+type tool struct {
+	name   string
+	schema *schema.Schema // that arguments are held to
+	shape  *shape.Shape   // that they are read by
+}
+
+// offered returns the tools that the model may call, with their schemas.
+func (r *run) offered() ([]tool, error) {
+	offered, err := prompt.Offered(r.req)
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]tool, len(offered))
+	for i := range offered {
+		t := &offered[i]
+		s, err := r.o.Schemas.Compile(t.Parameters)
+		if err == nil {
+			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape()}
+			continue
+		}
+		s, skipped := r.withoutPatterns(t.Parameters, err)
+		if s == nil {
+			return nil, r.schemaError(t.Name, err)
+		}
+		if r.o.Log != nil {
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking",
+				slog.String("tool", t.Name), slog.Any("patterns", skipped))
+		}
+		tools[i] = tool{name: t.Name, schema: s, shape: schema.ShapeOf(t.Parameters)}
+	}
+	return tools, nil
+}
+
+// schemaError says which schema of the request is broken, where and how to mend it.
+func (r *run) schemaError(name string, err error) error {
+	param := "tools"
+	for i := range r.req.Tools {
+		if r.req.Tools[i].Name == name {
+			param = "tools[" + strconv.Itoa(i) + "].function.parameters"
+			break
+		}
+	}
+	var places []string
+	for _, e := range problems(err) {
+		where := param
+		if e.Pointer != "" {
+			where += " at " + e.Pointer
+		}
+		places = append(places, where+": "+e.Message)
+	}
+	if len(places) == 0 {
+		places = []string{param + ": " + err.Error()}
+	}
+	return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidSchema, Param: param, Cause: err,
+		Message: fmt.Sprintf("the parameters of the tool %q are no JSON Schema: %s", name, strings.Join(places, "; "))}
+}
+
+// problems returns what err, of package schema, lists; nil if it is anything else.
+func problems(err error) []*schema.Error {
+	if e, ok := err.(*schema.Error); ok {
+		return []*schema.Error{e}
+	}
+	var list []*schema.Error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			var e *schema.Error
+			if !errors.As(err, &e) {
+				return nil
+			}
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// maxPasses is how often withoutPatterns looks at a schema, since one error lists only so many problems.
+const maxPasses = 8
+
+// withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is wrong with it. They
+// are good schemas that other implementations accept, and refusing the request would help nobody. It returns the places of the
+// patterns, and a nil schema if something else is wrong.
+func (r *run) withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var root any
+	if d.Decode(&root) != nil {
+		return nil, nil
+	}
+	var skipped []string
+	for range maxPasses {
+		found := problems(err)
+		for _, e := range found {
+			if !dropPattern(root, e.Pointer) {
+				return nil, nil
+			}
+			skipped = append(skipped, e.Pointer)
+		}
+		rest, merr := json.Marshal(root)
+		if len(found) == 0 || merr != nil {
+			return nil, nil
+		}
+		var s *schema.Schema
+		if s, err = r.o.Schemas.Compile(rest); err == nil {
+			return s, skipped
+		}
+	}
+	return nil, nil
+}
+
+// dropPattern removes the keyword pattern that pointer leads to, or the row of patternProperties, and reports whether it is
+// one that needs backtracking.
+func dropPattern(root any, pointer string) bool {
+	parts := strings.Split(pointer, "/")
+	if len(parts) < 2 {
+		return false
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	at, parent := root, ""
+	for _, part := range parts[1 : len(parts)-1] {
+		parent = unescape.Replace(part)
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[parent]
+		case []any:
+			n, err := strconv.Atoi(parent)
+			if err != nil || n < 0 || n >= len(v) {
+				return false
+			}
+			at = v[n]
+		}
+	}
+	object, ok := at.(map[string]any)
+	key := unescape.Replace(parts[len(parts)-1])
+	if !ok || object[key] == nil {
+		return false
+	}
+	pattern, isString := object[key].(string)
+	if parent == "patternProperties" {
+		pattern, isString = key, true
+	} else if key != "pattern" {
+		return false
+	}
+	if !isString || !backtracks(pattern) {
+		return false
+	}
+	delete(object, key)
+	return true
+}
+
+// backtracks reports whether pattern is a regular expression that only a matcher that goes back can match: one that looks
+// around, or refers to what a group matched.
+func backtracks(pattern string) bool {
+	_, err := syntax.Parse(pattern, syntax.Perl)
+	var serr *syntax.Error
+	if !errors.As(err, &serr) {
+		return false
+	}
+	switch serr.Code {
+	case syntax.ErrInvalidPerlOp, syntax.ErrMissingRepeatArgument:
+		return strings.Contains(serr.Expr, "(?")
+	case syntax.ErrInvalidEscape:
+		return len(serr.Expr) == 2 && (serr.Expr[1] >= '1' && serr.Expr[1] <= '9' || serr.Expr[1] == 'k')
+	}
+	return false
+}
+
+// find returns the tool of this name: the one declared so, or the only one that differs in nothing but dots, underscores and
+// hyphens.
+func (r *run) find(name string) *tool {
+	var like *tool
+	for i := range r.tools {
+		t := &r.tools[i]
+		if t.name == name {
+			return t
+		}
+		if len(t.name) == len(name) && joined.Replace(t.name) == joined.Replace(name) {
+			if like != nil {
+				return nil
+			}
+			like = t
+		}
+	}
+	return like
+}
+
+var joined = strings.NewReplacer(".", "_", "-", "_")

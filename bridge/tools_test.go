@@ -1,0 +1,73 @@
+package bridge_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"wield/bridge"
+	"wield/chat"
+)
+
+// TestBrokenSchema says which tool's schema is broken, where, and asks nothing of the model.
+func TestBrokenSchema(t *testing.T) {
+	for _, tc := range []struct {
+		schema string
+		want   []string
+	}{
+		{`{"type":"object","properties":{"a":{"type":"strin"}}}`, []string{`tools[1].function.parameters at /properties/a/type: `, "string"}},
+		{`{"properties":{"a":{"type":7},"b":{"$ref":"#/$defs/none"}}}`, []string{"at /properties/a/type: ", "at /properties/b/$ref: "}},
+		{`{"properties":{"a":{"pattern":"["}}}`, []string{"at /properties/a/pattern: "}},
+		{`{"properties":{"a":{"pattern":"(?=x)"},"b":{"type":"strin"}}}`, []string{"at /properties/b/type: "}},
+		{`{"type":`, []string{"tools[1].function.parameters"}},
+	} {
+		req := ask(weather, chat.Tool{Name: "x", Parameters: json.RawMessage(tc.schema)})
+		for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
+			events := 0
+			for _, err := range bridge.New(&fake{t: t}, bridge.Options{Mode: mode}).Stream(t.Context(), req) {
+				var e *chat.Error
+				if events++; !errors.As(err, &e) || e.Kind != chat.ErrBadRequest || e.Param != "tools[1].function.parameters" || e.Code != bridge.CodeInvalidSchema {
+					t.Fatalf("%s: %+v", tc.schema, err)
+				}
+				for _, want := range append(tc.want, `tool "x"`) {
+					if !strings.Contains(e.Message, want) {
+						t.Errorf("%s: %q does not hold %q", tc.schema, e.Message, want)
+					}
+				}
+			}
+			if events != 1 {
+				t.Errorf("%s: %d events", tc.schema, events)
+			}
+		}
+	}
+}
+
+// TestPatterns takes schemas with patterns that cannot be matched in linear time: the rest of the schema holds.
+func TestPatterns(t *testing.T) {
+	const parameters = `{"type":"object","properties":{"id":{"type":"string","pattern":"^(?!x).*$","maxLength":3},
+		"pattern":{"type":"string"},"list":{"prefixItems":[{"pattern":"(a)\\1"}]},"days":{"type":"integer"}},
+		"patternProperties":{"^(?=a/~)":{"type":"string"}},"required":["id"]}`
+	for _, tc := range []struct{ args, want string }{
+		{`{"id":"xyz"}`, `f({"id":"xyz"})`},
+		{`{"id":"a","days":"3"}`, `f({"id":"a","days":3})`},
+		{`{"id":"a","list":["b"],"pattern":"("}`, `f({"id":"a","list":["b"],"pattern":"("})`},
+		{`{}`, ""},
+		{`{"id":"abcd"}`, ""},
+	} {
+		var log bytes.Buffer
+		o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		s, _ := play(t, o, ask(chat.Tool{Name: "f", Parameters: json.RawMessage(parameters)}),
+			answer{text(`{"name":"f","arguments":` + tc.args + `}`)})
+		if got := strings.Join(s.Calls, ""); got != tc.want || tc.want == "" && len(s.Rejected) != 1 {
+			t.Errorf("%s is %q, %q", tc.args, got, s.Rejected)
+		}
+		for _, want := range []string{"level=WARN", "tool=f", "/properties/id/pattern", "/properties/list/prefixItems/0/pattern", "/patternProperties/^(?=a~1~0)"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log does not hold %q: %s", want, &log)
+			}
+		}
+	}
+}
