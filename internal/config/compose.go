@@ -170,6 +170,7 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		Passive:  m.Expose == "tool_request",
 		Schemas:  w.schemas,
 		Backend:  m.Backend,
+		Log:      w.env.Log,
 		Prompt: prompt.Options{
 			Template:      m.Instructions.Template,
 			ForTools:      m.Instructions.ForTools,
@@ -204,7 +205,7 @@ func (w *workshop) backend(m *Model, name string) (chat.Model, error) {
 	}
 	switch b.Kind {
 	case "script":
-		return w.scripted(&b, m.Backend, upstream)
+		return w.scripted(&b, m, upstream)
 	case "openai":
 		shared, err := w.server(&b, m.Backend)
 		if err != nil {
@@ -217,12 +218,24 @@ func (w *workshop) backend(m *Model, name string) (chat.Model, error) {
 
 // scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's
 // name in the directory or catalogue.
-func (w *workshop) scripted(b *Backend, name, model string) (chat.Model, error) {
-	live, err := w.openScenario(b.Scenario, model)
+func (w *workshop) scripted(b *Backend, m *Model, name string) (chat.Model, error) {
+	live, err := w.openScenario(b.Scenario, name)
 	if err != nil {
-		return nil, fmt.Errorf("backends.%s.scenario: %w", name, err)
+		return nil, fmt.Errorf("backends.%s.scenario: %w", m.Backend, err)
 	}
-	return live.Model(script.Options{}), nil
+	return live.Model(script.Options{Dialect: taught(m)}), nil
+}
+
+// taught returns the dialect that a model is taught: what its scenario writes where that names none. A model behind
+// tool_request is told to write nothing else.
+func taught(m *Model) string {
+	switch {
+	case m.Expose == "tool_request":
+		return "tool-request"
+	case m.Dialect == "auto":
+		return ""
+	}
+	return string(m.Dialect)
 }
 
 func (w *workshop) openScenario(scenario, model string) (*script.Live, error) {

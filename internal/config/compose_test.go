@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -308,6 +309,81 @@ func TestComposeScripted(t *testing.T) {
 	}
 	if got := ask(t, s, "name", ""); got == "" || strings.HasPrefix(got, "error") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestComposeDialect checks that a scenario writes its calls in the dialect that the model is taught.
+func TestComposeDialect(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "calls.scenario.yaml")
+	text := "wield: scenario/v1\nname: calls\nturns:\n  - id: any\n    when: {}\n    reply: [{call: {name: get_weather, args: {city: Paris}}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"auto": "```json\n", "hermes": "<tool_call>\n", "yaml-style": "TOOL: get_weather\n"} {
+		s, err := compose(t, "backends: {s: {kind: script, scenario: \""+file+"\"}}\nmodels: {m: {backend: s, mode: text, dialect: "+name+"}}\n", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, raw := ask(t, s, "m", ""), rawOf(t, s, "m"); !strings.HasPrefix(got, "[get_weather{") || !strings.Contains(got, "Paris") || !strings.HasPrefix(raw, want) {
+			t.Errorf("%s: got %q from %q", name, got, raw)
+		}
+	}
+}
+
+// rawOf returns what the model behind a bridge writes.
+func rawOf(t *testing.T, s *Service, name string) string {
+	t.Helper()
+	req := &chat.Request{Model: name, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}, Tools: []chat.Tool{{Name: "get_weather"}}}
+	raw := ""
+	for e, err := range modelOf(t, s, name).Model.Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == chat.KindRaw {
+			raw += e.Text
+		}
+	}
+	return raw
+}
+
+// TestBrokenSchema sends a tool whose schema is broken through the whole service, and one whose pattern is only beyond it.
+func TestBrokenSchema(t *testing.T) {
+	upstream := newServer(t, "hi")
+	s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: text}}\n", upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(gateway.New(s.Gateway))
+	defer srv.Close()
+	post := func(stream bool, schema string) (int, string) {
+		body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":%s}}]}`, stream, schema)
+		resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	for _, stream := range []bool{false, true} {
+		status, body := post(stream, `{"type":"object","properties":{"a":{"type":"strin"}}}`)
+		var got struct {
+			Error struct{ Message, Type, Param, Code string }
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusBadRequest || got.Error.Type != "invalid_request_error" ||
+			got.Error.Param != "tools[0].function.parameters" || got.Error.Code != "invalid_function_parameters" ||
+			!strings.Contains(got.Error.Message, "tools[0].function.parameters at /properties/a/type: ") {
+			t.Errorf("stream %v: %d %s", stream, status, body)
+		}
+	}
+	if len(upstream.requests) != 0 {
+		t.Errorf("the server was asked %d times", len(upstream.requests))
+	}
+	if status, body := post(false, `{"type":"object","properties":{"a":{"pattern":"^(?!x)"}}}`); status != http.StatusOK || !strings.Contains(body, "hi") {
+		t.Errorf("a pattern: %d %s", status, body)
 	}
 }
 
