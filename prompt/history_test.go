@@ -128,7 +128,7 @@ func TestInstructions(t *testing.T) {
 	if diff := cmp.Diff([]string{"tools", "fallback"}, prompt.Missing("{{clientInstructions}}")); diff != "" {
 		t.Error(diff)
 	}
-	if got := prompt.Missing("{{clientInstructions}}{{forTools}}{{fallback}}"); got != nil {
+	if got := prompt.Missing("{{ clientInstructions }}{{forTools}}{{fallback}}"); got != nil {
 		t.Errorf("missing %q", got)
 	}
 	if _, err := prompt.NewPattern("(", ""); err == nil {

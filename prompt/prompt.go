@@ -85,6 +85,7 @@ func Render(req *chat.Request, o Options) (*chat.Request, error) {
 // the client's own words, the tools or the fallback never reach the model.
 func Missing(template string) []string {
 	var names []string
+	template = strings.ReplaceAll(template, " ", "")
 	for _, name := range []string{"clientInstructions", "tools", "fallback"} {
 		if !strings.Contains(template, "{{"+name+"}}") && (name != "tools" || !strings.Contains(template, "{{forTools}}")) {
 			names = append(names, name)

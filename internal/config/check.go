@@ -132,10 +132,8 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 	if in.Template == "" {
 		return
 	}
-	for _, name := range []string{"clientInstructions", "tools", "fallback"} {
-		if !strings.Contains(strings.ReplaceAll(in.Template, " ", ""), "{{"+name+"}}") {
-			d.warn(path, "the template does not hold {{%s}}, so that the model never sees it", name)
-		}
+	for _, name := range prompt.Missing(in.Template) {
+		d.warn(path, "the template does not hold {{%s}}, so that the model never sees it", name)
 	}
 }
 
