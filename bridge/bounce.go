@@ -45,15 +45,15 @@ func (r *run) fail(e chat.Event, f failure) {
 	r.reject(e, d, true)
 	switch {
 	case e.Origin != chat.OriginText:
-		r.say(f.sentence())
+		r.say(r.sentence(&f))
 	case d.Raw == "" || r.bounces > 0:
-		r.turn.unsaid = f.sentence()
+		r.turn.unsaid = r.sentence(&f)
 	}
 }
 
 // sentence tells the client in words that a call came to nothing.
-func (f *failure) sentence() string {
-	name := oneLine(f.call.Name)
+func (r *run) sentence(f *failure) string {
+	name := oneLine(strings.TrimPrefix(f.call.Name, r.prefix()))
 	if name == "" {
 		name = "a tool"
 	}

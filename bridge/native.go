@@ -24,8 +24,8 @@ const (
 func (r *run) classify(name string, origin chat.Origin) (channel, *tool) {
 	t := r.find(name)
 	switch {
-	case t == nil && (origin == chat.OriginNative || len(r.tools) == 0 || slices.Contains(r.o.Native, name)):
-		return channelNative, nil
+	case t == nil && (origin == chat.OriginNative || r.mode == ModeText || len(r.tools) == 0 || slices.Contains(r.o.Native, name)):
+		return channelNative, nil // where no functions were offered, it can only be the backend's own
 	case t == nil:
 		return channelUnknown, nil
 	case origin == chat.OriginNative || r.mode == ModeText:
@@ -252,7 +252,7 @@ func unwrapped(raw string) string {
 // convert takes a confused call as if it had come the right way, or says why that cannot be.
 func (r *run) convert(f *failure) {
 	if f.reason != chat.ReasonConfused || f.message != "" {
-		r.say(f.sentence())
+		r.say(r.sentence(f))
 		return
 	}
 	call, at := f.call, len(r.turn.raw)

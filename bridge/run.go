@@ -82,6 +82,9 @@ func (r *run) run() error {
 		if len(r.turn.failures) == 0 {
 			break
 		}
+		if err := r.ctx.Err(); err != nil {
+			return err // nobody waits for a second answer
+		}
 		req = r.corrected(req)
 	}
 	r.end()
