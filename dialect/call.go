@@ -121,11 +121,15 @@ func (d *Decoder) argsText() string {
 // endCall closes the open call before the offset end.
 func (d *Decoder) endCall(end int, complete bool) {
 	c := &d.call
-	call := &chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
-		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	d.accepted = d.accepted || complete
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: call.Name, At: d.last, End: end,
-		Detail: &chat.Detail{Call: call}})
+	whole := &struct {
+		chat.Detail
+		chat.Call
+	}{Call: chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
+		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}}
+	whole.Detail.Call = &whole.Call
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: d.last, End: end,
+		Detail: &whole.Detail})
 	d.last = end
 	d.call = openCall{index: c.index}
 }

@@ -63,7 +63,11 @@ func (v *value) endScalar(i int) {
 		}
 		out = fit
 	}
-	v.write(out, i)
+	if out == string(v.tok) {
+		v.writeSame(out, i)
+	} else {
+		v.write(out, i)
+	}
 	v.endValue(i)
 }
 

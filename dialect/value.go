@@ -26,6 +26,7 @@ type value struct {
 	shape   *shape.Shape
 	quote   byte
 	raw     bool // a Python raw string
+	odd     bool // the key had an escape that JSON does not have
 	escaped bool // its quotes have a back-slash before them
 	triple  int  // 3 in a triple-quoted string
 	quotes  int  // quotes in a row at what may be its end
@@ -266,6 +267,13 @@ func (v *value) run(in string, i int) (int, progress) {
 				from = i
 				break
 			}
+			if c == '"' && v.state == vKeyOrEnd {
+				if n := plainKey(in[i:]); n > 0 {
+					i = v.wholeKey(in, i, n)
+					from = i
+					break
+				}
+			}
 			kept := v.punctuation(c, i)
 			if v.err != "" {
 				return i, failed
@@ -322,7 +330,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 				v.write(string(v.pend[1:]), i)
 				v.pend = v.pend[:0]
 			}
-			return v.closeFrame(c, i)
+			return v.closeFrame(c, i, true)
 		}
 		if v.state == vKeyOrEnd {
 			v.beginKey(c, i)
@@ -352,7 +360,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 		f := &v.stack[len(v.stack)-1]
 		switch c {
 		case f.close:
-			return v.closeFrame(c, i)
+			return v.closeFrame(c, i, true)
 		case ',':
 			v.pend = append(v.pend[:0], ',')
 			v.state = vFirstOrEnd
@@ -370,7 +378,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 
 func (v *value) writePend(i int) {
 	if len(v.pend) > 0 {
-		v.write(string(v.pend), i)
+		v.writeSame(string(v.pend), i)
 		v.pend = v.pend[:0]
 	}
 }
@@ -479,8 +487,8 @@ func (v *value) open(c byte, i int) (kept bool) {
 	return true
 }
 
-// closeFrame ends the innermost array or object.
-func (v *value) closeFrame(c byte, i int) (kept bool) {
+// closeFrame ends the innermost array or object; stands says that its bracket stands in the text.
+func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 	n := len(v.stack) - 1
 	if n > 0 {
 		v.keys = v.keys[:v.stack[n].keys]
@@ -490,13 +498,17 @@ func (v *value) closeFrame(c byte, i int) (kept bool) {
 		v.state = vDone
 		return true
 	}
-	if c == ')' {
-		c = ']'
+	if c == ')' || !stands {
+		v.write(closerText[c], i+1)
+	} else {
+		v.writeSame(closerText[c], i+1)
 	}
-	v.write(string(c), i+1)
 	v.endValue(i + 1)
 	return false
 }
+
+// closerText is the JSON of a closing bracket.
+var closerText = map[byte]string{'}': "}", ']': "]", ')': "]"}
 
 // endValue ends a value before i.
 func (v *value) endValue(i int) {
@@ -574,7 +586,7 @@ func (v *value) closeAll(i int) bool {
 	closers := ""
 	for v.state == vAfter {
 		c := v.stack[len(v.stack)-1].close
-		if v.closeFrame(c, i-1) {
+		if v.closeFrame(c, i-1, false) {
 			v.write(string(c), i)
 		}
 		closers += string(c)
@@ -600,6 +612,27 @@ func (v *value) beginKey(c byte, i int) {
 	}
 }
 
+// plainKey returns the length of the quoted key that s begins with, if s holds it whole and it has no escapes, else 0.
+func plainKey(s string) int {
+	for i := 1; i < len(s) && i <= maxHeader; i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return i + 1
+		case c == '\\' || c < 0x20:
+			return 0
+		}
+	}
+	return 0
+}
+
+// wholeKey reads a key of n bytes at i at once.
+func (v *value) wholeKey(in string, i, n int) int {
+	v.nameKey(in[i+1:i+n-1], i+n)
+	v.writePend(i)
+	v.writeSame(in[i:i+n], i+n)
+	return i + n
+}
+
 // readKey reads a byte of a key.
 func (v *value) readKey(c byte, i int) int {
 	switch {
@@ -607,6 +640,7 @@ func (v *value) readKey(c byte, i int) int {
 		v.state = vKey
 		if c == '\'' || c == '_' {
 			v.tok = append(v.tok, c)
+			v.odd = true
 		} else {
 			v.tok = append(v.tok, '\\', c)
 		}
@@ -615,6 +649,7 @@ func (v *value) readKey(c byte, i int) int {
 			v.tok = append(v.tok, c)
 			break
 		}
+		v.quote = 0
 		v.note(chat.NoteUnquotedKey, string(v.tok), string(appendQuoted(nil, string(v.tok))), i-len(v.tok), i)
 		v.endKey(i)
 		return i
@@ -642,26 +677,33 @@ func (v *value) endKey(i int) {
 			return
 		}
 	}
+	quoted := `"` + string(v.tok) + `"`
+	v.nameKey(key, i)
+	v.writePend(i - len(quoted))
+	if v.quote == '"' && !v.odd {
+		v.writeSame(quoted, i)
+	} else {
+		v.write(quoted, i)
+	}
+	v.odd = false
+}
+
+// nameKey takes a key that ends before i into the innermost object. If it stands there already its value is held, to be
+// compared.
+func (v *value) nameKey(key string, i int) {
 	f := &v.stack[len(v.stack)-1]
 	v.state = vColon
-	dup := 0
 	if !v.discard && !v.hold.on {
 		for j := f.keys; j < len(v.keys); j++ {
 			if v.keys[j].key == key {
-				dup = j + 1
-				break
+				v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], at: v.pos(i)}
+				f.key = j
+				return
 			}
 		}
 	}
-	if dup > 0 {
-		v.hold = hold{on: true, depth: len(v.stack), dup: dup, text: v.hold.text[:0], at: v.pos(i)}
-		f.key = dup - 1
-	} else {
-		v.keys = append(v.keys, keySpan{key: key, from: -1})
-		f.key = len(v.keys) - 1
-	}
-	v.writePend(i)
-	v.write(`"`+string(v.tok)+`"`, i)
+	v.keys = append(v.keys, keySpan{key: key, from: -1})
+	f.key = len(v.keys) - 1
 }
 
 // has reports whether the outermost object has a key.
@@ -726,6 +768,15 @@ func (v *value) write(s string, i int) {
 	case !v.discard:
 		v.d.writeArgs(s, v.pos(i))
 	}
+}
+
+// writeSame adds s, which stands in the text as it is and ends before i.
+func (v *value) writeSame(s string, i int) {
+	if v.hold.on || v.discard || v.step != 1 || !v.d.holding {
+		v.write(s, i)
+		return
+	}
+	v.d.writeRaw(s, v.pos(i)-len(s))
 }
 
 func (v *value) pos(i int) int { return v.base + i*v.step }
