@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"wield/chat"
@@ -23,15 +24,16 @@ type exchange struct {
 	gone   bool // whoever ranges over the stream has left
 	parent context.Context
 
-	timer timer
-	body  io.Reader
-	quiet bool // nothing was emitted since the last Idle
+	timer  timer
+	body   timedBody
+	quiet  bool          // nothing was emitted since the last Idle
+	events [4]chat.Event // room for those of one frame
 }
 
 func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	x.timer = timer{cancel: cancel}
+	x.timer.cancel = cancel
 	defer x.timer.stop()
 
 	r, err := x.m.request(ctx, req)
@@ -39,26 +41,27 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 		return err
 	}
 	x.timer.phase(x.m.o.FirstByte, "the server did not begin to answer")
-	resp, err := x.m.client.Do(r)
+	// Without http.Client: a redirect is not followed, since that could carry a key and a conversation to another server.
+	resp, err := x.m.transport.RoundTrip(r)
 	if err != nil {
 		return x.failure(ctx, err, "cannot reach the server")
 	}
 	defer resp.Body.Close()
-	x.body = &timedBody{src: resp.Body, timer: &x.timer, idle: x.m.o.Idle}
+	x.body = timedBody{src: resp.Body, timer: &x.timer, idle: x.m.o.Idle}
 	if resp.StatusCode/100 != 2 {
 		return x.refusal(ctx, resp)
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
 	}
-	first, sign, err := begin(x.body, resp.ContentLength)
+	first, sign, err := begin(&x.body, resp.ContentLength)
 	if err != nil {
 		return x.failure(ctx, err, "the server broke off before its answer began")
 	}
 	if sign == '{' {
 		return x.whole(ctx, first)
 	}
-	x.body = &prefixed{head: first, src: x.body}
+	x.body.head = first
 	switch sign {
 	case 0:
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server's answer is empty"}
@@ -91,7 +94,7 @@ func begin(r io.Reader, length int64) (first []byte, sign byte, err error) {
 
 // refusal reads an answer whose status is no success.
 func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
+	body, err := io.ReadAll(io.LimitReader(&x.body, maxErrorBody))
 	if err != nil && ctx.Err() != nil && len(body) == 0 {
 		return x.failure(ctx, err, "")
 	}
@@ -104,9 +107,9 @@ func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
 
 // stream reads frames until the stream ends.
 func (x *exchange) stream(ctx context.Context) error {
-	src := sse.NewReader(x.body, x.m.o.MaxFrame)
+	src := sse.NewReader(&x.body, x.m.o.MaxFrame)
 	var reader openai.StreamReader
-	events := make([]chat.Event, 0, 4)
+	events := x.events[:0]
 	for !reader.Done() {
 		if !src.Ready() && !x.emitIdle() {
 			return nil
@@ -175,7 +178,7 @@ func (x *exchange) whole(ctx context.Context, body []byte) error {
 }
 
 func (x *exchange) decode(body []byte) error {
-	events, err := openai.DecodeResponse(make([]chat.Event, 0, 4), body)
+	events, err := openai.DecodeResponse(x.events[:0], body)
 	if x.emit(events) {
 		return err
 	}
@@ -184,7 +187,7 @@ func (x *exchange) decode(body []byte) error {
 
 // page reports an answer that looks like HTML.
 func (x *exchange) page() error {
-	body, _ := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
+	body, _ := io.ReadAll(io.LimitReader(&x.body, maxErrorBody))
 	e := openai.DecodeError(0, nil, body)
 	return &chat.Error{Kind: chat.ErrProtocol, Message: "the server answered with a page: " + e.Message + "; is the address right?"}
 }
@@ -250,18 +253,30 @@ func canceled(end, cause error) error {
 
 // A timer cancels a request that takes too long. It knows one phase of the exchange at a time.
 type timer struct {
-	t      *time.Timer
-	d      time.Duration
 	cancel context.CancelCauseFunc
+	t      *time.Timer
+
+	mu   sync.Mutex // t's goroutine reads what follows
+	d    time.Duration
+	what string
 }
 
 // phase starts a phase that may last d between two touches.
 func (t *timer) phase(d time.Duration, what string) {
-	t.stop()
-	t.d = d
-	t.t = time.AfterFunc(d, func() {
-		t.cancel(&chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("%s within %v", what, d)})
-	})
+	t.mu.Lock()
+	t.d, t.what = d, what
+	t.mu.Unlock()
+	if t.t == nil {
+		t.t = time.AfterFunc(d, t.expire)
+	} else {
+		t.t.Reset(d)
+	}
+}
+
+func (t *timer) expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel(&chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("%s within %v", t.what, t.d)})
 }
 
 // touch starts the current phase's time anew.
@@ -273,15 +288,21 @@ func (t *timer) stop() {
 	}
 }
 
-// A timedBody touches the timer whenever something arrives.
+// A timedBody is an answer's body that touches the timer whenever something arrives.
 type timedBody struct {
 	src   io.Reader
 	timer *timer
 	idle  time.Duration
 	begun bool
+	head  []byte // was read and put back
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
+	if len(b.head) > 0 {
+		n := copy(p, b.head)
+		b.head = b.head[n:]
+		return n, nil
+	}
 	n, err := b.src.Read(p)
 	switch {
 	case n == 0:
@@ -292,19 +313,4 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		b.timer.phase(b.idle, "the server sent nothing more")
 	}
 	return n, err
-}
-
-// prefixed is a reader with some bytes put back.
-type prefixed struct {
-	head []byte
-	src  io.Reader
-}
-
-func (p *prefixed) Read(b []byte) (int, error) {
-	if len(p.head) > 0 {
-		n := copy(b, p.head)
-		p.head = p.head[n:]
-		return n, nil
-	}
-	return p.src.Read(b)
 }

@@ -14,7 +14,9 @@ package openai
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
+	"io"
 	"iter"
 	"net"
 	"net/http"
@@ -66,9 +68,13 @@ type Options struct {
 
 // A Model is a chat.Model. It is safe for concurrent use.
 type Model struct {
-	o      Options
-	url    string
-	client http.Client
+	o         Options
+	transport http.RoundTripper
+
+	// What all requests have in common, made once. The transport only reads it.
+	blank         *http.Request // without a header and a body; nil: broken says why there can be no request
+	broken        error
+	whole, stream http.Header // of requests for whole answers and for streams
 }
 
 // New returns a model. An address that cannot be used is an error of every stream.
@@ -78,12 +84,42 @@ func New(o Options) *Model {
 	o.Idle = orDefault(o.Idle, DefaultIdle)
 	o.MaxFrame = orDefault(o.MaxFrame, DefaultMaxFrame)
 	o.MaxBody = orDefault(o.MaxBody, DefaultMaxBody)
-	m := &Model{o: o, url: strings.TrimRight(o.URL, "/") + "/chat/completions"}
-	m.client = http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
-	if o.Transport == nil {
-		m.client.Transport = newTransport(o.Connect)
+	m := &Model{o: o, transport: o.Transport}
+	if m.transport == nil {
+		m.transport = newTransport(o.Connect)
 	}
+	m.whole = o.header("application/json")
+	m.stream = o.header("text/event-stream, application/json")
+	m.blank, m.broken = o.blank()
 	return m
+}
+
+// header returns the header of a request that accepts such answers.
+func (o *Options) header(accept string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"wield"}, "Accept": {accept}}
+	if u, err := url.Parse(o.URL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+	}
+	if o.Key != "" {
+		h.Set("Authorization", "Bearer "+o.Key)
+	}
+	for k, v := range o.Headers {
+		h[http.CanonicalHeaderKey(k)] = v
+	}
+	return h
+}
+
+// blank returns a request to the server's address.
+func (o *Options) blank() (*http.Request, error) {
+	r, err := http.NewRequest(http.MethodPost, strings.TrimRight(o.URL, "/")+"/chat/completions", nil)
+	if err == nil && r.URL.Host == "" {
+		err = errors.New("it has no host")
+	}
+	if err != nil {
+		return nil, chat.Errorf(chat.ErrUnavailable, "the server's address %q cannot be used: %w", o.URL, bare(err))
+	}
+	return r, nil
 }
 
 func orDefault[T int | time.Duration](v, fallback T) T {
@@ -92,9 +128,6 @@ func orDefault[T int | time.Duration](v, fallback T) T {
 	}
 	return v
 }
-
-// noRedirect hands a redirect on as the answer: following it could carry a key and a conversation to another server.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // newTransport returns a transport that ignores the environment's proxies and keeps many connections to one server.
 func newTransport(connect time.Duration) *http.Transport {
@@ -111,7 +144,11 @@ func newTransport(connect time.Duration) *http.Transport {
 }
 
 // Close closes the connections that no stream uses.
-func (m *Model) Close() { m.client.CloseIdleConnections() }
+func (m *Model) Close() {
+	if t, ok := m.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
 
 // Stream implements chat.Model. A server that says that it takes no tools is an error of the kind ErrBadRequest with the code
 // openai.CodeToolsUnsupported.
@@ -126,8 +163,11 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 
 // request builds the HTTP request. Its body belongs to the transport alone, which may still read it after an early answer.
 func (m *Model) request(ctx context.Context, req *chat.Request) (*http.Request, error) {
+	if m.broken != nil {
+		return nil, m.broken
+	}
 	stream := (req.Stream || m.o.AlwaysStream) && !m.o.NoStream
-	body, err := openai.AppendRequest(make([]byte, 0, 4<<10), req, openai.RequestOptions{
+	body, err := openai.AppendRequest(make([]byte, 0, sizeOf(req)), req, openai.RequestOptions{
 		Model:               m.o.Model,
 		Stream:              stream,
 		Usage:               !m.o.NoUsage,
@@ -140,25 +180,34 @@ func (m *Model) request(ctx context.Context, req *chat.Request) (*http.Request, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
-	if err == nil && r.URL.Host == "" {
-		err = errors.New("it has no host")
+	r := m.blank.WithContext(ctx)
+	r.Header = m.whole
+	if stream {
+		r.Header = m.stream
 	}
-	if err != nil {
-		return nil, chat.Errorf(chat.ErrUnavailable, "the server's address %q cannot be used: %w", m.o.URL, bare(err))
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, err = r.GetBody()
+	return r, err
+}
+
+// sizeOf estimates the bytes of a request's body: a little more than they mostly are.
+func sizeOf(req *chat.Request) int {
+	n := 256
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		n += 128 + len(m.Reasoning)
+		for j := range m.Parts {
+			n += len(m.Parts[j].Text) + len(m.Parts[j].Text)/16
+		}
+		for j := range m.Calls {
+			n += 128 + len(m.Calls[j].Arguments)
+		}
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "wield")
-	if r.Header.Set("Accept", "application/json"); stream {
-		r.Header.Set("Accept", "text/event-stream, application/json")
+	for i := range req.Tools {
+		n += 128 + len(req.Tools[i].Description) + len(req.Tools[i].Parameters)
 	}
-	if m.o.Key != "" {
-		r.Header.Set("Authorization", "Bearer "+m.o.Key)
-	}
-	for k, v := range m.o.Headers {
-		r.Header[http.CanonicalHeaderKey(k)] = v
-	}
-	return r, nil
+	return n
 }
 
 // bare removes the address from an error of net/http, which callers name themselves.

@@ -112,9 +112,10 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 
 // content writes a message's content: a string where it is all text, a list of parts else.
 func (w *requestWriter) content(m *chat.Message) *chat.Error {
-	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p chat.Part) bool {
-		return p.Kind == chat.PartOpaque && !(p.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, p.Name))
-	})
+	parts := m.Parts
+	if slices.ContainsFunc(parts, w.leavesOut) {
+		parts = slices.DeleteFunc(slices.Clone(parts), w.leavesOut)
+	}
 	if slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind != chat.PartText }) {
 		w.key("content")
 		return w.parts(parts)
@@ -132,6 +133,11 @@ func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	}
 	w.str("content", text)
 	return nil
+}
+
+// leavesOut reports whether a part is one that the server does not understand.
+func (w *requestWriter) leavesOut(p chat.Part) bool {
+	return p.Kind == chat.PartOpaque && !(p.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, p.Name))
 }
 
 func (w *requestWriter) parts(parts []chat.Part) *chat.Error {

@@ -344,7 +344,7 @@ func appendEscaped(dst []byte, s string) []byte {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if plain[c] {
-				i++
+				i += plainLen(s[i:])
 				continue
 			}
 			dst = append(dst, s[from:i]...)
@@ -364,6 +364,25 @@ func appendEscaped(dst []byte, s string) []byte {
 		i += n
 	}
 	return append(dst, s[from:]...)
+}
+
+// plainLen returns how many bytes at the beginning of s are ASCII characters that need no escape. It looks at eight bytes at
+// a time, of which a set bit in the mask means that one is none of them.
+func plainLen(s string) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, slash := w^'"'*ones, w^'\\'*ones // a byte that is equal becomes 0
+		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&highs != 0 {
+			break
+		}
+	}
+	for i < len(s) && s[i] < utf8.RuneSelf && plain[s[i]] {
+		i++
+	}
+	return i
 }
 
 // plain tells the ASCII characters that need no escape.
