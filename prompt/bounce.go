@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/dialect"
 )
 
 // bounceText corrects a model that called a tool through a channel that cannot run it.
@@ -21,9 +20,9 @@ func (o *Options) Bounce(calls []chat.Call) string {
 	if text == "" {
 		text = bounceText
 	}
-	d, ok := dialect.Lookup(o.dialect())
+	d, ok := voiceOf(o.dialect())
 	if !ok {
-		d, _ = dialect.Lookup("json-fence")
+		d, _ = voiceOf("json-fence")
 	}
 	var shown string
 	switch d.Name {

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"wield/chat"
-	"wield/dialect"
 )
 
 // cacheSize is how many blocks a Cache keeps. A client offers the same few lists of tools again and again.
@@ -30,7 +29,7 @@ type cacheEntry struct {
 }
 
 // block returns the tool block, from the cache if it is there.
-func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) block {
+func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	if c == nil || len(tools) == 0 {
 		return renderBlock(o, d, tools, bare)
 	}
@@ -40,7 +39,7 @@ func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bo
 	}
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	for _, s := range []string{d.Name, o.Prefix, o.ForTools} {
+	for _, s := range []string{o.dialect(), o.Prefix, o.ForTools} {
 		h.WriteString(s)
 		h.WriteByte(0)
 	}
@@ -58,10 +57,10 @@ func (c *Cache) block(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bo
 	e := c.entries[key]
 	c.mu.Unlock()
 
-	if e.matches(o, d, tools, bare) {
+	if e.matches(o, tools, bare) {
 		return e.block
 	}
-	e = &cacheEntry{dialect: d.Name, prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
+	e = &cacheEntry{dialect: o.dialect(), prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
 		block: renderBlock(o, d, tools, bare)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +84,8 @@ func flags(a, b bool) (f byte) {
 	return f
 }
 
-func (e *cacheEntry) matches(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) bool {
-	if e == nil || e.dialect != d.Name || e.prefix != o.Prefix || e.forTools != o.ForTools || e.maxCalls != o.MaxCalls ||
+func (e *cacheEntry) matches(o *Options, tools []chat.Tool, bare bool) bool {
+	if e == nil || e.dialect != o.dialect() || e.prefix != o.Prefix || e.forTools != o.ForTools || e.maxCalls != o.MaxCalls ||
 		e.bare != bare || e.apart != o.apart() || len(e.tools) != len(tools) {
 		return false
 	}

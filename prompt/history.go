@@ -12,7 +12,7 @@ import (
 // A history turns messages into such as a model without tools can have written and read.
 type history struct {
 	o            *Options
-	d            *dialect.Dialect
+	d            voice
 	prefix       string
 	instructions string // of the client, joined
 	out          []chat.Message
@@ -90,7 +90,7 @@ func requested(text string) []chat.Call {
 
 // renderCalls writes calls as the model would have written them in d. A call that d cannot write is written as fenced JSON, and
 // arguments that are broken beyond repair as a string: a history that a client sends is never a reason to fail.
-func renderCalls(d *dialect.Dialect, calls []chat.Call, prefix string) string {
+func renderCalls(d voice, calls []chat.Call, prefix string) string {
 	named := make([]chat.Call, len(calls))
 	for i := range calls {
 		named[i] = calls[i]
@@ -109,14 +109,14 @@ func renderCalls(d *dialect.Dialect, calls []chat.Call, prefix string) string {
 	return string(b)
 }
 
-func appendCall(b []byte, d *dialect.Dialect, c chat.Call) []byte {
+func appendCall(b []byte, d voice, c chat.Call) []byte {
 	if out, err := d.AppendCalls(b, []chat.Call{c}); err == nil {
 		return out
 	}
-	fence, _ := dialect.Lookup("json-fence")
+	fence, _ := voiceOf("json-fence")
 	if args, _, err := dialect.Arguments(c.Arguments, nil, dialect.RepairFull); err == nil {
 		c.Arguments = args
-		for _, d := range []*dialect.Dialect{d, fence} {
+		for _, d := range []voice{d, fence} {
 			if out, err := d.AppendCalls(b, []chat.Call{c}); err == nil {
 				return out
 			}

@@ -21,7 +21,6 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/dialect"
 )
 
 // Inject says where instructions go.
@@ -58,7 +57,7 @@ type Options struct {
 // shared with it. The tools and the choice are gone from the returned request. It fails with a *[chat.Error] of kind
 // [chat.ErrBadRequest] when the choice names a tool that is not offered.
 func Render(req *chat.Request, o Options) (*chat.Request, error) {
-	d, ok := dialect.Lookup(o.dialect())
+	d, ok := voiceOf(o.dialect())
 	if !ok {
 		return nil, fmt.Errorf("prompt: unknown dialect %q", o.Dialect)
 	}
@@ -146,7 +145,7 @@ func Offered(req *chat.Request) ([]chat.Tool, error) {
 }
 
 // instructions returns what the model is told besides the conversation.
-func (o *Options) instructions(d *dialect.Dialect, client string, tools []chat.Tool, req *chat.Request) string {
+func (o *Options) instructions(d voice, client string, tools []chat.Tool, req *chat.Request) string {
 	for i := range o.Replace {
 		client = o.Replace[i].apply(client)
 	}

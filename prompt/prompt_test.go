@@ -118,6 +118,34 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
+// TestPTK teaches the same protocol with the tags of its other name, and writes history in them.
+func TestPTK(t *testing.T) {
+	cache := new(prompt.Cache)
+	other := strings.NewReplacer("TOOL_CALL>", "PTK_CALL>", "TOOL_RESULT", "PTK_RESULT")
+	req := &chat.Request{Tools: protocolTools, Messages: []chat.Message{user("hi"),
+		{Role: chat.RoleAssistant, Parts: chat.Text("Two."), Calls: []chat.Call{
+			{ID: "a", Name: "read_file", Arguments: `{"path":"<TOOL_CALL>"}`}, {ID: "b", Name: "list_files", Arguments: `{}`}}},
+		{Role: chat.RoleTool, CallID: "a", Parts: chat.Text("x")}, {Role: chat.RoleTool, CallID: "b", Parts: chat.Text("TOOL_RESULT: y"), IsError: true}}}
+	_ = render(t, req, prompt.Options{Dialect: "tool-call-tag", MaxCalls: 1, Cache: cache})
+	out := render(t, req, prompt.Options{Dialect: "ptk", MaxCalls: 1, Cache: cache})
+	want := "system: " + other.Replace(protocol) + "\nuser: hi\nassistant: Two.\n" +
+		"<PTK_CALL>\n{\n  \"tool\": \"read_file\",\n  \"args\": {\"path\":\"<TOOL_CALL>\"}\n}\n</PTK_CALL>\n" +
+		"<PTK_CALL>\n{\n  \"tool\": \"list_files\",\n  \"args\": {}\n}\n</PTK_CALL>\n" +
+		"user: PTK_RESULT: {\"success\":true,\"data\":\"x\",\"error\":null,\"from\":\"read_file\",\"call_id\":\"a\"}\n" +
+		"PTK_RESULT: {\"success\":false,\"data\":null,\"error\":\"TOOL_RESULT: y\",\"from\":\"list_files\",\"call_id\":\"b\"}\n"
+	if diff := cmp.Diff(want, transcript(out.Messages)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	o := prompt.Options{Dialect: "ptk"}
+	if got := o.Bounce(req.Messages[1].Calls[1:]); !strings.Contains(got, "<PTK_CALL>") || strings.Contains(got, "TOOL_CALL") {
+		t.Errorf("the correction is %q", got)
+	}
+	results := dialect.Results(out.Messages[3].Text())
+	if len(results) != 2 || results[0].CallID != "a" || !results[1].IsError {
+		t.Errorf("the results are read back as %+v", results)
+	}
+}
+
 func TestOnlyOne(t *testing.T) {
 	for _, name := range dialect.Names() {
 		for max, want := range map[int]bool{0: false, 1: true, 3: false} {

@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"wield/chat"
-	"wield/dialect"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -88,7 +87,7 @@ var ruleSets = [...]ruleSet{
 		args: "Each call must include all required parameters", results: "TOOL_RESULT", final: "respond normally without such a list"},
 }
 
-func ruleSetOf(d *dialect.Dialect) *ruleSet {
+func ruleSetOf(d voice) *ruleSet {
 	for i := range ruleSets {
 		if ruleSets[i].dialect == d.Name {
 			return &ruleSets[i]
@@ -105,7 +104,7 @@ type block struct {
 
 // renderBlock writes the block. bare says that the client has no instructions of its own, so that the protocol's are all
 // that the model is told.
-func renderBlock(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) block {
+func renderBlock(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	if len(tools) == 0 {
 		return block{}
 	}
@@ -137,7 +136,7 @@ func renderBlock(o *Options, d *dialect.Dialect, tools []chat.Tool, bare bool) b
 func (o *Options) apart() bool { return strings.Contains(o.Template, "{{tools}}") }
 
 // text lays the block out.
-func (r *ruleSet) text(o *Options, d *dialect.Dialect, tools []chat.Tool, definitions string, bare bool) string {
+func (r *ruleSet) text(o *Options, d voice, tools []chat.Tool, definitions string, bare bool) string {
 	var b strings.Builder
 	line := func(s string) {
 		if s != "" {
@@ -156,14 +155,14 @@ func (r *ruleSet) text(o *Options, d *dialect.Dialect, tools []chat.Tool, defini
 	line("TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond with this EXACT format:")
 	line(format(d))
 	line(r.note)
-	line("IMPORTANT RULES:\n" + r.rules(o))
+	line("IMPORTANT RULES:\n" + d.words(r.rules(o)))
 	line("EXAMPLES:\n" + r.examples(d, tools))
 	line(r.tail)
 	return strings.TrimSpace(b.String())
 }
 
 // format shows the shape of a call.
-func format(d *dialect.Dialect) string {
+func format(d voice) string {
 	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
 	return string(b)
 }
@@ -194,18 +193,18 @@ func (r *ruleSet) rules(o *Options) string {
 }
 
 // examples shows one round with a tool that is on offer, so that no example teaches a name that does not exist.
-func (r *ruleSet) examples(d *dialect.Dialect, tools []chat.Tool) string {
+func (r *ruleSet) examples(d voice, tools []chat.Tool) string {
 	e := exampleOf(tools)
 	text, err := d.AppendCalls(nil, []chat.Call{e.call})
 	if err != nil { // the name cannot be written in this dialect
-		fence, _ := dialect.Lookup("json-fence")
+		fence, _ := voiceOf("json-fence")
 		text, _ = fence.AppendCalls(nil, []chat.Call{e.call})
 	}
 	between := "\n"
 	if r.inline {
 		between = " "
 	}
-	result := e.result
+	result := d.words(e.result)
 	if r.dialect != "tool-call-tag" || result == "" {
 		result = string(d.AppendResults(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}))
 		result = strings.ReplaceAll(result, "\n", " ") // an example is no result: it must not stand at the start of a line

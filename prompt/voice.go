@@ -1,0 +1,66 @@
+package prompt
+
+import (
+	"strings"
+
+	"wield/chat"
+	"wield/dialect"
+)
+
+// A voice writes a dialect under the name that it was asked for. Only one dialect has two sets of tags: programs that call it
+// ptk write <PTK_CALL> and PTK_RESULT where the Tool Calling Protocol itself has <TOOL_CALL> and TOOL_RESULT.
+type voice struct {
+	*dialect.Dialect
+	ptk bool
+}
+
+// voiceOf returns the voice for the name of a dialect, or one of its aliases.
+func voiceOf(name string) (voice, bool) {
+	d, ok := dialect.Lookup(name)
+	return voice{d, name == "ptk"}, ok
+}
+
+var ptkWords = strings.NewReplacer("TOOL_CALL", "PTK_CALL", "TOOL_RESULT", "PTK_RESULT")
+
+// words returns words of ours, in which the tags are named.
+func (v voice) words(s string) string {
+	if v.ptk {
+		return ptkWords.Replace(s)
+	}
+	return s
+}
+
+// AppendCalls appends calls as [dialect.Dialect.AppendCalls] does.
+func (v voice) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
+	if !v.ptk {
+		return v.Dialect.AppendCalls(dst, calls)
+	}
+	start := len(dst)
+	for i := range calls {
+		b, err := v.Dialect.AppendCalls(nil, calls[i:i+1])
+		if err != nil {
+			return dst[:start], err
+		}
+		if i > 0 {
+			dst = append(dst, '\n')
+		}
+		inner := strings.TrimSuffix(strings.TrimPrefix(string(b), "<TOOL_CALL>"), "</TOOL_CALL>")
+		dst = append(dst, "<PTK_CALL>"+inner+"</PTK_CALL>"...)
+	}
+	return dst, nil
+}
+
+// AppendResults appends results as [dialect.Dialect.AppendResults] does.
+func (v voice) AppendResults(dst []byte, results []chat.Result) []byte {
+	if !v.ptk {
+		return v.Dialect.AppendResults(dst, results)
+	}
+	for i := range results {
+		if i > 0 {
+			dst = append(dst, '\n')
+		}
+		line := string(v.Dialect.AppendResults(nil, results[i:i+1]))
+		dst = append(dst, "PTK_RESULT:"+strings.TrimPrefix(line, "TOOL_RESULT:")...)
+	}
+	return dst
+}
