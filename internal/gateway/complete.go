@@ -88,26 +88,41 @@ type collector interface {
 // whole answers with one body.
 func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure {
 	ctx := x.r.Context()
-	finished := false
-	for e, err := range m.Stream(ctx, req) {
-		if err != nil {
-			return modelFailure(ctx, err)
-		}
-		if e.Kind == chat.KindFinish {
-			finished = true
-			x.bounces = e.Detail.Finish.Bounces
-		}
-		c.Add(e)
-	}
-	if !finished {
+	a := answer{c: c}
+	m.Stream(ctx, req)(a.take) // a loop would need memory for every variable that its body shares with what is around it
+	switch {
+	case a.err != nil:
+		return modelFailure(ctx, a.err)
+	case !a.finished:
 		return modelFailure(ctx, unfinished())
 	}
-	x.w.Header()["X-Wield-Bounces"] = []string{strconv.Itoa(x.bounces)}
+	x.bounces = a.bounces
+	x.set("X-Wield-Bounces", strconv.Itoa(x.bounces))
 	buf := takeBuffer()
 	*buf = c.Append(*buf)
 	x.body(http.StatusOK, *buf)
 	giveBuffer(buf)
 	return nil
+}
+
+// An answer takes in the stream of a model whose answer goes out as a whole.
+type answer struct {
+	c        collector
+	finished bool
+	bounces  int
+	err      error
+}
+
+func (a *answer) take(e chat.Event, err error) bool {
+	if a.err = err; err != nil {
+		return false
+	}
+	if e.Kind == chat.KindFinish {
+		a.finished = true
+		a.bounces = e.Detail.Finish.Bounces
+	}
+	a.c.Add(e)
+	return true
 }
 
 // unfinished is the error of a model that breaks the contract of chat.Model.

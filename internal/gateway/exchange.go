@@ -20,7 +20,7 @@ import (
 type exchange struct {
 	g     *Gateway
 	w     http.ResponseWriter
-	rc    *http.ResponseController
+	rc    http.ResponseController
 	r     *http.Request
 	start time.Time
 	id    string
@@ -31,6 +31,8 @@ type exchange struct {
 	status   int     // that was sent; 0: nothing was yet
 	written  int64   // bytes of the body
 	armed    time.Time
+	values   [4]string // of headers
+	valued   int       // how many of them are set
 
 	// For the log.
 	model   string
@@ -45,6 +47,18 @@ var (
 	noCache    = []string{"no-cache"}
 	unbuffered = []string{"no"}
 )
+
+// set sets a header of the answer to one value. The name is in canonical form.
+func (x *exchange) set(name, value string) {
+	if x.valued == len(x.values) {
+		x.w.Header()[name] = []string{value}
+		return
+	}
+	n := x.valued
+	x.valued++
+	x.values[n] = value
+	x.w.Header()[name] = x.values[n : n+1 : n+1]
+}
 
 // requestID returns the id under which a client knows its request, if it is fit for a header and a log, or makes one.
 func requestID(h http.Header) string {
@@ -95,14 +109,14 @@ func (x *exchange) end() {
 }
 
 func (x *exchange) log() {
-	log := x.g.opts.Log
-	ctx := x.r.Context()
+	ctx, log := x.r.Context(), x.g.opts.Log.Handler()
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
+	now := time.Now()
 	var room [12]slog.Attr
 	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
-		slog.Int64("bytes", x.written), slog.Duration("took", time.Since(x.start)), slog.String("request", x.id))
+		slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)), slog.String("request", x.id))
 	if x.model != "" {
 		attrs = append(attrs, slog.String("model", x.model), slog.Bool("stream", x.live != nil))
 	}
@@ -115,7 +129,9 @@ func (x *exchange) log() {
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", string(x.err.Kind)), slog.String("code", x.err.Code))
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	record := slog.NewRecord(now, slog.LevelInfo, "request", 0) // a Logger would look for the place in the source
+	record.AddAttrs(attrs...)
+	log.Handle(ctx, record)
 }
 
 // authenticate finds out whose request it is, and whether they may use models.
@@ -154,9 +170,8 @@ func (x *exchange) deadline(now time.Time) {
 
 // body answers with a whole JSON body.
 func (x *exchange) body(status int, b []byte) {
-	h := x.w.Header()
-	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	x.w.Header()["Content-Type"] = jsonType
+	x.set("Content-Length", strconv.Itoa(len(b)))
 	x.head(status)
 	if x.r.Method != http.MethodHead {
 		n, _ := x.w.Write(b) // a client that does not take it is gone
@@ -201,7 +216,11 @@ func (x *exchange) readBody() ([]byte, *failure) {
 			"the content encoding "+quote(enc)+" is not understood here: send the body as it is")
 	}
 	x.rc.SetReadDeadline(time.Now().Add(x.g.opts.BodyTimeout))
-	body, err := readAll(http.MaxBytesReader(x.w, x.r.Body, limit), x.r.ContentLength)
+	src := x.r.Body
+	if x.r.ContentLength < 0 {
+		src = http.MaxBytesReader(x.w, src, limit) // net/http itself sees to a length that was announced
+	}
+	body, err := readAll(src, x.r.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case err == nil:

@@ -49,9 +49,9 @@ func New(o Options) *Gateway {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{g: g, w: w, r: r, rc: http.NewResponseController(w), start: time.Now(), id: requestID(r.Header)}
+	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), id: requestID(r.Header)}
 	defer x.end()
-	w.Header()["X-Request-Id"] = []string{x.id}
+	x.set("X-Request-Id", x.id)
 	if f := g.route(x); f != nil {
 		x.fail(f)
 	}

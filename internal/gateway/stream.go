@@ -150,7 +150,7 @@ func (s *stream) begin() {
 	h["Cache-Control"] = noCache
 	h["X-Accel-Buffering"] = unbuffered // else nginx gathers the frames again
 	if s.told = s.x.bounces; s.told > 0 {
-		h["X-Wield-Bounces"] = []string{strconv.Itoa(s.told)}
+		s.x.set("X-Wield-Bounces", strconv.Itoa(s.told))
 	}
 	s.x.head(http.StatusOK)
 }

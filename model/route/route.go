@@ -23,31 +23,37 @@ import (
 // attempt yields one stream of m. TurnStart is held until the stream has begun, and lost if it never does. It returns the
 // error of a stream that did not begin, which was not yielded; otherwise ended is true and there is nothing left to do.
 func attempt(ctx context.Context, m chat.Model, req *chat.Request, yield func(chat.Event, error) bool) (ended bool, failed error) {
-	var held []chat.Event
-	begun := false
-	for e, err := range m.Stream(ctx, req) {
-		switch {
-		case err != nil && !begun:
-			return false, err
-		case err != nil:
-			yield(chat.Event{}, err)
-			return true, nil
-		case !begun && e.Kind == chat.KindTurnStart:
-			held = append(held, e)
-			continue
-		case !begun && e.Kind != chat.KindIdle:
-			begun = true
-			for _, h := range held {
-				if !yield(h, nil) {
-					return true, nil
-				}
+	t := try{yield: yield}
+	m.Stream(ctx, req)(t.take) // a loop would need memory for every variable that its body shares with what is around it
+	return t.failed == nil, t.failed
+}
+
+// A try is an attempt under way.
+type try struct {
+	yield  func(chat.Event, error) bool
+	begun  bool
+	held   []chat.Event
+	failed error // of a stream that did not begin
+}
+
+func (t *try) take(e chat.Event, err error) bool {
+	switch {
+	case t.begun:
+	case err != nil:
+		t.failed = err
+		return false
+	case e.Kind == chat.KindTurnStart:
+		t.held = append(t.held, e)
+		return true
+	case e.Kind != chat.KindIdle:
+		t.begun = true
+		for _, h := range t.held {
+			if !t.yield(h, nil) {
+				return false
 			}
 		}
-		if !yield(e, nil) {
-			return true, nil
-		}
 	}
-	return true, nil
+	return t.yield(e, err)
 }
 
 // RetryOptions say how often and how long to try. The zero value tries once more.
