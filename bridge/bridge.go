@@ -116,6 +116,7 @@ type Bridge struct {
 	o        Options
 	newID    func() string
 	decoders pool
+	relaxed  relaxed
 }
 
 // New returns a Bridge in front of m.

@@ -9,6 +9,7 @@ import (
 	"regexp/syntax"
 	"strconv"
 	"strings"
+	"sync"
 
 	"wield/chat"
 	"wield/prompt"
@@ -40,17 +41,47 @@ func (r *run) offered() ([]tool, error) {
 			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape()}
 			continue
 		}
-		s, skipped := r.withoutPatterns(t.Parameters, err)
-		if s == nil {
+		tools[i], err = r.relaxed.tool(r, t, err)
+		if err != nil {
 			return nil, r.schemaError(t.Name, err)
 		}
-		if r.o.Log != nil {
-			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking",
-				slog.String("tool", t.Name), slog.Any("patterns", skipped))
-		}
-		tools[i] = tool{name: t.Name, schema: s, shape: schema.ShapeOf(t.Parameters)}
 	}
 	return tools, nil
+}
+
+// A relaxed keeps tools whose schemas have patterns that need backtracking. The zero value is ready, and safe for concurrent
+// use.
+type relaxed struct {
+	mu    sync.Mutex
+	tools map[string]tool // by the text of the schema
+}
+
+// maxRelaxed is how many tools a relaxed keeps before it begins anew.
+const maxRelaxed = 64
+
+// tool returns t with what can be applied of its schema, which does not compile because of err. What cannot is logged when
+// the schema is met for the first time. The error is err if there is more to it than patterns.
+func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known, ok := x.tools[string(t.Parameters)]; ok {
+		known.name = t.Name
+		return known, nil
+	}
+	s, skipped := r.withoutPatterns(t.Parameters, err)
+	if s == nil {
+		return tool{}, err
+	}
+	if r.o.Log != nil {
+		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking",
+			slog.String("tool", t.Name), slog.Any("patterns", skipped))
+	}
+	if x.tools == nil || len(x.tools) >= maxRelaxed {
+		x.tools = make(map[string]tool)
+	}
+	made := tool{name: t.Name, schema: s, shape: schema.ShapeOf(t.Parameters)}
+	x.tools[string(t.Parameters)] = made
+	return made, nil
 }
 
 // schemaError says which schema of the request is broken, where and how to mend it.
