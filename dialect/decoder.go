@@ -164,21 +164,28 @@ func plainBytes(chunk string, stop *[256]bool) bool {
 // pass emits a chunk in which nothing begins or ends.
 func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	at, end := d.last, d.last+len(chunk)
-	d.in, d.base, d.last = chunk, at, end
+	if d.in != "" {
+		d.in = ""
+	}
+	d.base, d.last = end, end
 	kind, index := chat.KindText, 0
 	if d.state == inBody {
 		kind, index = chat.KindCallArgs, d.call.index
 		d.passArgs(chunk, end)
 	}
-	// An event is large: filling it where it will stand takes half the time of building and copying one.
+	// An event is large. Filling it where it stands takes half the time of building and copying one, and leaving alone what
+	// is empty spares the garbage collector's write barriers.
 	n := len(dst)
 	if n == cap(dst) {
 		dst = append(dst, chat.Event{})
 	}
 	dst = dst[:n+1]
 	e := &dst[n]
-	*e = chat.Event{}
-	e.Kind, e.Index, e.Text, e.At, e.End = kind, index, chunk, at, end
+	if e.ID != "" || e.Name != "" || e.Detail != nil {
+		*e = chat.Event{}
+	}
+	e.Kind, e.Flags, e.Origin, e.Turn, e.Index = kind, 0, chat.OriginText, 0, index
+	e.Text, e.At, e.End = chunk, at, end
 	return dst
 }
 

@@ -397,6 +397,11 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 			r.tail = r.tail[:0]
 			return i, more
 		}
+		if len(r.tail) == 1 && !r.endsValue(c) {
+			r.add(d, oneByte(r.tail[0]), i)
+			r.tail = r.tail[:0]
+			return i, more
+		}
 		r.tail = append(r.tail, c)
 		i++
 		for len(r.tail) > 0 {
@@ -412,6 +417,31 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
+}
+
+// endsValue reports whether c may follow the one byte in the tail at the end of a value.
+func (r *tagReader) endsValue(c byte) bool {
+	switch r.tail[0] {
+	case '<':
+		return c == '/' || c == r.form.paramOpen[1]
+	case '\n':
+		return c == '<'
+	case '\r':
+		return c == '\n'
+	}
+	return true
+}
+
+func oneByte(c byte) string {
+	switch c {
+	case '<':
+		return "<"
+	case '\n':
+		return "\n"
+	case '\r':
+		return "\r"
+	}
+	return string(rune(c))
 }
 
 // shift gives the beginning of the tail t, which turned out to be no end, to the value.
@@ -649,15 +679,31 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 	r.marked = r.marked || strings.IndexByte(s, '<') >= 0
 }
 
-// writeEscaped writes s as the inside of a JSON string.
+// writeEscaped writes s as the inside of a JSON string. Short texts, as they come in small chunks, are written in pieces, so
+// that nothing is copied.
 func writeEscaped(v *value, s string) {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			v.write(string(appendEscaped(nil, s)), 0)
-			return
-		}
+	if len(s) > 64 {
+		v.write(string(appendEscaped(make([]byte, 0, len(s)+len(s)/8), s)), 0)
+		return
 	}
-	v.write(s, 0)
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		v.write(s[from:i], 0)
+		switch c {
+		case '"':
+			v.write(`\"`, 0)
+		case '\\':
+			v.write(`\\`, 0)
+		default:
+			v.write(controlEscape(c), 0)
+		}
+		from = i + 1
+	}
+	v.write(s[from:], 0)
 }
 
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#34;", `"`)
