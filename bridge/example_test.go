@@ -52,6 +52,8 @@ func Example() {
 // TestConcurrent uses one Bridge from several goroutines with different tools.
 func TestConcurrent(t *testing.T) {
 	b := bridge.New(writer(textCall+"\n```json\n{\"name\":\"GetLiveContext\",\"arguments\":{}}\n```"), bridge.Options{})
+	odd := weather
+	odd.Parameters = []byte(`{"properties":{"city":{"type":"string","pattern":"^(?!x)"}}}`) // a pattern that is left out
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -59,6 +61,9 @@ func TestConcurrent(t *testing.T) {
 				req, want := ask(weather), "get_weather"
 				if i%2 == 0 {
 					req, want = ask(live), "GetLiveContext"
+				}
+				if i%4 == 1 {
+					req = ask(odd)
 				}
 				var names []string
 				for e := range b.Stream(t.Context(), req) {
