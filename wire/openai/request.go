@@ -1,14 +1,8 @@
 package openai
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"wield/chat"
 )
@@ -23,11 +17,12 @@ import (
 // and bytes that are no UTF-8 are refused; an escaped half of a surrogate pair, which clients make when they cut a text,
 // becomes U+FFFD. Arguments of earlier calls are not looked into.
 func DecodeRequest(body []byte) (*chat.Request, error) {
-	if err := checkJSON(body); err != nil {
+	src := string(body)
+	if err := checkJSON(src); err != nil {
 		return nil, err
 	}
 	d := requestReader{req: &chat.Request{}}
-	d.b, d.src = body, string(body)
+	d.b, d.src = body, src
 	if d.peek() != '{' {
 		return nil, &FieldError{Code: CodeInvalidType, Message: "the body must be a JSON object, not " + jsonType(d.peek())}
 	}
@@ -39,41 +34,6 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 		return nil, d.bad
 	}
 	return d.req, nil
-}
-
-// checkJSON refuses what is no JSON text or could be read in two ways.
-func checkJSON(body []byte) error {
-	if !utf8.Valid(body) {
-		at := 0
-		for at < len(body) {
-			r, n := utf8.DecodeRune(body[at:])
-			if r == utf8.RuneError && n == 1 {
-				break
-			}
-			at += n
-		}
-		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not UTF-8 at byte %d", at)}
-	}
-	// The check above was for bytes; what is allowed here are lone surrogates in escapes.
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
-	_, err := dec.ReadValue()
-	if err == nil {
-		if _, err = dec.ReadToken(); err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = errors.New("something follows the JSON text")
-		}
-	}
-	if err == io.EOF {
-		return &FieldError{Code: CodeInvalidJSON, Message: "the body is empty; it must be a JSON object"}
-	}
-	message := "the body is not valid JSON: " + err.Error()
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		message = fmt.Sprintf("the body is not valid JSON at byte %d: %v", syntax.ByteOffset, syntax.Err)
-	}
-	return &FieldError{Code: CodeInvalidJSON, Message: message}
 }
 
 // IncludeUsage reports whether a request asks for a usage chunk at the end of its stream (stream_options.include_usage).

@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+)
+
+// strictly is what checkJSON has to agree with.
+func strictly(s string) bool {
+	dec := jsontext.NewDecoder(strings.NewReader(s), jsontext.AllowInvalidUTF8(true))
+	if _, err := dec.ReadValue(); err != nil {
+		return false
+	}
+	_, err := dec.ReadToken()
+	return err != nil && err.Error() == "EOF"
+}
+
+var checked = []string{
+	``, ` `, `0`, `-0`, `-`, `01`, `1.`, `1.5`, `.5`, `1e`, `1e5`, `1E+5`, `1e-05`, `1e+`, `--1`, `+1`, `1 2`, `0x1`, `NaN`, `Infinity`,
+	`true`, `tru`, `truex`, `false`, `null`, `nul`, `True`, `""`, `"`, `"a`, `"\`, `"\"`, `"\"\\\/\b\f\n\r\t"`, `"\x41"`, `"\u00e9"`, `"\u12"`,
+	`"\u12g4"`, `"\ud800"`, `"\ud83d\ude00"`, `"\udc00\ud800x"`, "\"\t\"", "\"\x7f\"", "\"\x00\"", "\x00", "\u00a01", "\ufeff{}", `"` + "\u5929\u6c14" + `"`,
+	`[]`, `[ ]`, `[1]`, `[1,]`, `[,1]`, `[1 2]`, `[1,2`, `[`, `]`, `[[[]]]`, `[}`, `{}`, `{ }`, `{"a":1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{a:1}`,
+	`{"a":1 "b":2}`, `{"a":1;"b":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":{"a":{"a":1}}}`, `[{"a":1},{"a":1}]`, `{"a":{"b":1},"b":2}`,
+	`{"a":{"b":1,"c":1},"b":2,"a":3}`, `{"":1,"":2}`, `{"A":1,"a":2}`, `{"\ud800":1,"\udfff":2}`, ` {"a" : [ 1 , "x" ] } ` + "\n", "{\"a\":1}\v", `'a'`, `/**/1`,
+}
+
+// TestCheckAgrees compares the checker with another reader of strict JSON, over texts and everything near to them.
+func TestCheckAgrees(t *testing.T) {
+	check := func(fatalf func(string, ...any), s string) {
+		if err := checkJSON(s); (err == nil) != strictly(s) && invalidUTF8(s) < 0 {
+			fatalf("%q: %v, but it should be %v", s, err, strictly(s))
+		}
+	}
+	for _, s := range checked {
+		check(t.Fatalf, s)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		s := rapid.SampledFrom(checked).Draw(rt, "text")
+		for range rapid.IntRange(0, 3).Draw(rt, "changes") {
+			at := rapid.IntRange(0, len(s)).Draw(rt, "at")
+			piece := rapid.SampledFrom(append([]string{" ", ",", ":", `"a":1`, `\`, "5", "e", ".", "-", "{", "}", "[", "]", `"`, "\u00e9"}, checked...)).Draw(rt, "piece")
+			s = s[:at] + piece + s[min(len(s), at+rapid.IntRange(0, 2).Draw(rt, "cut")):]
+		}
+		check(rt.Fatalf, s)
+	})
+}
+
+// TestCheckManyNames finds the one name that an object of any size has twice.
+func TestCheckManyNames(t *testing.T) {
+	for _, n := range []int{1, 2, fewMembers - 1, fewMembers, fewMembers + 1, 3 * fewMembers} {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"k%d":{"k0":0},`, i)
+		}
+		if err := checkJSON("{" + b.String() + `"last":0}`); err != nil {
+			t.Errorf("%d names: %v", n, err)
+		}
+		for _, twice := range []int{0, n / 2, n - 1} {
+			err := checkJSON("{" + b.String() + fmt.Sprintf(`"k%d":0}`, twice))
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf(`duplicate name "k%d"`, twice)) {
+				t.Errorf("%d names, k%d twice: %v", n, twice, err)
+			}
+		}
+	}
+}
+
+// TestCheckDepth takes what the scanner takes and no more.
+func TestCheckDepth(t *testing.T) {
+	for n, ok := range map[int]bool{maxDepth - 1: true, maxDepth: true, maxDepth + 1: false} {
+		err := checkJSON(strings.Repeat("[", n) + strings.Repeat("]", n))
+		if (err == nil) != ok {
+			t.Errorf("depth %d: %v", n, err)
+		}
+	}
+}
+
+func BenchmarkCheckJSON(b *testing.B) {
+	body := string(bigRequest())
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := checkJSON(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
