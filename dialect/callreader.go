@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strings"
 
 	"wield/chat"
@@ -91,6 +92,13 @@ type record struct {
 	started   bool
 	done      bool // the arguments were read
 	layered   bool // it stands in an object of its own inside the call
+	flat      []flatValue
+}
+
+// A flatValue is a value under a key that has no meaning at call level. Where a call has no arguments of its own, these are them.
+type flatValue struct {
+	key      string
+	from, to int
 }
 
 // keyClass is what a key at call level means.
@@ -347,7 +355,7 @@ func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 	case len(r.key) > maxHeader:
 		return r.fail(d, i, "the key is too long")
 	case r.state == cKeyEscape:
-		r.key, r.state = append(r.key, c), cKey
+		r.key, r.state = append(r.key, '\\', c), cKey
 	case r.state == cKeyBare:
 		if isWord(c) {
 			r.key = append(r.key, c)
@@ -371,6 +379,11 @@ func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 }
 
 func (r *callReader) endKey(d *Decoder, i int) verdict {
+	if bytes.IndexByte(r.key, '\\') >= 0 {
+		if key, ok := unquoteJSON(string(r.key)); ok {
+			r.key = append(r.key[:0], key...)
+		}
+	}
 	class, ok := keyClasses[string(r.key)]
 	r.word, r.comma = "", false
 	if ok {
@@ -426,6 +439,10 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 		if v := r.beginArguments(d, i); v != more || r.state == cArgs {
 			return v, false
 		}
+	case keyOther:
+		if r.word == "" && r.stack[len(r.stack)-1].calls && len(rec.flat) < maxDepth {
+			rec.flat = append(rec.flat, flatValue{string(r.key), d.base + i, -1})
+		}
 	}
 	r.skip(d, i)
 	return more, false
@@ -468,6 +485,9 @@ func (r *callReader) endSkipped(d *Decoder, i int) {
 	rec := &r.record
 	if r.class == keyArguments && rec.argsFrom >= 0 && rec.argsTo < 0 {
 		rec.argsTo = d.base + i
+	}
+	if n := len(rec.flat); n > 0 && rec.flat[n-1].to < 0 {
+		rec.flat[n-1].to = d.base + i
 	}
 }
 
@@ -715,6 +735,11 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 	raw := ""
 	if rec.argsFrom >= 0 {
 		raw = d.held(rec.argsFrom, rec.argsTo)
+	} else if raw = r.flatArguments(d); raw != "" {
+		if d.set.opts.Repair != RepairFull {
+			return "the arguments stand beside the name"
+		}
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteMissingArguments, After: raw, At: rec.at, End: end})
 	}
 	if rec.argsKey != "" && r.strange(d) {
 		return r.doom
@@ -736,6 +761,29 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 		}
 	}
 	return a.doom
+}
+
+// flatArguments returns the arguments of a call that has them beside its name: without what its tool declares the call would do
+// something else than was meant.
+func (r *callReader) flatArguments(d *Decoder) string {
+	rec := &r.record
+	declared := false
+	for _, f := range rec.flat {
+		_, ok := d.set.names.tools[rec.tool].Args.Prop(f.key)
+		declared = declared || ok
+	}
+	if !declared {
+		return ""
+	}
+	out := []byte{'{'}
+	for i, f := range rec.flat {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendQuoted(out, f.key), ':')
+		out = append(out, d.held(f.from, f.to)...)
+	}
+	return string(append(out, '}'))
 }
 
 // closes reports whether c may begin what ends the section, or the fence that the call stands in.

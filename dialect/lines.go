@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,8 @@ type lineReader struct {
 	name   string
 	lines  []string
 	inline string // what stands behind ARGS: on its line
+	block  bool   // the last line opened a block scalar, or belongs to one
+	indent int    // of the line that opened it
 }
 
 type lineState uint8
@@ -67,6 +70,9 @@ func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool)
 			return r.finish(d, i), true
 		}
 	case lBody:
+		if r.block && (c == '\n' || c == '\r') {
+			break
+		}
 		if c != ' ' && c != '\t' && !(c == '-' && r.inline == "" && len(r.lines) == 0) {
 			return r.finish(d, i), true
 		}
@@ -95,7 +101,9 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		r.inline = strings.TrimSpace(rest)
 		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
 	case lBody:
-		if strings.TrimSpace(line) == "" && !r.inBlock() {
+		if strings.TrimSpace(line) != "" {
+			r.track(line)
+		} else if !r.block {
 			return r.finish(d, i)
 		}
 		r.lines = append(r.lines, line)
@@ -103,16 +111,21 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 	return more
 }
 
-// inBlock reports whether the last key opened a block scalar, in which blank lines count.
-func (r *lineReader) inBlock() bool {
-	for k := len(r.lines) - 1; k >= 0; k-- {
-		l := strings.TrimSpace(r.lines[k])
-		if strings.HasSuffix(l, ": |") || strings.HasSuffix(l, ": >") || strings.HasSuffix(l, ": |-") || strings.HasSuffix(l, ": >-") {
-			return true
-		}
-		if _, _, ok := cutKey(l); ok {
-			return false
-		}
+// track notes whether a line opens a block scalar or belongs to the one that is open: blank lines count in it.
+func (r *lineReader) track(line string) {
+	indent := indentOf(line)
+	if r.block && indent > r.indent {
+		return
+	}
+	line = strings.TrimSpace(line)
+	_, rest, _ := cutKey(strings.TrimPrefix(line, "- "))
+	r.block, r.indent = isBlockStyle(rest) || strings.HasPrefix(line, "- ") && isBlockStyle(line[2:]), indent
+}
+
+func isBlockStyle(s string) bool {
+	switch s {
+	case "|", "|-", "|+", ">", ">-", ">+":
+		return true
 	}
 	return false
 }
@@ -149,35 +162,42 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 		d.endCall(d.base+i, true)
 		return finished
 	}
-	out, why := r.arguments(d)
+	out, notes, why := r.arguments(d)
 	if why != "" {
 		d.reject(chat.ReasonMalformed, "", why, 0, d.base+i)
 		return broken
 	}
 	d.writeArgs(out, d.base+i)
+	for _, n := range notes {
+		n.At, n.End = d.call.at, d.base+i
+		d.note(n)
+	}
 	d.endCall(d.base+i, true)
 	return finished
 }
 
-// arguments returns the JSON of the lines.
-func (r *lineReader) arguments(d *Decoder) (json, why string) {
+// arguments returns the JSON of the lines, and what was mended.
+func (r *lineReader) arguments(d *Decoder) (json string, notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
 			r.inline += "\n" + strings.Join(r.lines, "\n")
 		}
-		args, _, err := Arguments(r.inline, s, d.set.opts.Repair)
+		args, notes, err := Arguments(r.inline, s, d.set.opts.Repair)
 		if err != nil {
-			return "", "what stands behind ARGS: is no object"
+			return "", nil, "what stands behind ARGS: is no object"
 		}
-		return args, ""
+		return args, notes, ""
 	}
-	p := blockParser{lines: r.lines}
+	p := blockParser{lines: r.lines, repair: d.set.opts.Repair}
 	out, ok := p.object(0, s)
-	if !ok || p.at < len(p.lines) {
-		return "", "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
+	switch {
+	case p.twice != "":
+		return "", nil, "the key " + strconv.Quote(p.twice) + " stands twice with different values"
+	case !ok || p.at < len(p.lines):
+		return "", nil, "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
 	}
-	return string(out), ""
+	return string(out), p.notes, ""
 }
 
 func (r *lineReader) end(d *Decoder) verdict {
@@ -196,8 +216,11 @@ func (r *lineReader) plain(*Decoder) *[256]bool { return nil }
 
 // A blockParser reads the part of YAML that models write for arguments.
 type blockParser struct {
-	lines []string
-	at    int
+	lines  []string
+	at     int
+	repair Repair
+	notes  []chat.NoteDetail
+	twice  string // the key that stands twice
 }
 
 func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
@@ -222,9 +245,9 @@ func cutKey(s string) (key, rest string, ok bool) {
 
 // object reads lines that are indented by at least min as the keys of an object.
 func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
-	out := []byte{'{'}
+	var keys []string
+	values := map[string][]byte{}
 	indent := -1
-	seen := map[string]bool{}
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
 		if strings.TrimSpace(line) == "" {
@@ -239,31 +262,46 @@ func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
 			indent = in
 		}
 		key, rest, ok := cutKey(line[in:])
-		if in != indent || !ok || seen[key] {
+		if in != indent || !ok {
 			return nil, false
 		}
-		seen[key] = true
 		p.at++
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(appendQuoted(out, key), ':')
 		prop, _ := s.Prop(key)
 		v, ok := p.value(rest, indent, prop)
-		if !ok {
+		if !ok || values[key] != nil && !p.again(key, values[key], v) {
 			return nil, false
 		}
-		out = append(out, v...)
+		if values[key] == nil {
+			keys = append(keys, key)
+		}
+		values[key] = v
+	}
+	out := []byte{'{'}
+	for i, key := range keys {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(appendQuoted(out, key), ':'), values[key]...)
 	}
 	return append(out, '}'), true
 }
 
+// again decides about a key that stands a second time: the same value does no harm, of different ones the last may win.
+func (p *blockParser) again(key string, before, after []byte) bool {
+	if !bytes.Equal(before, after) && p.repair != RepairFull {
+		p.twice = key
+		return false
+	}
+	p.notes = append(p.notes, chat.NoteDetail{Kind: chat.NoteDuplicateKey, Path: "/" + key, Before: string(before), After: string(after)})
+	return true
+}
+
 // value reads the value behind a key or a dash that is indented by indent.
 func (p *blockParser) value(rest string, indent int, s *shape.Shape) ([]byte, bool) {
-	switch rest {
-	case "|", "|-", ">", ">-", "|+", ">+":
+	switch {
+	case isBlockStyle(rest):
 		return appendQuoted(nil, p.block(rest, indent)), true
-	case "":
+	case rest == "":
 		if p.at < len(p.lines) {
 			next := p.lines[p.at]
 			in := indentOf(next)
@@ -359,5 +397,10 @@ func yamlScalar(text string, s *shape.Shape) []byte {
 		text = strings.TrimSpace(text[:k])
 	}
 	out, _ := shape.Coerce(text, s, shape.CoerceOptions{Untyped: shape.UntypedPython})
+	if out[0] == '"' {
+		if flow, ok := yamlFlow(text, s); ok {
+			return flow
+		}
+	}
 	return []byte(out)
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"math/big"
 	"strings"
 	"unicode/utf8"
 
@@ -109,6 +110,11 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 		return n, chat.NoteLiteral, true
 	}
 	if v.source {
+		if t := v.shape.Type(); v.repair == RepairFull && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {
+			if n, ok := arithmetic(text); ok {
+				return n, chat.NoteCoerced, true
+			}
+		}
 		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
 	}
 	return "", "", false
@@ -149,7 +155,7 @@ func isNumber(s string) bool {
 	return i == len(s)
 }
 
-// pythonNumber turns the spellings of numbers that JSON does not have into JSON: .5, 5., +1, 1_000.
+// pythonNumber turns the spellings of numbers that JSON does not have into JSON: .5, 5., +1, 1_000, 0x1f.
 func pythonNumber(s string) (string, bool) {
 	n := strings.TrimPrefix(s, "+")
 	if !strings.HasPrefix(n, "_") && !strings.HasSuffix(n, "_") && !strings.Contains(n, "__") {
@@ -158,6 +164,11 @@ func pythonNumber(s string) (string, bool) {
 	sign := ""
 	if strings.HasPrefix(n, "-") {
 		sign, n = "-", n[1:]
+	}
+	if len(n) > 2 && len(n) <= maxHeader && n[0] == '0' && isLetter(n[1]) && n[1]|0x20 != 'e' {
+		if i, ok := new(big.Int).SetString(n, 0); ok {
+			return sign + i.String(), true
+		}
 	}
 	if strings.HasPrefix(n, ".") {
 		n = "0" + n

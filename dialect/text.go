@@ -342,6 +342,9 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.dropToken(i)
 	case useVerbatim:
+		if d.fenced.mark != 0 || !d.candCtx.bol && !d.candCtx.after {
+			return d.refuse(i, "a result does not begin in the middle of a line")
+		}
 		d.textUpTo(min(d.base, d.base+i))
 		d.holding, d.state = false, inText
 		d.ctx = lineContext{until: o.closer, fence: d.candCtx.fence}
