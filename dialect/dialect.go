@@ -1,3 +1,33 @@
+// Package dialect reads the text of a model for tool calls, in whatever protocol the model writes them, and writes calls,
+// definitions and results as such text.
+//
+// Words:
+//
+//   - A dialect is one text protocol for calls: a row of the table, read by one of a few body machines.
+//   - An opener is a literal that may begin a call, a closer one that may end it; a carrier is what surrounds a call: a tag, a
+//     code fence, the start of a line.
+//   - A candidate is a place where a call may have begun. It is confirmed by the shape that must follow, or refused at the
+//     first byte that cannot continue it; a refused candidate is text, byte for byte.
+//   - A repair makes broken syntax whole, a coercion makes a value fit its schema. Each is recorded in a note, and how much of
+//     either is allowed is an option.
+//
+// What a decoder promises:
+//
+//   - Any chunking of a text gives the same events, up to the borders between adjacent deltas. Whole text is the stream fed
+//     at once.
+//   - No byte is lost: the spans of the events are in order, do not overlap and cover the text.
+//   - No call is invented: only a declared tool can be called, and code, quotations and the results of tools are never read.
+//   - Work and memory are linear in the bytes, whatever they are.
+//
+// Most programs need no more than this:
+//
+//	d, err := dialect.New(dialect.Options{Tools: tools})
+//	...
+//	for chunk := range chunks {
+//		events = d.Feed(events[:0], chunk)
+//		...
+//	}
+//	events = d.Close(events[:0])
 package dialect
 
 import "sort"

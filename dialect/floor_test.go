@@ -41,9 +41,9 @@ type smallFloor struct {
 }
 
 type smallEvent struct {
-	kind, index int
-	text        string
-	a, b, c     uintptr
+	kind int
+	text string
+	_    [4]uintptr // as wide as an event of the reference
 }
 
 //go:noinline

@@ -39,7 +39,7 @@ type Thinking struct {
 
 // Options say how a text is to be read. The zero value reads nothing but reasoning tags, since no tool is offered.
 type Options struct {
-	Dialect  string       // name of the dialect that has priority; "" or "auto": none has
+	Dialect  string       // the dialect that is expected: it and the safe others are on; "" or "auto": all but those that are on by name only
 	Only     bool         // Dialect alone, without the safe others
 	Tools    []shape.Tool // the tools on offer; only these can be called
 	Prefix   string       // in front of every tool name in the text, such as "user:"; never part of an event

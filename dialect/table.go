@@ -1,6 +1,6 @@
 package dialect
 
-// The table of dialects, in the order in which they are tried where two could read the same bytes.
+// The table of dialects. What tells two of them apart that share an opener are the bytes behind it, not their order here.
 var table = [...]Dialect{
 	{Name: "hermes", Class: ClassJSON, Safe: true, Models: "Qwen 2.5 and 3, QwQ, Hermes 2 Pro, ERNIE 4.5, Granite 4",
 		Summary: "a JSON object between <tool_call> tags", Example: "<tool_call>\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n</tool_call>"},

@@ -114,6 +114,9 @@ func BenchmarkHostile(b *testing.B) {
 
 // A valid call must be checked without allocating.
 func TestValidateAllocates(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
 	s := mustCompile(t, benchSchema)
 	doc := benchDocs[1].doc
 	s.Validate(doc)

@@ -179,7 +179,7 @@ func smallInt(text string) (n int64, ok bool) {
 
 // isWhole reports whether the number text has no fractional part in value.
 func isWhole(text string) bool {
-	if strings.IndexAny(text, ".eE") < 0 {
+	if !strings.ContainsAny(text, ".eE") {
 		return true
 	}
 	return parseDecimal(text).whole()
@@ -187,7 +187,7 @@ func isWhole(text string) bool {
 
 // inRange reports whether a float64 can hold the number text.
 func inRange(text string) bool {
-	if len(text) < 300 && strings.IndexAny(text, "eE") < 0 {
+	if len(text) < 300 && !strings.ContainsAny(text, "eE") {
 		return true
 	}
 	_, err := strconv.ParseFloat(text, 64)

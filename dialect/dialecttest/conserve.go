@@ -90,14 +90,6 @@ func verbatim(text string, e *chat.Event) error {
 	return nil
 }
 
-// unescaped reads span as the inside of a JSON string. Content that stands in an envelope beside the calls is shown so.
-func unescaped(span string) (text string) {
-	if json.Unmarshal([]byte(`"`+span+`"`), &text) != nil {
-		return span
-	}
-	return text
-}
-
 // Structure checks how calls are opened and closed: indexes count from 0; a call is closed once, by the end or the rejection of
 // the same index, before the next opens; deltas come only inside; joined, they are the arguments; a complete call has a
 // name, an id and a JSON object as arguments, and its span holds those of its events.

@@ -218,13 +218,14 @@ func (d *requestReader) content() (parts []chat.Part) {
 // part reads one part of a message. One of an unknown type is kept raw.
 func (d *requestReader) part() (part chat.Part) {
 	d.peek()
-	start, kind, key, value := d.i, "", "", -1
+	start, kind := d.i, ""
+	values := make(map[string]int, 1) // where each of the value keys stands: some clients send others beside the one that counts
 	d.members(func(k string) {
 		switch k {
 		case "type":
 			kind = d.text()
 		case "text", "refusal", "image_url", "input_audio", "file":
-			key, value = k, d.mark()
+			values[k] = d.mark()
 		default:
 			d.skip()
 		}
@@ -238,10 +239,13 @@ func (d *requestReader) part() (part chat.Part) {
 		d.refuseAt("type", CodeMissing, "a part must have a type")
 	case !known:
 		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: json.RawMessage(d.b[start:d.i:d.i]), Protocol: chat.ProtocolOpenAI}
-	case key != want:
-		d.refuseAt(want, CodeMissing, "a part of the type "+kind+" must have this")
 	default:
-		d.again(value, key, func() { d.partValue(&part, key) })
+		at, ok := values[want]
+		if !ok {
+			d.refuseAt(want, CodeMissing, "a part of the type "+kind+" must have this")
+			break
+		}
+		d.again(at, want, func() { d.partValue(&part, want) })
 	}
 	return part
 }
