@@ -21,6 +21,7 @@ type heldCall struct {
 	delta    chat.Event // of the arguments in text, which have no event yet
 	text     []byte
 	raw      []byte // the arguments of a backend's call as they came
+	lead     int    // where the white space in front of a released call begins
 	size     int    // bytes of arguments held
 }
 
@@ -98,6 +99,10 @@ func (r *run) release() {
 		return
 	}
 	c.released = true
+	c.lead = c.start.At
+	if b := r.turn.markup.blanks; len(b) > 0 {
+		c.lead = b[0].At
+	}
 	r.leading(false)
 	r.speak()
 	c.start.ID = r.id(c.start)
@@ -186,6 +191,11 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	}
 	switch {
 	case c.released:
+		if c.lead < d.At && !promoted && !r.afterReasoning(c.lead) { // for who has not seen the call, its text is all of it
+			whole := *d
+			whole.At, whole.Raw = c.lead, string(r.turn.raw[c.lead:d.At])+d.Raw
+			e.Detail.Rejected = &whole
+		}
 		e.Index, e.ID = r.index, c.start.ID
 		r.index++
 		c.released = false

@@ -34,7 +34,11 @@ const (
 
 // markup handles bytes that the decoder leaves out.
 func (r *run) markup(e chat.Event) {
-	m := &r.turn.markup
+	m, c := &r.turn.markup, &r.turn.call
+	if c.open && c.channel == channelText { // it stands in the middle of a call that is out
+		r.place(e, false)
+		return
+	}
 	text := string(r.turn.raw[e.At:e.End])
 	if strings.Trim(text, separators) == "" {
 		m.blanks = append(m.blanks, e)
@@ -79,15 +83,20 @@ func (r *run) leading(shown bool) {
 	if len(m.blanks) == 0 {
 		return
 	}
-	if t := m.token; shown && t[0] < t[1] && t[1] == m.blanks[0].At && r.meaningless(string(r.turn.raw[t[0]:t[1]]), true) {
-		shown = false // the blank lines behind reasoning are part of it
-	}
+	shown = shown && !r.afterReasoning(m.blanks[0].At)
 	blanks := m.blanks
 	m.blanks = nil
 	for _, e := range blanks {
 		r.place(e, shown)
 	}
 	m.blanks = blanks[:0]
+}
+
+// afterReasoning reports whether a reasoning block was closed just before the offset at: the blank lines behind it are part of
+// it.
+func (r *run) afterReasoning(at int) bool {
+	t := r.turn.markup.token
+	return t[0] < t[1] && t[1] == at && r.meaningless(string(r.turn.raw[t[0]:t[1]]), true)
 }
 
 // settle takes note of what became of a call in the text, whose raw text is given.

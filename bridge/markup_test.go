@@ -51,6 +51,8 @@ func TestRejectedText(t *testing.T) {
 		{text: "Hi\n<tool_call>\n<function=get_weather>\n</function>\n<function=get_weather>\n</function>\n</tool_call>\nbye"},
 		{text: "Hi\n" + tag(bad[:len(bad)-4])},
 		{text: "Hi\n" + fence(`{"name":"get_weather","arguments":{"city":`)},
+		{text: "Hi \n" + tag(`{"name":"get_weather","arguments":{"city":"`+strings.Repeat("long ", 500))},
+		{text: "Hi\n\n" + fence(`{"name":"get_weather","arguments":{"city":"`+strings.Repeat("long ", 500)+`",]}}`) + "\nbye"},
 		{text: "Hi\n" + fence(bad) + "\n<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>\n" + tag(bad) + "\n"},
 
 		{text: "Hi\n" + fence(good) + "\n" + fence(bad) + "\nbye", want: "Hi\n" + fence(bad) + "\nbye", calls: 1},
@@ -122,7 +124,7 @@ func TestConservation(t *testing.T) {
 		good = `{"name":"get_weather","arguments":{"city":"Rome"}}`
 	)
 	wraps := [][2]string{{"```json\n", "\n```"}, {"```\n", "\n```"}, {"~~~tool_call\n", "\n~~~"}, {"<tool_call>\n", "\n</tool_call>"},
-		{"<tool_call>", "</tool_call>"}, {"<TOOL_CALL>", "\n</TOOL_CALL>"}}
+		{"<tool_call>", "</tool_call>"}, {"<TOOL_CALL>", "\n</TOOL_CALL>"}, {"", ""}}
 	rapid.Check(t, func(rt *rapid.T) {
 		var all, want strings.Builder
 		calls := 0
@@ -175,7 +177,7 @@ func TestRejectedPieces(t *testing.T) {
 		if strings.Contains(s, "think>") {
 			rt.Skip("reasoning is no content")
 		}
-		got, calls := content(t, bridge.Options{Release: bridge.ReleaseChecked}, s, randomly(rt))
+		got, calls := content(t, bridge.Options{Release: rapid.SampledFrom([]bridge.Release{"auto", "checked"}).Draw(rt, "release")}, s, randomly(rt))
 		if calls == 0 && got != s || t.Failed() {
 			rt.Fatalf("%q gives\n%q", s, got)
 		}
