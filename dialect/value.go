@@ -512,7 +512,9 @@ var closerText = map[byte]string{'}': "}", ']': "]", ')': "]"}
 
 // endValue ends a value before i.
 func (v *value) endValue(i int) {
+	again := false // the value is a second one for its key
 	if v.hold.on && v.hold.depth == len(v.stack) {
+		again = v.hold.dup > 0
 		v.releaseHold(i)
 	}
 	v.raw, v.escaped, v.triple = false, false, 0
@@ -522,7 +524,7 @@ func (v *value) endValue(i int) {
 		return
 	}
 	f := &v.stack[n-1]
-	if f.object && !v.hold.on {
+	if f.object && !v.hold.on && !again {
 		v.keys[f.key].to = v.d.argsLen()
 	}
 	if !f.object {
@@ -563,7 +565,6 @@ func (v *value) releaseDuplicate(out string, i int) {
 	if !v.discard {
 		was = v.d.argsText()[k.from:k.to]
 	}
-	h.dup = 0
 	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
 	if was == out {
 		return
@@ -572,7 +573,28 @@ func (v *value) releaseDuplicate(out string, i int) {
 		v.fail("the key " + k.key + " stands twice with different values")
 		return
 	}
+	if !v.d.holding && !v.discard {
+		v.replace(h.dup, out)
+		return
+	}
 	v.write(string(h.text[:h.value])+out, i)
+}
+
+// replace puts out in place of the value of a key that was read before. That is possible only while nothing of the
+// arguments was sent, as when they are read as a whole.
+func (v *value) replace(dup int, out string) {
+	k := &v.keys[dup-1]
+	text := v.d.argsText()
+	from, to := k.from, k.to
+	v.d.call.args.Reset()
+	v.d.call.args.WriteString(text[:from] + out + text[to:])
+	for i := range v.keys {
+		if key := &v.keys[i]; key.from >= to {
+			key.from += len(out) - (to - from)
+			key.to += len(out) - (to - from)
+		}
+	}
+	k.to = from + len(out)
 }
 
 // closeAll writes the brackets that are missing at the end, and reports whether the value could end here.
