@@ -167,7 +167,7 @@ func newID() string {
 // Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around each response,
 // and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all requests to the model.
 //
-// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content. One with an Index of 0 or more closes a
+// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; what stood around it comes as text. One with an Index of 0 or more closes a
 // call that the client may have seen the start of; then its text belongs into the content only of a client that has not. All
 // others are for the record.
 //

@@ -85,6 +85,11 @@ func TestPrefixIsHidden(t *testing.T) {
 	if s.Bounces[0] != "TOOL_ERROR: Unknown tool: user:nope. Please try again with correct format." {
 		t.Errorf("the model is told %q", s.Bounces)
 	}
+	nope := "<tool_call>{\"name\":\"user:nope\",\"arguments\":{}}</tool_call>"
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), answer{text(nope)}, answer{text(nope)})
+	if want := nope + "\n\nThe model could not call nope: unknown tool"; s.Content != want {
+		t.Errorf("content %q, want %q", s.Content, want)
+	}
 }
 
 // TestIdle passes every Idle on: beside held text, inside a held call, and while the answer is not shown.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wield/bridge"
 	"wield/chat"
 )
@@ -65,6 +67,10 @@ func TestPatterns(t *testing.T) {
 		if got := strings.Join(s.Calls, ""); got != tc.want || tc.want == "" && len(s.Rejected) != 1 {
 			t.Errorf("%s is %q, %q", tc.args, got, s.Rejected)
 		}
+	}
+	m.answers = append(m.answers, answer{text(`{"name":"g","arguments":{"id":"a"}}`)})
+	if s := collect(t, b.Stream(t.Context(), ask(chat.Tool{Name: "g", Parameters: json.RawMessage(parameters)}))); !cmp.Equal(s.Calls, []string{`g({"id":"a"})`}) {
+		t.Errorf("another tool with this schema: %+v", s)
 	}
 	for _, want := range []string{"level=WARN", "tool=f", "/properties/id/pattern", "/properties/list/prefixItems/0/pattern", "/patternProperties/^(?=a~1~0)"} {
 		if strings.Count(log.String(), want) != 1 {
