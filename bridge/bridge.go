@@ -167,9 +167,9 @@ func newID() string {
 // Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around each response,
 // and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all requests to the model.
 //
-// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; what stood around it comes as text. One with an Index of 0 or more closes a
-// call that the client may have seen the start of; then its text belongs into the content only of a client that has not. All
-// others are for the record.
+// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; what stood around it comes as text. One
+// with an Index of 0 or more closes a call that the client may have seen the start of; then its text belongs into the content
+// only of a client that has not. All others are for the record.
 //
 // Errors are those of the model, and a [chat.ErrBadRequest] when a tool's schema or the choice of tools makes no sense.
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
