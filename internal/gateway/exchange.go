@@ -250,7 +250,10 @@ func tooLarge(limit int64) *failure {
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	// A length that is only announced gets no more memory than this ahead of its bytes.
 	const ahead = 1 << 20
-	b := make([]byte, 0, min(max(size, 511), ahead)+1)
+	if size < 0 {
+		size = 511
+	}
+	b := make([]byte, 0, min(size, ahead)+1) // the end is seen without more room
 	for {
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]

@@ -54,7 +54,9 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
 	}
-	first, sign, err := begin(&x.body, resp.ContentLength)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	first, sign, err := begin(&x.body, (*buf)[:0])
 	if err != nil {
 		return x.failure(ctx, err, "the server broke off before its answer began")
 	}
@@ -71,11 +73,15 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	return x.stream(ctx)
 }
 
-// begin reads the beginning of an answer, as far as its first byte that is no white space. That tells a stream from a body
-// better than the content types that servers send do.
-func begin(r io.Reader, length int64) (first []byte, sign byte, err error) {
-	// A byte more than the answer has, so that its end is seen without another buffer.
-	first = make([]byte, 0, min(max(length+1, 512), 64<<10))
+// firstBuffer is room for all of most answers that come as a whole.
+const firstBuffer = 8 << 10
+
+// buffers hold answers while they are read. Nothing that is made of an answer refers to them.
+var buffers = sync.Pool{New: func() any { b := make([]byte, firstBuffer); return &b }}
+
+// begin reads the beginning of an answer into first, as far as its first byte that is no white space. That tells a stream
+// from a body better than the content types that servers send do.
+func begin(r io.Reader, first []byte) (_ []byte, sign byte, err error) {
 	for len(first) < cap(first) {
 		n, err := r.Read(first[len(first):cap(first)])
 		first = first[:len(first)+n]

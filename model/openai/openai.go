@@ -198,7 +198,8 @@ func sizeOf(req *chat.Request) int {
 		m := &req.Messages[i]
 		n += 128 + len(m.Reasoning)
 		for j := range m.Parts {
-			n += len(m.Parts[j].Text) + len(m.Parts[j].Text)/16
+			text := m.Parts[j].Text
+			n += len(text) + strings.Count(text, `"`) + strings.Count(text, "\n")
 		}
 		for j := range m.Calls {
 			n += 128 + len(m.Calls[j].Arguments)

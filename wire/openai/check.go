@@ -14,8 +14,7 @@ func checkJSON(body string) error {
 	if at := invalidUTF8(body); at >= 0 {
 		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not UTF-8 at byte %d", at)}
 	}
-	var room [32]string
-	c := checker{s: body, names: room[:0]}
+	c := checker{s: body}
 	c.space()
 	switch {
 	case c.i == len(body):
