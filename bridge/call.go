@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,6 +141,9 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 		r.refuse(e, call)
 		return
 	}
+	if !c.released {
+		call.Arguments = c.once(call.Arguments, r.o.Repair)
+	}
 	if why := r.check(c.tool, call.Arguments); why != nil && !c.released {
 		r.fail(e, failure{reason: chat.ReasonInvalid, call: call, message: why.message, missing: why.missing})
 		return
@@ -156,6 +160,37 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 	r.calls++
 	r.turn.calls++
 	r.emit(e)
+}
+
+// once returns the arguments with every key once, the last value of each, if the decoder noted that one stands twice. It
+// could not take back the first; here nothing was sent yet.
+func (c *heldCall) once(args string, level dialect.Repair) string {
+	twice := slices.ContainsFunc(c.events, func(e chat.Event) bool {
+		return e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteDuplicateKey
+	})
+	if !twice {
+		return args
+	}
+	clean, _, err := dialect.Arguments(args, nil, level)
+	if err != nil || clean == args {
+		return args
+	}
+	c.cut()
+	first := -1
+	kept := c.events[:0]
+	for _, e := range c.events {
+		switch {
+		case e.Kind != chat.KindCallArgs:
+		case first < 0:
+			first, e.Text = len(kept), clean
+		default:
+			kept[first].End = e.End
+			continue
+		}
+		kept = append(kept, e)
+	}
+	c.events = kept
+	return clean
 }
 
 // incomplete ends a call in which the response broke off. It is never run; that the response ended early is in the finish

@@ -440,6 +440,8 @@ func (d *Decoder) scanClosing(i int) int {
 			return d.closeFence(i)
 		case isBlank(c):
 			e.info = true
+		case c == '<' && d.set.trie.starts(c):
+			return d.closeFence(i) // a token that ends the turn stands on the same line
 		default:
 			return d.refuse(i, "not the end of the fence")
 		}
