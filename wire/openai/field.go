@@ -44,6 +44,7 @@ func (e *FieldError) As(target any) bool {
 type fieldReader struct {
 	scanner
 	path []step
+	room [8]step // of path, which is seldom longer
 	bad  *FieldError
 }
 

@@ -90,12 +90,16 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 func (r *StreamReader) finish() {
 	reason := finishReason(r.reason)
 	r.calls.close(r, reason)
-	if reason = shownReason(reason, r.calls.complete > 0); r.usage != nil {
-		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: r.usage}})
+	end := &struct { // in one piece
+		usage, detail chat.Detail
+		finish        chat.Finish
+	}{finish: chat.Finish{Reason: shownReason(reason, r.calls.complete > 0), Model: r.model, ID: r.id, Stop: r.stop}}
+	if r.usage != nil {
+		end.usage.Usage = r.usage
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &end.usage})
 	}
-	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{
-		Finish: &chat.Finish{Reason: reason, Model: r.model, ID: r.id, Stop: r.stop},
-	}})
+	end.detail.Finish = &end.finish
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &end.detail})
 }
 
 func (r *StreamReader) emit(e chat.Event) { r.out = append(r.out, e) }

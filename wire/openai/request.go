@@ -22,6 +22,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 		return nil, err
 	}
 	d := requestReader{req: &chat.Request{}}
+	d.path = d.room[:0]
 	d.b, d.src = body, src
 	if d.peek() != '{' {
 		return nil, &FieldError{Code: CodeInvalidType, Message: "the body must be a JSON object, not " + jsonType(d.peek())}
@@ -162,12 +163,17 @@ func (d *requestReader) extra(key string) {
 
 func (d *requestReader) tool() {
 	d.toolsSeen = true
-	kind, function, flat, start := "", -1, false, d.i
+	kind, function, known, flat, start := "", -1, false, false, d.i
 	d.members(func(key string) {
 		switch key {
 		case "type":
 			kind = d.text()
 		case "function":
+			if kind == "function" { // as it mostly stands: no need to come back
+				known = true
+				d.function()
+				return
+			}
 			function = d.mark()
 		case "name":
 			flat = true
@@ -177,7 +183,7 @@ func (d *requestReader) tool() {
 		}
 	})
 	switch {
-	case d.bad != nil:
+	case d.bad != nil || known:
 	case kind != "function" && kind != "": // of another kind, which cannot be shown
 	case function >= 0:
 		d.again(function, "function", d.function)
