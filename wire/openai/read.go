@@ -122,6 +122,7 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 func (r *StreamReader) chunk(data []byte) error {
 	s := scanner{b: data}
 	var failure []byte
+	var isError bool // as older servers say it: {"object":"error","message":...}
 	for s.enter('{'); s.next('}'); {
 		switch string(s.key()) {
 		case "choices":
@@ -132,6 +133,8 @@ func (r *StreamReader) chunk(data []byte) error {
 			r.readUsage(s.raw())
 		case "error":
 			failure = s.raw()
+		case "object":
+			isError = string(s.raw()) == `"error"`
 		case "id":
 			r.id = sameOrSkip(&s, r.id)
 		case "model":
@@ -144,7 +147,7 @@ func (r *StreamReader) chunk(data []byte) error {
 	if s.err != nil {
 		return &chat.Error{Kind: chat.ErrProtocol, Message: s.err.Error() + ": " + excerpt(data), Cause: s.err}
 	}
-	if failure != nil && string(failure) != "null" || isErrorObject(data) {
+	if failure != nil && string(failure) != "null" || isError {
 		return DecodeError(0, nil, data)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -271,20 +270,3 @@ func indexStringByte(s string) int {
 	}
 	return -1
 }
-
-// isErrorObject reports whether a chunk is an error in the form of older servers: {"object":"error","message":...}.
-func isErrorObject(data []byte) bool {
-	if !bytes.Contains(data, objectError) {
-		return false
-	}
-	s := scanner{b: data}
-	for s.enter('{'); s.next('}'); {
-		if string(s.key()) == "object" {
-			return string(s.raw()) == `"error"`
-		}
-		s.skip()
-	}
-	return false
-}
-
-var objectError = []byte(`"error"`)

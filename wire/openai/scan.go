@@ -111,6 +111,9 @@ func (s *scanner) name() string {
 	return name
 }
 
+// shortString is up to where a string's end is looked for byte by byte, which for keys is quicker than a search.
+const shortString = 16
+
 // raws reads a string and returns what stands between its quotes, and whether that holds escapes.
 func (s *scanner) raws() (raw []byte, escaped bool) {
 	if s.peek() != '"' {
@@ -119,6 +122,15 @@ func (s *scanner) raws() (raw []byte, escaped bool) {
 	}
 	s.i++
 	rest := s.b[s.i:]
+	for i, c := range rest[:min(len(rest), shortString)] {
+		if c == '"' {
+			s.i += i + 1
+			return rest[:i], false
+		}
+		if c == '\\' {
+			break
+		}
+	}
 	end := bytes.IndexByte(rest, '"')
 	if end >= 0 {
 		slash := bytes.IndexByte(rest[:end], '\\')
