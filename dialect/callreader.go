@@ -633,6 +633,12 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 		r.got++
 		r.reject(d, chat.ReasonUnknownTool, rec.name, "no tool of this name is declared", end)
 		return more
+	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && len(rec.flat) > 0 && r.flatArguments(d) == "":
+		// Some object that has a name and other things: that the name is a tool's is chance.
+		if !d.confirmed {
+			return refused
+		}
+		r.doom = "the object has no arguments, and keys that no call has"
 	case r.doom == "" && !rec.started:
 		r.doom = r.heldArguments(d, end)
 	}

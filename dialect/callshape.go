@@ -56,4 +56,3 @@ var pairs = map[[2]string]bool{
 	{"name", "arguments"}: true, {"name", "parameters"}: true, {"function", "arguments"}: true, {"function", "parameters"}: true,
 	{"tool", "args"}: true, {"tool_name", "parameters"}: true, {"tool_name", "arguments"}: true,
 }
-

@@ -88,7 +88,7 @@ func (v *value) readEscape(c byte, i int) int {
 	}
 	switch c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		v.writeSame(escapeText[c], i+1)
+		v.writeSame(escapeText[c], v.pos(i+1))
 		return i + 1
 	case 'u':
 		v.hex, v.tok, v.state = 4, append(v.tok[:0], '\\', 'u'), vHex
@@ -140,7 +140,7 @@ func (v *value) readHex(c byte, i int) int {
 			v.note(chat.NoteEscape, was, text, i-3, i+1)
 			v.write(text, i+1)
 		} else {
-			v.writeSame(text, i+1)
+			v.writeSame(text, v.pos(i+1))
 		}
 		v.state = vString
 		return i + 1
@@ -180,7 +180,7 @@ func (v *value) joinTail(in string, i int) int {
 		i++
 	}
 	if i < len(in) || len(v.tail) == want {
-		v.writeSame(string(v.tail), i)
+		v.writeSame(string(v.tail), v.pos(i))
 		v.tail = v.tail[:0]
 	}
 	return i

@@ -65,7 +65,7 @@ func (v *value) endScalar(i int) {
 		out = fit
 	}
 	if out == string(v.tok) {
-		v.writeSame(out, i)
+		v.writeSame(out, v.pos(i))
 	} else {
 		v.write(out, i)
 	}

@@ -36,6 +36,7 @@ type value struct {
 	source  bool // the scalar may be any expression
 	tok     []byte
 	pend    []byte // a comma and the blanks behind it, until it is known whether something follows
+	keyAt   int    // where the key that is being read begins in the text
 	tail    []byte // bytes of a cut character
 	hold    hold
 	back    valueState // state to go back to behind a comment
@@ -336,7 +337,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 			v.beginKey(c, i)
 			return false
 		}
-		v.writePend(i)
+		v.writePend(v.pos(i))
 		return v.beginValue(c, i)
 	case vValue:
 		return v.beginValue(c, i)
@@ -376,9 +377,10 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 	return false
 }
 
-func (v *value) writePend(i int) {
+// writePend writes the comma that waited, and the blanks behind it, which end at the offset end of the text.
+func (v *value) writePend(end int) {
 	if len(v.pend) > 0 {
-		v.writeSame(string(v.pend), i)
+		v.writeSame(string(v.pend), end)
 		v.pend = v.pend[:0]
 	}
 }
@@ -501,7 +503,7 @@ func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 	if c == ')' || !stands {
 		v.write(closerText[c], i+1)
 	} else {
-		v.writeSame(closerText[c], i+1)
+		v.writeSame(closerText[c], v.pos(i+1))
 	}
 	v.endValue(i + 1)
 	return false
@@ -619,7 +621,7 @@ func (v *value) closeAll(i int) bool {
 
 // beginKey begins a key.
 func (v *value) beginKey(c byte, i int) {
-	v.tok = v.tok[:0]
+	v.tok, v.keyAt = v.tok[:0], v.pos(i)
 	switch {
 	case c == '"' || c == '\'' && v.repair != RepairOff:
 		v.quote, v.state = c, vKey
@@ -650,8 +652,8 @@ func plainKey(s string) int {
 // wholeKey reads a key of n bytes at i at once.
 func (v *value) wholeKey(in string, i, n int) int {
 	v.nameKey(in[i+1:i+n-1], i+n)
-	v.writePend(i)
-	v.writeSame(in[i:i+n], i+n)
+	v.writePend(v.pos(i))
+	v.writeSame(in[i:i+n], v.pos(i+n))
 	return i + n
 }
 
@@ -701,9 +703,9 @@ func (v *value) endKey(i int) {
 	}
 	quoted := `"` + string(v.tok) + `"`
 	v.nameKey(key, i)
-	v.writePend(i - len(quoted))
+	v.writePend(v.keyAt)
 	if v.quote == '"' && !v.odd {
-		v.writeSame(quoted, i)
+		v.writeSame(quoted, v.pos(i))
 	} else {
 		v.write(quoted, i)
 	}
@@ -792,13 +794,17 @@ func (v *value) write(s string, i int) {
 	}
 }
 
-// writeSame adds s, which stands in the text as it is and ends before i.
-func (v *value) writeSame(s string, i int) {
-	if v.hold.on || v.discard || v.step != 1 || !v.d.holding {
-		v.write(s, i)
-		return
+// writeSame adds s, which stands in the text as it is and ends at the offset end.
+func (v *value) writeSame(s string, end int) {
+	switch {
+	case v.hold.on:
+		v.hold.text = append(v.hold.text, s...)
+	case v.discard:
+	case v.step == 1 && v.d.holding:
+		v.d.writeRaw(s, end-len(s))
+	default:
+		v.d.writeArgs(s, end)
 	}
-	v.d.writeRaw(s, v.pos(i)-len(s))
 }
 
 func (v *value) pos(i int) int { return v.base + i*v.step }
