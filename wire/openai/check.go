@@ -14,7 +14,7 @@ func checkJSON(body string) error {
 	if at := invalidUTF8(body); at >= 0 {
 		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not UTF-8 at byte %d", at)}
 	}
-	c := checker{s: body}
+	c := checker{s: body, names: make([]string, 0, 16)}
 	c.space()
 	switch {
 	case c.i == len(body):
