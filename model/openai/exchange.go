@@ -113,7 +113,16 @@ func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
 
 // stream reads frames until the stream ends.
 func (x *exchange) stream(ctx context.Context) error {
-	src := sse.NewReader(&x.body, x.m.o.MaxFrame)
+	src, ok := x.m.readers.Get().(*sse.Reader)
+	if ok {
+		src.Reset(&x.body)
+	} else {
+		src = sse.NewReader(&x.body, x.m.o.MaxFrame)
+	}
+	defer func() {
+		src.Reset(nil) // keeps nothing of this answer
+		x.m.readers.Put(src)
+	}()
 	var reader openai.StreamReader
 	events := x.events[:0]
 	for !reader.Done() {

@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"wield/chat"
@@ -75,6 +76,8 @@ type Model struct {
 	blank         *http.Request // without a header and a body; nil: broken says why there can be no request
 	broken        error
 	whole, stream http.Header // of requests for whole answers and for streams
+
+	readers sync.Pool // of *sse.Reader that are not in use
 }
 
 // New returns a model. An address that cannot be used is an error of every stream.

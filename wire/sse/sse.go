@@ -63,6 +63,18 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit, buf: make([]byte, firstBuffer)}
 }
 
+// keptBuffer is the size up to which Reset keeps a buffer.
+const keptBuffer = 64 << 10
+
+// Reset makes r a reader of src, with the limit and the buffers that it has.
+func (r *Reader) Reset(src io.Reader) {
+	buf, data := r.buf, r.data[:0]
+	if len(buf) > keptBuffer || cap(data) > keptBuffer {
+		buf, data = make([]byte, firstBuffer), nil
+	}
+	*r = Reader{src: src, limit: r.limit, buf: buf, data: data}
+}
+
 // Next returns the next frame that has data. The error at the end of the stream is io.EOF, that of an overlong frame a
 // *LimitError, any other the source's own; all are final.
 func (r *Reader) Next() (Frame, error) {

@@ -255,3 +255,47 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// TestReset reads a stream with a reader that has left another one at any point, as a new reader does.
+func TestReset(t *testing.T) {
+	const first = "\ufeffevent: a\r\ndata: x\r\rdata: half\ndata: "
+	const second = "\ufeffdata: one\n\nevent: b\ndata: two\n\n\ndata: three"
+	want, err := readAll(strings.NewReader(second), 64)
+	if err != nil || len(want) != 3 {
+		t.Fatal(want, err)
+	}
+	for n := range len(first) + 100 {
+		src := first[:min(n, len(first))] + strings.Repeat("y", max(0, n-len(first))) // the longest break the limit
+		r := NewReader(iotest.OneByteReader(strings.NewReader(src)), 64)
+		for {
+			if _, err := r.Next(); err != nil {
+				break
+			}
+		}
+		r.Reset(strings.NewReader(second))
+		var got []frame
+		for {
+			f, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(n, err)
+			}
+			got = append(got, frame{f.Name, string(f.Data)})
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("after %q: %s", src, d)
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(strings.NewReader("data: "+strings.Repeat("z", 2*keptBuffer)+"\n\n"), 0)
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if r.Reset(nil); len(r.buf) > firstBuffer || cap(r.data) > firstBuffer {
+		t.Errorf("a buffer of %d bytes was kept", len(r.buf))
+	}
+}
