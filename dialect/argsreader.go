@@ -107,6 +107,10 @@ func (a *argsReader) end() progress {
 func (a *argsReader) endWord(i int) progress {
 	switch string(a.word) {
 	case "null":
+		if a.d.set.opts.Repair == RepairOff {
+			a.doom = "the arguments are null"
+			return done
+		}
 	case "None", "undefined":
 		if a.d.set.opts.Repair == RepairOff {
 			return a.fail("no JSON value")
