@@ -116,6 +116,7 @@ type Bridge struct {
 	o        Options
 	newID    func() string
 	decoders pool
+	runs     sync.Pool // of *run that are over
 	relaxed  relaxed
 }
 
@@ -174,12 +175,11 @@ func newID() string {
 // Errors are those of the model, and a [chat.ErrBadRequest] when a tool's schema or the choice of tools makes no sense.
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		r := run{Bridge: b, ctx: ctx, req: req, yield: yield}
-		err := r.run()
-		if r.dec != nil {
-			b.decoders.put(r.dec)
-		}
-		if err != nil && !r.stopped {
+		r := b.start()
+		r.ctx, r.req, r.yield = ctx, req, yield
+		err, stopped := r.run(), r.stopped
+		r.free()
+		if err != nil && !stopped {
 			yield(chat.Event{}, chat.AsError(err))
 		}
 	}

@@ -80,3 +80,30 @@ func (p *pool) put(d *decoder) {
 	}
 	p.idle = append(p.idle, d)
 }
+
+// keptBuffer is the size up to which the buffers of a run are kept.
+const keptBuffer = 64 << 10
+
+// start returns a run with the buffers of one that is over.
+func (b *Bridge) start() *run {
+	r, ok := b.runs.Get().(*run)
+	if !ok {
+		r = new(run)
+	}
+	r.Bridge = b
+	return r
+}
+
+// free gives back what a run that is over has used.
+func (r *run) free() {
+	b := r.Bridge
+	if r.dec != nil {
+		b.decoders.put(r.dec)
+	}
+	if cap(r.turn.raw)+cap(r.shown) > keptBuffer || cap(r.events) > keptBuffer/64 {
+		return
+	}
+	clear(r.events[:cap(r.events)])
+	*r = run{events: r.events[:0], shown: r.shown[:0], turn: turn{raw: r.turn.raw[:0]}}
+	b.runs.Put(r)
+}

@@ -38,13 +38,15 @@ type run struct {
 // A turn is one response of the model.
 type turn struct {
 	attempt  int
-	open     bool   // TurnStart has been sent
-	raw      []byte // the text so far
-	calls    int    // complete calls of this response
-	mute     bool   // nothing more of this response is shown
-	muteAt   int    // where in raw that began
-	covered  int    // where in raw the events ended then
-	plain    bool   // the decoder is closed: text is text
+	open     bool         // TurnStart has been sent
+	detail   *chat.Detail // of TurnStart and TurnEnd, once it is made
+	err      error        // that the model ended with
+	raw      []byte       // the text so far
+	calls    int          // complete calls of this response
+	mute     bool         // nothing more of this response is shown
+	muteAt   int          // where in raw that began
+	covered  int          // where in raw the events ended then
+	plain    bool         // the decoder is closed: text is text
 	failures []failure
 	echo     echo
 	call     heldCall
@@ -148,19 +150,15 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 		r.turn.echo.begin(r.shown)
 		r.dec.Reset()
 	}
-	for e, err := range r.model.Stream(r.ctx, req) {
-		if err != nil {
-			if r.turn.open {
-				r.flush()
-			}
-			return err
+	r.model.Stream(r.ctx, req)(r.receive) // a loop would need memory for every variable that its body shares with what is around it
+	switch {
+	case r.stopped:
+		return nil
+	case r.turn.err != nil:
+		if r.turn.open {
+			r.flush()
 		}
-		if e.Kind != chat.KindIdle {
-			r.begin()
-		}
-		if r.take(e); r.stopped {
-			return nil
-		}
+		return r.turn.err
 	}
 	r.begin()
 	r.flush()
@@ -173,6 +171,18 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 	return nil
 }
 
+// receive takes in one event of the model, or its failure.
+func (r *run) receive(e chat.Event, err error) bool {
+	if r.turn.err = err; err != nil {
+		return false
+	}
+	if e.Kind != chat.KindIdle {
+		r.begin()
+	}
+	r.take(e)
+	return !r.stopped
+}
+
 // begin announces the turn when the first sign of it arrives.
 func (r *run) begin() {
 	if !r.turn.open {
@@ -181,12 +191,20 @@ func (r *run) begin() {
 	}
 }
 
+// turnDetail describes the turn, for its start and its end.
 func (r *run) turnDetail() *chat.Detail {
-	d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt}
-	if r.mode == ModeText {
-		d.Dialect = r.o.Prompt.Dialect
+	if r.turn.detail == nil {
+		d := &struct { // in one piece
+			detail chat.Detail
+			turn   chat.TurnDetail
+		}{turn: chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt}}
+		if r.mode == ModeText {
+			d.turn.Dialect = r.o.Prompt.Dialect
+		}
+		d.detail.Turn = &d.turn
+		r.turn.detail = &d.detail
 	}
-	return &chat.Detail{Turn: d}
+	return r.turn.detail
 }
 
 // emit hands an event on.
@@ -388,11 +406,16 @@ func (r *run) bounceable(reason chat.Reason) bool {
 
 // end sums up.
 func (r *run) end() {
+	d := &struct { // in one piece
+		usage, detail chat.Detail
+		sum           chat.Usage
+		finish        chat.Finish
+	}{sum: r.usage, finish: r.finish}
 	if r.hasUsage {
-		u := r.usage
-		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &u}})
+		d.usage.Usage = &d.sum
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &d.usage})
 	}
-	f := r.finish
+	f := &d.finish
 	f.Bounces = r.bounces
 	switch {
 	case f.Reason == chat.FinishLength || f.Reason == chat.FinishFiltered:
@@ -401,5 +424,6 @@ func (r *run) end() {
 	default:
 		f.Reason = chat.FinishStop
 	}
-	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &f}})
+	d.detail.Finish = f
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &d.detail})
 }
