@@ -36,7 +36,9 @@ func TestOneAfterTheOther(t *testing.T) {
 		{"bounced", func() *fake {
 			return &fake{t: t, answers: []answer{{text("Let me see. ```json\n{\"name\":\"get_wether\",\"arguments\":{}}\n```")}, {text("Let me see. " + good)}}}
 		}, 0},
-		{"cut call", func() *fake { return &fake{t: t, answers: []answer{{text("So: "), text(bad), finish(chat.FinishLength)}, {text("x")}}} }, 0},
+		{"cut call", func() *fake {
+			return &fake{t: t, answers: []answer{{text("So: "), text(bad), finish(chat.FinishLength)}, {text("x")}}}
+		}, 0},
 		{"failed", func() *fake {
 			return &fake{t: t, answers: []answer{{text("Half a "), text(bad)}}, errs: []error{errors.New("gone")}}
 		}, 0},
