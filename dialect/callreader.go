@@ -606,7 +606,7 @@ func (r *callReader) next() {
 func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
 	r.stack = r.stack[:len(r.stack)-1]
 	if len(r.stack) > 0 {
-		r.record = record{argsFrom: -1}
+		r.record = record{at: d.base + i + 1, argsFrom: -1}
 		r.state = cAfter
 		return more, true
 	}
@@ -830,11 +830,20 @@ func (r *callReader) fail(d *Decoder, i int, why string) verdict {
 		return refused
 	}
 	rec := &r.record
-	if !d.call.open && len(r.stack) == 0 {
+	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between()) {
 		return finished
 	}
 	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.base+i)
 	return broken
+}
+
+// between reports whether no call is being read: what stands there belongs to none.
+func (r *callReader) between() bool {
+	switch r.state {
+	case cBetween, cElement, cElementOr:
+		return true
+	}
+	return r.stack[len(r.stack)-1].env && !r.record.named
 }
 
 func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {

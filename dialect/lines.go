@@ -383,6 +383,7 @@ func (p *blockParser) block(style string, indent int) string {
 
 // yamlScalar returns the JSON of a scalar, or of a flow sequence or mapping, on one line.
 func yamlScalar(text string, s *shape.Shape) []byte {
+	text = cutComment(text)
 	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		inner := text[1 : n-1]
 		if text[0] == '\'' {
@@ -393,9 +394,6 @@ func yamlScalar(text string, s *shape.Shape) []byte {
 		out, _, _ := shape.FitScalar(string(appendQuoted(nil, inner)), s, false)
 		return []byte(out)
 	}
-	if k := strings.Index(text, " #"); k > 0 {
-		text = strings.TrimSpace(text[:k])
-	}
 	out, _ := shape.Coerce(text, s, shape.CoerceOptions{Untyped: shape.UntypedPython})
 	if out[0] == '"' {
 		if flow, ok := yamlFlow(text, s); ok {
@@ -403,4 +401,24 @@ func yamlScalar(text string, s *shape.Shape) []byte {
 		}
 	}
 	return []byte(out)
+}
+
+// cutComment returns a scalar or a flow value without the comment behind it.
+func cutComment(text string) string {
+	var quote byte
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == '\\' && quote == '"' || c == '\'' && quote == c && strings.HasPrefix(text[i+1:], "'") {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case (c == '"' || c == '\'') && (i == 0 || (text[0] == '[' || text[0] == '{') && strings.IndexByte("[{,: ", text[i-1]) >= 0):
+			quote = c
+		case c == '#' && i > 0 && (text[i-1] == ' ' || text[i-1] == '\t'):
+			return strings.TrimSpace(text[:i])
+		}
+	}
+	return text
 }

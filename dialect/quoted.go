@@ -94,7 +94,7 @@ func (v *value) readEscape(c byte, i int) int {
 		v.hex, v.tok, v.state = 4, append(v.tok[:0], '\\', 'u'), vHex
 		return i + 1
 	}
-	if v.repair == RepairOff {
+	if v.repair == RepairOff && (!v.python || c == '_') {
 		v.fail("an escape that JSON does not have")
 		return i
 	}

@@ -391,7 +391,7 @@ func (v *value) beginValue(c byte, i int) (kept bool) {
 	types := v.shape.Type()
 	literal := v.python && types.Only(shape.String|shape.Null) // any expression is its source text
 	switch {
-	case c == '"' || c == '\'' && v.repair != RepairOff:
+	case c == '"' || c == '\'' && (v.python || v.repair != RepairOff):
 		return v.beginString(c, i)
 	case v.quoted && c == '\\':
 		v.tok = append(v.tok[:0], c)
@@ -623,7 +623,7 @@ func (v *value) closeAll(i int) bool {
 func (v *value) beginKey(c byte, i int) {
 	v.tok, v.keyAt = v.tok[:0], v.pos(i)
 	switch {
-	case c == '"' || c == '\'' && v.repair != RepairOff:
+	case c == '"' || c == '\'' && (v.python || v.repair != RepairOff):
 		v.quote, v.state = c, vKey
 		if c == '\'' && !v.python {
 			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
