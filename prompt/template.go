@@ -10,6 +10,11 @@ type variables map[string]string
 // expand fills in a template. A name that is no variable, or a condition without an end, stays as it is written.
 func expand(template string, vars variables) string {
 	var b strings.Builder
+	size := len(template)
+	for _, v := range vars {
+		size += len(v)
+	}
+	b.Grow(size) // each is mostly used once, or not at all
 	expandInto(&b, template, vars)
 	return b.String()
 }
