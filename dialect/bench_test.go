@@ -22,6 +22,59 @@ type workload struct {
 	text  func(dialect string) string
 }
 
+// hostile are texts that are made to be slow to read, of any size.
+var hostile = []struct {
+	name string
+	text func(size int) string
+}{
+	{"HostileKeys", func(size int) string {
+		return `{"name":"write_file","arguments":{` + numbered(`"key%07d":1,`, size) + `"path":"x"}}`
+	}},
+	{"HostileParameters", func(size int) string {
+		return "<function=write_file>\n" + numbered("<parameter=key%07d>\n1\n</parameter>\n", size) + "</function>"
+	}},
+	{"HostileKeywords", func(size int) string { return "write_file(" + numbered("key%07d=1,", size) + "path='x')" }},
+	{"HostileLines", func(size int) string { return "TOOL: write_file\nARGS:\n" + numbered("  key%07d: 1\n", size) }},
+	{"HostileBlankLines", func(size int) string { return "TOOL: write_file\nARGS:\n  path: |\n    a\n" + fill("\n", size) + "b" }},
+	{"HostileResult", func(size int) string { return fill("<tool_response>\n", size) }},
+	{"HostileClosers", func(size int) string {
+		return "<function=write_file>\n<parameter=path>\n" + fill("</parameter>\n<parameter", size)
+	}},
+}
+
+// numbered writes numbered copies of a line.
+func numbered(format string, size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// BenchmarkLinear reads hostile texts of two sizes: the rate of the long one must be near that of the short one.
+func BenchmarkLinear(b *testing.B) {
+	for _, w := range hostile {
+		for _, size := range []int{64 << 10, mib} {
+			b.Run(fmt.Sprintf("%s/%dKB", w.name, size>>10), func(b *testing.B) {
+				text := w.text(size)
+				d, err := dialect.New(dialect.Options{Tools: benchTools})
+				if err != nil {
+					b.Fatal(err)
+				}
+				var buf []chat.Event
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					d.Reset()
+					for i := 0; i < len(text); i += 16 {
+						buf = d.Feed(buf[:0], text[i:min(i+16, len(text))])
+					}
+					buf = d.Close(buf[:0])
+				}
+			})
+		}
+	}
+}
+
 var workloads = []workload{
 	{"Prose1MB", 0, func(string) string { return prose(mib) }},
 	{"ShortCalls100", 100, shortCalls},
@@ -190,7 +243,7 @@ func prose(size int) string {
 func TestProse(t *testing.T) {
 	block := proseBlock + ".\n"
 	kib := float64(len(block)) / 1024
-	count := func(what string, n int, want float64) {
+	check := func(what string, n int, want float64) {
 		if got := float64(n) / kib; got < want*0.98 || got > want*1.05 {
 			t.Errorf("%s: %.2f a KiB, want %g", what, got, want)
 		}
@@ -207,12 +260,12 @@ func TestProse(t *testing.T) {
 		}
 	}
 	openers := strings.Count(block, "<tool_call>")
-	count("<", strings.Count(block, "<")-openers, 6)
-	count("back-ticks", strings.Count(block, "`"), 4)
-	count("quotes", strings.Count(block, `"`), 4)
-	count("line starts", starts, 2)
-	count("openers", openers, 1)
-	count("bytes beyond ASCII", beyond, 0.03*1024)
+	check("<", strings.Count(block, "<")-openers, 6)
+	check("back-ticks", strings.Count(block, "`"), 4)
+	check("quotes", strings.Count(block, `"`), 4)
+	check("line starts", starts, 2)
+	check("openers", openers, 1)
+	check("bytes beyond ASCII", beyond, 0.03*1024)
 }
 
 // BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request.

@@ -853,6 +853,9 @@ func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
 // end decides what an end of the text means.
 func (r *callReader) end(d *Decoder) verdict {
 	end := d.base
+	if r.state == cArgs {
+		r.args.at(end, 0)
+	}
 	switch {
 	case r.state == cEnd || r.state == cCloser && r.ended:
 		return r.endUnclosed(d, end)

@@ -74,8 +74,9 @@ type frame struct {
 	close  byte
 	object bool
 	shape  *shape.Shape
-	keys   int // where its keys begin in value.keys
-	key    int // the key whose value is being read
+	keys   int            // where its keys begin in value.keys
+	key    int            // the key whose value is being read
+	index  map[string]int // the same keys by name, once there are many
 }
 
 // A keySpan is a key and where its value stands in the arguments.
@@ -718,20 +719,49 @@ func (v *value) nameKey(key string, i int) {
 	f := &v.stack[len(v.stack)-1]
 	v.state = vColon
 	if !v.discard && !v.hold.on {
-		for j := f.keys; j < len(v.keys); j++ {
-			if v.keys[j].key == key {
-				v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], at: v.pos(i)}
-				f.key = j
-				return
-			}
+		if j := v.find(f, key); j >= 0 {
+			v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], at: v.pos(i)}
+			f.key = j
+			return
 		}
 	}
 	v.keys = append(v.keys, keySpan{key: key, from: -1})
 	f.key = len(v.keys) - 1
+	if f.index != nil {
+		f.index[key] = f.key
+	}
+}
+
+// fewKeys is how many keys of an object are compared one by one.
+const fewKeys = 32
+
+// find returns where a key of the innermost object f stands in v.keys, or -1.
+func (v *value) find(f *frame, key string) int {
+	if f.index == nil && len(v.keys)-f.keys > fewKeys {
+		f.index = make(map[string]int)
+		for j := f.keys; j < len(v.keys); j++ {
+			f.index[v.keys[j].key] = j
+		}
+	}
+	if f.index != nil {
+		if j, ok := f.index[key]; ok {
+			return j
+		}
+		return -1
+	}
+	for j := f.keys; j < len(v.keys); j++ {
+		if v.keys[j].key == key {
+			return j
+		}
+	}
+	return -1
 }
 
 // has reports whether the outermost object has a key.
 func (v *value) has(key string) bool {
+	if len(v.stack) == 1 {
+		return v.find(&v.stack[0], key) >= 0
+	}
 	for i := range v.keys {
 		if v.keys[i].key == key {
 			return true

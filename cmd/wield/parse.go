@@ -29,7 +29,9 @@ rejected attempts and notes on every repair. Only tools that are offered with --
 With --jsonl every line of the input is a record:
   {"id", "dialect"?, "tools": [..], "text" or "text_b64", "chunks"?: [..], "starts_in_reasoning"?}
 Tools have the form of the OpenAI protocol. Case files may also carry "repair", "only" and "prefix". A flag wins over the
-record. A record that cannot be read gives a line {"id","error"} in its place, and the exit code is 1 at the end.
+record. "think" is ignored: what a request asked of the model is not what the model did.
+
+A record that cannot be read gives a line {"id","error"} in its place, and the exit code is 1 at the end.
 
 The output does not depend on --chunk: it is there to see just that.`,
 		Example: `  wield parse --tools tools.json answer.txt
