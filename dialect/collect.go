@@ -14,6 +14,7 @@ type Collector struct {
 	Traces   []chat.CandidateDetail
 
 	content, reasoning strings.Builder
+	twice              bool // a key of the open call's arguments stands twice
 }
 
 // Add takes in one event. Events of kinds that a decoder does not emit are ignored.
@@ -24,15 +25,28 @@ func (c *Collector) Add(e chat.Event) {
 	case chat.KindReasoning:
 		c.reasoning.WriteString(e.Text)
 	case chat.KindCallEnd:
-		c.Calls = append(c.Calls, *e.Detail.Call)
+		c.addCall(*e.Detail.Call)
 	case chat.KindRejected:
 		c.Rejected = append(c.Rejected, *e.Detail.Rejected)
 		c.content.WriteString(e.Detail.Rejected.Raw)
 	case chat.KindNote:
+		c.twice = c.twice || e.Detail.Note.Kind == chat.NoteDuplicateKey
 		c.Notes = append(c.Notes, *e.Detail.Note)
 	case chat.KindCandidate:
 		c.Traces = append(c.Traces, *e.Detail.Candidate)
 	}
+}
+
+// addCall takes in a call. Of a key that stands twice in its arguments only the last value counts: the stream could not take
+// back the first one, here it can be left out.
+func (c *Collector) addCall(call chat.Call) {
+	if c.twice && call.Complete {
+		if args, _, err := Arguments(call.Arguments, nil, RepairFull); err == nil {
+			call.Arguments = args
+		}
+	}
+	c.twice = false
+	c.Calls = append(c.Calls, call)
 }
 
 // Content returns the text that is neither call nor reasoning, the raw text of rejected attempts included.

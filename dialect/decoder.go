@@ -8,9 +8,10 @@ import (
 
 // Limits of the decoder. They bound what is held back and how deep a value may nest; they never cut an argument.
 const (
-	maxHeader = 256 // bytes between an opener and the name of the tool, and of a name or a key at call level
-	maxBlank  = 64  // bytes of white space at the end of a line that are held for a call to claim
-	maxDepth  = 64  // nesting of a JSON value
+	maxHeader = 256  // bytes between an opener and the name of the tool, and of a name or a key at call level
+	maxBlank  = 64   // bytes of white space at the end of a line that are held for a call to claim
+	maxDepth  = 64   // nesting of a JSON value
+	maxAlone  = 1024 // bytes of arguments after which a call on a line of its own streams
 )
 
 // A state is what the decoder does with the next byte.

@@ -8,9 +8,10 @@ import (
 
 // A pyReader reads function calls: one, or a list of them, bare or each in quotes.
 //
-// A call whose first argument has a keyword is a call at once. One with positional arguments, or without any, looks like
-// prose about a function for longer: it is read to its closing parenthesis, and counts only if nothing but the end of the
-// line or another call follows.
+// In a list, a section or a fence, a call whose first argument has a keyword is a call at once. One with positional arguments,
+// or without any, looks like prose about a function for longer, and so does every call on a line without anything around it:
+// they are read to the closing parenthesis, and count only if nothing but the end of the line, a comment or another call
+// follows.
 type pyReader struct {
 	list    bool
 	quote   byte // each call of the list stands in these
@@ -28,6 +29,7 @@ type pyReader struct {
 	wordAt int
 	val    *value
 	object bool // the only argument is the arguments object
+	first  bool // the first argument has a keyword
 	n      int  // positional arguments so far
 	keyed  bool // an argument had a keyword
 	paren  parens
@@ -72,22 +74,14 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 		switch r.state {
 		case pValue:
 			i, v = r.readValue(d, d.in, i, d.base, 1)
-		case pHeld, pSkip:
-			i = r.paren.run(d.in, i)
-			if r.state == pHeld && r.paren.stray(d.base+i-r.argsAt) {
-				d.rescan = true
-				return i, refused
-			}
-			if i < len(d.in) {
-				r.argsTo = d.base + i
+		case pHeld:
+			i, v = r.hold(d, i)
+		case pSkip:
+			if i = r.paren.run(d.in, i, len(d.in)); i < len(d.in) {
 				i++
-				if r.state == pSkip {
-					r.got++
-					d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
-					r.state = pNext
-				} else {
-					r.state = pConfirm
-				}
+				r.got++
+				d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
+				r.state = pNext
 			}
 		case pConfirm, pComma:
 			i, v = r.confirm(d, c, i)
@@ -115,6 +109,7 @@ func (r *pyReader) named(d *Decoder, i int) {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	r.argsAt = d.base + i + 1
 	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
+	r.first = false
 	r.keyed = false
 }
 
@@ -134,6 +129,10 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 	case pEqual:
 		if c == '=' {
 			r.state = pHeld
+			return i, more
+		}
+		if r.alone(d) {
+			r.state, r.first = pHeld, true
 			return i, more
 		}
 		r.start(d, i)
@@ -307,101 +306,72 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 		return i + 1, more
 	case r.list:
 		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '\n' {
-			return i, r.readHeld(d, i)
+			return r.settle(d, i)
 		}
 		return i, refused
 	case r.state == pComma:
-		if c == '\n' || d.set.names.first[c] {
-			return i, r.readHeld(d, i)
+		if c == '\n' || c == '\\' || d.set.names.first[c] { // a back-slash goes on on the next line
+			return r.settle(d, i)
 		}
 		return i, refused
 	case c == ',' || c == ';':
 		r.state = pComma
 		return i + 1, more
-	case c == '\n', c == d.fenced.mark && c != 0, r.section && c == '<':
-		return i, r.readHeld(d, i)
+	case c == '\n', c == '#', c == d.fenced.mark && c != 0, r.section && c == '<':
+		return r.settle(d, i)
 	}
 	return i, refused
 }
 
-// readHeld reads the arguments of a call that is confirmed now.
-func (r *pyReader) readHeld(d *Decoder, i int) verdict {
-	d.stash(d.base + i)
-	text := d.held(r.argsAt, r.argsTo) + ")"
-	end := r.argsTo + 1 - d.base // may lie before the input
-	r.start(d, end)
-	r.state = pArg
-	in, base := d.in, d.base
-	d.in, d.base = text, base+end
-	v := more
-	for j := 0; j < len(text) && v == more && r.state != pNext; {
-		c := text[j]
-		switch {
-		case r.state == pValue:
-			r.val.base, r.val.step = d.base, 0
-			var p progress
-			if j, p = r.val.run(text, j); p == failed {
-				_, v = r.fail(d, 0, r.val.err)
-			} else if p == paused {
-				r.state = pAfter
-			}
-		case r.state == pKeyword:
-			j, v = r.readHeldWord(d, text, j)
-		case isBlank(c):
-			j++
-		default:
-			var k int
-			d.in = ""
-			if k, v = r.heldPunctuation(d, c); k > 0 {
-				j += k
-			}
-			d.in = text
-		}
-	}
-	d.in, d.base = in, base
-	if v == more && d.call.open {
-		_, v = r.fail(d, i, "the arguments cannot be read")
-	}
-	return v
+// alone reports whether the call stands on a line of its own, with nothing around it that marks it as one.
+func (r *pyReader) alone(d *Decoder) bool {
+	return !r.list && !r.section && d.fenced.mark == 0 && !d.candCtx.fence.carrier
 }
 
-// heldPunctuation reads a byte between held arguments, all of which end at the present position.
-func (r *pyReader) heldPunctuation(d *Decoder, c byte) (used int, v verdict) {
+// hold reads arguments up to the closing parenthesis. With a keyword it is a call for certain once it is long, or has a string
+// over several lines: then it streams.
+func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
+	limit := len(d.in)
+	if r.first {
+		limit = min(limit, r.argsAt+maxAlone-d.base)
+	}
+	i = r.paren.run(d.in, i, limit)
+	n := d.base + i - r.argsAt
 	switch {
-	case c == ')' && (r.state == pArg || r.state == pAfter):
-		_, v = r.endArgs(d, 0)
-		return 1, v
-	case r.state == pAfter && c == ',':
-		r.state = pArg
-		return 1, more
-	case r.state == pArg && isWord(c):
-		r.state, r.word = pKeyword, r.word[:0]
-		return 0, more
-	case r.state == pArg:
-		_, v = r.positional(d, 0)
-		return 0, v
+	case r.first && (r.paren.open || n >= maxAlone):
+		return r.readHeld(d, i, d.base+i)
+	case !r.first && r.paren.stray(n):
+		d.rescan = true
+		return i, refused
+	case i < len(d.in):
+		r.argsTo, r.state = d.base+i, pConfirm
+		i++
 	}
-	_, v = r.fail(d, 0, "a comma or a closing parenthesis is missing")
-	return 0, v
+	return i, more
 }
 
-// readHeldWord reads a word of held arguments: a keyword if an equals sign follows, else the beginning of a value.
-func (r *pyReader) readHeldWord(d *Decoder, text string, j int) (int, verdict) {
-	from := j
-	for j < len(text) && (isWord(text[j]) || text[j] == '\\') {
-		j++
+// readHeld opens a call that is confirmed now, and reads what was held of its arguments, up to the offset to.
+func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
+	d.stash(d.base + i)
+	r.start(d, r.argsAt-d.base)
+	in, base := d.in, d.base
+	d.in, d.base = d.held(r.argsAt, to), r.argsAt
+	r.state = pArg
+	j, v := r.run(d, 0)
+	d.in, d.base = in, base
+	if v == finished && r.argsAt+j < to {
+		return d.backTo(r.argsAt+j, i)
 	}
-	k := j
-	for k < len(text) && isBlank(text[k]) {
-		k++
+	return i, v
+}
+
+// settle reads the arguments of a call whose closing parenthesis was read, and which is one by what follows it.
+func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
+	i, v := r.readHeld(d, i, r.argsTo+1)
+	if v == more && d.call.open {
+		return r.fail(d, i, "the arguments cannot be read")
 	}
-	if k+1 < len(text) && text[k] == '=' && text[k+1] != '=' {
-		r.word = append(r.word[:0], text[from:j]...)
-		r.keyword(d, 0)
-		return k + 1, more
-	}
-	_, v := r.positional(d, 0)
-	return from, v
+	return i, v
 }
 
 // next reads what follows a call of a list.
@@ -453,7 +423,7 @@ func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
 func (r *pyReader) end(d *Decoder) verdict {
 	switch {
 	case r.state == pConfirm || r.state == pComma:
-		if v := r.readHeld(d, 0); v != more {
+		if _, v := r.settle(d, 0); v != more {
 			return v
 		}
 		return finished
@@ -487,9 +457,9 @@ type parens struct {
 // without a keyword that do are short.
 func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHeader }
 
-// run returns the offset of the parenthesis, or the length of in.
-func (p *parens) run(in string, i int) int {
-	for ; i < len(in); i++ {
+// run returns the offset of the parenthesis, or limit, or that of a line's end inside quotes.
+func (p *parens) run(in string, i, limit int) int {
+	for ; i < limit; i++ {
 		c := in[i]
 		word := p.word
 		p.word = isWord(c)

@@ -474,6 +474,7 @@ type ending struct {
 	kind   tagKind // of the tag that follows
 	param  string  // the parameter that begins, if its whole tag was read
 	next   tagKind // of the tag behind kind; -1: not read
+	rest   string  // what was read behind the tag, and does not belong to the call
 }
 
 // ending says whether t ends the value.
@@ -561,12 +562,23 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 	}
 	e.kind = tagCallClose
 	e.match = matchTag(text, f.callClose)
-	if e.match != fullMatch || r.section == nil {
+	if e.match != fullMatch {
 		return e
 	}
 	rest := strings.TrimLeft(text[len(f.callClose):], " \t\r\n")
 	if rest == "" {
 		e.match = partMatch
+		return e
+	}
+	if r.section == nil { // anything may follow but the proper end of this value, of which the tag is then a part
+		switch matchTag(rest, f.paramClose) {
+		case partMatch:
+			e.match = partMatch
+		case fullMatch:
+			e.match = noMatch
+		default:
+			e.rest = text[len(f.callClose):]
+		}
 		return e
 	}
 	e.match = noMatch
@@ -599,13 +611,16 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 		return i, v
 	}
 	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
-	j, v := r.tag(d, e.kind, i)
+	j, v := r.tag(d, e.kind, i-len(e.rest))
 	switch {
 	case v != more:
 	case e.param != "":
 		v = r.beginParam(d, e.param, i)
 	case e.next >= 0:
 		return r.tag(d, e.next, i)
+	}
+	if v == finished && e.rest != "" {
+		return d.backTo(d.base+i-len(e.rest), i)
 	}
 	return j, v
 }

@@ -568,12 +568,12 @@ func (v *value) releaseDuplicate(out string, i int) {
 	if !v.discard {
 		was = v.d.argsText()[k.from:k.to]
 	}
-	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
-	if was == out {
+	if was != out && v.repair != RepairFull {
+		v.fail("the key " + k.key + " stands twice with different values")
 		return
 	}
-	if v.repair != RepairFull {
-		v.fail("the key " + k.key + " stands twice with different values")
+	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
+	if was == out {
 		return
 	}
 	if !v.d.holding && !v.discard {
