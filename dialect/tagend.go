@@ -1,0 +1,153 @@
+package dialect
+
+import "strings"
+
+// shift gives the beginning of the tail t, which turned out to be no end, to the value.
+func (r *tagReader) shift(d *Decoder, t string, i int) {
+	n := 1
+	if strings.HasPrefix(t, "\r\n") {
+		n = 2
+	}
+	if t[0] == '<' {
+		r.marked = true
+	}
+	for n < len(t) && t[n] != '<' && t[n] != '\n' && t[n] != '\r' {
+		n++
+	}
+	if k := partialRune(t[:n]); k > 0 && n == len(t) {
+		n -= k // waits for the rest of the character
+	}
+	if n == 0 {
+		n = len(t)
+	}
+	r.add(d, t[:n], i-len(t)+n)
+	r.tail, r.tailAt = append(r.tail[:0], t[n:]...), r.tailAt+n
+}
+
+// An ending is what the tail of a value looks like.
+type ending struct {
+	match  tagMatch
+	closed bool    // the value has its own closing tag
+	end    int     // where the value's markup ends in the tail
+	kind   tagKind // of the tag that follows
+	param  string  // the parameter that begins, if its whole tag was read
+	next   tagKind // of the tag behind kind; -1: not read
+	rest   string  // what was read behind the tag, and does not belong to the call
+}
+
+// ending says whether t ends the value.
+func (r *tagReader) ending(d *Decoder, t string) ending {
+	at := 0
+	if r.form.newlines {
+		if strings.HasPrefix(t, "\r") {
+			at = 1
+		}
+		if strings.HasPrefix(t[at:], "\n") {
+			at++
+		} else if at == 1 && len(t) > 1 {
+			return ending{}
+		}
+		if at == len(t) {
+			return ending{match: partMatch}
+		}
+	}
+	if t[at] != '<' {
+		if t[0] >= 0x80 {
+			return ending{match: partMatch}
+		}
+		return ending{}
+	}
+	e := r.properEnd(t, at)
+	if e.match == noMatch && d.set.opts.Repair != RepairOff {
+		e = r.missingClose(d, t, at)
+	}
+	return e
+}
+
+// properEnd looks for the closing tag of the value and a tag that may follow it.
+func (r *tagReader) properEnd(t string, at int) ending {
+	m := matchTag(t[at:], r.form.paramClose)
+	if m != fullMatch {
+		return ending{match: m}
+	}
+	e := ending{closed: true, end: at + len(r.form.paramClose), next: -1}
+	rest := t[e.end:]
+	tag := strings.TrimLeft(rest, " \t\r\n")
+	if len(rest)-len(tag) > maxHeader {
+		return ending{}
+	}
+	if tag == "" {
+		e.match = partMatch
+		return e
+	}
+	follow := [...]string{tagParam: r.form.paramOpen, tagCallClose: r.form.callClose, tagSectionClose: r.closer(), tagCallOpen: r.form.callOpen}
+	for k, f := range follow {
+		if f == "" {
+			continue
+		}
+		if m := matchTag(tag, f); m > e.match {
+			e.match, e.kind = m, tagKind(k)
+		}
+	}
+	return e
+}
+
+// missingClose looks for a tag that ends a value whose own closing tag is missing. That of a parameter does so only if the
+// tool has that parameter, the end of the call only if what may follow it follows.
+func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
+	f, text := r.form, t[at:]
+	e := ending{end: at, kind: tagParam, next: -1}
+	switch matchTag(text, f.paramOpen) {
+	case partMatch:
+		e.match = partMatch
+		return e
+	case fullMatch:
+		rest := text[len(f.paramOpen):]
+		name, _, whole := strings.Cut(rest, f.paramEnd)
+		if !whole {
+			if len(rest) <= maxHeader && !strings.ContainsAny(rest, "\n<") {
+				e.match = partMatch
+			}
+			return e
+		}
+		e.param = strings.Trim(strings.TrimSpace(name), `"'`)
+		if r.known && e.param != r.param && d.call.tool.Args != nil {
+			if _, ok := d.call.tool.Args.Prop(e.param); ok {
+				e.match = fullMatch
+			}
+		}
+		return e
+	}
+	e.kind = tagCallClose
+	e.match = matchTag(text, f.callClose)
+	if e.match != fullMatch {
+		return e
+	}
+	rest := strings.TrimLeft(text[len(f.callClose):], " \t\r\n")
+	if rest == "" {
+		e.match = partMatch
+		return e
+	}
+	if r.section == nil { // anything may follow but the proper end of this value, of which the tag is then a part
+		switch matchTag(rest, f.paramClose) {
+		case partMatch:
+			e.match = partMatch
+		case fullMatch:
+			e.match = noMatch
+		default:
+			e.rest = text[len(f.callClose):]
+		}
+		return e
+	}
+	e.match = noMatch
+	for _, k := range [...]tagKind{tagSectionClose, tagCallOpen} {
+		tag := f.callOpen
+		if k == tagSectionClose {
+			tag = r.closer()
+		}
+		if m := matchTag(rest, tag); m > e.match {
+			e.match, e.next = m, k
+		}
+	}
+	return e
+}

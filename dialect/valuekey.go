@@ -1,0 +1,222 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// beginKey begins a key.
+func (v *value) beginKey(c byte, i int) {
+	v.tok, v.keyAt = v.tok[:0], v.pos(i)
+	switch {
+	case c == '"' || c == '\'' && (v.python || v.repair != RepairOff):
+		v.quote, v.state = c, vKey
+		if c == '\'' && !v.python {
+			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
+		}
+	case v.repair != RepairOff && (isWord(c) || c == '-'):
+		v.state = vKeyBare
+		v.tok = append(v.tok, c)
+	default:
+		v.fail("a key is missing")
+	}
+}
+
+// plainKey returns the length of the quoted key that s begins with, if s holds it whole and it has no escapes, else 0.
+func plainKey(s string) int {
+	for i := 1; i < len(s) && i <= maxHeader; i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return i + 1
+		case c == '\\' || c < 0x20:
+			return 0
+		}
+	}
+	return 0
+}
+
+// wholeKey reads a key of n bytes at i at once.
+func (v *value) wholeKey(in string, i, n int) int {
+	v.nameKey(in[i+1:i+n-1], i+n)
+	v.writePend(v.pos(i))
+	v.writeSame(in[i:i+n], v.pos(i+n))
+	return i + n
+}
+
+// readKey reads a byte of a key.
+func (v *value) readKey(c byte, i int) int {
+	switch {
+	case v.state == vKeyEscape:
+		v.state = vKey
+		if c == '\'' || c == '_' {
+			v.tok = append(v.tok, c)
+			v.odd = true
+		} else {
+			v.tok = append(v.tok, '\\', c)
+		}
+	case v.state == vKeyBare:
+		if isWord(c) || c == '-' || c == '.' {
+			v.tok = append(v.tok, c)
+			break
+		}
+		v.quote = 0
+		v.note(chat.NoteUnquotedKey, string(v.tok), string(appendQuoted(nil, string(v.tok))), i-len(v.tok), i)
+		v.endKey(i)
+		return i
+	case c == '\\':
+		v.state = vKeyEscape
+	case c == v.quote:
+		v.endKey(i + 1)
+	case c < 0x20:
+		v.fail("a control character in a key")
+	case c == '"':
+		v.tok = append(v.tok, '\\', '"')
+	default:
+		v.tok = append(v.tok, c)
+	}
+	return i + 1
+}
+
+// endKey ends a key before i.
+func (v *value) endKey(i int) {
+	key := string(v.tok)
+	if strings.IndexByte(key, '\\') >= 0 {
+		var ok bool
+		if key, ok = unquoteJSON(key); !ok {
+			v.fail("a broken escape in a key")
+			return
+		}
+	}
+	quoted := `"` + string(v.tok) + `"`
+	v.nameKey(key, i)
+	v.writePend(v.keyAt)
+	if v.quote == '"' && !v.odd {
+		v.writeSame(quoted, v.pos(i))
+	} else {
+		v.write(quoted, i)
+	}
+	v.odd = false
+}
+
+// nameKey takes a key that ends before i into the innermost object. If it stands there already its value is held, to be
+// compared.
+func (v *value) nameKey(key string, i int) {
+	f := &v.stack[len(v.stack)-1]
+	v.state = vColon
+	if !v.discard && !v.hold.on {
+		if j := v.find(f, key); j >= 0 {
+			v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], at: v.pos(i)}
+			f.key = j
+			return
+		}
+	}
+	v.keys = append(v.keys, keySpan{key: key, from: -1})
+	f.key = len(v.keys) - 1
+	if f.index != nil {
+		f.index[key] = f.key
+	}
+}
+
+// fewKeys is how many keys of an object are compared one by one.
+const fewKeys = 32
+
+// find returns where a key of the innermost object f stands in v.keys, or -1.
+func (v *value) find(f *frame, key string) int {
+	if f.index == nil && len(v.keys)-f.keys > fewKeys {
+		f.index = make(map[string]int)
+		for j := f.keys; j < len(v.keys); j++ {
+			f.index[v.keys[j].key] = j
+		}
+	}
+	if f.index != nil {
+		if j, ok := f.index[key]; ok {
+			return j
+		}
+		return -1
+	}
+	for j := f.keys; j < len(v.keys); j++ {
+		if v.keys[j].key == key {
+			return j
+		}
+	}
+	return -1
+}
+
+// has reports whether the outermost object has a key.
+func (v *value) has(key string) bool {
+	if len(v.stack) == 1 {
+		return v.find(&v.stack[0], key) >= 0
+	}
+	for i := range v.keys {
+		if v.keys[i].key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// keep begins to hold what is written, for a conversion of the value that begins at i.
+func (v *value) keep(i int) {
+	if !v.hold.on {
+		v.hold = hold{on: true, depth: len(v.stack), text: v.hold.text[:0], shape: v.shape, at: v.pos(i)}
+	}
+}
+
+// releaseHold decides about the held value, which ends before i.
+func (v *value) releaseHold(i int) {
+	h := &v.hold
+	h.on = false
+	got := strings.TrimSpace(string(h.text[h.value:]))
+	out, c, _ := shape.FitScalar(got, h.shape, v.repair == RepairFull)
+	if h.dup > 0 {
+		v.releaseDuplicate(out, i)
+		return
+	}
+	if c != shape.Fits && c != shape.Uncoerced {
+		v.d.noteValue(v, chat.NoteKind(c), got, out, h.at, v.pos(i))
+	}
+	v.write(out, i)
+}
+
+// releaseDuplicate decides about a second value for a key: the same again is left out; another one counts, being last, at
+// the level full.
+func (v *value) releaseDuplicate(out string, i int) {
+	h := &v.hold
+	k := v.keys[h.dup-1]
+	was := ""
+	if !v.discard {
+		was = v.d.argsText()[k.from:k.to]
+	}
+	if was != out && v.repair != RepairFull {
+		v.fail("the key " + k.key + " stands twice with different values")
+		return
+	}
+	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
+	if was == out {
+		return
+	}
+	if !v.d.holding && !v.discard {
+		v.replace(h.dup, out)
+		return
+	}
+	v.write(string(h.text[:h.value])+out, i)
+}
+
+// replace puts out in place of the value of a key that was read before. That is possible only while nothing of the
+// arguments was sent, as when they are read as a whole.
+func (v *value) replace(dup int, out string) {
+	k := &v.keys[dup-1]
+	text := v.d.argsText()
+	from, to := k.from, k.to
+	v.d.call.args.Reset()
+	v.d.call.args.WriteString(text[:from] + out + text[to:])
+	for i := range v.keys {
+		if key := &v.keys[i]; key.from >= to {
+			key.from += len(out) - (to - from)
+			key.to += len(out) - (to - from)
+		}
+	}
+	k.to = from + len(out)
+}
