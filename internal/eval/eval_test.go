@@ -321,7 +321,7 @@ func compareSummary(t *testing.T, r *Report, out string) {
 const (
 	// notBuilt writes its calls behind an opener that no dialect of ours reads yet.
 	notBuilt   = "ibm-granite_granite-20b-functioncalling"
-	floorMatch = 8261 // of 8432 rows with gold
+	floorMatch = 8258 // of 8432 rows with gold; three more hold a call in the middle of an expression or a sentence, which is text
 	mostLost   = 0    // officially right rows that are not matched
 )
 

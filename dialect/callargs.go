@@ -1,0 +1,191 @@
+package dialect
+
+import (
+	"wield/chat"
+)
+
+// beginArguments begins the arguments: they are written as they come if the name is known, else remembered.
+func (r *callReader) beginArguments(d *Decoder, i int) verdict {
+	rec := &r.record
+	switch {
+	case r.doom == "" && r.word == rec.argsKey && (rec.done || d.set.opts.Repair != RepairFull):
+		r.doom = "the arguments stand twice"
+		return more
+	case r.doom != "" || rec.unknown || rec.done:
+		return more
+	case !rec.known:
+		if rec.argsFrom < 0 || r.word == "arguments" {
+			rec.argsFrom, rec.argsTo, rec.argsKey = d.base+i, -1, r.word
+		}
+		return more
+	}
+	rec.argsKey = r.word
+	if r.strange(d) {
+		return more
+	}
+	r.start(d, d.base+i)
+	r.args = newArgsReader(d, d.call.tool.Args)
+	r.args.wrapped = r.enveloped()
+	r.state = cArgs
+	return more
+}
+
+// strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.
+func (r *callReader) strange(d *Decoder) bool {
+	if d.set.opts.Repair == RepairOff && !pairs[[2]string{r.record.nameKey, r.record.argsKey}] {
+		r.doom = "the key " + r.record.argsKey + " does not go with " + r.record.nameKey
+	}
+	return r.doom != ""
+}
+
+// enveloped reports whether the call stands in the layers of the OpenAI protocol, where arguments are a string.
+func (r *callReader) enveloped() bool {
+	for _, l := range r.stack {
+		if l.env || !l.array && !l.calls {
+			return true
+		}
+	}
+	return r.record.layered
+}
+
+// start opens the call that the record names.
+func (r *callReader) start(d *Decoder, end int) {
+	rec := &r.record
+	if len(r.content) > 0 && r.stack[0].env {
+		d.confirm(d.candAt, true)
+		for _, a := range r.content {
+			r.say(d, a)
+		}
+	}
+	r.content = nil
+	d.startCall(rec.tool, rec.name, rec.id, rec.at, end)
+	rec.started = true
+	r.got++
+	r.flushNotes(d)
+	d.call.reasoning = rec.reasoning
+	if rec.argsKey != "" && !pairs[[2]string{rec.nameKey, rec.argsKey}] {
+		d.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
+	}
+}
+
+// finishRecord ends a call object before the offset end.
+func (r *callReader) finishRecord(d *Decoder, end int) verdict {
+	rec := &r.record
+	defer func() { r.doom, r.args = "", nil }()
+	switch {
+	case !rec.named && r.doom == "":
+		if !d.confirmed && !r.explicit || r.got == 0 && rec.argsFrom < 0 {
+			return refused
+		}
+		r.got++
+		r.reject(d, chat.ReasonMalformed, "", "the call has no name", end)
+		return more
+	case rec.unknown:
+		r.got++
+		r.reject(d, chat.ReasonUnknownTool, rec.name, "no tool of this name is declared", end)
+		return more
+	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && len(rec.flat) > 0 && r.flatArguments(d) == "":
+		// Some object that has a name and other things: that the name is a tool's is chance.
+		if !d.confirmed {
+			return refused
+		}
+		r.doom = "the object has no arguments, and keys that no call has"
+	case r.doom == "" && !rec.started:
+		r.doom = r.heldArguments(d, end)
+	}
+	if r.doom != "" {
+		if !d.confirmed && !r.explicit && !rec.known {
+			return refused
+		}
+		if !rec.started {
+			r.got++
+		}
+		r.reject(d, chat.ReasonMalformed, rec.name, r.doom, end)
+		return more
+	}
+	if len(r.stack) == 0 && r.closer != "" {
+		return more // the closer belongs to the call
+	}
+	d.endCall(end, true)
+	return more
+}
+
+// reject rejects the call object that ends before the offset end. In a section the closer belongs to it, as to a call.
+func (r *callReader) reject(d *Decoder, reason chat.Reason, name, message string, end int) {
+	if len(r.stack) == 0 && r.closer != "" {
+		r.rejection = &chat.RejectedDetail{Reason: reason, Name: name, Message: message, At: r.record.at}
+		return
+	}
+	d.reject(reason, name, message, r.record.at, end)
+}
+
+// endLast ends the call, or the attempt, that waits for the closer.
+func (r *callReader) endLast(d *Decoder, end int) {
+	if p := r.rejection; p != nil {
+		r.rejection = nil
+		d.reject(p.Reason, p.Name, p.Message, p.At, end)
+	} else if d.call.open {
+		d.endCall(end, true)
+	}
+}
+
+// heldArguments opens the call and writes the arguments that came before the name, or none.
+func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
+	rec := &r.record
+	raw := ""
+	if rec.argsFrom >= 0 {
+		raw = d.held(rec.argsFrom, rec.argsTo)
+	} else if raw = r.flatArguments(d); raw != "" {
+		if d.set.opts.Repair != RepairFull {
+			return "the arguments stand beside the name"
+		}
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteMissingArguments, After: raw, At: rec.at, End: end})
+	}
+	if rec.argsKey != "" && r.strange(d) {
+		return r.doom
+	}
+	none := func(string) bool { return false }
+	if raw == "" && d.set.opts.Repair == RepairOff && missingRequired(d.set.names.tools[rec.tool].Args, none) {
+		return "the arguments are missing"
+	}
+	r.start(d, end)
+	if raw == "" {
+		d.writeArgs("{}", end)
+		d.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
+		return ""
+	}
+	a := newArgsReader(d, d.call.tool.Args)
+	a.wrapped = r.enveloped()
+	a.at(end, 0)
+	if _, p := a.run(raw, 0); p == failed {
+		return a.err
+	} else if p == going {
+		if a.end() == failed {
+			return a.err
+		}
+	}
+	return a.doom
+}
+
+// flatArguments returns the arguments of a call that has them beside its name: without what its tool declares the call would do
+// something else than was meant.
+func (r *callReader) flatArguments(d *Decoder) string {
+	rec := &r.record
+	declared := false
+	for _, f := range rec.flat {
+		_, ok := d.set.names.tools[rec.tool].Args.Prop(f.key)
+		declared = declared || ok
+	}
+	if !declared {
+		return ""
+	}
+	out := []byte{'{'}
+	for i, f := range rec.flat {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendQuoted(out, f.key), ':')
+		out = append(out, d.held(f.from, f.to)...)
+	}
+	return string(append(out, '}'))
+}
