@@ -13,6 +13,7 @@ import (
 type callReader struct {
 	explicit bool   // an opener stands before it, so that what is wrong is reported
 	closer   string // the literal that ends the section; "": none
+	inner    bool   // a fence stands around the value inside the section
 	matched  int    // bytes of the closer that were read
 	from     int    // where the closer, or what looked like one, begins
 
@@ -81,7 +82,7 @@ func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 	r := &d.readers.call
 	*r = callReader{first: true, stack: r.stack[:0], key: r.key[:0], notes: r.notes[:0], text: r.text}
 	if o != nil {
-		r.explicit, r.closer = true, o.closer
+		r.explicit, r.closer, r.inner = true, o.closer, d.elem.inner
 		d.dialect = o.json
 	} else {
 		d.dialect = "raw-json"
@@ -594,6 +595,8 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (j int, v verdict, again 
 	case c == r.closer[0]:
 		r.state, r.matched, r.from = cCloser, 0, d.base+i
 		return i, more, true
+	case c == '`' && r.inner:
+		return i + 1, more, true
 	case c == '}' && d.set.opts.Repair != RepairOff:
 		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
 		return i + 1, more, true

@@ -12,6 +12,7 @@ type element struct {
 	node    int32   // of that tag
 	list    bool    // a bracket was read
 	quote   byte    // a quote was read behind the bracket
+	inner   bool    // a fence was opened inside the section
 	blanks  int
 	names   nameRange
 	nameAt  int
@@ -28,6 +29,7 @@ const (
 	atFirst  stage = iota // before the first byte
 	atName                // in what may be the name of a tool
 	atMarkup              // in what may be a tag inside a section
+	atFence               // in the line that opens a fence inside a section
 )
 
 // startsBare reports whether a call without an opener may begin with c.
@@ -54,6 +56,8 @@ func (d *Decoder) scanElement(i int) int {
 			i = d.elementName(i)
 		case atMarkup:
 			i = d.elementMarkup(i)
+		case atFence:
+			i = d.elementFence(i)
 		}
 	}
 	return i
@@ -79,6 +83,9 @@ func (d *Decoder) elementFirst(i int) int {
 		json, pythonic = e.opener.json != "", e.opener.pythonic != ""
 	}
 	switch {
+	case c == '`' && e.opener != nil && json && !e.list && !e.inner:
+		e.stage, e.inner = atFence, true
+		return i
 	case c == '{' && json:
 		return d.begin(i, newCallReader(d, e.opener, e.list))
 	case c == '[' && e.list:
@@ -114,6 +121,22 @@ func (d *Decoder) elementFirst(i int) int {
 		return d.elementName(i)
 	}
 	return d.refuse(i, "nothing that a call begins with")
+}
+
+// elementFence reads the line that opens a fence inside a section, which some models put around the JSON there.
+func (d *Decoder) elementFence(i int) int {
+	e := &d.elem
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if c == '\n' {
+			e.stage = atFirst
+			return i + 1
+		}
+		if e.blanks++; c != '`' && c != '_' && c != '\r' && !isLetter(c) || e.blanks > maxHeader {
+			return d.refuse(i, "no call behind the opener")
+		}
+	}
+	return i
 }
 
 // elementName reads what may be a tool's name, or a literal that begins with a letter.

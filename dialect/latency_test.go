@@ -51,7 +51,7 @@ func TestA20(t *testing.T) {
 		{"fenced arguments", "json-fence", oneCall("json-fence", "p", word), 80},
 		{"tagged arguments", "qwen3-coder", oneCall("qwen3-coder", "p", word), 80},
 		{"string argument in an envelope", "openai-envelope", `{"tool_calls":[{"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"p\",\"content\":\"` + word + `\"}"}}]}`, 120},
-		{"xml arguments", "xml-style", `<tool name="write_file"><arg name="path">p</arg><arg name="content">a < ` + word + `</arg></tool>`, 3000},
+		{"xml arguments", "xml-style", `<tool name="write_file"><arg name="path">p</arg><arg name="content">a < ` + word + `</arg></tool>`, 80},
 		{"python arguments", "pythonic", `[write_file(path="p", content="` + word + `")]`, 80},
 		{"refused at the first byte", "", `{"name":"hammer","arguments":{"text":"` + word + `"}}`, 64},
 	}
