@@ -43,11 +43,8 @@ func (r *run) fail(e chat.Event, f failure) {
 		return
 	}
 	r.reject(e, d, true)
-	switch {
-	case e.Origin != chat.OriginText:
-		r.say(r.sentence(&f))
-	case d.Raw == "" || r.bounces > 0:
-		r.turn.unsaid = r.sentence(&f)
+	if e.Origin != chat.OriginText || d.Raw == "" || r.bounces > 0 {
+		r.unsaid = append(r.unsaid, r.sentence(&f))
 	}
 }
 

@@ -46,7 +46,7 @@ type Release string
 
 // The ways of release.
 const (
-	ReleaseAuto    Release = "auto"    // checked for the first KiB of arguments, eager from there
+	ReleaseAuto    Release = "auto"    // checked for the first KiB of arguments, eager from there; checked if the request wants no stream
 	ReleaseChecked Release = "checked" // when the whole call has been found valid
 	ReleaseEager   Release = "eager"   // as soon as the name is known; such a call is never bounced
 )

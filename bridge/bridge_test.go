@@ -438,7 +438,7 @@ func TestRelease(t *testing.T) {
 			chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Detail: &chat.Detail{Call: &chat.Call{Name: "get_weather", Arguments: strings.Join(tc.deltas, "") + "}", Complete: true}}})
 		f := &fake{t: t, answers: []answer{a}}
 		n := 0
-		for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Release: tc.release}).Stream(t.Context(), ask(weather)) {
+		for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Release: tc.release}).Stream(t.Context(), streamed(ask(weather))) {
 			if e.Kind == chat.KindIdle {
 				break
 			}
@@ -473,7 +473,7 @@ func TestA20(t *testing.T) {
 		f.answers[0] = append(f.answers[0], text(p), chat.Event{Kind: chat.KindIdle})
 	}
 	write := chat.Tool{Name: "write", Parameters: []byte(`{"type":"object","properties":{"content":{"type":"string"}}}`)}
-	for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(write)) {
+	for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), streamed(ask(write))) {
 		switch e.Kind {
 		case chat.KindText, chat.KindCallArgs:
 			got.WriteString(e.Text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,25 +48,68 @@ func TestReleasedIsKept(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		release bridge.Release
+		stream  bool
 		args    string
 		calls   int
 		bounces int
 	}{
-		{"short and invalid", bridge.ReleaseAuto, `{"days":1}`, 0, 1},
-		{"long and invalid", bridge.ReleaseAuto, `{"note":"` + long + `"}`, 1, 0},
-		{"long and checked", bridge.ReleaseChecked, `{"note":"` + long + `"}`, 0, 1},
-		{"short and eager", bridge.ReleaseEager, `{"days":1}`, 1, 0},
-		{"long and broken", bridge.ReleaseAuto, `{"city":"` + long + `",]}`, 0, 0},
-		{"short and broken", bridge.ReleaseEager, `{"city":"x",]}`, 0, 0},
+		{"short and invalid", bridge.ReleaseAuto, true, `{"days":1}`, 0, 1},
+		{"long and invalid", bridge.ReleaseAuto, true, `{"note":"` + long + `"}`, 1, 0},
+		{"long and invalid, whole", bridge.ReleaseAuto, false, `{"note":"` + long + `"}`, 0, 1},
+		{"long and checked", bridge.ReleaseChecked, true, `{"note":"` + long + `"}`, 0, 1},
+		{"short and eager", bridge.ReleaseEager, true, `{"days":1}`, 1, 0},
+		{"long and broken", bridge.ReleaseAuto, true, `{"city":"` + long + `",]}`, 0, 0},
+		{"long and broken, whole", bridge.ReleaseAuto, false, `{"city":"` + long + `",]}`, 0, 1},
+		{"short and broken", bridge.ReleaseEager, true, `{"city":"x",]}`, 0, 0},
 	} {
 		for _, cut := range []func(string) []string{nil, chunkings()["seven"]} {
 			f := &fake{t: t, cut: cut, answers: []answer{{text("Hi\n<tool_call>{\"name\":\"get_weather\",\"arguments\":" + tc.args + "}</tool_call>")}, {text("Sorry.")}}}
-			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText, Release: tc.release}).Stream(t.Context(), ask(weather)))
+			req := ask(weather)
+			req.Stream = tc.stream
+			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText, Release: tc.release}).Stream(t.Context(), req))
 			if len(s.Calls) != tc.calls || len(s.Bounces) != tc.bounces {
 				t.Errorf("%s: %d calls, %d bounces, rejected %q", tc.name, len(s.Calls), len(s.Bounces), s.Rejected)
 			}
 			if want := map[bool]chat.FinishReason{true: chat.FinishCalls, false: chat.FinishStop}[tc.calls > 0]; s.Finish != want {
 				t.Errorf("%s: finish is %s", tc.name, s.Finish)
+			}
+		}
+	}
+}
+
+// TestWholeAnswerIsMended holds a long call of an answer that is not streamed until it is complete, so that a key that stands
+// twice in it goes out once.
+func TestWholeAnswerIsMended(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	a := answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + long + "\",\"city\":\"Oslo\"}}</tool_call>")}
+	for _, cut := range []func(string) []string{nil, chunkings()["seven"]} {
+		f := &fake{t: t, cut: cut, answers: []answer{a}}
+		s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(weather)))
+		if want := []string{`get_weather({"city":"Oslo"})`}; !slices.Equal(s.Calls, want) {
+			t.Errorf("calls %q, want %q", s.Calls, want)
+		}
+	}
+}
+
+// TestSentenceStandsLast puts what wield says behind all that the model wrote, with a blank line before it.
+func TestSentenceStandsLast(t *testing.T) {
+	const broken, invalid = "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":[oops }}</tool_call>", "<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>"
+	for _, tc := range []struct {
+		wrote  answer
+		prefix string // of the content
+	}{
+		{answer{text("before " + broken + " after")}, "before " + broken + " after\n\nThe model could not call get_weather: "},
+		{answer{text("before " + invalid + " after")}, "before " + invalid + " after\n\nThe model could not call get_weather: "},
+		{join(answer{text("before")}, function("", "nope", `{}`), answer{text(" after")}), "before after\n\nThe model could not call nope: "},
+	} {
+		for _, release := range []bridge.Release{bridge.ReleaseAuto, bridge.ReleaseChecked} {
+			for name, cut := range chunkings() {
+				f := &fake{t: t, cut: cut, answers: []answer{{text(invalid)}, tc.wrote}}
+				s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Release: release}).Stream(t.Context(), ask(weather)))
+				rest, ok := strings.CutPrefix(s.Content, tc.prefix)
+				if !ok || rest == "" || strings.Contains(rest, "\n") {
+					t.Errorf("%s, pieces of %s: content %q, want %q and a reason", release, name, s.Content, tc.prefix)
+				}
 			}
 		}
 	}

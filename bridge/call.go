@@ -87,7 +87,7 @@ func (r *run) args(e chat.Event) {
 	default:
 		c.hold(e)
 		c.size += len(e.Text)
-		if r.o.Release == ReleaseAuto && c.size >= autoRelease {
+		if r.o.Release == ReleaseAuto && r.req.Stream && c.size >= autoRelease {
 			r.release()
 		}
 	}
@@ -105,7 +105,6 @@ func (r *run) release() {
 		c.lead = b[0].At
 	}
 	r.leading(false)
-	r.speak()
 	c.start.ID = r.id(c.start)
 	c.cut()
 	for _, e := range c.events {
@@ -212,7 +211,7 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
 		Raw: r.span(call), At: call.At, End: call.End, Message: message}, false)
-	r.say("The call of " + oneLine(call.Name) + " was not run: " + message + ".")
+	r.unsaid = append(r.unsaid, "The call of "+oneLine(call.Name)+" was not run: "+message+".")
 }
 
 // reject emits a Rejected event for the call that was open, if one was. show says that the raw text belongs into the content.
@@ -244,7 +243,6 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 		r.leading(shown)
 		r.settle(d.Raw, shown)
 	}
-	r.speak()
 	if shown {
 		r.shown = append(r.shown, d.Raw...)
 	}

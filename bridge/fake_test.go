@@ -228,6 +228,12 @@ func ask(tools ...chat.Tool) *chat.Request {
 	return &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}, Tools: tools}
 }
 
+// streamed returns the request as one of a client that reads the answer as it is written.
+func streamed(req *chat.Request) *chat.Request {
+	req.Stream = true
+	return req
+}
+
 // chunkings are ways to cut a text.
 func chunkings() map[string]func(string) []string {
 	return map[string]func(string) []string{

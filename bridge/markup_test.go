@@ -104,12 +104,12 @@ func TestRejectedDialects(t *testing.T) {
 	}
 }
 
-// TestRejectedAfterBounce tells what happened behind the whole text of the call, never inside of it.
+// TestRejectedAfterBounce tells what happened behind all of the text, never inside of it.
 func TestRejectedAfterBounce(t *testing.T) {
 	bad := "```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```"
 	for _, rest := range []string{"", "\nbye"} {
 		s, _ := play(t, bridge.Options{Mode: bridge.ModeText}, ask(weather), answer{text("Hi\n" + bad)}, answer{text(bad + rest)})
-		want := "Hi" + bad + "\n\nThe model could not call get_weather: missing required parameter: city" + rest
+		want := "Hi" + bad + rest + "\n\nThe model could not call get_weather: missing required parameter: city"
 		if s.Content != want {
 			t.Errorf("content %q, want %q", s.Content, want)
 		}

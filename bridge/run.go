@@ -29,6 +29,7 @@ type run struct {
 	calls    int             // that were released and are complete
 	ids      map[string]bool // of all calls of the conversation; nil: not yet gathered
 	shown    []byte          // text that the client has
+	unsaid   []string        // sentences of our own, which stand behind all that the model wrote
 	usage    chat.Usage
 	hasUsage bool
 	finish   chat.Finish
@@ -51,7 +52,6 @@ type turn struct {
 	echo     echo
 	call     heldCall
 	markup   markup
-	unsaid   string       // a sentence that comes after the markup behind a call
 	logprobs *chat.Detail // of text that the decoder still holds
 }
 
@@ -157,12 +157,16 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 	case r.turn.err != nil:
 		if r.turn.open {
 			r.flush()
+			r.speak()
 		}
 		return r.turn.err
 	}
 	r.begin()
 	r.flush()
 	r.conclude()
+	if len(r.turn.failures) == 0 {
+		r.speak()
+	}
 	if r.stopped {
 		return nil
 	}
@@ -270,7 +274,6 @@ func (r *run) decoded() {
 		switch e.Kind {
 		case chat.KindText:
 			r.trailing()
-			r.speak()
 			r.text(*e)
 		case chat.KindCallStart:
 			r.start(*e, r.find(e.Name))
@@ -290,7 +293,6 @@ func (r *run) decoded() {
 			default:
 				if e.Kind == chat.KindReasoning {
 					r.trailing()
-					r.speak()
 				}
 				if !r.turn.echo.keep(*e) {
 					r.emit(*e)
@@ -319,12 +321,13 @@ func (r *run) text(e chat.Event) {
 	r.emit(e)
 }
 
-// speak shows the sentence about a call that came to nothing, now that all of its text has been shown.
+// speak shows the sentences about calls that came to nothing, now that all that the model wrote has been shown. Anywhere
+// else they would stand in the middle of it.
 func (r *run) speak() {
-	if s := r.turn.unsaid; s != "" {
-		r.turn.unsaid = ""
+	for _, s := range r.unsaid {
 		r.say(s)
 	}
+	r.unsaid = r.unsaid[:0]
 }
 
 // say shows a sentence of our own.
@@ -356,7 +359,6 @@ func (r *run) closeText() {
 		r.decoded()
 		if !r.turn.mute {
 			r.trailing()
-			r.speak()
 		}
 	}
 }
