@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ With --jsonl every line of the input is a record:
   {"id", "dialect"?, "tools": [..], "text" or "text_b64", "chunks"?: [..], "starts_in_reasoning"?}
 Tools have the form of the OpenAI protocol. Case files may also carry "repair", "only" and "prefix". A flag wins over the
 record. "think" is ignored: what a request asked of the model is not what the model did.
+
+A call whose arguments are no JSON has "arguments_raw", a string, in place of "arguments". Bytes that are no UTF-8 are shown as
+\ufffd each, so that every line is JSON; offsets count the bytes as they came.
 
 A record that cannot be read gives a line {"id","error"} in its place, and the exit code is 1 at the end.
 
@@ -346,7 +350,7 @@ type parsedCall struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
-	Raw       *string         `json:"arguments_raw,omitempty"` // where the arguments are no JSON
+	Raw       *string         `json:"arguments_raw,omitempty"` // where the arguments are no JSON in UTF-8
 	Complete  bool            `json:"complete"`
 	Dialect   string          `json:"dialect,omitempty"`
 	Reasoning string          `json:"reasoning,omitempty"`
@@ -416,7 +420,7 @@ func (p *parser) result(id json.RawMessage, events []chat.Event) *parsedLine {
 
 func (p *parser) call(c chat.Call) parsedCall {
 	out := parsedCall{ID: c.ID, Name: c.Name, Complete: c.Complete, Dialect: c.Dialect, Reasoning: c.Reasoning}
-	if json.Valid([]byte(c.Arguments)) {
+	if json.Valid([]byte(c.Arguments)) && utf8.ValidString(c.Arguments) {
 		out.Arguments = json.RawMessage(c.Arguments)
 	} else {
 		out.Raw = &c.Arguments
@@ -474,6 +478,7 @@ func writeLine(w io.Writer, l *parsedLine) error {
 	if len(l.ID) == 0 {
 		l.ID = json.RawMessage("null")
 	}
+	l.ID = bytes.ToValidUTF8(l.ID, []byte(`\ufffd`)) // raw JSON is written as it stands; strings are escaped like this anyway
 	if l.Error != "" {
 		return e.Encode(struct {
 			ID    json.RawMessage `json:"id"`
