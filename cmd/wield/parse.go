@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -172,7 +174,7 @@ func (p *parser) shapes(data json.RawMessage) ([]shape.Tool, error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(data, &tools); err != nil {
-		return nil, fmt.Errorf("tools: not an array of tools: %w", err)
+		return nil, mistake("tools", err)
 	}
 	shapes := make([]shape.Tool, 0, len(tools))
 	for i, t := range tools {
@@ -181,7 +183,7 @@ func (p *parser) shapes(data json.RawMessage) ([]shape.Tool, error) {
 			name, params = t.Name, t.Parameters
 		}
 		if name == "" {
-			return nil, fmt.Errorf("tool %d has no name", i)
+			return nil, fmt.Errorf("tools: tool %d has no name", i)
 		}
 		s, err := p.schemas.Compile(params)
 		if err != nil {
@@ -237,7 +239,45 @@ func (p *parser) line(text []byte) (*parsedLine, error) {
 
 func readRecord(line []byte) (*parseRecord, error) {
 	rec := new(parseRecord)
-	return rec, json.Unmarshal(line, rec)
+	if err := json.Unmarshal(line, rec); err != nil {
+		return nil, mistake("", err)
+	}
+	return rec, nil
+}
+
+// mistake says in the words of JSON what is wrong with a value that cannot be read. path is where it stands; "" is the record.
+func mistake(path string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return fmt.Errorf("not JSON: %w", err)
+	case path == "":
+		path = wrong.Field
+	case wrong.Field != "":
+		path += ": " + wrong.Field
+	}
+	found, _, _ := strings.Cut(wrong.Value, " ") // numbers stand behind it
+	want, ok := jsonKinds[wrong.Type.Kind()]
+	if !ok {
+		want = wrong.Type.Kind().String()
+	}
+	if path == "" {
+		path = "the record"
+	}
+	return fmt.Errorf("%s: want %s, not %s", path, want, article(found))
+}
+
+// jsonKinds are the names that JSON has for the kinds of the fields above.
+var jsonKinds = map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Struct: "an object"}
+
+func article(noun string) string {
+	switch noun {
+	case "array", "object":
+		return "an " + noun
+	case "bool":
+		return "a boolean"
+	}
+	return "a " + noun
 }
 
 // record decodes one text.

@@ -43,3 +43,28 @@ func TestParseWritesUTF8(t *testing.T) {
 		}
 	}
 }
+
+// TestParseNamesTheKey says of a record that cannot be read which key is wrong, without words of this program's own source.
+func TestParseNamesTheKey(t *testing.T) {
+	for _, c := range []struct{ record, want string }{
+		{`{"text":"a","chunks":[1]}`, "chunks: want a string, not a number"},
+		{`{"text":5}`, "text: want a string, not a number"},
+		{`{"text":"a","only":"x"}`, "only: want true or false, not a string"},
+		{`[1]`, "the record: want an object, not an array"},
+		{`{"text":"a"`, "not JSON: unexpected end of JSON input"},
+		{`{"text":"a","tools":{}}`, "tools: want an array, not an object"},
+		{`{"text":"a","tools":[5]}`, "tools: want an object, not a number"},
+		{`{"text":"a","tools":[{"name":true}]}`, "tools: name: want a string, not a boolean"},
+		{`{"text":"a","tools":[{"function":{"name":5}}]}`, "tools: function.name: want a string, not a number"},
+		{`{"text":"a","tools":[{"function":5}]}`, "tools: function: want an object, not a number"},
+		{`{"text":"a","tools":[{"type":"function"}]}`, "tools: tool 0 has no name"},
+	} {
+		app, stdout, _ := testApp()
+		app.stdin = strings.NewReader(c.record)
+		code := run(t.Context(), []string{"parse", "--jsonl"}, app)
+		var line struct{ Error string }
+		if err := json.Unmarshal(stdout.Bytes(), &line); err != nil || line.Error != c.want || code != exitFailed {
+			t.Errorf("%s: exit %d, %q, want %q", c.record, code, line.Error, c.want)
+		}
+	}
+}
