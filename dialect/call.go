@@ -16,10 +16,14 @@ type openCall struct {
 	tool  *shape.Tool
 	at    int // where its text begins
 	// The arguments so far: the bytes [rawFrom, rawTo) of the text if they stand there as they are, else what was built.
-	raw       bool
-	rawFrom   int
-	rawTo     int
-	args      strings.Builder
+	raw     bool
+	rawFrom int
+	rawTo   int
+	args    strings.Builder
+	// Bytes of the text that are to follow in args, which are copied together.
+	later     bool
+	laterFrom int
+	laterTo   int
 	reasoning string
 }
 
@@ -68,6 +72,7 @@ func (d *Decoder) writeArgs(s string, end int) {
 		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
 		d.call.raw = false
 	}
+	d.settleArgs()
 	grow(&d.call.args, len(s))
 	d.call.args.WriteString(s)
 	d.emitArgs(s, end)
@@ -95,6 +100,16 @@ func (d *Decoder) emitArgs(s string, end int) {
 	d.last = end
 }
 
+// settleArgs copies what waits to follow in the arguments.
+func (d *Decoder) settleArgs() {
+	if c := &d.call; c.later {
+		s := d.held(c.laterFrom, c.laterTo)
+		grow(&c.args, len(s))
+		c.args.WriteString(s)
+		c.later = false
+	}
+}
+
 // grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times.
 func grow(b *strings.Builder, n int) {
 	if b.Cap()-b.Len() < n {
@@ -107,6 +122,7 @@ func (d *Decoder) argsLen() int {
 	if d.call.raw {
 		return d.call.rawTo - d.call.rawFrom
 	}
+	d.settleArgs()
 	return d.call.args.Len()
 }
 
@@ -115,6 +131,7 @@ func (d *Decoder) argsText() string {
 	if d.call.raw {
 		return d.held(d.call.rawFrom, d.call.rawTo)
 	}
+	d.settleArgs()
 	return d.call.args.String()
 }
 

@@ -194,11 +194,14 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 func (d *Decoder) passArgs(chunk string, end int) {
 	d.arena.write(chunk)
 	d.spilled = end
-	if c := &d.call; c.raw {
+	switch c := &d.call; {
+	case c.raw:
 		c.rawTo = end
-	} else {
-		grow(&c.args, len(chunk))
-		c.args.WriteString(chunk)
+	case c.later && c.laterTo == end-len(chunk):
+		c.laterTo = end
+	default:
+		d.settleArgs()
+		c.later, c.laterFrom, c.laterTo = true, end-len(chunk), end
 	}
 }
 
@@ -319,7 +322,7 @@ func (d *Decoder) held(from, to int) string {
 		return d.in[from-d.base : to-d.base]
 	}
 	d.stash(to)
-	return d.arena.text()[from-d.holdAt : to-d.holdAt]
+	return d.arena.slice(from-d.holdAt, to-d.holdAt)
 }
 
 // trim lets go of held bytes before the offset at.
@@ -387,6 +390,7 @@ func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
 // unused serves the next one. A long hold lies in several blocks, so that growing does not copy it.
 type arena struct {
 	full []string         // the blocks of the hold that are used up
+	size int              // of full
 	b    *strings.Builder // the last block
 	from int              // where the hold, or what of it is not in full, begins in b
 }
@@ -402,17 +406,19 @@ func (a *arena) mark() {
 	if a.b == nil {
 		a.b = new(strings.Builder)
 	}
-	a.full, a.from = a.full[:0], a.b.Len()
+	a.full, a.size, a.from = a.full[:0], 0, a.b.Len()
 }
 
 // cut lets go of the first n bytes of the hold.
 func (a *arena) cut(n int) {
 	for len(a.full) > 0 && n >= len(a.full[0]) {
 		n -= len(a.full[0])
+		a.size -= len(a.full[0])
 		a.full = a.full[1:]
 	}
 	if len(a.full) > 0 {
 		a.full[0] = a.full[0][n:]
+		a.size -= n
 		return
 	}
 	a.from += n
@@ -433,27 +439,46 @@ func (a *arena) next(n int) {
 	if len(last) <= arenaSmall {
 		b.WriteString(last)
 	} else {
-		a.full = append(a.full, last)
+		a.full, a.size = append(a.full, last), a.size+len(last)
 	}
 	a.b, a.from = b, 0
 }
 
-// text returns the hold.
-func (a *arena) text() string {
-	if len(a.full) == 0 {
-		return a.b.String()[a.from:]
+// slice returns the bytes [from, to) of the hold.
+func (a *arena) slice(from, to int) string {
+	if from >= a.size {
+		from, to = from-a.size+a.from, to-a.size+a.from
+		return a.b.String()[from:to]
 	}
-	last := a.b.String()[a.from:]
-	size := len(last)
+	if to-from > arenaSize {
+		return a.text()[from:to]
+	}
+	part := make([]byte, 0, to-from)
+	at := 0
 	for _, s := range a.full {
-		size += len(s)
+		if from < at+len(s) && to > at {
+			part = append(part, s[max(0, from-at):min(len(s), to-at)]...)
+		}
+		at += len(s)
+	}
+	if to > at {
+		part = append(part, a.b.String()[a.from+max(0, from-at):a.from+to-at]...)
+	}
+	return string(part)
+}
+
+// text returns the hold, in one piece from now on.
+func (a *arena) text() string {
+	last := a.b.String()[a.from:]
+	if len(a.full) == 0 {
+		return last
 	}
 	b := new(strings.Builder)
-	b.Grow(size + arenaSmall)
+	b.Grow(a.size + len(last) + arenaSmall)
 	for _, s := range a.full {
 		b.WriteString(s)
 	}
 	b.WriteString(last)
-	a.full, a.b, a.from = a.full[:0], b, 0
+	a.full, a.size, a.b, a.from = a.full[:0], 0, b, 0
 	return b.String()
 }
