@@ -250,7 +250,10 @@ func mistake(path string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &wrong):
-		return fmt.Errorf("not JSON: %w", err)
+		if path != "" {
+			path += ": "
+		}
+		return fmt.Errorf("%snot JSON: %w", path, err)
 	case path == "":
 		path = wrong.Field
 	case wrong.Field != "":

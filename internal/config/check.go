@@ -15,6 +15,9 @@ func (c *Config) check(d *decoder) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)
 	}
+	if len(c.Backends) > 0 && len(c.Models) == 0 && len(d.problems) == 0 { // among others it would hide which one matters
+		d.at("backends", "no model is configured: add one, such as models: {NAME: {backend: %s}}", sortedKeys(c.Backends)[0])
+	}
 	for _, name := range c.ModelNames() {
 		m := c.Models[name]
 		m.check(d, "models."+name, name, c)

@@ -305,7 +305,7 @@ func TestDefaultFile(t *testing.T) {
 }
 
 func TestAliases(t *testing.T) {
-	r, err := parse(t, "wield: config/v1\nbackends:\n  a: &a {url: \"http://h/v1\", queue: 1}\n  b: *a\n")
+	r, err := parse(t, "wield: config/v1\nbackends:\n  a: &a {url: \"http://h/v1\", queue: 1}\n  b: *a\nmodels: {m: {backend: a}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,5 +347,19 @@ models:
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoModel wants a model as soon as there are backends: nothing could be asked of them.
+func TestNoModel(t *testing.T) {
+	const backend = "wield: config/v1\nbackends:\n  local: {url: \"http://h/v1\"}\n"
+	for _, text := range []string{backend, backend + "models: {}\n"} {
+		_, err := parse(t, text)
+		if want := "no model is configured: add one, such as models: {NAME: {backend: local}}"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	if _, err := parse(t, "wield: config/v1\n"); err != nil {
+		t.Errorf("neither: %v", err)
 	}
 }

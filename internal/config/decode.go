@@ -269,7 +269,11 @@ func (d *decoder) object(path string, n ast.Node, v reflect.Value) {
 	}
 	for _, f := range fields {
 		if f.required && seen[f.name] == nil {
-			d.problem(n, path, "the key %s is missing: %s", f.name, f.doc)
+			what := f.doc
+			if len(f.enum) == 1 {
+				what = fmt.Sprintf("write %s: %s", f.name, f.enum[0])
+			}
+			d.problem(n, path, "the key %s is missing: %s", f.name, what)
 		}
 	}
 }

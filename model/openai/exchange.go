@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"slices"
 	"sync"
 	"time"
@@ -204,7 +205,11 @@ func (x *exchange) decode(body []byte) error {
 func (x *exchange) page() error {
 	body, _ := io.ReadAll(io.LimitReader(&x.body, maxErrorBody))
 	e := openai.DecodeError(0, nil, body)
-	return &chat.Error{Kind: chat.ErrProtocol, Message: "the server answered with a page: " + e.Message + "; is the address right?"}
+	message := e.Message
+	if !strings.HasPrefix(message, "the server ") { // then it is the page's title
+		message = "the server answered with a page: " + message
+	}
+	return &chat.Error{Kind: chat.ErrProtocol, Message: message + "; is the address right?"}
 }
 
 // emit hands events on and reports whether anybody is still there.

@@ -93,6 +93,7 @@ func TestAnswers(t *testing.T) {
 		{"JSON error", `{"error":{"message":"no such model","code":"model_not_found"}}`, "", "not_found: no such model"},
 		{"JSON beyond the limit", `{"x":"` + strings.Repeat("y", 600_000) + `"}`, "", "protocol: the server's answer is longer than 500000 bytes"},
 		{"cut JSON", `{"choices":[{"mess`, "", "protocol: not JSON: the end of a string expected at byte 18: {\"choices\":[{\"mess"},
+		{"page without a title", "<!doctype html><p>Welcome", "", "protocol: the server answered with a page instead of JSON; is the address right?"},
 		{"page", "<!doctype html><title>Welcome</title>", "", "protocol: the server answered with a page: Welcome; is the address right?"},
 		{"nothing", "", "", "protocol: the server's answer is empty"},
 		{"only comments", ": ping\n\n: ping\n\n", "", "protocol: the stream ended without a finish reason and without [DONE]"},

@@ -62,8 +62,21 @@ func FromCatalogue(cat fs.FS, name string, log *slog.Logger) (*Live, error) {
 	if listErr != nil {
 		return nil, listErr
 	}
-	return nil, fmt.Errorf("there is no scenario %q in the catalogue%s: %w", name, didYouMean(name, names), fs.ErrNotExist)
+	hint := didYouMean(name, names)
+	if hint == "" && len(names) > 0 {
+		hint = "; there are " + strings.Join(names, ", ")
+	}
+	return nil, notInCatalogue(fmt.Sprintf("there is no scenario %q in the catalogue%s", name, hint))
 }
+
+// notInCatalogue is the message about a name that no scenario has.
+type notInCatalogue string
+
+// Error returns the message.
+func (e notInCatalogue) Error() string { return string(e) }
+
+// Is makes e an fs.ErrNotExist, whose own words would say nothing more.
+func (e notInCatalogue) Is(target error) bool { return target == fs.ErrNotExist }
 
 // isMissing reports whether err says that the file itself, and not one that it includes, does not exist.
 func isMissing(err error, name string) bool {
