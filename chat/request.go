@@ -79,9 +79,14 @@ type Request struct {
 	Choice   Choice
 	Parallel *bool // whether several calls a turn are welcome; nil: not said
 
-	Format      *Format
-	Stop        []string
-	MaxTokens   int // 0: not said
+	Format    *Format
+	Stop      []string
+	MaxTokens int // 0: not said
+
+	// MaxCompletion says that the client bounds reasoning and answer together: MaxTokens came under OpenAI's newer name
+	// max_completion_tokens, which some servers insist on and others do not know.
+	MaxCompletion bool
+
 	Temperature *float64
 	TopP        *float64
 	Seed        *int64

@@ -29,7 +29,7 @@ type RequestOptions struct {
 	Stream              bool         // ask for a stream
 	Usage               bool         // ask for the usage chunk at the end of the stream
 	Developer           bool         // the server knows the role developer; else system is sent
-	MaxCompletionTokens bool         // send max_completion_tokens instead of max_tokens
+	MaxCompletionTokens bool         // send max_completion_tokens even if the client wrote max_tokens
 	Reasoning           string       // key for the reasoning of earlier assistant messages; empty: it is not sent
 	EmptyContent        EmptyContent // for assistant messages that hold only calls
 	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
@@ -113,6 +113,11 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 // content writes a message's content: a string where it is all text, a list of parts else.
 func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	parts := m.Parts
+	if i := slices.IndexFunc(parts, w.leavesOut); i >= 0 && m.Role != chat.RoleAssistant {
+		err := chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless the backend's forward lists it", parts[i].Name)
+		err.Param, err.Status = fmt.Sprintf("content[%d]", i), 400
+		return err
+	}
 	if slices.ContainsFunc(parts, w.leavesOut) {
 		parts = slices.DeleteFunc(slices.Clone(parts), w.leavesOut)
 	}
@@ -135,7 +140,8 @@ func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	return nil
 }
 
-// leavesOut reports whether a part is one that the server does not understand.
+// leavesOut reports whether a part is one that the server does not understand. In what a model wrote earlier, which may hold
+// the thinking of another server, nothing is lost by leaving it out; what a client says must not be lost without a word.
 func (w *requestWriter) leavesOut(p chat.Part) bool {
 	return p.Kind == chat.PartOpaque && !(p.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, p.Name))
 }
@@ -288,7 +294,7 @@ func (w *requestWriter) float(name string, v *float64) {
 // settings writes what governs the answer.
 func (w *requestWriter) settings(req *chat.Request) {
 	if req.MaxTokens > 0 {
-		if w.o.MaxCompletionTokens {
+		if w.o.MaxCompletionTokens || req.MaxCompletion {
 			w.key("max_completion_tokens")
 		} else {
 			w.key("max_tokens")

@@ -3,6 +3,7 @@ package openai
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"wield/chat"
 )
@@ -61,7 +62,8 @@ type requestReader struct {
 	messages  bool // the key was there
 	toolsSeen bool // there were tools, functions or not
 	limit     *int64
-	choice    string // the key of the choice, for errors found later
+	names     map[string]bool // of the tools, once they are many
+	choice    string          // the key of the choice, for errors found later
 }
 
 // efforts are the words that reasoning_effort may have.
@@ -107,16 +109,16 @@ func (d *requestReader) field(key string) {
 	case "max_completion_tokens":
 		if n := d.whole(); n != nil {
 			d.limit = n
-			q.MaxTokens = limit(*n)
+			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
 		}
 	case "max_tokens":
 		if n := d.whole(); n != nil && d.limit == nil {
-			q.MaxTokens = limit(*n)
+			q.MaxTokens = d.tokens(*n)
 		}
 	case "temperature":
-		q.Temperature = d.float()
+		q.Temperature = d.within(2)
 	case "top_p":
-		q.TopP = d.float()
+		q.TopP = d.within(1)
 	case "seed":
 		q.Seed = d.whole()
 	case "reasoning_effort":
@@ -149,15 +151,42 @@ func (d *requestReader) field(key string) {
 	}
 }
 
-// limit makes a bound of the protocol ours, in which 0 is none. Clients send -1 for none.
-func limit(n int64) int { return int(min(max(n, 0), 1<<31-1)) }
+// tokens makes a bound of the protocol ours, in which 0 is none. Clients of servers that are no OpenAI's send -1 for none.
+func (d *requestReader) tokens(n int64) int {
+	if n < -1 {
+		d.refuse(CodeInvalidValue, "this must be a positive number, or -1 for no bound")
+	}
+	return int(min(max(n, 0), 1<<31-1))
+}
 
-// extra keeps what the vocabulary has no place for.
+// within reads a number from 0 to most.
+func (d *requestReader) within(most float64) *float64 {
+	v := d.float()
+	if v != nil && (*v < 0 || *v > most) {
+		d.refuse(CodeInvalidValue, "this must be from 0 to "+strconv.FormatFloat(most, 'g', -1, 64))
+	}
+	return v
+}
+
+// extra keeps what the vocabulary has no place for. Of some keys it is known what they must be.
 func (d *requestReader) extra(key string) {
-	if key == "stream_options" && d.peek() != 'n' && !d.is('{') {
+	if (key == "stream_options" || key == "metadata") && d.peek() != 'n' && !d.is('{') {
 		return
 	}
+	d.peek()
+	at := d.i
 	raw := d.raw()
+	if key == "stream_options" && raw[0] == '{' {
+		d.again(at, "", func() {
+			d.members(func(key string) {
+				if key == "include_usage" {
+					d.boolean()
+				} else {
+					d.skip()
+				}
+			})
+		})
+	}
 	d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolOpenAI, Key: key, Value: raw})
 }
 
@@ -202,8 +231,11 @@ func (d *requestReader) function() {
 		switch key {
 		case "name":
 			named = true
-			if t.Name = d.text(); t.Name == "" {
+			switch t.Name = d.text(); {
+			case t.Name == "":
 				d.refuse(CodeInvalidValue, "a tool must have a name")
+			case d.known(t.Name):
+				d.refuse(CodeInvalidValue, "there is another tool of this name")
 			}
 		case "description":
 			t.Description = d.optional()
@@ -227,6 +259,24 @@ func (d *requestReader) function() {
 		return
 	}
 	d.req.Tools = append(d.req.Tools, t)
+}
+
+// known reports whether an earlier tool has this name.
+func (d *requestReader) known(name string) bool {
+	if len(d.req.Tools) < 32 {
+		return d.req.Tool(name) != nil
+	}
+	if d.names == nil {
+		d.names = make(map[string]bool)
+		for i := range d.req.Tools {
+			d.names[d.req.Tools[i].Name] = true
+		}
+	}
+	if d.names[name] {
+		return true
+	}
+	d.names[name] = true
+	return false
 }
 
 // toolChoice reads tool_choice, or function_call, whose object has the name alone.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -128,6 +129,42 @@ func TestRequestOptions(t *testing.T) {
 	_, err := AppendRequest(nil, audio, RequestOptions{})
 	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest || e.Param != "messages[0].content[0]" {
 		t.Errorf("audio by address: %v", err)
+	}
+}
+
+// TestManyTools finds a name that stands twice among many tools.
+func TestManyTools(t *testing.T) {
+	body := `{"messages":[{"role":"user","content":"x"}],"tools":[`
+	for i := range 40 {
+		body += fmt.Sprintf(`{"type":"function","function":{"name":"f%d"}},`, i)
+	}
+	for _, c := range []struct{ last, want string }{
+		{"f5", "tools[40].function.name | invalid_value | tools[40].function.name: there is another tool of this name"},
+		{"f39", "tools[40].function.name | invalid_value | tools[40].function.name: there is another tool of this name"},
+		{"f40", ""},
+	} {
+		_, err := DecodeRequest([]byte(body + `{"type":"function","function":{"name":"` + c.last + `"}}]}`))
+		if c.want == "" && err != nil {
+			t.Errorf("%s: %v", c.last, err)
+		} else if c.want != "" {
+			checkRefused(t, err, c.want)
+		}
+	}
+}
+
+// TestUnknownContent refuses content that would not reach the server, and names it.
+func TestUnknownContent(t *testing.T) {
+	req, err := DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"video","video":{}}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = AppendRequest(nil, req, RequestOptions{})
+	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest || e.Param != "messages[0].content[1]" || !strings.Contains(e.Message, `"video"`) {
+		t.Errorf("got %+v", e)
+	}
+	out, err := AppendRequest(nil, req, RequestOptions{Forward: []string{"video"}})
+	if want := `{"type":"video","video":{}}`; err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("got %s, %v, want %s in it", out, err, want)
 	}
 }
 
