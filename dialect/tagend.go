@@ -32,7 +32,7 @@ type ending struct {
 	kind   tagKind // of the tag that follows
 	param  string  // the parameter that begins, if its whole tag was read
 	next   tagKind // of the tag behind kind; -1: not read
-	rest   string  // what was read behind the tag, and does not belong to the call
+	rest   string  // what was read behind the tag of kind
 }
 
 // ending says whether t ends the value.
@@ -139,7 +139,7 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 		}
 		return e
 	}
-	e.match = noMatch
+	e.match, e.rest = noMatch, rest
 	for _, k := range [...]tagKind{tagSectionClose, tagCallOpen} {
 		tag := f.callOpen
 		if k == tagSectionClose {

@@ -467,6 +467,7 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	case e.param != "":
 		v = r.beginParam(d, e.param, i)
 	case e.next >= 0:
+		r.tailAt = d.base + i - len(e.rest)
 		return r.tag(d, e.next, i)
 	}
 	if v == finished && e.rest != "" {
