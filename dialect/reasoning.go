@@ -9,6 +9,7 @@ type reasoning struct {
 	closer string
 	shadow *Decoder // reads the block for calls, in case it is never closed
 	found  []chat.Event
+	begun  int // where the last call begins in found
 }
 
 // openReasoning begins a block behind the tag that ends before i.
@@ -98,13 +99,20 @@ func (d *Decoder) emitReasoning(s string, end int) {
 	d.last = end
 }
 
-// collect keeps the events of calls.
+// collect keeps the events of whole calls. Those of a call that was rejected are let go of again.
 func (r *reasoning) collect(events []chat.Event) {
 	for _, e := range events {
 		switch e.Kind {
-		case chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindNote:
+		case chat.KindCallStart:
+			r.begun = len(r.found)
+			fallthrough
+		case chat.KindCallArgs, chat.KindCallEnd, chat.KindNote:
 			e.Flags |= chat.FlagPromoted
 			r.found = append(r.found, e)
+		case chat.KindRejected:
+			if e.Index >= 0 {
+				r.found = r.found[:r.begun]
+			}
 		}
 	}
 }
