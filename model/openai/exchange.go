@@ -8,8 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
