@@ -25,6 +25,7 @@ const (
 	ErrUnavailable   ErrorKind = "unavailable"    // the backend cannot be reached or broke off
 )
 
+// Error returns the kind's name.
 func (k ErrorKind) Error() string { return string(k) }
 
 // An Error is what a Model's stream fails with.
@@ -41,6 +42,7 @@ type Error struct {
 	Cause      error
 }
 
+// Error returns the kind, the status if there is one, and the message.
 func (e *Error) Error() string {
 	msg := e.Message
 	if msg == "" && e.Cause != nil {

@@ -69,6 +69,7 @@ const (
 	KindIdle
 )
 
+// String returns the kind's name.
 func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
 
 var kindNames = [...]string{"none", "turn_start", "turn_end", "text", "reasoning", "markup", "call_start", "call_args", "call_end",

@@ -101,6 +101,7 @@ const (
 	OriginNative                 // the backend's own pipeline, which also runs the tool
 )
 
+// String returns the origin's name.
 func (o Origin) String() string { return nameOf(originNames[:], int(o)) }
 
 var originNames = [...]string{"text", "function", "native"}

@@ -33,6 +33,7 @@ const (
 	ChoiceNamed // exactly the tool in Choice.Name
 )
 
+// String returns the mode's name.
 func (m ChoiceMode) String() string { return nameOf(choiceNames[:], int(m)) }
 
 var choiceNames = [...]string{"auto", "none", "required", "named"}

@@ -25,6 +25,7 @@ type SyntaxError struct {
 	Message string // what is wrong there
 }
 
+// Error says what is wrong, and where.
 func (e *SyntaxError) Error() string {
 	if e.Pointer == "" {
 		return fmt.Sprintf("not valid JSON at byte %d: %s", e.Offset, e.Message)

@@ -31,6 +31,7 @@ type Error struct {
 	Message string // what is wrong there and how to mend it
 }
 
+// Error says what is wrong, and where in the schema.
 func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return "schema: " + e.Message

@@ -43,6 +43,7 @@ func (d *Duration) pattern() string {
 	return `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 }
 
+// String returns the duration as a file would say it: 10m rather than 10m0s.
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -83,6 +84,7 @@ func (s *Size) parse(text string) error {
 
 func (s *Size) pattern() string { return `^[0-9]+ *(KiB|MiB|GiB|kB|KB|MB|GB|B)?$` }
 
+// String returns the size in the largest unit that has no fraction.
 func (s Size) String() string {
 	for _, u := range sizeUnits[:3] {
 		if n := int64(s) / u.n; n > 0 && n < 1024 && n*u.n == int64(s) {

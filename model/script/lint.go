@@ -13,6 +13,7 @@ type Finding struct {
 	Message string
 }
 
+// String returns the finding as one line.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.Pos.File, f.Pos.Line, f.Pos.Col, f.Message)
 }

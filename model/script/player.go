@@ -240,6 +240,7 @@ func (d Do) String() string {
 	return strings.Join(list, ", ")
 }
 
+// String says how the answer is cut off.
 func (c *Cut) String() string {
 	switch c.Unit {
 	case CutChunks:

@@ -22,6 +22,7 @@ type FileError struct {
 	Message   string
 }
 
+// Error says what is wrong, and where in the file.
 func (e *FileError) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Message

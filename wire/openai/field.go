@@ -25,6 +25,7 @@ type FieldError struct {
 	Message string // what is wrong and what would be right
 }
 
+// Error returns the message.
 func (e *FieldError) Error() string { return e.Message }
 
 // Unwrap returns the kind of error that this is.

@@ -23,6 +23,7 @@ const DefaultLimit = 16 << 20
 // A LimitError says that a line, or the data of a frame, is longer than the reader takes.
 type LimitError struct{ Limit int }
 
+// Error names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("server-sent event: a frame is longer than %d bytes", e.Limit)
 }
