@@ -204,9 +204,9 @@ func FuzzRequest(f *testing.F) {
 
 func bigRequest() []byte {
 	req := &chat.Request{Model: "m"}
-	for range 20 {
+	for i := range 20 {
 		req.Messages = append(req.Messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text(strings.Repeat("lorem ipsum \"dolor\"\n", 100))})
-		req.Tools = append(req.Tools, chat.Tool{Name: "get_weather", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"the city"}},"required":["city"]}`)})
+		req.Tools = append(req.Tools, chat.Tool{Name: fmt.Sprintf("get_weather_%d", i), Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"the city"}},"required":["city"]}`)})
 	}
 	b, _ := AppendRequest(nil, req, RequestOptions{Stream: true})
 	return b
