@@ -56,6 +56,9 @@ type Dialect struct {
 	Example string // one call, with tool N and argument k
 	ByName  bool   // on only when it is named, never in auto
 	Safe    bool   // stays on beside a dialect that is named
+
+	openers []opener  // how a call begins; bare forms have none
+	write   renderRow // how it is written for a prompt
 }
 
 // Lookup returns the dialect with this name or alias.

@@ -26,10 +26,10 @@ type element struct {
 type stage uint8
 
 const (
-	atFirst  stage = iota // before the first byte
-	atName                // in what may be the name of a tool
-	atMarkup              // in what may be a tag inside a section
-	atFence               // in the line that opens a fence inside a section
+	atFirst stage = iota // before the first byte
+	atName               // in what may be the name of a tool
+	atWay                // in the literal that tells how a section goes on
+	atFence              // in the line that opens a fence inside a section
 )
 
 // startsBare reports whether a call without an opener may begin with c.
@@ -54,8 +54,8 @@ func (d *Decoder) scanElement(i int) int {
 			i = d.elementFirst(i)
 		case atName:
 			i = d.elementName(i)
-		case atMarkup:
-			i = d.elementMarkup(i)
+		case atWay:
+			i = d.elementWay(i)
 		case atFence:
 			i = d.elementFence(i)
 		}
@@ -86,6 +86,9 @@ func (d *Decoder) elementFirst(i int) int {
 	case c == '`' && e.opener != nil && json && !e.list && !e.inner:
 		e.stage, e.inner = atFence, true
 		return i
+	case e.opener != nil && !e.list && !e.inner && e.opener.leads(c):
+		e.stage, e.nameAt = atWay, d.base+i
+		return i
 	case c == '{' && json:
 		return d.begin(i, newCallReader(d, e.opener, e.list))
 	case c == '[' && e.list:
@@ -100,11 +103,12 @@ func (d *Decoder) elementFirst(i int) int {
 		e.quote = c
 		d.node = 0
 		return i + 1
-	case c == '<' && e.opener != nil && e.opener.function != "":
-		e.stage, d.node = atMarkup, 0
-		return i
 	case !e.list && e.opener == nil && s.trie.starts(c) && !isLetter(c):
 		d.state, d.node = inOpener, 0
+		return i
+	}
+	if e.opener != nil && !e.list && !e.inner && e.opener.hasWord() && !(pythonic && s.names.first[c]) {
+		e.stage, e.nameAt = atWay, d.base+i
 		return i
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.function || e.opener != nil && pythonic)
@@ -180,26 +184,31 @@ func (d *Decoder) elementCall(i int) int {
 	if _, _, ok := d.set.names.resolve(name); !ok {
 		return d.refuse(i, "no declared tool")
 	}
-	d.dialect = "function-style"
-	if e.list {
+	switch {
+	case e.opener != nil:
+		d.dialect = e.opener.pythonic
+	case e.list:
 		d.dialect = "pythonic"
+	default:
+		d.dialect = "function-style"
 	}
 	return d.begin(i, newPythonic(d, e))
 }
 
-// elementMarkup reads a tag that stands in a section, where only that of a function may follow.
-func (d *Decoder) elementMarkup(i int) int {
+// elementWay reads the literal or the word that tells how a section goes on.
+func (d *Decoder) elementWay(i int) int {
+	e := &d.elem
 	for ; i < len(d.in); i++ {
-		d.node = d.set.trie.next(d.node, d.in[i])
-		if d.node == 0 {
+		w, part := e.opener.way(d.held(e.nameAt, d.base+i+1))
+		switch {
+		case w != nil && w.word:
+			d.dialect = w.dialect
+			return d.begin(i, w.body(d, e.opener))
+		case w != nil:
+			d.dialect = w.dialect
+			return d.begin(i+1, w.body(d, e.opener))
+		case !part:
 			return d.refuse(i, "no call behind the opener")
-		}
-		if o := d.set.trie.end(d.node); o != nil {
-			if o.use != useFunction {
-				return d.refuse(i+1, "no call behind the opener")
-			}
-			d.dialect = o.dialect
-			return d.begin(i+1, newTagged(d, &functionTags, d.elem.opener))
 		}
 	}
 	return i

@@ -37,7 +37,7 @@ const (
 	lBody                  // in the arguments
 )
 
-func newLines() *lineReader { return new(lineReader) }
+func newLines(*Decoder, *opener) body { return new(lineReader) }
 
 func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 	for i < len(d.in) {

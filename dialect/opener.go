@@ -1,42 +1,42 @@
 package dialect
 
+import "strings"
+
 // use says what an opener begins.
 type use uint8
 
 const (
 	useNone     use = iota
-	useElement      // a section: what follows decides the body
-	useFunction     // <function=NAME>
-	useTool         // <tool name="NAME">
-	useLines        // TOOL: NAME
+	useJSON         // a section with JSON calls
+	useCalls        // a section with a list of function calls
+	useBody         // a body machine: at once, or in a section, when what must follow was read
 	useThink        // reasoning
 	useDrop         // a token without a meaning here
 	useBOM          // a byte order mark
 	useVerbatim     // the result of a tool, which is never read for calls
+	useSection      // what openers with the same literal amount to: what follows decides the body
 )
 
-// An opener is a literal that may begin a call, and what the table says of it.
+// An opener is a literal that may begin a call, and what the table says of it. Several dialects may share one; what stands
+// behind it, after white space, then tells them apart: a JSON value, a list of function calls, a literal, or a word.
 type opener struct {
 	literal   string
-	dialect   string // that must be on; empty: always, or as the next fields say
 	use       use
-	closer    string // useElement, useThink: the literal that ends the section
-	json      string // useElement: the dialect in which a JSON value may follow
-	function  string // useElement: the same for <function=NAME>
-	pythonic  string // useElement: the same for a list of function calls
-	lineStart bool   // only at the start of a line
+	closer    string // sections, useThink, useVerbatim: the literal that ends it; "": its value does
+	then      string // useBody: the literal that must follow in the section; the body begins behind it
+	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
+	body      func(d *Decoder, o *opener) body
+	lineStart bool // only at the start of a line
+
+	// What the automaton fills in.
+	dialect  string
+	json     string   // useSection: the dialect in which a JSON value may follow
+	pythonic string   // useSection: the same for a list of function calls
+	ways     []opener // useSection: the bodies that may follow
 }
 
-// The openers. Bare forms (a brace, a bracket, the name of a tool) have no literal and are not listed.
-var openers = []opener{
-	{literal: "<tool_call>", use: useElement, closer: "</tool_call>", json: "hermes", function: "qwen3-coder"},
-	{literal: "<function=", dialect: "qwen3-coder", use: useFunction},
-	{literal: "<TOOL_CALL>", use: useElement, closer: "</TOOL_CALL>", json: "tool-call-tag"},
-	{literal: "<PTK_CALL>", use: useElement, closer: "</PTK_CALL>", json: "tool-call-tag"},
-	{literal: "<tool name=", dialect: "xml-style", use: useTool},
-	{literal: "TOOL:", dialect: "yaml-style", use: useLines, lineStart: true},
-	{literal: "<|python_start|>", use: useElement, pythonic: "pythonic", json: "raw-json"},
-
+// The openers that belong to no dialect. Those of the dialects stand in their rows.
+var commonOpeners = []opener{
 	{literal: "<think>", use: useThink, closer: "</think>"},
 	{literal: "<thinking>", use: useThink, closer: "</thinking>"},
 	{literal: "[THINK]", use: useThink, closer: "[/THINK]"},
@@ -59,19 +59,72 @@ var openers = []opener{
 	{literal: "\ufeff", use: useBOM},
 }
 
-// enabled returns the opener with nothing but the dialects that are on, and whether any is.
-func (o opener) enabled(on map[string]bool, tools bool) (opener, bool) {
-	if o.use != useElement {
-		return o, o.dialect == "" || tools && on[o.dialect]
+// sectioned reports whether what follows the opener is still to be told.
+func (o *opener) sectioned() bool {
+	return o.use == useJSON || o.use == useCalls || o.use == useSection || o.use == useBody && (o.then != "" || o.word)
+}
+
+// join adds to a section the ways that another opener with the same literal goes on. The first to claim a way keeps it.
+func (o *opener) join(other opener) {
+	if o.use != useSection {
+		first := *o
+		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart}
+		o.join(first)
 	}
-	any := false
-	for _, name := range [...]*string{&o.json, &o.function, &o.pythonic} {
-		if !on[*name] {
-			*name = ""
+	switch {
+	case other.use == useJSON && o.json == "":
+		o.json = other.dialect
+	case other.use == useCalls && o.pythonic == "":
+		o.pythonic = other.dialect
+	case other.use == useBody:
+		o.ways = append(o.ways, other)
+	}
+	if o.closer == "" {
+		o.closer = other.closer
+	}
+}
+
+// leads reports whether a literal that tells how the section goes on begins with c.
+func (o *opener) leads(c byte) bool {
+	for i := range o.ways {
+		if w := &o.ways[i]; !w.word && w.then[0] == c {
+			return true
 		}
-		any = any || *name != ""
 	}
-	return o, any && tools
+	return false
+}
+
+// hasWord reports whether the section may go on with a word.
+func (o *opener) hasWord() bool {
+	for i := range o.ways {
+		if o.ways[i].word {
+			return true
+		}
+	}
+	return false
+}
+
+// way returns how the section goes on with text: the way whose literal it is, or whose word it begins. It reports whether
+// more text may tell.
+func (o *opener) way(text string) (w *opener, part bool) {
+	for i := range o.ways {
+		switch w := &o.ways[i]; {
+		case w.word:
+		case strings.HasPrefix(text, w.then):
+			return w, false
+		case strings.HasPrefix(w.then, text):
+			part = true
+		}
+	}
+	if part {
+		return nil, true
+	}
+	for i := range o.ways {
+		if o.ways[i].word && len(text) == 1 {
+			return &o.ways[i], false
+		}
+	}
+	return nil, false
 }
 
 // A trie is the automaton over all openers. Node 0 is the root.
@@ -102,8 +155,14 @@ func (t *trie) add(o opener) {
 		}
 		at = next
 	}
-	if t.nodes[at].end == nil {
+	switch first := t.nodes[at].end; {
+	case first == nil && o.sectioned():
+		o.join(o)
 		t.nodes[at].end = &o
+	case first == nil:
+		t.nodes[at].end = &o
+	case first.use == useSection && o.sectioned():
+		first.join(o)
 	}
 }
 

@@ -26,13 +26,12 @@ func (e *RenderError) Error() string {
 // A renderRow says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
 // names little more than the text around a call.
 type renderRow struct {
-	dialect string
-	one     bool   // a message holds one call and nothing else
-	head    string // before all calls of a message
-	open    string // before each call
-	sep     string // between two calls; "": a newline
-	end     string // after each call
-	tail    string // after all calls of a message
+	one  bool   // a message holds one call and nothing else
+	head string // before all calls of a message
+	open string // before each call
+	sep  string // between two calls; "": a newline
+	end  string // after each call
+	tail string // after all calls of a message
 
 	// call writes what stands between open and end. It returns in its second value why it cannot.
 	call func(dst []byte, c *chat.Call) ([]byte, string)
@@ -42,29 +41,13 @@ type renderRow struct {
 	results *resultsFrame
 }
 
-// The rows. A dialect that is not here is written like json-fence, which any decoder reads.
-var renderRows = [...]renderRow{
-	{dialect: "json-fence", open: "```json\n", end: "\n```", call: renderCallName},
-	{dialect: "raw-json", call: renderCallName},
-	{dialect: "openai-envelope", head: `{"tool_calls":[`, sep: ",", tail: "]}", call: renderCallOpenAI},
-	{dialect: "llf-shorthand", call: renderCallFunction},
-	{dialect: "tool-call-tag", open: "<TOOL_CALL>\n", end: "\n</TOOL_CALL>", call: renderCallTag, tools: renderToolsSignature},
-	{dialect: "tool-request", one: true, open: `{"tool_request":`, end: "}", call: renderCallName},
-	{dialect: "yaml-style", sep: "\n\n", call: renderCallYAML, tools: renderToolsSignature},
-	{dialect: "function-style", call: renderCallStatement, tools: renderToolsSignature},
-	{dialect: "xml-style", call: renderCallXML, tools: renderToolsSignature},
-	{dialect: "hermes", open: "<tool_call>\n", end: "\n</tool_call>", call: renderCallName, tools: renderToolsTag, results: &resultsTag},
-	{dialect: "qwen3-coder", open: "<tool_call>\n", end: "\n</tool_call>", call: renderCallParameters, tools: renderToolsTag, results: &resultsTag},
-	{dialect: "pythonic", head: "[", sep: ", ", tail: "]", call: renderCallKeywords, tools: renderToolsSignature},
-}
-
+// renderRow returns how d is written. A dialect that has no row is written like json-fence, which any decoder reads.
 func (d *Dialect) renderRow() *renderRow {
-	for i := range renderRows {
-		if renderRows[i].dialect == d.Name {
-			return &renderRows[i]
-		}
+	if d.write.call == nil {
+		fence, _ := Lookup("json-fence")
+		return &fence.write
 	}
-	return &renderRows[0]
+	return &d.write
 }
 
 // AppendCalls appends calls as a model would write them in d, one message's worth, so that the text decodes to the same

@@ -10,6 +10,7 @@ import (
 type set struct {
 	opts  Options
 	names names
+	on    map[string]bool // the dialects by name; never changed
 	*automaton
 	wholeMessage bool // the dialect reads the whole message, at its end
 	bare         bareForms
@@ -24,7 +25,7 @@ func newSet(o Options) (*set, error) {
 		return nil, err
 	}
 	tools := len(o.Tools) > 0
-	s := &set{opts: o, names: newNames(o.Tools, o.Prefix), wholeMessage: on["tool-request"]}
+	s := &set{opts: o, on: on, names: newNames(o.Tools, o.Prefix), wholeMessage: on["tool-request"]}
 	if s.wholeMessage {
 		return s, nil
 	}
@@ -56,22 +57,37 @@ type automaton struct {
 
 // autoAutomaton is the automaton of nearly every request, which is built once.
 var autoAutomaton = sync.OnceValue(func() *automaton {
-	on, _ := enabled(Options{})
-	return newAutomaton(on, true, Options{})
+	return newAutomaton(autoEnabled(), true, Options{})
+})
+
+// autoEnabled are the dialects that auto turns on.
+var autoEnabled = sync.OnceValue(func() map[string]bool {
+	on := make(map[string]bool, len(table))
+	for i := range table {
+		on[table[i].Name] = !table[i].ByName
+	}
+	return on
 })
 
 func newAutomaton(on map[string]bool, tools bool, o Options) *automaton {
 	a := new(automaton)
-	for _, r := range openers {
+	for i := range table {
+		if !tools || !on[table[i].Name] {
+			continue
+		}
+		for _, r := range table[i].openers {
+			r.dialect = table[i].Name
+			a.trie.add(r)
+		}
+	}
+	for _, r := range commonOpeners {
 		if r.use == useThink {
 			if o.Thinking.Off {
 				continue
 			}
 			a.closers.add(opener{literal: r.closer, use: useThink})
 		}
-		if r, ok := r.enabled(on, tools); ok {
-			a.trie.add(r)
-		}
+		a.trie.add(r)
 	}
 	for _, t := range o.Drop {
 		a.trie.add(opener{literal: t, use: useDrop})
@@ -87,13 +103,10 @@ func newAutomaton(on map[string]bool, tools bool, o Options) *automaton {
 
 // enabled returns the names of the dialects that o turns on.
 func enabled(o Options) (map[string]bool, error) {
-	on := make(map[string]bool, len(table))
 	if o.Dialect == "" || o.Dialect == "auto" {
-		for i := range table {
-			on[table[i].Name] = !table[i].ByName
-		}
-		return on, nil
+		return autoEnabled(), nil
 	}
+	on := make(map[string]bool, len(table))
 	named, ok := Lookup(o.Dialect)
 	if !ok {
 		return nil, fmt.Errorf("dialect: unknown dialect %q; known are auto, %s", o.Dialect, strings.Join(Names(), ", "))

@@ -1,29 +1,59 @@
 package dialect
 
+import "slices"
+
 // The table of dialects. What tells two of them apart that share an opener are the bytes behind it, not their order here.
-var table = [...]Dialect{
+var table = slices.Concat(plainRows, jsonRows, headerRows, pairRows, invokeRows, pythonRows, channelRows)
+
+// The dialects of instructed models, and those that most families share.
+var plainRows = []Dialect{
 	{Name: "hermes", Class: ClassJSON, Safe: true, Models: "Qwen 2.5 and 3, QwQ, Hermes 2 Pro, ERNIE 4.5, Granite 4",
-		Summary: "a JSON object between <tool_call> tags", Example: "<tool_call>\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n</tool_call>"},
+		Summary: "a JSON object between <tool_call> tags", Example: "<tool_call>\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n</tool_call>",
+		openers: []opener{{literal: "<tool_call>", use: useJSON, closer: "</tool_call>"}},
+		write:   renderRow{open: "<tool_call>\n", end: "\n</tool_call>", call: renderCallName, tools: renderToolsTag, results: &resultsTag}},
 	{Name: "qwen3-coder", Class: ClassTagged, Safe: true, Models: "Qwen3-Coder, Qwen3.5, Step-3.5, Nemotron 3", Aliases: []string{"xml_format"},
-		Summary: "function and parameter tags with bare values", Example: "<tool_call>\n<function=N>\n<parameter=k>\nv\n</parameter>\n</function>\n</tool_call>"},
+		Summary: "function and parameter tags with bare values", Example: "<tool_call>\n<function=N>\n<parameter=k>\nv\n</parameter>\n</function>\n</tool_call>",
+		openers: []opener{
+			{literal: "<tool_call>", use: useBody, then: "<function=", body: tagBody(&functionTags), closer: "</tool_call>"},
+			{literal: "<function=", use: useBody, body: tagBody(&functionTags)},
+		},
+		write: renderRow{open: "<tool_call>\n", end: "\n</tool_call>", call: renderCallParameters, tools: renderToolsTag, results: &resultsTag}},
 	{Name: "tool-call-tag", Class: ClassJSON, Safe: true, Models: "any instructed model", Aliases: []string{"ptk"},
-		Summary: "a JSON object with tool and args between <TOOL_CALL> tags", Example: "<TOOL_CALL>\n{\"tool\":\"N\",\"args\":{\"k\":\"v\"}}\n</TOOL_CALL>"},
+		Summary: "a JSON object with tool and args between <TOOL_CALL> tags", Example: "<TOOL_CALL>\n{\"tool\":\"N\",\"args\":{\"k\":\"v\"}}\n</TOOL_CALL>",
+		openers: []opener{
+			{literal: "<TOOL_CALL>", use: useJSON, closer: "</TOOL_CALL>"},
+			{literal: "<PTK_CALL>", use: useJSON, closer: "</PTK_CALL>"},
+		},
+		write: renderRow{open: "<TOOL_CALL>\n", end: "\n</TOOL_CALL>", call: renderCallTag, tools: renderToolsSignature}},
 	{Name: "json-fence", Class: ClassJSON, Safe: true, Models: "any instructed model",
-		Summary: "a JSON object in a Markdown code fence", Example: "```json\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n```"},
+		Summary: "a JSON object in a Markdown code fence", Example: "```json\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n```",
+		write: renderRow{open: "```json\n", end: "\n```", call: renderCallName}},
 	{Name: "openai-envelope", Class: ClassJSON, Safe: true, Models: "any instructed model",
-		Summary: "the tool_calls object of the OpenAI protocol, written as text", Example: `{"tool_calls":[{"id":"c1","type":"function","function":{"name":"N","arguments":"{\"k\":\"v\"}"}}]}`},
+		Summary: "the tool_calls object of the OpenAI protocol, written as text", Example: `{"tool_calls":[{"id":"c1","type":"function","function":{"name":"N","arguments":"{\"k\":\"v\"}"}}]}`,
+		write: renderRow{head: `{"tool_calls":[`, sep: ",", tail: "]}", call: renderCallOpenAI}},
 	{Name: "llf-shorthand", Class: ClassJSON, Models: "any instructed model",
-		Summary: "a JSON object whose function is the name", Example: `{"function":"N","arguments":{"k":"v"}}`},
+		Summary: "a JSON object whose function is the name", Example: `{"function":"N","arguments":{"k":"v"}}`,
+		write: renderRow{call: renderCallFunction}},
 	{Name: "raw-json", Class: ClassJSON, Safe: true, Models: "any; forced tool choice",
-		Summary: "a bare JSON object at the start of a line", Example: `{"name":"N","arguments":{"k":"v"}}`},
+		Summary: "a bare JSON object at the start of a line", Example: `{"name":"N","arguments":{"k":"v"}}`,
+		openers: []opener{{literal: "<|python_start|>", use: useJSON}},
+		write:   renderRow{call: renderCallName}},
 	{Name: "xml-style", Class: ClassTagged, Models: "any instructed model",
-		Summary: "tool and arg elements", Example: "<tool name=\"N\">\n  <arg name=\"k\">v</arg>\n</tool>"},
+		Summary: "tool and arg elements", Example: "<tool name=\"N\">\n  <arg name=\"k\">v</arg>\n</tool>",
+		openers: []opener{{literal: "<tool name=", use: useBody, body: tagBody(&toolTags)}},
+		write:   renderRow{call: renderCallXML, tools: renderToolsSignature}},
 	{Name: "pythonic", Class: ClassPythonic, Safe: true, Models: "Llama 4, Llama 3.2, any instructed model",
-		Summary: "a Python list of function calls", Example: `[N(k="v")]`},
+		Summary: "a Python list of function calls", Example: `[N(k="v")]`,
+		openers: []opener{{literal: "<|python_start|>", use: useCalls}},
+		write:   renderRow{head: "[", sep: ", ", tail: "]", call: renderCallKeywords, tools: renderToolsSignature}},
 	{Name: "function-style", Class: ClassPythonic, Models: "any instructed model",
-		Summary: "a function call on a line of its own", Example: `N(k="v")`},
+		Summary: "a function call on a line of its own", Example: `N(k="v")`,
+		write: renderRow{call: renderCallStatement, tools: renderToolsSignature}},
 	{Name: "yaml-style", Class: ClassLine, Models: "any instructed model",
-		Summary: "TOOL and ARGS lines", Example: "TOOL: N\nARGS:\n  k: v"},
+		Summary: "TOOL and ARGS lines", Example: "TOOL: N\nARGS:\n  k: v",
+		openers: []opener{{literal: "TOOL:", use: useBody, body: newLines, lineStart: true}},
+		write:   renderRow{sep: "\n\n", call: renderCallYAML, tools: renderToolsSignature}},
 	{Name: "tool-request", Class: ClassJSON, ByName: true, Models: "satellite programs",
-		Summary: "the whole message is one strict tool_request object", Example: `{"tool_request":{"name":"N","arguments":{"k":"v"}}}`},
+		Summary: "the whole message is one strict tool_request object", Example: `{"tool_request":{"name":"N","arguments":{"k":"v"}}}`,
+		write: renderRow{one: true, open: `{"tool_request":`, end: "}", call: renderCallName}},
 }

@@ -67,10 +67,15 @@ const (
 	tOutside                 // behind a call, in what may be the end of the section or another call
 )
 
+// tagBody returns the constructor of readers of the form f.
+func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
+	return func(d *Decoder, o *opener) body { return newTagged(d, f, o) }
+}
+
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
 	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0]}
-	if o.use == useElement {
+	if o.use == useSection {
 		r.section = o
 	}
 	return r

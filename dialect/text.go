@@ -317,14 +317,10 @@ func (d *Decoder) opened(i int, o *opener) int {
 		return d.refuse(i, "not at the start of a line")
 	}
 	switch o.use {
-	case useElement:
+	case useSection:
 		d.state, d.elem = inElement, element{opener: o}
-	case useFunction:
-		return d.begin(i, newTagged(d, &functionTags, o))
-	case useTool:
-		return d.begin(i, newTagged(d, &toolTags, o))
-	case useLines:
-		return d.begin(i, newLines())
+	case useBody:
+		return d.begin(i, o.body(d, o))
 	case useThink:
 		if d.think.open { // the prompt opened the block, and the model says so once more
 			d.textUpTo(d.candAt)

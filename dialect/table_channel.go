@@ -1,0 +1,4 @@
+package dialect
+
+// The dialects in which the header of a message says what its body is.
+var channelRows = []Dialect{}

@@ -1,0 +1,4 @@
+package dialect
+
+// The dialects with the name first and a JSON object behind it.
+var headerRows = []Dialect{}

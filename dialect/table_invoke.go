@@ -1,0 +1,4 @@
+package dialect
+
+// The dialects with elements whose attribute is the name.
+var invokeRows = []Dialect{}
