@@ -270,7 +270,7 @@ func TestProse(t *testing.T) {
 
 // BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request.
 func BenchmarkNew(b *testing.B) {
-	for _, n := range []int{1, 20} {
+	for _, n := range []int{1, 20, 40} {
 		b.Run(fmt.Sprintf("%dtools", n), func(b *testing.B) {
 			var tools []shape.Tool
 			for i := range n {

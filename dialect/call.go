@@ -28,7 +28,20 @@ type openCall struct {
 }
 
 // mintedID is the id of a call whose text has none. It is unique in the response only: whoever needs more gives more.
-func mintedID(index int) string { return "call_" + strconv.Itoa(index) }
+func mintedID(index int) string {
+	if index < len(mintedIDs) {
+		return mintedIDs[index]
+	}
+	return "call_" + strconv.Itoa(index)
+}
+
+// mintedIDs are the ids that nearly every response gets along with.
+var mintedIDs = func() (ids [64]string) {
+	for i := range ids {
+		ids[i] = "call_" + strconv.Itoa(i)
+	}
+	return ids
+}()
 
 // confirm turns the candidate into a call whose text begins at the offset at, or into an attempt at one.
 func (d *Decoder) confirm(at int, call bool) {

@@ -32,7 +32,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 
 // strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.
 func (r *callReader) strange(d *Decoder) bool {
-	if d.set.opts.Repair == RepairOff && !pairs[[2]string{r.record.nameKey, r.record.argsKey}] {
+	if d.set.opts.Repair == RepairOff && !belong(r.record.nameKey, r.record.argsKey) {
 		r.doom = "the key " + r.record.argsKey + " does not go with " + r.record.nameKey
 	}
 	return r.doom != ""
@@ -63,7 +63,7 @@ func (r *callReader) start(d *Decoder, end int) {
 	r.got++
 	r.flushNotes(d)
 	d.call.reasoning = rec.reasoning
-	if rec.argsKey != "" && !pairs[[2]string{rec.nameKey, rec.argsKey}] {
+	if rec.argsKey != "" && !belong(rec.nameKey, rec.argsKey) {
 		d.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
 	}
 }

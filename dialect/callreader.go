@@ -328,11 +328,9 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 			r.key = append(r.key[:0], key...)
 		}
 	}
-	class, ok := keyClasses[string(r.key)]
-	r.word, r.comma = "", false
-	if ok {
-		r.word = string(r.key)
-	}
+	k, ok := callKeys[string(r.key)]
+	class := k.class
+	r.word, r.comma = k.word, false
 	if r.first {
 		r.first = false
 		if (!ok || class == keyDescription) && !r.explicit && !d.confirmed {
@@ -439,7 +437,12 @@ func (r *callReader) endSkipped(d *Decoder, i int) {
 func (r *callReader) endText(d *Decoder, i int) verdict {
 	rec := &r.record
 	r.state = cAfter
-	s := string(r.text.out)
+	var s string
+	if from := r.textAt; !r.text.escapes && d.holding {
+		s = d.held(from, from+len(r.text.out))
+	} else {
+		s = string(r.text.out)
+	}
 	if r.text.odd && r.text.quote == '"' {
 		if d.set.opts.Repair == RepairOff {
 			return r.fail(d, i, "an escape that JSON does not have")

@@ -42,17 +42,36 @@ const (
 	keyContent // text beside an array of calls
 )
 
-var keyClasses = map[string]keyClass{
-	"name": keyName, "tool": keyName, "tool_name": keyName, "function": keyFunction,
-	"arguments": keyArguments, "parameters": keyArguments, "args": keyArguments, "input": keyArguments,
-	"id": keyID, "tool_call_id": keyID, "call_id": keyID, "reasoning": keyReasoning,
-	"tool_calls": keyCalls, "tool_call": keyCall, "function_call": keyCall,
-	"type": keyOther, "index": keyOther, "content": keyContent, "response": keyContent,
-	"description": keyDescription,
+// A callKey is a key that has a meaning at call level.
+type callKey struct {
+	word  string
+	class keyClass
 }
 
-// pairs are the keys for a name and for arguments that belong together; any other pair is a repair.
+// callKeys are those keys by themselves, so that one that was read need not be copied.
+var callKeys = func() map[string]callKey {
+	keys := make(map[string]callKey)
+	for class, words := range map[keyClass][]string{
+		keyName: {"name", "tool", "tool_name"}, keyFunction: {"function"},
+		keyArguments: {"arguments", "parameters", "args", "input"},
+		keyID:        {"id", "tool_call_id", "call_id"}, keyReasoning: {"reasoning"},
+		keyCalls: {"tool_calls"}, keyCall: {"tool_call", "function_call"},
+		keyOther: {"type", "index"}, keyContent: {"content", "response"},
+		keyDescription: {"description"},
+	} {
+		for _, w := range words {
+			keys[w] = callKey{w, class}
+		}
+	}
+	return keys
+}()
+
+// belong reports whether the keys for a name and for arguments go together; any other pair is a repair.
+func belong(name, args string) bool {
+	return name == "name" && args == "arguments" || pairs[[2]string{name, args}]
+}
+
 var pairs = map[[2]string]bool{
-	{"name", "arguments"}: true, {"name", "parameters"}: true, {"function", "arguments"}: true, {"function", "parameters"}: true,
+	{"name", "parameters"}: true, {"function", "arguments"}: true, {"function", "parameters"}: true,
 	{"tool", "args"}: true, {"tool_name", "parameters"}: true, {"tool_name", "arguments"}: true,
 }

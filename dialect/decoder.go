@@ -435,7 +435,7 @@ func (a *arena) write(s string) {
 func (a *arena) next(n int) {
 	last := a.b.String()[a.from:]
 	b := new(strings.Builder)
-	b.Grow(max(n+arenaSmall, min(arenaMost, arenaSize<<len(a.full))))
+	b.Grow(max(n+arenaSmall, min(arenaMost, max(arenaSize, a.size/4))))
 	if len(last) <= arenaSmall {
 		b.WriteString(last)
 	} else {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -26,7 +27,7 @@ type foldedName struct {
 }
 
 func newNames(tools []shape.Tool, prefix string) names {
-	n := names{tools: tools, prefix: prefix, exact: make(map[string]int, len(tools))}
+	n := names{tools: tools, prefix: prefix, exact: make(map[string]int, len(tools)), sorted: make([]foldedName, 0, len(tools))}
 	for i, t := range tools {
 		if t.Name == "" {
 			continue
@@ -34,7 +35,7 @@ func newNames(tools []shape.Tool, prefix string) names {
 		n.exact[t.Name] = i
 		n.sorted = append(n.sorted, foldedName{fold(prefix + t.Name), i})
 	}
-	sort.Slice(n.sorted, func(a, b int) bool { return n.sorted[a].folded < n.sorted[b].folded })
+	slices.SortStableFunc(n.sorted, func(a, b foldedName) int { return strings.Compare(a.folded, b.folded) })
 	for _, f := range n.sorted {
 		c := f.folded[0]
 		n.first[c] = true

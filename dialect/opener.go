@@ -129,15 +129,16 @@ func (o *opener) way(text string) (w *opener, part bool) {
 
 // A trie is the automaton over all openers. Node 0 is the root.
 type trie struct {
-	nodes []trieNode
-	root  [256]bool
+	nodes  []trieNode
+	tables [][256]uint16 // the children of nodes that have several
+	root   [256]bool
 }
 
 type trieNode struct {
-	c       byte
-	child   int32
-	sibling int32
-	end     *opener
+	c     byte   // the byte that leads to its only child
+	child uint16 // that child; 0: none, or several
+	table uint16 // one more than the index of its table; 0: it has none
+	end   *opener
 }
 
 func (t *trie) add(o opener) {
@@ -150,8 +151,8 @@ func (t *trie) add(o opener) {
 		next := t.next(at, o.literal[i])
 		if next == 0 {
 			next = int32(len(t.nodes))
-			t.nodes = append(t.nodes, trieNode{c: o.literal[i], sibling: t.nodes[at].child})
-			t.nodes[at].child = next
+			t.nodes = append(t.nodes, trieNode{})
+			t.link(&t.nodes[at], o.literal[i], uint16(next))
 		}
 		at = next
 	}
@@ -166,17 +167,34 @@ func (t *trie) add(o opener) {
 	}
 }
 
+// link adds a child to a node.
+func (t *trie) link(n *trieNode, c byte, child uint16) {
+	switch {
+	case n.table != 0:
+		t.tables[n.table-1][c] = child
+	case n.child == 0:
+		n.c, n.child = c, child
+	default:
+		t.tables = append(t.tables, [256]uint16{})
+		several := &t.tables[len(t.tables)-1]
+		several[n.c], several[c] = n.child, child
+		n.child, n.table = 0, uint16(len(t.tables))
+	}
+}
+
 func (t *trie) starts(c byte) bool { return t.root[c] }
 
 // next returns the node that c leads to from at, or 0.
 func (t *trie) next(at int32, c byte) int32 {
-	if len(t.nodes) == 0 {
+	if int(at) >= len(t.nodes) {
 		return 0
 	}
-	for n := t.nodes[at].child; n != 0; n = t.nodes[n].sibling {
-		if t.nodes[n].c == c {
-			return n
-		}
+	n := &t.nodes[at]
+	switch {
+	case n.table != 0:
+		return int32(t.tables[n.table-1][c])
+	case n.c == c:
+		return int32(n.child)
 	}
 	return 0
 }

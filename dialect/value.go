@@ -502,16 +502,21 @@ func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 		return true
 	}
 	if c == ')' || !stands {
-		v.write(closerText[c], i+1)
+		v.write(closerText(c), i+1)
 	} else {
-		v.writeSame(closerText[c], v.pos(i+1))
+		v.writeSame(closerText(c), v.pos(i+1))
 	}
 	v.endValue(i + 1)
 	return false
 }
 
-// closerText is the JSON of a closing bracket.
-var closerText = map[byte]string{'}': "}", ']': "]", ')': "]"}
+// closerText returns the JSON of a closing bracket.
+func closerText(c byte) string {
+	if c == '}' {
+		return "}"
+	}
+	return "]" // a tuple is an array
+}
 
 // endValue ends a value before i.
 func (v *value) endValue(i int) {

@@ -81,7 +81,14 @@ func (v *value) readKey(c byte, i int) int {
 
 // endKey ends a key before i.
 func (v *value) endKey(i int) {
-	key := string(v.tok)
+	var key, quoted string
+	if n := len(v.tok); v.step == 1 && v.d.holding && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
+		quoted = v.d.held(v.keyAt, v.pos(i)) // it stands there as it is
+		key = quoted[1 : n+1]
+	} else {
+		key = string(v.tok)
+		quoted = `"` + key + `"`
+	}
 	if strings.IndexByte(key, '\\') >= 0 {
 		var ok bool
 		if key, ok = unquoteJSON(key); !ok {
@@ -89,7 +96,6 @@ func (v *value) endKey(i int) {
 			return
 		}
 	}
-	quoted := `"` + string(v.tok) + `"`
 	v.nameKey(key, i)
 	v.writePend(v.keyAt)
 	if v.quote == '"' && !v.odd {
