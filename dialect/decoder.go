@@ -110,8 +110,13 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if chunk == "" {
 		return dst
 	}
-	if d.quick != nil && plainBytes(chunk, d.quick) {
-		return d.pass(dst, chunk)
+	if d.quick != nil {
+		if plainBytes(chunk, d.quick) {
+			return d.pass(dst, chunk)
+		}
+		if d.quick == &doubleStop && plainJSON(chunk) {
+			return d.pass(dst, chunk)
+		}
 	}
 	d.dst = dst
 	if d.set.wholeMessage {

@@ -57,6 +57,24 @@ var doubleStop = func() [256]bool {
 	return t
 }()
 
+// plainJSON reports whether chunk, in the middle of a JSON string, has only whole escapes besides bytes that pass.
+func plainJSON(chunk string) bool {
+	for i := 0; i < len(chunk); i++ {
+		if !doubleStop[chunk[i]] {
+			continue
+		}
+		n := 0
+		if chunk[i] == '\\' {
+			n = plainEscape(chunk[i:])
+		}
+		if n == 0 {
+			return false
+		}
+		i += n - 1
+	}
+	return partialRune(chunk) == 0
+}
+
 // plainEscape returns the length of the escape that s begins with if JSON has it and s holds it whole.
 func plainEscape(s string) int {
 	if len(s) < 2 {
