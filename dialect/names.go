@@ -118,6 +118,14 @@ func isWord(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == 
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
+// trimBlanks returns s without the white space it begins with.
+func trimBlanks(s string) string {
+	for s != "" && isBlank(s[0]) {
+		s = s[1:]
+	}
+	return s
+}
+
 func blank(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !isBlank(s[i]) {

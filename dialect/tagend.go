@@ -33,6 +33,7 @@ type ending struct {
 	param  string  // the parameter that begins, if its whole tag was read
 	next   tagKind // of the tag behind kind; -1: not read
 	rest   string  // what was read behind the tag of kind
+	want   string  // of a part: bytes that may follow and decide nothing but at their end
 }
 
 // ending says whether t ends the value.
@@ -68,11 +69,15 @@ func (r *tagReader) ending(d *Decoder, t string) ending {
 func (r *tagReader) properEnd(t string, at int) ending {
 	m := matchTag(t[at:], r.form.paramClose)
 	if m != fullMatch {
-		return ending{match: m}
+		e := ending{match: m}
+		if m == partMatch {
+			e.want = r.form.paramClose[len(t)-at:]
+		}
+		return e
 	}
 	e := ending{closed: true, end: at + len(r.form.paramClose), next: -1}
 	rest := t[e.end:]
-	tag := strings.TrimLeft(rest, " \t\r\n")
+	tag := trimBlanks(rest)
 	if len(rest)-len(tag) > maxHeader {
 		return ending{}
 	}
@@ -85,7 +90,14 @@ func (r *tagReader) properEnd(t string, at int) ending {
 		if f == "" {
 			continue
 		}
-		if m := matchTag(tag, f); m > e.match {
+		m := matchTag(tag, f)
+		if m == partMatch {
+			if e.match == noMatch {
+				e.want = f[len(tag):]
+			}
+			e.want = e.want[:common(e.want, f[len(tag):])]
+		}
+		if m > e.match {
 			e.match, e.kind = m, tagKind(k)
 		}
 	}
@@ -99,7 +111,7 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 	e := ending{end: at, kind: tagParam, next: -1}
 	switch matchTag(text, f.paramOpen) {
 	case partMatch:
-		e.match = partMatch
+		e.match, e.want = partMatch, f.paramOpen[len(text):]
 		return e
 	case fullMatch:
 		rest := text[len(f.paramOpen):]
@@ -123,7 +135,7 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 	if e.match != fullMatch {
 		return e
 	}
-	rest := strings.TrimLeft(text[len(f.callClose):], " \t\r\n")
+	rest := trimBlanks(text[len(f.callClose):])
 	if rest == "" {
 		e.match = partMatch
 		return e

@@ -51,6 +51,8 @@ type tagReader struct {
 	fresh   bool   // nothing of the value was read yet
 	text    []byte // of a value that does not stream
 	tail    []byte // a newline, and what may be the tags that end the value
+	want    string // bytes behind the tail that decide nothing but at their end
+	scratch []byte
 	tailAt  int
 	got     int
 	blanks  int
@@ -74,7 +76,7 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
-	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0]}
+	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0]}
 	if o.use == useSection {
 		r.section = o
 	}
@@ -173,14 +175,15 @@ const (
 	fullMatch
 )
 
-func matchTag(text, tag string) tagMatch {
+func matchTag[T string | []byte](text T, tag string) tagMatch {
+	n := min(len(text), len(tag))
 	switch {
-	case strings.HasPrefix(text, tag):
+	case string(text[:n]) != tag[:n]:
+		return noMatch
+	case n == len(tag):
 		return fullMatch
-	case strings.HasPrefix(tag, text):
-		return partMatch
 	}
-	return noMatch
+	return partMatch
 }
 
 // readTag reads what stands between parameters, or behind a call: blanks and one tag.
@@ -196,14 +199,21 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		r.tailAt = d.base + i
 	}
 	r.tail = append(r.tail, c)
-	tail := string(r.tail)
+	if r.expected(c) {
+		return i + 1, more
+	}
+	r.want = ""
 	matched := noMatch
 	for k, tag := range r.tags() {
-		switch m := matchTag(tail, tag); m {
+		switch m := matchTag(r.tail, tag); m {
 		case fullMatch:
 			r.tail = r.tail[:0]
 			return r.tag(d, tagKind(k), i+1)
 		case partMatch:
+			if matched == noMatch {
+				r.want = tag[len(r.tail):]
+			}
+			r.want = r.want[:common(r.want, tag[len(r.tail):])]
 			matched = m
 		}
 	}
@@ -211,6 +221,23 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	}
 	return r.noTag(d, i)
+}
+
+// expected takes a byte that was added to the tail. It reports whether the tail needs no look: what it may be has not changed.
+func (r *tagReader) expected(c byte) bool {
+	if len(r.want) < 2 || r.want[0] != c {
+		return false
+	}
+	r.want = r.want[1:]
+	return true
+}
+
+// common returns the length of what a and b begin with.
+func common(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 type tagKind int
@@ -322,7 +349,8 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 		r.val.run(",", 0)
 		r.val.kwargs = true
 	}
-	r.val.run(string(appendQuoted(nil, r.param))+":", 0)
+	r.scratch = append(appendQuoted(r.scratch[:0], r.param), ':')
+	r.val.run(string(r.scratch), 0)
 	if r.val.err != "" {
 		_, v := r.fail(d, i, r.val.err)
 		return v
@@ -409,9 +437,13 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		}
 		r.tail = append(r.tail, c)
 		i++
-		for len(r.tail) > 0 {
-			t := string(r.tail)
+		if r.expected(c) {
+			continue
+		}
+		for r.want = ""; len(r.tail) > 0; {
+			t := r.tailText(d, i)
 			e := r.ending(d, t)
+			r.want = e.want
 			if e.match == fullMatch {
 				return r.endValue(d, e, i)
 			}
@@ -422,6 +454,14 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
+}
+
+// tailText returns the tail, which ends before i. It is held, so that it need not be copied.
+func (r *tagReader) tailText(d *Decoder, i int) string {
+	if end := d.base + i; d.holding && r.tailAt+len(r.tail) == end {
+		return d.held(r.tailAt, end)
+	}
+	return string(r.tail)
 }
 
 // endsValue reports whether c may follow the one byte in the tail at the end of a value.
