@@ -13,6 +13,8 @@ import (
 type callReader struct {
 	explicit bool   // an opener stands before it, so that what is wrong is reported
 	closer   string // the literal that ends the section; "": none
+	optional bool   // it may be missing
+	keyed    bool   // the one key of an object is the name of the call
 	inner    bool   // a fence stands around the value inside the section
 	matched  int    // bytes of the closer that were read
 	from     int    // where the closer, or what looked like one, begins
@@ -81,20 +83,30 @@ type level struct {
 func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 	r := &d.readers.call
 	*r = callReader{first: true, stack: r.stack[:0], key: r.key[:0], notes: r.notes[:0], text: r.text}
-	if o != nil {
-		r.explicit, r.closer, r.inner = true, o.closer, d.elem.inner
-		d.dialect = o.json
-	} else {
-		d.dialect = "raw-json"
-		if d.fenced.mark != 0 || d.candCtx.fence.carrier {
-			d.dialect = "json-fence"
+	switch {
+	case o != nil:
+		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.elem.inner, o.keyed
+		r.optional = o.optional || o.lists && list
+		if o.json != "" {
+			d.dialect = o.json
 		}
+	case d.candCtx.label != "":
+		d.dialect = d.candCtx.label
+	case d.fenced.mark != 0 || d.candCtx.fence.carrier:
+		d.dialect = "json-fence"
+	default:
+		d.dialect = d.set.bareJSON
 	}
 	if list {
 		r.stack = append(r.stack, level{array: true})
 		r.state = cElement
 	}
 	return r
+}
+
+// jsonBody returns the constructor of readers of a JSON value; with list its opening bracket is part of the opener.
+func jsonBody(list bool) func(d *Decoder, o *opener) body {
+	return func(d *Decoder, o *opener) body { return newCallReader(d, o, list) }
 }
 
 func (r *callReader) run(d *Decoder, i int) (int, verdict) {
@@ -328,9 +340,13 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 			r.key = append(r.key[:0], key...)
 		}
 	}
+	r.comma = false
+	if r.keyed {
+		return r.keyName(d)
+	}
 	k, ok := callKeys[string(r.key)]
 	class := k.class
-	r.word, r.comma = k.word, false
+	r.word = k.word
 	if r.first {
 		r.first = false
 		if (!ok || class == keyDescription) && !r.explicit && !d.confirmed {
@@ -342,6 +358,20 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	}
 	r.class, r.state = class, cColon
 	return more
+}
+
+// keyName takes a key that is the name of the call, whose value then are the arguments.
+func (r *callReader) keyName(d *Decoder) verdict {
+	rec := &r.record
+	if rec.named {
+		r.doom = "the object has more than one key"
+		r.class, r.state = keyOther, cColon
+		return more
+	}
+	rec.nameKey = "name"
+	v := r.named(d, string(r.key))
+	r.class, r.word, r.state = keyArguments, "arguments", cColon
+	return v
 }
 
 // beginValue begins the value of a key.
@@ -634,11 +664,14 @@ func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
 		r.endLast(d, end)
 	}
 	if d.call.open {
-		if d.set.opts.Repair == RepairOff {
+		switch {
+		case r.optional:
+		case d.set.opts.Repair == RepairOff:
 			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
+		default:
+			d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
 		}
-		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
 		d.endCall(end, true)
 	}
 	return finished

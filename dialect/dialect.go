@@ -57,8 +57,10 @@ type Dialect struct {
 	ByName  bool   // on only when it is named, never in auto
 	Safe    bool   // stays on beside a dialect that is named
 
-	openers []opener  // how a call begins; bare forms have none
-	write   renderRow // how it is written for a prompt
+	openers  []opener  // how a call begins; bare forms have none
+	bareJSON bool      // JSON without an opener is one of its forms,
+	midLine  bool      // and may begin in the middle of a line when it is named
+	write    renderRow // how it is written for a prompt
 }
 
 // Lookup returns the dialect with this name or alias.

@@ -78,11 +78,16 @@ func (d *Decoder) elementFirst(i int) int {
 	if e.first || d.candCtx.fence.carrier {
 		json = s.bare.fence
 	}
+	if d.candCtx.label != "" {
+		json = true
+	}
 	pythonic := s.bare.pythonic
 	if e.opener != nil {
 		json, pythonic = e.opener.json != "", e.opener.pythonic != ""
 	}
 	switch {
+	case e.opener != nil && e.opener.label != "" && !e.list && !e.inner && (c == '{' || c == '[' || c == '`' || c == '~'):
+		return d.announce(i, e.opener)
 	case c == '`' && e.opener != nil && json && !e.list && !e.inner:
 		e.stage, e.inner = atFence, true
 		return i

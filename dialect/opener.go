@@ -14,6 +14,7 @@ const (
 	useDrop         // a token without a meaning here
 	useBOM          // a byte order mark
 	useVerbatim     // the result of a tool, which is never read for calls
+	useLabel        // a line that says that a call follows, in the form of one that needs no opener
 	useSection      // what openers with the same literal amount to: what follows decides the body
 )
 
@@ -27,12 +28,18 @@ type opener struct {
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *Decoder, o *opener) body
 	lineStart bool // only at the start of a line
+	tail      bool // useDrop: only behind a call
+	optional  bool // useJSON: the closer may be missing; if others share the literal, then only behind a list
+	keyed     bool // useJSON: a call is an object whose one key is the name of the tool
 
 	// What the automaton fills in.
 	dialect  string
 	json     string   // useSection: the dialect in which a JSON value may follow
 	pythonic string   // useSection: the same for a list of function calls
+	label    string   // useSection: the same for a call in a form that needs no opener
 	ways     []opener // useSection: the bodies that may follow
+	lists    bool     // useSection: behind a list the closer may be missing
+	drop     bool     // useSection: where no call follows the literal is a token without a meaning
 }
 
 // The openers that belong to no dialect. Those of the dialects stand in their rows.
@@ -43,15 +50,33 @@ var commonOpeners = []opener{
 	{literal: "<seed:think>", use: useThink, closer: "</seed:think>"},
 	{literal: "<|START_THINKING|>", use: useThink, closer: "<|END_THINKING|>"},
 	{literal: "<|channel>thought\n", use: useThink, closer: "<channel|>"},
+	{literal: "<|inner_prefix|>", use: useThink, closer: "<|inner_suffix|>"},
+	{literal: "<longcat_think>", use: useThink, closer: "</longcat_think>"},
+	{use: useThink, closer: "[BEGIN FINAL RESPONSE]"}, // Apriel: nothing opens it but the prompt
 
 	{literal: "<|im_end|>", use: useDrop},
 	{literal: "<|endoftext|>", use: useDrop},
 	{literal: "<|eot_id|>", use: useDrop},
 	{literal: "<|eom_id|>", use: useDrop},
 	{literal: "<|end_of_text|>", use: useDrop},
+	{literal: "<|eot|>", use: useDrop},
+	{literal: "<|assistant_end|>", use: useDrop},
+	{literal: "<|message_sep|>", use: useDrop},
+	{literal: "<|START_RESPONSE|>", use: useDrop},
+	{literal: "<|END_RESPONSE|>", use: useDrop},
+	{literal: "<|START_TEXT|>", use: useDrop},
+	{literal: "<|END_TEXT|>", use: useDrop},
+	{literal: "<|END_OF_TURN_TOKEN|>", use: useDrop},
+	{literal: "<|START_OF_TURN_TOKEN|>", use: useDrop},
+	{literal: "<|CHATBOT_TOKEN|>", use: useDrop},
 	{literal: "<|python_tag|>", use: useDrop},
 	{literal: "<|python_end|>", use: useDrop},
 	{literal: "<｜end▁of▁sentence｜>", use: useDrop},
+
+	{literal: "[BEGIN FINAL RESPONSE]", use: useDrop},
+	{literal: "[END FINAL RESPONSE]", use: useDrop},
+	{literal: "</s>", use: useDrop, tail: true},
+	{literal: "</answer>", use: useDrop, tail: true}, // Hunyuan
 
 	{literal: "<tool_response>", use: useVerbatim, closer: "</tool_response>", lineStart: true},
 	{literal: "<tool_result>", use: useVerbatim, closer: "</tool_result>", lineStart: true},
@@ -61,19 +86,24 @@ var commonOpeners = []opener{
 
 // sectioned reports whether what follows the opener is still to be told.
 func (o *opener) sectioned() bool {
-	return o.use == useJSON || o.use == useCalls || o.use == useSection || o.use == useBody && (o.then != "" || o.word)
+	return o.use == useJSON || o.use == useCalls || o.use == useLabel || o.use == useSection || o.use == useBody && (o.then != "" || o.word)
 }
 
 // join adds to a section the ways that another opener with the same literal goes on. The first to claim a way keeps it.
 func (o *opener) join(other opener) {
 	if o.use != useSection {
 		first := *o
-		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart}
+		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional, keyed: o.keyed}
 		o.join(first)
 	}
 	switch {
-	case other.use == useJSON && o.json == "":
-		o.json = other.dialect
+	case other.use == useJSON:
+		o.lists, o.optional = o.lists || other.optional, o.optional && other.optional
+		if o.json == "" {
+			o.json = other.dialect
+		}
+	case other.use == useLabel:
+		o.label = other.dialect
 	case other.use == useCalls && o.pythonic == "":
 		o.pythonic = other.dialect
 	case other.use == useBody:
@@ -164,6 +194,8 @@ func (t *trie) add(o opener) {
 		t.nodes[at].end = &o
 	case first.use == useSection && o.sectioned():
 		first.join(o)
+	case first.use == useSection && o.use == useDrop:
+		first.drop = true
 	}
 }
 

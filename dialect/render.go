@@ -109,6 +109,47 @@ func renderCallName(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, '}'), ""
 }
 
+func renderCallParametersKey(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, `{"name": `...)
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, `, "parameters": `...)
+	dst = append(dst, c.Arguments...)
+	return append(dst, '}'), ""
+}
+
+// renderCallNameID puts the id behind the arguments, as Mistral models do.
+func renderCallNameID(dst []byte, c *chat.Call) ([]byte, string) {
+	dst, why := renderCallName(dst, c)
+	if c.ID == "" {
+		return dst, why
+	}
+	dst = append(dst[:len(dst)-1], `, "id": `...)
+	dst = renderQuote(dst, c.ID)
+	return append(dst, '}'), why
+}
+
+func renderCallKeyed(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, '{')
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, `: `...)
+	dst = append(dst, c.Arguments...)
+	return append(dst, '}'), ""
+}
+
+func renderCallCohere(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = append(dst, '{')
+	if c.ID != "" {
+		dst = append(dst, `"tool_call_id": `...)
+		dst = renderQuote(dst, c.ID)
+		dst = append(dst, `, `...)
+	}
+	dst = append(dst, `"tool_name": `...)
+	dst = renderQuote(dst, c.Name)
+	dst = append(dst, `, "parameters": `...)
+	dst = append(dst, c.Arguments...)
+	return append(dst, '}'), ""
+}
+
 func renderCallFunction(dst []byte, c *chat.Call) ([]byte, string) {
 	dst = append(dst, `{"function": `...)
 	dst = renderQuote(dst, c.Name)

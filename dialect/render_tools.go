@@ -46,6 +46,29 @@ func renderToolsTag(dst []byte, tools []chat.Tool) []byte {
 	return append(dst, " </tools>"...)
 }
 
+// renderToolsAvailable writes the definitions as a list in the element that Nemotron knows.
+func renderToolsAvailable(dst []byte, tools []chat.Tool) []byte {
+	return append(renderToolsList(append(dst, "<AVAILABLE_TOOLS>"...), tools), "</AVAILABLE_TOOLS>"...)
+}
+
+// renderToolsMistral writes them between the tokens of Mistral's instruct models.
+func renderToolsMistral(dst []byte, tools []chat.Tool) []byte {
+	return append(renderToolsList(append(dst, "[AVAILABLE_TOOLS] "...), tools), "[/AVAILABLE_TOOLS]"...)
+}
+
+func renderToolsList(dst []byte, tools []chat.Tool) []byte {
+	dst = append(dst, '[')
+	for i := range tools {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = append(dst, `{"type":"function","function":`...)
+		dst = renderDefinition(dst, &tools[i])
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
 func renderDefinition(dst []byte, t *chat.Tool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = renderString(dst, t.Name, renderSafe)

@@ -14,7 +14,15 @@ type resultsFrame struct{ open, close string }
 var (
 	resultsLabel = resultsFrame{open: "TOOL_RESULT: "}
 	resultsTag   = resultsFrame{open: resultsElement + "\n", close: "\n" + resultsElementEnd}
+
+	resultsLongcat  = resultsFrame{open: "<longcat_tool_response>", close: "</longcat_tool_response>"}
+	resultsNemotron = resultsFrame{open: "<TOOL_RESPONSE>[", close: "]</TOOL_RESPONSE>"}
+	resultsMistral  = resultsFrame{open: "[TOOL_RESULTS] ", close: "[/TOOL_RESULTS]"}
+	resultsCohere   = resultsFrame{open: "<|START_TOOL_RESULT|>[", close: "]<|END_TOOL_RESULT|>"}
 )
+
+// resultsFrames are the frames that only one dialect has.
+var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere}
 
 // resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others say which call
 // it answers.
@@ -154,6 +162,14 @@ func (r *resultsReader) result(at int) (chat.Result, int) {
 	case strings.HasPrefix(rest, "```"):
 		if line := strings.IndexByte(rest, '\n'); line >= 0 {
 			return r.json(at, at+line+1)
+		}
+	}
+	for _, f := range resultsFrames {
+		if !strings.HasPrefix(rest, f.open) {
+			continue
+		}
+		if res, end := r.json(at, at+len(f.open)); end > at && strings.HasPrefix(r.text[end:], f.close) {
+			return res, end + len(f.close)
 		}
 	}
 	return chat.Result{}, at

@@ -14,6 +14,8 @@ type set struct {
 	*automaton
 	wholeMessage bool // the dialect reads the whole message, at its end
 	bare         bareForms
+	bareJSON     string // the dialect of JSON without an opener
+	midJSON      bool   // which may also begin in the middle of a line
 }
 
 // bareForms says which forms without an opener are on.
@@ -29,8 +31,13 @@ func newSet(o Options) (*set, error) {
 	if s.wholeMessage {
 		return s, nil
 	}
+	named, _ := Lookup(o.Dialect)
+	s.bareJSON = "raw-json"
+	if named != nil && named.bareJSON {
+		s.bareJSON = named.Name
+	}
 	s.bare = bareForms{
-		json:     tools && (on["raw-json"] || on["openai-envelope"] || on["llf-shorthand"]),
+		json:     tools && anyBareJSON(on),
 		fence:    tools && on["json-fence"],
 		pythonic: tools && on["pythonic"],
 		function: tools && on["function-style"],
@@ -44,8 +51,21 @@ func newSet(o Options) (*set, error) {
 			return nil, fmt.Errorf("dialect: an empty token cannot be dropped")
 		}
 	}
-	s.automaton = newAutomaton(on, tools, o)
+	s.automaton = newAutomaton(on, named, tools, o)
+	if s.midJSON = s.bare.json && named != nil && named.midLine; s.midJSON {
+		s.mid['{'] = true
+	}
 	return s, nil
+}
+
+// anyBareJSON reports whether one of the dialects reads JSON without an opener.
+func anyBareJSON(on map[string]bool) bool {
+	for i := range table {
+		if table[i].bareJSON && on[table[i].Name] {
+			return true
+		}
+	}
+	return false
 }
 
 // An automaton recognises the openers of the dialects that are on. It depends on nothing else of a request.
@@ -57,7 +77,7 @@ type automaton struct {
 
 // autoAutomaton is the automaton of nearly every request, which is built once.
 var autoAutomaton = sync.OnceValue(func() *automaton {
-	return newAutomaton(autoEnabled(), true, Options{})
+	return newAutomaton(autoEnabled(), nil, true, Options{})
 })
 
 // autoEnabled are the dialects that auto turns on.
@@ -69,15 +89,17 @@ var autoEnabled = sync.OnceValue(func() map[string]bool {
 	return on
 })
 
-func newAutomaton(on map[string]bool, tools bool, o Options) *automaton {
+func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *automaton {
 	a := new(automaton)
-	for i := range table {
-		if !tools || !on[table[i].Name] {
-			continue
+	a.mid['\n'], a.mid['\r'], a.mid['`'] = true, true, true
+	if tools {
+		if named != nil { // it claims first what it shares with others
+			a.addRow(named)
 		}
-		for _, r := range table[i].openers {
-			r.dialect = table[i].Name
-			a.trie.add(r)
+		for i := range table {
+			if on[table[i].Name] && &table[i] != named {
+				a.addRow(&table[i])
+			}
 		}
 	}
 	for _, r := range commonOpeners {
@@ -87,18 +109,28 @@ func newAutomaton(on map[string]bool, tools bool, o Options) *automaton {
 			}
 			a.closers.add(opener{literal: r.closer, use: useThink})
 		}
-		a.trie.add(r)
-	}
-	for _, t := range o.Drop {
-		a.trie.add(opener{literal: t, use: useDrop})
-	}
-	a.mid['\n'], a.mid['\r'], a.mid['`'] = true, true, true
-	for b := range a.mid {
-		if a.trie.starts(byte(b)) && !isLetter(byte(b)) && b != 0xEF {
-			a.mid[b] = true
+		if r.literal != "" {
+			a.add(r)
 		}
 	}
+	for _, t := range o.Drop {
+		a.add(opener{literal: t, use: useDrop})
+	}
 	return a
+}
+
+func (a *automaton) addRow(d *Dialect) {
+	for _, o := range d.openers {
+		o.dialect = d.Name
+		a.add(o)
+	}
+}
+
+func (a *automaton) add(o opener) {
+	a.trie.add(o)
+	if c := o.literal[0]; !o.lineStart && o.use != useBOM && !isLetter(c) {
+		a.mid[c] = true
+	}
 }
 
 // enabled returns the names of the dialects that o turns on.

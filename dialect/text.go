@@ -9,12 +9,13 @@ import (
 // A lineContext is what the scanner of text remembers of the line it is on, to tell a call from one that is only shown:
 // code, quotations and inline code are never read.
 type lineContext struct {
-	bol   bool // nothing but blanks so far on the line
-	after bool // nothing but blanks and separators since a call ended
-	gap   bool // nothing but blanks since a reasoning block ended
-	quote bool // the line began with '>'
-	ticks bool // the number of back-tick runs so far on the line is odd
-	tick  bool // the last byte was a back-tick
+	bol   bool   // nothing but blanks so far on the line
+	after bool   // nothing but blanks and separators since a call ended
+	gap   bool   // nothing but blanks since a reasoning block ended
+	label string // nothing but blanks since a label that announces a call; it is held with them, for the dialect that is named here
+	quote bool   // the line began with '>'
+	ticks bool   // the number of back-tick runs so far on the line is odd
+	tick  bool   // the last byte was a back-tick
 	fence fence
 	until string // text is read for nothing but this: the end of a tool's result that the model repeats
 	met   int    // bytes of it that were read
@@ -31,7 +32,7 @@ type fence struct {
 
 // passed takes note of one byte of a line that was no candidate after all.
 func (c *lineContext) passed(b byte) {
-	c.bol, c.after, c.gap = false, false, false
+	c.bol, c.after, c.gap, c.label = false, false, false, ""
 	if b == '`' {
 		if !c.tick {
 			c.ticks = !c.ticks
@@ -111,6 +112,11 @@ func (d *Decoder) scanLine(i int) int {
 				continue
 			}
 			d.ctx.tick = false
+			if c == '{' && d.set.midJSON {
+				d.candidate(i, inElement)
+				d.elem = element{}
+				return i
+			}
 			d.candidate(i, inOpener)
 			d.node = 0
 			return i
@@ -150,18 +156,19 @@ func (d *Decoder) scanLineStart(i int) int {
 		d.ctx.quote = true
 		return i + 1
 	}
-	if d.set.trie.starts(c) || d.set.startsBare(c) {
+	if d.set.trie.starts(c) || d.set.startsBare(c) || d.ctx.label != "" && (c == '{' || c == '[') {
 		d.candidate(i, inElement)
 		d.elem = element{}
 		return i
 	}
 	d.dropHold(i)
-	d.ctx.bol, d.ctx.after, d.ctx.gap = false, false, false
+	d.ctx.bol, d.ctx.after, d.ctx.gap, d.ctx.label = false, false, false, ""
 	return i
 }
 
 // dropHold lets held blanks before i be what they are: text, or markup if they stand behind a reasoning block.
 func (d *Decoder) dropHold(i int) {
+	d.ctx.label = ""
 	if !d.holding {
 		return
 	}
@@ -247,7 +254,7 @@ func (d *Decoder) candidate(i int, s state) {
 		d.hold(at)
 	}
 	d.candAt, d.candCtx, d.state = at, d.ctx, s
-	d.fenced = fence{}
+	d.fenced, d.tokenEnd = fence{}, 0
 	d.dialect = ""
 }
 
@@ -261,12 +268,18 @@ func (d *Decoder) refuse(i int, why string) int {
 	if d.fenced.mark != 0 {
 		// The fence stands, but carries nothing.
 		d.ctx.newLine()
-		d.ctx.after, d.ctx.gap = false, false
+		d.ctx.after, d.ctx.gap, d.ctx.label = false, false, ""
 		d.ctx.fence = d.fenced
 		d.fenced = fence{}
 		resume = d.fencedEnd
 	} else {
-		d.ctx.passed(d.held(d.candAt, d.candAt+1)[0])
+		if d.tokenEnd > 0 {
+			resume = d.tokenEnd
+			d.dropBefore(d.candAt)
+			d.markupUpTo(resume)
+		} else {
+			d.ctx.passed(d.held(d.candAt, d.candAt+1)[0])
+		}
 		if end-d.candAt > maxHeader && !d.rescan {
 			d.plain = end
 		}
@@ -316,9 +329,17 @@ func (d *Decoder) opened(i int, o *opener) int {
 	if o.lineStart && !d.candCtx.bol && !d.candCtx.after {
 		return d.refuse(i, "not at the start of a line")
 	}
+	if d.candCtx.label != "" { // it announces only what has no opener
+		d.textUpTo(d.candAt)
+		d.trim(d.candAt)
+		d.candCtx.label = ""
+	}
 	switch o.use {
 	case useSection:
 		d.state, d.elem = inElement, element{opener: o}
+		if o.drop {
+			d.tokenEnd = d.base + i
+		}
 	case useBody:
 		return d.begin(i, o.body(d, o))
 	case useThink:
@@ -333,7 +354,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.openReasoning(i, o)
 	case useDrop:
-		if d.fenced.mark != 0 {
+		if d.fenced.mark != 0 || o.tail && !d.candCtx.after {
 			return d.refuse(i, "a token without a meaning here")
 		}
 		return d.dropToken(i)
@@ -357,12 +378,31 @@ func (d *Decoder) opened(i int, o *opener) int {
 
 // dropToken leaves out the token that ends before i.
 func (d *Decoder) dropToken(i int) int {
-	if d.candCtx.after {
-		d.markupUpTo(d.candAt)
-	}
-	d.textUpTo(d.candAt)
+	d.dropBefore(d.candAt)
 	d.markupUpTo(d.base + i)
 	d.holding, d.state, d.ctx = false, inText, d.candCtx
+	return i
+}
+
+// dropBefore emits what stands before a token that is left out and begins at the offset at. White space between it and a call
+// or a reasoning block is left out with it.
+func (d *Decoder) dropBefore(at int) {
+	d.textUpTo(d.holdAt)
+	if d.candCtx.after || d.candCtx.gap {
+		d.markupUpTo(at)
+	}
+	d.textUpTo(at)
+}
+
+// announce holds the label that was read, as if it were white space before the call that it announces.
+func (d *Decoder) announce(i int, o *opener) int {
+	if d.candCtx.gap {
+		d.textUpTo(d.holdAt)
+		d.markupUpTo(d.candAt)
+		d.trim(d.candAt)
+	}
+	d.state, d.ctx = inText, d.candCtx
+	d.ctx.bol, d.ctx.after, d.ctx.gap, d.ctx.label = true, false, false, o.label
 	return i
 }
 
@@ -410,7 +450,7 @@ func (d *Decoder) openFence(i int, mark byte) int {
 	if !f.fits || len(d.set.opts.Tools) == 0 {
 		d.ctx = d.candCtx
 		d.ctx.newLine()
-		d.ctx.after, d.ctx.gap, d.ctx.fence = false, false, f
+		d.ctx.after, d.ctx.gap, d.ctx.label, d.ctx.fence = false, false, "", f
 		d.textUpTo(min(end, d.base))
 		d.holding, d.state = false, inText
 		return i
