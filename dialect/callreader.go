@@ -15,6 +15,7 @@ type callReader struct {
 	closer   string // the literal that ends the section; "": none
 	optional bool   // it may be missing
 	keyed    bool   // the one key of an object is the name of the call
+	midLine  bool   // it stands in the middle of a line of text
 	inner    bool   // a fence stands around the value inside the section
 	matched  int    // bytes of the closer that were read
 	from     int    // where the closer, or what looked like one, begins
@@ -96,6 +97,7 @@ func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 		d.dialect = "json-fence"
 	default:
 		d.dialect = d.set.bareJSON
+		r.midLine = !d.candCtx.bol && !d.candCtx.after && !d.candCtx.gap
 	}
 	if list {
 		r.stack = append(r.stack, level{array: true})
@@ -284,6 +286,8 @@ func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
 	off := d.set.opts.Repair == RepairOff
 	r.key = r.key[:0]
 	switch {
+	case r.first && r.midLine && c != '"':
+		return refused, false // in prose only what is JSON beyond doubt
 	case c == '"' || c == '\'' && !off:
 		if c == '\'' && len(r.notes) == 0 {
 			r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)

@@ -303,7 +303,7 @@ func renderInline(dst []byte, s string) []byte {
 			return renderString(dst, s, renderSafe)
 		}
 	}
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, "\u2028\u2029") ||
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, "{\u2028\u2029") ||
 		strings.Contains(s, "===") || strings.HasSuffix(s, "]") {
 		return renderString(dst, s, renderSafe)
 	}
