@@ -117,17 +117,6 @@ func renderCallParametersKey(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, '}'), ""
 }
 
-// renderCallNameID puts the id behind the arguments, as Mistral models do.
-func renderCallNameID(dst []byte, c *chat.Call) ([]byte, string) {
-	dst, why := renderCallName(dst, c)
-	if c.ID == "" {
-		return dst, why
-	}
-	dst = append(dst[:len(dst)-1], `, "id": `...)
-	dst = renderQuote(dst, c.ID)
-	return append(dst, '}'), why
-}
-
 func renderCallKeyed(dst []byte, c *chat.Call) ([]byte, string) {
 	dst = append(dst, '{')
 	dst = renderQuote(dst, c.Name)

@@ -36,7 +36,7 @@ var jsonRows = []Dialect{
 	{Name: "mistral-array", Class: ClassJSON, Models: "Mistral 7B v0.3, Mixtral 8x22B, Nemo",
 		Summary: "a JSON list behind [TOOL_CALLS]", Example: `[TOOL_CALLS] [{"name":"N","arguments":{"k":"v"}}]`,
 		openers: []opener{{literal: "[TOOL_CALLS]", use: useJSON, closer: "[/TOOL_CALLS]", optional: true}},
-		write:   renderRow{head: "[TOOL_CALLS] [", sep: ", ", tail: "]", call: renderCallNameID, tools: renderToolsMistral, results: &resultsMistral}},
+		write:   renderRow{head: "[TOOL_CALLS] [", sep: ", ", tail: "]", call: renderCallName, tools: renderToolsMistral, results: &resultsMistral}},
 	{Name: "internlm2", Class: ClassJSON, Models: "InternLM2, Intern-S1",
 		Summary: "a JSON object between <|action_start|><|plugin|> and <|action_end|>", Example: `<|action_start|><|plugin|>{"name":"N","parameters":{"k":"v"}}<|action_end|>`,
 		openers: []opener{{literal: "<|action_start|>", use: useBody, then: "<|plugin|>", body: jsonBody(false), closer: "<|action_end|>"}},
