@@ -52,7 +52,7 @@ func (r *callReader) enveloped() bool {
 func (r *callReader) start(d *Decoder, end int) {
 	rec := &r.record
 	if len(r.content) > 0 && r.stack[0].env {
-		d.confirm(d.candAt, true)
+		d.confirm(d.callAt(), true)
 		for _, a := range r.content {
 			r.say(d, a)
 		}

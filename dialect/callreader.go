@@ -266,7 +266,7 @@ func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
 		r.stack = append(r.stack, level{calls: true})
 		at := d.base + i
 		if len(r.stack) == 1 && !r.ended || !d.confirmed && r.got == 0 {
-			at = d.candAt
+			at = d.callAt()
 		}
 		r.record = record{at: at, argsFrom: -1}
 		r.state = cKeyOr

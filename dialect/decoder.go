@@ -71,6 +71,7 @@ type Decoder struct {
 	candCtx   lineContext // the context at candAt, to go back to
 	fenced    fence       // the fence whose opening line is held with the candidate
 	fencedEnd int         // where that line ends
+	labelAt   int         // where the label before the candidate begins, if there is one
 	tokenEnd  int         // where the candidate's opener ends, if that is left out even where no call follows
 	body      body
 	readers   *bodies

@@ -59,7 +59,7 @@ const (
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *Decoder, e *element) *pyReader {
 	r := &d.readers.python
-	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.candAt, word: r.word[:0]}
+	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
 	return r
 }
 

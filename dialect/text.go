@@ -401,9 +401,17 @@ func (d *Decoder) announce(i int, o *opener) int {
 		d.markupUpTo(d.candAt)
 		d.trim(d.candAt)
 	}
-	d.state, d.ctx = inText, d.candCtx
+	d.state, d.ctx, d.labelAt = inText, d.candCtx, d.candAt
 	d.ctx.bol, d.ctx.after, d.ctx.gap, d.ctx.label = true, false, false, o.label
 	return i
+}
+
+// callAt is where the text of the candidate's first call begins.
+func (d *Decoder) callAt() int {
+	if d.candCtx.label != "" {
+		return d.labelAt
+	}
+	return d.candAt
 }
 
 // begin hands the candidate to a body machine.
