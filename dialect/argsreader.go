@@ -299,3 +299,12 @@ type argumentsError string
 
 func (e argumentsError) Error() string { return "dialect: " + string(e) }
 func (e argumentsError) Unwrap() error { return ErrArguments }
+
+// closeMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports whether it did.
+func (a *argsReader) closeMissing(i int) bool {
+	if a.d.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
+		return false
+	}
+	a.val.err = ""
+	return a.val.closeAll(i) && !missingRequired(a.d.call.tool.Args, a.val.has)
+}

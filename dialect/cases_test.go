@@ -75,8 +75,9 @@ func variants(c dialecttest.Case) []dialecttest.Case {
 	return []dialecttest.Case{c, auto}
 }
 
-// TestEveryDialectHasCases holds the files to what they promise: for each dialect of the table at least 40 cases, half of them
-// texts that are no call, and no text twice.
+// TestEveryDialectHasCases holds the files to what they promise: for each dialect of the table at least 40 cases and no text
+// twice. Half of them are no call where prose may look like one; where a call begins with a marker that prose does not have, a
+// quarter are.
 func TestEveryDialectHasCases(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
@@ -100,11 +101,19 @@ func TestEveryDialectHasCases(t *testing.T) {
 			}
 			texts[what] = c.ID
 		}
-		if len(cases) < 40 || 2*none < len(cases) {
+		least := len(cases) / 4
+		if mistakable[name] {
+			least = (len(cases) + 1) / 2
+		}
+		if len(cases) < 40 || none < least {
 			t.Errorf("%s: %d cases, %d of them no call", name, len(cases), none)
 		}
 	}
 }
+
+// mistakable are the dialects whose calls have no marker, or one that models are told of in words.
+var mistakable = map[string]bool{"function-style": true, "hermes": true, "json-fence": true, "llf-shorthand": true, "openai-envelope": true,
+	"pythonic": true, "qwen3-coder": true, "raw-json": true, "tool-call-tag": true, "tool-request": true, "xml-style": true, "yaml-style": true}
 
 // TestExamples decodes the example of every row of the table.
 func TestExamples(t *testing.T) {

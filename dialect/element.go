@@ -246,6 +246,7 @@ type bodies struct {
 	tags    tagReader
 	python  pyReader
 	args    argsReader
+	header  headerReader
 	val     value // of what is skipped
 	argsVal value // of arguments
 }

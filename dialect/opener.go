@@ -72,6 +72,7 @@ var commonOpeners = []opener{
 	{literal: "<|python_tag|>", use: useDrop},
 	{literal: "<|python_end|>", use: useDrop},
 	{literal: "<｜end▁of▁sentence｜>", use: useDrop},
+	{literal: "<|plamo:tag|>", use: useDrop},
 
 	{literal: "[BEGIN FINAL RESPONSE]", use: useDrop},
 	{literal: "[END FINAL RESPONSE]", use: useDrop},

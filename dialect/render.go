@@ -26,12 +26,13 @@ func (e *RenderError) Error() string {
 // A renderRow says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
 // names little more than the text around a call.
 type renderRow struct {
-	one  bool   // a message holds one call and nothing else
-	head string // before all calls of a message
-	open string // before each call
-	sep  string // between two calls; "": a newline
-	end  string // after each call
-	tail string // after all calls of a message
+	one    bool   // a message holds one call and nothing else
+	head   string // before all calls of a message
+	open   string // before each call
+	sep    string // between two calls; "": a newline
+	joined bool   // nothing stands between two calls
+	end    string // after each call
+	tail   string // after all calls of a message
 
 	// call writes what stands between open and end. It returns in its second value why it cannot.
 	call func(dst []byte, c *chat.Call) ([]byte, string)
@@ -65,7 +66,7 @@ func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 	}
 	dst = append(dst, row.head...)
 	for i := range calls {
-		if i > 0 {
+		if i > 0 && !row.joined {
 			dst = append(dst, renderOr(row.sep, "\n")...)
 		}
 		dst = append(dst, row.open...)
@@ -172,6 +173,30 @@ func renderCallTag(dst []byte, c *chat.Call) ([]byte, string) {
 		dst = renderQuote(dst, c.Reasoning)
 	}
 	return append(dst, "\n}"...), ""
+}
+
+// renderCallHeader returns a writer of a name, what stands between, and the arguments.
+func renderCallHeader(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !renderIsName(c.Name) {
+			return dst, "the name cannot stand in a header"
+		}
+		dst = append(dst, c.Name...)
+		dst = append(dst, between...)
+		return append(dst, strings.TrimLeft(c.Arguments, " \t\r\n")...), ""
+	}
+}
+
+// renderCallCounted writes the id of Kimi's calls, which counts them, and the arguments.
+func renderCallCounted(dst []byte, c *chat.Call) ([]byte, string) {
+	if !renderIsName(c.Name) {
+		return dst, "the name cannot stand in a header"
+	}
+	dst = append(dst, c.Name...)
+	dst = append(dst, ':')
+	dst = strconv.AppendInt(dst, int64(c.Index), 10)
+	dst = append(dst, "<|tool_call_argument_begin|>"...)
+	return append(dst, strings.TrimLeft(c.Arguments, " \t\r\n")...), ""
 }
 
 // The forms with one argument a line or an element.

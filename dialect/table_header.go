@@ -1,4 +1,75 @@
 package dialect
 
 // The dialects with the name first and a JSON object behind it.
-var headerRows = []Dialect{}
+var headerRows = []Dialect{
+	{Name: "mistral-args", Class: ClassHeaderJSON, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
+		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
+		openers: []opener{{literal: "[TOOL_CALLS]", use: useBody, word: true, body: headerCall(&mistralForm)}},
+		write:   renderRow{joined: true, open: "[TOOL_CALLS]", call: renderCallHeader("[ARGS]")}},
+	{Name: "deepseek-v3", Class: ClassHeaderJSON, Models: "DeepSeek V3, R1",
+		Summary: "a section of calls with the kind, the name and a fenced JSON object", Example: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>N\n```json\n{\"k\":\"v\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		openers: deepseekOpeners,
+		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", end: "\n```<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
+			call: renderCallHeader("\n```json\n")}},
+	{Name: "deepseek-v31", Class: ClassHeaderJSON, Models: "DeepSeek V3.1, V3.1-Terminus",
+		Summary: "a section of calls with the name and a JSON object", Example: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>N<｜tool▁sep｜>{"k":"v"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+		openers: deepseekOpeners,
+		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", joined: true, end: "<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
+			call: renderCallHeader("<｜tool▁sep｜>")}},
+	{Name: "kimi-k2", Class: ClassHeaderJSON, Models: "Kimi K2, K2 Thinking",
+		Summary: "a section of calls with an id that holds the name, and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
+		openers: []opener{
+			{literal: "<|tool_calls_section_begin|>", use: useBody, body: headerSection(&kimiForm)},
+			{literal: "<|tool_call_begin|>", use: useBody, body: headerCall(&kimiForm)},
+		},
+		write: renderRow{head: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>functions.", joined: true, end: "<|tool_call_end|>", tail: "<|tool_calls_section_end|>",
+			call: renderCallCounted}},
+	{Name: "plamo3", Class: ClassHeaderJSON, Models: "PLaMo 3",
+		Summary: "markers of their own around the request, the name and the arguments",
+		Example: plamoOpen + plamoCall + "N" + plamoArgs + `{"k":"v"}` + plamoEnd + plamoClose,
+		openers: []opener{
+			{literal: plamoOpen, use: useBody, body: headerSection(&plamoForm)},
+			{literal: plamoCall, use: useBody, body: headerCall(&plamoForm)},
+		},
+		write: renderRow{head: plamoOpen, open: plamoCall, joined: true, end: plamoEnd, tail: plamoClose, call: renderCallHeader(plamoArgs)}},
+	{Name: "function-tag", Class: ClassHeaderJSON, Models: "Functionary 3.1, Llama 3.1 with custom tools",
+		Summary: "the name in a tag, a JSON object as its body", Example: `<function=N>{"k":"v"}</function>`,
+		openers: []opener{{literal: "<function=", use: useBody, body: tagBody(&functionTags)}},
+		write:   renderRow{open: "<function=", end: "</function>", call: renderCallHeader(">")}},
+	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
+		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
+		openers: []opener{{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true}},
+		write:   renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: ")}},
+}
+
+var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true}
+
+var deepseekForm = headerForm{callOpen: "<｜tool▁call▁begin｜>", kind: "function", argsOpen: "<｜tool▁sep｜>", lineName: true,
+	callClose: "<｜tool▁call▁end｜>", closer: "<｜tool▁calls▁end｜>", kindIs: "deepseek-v3", nameIs: "deepseek-v31"}
+
+// The two DeepSeek dialects share their markers: whether a kind comes first tells them apart.
+var deepseekOpeners = []opener{
+	{literal: "<｜tool▁calls▁begin｜>", use: useBody, body: headerSection(&deepseekForm)},
+	{literal: "<｜tool▁call▁begin｜>", use: useBody, body: headerCall(&deepseekForm)},
+}
+
+var kimiForm = headerForm{callOpen: "<|tool_call_begin|>", argsOpen: "<|tool_call_argument_begin|>", counted: true,
+	callClose: "<|tool_call_end|>", closer: "<|tool_calls_section_end|>"}
+
+const (
+	plamoOpen  = "<|plamo:begin_tool_requests:plamo|>"
+	plamoCall  = "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>"
+	plamoArgs  = "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
+	plamoEnd   = "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
+	plamoClose = "<|plamo:end_tool_requests:plamo|>"
+)
+
+var plamoForm = headerForm{callOpen: plamoCall, argsOpen: plamoArgs, callClose: plamoEnd, closer: plamoClose}
+
+// functionForm is what follows <function=NAME> if that is a JSON object.
+var functionForm = headerForm{callClose: "</function>"}
+
+var reactForm = headerForm{lineName: true, argsOpen: "Action Input:"}
+
+// nameForm is a name and an object, with nothing that says so.
+var nameForm = headerForm{}

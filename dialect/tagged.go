@@ -197,6 +197,9 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.tailAt = d.base + i
+		if c == '{' && r.state == tBody && r.val == nil && r.form == &functionTags && d.set.on["function-tag"] {
+			return r.object(d, i)
+		}
 	}
 	r.tail = append(r.tail, c)
 	if r.expected(c) {
@@ -221,6 +224,17 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	}
 	return r.noTag(d, i)
+}
+
+// object hands the call to the reader of calls whose body is a JSON object, which begins at i.
+func (r *tagReader) object(d *Decoder, i int) (int, verdict) {
+	h := newHeader(d, &functionForm, hBefore)
+	h.closer, h.at, h.name = r.closer(), r.at, r.written
+	d.body, d.dialect = h, "function-tag"
+	if j, v := h.named(d, i); v != more {
+		return j, v
+	}
+	return h.run(d, i)
 }
 
 // expected takes a byte that was added to the tail. It reports whether the tail needs no look: what it may be has not changed.

@@ -1,0 +1,515 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+)
+
+// A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of arguments behind it.
+// Literals may be empty where a family has none.
+type headerForm struct {
+	callOpen  string // before the name of each call in a section
+	kind      string // stands in place of the name when the name comes behind the separator
+	idOpen    string // between the name and the id of the call
+	argsOpen  string // behind the name: a separator
+	optional  bool   // argsOpen may be missing: the object says where the name ends
+	callClose string // behind the object
+	closer    string // of the section
+	counted   bool   // the name is an id: functions.NAME:0
+	lineName  bool   // the name ends with its line
+	kindIs    string // the dialect of a call with a kind
+	nameIs    string // the dialect of one without
+}
+
+// A headerReader reads calls of a form.
+type headerReader struct {
+	form   *headerForm
+	closer string // of the section that it stands in
+
+	state  headerState
+	at     int // where the call begins
+	nameAt int
+	name   string
+	id     string
+	idAt   int
+	tool   int
+	known  bool
+	kinded bool // a kind was read: the name follows
+	fence  int  // marks of a fence that is open around the object
+	info   int
+	open   bool // the call was read to the end of its object
+	got    int
+	blanks int
+	tail   []byte
+	tailAt int
+	args   *argsReader
+	skip   *value // of the body of a call to an undeclared tool
+}
+
+type headerState uint8
+
+const (
+	hBetween headerState = iota // in a section, where a call or the end of the section may follow
+	hName                       // in the name
+	hID                         // in the id behind it
+	hMarker                     // in a literal that may end the name
+	hBefore                     // before the object
+	hFence                      // in the line that opens a fence around it
+	hArgs                       // in the object
+	hAfter                      // behind it
+)
+
+// headerSection returns the constructor of a reader behind the opener of a section.
+func headerSection(f *headerForm) func(d *Decoder, o *opener) body {
+	return func(d *Decoder, o *opener) body { return newHeader(d, f, hBetween) }
+}
+
+// headerCall returns the constructor of a reader behind the opener of a call, or at the first byte of its name.
+func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
+	return func(d *Decoder, o *opener) body { return newHeader(d, f, hName) }
+}
+
+func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
+	r := &d.readers.header
+	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, nameAt: -1, tail: r.tail[:0]}
+	return r
+}
+
+func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) {
+		var v verdict
+		switch r.state {
+		case hName, hID:
+			i, v = r.readName(d, i)
+		case hMarker:
+			i, v = r.readMarker(d, i)
+		case hBefore:
+			i, v = r.before(d, i)
+		case hFence:
+			i, v = r.readFence(d, i)
+		case hArgs:
+			i, v = r.readArgs(d, i)
+		default:
+			i, v = r.readTail(d, i)
+		}
+		if v != more {
+			return i, v
+		}
+	}
+	return i, more
+}
+
+// readName reads the name, or the id behind it, up to the first byte that neither has.
+func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
+	if r.nameAt < 0 {
+		r.nameAt = d.base + i
+	}
+	f := r.form
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		switch {
+		case d.base+i-r.nameAt > maxHeader:
+			return r.fail(d, i, "the name is too long")
+		case c == '{' && (f.optional || f.lineName && r.kinded):
+			r.cut(d, d.base+i)
+			r.state = hBefore
+			return r.named(d, i)
+		case c == '\n' && f.lineName && (r.kinded || f.kind == ""):
+			if blank(d.held(r.nameAt, d.base+i)) {
+				if r.blanks++; r.blanks > maxHeader {
+					return r.fail(d, i, "no name")
+				}
+				continue
+			}
+			r.cut(d, d.base+i)
+			r.state = hBefore
+			if f.argsOpen != "" && f.kind == "" {
+				r.state = hMarker
+				r.tail, r.tailAt = r.tail[:0], d.base+i
+			}
+			return r.named(d, i)
+		case c == '<' || c == '[':
+			r.cut(d, d.base+i)
+			r.state, r.tail, r.tailAt = hMarker, r.tail[:0], d.base+i
+			return i, more
+		case c == '`' || c < 0x20 && !isBlank(c):
+			return r.fail(d, i, "no name")
+		}
+	}
+	return i, more
+}
+
+// cut takes what was read as the name, or as the id, up to the offset end.
+func (r *headerReader) cut(d *Decoder, end int) {
+	s := strings.TrimSpace(d.held(r.nameAt, end))
+	if r.state == hID {
+		r.id = s
+	} else {
+		r.name = s
+	}
+}
+
+// readMarker reads the literal behind the name.
+func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
+	f := r.form
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if len(r.tail) == 0 && isBlank(c) {
+			if r.blanks++; r.blanks > maxHeader {
+				return r.fail(d, i, "too much white space")
+			}
+			continue
+		}
+		if len(r.tail) == 0 {
+			r.tailAt = d.base + i
+		}
+		r.tail = append(r.tail, c)
+		part := false
+		if r.id == "" && r.idAt == 0 && f.idOpen != "" {
+			switch matchTag(r.tail, f.idOpen) {
+			case fullMatch:
+				r.idAt = d.base + i + 1
+				r.state, r.nameAt, r.tail = hID, -1, r.tail[:0]
+				return i + 1, more
+			case partMatch:
+				part = true
+			}
+		}
+		switch matchTag(r.tail, f.argsOpen) {
+		case fullMatch:
+			r.tail = r.tail[:0]
+			return r.separated(d, i+1)
+		case partMatch:
+			part = true
+		}
+		if !part {
+			return r.fail(d, i, "nothing that follows a name")
+		}
+	}
+	return i, more
+}
+
+// separated goes on behind the separator, which ends before i: with the name, if what stood before it is the kind, else with
+// the object.
+func (r *headerReader) separated(d *Decoder, i int) (int, verdict) {
+	r.state = hBefore
+	switch f := r.form; {
+	case f.kind != "" && !r.kinded && r.name == f.kind:
+		r.kinded, r.nameAt = true, -1 // a brace will show that the kind is a name after all
+		return i, more
+	case f.lineName && f.kind == "":
+		return i, more // the name was resolved at the end of its line
+	}
+	return r.named(d, i)
+}
+
+// named resolves the name, which was read up to i.
+func (r *headerReader) named(d *Decoder, i int) (int, verdict) {
+	if r.name == "" {
+		return r.fail(d, i, "no name")
+	}
+	name := r.name
+	if r.form.counted {
+		r.id, name = name, uncounted(d, name)
+	}
+	r.tool, _, r.known = d.set.names.resolve(name)
+	if clean, escaped := unescapeName(name); escaped && !r.known {
+		r.tool, _, r.known = d.set.names.resolve(clean)
+	}
+	r.name = name
+	return i, more
+}
+
+// uncounted returns the name in an id such as functions.NAME:0. An id that is a bare counter names the one tool that is on
+// offer, if there is only one.
+func uncounted(d *Decoder, id string) string {
+	name := id
+	if k := strings.LastIndexByte(name, ':'); k >= 0 && k+1 < len(name) && digits(name[k+1:]) {
+		name = name[:k]
+	}
+	if _, _, ok := d.set.names.resolve(name); ok {
+		return name
+	}
+	if digits(name) && name != "" && len(d.set.names.tools) == 1 {
+		return d.set.names.tools[0].Name
+	}
+	return strings.TrimPrefix(name, "functions.")
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// before reads what stands between the name and the object: blanks, and the line that opens a fence.
+func (r *headerReader) before(d *Decoder, i int) (int, verdict) {
+	c := d.in[i]
+	switch {
+	case isBlank(c):
+		if r.blanks++; r.blanks > maxHeader {
+			return r.fail(d, i, "too much white space")
+		}
+		return i + 1, more
+	case r.kinded && !r.known && c != '{' && r.nameAt < 0: // behind the kind and its separator
+		r.state = hName
+		return i, more
+	case r.kinded && r.nameAt < 0: // an object stands there: the kind was the name
+		r.kinded = false
+		if i, v := r.named(d, i); v != more {
+			return i, v
+		}
+	case c == '`' && r.fence == 0:
+		r.state = hFence
+		return i, more
+	}
+	return r.begin(d, i)
+}
+
+// begin begins the arguments at their first byte, and with them the call.
+func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
+	if c := d.in[i]; c != '{' && c != '"' && c != 'n' && c != 'N' {
+		return r.fail(d, i, "no object behind the name")
+	}
+	if r.form.nameIs != "" {
+		d.dialect = r.form.nameIs
+		if r.kinded {
+			d.dialect = r.form.kindIs
+		}
+	}
+	r.state, r.got = hArgs, r.got+1
+	if !r.known {
+		r.skip = d.readers.val.reset(d, nil, false)
+		r.skip.discard = true
+		return i, more
+	}
+	r.skip = nil
+	d.startCall(r.tool, r.name, r.id, r.at, d.base+i)
+	r.args = newArgsReader(d, d.call.tool.Args)
+	r.args.wrapped = true
+	return i, more
+}
+
+// readFence reads the line that opens a fence around the object.
+func (r *headerReader) readFence(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		switch {
+		case c == '`' && r.info == 0:
+			r.fence++
+		case c == '\n' && r.fence >= 3:
+			r.state = hBefore
+			return i + 1, more
+		case r.fence < 3 || r.info > maxHeader || !isLetter(c) && c != '_' && !isBlank(c):
+			return r.fail(d, i, "no object behind the name")
+		default:
+			r.info++
+		}
+	}
+	return i, more
+}
+
+func (r *headerReader) readArgs(d *Decoder, i int) (int, verdict) {
+	var p progress
+	why := ""
+	if r.skip != nil {
+		r.skip.base, r.skip.step = d.base, 1
+		i, p = r.skip.run(d.in, i)
+		why = r.skip.err
+	} else {
+		r.args.at(d.base, 1)
+		i, p = r.args.run(d.in, i)
+		if p == failed && i < len(d.in) && r.closes(d.in[i]) && r.args.closeMissing(i) {
+			p = done
+		}
+		why = r.args.err
+		if p == done && r.args.doom != "" {
+			p, why = failed, r.args.doom
+		}
+	}
+	switch p {
+	case failed:
+		return r.fail(d, i, why)
+	case done:
+		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
+		if r.form.callClose == "" && r.fence == 0 {
+			r.endCall(d, d.base+i)
+			if r.closer == "" {
+				return i, finished
+			}
+		}
+	}
+	return i, more
+}
+
+// closes reports whether c may begin what follows the object.
+func (r *headerReader) closes(c byte) bool {
+	return r.form.callClose != "" && c == r.form.callClose[0] || r.closer != "" && c == r.closer[0] || c == '`' && r.fence > 0
+}
+
+// endCall ends the call that was read, or rejects it if its tool is not declared, before the offset end.
+func (r *headerReader) endCall(d *Decoder, end int) {
+	if !r.open {
+		return
+	}
+	r.open = false
+	if r.skip != nil {
+		d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, end)
+	} else {
+		d.endCall(end, true)
+	}
+}
+
+// readTail reads what follows a call, or the opener of a section: the end of the fence and of the call, another call, the end of
+// the section.
+func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
+	c := d.in[i]
+	if len(r.tail) == 0 {
+		if isBlank(c) {
+			if r.blanks++; r.blanks > maxHeader && r.got == 0 {
+				return i, refused
+			}
+			return i + 1, more
+		}
+		r.tailAt = d.base + i
+	}
+	r.tail = append(r.tail, c)
+	part := false
+	for k, literal := range r.literals() {
+		if literal == "" {
+			continue
+		}
+		switch matchTag(r.tail, literal) {
+		case fullMatch:
+			r.tail = r.tail[:0]
+			return r.follow(d, headerTail(k), i+1)
+		case partMatch:
+			part = true
+		}
+	}
+	if part {
+		return i + 1, more
+	}
+	if r.got == 0 {
+		return i, refused
+	}
+	if v := r.unclosed(d, r.tailAt); v != more {
+		return i, v
+	}
+	return d.backTo(r.tailAt, i)
+}
+
+type headerTail int
+
+const (
+	tailFence headerTail = iota
+	tailClose
+	tailSection
+	tailOpen
+)
+
+// literals returns what may follow, by kind.
+func (r *headerReader) literals() [4]string {
+	l := [4]string{tailSection: r.closer, tailOpen: r.form.callOpen}
+	if r.open {
+		if r.fence > 0 {
+			l[tailFence] = "```"
+		}
+		l[tailClose] = r.form.callClose
+	}
+	return l
+}
+
+func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
+	switch k {
+	case tailFence:
+		r.fence = 0
+		if r.form.callClose == "" {
+			r.endCall(d, d.base+i)
+		}
+		return i, more
+	case tailClose:
+		r.endCall(d, d.base+i)
+		r.state = hBetween
+		return i, more
+	}
+	if r.open && r.unclosed(d, r.tailAt) != more {
+		return i, broken
+	}
+	if k == tailSection {
+		if r.got == 0 {
+			return i, refused
+		}
+		return i, finished
+	}
+	*r = headerReader{form: r.form, closer: r.closer, state: hName, at: r.tailAt, nameAt: -1, got: r.got, tail: r.tail[:0]}
+	if r.got == 0 {
+		r.at = d.candAt
+	}
+	return i, more
+}
+
+// unclosed ends a call whose closer is missing before the offset end.
+func (r *headerReader) unclosed(d *Decoder, end int) verdict {
+	if !r.open {
+		return more
+	}
+	if d.call.open && r.form.callClose != "" {
+		if d.set.opts.Repair == RepairOff {
+			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
+			return broken
+		}
+		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.callClose, At: end, End: end})
+	}
+	r.endCall(d, end)
+	return more
+}
+
+// fail ends the candidate because of the byte at i.
+func (r *headerReader) fail(d *Decoder, i int, why string) (int, verdict) {
+	switch {
+	case d.call.open:
+		d.reject(chat.ReasonMalformed, r.name, why, r.at, d.base+i)
+		return i, broken
+	case r.got > 1 || r.got == 1 && r.state != hArgs:
+		if r.state == hArgs {
+			return d.backTo(r.at, i)
+		}
+		return d.backTo(max(r.at, d.last), i)
+	}
+	return i, refused
+}
+
+// end decides what an end of the text means.
+func (r *headerReader) end(d *Decoder) verdict {
+	if r.state == hArgs && r.skip == nil {
+		r.args.at(d.base, 0)
+		if r.args.end() == done && r.args.doom == "" {
+			r.open, r.state = true, hAfter
+		}
+	}
+	switch {
+	case r.open:
+		if v := r.unclosed(d, d.base); v != more {
+			return v
+		}
+		return finished
+	case d.call.open:
+		d.endCall(d.base, false)
+		return finished
+	case d.confirmed:
+		return finished
+	}
+	return refused
+}
+
+func (r *headerReader) plain(*Decoder) *[256]bool {
+	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
+		return r.args.val.plain()
+	}
+	return nil
+}
