@@ -339,14 +339,18 @@ func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 }
 
 func (r *callReader) endKey(d *Decoder, i int) verdict {
-	if bytes.IndexByte(r.key, '\\') >= 0 {
+	escaped := bytes.IndexByte(r.key, '\\') >= 0
+	if escaped {
 		if key, ok := unquoteJSON(string(r.key)); ok {
 			r.key = append(r.key[:0], key...)
 		}
 	}
 	r.comma = false
 	if r.keyed {
-		return r.keyName(d)
+		if end := d.base + i; !escaped { // it stands in the text as it is
+			return r.keyName(d, d.held(end-len(r.key), end))
+		}
+		return r.keyName(d, string(r.key))
 	}
 	k, ok := callKeys[string(r.key)]
 	class := k.class
@@ -365,7 +369,7 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 }
 
 // keyName takes a key that is the name of the call, whose value then are the arguments.
-func (r *callReader) keyName(d *Decoder) verdict {
+func (r *callReader) keyName(d *Decoder, name string) verdict {
 	rec := &r.record
 	if rec.named {
 		r.doom = "the object has more than one key"
@@ -373,7 +377,7 @@ func (r *callReader) keyName(d *Decoder) verdict {
 		return more
 	}
 	rec.nameKey = "name"
-	v := r.named(d, string(r.key))
+	v := r.named(d, name)
 	r.class, r.word, r.state = keyArguments, "arguments", cColon
 	return v
 }

@@ -82,7 +82,8 @@ type Decoder struct {
 	calls int // calls and attempts so far
 
 	think reasoning
-	seen  bool // content other than white space, or a call, came out since the start
+	frame string // what closes the tag around the answer that was left out
+	seen  bool   // content other than white space, or a call, came out since the start
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.

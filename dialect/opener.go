@@ -28,7 +28,8 @@ type opener struct {
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *Decoder, o *opener) body
 	lineStart bool // only at the start of a line
-	tail      bool // useDrop: only behind a call
+	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too
+	closes    bool // useDrop: only as the closer of one that was left out
 	optional  bool // useJSON: the closer may be missing; if others share the literal, then only behind a list
 	keyed     bool // useJSON: a call is an object whose one key is the name of the tool
 
@@ -78,6 +79,9 @@ var commonOpeners = []opener{
 	{literal: "[END FINAL RESPONSE]", use: useDrop},
 	{literal: "</s>", use: useDrop, tail: true},
 	{literal: "</answer>", use: useDrop, tail: true}, // Hunyuan
+	{literal: "<0x0A>", use: useDrop, tail: true},    // ERNIE
+	{literal: "<response>", use: useDrop, tail: true, closer: "</response>"},
+	{literal: "</response>", use: useDrop, closes: true},
 
 	{literal: "<tool_response>", use: useVerbatim, closer: "</tool_response>", lineStart: true},
 	{literal: "<tool_result>", use: useVerbatim, closer: "</tool_result>", lineStart: true},

@@ -354,8 +354,11 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.openReasoning(i, o)
 	case useDrop:
-		if d.fenced.mark != 0 || o.tail && !d.candCtx.after {
+		if d.fenced.mark != 0 || o.tail && !d.candCtx.after && !d.candCtx.gap || o.closes && d.frame != o.literal {
 			return d.refuse(i, "a token without a meaning here")
+		}
+		if o.closer != "" || o.closes {
+			d.frame = o.closer
 		}
 		return d.dropToken(i)
 	case useVerbatim:
