@@ -466,7 +466,8 @@ func breakCall(t *rapid.T, p part) (text string, contained bool) {
 	i := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 	switch rapid.IntRange(0, 3).Draw(t, "break") {
 	case 0: // another name
-		return strings.Replace(text, p.name, "nope", 1), true
+		// Where the opener held the name first, a fence in a value is one of the text.
+		return strings.Replace(text, p.name, "nope", 1), !strings.Contains(text, "```") || !strings.Contains(text, "<"+p.name)
 	case 1: // a letter or a digit is lost
 		if c := text[i]; c >= '0' && c <= '9' || c >= 'a' && c <= 'z' {
 			return text[:i] + text[i+1:], text[0] != '<' && (i == 0 || text[i-1] != '\\')
