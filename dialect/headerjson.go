@@ -25,7 +25,8 @@ type headerForm struct {
 // A headerReader reads calls of a form.
 type headerReader struct {
 	form   *headerForm
-	closer string // of the section that it stands in
+	closer string  // of the section that it stands in
+	lists  *opener // the opener, if a list of JSON calls may follow it as well
 
 	state  headerState
 	at     int // where the call begins
@@ -67,7 +68,13 @@ func headerSection(f *headerForm) func(d *Decoder, o *opener) body {
 
 // headerCall returns the constructor of a reader behind the opener of a call, or at the first byte of its name.
 func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body { return newHeader(d, f, hName) }
+	return func(d *Decoder, o *opener) body {
+		r := newHeader(d, f, hName)
+		if o.json != "" {
+			r.lists = o
+		}
+		return r
+	}
 }
 
 func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
@@ -182,6 +189,10 @@ func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
 			return r.separated(d, i+1)
 		case partMatch:
 			part = true
+		}
+		if !part && r.lists != nil && string(r.tail) == "[{" { // the words before it were none of a call
+			d.begin(i, newCallReader(d, r.lists, true))
+			return i, left
 		}
 		if !part {
 			return r.fail(d, i, "nothing that follows a name")

@@ -111,7 +111,7 @@ func (o *opener) join(other opener) {
 		o.label = other.dialect
 	case other.use == useCalls && o.pythonic == "":
 		o.pythonic = other.dialect
-	case other.use == useBody:
+	case other.use == useBody && !(other.word && o.hasWord()):
 		o.ways = append(o.ways, other)
 	}
 	if o.closer == "" {

@@ -4,7 +4,7 @@ package dialect
 var headerRows = []Dialect{
 	{Name: "mistral-args", Class: ClassHeaderJSON, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
 		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
-		openers: []opener{{literal: "[TOOL_CALLS]", use: useBody, word: true, body: headerCall(&mistralForm)}},
+		openers: mistralOpeners,
 		write:   renderRow{joined: true, open: "[TOOL_CALLS]", call: renderCallHeader("[ARGS]")}},
 	{Name: "deepseek-v3", Class: ClassHeaderJSON, Models: "DeepSeek V3, R1",
 		Summary: "a section of calls with the kind, the name and a fenced JSON object", Example: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>N\n```json\n{\"k\":\"v\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
@@ -42,7 +42,7 @@ var headerRows = []Dialect{
 		write:   renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: ")}},
 }
 
-var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true}
+var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true, nameIs: "mistral-args"}
 
 var deepseekForm = headerForm{callOpen: "<｜tool▁call▁begin｜>", kind: "function", argsOpen: "<｜tool▁sep｜>", lineName: true,
 	callClose: "<｜tool▁call▁end｜>", closer: "<｜tool▁calls▁end｜>", kindIs: "deepseek-v3", nameIs: "deepseek-v31"}

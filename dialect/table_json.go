@@ -35,7 +35,7 @@ var jsonRows = []Dialect{
 		write:   renderRow{head: "<|python_tag|>", sep: "; ", call: renderCallParametersKey}},
 	{Name: "mistral-array", Class: ClassJSON, Models: "Mistral 7B v0.3, Mixtral 8x22B, Nemo",
 		Summary: "a JSON list behind [TOOL_CALLS]", Example: `[TOOL_CALLS] [{"name":"N","arguments":{"k":"v"}}]`,
-		openers: []opener{{literal: "[TOOL_CALLS]", use: useJSON, closer: "[/TOOL_CALLS]", optional: true}},
+		openers: mistralOpeners,
 		write:   renderRow{head: "[TOOL_CALLS] [", sep: ", ", tail: "]", call: renderCallName, tools: renderToolsMistral, results: &resultsMistral}},
 	{Name: "internlm2", Class: ClassJSON, Models: "InternLM2, Intern-S1",
 		Summary: "a JSON object between <|action_start|><|plugin|> and <|action_end|>", Example: `<|action_start|><|plugin|>{"name":"N","parameters":{"k":"v"}}<|action_end|>`,
@@ -77,4 +77,10 @@ var jsonRows = []Dialect{
 			{literal: "Action:", use: useLabel, lineStart: true},
 		},
 		write: renderRow{open: "**Tool Call:**\n```json\n", end: "\n```", call: renderCallName}},
+}
+
+// Which of the two Mistral dialects a model speaks depends on its tokenizer; what follows the marker tells.
+var mistralOpeners = []opener{
+	{literal: "[TOOL_CALLS]", use: useJSON, closer: "[/TOOL_CALLS]", optional: true},
+	{literal: "[TOOL_CALLS]", use: useBody, word: true, body: headerCall(&mistralForm)},
 }
