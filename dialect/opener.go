@@ -15,6 +15,7 @@ const (
 	useBOM          // a byte order mark
 	useVerbatim     // the result of a tool, which is never read for calls
 	useLabel        // a line that says that a call follows, in the form of one that needs no opener
+	useEnd          // ends what calls stand in: left out behind a call
 	useSection      // what openers with the same literal amount to: what follows decides the body
 )
 

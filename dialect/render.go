@@ -309,6 +309,46 @@ func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, "</function>"...), why
 }
 
+// renderCallPairs returns a writer of a name and elements for each key and value.
+func renderCallPairs(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !renderIsName(c.Name) {
+			return dst, "the name cannot stand before a tag"
+		}
+		dst = append(append(dst, c.Name...), f.nameClose...)
+		if f.alone {
+			dst = append(dst, '\n')
+		}
+		why := ""
+		renderEach(c.Arguments, func(key, value string) {
+			if !renderIsName(key) {
+				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an element"
+				return
+			}
+			dst = append(append(append(append(dst, f.paramOpen...), key...), f.paramEnd...), f.valueOpen...)
+			s, ok := renderUnquote(value)
+			for _, tag := range [...]string{f.paramOpen, f.valueOpen, f.paramClose, f.callOpen, f.callClose} {
+				if strings.Contains(s, tag[:len(tag)-1]) {
+					why = "the value of " + key + " holds " + tag
+				}
+			}
+			switch {
+			case ok && f.strings:
+				dst = renderQuote(dst, s)
+			case ok:
+				dst = append(dst, s...)
+			default:
+				dst = renderCompact(dst, value, renderStrict)
+			}
+			dst = append(dst, f.paramClose...)
+			if f.alone {
+				dst = append(dst, '\n')
+			}
+		})
+		return dst, why
+	}
+}
+
 // The forms of call syntax.
 
 // renderCallStatement writes f(k=v), or f({..}) where a key is no identifier.

@@ -79,7 +79,7 @@ func renderedBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, cal
 	text := strings.TrimPrefix(string(b), "before")
 	for _, o := range []dialect.Options{{Dialect: d.Name, Only: true}, {Dialect: d.Name}, {}} {
 		for _, prose := range []string{"", "I do that.\n"} {
-			if d.ByName && (o.Dialect == "" || prose != "") {
+			if (d.ByName || underAuto[d.Name] != "") && (o.Dialect == "" || d.ByName && prose != "") {
 				continue
 			}
 			o.Tools = renderTools

@@ -59,7 +59,7 @@ func (r *tagReader) ending(d *Decoder, t string) ending {
 		return ending{}
 	}
 	e := r.properEnd(t, at)
-	if e.match == noMatch && d.set.opts.Repair != RepairOff {
+	if e.match == noMatch && r.mends(d) {
 		e = r.missingClose(d, t, at)
 	}
 	return e
@@ -117,7 +117,8 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 		rest := text[len(f.paramOpen):]
 		name, _, whole := strings.Cut(rest, f.paramEnd)
 		if !whole {
-			if len(rest) <= maxHeader && !strings.ContainsAny(rest, "\n<") {
+			begun := strings.IndexAny(rest, "\n<")
+			if len(rest) <= maxHeader && (begun < 0 || len(f.paramEnd) > 1 && strings.HasPrefix(f.paramEnd, rest[begun:])) {
 				e.match = partMatch
 			}
 			return e

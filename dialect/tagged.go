@@ -19,10 +19,22 @@ type tagForm struct {
 	newlines   bool // one newline at either end of a value is not part of it
 	entities   bool // character references are decoded in values that are otherwise clean
 	untyped    shape.Untyped
+
+	object   *headerForm // a JSON object of arguments may stand in place of the parameters
+	objectIs string      // the dialect of such a call
+
+	// Of forms with a name and pairs of key and value elements:
+	bare      bool   // the name stands in no tag: it ends with its line, or where a tag or an object begins
+	alone     bool   // the call is the section
+	nameClose string // may stand behind the name
+	valueOpen string // between the name of a parameter and its value
+	strings   bool   // strings may be written as JSON
+	strict    bool   // no tag may be missing
 }
 
 var functionTags = tagForm{nameEnd: ">", paramOpen: "<parameter=", paramEnd: ">", paramClose: "</parameter>",
-	callOpen: "<function=", callClose: "</function>", newlines: true}
+	callOpen: "<function=", callClose: "</function>", newlines: true,
+	object: &functionForm, objectIs: "function-tag"}
 
 var toolTags = tagForm{nameEnd: ">", paramOpen: "<arg name=", paramEnd: ">", paramClose: "</arg>",
 	callOpen: "<tool name=", callClose: "</tool>", quoted: true, entities: true}
@@ -66,6 +78,7 @@ const (
 	tParam                   // in the name of a parameter
 	tValue                   // in a value
 	tClosed                  // behind a call
+	tPair                    // between the name of a parameter and its value
 	tOutside                 // behind a call, in what may be the end of the section or another call
 )
 
@@ -77,7 +90,7 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
 	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0]}
-	if o.use == useSection {
+	if o.use == useSection && !f.alone {
 		r.section = o
 	}
 	return r
@@ -126,6 +139,8 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 			r.name = append(r.name, c)
 		}
 		return i + 1, more
+	case r.form.bare:
+		return r.readBare(d, c, i)
 	case c == end:
 		name := strings.TrimSpace(string(r.name))
 		r.name, r.quote = r.name[:0], 0
@@ -137,6 +152,46 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case c == '<' || c == '\n' || r.form.quoted:
 		return r.fail(d, i, "the tag is not closed")
+	}
+	r.name = append(r.name, c)
+	return i + 1, more
+}
+
+// readBare reads a byte of a name that stands in no tag, or of a parameter's name in an element.
+func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
+	f := r.form
+	if r.state == tParam {
+		r.name = append(r.name, c)
+		if c != '>' {
+			return i + 1, more
+		}
+		text := string(r.name)
+		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
+			if name, ok := strings.CutSuffix(text, end); ok {
+				r.name = r.name[:0]
+				r.param, r.state, r.tail = strings.TrimSpace(name), tPair, r.tail[:0]
+				if end == f.valueOpen {
+					return i + 1, r.beginParam(d, r.param, i+1)
+				}
+				return i + 1, more
+			}
+		}
+		return i + 1, more
+	}
+	switch c {
+	case '\n', '<', '{':
+		name := strings.TrimSpace(string(r.name))
+		if name == "" {
+			if c == '\n' {
+				return i + 1, more
+			}
+			return r.fail(d, i, "the name is missing")
+		}
+		r.name = r.name[:0]
+		return i, r.named(d, name, i)
+	}
+	if n := len(r.name); n > 0 && isBlank(r.name[n-1]) && !isBlank(c) {
+		return r.fail(d, i, "the name has two words")
 	}
 	r.name = append(r.name, c)
 	return i + 1, more
@@ -197,7 +252,7 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.tailAt = d.base + i
-		if c == '{' && r.state == tBody && r.val == nil && r.form == &functionTags && d.set.on["function-tag"] {
+		if c == '{' && r.state == tBody && r.val == nil && r.form.object != nil && d.set.on[r.form.objectIs] {
 			return r.object(d, i)
 		}
 	}
@@ -228,9 +283,9 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 
 // object hands the call to the reader of calls whose body is a JSON object, which begins at i.
 func (r *tagReader) object(d *Decoder, i int) (int, verdict) {
-	h := newHeader(d, &functionForm, hBefore)
+	h := newHeader(d, r.form.object, hBefore)
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
-	d.body, d.dialect = h, "function-tag"
+	d.body, d.dialect = h, r.form.objectIs
 	if j, v := h.named(d, i); v != more {
 		return j, v
 	}
@@ -261,14 +316,23 @@ const (
 	tagCallClose
 	tagSectionClose
 	tagCallOpen
+	tagValue
+	tagNameClose
+	tagKinds
 )
 
 // tags returns the tags that may follow, by kind; those that may not are empty and match nothing.
-func (r *tagReader) tags() [4]string {
+func (r *tagReader) tags() [tagKinds]string {
 	const none = "\x00"
-	t := [4]string{none, none, none, none}
-	if r.state == tBody {
+	t := [tagKinds]string{none, none, none, none, none, none}
+	if r.state == tBody || r.state == tPair {
 		t[tagParam], t[tagCallClose] = r.form.paramOpen, r.form.callClose
+	}
+	if r.state == tPair {
+		t[tagValue] = r.form.valueOpen
+	}
+	if r.state == tBody && r.val == nil && r.form.nameClose != "" {
+		t[tagNameClose] = r.form.nameClose
 	}
 	if r.section != nil {
 		t[tagSectionClose] = r.section.closer
@@ -282,9 +346,21 @@ func (r *tagReader) tags() [4]string {
 // tag acts on a whole tag that ends before i.
 func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	end := d.base + i
+	switch {
+	case k == tagNameClose:
+		return i, more
+	case k == tagValue:
+		return i, r.beginParam(d, r.param, i)
+	case r.state == tPair:
+		if !r.mends(d) {
+			return r.fail(d, i, "the value of "+r.param+" is missing")
+		}
+		d.noteValue(r.val, chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
+		r.state = tBody
+	}
 	if r.state == tBody && r.val == nil {
-		if k == tagSectionClose || k == tagCallOpen {
-			return i, refused
+		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && !r.known {
+			return i, refused // a word between tags is prose unless a tool has this name
 		}
 		r.begin(d, end)
 	}
@@ -325,6 +401,11 @@ func (r *tagReader) noTag(d *Decoder, i int) (int, verdict) {
 	switch {
 	case r.state == tBody && r.val == nil:
 		return i, refused
+	case r.state == tPair && len(r.tail) == 1 && r.mends(d):
+		r.missing(d, r.form.valueOpen, r.tailAt)
+		return i, r.beginParam(d, r.param, i)
+	case r.state == tPair:
+		return r.fail(d, i, "the value of "+r.param+" is missing")
 	case r.state == tBody:
 		// Prose between parameters is left out, unless it is the end of all.
 		return r.fail(d, i, "something stands between the parameters")
@@ -354,6 +435,7 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 	if t == 0 && r.known && r.form.untyped == shape.UntypedString && !r.val.has(r.param) {
 		r.stream = true
 	}
+	r.stream = r.stream && !r.form.strings
 	r.entity, r.marked, r.fresh = false, false, true
 	r.text, r.tail = r.text[:0], r.tail[:0]
 	r.state = tValue
@@ -523,6 +605,8 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	j, v := r.tag(d, e.kind, i-len(e.rest))
 	switch {
 	case v != more:
+	case e.param != "" && r.form.valueOpen != "":
+		r.param, r.state = e.param, tPair
 	case e.param != "":
 		v = r.beginParam(d, e.param, i)
 	case e.next >= 0:
@@ -552,6 +636,11 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		v.write(string(appendEscaped(nil, text))+`"`, 0)
 		v.endValue(0)
 		return more
+	}
+	if r.form.strings && !r.stream {
+		if s, ok := renderUnquote(strings.TrimSpace(text)); ok && (r.shape.Type() == 0 || r.shape.Type().Has(shape.String)) {
+			text = s
+		}
 	}
 	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: r.form.untyped, Python: false})
 	if c != shape.Fits {
@@ -604,9 +693,14 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 	r.marked = r.marked || strings.IndexByte(s, '<') >= 0
 }
 
+// mends reports whether missing tags are filled in at all.
+func (r *tagReader) mends(d *Decoder) bool {
+	return d.set.opts.Repair != RepairOff && !r.form.strict
+}
+
 // repairable reports whether a missing tag may be filled in: the call must be whole without it.
 func (r *tagReader) repairable(d *Decoder) bool {
-	return d.set.opts.Repair != RepairOff && (!r.known || !missingRequired(d.call.tool.Args, r.val.has))
+	return r.mends(d) && (!r.known || !missingRequired(d.call.tool.Args, r.val.has))
 }
 
 func (r *tagReader) missing(d *Decoder, tag string, at int) {
@@ -676,7 +770,7 @@ func (r *tagReader) end(d *Decoder) verdict {
 			if len(rest) > 1 && strings.HasPrefix(r.form.callClose, rest) || strings.HasPrefix(r.closer(), rest) && len(rest) > 1 {
 				r.tail = r.tail[:0]
 			}
-		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.callClose && d.set.opts.Repair != RepairOff:
+		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.callClose && r.mends(d):
 			r.missing(d, r.form.paramClose, d.base)
 			if r.finishValue(d, d.base) == broken {
 				return broken
@@ -696,7 +790,7 @@ func (r *tagReader) end(d *Decoder) verdict {
 		return refused
 	}
 	if d.call.open {
-		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && d.set.opts.Repair != RepairOff {
+		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && r.mends(d) {
 			r.missing(d, r.form.callClose, d.base)
 			if _, v := r.endCallAt(d, d.base, true); v == broken {
 				return broken

@@ -353,6 +353,11 @@ func (d *Decoder) opened(i int, o *opener) int {
 			return d.refuse(i, "reasoning does not begin in the middle of a line")
 		}
 		return d.openReasoning(i, o)
+	case useEnd:
+		if !d.candCtx.after {
+			return d.refuse(i, "the end of nothing")
+		}
+		return d.dropToken(i)
 	case useDrop:
 		if d.fenced.mark != 0 || o.tail && !d.candCtx.after && !d.candCtx.gap || o.closes && d.frame != o.literal {
 			return d.refuse(i, "a token without a meaning here")

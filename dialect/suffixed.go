@@ -1,0 +1,83 @@
+package dialect
+
+import "strings"
+
+// A suffixReader reads the rest of an opener that holds a suffix of the model's choosing, and of the tag that opens the first call, and
+// then gives way to the reader of the form with that suffix.
+type suffixReader struct {
+	suffix []byte
+	first  string // the tag that opens a call; "": the suffix is not read yet
+	tail   []byte
+}
+
+func newSuffixed(*Decoder, *opener) body { return new(suffixReader) }
+
+func (r *suffixReader) run(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		switch {
+		case r.first == "" && c == '>':
+			if len(r.suffix) == 0 {
+				return i, refused
+			}
+			r.first = suffixTags(string(r.suffix)).callOpen
+		case r.first == "":
+			if !isWord(c) && c != '-' && c != '.' || len(r.suffix) >= maxBlank {
+				return i, refused
+			}
+			r.suffix = append(r.suffix, c)
+		case len(r.tail) == 0 && isBlank(c):
+			if len(r.suffix) >= maxHeader {
+				return i, refused
+			}
+		default:
+			r.tail = append(r.tail, c)
+			switch matchTag(r.tail, r.first) {
+			case noMatch:
+				return i, refused
+			case fullMatch:
+				f := suffixTags(string(r.suffix))
+				d.body = newTagged(d, f, &opener{use: useSection, closer: strings.Replace(f.callClose, "call:", "calls:", 1)})
+				return d.body.run(d, i+1)
+			}
+		}
+	}
+	return i, more
+}
+
+func (r *suffixReader) end(*Decoder) verdict { return refused }
+
+func (r *suffixReader) plain(*Decoder) *[256]bool { return nil }
+
+// newHorizon returns a reader of what stands in K2 Horizon's element for a call, which is told by its first byte.
+func newHorizon(_ *Decoder, o *opener) body { return &horizonReader{section: o} }
+
+type horizonReader struct {
+	section *opener
+	blanks  int
+}
+
+// horizonCall is the element of one call, if that is JSON.
+var horizonCall = opener{use: useSection, closer: "</ifm|tool_call>", json: "k2-horizon"}
+
+func (r *horizonReader) run(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		switch c := d.in[i]; {
+		case isBlank(c):
+			if r.blanks++; r.blanks > maxHeader {
+				return i, refused
+			}
+			continue
+		case c == '{':
+			d.body = newCallReader(d, &horizonCall, false)
+		default:
+			d.body = newTagged(d, &horizonTags, r.section)
+		}
+		return d.body.run(d, i)
+	}
+	return i, more
+}
+
+func (r *horizonReader) end(*Decoder) verdict { return refused }
+
+func (r *horizonReader) plain(*Decoder) *[256]bool { return nil }
