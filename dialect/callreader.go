@@ -18,7 +18,8 @@ type callReader struct {
 	midLine  bool   // it stands in the middle of a line of text
 	inner    bool   // a fence stands around the value inside the section
 	matched  int    // bytes of the closer that were read
-	from     int    // where the closer, or what looked like one, begins
+	valueGot int    // calls and attempts up to there
+	valueEnd int    // where the value ends, and what belongs to it: what follows that is no closer is text
 
 	state     callState
 	stack     []level
@@ -197,6 +198,9 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				continue
 			}
 			v, read := r.punctuation(d, c, i)
+			if v == finished && r.ended && r.got == r.valueGot {
+				return d.backTo(r.valueEnd, i) // separators, or a bracket, that no call followed
+			}
 			if v != more {
 				return i, v
 			}
@@ -251,7 +255,7 @@ func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read boo
 		}
 		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
 			r.stack = r.stack[:0]
-			r.state, r.ended = cEnd, true
+			r.endValue(d.base + i)
 			return more, false
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing"), false
@@ -570,15 +574,16 @@ func (r *callReader) closeObject(d *Decoder, end int) (verdict, bool) {
 			return v, false
 		}
 	}
-	r.next()
+	r.state = cBetween
+	if len(r.stack) == 0 {
+		r.endValue(end)
+	}
 	return more, true
 }
 
-func (r *callReader) next() {
-	r.state = cBetween
-	if len(r.stack) == 0 {
-		r.state, r.ended = cEnd, true
-	}
+// endValue ends the whole value before the offset end.
+func (r *callReader) endValue(end int) {
+	r.state, r.ended, r.valueEnd, r.valueGot = cEnd, true, end, r.got
 }
 
 func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
@@ -591,7 +596,7 @@ func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
 	if r.got == 0 {
 		return r.fail(d, i, "an empty list"), false
 	}
-	r.state, r.ended = cEnd, true
+	r.endValue(d.base + i + 1)
 	return more, true
 }
 
@@ -634,14 +639,16 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (j int, v verdict, again 
 	}
 	switch {
 	case c == r.closer[0]:
-		r.state, r.matched, r.from = cCloser, 0, d.base+i
+		r.state, r.matched = cCloser, 0
 		return i, more, true
 	case c == '`' && r.inner:
+		r.valueEnd = d.base + i + 1
 		return i + 1, more, true
 	case c == '}' && d.set.opts.Repair != RepairOff:
 		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
+		r.valueEnd = d.base + i + 1
 		return i + 1, more, true
-	case c == '{', c == '[', c == ',', c == ';':
+	case (c == '{' || c == '[' || c == ',' || c == ';') && !r.optional:
 		r.endLast(d, d.base+i)
 		r.state = cStart
 		if c == ',' || c == ';' {
@@ -649,7 +656,8 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (j int, v verdict, again 
 		}
 		return i, more, true
 	}
-	return i, r.endUnclosed(d, d.base+i), false
+	j, v = r.unclosed(d, i)
+	return j, v, false
 }
 
 // closed ends the section behind its closer.
@@ -658,12 +666,12 @@ func (r *callReader) closed(d *Decoder, i int) (int, verdict) {
 	return i, finished
 }
 
-// unclosed goes on where what looked like the closer turned out to be something else.
+// unclosed ends the section where its closer turned out to be missing: what stands behind the value is text again.
 func (r *callReader) unclosed(d *Decoder, i int) (int, verdict) {
-	if v := r.endUnclosed(d, r.from); v == broken {
+	if v := r.endUnclosed(d, r.valueEnd); v == broken {
 		return i, v
 	}
-	return d.backTo(r.from, i)
+	return d.backTo(r.valueEnd, i)
 }
 
 // endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text again.
@@ -719,7 +727,7 @@ func (r *callReader) end(d *Decoder) verdict {
 	}
 	switch {
 	case r.state == cEnd || r.state == cCloser && r.ended:
-		return r.endUnclosed(d, end)
+		return r.endUnclosed(d, r.valueEnd)
 	case r.state == cArgs && r.args.end() == done:
 		r.record.done, r.state = true, cAfter
 	}

@@ -246,6 +246,11 @@ type style struct {
 	write   func(t *rapid.T, w written) string
 }
 
+// between returns how a dialect writes a JSON call between two literals.
+func between(open, close, name, args string) func(t *rapid.T, w written) string {
+	return func(t *rapid.T, w written) string { return open + pair(t, w, name, args) + close }
+}
+
 func anyString(string) bool { return true }
 
 func noTags(s string) bool { return !strings.ContainsAny(s, "<\r") }
@@ -272,6 +277,27 @@ var oracleStyles = []style{
 	{"openai-envelope", false, anyString, func(t *rapid.T, w written) string {
 		return fmt.Sprintf(`{"tool_calls": [{"id": "c", "type": "function", "function": {"name": %q, "arguments": %s}}]}`, w.name, quoteJSON(t, object(t, w)))
 	}},
+	{"longcat", false, anyString, between("<longcat_tool_call>", "</longcat_tool_call>", "name", "arguments")},
+	{"tool-calls-json", false, anyString, between("<tool_calls>[", "]</tool_calls>", "name", "arguments")},
+	{"tool-calls-json", false, anyString, between("<tool_calls>\n", "\n</tool_calls>", "name", "arguments")},
+	{"nemotron", false, anyString, between("<TOOLCALL>[", "]</TOOLCALL>", "name", "arguments")},
+	{"granite3", false, anyString, between("<|tool_call|> [", "]", "name", "arguments")},
+	{"granite3", false, anyString, between("<tool_call> [", "]", "name", "arguments")},
+	{"granite-20b-fc", false, anyString, between("<function_call> ", "", "name", "arguments")},
+	{"functools", false, anyString, between("functools[", "]", "name", "arguments")},
+	{"llama3-json", false, anyString, between("<|python_tag|>", "", "name", "parameters")},
+	{"mistral-array", false, anyString, between("[TOOL_CALLS] [", "]", "name", "arguments")},
+	{"internlm2", false, anyString, between("<|action_start|> <|plugin|>\n", "<|action_end|>\n", "name", "parameters")},
+	{"gigachat3", false, anyString, between("<|message_sep|>\n\nfunction call<|role_sep|>\n", "", "name", "arguments")},
+	{"gigachat3", false, anyString, between("<|function_call|>", "", "name", "arguments")},
+	{"pangu", false, anyString, between("<|tool_call_start|>[", "]<|tool_call_end|>", "name", "arguments")},
+	{"apertus", false, anyString, func(t *rapid.T, w written) string {
+		return fmt.Sprintf("<|tools_prefix|>[{%q: %s}]<|tools_suffix|>", w.name, object(t, w))
+	}},
+	{"cohere", false, anyString, between("<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>", "tool_name", "parameters")},
+	{"hyperclovax", false, anyString, between("-> tool/function_call\n[", "]", "name", "arguments")},
+	{"label-json", false, anyString, between("**Tool Call:**\n```json\n", "\n```", "name", "arguments")},
+	{"label-json", false, anyString, between("Action:\n", "", "tool_name", "parameters")},
 	{"qwen3-coder", true, noTags, func(t *rapid.T, w written) string {
 		return tagged(w, "<tool_call>\n<function=%s>\n", "<parameter=%s>\n", "\n</parameter>\n", "</function>\n</tool_call>")
 	}},

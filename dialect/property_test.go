@@ -23,6 +23,9 @@ var pieces = []string{
 	`{"name":"find","arguments":{"q":"x"}}`, `{"name":"find"`, `,"arguments":`, `{"q":"x","n":1}`, `{"arguments":{"q":"x"},"name":"find"}`, `{"function":"find","arguments":{}}`,
 	`{"tool":"find","args":{"q":"x"}}`, `{"tool_calls":[`, `{"function":{"name":"find","arguments":"{\"q\":\"x\"}"}}`, `{"tool_request":{"name":"find","arguments":{}}}`,
 	"find(q=\"x\")", "find(", "[find(q='x')]", "['find(q=1)']", "q=", "user:find", "find", "other", "name", "arguments", "true", "True", "None", "null", "1", "-1.5e3", "007",
+	"<tool_calls>", "</tool_calls>", "<TOOLCALL>[", "]</TOOLCALL>", "<|tool_call|>", "<function_call> ", "functools[", "<|python_tag|>", "[TOOL_CALLS] ", "[/TOOL_CALLS]",
+	"<|action_start|>", "<|plugin|>", "<|action_end|>", "<|message_sep|>\n\n", "function call<|role_sep|>", "<|tools_prefix|>[", `{"find":{"q":"x"}}`, "<|tools_suffix|>", "<|START_ACTION|>",
+	"<|END_RESPONSE|>", "-> tool/function_call\n", "**Tool Call:**\n", "Action:", "<response>", "</response>", "<0x0A>",
 	"<|im_end|>", "</s>", "<|python_start|>", "<|python_end|>", "\ufeff", "é", "🍜", "\xff", "\xe2\x82", "\x00", "a plain word", "two < three", "the end.",
 }
 
