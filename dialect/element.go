@@ -40,7 +40,7 @@ func (s *set) startsBare(c byte) bool {
 	case '[':
 		return s.bare.json || s.bare.fence || s.bare.pythonic
 	}
-	return s.bare.function && s.names.first[c]
+	return s.bare.names() && s.names.first[c]
 }
 
 // scanElement decides what begins at the candidate.
@@ -116,7 +116,7 @@ func (d *Decoder) elementFirst(i int) int {
 		e.stage, e.nameAt = atWay, d.base+i
 		return i
 	}
-	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.function || e.opener != nil && pythonic)
+	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
 	lines := e.opener == nil && !e.list && s.trie.starts(c)
 	if names && s.names.first[c] || lines || d.node != 0 && e.list {
 		e.stage, e.nameAt = atName, d.base+i
@@ -152,9 +152,10 @@ func (d *Decoder) elementFence(i int) int {
 func (d *Decoder) elementName(i int) int {
 	e, s := &d.elem, d.set
 	literal := e.opener == nil && e.quote == 0
+	bare := s.bare.name && e.opener == nil && !e.list
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
-		if c == '(' && !e.names.empty() {
+		if c == '(' && !e.names.empty() && (s.bare.function || e.opener != nil || e.list) {
 			return d.elementCall(i)
 		}
 		if d.base+i-e.nameAt >= maxHeader {
@@ -166,6 +167,9 @@ func (d *Decoder) elementName(i int) int {
 			d.node = s.trie.next(before, c)
 		} else {
 			d.node = 0
+		}
+		if bare && d.node == 0 && (c == '{' || c == ':' || isBlank(c)) && !e.names.empty() {
+			return d.begin(i, newName(d, e.nameAt))
 		}
 		if c != '\\' && !e.names.empty() {
 			e.names = s.names.narrow(e.names, c)
@@ -247,6 +251,7 @@ type bodies struct {
 	python  pyReader
 	args    argsReader
 	header  headerReader
+	name    nameReader
 	val     value // of what is skipped
 	argsVal value // of arguments
 }

@@ -16,10 +16,14 @@ type set struct {
 	bare         bareForms
 	bareJSON     string // the dialect of JSON without an opener
 	midJSON      bool   // which may also begin in the middle of a line
+	bareName     string // the dialect of a name and an object without an opener
 }
 
 // bareForms says which forms without an opener are on.
-type bareForms struct{ json, fence, pythonic, function bool }
+type bareForms struct{ json, fence, pythonic, function, name bool }
+
+// names reports whether one of them begins with the name of a tool.
+func (b *bareForms) names() bool { return b.function || b.name }
 
 func newSet(o Options) (*set, error) {
 	on, err := enabled(o)
@@ -32,15 +36,19 @@ func newSet(o Options) (*set, error) {
 		return s, nil
 	}
 	named, _ := Lookup(o.Dialect)
-	s.bareJSON = "raw-json"
+	s.bareJSON, s.bareName = "raw-json", "name-json"
 	if named != nil && named.bareJSON {
 		s.bareJSON = named.Name
 	}
+	if named != nil && named.bareName {
+		s.bareName = named.Name
+	}
 	s.bare = bareForms{
-		json:     tools && anyBareJSON(on),
+		json:     tools && anyRow(on, func(d *Dialect) bool { return d.bareJSON }),
 		fence:    tools && on["json-fence"],
 		pythonic: tools && on["pythonic"],
 		function: tools && on["function-style"],
+		name:     tools && anyRow(on, func(d *Dialect) bool { return d.bareName }),
 	}
 	if tools && len(o.Drop) == 0 && !o.Thinking.Off && (o.Dialect == "" || o.Dialect == "auto") {
 		s.automaton = autoAutomaton()
@@ -58,10 +66,10 @@ func newSet(o Options) (*set, error) {
 	return s, nil
 }
 
-// anyBareJSON reports whether one of the dialects reads JSON without an opener.
-func anyBareJSON(on map[string]bool) bool {
+// anyRow reports whether one of the dialects that are on is such a one.
+func anyRow(on map[string]bool, is func(d *Dialect) bool) bool {
 	for i := range table {
-		if table[i].bareJSON && on[table[i].Name] {
+		if on[table[i].Name] && is(&table[i]) {
 			return true
 		}
 	}
@@ -94,11 +102,11 @@ func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *au
 	a.mid['\n'], a.mid['\r'], a.mid['`'] = true, true, true
 	if tools {
 		if named != nil { // it claims first what it shares with others
-			a.addRow(named)
+			a.addRow(named, true)
 		}
 		for i := range table {
 			if on[table[i].Name] && &table[i] != named {
-				a.addRow(&table[i])
+				a.addRow(&table[i], false)
 			}
 		}
 	}
@@ -119,10 +127,11 @@ func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *au
 	return a
 }
 
-func (a *automaton) addRow(d *Dialect) {
+func (a *automaton) addRow(d *Dialect, named bool) {
 	for _, o := range d.openers {
-		o.dialect = d.Name
-		a.add(o)
+		if o.dialect = d.Name; named || !o.named {
+			a.add(o)
+		}
 	}
 }
 

@@ -2,29 +2,30 @@ package dialect
 
 // The dialects with the name first and a JSON object behind it.
 var headerRows = []Dialect{
-	{Name: "mistral-args", Class: ClassHeaderJSON, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
+	{Name: "mistral-args", Class: ClassHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
 		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
 		openers: mistralOpeners,
 		write:   renderRow{joined: true, open: "[TOOL_CALLS]", call: renderCallHeader("[ARGS]")}},
-	{Name: "deepseek-v3", Class: ClassHeaderJSON, Models: "DeepSeek V3, R1",
+	{Name: "deepseek-v3", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3, R1",
 		Summary: "a section of calls with the kind, the name and a fenced JSON object", Example: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>N\n```json\n{\"k\":\"v\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		openers: deepseekOpeners,
 		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", end: "\n```<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
 			call: renderCallHeader("\n```json\n")}},
-	{Name: "deepseek-v31", Class: ClassHeaderJSON, Models: "DeepSeek V3.1, V3.1-Terminus",
+	{Name: "deepseek-v31", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3.1, V3.1-Terminus",
 		Summary: "a section of calls with the name and a JSON object", Example: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>N<｜tool▁sep｜>{"k":"v"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
 		openers: deepseekOpeners,
 		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", joined: true, end: "<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
 			call: renderCallHeader("<｜tool▁sep｜>")}},
-	{Name: "kimi-k2", Class: ClassHeaderJSON, Models: "Kimi K2, K2 Thinking",
+	{Name: "kimi-k2", Class: ClassHeaderJSON, bareName: true, Models: "Kimi K2, K2 Thinking",
 		Summary: "a section of calls with an id that holds the name, and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
 		openers: []opener{
 			{literal: "<|tool_calls_section_begin|>", use: useBody, body: headerSection(&kimiForm)},
 			{literal: "<|tool_call_begin|>", use: useBody, body: headerCall(&kimiForm)},
+			{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 		},
 		write: renderRow{head: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>functions.", joined: true, end: "<|tool_call_end|>", tail: "<|tool_calls_section_end|>",
 			call: renderCallCounted}},
-	{Name: "plamo3", Class: ClassHeaderJSON, Models: "PLaMo 3",
+	{Name: "plamo3", Class: ClassHeaderJSON, bareName: true, Models: "PLaMo 3",
 		Summary: "markers of their own around the request, the name and the arguments",
 		Example: plamoOpen + plamoCall + "N" + plamoArgs + `{"k":"v"}` + plamoEnd + plamoClose,
 		openers: []opener{
@@ -36,6 +37,14 @@ var headerRows = []Dialect{
 		Summary: "the name in a tag, a JSON object as its body", Example: `<function=N>{"k":"v"}</function>`,
 		openers: []opener{{literal: "<function=", use: useBody, body: tagBody(&functionTags)}},
 		write:   renderRow{open: "<function=", end: "</function>", call: renderCallHeader(">")}},
+	{Name: "name-json", Class: ClassHeaderJSON, bareName: true, Models: "Functionary 3.2, any instructed model",
+		Summary: "a name alone on its line, then a JSON object", Example: "N\n{\"k\":\"v\"}",
+		openers: []opener{
+			{literal: "function", use: useBody, body: newNameKind, lineStart: true},
+			{literal: ">>>", use: useBody, body: newNameMark, lineStart: true},
+			{literal: "all\n", use: useDrop, first: true, named: true},
+		},
+		write: renderRow{call: renderCallHeader("\n")}},
 	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
 		openers: []opener{{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true}},
@@ -51,6 +60,7 @@ var deepseekForm = headerForm{callOpen: "<｜tool▁call▁begin｜>", kind: "fu
 var deepseekOpeners = []opener{
 	{literal: "<｜tool▁calls▁begin｜>", use: useBody, body: headerSection(&deepseekForm)},
 	{literal: "<｜tool▁call▁begin｜>", use: useBody, body: headerCall(&deepseekForm)},
+	{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 }
 
 var kimiForm = headerForm{callOpen: "<|tool_call_begin|>", argsOpen: "<|tool_call_argument_begin|>", counted: true,

@@ -150,7 +150,7 @@ func (d *Decoder) scanLineStart(i int) int {
 		d.candidate(i, inFence)
 		d.elem = element{}
 		return i
-	case c == '>' && d.ctx.bol:
+	case c == '>' && d.ctx.bol && !d.set.trie.starts(c):
 		d.dropHold(i)
 		d.ctx.passed(c)
 		d.ctx.quote = true
@@ -278,7 +278,9 @@ func (d *Decoder) refuse(i int, why string) int {
 			d.dropBefore(d.candAt)
 			d.markupUpTo(resume)
 		} else {
-			d.ctx.passed(d.held(d.candAt, d.candAt+1)[0])
+			c := d.held(d.candAt, d.candAt+1)[0]
+			d.ctx.passed(c)
+			d.ctx.quote = c == '>' && d.candCtx.bol && !d.candCtx.fence.carrier
 		}
 		if end-d.candAt > maxHeader && !d.rescan {
 			d.plain = end
@@ -359,7 +361,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.dropToken(i)
 	case useDrop:
-		if d.fenced.mark != 0 || o.tail && !d.candCtx.after && !d.candCtx.gap || o.closes && d.frame != o.literal {
+		if d.fenced.mark != 0 || o.first && (d.seen || !d.blankBefore()) || o.tail && !d.candCtx.after && !d.candCtx.gap || o.closes && d.frame != o.literal {
 			return d.refuse(i, "a token without a meaning here")
 		}
 		if o.closer != "" || o.closes {

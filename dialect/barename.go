@@ -1,0 +1,288 @@
+package dialect
+
+import "strings"
+
+// A nameReader reads a call that nothing announces: a declared name, then a JSON object. It is what is left of the dialects with
+// the name first when a server has taken the special tokens out, and what instructed models write by themselves.
+//
+// Where the name stands alone on its line, or the object right behind it, the colon behind the first key shows that it is a call.
+// Behind a space it may still be a sentence about the tool: then it counts only if nothing follows the object on its line.
+type nameReader struct {
+	state  nameState
+	at     int // where the call begins
+	nameAt int
+	blanks int
+	name   string
+	id     string
+	tool   int
+	kind   bool // the word function stands before the name, as in DeepSeek's calls: a fence may follow
+	mark   bool // three angle brackets stand before it
+	spaced bool // nothing but blanks of one line stand between name and object
+	gap    bool // blanks stand behind the object
+	fence  int
+	info   int
+	objAt  int // where the object begins
+	to     int // where it ends
+	skip   *value
+	call   *headerReader // reads the object once the call is known to be one
+}
+
+type nameState uint8
+
+const (
+	nName   nameState = iota // in the name
+	nBefore                  // behind it
+	nFence                   // in the line that opens a fence around the object
+	nKey                     // in the object, up to the colon behind the first key
+	nObject                  // in an object that counts only with what follows it
+	nLine                    // behind that object
+)
+
+// newName returns a reader of a bare call whose name begins at the offset at, or, if that is negative, at the next byte.
+func newName(d *Decoder, at int) *nameReader {
+	r := &d.readers.name
+	*r = nameReader{at: d.callAt(), nameAt: at}
+	return r
+}
+
+// newNameKind returns a reader behind the word that stands before the name.
+func newNameKind(d *Decoder, _ *opener) body {
+	r := newName(d, d.elem.nameAt)
+	r.kind = true
+	return r
+}
+
+// newNameMark returns a reader behind the mark that stands before the name.
+func newNameMark(d *Decoder, _ *opener) body {
+	r := newName(d, -1)
+	r.mark = true
+	return r
+}
+
+func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
+	if r.call != nil {
+		return r.call.run(d, i)
+	}
+	for i < len(d.in) {
+		var v verdict
+		switch r.state {
+		case nName:
+			i, v = r.readName(d, i)
+		case nBefore:
+			i, v = r.before(d, i)
+		case nFence:
+			i, v = r.readFence(d, i)
+		case nKey:
+			i, v = r.readKey(d, i)
+		case nObject:
+			i, v = r.readObject(d, i)
+		default:
+			i, v = r.readLine(d, i)
+		}
+		if v != more || r.call != nil {
+			return i, v
+		}
+	}
+	return i, more
+}
+
+// readName reads to the end of the name.
+func (r *nameReader) readName(d *Decoder, i int) (int, verdict) {
+	if r.nameAt < 0 {
+		r.nameAt = d.base + i
+	}
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if isWord(c) || c == '.' || c == '-' || c == ':' || c == '\\' {
+			if d.base+i-r.nameAt >= maxHeader {
+				return i, refused
+			}
+			continue
+		}
+		if c != '{' && !isBlank(c) {
+			return i, refused
+		}
+		word := d.held(r.nameAt, d.base+i)
+		if r.mark && word == "all" && c == '\n' && d.set.opts.Dialect == "name-json" {
+			d.tokenEnd = d.base + i + 1 // it announces text
+			return i + 1, refused
+		}
+		if !r.resolve(d, word) {
+			return i, refused
+		}
+		r.state, r.spaced = nBefore, c != '{'
+		return i, more
+	}
+	return i, more
+}
+
+// resolve looks up a name, with what the families that write it write around it: a counter behind, the word function before.
+func (r *nameReader) resolve(d *Decoder, word string) bool {
+	name, _ := unescapeName(word)
+	known := func() (ok bool) { r.tool, _, ok = d.set.names.resolve(name); return ok }
+	if r.name = name; known() {
+		return true
+	}
+	if k := strings.LastIndexByte(name, ':'); k > 0 && k+1 < len(name) && digits(name[k+1:]) {
+		r.id, name = name, name[:k]
+	}
+	if bare, ok := strings.CutPrefix(name, "function"); ok && r.kind {
+		name = strings.TrimPrefix(bare, "s.")
+	}
+	r.name = name
+	return known()
+}
+
+// before reads the blanks between the name and the object.
+func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
+	switch c := d.in[i]; {
+	case isBlank(c):
+		if r.blanks++; r.blanks > maxBlank {
+			return i, refused
+		}
+		r.spaced = r.spaced && c != '\n'
+		return i + 1, more
+	case c == '{':
+		r.objAt, r.state = d.base+i, nKey
+		r.skip = d.readers.val.reset(d, nil, false)
+		r.skip.discard = true
+		return i, more
+	case c == '`' && r.kind && r.fence == 0 && !r.spaced:
+		r.state = nFence
+		return i, more
+	}
+	return i, refused
+}
+
+// readFence reads the line that opens a fence.
+func (r *nameReader) readFence(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		switch {
+		case c == '`' && r.info == 0:
+			r.fence++
+		case c == '\n' && r.fence >= 3:
+			r.state = nBefore
+			return i + 1, more
+		case r.fence < 3 || r.info > maxBlank || !isLetter(c) && c != '\r':
+			return i, refused
+		default:
+			r.info++
+		}
+	}
+	return i, more
+}
+
+// readKey reads to the colon behind the first key.
+func (r *nameReader) readKey(d *Decoder, i int) (int, verdict) {
+	r.skip.base, r.skip.step = d.base, 1
+	for ; i < len(d.in); i++ {
+		if d.base+i-r.objAt > maxHeader {
+			return i, refused
+		}
+		_, p := r.skip.run(d.in[:i+1], i)
+		switch {
+		case p == failed:
+			return i, refused
+		case p == done:
+			r.to, r.state = d.base+i+1, nLine
+			return i + 1, more
+		case r.skip.state != vValue || len(r.skip.stack) != 1:
+			continue
+		case !r.plausible(d, d.held(r.objAt+1, d.base+i)):
+			return i, refused
+		case r.spaced && d.fenced.mark == 0 && !d.candCtx.fence.carrier:
+			r.state = nObject
+			return i + 1, more
+		}
+		return r.open(d, i+1, d.base+i+1)
+	}
+	return i, more
+}
+
+// plausible reports whether key, the text before the colon, is that of arguments. A key without quotes must be one that the tool
+// declares: other things in braces look like it.
+func (r *nameReader) plausible(d *Decoder, key string) bool {
+	key = strings.TrimSpace(key)
+	if key == "" || key[0] == '"' || key[0] == '\'' {
+		return true
+	}
+	args := d.set.names.tools[r.tool].Args
+	if args == nil {
+		return false
+	}
+	_, ok := args.Prop(key)
+	return ok
+}
+
+// readObject reads the object. Once it is long it is a call for certain, and streams.
+func (r *nameReader) readObject(d *Decoder, i int) (int, verdict) {
+	limit := min(len(d.in), r.objAt+maxAlone-d.base)
+	if i >= limit {
+		return r.open(d, i, d.base+i)
+	}
+	r.skip.base, r.skip.step = d.base, 1
+	i, p := r.skip.run(d.in[:limit], i)
+	switch p {
+	case failed:
+		return i, refused
+	case done:
+		r.to, r.state = d.base+i, nLine
+	}
+	return i, more
+}
+
+// readLine reads what follows an object whose call it decides about: the end of the line, or of what the call stands in.
+func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
+	switch c := d.in[i]; {
+	case c == ' ' || c == '\t' || c == '\r':
+		r.gap = true
+		return i + 1, more
+	case c == '\n', c == ';', c == '<' && d.set.trie.starts(c), c == d.fenced.mark && c != 0, c == '`' && r.fence > 0:
+		return r.open(d, i, d.base+i)
+	case !r.spaced && !r.gap && d.set.names.first[c]:
+		return r.open(d, i, d.base+i) // nothing between two calls
+	}
+	return i, refused
+}
+
+// open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
+func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
+	d.dialect = d.set.bareName
+	d.stash(d.base + i)
+	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
+	h := newHeader(d, &nameForm, hArgs)
+	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
+	h.args = newArgsReader(d, d.call.tool.Args)
+	r.call = h
+	in, base := d.in, d.base
+	d.in, d.base = d.held(r.objAt, to), r.objAt
+	j, v := h.run(d, 0)
+	d.in, d.base = in, base
+	if v == finished && r.objAt+j < d.base+i {
+		return d.backTo(r.objAt+j, i)
+	}
+	return i, v
+}
+
+// end decides what an end of the text means.
+func (r *nameReader) end(d *Decoder) verdict {
+	if r.call != nil {
+		return r.call.end(d)
+	}
+	if r.state != nLine {
+		return refused
+	}
+	_, v := r.open(d, 0, r.to)
+	if v == more {
+		return r.call.end(d)
+	}
+	return v
+}
+
+func (r *nameReader) plain(d *Decoder) *[256]bool {
+	if r.call != nil {
+		return r.call.plain(d)
+	}
+	return nil
+}
