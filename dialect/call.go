@@ -81,11 +81,7 @@ func (d *Decoder) writeArgs(s string, end int) {
 	if s == "" {
 		return
 	}
-	if d.call.raw {
-		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
-		d.call.raw = false
-	}
-	d.settleArgs()
+	d.flattenArgs()
 	grow(&d.call.args, len(s))
 	d.call.args.WriteString(s)
 	d.emitArgs(s, end)
@@ -113,6 +109,15 @@ func (d *Decoder) emitArgs(s string, end int) {
 	d.last = end
 }
 
+// flattenArgs makes the arguments so far a text of their own, to which another can be added.
+func (d *Decoder) flattenArgs() {
+	if d.call.raw {
+		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
+		d.call.raw = false
+	}
+	d.settleArgs()
+}
+
 // settleArgs copies what waits to follow in the arguments.
 func (d *Decoder) settleArgs() {
 	if c := &d.call; c.later {
@@ -123,12 +128,15 @@ func (d *Decoder) settleArgs() {
 	}
 }
 
-// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times.
+// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so
+// short that they never grow again.
 func grow(b *strings.Builder, n int) {
 	if b.Cap()-b.Len() < n {
-		b.Grow(n)
+		b.Grow(max(n, smallArgs))
 	}
 }
+
+const smallArgs = 96
 
 // argsLen returns the length of the arguments so far.
 func (d *Decoder) argsLen() int {

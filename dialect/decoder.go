@@ -120,6 +120,9 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		if d.quick == &doubleStop && plainJSON(chunk) {
 			return d.pass(dst, chunk)
 		}
+		if d.quick == &tagStop && d.readers.tags.passes(chunk) {
+			return d.passEscaped(dst, chunk)
+		}
 	}
 	d.dst = dst
 	if d.set.wholeMessage {

@@ -440,22 +440,41 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 	r.text, r.tail = r.text[:0], r.tail[:0]
 	r.state = tValue
 	r.val.base = d.base + i
-	if r.val.state == vAfter {
-		r.val.kwargs = false
-		r.val.run(",", 0)
-		r.val.kwargs = true
-	}
-	r.scratch = append(appendQuoted(r.scratch[:0], r.param), ':')
-	r.val.run(string(r.scratch), 0)
-	if r.val.err != "" {
+	if !r.addKey(d) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
 	}
-	if r.stream {
-		r.val.markValue(i)
-		r.val.write(`"`, 0)
-	}
 	return more
+}
+
+// addKey writes the name of the parameter, and the quote of a string that goes out as it comes.
+func (r *tagReader) addKey(d *Decoder) bool {
+	v := r.val
+	if v.discard || v.hold.on || v.has(r.param) {
+		if v.state == vAfter {
+			v.kwargs = false
+			v.run(",", 0)
+			v.kwargs = true
+		}
+		r.scratch = append(appendQuoted(r.scratch[:0], r.param), ':')
+		v.run(string(r.scratch), 0)
+		return v.err == ""
+	}
+	before := `"`
+	if v.state == vAfter {
+		before = `,"`
+	}
+	v.nameKey(r.param, 0)
+	d.emitArgs(d.addEscaped(before, r.param, `":`), v.base)
+	f := &v.stack[len(v.stack)-1]
+	v.keys[f.key].from = -1
+	v.shape, _ = f.shape.Prop(r.param)
+	v.state = vValue
+	if r.stream {
+		v.markValue(0)
+		v.write(`"`, 0)
+	}
+	return true
 }
 
 // foldedProp returns the one property that differs from name only in dots, hyphens and underscores.
@@ -675,22 +694,31 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 			}
 		}
 	}
-	if !r.marked && strings.IndexByte(s, '<') >= 0 && !(r.stream && !r.entity && strings.IndexByte(s, '&') >= 0 && strings.IndexByte(s, '&') < strings.IndexByte(s, '<')) {
-		r.marked = true
-	}
 	if r.stream && !r.entity {
 		cut := len(s)
 		if r.form.entities && !r.marked {
-			if k := strings.IndexByte(s, '&'); k >= 0 {
-				cut, r.entity = k, true
-			}
+			cut = r.clean(s)
 		}
 		r.val.base = d.base + i
 		writeEscaped(r.val, s[:cut])
 		s = s[cut:]
 	}
 	r.text = append(r.text, s...)
-	r.marked = r.marked || strings.IndexByte(s, '<') >= 0
+	r.marked = r.marked || r.form.entities && strings.IndexByte(s, '<') >= 0
+}
+
+// clean returns the length of what s begins with that is the same whether or not character references are decoded.
+func (r *tagReader) clean(s string) int {
+	k := strings.IndexAny(s, "<&")
+	if k < 0 {
+		return len(s)
+	}
+	if s[k] == '<' {
+		r.marked = true
+		return len(s)
+	}
+	r.entity = true
+	return k
 }
 
 // mends reports whether missing tags are filled in at all.
@@ -816,11 +844,31 @@ func (r *tagReader) complete(d *Decoder) bool {
 }
 
 func (r *tagReader) plain(*Decoder) *[256]bool {
-	if r.state == tValue && r.stream && !r.entity && !r.fresh && !r.form.entities && len(r.tail) == 0 && !r.val.hold.on {
-		return &tagStop
+	switch {
+	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.hold.on:
+		return nil
+	case r.form.entities:
+		return &entityStop
 	}
-	return nil
+	return &tagStop
 }
+
+// passes reports whether chunk, in the middle of a value that goes out as it comes, belongs to it as a whole.
+func (r *tagReader) passes(chunk string) bool {
+	for i := 0; i < len(chunk); i++ {
+		if c := chunk[i]; (c == '<' || c == '\n' || c == '\r') && r.suspicious(chunk, i) {
+			return false
+		}
+	}
+	return partialRune(chunk) == 0
+}
+
+// entityStop is tagStop where character references are decoded.
+var entityStop = func() [256]bool {
+	t := tagStop
+	t['&'] = true
+	return t
+}()
 
 // tagStop are the bytes of a tagged value that are escaped in JSON, or may begin the end of the value.
 var tagStop = func() [256]bool {
