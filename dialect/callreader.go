@@ -699,7 +699,7 @@ func (r *callReader) fail(d *Decoder, i int, why string) verdict {
 		return refused
 	}
 	rec := &r.record
-	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between()) {
+	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between() || r.ended && r.got == r.valueGot && !rec.named) {
 		return finished
 	}
 	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.base+i)

@@ -246,6 +246,7 @@ type body interface {
 
 // bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers.
 type bodies struct {
+	cite    citationReader
 	call    callReader
 	tags    tagReader
 	python  pyReader

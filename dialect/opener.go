@@ -30,10 +30,10 @@ type opener struct {
 	body      func(d *Decoder, o *opener) body
 	lineStart bool // only at the start of a line
 	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too
+	named     bool // only if the dialect is named
 	closes    bool // useDrop: only as the closer of one that was left out
 	optional  bool // useJSON: the closer may be missing; if others share the literal, then only behind a list
 	first     bool // useDrop: only at the start of the message
-	named     bool // only if the dialect is named
 	keyed     bool // useJSON: a call is an object whose one key is the name of the tool
 
 	// What the automaton fills in.

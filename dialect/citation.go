@@ -1,0 +1,27 @@
+package dialect
+
+// A citationReader reads the rest of a tag that ends a cited passage, such as 0:[1,2],1:[3]>. The tag is left out.
+type citationReader struct{ read int }
+
+func newCitation(d *Decoder, _ *opener) body {
+	d.readers.cite = citationReader{}
+	return &d.readers.cite
+}
+
+func (r *citationReader) run(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if c == '>' {
+			d.body = nil
+			return d.dropToken(i + 1), left
+		}
+		if r.read++; r.read > maxHeader || !isDigit(c) && c != ':' && c != ',' && c != '[' && c != ']' && c != ' ' {
+			return i, refused
+		}
+	}
+	return i, more
+}
+
+func (r *citationReader) end(*Decoder) verdict { return refused }
+
+func (r *citationReader) plain(*Decoder) *[256]bool { return nil }
