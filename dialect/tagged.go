@@ -699,7 +699,7 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 		if r.form.entities && !r.marked {
 			cut = r.clean(s)
 		}
-		r.val.base = d.base + i
+		r.val.base = d.base + i - (len(s) - cut)
 		writeEscaped(r.val, s[:cut])
 		s = s[cut:]
 	}
