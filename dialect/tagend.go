@@ -65,6 +65,45 @@ func (r *tagReader) ending(d *Decoder, t string) ending {
 	return e
 }
 
+// wholeEnd looks for the proper end of the value where s holds all of it, and returns its length, else 0.
+func (r *tagReader) wholeEnd(s string) (e ending, n int) {
+	if r.form.newlines {
+		n = lineBreak(s)
+	}
+	if !strings.HasPrefix(s[n:], r.form.paramClose) {
+		return e, 0
+	}
+	e = ending{closed: true, end: n + len(r.form.paramClose), next: -1}
+	tag := trimBlanks(s[e.end:])
+	n = len(s) - len(tag)
+	if n-e.end > maxHeader {
+		return e, 0
+	}
+	for k, f := range r.follow() {
+		if f != "" && strings.HasPrefix(tag, f) {
+			e.kind = tagKind(k)
+			return e, n + len(f)
+		}
+	}
+	return e, 0
+}
+
+// lineBreak returns the length of the line break that s begins with.
+func lineBreak(s string) int {
+	switch {
+	case strings.HasPrefix(s, "\n"):
+		return 1
+	case strings.HasPrefix(s, "\r\n"):
+		return 2
+	}
+	return 0
+}
+
+// follow returns the tags that may stand behind a value, by kind.
+func (r *tagReader) follow() [tagCallOpen + 1]string {
+	return [...]string{tagParam: r.form.paramOpen, tagCallClose: r.form.callClose, tagSectionClose: r.closer(), tagCallOpen: r.form.callOpen}
+}
+
 // properEnd looks for the closing tag of the value and a tag that may follow it.
 func (r *tagReader) properEnd(t string, at int) ending {
 	m := matchTag(t[at:], r.form.paramClose)
@@ -85,8 +124,7 @@ func (r *tagReader) properEnd(t string, at int) ending {
 		e.match = partMatch
 		return e
 	}
-	follow := [...]string{tagParam: r.form.paramOpen, tagCallClose: r.form.callClose, tagSectionClose: r.closer(), tagCallOpen: r.form.callOpen}
-	for k, f := range follow {
+	for k, f := range r.follow() {
 		if f == "" {
 			continue
 		}

@@ -119,6 +119,10 @@ func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
+	if n := r.wholeName(d.in[i:]); n > 0 {
+		r.name = append(r.name, d.in[i:i+n]...)
+		i += n
+	}
 	c := d.in[i]
 	end := r.form.nameEnd[0]
 	switch {
@@ -142,7 +146,7 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	case r.form.bare:
 		return r.readBare(d, c, i)
 	case c == end:
-		name := strings.TrimSpace(string(r.name))
+		name := strings.TrimSpace(r.nameText(d, i))
 		r.name, r.quote = r.name[:0], 0
 		if r.state == tName {
 			return i + 1, r.named(d, name, i+1)
@@ -157,6 +161,30 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	return i + 1, more
 }
 
+// wholeName returns the length of the name that s begins with, if all of it and the end of its tag are there, else 0.
+func (r *tagReader) wholeName(s string) int {
+	if len(r.name) > 0 || r.form.quoted || r.form.bare {
+		return 0
+	}
+	for n := 0; n < len(s) && n < maxHeader; n++ {
+		switch s[n] {
+		case r.form.nameEnd[0]:
+			return n
+		case '<', '\n':
+			return 0
+		}
+	}
+	return 0
+}
+
+// nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.
+func (r *tagReader) nameText(d *Decoder, i int) string {
+	if end := d.base + i; d.holding && !r.form.quoted {
+		return d.held(end-len(r.name), end)
+	}
+	return string(r.name)
+}
+
 // readBare reads a byte of a name that stands in no tag, or of a parameter's name in an element.
 func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 	f := r.form
@@ -165,7 +193,7 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 		if c != '>' {
 			return i + 1, more
 		}
-		text := string(r.name)
+		text := r.nameText(d, i+1)
 		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
 			if name, ok := strings.CutSuffix(text, end); ok {
 				r.name = r.name[:0]
@@ -180,9 +208,10 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 	}
 	switch c {
 	case '\n', '<', '{':
-		name := strings.TrimSpace(string(r.name))
+		name := strings.TrimSpace(r.nameText(d, i))
 		if name == "" {
 			if c == '\n' {
+				r.name = r.name[:0]
 				return i + 1, more
 			}
 			return r.fail(d, i, "the name is missing")
@@ -255,10 +284,15 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		if c == '{' && r.state == tBody && r.val == nil && r.form.object != nil && d.set.on[r.form.objectIs] {
 			return r.object(d, i)
 		}
+		for k, tag := range r.tags() {
+			if strings.HasPrefix(d.in[i:], tag) {
+				return r.tag(d, tagKind(k), i+len(tag))
+			}
+		}
 	}
 	r.tail = append(r.tail, c)
 	if r.expected(c) {
-		return i + 1, more
+		return r.skip(d.in, i+1), more
 	}
 	r.want = ""
 	matched := noMatch
@@ -299,6 +333,16 @@ func (r *tagReader) expected(c byte) bool {
 	}
 	r.want = r.want[1:]
 	return true
+}
+
+// skip takes all that is expected of what comes next, and returns where that ends.
+func (r *tagReader) skip(in string, i int) int {
+	n := min(common(r.want, in[i:]), len(r.want)-1)
+	if n <= 0 {
+		return i
+	}
+	r.tail, r.want = append(r.tail, in[i:i+n]...), r.want[n:]
+	return i + n
 }
 
 // common returns the length of what a and b begin with.
@@ -512,7 +556,11 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	}
 	r.add(d, in[from:i], i)
 	if i < len(in) {
-		r.tail, r.tailAt = append(r.tail, in[i]), d.base+i
+		r.tailAt = d.base + i
+		if e, n := r.wholeEnd(in[i:]); n > 0 {
+			return r.endValue(d, e, i+n)
+		}
+		r.tail = append(r.tail, in[i])
 		i++
 	}
 	return i, more
@@ -553,6 +601,7 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		r.tail = append(r.tail, c)
 		i++
 		if r.expected(c) {
+			i = r.skip(d.in, i)
 			continue
 		}
 		for r.want = ""; len(r.tail) > 0; {
