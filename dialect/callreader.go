@@ -350,7 +350,8 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 		}
 	}
 	r.comma = false
-	if r.keyed {
+	if r.keyed || r.first && !r.explicit && d.set.keyedJSON && r.declared(d) {
+		r.keyed, r.first = true, false
 		if end := d.base + i; !escaped { // it stands in the text as it is
 			return r.keyName(d, d.held(end-len(r.key), end))
 		}
@@ -370,6 +371,12 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	}
 	r.class, r.state = class, cColon
 	return more
+}
+
+// declared reports whether the key is the name of a tool.
+func (r *callReader) declared(d *Decoder) bool {
+	_, _, ok := d.set.names.resolve(string(r.key))
+	return ok
 }
 
 // keyName takes a key that is the name of the call, whose value then are the arguments.

@@ -59,7 +59,8 @@ type Dialect struct {
 
 	openers  []opener  // how a call begins; bare forms have none
 	bareJSON bool      // JSON without an opener is one of its forms,
-	midLine  bool      // and may begin in the middle of a line when it is named
+	midLine  bool      // and may begin in the middle of a line when it is named,
+	keyed    bool      // and may have the name as its key when it is named
 	bareName bool      // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
 	write    renderRow // how it is written for a prompt
 }

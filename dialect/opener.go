@@ -88,6 +88,10 @@ var commonOpeners = []opener{
 
 	{literal: "<tool_response>", use: useVerbatim, closer: "</tool_response>", lineStart: true},
 	{literal: "<tool_result>", use: useVerbatim, closer: "</tool_result>", lineStart: true},
+	{literal: "<longcat_tool_response>", use: useVerbatim, closer: "</longcat_tool_response>", lineStart: true},
+	{literal: "<TOOL_RESPONSE>", use: useVerbatim, closer: "</TOOL_RESPONSE>", lineStart: true},
+	{literal: "[TOOL_RESULTS]", use: useVerbatim, closer: "[/TOOL_RESULTS]", lineStart: true},
+	{literal: "<|START_TOOL_RESULT|>", use: useVerbatim, closer: "<|END_TOOL_RESULT|>", lineStart: true},
 
 	{literal: "\ufeff", use: useBOM},
 }

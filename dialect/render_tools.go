@@ -51,6 +51,11 @@ func renderToolsAvailable(dst []byte, tools []chat.Tool) []byte {
 	return append(renderToolsList(append(dst, "<AVAILABLE_TOOLS>"...), tools), "</AVAILABLE_TOOLS>"...)
 }
 
+// renderToolsPhi writes them between the tokens of Phi-4-mini.
+func renderToolsPhi(dst []byte, tools []chat.Tool) []byte {
+	return append(renderToolsList(append(dst, "<|tool|>"...), tools), "<|/tool|>"...)
+}
+
 // renderToolsMistral writes them between the tokens of Mistral's instruct models.
 func renderToolsMistral(dst []byte, tools []chat.Tool) []byte {
 	return append(renderToolsList(append(dst, "[AVAILABLE_TOOLS] "...), tools), "[/AVAILABLE_TOOLS]"...)

@@ -15,7 +15,8 @@ type set struct {
 	wholeMessage bool // the dialect reads the whole message, at its end
 	bare         bareForms
 	bareJSON     string // the dialect of JSON without an opener
-	midJSON      bool   // which may also begin in the middle of a line
+	midJSON      bool   // which may also begin in the middle of a line,
+	keyedJSON    bool   // and have the name as its key
 	bareName     string // the dialect of a name and an object without an opener
 }
 
@@ -38,7 +39,7 @@ func newSet(o Options) (*set, error) {
 	named, _ := Lookup(o.Dialect)
 	s.bareJSON, s.bareName = "raw-json", "name-json"
 	if named != nil && named.bareJSON {
-		s.bareJSON = named.Name
+		s.bareJSON, s.keyedJSON = named.Name, named.keyed
 	}
 	if named != nil && named.bareName {
 		s.bareName = named.Name
