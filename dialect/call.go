@@ -160,6 +160,7 @@ func (d *Decoder) argsText() string {
 func (d *Decoder) endCall(end int, complete bool) {
 	c := &d.call
 	d.accepted = d.accepted || complete
+	d.lastCall = d.dialect
 	whole := &struct {
 		chat.Detail
 		chat.Call

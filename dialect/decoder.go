@@ -78,8 +78,9 @@ type Decoder struct {
 	dialect   string // of the candidate
 	whole     strings.Builder
 
-	call  openCall
-	calls int // calls and attempts so far
+	call     openCall
+	calls    int    // calls and attempts so far
+	lastCall string // the dialect of the last call that ended
 
 	think reasoning
 	frame string // what closes the tag around the answer that was left out
@@ -294,6 +295,7 @@ func (d *Decoder) closeText() {
 				d.refuse(0, "the text ended")
 			case broken:
 				d.breakBody(0)
+			case left:
 			default:
 				d.finishBody(0)
 			}

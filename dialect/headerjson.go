@@ -16,6 +16,7 @@ type headerForm struct {
 	optional  bool   // argsOpen may be missing: the object says where the name ends
 	callClose string // behind the object
 	closer    string // of the section
+	noise     bool   // what else stands between the calls of a section is left out
 	counted   bool   // the name is an id: functions.NAME:0
 	lineName  bool   // the name ends with its line
 	kindIs    string // the dialect of a call with a kind
@@ -26,26 +27,30 @@ type headerForm struct {
 type headerReader struct {
 	form   *headerForm
 	closer string  // of the section that it stands in
+	noise  bool    // the section's opener was read, and what is no call in it is left out
 	lists  *opener // the opener, if a list of JSON calls may follow it as well
 
-	state  headerState
-	at     int // where the call begins
-	nameAt int
-	name   string
-	id     string
-	idAt   int
-	tool   int
-	known  bool
-	kinded bool // a kind was read: the name follows
-	fence  int  // marks of a fence that is open around the object
-	info   int
-	open   bool // the call was read to the end of its object
-	got    int
-	blanks int
-	tail   []byte
-	tailAt int
-	args   *argsReader
-	skip   *value // of the body of a call to an undeclared tool
+	state   headerState
+	at      int // where the call begins
+	nameAt  int
+	name    string
+	id      string
+	idAt    int
+	tool    int
+	known   bool
+	kinded  bool // a kind was read: the name follows
+	fence   int  // marks of a fence that is open around the object
+	info    int
+	open    bool // the call was read to the end of its object
+	got     int
+	blanks  int
+	tail    []byte // what was read of a literal that may follow, from tailAt on
+	tailAt  int
+	noiseAt int    // where what is to be left out begins; -1: there is none
+	want    string // the rest of it, if it is the one that is taken for it
+	wanted  headerTail
+	args    *argsReader
+	skip    *value // of the body of a call to an undeclared tool
 }
 
 type headerState uint8
@@ -63,7 +68,11 @@ const (
 
 // headerSection returns the constructor of a reader behind the opener of a section.
 func headerSection(f *headerForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body { return newHeader(d, f, hBetween) }
+	return func(d *Decoder, o *opener) body {
+		r := newHeader(d, f, hBetween)
+		r.noise = f.noise
+		return r
+	}
 }
 
 // headerCall returns the constructor of a reader behind the opener of a call, or at the first byte of its name.
@@ -79,7 +88,7 @@ func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
 
 func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
 	r := &d.readers.header
-	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, nameAt: -1, tail: r.tail[:0]}
+	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
 	return r
 }
 
@@ -160,45 +169,85 @@ func (r *headerReader) cut(d *Decoder, end int) {
 // readMarker reads the literal behind the name.
 func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
 	f := r.form
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
-		if len(r.tail) == 0 && isBlank(c) {
-			if r.blanks++; r.blanks > maxHeader {
-				return r.fail(d, i, "too much white space")
-			}
-			continue
-		}
+	l := [4]string{tailArgs: f.argsOpen}
+	if r.idAt == 0 {
+		l[tailID] = f.idOpen
+	}
+	for i < len(d.in) {
 		if len(r.tail) == 0 {
+			if isBlank(d.in[i]) {
+				if r.blanks++; r.blanks > maxHeader {
+					return r.fail(d, i, "too much white space")
+				}
+				i++
+				continue
+			}
 			r.tailAt = d.base + i
 		}
-		r.tail = append(r.tail, c)
-		part := false
-		if r.id == "" && r.idAt == 0 && f.idOpen != "" {
-			switch matchTag(r.tail, f.idOpen) {
-			case fullMatch:
-				r.idAt = d.base + i + 1
-				r.state, r.nameAt, r.tail = hID, -1, r.tail[:0]
-				return i + 1, more
-			case partMatch:
-				part = true
-			}
-		}
-		switch matchTag(r.tail, f.argsOpen) {
-		case fullMatch:
-			r.tail = r.tail[:0]
-			return r.separated(d, i+1)
-		case partMatch:
-			part = true
-		}
-		if !part && r.lists != nil && string(r.tail) == "[{" { // the words before it were none of a call
-			d.begin(i, newCallReader(d, r.lists, true))
-			return i, left
-		}
-		if !part {
-			return r.fail(d, i, "nothing that follows a name")
+		j, m := r.match(d.in, i, &l)
+		switch {
+		case m == noMatch && r.lists != nil && string(r.tail) == "[{": // the words before it were none of a call
+			d.begin(j, newCallReader(d, r.lists, true))
+			return j, left
+		case m == noMatch:
+			return r.fail(d, j, "nothing that follows a name")
+		case m == partMatch:
+			i = j
+		case r.wanted == tailID:
+			r.idAt = d.base + j
+			r.state, r.nameAt = hID, -1
+			return j, more
+		default:
+			return r.separated(d, j)
 		}
 	}
 	return i, more
+}
+
+// match reads in from i on as one of the literals. It returns the offset behind what matched, or of the byte that did not; when a
+// whole literal did, wanted says which, and the tail is empty again.
+func (r *headerReader) match(in string, i int, literals *[4]string) (int, tagMatch) {
+	for i < len(in) {
+		n := 0
+		for n < len(r.want) && i+n < len(in) && in[i+n] == r.want[n] {
+			n++
+		}
+		r.tail = append(r.tail, in[i:i+n]...)
+		i += n
+		if n > 0 && n == len(r.want) {
+			r.tail, r.want = r.tail[:0], ""
+			return i, fullMatch
+		}
+		r.want = r.want[n:]
+		if i == len(in) {
+			break
+		}
+		r.tail = append(r.tail, in[i])
+		switch r.choose(literals) {
+		case noMatch:
+			return i, noMatch
+		case fullMatch:
+			r.tail = r.tail[:0]
+			return i + 1, fullMatch
+		}
+		i++
+	}
+	return i, partMatch
+}
+
+// choose takes the first literal that the tail begins for the one that follows, and reports how much of it there is.
+func (r *headerReader) choose(literals *[4]string) tagMatch {
+	r.want = ""
+	for k, l := range literals {
+		if l == "" {
+			continue
+		}
+		if m := matchTag(r.tail, l); m != noMatch {
+			r.want, r.wanted = l[len(r.tail):], headerTail(k)
+			return m
+		}
+	}
+	return noMatch
 }
 
 // separated goes on behind the separator, which ends before i: with the name, if what stood before it is the kind, else with
@@ -378,9 +427,8 @@ func (r *headerReader) endCall(d *Decoder, end int) {
 // readTail reads what follows a call, or the opener of a section: the end of the fence and of the call, another call, the end of
 // the section.
 func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
-	c := d.in[i]
 	if len(r.tail) == 0 {
-		if isBlank(c) {
+		if isBlank(d.in[i]) {
 			if r.blanks++; r.blanks > maxHeader && r.got == 0 {
 				return i, refused
 			}
@@ -388,30 +436,39 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 		}
 		r.tailAt = d.base + i
 	}
-	r.tail = append(r.tail, c)
-	part := false
-	for k, literal := range r.literals() {
-		if literal == "" {
-			continue
-		}
-		switch matchTag(r.tail, literal) {
-		case fullMatch:
-			r.tail = r.tail[:0]
-			return r.follow(d, headerTail(k), i+1)
-		case partMatch:
-			part = true
-		}
+	l := r.literals()
+	j, m := r.match(d.in, i, &l)
+	switch {
+	case m == partMatch:
+		return j, more
+	case m == fullMatch:
+		r.noiseAt = -1
+		return r.follow(d, r.wanted, j)
+	case r.noise && !r.open && (r.noiseAt < 0 || d.base+j-r.noiseAt < maxHeader):
+		return r.passNoise(d, j), more
+	case r.got == 0:
+		return j, refused
 	}
-	if part {
-		return i + 1, more
+	end := r.tailAt
+	if r.skip == nil || !r.open { // what was read was told: the blanks behind it are text
+		end = d.last
 	}
-	if r.got == 0 {
-		return i, refused
+	if v := r.unclosed(d, end); v != more {
+		return j, v
 	}
-	if v := r.unclosed(d, r.tailAt); v != more {
-		return i, v
+	return d.backTo(end, j)
+}
+
+// passNoise passes over the tail, to the byte at i that did not fit, or behind it if that was its first.
+func (r *headerReader) passNoise(d *Decoder, i int) int {
+	if r.noiseAt < 0 {
+		r.noiseAt = r.tailAt
 	}
-	return d.backTo(r.tailAt, i)
+	if len(r.tail) == 1 {
+		i++
+	}
+	r.tail = r.tail[:0]
+	return i
 }
 
 type headerTail int
@@ -421,6 +478,9 @@ const (
 	tailClose
 	tailSection
 	tailOpen
+
+	tailID   = tailFence // in a header
+	tailArgs = tailClose
 )
 
 // literals returns what may follow, by kind.
@@ -457,7 +517,7 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		}
 		return i, finished
 	}
-	*r = headerReader{form: r.form, closer: r.closer, state: hName, at: r.tailAt, nameAt: -1, got: r.got, tail: r.tail[:0]}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
 	if r.got == 0 {
 		r.at = d.candAt
 	}
@@ -512,6 +572,9 @@ func (r *headerReader) end(d *Decoder) verdict {
 	case d.call.open:
 		d.endCall(d.base, false)
 		return finished
+	case d.confirmed && r.noiseAt >= 0:
+		_, v := d.backTo(d.last, 0)
+		return v
 	case d.confirmed:
 		return finished
 	}

@@ -29,7 +29,7 @@ type opener struct {
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *Decoder, o *opener) body
 	lineStart bool // only at the start of a line
-	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too
+	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
 	named     bool // only if the dialect is named
 	closes    bool // useDrop: only as the closer of one that was left out
 	optional  bool // useJSON: the closer may be missing; if others share the literal, then only behind a list

@@ -47,8 +47,11 @@ var headerRows = []Dialect{
 		write: renderRow{call: renderCallHeader("\n")}},
 	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
-		openers: []opener{{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true}},
-		write:   renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: ")}},
+		openers: []opener{
+			{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true},
+			{literal: "Observation:", use: useVerbatim, closer: "\nThought:", lineStart: true, tail: true}, // a result that the model makes up
+		},
+		write: renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: ")}},
 }
 
 var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true, nameIs: "mistral-args"}
@@ -63,7 +66,7 @@ var deepseekOpeners = []opener{
 	{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 }
 
-var kimiForm = headerForm{callOpen: "<|tool_call_begin|>", argsOpen: "<|tool_call_argument_begin|>", counted: true,
+var kimiForm = headerForm{callOpen: "<|tool_call_begin|>", argsOpen: "<|tool_call_argument_begin|>", counted: true, noise: true,
 	callClose: "<|tool_call_end|>", closer: "<|tool_calls_section_end|>"}
 
 const (

@@ -369,7 +369,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.dropToken(i)
 	case useVerbatim:
-		if d.fenced.mark != 0 || !d.candCtx.bol && !d.candCtx.after {
+		if d.fenced.mark != 0 || !d.candCtx.bol && !d.candCtx.after || o.tail && (!d.candCtx.after || d.lastCall != o.dialect) {
 			return d.refuse(i, "a result does not begin in the middle of a line")
 		}
 		d.textUpTo(min(d.base, d.base+i))
