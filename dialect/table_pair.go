@@ -6,13 +6,18 @@ import "wield/schema/shape"
 var pairRows = []Dialect{
 	{Name: "glm", Class: ClassTagged, Models: "GLM 4.5, 4.6, 4.7, Spark 3",
 		Summary: "a name and arg_key and arg_value elements between <tool_call> tags", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
-		openers: []opener{{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"}},
-		write:   renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallPairs(&pairTags), tools: renderToolsTag, results: &resultsTag}},
+		openers: []opener{
+			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
+			{literal: "<|observation|>", use: useDrop, tail: true},
+			{literal: "<|user|>", use: useDrop, tail: true},
+		},
+		write: renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallPairs(&pairTags), tools: renderToolsTag, results: &resultsTag}},
 	{Name: "poolside", Class: ClassTagged, Models: "Poolside v1, Laguna",
 		Summary: "a name and a JSON object, or what glm writes, between <tool_call> or <user> tags", Example: "<tool_call>N\n{\"k\":\"v\"}</tool_call>",
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
 			{literal: "<user>", use: useJSON, closer: "</user>"},
+			{literal: "<user>", use: useBody, word: true, body: tagBody(&userTags), closer: "</user>"},
 		},
 		write: renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallHeader("\n"), tools: renderToolsTag, results: &resultsTag}},
 	{Name: "hyperclovax-seed", Class: ClassTagged, Models: "HyperCLOVA X SEED Think",
@@ -40,7 +45,16 @@ var pairRows = []Dialect{
 var pairTags = tagForm{bare: true, alone: true, nameEnd: "\n", paramOpen: "<arg_key>", paramEnd: "</arg_key>", valueOpen: "<arg_value>", paramClose: "</arg_value>",
 	callOpen: "<tool_call>", callClose: "</tool_call>", untyped: shape.UntypedPython, object: &pairObject, objectIs: "poolside"}
 
+// userTags are pairs in an element that prose has as well.
+var userTags = func() tagForm {
+	f := pairTags
+	f.callOpen, f.callClose, f.object, f.needed = "<user>", "</user>", &userObject, true
+	return f
+}()
+
 var pairObject = headerForm{callClose: "</tool_call>"}
+
+var userObject = headerForm{callClose: "</user>"}
 
 var quotedPairTags = func() tagForm {
 	f := pairTags
@@ -62,4 +76,5 @@ func suffixTags(suffix string) *tagForm {
 }
 
 var horizonTags = tagForm{bare: true, nameEnd: "\n", paramOpen: "<ifm|arg_key>", paramEnd: "</ifm|arg_key>", valueOpen: "<ifm|arg_value>", paramClose: "</ifm|arg_value>",
+	typeOpen: "<ifm|arg_type>", typeClose: "</ifm|arg_type>",
 	callOpen: "<ifm|tool_call>", callClose: "</ifm|tool_call>", untyped: shape.UntypedPython}

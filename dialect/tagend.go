@@ -74,7 +74,7 @@ func (r *tagReader) wholeEnd(s string) (e ending, n int) {
 		return e, 0
 	}
 	e = ending{closed: true, end: n + len(r.form.paramClose), next: -1}
-	tag := trimBlanks(s[e.end:])
+	tag := r.trim(s[e.end:])
 	n = len(s) - len(tag)
 	if n-e.end > maxHeader {
 		return e, 0
@@ -86,6 +86,15 @@ func (r *tagReader) wholeEnd(s string) (e ending, n int) {
 		}
 	}
 	return e, 0
+}
+
+// trim returns what stands behind a tag without white space before it.
+func (r *tagReader) trim(s string) string {
+	s = trimBlanks(s)
+	for r.form.bare && strings.HasPrefix(s, lineEscape) {
+		s = trimBlanks(s[len(lineEscape):])
+	}
+	return s
 }
 
 // lineBreak returns the length of the line break that s begins with.
@@ -116,11 +125,11 @@ func (r *tagReader) properEnd(t string, at int) ending {
 	}
 	e := ending{closed: true, end: at + len(r.form.paramClose), next: -1}
 	rest := t[e.end:]
-	tag := trimBlanks(rest)
+	tag := r.trim(rest)
 	if len(rest)-len(tag) > maxHeader {
 		return ending{}
 	}
-	if tag == "" {
+	if tag == "" || r.form.bare && tag == lineEscape[:1] {
 		e.match = partMatch
 		return e
 	}
@@ -163,7 +172,8 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 		}
 		e.param = strings.Trim(strings.TrimSpace(name), `"'`)
 		if r.known && e.param != r.param && d.call.tool.Args != nil {
-			if _, ok := d.call.tool.Args.Prop(e.param); ok {
+			_, ok := d.call.tool.Args.Prop(e.param)
+			if ok || f.bare && len(d.call.tool.Args.Props) == 0 { // of which nothing is known
 				e.match = fullMatch
 			}
 		}
@@ -179,7 +189,7 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 		e.match = partMatch
 		return e
 	}
-	if r.section == nil { // anything may follow but the proper end of this value, of which the tag is then a part
+	if r.section == nil && !f.bare { // anything may follow but the proper end of this value, of which the tag is then a part
 		switch matchTag(rest, f.paramClose) {
 		case partMatch:
 			e.match = partMatch
@@ -196,7 +206,7 @@ func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
 		if k == tagSectionClose {
 			tag = r.closer()
 		}
-		if m := matchTag(rest, tag); m > e.match {
+		if m := matchTag(rest, tag); tag != "" && m > e.match {
 			e.match, e.next = m, k
 		}
 	}

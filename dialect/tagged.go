@@ -28,8 +28,11 @@ type tagForm struct {
 	alone     bool   // the call is the section
 	nameClose string // may stand behind the name
 	valueOpen string // between the name of a parameter and its value
-	strings   bool   // strings may be written as JSON
-	strict    bool   // no tag may be missing
+	typeOpen  string // of an element between the two that names the type; "": there is none
+	typeClose string
+	strings   bool // strings may be written as JSON
+	strict    bool // no tag may be missing
+	needed    bool // a name alone is no call, and that of no tool no attempt
 }
 
 var functionTags = tagForm{nameEnd: ">", paramOpen: "<parameter=", paramEnd: ">", paramClose: "</parameter>",
@@ -57,7 +60,9 @@ type tagReader struct {
 	val     *value // writes the arguments object
 	param   string
 	shape   *shape.Shape
+	untyped shape.Untyped
 	stream  bool   // the value is a string that goes out as it comes
+	waits   bool   // its first byte will tell
 	entity  bool   // a character reference was seen: the rest waits
 	marked  bool   // a '<' was seen in the value, so that it is no clean XML
 	fresh   bool   // nothing of the value was read yet
@@ -79,6 +84,7 @@ const (
 	tValue                   // in a value
 	tClosed                  // behind a call
 	tPair                    // between the name of a parameter and its value
+	tType                    // in the element there that names the type
 	tOutside                 // behind a call, in what may be the end of the section or another call
 )
 
@@ -107,6 +113,8 @@ func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
 			i, v = r.readName(d, i)
 		case tValue:
 			i, v = r.readValue(d, i)
+		case tType:
+			i, v = r.readType(d, i)
 		default:
 			i, v = r.readTag(d, i)
 		}
@@ -151,6 +159,7 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		if r.state == tName {
 			return i + 1, r.named(d, name, i+1)
 		}
+		r.untyped = r.form.untyped
 		return i + 1, r.beginParam(d, name, i+1)
 	case r.form.quoted && (c == ' ' || c == '\t'):
 		return i + 1, more
@@ -197,7 +206,8 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
 			if name, ok := strings.CutSuffix(text, end); ok {
 				r.name = r.name[:0]
-				r.param, r.state, r.tail = strings.TrimSpace(name), tPair, r.tail[:0]
+				r.param = strings.TrimSpace(name)
+				r.keyed()
 				if end == f.valueOpen {
 					return i + 1, r.beginParam(d, r.param, i+1)
 				}
@@ -216,6 +226,7 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 			}
 			return r.fail(d, i, "the name is missing")
 		}
+		name = strings.TrimSuffix(name, lineEscape)
 		r.name = r.name[:0]
 		return i, r.named(d, name, i)
 	}
@@ -226,10 +237,39 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 	return i + 1, more
 }
 
+// keyed goes on behind the name of a parameter.
+func (r *tagReader) keyed() {
+	r.state, r.tail, r.untyped = tPair, r.tail[:0], r.form.untyped
+}
+
+// readType reads the element that names the type of a value. It counts where the schema says nothing.
+func (r *tagReader) readType(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		if len(r.name) > maxHeader {
+			return r.fail(d, i, "the name of a type is too long")
+		}
+		if r.name = append(r.name, d.in[i]); d.in[i] != '>' {
+			continue
+		}
+		if kind, ok := strings.CutSuffix(string(r.name), r.form.typeClose); ok {
+			r.name = r.name[:0]
+			r.keyed()
+			if strings.HasPrefix(strings.TrimSpace(kind), "str") {
+				r.untyped = shape.UntypedString
+			}
+			return i + 1, more
+		}
+	}
+	return i, more
+}
+
 // named takes the name of the tool. The call begins when the first tag behind it is known.
 func (r *tagReader) named(d *Decoder, name string, i int) verdict {
 	r.written = name
 	r.tool, _, r.known = d.set.names.resolve(name)
+	if clean, escaped := unescapeName(name); escaped && !r.known {
+		r.tool, _, r.known = d.set.names.resolve(clean)
+	}
 	r.state, r.blanks = tBody, 0
 	r.tail, r.tailAt = r.tail[:0], d.base+i
 	r.val = nil
@@ -281,7 +321,7 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.tailAt = d.base + i
-		if c == '{' && r.state == tBody && r.val == nil && r.form.object != nil && d.set.on[r.form.objectIs] {
+		if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
 			return r.object(d, i)
 		}
 		for k, tag := range r.tags() {
@@ -315,11 +355,20 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 	return r.noTag(d, i)
 }
 
+// takesObject reports whether a JSON object may stand in place of the parameters.
+func (r *tagReader) takesObject(d *Decoder) bool {
+	f := r.form
+	return f.object != nil && (f.bare || d.set.on[f.objectIs]) && (r.known || !f.needed)
+}
+
 // object hands the call to the reader of calls whose body is a JSON object, which begins at i.
 func (r *tagReader) object(d *Decoder, i int) (int, verdict) {
 	h := newHeader(d, r.form.object, hBefore)
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
-	d.body, d.dialect = h, r.form.objectIs
+	d.body = h
+	if d.set.on[r.form.objectIs] {
+		d.dialect = r.form.objectIs
+	}
 	if j, v := h.named(d, i); v != more {
 		return j, v
 	}
@@ -361,19 +410,30 @@ const (
 	tagSectionClose
 	tagCallOpen
 	tagValue
+	tagType
 	tagNameClose
+	tagBreak
 	tagKinds
 )
+
+// lineEscape is a newline as models write it that have seen too much JSON. Between tags it is white space.
+const lineEscape = `\n`
 
 // tags returns the tags that may follow, by kind; those that may not are empty and match nothing.
 func (r *tagReader) tags() [tagKinds]string {
 	const none = "\x00"
-	t := [tagKinds]string{none, none, none, none, none, none}
+	t := [...]string{none, none, none, none, none, none, none, none}
 	if r.state == tBody || r.state == tPair {
 		t[tagParam], t[tagCallClose] = r.form.paramOpen, r.form.callClose
+		if r.form.bare {
+			t[tagBreak] = lineEscape
+		}
 	}
 	if r.state == tPair {
 		t[tagValue] = r.form.valueOpen
+		if r.form.typeOpen != "" {
+			t[tagType] = r.form.typeOpen
+		}
 	}
 	if r.state == tBody && r.val == nil && r.form.nameClose != "" {
 		t[tagNameClose] = r.form.nameClose
@@ -391,7 +451,10 @@ func (r *tagReader) tags() [tagKinds]string {
 func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	end := d.base + i
 	switch {
-	case k == tagNameClose:
+	case k == tagNameClose || k == tagBreak:
+		return i, more
+	case k == tagType:
+		r.state, r.name = tType, r.name[:0]
 		return i, more
 	case k == tagValue:
 		return i, r.beginParam(d, r.param, i)
@@ -403,8 +466,8 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
-		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && !r.known {
-			return i, refused // a word between tags is prose unless a tool has this name
+		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && (!r.known || r.form.needed) {
+			return r.fail(d, i, "a name alone") // a word between tags is prose unless a tool has this name
 		}
 		r.begin(d, end)
 	}
@@ -444,10 +507,9 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 func (r *tagReader) noTag(d *Decoder, i int) (int, verdict) {
 	switch {
 	case r.state == tBody && r.val == nil:
-		return i, refused
-	case r.state == tPair && len(r.tail) == 1 && r.mends(d):
-		r.missing(d, r.form.valueOpen, r.tailAt)
-		return i, r.beginParam(d, r.param, i)
+		return r.fail(d, i, "no tag behind the name")
+	case r.state == tPair && r.mends(d):
+		return r.beginUnopened(d, i)
 	case r.state == tPair:
 		return r.fail(d, i, "the value of "+r.param+" is missing")
 	case r.state == tBody:
@@ -459,6 +521,32 @@ func (r *tagReader) noTag(d *Decoder, i int) (int, verdict) {
 		r.missing(d, r.section.closer, r.tailAt)
 	}
 	return d.backTo(r.tailAt, i)
+}
+
+// beginUnopened begins a value whose opening tag is missing with the tail, of which the byte at i showed that it is no tag.
+func (r *tagReader) beginUnopened(d *Decoder, i int) (int, verdict) {
+	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
+	r.missing(d, r.form.valueOpen, at)
+	v := r.beginParam(d, r.param, i)
+	switch {
+	case v != more || text == "":
+	case text[0] == '<':
+		r.tail, r.tailAt = append(r.tail, text...), at
+	default:
+		r.beginText(text[0])
+		r.add(d, text, i)
+	}
+	return i, v
+}
+
+// beginText decides by its first byte whether a string goes out as it comes: one that may be written as JSON does not.
+func (r *tagReader) beginText(c byte) {
+	if r.waits && c != '"' {
+		r.stream = true
+		r.val.markValue(0)
+		r.val.write(`"`, 0)
+	}
+	r.waits = false
 }
 
 // beginParam begins the value of a parameter.
@@ -476,10 +564,11 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 	}
 	t := r.shape.Type()
 	r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
-	if t == 0 && r.known && r.form.untyped == shape.UntypedString && !r.val.has(r.param) {
+	if t == 0 && r.known && r.untyped == shape.UntypedString && !r.val.has(r.param) {
 		r.stream = true
 	}
-	r.stream = r.stream && !r.form.strings
+	r.waits = r.stream && r.form.strings
+	r.stream = r.stream && !r.waits
 	r.entity, r.marked, r.fresh = false, false, true
 	r.text, r.tail = r.text[:0], r.tail[:0]
 	r.state = tValue
@@ -544,6 +633,9 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 		return r.readTail(d, i)
 	}
 	in, from := d.in, i
+	if r.waits {
+		r.beginText(in[i])
+	}
 	for i < len(in) && !r.suspicious(in, i) {
 		i++
 	}
@@ -674,7 +766,8 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	switch {
 	case v != more:
 	case e.param != "" && r.form.valueOpen != "":
-		r.param, r.state = e.param, tPair
+		r.param = e.param
+		r.keyed()
 	case e.param != "":
 		v = r.beginParam(d, e.param, i)
 	case e.next >= 0:
@@ -705,12 +798,8 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		v.endValue(0)
 		return more
 	}
-	if r.form.strings && !r.stream {
-		if s, ok := renderUnquote(strings.TrimSpace(text)); ok && (r.shape.Type() == 0 || r.shape.Type().Has(shape.String)) {
-			text = s
-		}
-	}
-	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: r.form.untyped, Python: false})
+	text = r.unquoted(d, text, end)
+	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: r.untyped, Python: false})
 	if c != shape.Fits {
 		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
 	}
@@ -726,6 +815,24 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		return w
 	}
 	return more
+}
+
+// unquoted returns a value without what models put around it: the quotes of a string where the form has them, and the escapes of
+// JSON that was written as if it stood in a string.
+func (r *tagReader) unquoted(d *Decoder, text string, end int) string {
+	t := r.shape.Type()
+	switch {
+	case r.form.strings && (t == 0 || t.Has(shape.String)):
+		if s, ok := renderUnquote(strings.TrimSpace(text)); ok {
+			return s
+		}
+	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
+		if s, ok := renderUnquote(`"` + strings.TrimSpace(text) + `"`); ok {
+			d.noteValue(r.val, chat.NoteWrappedJSON, text, s, end, end)
+			return s
+		}
+	}
+	return text
 }
 
 // add takes text into the value.
@@ -814,7 +921,11 @@ func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict)
 	return 0, more
 }
 
+// fail ends the candidate because of the byte before i. What was read of a call that did not begin is text, behind others too.
 func (r *tagReader) fail(d *Decoder, i int, why string) (int, verdict) {
+	if d.confirmed && !d.call.open && r.at >= d.last {
+		return d.backTo(r.at, i)
+	}
 	_, v := r.failAt(d, d.base+i, why)
 	return i, v
 }
@@ -858,13 +969,14 @@ func (r *tagReader) end(d *Decoder) verdict {
 			}
 			return finished
 		}
-	case tName, tParam:
-		if r.got == 0 {
-			return refused
-		}
 	}
-	if r.val == nil && r.state == tBody {
+	if r.got == 0 {
 		return refused
+	}
+	if r.state == tName || r.state == tBody && r.val == nil { // of another call, that did not begin
+		d.markupUpTo(r.at)
+		d.textUpTo(d.base)
+		return finished
 	}
 	if d.call.open {
 		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && r.mends(d) {
