@@ -9,18 +9,19 @@ import (
 // A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of arguments behind it.
 // Literals may be empty where a family has none.
 type headerForm struct {
-	callOpen  string // before the name of each call in a section
-	kind      string // stands in place of the name when the name comes behind the separator
-	idOpen    string // between the name and the id of the call
-	argsOpen  string // behind the name: a separator
-	optional  bool   // argsOpen may be missing: the object says where the name ends
-	callClose string // behind the object
-	closer    string // of the section
-	noise     bool   // what else stands between the calls of a section is left out
-	counted   bool   // the name is an id: functions.NAME:0
-	lineName  bool   // the name ends with its line
-	kindIs    string // the dialect of a call with a kind
-	nameIs    string // the dialect of one without
+	callOpen  string   // before the name of each call in a section
+	kind      string   // stands in place of the name when the name comes behind the separator
+	idOpen    string   // between the name and the id of the call
+	argsOpen  string   // behind the name: a separator
+	optional  bool     // argsOpen may be missing: the object says where the name ends
+	callClose string   // behind the object
+	closer    string   // of the section
+	noise     bool     // what else stands between the calls of a section is left out
+	counted   bool     // the name is an id: functions.NAME:0
+	lineName  bool     // the name ends with its line
+	then      *tagForm // how the call that callOpen opens is read, if not in this form
+	kindIs    string   // the dialect of a call with a kind
+	nameIs    string   // the dialect of one without
 }
 
 // A headerReader reads calls of a form.
@@ -516,6 +517,12 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 			return i, refused
 		}
 		return i, finished
+	}
+	if r.form.then != nil {
+		t := newTagged(d, r.form.then, &opener{use: useSection, closer: r.closer})
+		t.at = r.tailAt
+		d.body = t
+		return t.run(d, i)
 	}
 	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
 	if r.got == 0 {

@@ -309,6 +309,80 @@ func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, "</function>"...), why
 }
 
+// renderCallInvoke returns a writer of an element for the call and one for each argument.
+func renderCallInvoke(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+	param := f.paramOpen
+	if f.loose {
+		param += " name="
+	}
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !renderIsName(c.Name) {
+			return dst, "the name cannot stand in an attribute"
+		}
+		dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
+		dst = append(dst, `">`...)
+		why := ""
+		renderEach(c.Arguments, func(key, value string) {
+			if !renderIsName(key) {
+				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
+				return
+			}
+			dst = append(append(append(append(dst, param...), '"'), key...), '"')
+			s, ok := renderUnquote(value)
+			if f.attributes {
+				dst = append(strconv.AppendBool(append(dst, ` string="`...), ok), '"')
+			}
+			dst = append(dst, '>')
+			for _, tag := range [...]string{f.paramOpen, f.paramClose, f.callOpen, f.callClose} {
+				if strings.Contains(s, strings.TrimSuffix(tag, ">")) {
+					why = "the value of " + key + " holds " + tag
+				}
+			}
+			if (key == f.unwrap[0] || key == f.unwrap[1]) && key != "" {
+				why = "an argument named " + key + " would be taken for all of them"
+			}
+			if f.cdata && strings.Contains(s, "<![CDATA[") {
+				why = "the value of " + key + " holds a CDATA section"
+			}
+			if ok {
+				dst = append(dst, s...)
+			} else {
+				dst = renderCompact(dst, value, renderStrict)
+			}
+			dst = append(dst, f.paramClose...)
+		})
+		return append(dst, f.callClose...), why
+	}
+}
+
+// renderCallElements writes an element for the call, one for each argument, and more inside for objects and lists.
+func renderCallElements(dst []byte, c *chat.Call) ([]byte, string) {
+	f := &elementTags
+	if !renderIsName(c.Name) {
+		return dst, "the name cannot stand in an attribute"
+	}
+	if strings.Contains(c.Arguments, "minimax[") || strings.Contains(c.Arguments, `\u`) {
+		return dst, "the arguments hold the prefix of its tags"
+	}
+	dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
+	dst = append(dst, `">`...)
+	why := ""
+	renderEach(c.Arguments, func(key, value string) {
+		if !renderIsName(key) {
+			why = "the argument's name " + strconv.Quote(key) + " cannot be that of an element"
+			return
+		}
+		dst = append(append(append(dst, f.paramOpen...), key...), '>')
+		if s, ok := renderUnquote(value); ok {
+			dst = append(dst, s...)
+		} else {
+			dst = renderCompact(dst, value, renderStrict) // the reader takes JSON in an element for what it is
+		}
+		dst = append(append(append(dst, f.paramClose...), key...), '>')
+	})
+	return append(dst, f.callClose...), why
+}
+
 // renderCallPairs returns a writer of a name and elements for each key and value.
 func renderCallPairs(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {

@@ -1,4 +1,106 @@
 package dialect
 
+import "wield/schema/shape"
+
 // The dialects with elements whose attribute is the name.
-var invokeRows = []Dialect{}
+var invokeRows = []Dialect{
+	{Name: "seed-oss", Class: ClassTagged, Models: "ByteDance Seed-OSS",
+		Summary: "as qwen3-coder, with an element of its own around", Example: "<seed:tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</seed:tool_call>",
+		openers: []opener{{literal: "<seed:tool_call>", use: useBody, then: "<function=", body: tagBody(&functionTags), closer: "</seed:tool_call>"}},
+		write:   renderRow{open: "<seed:tool_call>\n", end: "\n</seed:tool_call>", call: renderCallParameters}},
+	{Name: "deepseek-dsml", Class: ClassTagged, Models: "DeepSeek V3.2, V4",
+		Summary: "invoke and parameter elements with a prefix, and an attribute that tells strings from JSON",
+		Example: "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"N\">\n<｜DSML｜parameter name=\"k\" string=\"true\">v</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+		openers: []opener{
+			{literal: "<｜DSML｜function_calls>", use: useBody, then: "<｜DSML｜invoke name=", body: tagBody(dsmlTags), closer: "</｜DSML｜function_calls>"},
+			{literal: "<｜DSML｜tool_calls>", use: useBody, then: "<｜DSML｜invoke name=", body: tagBody(dsmlTags), closer: "</｜DSML｜tool_calls>"},
+			{literal: "<｜DSML｜invoke name=", use: useBody, body: tagBody(dsmlTags)},
+		},
+		write: renderRow{head: "<｜DSML｜function_calls>\n", end: "\n", tail: "</｜DSML｜function_calls>", joined: true, call: renderCallInvoke(dsmlTags)}},
+	{Name: "gigachat35", Class: ClassTagged, Models: "GigaChat 3.5",
+		Summary: "as deepseek-dsml, with another prefix", Example: "<｜GCML｜tool_calls>\n<｜GCML｜invoke name=\"N\">\n<｜GCML｜parameter name=\"k\" string=\"true\">v</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>",
+		openers: []opener{
+			{literal: "<｜GCML｜tool_calls>", use: useBody, then: "<｜GCML｜invoke name=", body: tagBody(gcmlTags), closer: "</｜GCML｜tool_calls>"},
+			{literal: "<｜GCML｜invoke name=", use: useBody, body: tagBody(gcmlTags)},
+		},
+		write: renderRow{head: "<｜GCML｜tool_calls>\n", end: "\n", tail: "</｜GCML｜tool_calls>", joined: true, call: renderCallInvoke(gcmlTags)}},
+	{Name: "minimax-m2", Class: ClassTagged, Models: "MiniMax M2",
+		Summary: "invoke and parameter elements in one of its own", Example: "<minimax:tool_call>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</minimax:tool_call>",
+		openers: []opener{{literal: "<minimax:tool_call>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</minimax:tool_call>"}},
+		write:   renderRow{head: "<minimax:tool_call>\n", end: "\n", tail: "</minimax:tool_call>", joined: true, call: renderCallInvoke(invokeTags)}},
+	{Name: "minimax-m3", Class: ClassTagged, Models: "MiniMax M3",
+		Summary: "an element for each argument, with a prefix before every tag",
+		Example: minimaxPrefix + "<tool_call>\n" + minimaxPrefix + "<invoke name=\"N\">" + minimaxPrefix + "<k>v" + minimaxPrefix + "</k>" + minimaxPrefix + "</invoke>\n" + minimaxPrefix + "</tool_call>",
+		openers: []opener{{literal: minimaxPrefix + "<tool_call>", use: useBody, then: minimaxPrefix + "<invoke name=", body: tagBody(&elementTags), closer: minimaxPrefix + "</tool_call>"}},
+		write:   renderRow{head: minimaxPrefix + "<tool_call>\n", end: "\n", tail: minimaxPrefix + "</tool_call>", joined: true, call: renderCallElements}},
+	{Name: "anthropic-xml", Class: ClassTagged, Models: "instructed Claude models, and models that learned from them",
+		Summary: "invoke and parameter elements in function_calls", Example: "<function_calls>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</function_calls>",
+		openers: []opener{
+			{literal: "<function_calls>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</function_calls>"},
+			{literal: "<invoke name=", use: useBody, body: tagBody(invokeTags), lineStart: true},
+			{literal: "<" + antml + "function_calls>", use: useBody, then: "<" + antml + "invoke name=", body: tagBody(antmlTags), closer: "</" + antml + "function_calls>"},
+			{literal: "<" + antml + "invoke name=", use: useBody, body: tagBody(antmlTags), lineStart: true},
+		},
+		write: renderRow{head: "<function_calls>\n", end: "\n", tail: "</function_calls>", joined: true, call: renderCallInvoke(invokeTags)}},
+	{Name: "dots", Class: ClassTagged, Models: "dots",
+		Summary: "invoke and parameter elements, or a JSON object, in one of its own", Example: "<dots_function_call><invoke name=\"N\"><parameter name=\"k\">v</parameter></invoke></dots_function_call>",
+		openers: []opener{
+			{literal: "<dots_function_call>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</dots_function_call>"},
+			{literal: "<dots_function_call>", use: useJSON, closer: "</dots_function_call>"},
+		},
+		write: renderRow{head: "<dots_function_call>", tail: "</dots_function_call>", joined: true, call: renderCallInvoke(invokeTags)}},
+	{Name: "step3", Class: ClassTagged, Models: "Step-3",
+		Summary: "steptml elements between markers", Example: "<｜tool_calls_begin｜><｜tool_call_begin｜><steptml:invoke name=\"N\"><steptml:parameter name=\"k\">v</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
+		openers: []opener{
+			{literal: "<｜tool_calls_begin｜>", use: useBody, body: tagSection(stepTags), closer: "<｜tool_calls_end｜>"},
+			{literal: "<｜tool_call_begin｜>", use: useBody, body: tagSection(stepTags), closer: "<｜tool_call_end｜>"},
+		},
+		write: renderRow{head: "<｜tool_calls_begin｜>", open: "<｜tool_call_begin｜>", end: "<｜tool_call_end｜>", sep: "<｜tool_sep｜>", tail: "<｜tool_calls_end｜>", call: renderCallInvoke(stepTags)}},
+	{Name: "minicpm5", Class: ClassTagged, Models: "MiniCPM5",
+		Summary: "function and param elements", Example: "<function name=\"N\"><param name=\"k\">v</param></function>",
+		openers: []opener{
+			{literal: "<function name=", use: useBody, body: tagBody(&paramTags)},
+			{literal: "<functionname=", use: useBody, body: tagBody(&paramTags)},
+			{literal: "<functionĠname=", use: useBody, body: tagBody(&paramTags)},
+		},
+		write: renderRow{call: renderCallInvoke(&paramTags)}},
+}
+
+// antml is the prefix that Anthropic's own elements may have.
+const antml = "antml:"
+
+// prefixedTags returns the form of invoke and parameter elements whose names begin with prefix.
+func prefixedTags(prefix string) *tagForm {
+	return &tagForm{nameEnd: ">", paramOpen: "<" + prefix + "parameter name=", paramEnd: ">", paramClose: "</" + prefix + "parameter>",
+		callOpen: "<" + prefix + "invoke name=", callClose: "</" + prefix + "invoke>", quoted: true}
+}
+
+var (
+	invokeTags = prefixedTags("")
+	antmlTags  = prefixedTags(antml)
+	dsmlTags   = meaningTags("｜DSML｜", "deepseek-dsml")
+	gcmlTags   = meaningTags("｜GCML｜", "gigachat35")
+	stepTags   = func() *tagForm {
+		f := prefixedTags("steptml:")
+		f.between = [3]string{"<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>"}
+		return f
+	}()
+)
+
+// meaningTags returns prefixedTags with attributes, and with JSON objects in place of parameters.
+func meaningTags(prefix, dialect string) *tagForm {
+	f := prefixedTags(prefix)
+	f.attributes, f.unwrap, f.untyped = true, [2]string{"arguments", "input"}, shape.UntypedString
+	f.object = &headerForm{callOpen: f.callOpen, callClose: f.callClose, then: f}
+	f.objectIs = dialect
+	return f
+}
+
+// minimaxPrefix stands before every tag, where no text would have it.
+const minimaxPrefix = "]<]minimax[>["
+
+var elementTags = tagForm{nameEnd: ">", paramOpen: minimaxPrefix + "<", paramEnd: ">", paramClose: minimaxPrefix + "</",
+	callOpen: minimaxPrefix + "<invoke name=", callClose: minimaxPrefix + "</invoke>", quoted: true, elements: true, strict: true}
+
+var paramTags = tagForm{nameEnd: ">", paramOpen: "<param", paramEnd: ">", paramClose: "</param>",
+	callOpen: "<function name=", callClose: "</function>", quoted: true, loose: true, cdata: true, unwrap: [2]string{"arguments", "properties"}}

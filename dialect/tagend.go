@@ -11,7 +11,7 @@ func (r *tagReader) shift(d *Decoder, t string, i int) {
 	if t[0] == '<' {
 		r.marked = true
 	}
-	for n < len(t) && t[n] != '<' && t[n] != '\n' && t[n] != '\r' {
+	for n < len(t) && t[n] != r.form.paramOpen[0] && t[n] != '\n' && t[n] != '\r' {
 		n++
 	}
 	if k := partialRune(t[:n]); k > 0 && n == len(t) {
@@ -52,7 +52,7 @@ func (r *tagReader) ending(d *Decoder, t string) ending {
 			return ending{match: partMatch}
 		}
 	}
-	if t[at] != '<' {
+	if t[at] != r.form.paramOpen[0] {
 		if t[0] >= 0x80 {
 			return ending{match: partMatch}
 		}
@@ -115,15 +115,15 @@ func (r *tagReader) follow() [tagCallOpen + 1]string {
 
 // properEnd looks for the closing tag of the value and a tag that may follow it.
 func (r *tagReader) properEnd(t string, at int) ending {
-	m := matchTag(t[at:], r.form.paramClose)
+	m := matchTag(t[at:], r.close)
 	if m != fullMatch {
 		e := ending{match: m}
 		if m == partMatch {
-			e.want = r.form.paramClose[len(t)-at:]
+			e.want = r.close[len(t)-at:]
 		}
 		return e
 	}
-	e := ending{closed: true, end: at + len(r.form.paramClose), next: -1}
+	e := ending{closed: true, end: at + len(r.close), next: -1}
 	rest := t[e.end:]
 	tag := r.trim(rest)
 	if len(rest)-len(tag) > maxHeader {
@@ -138,7 +138,14 @@ func (r *tagReader) properEnd(t string, at int) ending {
 			continue
 		}
 		m := matchTag(tag, f)
-		if m == partMatch {
+		if m == fullMatch && r.form.elements && k == int(tagParam) {
+			if len(tag) == len(f) || tag[len(f)] == '/' {
+				m = partMatch
+			} else {
+				r.name = append(r.name[:0], tag[len(f):]...)
+			}
+		}
+		if m == partMatch && len(tag) < len(f) {
 			if e.match == noMatch {
 				e.want = f[len(tag):]
 			}

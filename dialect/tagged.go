@@ -33,6 +33,17 @@ type tagForm struct {
 	strings   bool // strings may be written as JSON
 	strict    bool // no tag may be missing
 	needed    bool // a name alone is no call, and that of no tool no attempt
+
+	// Of forms whose names are attributes:
+	attributes bool      // others may follow; string="true" or "false" says how a value is meant, and a tag may close itself
+	loose      bool      // paramOpen ends before the attribute, whose spelling is that of a tokenizer that leaks
+	between    [3]string // may stand between calls, and before the first
+	unwrap     [2]string // the names of a first parameter that holds all arguments, unless the tool has one of that name
+	cdata      bool      // a value may stand in a CDATA section
+
+	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before it, paramClose
+	// stands before it in the closing tag.
+	elements bool
 }
 
 var functionTags = tagForm{nameEnd: ">", paramOpen: "<parameter=", paramEnd: ">", paramClose: "</parameter>",
@@ -66,6 +77,10 @@ type tagReader struct {
 	entity  bool   // a character reference was seen: the rest waits
 	marked  bool   // a '<' was seen in the value, so that it is no clean XML
 	fresh   bool   // nothing of the value was read yet
+	attrs   []byte // of a tag, behind the name
+	meant   string // the attribute that says how the value is meant: "true", "false", or nothing
+	whole   bool   // the value holds all arguments
+	close   string // the tag that ends the value
 	text    []byte // of a value that does not stream
 	tail    []byte // a newline, and what may be the tags that end the value
 	want    string // bytes behind the tail that decide nothing but at their end
@@ -88,6 +103,15 @@ const (
 	tOutside                 // behind a call, in what may be the end of the section or another call
 )
 
+// tagSection returns the constructor of readers of the form f behind the opener of a section.
+func tagSection(f *tagForm) func(d *Decoder, o *opener) body {
+	return func(d *Decoder, o *opener) body {
+		r := newTagged(d, f, &opener{use: useSection, closer: o.closer})
+		r.state = tClosed
+		return r
+	}
+}
+
 // tagBody returns the constructor of readers of the form f.
 func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, o *opener) body { return newTagged(d, f, o) }
@@ -95,7 +119,7 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
-	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0]}
+	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0]}
 	if o.use == useSection && !f.alone {
 		r.section = o
 	}
@@ -136,7 +160,21 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	switch {
 	case len(r.name) > maxHeader:
 		return r.fail(d, i, "the name is too long")
+	case r.form.elements && r.state == tParam && c != end:
+		if isBlank(c) || c == '/' || c == '<' {
+			return r.fail(d, i, "the tag is not closed")
+		}
+	case r.form.elements && r.state == tParam:
+		return r.endName(d, i+1)
+	case r.form.loose && r.quote == 0 && c != '"' && c != '\'':
+		if r.name = append(r.name, c); !looseName(string(r.name)) {
+			return r.fail(d, i, "the name does not stand in quotes")
+		}
+		return i + 1, more
 	case r.form.quoted && r.quote == 0:
+		if r.form.loose {
+			r.name = r.name[:0]
+		}
 		if c != '"' && c != '\'' {
 			return r.fail(d, i, "the name does not stand in quotes")
 		}
@@ -154,13 +192,10 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	case r.form.bare:
 		return r.readBare(d, c, i)
 	case c == end:
-		name := strings.TrimSpace(r.nameText(d, i))
-		r.name, r.quote = r.name[:0], 0
-		if r.state == tName {
-			return i + 1, r.named(d, name, i+1)
-		}
-		r.untyped = r.form.untyped
-		return i + 1, r.beginParam(d, name, i+1)
+		return r.endName(d, i+1)
+	case r.form.attributes && r.quote == 1 && c != '<' && c != '\n' && len(r.attrs) < maxHeader:
+		r.attrs = append(r.attrs, c)
+		return i + 1, more
 	case r.form.quoted && (c == ' ' || c == '\t'):
 		return i + 1, more
 	case c == '<' || c == '\n' || r.form.quoted:
@@ -192,6 +227,43 @@ func (r *tagReader) nameText(d *Decoder, i int) string {
 		return d.held(end-len(r.name), end)
 	}
 	return string(r.name)
+}
+
+// endName ends the tag with a name before i.
+func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
+	name := strings.TrimSpace(r.nameText(d, i-1))
+	closed := len(r.attrs) > 0 && r.attrs[len(r.attrs)-1] == '/'
+	r.meant = ""
+	for _, means := range [...]string{"true", "false"} {
+		if a := string(r.attrs); a != "" && (strings.Contains(a, `string="`+means+`"`) || strings.Contains(a, `string='`+means+`'`)) {
+			r.meant = means
+		}
+	}
+	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
+	switch {
+	case r.state == tParam && closed:
+		return r.fail(d, i, "a parameter without a value")
+	case r.state == tParam:
+		return i, r.beginParam(d, name, i)
+	}
+	v := r.named(d, name, i)
+	if closed && v == more {
+		return r.tag(d, tagCallClose, i)
+	}
+	return i, v
+}
+
+// looseName reports whether s is, or begins, what stands before the quote of a name: white space, which a tokenizer may have
+// left as its own sign, or lost, and name=.
+func looseName(s string) bool {
+	for s != "" && isBlank(s[0]) {
+		s = s[1:]
+	}
+	const sign = "Ġ"
+	if strings.HasPrefix(sign, s) {
+		return true
+	}
+	return strings.HasPrefix("name=", strings.TrimPrefix(s, sign))
 }
 
 // readBare reads a byte of a name that stands in no tag, or of a parameter's name in an element.
@@ -339,6 +411,13 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 	for k, tag := range r.tags() {
 		switch m := matchTag(r.tail, tag); m {
 		case fullMatch:
+			if r.form.elements && k == int(tagParam) {
+				if len(r.tail) == len(tag) || r.tail[len(tag)] == '/' {
+					matched, r.want = partMatch, ""
+					continue // the next byte tells whether it opens or closes
+				}
+				r.name = append(r.name[:0], r.tail[len(tag):]...)
+			}
 			r.tail = r.tail[:0]
 			return r.tag(d, tagKind(k), i+1)
 		case partMatch:
@@ -413,6 +492,9 @@ const (
 	tagType
 	tagNameClose
 	tagBreak
+	tagBetween
+	tagBetween2
+	tagBetween3
 	tagKinds
 )
 
@@ -422,7 +504,17 @@ const lineEscape = `\n`
 // tags returns the tags that may follow, by kind; those that may not are empty and match nothing.
 func (r *tagReader) tags() [tagKinds]string {
 	const none = "\x00"
-	t := [...]string{none, none, none, none, none, none, none, none}
+	t := [tagKinds]string{}
+	for k := range t {
+		t[k] = none
+	}
+	if r.state == tClosed {
+		for k, tag := range r.form.between {
+			if tag != "" {
+				t[int(tagBetween)+k] = tag
+			}
+		}
+	}
 	if r.state == tBody || r.state == tPair {
 		t[tagParam], t[tagCallClose] = r.form.paramOpen, r.form.callClose
 		if r.form.bare {
@@ -451,7 +543,7 @@ func (r *tagReader) tags() [tagKinds]string {
 func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	end := d.base + i
 	switch {
-	case k == tagNameClose || k == tagBreak:
+	case k == tagNameClose || k == tagBreak || k >= tagBetween:
 		return i, more
 	case k == tagType:
 		r.state, r.name = tType, r.name[:0]
@@ -478,6 +570,9 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	case tagCallClose:
 		return r.endCall(d, i, true)
 	case tagSectionClose:
+		if r.got == 0 && r.state == tClosed {
+			return i, refused
+		}
 		if r.state == tBody {
 			if !r.repairable(d) {
 				return r.fail(d, i, "the closing tag of the call is missing")
@@ -506,6 +601,8 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 // noTag goes on where something stands that is no tag.
 func (r *tagReader) noTag(d *Decoder, i int) (int, verdict) {
 	switch {
+	case r.got == 0 && r.state == tClosed:
+		return i, refused
 	case r.state == tBody && r.val == nil:
 		return r.fail(d, i, "no tag behind the name")
 	case r.state == tPair && r.mends(d):
@@ -541,7 +638,7 @@ func (r *tagReader) beginUnopened(d *Decoder, i int) (int, verdict) {
 
 // beginText decides by its first byte whether a string goes out as it comes: one that may be written as JSON does not.
 func (r *tagReader) beginText(c byte) {
-	if r.waits && c != '"' {
+	if r.waits && c != '"' && c != '<' {
 		r.stream = true
 		r.val.markValue(0)
 		r.val.write(`"`, 0)
@@ -562,16 +659,40 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 			}
 		}
 	}
+	r.close = r.form.paramClose
+	if r.form.elements {
+		r.close += r.param + ">"
+	}
+	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
+	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
+		r.stream, r.waits = false, false
+		return more
+	}
+	return r.openParam(d, i)
+}
+
+// openParam opens the value of a parameter whose name and shape are known.
+func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	t := r.shape.Type()
 	r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
 	if t == 0 && r.known && r.untyped == shape.UntypedString && !r.val.has(r.param) {
 		r.stream = true
 	}
-	r.waits = r.stream && r.form.strings
+	switch r.meant {
+	case "true":
+		r.stream = r.known && !r.val.has(r.param)
+	case "false":
+		r.stream = r.stream && t != 0
+	}
+	r.waits = r.stream && (r.form.cdata || r.meant == "false" || r.form.strings)
 	r.stream = r.stream && !r.waits
-	r.entity, r.marked, r.fresh = false, false, true
-	r.text, r.tail = r.text[:0], r.tail[:0]
-	r.state = tValue
+	if r.form.elements {
+		r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
+	}
+	if r.whole {
+		r.stream, r.waits = false, false
+	}
+	r.entity, r.marked = false, false
 	r.val.base = d.base + i
 	if !r.addKey(d) {
 		_, v := r.fail(d, i, r.val.err)
@@ -606,6 +727,32 @@ func (r *tagReader) addKey(d *Decoder) bool {
 	if r.stream {
 		v.markValue(0)
 		v.write(`"`, 0)
+	}
+	return true
+}
+
+// wraps reports whether name is that of a parameter which holds all arguments.
+func (r *tagReader) wraps(d *Decoder, name string) bool {
+	args := d.call.tool.Args
+	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && len(r.val.keys) == 0 && d.set.opts.Repair != RepairOff
+}
+
+// unwrap writes the arguments that the value holds, and reports whether it holds any.
+func (r *tagReader) unwrap(d *Decoder) bool {
+	object := &shape.Shape{Types: shape.Object}
+	out, _ := shape.Coerce(string(r.text), object, shape.CoerceOptions{Python: true})
+	if !renderIsObject(out) {
+		return false
+	}
+	out = strings.TrimSpace(out)
+	r.val.kwargs = false
+	r.val.run(out[1:len(out)-1], 0)
+	if r.val.state == vScalar {
+		r.val.endScalar(0)
+	}
+	r.val.kwargs = true
+	if r.val.err == "" {
+		d.noteValue(r.val, chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
 	}
 	return true
 }
@@ -662,7 +809,9 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 func (r *tagReader) suspicious(in string, i int) bool {
 	switch in[i] {
 	case '<':
-		return i+1 == len(in) || in[i+1] == '/' || in[i+1] == r.form.paramOpen[1]
+		return !r.form.elements && (i+1 == len(in) || in[i+1] == '/' || in[i+1] == r.form.paramOpen[1])
+	case ']':
+		return r.form.elements && (i+1 == len(in) || in[i+1] == r.form.paramOpen[1])
 	case '\n':
 		return r.form.newlines && (i+1 == len(in) || in[i+1] == '<')
 	case '\r':
@@ -698,7 +847,10 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		}
 		for r.want = ""; len(r.tail) > 0; {
 			t := r.tailText(d, i)
-			e := r.ending(d, t)
+			var e ending
+			if !r.form.cdata || !openCDATA(r.text) {
+				e = r.ending(d, t)
+			}
 			r.want = e.want
 			if e.match == fullMatch {
 				return r.endValue(d, e, i)
@@ -710,6 +862,12 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
+}
+
+// openCDATA reports whether text is a CDATA section that is not closed yet.
+func openCDATA(text []byte) bool {
+	s := strings.TrimSpace(string(text))
+	return strings.HasPrefix(s, "<![CDATA[") && !strings.HasSuffix(s, "]]>")
 }
 
 // tailText returns the tail, which ends before i. It is held, so that it need not be copied.
@@ -725,6 +883,8 @@ func (r *tagReader) endsValue(c byte) bool {
 	switch r.tail[0] {
 	case '<':
 		return c == '/' || c == r.form.paramOpen[1]
+	case ']':
+		return c == r.form.paramOpen[1]
 	case '\n':
 		return c == '<'
 	case '\r':
@@ -737,6 +897,8 @@ func oneByte(c byte) string {
 	switch c {
 	case '<':
 		return "<"
+	case ']':
+		return "]"
 	case '\n':
 		return "\n"
 	case '\r':
@@ -784,6 +946,19 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 	v := r.val
 	v.base = end
+	if r.whole {
+		if r.unwrap(d) {
+			if v.err != "" {
+				_, w := r.failAt(d, end, v.err)
+				return w
+			}
+			return more
+		}
+		if w := r.openParam(d, end-d.base); w != more {
+			return w
+		}
+		v.base = end
+	}
 	if r.stream && !r.entity {
 		v.write(`"`, 0)
 		v.endValue(0)
@@ -798,8 +973,30 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		v.endValue(0)
 		return more
 	}
+	if r.form.cdata {
+		if s, ok := strings.CutPrefix(strings.TrimSpace(text), "<![CDATA["); ok {
+			text = strings.TrimSuffix(s, "]]>")
+		}
+	}
 	text = r.unquoted(d, text, end)
-	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: r.untyped, Python: false})
+	if r.meant == "true" {
+		v.write(string(appendQuoted(nil, text)), 0)
+		v.endValue(0)
+		return more
+	}
+	untyped := r.untyped
+	if r.meant == "false" {
+		untyped = shape.UntypedJSON
+	}
+	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: untyped, Python: false})
+	if r.form.elements && !r.stream {
+		if number := trimZeros(text, r.shape); number != text {
+			out, c = shape.Coerce(number, r.shape, shape.CoerceOptions{})
+		}
+		if tree, ok := readElements(text, r.form, r.shape); ok {
+			out, c = tree, shape.Fits
+		}
+	}
 	if c != shape.Fits {
 		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
 	}
@@ -822,7 +1019,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 func (r *tagReader) unquoted(d *Decoder, text string, end int) string {
 	t := r.shape.Type()
 	switch {
-	case r.form.strings && (t == 0 || t.Has(shape.String)):
+	case (r.form.strings || r.meant == "false") && (t == 0 || t.Has(shape.String)):
 		if s, ok := renderUnquote(strings.TrimSpace(text)); ok {
 			return s
 		}
@@ -947,13 +1144,13 @@ func (r *tagReader) end(d *Decoder) verdict {
 	case tValue:
 		// A value without its closing tag may have lost its end; one that has it is whole.
 		t := string(r.tail)
-		k := strings.IndexByte(t, '<')
+		k := strings.IndexByte(t, r.form.paramOpen[0])
 		switch {
-		case k >= 0 && strings.HasPrefix(t[k:], r.form.paramClose):
+		case k >= 0 && strings.HasPrefix(t[k:], r.close):
 			if r.finishValue(d, d.base) == broken {
 				return broken
 			}
-			rest := strings.TrimSpace(t[k+len(r.form.paramClose):])
+			rest := strings.TrimSpace(t[k+len(r.close):])
 			r.state, r.tail = tBody, append(r.tail[:0], rest...)
 			if len(rest) > 1 && strings.HasPrefix(r.form.callClose, rest) || strings.HasPrefix(r.closer(), rest) && len(rest) > 1 {
 				r.tail = r.tail[:0]
@@ -1010,6 +1207,8 @@ func (r *tagReader) plain(*Decoder) *[256]bool {
 		return nil
 	case r.form.entities:
 		return &entityStop
+	case r.form.elements:
+		return &elementStop
 	}
 	return &tagStop
 }
@@ -1035,5 +1234,12 @@ var entityStop = func() [256]bool {
 var tagStop = func() [256]bool {
 	t := doubleStop
 	t['<'] = true
+	return t
+}()
+
+// elementStop is tagStop for tags that begin with a bracket.
+var elementStop = func() [256]bool {
+	t := doubleStop
+	t[']'] = true
 	return t
 }()

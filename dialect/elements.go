@@ -1,0 +1,118 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/schema/shape"
+)
+
+// readElements reads the inside of an element that holds others, in the form f, as JSON of the shape s: several items are an
+// array, everything else is an object, in which an element that is repeated is one as well. It reports whether the text is that.
+func readElements(text string, f *tagForm, s *shape.Shape) (string, bool) {
+	out, rest, ok := appendElements(nil, strings.TrimSpace(text), f, s, 0)
+	return string(out), ok && rest == ""
+}
+
+// An elementList is the elements of one name.
+type elementList struct {
+	name  string
+	texts []string
+}
+
+func appendElements(dst []byte, text string, f *tagForm, s *shape.Shape, depth int) (out []byte, rest string, ok bool) {
+	var lists []elementList
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		name, inner, behind, ok := cutElement(text, f)
+		if !ok || depth >= maxDepth {
+			return dst, text, false
+		}
+		text = behind
+		k := 0
+		for k < len(lists) && lists[k].name != name {
+			k++
+		}
+		if k == len(lists) {
+			lists = append(lists, elementList{name: name})
+		}
+		lists[k].texts = append(lists[k].texts, inner)
+	}
+	if len(lists) == 0 {
+		return dst, "", false
+	}
+	if len(lists) == 1 && (lists[0].name == "item" || s.Type().Has(shape.Array) && !s.Type().Has(shape.Object)) {
+		return appendItems(dst, lists[0].texts, f, s.Item(), depth), "", true
+	}
+	dst = append(dst, '{')
+	for i, l := range lists {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		prop, _ := s.Prop(l.name)
+		dst = append(appendQuoted(dst, l.name), ':')
+		if len(l.texts) > 1 {
+			dst = appendItems(dst, l.texts, f, prop.Item(), depth)
+		} else {
+			dst = appendElement(dst, l.texts[0], f, prop, depth)
+		}
+	}
+	return append(dst, '}'), "", true
+}
+
+func appendItems(dst []byte, texts []string, f *tagForm, s *shape.Shape, depth int) []byte {
+	dst = append(dst, '[')
+	for i, t := range texts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendElement(dst, t, f, s, depth)
+	}
+	return append(dst, ']')
+}
+
+// appendElement writes the inside of one element: others, or text.
+func appendElement(dst []byte, text string, f *tagForm, s *shape.Shape, depth int) []byte {
+	if n := len(dst); strings.HasPrefix(strings.TrimSpace(text), f.paramOpen) {
+		if out, _, ok := appendElements(dst, text, f, s, depth+1); ok {
+			return out
+		}
+		dst = dst[:n]
+	}
+	out, _ := shape.Coerce(trimZeros(text, s), s, shape.CoerceOptions{Untyped: f.untyped})
+	return append(dst, out...)
+}
+
+// trimZeros returns the text of a number without the zeros it begins with.
+func trimZeros(text string, s *shape.Shape) string {
+	if t := s.Type(); t == 0 || t&^(shape.Integer|shape.Number) != 0 {
+		return text
+	}
+	number := strings.TrimSpace(text)
+	for len(number) > 1 && number[0] == '0' && isDigit(number[1]) {
+		number = number[1:]
+	}
+	return number
+}
+
+// cutElement cuts the element that text begins with. One of the same name inside is part of it.
+func cutElement(text string, f *tagForm) (name, inner, behind string, ok bool) {
+	text, ok = strings.CutPrefix(text, f.paramOpen)
+	if !ok {
+		return "", "", "", false
+	}
+	name, text, ok = strings.Cut(text, ">")
+	if !ok || name == "" || len(name) > maxHeader || strings.ContainsAny(name, "/ \n") {
+		return "", "", "", false
+	}
+	open, end := f.paramOpen+name+">", f.paramClose+name+">"
+	for depth, at := 1, 0; ; {
+		k := strings.Index(text[at:], end)
+		if k < 0 {
+			return "", "", "", false
+		}
+		depth += strings.Count(text[at:at+k], open) - 1
+		if depth == 0 {
+			return name, text[:at+k], text[at+k+len(end):], true
+		}
+		at += k + len(end)
+	}
+}
