@@ -594,6 +594,9 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		}
 	}
 	r.state, r.at = tName, r.tailAt
+	if r.got == 0 {
+		r.at = d.candAt
+	}
 	r.name, r.quote = r.name[:0], 0
 	return i, more
 }
