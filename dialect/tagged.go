@@ -397,7 +397,7 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 			return r.object(d, i)
 		}
 		for k, tag := range r.tags() {
-			if strings.HasPrefix(d.in[i:], tag) {
+			if strings.HasPrefix(d.in[i:], tag) && !r.form.elements {
 				return r.tag(d, tagKind(k), i+len(tag))
 			}
 		}
