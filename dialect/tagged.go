@@ -830,8 +830,9 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 		if t := r.tail[0]; t >= 0x80 { // a character that was cut
 			if c&0xC0 == 0x80 && len(r.tail) < runeLen(t) {
 				r.tail = append(r.tail, c)
-				i++
-				continue
+				if i++; len(r.tail) < runeLen(t) {
+					continue
+				}
 			}
 			r.add(d, string(r.tail), i)
 			r.tail = r.tail[:0]
