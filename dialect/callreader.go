@@ -735,7 +735,7 @@ func (r *callReader) end(d *Decoder) verdict {
 	switch {
 	case r.state == cEnd || r.state == cCloser && r.ended:
 		return r.endUnclosed(d, r.valueEnd)
-	case r.state == cArgs && r.args.end() == done:
+	case r.state == cArgs && r.args.end() == done && r.args.doom == "":
 		r.record.done, r.state = true, cAfter
 	}
 	if !d.call.open {

@@ -1,6 +1,10 @@
 package dialect
 
-import "wield/chat"
+import (
+	"strings"
+
+	"wield/chat"
+)
 
 // An element is the state of reading the place where a call may begin.
 type element struct {
@@ -302,15 +306,24 @@ func (d *Decoder) backTo(at, i int) (int, verdict) {
 // breakBody goes back to text before i, where a confirmed call turned out to be broken.
 func (d *Decoder) breakBody(i int) int {
 	d.trace(d.base+i, chat.OutcomeRefused, "broken behind the name")
-	if d.last >= d.base {
-		d.leave(false)
-		return d.last - d.base
-	}
 	at := d.last
+	bol := d.beginsLine(at)
+	if at >= d.base {
+		d.leave(false)
+		d.ctx.bol = bol
+		return at - d.base
+	}
 	again := d.held(at, d.base+i)
 	d.leave(false)
+	d.ctx.bol = bol
 	d.reread(again, at)
 	return i
+}
+
+// beginsLine reports whether nothing but a few blanks stands between the offset at, in what is held, and the start of its line.
+func (d *Decoder) beginsLine(at int) bool {
+	before := strings.TrimRight(d.held(max(d.holdAt, at-maxBlank), at), " \t")
+	return strings.HasSuffix(before, "\n")
 }
 
 func (d *Decoder) leave(after bool) {

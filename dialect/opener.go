@@ -31,7 +31,7 @@ type opener struct {
 	lineStart bool // only at the start of a line
 	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
 	named     bool // only if the dialect is named
-	closes    bool // useDrop: only as the closer of one that was left out
+	closes    bool // useDrop: as the closer of one that was left out
 	optional  bool // useJSON: the closer may be missing; if others share the literal, then only behind a list
 	first     bool // useDrop: only at the start of the message
 	keyed     bool // useJSON: a call is an object whose one key is the name of the tool
@@ -81,8 +81,9 @@ var commonOpeners = []opener{
 	{literal: "[BEGIN FINAL RESPONSE]", use: useDrop},
 	{literal: "[END FINAL RESPONSE]", use: useDrop},
 	{literal: "</s>", use: useDrop, tail: true},
-	{literal: "</answer>", use: useDrop, tail: true}, // Hunyuan
-	{literal: "<0x0A>", use: useDrop, tail: true},    // ERNIE
+	{literal: "<0x0A>", use: useDrop, tail: true}, // ERNIE
+	{literal: "<answer>", use: useDrop, tail: true, closer: "</answer>"},
+	{literal: "</answer>", use: useDrop, tail: true, closes: true},
 	{literal: "<response>", use: useDrop, tail: true, closer: "</response>"},
 	{literal: "</response>", use: useDrop, closes: true},
 

@@ -361,7 +361,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.dropToken(i)
 	case useDrop:
-		if d.fenced.mark != 0 || o.first && (d.seen || !d.blankBefore()) || o.tail && !d.candCtx.after && !d.candCtx.gap || o.closes && d.frame != o.literal {
+		if d.fenced.mark != 0 || !d.drops(o) {
 			return d.refuse(i, "a token without a meaning here")
 		}
 		if o.closer != "" || o.closes {
@@ -384,6 +384,17 @@ func (d *Decoder) opened(i int, o *opener) int {
 		d.ctx = d.candCtx
 	}
 	return i
+}
+
+// drops reports whether the token is left out where it stands.
+func (d *Decoder) drops(o *opener) bool {
+	switch {
+	case o.first && (d.seen || !d.blankBefore()):
+		return false
+	case o.tail && (d.candCtx.after || d.candCtx.gap), o.closes && d.frame == o.literal:
+		return true
+	}
+	return !o.tail && !o.closes
 }
 
 // dropToken leaves out the token that ends before i.
