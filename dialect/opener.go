@@ -92,6 +92,8 @@ var commonOpeners = []opener{
 	{literal: "<longcat_tool_response>", use: useVerbatim, closer: "</longcat_tool_response>", lineStart: true},
 	{literal: "<TOOL_RESPONSE>", use: useVerbatim, closer: "</TOOL_RESPONSE>", lineStart: true},
 	{literal: "[TOOL_RESULTS]", use: useVerbatim, closer: "[/TOOL_RESULTS]", lineStart: true},
+	{literal: "<｜tool▁output▁begin｜>", use: useVerbatim, closer: "<｜tool▁output▁end｜>", lineStart: true},
+	{literal: "<｜tool▁outputs▁begin｜>", use: useVerbatim, closer: "<｜tool▁outputs▁end｜>", lineStart: true},
 	{literal: "<|START_TOOL_RESULT|>", use: useVerbatim, closer: "<|END_TOOL_RESULT|>", lineStart: true},
 
 	{literal: "\ufeff", use: useBOM},

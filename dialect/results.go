@@ -19,10 +19,13 @@ var (
 	resultsNemotron = resultsFrame{open: "<TOOL_RESPONSE>[", close: "]</TOOL_RESPONSE>"}
 	resultsMistral  = resultsFrame{open: "[TOOL_RESULTS] ", close: "[/TOOL_RESULTS]"}
 	resultsCohere   = resultsFrame{open: "<|START_TOOL_RESULT|>[", close: "]<|END_TOOL_RESULT|>"}
+	resultsDeepseek = resultsFrame{open: "<｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜>"}
+	resultsOutputs  = resultsFrame{open: "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"}
+	resultsReact    = resultsFrame{open: "Observation: "}
 )
 
 // resultsFrames are the frames that only one dialect has.
-var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere}
+var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere, &resultsDeepseek, &resultsOutputs, &resultsReact}
 
 // resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others say which call
 // it answers.

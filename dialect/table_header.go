@@ -5,17 +5,17 @@ var headerRows = []Dialect{
 	{Name: "mistral-args", Class: ClassHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
 		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
 		openers: mistralOpeners,
-		write:   renderRow{joined: true, open: "[TOOL_CALLS]", call: renderCallHeader("[ARGS]")}},
+		write:   renderRow{joined: true, open: "[TOOL_CALLS]", call: renderCallHeader("[ARGS]"), tools: renderToolsMistral, results: &resultsMistral}},
 	{Name: "deepseek-v3", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3, R1",
 		Summary: "a section of calls with the kind, the name and a fenced JSON object", Example: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>N\n```json\n{\"k\":\"v\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		openers: deepseekOpeners,
 		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", end: "\n```<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
-			call: renderCallHeader("\n```json\n")}},
+			call: renderCallHeader("\n```json\n"), results: &resultsOutputs}},
 	{Name: "deepseek-v31", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3.1, V3.1-Terminus",
 		Summary: "a section of calls with the name and a JSON object", Example: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>N<｜tool▁sep｜>{"k":"v"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
 		openers: deepseekOpeners,
 		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", joined: true, end: "<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
-			call: renderCallHeader("<｜tool▁sep｜>")}},
+			call: renderCallHeader("<｜tool▁sep｜>"), results: &resultsDeepseek}},
 	{Name: "kimi-k2", Class: ClassHeaderJSON, bareName: true, Models: "Kimi K2, K2 Thinking",
 		Summary: "a section of calls with an id that holds the name, and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
 		openers: []opener{
@@ -44,14 +44,14 @@ var headerRows = []Dialect{
 			{literal: ">>>", use: useBody, body: newNameMark, lineStart: true},
 			{literal: "all\n", use: useDrop, first: true, named: true},
 		},
-		write: renderRow{call: renderCallHeader("\n")}},
+		write: renderRow{call: renderCallHeader("\n"), tools: renderToolsSignature}},
 	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
 		openers: []opener{
 			{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true},
 			{literal: "Observation:", use: useVerbatim, closer: "\nThought:", lineStart: true, tail: true}, // a result that the model makes up
 		},
-		write: renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: ")}},
+		write: renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: "), tools: renderToolsSignature, results: &resultsReact}},
 }
 
 var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true, nameIs: "mistral-args"}
