@@ -273,6 +273,9 @@ func (d *Decoder) finishRune(i int) int {
 	held := d.arena.text()
 	want := runeLen(held[0])
 	for i < len(d.in) && d.base+i-d.holdAt < want && d.in[i]&0xC0 == 0x80 {
+		if d.ctx.until != "" {
+			d.ctx.ends(d.in[i]) // no closer ends in the middle of a character
+		}
 		i++
 	}
 	if i == len(d.in) && d.base+i-d.holdAt < want {

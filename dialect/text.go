@@ -217,21 +217,26 @@ func (d *Decoder) scanFenced(i int) int {
 
 // scanVerbatim passes on text up to the end of a quoted result.
 func (d *Decoder) scanVerbatim(i int) int {
-	c := &d.ctx
 	for ; i < len(d.in); i++ {
-		switch d.in[i] {
-		case c.until[c.met]:
-			if c.met++; c.met == len(c.until) {
-				d.ctx = lineContext{fence: c.fence}
-				return i + 1
-			}
-		case c.until[0]:
-			c.met = 1
-		default:
-			c.met = 0
+		if d.ctx.ends(d.in[i]) {
+			d.ctx = lineContext{fence: d.ctx.fence}
+			return i + 1
 		}
 	}
 	return i
+}
+
+// ends reads a byte of a quoted result, and reports whether it is the last.
+func (c *lineContext) ends(b byte) bool {
+	switch b {
+	case c.until[c.met]:
+		c.met++
+	case c.until[0]:
+		c.met = 1
+	default:
+		c.met = 0
+	}
+	return c.met == len(c.until)
 }
 
 // scanPlain passes on bytes that were read once and are text.
