@@ -256,6 +256,7 @@ func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read boo
 		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
 			r.stack = r.stack[:0]
 			r.endValue(d.base + i)
+			d.note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.base + i, End: d.base + i})
 			return more, false
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing"), false
@@ -630,12 +631,12 @@ func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
 	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {
 		return r.fail(d, i, "a closing brace is missing"), false
 	}
+	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
 	for len(r.stack) > 0 && !r.stack[len(r.stack)-1].array {
 		if v, _ := r.closeObject(d, d.base+i); v != more {
 			return v, false
 		}
 	}
-	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
 	return more, false
 }
 

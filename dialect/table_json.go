@@ -4,16 +4,25 @@ package dialect
 var jsonRows = []Dialect{
 	{Name: "longcat", Class: ClassJSON, Models: "LongCat-Flash",
 		Summary: "a JSON object between <longcat_tool_call> tags", Example: `<longcat_tool_call>{"name":"N","arguments":{"k":"v"}}</longcat_tool_call>`,
-		openers: []opener{{literal: "<longcat_tool_call>", use: useJSON, closer: "</longcat_tool_call>"}},
-		write:   renderRow{open: "<longcat_tool_call>", end: "</longcat_tool_call>", call: renderCallName, results: &resultsLongcat}},
+		openers: []opener{
+			{literal: "<longcat_tool_call>", use: useJSON, closer: "</longcat_tool_call>"},
+			{literal: "</longcat_tool_call>", use: useEnd},
+		},
+		write: renderRow{open: "<longcat_tool_call>", end: "</longcat_tool_call>", call: renderCallName, results: &resultsLongcat}},
 	{Name: "tool-calls-json", Class: ClassJSON, Models: "Jamba, Hunyuan-A13B, Apriel 1.5 and 1.6, MiniMax-M1",
 		Summary: "a JSON list, or an object a line, between <tool_calls> tags", Example: `<tool_calls>[{"name":"N","arguments":{"k":"v"}}]</tool_calls>`,
-		openers: []opener{{literal: "<tool_calls>", use: useJSON, closer: "</tool_calls>"}},
-		write:   renderRow{head: "<tool_calls>[", sep: ", ", tail: "]</tool_calls>", call: renderCallName, tools: renderToolsTag}},
+		openers: []opener{
+			{literal: "<tool_calls>", use: useJSON, closer: "</tool_calls>"},
+			{literal: "</tool_calls>", use: useEnd},
+		},
+		write: renderRow{head: "<tool_calls>[", sep: ", ", tail: "]</tool_calls>", call: renderCallName, tools: renderToolsTag}},
 	{Name: "nemotron", Class: ClassJSON, Models: "Nemotron Nano v2",
 		Summary: "a JSON list between <TOOLCALL> tags", Example: `<TOOLCALL>[{"name":"N","arguments":{"k":"v"}}]</TOOLCALL>`,
-		openers: []opener{{literal: "<TOOLCALL>", use: useJSON, closer: "</TOOLCALL>"}},
-		write:   renderRow{head: "<TOOLCALL>[", sep: ", ", tail: "]</TOOLCALL>", call: renderCallName, tools: renderToolsAvailable, results: &resultsNemotron}},
+		openers: []opener{
+			{literal: "<TOOLCALL>", use: useJSON, closer: "</TOOLCALL>"},
+			{literal: "</TOOLCALL>", use: useEnd},
+		},
+		write: renderRow{head: "<TOOLCALL>[", sep: ", ", tail: "]</TOOLCALL>", call: renderCallName, tools: renderToolsAvailable, results: &resultsNemotron}},
 	{Name: "granite3", Class: ClassJSON, Models: "Granite 3.0 to 3.3",
 		Summary: "a JSON list behind <|tool_call|>, which nothing closes", Example: `<|tool_call|>[{"name":"N","arguments":{"k":"v"}}]`,
 		openers: []opener{
@@ -39,8 +48,11 @@ var jsonRows = []Dialect{
 		write:   renderRow{head: "[TOOL_CALLS] [", sep: ", ", tail: "]", call: renderCallName, tools: renderToolsMistral, results: &resultsMistral}},
 	{Name: "internlm2", Class: ClassJSON, Models: "InternLM2, Intern-S1",
 		Summary: "a JSON object between <|action_start|><|plugin|> and <|action_end|>", Example: `<|action_start|><|plugin|>{"name":"N","parameters":{"k":"v"}}<|action_end|>`,
-		openers: []opener{{literal: "<|action_start|>", use: useBody, then: "<|plugin|>", body: jsonBody(false), closer: "<|action_end|>"}},
-		write:   renderRow{open: "<|action_start|><|plugin|>", end: "<|action_end|>", call: renderCallParametersKey}},
+		openers: []opener{
+			{literal: "<|action_start|>", use: useBody, then: "<|plugin|>", body: jsonBody(false), closer: "<|action_end|>"},
+			{literal: "<|action_end|>", use: useEnd},
+		},
+		write: renderRow{open: "<|action_start|><|plugin|>", end: "<|action_end|>", call: renderCallParametersKey}},
 	{Name: "gigachat3", Class: ClassJSON, Models: "GigaChat 3 and 3.1",
 		Summary: "a JSON object in a message whose role is function call", Example: `<|function_call|>{"name":"N","arguments":{"k":"v"}}`,
 		openers: []opener{
@@ -51,16 +63,23 @@ var jsonRows = []Dialect{
 		write: renderRow{open: "<|function_call|>", call: renderCallName}},
 	{Name: "pangu", Class: ClassJSON, Models: "openPangu",
 		Summary: "a JSON list between <|tool_call_start|> and <|tool_call_end|>", Example: `<|tool_call_start|>[{"name":"N","arguments":{"k":"v"}}]<|tool_call_end|>`,
-		openers: []opener{{literal: "<|tool_call_start|>", use: useJSON, closer: "<|tool_call_end|>"}},
-		write:   renderRow{head: "<|tool_call_start|>[", sep: ", ", tail: "]<|tool_call_end|>", call: renderCallName}},
+		openers: []opener{
+			{literal: "<|tool_call_start|>", use: useJSON, closer: "<|tool_call_end|>"},
+			{literal: "<|tool_call_end|>", use: useEnd},
+		},
+		write: renderRow{head: "<|tool_call_start|>[", sep: ", ", tail: "]<|tool_call_end|>", call: renderCallName}},
 	{Name: "apertus", Class: ClassJSON, Models: "Apertus", bareJSON: true, keyed: true,
 		Summary: "a JSON list of objects whose one key is the name", Example: `<|tools_prefix|>[{"N":{"k":"v"}}]<|tools_suffix|>`,
-		openers: []opener{{literal: "<|tools_prefix|>", use: useJSON, closer: "<|tools_suffix|>", keyed: true}},
-		write:   renderRow{head: "<|tools_prefix|>[", sep: ", ", tail: "]<|tools_suffix|>", call: renderCallKeyed}},
+		openers: []opener{
+			{literal: "<|tools_prefix|>", use: useJSON, closer: "<|tools_suffix|>", keyed: true},
+			{literal: "<|tools_suffix|>", use: useEnd},
+		},
+		write: renderRow{head: "<|tools_prefix|>[", sep: ", ", tail: "]<|tools_suffix|>", call: renderCallKeyed}},
 	{Name: "cohere", Class: ClassJSON, Models: "Command R7B, Command A, Cohere2 MoE",
 		Summary: "a JSON list between <|START_ACTION|> and <|END_ACTION|>", Example: `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"N","parameters":{"k":"v"}}]<|END_ACTION|>`,
 		openers: []opener{
 			{literal: "<|START_ACTION|>", use: useJSON, closer: "<|END_ACTION|>"},
+			{literal: "<|END_ACTION|>", use: useEnd},
 			{literal: "<co>", use: useDrop, named: true},
 			{literal: "</co: ", use: useBody, body: newCitation, named: true},
 		},
@@ -87,5 +106,6 @@ var jsonRows = []Dialect{
 // Which of the two Mistral dialects a model speaks depends on its tokenizer; what follows the marker tells.
 var mistralOpeners = []opener{
 	{literal: "[TOOL_CALLS]", use: useJSON, closer: "[/TOOL_CALLS]", optional: true},
+	{literal: "[/TOOL_CALLS]", use: useEnd},
 	{literal: "[TOOL_CALLS]", use: useBody, word: true, body: headerCall(&mistralForm)},
 }
