@@ -24,6 +24,7 @@ type openCall struct {
 	later     bool
 	laterFrom int
 	laterTo   int
+	escaped   bool // as the inside of a JSON string
 	reasoning string
 }
 
@@ -120,12 +121,40 @@ func (d *Decoder) flattenArgs() {
 
 // settleArgs copies what waits to follow in the arguments.
 func (d *Decoder) settleArgs() {
-	if c := &d.call; c.later {
-		s := d.held(c.laterFrom, c.laterTo)
-		grow(&c.args, len(s))
-		c.args.WriteString(s)
-		c.later = false
+	c := &d.call
+	if !c.later {
+		return
 	}
+	c.later = false
+	n := 0
+	for at := c.laterFrom; at < c.laterTo; {
+		s := d.heldPart(at, c.laterTo)
+		if at += len(s); c.escaped {
+			n += escapedLen(s)
+		} else {
+			n += len(s)
+		}
+	}
+	grow(&c.args, n)
+	for at := c.laterFrom; at < c.laterTo; {
+		s := d.heldPart(at, c.laterTo)
+		if at += len(s); c.escaped {
+			buildEscaped(&c.args, s)
+		} else {
+			c.args.WriteString(s)
+		}
+	}
+}
+
+// settleLater lets the bytes [from, to) of the text follow in the arguments.
+func (d *Decoder) settleLater(from, to int, escaped bool) {
+	c := &d.call
+	if c.later && c.laterTo == from {
+		c.laterTo, c.escaped = to, c.escaped || escaped
+		return
+	}
+	d.flattenArgs()
+	c.later, c.laterFrom, c.laterTo, c.escaped = true, from, to, escaped
 }
 
 // grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so

@@ -121,7 +121,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		if d.quick == &doubleStop && plainJSON(chunk) {
 			return d.pass(dst, chunk)
 		}
-		if d.quick == &tagStop && d.readers.tags.passes(chunk) {
+		if d.quick == &tagStop && len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
 			return d.passEscaped(dst, chunk)
 		}
 	}
@@ -206,15 +206,11 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 func (d *Decoder) passArgs(chunk string, end int) {
 	d.arena.write(chunk)
 	d.spilled = end
-	switch c := &d.call; {
-	case c.raw:
-		c.rawTo = end
-	case c.later && c.laterTo == end-len(chunk):
-		c.laterTo = end
-	default:
-		d.settleArgs()
-		c.later, c.laterFrom, c.laterTo = true, end-len(chunk), end
+	if d.call.raw {
+		d.call.rawTo = end
+		return
 	}
+	d.settleLater(end-len(chunk), end, false)
 }
 
 // consume reads one input. What is not decided at its end is kept in the arena.
@@ -458,6 +454,30 @@ func (a *arena) next(n int) {
 		a.full, a.size = append(a.full, last), a.size+len(last)
 	}
 	a.b, a.from = b, 0
+}
+
+// heldPart returns held bytes from the offset at on, as many up to the offset to as lie in one piece.
+func (d *Decoder) heldPart(at, to int) string {
+	if at >= d.base {
+		return d.in[at-d.base : to-d.base]
+	}
+	d.stash(min(to, d.base))
+	return d.arena.part(at-d.holdAt, min(to, d.base)-d.holdAt)
+}
+
+// part returns the bytes of the hold from from on, as many up to to as lie in one block.
+func (a *arena) part(from, to int) string {
+	if from >= a.size {
+		return a.b.String()[from-a.size+a.from : to-a.size+a.from]
+	}
+	at := 0
+	for _, s := range a.full {
+		if from < at+len(s) {
+			return s[from-at : min(to-at, len(s))]
+		}
+		at += len(s)
+	}
+	return "" // not reached: from lies in a block
 }
 
 // slice returns the bytes [from, to) of the hold.

@@ -722,7 +722,14 @@ func (r *tagReader) addKey(d *Decoder) bool {
 		before = `,"`
 	}
 	v.nameKey(r.param, 0)
-	d.emitArgs(d.addEscaped(before, r.param, `":`), v.base)
+	d.flattenArgs()
+	b := &d.call.args
+	n := b.Len()
+	grow(b, len(r.param)+len(before)+2)
+	b.WriteString(before)
+	buildEscaped(b, r.param)
+	b.WriteString(`":`)
+	d.emitArgs(b.String()[n:], v.base)
 	f := &v.stack[len(v.stack)-1]
 	v.keys[f.key].from = -1
 	v.shape, _ = f.shape.Prop(r.param)

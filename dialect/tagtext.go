@@ -6,51 +6,96 @@ import (
 	"wield/chat"
 )
 
-// writeEscaped writes s as the inside of a JSON string.
+// writeEscaped writes s, which ends where v stands in the text, as the inside of a JSON string.
 func writeEscaped(v *value, s string) {
+	d := v.d
 	switch {
 	case v.hold.on:
 		v.hold.text = appendEscaped(v.hold.text, s)
-	case !v.discard && s != "":
-		v.d.emitArgs(v.d.addEscaped("", s, ""), v.base)
+	case v.discard || s == "":
+	case len(s) > maxPieces:
+		d.flattenArgs()
+		n := d.call.args.Len()
+		grow(&d.call.args, len(s)+len(s)/8)
+		buildEscaped(&d.call.args, s)
+		d.emitArgs(d.call.args.String()[n:], v.base)
+	default:
+		d.settleLater(v.base-len(s), v.base, true)
+		d.dst = d.emitPieces(d.dst, s, v.base)
 	}
 }
 
-// addEscaped adds s as the inside of a JSON string to the arguments of the open call, between two texts that stay as they are. It
-// returns what was added, which lies in the arguments and so is no copy.
-func (d *Decoder) addEscaped(before, s, after string) string {
-	d.flattenArgs()
-	b := &d.call.args
-	n := b.Len()
-	grow(b, len(before)+len(s)+len(s)/8+len(after))
-	b.WriteString(before)
+// maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only when they are asked
+// for, so that a long value that comes in small chunks is not copied again and again.
+const maxPieces = 64
+
+// emitPieces appends to dst what s, which ends at the offset end, is inside a JSON string: its pieces and the escapes between them,
+// so that nothing is copied.
+func (d *Decoder) emitPieces(dst []chat.Event, s string, end int) []chat.Event {
 	from := 0
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
+		if !doubleStop[s[i]] {
 			continue
 		}
-		b.WriteString(s[from:i])
-		if c < 0x20 {
-			b.WriteString(controlEscape(c))
-		} else {
-			b.WriteByte('\\')
-			b.WriteByte(c)
+		if from < i {
+			dst = d.emitDelta(dst, s[from:i], end-len(s)+i)
 		}
+		dst = d.emitDelta(dst, escapes[s[i]], end-len(s)+i+1)
 		from = i + 1
 	}
-	b.WriteString(s[from:])
-	b.WriteString(after)
-	return b.String()[n:]
+	if from < len(s) {
+		dst = d.emitDelta(dst, s[from:], end)
+	}
+	return dst
+}
+
+func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
+	dst = append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: s, At: d.last, End: end})
+	d.last = end
+	return dst
 }
 
 // passEscaped emits a chunk of a value in which nothing begins or ends, but that is not written as it is.
 func (d *Decoder) passEscaped(dst []chat.Event, chunk string) []chat.Event {
-	at, end := d.last, d.last+len(chunk)
-	d.in, d.base, d.last = "", end, end
+	from, end := d.last, d.last+len(chunk)
+	d.in, d.base = "", end
 	d.arena.write(chunk)
 	d.spilled = end
-	return append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: d.addEscaped("", chunk, ""), At: at, End: end})
+	d.settleLater(from, end, true)
+	return d.emitPieces(dst, chunk, end)
+}
+
+// escapes are what stands for the bytes of doubleStop in a JSON string.
+var escapes = func() (t [256]string) {
+	for c := range 0x20 {
+		t[c] = controlEscape(byte(c))
+	}
+	t['"'], t['\\'] = `\"`, `\\`
+	return t
+}()
+
+// escapedLen returns the length of s inside a JSON string.
+func escapedLen(s string) int {
+	n := len(s)
+	for i := 0; i < len(s); i++ {
+		if doubleStop[s[i]] {
+			n += len(escapes[s[i]]) - 1
+		}
+	}
+	return n
+}
+
+// buildEscaped adds s as the inside of a JSON string to b.
+func buildEscaped(b *strings.Builder, s string) {
+	from := 0
+	for i := 0; i < len(s); i++ {
+		if doubleStop[s[i]] {
+			b.WriteString(s[from:i])
+			b.WriteString(escapes[s[i]])
+			from = i + 1
+		}
+	}
+	b.WriteString(s[from:])
 }
 
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#34;", `"`)
