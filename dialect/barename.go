@@ -176,26 +176,31 @@ func (r *nameReader) readFence(d *Decoder, i int) (int, verdict) {
 // readKey reads to the colon behind the first key.
 func (r *nameReader) readKey(d *Decoder, i int) (int, verdict) {
 	r.skip.base, r.skip.step = d.base, 1
-	for ; i < len(d.in); i++ {
-		if d.base+i-r.objAt > maxHeader {
+	for i < len(d.in) {
+		end := min(len(d.in), r.objAt+maxHeader-d.base)
+		if end <= i {
 			return i, refused
 		}
-		_, p := r.skip.run(d.in[:i+1], i)
+		if k := strings.IndexByte(d.in[i:end], ':'); k >= 0 {
+			end = i + k + 1
+		}
+		var p progress
+		i, p = r.skip.run(d.in[:end], i)
 		switch {
 		case p == failed:
 			return i, refused
 		case p == done:
-			r.to, r.state = d.base+i+1, nLine
-			return i + 1, more
-		case r.skip.state != vValue || len(r.skip.stack) != 1:
+			r.to, r.state = d.base+i, nLine
+			return i, more
+		case r.skip.state != vValue || len(r.skip.stack) != 1: // no colon, or one in the key
 			continue
-		case !r.plausible(d, d.held(r.objAt+1, d.base+i)):
+		case !r.plausible(d, d.held(r.objAt+1, d.base+i-1)):
 			return i, refused
 		case r.spaced && d.fenced.mark == 0 && !d.candCtx.fence.carrier:
 			r.state = nObject
-			return i + 1, more
+			return i, more
 		}
-		return r.open(d, i+1, d.base+i+1)
+		return r.open(d, i, d.base+i)
 	}
 	return i, more
 }
