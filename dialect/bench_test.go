@@ -40,6 +40,13 @@ var hostile = []struct {
 	{"HostileClosers", func(size int) string {
 		return "<function=write_file>\n<parameter=path>\n" + fill("</parameter>\n<parameter", size)
 	}},
+	{"HostileCDATA", func(size int) string {
+		return `<function name="write_file"><param name="path"><![CDATA[` + fill("</param> <", size)
+	}},
+	{"HostileElements", func(size int) string {
+		const p = "]<]minimax[>["
+		return p + "<tool_call>" + p + `<invoke name="write_file">` + p + "<rows>" + numbered(p+"<k%07d>1"+p+"</k>", size) + p + "</rows>" + p + "</invoke>" + p + "</tool_call>"
+	}},
 }
 
 // numbered writes numbered copies of a line.

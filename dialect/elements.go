@@ -21,18 +21,17 @@ type elementList struct {
 
 func appendElements(dst []byte, text string, f *tagForm, s *shape.Shape, depth int) (out []byte, rest string, ok bool) {
 	var lists []elementList
+	at := map[string]int{} // of each name in lists
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		name, inner, behind, ok := cutElement(text, f)
 		if !ok || depth >= maxDepth {
 			return dst, text, false
 		}
 		text = behind
-		k := 0
-		for k < len(lists) && lists[k].name != name {
-			k++
-		}
-		if k == len(lists) {
-			lists = append(lists, elementList{name: name})
+		k, seen := at[name]
+		if !seen {
+			k = len(lists)
+			at[name], lists = k, append(lists, elementList{name: name})
 		}
 		lists[k].texts = append(lists[k].texts, inner)
 	}

@@ -361,9 +361,6 @@ func renderCallElements(dst []byte, c *chat.Call) ([]byte, string) {
 	if !renderIsName(c.Name) {
 		return dst, "the name cannot stand in an attribute"
 	}
-	if strings.Contains(c.Arguments, "minimax[") || strings.Contains(c.Arguments, `\u`) {
-		return dst, "the arguments hold the prefix of its tags"
-	}
 	dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
 	dst = append(dst, `">`...)
 	why := ""
@@ -374,6 +371,9 @@ func renderCallElements(dst []byte, c *chat.Call) ([]byte, string) {
 		}
 		dst = append(append(append(dst, f.paramOpen...), key...), '>')
 		if s, ok := renderUnquote(value); ok {
+			if strings.Contains(s, minimaxPrefix) {
+				why = "the value of " + key + " holds the prefix of its tags"
+			}
 			dst = append(dst, s...)
 		} else {
 			dst = renderCompact(dst, value, renderStrict) // the reader takes JSON in an element for what it is

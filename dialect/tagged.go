@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strings"
 
 	"wield/chat"
@@ -875,10 +876,12 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-// openCDATA reports whether text is a CDATA section that is not closed yet.
+// openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only, however long the text.
 func openCDATA(text []byte) bool {
-	s := strings.TrimSpace(string(text))
-	return strings.HasPrefix(s, "<![CDATA[") && !strings.HasSuffix(s, "]]>")
+	const open, end = "<![CDATA[", "]]>"
+	first := bytes.TrimLeft(text[:min(len(text), maxHeader)], " \t\r\n")
+	last := bytes.TrimRight(text[max(0, len(text)-maxHeader):], " \t\r\n")
+	return bytes.HasPrefix(first, []byte(open)) && !bytes.HasSuffix(last, []byte(end))
 }
 
 // tailText returns the tail, which ends before i. It is held, so that it need not be copied.
