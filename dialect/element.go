@@ -122,7 +122,7 @@ func (d *Decoder) elementFirst(i int) int {
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
 	lines := e.opener == nil && !e.list && s.trie.starts(c)
-	if names && s.names.first[c] || lines || d.node != 0 && e.list {
+	if names && (s.names.first[c] || e.marked() && isWord(c)) || lines || d.node != 0 && e.list {
 		e.stage, e.nameAt = atName, d.base+i
 		e.names = nameRange{}
 		if names {
@@ -159,7 +159,7 @@ func (d *Decoder) elementName(i int) int {
 	bare := s.bare.name && e.opener == nil && !e.list
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
-		if c == '(' && !e.names.empty() && (s.bare.function || e.opener != nil || e.list) {
+		if c == '(' && (!e.names.empty() || e.marked()) && (s.bare.function || e.opener != nil || e.list) {
 			return d.elementCall(i)
 		}
 		if d.base+i-e.nameAt >= maxHeader {
@@ -183,7 +183,7 @@ func (d *Decoder) elementName(i int) int {
 				return d.opened(i+1, o)
 			}
 		}
-		if e.names.empty() && d.node == 0 {
+		if e.names.empty() && d.node == 0 && !(e.marked() && isNameByte(c)) {
 			return d.refuse(i, "no declared tool")
 		}
 	}
@@ -194,7 +194,7 @@ func (d *Decoder) elementName(i int) int {
 func (d *Decoder) elementCall(i int) int {
 	e := &d.elem
 	name, _ := unescapeName(d.held(e.nameAt, d.base+i))
-	if _, _, ok := d.set.names.resolve(name); !ok {
+	if _, _, ok := d.set.names.resolve(name); !ok && !e.marked() {
 		return d.refuse(i, "no declared tool")
 	}
 	switch {
@@ -207,6 +207,12 @@ func (d *Decoder) elementCall(i int) int {
 	}
 	return d.begin(i, newPythonic(d, e))
 }
+
+// marked reports whether the calls stand in a section that has an end, so that what is wrong in it is reported.
+func (e *element) marked() bool { return e.opener != nil && e.opener.closer != "" }
+
+// isNameByte reports whether c may stand in the name of a function.
+func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '\\' }
 
 // elementWay reads the literal or the word that tells how a section goes on.
 func (d *Decoder) elementWay(i int) int {

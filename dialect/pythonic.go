@@ -14,8 +14,11 @@ import (
 // follows.
 type pyReader struct {
 	list    bool
-	quote   byte // each call of the list stands in these
-	section bool // an opener stands before it
+	quote   byte   // each call of the list stands in these
+	section bool   // an opener stands before it
+	closer  string // of that section, if it has one: its calls are calls at once, in a list or one a line
+	matched int    // bytes of the closer that were read
+	from    int    // where it begins
 
 	state  pyState
 	at     int // where the text of the call begins
@@ -53,6 +56,7 @@ const (
 	pNext                   // behind a call of a list
 	pElement                // where a call of a list begins
 	pName                   // in its name
+	pCloser                 // behind the calls of a section
 	pSkip                   // in the arguments of an undeclared tool
 )
 
@@ -60,13 +64,18 @@ const (
 func newPythonic(d *Decoder, e *element) *pyReader {
 	r := &d.readers.python
 	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
+	if e.opener != nil {
+		r.closer = e.opener.closer
+	}
 	return r
 }
 
 func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 	if r.argsAt == 0 && r.state == pArgs {
 		r.named(d, i)
-		i++
+		if i++; !r.known {
+			r.state = pSkip
+		}
 	}
 	for i < len(d.in) {
 		c := d.in[i]
@@ -90,7 +99,7 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 		case pWord, pKeyword:
 			i, v = r.readWord(d, c, i)
 		default:
-			if isBlank(c) && r.state != pEqual {
+			if isBlank(c) && r.state != pEqual && !(r.state == pCloser && r.matched > 0) {
 				i++
 				break
 			}
@@ -120,6 +129,10 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		switch {
 		case c == '{':
 			return r.beginObject(d, i)
+		case r.closer != "":
+			r.start(d, i)
+			r.state = pArg
+			return i, more
 		case isWord(c):
 			r.state, r.wordAt = pWord, d.base+i
 			return i, more
@@ -163,10 +176,12 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		return r.endCall(d, i+1)
 	case pNext:
 		return r.next(d, c, i)
+	case pCloser:
+		return r.readCloser(d, c, i)
 	case pElement:
 		switch {
-		case c == ']' && r.got > 0:
-			return i + 1, finished
+		case c == ']' && r.got > 0 && r.list:
+			return r.endList(i + 1)
 		case (c == '\'' || c == '"') && r.quote != 0:
 			r.quote = c
 			return i + 1, more
@@ -292,7 +307,7 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 
 func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
 	d.endCall(d.base+i, true)
-	if !r.list {
+	if !r.list && r.closer == "" {
 		return i, finished
 	}
 	r.state = pNext
@@ -382,10 +397,42 @@ func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
 	case c == ',' || c == ';':
 		r.state = pElement
 		return i + 1, more
-	case c == ']':
-		return i + 1, finished
+	case c == ']' && r.list:
+		return r.endList(i + 1)
+	case !r.list && isWord(c): // one call a line
+		r.state = pElement
+		return i, more
+	case r.closer != "" && c == r.closer[0]:
+		r.state = pCloser
+		return i, more
 	}
 	return i, r.leave(d)
+}
+
+// endList ends the list before i.
+func (r *pyReader) endList(i int) (int, verdict) {
+	if r.closer == "" {
+		return i, finished
+	}
+	r.state = pCloser
+	return i, more
+}
+
+// readCloser reads the end of the section.
+func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
+	if r.matched == 0 {
+		r.from = d.base + i
+	}
+	if c != r.closer[r.matched] {
+		if r.got > 0 && r.known {
+			d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: r.from, End: r.from})
+		}
+		return d.backTo(r.from, i)
+	}
+	if r.matched++; r.matched == len(r.closer) {
+		return i + 1, finished
+	}
+	return i + 1, more
 }
 
 // leave ends a list that goes on with something that is no call.
@@ -405,7 +452,7 @@ func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
 			r.state = pSkip
 		}
 		return i + 1, more
-	case (isWord(c) || c == '.' || c == '-' || c == '\\') && d.base+i-r.nameAt < maxHeader:
+	case isNameByte(c) && d.base+i-r.nameAt < maxHeader:
 		return i + 1, more
 	}
 	return i, r.leave(d)
@@ -429,6 +476,8 @@ func (r *pyReader) end(d *Decoder) verdict {
 		return finished
 	case d.call.open:
 		d.endCall(d.base, false)
+		return finished
+	case r.state == pCloser && r.matched > 0 && r.matched < len(r.closer):
 		return finished
 	case d.confirmed:
 		return finished
