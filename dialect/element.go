@@ -262,6 +262,7 @@ type bodies struct {
 	python  pyReader
 	args    argsReader
 	header  headerReader
+	literal literalReader
 	name    nameReader
 	val     value // of what is skipped
 	argsVal value // of arguments

@@ -29,6 +29,7 @@ type opener struct {
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *Decoder, o *opener) body
 	lineStart bool // only at the start of a line
+	anywhere  bool // useThink: in the middle of a line too, since no prose has it
 	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
 	named     bool // only if the dialect is named
 	closes    bool // useDrop: as the closer of one that was left out
@@ -50,10 +51,10 @@ type opener struct {
 var commonOpeners = []opener{
 	{literal: "<think>", use: useThink, closer: "</think>"},
 	{literal: "<thinking>", use: useThink, closer: "</thinking>"},
-	{literal: "[THINK]", use: useThink, closer: "[/THINK]"},
-	{literal: "<seed:think>", use: useThink, closer: "</seed:think>"},
-	{literal: "<|START_THINKING|>", use: useThink, closer: "<|END_THINKING|>"},
-	{literal: "<|channel>thought\n", use: useThink, closer: "<channel|>"},
+	{literal: "[THINK]", use: useThink, closer: "[/THINK]", anywhere: true},
+	{literal: "<seed:think>", use: useThink, closer: "</seed:think>", anywhere: true},
+	{literal: "<|START_THINKING|>", use: useThink, closer: "<|END_THINKING|>", anywhere: true},
+	{literal: "<|channel>thought\n", use: useThink, closer: "<channel|>", anywhere: true},
 	{literal: "<|inner_prefix|>", use: useThink, closer: "<|inner_suffix|>"},
 	{literal: "<longcat_think>", use: useThink, closer: "</longcat_think>"},
 	{use: useThink, closer: "[BEGIN FINAL RESPONSE]"}, // Apriel: nothing opens it but the prompt

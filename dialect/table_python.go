@@ -13,5 +13,24 @@ var pythonRows = []Dialect{
 			{literal: "<|tool_call_start|>", use: useJSON, closer: "<|tool_call_end|>"},
 			{literal: "<|tool_call_end|>", use: useEnd},
 		},
-		write:   renderRow{head: "<|tool_call_start|>[", sep: ", ", tail: "]<|tool_call_end|>", call: renderCallKeywords}},
+		write: renderRow{head: "<|tool_call_start|>[", sep: ", ", tail: "]<|tool_call_end|>", call: renderCallKeywords}},
+	{Name: "gemma4", Class: ClassKeyValue, Models: "Gemma 4",
+		Summary: "a name and an object with bare keys, whose strings stand between tokens", Example: "<|tool_call>call:N{k:<|\"|>v<|\"|>}<tool_call|>",
+		openers: []opener{
+			{literal: "<|tool_call>", use: useBody, then: "call:", body: literalBody(&gemmaForm), closer: "<tool_call|>"},
+			{literal: "<tool_call|>", use: useEnd},
+		},
+		write: renderRow{open: "<|tool_call>", end: "<tool_call|>", joined: true, call: renderCallLiteral(&gemmaForm)}},
+	{Name: "functiongemma", Class: ClassKeyValue, Models: "FunctionGemma",
+		Summary: "as gemma4, with other tokens", Example: "<start_function_call>call:N{k:<escape>v<escape>}<end_function_call>",
+		openers: []opener{
+			{literal: "<start_function_call>", use: useBody, then: "call:", body: literalBody(&functionGemmaForm), closer: "<end_function_call>"},
+			{literal: "<end_function_call>", use: useEnd},
+		},
+		write: renderRow{open: "<start_function_call>", end: "<end_function_call>", joined: true, call: renderCallLiteral(&functionGemmaForm)}},
 }
+
+var (
+	gemmaForm         = literalForm{token: `<|"|>`, closer: "<tool_call|>"}
+	functionGemmaForm = literalForm{token: "<escape>", closer: "<end_function_call>"}
+)

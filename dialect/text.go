@@ -356,7 +356,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 			d.holding, d.state = false, inText
 			return i
 		}
-		if d.fenced.mark != 0 || (d.seen || !d.blankBefore()) && !d.candCtx.bol && !d.candCtx.after {
+		if d.fenced.mark != 0 || !o.anywhere && (d.seen || !d.blankBefore()) && !d.candCtx.bol && !d.candCtx.after {
 			return d.refuse(i, "reasoning does not begin in the middle of a line")
 		}
 		return d.openReasoning(i, o)

@@ -1,0 +1,411 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+
+	"wield/chat"
+)
+
+// A literalForm is how a family of models that were trained on Gemma's literals writes a call: a name, and an object whose
+// keys are bare and whose strings stand between two copies of a token, without escapes.
+type literalForm struct {
+	token  string // at both ends of a string
+	closer string // of the call
+}
+
+// A literalReader reads a call of a form. What it reads it hands to a value machine as JSON.
+type literalReader struct {
+	form *literalForm
+
+	state literalState
+	at    int
+	from  int // where the name begins
+	name  string
+	tool  int
+	known bool
+	val   *value
+	open  []byte // the brackets that are open
+	word  []byte // a key, or a bare value
+	tail  []byte // what may be a token or the closer
+	quote byte
+	out   []byte
+	ended bool
+}
+
+type literalState uint8
+
+const (
+	gName    literalState = iota // in the name
+	gKey                         // where a key begins, or the object ends
+	gKeyWord                     // in a key
+	gKeyText                     // in a key between tokens
+	gColon                       // behind a key
+	gValue                       // where a value begins
+	gText                        // in a string between tokens
+	gQuoted                      // in a string in quotes
+	gWord                        // in a bare value
+	gAfter                       // behind a value
+	gCloser                      // behind the object
+)
+
+// literalBody returns the constructor of readers of the form f.
+func literalBody(f *literalForm) func(d *Decoder, o *opener) body {
+	return func(d *Decoder, _ *opener) body {
+		r := &d.readers.literal
+		*r = literalReader{form: f, at: d.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
+		return r
+	}
+}
+
+func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) {
+		var v verdict
+		switch r.state {
+		case gName:
+			i, v = r.readName(d, i)
+		case gText:
+			i, v = r.readText(d, i)
+		case gKeyText:
+			i, v = r.readKeyText(d, i)
+		default:
+			i, v = r.readByte(d, d.in[i], i)
+		}
+		if v != more {
+			return i, v
+		}
+	}
+	return i, more
+}
+
+// readName reads the name up to the brace behind it.
+func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
+	if r.from < 0 {
+		r.from = d.base + i
+	}
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		switch {
+		case c == '{':
+			r.name = strings.TrimSpace(d.held(r.from, d.base+i))
+			if r.name == "" {
+				return i, refused
+			}
+			r.begin(d, i)
+			return i + 1, more
+		case !isNameByte(c) && c != ':' && c != ' ' || d.base+i-r.from >= maxHeader:
+			return i, refused
+		}
+	}
+	return i, more
+}
+
+// begin opens the call at the brace at i.
+func (r *literalReader) begin(d *Decoder, i int) {
+	r.tool, _, r.known = d.set.names.resolve(r.name)
+	if r.known {
+		d.startCall(r.tool, r.name, "", r.at, d.base+i)
+		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, false)
+	} else {
+		r.val = d.readers.argsVal.reset(d, nil, false)
+		r.val.discard = true
+	}
+	r.open = append(r.open, '}')
+	r.state = gKey
+	r.write(d, "{", i+1)
+}
+
+// write hands JSON to the value machine; the input was read up to i.
+func (r *literalReader) write(d *Decoder, s string, i int) verdict {
+	r.val.base, r.val.step = d.base+i, 0
+	if _, p := r.val.run(s, 0); p == failed {
+		_, v := r.fail(d, i, r.val.err)
+		return v
+	}
+	return more
+}
+
+// readByte reads a byte outside of strings between tokens.
+func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
+	if r.state == gQuoted {
+		return r.readQuoted(d, c, i)
+	}
+	if len(r.tail) > 0 {
+		return r.readToken(d, c, i)
+	}
+	if isBlank(c) && r.state != gWord && r.state != gKeyWord {
+		return i + 1, more
+	}
+	switch r.state {
+	case gKey:
+		switch {
+		case c == '}':
+			return r.closeBracket(d, c, i)
+		case c == r.form.token[0]:
+			r.tail = append(r.tail, c)
+			return i + 1, more
+		case c == '"':
+			r.state = gKeyWord
+			return i + 1, more
+		}
+		r.state, r.word = gKeyWord, r.word[:0]
+		return i, more
+	case gKeyWord:
+		switch {
+		case c == ':':
+			return i, r.key(d, strings.Trim(strings.TrimSpace(string(r.word)), `"`), i)
+		case len(r.word) >= maxHeader || c == '{' || c == '}' || c == ',':
+			return r.fail(d, i, "a colon is missing")
+		}
+		r.word = append(r.word, c)
+		return i + 1, more
+	case gColon:
+		if c != ':' {
+			return r.fail(d, i, "a colon is missing")
+		}
+		r.state = gValue
+		return i + 1, more
+	case gValue:
+		return r.value(d, c, i)
+	case gWord:
+		if c != ',' && c != '}' && c != ']' {
+			r.word = append(r.word, c)
+			return i + 1, more
+		}
+		r.state = gAfter
+		return i, r.write(d, r.scalar(), i)
+	case gAfter:
+		switch {
+		case c == ',':
+			r.state = gValue
+			if r.open[len(r.open)-1] == '}' {
+				r.state = gKey
+			}
+			return i + 1, r.write(d, ",", i+1)
+		case c == r.open[len(r.open)-1]:
+			return r.closeBracket(d, c, i)
+		}
+		return r.fail(d, i, "a comma or a closing bracket is missing")
+	}
+	if c == r.form.closer[0] { // gCloser
+		r.tail = append(r.tail, c)
+		return i + 1, more
+	}
+	return r.fail(d, i, "the end of the call is missing")
+}
+
+// value begins a value.
+func (r *literalReader) value(d *Decoder, c byte, i int) (int, verdict) {
+	switch c {
+	case r.form.token[0]:
+		r.tail = append(r.tail, c)
+		return i + 1, more
+	case '{', '[':
+		if len(r.open) >= maxDepth {
+			return r.fail(d, i, "nested too deeply")
+		}
+		r.open = append(r.open, c+2) // the bracket that closes it
+		if r.state = gValue; c == '{' {
+			r.state = gKey
+		}
+		return i + 1, r.write(d, string(c), i+1)
+	case '"', '\'', '`':
+		r.state, r.quote, r.word = gQuoted, c, r.word[:0]
+		return i + 1, r.write(d, `"`, i+1)
+	case ']':
+		if r.open[len(r.open)-1] == c {
+			return r.closeBracket(d, c, i)
+		}
+	case ',', '}':
+		return r.fail(d, i, "a value is missing")
+	}
+	r.state, r.word = gWord, r.word[:0]
+	return i, more
+}
+
+// closeBracket ends the innermost object or list.
+func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
+	r.open = r.open[:len(r.open)-1]
+	if r.state = gAfter; len(r.open) == 0 {
+		r.state, r.ended = gCloser, true
+	}
+	return i + 1, r.write(d, string(c), i+1)
+}
+
+// readToken reads what may be the token before a string, or the end of the call.
+func (r *literalReader) readToken(d *Decoder, c byte, i int) (int, verdict) {
+	want := r.form.token
+	if r.state == gCloser {
+		want = r.form.closer
+	}
+	if c != want[len(r.tail)] {
+		if r.state == gValue {
+			r.word, r.state = append(r.word[:0], r.tail...), gWord
+			r.tail = r.tail[:0]
+			return i, more
+		}
+		return r.fail(d, i, "no key, value or end")
+	}
+	r.tail = append(r.tail, c)
+	if len(r.tail) < len(want) {
+		return i + 1, more
+	}
+	r.tail = r.tail[:0]
+	switch r.state {
+	case gCloser:
+		return r.finish(d, i+1)
+	case gKey:
+		r.state, r.word = gKeyText, r.word[:0]
+		return i + 1, more
+	}
+	r.state = gText
+	return i + 1, r.write(d, `"`, i+1)
+}
+
+// key writes a key that ends before i.
+func (r *literalReader) key(d *Decoder, key string, i int) verdict {
+	r.state, r.word = gColon, r.word[:0]
+	r.out = append(appendQuoted(r.out[:0], key), ':')
+	return r.write(d, string(r.out), i)
+}
+
+// readKeyText reads a key between tokens.
+func (r *literalReader) readKeyText(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		r.word = append(r.word, d.in[i])
+		if key, ok := strings.CutSuffix(string(r.word), r.form.token); ok {
+			return i + 1, r.key(d, key, i+1)
+		}
+		if len(r.word) > maxHeader {
+			return r.fail(d, i, "the key is too long")
+		}
+	}
+	return i, more
+}
+
+// readText reads a string up to the token that ends it. What may be part of that waits.
+func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
+	token := r.form.token
+	for len(r.tail) > 0 && i < len(d.in) {
+		if t := r.tail[0]; t >= 0x80 { // a character that was cut
+			r.tail = append(r.tail, d.in[i])
+			if i++; len(r.tail) < runeLen(t) && d.in[i-1]&0xC0 == 0x80 {
+				continue
+			}
+			return i, r.flush(d, i)
+		}
+		if d.in[i] == token[len(r.tail)] {
+			r.tail = append(r.tail, d.in[i])
+			if i++; len(r.tail) == len(token) {
+				r.tail, r.state = r.tail[:0], gAfter
+				return i, r.write(d, `"`, i)
+			}
+			continue
+		}
+		return i, r.flush(d, i)
+	}
+	from := i
+	for i < len(d.in) && d.in[i] != token[0] {
+		i++
+	}
+	k := 0
+	if i == len(d.in) {
+		k = partialRune(d.in[from:])
+	}
+	if v := r.text(d, d.in[from:i-k], i-k); v != more {
+		return i, v
+	}
+	if i < len(d.in) {
+		r.tail = append(r.tail, d.in[i])
+		i++
+	} else {
+		r.tail = append(r.tail, d.in[i-k:]...)
+	}
+	return i, more
+}
+
+// flush gives what waited, which is no token, to the string.
+func (r *literalReader) flush(d *Decoder, i int) verdict {
+	s := string(r.tail)
+	r.tail = r.tail[:0]
+	return r.text(d, s, i)
+}
+
+// text writes a part of a string; the input was read up to i.
+func (r *literalReader) text(d *Decoder, s string, i int) verdict {
+	if s == "" {
+		return more
+	}
+	r.out = appendEscaped(r.out[:0], s)
+	return r.write(d, string(r.out), i)
+}
+
+// readQuoted reads a string in quotes. In double quotes it has the escapes of JSON, in others none.
+func (r *literalReader) readQuoted(d *Decoder, c byte, i int) (int, verdict) {
+	if c == r.quote && (c != '"' || r.val.state == vString) {
+		r.state = gAfter
+		if v := r.text(d, string(r.word), i); v != more {
+			return i, v
+		}
+		return i + 1, r.write(d, `"`, i+1)
+	}
+	if r.quote == '"' {
+		return i + 1, r.write(d, d.in[i:i+1], i+1)
+	}
+	r.word = append(r.word, c)
+	return i + 1, more
+}
+
+// scalar returns the JSON of a bare value: a number or a word of JSON, else a string.
+func (r *literalReader) scalar() string {
+	s := strings.TrimSpace(string(r.word))
+	if json.Valid([]byte(s)) && s[0] != '"' {
+		return s
+	}
+	switch strings.ToLower(s) {
+	case "true", "false", "null":
+		return strings.ToLower(s)
+	}
+	return string(appendQuoted(nil, s))
+}
+
+// finish ends the call behind its closer, which ends before i.
+func (r *literalReader) finish(d *Decoder, i int) (int, verdict) {
+	if !r.known {
+		d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
+	} else {
+		d.endCall(d.base+i, true)
+	}
+	return i, finished
+}
+
+func (r *literalReader) fail(d *Decoder, i int, why string) (int, verdict) {
+	if !d.call.open {
+		return i, refused
+	}
+	d.reject(chat.ReasonMalformed, r.name, why, r.at, d.base+i)
+	return i, broken
+}
+
+// end decides what an end of the text means. Without its closer a call is not complete, even if its object is.
+func (r *literalReader) end(d *Decoder) verdict {
+	if !d.call.open {
+		return refused
+	}
+	d.endCall(d.base, false)
+	return finished
+}
+
+func (r *literalReader) plain(*Decoder) *[256]bool {
+	if v := r.val; r.state == gText && len(r.tail) == 0 && v.state == vString && !v.hold.on && !v.discard {
+		return &literalStop
+	}
+	return nil
+}
+
+// literalStop are the bytes of a string between tokens that are escaped in JSON, or may begin the token.
+var literalStop = func() [256]bool {
+	t := doubleStop
+	t['<'] = true
+	return t
+}()

@@ -1,0 +1,65 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+
+	"wield/chat"
+)
+
+// renderCallLiteral returns a writer of a name and an object in Gemma's literals.
+func renderCallLiteral(f *literalForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !renderIsName(c.Name) {
+			return dst, "the name cannot stand before a brace"
+		}
+		dst = append(append(dst, "call:"...), c.Name...)
+		return renderLiteral(dst, c.Arguments, f)
+	}
+}
+
+// renderLiteral writes a JSON value, and returns in its second value why it cannot.
+func renderLiteral(dst []byte, raw string, f *literalForm) (out []byte, why string) {
+	raw = strings.TrimSpace(raw)
+	switch raw[0] {
+	case '"':
+		s, ok := renderUnquote(raw)
+		if !ok || strings.Contains(s, f.token) || strings.Contains(s+f.token, f.token[:1]+f.token) {
+			return dst, "a string holds the token that would end it"
+		}
+		return append(append(append(dst, f.token...), s...), f.token...), ""
+	case '{':
+		dst = append(dst, '{')
+		first := true
+		renderEach(raw, func(key, value string) {
+			if !renderIsName(key) || strings.Contains(key, ":") {
+				why = "the key " + key + " cannot stand without quotes"
+			}
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = append(append(dst, key...), ':')
+			if why == "" {
+				dst, why = renderLiteral(dst, value, f)
+			}
+		})
+		return append(dst, '}'), why
+	case '[':
+		var items []json.RawMessage
+		if err := json.Unmarshal([]byte(raw), &items); err != nil {
+			return dst, err.Error()
+		}
+		dst = append(dst, '[')
+		for i, item := range items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, why = renderLiteral(dst, string(item), f); why != "" {
+				return dst, why
+			}
+		}
+		return append(dst, ']'), ""
+	}
+	return append(dst, raw...), ""
+}
