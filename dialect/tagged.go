@@ -983,7 +983,8 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
-		v.write(string(appendEscaped(nil, text))+`"`, 0)
+		d.writeBuilt(text, v.base)
+		v.write(`"`, 0)
 		v.endValue(0)
 		return more
 	}

@@ -14,14 +14,21 @@ func writeEscaped(v *value, s string) {
 		v.hold.text = appendEscaped(v.hold.text, s)
 	case v.discard || s == "":
 	case len(s) > maxPieces:
-		d.flattenArgs()
-		n := d.call.args.Len()
-		grow(&d.call.args, len(s)+len(s)/8)
-		buildEscaped(&d.call.args, s)
-		d.emitArgs(d.call.args.String()[n:], v.base)
+		d.writeBuilt(s, v.base)
 	default:
 		d.settleLater(v.base-len(s), v.base, true)
 		d.dst = d.emitPieces(d.dst, s, v.base)
+	}
+}
+
+// writeBuilt writes s, which need not stand in the text, as the inside of a JSON string; the text was read up to end.
+func (d *Decoder) writeBuilt(s string, end int) {
+	d.flattenArgs()
+	n := d.call.args.Len()
+	grow(&d.call.args, len(s)+len(s)/8)
+	buildEscaped(&d.call.args, s)
+	if d.call.args.Len() > n {
+		d.emitArgs(d.call.args.String()[n:], end)
 	}
 }
 
