@@ -56,13 +56,21 @@ var headerRows = []Dialect{
 
 var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true, nameIs: "mistral-args"}
 
-var deepseekForm = headerForm{callOpen: "<｜tool▁call▁begin｜>", kind: "function", argsOpen: "<｜tool▁sep｜>", lineName: true,
-	callClose: "<｜tool▁call▁end｜>", closer: "<｜tool▁calls▁end｜>", kindIs: "deepseek-v3", nameIs: "deepseek-v31"}
+// deepseekForms are the two spellings of the DeepSeek markers: that of the vocabulary, and one with the bars of ASCII, which models
+// write that were trained on transcripts.
+var deepseekForms = [...]headerForm{deepseekForm("｜"), deepseekForm("|")}
+
+func deepseekForm(bar string) headerForm {
+	return headerForm{callOpen: "<" + bar + "tool▁call▁begin" + bar + ">", kind: "function", argsOpen: "<" + bar + "tool▁sep" + bar + ">", lineName: true,
+		callClose: "<" + bar + "tool▁call▁end" + bar + ">", closer: "<" + bar + "tool▁calls▁end" + bar + ">", kindIs: "deepseek-v3", nameIs: "deepseek-v31"}
+}
 
 // The two DeepSeek dialects share their markers: whether a kind comes first tells them apart.
 var deepseekOpeners = []opener{
-	{literal: "<｜tool▁calls▁begin｜>", use: useBody, body: headerSection(&deepseekForm)},
-	{literal: "<｜tool▁call▁begin｜>", use: useBody, body: headerCall(&deepseekForm)},
+	{literal: "<｜tool▁calls▁begin｜>", use: useBody, body: headerSection(&deepseekForms[0])},
+	{literal: "<｜tool▁call▁begin｜>", use: useBody, body: headerCall(&deepseekForms[0])},
+	{literal: "<|tool▁calls▁begin|>", use: useBody, body: headerSection(&deepseekForms[1])},
+	{literal: "<|tool▁call▁begin|>", use: useBody, body: headerCall(&deepseekForms[1])},
 	{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 }
 
