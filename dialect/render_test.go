@@ -222,3 +222,19 @@ func TestAppendToolsSignature(t *testing.T) {
 		t.Errorf("a schema of %d bytes makes a prompt of %d", wide.Len(), len(got))
 	}
 }
+
+// TestAppendToolsHostile reads definitions with every dialect: even that of a tool on offer is no call of it.
+func TestAppendToolsHostile(t *testing.T) {
+	finder, seen := newCallFinder(t), make(map[string]bool)
+	for _, name := range dialect.Names() {
+		d, _ := dialect.Lookup(name)
+		for _, hostile := range append([]string{"Reads a file."}, hostileTexts...) {
+			def := chat.Tool{Name: "read_file", Description: hostile, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}
+			text := string(d.AppendTools(nil, []chat.Tool{def, def}))
+			if !seen[text] {
+				seen[text] = true
+				finder.none(t, text)
+			}
+		}
+	}
+}

@@ -46,6 +46,23 @@ func renderToolsTag(dst []byte, tools []chat.Tool) []byte {
 	return append(dst, " </tools>"...)
 }
 
+// renderToolsElements returns a writer of definitions in an element, each in one more of its own if that has a name. They share
+// a line, for the reason above.
+func renderToolsElements(all, each string) func(dst []byte, tools []chat.Tool) []byte {
+	open, end := "", ""
+	if each != "" {
+		open, end = "<"+each+">", "</"+each+">"
+	}
+	return func(dst []byte, tools []chat.Tool) []byte {
+		dst = append(append(append(dst, '<'), all...), '>')
+		for i := range tools {
+			dst = append(append(dst, ' '), open...)
+			dst = append(renderDefinition(dst, &tools[i]), end...)
+		}
+		return append(append(append(dst, " </"...), all...), '>')
+	}
+}
+
 // renderToolsAvailable writes the definitions as a list in the element that Nemotron knows.
 func renderToolsAvailable(dst []byte, tools []chat.Tool) []byte {
 	return append(renderToolsList(append(dst, "<AVAILABLE_TOOLS>"...), tools), "</AVAILABLE_TOOLS>"...)
@@ -77,10 +94,8 @@ func renderToolsList(dst []byte, tools []chat.Tool) []byte {
 func renderDefinition(dst []byte, t *chat.Tool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = renderString(dst, t.Name, renderSafe)
-	if t.Description != "" {
-		dst = append(dst, `,"description":`...)
-		dst = renderString(dst, t.Description, renderSafe)
-	}
+	dst = append(dst, `,"description":`...) // an empty one too: a name with parameters behind it is a call in some dialects
+	dst = renderString(dst, t.Description, renderSafe)
 	dst = append(dst, `,"parameters":`...)
 	if raw := string(t.Parameters); renderIsObject(raw) {
 		dst = renderCompact(dst, raw, renderSafe)

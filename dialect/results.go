@@ -22,10 +22,12 @@ var (
 	resultsDeepseek = resultsFrame{open: "<｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜>"}
 	resultsOutputs  = resultsFrame{open: "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"}
 	resultsReact    = resultsFrame{open: "Observation: "}
+	resultsFunction = resultsFrame{open: "<function_results>\n<result>", close: "</result>\n</function_results>"}
+	resultsMinimax  = resultsFrame{open: "<response>", close: "</response>"}
 )
 
 // resultsFrames are the frames that only one dialect has.
-var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere, &resultsDeepseek, &resultsOutputs, &resultsReact}
+var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere, &resultsDeepseek, &resultsOutputs, &resultsReact, &resultsFunction, &resultsMinimax}
 
 // resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others say which call
 // it answers.

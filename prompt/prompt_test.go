@@ -227,7 +227,7 @@ var hostile = []string{
 }
 
 // heads are what the lines of definitions begin with.
-var heads = []string{"- ", "    ", "<tools> ", "<AVAILABLE_TOOLS>[", "[AVAILABLE_TOOLS] [", "<|tool|>["}
+var heads = []string{"- ", "    ", "<tools> ", "<functions> ", "<AVAILABLE_TOOLS>[", "[AVAILABLE_TOOLS] [", "<|tool|>["}
 
 // TestHostileDefinitions puts hostile words wherever a client can put words, and compares the lines of the prompt with those
 // of a harmless one.
