@@ -121,7 +121,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		if d.quick == &doubleStop && plainJSON(chunk) {
 			return d.pass(dst, chunk)
 		}
-		if d.quick == &tagStop && len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
+		if (d.quick == &tagStop || d.quick == &elementStop) && len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
 			return d.passEscaped(dst, chunk)
 		}
 	}

@@ -1,0 +1,206 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/schema/shape"
+)
+
+// readName reads the name of a tool or of a parameter, up to the end of its tag.
+func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
+	if n := r.wholeName(d.in[i:]); n > 0 {
+		r.name = append(r.name, d.in[i:i+n]...)
+		i += n
+	}
+	c := d.in[i]
+	end := r.form.nameEnd[0]
+	switch {
+	case len(r.name) > maxHeader:
+		return r.fail(d, i, "the name is too long")
+	case r.form.elements && r.state == tParam && c != end:
+		if isBlank(c) || c == '/' || c == '<' {
+			return r.fail(d, i, "the tag is not closed")
+		}
+	case r.form.elements && r.state == tParam:
+		return r.endName(d, i+1)
+	case r.form.loose && r.quote == 0 && c != '"' && c != '\'':
+		if r.name = append(r.name, c); !looseName(string(r.name)) {
+			return r.fail(d, i, "the name does not stand in quotes")
+		}
+		return i + 1, more
+	case r.form.quoted && r.quote == 0:
+		if r.form.loose {
+			r.name = r.name[:0]
+		}
+		if c != '"' && c != '\'' {
+			return r.fail(d, i, "the name does not stand in quotes")
+		}
+		r.quote = c
+		return i + 1, more
+	case r.form.quoted && r.quote != 1:
+		if c == r.quote {
+			r.quote = 1 // closed
+		} else if c < 0x20 || c == '<' {
+			return r.fail(d, i, "the name is not closed")
+		} else {
+			r.name = append(r.name, c)
+		}
+		return i + 1, more
+	case r.form.bare:
+		return r.readBare(d, c, i)
+	case c == end:
+		return r.endName(d, i+1)
+	case r.form.attributes && r.quote == 1 && c != '<' && c != '\n' && len(r.attrs) < maxHeader:
+		r.attrs = append(r.attrs, c)
+		return i + 1, more
+	case r.form.quoted && (c == ' ' || c == '\t'):
+		return i + 1, more
+	case c == '<' || c == '\n' || r.form.quoted:
+		return r.fail(d, i, "the tag is not closed")
+	}
+	r.name = append(r.name, c)
+	return i + 1, more
+}
+
+// wholeName returns the length of the name that s begins with, if all of it and the end of its tag are there, else 0.
+func (r *tagReader) wholeName(s string) int {
+	if len(r.name) > 0 || r.form.quoted || r.form.bare {
+		return 0
+	}
+	for n := 0; n < len(s) && n < maxHeader; n++ {
+		switch s[n] {
+		case r.form.nameEnd[0]:
+			return n
+		case '<', '\n':
+			return 0
+		}
+	}
+	return 0
+}
+
+// nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.
+func (r *tagReader) nameText(d *Decoder, i int) string {
+	if end := d.base + i; d.holding && !r.form.quoted {
+		return d.held(end-len(r.name), end)
+	}
+	return string(r.name)
+}
+
+// endName ends the tag with a name before i.
+func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
+	name := strings.TrimSpace(r.nameText(d, i-1))
+	closed := len(r.attrs) > 0 && r.attrs[len(r.attrs)-1] == '/'
+	r.meant = ""
+	for _, means := range [...]string{"true", "false"} {
+		if a := string(r.attrs); a != "" && (strings.Contains(a, `string="`+means+`"`) || strings.Contains(a, `string='`+means+`'`)) {
+			r.meant = means
+		}
+	}
+	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
+	switch {
+	case r.state == tParam && closed:
+		return r.fail(d, i, "a parameter without a value")
+	case r.state == tParam:
+		return i, r.beginParam(d, name, i)
+	}
+	v := r.named(d, name, i)
+	if closed && v == more {
+		return r.tag(d, tagCallClose, i)
+	}
+	return i, v
+}
+
+// looseName reports whether s is, or begins, what stands before the quote of a name: white space, which a tokenizer may have
+// left as its own sign, or lost, and name=.
+func looseName(s string) bool {
+	for s != "" && isBlank(s[0]) {
+		s = s[1:]
+	}
+	const sign = "Ġ"
+	if strings.HasPrefix(sign, s) {
+		return true
+	}
+	return strings.HasPrefix("name=", strings.TrimPrefix(s, sign))
+}
+
+// readBare reads a byte of a name that stands in no tag, or of a parameter's name in an element.
+func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
+	f := r.form
+	if r.state == tParam {
+		r.name = append(r.name, c)
+		if c != '>' {
+			return i + 1, more
+		}
+		text := r.nameText(d, i+1)
+		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
+			if name, ok := strings.CutSuffix(text, end); ok {
+				r.name = r.name[:0]
+				r.param = strings.TrimSpace(name)
+				r.keyed()
+				if end == f.valueOpen {
+					return i + 1, r.beginParam(d, r.param, i+1)
+				}
+				return i + 1, more
+			}
+		}
+		return i + 1, more
+	}
+	switch c {
+	case '\n', '<', '{':
+		name := strings.TrimSpace(r.nameText(d, i))
+		if name == "" {
+			if c == '\n' {
+				r.name = r.name[:0]
+				return i + 1, more
+			}
+			return r.fail(d, i, "the name is missing")
+		}
+		name = strings.TrimSuffix(name, lineEscape)
+		r.name = r.name[:0]
+		return i, r.named(d, name, i)
+	}
+	if n := len(r.name); n > 0 && isBlank(r.name[n-1]) && !isBlank(c) {
+		return r.fail(d, i, "the name has two words")
+	}
+	r.name = append(r.name, c)
+	return i + 1, more
+}
+
+// keyed goes on behind the name of a parameter.
+func (r *tagReader) keyed() {
+	r.state, r.tail, r.untyped = tPair, r.tail[:0], r.form.untyped
+}
+
+// readType reads the element that names the type of a value. It counts where the schema says nothing.
+func (r *tagReader) readType(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		if len(r.name) > maxHeader {
+			return r.fail(d, i, "the name of a type is too long")
+		}
+		if r.name = append(r.name, d.in[i]); d.in[i] != '>' {
+			continue
+		}
+		if kind, ok := strings.CutSuffix(string(r.name), r.form.typeClose); ok {
+			r.name = r.name[:0]
+			r.keyed()
+			if strings.HasPrefix(strings.TrimSpace(kind), "str") {
+				r.untyped = shape.UntypedString
+			}
+			return i + 1, more
+		}
+	}
+	return i, more
+}
+
+// named takes the name of the tool. The call begins when the first tag behind it is known.
+func (r *tagReader) named(d *Decoder, name string, i int) verdict {
+	r.written = name
+	r.tool, _, r.known = d.set.names.resolve(name)
+	if clean, escaped := unescapeName(name); escaped && !r.known {
+		r.tool, _, r.known = d.set.names.resolve(clean)
+	}
+	r.state, r.blanks = tBody, 0
+	r.tail, r.tailAt = r.tail[:0], d.base+i
+	r.val = nil
+	return more
+}

@@ -1,0 +1,510 @@
+package dialect
+
+import (
+	"bytes"
+	"strings"
+
+	"wield/chat"
+	"wield/schema/shape"
+)
+
+// beginUnopened begins a value whose opening tag is missing with the tail, of which the byte at i showed that it is no tag.
+func (r *tagReader) beginUnopened(d *Decoder, i int) (int, verdict) {
+	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
+	r.missing(d, r.form.valueOpen, at)
+	v := r.beginParam(d, r.param, i)
+	switch {
+	case v != more || text == "":
+	case text[0] == '<':
+		r.tail, r.tailAt = append(r.tail, text...), at
+	default:
+		r.beginText(text[0])
+		r.add(d, text, i)
+	}
+	return i, v
+}
+
+// beginText decides by its first byte whether a string goes out as it comes: one that may be written as JSON does not.
+func (r *tagReader) beginText(c byte) {
+	if r.waits && c != '"' && c != '<' {
+		r.stream = true
+		r.val.markValue(0)
+		r.val.write(`"`, 0)
+	}
+	r.waits = false
+}
+
+// beginParam begins the value of a parameter.
+func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
+	r.param = name
+	var declared bool
+	if r.known {
+		r.shape, declared = d.call.tool.Args.Prop(name)
+		if !declared && r.shape == nil {
+			if n, ok := foldedProp(d.call.tool.Args, name); ok {
+				r.param, r.shape = n, nil
+				r.shape, _ = d.call.tool.Args.Prop(n)
+			}
+		}
+	}
+	r.close = r.form.paramClose
+	if r.form.elements {
+		r.close += r.param + ">"
+	}
+	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
+	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
+		r.stream, r.waits = false, false
+		return more
+	}
+	return r.openParam(d, i)
+}
+
+// openParam opens the value of a parameter whose name and shape are known.
+func (r *tagReader) openParam(d *Decoder, i int) verdict {
+	t := r.shape.Type()
+	r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
+	if t == 0 && r.known && r.untyped == shape.UntypedString && !r.val.has(r.param) {
+		r.stream = true
+	}
+	switch r.meant {
+	case "true":
+		r.stream = r.known && !r.val.has(r.param)
+	case "false":
+		r.stream = r.stream && t != 0
+	}
+	r.waits = r.stream && (r.form.cdata || r.meant == "false" || r.form.strings)
+	r.stream = r.stream && !r.waits
+	if r.form.elements {
+		r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
+	}
+	if r.whole {
+		r.stream, r.waits = false, false
+	}
+	r.entity, r.marked = false, false
+	r.val.base = d.base + i
+	if !r.addKey(d) {
+		_, v := r.fail(d, i, r.val.err)
+		return v
+	}
+	return more
+}
+
+// addKey writes the name of the parameter, and the quote of a string that goes out as it comes.
+func (r *tagReader) addKey(d *Decoder) bool {
+	v := r.val
+	if v.discard || v.hold.on || v.has(r.param) {
+		if v.state == vAfter {
+			v.kwargs = false
+			v.run(",", 0)
+			v.kwargs = true
+		}
+		r.scratch = append(appendQuoted(r.scratch[:0], r.param), ':')
+		v.run(string(r.scratch), 0)
+		return v.err == ""
+	}
+	before := `"`
+	if v.state == vAfter {
+		before = `,"`
+	}
+	v.nameKey(r.param, 0)
+	d.flattenArgs()
+	b := &d.call.args
+	n := b.Len()
+	grow(b, len(r.param)+len(before)+2)
+	b.WriteString(before)
+	buildEscaped(b, r.param)
+	b.WriteString(`":`)
+	d.emitArgs(b.String()[n:], v.base)
+	f := &v.stack[len(v.stack)-1]
+	v.keys[f.key].from = -1
+	v.shape, _ = f.shape.Prop(r.param)
+	v.state = vValue
+	if r.stream {
+		v.markValue(0)
+		v.write(`"`, 0)
+	}
+	return true
+}
+
+// wraps reports whether name is that of a parameter which holds all arguments.
+func (r *tagReader) wraps(d *Decoder, name string) bool {
+	args := d.call.tool.Args
+	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && len(r.val.keys) == 0 && d.set.opts.Repair != RepairOff
+}
+
+// unwrap writes the arguments that the value holds, and reports whether it holds any.
+func (r *tagReader) unwrap(d *Decoder) bool {
+	object := &shape.Shape{Types: shape.Object}
+	out, _ := shape.Coerce(string(r.text), object, shape.CoerceOptions{Python: true})
+	if !renderIsObject(out) {
+		return false
+	}
+	out = strings.TrimSpace(out)
+	r.val.kwargs = false
+	r.val.run(out[1:len(out)-1], 0)
+	if r.val.state == vScalar {
+		r.val.endScalar(0)
+	}
+	r.val.kwargs = true
+	if r.val.err == "" {
+		d.noteValue(r.val, chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
+	}
+	return true
+}
+
+// foldedProp returns the one property that differs from name only in dots, hyphens and underscores.
+func foldedProp(s *shape.Shape, name string) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	found := ""
+	for i := range s.Props {
+		if fold(s.Props[i].Name) == fold(name) {
+			if found != "" {
+				return "", false
+			}
+			found = s.Props[i].Name
+		}
+	}
+	return found, found != ""
+}
+
+// readValue reads a value. Bytes that may belong to the tags behind it wait in the tail.
+func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
+	if len(r.tail) > 0 {
+		return r.readTail(d, i)
+	}
+	in, from := d.in, i
+	if r.waits {
+		r.beginText(in[i])
+	}
+	for i < len(in) && !r.suspicious(in, i) {
+		i++
+	}
+	if i == len(in) {
+		if k := partialRune(in[from:]); k > 0 {
+			r.add(d, in[from:i-k], i-k)
+			r.tail, r.tailAt = append(r.tail, in[i-k:]...), d.base+i-k
+			return i, more
+		}
+	}
+	r.add(d, in[from:i], i)
+	if i < len(in) {
+		r.tailAt = d.base + i
+		if e, n := r.wholeEnd(in[i:]); n > 0 {
+			return r.endValue(d, e, i+n)
+		}
+		r.tail = append(r.tail, in[i])
+		i++
+	}
+	return i, more
+}
+
+// suspicious reports whether the byte at i may begin the end of the value, as far as the input shows.
+func (r *tagReader) suspicious(in string, i int) bool {
+	switch in[i] {
+	case '<':
+		return !r.form.elements && (i+1 == len(in) || in[i+1] == '/' || in[i+1] == r.form.paramOpen[1])
+	case ']':
+		return r.form.elements && (i+1 == len(in) || in[i+1] == r.form.paramOpen[1])
+	case '\n':
+		return r.form.newlines && (i+1 == len(in) || in[i+1] == '<')
+	case '\r':
+		return r.form.newlines && (i+1 == len(in) || in[i+1] == '\n')
+	}
+	return false
+}
+
+// readTail reads on in what may be the tags behind a value: newline, closing tag, blanks, and the tag that follows.
+func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) && len(r.tail) > 0 {
+		c := d.in[i]
+		if t := r.tail[0]; t >= 0x80 { // a character that was cut
+			if c&0xC0 == 0x80 && len(r.tail) < runeLen(t) {
+				r.tail = append(r.tail, c)
+				if i++; len(r.tail) < runeLen(t) {
+					continue
+				}
+			}
+			r.add(d, string(r.tail), i)
+			r.tail = r.tail[:0]
+			return i, more
+		}
+		if len(r.tail) == 1 && !r.endsValue(c) {
+			r.add(d, oneByte(r.tail[0]), i)
+			r.tail = r.tail[:0]
+			return i, more
+		}
+		r.tail = append(r.tail, c)
+		i++
+		if r.expected(c) {
+			i = r.skip(d.in, i)
+			continue
+		}
+		for r.want = ""; len(r.tail) > 0; {
+			t := r.tailText(d, i)
+			var e ending
+			if !r.form.cdata || !openCDATA(r.text) {
+				e = r.ending(d, t)
+			}
+			r.want = e.want
+			if e.match == fullMatch {
+				return r.endValue(d, e, i)
+			}
+			if e.match == partMatch {
+				break
+			}
+			r.shift(d, t, i)
+		}
+	}
+	return i, more
+}
+
+// openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only, however long the text.
+func openCDATA(text []byte) bool {
+	const open, end = "<![CDATA[", "]]>"
+	first := bytes.TrimLeft(text[:min(len(text), maxHeader)], " \t\r\n")
+	last := bytes.TrimRight(text[max(0, len(text)-maxHeader):], " \t\r\n")
+	return bytes.HasPrefix(first, []byte(open)) && !bytes.HasSuffix(last, []byte(end))
+}
+
+// tailText returns the tail, which ends before i. It is held, so that it need not be copied.
+func (r *tagReader) tailText(d *Decoder, i int) string {
+	if end := d.base + i; d.holding && r.tailAt+len(r.tail) == end {
+		return d.held(r.tailAt, end)
+	}
+	return string(r.tail)
+}
+
+// endsValue reports whether c may follow the one byte in the tail at the end of a value.
+func (r *tagReader) endsValue(c byte) bool {
+	switch r.tail[0] {
+	case '<':
+		return c == '/' || c == r.form.paramOpen[1]
+	case ']':
+		return c == r.form.paramOpen[1]
+	case '\n':
+		return c == '<'
+	case '\r':
+		return c == '\n'
+	}
+	return true
+}
+
+func oneByte(c byte) string {
+	switch c {
+	case '<':
+		return "<"
+	case ']':
+		return "]"
+	case '\n':
+		return "\n"
+	case '\r':
+		return "\r"
+	}
+	return string(rune(c))
+}
+
+// endValue ends the value at the tags in the tail, all of which were read.
+func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
+	end := r.tailAt + e.end
+	if !e.closed {
+		r.missing(d, r.form.paramClose, end)
+	}
+	if v := r.finishValue(d, end); v != more {
+		return i, v
+	}
+	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
+	j, v := r.tag(d, e.kind, i-len(e.rest))
+	switch {
+	case v != more:
+	case e.param != "" && r.form.valueOpen != "":
+		r.param = e.param
+		r.keyed()
+	case e.param != "":
+		v = r.beginParam(d, e.param, i)
+	case e.next >= 0:
+		r.tailAt = d.base + i - len(e.rest)
+		return r.tag(d, e.next, i)
+	}
+	if v == finished && e.rest != "" {
+		return d.backTo(d.base+i-len(e.rest), i)
+	}
+	return j, v
+}
+
+// finishValue writes the value that is read, up to the offset end.
+func (r *tagReader) finishValue(d *Decoder, end int) verdict {
+	v := r.val
+	v.base = end
+	if r.whole {
+		if r.unwrap(d) {
+			if v.err != "" {
+				_, w := r.failAt(d, end, v.err)
+				return w
+			}
+			return more
+		}
+		if w := r.openParam(d, end-d.base); w != more {
+			return w
+		}
+		v.base = end
+	}
+	if r.stream && !r.entity {
+		v.write(`"`, 0)
+		v.endValue(0)
+		return more
+	}
+	text := string(r.text)
+	if r.form.entities && !r.marked {
+		text = decodeEntities(text)
+	}
+	if r.stream { // a string whose first part went out
+		d.writeBuilt(text, v.base)
+		v.write(`"`, 0)
+		v.endValue(0)
+		return more
+	}
+	if r.form.cdata {
+		if s, ok := strings.CutPrefix(strings.TrimSpace(text), "<![CDATA["); ok {
+			text = strings.TrimSuffix(s, "]]>")
+		}
+	}
+	text = r.unquoted(d, text, end)
+	if r.meant == "true" {
+		v.write(string(appendQuoted(nil, text)), 0)
+		v.endValue(0)
+		return more
+	}
+	untyped := r.untyped
+	if r.meant == "false" {
+		untyped = shape.UntypedJSON
+	}
+	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: untyped, Python: false})
+	if r.form.elements && !r.stream {
+		if number := trimZeros(text, r.shape); number != text {
+			out, c = shape.Coerce(number, r.shape, shape.CoerceOptions{})
+		}
+		if tree, ok := readElements(text, r.form, r.shape); ok {
+			out, c = tree, shape.Fits
+		}
+	}
+	if c != shape.Fits {
+		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
+	}
+	sh := v.shape
+	v.shape, v.python = nil, false
+	v.run(out, 0)
+	if v.state == vScalar {
+		v.endScalar(0)
+	}
+	v.shape, v.python = sh, true
+	if v.err != "" {
+		_, w := r.failAt(d, end, v.err)
+		return w
+	}
+	return more
+}
+
+// unquoted returns a value without what models put around it: the quotes of a string where the form has them, and the escapes of
+// JSON that was written as if it stood in a string.
+func (r *tagReader) unquoted(d *Decoder, text string, end int) string {
+	t := r.shape.Type()
+	switch {
+	case (r.form.strings || r.meant == "false") && (t == 0 || t.Has(shape.String)):
+		if s, ok := renderUnquote(strings.TrimSpace(text)); ok {
+			return s
+		}
+	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
+		if s, ok := renderUnquote(`"` + strings.TrimSpace(text) + `"`); ok {
+			d.noteValue(r.val, chat.NoteWrappedJSON, text, s, end, end)
+			return s
+		}
+	}
+	return text
+}
+
+// add takes text into the value.
+func (r *tagReader) add(d *Decoder, s string, i int) {
+	if s == "" {
+		return
+	}
+	if r.fresh {
+		r.fresh = false
+		if r.form.newlines {
+			s = strings.TrimPrefix(s, "\r")
+			s = strings.TrimPrefix(s, "\n")
+			if s == "" {
+				return
+			}
+		}
+	}
+	if r.stream && !r.entity {
+		cut := len(s)
+		if r.form.entities && !r.marked {
+			cut = r.clean(s)
+		}
+		r.val.base = d.base + i - (len(s) - cut)
+		writeEscaped(r.val, s[:cut])
+		s = s[cut:]
+	}
+	r.text = append(r.text, s...)
+	r.marked = r.marked || r.form.entities && strings.IndexByte(s, '<') >= 0
+}
+
+// clean returns the length of what s begins with that is the same whether or not character references are decoded.
+func (r *tagReader) clean(s string) int {
+	k := strings.IndexAny(s, "<&")
+	if k < 0 {
+		return len(s)
+	}
+	if s[k] == '<' {
+		r.marked = true
+		return len(s)
+	}
+	r.entity = true
+	return k
+}
+
+func (r *tagReader) plain(*Decoder) *[256]bool {
+	switch {
+	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.hold.on:
+		return nil
+	case r.form.entities:
+		return &entityStop
+	case r.form.elements:
+		return &elementStop
+	}
+	return &tagStop
+}
+
+// passes reports whether chunk, in the middle of a value that goes out as it comes, belongs to it as a whole.
+func (r *tagReader) passes(chunk string) bool {
+	for i := 0; i < len(chunk); i++ {
+		if c := chunk[i]; (c == '<' || c == ']' || c == '\n' || c == '\r') && r.suspicious(chunk, i) {
+			return false
+		}
+	}
+	return partialRune(chunk) == 0
+}
+
+// entityStop is tagStop where character references are decoded.
+var entityStop = func() [256]bool {
+	t := tagStop
+	t['&'] = true
+	return t
+}()
+
+// tagStop are the bytes of a tagged value that are escaped in JSON, or may begin the end of the value.
+var tagStop = func() [256]bool {
+	t := doubleStop
+	t['<'] = true
+	return t
+}()
+
+// elementStop is tagStop for tags that begin with a bracket.
+var elementStop = func() [256]bool {
+	t := doubleStop
+	t[']'] = true
+	return t
+}()
