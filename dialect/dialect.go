@@ -58,6 +58,7 @@ type Dialect struct {
 	Safe    bool   // stays on beside a dialect that is named
 
 	openers  []opener  // how a call begins; bare forms have none
+	closers  []string  // of reasoning whose opener is the header of a message
 	bareJSON bool      // JSON without an opener is one of its forms,
 	midLine  bool      // and may begin in the middle of a line when it is named,
 	keyed    bool      // and may have the name as its key when it is named

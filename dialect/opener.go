@@ -29,6 +29,7 @@ type opener struct {
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *Decoder, o *opener) body
 	lineStart bool // only at the start of a line
+	framing   bool // it stands around text as well, and is left out when no tools are on offer too
 	anywhere  bool // useThink: in the middle of a line too, since no prose has it
 	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
 	named     bool // only if the dialect is named

@@ -55,6 +55,10 @@ func newSet(o Options) (*set, error) {
 		s.automaton = autoAutomaton()
 		return s, nil
 	}
+	if len(o.Tools) == 0 && len(o.Drop) == 0 && !o.Thinking.Off && (o.Dialect == "" || o.Dialect == "auto") {
+		s.automaton = plainAutomaton()
+		return s, nil
+	}
 	for _, t := range o.Drop {
 		if t == "" {
 			return nil, fmt.Errorf("dialect: an empty token cannot be dropped")
@@ -84,6 +88,11 @@ type automaton struct {
 	mid     [256]bool // bytes in the middle of a line that need a look
 }
 
+// plainAutomaton is that of a request without tools.
+var plainAutomaton = sync.OnceValue(func() *automaton {
+	return newAutomaton(autoEnabled(), nil, false, Options{})
+})
+
 // autoAutomaton is the automaton of nearly every request, which is built once.
 var autoAutomaton = sync.OnceValue(func() *automaton {
 	return newAutomaton(autoEnabled(), nil, true, Options{})
@@ -101,14 +110,12 @@ var autoEnabled = sync.OnceValue(func() map[string]bool {
 func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *automaton {
 	a := new(automaton)
 	a.mid['\n'], a.mid['\r'], a.mid['`'] = true, true, true
-	if tools {
-		if named != nil { // it claims first what it shares with others
-			a.addRow(named, true)
-		}
-		for i := range table {
-			if on[table[i].Name] && &table[i] != named {
-				a.addRow(&table[i], false)
-			}
+	if named != nil { // it claims first what it shares with others
+		a.addRow(named, true, tools, o)
+	}
+	for i := range table {
+		if on[table[i].Name] && &table[i] != named {
+			a.addRow(&table[i], false, tools, o)
 		}
 	}
 	for _, r := range commonOpeners {
@@ -128,11 +135,21 @@ func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *au
 	return a
 }
 
-func (a *automaton) addRow(d *Dialect, named bool) {
-	for _, o := range d.openers {
-		if o.dialect = d.Name; named || !o.named {
-			a.add(o)
+func (a *automaton) addRow(d *Dialect, named, tools bool, by Options) {
+	if !by.Thinking.Off {
+		for _, c := range d.closers {
+			a.closers.add(opener{literal: c, use: useThink})
 		}
+	}
+	for _, o := range d.openers {
+		switch {
+		case !tools && !o.framing, o.named && !named, o.use == useThink && by.Thinking.Off:
+			continue
+		case o.use == useThink:
+			a.closers.add(opener{literal: o.closer, use: useThink})
+		}
+		o.dialect = d.Name
+		a.add(o)
 	}
 }
 

@@ -1,4 +1,57 @@
 package dialect
 
 // The dialects in which the header of a message says what its body is.
-var channelRows = []Dialect{}
+var channelRows = []Dialect{
+	{Name: "harmony", Class: ClassChannel, Models: "gpt-oss",
+		Summary: "messages with channels; one for a tool holds a JSON object", Example: "<|start|>assistant<|channel|>commentary to=functions.N <|constrain|>json<|message|>{\"k\":\"v\"}<|call|>",
+		openers: []opener{
+			{literal: "<|start|>", use: useBody, body: channelBody(&messageForm), framing: true},
+			{literal: "<|channel|>", use: useBody, body: channelBody(&messageForm), framing: true},
+			{literal: "to=", use: useBody, body: channelBody(&messageForm), framing: true, lineStart: true},
+			{literal: "<|message|>", use: useDrop, framing: true},
+			{literal: "<|end|>", use: useDrop, framing: true},
+			{literal: "<|return|>", use: useDrop, framing: true},
+			{literal: "<|call|>", use: useDrop, framing: true},
+		},
+		closers: []string{"<|end|>"},
+		write:   renderRow{open: "<|start|>assistant<|channel|>commentary to=functions.", end: "<|call|>", joined: true, call: renderCallHeader(" <|constrain|>json<|message|>")}},
+	{Name: "glimmer", Class: ClassChannel, Models: "Glimmer",
+		Summary: "messages with recipients; one for a tool holds invoke elements", Example: "<|start|>assistant to=N<|message|><atem:function_calls>\n<atem:invoke name=\"N\">\n<atem:parameter name=\"k\">v</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>",
+		openers: []opener{
+			{literal: "<|start|>", use: useBody, body: channelBody(&messageForm), framing: true},
+			{literal: "to=", use: useBody, body: channelBody(&messageForm), framing: true, lineStart: true},
+			{literal: "<|message|>", use: useDrop, framing: true},
+			{literal: "<atem:function_calls>", use: useBody, then: "<atem:invoke name=", body: tagBody(atemTags), closer: "</atem:function_calls>"},
+			{literal: "<|eom|>", use: useDrop, framing: true},
+			{literal: "<|eot|>", use: useDrop, framing: true},
+		},
+		closers: []string{"<|eom|>"},
+		write:   renderRow{head: "<atem:function_calls>\n", end: "\n", tail: "</atem:function_calls>", joined: true, call: renderCallInvoke(atemTags)}},
+	{Name: "inkling", Class: ClassChannel, Models: "Inkling",
+		Summary: "messages whose parts begin with a token; one for a tool holds JSON", Example: `<|message_model|>N<|content_invoke_tool_json|>{"name":"N","args":{"k":"v"}}<|end_message|>`,
+		openers: []opener{
+			{literal: "<|message_model|>", use: useBody, body: newWords, framing: true},
+			{literal: "<|content_text|>", use: useDrop, framing: true},
+			{literal: "<|content_thinking|>", use: useThink, closer: "<|end_message|>", framing: true, anywhere: true},
+			{literal: "<|content_invoke_tool_json|>", use: useJSON, closer: "<|end_message|>"},
+			{literal: "<|end_message|>", use: useDrop, framing: true},
+			{literal: "<|content_model_end_sampling|>", use: useDrop, framing: true},
+		},
+		write: renderRow{open: "<|message_model|><|content_invoke_tool_json|>", end: "<|end_message|>", joined: true, call: renderCallArgs}},
+	{Name: "kimi-k3", Class: ClassChannel, Models: "Kimi K3",
+		Summary: "parts between open and close tokens, arguments with their types", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
+		openers: []opener{
+			{literal: "<|open|>think<|sep|>", use: useThink, closer: "<|close|>think<|sep|>", framing: true, anywhere: true},
+			{literal: "<|open|>response<|sep|>", use: useDrop, framing: true},
+			{literal: "<|close|>response<|sep|>", use: useDrop, framing: true},
+			{literal: "<|close|>message<|sep|>", use: useDrop, framing: true},
+			{literal: "<|open|>tools<|sep|>", use: useBody, then: "<|open|>call tool=", body: tagBody(&openTags), closer: "<|close|>tools<|sep|>"},
+			{literal: "<|open|>call tool=", use: useBody, body: tagBody(&openTags)},
+		},
+		write: renderRow{head: "<|open|>tools<|sep|>", tail: "<|close|>tools<|sep|>", joined: true, call: renderCallOpen}},
+}
+
+var atemTags = prefixedTags("atem:")
+
+var openTags = tagForm{nameEnd: ">", paramOpen: "<|open|>argument key=", paramEnd: ">", paramClose: "<|close|>argument<|sep|>",
+	callOpen: "<|open|>call tool=", callClose: "<|close|>call<|sep|>", quoted: true, tagEnd: "<|sep|>", typed: "string"}

@@ -39,6 +39,8 @@ type tagForm struct {
 	loose      bool      // paramOpen ends before the attribute, whose spelling is that of a tokenizer that leaks
 	between    [3]string // may stand between calls, and before the first
 	unwrap     [2]string // the names of a first parameter that holds all arguments, unless the tool has one of that name
+	tagEnd     string    // ends a tag behind its attributes, if that is more than nameEnd; names have character references
+	typed      string    // the value of the attribute type that says that a value is a string
 	cdata      bool      // a value may stand in a CDATA section
 
 	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before it, paramClose

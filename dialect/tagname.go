@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strconv"
 	"strings"
 
 	"wield/schema/shape"
@@ -40,12 +41,21 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	case r.form.quoted && r.quote != 1:
 		if c == r.quote {
 			r.quote = 1 // closed
-		} else if c < 0x20 || c == '<' {
+		} else if c < 0x20 || c == '<' && r.form.tagEnd == "" {
 			return r.fail(d, i, "the name is not closed")
 		} else {
 			r.name = append(r.name, c)
 		}
 		return i + 1, more
+	case r.form.tagEnd != "" && r.quote == 1:
+		if r.attrs = append(r.attrs, c); len(r.attrs) > maxHeader {
+			return r.fail(d, i, "the tag is not closed")
+		}
+		if !strings.HasSuffix(string(r.attrs), r.form.tagEnd) {
+			return i + 1, more
+		}
+		r.name = append(r.name[:0], decodeEntities(string(r.name))...)
+		return r.endName(d, i+1)
 	case r.form.bare:
 		return r.readBare(d, c, i)
 	case c == end:
@@ -95,6 +105,9 @@ func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
 		if a := string(r.attrs); a != "" && (strings.Contains(a, `string="`+means+`"`) || strings.Contains(a, `string='`+means+`'`)) {
 			r.meant = means
 		}
+	}
+	if a := string(r.attrs); r.form.typed != "" && strings.Contains(a, ` type="`) {
+		r.meant = strconv.FormatBool(strings.Contains(a, ` type="`+r.form.typed+`"`))
 	}
 	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
 	switch {

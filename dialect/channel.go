@@ -1,0 +1,188 @@
+package dialect
+
+import "strings"
+
+// A channelForm is how a family of dialects frames what a model says as messages, whose headers say what their bodies are.
+type channelForm struct {
+	body   string   // the token that ends a header
+	tokens []string // that may stand in one
+}
+
+// messageForm is that of two dialects, of which one names channels and the other parties.
+var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>", "<|constrain|>", "<|start|>", "<|message|>"}}
+
+// A channelReader reads the header of a message, which is markup, and then gives way to what reads its body: text, reasoning, or
+// a call.
+type channelReader struct {
+	form *channelForm
+	head []byte
+	to   string // whom the message is for: a tool, unless it is one of the parties
+	done bool   // the header was read
+	last int    // where it ends
+}
+
+// channelBody returns the constructor of readers of headers that begin with the opener.
+func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
+	return func(_ *Decoder, o *opener) body { return &channelReader{form: f, head: []byte(o.literal)} }
+}
+
+func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if r.done {
+			if isBlank(c) {
+				if d.base+i-r.last > maxHeader {
+					return r.text(d, i)
+				}
+				continue
+			}
+			if c != '{' {
+				return r.text(d, i)
+			}
+			return r.call(d, i)
+		}
+		if len(r.head) >= maxHeader || c == '\n' || !r.fits(c) {
+			return i, refused
+		}
+		if r.head = append(r.head, c); c != '>' || !strings.HasSuffix(string(r.head), r.form.body) {
+			continue
+		}
+		if !r.header(d) {
+			return r.frame(d, i+1)
+		}
+		r.done, r.last = true, d.base+i+1
+	}
+	return i, more
+}
+
+// fits reports whether c may follow in the header: a word, white space, or a token of the form.
+func (r *channelReader) fits(c byte) bool {
+	h := string(r.head)
+	k := strings.LastIndexByte(h, '<')
+	if k <= strings.LastIndexByte(h, '>') {
+		return isNameByte(c) || c == '=' || c == ' ' || c == '<' || c == ':'
+	}
+	for _, t := range r.form.tokens {
+		if strings.HasPrefix(t, h[k:]+string(rune(c))) {
+			return true
+		}
+	}
+	return false
+}
+
+// header reports whether the message is for a tool.
+func (r *channelReader) header(d *Decoder) bool {
+	h := string(r.head)
+	if k := strings.Index(h, "to="); k >= 0 {
+		r.to, _, _ = strings.Cut(h[k+len("to="):], " ")
+		r.to, _, _ = strings.Cut(r.to, "<")
+	}
+	switch r.to {
+	case "", "assistant", "user", "self", "system", "developer":
+		return false
+	}
+	return len(d.set.opts.Tools) > 0
+}
+
+// channel returns the channel that the header names.
+func (r *channelReader) channel() string {
+	h := string(r.head)
+	k := strings.LastIndex(h, "<|channel|>")
+	if k < 0 {
+		return ""
+	}
+	name := h[k+len("<|channel|>"):]
+	if n := strings.IndexAny(name, " <"); n >= 0 {
+		name = name[:n]
+	}
+	return name
+}
+
+// frame leaves the header out, which ends before i, and goes on with the body as reasoning or text.
+func (r *channelReader) frame(d *Decoder, i int) (int, verdict) {
+	closer := ""
+	switch {
+	case r.channel() == "analysis":
+		closer = "<|end|>"
+	case r.to == "self":
+		closer = "<|eom|>"
+	}
+	if closer != "" && !d.set.opts.Thinking.Off {
+		d.body = nil
+		return d.openReasoning(i, &opener{closer: closer}), left
+	}
+	return r.plainText(d, i)
+}
+
+// plainText goes on with text behind the header, which ends before i.
+func (r *channelReader) plainText(d *Decoder, i int) (int, verdict) {
+	d.textUpTo(d.holdAt)
+	d.markupUpTo(d.base + i)
+	d.body, d.holding, d.state = nil, false, inText
+	d.ctx = lineContext{bol: true}
+	return i, left
+}
+
+// text goes on with a message for a tool whose body is no object: it may hold a call in another form.
+func (r *channelReader) text(d *Decoder, i int) (int, verdict) {
+	if r.last >= d.base {
+		return r.plainText(d, r.last-d.base)
+	}
+	again := d.held(r.last, d.base+i)
+	d.textUpTo(d.holdAt)
+	d.markupUpTo(r.last)
+	d.body, d.holding, d.state = nil, false, inText
+	d.ctx = lineContext{bol: true}
+	d.reread(again, r.last)
+	return i, left
+}
+
+// harmonyCall is what a message for a tool holds.
+var harmonyCall headerForm
+
+// call hands the message to the reader of calls with a name and an object, which begins at i.
+func (r *channelReader) call(d *Decoder, i int) (int, verdict) {
+	h := newHeader(d, &harmonyCall, hBefore)
+	h.name = r.to
+	if _, _, ok := d.set.names.resolve(r.to); !ok {
+		h.name = strings.TrimPrefix(r.to, "functions.")
+	}
+	d.body = h
+	if j, v := h.named(d, i); v != more {
+		return j, v
+	}
+	return h.run(d, i)
+}
+
+func (r *channelReader) plain(*Decoder) *[256]bool { return nil }
+
+// end decides what an end of the text in a header means, or behind one.
+func (r *channelReader) end(d *Decoder) verdict {
+	if !r.done {
+		return refused
+	}
+	_, v := r.text(d, 0)
+	return v
+}
+
+// A wordsReader reads words that stand between two tokens and mean nothing.
+type wordsReader struct{ n int }
+
+func newWords(*Decoder, *opener) body { return new(wordsReader) }
+
+func (r *wordsReader) run(d *Decoder, i int) (int, verdict) {
+	for ; i < len(d.in); i++ {
+		c := d.in[i]
+		if c == '<' {
+			return new(channelReader).plainText(d, i)
+		}
+		if r.n++; r.n > maxHeader || c == '\n' {
+			return i, refused
+		}
+	}
+	return i, more
+}
+
+func (r *wordsReader) end(*Decoder) verdict { return refused }
+
+func (r *wordsReader) plain(*Decoder) *[256]bool { return nil }
