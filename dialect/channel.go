@@ -138,7 +138,7 @@ func (r *channelReader) text(d *Decoder, i int) (int, verdict) {
 }
 
 // harmonyCall is what a message for a tool holds.
-var harmonyCall headerForm
+var harmonyCall = headerForm{callClose: "<|call|>", stops: true}
 
 // call hands the message to the reader of calls with a name and an object, which begins at i.
 func (r *channelReader) call(d *Decoder, i int) (int, verdict) {

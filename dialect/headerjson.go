@@ -15,6 +15,7 @@ type headerForm struct {
 	argsOpen  string   // behind the name: a separator
 	optional  bool     // argsOpen may be missing: the object says where the name ends
 	callClose string   // behind the object
+	stops     bool     // callClose ends the turn: servers leave it out
 	closer    string   // of the section
 	noise     bool     // what else stands between the calls of a section is left out
 	counted   bool     // the name is an id: functions.NAME:0
@@ -506,7 +507,9 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		return i, more
 	case tailClose:
 		r.endCall(d, d.base+i)
-		r.state = hBetween
+		if r.state = hBetween; r.closer == "" && r.form.callOpen == "" {
+			return i, finished
+		}
 		return i, more
 	}
 	if r.open && r.unclosed(d, r.tailAt) != more {
@@ -536,7 +539,7 @@ func (r *headerReader) unclosed(d *Decoder, end int) verdict {
 	if !r.open {
 		return more
 	}
-	if d.call.open && r.form.callClose != "" {
+	if d.call.open && r.form.callClose != "" && !r.form.stops {
 		if d.set.opts.Repair == RepairOff {
 			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken

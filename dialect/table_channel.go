@@ -37,7 +37,7 @@ var channelRows = []Dialect{
 			{literal: "<|end_message|>", use: useDrop, framing: true},
 			{literal: "<|content_model_end_sampling|>", use: useDrop, framing: true},
 		},
-		write: renderRow{open: "<|message_model|><|content_invoke_tool_json|>", end: "<|end_message|>", joined: true, call: renderCallArgs}},
+		write: renderRow{open: "<|content_invoke_tool_json|>", sep: "<|message_model|>", end: "<|end_message|>", joined: true, call: renderCallArgs}},
 	{Name: "kimi-k3", Class: ClassChannel, Models: "Kimi K3",
 		Summary: "parts between open and close tokens, arguments with their types", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
 		openers: []opener{
