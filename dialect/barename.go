@@ -285,7 +285,7 @@ func (r *nameReader) end(d *Decoder) verdict {
 	return v
 }
 
-func (r *nameReader) plain(d *Decoder) *[256]bool {
+func (r *nameReader) plain(d *Decoder) *byteSet {
 	if r.call != nil {
 		return r.call.plain(d)
 	}

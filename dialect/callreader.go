@@ -754,7 +754,7 @@ func (r *callReader) end(d *Decoder) verdict {
 	return finished
 }
 
-func (r *callReader) plain(*Decoder) *[256]bool {
+func (r *callReader) plain(*Decoder) *byteSet {
 	if r.state == cArgs && r.args.state == aObject {
 		return r.args.val.plain()
 	}

@@ -36,7 +36,12 @@ func (c *capture) run(in string, i int) (int, progress) {
 		case b == '\\':
 			c.esc = append(c.esc, b)
 		default:
-			c.out = append(c.out, b)
+			end := captureStop.index(in, i+1)
+			if c.limit > 0 {
+				end = min(end, i+c.limit+1-len(c.out))
+			}
+			c.out = append(c.out, in[i:end]...)
+			i = end - 1
 		}
 		if c.limit > 0 && len(c.out) > c.limit {
 			return i, failed

@@ -154,7 +154,7 @@ func (r *channelReader) call(d *Decoder, i int) (int, verdict) {
 	return h.run(d, i)
 }
 
-func (r *channelReader) plain(*Decoder) *[256]bool { return nil }
+func (r *channelReader) plain(*Decoder) *byteSet { return nil }
 
 // end decides what an end of the text in a header means, or behind one.
 func (r *channelReader) end(d *Decoder) verdict {
@@ -185,4 +185,4 @@ func (r *wordsReader) run(d *Decoder, i int) (int, verdict) {
 
 func (r *wordsReader) end(*Decoder) verdict { return refused }
 
-func (r *wordsReader) plain(*Decoder) *[256]bool { return nil }
+func (r *wordsReader) plain(*Decoder) *byteSet { return nil }

@@ -24,4 +24,4 @@ func (r *citationReader) run(d *Decoder, i int) (int, verdict) {
 
 func (r *citationReader) end(*Decoder) verdict { return refused }
 
-func (r *citationReader) plain(*Decoder) *[256]bool { return nil }
+func (r *citationReader) plain(*Decoder) *byteSet { return nil }

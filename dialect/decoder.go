@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"strings"
+	"unsafe"
 
 	"wield/chat"
 )
@@ -55,9 +56,9 @@ type Decoder struct {
 
 	state  state
 	ctx    lineContext
-	quick  *[256]bool // see plainTable
-	plain  int        // bytes before this offset are text whatever they look like
-	rescan bool       // a body was refused that read nothing twice: what it held is scanned, however long
+	quick  *byteSet // see plainTable
+	plain  int      // bytes before this offset are text whatever they look like
+	rescan bool     // a body was refused that read nothing twice: what it held is scanned, however long
 	node   int32
 	elem   element
 
@@ -152,7 +153,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 
 // plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the middle of a line
 // of text, and in a string argument. Nearly all of every text is one of the two.
-func (d *Decoder) plainTable() *[256]bool {
+func (d *Decoder) plainTable() *byteSet {
 	switch {
 	case d.last < d.base+len(d.in):
 		return nil
@@ -165,13 +166,8 @@ func (d *Decoder) plainTable() *[256]bool {
 }
 
 // plainBytes reports whether chunk has none of the bytes in stop, and does not end inside a character.
-func plainBytes(chunk string, stop *[256]bool) bool {
-	for i := 0; i < len(chunk); i++ {
-		if stop[chunk[i]] {
-			return false
-		}
-	}
-	return chunk[len(chunk)-1] < 0x80
+func plainBytes(chunk string, stop *byteSet) bool {
+	return chunk[len(chunk)-1] < 0x80 && stop.none(chunk)
 }
 
 // pass emits a chunk in which nothing begins or ends.
@@ -401,10 +397,10 @@ func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
 // An arena keeps held bytes. Strings cut from it stay valid, since bytes are only ever added; what a small hold leaves
 // unused serves the next one. A long hold lies in several blocks, so that growing does not copy it.
 type arena struct {
-	full []string         // the blocks of the hold that are used up
-	size int              // of full
-	b    *strings.Builder // the last block
-	from int              // where the hold, or what of it is not in full, begins in b
+	full []string // the blocks of the hold that are used up
+	size int      // of full
+	b    []byte   // the last block; bytes that are in it never change
+	from int      // where the hold, or what of it is not in full, begins in b
 }
 
 const (
@@ -414,12 +410,7 @@ const (
 )
 
 // mark begins a new hold.
-func (a *arena) mark() {
-	if a.b == nil {
-		a.b = new(strings.Builder)
-	}
-	a.full, a.size, a.from = a.full[:0], 0, a.b.Len()
-}
+func (a *arena) mark() { a.full, a.size, a.from = a.full[:0], 0, len(a.b) }
 
 // cut lets go of the first n bytes of the hold.
 func (a *arena) cut(n int) {
@@ -437,23 +428,27 @@ func (a *arena) cut(n int) {
 }
 
 func (a *arena) write(s string) {
-	if a.b.Cap()-a.b.Len() < len(s) {
+	if cap(a.b)-len(a.b) < len(s) {
 		a.next(len(s))
 	}
-	a.b.WriteString(s)
+	a.b = append(a.b, s...)
 }
 
 // next begins a block that has room for n bytes.
 func (a *arena) next(n int) {
-	last := a.b.String()[a.from:]
-	b := new(strings.Builder)
-	b.Grow(max(n+arenaSmall, min(arenaMost, max(arenaSize, a.size/4))))
+	last := a.last(a.from)
+	a.b = make([]byte, 0, max(n+arenaSmall, min(arenaMost, max(arenaSize, a.size/4))))
 	if len(last) <= arenaSmall {
-		b.WriteString(last)
+		a.b = append(a.b, last...)
 	} else {
 		a.full, a.size = append(a.full, last), a.size+len(last)
 	}
-	a.b, a.from = b, 0
+	a.from = 0
+}
+
+// last returns the last block from the offset from on.
+func (a *arena) last(from int) string {
+	return unsafe.String(unsafe.SliceData(a.b[from:]), len(a.b)-from)
 }
 
 // heldPart returns held bytes from the offset at on, as many up to the offset to as lie in one piece.
@@ -468,7 +463,7 @@ func (d *Decoder) heldPart(at, to int) string {
 // part returns the bytes of the hold from from on, as many up to to as lie in one block.
 func (a *arena) part(from, to int) string {
 	if from >= a.size {
-		return a.b.String()[from-a.size+a.from : to-a.size+a.from]
+		return a.last(a.from)[from-a.size : to-a.size]
 	}
 	at := 0
 	for _, s := range a.full {
@@ -483,8 +478,7 @@ func (a *arena) part(from, to int) string {
 // slice returns the bytes [from, to) of the hold.
 func (a *arena) slice(from, to int) string {
 	if from >= a.size {
-		from, to = from-a.size+a.from, to-a.size+a.from
-		return a.b.String()[from:to]
+		return a.last(a.from)[from-a.size : to-a.size]
 	}
 	if to-from > arenaSize {
 		return a.text()[from:to]
@@ -498,23 +492,22 @@ func (a *arena) slice(from, to int) string {
 		at += len(s)
 	}
 	if to > at {
-		part = append(part, a.b.String()[a.from+max(0, from-at):a.from+to-at]...)
+		part = append(part, a.b[a.from+max(0, from-at):a.from+to-at]...)
 	}
 	return string(part)
 }
 
 // text returns the hold, in one piece from now on.
 func (a *arena) text() string {
-	last := a.b.String()[a.from:]
+	last := a.last(a.from)
 	if len(a.full) == 0 {
 		return last
 	}
-	b := new(strings.Builder)
-	b.Grow(a.size + len(last) + arenaSmall)
+	b := make([]byte, 0, a.size+len(last)+arenaSmall)
 	for _, s := range a.full {
-		b.WriteString(s)
+		b = append(b, s...)
 	}
-	b.WriteString(last)
+	b = append(b, last...)
 	a.full, a.size, a.b, a.from = a.full[:0], 0, b, 0
-	return b.String()
+	return a.last(0)
 }

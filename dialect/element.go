@@ -251,7 +251,7 @@ type body interface {
 	// end decides what an end of the text means.
 	end(d *Decoder) verdict
 	// plain returns the bytes that need a look if all others now belong to a string of the arguments as they are, else nil.
-	plain(d *Decoder) *[256]bool
+	plain(d *Decoder) *byteSet
 }
 
 // bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers.

@@ -591,7 +591,7 @@ func (r *headerReader) end(d *Decoder) verdict {
 	return refused
 }
 
-func (r *headerReader) plain(*Decoder) *[256]bool {
+func (r *headerReader) plain(*Decoder) *byteSet {
 	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
 		return r.args.val.plain()
 	}

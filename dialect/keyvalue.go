@@ -396,16 +396,9 @@ func (r *literalReader) end(d *Decoder) verdict {
 	return finished
 }
 
-func (r *literalReader) plain(*Decoder) *[256]bool {
+func (r *literalReader) plain(*Decoder) *byteSet {
 	if v := r.val; r.state == gText && len(r.tail) == 0 && v.state == vString && !v.hold.on && !v.discard {
 		return &literalStop
 	}
 	return nil
 }
-
-// literalStop are the bytes of a string between tokens that are escaped in JSON, or may begin the token.
-var literalStop = func() [256]bool {
-	t := doubleStop
-	t['<'] = true
-	return t
-}()

@@ -212,7 +212,7 @@ func (r *lineReader) end(d *Decoder) verdict {
 	return r.finish(d, 0)
 }
 
-func (r *lineReader) plain(*Decoder) *[256]bool { return nil }
+func (r *lineReader) plain(*Decoder) *byteSet { return nil }
 
 // A blockParser reads the part of YAML that models write for arguments.
 type blockParser struct {

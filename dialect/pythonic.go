@@ -485,7 +485,7 @@ func (r *pyReader) end(d *Decoder) verdict {
 	return refused
 }
 
-func (r *pyReader) plain(*Decoder) *[256]bool {
+func (r *pyReader) plain(*Decoder) *byteSet {
 	if r.state == pValue {
 		return r.val.plain()
 	}

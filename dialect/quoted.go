@@ -8,21 +8,19 @@ import (
 
 // plainString returns the offset of the first byte of in from i on that does not simply belong to the string.
 func (v *value) plainString(in string, i int) int {
-	quote := v.quote
-	for ; i < len(in); i++ {
-		c := in[i]
-		if stringStop[c] && (c != '\'' || quote == '\'') && !(c == '\'' && v.escaped) {
-			return i
-		}
-		if v.quotes > 0 {
-			v.restoreQuotes(i)
-		}
+	stop := &doubleStop
+	if v.quote == '\'' && !v.escaped {
+		stop = &stringStop
 	}
-	return i
+	j := stop.index(in, i)
+	if v.quotes > 0 && j > i {
+		v.restoreQuotes(i)
+	}
+	return j
 }
 
 // plain is the method of body for a machine that leaves reading to v.
-func (v *value) plain() *[256]bool {
+func (v *value) plain() *byteSet {
 	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 || len(v.tail) > 0 {
 		return nil
 	}
@@ -42,25 +40,10 @@ func (v *value) restoreQuotes(i int) {
 	v.quotes = 0
 }
 
-var stringStop = func() (t [256]bool) {
-	for c := range 0x20 {
-		t[c] = true
-	}
-	t['"'], t['\''], t['\\'] = true, true, true
-	return
-}()
-
-// doubleStop is stringStop for strings in double quotes.
-var doubleStop = func() [256]bool {
-	t := stringStop
-	t['\''] = false
-	return t
-}()
-
 // plainJSON reports whether chunk, in the middle of a JSON string, has only whole escapes besides bytes that pass.
 func plainJSON(chunk string) bool {
 	for i := 0; i < len(chunk); i++ {
-		if !doubleStop[chunk[i]] {
+		if !doubleStop.has(chunk[i]) {
 			continue
 		}
 		n := 0

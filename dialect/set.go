@@ -66,7 +66,7 @@ func newSet(o Options) (*set, error) {
 	}
 	s.automaton = newAutomaton(on, named, tools, o)
 	if s.midJSON = s.bare.json && named != nil && named.midLine; s.midJSON {
-		s.mid['{'] = true
+		s.mid['{'] = 1
 	}
 	return s, nil
 }
@@ -84,8 +84,8 @@ func anyRow(on map[string]bool, is func(d *Dialect) bool) bool {
 // An automaton recognises the openers of the dialects that are on. It depends on nothing else of a request.
 type automaton struct {
 	trie    trie
-	closers trie      // of reasoning
-	mid     [256]bool // bytes in the middle of a line that need a look
+	closers trie    // of reasoning
+	mid     byteSet // bytes in the middle of a line that need a look
 }
 
 // plainAutomaton is that of a request without tools.
@@ -109,7 +109,7 @@ var autoEnabled = sync.OnceValue(func() map[string]bool {
 
 func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *automaton {
 	a := new(automaton)
-	a.mid['\n'], a.mid['\r'], a.mid['`'] = true, true, true
+	a.mid = a.mid.with("\n\r`")
 	if named != nil { // it claims first what it shares with others
 		a.addRow(named, true, tools, o)
 	}
@@ -156,7 +156,7 @@ func (a *automaton) addRow(d *Dialect, named, tools bool, by Options) {
 func (a *automaton) add(o opener) {
 	a.trie.add(o)
 	if c := o.literal[0]; !o.lineStart && o.use != useBOM && !isLetter(c) {
-		a.mid[c] = true
+		a.mid[c] = 1
 	}
 }
 

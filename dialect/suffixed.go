@@ -47,7 +47,7 @@ func (r *suffixReader) run(d *Decoder, i int) (int, verdict) {
 
 func (r *suffixReader) end(*Decoder) verdict { return refused }
 
-func (r *suffixReader) plain(*Decoder) *[256]bool { return nil }
+func (r *suffixReader) plain(*Decoder) *byteSet { return nil }
 
 // newHorizon returns a reader of what stands in K2 Horizon's element for a call, which is told by its first byte.
 func newHorizon(_ *Decoder, o *opener) body { return &horizonReader{section: o} }
@@ -80,4 +80,4 @@ func (r *horizonReader) run(d *Decoder, i int) (int, verdict) {
 
 func (r *horizonReader) end(*Decoder) verdict { return refused }
 
-func (r *horizonReader) plain(*Decoder) *[256]bool { return nil }
+func (r *horizonReader) plain(*Decoder) *byteSet { return nil }

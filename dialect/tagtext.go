@@ -40,10 +40,7 @@ const maxPieces = 64
 // so that nothing is copied.
 func (d *Decoder) emitPieces(dst []chat.Event, s string, end int) []chat.Event {
 	from := 0
-	for i := 0; i < len(s); i++ {
-		if !doubleStop[s[i]] {
-			continue
-		}
+	for i := doubleStop.index(s, 0); i < len(s); i = doubleStop.index(s, i+1) {
 		if from < i {
 			dst = d.emitDelta(dst, s[from:i], end-len(s)+i)
 		}
@@ -84,10 +81,8 @@ var escapes = func() (t [256]string) {
 // escapedLen returns the length of s inside a JSON string.
 func escapedLen(s string) int {
 	n := len(s)
-	for i := 0; i < len(s); i++ {
-		if doubleStop[s[i]] {
-			n += len(escapes[s[i]]) - 1
-		}
+	for i := doubleStop.index(s, 0); i < len(s); i = doubleStop.index(s, i+1) {
+		n += len(escapes[s[i]]) - 1
 	}
 	return n
 }
@@ -95,12 +90,10 @@ func escapedLen(s string) int {
 // buildEscaped adds s as the inside of a JSON string to b.
 func buildEscaped(b *strings.Builder, s string) {
 	from := 0
-	for i := 0; i < len(s); i++ {
-		if doubleStop[s[i]] {
-			b.WriteString(s[from:i])
-			b.WriteString(escapes[s[i]])
-			from = i + 1
-		}
+	for i := doubleStop.index(s, 0); i < len(s); i = doubleStop.index(s, i+1) {
+		b.WriteString(s[from:i])
+		b.WriteString(escapes[s[i]])
+		from = i + 1
 	}
 	b.WriteString(s[from:])
 }

@@ -466,7 +466,7 @@ func (r *tagReader) clean(s string) int {
 	return k
 }
 
-func (r *tagReader) plain(*Decoder) *[256]bool {
+func (r *tagReader) plain(*Decoder) *byteSet {
 	switch {
 	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.hold.on:
 		return nil
@@ -487,24 +487,3 @@ func (r *tagReader) passes(chunk string) bool {
 	}
 	return partialRune(chunk) == 0
 }
-
-// entityStop is tagStop where character references are decoded.
-var entityStop = func() [256]bool {
-	t := tagStop
-	t['&'] = true
-	return t
-}()
-
-// tagStop are the bytes of a tagged value that are escaped in JSON, or may begin the end of the value.
-var tagStop = func() [256]bool {
-	t := doubleStop
-	t['<'] = true
-	return t
-}()
-
-// elementStop is tagStop for tags that begin with a bracket.
-var elementStop = func() [256]bool {
-	t := doubleStop
-	t[']'] = true
-	return t
-}()

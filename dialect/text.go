@@ -86,12 +86,8 @@ func (d *Decoder) scanLine(i int) int {
 	if d.ctx.tick && in[i] != '`' {
 		d.ctx.tick = false
 	}
-	for ; i < len(in); i++ {
-		c := in[i]
-		if !mid[c] {
-			continue
-		}
-		switch c {
+	for i = mid.index(in, i); i < len(in); i = mid.index(in, i+1) {
+		switch c := in[i]; c {
 		case '\n', '\r':
 			d.ctx.newLine()
 			if !d.holding {

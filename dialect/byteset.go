@@ -1,0 +1,70 @@
+package dialect
+
+// A byteSet is a set of bytes: those that need a look where all others pass. It holds numbers rather than booleans so that
+// several bytes can be tried with one branch.
+type byteSet [256]uint8
+
+func (s *byteSet) has(c byte) bool { return s[c] != 0 }
+
+// with returns a set that has the bytes of more as well.
+func (s byteSet) with(more string) byteSet {
+	for i := range len(more) {
+		s[more[i]] = 1
+	}
+	return s
+}
+
+// without returns a set that lacks the bytes of fewer.
+func (s byteSet) without(fewer string) byteSet {
+	for i := range len(fewer) {
+		s[fewer[i]] = 0
+	}
+	return s
+}
+
+// index returns the offset of the first byte of in, from i on, that is in s, or the length of in.
+func (s *byteSet) index(in string, i int) int {
+	for ; i+4 <= len(in); i += 4 {
+		if s[in[i]]|s[in[i+1]]|s[in[i+2]]|s[in[i+3]] != 0 {
+			break
+		}
+	}
+	for i < len(in) && s[in[i]] == 0 {
+		i++
+	}
+	return i
+}
+
+// none reports whether in has no byte of s.
+func (s *byteSet) none(in string) bool {
+	for len(in) >= 4 {
+		if s[in[0]]|s[in[1]]|s[in[2]]|s[in[3]] != 0 {
+			return false
+		}
+		in = in[4:]
+	}
+	for i := range len(in) {
+		if s[in[i]] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// The bytes that do not simply belong to a string.
+var (
+	stringStop  = controls().with(`"'\`)
+	doubleStop  = stringStop.without("'") // in double quotes
+	tagStop     = doubleStop.with("<")    // a tagged value: what is escaped in JSON, or may begin the end of the value
+	entityStop  = tagStop.with("&")       // where character references are decoded
+	elementStop = doubleStop.with("]")    // where tags begin with a bracket
+	captureStop = byteSet{}.with(`"'\`)   // a string that is kept
+	literalStop = doubleStop.with("<")    // a string between tokens
+)
+
+func controls() (s byteSet) {
+	for c := range 0x20 {
+		s[c] = 1
+	}
+	return s
+}
