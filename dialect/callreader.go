@@ -150,6 +150,10 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				r.state = cAfter
 			}
 		case cKey, cKeyEscape, cKeyBare:
+			if j := min(stringStop.index(d.in, i), i+maxHeader+1-len(r.key)); r.state == cKey && j > i {
+				r.key, i = append(r.key, d.in[i:j]...), j
+				continue
+			}
 			if v := r.readKey(d, c, i); v != more {
 				return i, v
 			}
@@ -358,7 +362,7 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 		}
 		return r.keyName(d, string(r.key))
 	}
-	k, ok := callKeys[string(r.key)]
+	k, ok := meaning(r.key)
 	class := k.class
 	r.word = k.word
 	if r.first {
@@ -549,14 +553,14 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 		rec.known, rec.unknown = false, false
 	}
 	rec.named = true
-	clean := name
-	if _, _, ok := d.set.names.resolve(name); !ok {
-		clean, _ = unescapeName(strings.TrimSpace(name))
+	tool, _, ok := d.set.names.resolve(name)
+	if !ok {
+		clean, _ := unescapeName(strings.TrimSpace(name))
+		tool, _, ok = d.set.names.resolve(clean)
 	}
 	if rec.nameKey == "function" && d.dialect == "raw-json" {
 		d.dialect = "llf-shorthand"
 	}
-	tool, _, ok := d.set.names.resolve(clean)
 	rec.name = name
 	switch {
 	case ok:

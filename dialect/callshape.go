@@ -48,10 +48,9 @@ type callKey struct {
 	class keyClass
 }
 
-// callKeys are those keys by themselves, so that one that was read need not be copied.
-var callKeys = func() map[string]callKey {
-	keys := make(map[string]callKey)
-	for class, words := range map[keyClass][]string{
+// callKeys are those keys, by their length.
+var callKeys = func() (keys [16][]callKey) {
+	for class, words := range [...][]string{
 		keyName: {"name", "tool", "tool_name"}, keyFunction: {"function"},
 		keyArguments: {"arguments", "parameters", "args", "input"},
 		keyID:        {"id", "tool_call_id", "call_id"}, keyReasoning: {"reasoning"},
@@ -60,11 +59,23 @@ var callKeys = func() map[string]callKey {
 		keyDescription: {"description"},
 	} {
 		for _, w := range words {
-			keys[w] = callKey{w, class}
+			keys[len(w)] = append(keys[len(w)], callKey{w, keyClass(class)})
 		}
 	}
 	return keys
 }()
+
+// meaning returns what the key means, if it means anything.
+func meaning(key []byte) (k callKey, ok bool) {
+	if len(key) < len(callKeys) {
+		for _, k := range callKeys[len(key)] {
+			if k.word == string(key) {
+				return k, true
+			}
+		}
+	}
+	return callKey{}, false
+}
 
 // belong reports whether the keys for a name and for arguments go together; any other pair is a repair.
 func belong(name, args string) bool {

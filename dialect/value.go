@@ -41,6 +41,7 @@ type value struct {
 	hold    hold
 	back    valueState // state to go back to behind a comment
 
+	lag        int // bytes that were read and belong to the arguments as they are, but are not written yet
 	base, step int // an offset i of the input is at base+i*step of the text
 	err        string
 }
@@ -122,7 +123,9 @@ func (v *value) run(in string, i int) (int, progress) {
 		i = v.joinTail(in, i)
 	}
 	from := i // in[from:i] is to be written as it is
+	same := v.step == 1 && v.d.holding && !v.discard
 	flush := func(to int) {
+		v.lag = 0
 		switch {
 		case from >= to:
 		case v.step == 1 && v.d.holding && !v.hold.on && !v.discard:
@@ -168,6 +171,12 @@ func (v *value) run(in string, i int) (int, progress) {
 						v.write(`"`, i)
 						v.endValue(i)
 					}
+					break
+				}
+				if c == '"' && same && !v.hold.on {
+					i++
+					v.lag = i - from
+					v.endValue(i)
 					break
 				}
 				if c == '"' {
@@ -245,6 +254,10 @@ func (v *value) run(in string, i int) (int, progress) {
 				v.beginString(c, i-1)
 			}
 		case vKey, vKeyEscape, vKeyBare:
+			if j := stringStop.index(in, i); v.state == vKey && j > i {
+				v.tok, i, from = append(v.tok, in[i:j]...), j, j
+				continue
+			}
 			i = v.readKey(c, i)
 			from = i
 		case vSlash, vLineComment, vComment, vStar:
@@ -260,6 +273,13 @@ func (v *value) run(in string, i int) (int, progress) {
 				}
 				i++
 				break
+			}
+			if same && !v.hold.on && len(v.pend) == 0 {
+				v.lag = i - from
+				if n := v.usual(in, i); n > 0 {
+					i += n
+					break
+				}
 			}
 			flush(i)
 			from = i
@@ -311,6 +331,56 @@ func (v *value) run(in string, i int) (int, progress) {
 	}
 	flush(len(in))
 	return i, going
+}
+
+// usual reads what stands between values at i, if it is what usually does: a whole key without escapes that is new, a colon, a
+// comma that something follows, the quote of a string that fits its shape. It returns how many bytes that are, all of which belong
+// to the arguments as they are, or 0.
+func (v *value) usual(in string, i int) int {
+	switch c := in[i]; {
+	case c == '"' && v.state == vKeyOrEnd:
+		return v.newKey(in, i)
+	case c == '"' && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
+		t := v.shape.Type()
+		if v.repair != RepairOff && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
+			return 0
+		}
+		v.markValue(i)
+		v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
+		return 1
+	case c == ':' && v.state == vColon:
+		f := &v.stack[len(v.stack)-1]
+		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
+		v.keys[f.key].from = -1
+		v.state = vValue
+		return 1
+	case c == ',' && v.state == vAfter:
+		j := i + 1
+		for j < len(in) && isBlank(in[j]) {
+			j++
+		}
+		switch f := &v.stack[len(v.stack)-1]; {
+		case j == len(in):
+		case f.object && in[j] == '"':
+			if n := v.newKey(in, j); n > 0 {
+				return j + n - i
+			}
+		case !f.object && in[j] != f.close && in[j] != '/' && in[j] != '#':
+			v.state = vFirstOrEnd
+			return j - i
+		}
+	}
+	return 0
+}
+
+// newKey reads the quoted key at i, and returns its length, or 0 if it is not all there, has escapes, or stands in the object already.
+func (v *value) newKey(in string, i int) int {
+	n := plainKey(in[i:])
+	if n == 0 || v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {
+		return 0
+	}
+	v.nameKey(in[i+1:i+n-1], i+n)
+	return n
 }
 
 // vValueAgain is what punctuation leaves behind when the byte is to be read again in state back.
@@ -417,7 +487,7 @@ func scalarStart(c byte) bool { return isWord(c) || c == '-' || c == '+' || c ==
 func (v *value) markValue(int) {
 	if n := len(v.stack); n > 0 && v.stack[n-1].object && !v.hold.on {
 		if k := &v.keys[v.stack[n-1].key]; k.from < 0 {
-			k.from = v.d.argsLen()
+			k.from = v.d.argsLen() + v.lag
 		}
 	}
 }
@@ -533,7 +603,7 @@ func (v *value) endValue(i int) {
 	}
 	f := &v.stack[n-1]
 	if f.object && !v.hold.on && !again {
-		v.keys[f.key].to = v.d.argsLen()
+		v.keys[f.key].to = v.d.argsLen() + v.lag
 	}
 	if !f.object {
 		v.shape = f.shape.Item()
