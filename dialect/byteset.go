@@ -53,13 +53,16 @@ func (s *byteSet) none(in string) bool {
 
 // The bytes that do not simply belong to a string.
 var (
-	stringStop  = controls().with(`"'\`)
-	doubleStop  = stringStop.without("'") // in double quotes
-	tagStop     = doubleStop.with("<")    // a tagged value: what is escaped in JSON, or may begin the end of the value
-	entityStop  = tagStop.with("&")       // where character references are decoded
-	elementStop = doubleStop.with("]")    // where tags begin with a bracket
-	captureStop = byteSet{}.with(`"'\`)   // a string that is kept
-	literalStop = doubleStop.with("<")    // a string between tokens
+	stringStop     = controls().with(`"'\`)
+	doubleStop     = stringStop.without("'")     // in double quotes
+	tagStop        = doubleStop.with("<")        // a tagged value: what is escaped in JSON, or may begin the end of the value
+	entityStop     = tagStop.with("&")           // where character references are decoded
+	elementStop    = doubleStop.with("]")        // where tags begin with a bracket
+	tagNameStop    = byteSet{}.with("<>\n")      // a name in a tag
+	quotedNameStop = controls().with(`"'<`)      // the same in quotes
+	bareNameStop   = byteSet{}.with("\n<{ \t\r") // a name in no tag
+	captureStop    = byteSet{}.with(`"'\`)       // a string that is kept
+	literalStop    = doubleStop.with("<")        // a string between tokens
 )
 
 func controls() (s byteSet) {

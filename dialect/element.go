@@ -18,11 +18,12 @@ type element struct {
 	quote   byte    // a quote was read behind the bracket
 	inner   bool    // a fence was opened inside the section
 	blanks  int
+	dead    uint32 // ways that a section does not go on, by number
 	names   nameRange
 	nameAt  int
 
 	// Of a line that opens or closes a fence:
-	n    int  // marks
+	n    int  // marks; of a literal that tells how a section goes on: bytes read
 	info bool // something stands behind the marks
 	long bool // more than an info string would have
 }
@@ -96,7 +97,7 @@ func (d *Decoder) elementFirst(i int) int {
 		e.stage, e.inner = atFence, true
 		return i
 	case e.opener != nil && !e.list && !e.inner && e.opener.leads(c):
-		e.stage, e.nameAt = atWay, d.base+i
+		e.stage, e.dead, e.n = atWay, 0, 0
 		return i
 	case c == '{' && json:
 		return d.begin(i, newCallReader(d, e.opener, e.list))
@@ -116,8 +117,8 @@ func (d *Decoder) elementFirst(i int) int {
 		d.state, d.node = inOpener, 0
 		return i
 	}
-	if e.opener != nil && !e.list && !e.inner && e.opener.hasWord() && !(pythonic && s.names.first[c]) {
-		e.stage, e.nameAt = atWay, d.base+i
+	if e.opener != nil && !e.list && !e.inner && e.opener.wordWay() != nil && !(pythonic && s.names.first[c]) {
+		e.stage, e.dead, e.n = atWay, 0, 0
 		return i
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
@@ -218,17 +219,28 @@ func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == 
 func (d *Decoder) elementWay(i int) int {
 	e := &d.elem
 	for ; i < len(d.in); i++ {
-		w, part := e.opener.way(d.held(e.nameAt, d.base+i+1))
-		switch {
-		case w != nil && w.word:
-			d.dialect = w.dialect
-			return d.begin(i, w.body(d, e.opener))
-		case w != nil:
-			d.dialect = w.dialect
-			return d.begin(i+1, w.body(d, e.opener))
-		case !part:
+		part := false
+		for k := range e.opener.ways {
+			switch w := &e.opener.ways[k]; {
+			case w.word || e.dead&(1<<k) != 0:
+			case w.then[e.n] != d.in[i]:
+				e.dead |= 1 << k
+			case e.n+1 == len(w.then):
+				d.dialect = w.dialect
+				return d.begin(i+1, w.body(d, e.opener))
+			default:
+				part = true
+			}
+		}
+		if e.n++; part {
+			continue
+		}
+		w := e.opener.wordWay()
+		if w == nil || e.n > 1 {
 			return d.refuse(i, "no call behind the opener")
 		}
+		d.dialect = w.dialect
+		return d.begin(i, w.body(d, e.opener))
 	}
 	return i
 }

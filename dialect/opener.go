@@ -1,7 +1,5 @@
 package dialect
 
-import "strings"
-
 // use says what an opener begins.
 type use uint8
 
@@ -123,7 +121,7 @@ func (o *opener) join(other opener) {
 		o.label = other.dialect
 	case other.use == useCalls && o.pythonic == "":
 		o.pythonic = other.dialect
-	case other.use == useBody && !(other.word && o.hasWord()):
+	case other.use == useBody && !(other.word && o.wordWay() != nil):
 		o.ways = append(o.ways, other)
 	}
 	if o.closer == "" {
@@ -141,37 +139,14 @@ func (o *opener) leads(c byte) bool {
 	return false
 }
 
-// hasWord reports whether the section may go on with a word.
-func (o *opener) hasWord() bool {
+// wordWay returns the way that the section goes on with a word, or nil.
+func (o *opener) wordWay() *opener {
 	for i := range o.ways {
 		if o.ways[i].word {
-			return true
+			return &o.ways[i]
 		}
 	}
-	return false
-}
-
-// way returns how the section goes on with text: the way whose literal it is, or whose word it begins. It reports whether
-// more text may tell.
-func (o *opener) way(text string) (w *opener, part bool) {
-	for i := range o.ways {
-		switch w := &o.ways[i]; {
-		case w.word:
-		case strings.HasPrefix(text, w.then):
-			return w, false
-		case strings.HasPrefix(w.then, text):
-			part = true
-		}
-	}
-	if part {
-		return nil, true
-	}
-	for i := range o.ways {
-		if o.ways[i].word && len(text) == 1 {
-			return &o.ways[i], false
-		}
-	}
-	return nil, false
+	return nil
 }
 
 // A trie is the automaton over all openers. Node 0 is the root.

@@ -74,18 +74,22 @@ type tagReader struct {
 	param   string
 	shape   *shape.Shape
 	untyped shape.Untyped
-	stream  bool   // the value is a string that goes out as it comes
-	waits   bool   // its first byte will tell
-	entity  bool   // a character reference was seen: the rest waits
-	marked  bool   // a '<' was seen in the value, so that it is no clean XML
-	fresh   bool   // nothing of the value was read yet
-	attrs   []byte // of a tag, behind the name
-	meant   string // the attribute that says how the value is meant: "true", "false", or nothing
-	whole   bool   // the value holds all arguments
-	close   string // the tag that ends the value
-	text    []byte // of a value that does not stream
-	tail    []byte // a newline, and what may be the tags that end the value
-	want    string // bytes behind the tail that decide nothing but at their end
+	stream  bool      // the value is a string that goes out as it comes
+	waits   bool      // its first byte will tell
+	entity  bool      // a character reference was seen: the rest waits
+	marked  bool      // a '<' was seen in the value, so that it is no clean XML
+	fresh   bool      // nothing of the value was read yet
+	attrs   []byte    // of a tag, behind the name
+	meant   string    // the attribute that says how the value is meant: "true", "false", or nothing
+	whole   bool      // the value holds all arguments
+	close   string    // the tag that ends the value
+	text    []byte    // of a value that does not stream
+	tail    []byte    // a newline, and what may be the tags that end the value
+	want    string    // bytes behind the tail that decide nothing but at their end
+	between tagChoice // where the tail is a tag between values
+	behind  tagChoice // where it goes on behind the closing tag of a value
+	closed  int       // length of the tail up to there; 0: the closing tag is not whole
+	tagFrom int       // where the tag behind it begins in the tail; 0: nothing but white space was read
 	scratch []byte
 	tailAt  int
 	got     int
@@ -121,7 +125,8 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
-	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0]}
+	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
+		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
 	if o.use == useSection && !f.alone {
 		r.section = o
 	}
@@ -199,9 +204,11 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
 			return r.object(d, i)
 		}
-		for k, tag := range r.tags() {
-			if strings.HasPrefix(d.in[i:], tag) && !r.form.elements {
-				return r.tag(d, tagKind(k), i+len(tag))
+		if !r.form.elements {
+			tags := r.tags()
+			r.between.begin(tags[:])
+			if k, n := r.between.whole(d.in, i); n > 0 {
+				return r.tag(d, k, i+n)
 			}
 		}
 	}
@@ -209,12 +216,31 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 	if r.expected(c) {
 		return r.skip(d.in, i+1), more
 	}
+	if !r.form.elements {
+		switch m, want := r.between.next(c, len(r.tail)-1); m {
+		case fullMatch:
+			r.want, r.tail = "", r.tail[:0]
+			return r.tag(d, r.between.kind, i+1)
+		case partMatch:
+			r.want = want
+			return i + 1, more
+		}
+		return r.noTag(d, i)
+	}
+	return r.readElement(d, i)
+}
+
+// readElement is readTag for forms with an element for each argument, behind the byte at i.
+func (r *tagReader) readElement(d *Decoder, i int) (int, verdict) {
 	r.want = ""
 	matched := noMatch
 	for k, tag := range r.tags() {
+		if tag == "" {
+			continue
+		}
 		switch m := matchTag(r.tail, tag); m {
 		case fullMatch:
-			if r.form.elements && k == int(tagParam) {
+			if k == int(tagParam) {
 				if len(r.tail) == len(tag) || r.tail[len(tag)] == '/' {
 					matched, r.want = partMatch, ""
 					continue // the next byte tells whether it opens or closes
@@ -304,13 +330,9 @@ const (
 // lineEscape is a newline as models write it that have seen too much JSON. Between tags it is white space.
 const lineEscape = `\n`
 
-// tags returns the tags that may follow, by kind; those that may not are empty and match nothing.
+// tags returns the tags that may follow, by kind; those that may not are empty.
 func (r *tagReader) tags() [tagKinds]string {
-	const none = "\x00"
 	t := [tagKinds]string{}
-	for k := range t {
-		t[k] = none
-	}
 	if r.state == tClosed {
 		for k, tag := range r.form.between {
 			if tag != "" {

@@ -9,9 +9,13 @@ import (
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
-	if n := r.wholeName(d.in[i:]); n > 0 {
-		r.name = append(r.name, d.in[i:i+n]...)
-		i += n
+	if stop := r.nameStop(); stop != nil {
+		if j := min(stop.index(d.in, i), i+maxHeader+1-len(r.name)); j > i {
+			r.name, i = append(r.name, d.in[i:j]...), j
+			if i == len(d.in) {
+				return i, more
+			}
+		}
 	}
 	c := d.in[i]
 	end := r.form.nameEnd[0]
@@ -72,20 +76,22 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	return i + 1, more
 }
 
-// wholeName returns the length of the name that s begins with, if all of it and the end of its tag are there, else 0.
-func (r *tagReader) wholeName(s string) int {
-	if len(r.name) > 0 || r.form.quoted || r.form.bare {
-		return 0
+// nameStop returns the bytes of which each needs a look in the name, where all others belong to it, else nil.
+func (r *tagReader) nameStop() *byteSet {
+	f := r.form
+	switch {
+	case f.elements || f.quoted && r.quote <= 1:
+		return nil
+	case f.quoted:
+		return &quotedNameStop
+	case !f.bare:
+		return &tagNameStop
+	case r.state == tParam:
+		return &tagNameStop
+	case len(r.name) > 0 && isBlank(r.name[len(r.name)-1]):
+		return nil
 	}
-	for n := 0; n < len(s) && n < maxHeader; n++ {
-		switch s[n] {
-		case r.form.nameEnd[0]:
-			return n
-		case '<', '\n':
-			return 0
-		}
-	}
-	return 0
+	return &bareNameStop
 }
 
 // nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.

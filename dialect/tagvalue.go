@@ -241,7 +241,15 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 			i = r.skip(d.in, i)
 			continue
 		}
-		for r.want = ""; len(r.tail) > 0; {
+		if r.closed > 0 {
+			switch r.follows(c) {
+			case fullMatch:
+				return r.endValue(d, ending{match: fullMatch, closed: true, end: r.closed, kind: r.behind.kind, next: -1}, i)
+			case partMatch:
+				continue
+			}
+		}
+		for r.want, r.closed = "", 0; len(r.tail) > 0; {
 			t := r.tailText(d, i)
 			var e ending
 			if !r.form.cdata || !openCDATA(r.text) {
@@ -252,12 +260,39 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 				return r.endValue(d, e, i)
 			}
 			if e.match == partMatch {
+				if e.closed && !r.form.elements && !r.form.bare && !r.form.cdata {
+					r.closed, r.tagFrom = e.end, 0
+					if e.end < len(t) {
+						r.closed = 0 // more than the closing tag was read at once
+					}
+				}
 				break
 			}
 			r.shift(d, t, i)
 		}
 	}
 	return i, more
+}
+
+// follows takes c, which was added to the tail behind the closing tag of the value: white space, or a byte of the tag that follows.
+func (r *tagReader) follows(c byte) (m tagMatch) {
+	r.want = ""
+	if r.tagFrom == 0 {
+		if isBlank(c) {
+			if len(r.tail)-r.closed > maxHeader {
+				return noMatch
+			}
+			return partMatch
+		}
+		r.tagFrom = len(r.tail) - 1
+		if len(r.behind.tags) == 0 {
+			tags := r.follow()
+			r.behind.begin(tags[:])
+		}
+		r.behind.restart()
+	}
+	m, r.want = r.behind.next(c, len(r.tail)-1-r.tagFrom)
+	return m
 }
 
 // openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only, however long the text.
@@ -308,6 +343,7 @@ func oneByte(c byte) string {
 // endValue ends the value at the tags in the tail, all of which were read.
 func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	end := r.tailAt + e.end
+	r.closed = 0
 	if !e.closed {
 		r.missing(d, r.form.paramClose, end)
 	}
