@@ -98,6 +98,11 @@ func follow(t *testing.T, s *session, b *block) {
 	if err := wellFormed(b); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
+	if file := b.value("source"); file != "" {
+		if text, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(file))); err != nil || !strings.Contains(string(text), b.text) {
+			t.Errorf("%s: %s does not hold this block as it is (%v)", name, file, err)
+		}
+	}
 	if !slices.Contains(runnable, b.lang) || b.value("file") != "" {
 		return
 	}
@@ -217,8 +222,8 @@ func wellFormed(b *block) error {
 	}
 	known := []string{"server", "network", "key", "running", "checkout", "tests", "fails", "fragment"}
 	for _, w := range b.words {
-		if !slices.Contains(known, w) && !strings.HasPrefix(w, "file=") {
-			return fmt.Errorf("a block is marked %q: the words are %v and file=NAME", w, known)
+		if !slices.Contains(known, w) && !strings.HasPrefix(w, "file=") && !strings.HasPrefix(w, "source=") {
+			return fmt.Errorf("a block is marked %q: the words are %v, file=NAME and source=NAME", w, known)
 		}
 	}
 	switch {
