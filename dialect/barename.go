@@ -103,7 +103,7 @@ func (r *nameReader) readName(d *Decoder, i int) (int, verdict) {
 			return i, refused
 		}
 		word := d.held(r.nameAt, d.base+i)
-		if r.mark && word == "all" && c == '\n' && d.set.opts.Dialect == "name-json" {
+		if r.mark && word == "all" && c == '\n' && d.set.expects("name-json") {
 			d.tokenEnd = d.base + i + 1 // it announces text
 			return i + 1, refused
 		}

@@ -275,20 +275,31 @@ func TestProse(t *testing.T) {
 	check("bytes beyond ASCII", beyond, 0.03*1024)
 }
 
-// BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request.
+// BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request, under the same options.
 func BenchmarkNew(b *testing.B) {
 	for _, n := range []int{1, 20, 40} {
-		b.Run(fmt.Sprintf("%dtools", n), func(b *testing.B) {
-			var tools []shape.Tool
-			for i := range n {
-				tools = append(tools, shape.Tool{Name: fmt.Sprintf("tool_%d", i), Args: benchTools[0].Args})
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := dialect.New(dialect.Options{Tools: tools}); err != nil {
-					b.Fatal(err)
+		var tools []shape.Tool
+		for i := range n {
+			tools = append(tools, shape.Tool{Name: fmt.Sprintf("tool_%d", i), Args: benchTools[0].Args})
+		}
+		for _, w := range []struct {
+			name string
+			o    dialect.Options
+		}{
+			{"auto", dialect.Options{}},
+			{"prefer", dialect.Options{Prefer: []string{"qwen3-coder", "hermes"}, Drop: []string{"<end_of_turn>"}, Cache: new(dialect.Cache)}},
+			{"named", dialect.Options{Dialect: "hermes", Cache: new(dialect.Cache)}},
+			{"uncached", dialect.Options{Prefer: []string{"qwen3-coder", "hermes"}}},
+		} {
+			b.Run(fmt.Sprintf("%dtools/%s", n, w.name), func(b *testing.B) {
+				w.o.Tools = tools
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := dialect.New(w.o); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

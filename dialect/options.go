@@ -31,20 +31,54 @@ func (r Repair) String() string {
 
 var repairNames = [...]string{"full", "safe", "off"}
 
-// Thinking says what a decoder makes of reasoning tags.
+// Thinking says what a decoder makes of reasoning.
 type Thinking struct {
-	Open bool // the prompt ended inside a reasoning block: the text begins in one
-	Off  bool // no tag is read as reasoning
+	Open   bool   // the prompt ended inside a reasoning block: the text begins in one
+	Off    bool   // no tag is read as reasoning
+	Opener string // the model's own tags, read besides the built-in ones; an Opener needs a Closer
+	Closer string // if it is given, it alone ends a block that the prompt opened
+	Calls  ThinkingCalls
 }
+
+// ThinkingCalls says what becomes of whole calls that stand in reasoning.
+type ThinkingCalls uint8
+
+// The readings. A model that quotes a call goes on to close the block, one that means it may forget to: hence the zero value.
+const (
+	CallsUnclosed ThinkingCalls = iota // calls if nothing closes the block
+	CallsNever                         // reasoning, whatever follows
+	CallsAlways                        // calls, for models that make them while they think
+)
+
+// ParseThinkingCalls returns the reading named unclosed, never or always.
+func ParseThinkingCalls(s string) (ThinkingCalls, bool) {
+	for i, n := range thinkingCallsNames {
+		if n == s {
+			return ThinkingCalls(i), true
+		}
+	}
+	return 0, false
+}
+
+func (c ThinkingCalls) String() string {
+	if int(c) < len(thinkingCallsNames) {
+		return thinkingCallsNames[c]
+	}
+	return "unknown"
+}
+
+var thinkingCallsNames = [...]string{"unclosed", "never", "always"}
 
 // Options say how a text is to be read. The zero value reads nothing but reasoning tags, since no tool is offered.
 type Options struct {
 	Dialect  string       // the dialect that is expected: it and the safe others are on; "" or "auto": all but those that are on by name only
 	Only     bool         // Dialect alone, without the safe others
+	Prefer   []string     // dialects that are likely, the likeliest first; they come before others where openers are shared, and turn none off
 	Tools    []shape.Tool // the tools on offer; only these can be called
 	Prefix   string       // in front of every tool name in the text, such as "user:"; never part of an event
 	Repair   Repair
 	Thinking Thinking
 	Drop     []string // special tokens to leave out wherever they stand, besides the built-in list
 	Trace    bool     // emit a Candidate event for every opener
+	Cache    *Cache   // of automata; nil: unless nothing but tools is given, one is built for each decoder
 }

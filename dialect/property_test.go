@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,12 +38,24 @@ var propertyTools = func() []shape.Tool {
 	return []shape.Tool{{Name: "find", Args: s.Shape()}, {Name: "other"}}
 }()
 
+// propertyCache is what all random options share, as all requests of a program do.
+var propertyCache dialect.Cache
+
 func drawOptions(t *rapid.T) dialect.Options {
 	o := dialect.Options{Tools: propertyTools}
 	o.Dialect = rapid.SampledFrom(append([]string{"", ""}, dialect.Names()...)).Draw(t, "dialect")
 	o.Only = rapid.Bool().Draw(t, "only")
 	o.Repair = dialect.Repair(rapid.IntRange(0, 2).Draw(t, "repair"))
 	o.Thinking.Open = rapid.IntRange(0, 5).Draw(t, "open") == 0
+	o.Thinking.Calls = dialect.ThinkingCalls(rapid.IntRange(0, 2).Draw(t, "calls"))
+	if rapid.IntRange(0, 5).Draw(t, "closer") == 0 {
+		o.Thinking.Closer = "</think>"
+	}
+	if rapid.IntRange(0, 2).Draw(t, "preferring") == 0 {
+		likely := slices.DeleteFunc(dialect.Names(), func(n string) bool { return n == "tool-request" })
+		o.Prefer = rapid.SliceOfN(rapid.SampledFrom(likely), 1, 3).Draw(t, "prefer")
+		o.Cache = &propertyCache
+	}
 	if rapid.IntRange(0, 5).Draw(t, "prefix") == 0 {
 		o.Prefix = "user:"
 	}

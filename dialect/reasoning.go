@@ -74,6 +74,9 @@ func (d *Decoder) scanReasoningCloser(i int) int {
 			return d.refuse(i+1, "the closer of another tag")
 		}
 		d.textUpTo(d.candAt)
+		if d.set.opts.Thinking.Calls == CallsAlways {
+			d.promote()
+		}
 		d.think = reasoning{}
 		d.markupUpTo(d.base + i + 1)
 		d.holding, d.state = false, inText
@@ -86,7 +89,7 @@ func (d *Decoder) scanReasoningCloser(i int) int {
 // emitReasoning emits reasoning, and lets the shadow read it.
 func (d *Decoder) emitReasoning(s string, end int) {
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.last, End: end})
-	if len(d.set.opts.Tools) > 0 {
+	if len(d.set.opts.Tools) > 0 && d.set.opts.Thinking.Calls != CallsNever {
 		if d.think.shadow == nil {
 			d.think.shadow = &Decoder{set: d.set}
 			d.think.shadow.Reset()
@@ -117,8 +120,8 @@ func (r *reasoning) collect(events []chat.Event) {
 	}
 }
 
-// promote turns the complete calls of a block that was never closed into calls: a model that forgets the closing tag means
-// them, one that quotes them goes on to close the block.
+// promote turns the complete calls of a block into calls: usually at the end of the text, since a model that forgets the closing
+// tag means them, and one that quotes them goes on to close the block.
 func (d *Decoder) promote() {
 	r := &d.think
 	if !r.open || r.shadow == nil {

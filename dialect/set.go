@@ -2,15 +2,19 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+
+	"wield/schema/shape"
 )
 
 // A set is what options compile to. It is never changed and may serve many decoders.
 type set struct {
-	opts  Options
-	names names
-	on    map[string]bool // the dialects by name; never changed
+	opts     Options
+	names    names
+	on       map[string]bool // the dialects by name; never changed
+	expected []*Dialect      // those that are named or preferred, the likeliest first
 	*automaton
 	wholeMessage bool // the dialect reads the whole message, at its end
 	bare         bareForms
@@ -27,22 +31,24 @@ type bareForms struct{ json, fence, pythonic, function, name bool }
 func (b *bareForms) names() bool { return b.function || b.name }
 
 func newSet(o Options) (*set, error) {
-	on, err := enabled(o)
+	on, expected, err := enabled(o)
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkTokens(); err != nil {
+		return nil, err
+	}
 	tools := len(o.Tools) > 0
-	s := &set{opts: o, on: on, names: newNames(o.Tools, o.Prefix), wholeMessage: on["tool-request"]}
+	s := &set{opts: o, on: on, expected: expected, names: newNames(o.Tools, o.Prefix), wholeMessage: on["tool-request"]}
 	if s.wholeMessage {
 		return s, nil
 	}
-	named, _ := Lookup(o.Dialect)
 	s.bareJSON, s.bareName = "raw-json", "name-json"
-	if named != nil && named.bareJSON {
-		s.bareJSON, s.keyedJSON = named.Name, named.keyed
+	if d := firstRow(expected, func(d *Dialect) bool { return d.bareJSON }); d != nil {
+		s.bareJSON = d.Name
 	}
-	if named != nil && named.bareName {
-		s.bareName = named.Name
+	if d := firstRow(expected, func(d *Dialect) bool { return d.bareName }); d != nil {
+		s.bareName = d.Name
 	}
 	s.bare = bareForms{
 		json:     tools && anyRow(on, func(d *Dialect) bool { return d.bareJSON }),
@@ -51,24 +57,23 @@ func newSet(o Options) (*set, error) {
 		function: tools && on["function-style"],
 		name:     tools && anyRow(on, func(d *Dialect) bool { return d.bareName }),
 	}
-	if tools && len(o.Drop) == 0 && !o.Thinking.Off && (o.Dialect == "" || o.Dialect == "auto") {
-		s.automaton = autoAutomaton()
-		return s, nil
-	}
-	if len(o.Tools) == 0 && len(o.Drop) == 0 && !o.Thinking.Off && (o.Dialect == "" || o.Dialect == "auto") {
-		s.automaton = plainAutomaton()
-		return s, nil
-	}
-	for _, t := range o.Drop {
-		if t == "" {
-			return nil, fmt.Errorf("dialect: an empty token cannot be dropped")
-		}
-	}
-	s.automaton = newAutomaton(on, named, tools, o)
-	if s.midJSON = s.bare.json && named != nil && named.midLine; s.midJSON {
-		s.mid['{'] = 1
-	}
+	s.keyedJSON = firstRow(expected, func(d *Dialect) bool { return d.keyed }) != nil
+	s.midJSON = s.bare.json && firstRow(expected, func(d *Dialect) bool { return d.midLine }) != nil
+	s.automaton = o.Cache.automaton(s)
 	return s, nil
+}
+
+// expects reports whether the dialect is named or preferred.
+func (s *set) expects(name string) bool {
+	return firstRow(s.expected, func(d *Dialect) bool { return d.Name == name }) != nil
+}
+
+// firstRow returns the first of the dialects that is such a one, or nil.
+func firstRow(rows []*Dialect, is func(d *Dialect) bool) *Dialect {
+	if i := slices.IndexFunc(rows, is); i >= 0 {
+		return rows[i]
+	}
+	return nil
 }
 
 // anyRow reports whether one of the dialects that are on is such a one.
@@ -90,12 +95,12 @@ type automaton struct {
 
 // plainAutomaton is that of a request without tools.
 var plainAutomaton = sync.OnceValue(func() *automaton {
-	return newAutomaton(autoEnabled(), nil, false, Options{})
+	return newAutomaton(&set{on: autoEnabled()})
 })
 
 // autoAutomaton is the automaton of nearly every request, which is built once.
 var autoAutomaton = sync.OnceValue(func() *automaton {
-	return newAutomaton(autoEnabled(), nil, true, Options{})
+	return newAutomaton(&set{on: autoEnabled(), opts: Options{Tools: make([]shape.Tool, 1)}})
 })
 
 // autoEnabled are the dialects that auto turns on.
@@ -107,20 +112,33 @@ var autoEnabled = sync.OnceValue(func() map[string]bool {
 	return on
 })
 
-func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *automaton {
+// newAutomaton builds the automaton of a set. Those that are expected claim first what they share with others.
+func newAutomaton(s *set) *automaton {
 	a := new(automaton)
 	a.mid = a.mid.with("\n\r`")
-	if named != nil { // it claims first what it shares with others
-		a.addRow(named, true, tools, o)
+	if s.midJSON {
+		a.mid['{'] = 1
+	}
+	t := &s.opts.Thinking
+	if t.Closer != "" && !t.Off {
+		a.closers.add(opener{literal: t.Closer, use: useThink})
+		if t.Opener != "" && !builtinTags(t.Opener, t.Closer) {
+			a.add(opener{literal: t.Opener, use: useThink, closer: t.Closer})
+		}
+	}
+	for _, d := range s.expected {
+		if s.on[d.Name] {
+			a.addRow(d, s, true)
+		}
 	}
 	for i := range table {
-		if on[table[i].Name] && &table[i] != named {
-			a.addRow(&table[i], false, tools, o)
+		if d := &table[i]; s.on[d.Name] && !slices.Contains(s.expected, d) {
+			a.addRow(d, s, false)
 		}
 	}
 	for _, r := range commonOpeners {
 		if r.use == useThink {
-			if o.Thinking.Off {
+			if t.Off {
 				continue
 			}
 			a.closers.add(opener{literal: r.closer, use: useThink})
@@ -129,21 +147,27 @@ func newAutomaton(on map[string]bool, named *Dialect, tools bool, o Options) *au
 			a.add(r)
 		}
 	}
-	for _, t := range o.Drop {
-		a.add(opener{literal: t, use: useDrop})
+	for _, token := range s.opts.Drop {
+		a.add(opener{literal: token, use: useDrop})
 	}
 	return a
 }
 
-func (a *automaton) addRow(d *Dialect, named, tools bool, by Options) {
-	if !by.Thinking.Off {
+// builtinTags reports whether a pair of reasoning tags is read anyway.
+func builtinTags(open, close string) bool {
+	is := func(o opener) bool { return o.use == useThink && o.literal == open && o.closer == close }
+	return slices.ContainsFunc(commonOpeners, is) || slices.ContainsFunc(table, func(d Dialect) bool { return slices.ContainsFunc(d.openers, is) })
+}
+
+func (a *automaton) addRow(d *Dialect, s *set, expected bool) {
+	if !s.opts.Thinking.Off {
 		for _, c := range d.closers {
 			a.closers.add(opener{literal: c, use: useThink})
 		}
 	}
 	for _, o := range d.openers {
 		switch {
-		case !tools && !o.framing, o.named && !named, o.use == useThink && by.Thinking.Off:
+		case len(s.opts.Tools) == 0 && !o.framing, o.named && !expected, o.use == useThink && s.opts.Thinking.Off:
 			continue
 		case o.use == useThink:
 			a.closers.add(opener{literal: o.closer, use: useThink})
@@ -160,24 +184,55 @@ func (a *automaton) add(o opener) {
 	}
 }
 
-// enabled returns the names of the dialects that o turns on.
-func enabled(o Options) (map[string]bool, error) {
-	if o.Dialect == "" || o.Dialect == "auto" {
-		return autoEnabled(), nil
+// enabled returns the names of the dialects that o turns on, and those that it expects.
+func enabled(o Options) (map[string]bool, []*Dialect, error) {
+	var expected []*Dialect
+	for _, name := range o.Prefer {
+		d, ok := Lookup(name)
+		switch {
+		case !ok:
+			return nil, nil, unknownDialect(name)
+		case d.ByName:
+			return nil, nil, fmt.Errorf("dialect: %s can be named, but not preferred: it is read alone", d.Name)
+		case !slices.Contains(expected, d):
+			expected = append(expected, d)
+		}
 	}
-	on := make(map[string]bool, len(table))
+	if o.Dialect == "" || o.Dialect == "auto" {
+		return autoEnabled(), expected, nil
+	}
 	named, ok := Lookup(o.Dialect)
 	if !ok {
-		return nil, fmt.Errorf("dialect: unknown dialect %q; known are auto, %s", o.Dialect, strings.Join(Names(), ", "))
+		return nil, nil, unknownDialect(o.Dialect)
 	}
+	on := make(map[string]bool, len(table))
 	on[named.Name] = true
+	expected = append([]*Dialect{named}, slices.DeleteFunc(expected, func(d *Dialect) bool { return d == named })...)
 	if named.ByName || o.Only {
-		return on, nil
+		return on, expected[:1], nil
 	}
 	for i := range table {
 		if table[i].Safe {
 			on[table[i].Name] = true
 		}
 	}
-	return on, nil
+	expected = slices.DeleteFunc(expected, func(d *Dialect) bool { return !on[d.Name] })
+	return on, expected, nil
+}
+
+func unknownDialect(name string) error {
+	return fmt.Errorf("dialect: unknown dialect %q; known are auto, %s", name, strings.Join(Names(), ", "))
+}
+
+// checkTokens reports literals of the options that no text can hold.
+func (o *Options) checkTokens() error {
+	for _, t := range o.Drop {
+		if t == "" {
+			return fmt.Errorf("dialect: an empty token cannot be dropped")
+		}
+	}
+	if o.Thinking.Opener != "" && o.Thinking.Closer == "" {
+		return fmt.Errorf("dialect: nothing closes the reasoning that %q opens", o.Thinking.Opener)
+	}
+	return nil
 }
