@@ -30,6 +30,49 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 	return more
 }
 
+// readInner reads, up to the offset i, the first key of the object under a tool's name. Many objects have a name for a key; it is a
+// call if the tool declares what the object holds.
+func (r *callReader) readInner(d *Decoder, c byte, i int) verdict {
+	args := d.set.names.tools[r.record.tool].Args
+	switch {
+	case r.quote == 0 && isBlank(c):
+		if r.blanks++; r.blanks > maxHeader {
+			return refused
+		}
+	case r.quote == 0 && (c == '"' || c == '\''):
+		r.quote = c
+	case r.quote == 0 && c == '}' && (args == nil || len(args.Props) == 0):
+		return r.beginInner(d, i)
+	case r.quote == 0 || c == '\\' || c < 0x20 || len(r.key) > maxHeader:
+		return refused
+	case c == r.quote:
+		if _, ok := args.Prop(string(r.key)); !ok {
+			return refused
+		}
+		return r.beginInner(d, i)
+	default:
+		r.key = append(r.key, c)
+	}
+	return more
+}
+
+// beginInner begins the arguments, which were read up to the offset i.
+func (r *callReader) beginInner(d *Decoder, i int) verdict {
+	from := r.record.argsFrom
+	name := r.record.name
+	r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: name, After: "name", At: r.record.at, End: from})
+	r.bare = false
+	d.stash(d.base + i)
+	if v := r.beginArguments(d, from-d.base); v != more {
+		return v
+	}
+	in, base := d.in, d.base
+	d.in, d.base = d.held(from, base+i), from
+	_, v := r.run(d, 0)
+	d.in, d.base = in, base
+	return v
+}
+
 // strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.
 func (r *callReader) strange(d *Decoder) bool {
 	if d.set.opts.Repair == RepairOff && !belong(r.record.nameKey, r.record.argsKey) {

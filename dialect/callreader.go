@@ -15,6 +15,7 @@ type callReader struct {
 	closer   string // the literal that ends the section; "": none
 	optional bool   // it may be missing
 	keyed    bool   // the one key of an object is the name of the call
+	bare     bool   // which nothing announced: the first argument has to show that it is one
 	midLine  bool   // it stands in the middle of a line of text
 	inner    bool   // a fence stands around the value inside the section
 	matched  int    // bytes of the closer that were read
@@ -64,6 +65,7 @@ const (
 	cEnd     // behind the value
 	cCloser  // in what may be the closer
 	cComment // in a comment
+	cInner   // before or in the first key of what may be the arguments of a call that nothing announced
 )
 
 // An aside is a string that stands beside an array of calls and is content.
@@ -150,9 +152,12 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				r.state = cAfter
 			}
 		case cKey, cKeyEscape, cKeyBare:
-			if j := min(stringStop.index(d.in, i), i+maxHeader+1-len(r.key)); r.state == cKey && j > i {
+			if j := r.plainKey(d.in, i); j > i {
 				r.key, i = append(r.key, d.in[i:j]...), j
 				continue
+			}
+			if c == '(' && r.call(d, i) {
+				return i, more
 			}
 			if v := r.readKey(d, c, i); v != more {
 				return i, v
@@ -167,6 +172,11 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 			if r.val.state == vDone {
 				r.state = r.back
 				r.note(d, chat.NoteComment, "", "", i-1, i)
+			}
+		case cInner:
+			i++
+			if v := r.readInner(d, c, i); v != more {
+				return i, v
 			}
 		case cCloser:
 			if c == r.closer[r.matched] {
@@ -318,6 +328,20 @@ func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
 	return r.fail(d, i, "a key is missing"), false
 }
 
+// plainKey returns the offset of the first byte of in from i on that does not simply belong to the key.
+func (r *callReader) plainKey(in string, i int) int {
+	if r.state != cKey {
+		return i
+	}
+	j := min(stringStop.index(in, i), i+maxHeader+1-len(r.key))
+	if r.first {
+		if k := strings.IndexByte(in[i:j], '('); k >= 0 {
+			return i + k
+		}
+	}
+	return j
+}
+
 // readKey reads a byte of a key.
 func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 	switch {
@@ -355,7 +379,8 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 		}
 	}
 	r.comma = false
-	if r.keyed || r.first && !r.explicit && d.set.keyedJSON && r.declared(d) {
+	if r.keyed || r.first && !r.explicit && r.mayName(d) && r.declared(d) {
+		r.bare = !r.keyed && !d.set.keyedJSON
 		r.keyed, r.first = true, false
 		if end := d.base + i; !escaped { // it stands in the text as it is
 			return r.keyName(d, d.held(end-len(r.key), end))
@@ -382,6 +407,16 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 func (r *callReader) declared(d *Decoder) bool {
 	_, _, ok := d.set.names.resolve(string(r.key))
 	return ok
+}
+
+// mayName reports whether the first key of an object without an opener may be the name of a tool, which is a guess
+// unless the dialect is named.
+func (r *callReader) mayName(d *Decoder) bool {
+	if d.set.keyedJSON {
+		return true
+	}
+	_, ok := meaning(r.key)
+	return !ok && !r.midLine && d.set.opts.Repair == RepairFull
 }
 
 // keyName takes a key that is the name of the call, whose value then are the arguments.
@@ -432,6 +467,13 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 			return more, true
 		}
 	case keyArguments:
+		if r.bare {
+			if c != '{' {
+				return refused, false
+			}
+			rec.argsFrom, r.key, r.quote, r.state = d.base+i, r.key[:0], 0, cInner
+			return more, true
+		}
 		if v := r.beginArguments(d, i); v != more || r.state == cArgs {
 			return v, false
 		}

@@ -15,6 +15,8 @@ import (
 type pyReader struct {
 	list    bool
 	quote   byte   // each call of the list stands in these
+	braces  bool   // and in braces, which make no sense there
+	braceAt int    // where the last of them begin
 	section bool   // an opener stands before it
 	closer  string // of that section, if it has one: its calls are calls at once, in a list or one a line
 	matched int    // bytes of the closer that were read
@@ -59,6 +61,25 @@ const (
 	pCloser                 // behind the calls of a section
 	pSkip                   // in the arguments of an undeclared tool
 )
+
+// call goes on as a list of function calls, each in quotes and braces: the key so far is the name of a tool, and a parenthesis
+// stands behind it at i.
+func (r *callReader) call(d *Decoder, i int) bool {
+	inList := len(r.stack) == 2 && r.stack[0].array
+	if !inList || !r.first || r.explicit || r.midLine || !d.set.bare.pythonic || d.set.opts.Repair != RepairFull {
+		return false
+	}
+	e := element{list: true, quote: r.quote, nameAt: d.base + i - len(r.key)}
+	name, _ := unescapeName(string(r.key))
+	if _, _, ok := d.set.names.resolve(name); !ok {
+		return false
+	}
+	d.dialect = "pythonic"
+	p := newPythonic(d, &e)
+	p.braces, p.braceAt = true, e.nameAt-len(d.held(d.candAt, e.nameAt))+strings.LastIndexByte(d.held(d.candAt, e.nameAt), '{')
+	d.body = p
+	return true
+}
 
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *Decoder, e *element) *pyReader {
@@ -185,6 +206,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		case (c == '\'' || c == '"') && r.quote != 0:
 			r.quote = c
 			return i + 1, more
+		case c == '{' && r.braces:
+			r.braceAt = d.base + i
+			return i + 1, more
 		case isWord(c):
 			r.state, r.nameAt, r.at = pName, d.base+i, d.base+i
 			return i, more
@@ -233,10 +257,18 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 func (r *pyReader) start(d *Decoder, i int) {
 	d.startCall(r.tool, r.name, "", r.at, d.base+i)
 	r.got++
+	r.noteBraces(d)
 	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 	r.val.kwargs, r.val.quoted = true, r.quote != 0
 	r.val.base = d.base + i
 	r.val.run("{", 0)
+}
+
+// noteBraces records that the call stands in braces.
+func (r *pyReader) noteBraces(d *Decoder) {
+	if r.braces {
+		d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
+	}
 }
 
 // keyword begins the argument named by the word before i.
@@ -292,6 +324,7 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 	d.startCall(r.tool, r.name, "", r.at, d.base+i)
 	r.got++
+	r.noteBraces(d)
 	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 	r.val.quoted = r.quote != 0
 	r.object, r.state = true, pValue
@@ -320,7 +353,7 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 	case c == ' ' || c == '\t' || c == '\r':
 		return i + 1, more
 	case r.list:
-		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '\n' {
+		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '}' && r.braces || c == '\n' {
 			return r.settle(d, i)
 		}
 		return i, refused
@@ -392,7 +425,7 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 // next reads what follows a call of a list.
 func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
 	switch {
-	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0:
+	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
 		return i + 1, more
 	case c == ',' || c == ';':
 		r.state = pElement
