@@ -50,7 +50,7 @@ func TestPreferClaimsFirst(t *testing.T) {
 		{object, "mistral-args hyperclovax llama3-json", "hyperclovax", ""},
 		{"So: " + object, "", "", ""},
 		{"So: " + object, "hermes llama3-json", "llama3-json", ""},
-		{`[{"spin":{"way":"left"}}]`, "", "", ""},
+		{`[{"spin":{"way":"left"}}]`, "", "raw-json", ""},
 		{`[{"spin":{"way":"left"}}]`, "apertus", "apertus", ""},
 		{`spin{"way":"left"}`, "", "name-json", ""},
 		{`spin{"way":"left"}`, "hermes mistral-args", "mistral-args", ""},
