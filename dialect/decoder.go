@@ -108,9 +108,6 @@ func (d *Decoder) Reset() {
 	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, readers: readers}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
-	if d.think.open {
-		d.think.closer = d.set.opts.Thinking.Closer
-	}
 }
 
 // Feed appends to dst the events that chunk completes and returns it. Events may alias chunk.

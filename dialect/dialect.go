@@ -60,8 +60,8 @@ type Dialect struct {
 	openers  []opener  // how a call begins; bare forms have none
 	closers  []string  // of reasoning whose opener is the header of a message
 	bareJSON bool      // JSON without an opener is one of its forms,
-	midLine  bool      // and may begin in the middle of a line when it is named,
-	keyed    bool      // and may have the name as its key when it is named
+	midLine  bool      // and may begin in the middle of a line when it is expected most,
+	keyed    bool      // and may have the name as its key when it is expected most
 	bareName bool      // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
 	write    renderRow // how it is written for a prompt
 }

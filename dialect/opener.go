@@ -30,7 +30,7 @@ type opener struct {
 	framing   bool // it stands around text as well, and is left out when no tools are on offer too
 	anywhere  bool // useThink: in the middle of a line too, since no prose has it
 	tail      bool // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
-	named     bool // only if the dialect is named
+	named     bool // only if the dialect is the one that is expected most
 	closes    bool // useDrop: as the closer of one that was left out
 	optional  bool // useJSON: the closer may be missing; if others share the literal, then only behind a list
 	first     bool // useDrop: only at the start of the message

@@ -35,8 +35,8 @@ var repairNames = [...]string{"full", "safe", "off"}
 type Thinking struct {
 	Open   bool   // the prompt ended inside a reasoning block: the text begins in one
 	Off    bool   // no tag is read as reasoning
-	Opener string // the model's own tags, read besides the built-in ones; an Opener needs a Closer
-	Closer string // if it is given, it alone ends a block that the prompt opened
+	Opener string // the model's own tags, read besides the built-in ones
+	Closer string // alone: it ends what the prompt opened
 	Calls  ThinkingCalls
 }
 
@@ -73,7 +73,7 @@ var thinkingCallsNames = [...]string{"unclosed", "never", "always"}
 type Options struct {
 	Dialect  string       // the dialect that is expected: it and the safe others are on; "" or "auto": all but those that are on by name only
 	Only     bool         // Dialect alone, without the safe others
-	Prefer   []string     // dialects that are likely, the likeliest first; they come before others where openers are shared, and turn none off
+	Prefer   []string     // dialects that are likely, the likeliest first: they claim first what others have too, and turn none off
 	Tools    []shape.Tool // the tools on offer; only these can be called
 	Prefix   string       // in front of every tool name in the text, such as "user:"; never part of an event
 	Repair   Repair

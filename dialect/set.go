@@ -57,16 +57,15 @@ func newSet(o Options) (*set, error) {
 		function: tools && on["function-style"],
 		name:     tools && anyRow(on, func(d *Dialect) bool { return d.bareName }),
 	}
-	s.keyedJSON = firstRow(expected, func(d *Dialect) bool { return d.keyed }) != nil
-	s.midJSON = s.bare.json && firstRow(expected, func(d *Dialect) bool { return d.midLine }) != nil
+	if len(expected) > 0 {
+		s.keyedJSON, s.midJSON = expected[0].keyed, s.bare.json && expected[0].midLine
+	}
 	s.automaton = o.Cache.automaton(s)
 	return s, nil
 }
 
-// expects reports whether the dialect is named or preferred.
-func (s *set) expects(name string) bool {
-	return firstRow(s.expected, func(d *Dialect) bool { return d.Name == name }) != nil
-}
+// expects reports whether the dialect is the one that is expected most. It alone has the forms that would be too bold elsewhere.
+func (s *set) expects(name string) bool { return len(s.expected) > 0 && s.expected[0].Name == name }
 
 // firstRow returns the first of the dialects that is such a one, or nil.
 func firstRow(rows []*Dialect, is func(d *Dialect) bool) *Dialect {
@@ -128,12 +127,12 @@ func newAutomaton(s *set) *automaton {
 	}
 	for _, d := range s.expected {
 		if s.on[d.Name] {
-			a.addRow(d, s, true)
+			a.addRow(d, s)
 		}
 	}
 	for i := range table {
 		if d := &table[i]; s.on[d.Name] && !slices.Contains(s.expected, d) {
-			a.addRow(d, s, false)
+			a.addRow(d, s)
 		}
 	}
 	for _, r := range commonOpeners {
@@ -159,7 +158,7 @@ func builtinTags(open, close string) bool {
 	return slices.ContainsFunc(commonOpeners, is) || slices.ContainsFunc(table, func(d Dialect) bool { return slices.ContainsFunc(d.openers, is) })
 }
 
-func (a *automaton) addRow(d *Dialect, s *set, expected bool) {
+func (a *automaton) addRow(d *Dialect, s *set) {
 	if !s.opts.Thinking.Off {
 		for _, c := range d.closers {
 			a.closers.add(opener{literal: c, use: useThink})
@@ -167,7 +166,7 @@ func (a *automaton) addRow(d *Dialect, s *set, expected bool) {
 	}
 	for _, o := range d.openers {
 		switch {
-		case len(s.opts.Tools) == 0 && !o.framing, o.named && !expected, o.use == useThink && s.opts.Thinking.Off:
+		case len(s.opts.Tools) == 0 && !o.framing, o.named && !s.expects(d.Name), o.use == useThink && s.opts.Thinking.Off:
 			continue
 		case o.use == useThink:
 			a.closers.add(opener{literal: o.closer, use: useThink})

@@ -50,6 +50,7 @@ var rooms = []room{
 	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
+	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "prompt", floor: 4, modules: schemaModules},
 	{path: "model/openai", floor: 5, modules: schemaModules},
 	{path: "model/route", floor: 5, modules: schemaModules},
