@@ -62,6 +62,7 @@ type Dialect struct {
 	bareJSON bool      // JSON without an opener is one of its forms,
 	midLine  bool      // and may begin in the middle of a line when it is expected most,
 	keyed    bool      // and may have the name as its key when it is expected most
+	alone    bool      // no other is on beside it: it reads the whole message
 	bareName bool      // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
 	write    renderRow // how it is written for a prompt
 }

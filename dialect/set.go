@@ -21,6 +21,7 @@ type set struct {
 	bareJSON     string // the dialect of JSON without an opener
 	midJSON      bool   // which may also begin in the middle of a line,
 	keyedJSON    bool   // and have the name as its key
+	blocks       bool   // fenced blocks with the name of a tool are calls
 	bareName     string // the dialect of a name and an object without an opener
 }
 
@@ -39,10 +40,12 @@ func newSet(o Options) (*set, error) {
 		return nil, err
 	}
 	tools := len(o.Tools) > 0
-	s := &set{opts: o, on: on, expected: expected, names: newNames(o.Tools, o.Prefix), wholeMessage: on["tool-request"]}
-	if s.wholeMessage {
+	s := &set{opts: o, on: on, expected: expected, names: newNames(o.Tools, o.Prefix)}
+	if named, _ := Lookup(o.Dialect); named != nil && named.alone {
+		s.wholeMessage = true
 		return s, nil
 	}
+	s.blocks = tools && on["cli-block"]
 	s.bareJSON, s.bareName = "raw-json", "name-json"
 	if d := firstRow(expected, func(d *Dialect) bool { return d.bareJSON }); d != nil {
 		s.bareJSON = d.Name
@@ -52,7 +55,7 @@ func newSet(o Options) (*set, error) {
 	}
 	s.bare = bareForms{
 		json:     tools && anyRow(on, func(d *Dialect) bool { return d.bareJSON }),
-		fence:    tools && on["json-fence"],
+		fence:    tools && (on["json-fence"] || on["cli-block"]), // what no block holds is a fence of JSON
 		pythonic: tools && on["pythonic"],
 		function: tools && on["function-style"],
 		name:     tools && anyRow(on, func(d *Dialect) bool { return d.bareName }),
@@ -192,7 +195,7 @@ func enabled(o Options) (map[string]bool, []*Dialect, error) {
 		case !ok:
 			return nil, nil, unknownDialect(name)
 		case d.ByName:
-			return nil, nil, fmt.Errorf("dialect: %s can be named, but not preferred: it is read alone", d.Name)
+			return nil, nil, fmt.Errorf("dialect: %s can be named, but not preferred: it is on by name only", d.Name)
 		case !slices.Contains(expected, d):
 			expected = append(expected, d)
 		}
@@ -207,7 +210,7 @@ func enabled(o Options) (map[string]bool, []*Dialect, error) {
 	on := make(map[string]bool, len(table))
 	on[named.Name] = true
 	expected = append([]*Dialect{named}, slices.DeleteFunc(expected, func(d *Dialect) bool { return d == named })...)
-	if named.ByName || o.Only {
+	if named.alone || o.Only {
 		return on, expected[:1], nil
 	}
 	for i := range table {

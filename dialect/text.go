@@ -473,7 +473,11 @@ func (d *Decoder) openFence(i int, mark byte) int {
 	end := d.base + i
 	f := fence{mark: mark, n: d.elem.n}
 	if !d.elem.long {
-		info := strings.TrimSpace(d.held(d.candAt+f.n, end))
+		line := d.held(d.candAt+f.n, end)
+		info := strings.TrimSpace(line)
+		if d.openBlock(i, f, info, strings.HasSuffix(line, "\r\n")) {
+			return i
+		}
 		word, _, _ := strings.Cut(info, " ")
 		f.fits = carriers[strings.ToLower(word)]
 	}

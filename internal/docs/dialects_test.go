@@ -3,6 +3,7 @@
 package docs
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -23,7 +24,13 @@ const exampleTool = `[{"type": "function", "function": {"name": "get_weather", "
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}}]
 `
 
+const blockTool = `[{"type": "function", "function": {"name": "create", "description": "Writes a file.",
+  "parameters": {"type": "object", "required": ["path", "content"],
+    "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}}}]
+`
+
 var (
+	blockCall     = chat.Call{Name: "create", Arguments: `{"path":"notes.md","content":"# Notes\n"}`}
 	exampleCall   = chat.Call{Name: "get_weather", Arguments: `{"city":"Paris","days":3}`}
 	exampleResult = chat.Result{Name: "get_weather", Parts: chat.Text(`{"sky":"clear","high":24}`)}
 )
@@ -111,6 +118,10 @@ func dialectPage(t *testing.T, d *dialect.Dialect, program, cases string) string
 	}
 	fmt.Fprintf(&b, "| class | %s |\n| in auto | %s |\n| beside a named one | %s |\n\n", d.Class, yesNo(!d.ByName), yesNo(d.Safe))
 
+	exampleTool, exampleCall := exampleTool, exampleCall
+	if d.Name == "cli-block" { // a block holds one text
+		exampleTool, exampleCall = blockTool, blockCall
+	}
 	calls, err := d.AppendCalls(nil, []chat.Call{exampleCall})
 	if err != nil {
 		t.Fatalf("%s: %v", d.Name, err)
@@ -139,9 +150,16 @@ func dialectPage(t *testing.T, d *dialect.Dialect, program, cases string) string
 	}
 	b.WriteString("```\n\n")
 
-	var tools []chat.Tool
-	tools = append(tools, chat.Tool{Name: "get_weather", Description: "Tells the weather of a city.",
-		Parameters: json.RawMessage(`{"type":"object","required":["city"],"properties":{"city":{"type":"string"},"days":{"type":"integer"}}}`)})
+	var offered []dialecttest.Tool
+	if err := json.Unmarshal([]byte(exampleTool), &offered); err != nil {
+		t.Fatal(err)
+	}
+	f := offered[0].Function
+	var parameters bytes.Buffer
+	if err := json.Compact(&parameters, f.Parameters); err != nil {
+		t.Fatal(err)
+	}
+	tools := []chat.Tool{{Name: f.Name, Description: f.Description, Parameters: parameters.Bytes()}}
 	b.WriteString("## What the model is shown\n\nThe definition of the tool:\n\n" + fenced("text", string(d.AppendTools(nil, tools))))
 	b.WriteString("A result, which is never read as a call:\n\n" + fenced("text", string(d.AppendResults(nil, []chat.Result{exampleResult}))))
 	b.WriteString(fromCases(t, d, filepath.Join(cases, d.Name+".jsonl")))
@@ -168,10 +186,10 @@ func fromCases(t *testing.T, d *dialect.Dialect, file string) string {
 	for i := range cases {
 		c := &cases[i]
 		kind, outcome := outcomeOf(c)
-		if kind == "" || len(c.Text) > long || strings.Contains(c.Text, "`") || c.Dialect != d.Name && c.Dialect != "" || len(rows[kind]) >= most {
+		if kind == "" || len(c.Text) > long || c.Dialect != d.Name && c.Dialect != "" || len(rows[kind]) >= most {
 			continue
 		}
-		rows[kind] = append(rows[kind], fmt.Sprintf("| `%s` | %s |\n", strings.NewReplacer("|", `\|`, "\n", "⏎", "\t", "⇥", "\r", "␍").Replace(c.Text), outcome))
+		rows[kind] = append(rows[kind], fmt.Sprintf("| %s | %s |\n", inline(c.Text), outcome))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "## More of it\n\nSome of the %d cases in [`%s.jsonl`](../../dialect/testdata/cases/%s.jsonl); `⏎` stands for a line break.\n", len(cases), d.Name, d.Name)
@@ -181,6 +199,15 @@ func fromCases(t *testing.T, d *dialect.Dialect, file string) string {
 		}
 	}
 	return b.String()
+}
+
+// inline writes text as code in a cell of a table.
+func inline(s string) string {
+	mark, space := "`", ""
+	for strings.Contains(s, mark) {
+		mark, space = mark+"`", " "
+	}
+	return mark + space + strings.NewReplacer("|", `\|`, "\n", "⏎", "\t", "⇥", "\r", "␍").Replace(s) + space + mark
 }
 
 // outcomeOf says what kind of case c is, and what comes out of it.
