@@ -75,10 +75,15 @@ func (r *callReader) beginInner(d *Decoder, i int) verdict {
 
 // strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.
 func (r *callReader) strange(d *Decoder) bool {
-	if d.set.opts.Repair == RepairOff && !belong(r.record.nameKey, r.record.argsKey) {
+	if d.set.opts.Repair == RepairOff && !r.belong() {
 		r.doom = "the key " + r.record.argsKey + " does not go with " + r.record.nameKey
 	}
 	return r.doom != ""
+}
+
+// belong reports whether the keys for the name and for the arguments are a pair.
+func (r *callReader) belong() bool {
+	return r.record.argsKey == r.argsKey && r.record.nameKey == "name" || belong(r.record.nameKey, r.record.argsKey)
 }
 
 // enveloped reports whether the call stands in the layers of the OpenAI protocol, where arguments are a string.
@@ -106,7 +111,7 @@ func (r *callReader) start(d *Decoder, end int) {
 	r.got++
 	r.flushNotes(d)
 	d.call.reasoning = rec.reasoning
-	if rec.argsKey != "" && !belong(rec.nameKey, rec.argsKey) {
+	if rec.argsKey != "" && !r.belong() {
 		d.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
 	}
 }

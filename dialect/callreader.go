@@ -14,6 +14,7 @@ type callReader struct {
 	explicit bool   // an opener stands before it, so that what is wrong is reported
 	closer   string // the literal that ends the section; "": none
 	optional bool   // it may be missing
+	argsKey  string // the key of the arguments that the dialect has beside the usual ones
 	keyed    bool   // the one key of an object is the name of the call
 	bare     bool   // which nothing announced: the first argument has to show that it is one
 	midLine  bool   // it stands in the middle of a line of text
@@ -90,6 +91,7 @@ func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 	switch {
 	case o != nil:
 		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.elem.inner, o.keyed
+		r.argsKey = o.args
 		r.optional = o.optional || o.lists && list
 		if o.json != "" {
 			d.dialect = o.json

@@ -52,7 +52,7 @@ func drawOptions(t *rapid.T) dialect.Options {
 		o.Thinking.Closer = "</think>"
 	}
 	if rapid.IntRange(0, 2).Draw(t, "preferring") == 0 {
-		likely := slices.DeleteFunc(dialect.Names(), func(n string) bool { return n == "tool-request" })
+		likely := slices.DeleteFunc(dialect.Names(), func(n string) bool { return n == "tool-request" || n == "cli-block" })
 		o.Prefer = rapid.SliceOfN(rapid.SampledFrom(likely), 1, 3).Draw(t, "prefer")
 		o.Cache = &propertyCache
 	}
