@@ -390,11 +390,14 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 		return r.keyName(d, string(r.key))
 	}
 	k, ok := meaning(r.key)
+	if k.full && (d.set.opts.Repair != RepairFull || r.declares(d, k.word)) {
+		k, ok = callKey{}, false
+	}
 	class := k.class
 	r.word = k.word
 	if r.first {
 		r.first = false
-		if (!ok || class == keyDescription) && !r.explicit && !d.confirmed {
+		if (!ok || k.full && class == keyArguments || class == keyDescription) && !r.explicit && !d.confirmed {
 			return refused
 		}
 	}
@@ -403,6 +406,15 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	}
 	r.class, r.state = class, cColon
 	return more
+}
+
+// declares reports whether the tool that is named already has a parameter of that name.
+func (r *callReader) declares(d *Decoder, key string) bool {
+	if !r.record.known {
+		return false
+	}
+	_, ok := d.set.names.tools[r.record.tool].Args.Prop(key)
+	return ok
 }
 
 // declared reports whether the key is the name of a tool.
@@ -479,8 +491,9 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 		if v := r.beginArguments(d, i); v != more || r.state == cArgs {
 			return v, false
 		}
-	case keyOther:
-		if r.word == "" && r.stack[len(r.stack)-1].calls && len(rec.flat) < maxDepth {
+	}
+	if r.class == keyOther && r.word == "" || (r.class == keyOther || r.class == keyFunction) && r.declares(d, string(r.key)) {
+		if r.stack[len(r.stack)-1].calls && len(rec.flat) < maxDepth {
 			rec.flat = append(rec.flat, flatValue{string(r.key), d.base + i, -1})
 		}
 	}

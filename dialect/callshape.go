@@ -46,6 +46,7 @@ const (
 type callKey struct {
 	word  string
 	class keyClass
+	full  bool // only at the level full
 }
 
 // callKeys are those keys, by their length.
@@ -59,8 +60,11 @@ var callKeys = func() (keys [16][]callKey) {
 		keyDescription: {"description"},
 	} {
 		for _, w := range words {
-			keys[len(w)] = append(keys[len(w)], callKey{w, keyClass(class)})
+			keys[len(w)] = append(keys[len(w)], callKey{word: w, class: keyClass(class)})
 		}
+	}
+	for _, k := range []callKey{{"params", keyArguments, true}, {"func", keyName, true}} {
+		keys[len(k.word)] = append(keys[len(k.word)], k)
 	}
 	return keys
 }()

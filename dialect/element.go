@@ -123,7 +123,7 @@ func (d *Decoder) elementFirst(i int) int {
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
 	lines := e.opener == nil && !e.list && s.trie.starts(c)
-	if names && (s.names.first[c] || e.marked() && isWord(c)) || lines || d.node != 0 && e.list {
+	if names && (s.names.first[c] || e.marked() && isWord(c) || e.list && isLetter(c) && s.opts.Repair == RepairFull) || lines || d.node != 0 && e.list {
 		e.stage, e.nameAt = atName, d.base+i
 		e.names = nameRange{}
 		if names {
@@ -160,7 +160,7 @@ func (d *Decoder) elementName(i int) int {
 	bare := s.bare.name && e.opener == nil && !e.list
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
-		if c == '(' && (!e.names.empty() || e.marked()) && (s.bare.function || e.opener != nil || e.list) {
+		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.node == 0) && (s.bare.function || e.opener != nil || e.list) {
 			return d.elementCall(i)
 		}
 		if d.base+i-e.nameAt >= maxHeader {
@@ -184,18 +184,23 @@ func (d *Decoder) elementName(i int) int {
 				return d.opened(i+1, o)
 			}
 		}
-		if e.names.empty() && d.node == 0 && !(e.marked() && isNameByte(c)) {
+		if e.names.empty() && d.node == 0 && !(e.marked() && isNameByte(c)) && !(e.list && d.qualifies(c)) {
 			return d.refuse(i, "no declared tool")
 		}
 	}
 	return i
 }
 
+// qualifies reports whether c may stand in the name of a module before that of a tool.
+func (d *Decoder) qualifies(c byte) bool {
+	return d.set.opts.Repair == RepairFull && d.set.bare.pythonic && isNameByte(c) && c != '-'
+}
+
 // elementCall begins a function call: the name ends before i, where a parenthesis stands.
 func (d *Decoder) elementCall(i int) int {
 	e := &d.elem
 	name, _ := unescapeName(d.held(e.nameAt, d.base+i))
-	if _, _, ok := d.set.names.resolve(name); !ok && !e.marked() {
+	if _, ok := d.function(name, e.list); !ok && !e.marked() {
 		return d.refuse(i, "no declared tool")
 	}
 	switch {

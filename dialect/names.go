@@ -70,6 +70,19 @@ func (n *names) resolve(s string) (tool int, noted, ok bool) {
 	return tool, true, true
 }
 
+// resolveRest returns the index of the tool that s names behind a prefix of its own that ends with a dot, such as that of a module.
+func (n *names) resolveRest(s string) (tool int, ok bool) {
+	for len(s) <= maxHeader {
+		if _, s, ok = strings.Cut(s, "."); !ok {
+			break
+		}
+		if tool, _, ok := n.resolve(s); ok {
+			return tool, true
+		}
+	}
+	return 0, false
+}
+
 // A nameRange is the part of the sorted names that begin with what was read so far.
 type nameRange struct{ lo, hi, n int }
 

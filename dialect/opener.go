@@ -63,6 +63,8 @@ var commonOpeners = []opener{
 	{literal: "<|endoftext|>", use: useDrop},
 	{literal: "<|eot_id|>", use: useDrop},
 	{literal: "<|eom_id|>", use: useDrop},
+	{literal: "<|start_header_id|>", use: useDrop},
+	{literal: "<|end_header_id|>", use: useDrop},
 	{literal: "<|end_of_text|>", use: useDrop},
 	{literal: "<|eot|>", use: useDrop},
 	{literal: "<|assistant_end|>", use: useDrop},

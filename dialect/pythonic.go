@@ -54,6 +54,7 @@ const (
 	pKeyword                // in a keyword, or a name that is a value
 	pValue                  // in a value
 	pAfter                  // behind a value
+	pWrapped                // behind a keyword that may stand for all arguments
 	pClose                  // behind the object that is the only argument
 	pNext                   // behind a call of a list
 	pElement                // where a call of a list begins
@@ -71,7 +72,7 @@ func (r *callReader) call(d *Decoder, i int) bool {
 	}
 	e := element{list: true, quote: r.quote, nameAt: d.base + i - len(r.key)}
 	name, _ := unescapeName(string(r.key))
-	if _, _, ok := d.set.names.resolve(name); !ok {
+	if _, ok := d.function(name, true); !ok {
 		return false
 	}
 	d.dialect = "pythonic"
@@ -136,11 +137,20 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 // named takes the name that ends before the parenthesis at i.
 func (r *pyReader) named(d *Decoder, i int) {
 	r.name, _ = unescapeName(d.held(r.nameAt, d.base+i))
-	r.tool, _, r.known = d.set.names.resolve(r.name)
+	r.tool, r.known = d.function(r.name, r.list)
 	r.argsAt = d.base + i + 1
 	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
 	r.first = false
 	r.keyed = false
+}
+
+// function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
+func (d *Decoder) function(name string, list bool) (tool int, ok bool) {
+	tool, _, ok = d.set.names.resolve(name)
+	if !ok && list && d.set.opts.Repair == RepairFull {
+		return d.set.names.resolveRest(name)
+	}
+	return tool, ok
 }
 
 // punctuation reads a byte between the parts of a call.
@@ -190,6 +200,8 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			return r.endArgs(d, i+1)
 		}
 		return r.fail(d, i, "a comma or a closing parenthesis is missing")
+	case pWrapped:
+		return r.wrapped(d, c, i)
 	case pClose:
 		if c != ')' {
 			return r.fail(d, i, "a closing parenthesis is missing")
@@ -261,7 +273,6 @@ func (r *pyReader) start(d *Decoder, i int) {
 	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 	r.val.kwargs, r.val.quoted = true, r.quote != 0
 	r.val.base = d.base + i
-	r.val.run("{", 0)
 }
 
 // noteBraces records that the call stands in braces.
@@ -274,13 +285,43 @@ func (r *pyReader) noteBraces(d *Decoder) {
 // keyword begins the argument named by the word before i.
 func (r *pyReader) keyword(d *Decoder, i int) {
 	key := strings.ReplaceAll(string(r.word), `\_`, "_")
+	if !r.keyed && r.n == 0 && r.wraps(d, key) {
+		r.state = pWrapped
+		return
+	}
 	r.keyed = true
 	r.key(d, key, i)
 }
 
+// wraps reports whether an object behind the keyword is that of all arguments.
+func (r *pyReader) wraps(d *Decoder, key string) bool {
+	args := d.call.tool.Args
+	if k, _ := meaning([]byte(key)); k.class != keyArguments || d.set.opts.Repair != RepairFull || args == nil || len(args.Props) == 0 {
+		return false
+	}
+	_, declared := args.Prop(key)
+	return !declared
+}
+
+// wrapped reads the byte behind such a keyword.
+func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
+	key := string(r.word)
+	if c != '{' {
+		r.keyed = true
+		r.key(d, key, i)
+		return i, more
+	}
+	d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.base + i})
+	r.val.kwargs, r.state = false, pValue
+	return i, more
+}
+
 func (r *pyReader) key(d *Decoder, key string, i int) {
 	r.val.base, r.val.step = d.base+i, 0
-	if r.val.state == vAfter {
+	switch r.val.state {
+	case vValue:
+		r.val.run("{", 0)
+	case vAfter:
 		r.val.kwargs = false
 		r.val.run(",", 0)
 		r.val.kwargs = true
@@ -316,6 +357,10 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 		r.state = pClose
 	case paused:
 		r.state = pAfter
+		if next := r.val.next; next != "" {
+			r.word, r.wordAt, r.state = append(r.word[:0], next...), base+j*step, pKeyword
+			r.val.next = ""
+		}
 	}
 	return j, more
 }
@@ -334,6 +379,9 @@ func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 // endArgs ends arguments with names behind the parenthesis that ends before i.
 func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 	r.val.base, r.val.step, r.val.kwargs = d.base+i, 0, false
+	if r.val.state == vValue {
+		r.val.run("{", 0)
+	}
 	r.val.run("}", 0)
 	return r.endCall(d, i)
 }
@@ -351,6 +399,8 @@ func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
 func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 	switch {
 	case c == ' ' || c == '\t' || c == '\r':
+		return i + 1, more
+	case r.braces && c == r.quote:
 		return i + 1, more
 	case r.list:
 		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '}' && r.braces || c == '\n' {
@@ -531,6 +581,7 @@ type parens struct {
 	quote byte
 	esc   bool
 	word  bool // the last byte belonged to a word
+	shut  bool // the last byte may have closed single quotes
 	lines int  // line ends so far
 	open  bool // a line ended inside quotes
 }
@@ -545,6 +596,10 @@ func (p *parens) run(in string, i, limit int) int {
 		c := in[i]
 		word := p.word
 		p.word = isWord(c)
+		if p.shut && (p.word || c == '\'') {
+			p.quote = '\'' // see vShut
+		}
+		p.shut = false
 		if c == '\n' {
 			p.lines++
 			p.open = p.open || p.quote != 0 && !p.esc
@@ -559,7 +614,7 @@ func (p *parens) run(in string, i, limit int) int {
 			p.esc = true
 		case p.quote != 0:
 			if c == p.quote {
-				p.quote = 0
+				p.quote, p.shut = 0, c == '\''
 			}
 		case c == '"' || c == '\'' && !word:
 			p.quote = c // an apostrophe stands behind a letter

@@ -76,6 +76,12 @@ func plainEscape(s string) int {
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
+// shut ends a string whose closing quote, which is not that of JSON, stands before i.
+func (v *value) shut(i int) {
+	v.write(`"`, i)
+	v.endValue(i)
+}
+
 // readEscape reads the byte behind a back-slash.
 func (v *value) readEscape(c byte, i int) int {
 	v.state = vString

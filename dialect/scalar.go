@@ -23,7 +23,7 @@ func (v *value) scalarByte(c byte) bool {
 	switch c {
 	case '"', '\'':
 		v.in = c
-		if len(v.tok) > 0 && isWord(v.tok[len(v.tok)-1]) && c == '\'' && len(v.tok) > 3 {
+		if n := len(v.tok); n > 3 && c == '\'' && (isWord(v.tok[n-1]) || v.tok[n-1] == '\\') {
 			v.in = 0 // an apostrophe
 		}
 	case '(', '[', '{':
@@ -34,18 +34,44 @@ func (v *value) scalarByte(c byte) bool {
 		}
 		v.depth--
 	case ',':
+		if v.depth == 0 && v.runsOn() {
+			v.comma = len(v.tok)
+			return true
+		}
 		return v.depth > 0
+	case '=':
+		return v.comma == 0 || v.depth > 0 || !v.beginsNext()
 	}
+	return true
+}
+
+// runsOn reports whether a source text may hold commas: in a call in quotes strings often stand without quotes of their own.
+func (v *value) runsOn() bool { return v.kwargs && v.quoted && len(v.stack) == 1 && v.textual() }
+
+// beginsNext reports whether a keyword that the tool declares stands behind the last comma. It ends the source text there.
+func (v *value) beginsNext() bool {
+	word := strings.ReplaceAll(strings.TrimSpace(string(v.tok[v.comma+1:])), `\_`, "_")
+	if _, ok := v.stack[0].shape.Prop(word); !ok {
+		return false
+	}
+	v.next = word
 	return true
 }
 
 // endScalar ends a number, a word or a source text before i.
 func (v *value) endScalar(i int) {
+	from := i - len(v.tok)
+	if v.next != "" {
+		v.tok = v.tok[:v.comma]
+	}
+	to := from + len(v.tok)
 	text := strings.TrimSpace(string(v.tok))
 	if v.source {
 		text = strings.ReplaceAll(text, `\_`, "_") // Markdown
 	}
-	from := i - len(v.tok)
+	if v.source && v.quoted {
+		text = strings.ReplaceAll(text, `\'`, "'")
+	}
 	out, kind, ok := v.scalar(text)
 	if !ok {
 		v.fail("no value: " + clip(text))
@@ -55,12 +81,15 @@ func (v *value) endScalar(i int) {
 		out, kind = string(appendQuoted(nil, text)), chat.NoteSourceText
 	}
 	if kind != "" {
-		v.d.noteValue(v, kind, text, out, v.pos(from), v.pos(i))
+		v.d.noteValue(v, kind, text, out, v.pos(from), v.pos(to))
 	}
 	if v.repair != RepairOff && v.shape.Type() != 0 {
 		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == RepairFull)
+		if c == shape.Uncoerced && v.textual() && out != "null" {
+			fit, c = string(appendQuoted(nil, text)), shape.Coercion(chat.NoteSourceText)
+		}
 		if c != shape.Fits && c != shape.Uncoerced {
-			v.d.noteValue(v, chat.NoteKind(c), out, fit, v.pos(from), v.pos(i))
+			v.d.noteValue(v, chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
 		}
 		out = fit
 	}
@@ -115,6 +144,9 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 				return n, chat.NoteCoerced, true
 			}
 		}
+		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
+	}
+	if v.textual() && isWord(text[0]) {
 		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
 	}
 	return "", "", false

@@ -25,15 +25,17 @@ type value struct {
 	keys    []keySpan // of all open objects, innermost last
 	shape   *shape.Shape
 	quote   byte
-	raw     bool // a Python raw string
-	odd     bool // the key had an escape that JSON does not have
-	escaped bool // its quotes have a back-slash before them
-	triple  int  // 3 in a triple-quoted string
-	quotes  int  // quotes in a row at what may be its end
-	hex     int  // digits still wanted
-	depth   int  // brackets open in a source text
-	in      byte // quote open in a source text, or 0
-	source  bool // the scalar may be any expression
+	raw     bool   // a Python raw string
+	odd     bool   // the key had an escape that JSON does not have
+	escaped bool   // its quotes have a back-slash before them
+	triple  int    // 3 in a triple-quoted string
+	quotes  int    // quotes in a row at what may be its end
+	hex     int    // digits still wanted
+	depth   int    // brackets open in a source text
+	in      byte   // quote open in a source text, or 0
+	source  bool   // the scalar may be any expression
+	comma   int    // bytes of a source text up to the last comma that may end it
+	next    string // the keyword that was read behind that comma
 	tok     []byte
 	pend    []byte // a comma and the blanks behind it, until it is known whether something follows
 	keyAt   int    // where the key that is being read begins in the text
@@ -59,6 +61,7 @@ const (
 	vString                 // in a string
 	vEscape                 // behind a back-slash in it
 	vHex                    // in the digits of an escape
+	vShut                   // behind what may be the closing quote
 	vQuote1                 // behind the first quote of a Python string
 	vQuote2                 // behind the second
 	vScalar                 // in a number or a word
@@ -182,13 +185,16 @@ func (v *value) run(in string, i int) (int, progress) {
 				if c == '"' {
 					i++
 					flush(i)
-				} else {
-					flush(i)
-					i++
-					v.write(`"`, i)
+					from = i
+					v.endValue(i)
+					break
 				}
+				flush(i)
+				i++
 				from = i
-				v.endValue(i)
+				if v.state = vShut; v.repair != RepairFull {
+					v.shut(i)
+				}
 			case c == '"':
 				flush(i)
 				i++
@@ -218,6 +224,14 @@ func (v *value) run(in string, i int) (int, progress) {
 		case vHex:
 			i = v.readHex(c, i)
 			from = i
+		case vShut:
+			if from = i; isWord(c) || c == v.quote { // nothing that follows a string begins like this
+				v.write("'", i)
+				v.note(chat.NoteEscape, "'", `\'`, i-1, i)
+				v.state = vString
+				break
+			}
+			v.shut(i)
 		case vQuote1:
 			if c == v.quote {
 				v.state = vQuote2
@@ -283,7 +297,7 @@ func (v *value) run(in string, i int) (int, progress) {
 			}
 			flush(i)
 			from = i
-			if (c == '/' || c == '#') && v.state != vColon && v.repair != RepairOff {
+			if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != RepairOff {
 				v.comment(c)
 				i++
 				from = i
@@ -468,7 +482,7 @@ func (v *value) beginValue(c byte, i int) (kept bool) {
 		v.tok = append(v.tok[:0], c)
 		v.state, v.source, v.depth, v.in = vScalar, true, 0, 0
 		return false
-	case (c == '{' || c == '[' || c == '(' && v.python) && !literal:
+	case (c == '{' || c == '[' || c == '(' && (v.python || v.tuple(types))) && !literal:
 		return v.open(c, i)
 	}
 	v.source = v.python
@@ -476,9 +490,14 @@ func (v *value) beginValue(c byte, i int) (kept bool) {
 		v.fail("no value begins like this")
 		return false
 	}
-	v.tok, v.state, v.depth, v.in = v.tok[:0], vScalar, 0, 0
+	v.tok, v.comma, v.depth, v.in = v.tok[:0], 0, 0, 0
 	v.back, v.state = vScalar, vValueAgain
 	return false
+}
+
+// tuple reports whether a Python tuple may stand where the schema wants one of the types.
+func (v *value) tuple(types shape.Types) bool {
+	return v.repair != RepairOff && (types == 0 || types.Has(shape.Array))
 }
 
 func scalarStart(c byte) bool { return isWord(c) || c == '-' || c == '+' || c == '.' }
@@ -537,7 +556,7 @@ func (v *value) open(c byte, i int) (kept bool) {
 		return false
 	}
 	t := v.shape.Type()
-	if c != '{' && t != 0 && !t.Has(shape.Array) && v.repair == RepairFull {
+	if v.repair == RepairFull && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
 		v.keep(i)
 	}
 	f := frame{close: ']', shape: v.shape, keys: len(v.keys)}
@@ -555,10 +574,16 @@ func (v *value) open(c byte, i int) (kept bool) {
 	}
 	if c == '(' {
 		v.write("[", i)
+		if !v.python {
+			v.note(chat.NotePythonObject, "(", "[", i, i+1)
+		}
 		return false
 	}
 	return true
 }
+
+// textual reports whether the schema wants a string and nothing else, at a level at which any other value becomes its text.
+func (v *value) textual() bool { return v.repair == RepairFull && v.shape.Type().Only(shape.String) }
 
 // closeFrame ends the innermost array or object; stands says that its bracket stands in the text.
 func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
@@ -613,8 +638,11 @@ func (v *value) endValue(i int) {
 
 // closeAll writes the brackets that are missing at the end, and reports whether the value could end here.
 func (v *value) closeAll(i int) bool {
-	if v.state == vScalar {
+	switch v.state {
+	case vScalar:
 		v.endScalar(i)
+	case vShut:
+		v.shut(i)
 	}
 	if v.state != vAfter || v.err != "" {
 		return false

@@ -183,6 +183,10 @@ func (v *value) releaseHold(i int) {
 	if c != shape.Fits && c != shape.Uncoerced {
 		v.d.noteValue(v, chat.NoteKind(c), got, out, h.at, v.pos(i))
 	}
+	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == RepairFull {
+		out = string(appendQuoted(nil, got))
+		v.d.noteValue(v, chat.NoteSourceText, got, out, h.at, v.pos(i))
+	}
 	v.write(out, i)
 }
 
