@@ -23,6 +23,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"wield/chat"
 	"wield/dialect"
@@ -72,7 +73,8 @@ type BounceOptions struct {
 type Options struct {
 	Mode     Mode             // "": ModeAuto
 	Dialect  string           // that has priority in reading and is taught; "" or "auto": all are read
-	Thinking dialect.Thinking // reasoning tags in text
+	Prefer   []string         // dialects that are likely; they come first where several could read a text
+	Thinking dialect.Thinking // reasoning tags in text. Open counts only for backends that leave reasoning in the text
 	Drop     []string         // special tokens to leave out of text
 	Repair   dialect.Repair   // of calls, whatever way they came
 	Release  Release          // "": ReleaseAuto
@@ -83,6 +85,7 @@ type Options struct {
 	Passive  bool           // read strict tool_request messages and nothing else; nothing is checked or bounced
 	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
+	Decoders *dialect.Cache // nil: the Bridge has its own
 	Support  *Support       // what is known of models that refuse tools; nil: the Bridge has its own
 	Backend  string         // shown in TurnStart
 	Log      *slog.Logger   // gets a warning of every tool whose schema cannot be applied in full; nil: none
@@ -116,7 +119,8 @@ type Bridge struct {
 	o        Options
 	newID    func() string
 	decoders pool
-	runs     sync.Pool // of *run that are over
+	runs     sync.Pool   // of *run that are over
+	splits   atomic.Bool // the backend has sent reasoning apart from the text
 	relaxed  relaxed
 }
 
@@ -151,6 +155,9 @@ func New(m chat.Model, o Options) *Bridge {
 	}
 	if o.Schemas == nil {
 		o.Schemas = new(schema.Cache)
+	}
+	if o.Decoders == nil {
+		o.Decoders = new(dialect.Cache)
 	}
 	if o.Support == nil {
 		o.Support = new(Support)

@@ -47,7 +47,8 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 	for i := range tools {
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
-	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Tools: shapes, Repair: b.o.Repair, Thinking: b.o.Thinking, Drop: b.o.Drop}
+	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
+		Thinking: b.o.Thinking, Drop: b.o.Drop, Cache: b.o.Decoders}
 	o.Thinking.Open = open
 	if mode == ModeText {
 		o.Prefix = b.o.Prefix

@@ -117,7 +117,7 @@ func (r *run) prepare() error {
 
 // newDecoder gets the decoder for the mode.
 func (r *run) newDecoder() error {
-	d, err := r.decoder(r.mode, r.o.Thinking.Open || r.req.InReasoning, r.tools)
+	d, err := r.decoder(r.mode, r.opens(), r.tools)
 	if err == nil {
 		r.dec = d
 	}
@@ -260,6 +260,9 @@ func (r *run) take(e chat.Event) {
 	case chat.KindIdle:
 		r.emit(e)
 	default:
+		if e.Kind == chat.KindReasoning {
+			r.split()
+		}
 		if !r.turn.mute {
 			e.At, e.End = len(r.turn.raw), len(r.turn.raw)
 			r.emit(e)
