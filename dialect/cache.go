@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// cacheSize is how many automata a Cache keeps. A program reads texts in a few ways only: most of them with tools and without.
-const cacheSize = 16
+// cacheSize is how many automata a Cache keeps. A program reads texts in a few ways only: for each family of models with tools and
+// without.
+const cacheSize = 64
 
 // A Cache keeps what options compile to, tools apart, so that a decoder for other tools costs little. The zero value is ready, and
 // safe for concurrent use.

@@ -168,7 +168,7 @@ func TestCache(t *testing.T) {
 		{Tools: tools, Thinking: dialect.Thinking{Opener: "<plan>", Closer: "</plan>"}}, {Tools: tools, Thinking: dialect.Thinking{Closer: "</plan>"}},
 		{Tools: tools, Thinking: dialect.Thinking{Closer: "</plan>", Open: true}},
 	}
-	for i := range 30 { // more than a Cache holds
+	for i := range 80 { // more than a Cache holds
 		all = append(all, dialect.Options{Tools: tools, Drop: []string{strings.Repeat("x", i+1)}})
 	}
 	var wg sync.WaitGroup

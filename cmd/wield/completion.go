@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wield/dialect"
+	"wield/dialect/profile"
 )
 
 // A shell can complete command lines from what write prints.
@@ -58,6 +59,7 @@ flags, names of dialects among them.`, strings.Join(names, ", ")),
 func flagValues() map[string][]string {
 	return map[string][]string{
 		"dialect":    append([]string{"auto"}, dialect.Names()...),
+		"profile":    profile.Builtin().Names(),
 		"repair":     {"off", "safe", "full"},
 		"mode":       {"text", "native", "auto"},
 		"log-level":  logLevels,

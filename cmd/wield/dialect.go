@@ -19,8 +19,9 @@ func newDialectCmd(app *app) *cobra.Command {
 		"A dialect is a text protocol for tool calls: how a model writes a call, and how wield reads it.",
 		`  wield dialect list
   wield dialect show hermes
+  wield dialect profile qwen3-coder:30b
   wield dialect check --tools tools.json answer.txt`,
-		newDialectListCmd(app), newDialectShowCmd(app), newDialectCheckCmd(app))
+		newDialectListCmd(app), newDialectShowCmd(app), newDialectProfileCmd(app), newDialectCheckCmd(app))
 }
 
 func newDialectListCmd(app *app) *cobra.Command {
@@ -111,6 +112,7 @@ Exit codes: 0 all is well, 1 a text reads differently, 2 it could not run.`,
 	fl.StringVar(&f.prefix, "prefix", "", "what stands in front of every tool name in the text, such as user:")
 	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be mended: off, safe or full")
 	fl.BoolVar(&f.jsonl, "jsonl", false, "FILE is JSON lines; so it is taken when its name ends in .jsonl")
+	profileFlags(cmd, &f)
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/dialect/profile"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -33,6 +34,9 @@ With --jsonl every line of the input is a record:
   {"id", "dialect"?, "tools": [..], "text" or "text_b64", "chunks"?: [..], "starts_in_reasoning"?}
 Tools have the form of the OpenAI protocol. Case files may also carry "repair", "only" and "prefix". A flag wins over the
 record. "think" is ignored: what a request asked of the model is not what the model did.
+
+--profile and --model say what family of models wrote the text: its dialects come first, and its tags and tokens are known. A dialect
+that is named wins. Where the profile says that raw text begins in reasoning, so it is read.
 
 A call whose arguments are no JSON has "arguments_raw", a string, in place of "arguments". Bytes that are no UTF-8 are shown as
 \ufffd each, so that every line is JSON; offsets count the bytes as they came.
@@ -59,12 +63,14 @@ The output does not depend on --chunk: it is there to see just that.`,
 	fl.BoolVar(&f.spans, "spans", false, "add the byte range of every call, and a list of all ranges of the text")
 	fl.BoolVar(&f.events, "events", false, "add the events as they were emitted")
 	fl.BoolVar(&f.jsonl, "jsonl", false, "the input is JSON lines")
+	profileFlags(cmd, &f)
 	return cmd
 }
 
 // parseFlags are the flags of wield parse.
 type parseFlags struct {
 	dialect, tools, repair, prefix string
+	profile, model                 string
 	only, spans, events, jsonl     bool
 	chunk                          int
 	given                          func(flag string) bool
@@ -128,12 +134,17 @@ func parse(app *app, f *parseFlags, args []string) error {
 type parser struct {
 	flags   *parseFlags
 	options dialect.Options
+	family  profile.Profile
 	tools   []shape.Tool // from --tools; nil: the record's
 	schemas schema.Cache
 }
 
 func newParser(f *parseFlags) (*parser, error) {
-	p := &parser{flags: f, options: dialect.Options{Dialect: f.dialect, Only: f.only, Prefix: f.prefix}}
+	family, err := f.family()
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{flags: f, family: family, options: dialect.Options{Dialect: f.dialect, Only: f.only, Prefix: f.prefix, Cache: new(dialect.Cache)}}
 	level, ok := dialect.ParseRepair(f.repair)
 	if !ok {
 		return nil, usageErrorf("--repair must be off, safe or full, not %q", f.repair)
@@ -347,6 +358,7 @@ func (p *parser) recordOptions(rec *parseRecord) (dialect.Options, error) {
 			return o, err
 		}
 	}
+	p.family.Apply(&o)
 	return o, nil
 }
 

@@ -72,22 +72,24 @@ func (t Table) Sort() {
 	})
 }
 
+// HasWords reports whether a pattern has a word. One without fits no name.
+func HasWords(pattern string) bool { return len(words(pattern)) > 0 }
+
 // fits reports whether the words of a pattern stand in the name: those of each part between its stars together, and the parts in
 // order. To take the first place for each part is enough, since it leaves most of the name to the next.
 func fits(pattern string, name []string) bool {
-	any := false
+	if !HasWords(pattern) {
+		return false
+	}
 	for part := range strings.SplitSeq(pattern, "*") {
 		w := words(part)
-		if len(w) == 0 {
-			continue
-		}
 		at := index(name, w)
 		if at < 0 {
 			return false
 		}
-		name, any = name[at+len(w):], true
+		name = name[at+len(w):]
 	}
-	return any // a pattern without words says nothing
+	return true
 }
 
 // index returns where the words w stand in name, or -1.

@@ -22,6 +22,7 @@ func (c *Config) check(d *decoder) {
 		m := c.Models[name]
 		m.check(d, "models."+name, name, c)
 	}
+	c.checkProfiles(d)
 	for _, name := range sortedKeys(c.Policies) {
 		for i, r := range c.Policies[name].Rules {
 			r.check(d, fmt.Sprintf("policies.%s.rules[%d]", name, i))
@@ -116,9 +117,7 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	for i, p := range m.Instructions.ReplacePatterns {
 		p.check(d, fmt.Sprintf("%s.instructions.replacePatterns[%d].pattern", path, i))
 	}
-	if m.Profile != "auto" {
-		d.warn(path+".profile", "no effect in this version: profiles of model families are not built yet")
-	}
+	m.checkProfile(d, path+".profile", c)
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
 

@@ -52,6 +52,7 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		backends: map[string]chat.Model{},
 		bridges:  map[string]chat.Model{},
 		schemas:  &schema.Cache{},
+		decoders: &dialect.Cache{},
 		blocks:   &prompt.Cache{},
 	}
 	keys, err := w.keys()
@@ -84,6 +85,7 @@ type workshop struct {
 	backends map[string]chat.Model // by name, for those that many models can use
 	bridges  map[string]chat.Model // by the name of the model
 	schemas  *schema.Cache
+	decoders *dialect.Cache
 	blocks   *prompt.Cache
 	closers  []func()
 }
@@ -141,7 +143,10 @@ func (w *workshop) bridge(name string) (chat.Model, error) {
 		return b, nil
 	}
 	m := w.config.Models[name]
-	backend, err := w.backend(&m, name)
+	if m.Model == "" {
+		m.Model = name
+	}
+	backend, err := w.backend(&m)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +174,7 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		Prefix:   m.Calls.Prefix,
 		Passive:  m.Expose == "tool_request",
 		Schemas:  w.schemas,
+		Decoders: w.decoders,
 		Backend:  m.Backend,
 		Log:      w.env.Log,
 		Prompt: prompt.Options{
@@ -193,49 +199,48 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		}
 		o.Prompt.Replace = append(o.Prompt.Replace, p)
 	}
+	family := w.config.profile(m, m.Model)
+	o.SetProfile(&family)
 	return o, nil
 }
 
 // backend returns the model behind a bridge.
-func (w *workshop) backend(m *Model, name string) (chat.Model, error) {
+func (w *workshop) backend(m *Model) (chat.Model, error) {
 	b := w.config.Backends[m.Backend]
-	upstream := m.Model
-	if upstream == "" {
-		upstream = name
-	}
 	switch b.Kind {
 	case "script":
-		return w.scripted(&b, m, upstream)
+		return w.scripted(&b, m)
 	case "openai":
 		shared, err := w.server(&b, m.Backend)
 		if err != nil {
 			return nil, err
 		}
-		return renamed{shared, upstream}, nil
+		return renamed{shared, m.Model}, nil
 	}
 	return nil, fmt.Errorf("backends.%s.kind: kind %s is not built yet", m.Backend, b.Kind)
 }
 
 // scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's
 // name in the directory or catalogue.
-func (w *workshop) scripted(b *Backend, m *Model, name string) (chat.Model, error) {
-	live, err := w.openScenario(b.Scenario, name)
+func (w *workshop) scripted(b *Backend, m *Model) (chat.Model, error) {
+	live, err := w.openScenario(b.Scenario, m.Model)
 	if err != nil {
 		return nil, fmt.Errorf("backends.%s.scenario: %w", m.Backend, err)
 	}
-	return live.Model(script.Options{Dialect: taught(m)}), nil
+	return live.Model(script.Options{Dialect: w.taught(m)}), nil
 }
 
 // taught returns the dialect that a model is taught: what its scenario writes where that names none. A model behind
 // tool_request is told to write nothing else.
-func taught(m *Model) string {
+func (w *workshop) taught(m *Model) string {
 	switch {
 	case m.Expose == "tool_request":
 		return "tool-request"
-	case m.Dialect == "auto":
-		return ""
+	case m.Dialect != "auto":
+		return string(m.Dialect)
 	}
-	return string(m.Dialect)
+	family := w.config.profile(m, m.Model)
+	return family.Taught()
 }
 
 func (w *workshop) openScenario(scenario, model string) (*script.Live, error) {

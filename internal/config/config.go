@@ -35,6 +35,7 @@ type Config struct {
 	Keys     []Key              `key:"keys" doc:"Keys that clients must show. Without any, every client is served."`
 	Backends map[string]Backend `key:"backends" doc:"Servers that run models, by a name of your choice."`
 	Models   map[string]Model   `key:"models" doc:"Models on offer, by the name that clients use."`
+	Profiles map[string]Profile `key:"profiles" doc:"Profiles of model families, by name: your own, and changes to built-in ones."`
 	Tools    Tools              `key:"tools" doc:"Tools that wield itself runs."`
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
 	Sandbox  Sandbox            `key:"sandbox" doc:"What the processes of tools may do."`
@@ -94,8 +95,8 @@ type Model struct {
 	Backend      string       `key:"backend" required:"true" doc:"Name of the backend that runs it."`
 	Model        string       `key:"model" doc:"Its name there. Empty: the same as here."`
 	Mode         string       `key:"mode" enum:"text|native|auto" doc:"Whether tools go through the prompt (text) or the backend's function calling (native). auto: native until the backend refuses."`
-	Profile      string       `key:"profile" doc:"Profile of the model's family. auto: by its name."`
-	Dialect      Dialect      `key:"dialect" doc:"Dialect that the model is told and that has priority when its text is read; see wield dialect list."`
+	Profile      string       `key:"profile" doc:"Profile of the model's family, built-in or of profiles; see wield dialect profile. auto: found by the model's name. none: no profile."`
+	Dialect      Dialect      `key:"dialect" doc:"Dialect that the model is told and that has priority when its text is read; see wield dialect list. auto: as the profile says."`
 	Repair       string       `key:"repair" enum:"off|safe|full" doc:"How much of a broken call may be mended."`
 	Release      string       `key:"release" enum:"auto|checked|eager" doc:"When a call is passed on: once it is checked, or while it is being written. auto: checked up to 1 KiB."`
 	Bounce       Bounce       `key:"bounce" doc:"Second chances for calls that cannot be used."`

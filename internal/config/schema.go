@@ -103,7 +103,9 @@ func schemaOf(v reflect.Value, f field) *schemaNode {
 	switch v.Kind() {
 	case reflect.Pointer:
 		item := reflect.New(v.Type().Elem()).Elem()
-		return schemaOf(item, f)
+		n = schemaOf(item, f)
+		n.Default = nil // absent means something else
+		return n
 	case reflect.Struct:
 		n.object(v)
 	case reflect.Map:

@@ -1,0 +1,192 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/dialect/profile"
+)
+
+// A Profile is what is known of a family of models: one of your own, or changes to a built-in one.
+type Profile struct {
+	Base         string    `key:"base" doc:"Built-in profile whose values hold where this one has none. Empty: the one of this name, if there is one."`
+	Match        []string  `key:"match" doc:"Patterns of model names that it is found by: words, with * for any number of them."`
+	Dialects     []Dialect `key:"dialects" doc:"Dialects that the models write, the likeliest first. It is taught; the others are read anyway."`
+	Reasoning    Reasoning `key:"reasoning" doc:"How the models think."`
+	Drop         []string  `key:"drop" doc:"Tokens that are left out of the text, besides the usual ones."`
+	Native       []string  `key:"native" doc:"Names of tools that the server runs itself, though it reports them as function calls."`
+	BounceRole   string    `key:"bounce_role" enum:"user|system" doc:"Role of the message that corrects a call."`
+	StripsTokens *bool     `key:"strips_tokens" doc:"Whether the server takes the tokens of a dialect out of the text. Then a dialect without any is taught."`
+}
+
+// Reasoning says how models think.
+type Reasoning struct {
+	Open   string `key:"open" doc:"Tag that begins a block, besides the usual ones."`
+	Close  string `key:"close" doc:"Tag that ends it."`
+	Starts *bool  `key:"starts" doc:"Whether the prompt ends inside a block, so that text begins in it. It counts only for backends that leave reasoning in the text."`
+	Calls  string `key:"calls" enum:"unclosed|never|always" doc:"When whole calls inside reasoning are calls. unclosed: if nothing closes the block."`
+	Ignore *bool  `key:"ignore" doc:"Whether tags of reasoning are left in the text as they are."`
+}
+
+// The values of models.NAME.profile that name no profile.
+const (
+	profileAuto = "auto" // found by the name of the model
+	profileNone = "none"
+)
+
+// resolve returns the profile that p describes under the name.
+func (p *Profile) resolve(name string) profile.Profile {
+	base := p.Base
+	if base == "" {
+		base = name
+	}
+	r, _ := profile.Lookup(base)
+	if base != name {
+		same, _ := profile.Lookup(name)
+		r.Patterns = same.Patterns
+	}
+	r.Name = name
+	if p.Match != nil {
+		r.Patterns = p.Match
+	}
+	if len(p.Dialects) > 0 {
+		r.Dialects = nil
+		for _, d := range p.Dialects {
+			r.Dialects = append(r.Dialects, string(d))
+		}
+	}
+	if p.Drop != nil {
+		r.Drop = p.Drop
+	}
+	if p.Native != nil {
+		r.Native = p.Native
+	}
+	if p.BounceRole != "" {
+		r.Role = chat.Role(p.BounceRole)
+	}
+	if p.StripsTokens != nil {
+		r.Strips = *p.StripsTokens
+	}
+	p.Reasoning.apply(&r.Thinking)
+	return r
+}
+
+func (r *Reasoning) apply(t *dialect.Thinking) {
+	if r.Close != "" {
+		t.Opener, t.Closer = r.Open, r.Close
+	}
+	if r.Starts != nil {
+		t.Open = *r.Starts
+	}
+	if r.Ignore != nil {
+		t.Off = *r.Ignore
+	}
+	if calls, ok := dialect.ParseThinkingCalls(r.Calls); ok {
+		t.Calls = calls
+	}
+}
+
+// ProfileTable returns the profiles that models are found in: those of the file, the ones whose patterns say most first, and then
+// the built-in ones, as far as the file does not change them.
+func (c *Config) ProfileTable() profile.Table {
+	table := profile.Builtin()
+	var own profile.Table
+	for _, name := range sortedKeys(c.Profiles) {
+		p := c.Profiles[name]
+		if i := slices.Index(table.Names(), name); i >= 0 {
+			table[i] = p.resolve(name)
+		} else {
+			own = append(own, p.resolve(name))
+		}
+	}
+	own.Sort()
+	return append(own, table...)
+}
+
+// profile returns the profile of a model whose server calls it by the name upstream.
+//
+// One that was only found by the name never says that text begins in reasoning, unless the file does: where the guess is wrong, the
+// whole answer would be taken for reasoning, and the client would see none.
+func (c *Config) profile(m *Model, upstream string) profile.Profile {
+	table := c.ProfileTable()
+	switch m.Profile {
+	case profileNone:
+		return profile.Profile{}
+	case profileAuto, "":
+		p, _, _ := table.Find(upstream)
+		p.Thinking.Open = p.Thinking.Open && c.Profiles[p.Name].Reasoning.Starts != nil
+		return p
+	}
+	p, _ := table.Lookup(m.Profile)
+	return p
+}
+
+// checkProfiles looks at the profiles of the file.
+func (c *Config) checkProfiles(d *decoder) {
+	for _, name := range sortedKeys(c.Profiles) {
+		p := c.Profiles[name]
+		path := "profiles." + name
+		if name == profileAuto || name == profileNone {
+			d.at(path, "%s cannot be the name of a profile: as models.NAME.profile it has a meaning of its own", name)
+		}
+		if _, ok := profile.Lookup(p.Base); !ok && p.Base != "" {
+			d.at(path+".base", "no built-in profile %q%s (see: wield dialect profile)", p.Base, didYouMean(p.Base, profile.Builtin().Names()))
+		}
+		p.check(d, path)
+		if _, builtin := profile.Lookup(name); !builtin && len(p.Match) == 0 && !c.names(name) {
+			d.warn(path, "no model gets this profile: give it match, or name it in models.NAME.profile")
+		}
+	}
+}
+
+// names reports whether a model names the profile.
+func (c *Config) names(name string) bool {
+	for _, m := range c.Models {
+		if m.Profile == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Profile) check(d *decoder, path string) {
+	for i, pattern := range p.Match {
+		if !profile.HasWords(pattern) {
+			d.at(indexed(path+".match", i), "the pattern has no word, so that it fits no name")
+		}
+	}
+	for i, name := range p.Dialects {
+		at := indexed(path+".dialects", i)
+		switch row, ok := dialect.Lookup(string(name)); {
+		case name == profileAuto:
+			d.at(at, "auto is no dialect; to prefer none, leave the key out")
+		case ok && row.ByName:
+			d.at(at, "%s is read alone and cannot be one of several; write it as models.NAME.dialect", name)
+		case ok && slices.Index(p.Dialects, name) < i:
+			d.at(at, "%s stands in the list for the second time", name)
+		}
+	}
+	if p.Reasoning.Open != "" && p.Reasoning.Close == "" {
+		d.at(path+".reasoning.open", "the key close is missing: the tag that ends the block")
+	}
+	for key, list := range map[string][]string{".drop": p.Drop, ".native": p.Native} {
+		for i, s := range list {
+			if strings.TrimSpace(s) == "" {
+				d.at(indexed(path+key, i), "the entry is empty")
+			}
+		}
+	}
+}
+
+// checkProfile looks at the profile that a model names.
+func (m *Model) checkProfile(d *decoder, path string, c *Config) {
+	if m.Profile == profileAuto || m.Profile == profileNone {
+		return
+	}
+	table := c.ProfileTable()
+	if _, ok := table.Lookup(m.Profile); !ok {
+		d.at(path, "no profile %q%s (see: wield dialect profile)", m.Profile, didYouMean(m.Profile, append(table.Names(), profileAuto, profileNone)))
+	}
+}

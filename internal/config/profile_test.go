@@ -1,0 +1,124 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"wield/dialect"
+)
+
+const own = `
+backends: {local: {url: "http://127.0.0.1:1/v1"}}
+profiles:
+  qwen3: {drop: ["<|stop|>"], reasoning: {calls: always}}
+  acme: {base: glm, match: [acme], bounce_role: system, native: [search]}
+  acme-coder:
+    match: ["acme * coder"]
+    dialects: [xml_format, hermes]
+    strips_tokens: true
+    reasoning: {open: <plan>, close: </plan>, starts: true}
+  plain: {base: deepseek-r1, reasoning: {starts: false, ignore: true}}
+models:
+  m: {backend: local, model: NAME, profile: PROFILE}
+`
+
+// profileFor resolves what a file gives a model.
+func profileFor(t *testing.T, name, setting string) (p struct {
+	name, dialects, drop, role, native, taught string
+	thinking                                   dialect.Thinking
+}) {
+	t.Helper()
+	r, err := parse(t, "wield: config/v1"+strings.NewReplacer("NAME", name, "PROFILE", setting).Replace(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := r.Models["m"]
+	got := r.profile(&m, m.Model)
+	p.name, p.dialects, p.drop, p.role = got.Name, strings.Join(got.Dialects, " "), strings.Join(got.Drop, " "), string(got.Role)
+	p.native, p.taught, p.thinking = strings.Join(got.Native, " "), got.Taught(), got.Thinking
+	return p
+}
+
+func TestProfileOfModel(t *testing.T) {
+	think := dialect.Thinking{Opener: "<think>", Closer: "</think>"}
+	for _, c := range []struct {
+		model, setting string
+		name, dialects string
+		thinking       dialect.Thinking
+	}{
+		{"gpt-4o", "auto", "", "", dialect.Thinking{}},
+		{"qwen2.5:7b", "auto", "qwen", "hermes json-fence raw-json", dialect.Thinking{}},
+		{"qwen2.5:7b", "none", "", "", dialect.Thinking{}},
+		{"qwen2.5:7b", "glm", "glm", "glm name-json", think},
+		// A guess does not open a block; who names the profile means it.
+		{"deepseek-r1:32b", "auto", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence", think},
+		{"anything", "deepseek-r1", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence", dialect.Thinking{Opener: "<think>", Closer: "</think>", Open: true}},
+		// Changes to a built-in profile stay where it stands in the table.
+		{"qwen3:8b", "auto", "qwen3", "hermes qwen3-coder", dialect.Thinking{Opener: "<think>", Closer: "</think>", Calls: dialect.CallsAlways}},
+		{"qwen3-coder:30b", "auto", "qwen3-coder", "qwen3-coder hermes", dialect.Thinking{}},
+		// Own profiles come before built-in ones, and those that say more first.
+		{"acme-7b-qwen3", "auto", "acme", "glm name-json", think},
+		{"acme-7b-coder", "auto", "acme-coder", "qwen3-coder hermes", dialect.Thinking{Opener: "<plan>", Closer: "</plan>", Open: true}},
+		{"anything", "plain", "plain", "deepseek-v3 deepseek-v31 json-fence", dialect.Thinking{Opener: "<think>", Closer: "</think>", Off: true}},
+		// What was taken from another profile is not found by that one's patterns.
+		{"deepseek-r1", "auto", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence", think},
+	} {
+		got := profileFor(t, c.model, c.setting)
+		if got.name != c.name || got.dialects != c.dialects || got.thinking != c.thinking {
+			t.Errorf("%s with profile %s: %+v, want %+v", c.model, c.setting, got, c)
+		}
+	}
+	if p := profileFor(t, "qwen3", "auto"); p.drop != "<|stop|>" || p.taught != "hermes" {
+		t.Errorf("qwen3: %+v", p)
+	}
+	if p := profileFor(t, "acme", "auto"); p.role != "system" || p.native != "search" || p.taught != "glm" {
+		t.Errorf("acme: %+v", p)
+	}
+}
+
+func TestUnusedProfile(t *testing.T) {
+	r, err := parse(t, "wield: config/v1"+strings.NewReplacer("NAME", "x", "PROFILE", "auto").Replace(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	for _, w := range r.Warnings {
+		warned = append(warned, w.Path)
+	}
+	if !slices.Equal(warned, []string{"profiles.plain"}) {
+		t.Errorf("warnings about %q: %v", warned, r.Warnings)
+	}
+}
+
+// TestComposeProfile checks that a profile reaches the model: the prompt teaches its dialect, unless one is named, and the answer is
+// read with its tokens left out.
+func TestComposeProfile(t *testing.T) {
+	s := newServer(t, "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call><|stop|>")
+	service, err := compose(t, `
+backends: {local: {url: "URL"}}
+profiles: {acme: {base: glm, match: [acme], drop: ["<|stop|>"]}}
+models:
+  found: {backend: local, model: acme-7b, mode: text}
+  glm-4.6: {backend: local, mode: text}
+  named: {backend: local, model: acme-7b, mode: text, dialect: yaml-style}
+  none: {backend: local, model: acme-7b, mode: text, profile: none}
+`, s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ model, want, taught string }{
+		{"found", `[get_weather{"city":"Paris"}]`, "<arg_key>"},
+		{"glm-4.6", `[get_weather{"city":"Paris"}]<|stop|>`, "<arg_key>"},
+		{"none", `[get_weather{"city":"Paris"}]<|stop|>`, "```json"},
+		{"named", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>", "TOOL:"},
+	} {
+		if got := ask(t, service, c.model, ""); got != c.want {
+			t.Errorf("%s: %q, want %q", c.model, got, c.want)
+		}
+		last := s.requests[len(s.requests)-1]
+		if !strings.Contains(last.Messages[0].Content, c.taught) {
+			t.Errorf("%s: the prompt has no %s: %s", c.model, c.taught, last.Messages[0].Content)
+		}
+	}
+}
