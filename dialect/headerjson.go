@@ -507,7 +507,7 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		return i, more
 	case tailClose:
 		r.endCall(d, d.base+i)
-		if r.state = hBetween; r.closer == "" && r.form.callOpen == "" {
+		if r.state = hBetween; r.closer == "" { // it stands alone: another call begins with an opener of its own
 			return i, finished
 		}
 		return i, more
@@ -522,7 +522,11 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		return i, finished
 	}
 	if r.form.then != nil {
-		t := newTagged(d, r.form.then, &opener{use: useSection, closer: r.closer})
+		o := opener{use: useBody, closer: r.closer}
+		if r.closer != "" {
+			o.use = useSection
+		}
+		t := newTagged(d, r.form.then, &o)
 		t.at = r.tailAt
 		d.body = t
 		return t.run(d, i)
