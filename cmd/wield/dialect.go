@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 )
@@ -25,14 +27,18 @@ func newDialectCmd(app *app) *cobra.Command {
 }
 
 func newDialectListCmd(app *app) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all dialects",
 		Long: `Lists all dialects. Those marked with a star are on only when they are named; a plus marks those that stay on beside
 another one that is named.`,
-		Example: "  wield dialect list",
+		Example: "  wield dialect list\n  wield dialect list --json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON {
+				return listDialectsJSON(app.stdout)
+			}
 			t := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
 			for _, name := range dialect.Names() {
 				d, _ := dialect.Lookup(name)
@@ -48,13 +54,38 @@ another one that is named.`,
 			return t.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, with all that the table says")
+	return cmd
+}
+
+// listDialectsJSON writes the rows of the table, one a line.
+func listDialectsJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, name := range dialect.Names() {
+		d, _ := dialect.Lookup(name)
+		if err := enc.Encode(struct {
+			Name    string        `json:"name"`
+			Aliases []string      `json:"aliases,omitempty"`
+			Class   dialect.Class `json:"class"`
+			Summary string        `json:"summary"`
+			Models  string        `json:"models"`
+			Auto    bool          `json:"auto"`
+			Safe    bool          `json:"safe"`
+			Example string        `json:"example"`
+		}{d.Name, d.Aliases, d.Class, d.Summary, d.Models, !d.ByName, d.Safe, d.Example}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newDialectShowCmd(app *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show NAME",
-		Short:   "Show one dialect with an example",
-		Long:    "Shows what is known of one dialect, by its name or an alias: what it is, who writes it, and a call in it.",
+		Use:   "show NAME",
+		Short: "Show one dialect with an example",
+		Long: `Shows what is known of one dialect, by its name or an alias: what it is, who writes it, a call in it, and how a model is shown
+the definition of a tool and a result.`,
 		Example: "  wield dialect show qwen3-coder",
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -65,19 +96,32 @@ func newDialectShowCmd(app *app) *cobra.Command {
 			if !ok {
 				return usageErrorf("no dialect %q; wield dialect list shows them all", args[0])
 			}
-			t := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(t, "name\t%s\n", d.Name)
-			if len(d.Aliases) > 0 {
-				fmt.Fprintf(t, "also\t%s\n", strings.Join(d.Aliases, ", "))
-			}
-			fmt.Fprintf(t, "class\t%s\nwhat\t%s\nwritten by\t%s\nin auto\t%s\nbeside a named one\t%s\n", d.Class, d.Summary, d.Models, yesNo(!d.ByName), yesNo(d.Safe))
-			if err := t.Flush(); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(app.stdout, "\n%s\n", d.Example)
-			return err
+			return showDialect(app.stdout, d)
 		},
 	}
+}
+
+func showDialect(w io.Writer, d *dialect.Dialect) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "name\t%s\n", d.Name)
+	if len(d.Aliases) > 0 {
+		fmt.Fprintf(t, "also\t%s\n", strings.Join(d.Aliases, ", "))
+	}
+	named := "the safe others stay on"
+	if d.ByName {
+		named = "it is read alone"
+	}
+	fmt.Fprintf(t, "class\t%s\nwhat\t%s\nwritten by\t%s\nin auto\t%s\nbeside a named one\t%s\nwhen it is named\t%s\nin the configuration\tdialect: %s\n",
+		d.Class, d.Summary, d.Models, yesNo(!d.ByName), yesNo(d.Safe), named, d.Name)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	// The tool and the call are those of the examples.
+	tool := chat.Tool{Name: "N", Parameters: json.RawMessage(`{"type":"object","properties":{"k":{"type":"string"}}}`)}
+	result := chat.Result{Name: "N", Parts: chat.Text("r")}
+	_, err := fmt.Fprintf(w, "\nA call:\n\n%s\n\nA definition:\n\n%s\n\nA result:\n\n%s\n", d.Example,
+		d.AppendTools(nil, []chat.Tool{tool}), d.AppendResults(nil, []chat.Result{result}))
+	return err
 }
 
 func yesNo(b bool) string {

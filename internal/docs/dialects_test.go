@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"wield/chat"
 	"wield/dialect"
@@ -32,6 +33,7 @@ const blockTool = `[{"type": "function", "function": {"name": "create", "descrip
 var (
 	blockCall     = chat.Call{Name: "create", Arguments: `{"path":"notes.md","content":"# Notes\n"}`}
 	exampleCall   = chat.Call{Name: "get_weather", Arguments: `{"city":"Paris","days":3}`}
+	blockResult   = chat.Result{Name: "create", Parts: chat.Text("1 file written")}
 	exampleResult = chat.Result{Name: "get_weather", Parts: chat.Text(`{"sky":"clear","high":24}`)}
 )
 
@@ -47,10 +49,15 @@ func TestDialectPages(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	dir := filepath.Join(root, "docs", "dialects")
+	cases, err := dialecttest.ReadDir(os.DirFS(filepath.Join(root, "dialect", "testdata", "cases")))
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]string{"README.md": dialectIndex()}
+	common := inHowMany(cases)
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
-		want[name+".md"] = dialectPage(t, d, program, filepath.Join(root, "dialect", "testdata", "cases"))
+		want[name+".md"] = dialectPage(t, d, program) + fromCases(t, d, cases[name+".jsonl"], common)
 	}
 	for file, text := range want {
 		path := filepath.Join(dir, file)
@@ -109,36 +116,57 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ").Replace(s)
 }
 
-func dialectPage(t *testing.T, d *dialect.Dialect, program, cases string) string {
+// dialectPage writes what the table and the program say of a dialect.
+func dialectPage(t *testing.T, d *dialect.Dialect, program string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s%s.\n\n", d.Name, strings.ToUpper(d.Summary[:1]), cell(d.Summary[1:]))
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| written by | %s |\n", cell(d.Models))
 	if len(d.Aliases) > 0 {
 		fmt.Fprintf(&b, "| also called | %s |\n", strings.Join(d.Aliases, ", "))
 	}
-	fmt.Fprintf(&b, "| class | %s |\n| in auto | %s |\n| beside a named one | %s |\n\n", d.Class, yesNo(!d.ByName), yesNo(d.Safe))
+	fmt.Fprintf(&b, "| class | %s |\n| in auto | %s |\n| beside a named one | %s |\n| when it is named | %s |\n| in the configuration | `dialect: %s` |\n\n",
+		d.Class, yesNo(!d.ByName), yesNo(d.Safe), company(d), d.Name)
 
-	exampleTool, exampleCall := exampleTool, exampleCall
+	exampleTool, exampleCall, exampleResult := exampleTool, exampleCall, exampleResult
 	if d.Name == "cli-block" { // a block holds one text
-		exampleTool, exampleCall = blockTool, blockCall
+		exampleTool, exampleCall, exampleResult = blockTool, blockCall, blockResult
 	}
 	calls, err := d.AppendCalls(nil, []chat.Call{exampleCall})
 	if err != nil {
 		t.Fatalf("%s: %v", d.Name, err)
 	}
+	var offered []dialecttest.Tool
+	if err := json.Unmarshal([]byte(exampleTool), &offered); err != nil {
+		t.Fatal(err)
+	}
 	b.WriteString("## A call, and how it is read\n\nWith this tool on offer\n\n```json file=tools.json\n" + exampleTool + "```\n\na model writes\n\n")
 	b.WriteString(fenced("text file=answer.txt", string(calls)))
+	b.WriteString("and wield reads\n\n```console\n" + transcript(t, d, program, exampleTool, string(calls)+"\n") + "```\n\n")
+	b.WriteString(inPieces(t, d, offered, string(calls)))
+	b.WriteString(toTheModel(t, d, &offered[0].Function, exampleResult))
+	return b.String()
+}
+
+func company(d *dialect.Dialect) string {
+	if d.ByName {
+		return "it is read alone"
+	}
+	return "the safe others stay on"
+}
+
+// transcript runs the program on the example.
+func transcript(t *testing.T, d *dialect.Dialect, program, tools, answer string) string {
 	dir := t.TempDir()
-	for file, text := range map[string]string{"tools.json": exampleTool, "answer.txt": string(calls) + "\n"} {
+	for file, text := range map[string]string{"tools.json": tools, "answer.txt": answer} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.WriteString("and wield reads\n\n```console\n")
 	option := ""
 	if d.ByName {
 		option = " --dialect " + d.Name
 	}
+	var b strings.Builder
 	for _, args := range []string{"parse --tools tools.json" + option + " answer.txt", "dialect check --tools tools.json" + option + " answer.txt"} {
 		cmd := exec.Command(program, strings.Fields(args)...)
 		cmd.Dir = dir
@@ -148,22 +176,69 @@ func dialectPage(t *testing.T, d *dialect.Dialect, program, cases string) string
 		}
 		fmt.Fprintf(&b, "$ wield %s\n%s", args, out)
 	}
-	b.WriteString("```\n\n")
+	return b.String()
+}
 
-	var offered []dialecttest.Tool
-	if err := json.Unmarshal([]byte(exampleTool), &offered); err != nil {
+// inPieces shows what comes out when the text comes in five pieces.
+func inPieces(t *testing.T, d *dialect.Dialect, tools []dialecttest.Tool, text string) string {
+	shapes, err := dialecttest.Shapes(tools)
+	if err != nil {
 		t.Fatal(err)
 	}
-	f := offered[0].Function
+	dec, err := dialect.New(dialect.Options{Dialect: d.Name, Tools: shapes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pieces = 5
+	var b strings.Builder
+	b.WriteString("In five pieces it is the same call, of which each part goes out as soon as it is sure:\n\n| comes | goes |\n|---|---|\n")
+	from := 0
+	for i := range pieces {
+		to := len(text) * (i + 1) / pieces
+		for to < len(text) && !utf8.RuneStart(text[to]) {
+			to++
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", inline(text[from:to]), outgoing(dec.Feed(nil, text[from:to])))
+		from = to
+	}
+	fmt.Fprintf(&b, "| the end | %s |\n\n", outgoing(dec.Close(nil)))
+	return b.String()
+}
+
+// outgoing names the events that a client sees.
+func outgoing(events []chat.Event) string {
+	var out []string
+	args := ""
+	for _, e := range events {
+		if e.Kind == chat.KindCallArgs {
+			args += e.Text
+			continue
+		}
+		if args != "" {
+			out, args = append(out, inline(args)), ""
+		}
+		switch e.Kind {
+		case chat.KindCallStart:
+			out = append(out, "a call of `"+e.Name+"` begins")
+		case chat.KindCallEnd:
+			out = append(out, "it is whole")
+		}
+	}
+	if args != "" {
+		out = append(out, inline(args))
+	}
+	return strings.Join(out, ", ")
+}
+
+// toTheModel shows what a model is shown.
+func toTheModel(t *testing.T, d *dialect.Dialect, f *dialecttest.Function, result chat.Result) string {
 	var parameters bytes.Buffer
 	if err := json.Compact(&parameters, f.Parameters); err != nil {
 		t.Fatal(err)
 	}
 	tools := []chat.Tool{{Name: f.Name, Description: f.Description, Parameters: parameters.Bytes()}}
-	b.WriteString("## What the model is shown\n\nThe definition of the tool:\n\n" + fenced("text", string(d.AppendTools(nil, tools))))
-	b.WriteString("A result, which is never read as a call:\n\n" + fenced("text", string(d.AppendResults(nil, []chat.Result{exampleResult}))))
-	b.WriteString(fromCases(t, d, filepath.Join(cases, d.Name+".jsonl")))
-	return b.String()
+	return "## What the model is shown\n\nThe definition of the tool:\n\n" + fenced("text", string(d.AppendTools(nil, tools))) +
+		"A result, which is never read as a call:\n\n" + fenced("text", string(d.AppendResults(nil, []chat.Result{result})))
 }
 
 // fenced puts text in a fence that it does not close.
@@ -175,27 +250,54 @@ func fenced(info, text string) string {
 	return mark + info + "\n" + strings.TrimSuffix(text, "\n") + "\n" + mark + "\n\n"
 }
 
-// fromCases shows short cases of the dialect: what is read with a repair, what is rejected, what is text.
-func fromCases(t *testing.T, d *dialect.Dialect, file string) string {
-	cases, err := dialecttest.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+// inHowMany counts the files that have a case of a name.
+func inHowMany(cases map[string][]dialecttest.Case) map[string]int {
+	n := make(map[string]int)
+	for _, file := range cases {
+		for i := range file {
+			n[caseName(&file[i])]++
+		}
 	}
-	const most, long = 5, 150
-	rows := map[string][]string{}
+	return n
+}
+
+func caseName(c *dialecttest.Case) string {
+	_, name, _ := strings.Cut(c.ID, "/")
+	return name
+}
+
+// The kinds of cases on a page, and how many of each.
+var caseKinds = []struct {
+	kind string
+	most int
+}{
+	{"call", 4}, {"mended", 3}, {"incomplete", 1}, {"rejected", 2}, {"text", 3},
+}
+
+// fromCases shows short cases of a dialect: first those that few other dialects have.
+func fromCases(t *testing.T, d *dialect.Dialect, cases []dialecttest.Case, common map[string]int) string {
+	const long = 140
+	rows := map[string][]*dialecttest.Case{}
+	outcomes := map[*dialecttest.Case]string{}
 	for i := range cases {
 		c := &cases[i]
-		kind, outcome := outcomeOf(c)
-		if kind == "" || len(c.Text) > long || c.Dialect != d.Name && c.Dialect != "" || len(rows[kind]) >= most {
+		kind, outcome := outcomeOf(t, c)
+		if kind == "" || len(c.Text) > long || c.Dialect != d.Name || len(c.Tools) == 0 || c.Repair != "" || c.Prefix != "" || c.Only || c.Open || !utf8.ValidString(c.Text) {
 			continue
 		}
-		rows[kind] = append(rows[kind], fmt.Sprintf("| %s | %s |\n", inline(c.Text), outcome))
+		rows[kind], outcomes[c] = append(rows[kind], c), outcome
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## More of it\n\nSome of the %d cases in [`%s.jsonl`](../../dialect/testdata/cases/%s.jsonl); `⏎` stands for a line break.\n", len(cases), d.Name, d.Name)
-	for _, kind := range []string{"Read, and mended", "Reported, not run", "Text"} {
-		if len(rows[kind]) > 0 {
-			fmt.Fprintf(&b, "\n| %s | |\n|---|---|\n%s", kind, strings.Join(rows[kind], ""))
+	fmt.Fprintf(&b, "## More of it\n\nSome of the cases in [`%s.jsonl`](../../dialect/testdata/cases/%s.jsonl); `⏎` stands for a line break.\n\n"+
+		"| case | text | becomes |\n|---|---|---|\n", d.Name, d.Name)
+	for _, k := range caseKinds {
+		slices.SortStableFunc(rows[k.kind], func(a, b *dialecttest.Case) int { return common[caseName(a)] - common[caseName(b)] })
+		for _, c := range rows[k.kind][:min(k.most, len(rows[k.kind]))] {
+			why := ""
+			if c.Why != "" {
+				why = ": " + cell(c.Why)
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s%s |\n", caseName(c), inline(c.Text), outcomes[c], why)
 		}
 	}
 	return b.String()
@@ -210,19 +312,35 @@ func inline(s string) string {
 	return mark + space + strings.NewReplacer("|", `\|`, "\n", "⏎", "\t", "⇥", "\r", "␍").Replace(s) + space + mark
 }
 
-// outcomeOf says what kind of case c is, and what comes out of it.
-func outcomeOf(c *dialecttest.Case) (kind, outcome string) {
+// outcomeOf says what kind of case c is, and what comes out of it. Cases with more than one call are of no kind.
+func outcomeOf(t *testing.T, c *dialecttest.Case) (kind, outcome string) {
+	o, err := c.Options()
+	if err != nil {
+		t.Fatalf("%s: %v", c.ID, err)
+	}
+	got, err := dialect.Parse(c.Text, o)
+	if err != nil {
+		t.Fatalf("%s: %v", c.ID, err)
+	}
 	switch {
-	case len(c.Want.Calls) == 1 && len(c.Want.Notes) > 0 && len(c.Want.Rejected) == 0 && !c.Want.Calls[0].Incomplete:
-		args := c.Want.Calls[0].Text
-		if args == "" {
-			args = string(c.Want.Calls[0].Arguments)
+	case len(got.Calls) == 1 && len(got.Rejected) == 0 && !got.Calls[0].Complete:
+		return "incomplete", fmt.Sprintf("a call of `%s` that is not complete, which is never run", got.Calls[0].Name)
+	case len(got.Calls) == 1 && len(got.Rejected) == 0:
+		kind, outcome = "call", inline(got.Calls[0].Name+"("+got.Calls[0].Arguments+")")
+		var notes []string
+		for _, n := range got.Notes {
+			if !slices.Contains(notes, string(n.Kind)) {
+				notes = append(notes, string(n.Kind))
+			}
 		}
-		return "Read, and mended", fmt.Sprintf("`%s(%s)`: %s", c.Want.Calls[0].Name, strings.ReplaceAll(args, "|", `\|`), strings.Join(c.Want.Notes, ", "))
-	case len(c.Want.Calls) == 0 && len(c.Want.Rejected) == 1:
-		return "Reported, not run", fmt.Sprintf("%s: %s", c.Want.Rejected[0].Name, c.Want.Rejected[0].Reason)
-	case c.Want.Calls != nil && len(c.Want.Calls) == 0 && c.Want.Rejected != nil && len(c.Want.Rejected) == 0:
-		return "Text", "no call"
+		if len(notes) > 0 {
+			kind, outcome = "mended", outcome+", with the note "+strings.Join(notes, ", ")
+		}
+		return kind, outcome
+	case len(got.Calls) == 0 && len(got.Rejected) == 1:
+		return "rejected", fmt.Sprintf("rejected: %s", got.Rejected[0].Reason)
+	case len(got.Calls) == 0:
+		return "text", "no call"
 	}
 	return "", ""
 }
