@@ -109,7 +109,7 @@ func (d *Decoder) elementFirst(i int) int {
 			d.node = s.trie.next(0, c)
 		}
 		return i + 1
-	case (c == '\'' || c == '"') && e.list && pythonic && e.quote == 0:
+	case (c == '\'' || c == '"' || c == '`' && e.opener == nil && s.opts.Repair == RepairFull) && e.list && pythonic && e.quote == 0:
 		e.quote = c
 		d.node = 0
 		return i + 1

@@ -50,6 +50,8 @@ const (
 	pHeld                   // in arguments that are read once the call is confirmed
 	pConfirm                // behind the closing parenthesis of such a call
 	pComma                  // behind a comma there
+	pTicked                 // behind the back-tick that ends such a call in a list
+	pLink                   // behind the bracket that ends such a list
 	pArg                    // where an argument begins
 	pKeyword                // in a keyword, or a name that is a value
 	pValue                  // in a value
@@ -116,6 +118,8 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			}
 		case pConfirm, pComma:
 			i, v = r.confirm(d, c, i)
+		case pTicked, pLink:
+			i, v = r.ticked(d, c, i)
 		case pName:
 			i, v = r.readName(d, c, i)
 		case pWord, pKeyword:
@@ -158,6 +162,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 	switch r.state {
 	case pArgs:
 		switch {
+		case r.quote == '`':
+			r.state = pHeld
+			return i, more
 		case c == '{':
 			return r.beginObject(d, i)
 		case r.closer != "":
@@ -215,7 +222,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		switch {
 		case c == ']' && r.got > 0 && r.list:
 			return r.endList(i + 1)
-		case (c == '\'' || c == '"') && r.quote != 0:
+		case (c == '\'' || c == '"' || c == '`') && r.quote != 0:
 			r.quote = c
 			return i + 1, more
 		case c == '{' && r.braces:
@@ -271,14 +278,17 @@ func (r *pyReader) start(d *Decoder, i int) {
 	r.got++
 	r.noteBraces(d)
 	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
-	r.val.kwargs, r.val.quoted = true, r.quote != 0
+	r.val.kwargs, r.val.quoted = true, r.quote != 0 && r.quote != '`'
 	r.val.base = d.base + i
 }
 
-// noteBraces records that the call stands in braces.
+// noteBraces records that the call stands in braces or back-ticks.
 func (r *pyReader) noteBraces(d *Decoder) {
-	if r.braces {
+	switch {
+	case r.braces:
 		d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
+	case r.quote == '`':
+		d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
 	}
 }
 
@@ -402,6 +412,11 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 		return i + 1, more
 	case r.braces && c == r.quote:
 		return i + 1, more
+	case r.quote == '`':
+		if r.state = pTicked; c == '`' {
+			return i + 1, more
+		}
+		return i, refused
 	case r.list:
 		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '}' && r.braces || c == '\n' {
 			return r.settle(d, i)
@@ -416,6 +431,26 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 		r.state = pComma
 		return i + 1, more
 	case c == '\n', c == '#', c == d.fenced.mark && c != 0, r.section && c == '<':
+		return r.settle(d, i)
+	}
+	return i, refused
+}
+
+// ticked decides about a list of calls in back-ticks: it has to be all that stands on its lines, since in a sentence, or as the text
+// of a link, it is code that is talked about.
+func (r *pyReader) ticked(d *Decoder, c byte, i int) (int, verdict) {
+	switch {
+	case c == '\n' && r.state == pLink:
+		if j, v := r.settle(d, i); v != more {
+			return j, v
+		}
+		return r.endList(i)
+	case isBlank(c):
+		return i + 1, more
+	case c == ']' && r.state == pTicked:
+		r.state = pLink
+		return i + 1, more
+	case c == ',' && r.state == pTicked:
 		return r.settle(d, i)
 	}
 	return i, refused
@@ -552,7 +587,7 @@ func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
 // end decides what an end of the text means.
 func (r *pyReader) end(d *Decoder) verdict {
 	switch {
-	case r.state == pConfirm || r.state == pComma:
+	case r.state == pConfirm && r.quote != '`' || r.state == pComma || r.state == pLink:
 		if _, v := r.settle(d, 0); v != more {
 			return v
 		}
