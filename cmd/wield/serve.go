@@ -65,6 +65,7 @@ finished the answers under way (timeouts.drain at most).`,
 	flags.StringVar(&f.upstream.Model, "model", "", "the model's `NAME` at the upstream server, and for clients")
 	flags.StringVar(&f.upstream.Mode, "mode", "", "how that model is given tools, as `MODE`: text, native or auto (default auto)")
 	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that it is told and that has priority (default auto)")
+	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of the profile of its family (default auto: by the model's name)")
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` that demo answers from, or directory with one model a file")
 	f.log.add(cmd, app)
 	return cmd
@@ -105,6 +106,11 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	}
 	g := gateway.New(service.Gateway)
 	printWelcome(app.stdout, l.Addr(), c.Config)
+	for _, name := range c.ModelNames() {
+		if p := c.ProfileOf(name); p.Name != "" {
+			log.Debug("profile", "model", name, "profile", p.Name, "dialects", strings.Join(p.Dialects, ","))
+		}
+	}
 	log.Info("serving", "address", l.Addr().String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
 	if err := g.Serve(ctx, l, time.Duration(c.Timeouts.Drain)); err != nil {
 		return err

@@ -15,7 +15,7 @@ var (
 // before its family. Dialects behind the first are those that models of the family fall into.
 var builtin = Table{
 	// Tuned for calls, on whatever base.
-	{Name: "hermes", Models: "Hermes 2 Pro, 3 and 4, DeepHermes", Patterns: []string{"hermes", "deephermes", "openhermes"}, Dialects: []string{"hermes", "json-fence"}},
+	{Name: "hermes", Models: "Hermes 2 Pro, 3 and 4, DeepHermes, Groq Tool Use", Patterns: []string{"hermes", "deephermes", "openhermes", "groq * tool-use"}, Dialects: []string{"hermes", "json-fence"}},
 	{Name: "functionary-3.1", Models: "Functionary 3.1", Patterns: []string{"functionary * v3.1", "functionary * 3.1"}, Dialects: []string{"function-tag", "llama3-json"}},
 	{Name: "functionary", Models: "Functionary 2 and 3.2", Patterns: []string{"functionary"}, Dialects: []string{"name-json", "function-tag"}},
 	{Name: "firefunction", Models: "Firefunction v2", Patterns: []string{"firefunction"}, Dialects: []string{"functools", "raw-json"}},
@@ -121,7 +121,8 @@ var builtin = Table{
 	{Name: "jamba", Models: "Jamba", Patterns: []string{"jamba"}, Dialects: []string{"tool-calls-json"}},
 	{Name: "apriel-1.6", Models: "Apriel 1.6", Patterns: []string{"apriel-1.6"}, Dialects: []string{"tool-calls-json"}, Thinking: dialect.Thinking{Closer: "[BEGIN FINAL RESPONSE]", Open: true}},
 	{Name: "apriel", Models: "Apriel 1.5", Patterns: []string{"apriel"}, Dialects: []string{"tool-calls-json"}, Thinking: dialect.Thinking{Closer: "[BEGIN FINAL RESPONSE]"}},
-	{Name: "phi", Models: "Phi-4, Phi-4-mini", Patterns: []string{"phi"}, Dialects: []string{"functools", "json-fence"}},
+	{Name: "phi-4-mini", Models: "Phi-4-mini", Patterns: []string{"phi-4-mini"}, Dialects: []string{"functools", "json-fence"}},
+	{Name: "phi", Models: "Phi of any other size", Patterns: []string{"phi"}, Dialects: []string{"json-fence", "functools"}},
 	{Name: "gigachat-3.5", Models: "GigaChat 3.5", Patterns: []string{"gigachat-3.5"}, Dialects: []string{"gigachat35", "gigachat3"}},
 	{Name: "gigachat", Models: "GigaChat 3 and 3.1", Patterns: []string{"gigachat"}, Dialects: []string{"gigachat3"}},
 	{Name: "olmo-think", Models: "OLMo 3 that always thinks", Patterns: []string{"olmo * think"}, Dialects: []string{"olmo3"}, Thinking: thinks},

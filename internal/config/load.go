@@ -26,6 +26,7 @@ type Upstream struct {
 	Model   string // its name, there and for clients
 	Mode    string // as in the file; empty: auto
 	Dialect string // as in the file; empty: auto
+	Profile string // as in the file; empty: auto
 }
 
 // A Flag sets one key from the command line.
@@ -168,6 +169,7 @@ func (c *Config) applyUpstream(d *decoder, u Upstream) {
 		{"--upstream-key", backend + ".key", u.Key, reflect.ValueOf(&b.Key).Elem(), field{}},
 		{"--mode", model + ".mode", u.Mode, reflect.ValueOf(&m.Mode).Elem(), fieldOf(m, "mode")},
 		{"--dialect", model + ".dialect", u.Dialect, reflect.ValueOf(&m.Dialect).Elem(), field{}},
+		{"--profile", model + ".profile", u.Profile, reflect.ValueOf(&m.Profile).Elem(), field{}},
 	} {
 		if f.text != "" {
 			d.set(leaf{f.path, f.field, f.value}, f.text, f.flag)

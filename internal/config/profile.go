@@ -123,6 +123,15 @@ func (c *Config) profile(m *Model, upstream string) profile.Profile {
 	return p
 }
 
+// ProfileOf returns the profile of the model that clients call by this name. The zero Profile is that of one with none.
+func (c *Config) ProfileOf(name string) profile.Profile {
+	m := c.Models[name]
+	if m.Model != "" {
+		name = m.Model
+	}
+	return c.profile(&m, name)
+}
+
 // checkProfiles looks at the profiles of the file.
 func (c *Config) checkProfiles(d *decoder) {
 	for _, name := range sortedKeys(c.Profiles) {

@@ -33,8 +33,7 @@ func profileFor(t *testing.T, name, setting string) (p struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := r.Models["m"]
-	got := r.profile(&m, m.Model)
+	got := r.ProfileOf("m")
 	p.name, p.dialects, p.drop, p.role = got.Name, strings.Join(got.Dialects, " "), strings.Join(got.Drop, " "), string(got.Role)
 	p.native, p.taught, p.thinking = strings.Join(got.Native, " "), got.Taught(), got.Thinking
 	return p
@@ -120,5 +119,21 @@ models:
 		if !strings.Contains(last.Messages[0].Content, c.taught) {
 			t.Errorf("%s: the prompt has no %s: %s", c.model, c.taught, last.Messages[0].Content)
 		}
+	}
+}
+
+func TestUpstreamProfile(t *testing.T) {
+	for flag, want := range map[string]string{"": "qwen3", "auto": "qwen3", "glm": "glm", "none": ""} {
+		r, err := Load(Options{Getenv: env(), Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "qwen3:8b", Profile: flag}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.ProfileOf("qwen3:8b").Name; got != want {
+			t.Errorf("--profile %q: %q, want %q", flag, got, want)
+		}
+	}
+	_, err := Load(Options{Getenv: env(), Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "x", Profile: "gml"}})
+	if err == nil || !strings.Contains(err.Error(), `--profile`) || !strings.Contains(err.Error(), `did you mean "glm"`) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the tables that are made from the program")
 
-// The table of keys in the page stands between these lines.
+// A table in a page that is made from the program stands between these lines.
 const (
-	keysBegin = "<!-- The table is made by: go test ./internal/docs -args -update -->\n"
-	keysEnd   = "<!-- End of the table. -->\n"
+	tableBegin = "<!-- The table is made by: go test ./internal/docs -args -update -->\n"
+	tableEnd   = "<!-- End of the table. -->\n"
 )
 
 // A schemaNode is what the table needs of the configuration's JSON Schema.
@@ -44,28 +44,32 @@ func TestConfigurationKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	table.WriteString(keysBegin + "| key | default | meaning |\n|---|---|---|\n")
+	table.WriteString("| key | default | meaning |\n|---|---|---|\n")
 	if err := keyRows(&table, "", &root); err != nil {
 		t.Fatal(err)
 	}
-	table.WriteString(keysEnd)
+	holdTable(t, "configuration.md", table.String())
+}
 
-	page := filepath.Join(checkout(t), "docs", "configuration.md")
+// holdTable checks that the table of a page is the one that the program gives.
+func holdTable(t *testing.T, name, table string) {
+	t.Helper()
+	page := filepath.Join(checkout(t), "docs", name)
 	old, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(old), keysBegin)
-	_, after, ok2 := strings.Cut(rest, keysEnd)
+	before, rest, ok := strings.Cut(string(old), tableBegin)
+	_, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table of keys", page)
+		t.Fatalf("%s has no place for the table", page)
 	}
-	made := before + table.String() + after
+	made := before + tableBegin + table + tableEnd + after
 	if made == string(old) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the table of keys in docs/configuration.md is not that of the program: go test ./internal/docs -args -update")
+		t.Fatalf("the table in docs/%s is not that of the program: go test ./internal/docs -args -update", name)
 	}
 	if err := os.WriteFile(page, []byte(made), 0o644); err != nil {
 		t.Fatal(err)

@@ -4,8 +4,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,26 +23,7 @@ func TestProfiles(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | `%s` | %s | %s | %s |\n", p.Name, cell(p.Models), strings.Join(p.Patterns, "`, `"),
 			strings.Join(p.Dialects, ", "), cell(thinks(&p.Thinking)), tokens)
 	}
-	page := filepath.Join(checkout(t), "docs", "profiles.md")
-	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(old), keysBegin)
-	_, after, ok2 := strings.Cut(rest, keysEnd)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table", page)
-	}
-	made := before + keysBegin + table.String() + keysEnd + after
-	if made == string(old) {
-		return
-	}
-	if !*update {
-		t.Fatalf("the table in docs/profiles.md is not that of the program: go test ./internal/docs -args -update")
-	}
-	if err := os.WriteFile(page, []byte(made), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	holdTable(t, "profiles.md", table.String())
 }
 
 func thinks(t *dialect.Thinking) string {
