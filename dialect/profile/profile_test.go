@@ -146,7 +146,7 @@ func TestFind(t *testing.T) {
 		{"my-model", ""},
 		{"llama2:13b", ""},
 		{"llama-33b", ""},
-		{"alphixer", ""}, // phi is a word, not a part of one
+		{"alphixer", ""},   // phi is a word, not a part of one
 		{"mistralai/", ""}, // and so is mistral
 	} {
 		if p, _ := profile.Find(c.model); p.Name != c.want {
