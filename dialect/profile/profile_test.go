@@ -1,6 +1,8 @@
 package profile_test
 
 import (
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -253,6 +255,65 @@ func TestCases(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// bold are the profiles under which texts of other families may be read in another way, and why. All others only decide which
+// dialect a call is said to be in.
+var bold = map[string]string{
+	"llama-3":          "an object may follow prose on its line",
+	"llama-3.2":        "an object may follow prose on its line",
+	"apertus":          "the only key of an object may be the name",
+	"hyperclovax-seed": "values of glm's form are JSON",
+	"trinity":          "calls in reasoning are calls",
+	"minimax-m1":       "calls in reasoning are none",
+	"seed-oss":         "calls in reasoning are none",
+}
+
+// TestWrongGuess reads a part of the cases of all dialects under every profile: where a name misleads, the calls are those of a model
+// that nothing is known of.
+func TestWrongGuess(t *testing.T) {
+	files, err := dialecttest.ReadDir(os.DirFS(filepath.Join("..", "testdata", "cases")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []dialecttest.Case
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		cases = append(cases, files[name]...)
+	}
+	const part = 16
+	for k, p := range profile.Builtin() {
+		if bold[p.Name] != "" {
+			continue
+		}
+		var cache dialect.Cache
+		for i := k % part; i < len(cases); i += part {
+			c := &cases[i]
+			o, err := c.Options()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Dialect, o.Only = "", false
+			guessed := o
+			guessed.Cache = &cache
+			apply(p, &guessed)
+			want, err := dialect.Parse(c.Text, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := dialect.Parse(c.Text, guessed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.EqualFunc(want.Calls, got.Calls, sameCall) {
+				t.Errorf("%s under %s: %q\n  auto    %+v\n  profile %+v", c.ID, p.Name, c.Text, want.Calls, got.Calls)
+			}
+		}
+	}
+	for name := range bold {
+		if _, ok := profile.Lookup(name); !ok {
+			t.Errorf("no profile %s", name)
+		}
 	}
 }
 
