@@ -211,7 +211,8 @@ func TestEveryDialectHasAFamily(t *testing.T) {
 	}
 }
 
-// TestCases reads the cases of each family's dialect under its profile: the calls are those that come out when it is named.
+// TestCases reads the cases of each family's dialect under its profile: what comes out is what does when the
+// dialect is named.
 func TestCases(t *testing.T) {
 	for _, p := range profile.Builtin() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -252,6 +253,9 @@ func TestCases(t *testing.T) {
 				}
 				if !slices.EqualFunc(want.Calls, got.Calls, sameCall) {
 					t.Errorf("%s: %q\n  named   %+v\n  profile %+v", c.ID, c.Text, want.Calls, got.Calls)
+				}
+				if want.Content() != got.Content() || want.Reasoning() != got.Reasoning() {
+					t.Errorf("%s: %q\n  named   %q, reasoning %q\n  profile %q, reasoning %q", c.ID, c.Text, want.Content(), want.Reasoning(), got.Content(), got.Reasoning())
 				}
 			}
 		})
