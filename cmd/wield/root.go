@@ -45,6 +45,7 @@ func commands(app *app) []*cobra.Command {
 		newParseCmd(app),
 		newDialectCmd(app),
 		newEvalCmd(app),
+		newTuneCmd(app),
 		newConfigCmd(app),
 		newVersionCmd(app),
 		newManCmd(app),

@@ -25,7 +25,7 @@ var exitCodes = []exitCodeDoc{
 	{exitDenied, "a call that was needed was denied (no command of this version)"},
 	{exitLimit, "a limit of turns, tokens or cost was reached (no command of this version)"},
 	{exitTool, "a tool failed and the run gave up (no command of this version)"},
-	{exitMalformed, "the model wrote no valid call, whatever was mended (no command of this version)"},
+	{exitMalformed, "the model wrote no valid call, whatever was mended: wield tune"},
 	{exitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
 }
 

@@ -59,6 +59,7 @@ var rooms = []room{
 	{path: "internal/gateway", floor: 6, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},
+	{path: "internal/tune", floor: 6, modules: anyModule},
 	{path: "internal/config", floor: 7, modules: anyModule},
 	{path: "cmd/wield", floor: 8, modules: anyModule},
 

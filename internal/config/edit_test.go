@@ -1,0 +1,66 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSetModel(t *testing.T) {
+	const head = "wield: config/v1\n# The harbour's models.\nbackends:\n  local: {kind: openai, url: \"http://127.0.0.1:1/v1\"}\n"
+	keys := [][2]string{{"mode", "text"}, {"dialect", "hermes"}}
+	for _, tc := range []struct{ name, text, want, err string }{
+		{
+			name: "new keys come first",
+			text: head + "models:\n  # the fast one\n  coder:\n    backend: local   # on this machine\n\n  other: {backend: local}\n",
+			want: head + "models:\n  # the fast one\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local   # on this machine\n\n  other: {backend: local}\n",
+		},
+		{
+			name: "old ones are replaced in their place",
+			text: head + "models:\n  coder:\n    backend: local\n    dialect: \"auto\" # for now\n    mode: native\n  text: {backend: local, mode: text}\n",
+			want: head + "models:\n  coder:\n    backend: local\n    dialect: hermes # for now\n    mode: text\n  text: {backend: local, mode: text}\n",
+		},
+		{
+			name: "lines end as they did",
+			text: strings.ReplaceAll(head+"models:\n  coder:\n    backend: local\n", "\n", "\r\n"),
+			want: strings.ReplaceAll(head+"models:\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local\n", "\n", "\r\n"),
+		},
+		{name: "braces", text: head + "models:\n  coder: {backend: local}\n", err: "written in braces"},
+		{name: "another model", text: head + "models:\n  drawer:\n    backend: local\n", err: "no models.coder"},
+		{name: "an anchor that others use", text: head + "models:\n  coder: &c\n    backend: local\n  other: *c\n", err: "more than it says"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(tc.text), 0o640); err != nil {
+				t.Fatal(err)
+			}
+			err := SetModel(file, "coder", keys, func(string) string { return "" })
+			want := tc.want
+			if tc.err != "" {
+				want = tc.text
+				if !errors.Is(err, ErrNotWritten) || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want one with %q", err, tc.err)
+				}
+			} else if err != nil {
+				t.Errorf("%v", err)
+			}
+			got, _ := os.ReadFile(file)
+			if d := cmp.Diff(want, string(got)); d != "" {
+				t.Error(d)
+			}
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+				t.Errorf("%v, %v", info, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) != 1 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+	if err := SetModel(filepath.Join(t.TempDir(), "none.yaml"), "coder", keys, os.Getenv); !errors.Is(err, ErrNotWritten) {
+		t.Errorf("no file: %v", err)
+	}
+}

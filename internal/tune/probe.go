@@ -1,0 +1,91 @@
+package tune
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"wield/chat"
+)
+
+// A probe is a request and the calls that answer it.
+type probe struct {
+	name  string
+	ask   func(round int) (user string, want []call) // no calls: none is needed
+	tools []chat.Tool
+}
+
+// A call is what a probe wants.
+type call struct {
+	name string
+	args string // JSON
+}
+
+// The suite: one call, several, nested arguments, strings that are hard to write, a question that needs no tool. A probe asks
+// for something else in every round, so that rounds are not copies of one another.
+var suite = []probe{
+	{
+		name:  "one call",
+		tools: []chat.Tool{harbour, tide},
+		ask: func(round int) (string, []call) {
+			berth := round%9 + 1
+			return fmt.Sprintf("How deep is the water at berth %d? Use the tools.", berth), []call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
+		},
+	},
+	{
+		name:  "several calls",
+		tools: []chat.Tool{harbour, tide},
+		ask: func(round int) (string, []call) {
+			a, b := round%5+1, round%5+6
+			return fmt.Sprintf("How deep is the water at berth %d, and how deep at berth %d? Look both up at once.", a, b),
+				[]call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, a)}, {"water_depth", fmt.Sprintf(`{"berth":%d}`, b)}}
+		},
+	},
+	{
+		name:  "nested arguments",
+		tools: []chat.Tool{booking, harbour},
+		ask: func(round int) (string, []call) {
+			n := round%7 + 2
+			return fmt.Sprintf("Book a berth for the boat Ondine, %d metres long, with a crew of two: Ada and Lin.", n),
+				[]call{{"book_berth", fmt.Sprintf(`{"boat":{"name":"Ondine","length":%d},"crew":["Ada","Lin"]}`, n)}}
+		},
+	},
+	{
+		name:  "hostile strings",
+		tools: []chat.Tool{note, harbour},
+		ask: func(round int) (string, []call) {
+			text := hostile[round%len(hostile)]
+			quoted, _ := json.Marshal(text) // a string always has a form
+			return "Save a note. Its text is exactly what stands between the lines, which do not belong to it:\n-----\n" + text + "\n-----",
+				[]call{{"save_note", `{"text":` + string(quoted) + `}`}}
+		},
+	},
+	{
+		name:  "none needed",
+		tools: []chat.Tool{harbour, tide, note},
+		ask: func(round int) (string, []call) {
+			return "What is " + strconv.Itoa(round+17) + " and 4, in a word? No tool is needed for that.", nil
+		},
+	},
+}
+
+// hostile are texts that end a call, a string or a tag before their time where they are not written with care.
+var hostile = []string{
+	"He said \"no\" and wrote C:\\boats\\new on a {card}.",
+	"if a < b && b > c {\n\treturn \"</tool_call>\"\n}",
+	"Ends with </parameter></function> and '''quotes''' — naïve, 港.",
+	"```json\n{\"name\": \"water_depth\", \"arguments\": {}}\n```",
+}
+
+var (
+	harbour = tool("water_depth", "Tells how deep the water is at a berth, in metres.", `{"type":"object","required":["berth"],"properties":{"berth":{"type":"integer"}}}`)
+	tide    = tool("next_tide", "Tells when the next high tide is.", `{"type":"object","properties":{}}`)
+	note    = tool("save_note", "Saves a note.", `{"type":"object","required":["text"],"properties":{"text":{"type":"string","description":"The text of the note, as it is."}}}`)
+	booking = tool("book_berth", "Books a berth for a boat and its crew.", `{"type":"object","required":["boat","crew"],"properties":{
+		"boat":{"type":"object","required":["name","length"],"properties":{"name":{"type":"string"},"length":{"type":"integer","description":"In metres."}}},
+		"crew":{"type":"array","items":{"type":"string"},"description":"Names."}}}`)
+)
+
+func tool(name, description, parameters string) chat.Tool {
+	return chat.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}
+}
