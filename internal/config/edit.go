@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,7 +62,8 @@ func replaceFile(file string, data []byte) error {
 
 // setModel returns text with the keys of the model set.
 func setModel(text, model string, keys [][2]string) (string, error) {
-	f, err := parser.ParseBytes([]byte(strings.ReplaceAll(text, "\r\n", "\n")), 0)
+	rest, hasMark := strings.CutPrefix(text, "\ufeff")
+	f, err := parser.ParseBytes([]byte(strings.ReplaceAll(rest, "\r\n", "\n")), 0)
 	if err != nil {
 		return "", err
 	}
@@ -72,36 +74,87 @@ func setModel(text, model string, keys [][2]string) (string, error) {
 	entry, _ := child(models, model)
 	pairs := pairsOf(entry)
 	if len(pairs) == 0 {
-		return "", fmt.Errorf("it has no models.%s on lines of its own", model)
+		return "", fmt.Errorf("it has no models.%s with keys of its own", model)
 	}
-	first := pairs[0].Key.GetToken().Position
-	if isFlow(entry) {
-		return "", fmt.Errorf("models.%s is written in braces: set the keys there yourself", model)
-	}
-	lines := strings.SplitAfter(text, "\n")
-	for _, kv := range slices.Backward(keys) {
-		if old, ok := child(entry, kv[0]); ok {
-			t := old.GetToken()
-			line := &lines[t.Position.Line-1]
-			if !slices.Contains([]token.Type{token.StringType, token.SingleQuoteType, token.DoubleQuoteType}, t.Type) || strings.Contains(strings.TrimSpace(t.Origin), "\n") {
-				return "", fmt.Errorf("models.%s.%s is no plain text", model, kv[0])
-			}
-			written := strings.TrimSpace(t.Origin)
-			at := strings.Index((*line)[min(len(*line), t.Position.Column-1):], written)
-			if at < 0 {
-				return "", fmt.Errorf("models.%s.%s was not found on line %d", model, kv[0], t.Position.Line)
-			}
-			at += t.Position.Column - 1
-			*line = (*line)[:at] + kv[1] + (*line)[at+len(written):]
+	lines := strings.SplitAfter(rest, "\n")
+	var changes []change
+	var added [][2]string
+	for _, kv := range keys {
+		old, ok := child(entry, kv[0])
+		if !ok {
+			added = append(added, kv)
 			continue
 		}
-		end := "\n"
-		if strings.HasSuffix(lines[first.Line-1], "\r\n") {
-			end = "\r\n"
+		c, err := replaced(lines, old, kv[1])
+		if err != nil {
+			return "", fmt.Errorf("models.%s.%s %w", model, kv[0], err)
 		}
-		lines[first.Line-1] = strings.Repeat(" ", first.Column-1) + kv[0] + ": " + kv[1] + end + lines[first.Line-1]
+		changes = append(changes, c)
 	}
-	return strings.Join(lines, ""), nil
+	changes = append(changes, addedKeys(lines, pairs[0].Key.GetToken().Position, added, isFlow(entry)))
+	apply(lines, changes)
+	rest = strings.Join(lines, "")
+	if hasMark {
+		rest = "\ufeff" + rest
+	}
+	return rest, nil
+}
+
+// A change puts text in the place of a part of a line.
+type change struct {
+	line, at, end int // from 0, in bytes
+	text          string
+}
+
+// apply makes the changes from the last to the first, so that none moves the place of another.
+func apply(lines []string, changes []change) {
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(b.line-a.line, b.at-a.at) })
+	for _, c := range changes {
+		lines[c.line] = lines[c.line][:c.at] + c.text + lines[c.line][c.end:]
+	}
+}
+
+// replaced puts another value in the place of one that is plain text on one line.
+func replaced(lines []string, old ast.Node, value string) (change, error) {
+	t := old.GetToken()
+	written := strings.TrimSpace(t.Origin)
+	if !slices.Contains([]token.Type{token.StringType, token.SingleQuoteType, token.DoubleQuoteType}, t.Type) || strings.Contains(written, "\n") {
+		return change{}, errors.New("is no plain text")
+	}
+	line := t.Position.Line - 1
+	at := byteColumn(lines[line], t.Position.Column)
+	if !strings.HasPrefix(lines[line][at:], written) {
+		return change{}, fmt.Errorf("was not found on line %d", t.Position.Line)
+	}
+	return change{line, at, at + len(written), value}, nil
+}
+
+// addedKeys puts keys before the first one of a mapping: on lines of their own, or within its braces.
+func addedKeys(lines []string, first *token.Position, keys [][2]string, flow bool) change {
+	line := lines[first.Line-1]
+	at := byteColumn(line, first.Column)
+	end := "\n" + strings.Repeat(" ", first.Column-1)
+	switch {
+	case flow:
+		end = ", "
+	case strings.HasSuffix(line, "\r\n"):
+		end = "\r" + end
+	}
+	var b strings.Builder
+	for _, kv := range keys {
+		b.WriteString(kv[0] + ": " + kv[1] + end)
+	}
+	return change{first.Line - 1, at, at, b.String()}
+}
+
+// byteColumn returns where in a line the character of this column, counted from 1, begins.
+func byteColumn(line string, column int) int {
+	for i := range line {
+		if column--; column == 0 {
+			return i
+		}
+	}
+	return len(line)
 }
 
 // child returns the value of a key in a mapping.

@@ -29,7 +29,38 @@ func TestSetModel(t *testing.T) {
 			text: strings.ReplaceAll(head+"models:\n  coder:\n    backend: local\n", "\n", "\r\n"),
 			want: strings.ReplaceAll(head+"models:\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local\n", "\n", "\r\n"),
 		},
-		{name: "braces", text: head + "models:\n  coder: {backend: local}\n", err: "written in braces"},
+		{
+			name: "in braces",
+			text: head + "models:\n  other: {backend: local}\n  coder: {backend: local, calls: {prefix: \"user:\"}}   # fast\n",
+			want: head + "models:\n  other: {backend: local}\n  coder: {mode: text, dialect: hermes, backend: local, calls: {prefix: \"user:\"}}   # fast\n",
+		},
+		{
+			name: "in braces, one key there, behind letters of several bytes",
+			text: head + "models:\n  coder: { model: \"größe\", mode: 'native', backend: local }\n",
+			want: head + "models:\n  coder: { dialect: hermes, model: \"größe\", mode: text, backend: local }\n",
+		},
+		{
+			name: "in braces on several lines, both there on one",
+			text: head + "models:\n  coder: {\n    backend: local,\n    mode: native, dialect: auto,   # both\n  }\n",
+			want: head + "models:\n  coder: {\n    backend: local,\n    mode: text, dialect: hermes,   # both\n  }\n",
+		},
+		{
+			name: "all in braces",
+			text: "{wield: config/v1, backends: {local: {kind: openai, url: \"http://127.0.0.1:1/v1\"}}, models: {coder: {backend: local}}}\n",
+			want: "{wield: config/v1, backends: {local: {kind: openai, url: \"http://127.0.0.1:1/v1\"}}, models: {coder: {mode: text, dialect: hermes, backend: local}}}\n",
+		},
+		{
+			name: "the first key is there already",
+			text: head + "models:\n  coder:\n    mode: auto\n    backend: local",
+			want: head + "models:\n  coder:\n    dialect: hermes\n    mode: text\n    backend: local",
+		},
+		{
+			name: "behind a byte order mark",
+			text: "\ufeff" + head + "models:\n  coder:\n    backend: local\n",
+			want: "\ufeff" + head + "models:\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local\n",
+		},
+		{name: "a value that others use", text: head + "models:\n  coder:\n    backend: local\n    mode: &m native\n  other: {backend: local, mode: *m}\n", err: "is no plain text"},
+		{name: "an alias", text: head + "models:\n  other: &o {backend: local}\n  coder: *o\n", err: "no models.coder"},
 		{name: "another model", text: head + "models:\n  drawer:\n    backend: local\n", err: "no models.coder"},
 		{name: "an anchor that others use", text: head + "models:\n  coder: &c\n    backend: local\n  other: *c\n", err: "more than it says"},
 	} {
