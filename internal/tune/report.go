@@ -2,6 +2,7 @@ package tune
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -15,8 +16,7 @@ import (
 
 // A Rate is how often something was so.
 type Rate struct {
-	N  int `json:"n"`
-	Of int `json:"of"`
+	N, Of int
 }
 
 // Interval returns the bounds, from 0 to 1, between which the true rate lies with a confidence of 95 % (Wilson's score interval, which
@@ -30,6 +30,17 @@ func (r Rate) Interval() (low, high float64) {
 	middle := p + z*z/(2*n)
 	margin := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return math.Max(0, (middle-margin)/(1+z*z/n)), math.Min(1, (middle+margin)/(1+z*z/n))
+}
+
+// MarshalJSON writes the interval beside the counts.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	low, high := r.Interval()
+	return json.Marshal(struct {
+		N    int     `json:"n"`
+		Of   int     `json:"of"`
+		Low  float64 `json:"low"`
+		High float64 `json:"high"`
+	}{r.N, r.Of, low, high})
 }
 
 // String returns the rate in percent, with its interval.
@@ -125,15 +136,15 @@ func (r *Report) add(t *Trial) {
 }
 
 func better(a, b *Row) bool {
-	if a.RightArgs != b.RightArgs {
-		x, _ := a.RightArgs.Interval()
-		y, _ := b.RightArgs.Interval()
+	x, _ := a.RightArgs.Interval()
+	y, _ := b.RightArgs.Interval()
+	if x != y {
 		return x > y
 	}
 	if native := a.Candidate.Mode == bridge.ModeNative; native != (b.Candidate.Mode == bridge.ModeNative) {
 		return native
 	}
-	return a.Tokens < b.Tokens
+	return a.Tokens > 0 && b.Tokens > 0 && a.Tokens < b.Tokens // 0 is not known
 }
 
 func median[T cmp.Ordered](list []T) (m T) {

@@ -1,14 +1,17 @@
 package tune
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
+	"maps"
+	"math/big"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"wield/bridge"
@@ -31,8 +34,8 @@ func (c Candidate) String() string {
 	return c.Dialect
 }
 
-// DefaultDialects are those that are tried, behind those of the model's profile, unless others are named: what instructed models follow without having been taught, and the
-// formats that most families were taught.
+// DefaultDialects are those that are tried, behind those of the model's profile, unless others are named: what instructed models follow
+// without having been taught, and the formats that most families were taught.
 var DefaultDialects = []string{"json-fence", "tool-call-tag", "hermes", "qwen3-coder", "llama3-json", "pythonic", "mistral-array", "react"}
 
 // Options say what is tried.
@@ -43,6 +46,8 @@ type Options struct {
 	Dialects []string       // of text; nil: those that Bridge prefers, and DefaultDialects. Aliases are resolved
 	Rounds   int            // how often the suite is asked of each candidate; 0: 3
 	Timeout  time.Duration  // of one trial; 0: two minutes
+
+	Concurrent int // trials at a time; 0: one
 }
 
 // Candidates returns the ways that o tries, in order, or an error that names an unknown dialect.
@@ -93,8 +98,8 @@ type Trial struct {
 	Err       error         `json:"-"`                // the same
 }
 
-// Trials puts the suite to the model in the way of each candidate, one request at a time, and yields what comes out. A request that
-// fails is a trial that failed; only a canceled ctx ends the trials.
+// Trials puts the suite to the model in the way of each candidate, and yields what comes out in the order of the candidates, rounds and
+// probes. A request that fails is a trial that failed; only a canceled ctx ends the trials.
 func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], error) {
 	candidates, err := o.Candidates()
 	if err != nil {
@@ -102,18 +107,44 @@ func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], 
 	}
 	return func(yield func(Trial) bool) {
 		for _, c := range candidates {
-			b := bridgeFor(model, c, o.Bridge)
-			for round := range o.rounds() {
-				for i := range suite {
-					t := try(ctx, b, &suite[i], round, o)
-					t.Candidate = c
-					if ctx.Err() != nil || !yield(t) {
-						return
-					}
-				}
+			if !o.ask(ctx, model, c, yield) {
+				return
 			}
 		}
 	}, nil
+}
+
+// ask makes the trials of one candidate. It reports whether to go on with the next; none of its own is under way then.
+func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, yield func(Trial) bool) bool {
+	b := bridgeFor(model, c, o.Bridge)
+	done := make([]chan Trial, o.rounds()*len(suite))
+	for i := range done {
+		done[i] = make(chan Trial, 1)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer cancel()
+	for range min(max(o.Concurrent, 1), len(done)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(done) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				done[i] <- try(ctx, b, &suite[i%len(suite)], i/len(suite), *o)
+			}
+		})
+	}
+	for i := range done {
+		select {
+		case t := <-done[i]:
+			t.Candidate = c
+			if ctx.Err() != nil || !yield(t) {
+				return false
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // Count returns how many trials o makes.
@@ -122,9 +153,13 @@ func Count(o Options) (int, error) {
 	return len(candidates) * o.rounds() * len(suite), err
 }
 
-// bridgeFor returns a bridge in which the model has one attempt.
+// bridgeFor returns a bridge in which the model has one attempt. For function calling the dialect stays as it is: it decides how calls
+// are read that leak into text, and what is recommended leaves it alone.
 func bridgeFor(model chat.Model, c Candidate, o bridge.Options) *bridge.Bridge {
-	o.Mode, o.Dialect, o.Prompt.Dialect = c.Mode, c.Dialect, c.Dialect
+	o.Mode = c.Mode
+	if c.Mode == bridge.ModeText {
+		o.Dialect, o.Prompt.Dialect = c.Dialect, c.Dialect
+	}
 	o.Release, o.Bounce.Max, o.Passive = bridge.ReleaseChecked, -1, false
 	o.Support = nil // a refusal counts for this candidate only
 	return bridge.New(model, o)
@@ -176,6 +211,8 @@ func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
 			got.refused = true
 		case chat.KindNote:
 			got.mended = got.mended || !slices.Contains(noRepairs, e.Detail.Note.Kind)
+		case chat.KindConverted: // it came through a channel that cannot run it
+			got.mended = true
 		case chat.KindUsage:
 			got.tokens = e.Detail.Usage.In + e.Detail.Usage.Out
 		}
@@ -226,6 +263,52 @@ func matches(have, want []call, same func(a, b call) bool) bool {
 
 // sameJSON compares values: the order of keys is free, a number counts by its value.
 func sameJSON(a, b string) bool {
-	var x, y any
-	return json.NewDecoder(bytes.NewReader([]byte(a))).Decode(&x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+	x, err := value(a)
+	y, err2 := value(b)
+	return err == nil && err2 == nil && sameValue(x, y)
+}
+
+func value(text string) (v any, err error) {
+	if !json.Valid([]byte(text)) { // a decoder does not look at what follows the value
+		return nil, errors.New("not JSON")
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+func sameValue(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, sameValue)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, sameValue)
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && sameNumber(string(a), string(b))
+	}
+	return a == b
+}
+
+// sameNumber compares exactly: 1e2 is 100, and no digit of a long number is left out. An exponent that would make too many digits is
+// compared as it is written.
+func sameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	const short = 400
+	if len(a) > short || len(b) > short || longExponent(a) || longExponent(b) {
+		return false
+	}
+	x, ok := new(big.Rat).SetString(a)
+	y, ok2 := new(big.Rat).SetString(b)
+	return ok && ok2 && x.Cmp(y) == 0
+}
+
+func longExponent(n string) bool {
+	i := strings.IndexAny(n, "eE")
+	return i >= 0 && len(strings.TrimLeft(n[i+1:], "+-0")) > 3
 }

@@ -1,0 +1,171 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wield/bridge"
+	"wield/chat"
+)
+
+func TestSameJSON(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"a": 1, "b": [true, null]}`, `{"b":[true,null],"a":1.0}`, true},
+		{`100`, `1e2`, true},
+		{`"1"`, `1`, false},
+		{`[1, 2]`, `[2, 1]`, false},
+		{`{"a": 1}`, `{"a": 1, "b": null}`, false},
+		{`9007199254740993`, `9007199254740992`, false},
+		{`1e999999999`, `1e999999998`, false},
+		{`{"a": 1} {"a": 2}`, `{"a": 1}`, false},
+		{`{"a": `, `{"a": 1}`, false},
+		{`"\u00fc"`, `"ü"`, true},
+	} {
+		if got := sameJSON(tc.a, tc.b); got != tc.same {
+			t.Errorf("%s and %s: %v", tc.a, tc.b, got)
+		}
+	}
+}
+
+// TestBetter checks the order of candidates whose rates do not decide.
+func TestBetter(t *testing.T) {
+	row := func(mode bridge.Mode, n, of, tokens int) *Row {
+		return &Row{Candidate: Candidate{Mode: mode}, RightArgs: Rate{n, of}, Tokens: tokens}
+	}
+	for _, tc := range []struct {
+		name string
+		a, b *Row
+		want bool
+	}{
+		{"fewer tokens", row(bridge.ModeText, 3, 5, 10), row(bridge.ModeText, 3, 5, 11), true},
+		{"unknown tokens are not few", row(bridge.ModeText, 3, 5, 0), row(bridge.ModeText, 3, 5, 11), false},
+		{"nor many", row(bridge.ModeText, 3, 5, 11), row(bridge.ModeText, 3, 5, 0), false},
+		{"function calling, whatever it costs", row(bridge.ModeNative, 3, 5, 90), row(bridge.ModeText, 3, 5, 10), true},
+		{"the same bound of other numbers", row(bridge.ModeNative, 0, 5, 0), row(bridge.ModeText, 0, 9, 0), true},
+		{"the rate first", row(bridge.ModeNative, 3, 5, 1), row(bridge.ModeText, 4, 5, 90), false},
+		{"more trials at the same rate", row(bridge.ModeText, 50, 50, 90), row(bridge.ModeNative, 5, 5, 1), true},
+	} {
+		if got := better(tc.a, tc.b); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+// TestRateJSON checks that a report for programs holds the interval.
+func TestRateJSON(t *testing.T) {
+	text, err := json.Marshal(Rate{0, 20})
+	if err != nil || !strings.HasPrefix(string(text), `{"n":0,"of":20,"low":0,"high":0.161`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// slow is a model whose answers take the longer the earlier they were asked for.
+type slow struct {
+	character
+	asked, open, most atomic.Int64
+}
+
+func (s *slow) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		s.most.Store(max(s.most.Load(), s.open.Add(1)))
+		defer s.open.Add(-1)
+		time.Sleep(time.Minute / time.Duration(s.asked.Add(1)))
+		s.character.Stream(ctx, req)(yield)
+	}
+}
+
+// TestConcurrent checks that trials come in their order however many are under way, and that none goes on when nobody reads.
+func TestConcurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type at struct {
+			c     Candidate
+			round int
+			probe string
+		}
+		order := func(concurrent int) (list []at) {
+			s := &slow{character: character{text: faithful}}
+			all, err := Trials(t.Context(), s, Options{Native: true, Dialects: []string{"hermes"}, Rounds: 2, Concurrent: concurrent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for trial := range all {
+				list = append(list, at{trial.Candidate, trial.Round, trial.Probe})
+				if !trial.RightArgs {
+					t.Errorf("%d at a time: %+v", concurrent, trial)
+				}
+			}
+			if most := int(s.most.Load()); most != max(concurrent, 1) {
+				t.Errorf("%d at a time, allowed are %d", most, concurrent)
+			}
+			return list
+		}
+		one := order(0)
+		if three := order(3); len(one) != 2*2*len(suite) || !slices.Equal(one, three) {
+			t.Errorf("one at a time:\n%v\nthree:\n%v", one, three)
+		}
+		s := &slow{character: character{text: faithful}}
+		all, _ := Trials(t.Context(), s, Options{Native: true, Rounds: 2, Concurrent: 3})
+		for range all {
+			break
+		}
+		if n := s.open.Load(); n != 0 {
+			t.Errorf("%d trials go on", n)
+		}
+	})
+}
+
+// TestConfused checks that a call of the backend's own pipeline is not one that was valid at first try.
+func TestConfused(t *testing.T) {
+	c := &character{native: func(want []chat.Call) (events []chat.Event, err error) {
+		for _, w := range want {
+			events = append(events, chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, Name: w.Name, Text: w.Arguments})
+		}
+		return events, nil
+	}}
+	got := run(t, c, Options{Native: true, Dialects: []string{}, Rounds: 1}).Rows[0]
+	if got.RightArgs.N != len(suite) || got.FirstTry.N != 1 {
+		t.Errorf("%d right, %d at first try; want all, and only the one without a call", got.RightArgs.N, got.FirstTry.N)
+	}
+}
+
+// asks keeps the requests that a model gets.
+type asks struct {
+	character
+	requests []*chat.Request
+}
+
+func (a *asks) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	a.requests = append(a.requests, req)
+	return a.character.Stream(ctx, req)
+}
+
+// TestRequests checks that the model is left free to call or not, and that function calling gets the question as it is.
+func TestRequests(t *testing.T) {
+	a := &asks{character: character{text: faithful}}
+	all, err := Trials(t.Context(), a, Options{Model: "boat", Native: true, Dialects: []string{"hermes"}, Rounds: 1,
+		Bridge: bridge.Options{Dialect: "react", Bounce: bridge.BounceOptions{Max: 3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.Collect(all)); n != len(a.requests) {
+		t.Errorf("%d requests for %d trials", len(a.requests), n)
+	}
+	for i, req := range a.requests {
+		if req.Choice.Mode != chat.ChoiceAuto || req.Model != "boat" {
+			t.Errorf("request %d: choice %v, model %q", i, req.Choice.Mode, req.Model)
+		}
+		if native := i < len(suite); native != (len(req.Tools) > 0) || native && len(req.Messages) != 1 {
+			t.Errorf("request %d: %d tools, %d messages", i, len(req.Tools), len(req.Messages))
+		}
+	}
+}
