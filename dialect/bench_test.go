@@ -43,6 +43,8 @@ var hostile = []struct {
 	{"HostileCDATA", func(size int) string {
 		return `<function name="write_file"><param name="path"><![CDATA[` + fill("</param> <", size)
 	}},
+	{"HostileLists", func(size int) string { return fill("[write_file(a\n", size) }},
+	{"HostileCommas", func(size int) string { return "['write_file(path=" + fill("a, b=", size) + ")']" }},
 	{"HostileElements", func(size int) string {
 		const p = "]<]minimax[>["
 		return p + "<tool_call>" + p + `<invoke name="write_file">` + p + "<rows>" + numbered(p+"<k%07d>1"+p+"</k>", size) + p + "</rows>" + p + "</invoke>" + p + "</tool_call>"

@@ -464,9 +464,9 @@ func (r *pyReader) alone(d *Decoder) bool {
 // hold reads arguments up to the closing parenthesis. With a keyword it is a call for certain once it is long, or has a string
 // over several lines: then it streams.
 func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
-	limit := len(d.in)
+	limit := min(len(d.in), i+maxHeader) // no further than what shows that it is prose
 	if r.first {
-		limit = min(limit, r.argsAt+maxAlone-d.base)
+		limit = min(len(d.in), r.argsAt+maxAlone-d.base)
 	}
 	i = r.paren.run(d.in, i, limit)
 	n := d.base + i - r.argsAt
@@ -476,7 +476,7 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 	case !r.first && r.paren.stray(n):
 		d.rescan = true
 		return i, refused
-	case i < len(d.in):
+	case i < limit:
 		r.argsTo, r.state = d.base+i, pConfirm
 		i++
 	}

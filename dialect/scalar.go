@@ -50,6 +50,9 @@ func (v *value) runsOn() bool { return v.kwargs && v.quoted && len(v.stack) == 1
 
 // beginsNext reports whether a keyword that the tool declares stands behind the last comma. It ends the source text there.
 func (v *value) beginsNext() bool {
+	if len(v.tok)-v.comma > maxHeader {
+		return false
+	}
 	word := strings.ReplaceAll(strings.TrimSpace(string(v.tok[v.comma+1:])), `\_`, "_")
 	if _, ok := v.stack[0].shape.Prop(word); !ok {
 		return false
