@@ -254,10 +254,18 @@ func unquoteJSON(s string) (string, bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, true
 	}
+	if len(s) == 2 && s[0] == '\\' {
+		if out := unescaped[s[1]]; out != "" {
+			return out, true
+		}
+	}
 	var out string
 	err := json.Unmarshal([]byte(`"`+s+`"`), &out)
 	return out, err == nil
 }
+
+// unescaped are what the short escapes of JSON stand for, by the byte behind the back-slash.
+var unescaped = [256]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
 // ErrArguments is what a failure of Arguments wraps.
 var ErrArguments = errors.New("dialect: no arguments object")

@@ -14,16 +14,22 @@ var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>
 // A channelReader reads the header of a message, which is markup, and then gives way to what reads its body: text, reasoning, or
 // a call.
 type channelReader struct {
-	form *channelForm
-	head []byte
-	to   string // whom the message is for: a tool, unless it is one of the parties
-	done bool   // the header was read
-	last int    // where it ends
+	form  *channelForm
+	n     int    // bytes of the header that were read
+	token []byte // of a token in it, as far as it was read
+	head  string // the whole header
+	to    string // whom the message is for: a tool, unless it is one of the parties
+	done  bool   // the header was read
+	last  int    // where it ends
 }
 
 // channelBody returns the constructor of readers of headers that begin with the opener.
 func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
-	return func(_ *Decoder, o *opener) body { return &channelReader{form: f, head: []byte(o.literal)} }
+	return func(d *Decoder, o *opener) body {
+		r := &d.readers.channel
+		*r = channelReader{form: f, n: len(o.literal), token: r.token[:0]}
+		return r
+	}
 }
 
 func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
@@ -41,12 +47,13 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 			}
 			return r.call(d, i)
 		}
-		if len(r.head) >= maxHeader || c == '\n' || !r.fits(c) {
+		if r.n >= maxHeader || c == '\n' || !r.fits(c) {
 			return i, refused
 		}
-		if r.head = append(r.head, c); c != '>' || !strings.HasSuffix(string(r.head), r.form.body) {
+		if r.n++; !r.ended(c) {
 			continue
 		}
+		r.head = d.held(d.candAt, d.base+i+1)
 		if !r.header(d) {
 			return r.frame(d, i+1)
 		}
@@ -57,24 +64,32 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 
 // fits reports whether c may follow in the header: a word, white space, or a token of the form.
 func (r *channelReader) fits(c byte) bool {
-	h := string(r.head)
-	k := strings.LastIndexByte(h, '<')
-	if k <= strings.LastIndexByte(h, '>') {
-		return isNameByte(c) || c == '=' || c == ' ' || c == '<' || c == ':'
+	if len(r.token) == 0 && c != '<' {
+		return isNameByte(c) || c == '=' || c == ' ' || c == ':'
 	}
+	r.token = append(r.token, c)
 	for _, t := range r.form.tokens {
-		if strings.HasPrefix(t, h[k:]+string(rune(c))) {
+		if strings.HasPrefix(t, string(r.token)) {
 			return true
 		}
 	}
 	return false
 }
 
+// ended reports whether c, which was read, ends the header.
+func (r *channelReader) ended(c byte) bool {
+	if c != '>' {
+		return false
+	}
+	last := string(r.token) == r.form.body
+	r.token = r.token[:0]
+	return last
+}
+
 // header reports whether the message is for a tool.
 func (r *channelReader) header(d *Decoder) bool {
-	h := string(r.head)
-	if k := strings.Index(h, "to="); k >= 0 {
-		r.to, _, _ = strings.Cut(h[k+len("to="):], " ")
+	if k := strings.Index(r.head, "to="); k >= 0 {
+		r.to, _, _ = strings.Cut(r.head[k+len("to="):], " ")
 		r.to, _, _ = strings.Cut(r.to, "<")
 	}
 	switch r.to {
@@ -86,12 +101,11 @@ func (r *channelReader) header(d *Decoder) bool {
 
 // channel returns the channel that the header names.
 func (r *channelReader) channel() string {
-	h := string(r.head)
-	k := strings.LastIndex(h, "<|channel|>")
+	k := strings.LastIndex(r.head, "<|channel|>")
 	if k < 0 {
 		return ""
 	}
-	name := h[k+len("<|channel|>"):]
+	name := r.head[k+len("<|channel|>"):]
 	if n := strings.IndexAny(name, " <"); n >= 0 {
 		name = name[:n]
 	}
@@ -174,7 +188,7 @@ func (r *wordsReader) run(d *Decoder, i int) (int, verdict) {
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
 		if c == '<' {
-			return new(channelReader).plainText(d, i)
+			return d.readers.channel.plainText(d, i)
 		}
 		if r.n++; r.n > maxHeader || c == '\n' {
 			return i, refused

@@ -274,6 +274,7 @@ type body interface {
 // bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers.
 type bodies struct {
 	cite    citationReader
+	channel channelReader
 	call    callReader
 	tags    tagReader
 	python  pyReader

@@ -327,17 +327,21 @@ func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 func (r *pyReader) key(d *Decoder, key string, i int) {
-	r.val.base, r.val.step = d.base+i, 0
-	switch r.val.state {
-	case vValue:
-		r.val.run("{", 0)
-	case vAfter:
-		r.val.kwargs = false
-		r.val.run(",", 0)
-		r.val.kwargs = true
+	v := r.val
+	v.base, v.step, r.state = d.base+i, 0, pValue
+	if v.state == vValue {
+		v.run("{", 0)
 	}
-	r.val.run(string(appendQuoted(nil, key))+":", 0)
-	r.state = pValue
+	if !v.discard && !v.hold.on && !v.has(key) {
+		v.addKey(key)
+		return
+	}
+	if v.state == vAfter {
+		v.kwargs = false
+		v.run(",", 0)
+		v.kwargs = true
+	}
+	v.run(string(appendQuoted(nil, key))+":", 0)
 }
 
 // positional begins an argument that gets its name from the order of the schema.

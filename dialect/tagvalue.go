@@ -102,23 +102,7 @@ func (r *tagReader) addKey(d *Decoder) bool {
 		v.run(string(r.scratch), 0)
 		return v.err == ""
 	}
-	before := `"`
-	if v.state == vAfter {
-		before = `,"`
-	}
-	v.nameKey(r.param, 0)
-	d.flattenArgs()
-	b := &d.call.args
-	n := b.Len()
-	grow(b, len(r.param)+len(before)+2)
-	b.WriteString(before)
-	buildEscaped(b, r.param)
-	b.WriteString(`":`)
-	d.emitArgs(b.String()[n:], v.base)
-	f := &v.stack[len(v.stack)-1]
-	v.keys[f.key].from = -1
-	v.shape, _ = f.shape.Prop(r.param)
-	v.state = vValue
+	v.addKey(r.param)
 	if r.stream {
 		v.markValue(0)
 		v.write(`"`, 0)

@@ -125,6 +125,27 @@ func (v *value) nameKey(key string, i int) {
 	}
 }
 
+// addKey writes a key of the outermost object, which does not have it yet, and what stands before and behind it.
+func (v *value) addKey(key string) {
+	d, before := v.d, `"`
+	if v.state == vAfter {
+		before = `,"`
+	}
+	v.nameKey(key, 0)
+	d.flattenArgs()
+	b := &d.call.args
+	n := b.Len()
+	grow(b, len(key)+len(before)+2)
+	b.WriteString(before)
+	buildEscaped(b, key)
+	b.WriteString(`":`)
+	d.emitArgs(b.String()[n:], v.base)
+	f := &v.stack[len(v.stack)-1]
+	v.keys[f.key].from = -1
+	v.shape, _ = f.shape.Prop(key)
+	v.state = vValue
+}
+
 // fewKeys is how many keys of an object are compared one by one.
 const fewKeys = 32
 
