@@ -60,6 +60,8 @@ func flagValues() map[string][]string {
 	return map[string][]string{
 		"dialect":    append([]string{"auto"}, dialect.Names()...),
 		"profile":    profile.Builtin().Names(),
+		"dialects":   dialect.Names(),
+		"modes":      {"native", "text"},
 		"repair":     {"off", "safe", "full"},
 		"mode":       {"text", "native", "auto"},
 		"log-level":  logLevels,

@@ -23,6 +23,7 @@ type tuneFlags struct {
 	dialects []string
 	modes    []string
 	rounds   int
+	at       int // a time
 	timeout  time.Duration
 	asJSON   bool
 	write    bool
@@ -45,11 +46,12 @@ confidence of 95 %. Tokens (in and out, where the server says) and latency are t
 Recommended is the way with the highest lower bound of right arguments; among equals function calling, then fewer tokens. The keys
 that say so are printed, and put into the configuration file with --write: the rest of that file stays as it is.
 
-MODEL is a model of the configuration; it may be left out if there is only one. --upstream and --model name one without a
-configuration.
+MODEL, or --model, is a model of the configuration; it may be left out if there is only one. --upstream and --model name one
+without a configuration. With neither, a scripted model is asked, which needs no key and no network.
 
 Exit codes: 0 a way was found, 2 it could not run, 3 the server cannot be reached, 7 no way gives a right call.`,
-		Example: `  wield tune coder
+		Example: `  wield tune
+  wield tune coder
   wield tune coder --rounds 10 --write
   wield tune --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
   wield tune coder --modes text --dialects hermes,json-fence,tool-call-tag
@@ -61,11 +63,12 @@ Exit codes: 0 a way was found, 2 it could not run, 3 the server cannot be reache
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Model, "model", "", "the model's `NAME` at the upstream server")
-	fl.StringVar(&f.scenario, "scenario", "", "scenario `FILE` of a scripted model to ask instead")
+	fl.StringVar(&f.upstream.Model, "model", "", "the model's `NAME`, at the upstream server or in the configuration")
+	fl.StringVar(&f.scenario, "scenario", "", "scenario of a scripted model to ask instead: a `FILE`, or the name of a built-in one")
 	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+strings.Join(tune.DefaultDialects, ", ")+")")
 	fl.StringSliceVar(&f.modes, "modes", []string{"native", "text"}, "ways to try: native, text or both")
 	fl.IntVar(&f.rounds, "rounds", 3, "how often the suite is asked in each way")
+	fl.IntVar(&f.at, "concurrent", 1, "questions at a time; more of them make each take longer")
 	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time for one request")
 	fl.BoolVar(&f.asJSON, "json", false, "print the figures and every trial as JSON")
 	fl.BoolVar(&f.write, "write", false, "put the recommended keys into the configuration file")
@@ -74,7 +77,7 @@ Exit codes: 0 a way was found, 2 it could not run, 3 the server cannot be reache
 }
 
 func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
-	o := tune.Options{Dialects: f.dialects, Rounds: f.rounds, Timeout: f.timeout}
+	o := tune.Options{Dialects: f.dialects, Rounds: f.rounds, Timeout: f.timeout, Concurrent: f.at}
 	text := false
 	for _, m := range f.modes {
 		switch m {
@@ -89,20 +92,29 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 	if !text {
 		o.Dialects = []string{}
 	}
-	if f.rounds < 1 {
-		return usageErrorf("--rounds must be at least 1")
+	if f.rounds < 1 || f.at < 1 || f.timeout <= 0 {
+		return usageErrorf("--rounds and --concurrent must be at least 1, and --timeout more than nothing")
+	}
+	if f.upstream.URL == "" && f.upstream.Key == "" && f.upstream.Model != "" {
+		if len(args) > 0 {
+			return usageErrorf("two models are named: %s, and %s by --model", args[0], f.upstream.Model)
+		}
+		args, f.upstream.Model = []string{f.upstream.Model}, ""
 	}
 	c, err := config.Load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
 	if err != nil {
 		return err
 	}
-	if f.scenario != "" {
-		c.AddScripted(demoModel, f.scenario)
-		args = []string{demoModel}
-	}
-	name, err := tunedModel(c.Config, f, args)
+	name, inFile, err := tunedModel(app, c.Config, f, args)
 	if err != nil {
 		return err
+	}
+	// What makes it pointless to ask is said before a long time goes by.
+	switch {
+	case f.write && !inFile:
+		return usageErrorf("--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
+	case c.Models[name].Expose == "tool_request":
+		return usageErrorf("models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
 	}
 	model, known, done, err := c.Behind(config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
@@ -154,20 +166,31 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 	return writeTuned(app, c, name, r)
 }
 
-// tunedModel returns the name of the model that is meant.
-func tunedModel(c *config.Config, f *tuneFlags, args []string) (string, error) {
+// practiceModel is the scripted model that is asked when there is no other.
+const practiceModel = "oneDialect"
+
+// tunedModel returns the name of the model that is meant, and whether the configuration file holds it. A scripted model is added to c.
+func tunedModel(app *app, c *config.Config, f *tuneFlags, args []string) (name string, inFile bool, err error) {
 	names := c.ModelNames()
+	upstream := f.upstream.Model
 	switch {
+	case len(args) > 0 && (f.scenario != "" || upstream != "") || f.scenario != "" && upstream != "":
+		return "", false, usageErrorf("MODEL, --upstream and --scenario each name a model; give one of them")
+	case f.scenario != "":
+		c.AddScripted(demoModel, f.scenario)
+		return demoModel, false, nil
+	case upstream != "":
+		return upstream, false, nil
 	case len(args) == 1:
-		return args[0], nil
-	case f.upstream.Model != "":
-		return f.upstream.Model, nil
+		return args[0], true, nil
 	case len(names) == 1:
-		return names[0], nil
+		return names[0], true, nil
 	case len(names) == 0:
-		return "", usageErrorf("no model is configured: name one with --upstream URL --model NAME")
+		fmt.Fprintf(app.stderr, "no model is configured, so the scripted model %s is asked; --upstream URL --model NAME asks another\n", practiceModel)
+		c.AddScripted(practiceModel, practiceModel)
+		return practiceModel, false, nil
 	}
-	return "", usageErrorf("which model? The configuration has %v", names)
+	return "", false, usageErrorf("which model? The configuration has %s", strings.Join(names, ", "))
 }
 
 func said(t *tune.Trial) string {
@@ -209,9 +232,6 @@ func printTuned(app *app, r *tune.Report) error {
 }
 
 func writeTuned(app *app, c *config.Result, name string, r *tune.Report) error {
-	if c.File == "" {
-		return usageErrorf("--write: there is no configuration file; put the lines above into one")
-	}
 	if err := config.SetModel(c.File, name, r.Settings(), app.getenv); err != nil {
 		if errors.Is(err, config.ErrNotWritten) {
 			return fmt.Errorf("--write: %w", err)

@@ -28,7 +28,7 @@ var suite = []probe{
 		name:  "one call",
 		tools: []chat.Tool{harbour, tide},
 		ask: func(round int) (string, []call) {
-			berth := round%9 + 1
+			berth := round + 1
 			return fmt.Sprintf("How deep is the water at berth %d? Use the tools.", berth), []call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
 		},
 	},
@@ -36,7 +36,7 @@ var suite = []probe{
 		name:  "several calls",
 		tools: []chat.Tool{harbour, tide},
 		ask: func(round int) (string, []call) {
-			a, b := round%5+1, round%5+6
+			a, b := round+1, round+6
 			return fmt.Sprintf("How deep is the water at berth %d, and how deep at berth %d? Look both up at once.", a, b),
 				[]call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, a)}, {"water_depth", fmt.Sprintf(`{"berth":%d}`, b)}}
 		},
@@ -45,7 +45,7 @@ var suite = []probe{
 		name:  "nested arguments",
 		tools: []chat.Tool{booking, harbour},
 		ask: func(round int) (string, []call) {
-			n := round%7 + 2
+			n := round + 2
 			return fmt.Sprintf("Book a berth for the boat Ondine, %d metres long, with a crew of two: Ada and Lin.", n),
 				[]call{{"book_berth", fmt.Sprintf(`{"boat":{"name":"Ondine","length":%d},"crew":["Ada","Lin"]}`, n)}}
 		},
@@ -54,7 +54,7 @@ var suite = []probe{
 		name:  "hostile strings",
 		tools: []chat.Tool{note, harbour},
 		ask: func(round int) (string, []call) {
-			text := hostile[round%len(hostile)]
+			text := fmt.Sprintf("Page %d. %s", round+1, hostile[round%len(hostile)])
 			quoted, _ := json.Marshal(text) // a string always has a form
 			return "Save a note. Its text is exactly what stands between the lines, which do not belong to it:\n-----\n" + text + "\n-----",
 				[]call{{"save_note", `{"text":` + string(quoted) + `}`}}
