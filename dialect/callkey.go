@@ -1,0 +1,145 @@
+package dialect
+
+import (
+	"bytes"
+	"strings"
+
+	"wield/chat"
+)
+
+func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
+	off := d.set.opts.Repair == RepairOff
+	r.key = r.key[:0]
+	switch {
+	case r.first && r.midLine && c != '"':
+		return refused, false // in prose only what is JSON beyond doubt
+	case c == '"' || c == '\'' && !off:
+		if c == '\'' && len(r.notes) == 0 {
+			r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
+		}
+		r.quote, r.state = c, cKey
+		return more, true
+	case c == '}' && r.comma:
+		if off {
+			return r.fail(d, i, "a comma before the end"), false
+		}
+		r.note(d, chat.NoteTrailingComma, ",", "", i, i)
+		return r.closeObject(d, d.base+i+1)
+	case c == '}':
+		return r.closeObject(d, d.base+i+1)
+	case isLetter(c) && !off:
+		r.quote, r.state = 0, cKeyBare
+		return more, false
+	}
+	return r.fail(d, i, "a key is missing"), false
+}
+
+func (r *callReader) plainKey(in string, i int) int {
+	if r.state != cKey {
+		return i
+	}
+	j := min(stringStop.index(in, i), i+maxHeader+1-len(r.key))
+	if r.first {
+		if k := strings.IndexByte(in[i:j], '('); k >= 0 {
+			return i + k
+		}
+	}
+	return j
+}
+
+func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
+	switch {
+	case len(r.key) > maxHeader:
+		return r.fail(d, i, "the key is too long")
+	case r.state == cKeyEscape:
+		r.key, r.state = append(r.key, '\\', c), cKey
+	case r.state == cKeyBare:
+		if isWord(c) {
+			r.key = append(r.key, c)
+			return more
+		}
+		if v := r.endKey(d, i); v != more {
+			return v
+		}
+		r.note(d, chat.NoteUnquotedKey, string(r.key), `"`+string(r.key)+`"`, i-len(r.key), i)
+		return more
+	case c == '\\':
+		r.state = cKeyEscape
+	case c == r.quote:
+		return r.endKey(d, i)
+	case c < 0x20:
+		return r.fail(d, i, "a control character in a key")
+	default:
+		r.key = append(r.key, c)
+	}
+	return more
+}
+
+func (r *callReader) endKey(d *Decoder, i int) verdict {
+	escaped := bytes.IndexByte(r.key, '\\') >= 0
+	if escaped {
+		if key, ok := unquoteJSON(string(r.key)); ok {
+			r.key = append(r.key[:0], key...)
+		}
+	}
+	r.comma = false
+	if r.keyed || r.first && !r.explicit && r.mayName(d) && r.declared(d) {
+		r.bare = !r.keyed && !d.set.keyedJSON
+		r.keyed, r.first = true, false
+		if end := d.base + i; !escaped { // it stands in the text as it is
+			return r.keyName(d, d.held(end-len(r.key), end))
+		}
+		return r.keyName(d, string(r.key))
+	}
+	k, ok := meaning(r.key)
+	if k.full && (d.set.opts.Repair != RepairFull || r.declares(d, k.word)) {
+		k, ok = callKey{}, false
+	}
+	class := k.class
+	r.word = k.word
+	if r.first {
+		r.first = false
+		if (!ok || k.full && class == keyArguments || class == keyDescription) && !r.explicit && !d.confirmed {
+			return refused
+		}
+	}
+	if class == keyDescription && !r.explicit && !d.confirmed {
+		return refused // the definition of a tool, not a call of it
+	}
+	r.class, r.state = class, cColon
+	return more
+}
+
+func (r *callReader) declares(d *Decoder, key string) bool {
+	if !r.record.known {
+		return false
+	}
+	_, ok := d.set.names.tools[r.record.tool].Args.Prop(key)
+	return ok
+}
+
+func (r *callReader) mayName(d *Decoder) bool {
+	if d.set.keyedJSON {
+		return true
+	}
+	_, ok := meaning(r.key)
+	return !ok && !r.midLine && d.set.opts.Repair == RepairFull
+}
+
+func (r *callReader) declared(d *Decoder) bool {
+	_, _, ok := d.set.names.resolve(string(r.key))
+	return ok
+}
+
+func (r *callReader) keyName(d *Decoder, name string) verdict {
+	rec := &r.record
+	if rec.named {
+		r.doom = "the object has more than one key"
+		r.class, r.state = keyOther, cColon
+		return more
+	}
+	rec.nameKey = "name"
+	v := r.named(d, name)
+	r.class, r.word, r.state = keyArguments, "arguments", cColon
+	return v
+}
