@@ -41,7 +41,7 @@ func newSet(o Options) (*set, error) {
 	}
 	tools := len(o.Tools) > 0
 	s := &set{opts: o, on: on, expected: expected, names: newNames(o.Tools, o.Prefix)}
-	if named, _ := Lookup(o.Dialect); named != nil && named.alone {
+	if named, _ := Lookup(o.Dialect); named != nil && named.Alone {
 		s.wholeMessage = true
 		return s, nil
 	}
@@ -210,7 +210,7 @@ func enabled(o Options) (map[string]bool, []*Dialect, error) {
 	on := make(map[string]bool, len(table))
 	on[named.Name] = true
 	expected = append([]*Dialect{named}, slices.DeleteFunc(expected, func(d *Dialect) bool { return d == named })...)
-	if named.alone || o.Only {
+	if named.Alone || o.Only {
 		return on, expected[:1], nil
 	}
 	for i := range table {

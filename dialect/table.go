@@ -56,7 +56,7 @@ var plainRows = []Dialect{
 	{Name: "cli-block", Class: ClassLine, ByName: true, Models: "any instructed model, in a terminal",
 		Summary: "a fenced block with the tool as its language", Example: "```N\nv\n```",
 		write: renderRow{call: renderCallBlock, tools: renderToolsSignature}},
-	{Name: "tool-request", Class: ClassJSON, ByName: true, alone: true, Models: "satellite programs",
+	{Name: "tool-request", Class: ClassJSON, ByName: true, Alone: true, Models: "satellite programs",
 		Summary: "the whole message is one strict tool_request object", Example: `{"tool_request":{"name":"N","arguments":{"k":"v"}}}`,
 		write: renderRow{one: true, open: `{"tool_request":`, end: "}", call: renderCallName}},
 }

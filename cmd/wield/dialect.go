@@ -108,7 +108,7 @@ func showDialect(w io.Writer, d *dialect.Dialect) error {
 		fmt.Fprintf(t, "also\t%s\n", strings.Join(d.Aliases, ", "))
 	}
 	named := "the safe others stay on"
-	if d.ByName {
+	if d.Alone {
 		named = "it is read alone"
 	}
 	fmt.Fprintf(t, "class\t%s\nwhat\t%s\nwritten by\t%s\nin auto\t%s\nbeside a named one\t%s\nwhen it is named\t%s\nin the configuration\tdialect: %s\n",

@@ -172,7 +172,7 @@ func (p *Profile) check(d *decoder, path string) {
 		case name == profileAuto:
 			d.at(at, "auto is no dialect; to prefer none, leave the key out")
 		case ok && row.ByName:
-			d.at(at, "%s is read alone and cannot be one of several; write it as models.NAME.dialect", name)
+			d.at(at, "%s is on by name only and cannot be one of several; write it as models.NAME.dialect", name)
 		case ok && slices.Index(p.Dialects, name) < i:
 			d.at(at, "%s stands in the list for the second time", name)
 		}

@@ -85,9 +85,8 @@ func TestDialectPages(t *testing.T) {
 
 func dialectIndex() string {
 	var b strings.Builder
-	b.WriteString(`# All dialects
-
-One page for each. The column *auto* says how a dialect takes part in detection: *yes*, it is read with the others; *safe*, it is read even
+	fmt.Fprintf(&b, "# All dialects\n\nThere are %d, with a page for each.", len(dialect.Names()))
+	b.WriteString(` The column *auto* says how a dialect takes part in detection: *yes*, it is read with the others; *safe*, it is read even
 when another one is named; *by name*, it is read only when it is named. [Dialects](../dialects.md) tells how they are told apart,
 [adding one](adding.md) how a new one is made, [beside other engines](peers.md) and [differences](differences.md) how wield's reading compares with that of others.
 
@@ -148,7 +147,7 @@ func dialectPage(t *testing.T, d *dialect.Dialect, program string) string {
 }
 
 func company(d *dialect.Dialect) string {
-	if d.ByName {
+	if d.Alone {
 		return "it is read alone"
 	}
 	return "the safe others stay on"
