@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/dialect/dialecttest"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -85,7 +86,7 @@ func BenchmarkLinear(b *testing.B) {
 }
 
 var workloads = []workload{
-	{"Prose1MB", 0, func(string) string { return prose(mib) }},
+	{"Prose1MB", 0, func(string) string { return dialecttest.Prose(mib) }},
 	{"ShortCalls100", 100, shortCalls},
 	{"BigArg16KB", 1, func(d string) string { return bigArg(d, 16<<10) }},
 	{"BigArg128KB", 1, func(d string) string { return bigArg(d, 128<<10) }},
@@ -208,7 +209,7 @@ func shortCalls(d string) string {
 	return b.String()
 }
 
-func bigArg(d string, size int) string { return oneCall(d, "big.txt", prose(size)) }
+func bigArg(d string, size int) string { return oneCall(d, "big.txt", dialecttest.Prose(size)) }
 
 func fill(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
 
@@ -222,59 +223,6 @@ func jsonAnswer(size int) string {
 	}
 	b.WriteString("  {}\n]\n")
 	return b.String()
-}
-
-// proseBlock is one KiB of prose: 6 <, 4 back-ticks, 4 quotes, 2 brackets or braces at line starts, one whole opener that no
-// call follows (its < not counted), and 3 % bytes beyond ASCII. TestProse counts.
-const proseBlock = `The first thing to know about soup is that it wants time, and that time is < money in a
-kitchen where "done" means done. A pot of 3 < 4 litres will do; call it ` + "`pot`" + ` if you must. Crème
-fraîche comes last — never first — and leeks go in before the potatoes, or so they say.
-[1] Some señors disagree: they hold that a <b> leek needs no company at all in the pan or out.
-When a model explains itself it may write a <tool_call> tag in the middle of a line, which is prose
-and stays prose, since what follows it is a word. Temperatures matter too: 80 < 90 < 100 degrees,
-{though} nobody measures. "Simmer" is the word to remember; a rolling boil is for pasta, for
-crêpes you need a flat pan — and patience. Use ` + "`salt`" + ` early, pepper late, and taste as you go: if x <
-y then add a little more of y. That is all there is to the method, and the rest of the page
-only says it again for readers who begin at the end. Déjà vu — naïve, perhaps, but
-it works: stir, wait, taste, and in the end serve it hot — with purée`
-
-// prose returns size bytes of prose.
-func prose(size int) string {
-	var b strings.Builder
-	for b.Len() < size {
-		b.WriteString(proseBlock)
-		b.WriteString(".\n")
-	}
-	text := b.String()[:size]
-	return strings.ToValidUTF8(text, ".")
-}
-
-func TestProse(t *testing.T) {
-	block := proseBlock + ".\n"
-	kib := float64(len(block)) / 1024
-	check := func(what string, n int, want float64) {
-		if got := float64(n) / kib; got < want*0.98 || got > want*1.05 {
-			t.Errorf("%s: %.2f a KiB, want %g", what, got, want)
-		}
-	}
-	starts, beyond := 0, 0
-	for _, line := range strings.Split(block, "\n") {
-		if strings.HasPrefix(line, "[") || strings.HasPrefix(line, "{") {
-			starts++
-		}
-	}
-	for i := range len(block) {
-		if block[i] >= 0x80 {
-			beyond++
-		}
-	}
-	openers := strings.Count(block, "<tool_call>")
-	check("<", strings.Count(block, "<")-openers, 6)
-	check("back-ticks", strings.Count(block, "`"), 4)
-	check("quotes", strings.Count(block, `"`), 4)
-	check("line starts", starts, 2)
-	check("openers", openers, 1)
-	check("bytes beyond ASCII", beyond, 0.03*1024)
 }
 
 // BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request, under the same options.

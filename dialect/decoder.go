@@ -78,6 +78,7 @@ type Decoder struct {
 	readers   *bodies
 	dialect   string // of the candidate
 	whole     strings.Builder
+	wanted    int // bytes of what a whole message begins with that were read
 
 	call     openCall
 	calls    int    // calls and attempts so far

@@ -300,6 +300,9 @@ func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 					why = "the value of " + key + " holds " + tag
 				}
 			}
+			if strings.HasSuffix(s, "\r") {
+				why = "the value of " + key + " ends in half of a line break"
+			}
 			dst = append(dst, s...)
 		} else {
 			dst = renderCompact(dst, value, renderStrict)

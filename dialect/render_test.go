@@ -12,6 +12,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/dialect/dialecttest"
 	"wield/schema/shape"
 )
 
@@ -95,18 +96,6 @@ func renderedBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, cal
 	}
 }
 
-func TestAppendCallsHostile(t *testing.T) {
-	for _, name := range dialect.Names() {
-		d, _ := dialect.Lookup(name)
-		for _, hostile := range hostileTexts {
-			q, _ := json.Marshal(hostile)
-			for _, args := range []string{`{"s":` + string(q) + `}`, `{"o":{"k":` + string(q) + `},"i":5}`, `{"a":[` + string(q) + `,1,null,true],"s":"x"}`} {
-				renderedBack(t, d, []chat.Call{{Name: "read_file", Arguments: args}})
-			}
-		}
-	}
-}
-
 func TestAppendCalls(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
@@ -148,7 +137,7 @@ func TestAppendCallsIDs(t *testing.T) {
 }
 
 func TestAppendCallsRoundTrip(t *testing.T) {
-	str := rapid.Map(rapid.OneOf(rapid.String(), rapid.SampledFrom(hostileTexts), rapid.StringN(0, 4, -1)), func(s string) string {
+	str := rapid.Map(rapid.OneOf(rapid.String(), rapid.SampledFrom(dialecttest.Hostile()), rapid.StringN(0, 4, -1)), func(s string) string {
 		return strings.ToValidUTF8(s, "?")
 	})
 	var value *rapid.Generator[any]
@@ -228,7 +217,7 @@ func TestAppendToolsHostile(t *testing.T) {
 	finder, seen := newCallFinder(t), make(map[string]bool)
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
-		for _, hostile := range append([]string{"Reads a file."}, hostileTexts...) {
+		for _, hostile := range append([]string{"Reads a file."}, hostileTexts()...) {
 			def := chat.Tool{Name: "read_file", Description: hostile, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}
 			text := string(d.AppendTools(nil, []chat.Tool{def, def}))
 			if !seen[text] {

@@ -745,11 +745,14 @@ func (v *value) path() string {
 	for _, f := range v.stack {
 		if f.object && f.key < len(v.keys) {
 			b.WriteByte('/')
-			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(v.keys[f.key].key))
+			b.WriteString(pointerEscapes.Replace(v.keys[f.key].key))
 		}
 	}
 	return b.String()
 }
+
+// pointerEscapes make a key a step of a JSON pointer.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (v *value) fail(why string) progress {
 	if v.err == "" {

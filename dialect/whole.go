@@ -23,28 +23,23 @@ func (d *Decoder) feedWhole(chunk string) {
 		return
 	}
 	d.whole.WriteString(chunk)
-	if text := d.whole.String(); !mayBeRequest(text) {
-		d.wholeText(text)
+	if !d.mayBeRequest(chunk) {
+		d.wholeText(d.whole.String())
 	}
 }
 
-// mayBeRequest reports whether text may go on to be a request.
-func mayBeRequest(text string) bool {
-	k := 0
-	for i := 0; i < len(text); i++ {
-		if isBlank(text[i]) && (k == 0 || k == 1) {
-			continue
-		}
-		if k == len(requestStart) {
-			return true
-		}
-		if text[i] == '\\' && k > 1 {
-			return true // an escape, which may stand for what is wanted
-		}
-		if text[i] != requestStart[k] {
+// mayBeRequest reports whether the message may be a request, going on with chunk.
+func (d *Decoder) mayBeRequest(chunk string) bool {
+	for i := 0; i < len(chunk) && d.wanted < len(requestStart); i++ {
+		switch c, k := chunk[i], d.wanted; {
+		case isBlank(c) && k <= 1:
+		case c == '\\' && k > 1:
+			d.wanted = len(requestStart) // an escape, which may stand for what is wanted
+		case c != requestStart[k]:
 			return false
+		default:
+			d.wanted++
 		}
-		k++
 	}
 	return true
 }

@@ -185,12 +185,13 @@ func Shapes(tools []Tool) ([]shape.Tool, error) {
 	return shapes, nil
 }
 
-// Maker returns what makes decoders for the case.
+// Maker returns what makes decoders of package dialect for the case.
 func (c *Case) Maker() (Maker, error) {
 	o, err := c.Options()
 	if err != nil {
 		return nil, err
 	}
+	o.Cache = new(dialect.Cache) // for the many decoders that one text is read with
 	if _, err := dialect.New(o); err != nil {
 		return nil, err
 	}
@@ -200,20 +201,13 @@ func (c *Case) Maker() (Maker, error) {
 	}, nil
 }
 
-// Check decodes the text, compares what comes out with what is wanted, and runs All over it.
+// Check decodes the text with a decoder of package dialect, compares what comes out with what is wanted, and runs All over it.
 func (c *Case) Check() error {
-	mk, err := c.Maker()
-	if err != nil {
-		return err
+	var errs []error
+	for _, f := range new(Suite).Case(c) {
+		errs = append(errs, fmt.Errorf("%s: %w", f.Rule, f.Err))
 	}
-	events, err := Decode(mk, c.Text)
-	if err != nil {
-		return err
-	}
-	if err := c.Compare(events); err != nil {
-		return err
-	}
-	return All(mk, c.Text)
+	return errors.Join(errs...)
 }
 
 // Compare compares events with what is wanted and returns all differences as one error.

@@ -8,24 +8,6 @@ import (
 	"wield/chat"
 )
 
-// All checks a decoder over one text: structure, conservation, every split, and reuse after Reset.
-func All(mk Maker, text string) error {
-	events, err := Decode(mk, text)
-	if err != nil {
-		return err
-	}
-	if err := Structure(events); err != nil {
-		return fmt.Errorf("structure: %w", err)
-	}
-	if err := Conservation(text, events); err != nil {
-		return fmt.Errorf("conservation: %w", err)
-	}
-	if err := Invariance(mk, text); err != nil {
-		return fmt.Errorf("invariance: %w", err)
-	}
-	return Reuse(mk, text)
-}
-
 // covers tells which kinds of events stand for bytes of the text. Notes and candidates only point at some.
 func covers(e *chat.Event) bool {
 	switch e.Kind {

@@ -22,12 +22,15 @@ type Maker func() Decoder
 // used again for every chunk, as a program that wants no garbage does, so that a decoder which still needs what it
 // appended is found out. A panic is returned as an error.
 func Decode(mk Maker, text string, cuts ...int) (events []chat.Event, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer caught(&err)
 	return decode(mk(), text, cuts), nil
+}
+
+// caught turns a panic into an error, when it is deferred.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
 }
 
 func decode(d Decoder, text string, cuts []int) []chat.Event {
@@ -49,18 +52,31 @@ func decode(d Decoder, text string, cuts []int) []chat.Event {
 // depends on the borders between chunks. Candidates, which only comment on the others, come last.
 func Merge(events []chat.Event) []chat.Event {
 	var merged, candidates []chat.Event
-	for _, e := range events {
+	var joined []byte // the text of the last event, if it is made of several
+	settle := func() {
+		if len(joined) > 0 {
+			merged[len(merged)-1].Text = string(joined)
+			joined = joined[:0]
+		}
+	}
+	for i := range events {
+		e := &events[i]
 		if e.Kind == chat.KindCandidate {
-			candidates = append(candidates, e)
+			candidates = append(candidates, *e)
 			continue
 		}
-		if n := len(merged); n > 0 && joins(&merged[n-1], &e) {
-			merged[n-1].Text += e.Text
+		if n := len(merged); n > 0 && joins(&merged[n-1], e) {
+			if len(joined) == 0 {
+				joined = append(joined, merged[n-1].Text...)
+			}
+			joined = append(joined, e.Text...)
 			merged[n-1].End = e.End
 			continue
 		}
-		merged = append(merged, e)
+		settle()
+		merged = append(merged, *e)
 	}
+	settle()
 	return append(merged, candidates...)
 }
 

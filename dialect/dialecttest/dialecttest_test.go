@@ -354,3 +354,33 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+// TestProse holds the prose to what is said of it.
+func TestProse(t *testing.T) {
+	block, _, _ := strings.Cut(dialecttest.Prose(4<<10), "\nThe first")
+	block += "\n"
+	kib := float64(len(block)) / 1024
+	check := func(what string, n int, want float64) {
+		if got := float64(n) / kib; got < want*0.98 || got > want*1.05 {
+			t.Errorf("%s: %.2f a KiB, want %g", what, got, want)
+		}
+	}
+	starts, beyond := 0, 0
+	for _, line := range strings.Split(block, "\n") {
+		if strings.HasPrefix(line, "[") || strings.HasPrefix(line, "{") {
+			starts++
+		}
+	}
+	for i := range len(block) {
+		if block[i] >= 0x80 {
+			beyond++
+		}
+	}
+	openers := strings.Count(block, "<tool_call>")
+	check("<", strings.Count(block, "<")-openers, 6)
+	check("back-ticks", strings.Count(block, "`"), 4)
+	check("quotes", strings.Count(block, `"`), 4)
+	check("line starts", starts, 2)
+	check("openers", openers, 1)
+	check("bytes beyond ASCII", beyond, 0.03*1024)
+}

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -15,6 +16,7 @@ const (
 	maxPairs  = 4096 // texts up to this length are cut at every offset, longer ones at this many
 	randoms   = 8    // random splits of a text
 	bytewise  = 1 << 20
+	maxShrink = 512 // splits that are tried to find a smaller one that fails
 	showWidth = 120
 )
 
@@ -46,8 +48,8 @@ func Splits(text string) func(yield func(cuts []int) bool) {
 				return
 			}
 		}
-		for _, n := range []int{1, 2, 3, 4, 7, 16} {
-			if len(text)/n <= bytewise && !yield(every(len(text), n)) {
+		for cuts := range blocks(text, 1, 2, 3, 4, 7, 16) {
+			if !yield(cuts) {
 				return
 			}
 		}
@@ -56,6 +58,17 @@ func Splits(text string) func(yield func(cuts []int) bool) {
 		r := rand.New(rand.NewPCG(h.Sum64(), 1))
 		for range randoms {
 			if !yield(random(r, len(text))) {
+				return
+			}
+		}
+	}
+}
+
+// blocks yields the splits of text into blocks of these sizes.
+func blocks(text string, sizes ...int) func(yield func(cuts []int) bool) {
+	return func(yield func([]int) bool) {
+		for _, n := range sizes {
+			if len(text)/n <= bytewise && !yield(every(len(text), n)) {
 				return
 			}
 		}
@@ -85,43 +98,76 @@ func random(r *rand.Rand, size int) []int {
 }
 
 // Invariance checks that every split of text gives the events of the whole, and that each split conserves the text. It fails
-// with a *SplitError at the first split that does not, which is the one with the fewest cuts.
+// with a *SplitError, whose split has as few cuts as could be found.
 func Invariance(mk Maker, text string) error {
 	whole, err := Decode(mk, text)
 	if err != nil {
 		return err
 	}
+	return invariance(mk, text, whole, Splits(text))
+}
+
+func invariance(mk Maker, text string, whole []chat.Event, splits func(yield func(cuts []int) bool)) error {
 	want := Merge(whole)
-	for cuts := range Splits(text) {
-		got, err := Decode(mk, text, cuts...)
-		if err == nil {
-			err = Conservation(text, got)
+	for cuts := range splits {
+		diff := splitDiff(mk, text, want, cuts)
+		if diff == "" {
+			continue
 		}
-		if err != nil {
-			return &SplitError{text, cuts, err.Error()}
+		if few := fewerCuts(cuts, func(cuts []int) bool { return splitDiff(mk, text, want, cuts) != "" }); len(few) < len(cuts) {
+			cuts, diff = few, splitDiff(mk, text, want, few)
 		}
-		if diff := Diff(want, Merge(got)); diff != "" {
-			return &SplitError{text, cuts, diff}
-		}
+		return &SplitError{text, cuts, diff}
 	}
 	return nil
 }
 
-// Reuse checks that a decoder with a method Reset reads text again as a fresh one does. Others pass.
-func Reuse(mk Maker, text string) error {
+// splitDiff says what a split changes, or "".
+func splitDiff(mk Maker, text string, want []chat.Event, cuts []int) string {
+	got, err := Decode(mk, text, cuts...)
+	if err == nil {
+		err = Conservation(text, got)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return Diff(want, Merge(got))
+}
+
+// fewerCuts leaves out cuts, many at a time and then fewer, as long as the split still fails.
+func fewerCuts(cuts []int, fails func([]int) bool) []int {
+	tries := 0
+	for size := (len(cuts) + 1) / 2; size > 0; size /= 2 {
+		for i := 0; i+size <= len(cuts) && len(cuts) > 1 && tries < maxShrink; tries++ {
+			if less := slices.Concat(cuts[:i], cuts[i+size:]); fails(less) {
+				cuts = less
+			} else {
+				i += size
+			}
+		}
+	}
+	return cuts
+}
+
+// Reuse checks that a decoder with a method Reset reads text again as a fresh one does, when it was left in the middle of a text
+// and when it was closed. Others pass.
+func Reuse(mk Maker, text string) (err error) {
 	fresh, err := Decode(mk, text)
 	if err != nil {
 		return err
 	}
+	defer caught(&err)
 	d := mk()
 	r, ok := d.(interface{ Reset() })
 	if !ok {
 		return nil
 	}
 	decode(d, text[:len(text)/2], nil) // leaves it wherever half of the text ends
-	r.Reset()
-	if diff := Diff(Merge(fresh), Merge(decode(d, text, nil))); diff != "" {
-		return fmt.Errorf("after Reset: %s", diff)
+	for _, after := range []string{"half of the text", "the text"} {
+		r.Reset()
+		if diff := Diff(Merge(fresh), Merge(decode(d, text, nil))); diff != "" {
+			return fmt.Errorf("after Reset behind %s: %s", after, diff)
+		}
 	}
 	return nil
 }

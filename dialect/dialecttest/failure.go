@@ -1,0 +1,104 @@
+package dialecttest
+
+import (
+	"errors"
+	"fmt"
+
+	"wield/chat"
+)
+
+// A Rule names what a check holds a dialect to.
+type Rule string
+
+// The rules. The first seven are about one text, the others about a dialect.
+const (
+	RuleNew          Rule = "new"          // a decoder can be made for the case
+	RulePanic        Rule = "panic"        // no text makes a decoder panic
+	RuleStructure    Rule = "structure"    // calls open and close in order, and their deltas are their arguments
+	RuleConservation Rule = "conservation" // the spans cover the text, and what is shown is what stands there
+	RuleSplit        Rule = "split"        // every split gives the events of the whole
+	RuleReuse        Rule = "reuse"        // a decoder that was Reset reads as a fresh one does
+	RuleCase         Rule = "case"         // what comes out is what the case wants
+
+	RuleLinear  Rule = "linear"  // time and memory grow with the text, not with its square
+	RuleProse   Rule = "prose"   // prose comes out as it is and costs no allocation
+	RuleRender  Rule = "render"  // calls that were written are read back with the same names and arguments
+	RuleResults Rule = "results" // no result is read as a call
+	RuleTools   Rule = "tools"   // no definition is read as a call
+)
+
+// A Failure is one broken rule.
+type Failure struct {
+	Rule Rule
+	Case string // id of the case, or what was tried
+	Text string // what was decoded, if it was a text
+	Cuts []int  // for RuleSplit: offsets of the cuts, as few as were found to fail
+	Err  error  // what is wrong
+}
+
+func (f Failure) String() string {
+	s := fmt.Sprintf("%s: %s: %v", f.Case, f.Rule, f.Err)
+	if f.Text != "" {
+		s += "\n\ttext " + short(f.Text)
+	}
+	return s
+}
+
+// A textCheck looks at one text, given the events of the whole.
+type textCheck struct {
+	rule  Rule
+	check func(mk Maker, text string, whole []chat.Event) error
+}
+
+// textChecks hold for every text, the ones first that the others take for granted.
+var textChecks = [...]textCheck{
+	{RuleStructure, func(_ Maker, _ string, whole []chat.Event) error { return Structure(whole) }},
+	{RuleConservation, func(_ Maker, text string, whole []chat.Event) error { return Conservation(text, whole) }},
+	{RuleSplit, func(mk Maker, text string, whole []chat.Event) error {
+		return invariance(mk, text, whole, Splits(text))
+	}},
+	{RuleReuse, func(mk Maker, text string, _ []chat.Event) error { return Reuse(mk, text) }},
+}
+
+// blockChecks are textChecks with few splits, where every one would take too long.
+var blockChecks = [...]textCheck{
+	textChecks[0],
+	textChecks[1],
+	{RuleSplit, func(mk Maker, text string, whole []chat.Event) error {
+		return invariance(mk, text, whole, blocks(text, 1, 4, 16))
+	}},
+}
+
+// All checks a decoder over one text: structure, conservation, every split, and reuse after Reset.
+func All(mk Maker, text string) error { return ruleError(checkText(mk, text, textChecks[:])) }
+
+// Quick is All with three splits, in blocks of 1, 4 and 16 bytes, and without reuse: for many or long texts.
+func Quick(mk Maker, text string) error { return ruleError(checkText(mk, text, blockChecks[:])) }
+
+func ruleError(_ []chat.Event, f *Failure) error {
+	if f == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.Rule, f.Err)
+}
+
+// checkText returns the events of the whole, and the first rule that is broken.
+func checkText(mk Maker, text string, checks []textCheck) ([]chat.Event, *Failure) {
+	whole, err := Decode(mk, text)
+	if err != nil {
+		return nil, &Failure{Rule: RulePanic, Text: text, Err: err}
+	}
+	for _, c := range checks {
+		err := c.check(mk, text, whole)
+		if err == nil {
+			continue
+		}
+		f := &Failure{Rule: c.rule, Text: text, Err: err}
+		var split *SplitError
+		if errors.As(err, &split) {
+			f.Cuts = split.Cuts
+		}
+		return whole, f
+	}
+	return whole, nil
+}

@@ -1,0 +1,258 @@
+package dialecttest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"wield/chat"
+)
+
+// Limits of work. One text may cost five times what as many bytes in sixteen texts cost: caches are small, and memory grows by
+// doubling. With the square of the length it costs sixteen times as much.
+const (
+	workSize   = 4 << 10
+	workTimes  = 16
+	workSlack  = 5
+	workChunk  = 8
+	workTries  = 8
+	workSure   = 3  // runs after which a text that takes twice too long is not run again
+	workReport = 3  // workloads that are reported
+	workGrant  = 16 // bytes allocated a byte of text that are never too many
+	proseSize  = 1 << 20
+	proseMost  = 64 // allocations a MiB of prose
+	proseTries = 3
+)
+
+// proseBlock is one KiB of prose: 6 <, 4 back-ticks, 4 quotes, 2 brackets or braces at line starts, one whole opener that no
+// call follows (its < not counted), and 3 % bytes beyond ASCII.
+const proseBlock = `The first thing to know about soup is that it wants time, and that time is < money in a
+kitchen where "done" means done. A pot of 3 < 4 litres will do; call it ` + "`pot`" + ` if you must. Crème
+fraîche comes last — never first — and leeks go in before the potatoes, or so they say.
+[1] Some señors disagree: they hold that a <b> leek needs no company at all in the pan or out.
+When a model explains itself it may write a <tool_call> tag in the middle of a line, which is prose
+and stays prose, since what follows it is a word. Temperatures matter too: 80 < 90 < 100 degrees,
+{though} nobody measures. "Simmer" is the word to remember; a rolling boil is for pasta, for
+crêpes you need a flat pan — and patience. Use ` + "`salt`" + ` early, pepper late, and taste as you go: if x <
+y then add a little more of y. That is all there is to the method, and the rest of the page
+only says it again for readers who begin at the end. Déjà vu — naïve, perhaps, but
+it works: stir, wait, taste, and in the end serve it hot — with purée`
+
+// Prose returns size bytes of text that no call stands in, but much of what calls begin with: in a KiB 6 <, 4 back-ticks, 4
+// quotes, 2 brackets or braces at line starts, one <tool_call> that no call follows, and 3 % bytes beyond ASCII.
+func Prose(size int) string {
+	return strings.ToValidUTF8(repeat(proseBlock+".\n", size), ".")
+}
+
+// repeat returns size bytes of s, again and again.
+func repeat(s string, size int) string { return strings.Repeat(s, size/len(s)+1)[:size] }
+
+// repeats are texts of about any size that make a careless decoder slow.
+var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>", "<tool_call", "<think></think", "\n", " ", "\\", `"`, "é"}
+
+// linear compares what one long text costs with what many short ones of the same kind do. Bytes allocated are counted. Steps
+// are not: a decoder is a closed box, and only it could count them. So they are timed. Both sides take as long if all is well,
+// so that whatever else the machine does slows them alike; the least of several runs counts for each, and what seems slow is
+// run again before it is reported.
+func (s *Suite) linear() []Failure {
+	mk, f := s.made("linear", hostileTools)
+	if f != nil {
+		return []Failure{*f}
+	}
+	var failures []Failure
+	for _, w := range s.workloads() {
+		if len(failures) == workReport {
+			break
+		}
+		if err := grows(mk, w); err != nil {
+			failures = append(failures, Failure{Rule: RuleLinear, Case: w.name, Err: err})
+		}
+	}
+	return failures
+}
+
+// A workload is a text of any size.
+type workload struct {
+	name string
+	text func(size int) string
+}
+
+func (s *Suite) workloads() []workload {
+	var all []workload
+	add := func(name string, text func(size int) string) { all = append(all, workload{name, text}) }
+	for _, r := range repeats {
+		add(fmt.Sprintf("%s again and again", short(r)), func(size int) string { return repeat(r, size) })
+	}
+	for _, m := range s.markers() {
+		if m == "" {
+			continue
+		}
+		add(fmt.Sprintf("%s again and again", short(m)), func(size int) string { return repeat(m, size) })
+		add(fmt.Sprintf("most of %s again and again", short(m)), func(size int) string { return repeat(m[:(len(m)*3+3)/4], size) })
+	}
+	if s.Calls == nil {
+		return all
+	}
+	add("many calls", func(size int) string {
+		return s.open(size, `{"path":"x-x"}`, func(text string) string { return repeat(text+"\n", size) })
+	})
+	add("many arguments", func(size int) string { return s.open(size, numberedArguments(size), nil) })
+	add("a long list", func(size int) string { return s.open(size, `{"list":[`+strings.Repeat(`"x",`, size/4)+`""]}`, nil) })
+	for _, inside := range append(s.markers(), `"`, `\`, "<", "word ", "\n") {
+		add(fmt.Sprintf("an argument of %s", short(inside)), func(size int) string {
+			return s.open(size, `{"path":`+quote(repeat(inside+" ", size))+`}`, nil)
+		})
+		add(fmt.Sprintf("an open argument of %s", short(inside)), func(size int) string {
+			return s.open(size, `{"path":"x-x"}`, func(text string) string {
+				before, _, _ := strings.Cut(text, "x-x")
+				return before + repeat(inside+" ", size)
+			})
+		})
+	}
+	return all
+}
+
+// open writes a call of the hostile tool and changes its text, or returns words where the format cannot carry it.
+func (s *Suite) open(size int, args string, change func(text string) string) string {
+	text, err := s.Calls([]chat.Call{{ID: "call_0", Name: HostileTool, Arguments: args, Complete: true}})
+	if err != nil {
+		return repeat("word ", size)
+	}
+	if change != nil {
+		return change(text)
+	}
+	return text
+}
+
+func numberedArguments(size int) string {
+	var b strings.Builder
+	b.WriteString("{")
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, `"key%d":%d,`, i, i)
+	}
+	return b.String() + `"path":"x"}`
+}
+
+// A cost is what it takes to read texts.
+type cost struct {
+	time  time.Duration
+	bytes uint64
+}
+
+// grows compares a long text with short ones.
+func grows(mk Maker, w workload) (err error) {
+	defer caught(&err)
+	small, large := w.text(workSize), w.text(workTimes*workSize)
+	share := float64(len(large)) / float64(workTimes*max(1, len(small)))
+	most := workSlack * max(1, share)
+	var short, long cost
+	var buf []chat.Event
+	for try := range workTries {
+		time.Sleep(time.Duration(try) * time.Millisecond) // what disturbs may pass
+		short, long = short.least(read(mk, small, workTimes, &buf)), long.least(read(mk, large, 1, &buf))
+		switch {
+		case float64(long.bytes) > most*float64(short.bytes)+workGrant*float64(len(large)):
+			err = fmt.Errorf("%d texts of %d bytes allocate %d bytes, one of %d bytes %d", workTimes, len(small), short.bytes, len(large), long.bytes)
+		case float64(long.time) > most*float64(short.time):
+			err = fmt.Errorf("%d texts of %d bytes take %v, one of %d bytes %v", workTimes, len(small), short.time, len(large), long.time)
+		default:
+			return nil
+		}
+		if try+1 >= workSure && float64(long.time) > 2*most*float64(short.time) {
+			break
+		}
+	}
+	return err
+}
+
+// least returns the lesser of either cost. The zero value stands for none.
+func (c cost) least(other cost) cost {
+	if c == (cost{}) {
+		return other
+	}
+	return cost{min(c.time, other.time), min(c.bytes, other.bytes)}
+}
+
+// read returns what it costs to read a text some times. The buffer of the events is none of the decoder's.
+func read(mk Maker, text string, times int, buf *[]chat.Event) cost {
+	decoders := make([]Decoder, times)
+	for i := range decoders {
+		decoders[i] = mk()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	for _, d := range decoders {
+		*buf = feed(d, *buf, text, workChunk)
+		*buf = d.Close((*buf)[:0])
+	}
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return cost{took, after.TotalAlloc - before.TotalAlloc}
+}
+
+// feed reads text in chunks of size bytes and drops the events.
+func feed(d Decoder, buf []chat.Event, text string, size int) []chat.Event {
+	for i := 0; i < len(text); i += size {
+		buf = d.Feed(buf[:0], text[i:min(i+size, len(text))])
+	}
+	return buf
+}
+
+// prose reads prose: nothing may be made of it, and once a decoder has read some, it reads more without allocating, save
+// now and then for what it has to hold.
+func (s *Suite) prose() []Failure {
+	mk, f := s.made("prose", hostileTools)
+	if f != nil {
+		return []Failure{*f}
+	}
+	block := s.Prose
+	if block == "" {
+		block = Prose(1 << 10)
+	}
+	text := strings.Repeat(block, proseSize/len(block)+1)
+	events, f := checkText(mk, text[:min(len(text), 4*len(block))], blockChecks[:])
+	if f == nil && !s.Alone {
+		for _, e := range events {
+			if e.Kind != chat.KindText {
+				f = &Failure{Rule: RuleProse, Text: block, Err: fmt.Errorf("prose becomes %s", Format(e))}
+				break
+			}
+		}
+	}
+	if f == nil {
+		if err := allocates(mk, text); err != nil {
+			f = &Failure{Rule: RuleProse, Err: err}
+		}
+	}
+	if f == nil {
+		return nil
+	}
+	f.Case = "prose"
+	return []Failure{*f}
+}
+
+// allocates counts the allocations of a decoder that has read the text once before.
+func allocates(mk Maker, text string) (err error) {
+	defer caught(&err)
+	var errs []error
+	for _, size := range []int{4, 16, 1 << 10} {
+		d := mk()
+		buf := feed(d, make([]chat.Event, 0, 1<<10), text, size)
+		most := uint64(proseMost * len(text) / proseSize)
+		best := ^uint64(0)
+		for i := 0; i < proseTries && best > most; i++ {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			buf = feed(d, buf, text, size)
+			runtime.ReadMemStats(&after)
+			best = min(best, after.Mallocs-before.Mallocs)
+		}
+		if best > most {
+			errs = append(errs, fmt.Errorf("%d bytes of prose in chunks of %d take %d allocations", len(text), size, best))
+		}
+	}
+	return errors.Join(errs...)
+}
