@@ -67,7 +67,7 @@ func (r *tagReader) ending(d *Decoder, t string) ending {
 
 // wholeEnd looks for the proper end of the value where s holds all of it, and returns its length, else 0.
 func (r *tagReader) wholeEnd(s string) (e ending, n int) {
-	if r.form.elements || r.form.cdata {
+	if r.form.elements || r.form.cdata && openCDATA(r.text) {
 		return e, 0
 	}
 	if r.form.newlines {

@@ -244,11 +244,8 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 				return r.endValue(d, e, i)
 			}
 			if e.match == partMatch {
-				if e.closed && !r.form.elements && !r.form.bare && !r.form.cdata {
+				if e.closed && e.end == len(t) && !r.form.elements {
 					r.closed, r.tagFrom = e.end, 0
-					if e.end < len(t) {
-						r.closed = 0 // more than the closing tag was read at once
-					}
 				}
 				break
 			}
@@ -267,6 +264,9 @@ func (r *tagReader) follows(c byte) (m tagMatch) {
 				return noMatch
 			}
 			return partMatch
+		}
+		if c == lineEscape[0] && r.form.bare {
+			return noMatch // it is for ending to say
 		}
 		r.tagFrom = len(r.tail) - 1
 		if len(r.behind.tags) == 0 {
