@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 )
 
+// beginKey begins a key, or ends the object.
 func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
 	off := d.set.opts.Repair == RepairOff
 	r.key = r.key[:0]
@@ -34,6 +35,7 @@ func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
 	return r.fail(d, i, "a key is missing"), false
 }
 
+// plainKey returns the offset of the first byte of in from i on that does not simply belong to the key.
 func (r *callReader) plainKey(in string, i int) int {
 	if r.state != cKey {
 		return i
@@ -47,6 +49,7 @@ func (r *callReader) plainKey(in string, i int) int {
 	return j
 }
 
+// readKey reads a byte of a key.
 func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 	switch {
 	case len(r.key) > maxHeader:
@@ -110,6 +113,7 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	return more
 }
 
+// declares reports whether the tool that is named already has a parameter of that name.
 func (r *callReader) declares(d *Decoder, key string) bool {
 	if !r.record.known {
 		return false
@@ -118,6 +122,8 @@ func (r *callReader) declares(d *Decoder, key string) bool {
 	return ok
 }
 
+// mayName reports whether the first key of an object without an opener may be the name of a tool, which is a guess
+// unless the dialect is named.
 func (r *callReader) mayName(d *Decoder) bool {
 	if d.set.keyedJSON {
 		return true
@@ -126,11 +132,13 @@ func (r *callReader) mayName(d *Decoder) bool {
 	return !ok && !r.midLine && d.set.opts.Repair == RepairFull
 }
 
+// declared reports whether the key is the name of a tool.
 func (r *callReader) declared(d *Decoder) bool {
 	_, _, ok := d.set.names.resolve(string(r.key))
 	return ok
 }
 
+// keyName takes a key that is the name of the call, whose value then are the arguments.
 func (r *callReader) keyName(d *Decoder, name string) verdict {
 	rec := &r.record
 	if rec.named {

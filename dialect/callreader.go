@@ -301,14 +301,6 @@ func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
 	return r.fail(d, i, "no object"), false
 }
 
-// beginKey begins a key, or ends the object.
-// plainKey returns the offset of the first byte of in from i on that does not simply belong to the key.
-// readKey reads a byte of a key.
-// declares reports whether the tool that is named already has a parameter of that name.
-// declared reports whether the key is the name of a tool.
-// mayName reports whether the first key of an object without an opener may be the name of a tool, which is a guess
-// unless the dialect is named.
-// keyName takes a key that is the name of the call, whose value then are the arguments.
 // beginValue begins the value of a key.
 func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 	rec := &r.record
