@@ -82,7 +82,7 @@ type Report struct {
 	Model string `json:"model"`
 	Rows  []Row  `json:"rows"` // in the order of the trials
 	Best  int    `json:"best"` // index of the row that is recommended
-	Tie   bool   `json:"tie"`  // whether the trials cannot tell the best from another: their intervals overlap
+	Tie   bool   `json:"tie"`  // whether the trials cannot tell the best from another that answers: their intervals overlap
 }
 
 // Summarise makes a report of trials.
@@ -104,7 +104,8 @@ func Summarise(model string, trials []Trial) *Report {
 	for i := range r.Rows {
 		low, _ := r.Rows[r.Best].RightArgs.Interval()
 		_, high := r.Rows[i].RightArgs.Interval()
-		r.Tie = r.Tie || i != r.Best && high >= low
+		answers := r.Rows[i].Failed < r.Rows[i].RightArgs.Of
+		r.Tie = r.Tie || i != r.Best && answers && high >= low
 	}
 	return r
 }

@@ -99,7 +99,8 @@ type Trial struct {
 }
 
 // Trials puts the suite to the model in the way of each candidate, and yields what comes out in the order of the candidates, rounds and
-// probes. A request that fails is a trial that failed; only a canceled ctx ends the trials.
+// probes. A request that fails is a trial that failed. A candidate that answers nothing in its first round is asked no more: a server that
+// is silent would take up the timeout of every trial. Only a canceled ctx ends all of them.
 func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], error) {
 	candidates, err := o.Candidates()
 	if err != nil {
@@ -133,12 +134,19 @@ func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, yield 
 			}
 		})
 	}
+	failed := 0
 	for i := range done {
+		if i == len(suite) && failed == i {
+			break
+		}
 		select {
 		case t := <-done[i]:
 			t.Candidate = c
 			if ctx.Err() != nil || !yield(t) {
 				return false
+			}
+			if t.Err != nil {
+				failed++
 			}
 		case <-ctx.Done():
 			return false
@@ -147,7 +155,7 @@ func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, yield 
 	return true
 }
 
-// Count returns how many trials o makes.
+// Count returns how many trials o makes, if every candidate answers.
 func Count(o Options) (int, error) {
 	candidates, err := o.Candidates()
 	return len(candidates) * o.rounds() * len(suite), err
