@@ -275,13 +275,13 @@ var caseKinds = []struct {
 
 // fromCases shows short cases of a dialect: first those that few other dialects have.
 func fromCases(t *testing.T, d *dialect.Dialect, cases []dialecttest.Case, common map[string]int) string {
-	const long = 140
+	const long = 220
 	rows := map[string][]*dialecttest.Case{}
 	outcomes := map[*dialecttest.Case]string{}
 	for i := range cases {
 		c := &cases[i]
 		kind, outcome := outcomeOf(t, c)
-		if kind == "" || len(c.Text) > long || c.Dialect != d.Name || len(c.Tools) == 0 || c.Repair != "" || c.Prefix != "" || c.Only || c.Open || !utf8.ValidString(c.Text) {
+		if kind == "" || len(c.Text) > long || c.Dialect != d.Name || len(c.Tools) == 0 || c.Repair != "" || c.Prefix != "" || c.Open || !utf8.ValidString(c.Text) {
 			continue
 		}
 		rows[kind], outcomes[c] = append(rows[kind], c), outcome
