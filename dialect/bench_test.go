@@ -115,8 +115,8 @@ func BenchmarkDecode(b *testing.B) {
 					for _, c := range []struct {
 						name string
 						size int
-					}{{"4B", 4}, {"16B", 16}, {"whole", len(text)}} {
-						b.Run(c.name, func(b *testing.B) { decodeBench(b, d, text, c.size, w.calls) })
+					}{{"4B", 4}, {"16B", 16}, {"whole", 0}} {
+						b.Run(c.name, func(b *testing.B) { decodeBench(b, d, []string{text}, c.size, w.calls) })
 					}
 				})
 			}
@@ -124,29 +124,79 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-func decodeBench(b *testing.B, name, text string, size, calls int) {
+// decodeBench reads messages one after the other, in chunks of size bytes; 0: each whole.
+func decodeBench(b *testing.B, name string, messages []string, size, calls int) {
 	d, err := dialect.New(dialect.Options{Dialect: name, Tools: benchTools})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if got := countCalls(d.Close(d.Feed(nil, text))); got != calls {
+	got, bytes := 0, 0
+	for _, text := range messages {
+		d.Reset()
+		got += countCalls(d.Close(d.Feed(nil, text)))
+		bytes += len(text)
+	}
+	if got != calls {
 		b.Fatalf("%d calls, want %d", got, calls)
 	}
 	buf := make([]chat.Event, 0, 64)
-	b.SetBytes(int64(len(text)))
+	b.SetBytes(int64(bytes))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	n := 0
 	for b.Loop() {
 		n++
-		d.Reset()
-		for i := 0; i < len(text); i += size {
-			buf = d.Feed(buf[:0], text[i:min(i+size, len(text))])
+		for _, text := range messages {
+			chunk := size
+			if chunk == 0 {
+				chunk = len(text)
+			}
+			d.Reset()
+			for i := 0; i < len(text); i += chunk {
+				buf = d.Feed(buf[:0], text[i:min(i+chunk, len(text))])
+			}
+			buf = d.Close(buf[:0])
 		}
-		buf = d.Close(buf[:0])
 	}
 	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/(float64(n)*float64(len(text))/mib), "allocs/MiB")
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/(float64(n)*float64(bytes)/mib), "allocs/MiB")
+}
+
+// BenchmarkCalls reads a hundred short calls in every dialect, as the dialect itself writes them: BenchmarkCalls/DIALECT/CHUNK.
+func BenchmarkCalls(b *testing.B) {
+	for _, name := range dialect.Names() {
+		b.Run(name, func(b *testing.B) {
+			messages := hundredCalls(b, name)
+			for _, c := range []struct {
+				name string
+				size int
+			}{{"whole", 0}, {"16", 16}, {"4", 4}} {
+				b.Run(c.name, func(b *testing.B) { decodeBench(b, name, messages, c.size, 100) })
+			}
+		})
+	}
+}
+
+// hundredCalls writes calls into one message, or into one each where a message holds no more.
+func hundredCalls(tb testing.TB, name string) []string {
+	d, _ := dialect.Lookup(name)
+	var calls []chat.Call
+	for i := range 100 {
+		args := fmt.Sprintf(`{"path":"src/part%d.txt","content":"%s","mode":%d}`, i, strings.TrimSpace(strings.Repeat("word ", 4+i%12)), i)
+		calls = append(calls, chat.Call{Index: i, ID: fmt.Sprintf("call_%d", i), Name: "write_file", Arguments: args, Complete: true})
+	}
+	if text, err := d.AppendCalls(nil, calls); err == nil {
+		return []string{string(text)}
+	}
+	var messages []string
+	for i := range calls {
+		text, err := d.AppendCalls(nil, calls[i:i+1])
+		if err != nil {
+			tb.Fatal(err)
+		}
+		messages = append(messages, string(text))
+	}
+	return messages
 }
 
 func countCalls(events []chat.Event) (n int) {

@@ -125,7 +125,7 @@ func TestConformance(t *testing.T) {
 			name = d.Name
 		}
 		o := r.options(t, name)
-		if err := invariants(maker(o), r.Text); err != nil {
+		if err := dialecttest.Quick(maker(o), r.Text); err != nil {
 			t.Errorf("%s: %v", r.ID, err)
 			continue
 		}
@@ -207,34 +207,6 @@ func contentText(s *string) string {
 		return "null"
 	}
 	return strconv.Quote(*s)
-}
-
-// invariants is dialecttest.All with fewer splits: whole, and in blocks of 1, 4 and 16 bytes.
-func invariants(mk dialecttest.Maker, text string) error {
-	whole, err := dialecttest.Decode(mk, text)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(dialecttest.Structure(whole), dialecttest.Conservation(text, whole)); err != nil {
-		return err
-	}
-	for _, n := range []int{1, 4, 16} {
-		var cuts []int
-		for i := n; i < len(text); i += n {
-			cuts = append(cuts, i)
-		}
-		split, err := dialecttest.Decode(mk, text, cuts...)
-		if err != nil {
-			return err
-		}
-		if err := dialecttest.Conservation(text, split); err != nil {
-			return fmt.Errorf("in blocks of %d: %w", n, err)
-		}
-		if diff := dialecttest.Diff(dialecttest.Merge(whole), dialecttest.Merge(split)); diff != "" {
-			return fmt.Errorf("in blocks of %d: %s", n, diff)
-		}
-	}
-	return nil
 }
 
 // conforms compares calls as the reference wants it: incomplete ones may be there or not.

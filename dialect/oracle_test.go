@@ -459,7 +459,7 @@ func TestBrokenNeighbour(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := invariants(maker(o), text); err != nil {
+		if err := dialecttest.Quick(maker(o), text); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		before, after := &dialect.Collector{}, &dialect.Collector{}

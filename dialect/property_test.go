@@ -127,7 +127,7 @@ func TestTraceChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Trace = true
-		if err := invariants(maker(o), c.Text); err != nil {
+		if err := dialecttest.Quick(maker(o), c.Text); err != nil {
 			t.Errorf("%s: traced: %v", c.ID, err)
 		}
 		traced, err := dialect.Parse(c.Text, o)
@@ -138,31 +138,4 @@ func TestTraceChangesNothing(t *testing.T) {
 			t.Errorf("%s: traced %s, else %s", c.ID, b, a)
 		}
 	}
-}
-
-// FuzzDecode reads the text under the dialect that the first byte names. The seeds are the texts of the case files.
-func FuzzDecode(f *testing.F) {
-	names := append([]string{""}, dialect.Names()...)
-	byName := make(map[string]byte)
-	for i, n := range names {
-		byName[n] = byte(i)
-	}
-	for _, c := range allCases(f) {
-		if len(c.Text) < 1000 {
-			f.Add(append([]byte{byName[c.Dialect]}, strings.ReplaceAll(c.Text, "find_recipe", "find")...))
-		}
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) == 0 || len(data) > 1<<11 {
-			return
-		}
-		o := dialect.Options{Dialect: names[int(data[0])%len(names)], Tools: propertyTools}
-		check := invariants // every split costs too much for all texts
-		if len(data) < 64 {
-			check = dialecttest.All
-		}
-		if err := check(maker(o), string(data[1:])); err != nil {
-			t.Fatal(err)
-		}
-	})
 }
