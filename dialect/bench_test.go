@@ -3,7 +3,11 @@ package dialect_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -197,6 +201,43 @@ func hundredCalls(tb testing.TB, name string) []string {
 		messages = append(messages, string(text))
 	}
 	return messages
+}
+
+// BenchmarkCases reads the texts of a file of cases, each under its own options, in chunks of 4 bytes: BenchmarkCases/FILE.
+func BenchmarkCases(b *testing.B) {
+	files, err := dialecttest.ReadDir(os.DirFS(filepath.Join("testdata", "cases")))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		b.Run(strings.TrimSuffix(file, ".jsonl"), func(b *testing.B) {
+			var decoders []*dialect.Decoder
+			size := 0
+			for _, c := range files[file] {
+				o, err := c.Options()
+				if err != nil {
+					b.Fatal(err)
+				}
+				d, err := dialect.New(o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				decoders, size = append(decoders, d), size+len(c.Text)
+			}
+			buf := make([]chat.Event, 0, 64)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				for k, c := range files[file] {
+					d := decoders[k]
+					d.Reset()
+					for i := 0; i < len(c.Text); i += 4 {
+						buf = d.Feed(buf[:0], c.Text[i:min(i+4, len(c.Text))])
+					}
+					buf = d.Close(buf[:0])
+				}
+			}
+		})
+	}
 }
 
 func countCalls(events []chat.Event) (n int) {

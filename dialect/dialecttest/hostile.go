@@ -89,7 +89,7 @@ func around(text, name, value string) []string {
 	return []string{head, rest[:at], rest[at+len(value):]}
 }
 
-// compact leaves out what is empty or stands there already, the first string apart.
+// compact leaves out what stands there already.
 func compact(all []string) []string {
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(all, func(s string) bool {
