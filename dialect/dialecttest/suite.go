@@ -31,7 +31,8 @@ type Suite struct {
 // defaultRounds is the number of random messages.
 const defaultRounds = 100
 
-// Run checks every case as Case does, and then all rules that are about the dialect as a whole. It returns what fails.
+// Run checks every case as Case does, and then all rules that are about the dialect as a whole. It returns what fails. Since it
+// counts what the process allocates, nothing else should run beside it.
 func (s *Suite) Run(cases []Case) []Failure {
 	var failures []Failure
 	for i := range cases {
