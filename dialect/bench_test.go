@@ -279,6 +279,8 @@ func oneCall(d, path, content string) string {
 		return fmt.Sprintf("<TOOL_CALL>\n{\"tool\":\"write_file\",\"args\":%s}\n</TOOL_CALL>", args)
 	case "qwen3-coder":
 		return fmt.Sprintf("<tool_call>\n<function=write_file>\n<parameter=path>\n%s\n</parameter>\n<parameter=content>\n%s\n</parameter>\n</function>\n</tool_call>", path, content)
+	case "cli-block":
+		return fmt.Sprintf("``````write_file\n=== FILE: %s\n%s\n``````", path, content)
 	case "json-fence":
 		return fmt.Sprintf("```json\n{\"name\":\"write_file\",\"arguments\":%s}\n```", args)
 	}

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,177 +17,387 @@ import (
 //	The text of the file.
 //	```
 //
-// The text in the block is an argument as it stands. It ends at a fence of the same character that is at least as long; a fence
-// with an info string in between opens a block of its own, whose end is not the end of all. Since a block without an end never
-// acts, and is text, the call goes out when the block ends.
+// The text in the block is an argument as it stands, and goes out as it comes. It ends at a fence of the same character that is
+// at least as long. A fence with an info string in between opens a block of its own, whose end is not the end of all.
 type blockReader struct {
 	mark   byte // of the fence
 	n      int  // its length
+	indent int  // of its line: what the lines of the block lose
 	crlf   bool // lines end in two bytes
 	tool   int
 	word   string
+	plan   blockPlan
+
+	state  blockState
 	bodyAt int // where the text begins
 	lineAt int // where the line that is read begins
-	depth  int // blocks open inside
+	spaces int // at its start
+	marks  int // behind them
+	ticks  bool
+	nested []int // lengths of the fences that are open inside
+
+	from  int  // where the text begins that the argument does not have yet
+	head  bool // the first line is read, which may name the file
+	file  bool // it did
+	open  bool // the argument was begun
+	lines int  // that were read
+	paths []blockLine
+}
+
+// blockState is how far the line is read.
+type blockState uint8
+
+const (
+	bIndent blockState = iota // in the spaces at its start
+	bMarks                    // in what may be a fence
+	bBlank                    // behind a fence that closes a block, if nothing follows
+	bInfo                     // behind a fence that opens one
+	bRest                     // in text
+)
+
+// A blockLine is a line that holds a path.
+type blockLine struct{ at, end int }
+
+// A blockPlan says which arguments of a tool a block holds; "": none. A block without any is a call of a tool that takes none.
+type blockPlan struct {
+	path string // named by a first line, or all that there is
+	list string // of paths, one a line
+	text string // the block as it stands
 }
 
 // blockFile begins the line that names the file whose text the block holds.
 const blockFile = "=== FILE:"
 
-// blockArgs are the names of the argument that is the text of a block. The first of them that a tool declares as a string is meant,
-// else its only string.
-var blockArgs = [...]string{"code", "content", "edits", "text", "command", "script", "input"}
-
-const (
-	blockPath  = "path"  // the argument that names the file
-	blockPaths = "paths" // a list, of which each line holds one
+// The names of the arguments that blocks hold. Of each row the first that the tool declares is meant.
+var (
+	blockTexts = [...]string{"code", "content", "edits", "text", "command", "script", "input"}
+	blockPaths = [...]string{"path", "file_path", "file", "filename"}
+	blockLists = [...]string{"paths", "files"}
 )
+
+// planBlock returns what blocks hold for a tool with arguments of the shape s. Where none of the names for a text is declared it is
+// the only string that there is beside the path.
+func planBlock(s *shape.Shape) blockPlan {
+	p := blockPlan{path: firstProp(s, blockPaths[:], shape.String), list: firstProp(s, blockLists[:], shape.Array), text: firstProp(s, blockTexts[:], shape.String)}
+	switch {
+	case p.text != "":
+		p.list = ""
+	case p.list != "":
+		p.path = ""
+	case s != nil:
+		p.text = onlyString(s, p.path)
+	}
+	return p
+}
+
+// firstProp returns the first of the names that is that of a property which may have the type t, or "".
+func firstProp(s *shape.Shape, names []string, t shape.Types) string {
+	for _, name := range names {
+		if p, ok := s.Prop(name); ok && (p.Type() == 0 || p.Type().Has(t)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// onlyString returns the one property other than but that is a string, or "".
+func onlyString(s *shape.Shape, but string) string {
+	only := ""
+	for i := range s.Props {
+		if p := &s.Props[i]; p.Name != but && p.Shape.Type() == shape.String {
+			if only != "" {
+				return ""
+			}
+			only = p.Name
+		}
+	}
+	return only
+}
 
 // openBlock begins a block with an info string, whose opening line ends before i, if it calls a tool.
 func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
-	words := strings.Fields(info)
-	if !d.set.blocks || len(words) == 0 {
+	word := info
+	if k := strings.IndexAny(info, " \t"); k >= 0 {
+		word = info[:k]
+	}
+	if !d.set.blocks || word == "" {
 		return false
 	}
-	word := words[0]
 	tool, _, ok := d.set.names.resolve(word)
 	if !ok {
 		return false
 	}
-	at := d.base + i
-	d.fenced, d.dialect = fence{}, "cli-block"
-	d.begin(i, &blockReader{mark: f.mark, n: f.n, crlf: crlf, tool: tool, word: word, bodyAt: at, lineAt: at})
+	at, before := d.base+i, d.held(d.holdAt, d.candAt)
+	r := &d.readers.block
+	*r = blockReader{mark: f.mark, n: f.n, indent: len(before) - len(strings.TrimRight(before, " ")), crlf: crlf, tool: tool, word: word,
+		plan: planBlock(d.set.names.tools[tool].Args), bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
+	r.head = r.plan.path != "" && r.plan.text != ""
+	d.dialect = "cli-block"
+	if r.plan == (blockPlan{}) {
+		d.fenced, d.fencedEnd = f, at // stands if there is text in it
+	} else {
+		d.fenced = fence{}
+		d.startCall(tool, word, "", d.candAt, at)
+	}
+	d.begin(i, r)
 	return true
 }
 
 func (r *blockReader) run(d *Decoder, i int) (int, verdict) {
+	if r.state == bRest {
+		r.from = max(r.from, d.last) // what passed without a look
+	}
 	for i < len(d.in) {
-		n := strings.IndexByte(d.in[i:], '\n')
-		if n < 0 {
-			return len(d.in), more
+		c := d.in[i]
+		if !d.call.open && (c != r.mark && !isBlank(c) || d.base+i-r.bodyAt > maxHeader) {
+			return i, refused
 		}
-		i += n
-		if r.closes(d.held(r.lineAt, d.base+i)) {
-			return i, r.finish(d, i)
+		switch r.state {
+		case bIndent:
+			i = r.readIndent(i, c)
+		case bMarks:
+			i = r.readMarks(i, c)
+		case bBlank:
+			switch {
+			case len(r.nested) == 0 && (c == '\n' || c == '<' && d.set.trie.starts(c)): // a token that ends the turn stands on the same line
+				return i, r.finish(d, i)
+			case c == '\n':
+				r.nested = r.nested[:len(r.nested)-1]
+				r.state = bRest
+			case isBlank(c):
+				i++
+			default:
+				r.state = bInfo
+			}
+		case bInfo, bRest:
+			i = r.readRest(d, i)
 		}
-		i++
-		r.lineAt = d.base + i
+	}
+	if d.call.open && (r.state == bInfo || r.state == bRest) {
+		r.add(d, r.sure(d))
 	}
 	return i, more
 }
 
-// closes reports whether the line ends the block.
-func (r *blockReader) closes(line string) bool {
-	s := strings.TrimLeft(line, " ")
-	if len(line)-len(s) > 3 {
-		return false
+// readIndent reads the spaces at the start of a line.
+func (r *blockReader) readIndent(i int, c byte) int {
+	switch {
+	case c == ' ' && r.spaces < max(3, r.indent):
+		r.spaces++
+		return i + 1
+	case c == r.mark:
+		r.state = bMarks
+	default:
+		r.state = bRest
 	}
-	n := 0
-	for n < len(s) && s[n] == r.mark {
-		n++
-	}
-	if n < r.n {
-		return false
-	}
-	switch rest := strings.TrimSpace(s[n:]); {
-	case rest == "" && r.depth == 0:
-		return true
-	case rest == "":
-		r.depth--
-	case r.mark != '`' || !strings.Contains(rest, "`"):
-		r.depth++
-	}
-	return false
+	return i
 }
 
-// finish ends the block before i, at the end of the line that closes it.
-func (r *blockReader) finish(d *Decoder, i int) verdict {
-	args, ok := r.arguments(d, d.held(r.bodyAt, r.lineAt))
-	if !ok {
-		d.plain = d.base + i
-		return refused
+// readMarks reads what may be a fence.
+func (r *blockReader) readMarks(i int, c byte) int {
+	switch {
+	case c == r.mark:
+		r.marks++
+		return i + 1
+	case r.fence():
+		r.state = bBlank
+	default:
+		r.state = bRest
 	}
-	d.startCall(r.tool, r.word, "", d.candAt, r.bodyAt)
-	d.writeArgs(args, r.lineAt)
+	return i
+}
+
+// fence reports whether the line has marks enough to end what is open.
+func (r *blockReader) fence() bool {
+	least := r.n
+	if k := len(r.nested); k > 0 {
+		least = r.nested[k-1]
+	}
+	return r.marks >= least
+}
+
+// readRest reads a line that does not end the block.
+func (r *blockReader) readRest(d *Decoder, i int) int {
+	n := strings.IndexByte(d.in[i:], '\n')
+	if r.state == bInfo && !r.ticks {
+		line := d.in[i:]
+		if n >= 0 {
+			line = line[:n]
+		}
+		r.ticks = strings.IndexByte(line, '`') >= 0
+	}
+	if n < 0 {
+		return len(d.in)
+	}
+	if r.state == bInfo && (r.mark != '`' || !r.ticks) {
+		r.nested = append(r.nested, r.marks)
+	}
+	r.endLine(d, d.base+i+n)
+	return i + n + 1
+}
+
+// endLine ends a line of text with the line break at the offset at.
+func (r *blockReader) endLine(d *Decoder, at int) {
+	line := blockLine{min(r.lineAt+min(r.spaces, r.indent), at), at}
+	end := at
+	if r.crlf && at > r.from && at > r.lineAt && d.held(at-1, at) == "\r" {
+		end--
+	}
+	switch {
+	case r.plan.text == "":
+		r.addPath(d, line)
+	case r.head && strings.HasPrefix(d.held(line.at, at), blockFile):
+		r.head, r.file = false, true
+		path := strings.TrimSpace(d.held(line.at+len(blockFile), at))
+		d.writeArgs(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
+		r.from = at + 1
+	case r.file:
+		r.add(d, at+1)
+	default: // the line break goes with the line behind it: the last one belongs to the fence
+		r.head = false
+		r.add(d, end)
+		r.from = end
+	}
+	r.state, r.lineAt, r.spaces, r.marks, r.ticks = bIndent, at+1, 0, 0, false
+	r.lines++
+}
+
+// sure returns the offset up to which what was read is text: a line break, or a character, may be cut.
+func (r *blockReader) sure(d *Decoder) int {
+	end := d.base + len(d.in)
+	last := d.held(max(r.from, end-4), end)
+	if r.crlf && strings.HasSuffix(last, "\r") {
+		return end - 1
+	}
+	return end - partialRune(last)
+}
+
+// add adds the text up to the offset to, in a line that does not end the block, to the argument.
+func (r *blockReader) add(d *Decoder, to int) {
+	if r.plan.text == "" {
+		return
+	}
+	if r.head {
+		line := d.held(r.lineAt+min(r.spaces, r.indent), max(to, r.lineAt+r.spaces))
+		if n := min(len(line), len(blockFile)); line[:n] == blockFile[:n] {
+			return
+		}
+		r.head = false
+	}
+	if r.from < r.lineAt {
+		r.write(d, min(to, r.lineAt))
+	}
+	if to > r.lineAt {
+		r.from = max(r.from, r.lineAt+min(r.spaces, r.indent))
+		r.write(d, to)
+	}
+}
+
+// write writes the text up to the offset to.
+func (r *blockReader) write(d *Decoder, to int) {
+	if to <= r.from {
+		return
+	}
+	r.begin(d, r.from)
+	s := d.held(r.from, to)
+	if len(s) > maxPieces {
+		d.writeBuilt(s, to)
+	} else {
+		d.settleLater(r.from, to, true)
+		d.dst = d.emitPieces(d.dst, s, to)
+	}
+	r.from = to
+}
+
+// begin begins the argument that is the text, whose text begins at the offset at.
+func (r *blockReader) begin(d *Decoder, at int) {
+	if r.open {
+		return
+	}
+	r.open = true
+	before := byte('{')
+	if r.file {
+		before = ','
+	}
+	d.writeArgs(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
+}
+
+// addPath takes a line of a block that holds paths.
+func (r *blockReader) addPath(d *Decoder, l blockLine) {
+	path := strings.TrimSpace(d.held(l.at, l.end))
+	switch {
+	case path == "":
+	case r.plan.list == "": // each is a call, and none is one before the block ended
+		r.paths = append(r.paths, l)
+	default:
+		var out []byte
+		if r.open {
+			out = append(out, ',')
+		} else {
+			out = append(appendQuoted([]byte{'{'}, r.plan.list), ":["...)
+		}
+		r.open = true
+		d.writeArgs(string(appendQuoted(out, path)), l.end)
+	}
+}
+
+// finish ends the block before i, on the line that closes it.
+func (r *blockReader) finish(d *Decoder, i int) verdict {
+	switch {
+	case r.plan == (blockPlan{}):
+		d.fenced = fence{}
+		d.startCall(r.tool, r.word, "", d.candAt, r.bodyAt)
+		d.writeArgs("{}", r.lineAt)
+	case r.plan.text != "" && (r.lines > 0 || r.file):
+		r.begin(d, d.last)
+		d.writeArgs(`"}`, r.lineAt)
+	case r.plan.list != "" && r.open:
+		d.writeArgs("]}", r.lineAt)
+	case r.plan.list != "" && r.lines > 0:
+		d.writeArgs(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
+	case len(r.paths) > 0:
+		r.callEach(d)
+	default:
+		d.writeArgs("{}", r.lineAt)
+	}
 	d.endCall(d.base+i, true)
 	return finished
 }
 
-// arguments returns the arguments that the text of the block is, if the tool has any that it can be.
-func (r *blockReader) arguments(d *Decoder, text string) (args string, ok bool) {
-	s := d.set.names.tools[r.tool].Args
-	if text == "" {
-		return "{}", true
-	}
-	var out []byte
-	if first, rest, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, blockFile) && hasProp(s, blockPath) {
-		path := strings.TrimSpace(first[len(blockFile):])
-		out, text = append(appendQuoted(append(out, '{'), blockPath), ':'), rest
-		out = append(appendQuoted(out, path), ',')
-	} else {
-		out = append(out, '{')
-		text = strings.TrimSuffix(text, "\n")
-		if r.crlf {
-			text = strings.TrimSuffix(text, "\r")
+// callEach makes a call of every path; the last stays open.
+func (r *blockReader) callEach(d *Decoder) {
+	for k, l := range r.paths {
+		if k > 0 {
+			d.endCall(l.at, true)
+			d.startCall(r.tool, r.word, "", l.at, l.at)
 		}
+		path := strings.TrimSpace(d.held(l.at, l.end))
+		d.writeArgs(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
-	if hasProp(s, blockPaths) {
-		out = append(appendQuoted(out, blockPaths), ":["...)
-		n := 0
-		for line := range strings.SplitSeq(text, "\n") {
-			if line = strings.TrimSpace(line); line == "" {
-				continue
-			}
-			if n++; n > 1 {
-				out = append(out, ',')
-			}
-			out = appendQuoted(out, line)
-		}
-		return string(append(out, "]}"...)), true
-	}
-	key := blockArg(s)
-	if key == "" {
-		return "", false
-	}
-	out = append(appendQuoted(out, key), ':')
-	return string(append(appendQuoted(out, text), '}')), true
 }
 
-// end decides what the end of the text means: the last line may close the block, else all of it is text.
+// end decides what the end of the text means: the last line may close the block, else the call is not complete.
 func (r *blockReader) end(d *Decoder) verdict {
-	if r.closes(d.held(r.lineAt, d.base)) {
+	switch {
+	case len(r.nested) == 0 && (r.state == bBlank || r.state == bMarks && r.fence()):
 		return r.finish(d, 0)
+	case !d.call.open:
+		return refused
 	}
-	d.plain = d.base
-	return refused
+	d.endCall(d.base, false)
+	return finished
 }
 
-func (r *blockReader) plain(*Decoder) *byteSet { return nil }
-
-func hasProp(s *shape.Shape, name string) bool {
-	_, ok := s.Prop(name)
-	return ok
+func (r *blockReader) plain(*Decoder) *byteSet {
+	if r.state == bRest && r.plan.text != "" && !r.head && r.open {
+		return &blockStop
+	}
+	return nil
 }
 
-// blockArg returns the name of the argument that is the text of a block, or "".
-func blockArg(s *shape.Shape) string {
-	for _, name := range blockArgs {
-		if p, ok := s.Prop(name); ok && (p.Type() == 0 || p.Type().Has(shape.String)) {
-			return name
-		}
-	}
-	only := ""
-	if s != nil {
-		for i := range s.Props {
-			if p := &s.Props[i]; p.Name != blockPath && p.Shape.Type() == shape.String {
-				if only != "" {
-					return ""
-				}
-				only = p.Name
-			}
-		}
-	}
-	return only
+// passes reports whether no byte of a chunk ends a line.
+func (r *blockReader) passes(chunk string) bool {
+	return strings.IndexByte(chunk, '\n') < 0 && strings.IndexByte(chunk, '\r') < 0 && partialRune(chunk) == 0
 }
 
 // renderCallBlock writes a call as a block: a file's text below its path, a list of paths, or one text. What does not fit is written
@@ -200,13 +411,13 @@ func renderCallBlock(dst []byte, c *chat.Call) ([]byte, string) {
 	renderEach(c.Arguments, func(key, value string) {
 		s, isText := renderUnquote(value)
 		switch {
-		case key == blockPath && isText && s != "" && s == strings.TrimSpace(s) && !strings.Contains(s, "\n"):
+		case slices.Contains(blockPaths[:], key) && !located && isText && s != "" && s == strings.TrimSpace(s) && !strings.Contains(s, "\n"):
 			path, located = s, true
-		case key == blockPaths && strings.HasPrefix(value, "["):
+		case slices.Contains(blockLists[:], key) && !paths && strings.HasPrefix(value, "["):
 			if body, paths = renderPaths(value); !paths {
 				why = "a path does not fit on a line"
 			}
-		case renderIsBlockArg(key) && isText:
+		case slices.Contains(blockTexts[:], key) && isText:
 			body = s
 			texts++
 		default:
@@ -238,15 +449,6 @@ func renderCallBlock(dst []byte, c *chat.Call) ([]byte, string) {
 	}
 	dst = append(append(append(dst, fence...), c.Name...), '\n')
 	return append(append(dst, body...), fence...), ""
-}
-
-func renderIsBlockArg(key string) bool {
-	for _, name := range blockArgs {
-		if key == name {
-			return true
-		}
-	}
-	return false
 }
 
 // renderPaths returns the lines of a list of texts that each fit on one.

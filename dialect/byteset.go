@@ -63,6 +63,7 @@ var (
 	bareNameStop   = byteSet{}.with("\n<{ \t\r") // a name in no tag
 	captureStop    = byteSet{}.with(`"'\`)       // a string that is kept
 	literalStop    = doubleStop.with("<")        // a string between tokens
+	blockStop      = doubleStop                  // a line of a block: what is escaped in JSON
 )
 
 func controls() (s byteSet) {

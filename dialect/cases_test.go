@@ -115,7 +115,7 @@ func TestEveryDialectHasCases(t *testing.T) {
 var underAuto = map[string]string{"hyperclovax-seed": "glm"}
 
 // mistakable are the dialects whose calls have no marker, or one that models are told of in words.
-var mistakable = map[string]bool{"function-style": true, "hermes": true, "json-fence": true, "llf-shorthand": true, "name-json": true, "openai-envelope": true,
+var mistakable = map[string]bool{"cli-block": true, "function-style": true, "hermes": true, "json-fence": true, "llf-shorthand": true, "name-json": true, "openai-envelope": true,
 	"pythonic": true, "qwen3-coder": true, "raw-json": true, "react": true, "tool-call-tag": true, "tool-request": true, "xml-style": true, "yaml-style": true}
 
 // TestExamples decodes the example of every row of the table.

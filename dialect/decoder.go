@@ -126,6 +126,9 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		if (d.quick == &tagStop || d.quick == &elementStop) && len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
 			return d.passEscaped(dst, chunk)
 		}
+		if d.quick == &blockStop && len(chunk) <= maxPieces && d.readers.block.passes(chunk) {
+			return d.passEscaped(dst, chunk)
+		}
 	}
 	d.dst = dst
 	if d.set.wholeMessage {

@@ -282,6 +282,7 @@ type bodies struct {
 	header  headerReader
 	literal literalReader
 	name    nameReader
+	block   blockReader
 	val     value // of what is skipped
 	argsVal value // of arguments
 }

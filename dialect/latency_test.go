@@ -54,6 +54,7 @@ func TestA20(t *testing.T) {
 		{"string argument in an envelope", "openai-envelope", `{"tool_calls":[{"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"p\",\"content\":\"` + word + `\"}"}}]}`, 120},
 		{"xml arguments", "xml-style", `<tool name="write_file"><arg name="path">p</arg><arg name="content">a < ` + word + `</arg></tool>`, 80},
 		{"python arguments", "pythonic", `[write_file(path="p", content="` + word + `")]`, 80},
+		{"a block", "cli-block", "```write_file\n=== FILE: p\n" + strings.Repeat("a line `of` ``` text\n", 50) + "```", 24},
 		{"refused at the first byte", "", `{"name":"hammer","arguments":{"text":"` + word + `"}}`, 64},
 	}
 	for _, tt := range tests {

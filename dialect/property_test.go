@@ -27,7 +27,7 @@ var pieces = []string{
 	"<tool_calls>", "</tool_calls>", "<TOOLCALL>[", "]</TOOLCALL>", "<|tool_call|>", "<function_call> ", "functools[", "<|python_tag|>", "[TOOL_CALLS] ", "[/TOOL_CALLS]",
 	"<|action_start|>", "<|plugin|>", "<|action_end|>", "<|message_sep|>\n\n", "function call<|role_sep|>", "<|tools_prefix|>[", `{"find":{"q":"x"}}`, "<|tools_suffix|>", "<|START_ACTION|>",
 	"<|END_RESPONSE|>", "-> tool/function_call\n", "**Tool Call:**\n", "Action:", "<response>", "</response>", "<0x0A>",
-	"<|im_end|>", "</s>", "<|python_start|>", "<|python_end|>", "\ufeff", "é", "🍜", "\xff", "\xe2\x82", "\x00", "a plain word", "two < three", "the end.",
+	"```find\n", "~~~~find x\r\n", "   ```other\n", "\n```\n", "\n~~~~", "=== FILE: a\n", "<|im_end|>", "</s>", "<|python_start|>", "<|python_end|>", "\ufeff", "é", "🍜", "\xff", "\xe2\x82", "\x00", "a plain word", "two < three", "the end.",
 }
 
 var propertyTools = func() []shape.Tool {

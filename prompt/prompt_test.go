@@ -192,7 +192,11 @@ func TestExamplesDecode(t *testing.T) {
 			}
 			for text, want := range map[string]string{format: "tool_name", example: tools[0].Name} {
 				text = strings.TrimLeft(text, " ")
-				c, err := dialect.Parse(text, dialect.Options{Dialect: name, Tools: shapes(tools, "tool_name"), Repair: dialect.RepairOff})
+				offered := shapes(tools, "tool_name")
+				if name == "cli-block" { // what a block holds depends on the tool
+					offered[0].Args = schema.ShapeOf(json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`))
+				}
+				c, err := dialect.Parse(text, dialect.Options{Dialect: name, Tools: offered, Repair: dialect.RepairOff})
 				if err != nil {
 					t.Fatal(err)
 				}

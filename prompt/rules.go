@@ -19,6 +19,7 @@ type ruleSet struct {
 	head    string // first line of the block, if it is framed
 	tail    string // last line
 	intro   string // before the definitions
+	sample  string // arguments of the call that shows the format; "": any
 	note    string // after the format
 	many    string // rule 1 where several calls are welcome
 	syntax  string // rule 2
@@ -65,6 +66,11 @@ var ruleSets = [...]ruleSet{
 		many:   "You may use several tools in one response: a TOOL line and an ARGS block for each, with an empty line between them",
 		syntax: "TOOL: begins a line; each argument is one line under ARGS:, indented by two spaces", name: "TOOL must match exactly one of the available tools",
 		args: "ARGS must include all required parameters", results: "TOOL_RESULT", final: "respond normally without TOOL and ARGS lines"},
+	{dialect: "cli-block", intro: "You have access to these tools:", sample: `{"text": "value1"}`,
+		many:   "You may use several tools in one response: one code block for each call",
+		syntax: "The block must be closed; its fence must be longer than any fence in the text", name: "The language of the block must match exactly one of the available tools",
+		args: "The text in the block is the argument. Where a tool takes a path and a text, the first line is === FILE: and the path; where it takes paths, each line is one. " +
+			"Any other arguments are written as JSON in a block with the language json, with \"name\" and \"arguments\". All required parameters must be included", results: "TOOL_RESULT", final: "respond normally without such a code block"},
 	{dialect: "function-style", intro: "You have access to these tools:",
 		many:   "You may use several tools in one response: one call on a line of its own for each",
 		syntax: "The call must stand on a line of its own, with every argument named and strings in double quotes", name: "The name must match exactly one of the available tools",
@@ -153,7 +159,7 @@ func (r *ruleSet) text(o *Options, d voice, tools []chat.Tool, definitions strin
 		line("AVAILABLE TOOLS:\n" + definitions)
 	}
 	line("TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond with this EXACT format:")
-	line(format(d))
+	line(r.format(d))
 	line(r.note)
 	line("IMPORTANT RULES:\n" + d.words(r.rules(o)))
 	line("EXAMPLES:\n" + r.examples(d, tools))
@@ -162,8 +168,12 @@ func (r *ruleSet) text(o *Options, d voice, tools []chat.Tool, definitions strin
 }
 
 // format shows the shape of a call.
-func format(d voice) string {
-	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
+func (r *ruleSet) format(d voice) string {
+	args := r.sample
+	if args == "" {
+		args = `{"arg1": "value1"}`
+	}
+	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: args, Reasoning: "why you need this tool"}})
 	return string(b)
 }
 
