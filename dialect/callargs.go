@@ -8,7 +8,7 @@ import (
 func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 	rec := &r.record
 	switch {
-	case r.doom == "" && r.word == rec.argsKey && (rec.done || d.set.opts.Repair != RepairFull):
+	case r.doom == "" && rec.argsKey != "" && (r.word != rec.argsKey || rec.done || d.set.opts.Repair != RepairFull):
 		r.doom = "the arguments stand twice"
 		return more
 	case r.doom != "" || rec.unknown || rec.done:
@@ -99,7 +99,7 @@ func (r *callReader) enveloped() bool {
 // start opens the call that the record names.
 func (r *callReader) start(d *Decoder, end int) {
 	rec := &r.record
-	if len(r.content) > 0 && r.stack[0].env {
+	if len(r.content) > 0 && len(r.stack) > 0 && r.stack[0].env {
 		d.confirm(d.callAt(), true)
 		for _, a := range r.content {
 			r.say(d, a)
@@ -132,7 +132,7 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 		r.got++
 		r.reject(d, chat.ReasonUnknownTool, rec.name, "no tool of this name is declared", end)
 		return more
-	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && len(rec.flat) > 0 && r.flatArguments(d) == "":
+	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && (len(rec.flat) > 0 || rec.said) && r.flatArguments(d) == "":
 		// Some object that has a name and other things: that the name is a tool's is chance.
 		if !d.confirmed {
 			return refused

@@ -418,6 +418,7 @@ func (r *callReader) endText(d *Decoder, i int) verdict {
 	case keyID:
 		rec.id = s
 	case keyContent:
+		rec.said = true
 		said := aside{text: s, from: r.textAt, to: d.base + i - 1, decoded: r.text.escapes}
 		if len(r.stack) != 1 {
 			break
@@ -456,16 +457,12 @@ func (r *callReader) say(d *Decoder, a aside) {
 func (r *callReader) named(d *Decoder, name string) verdict {
 	rec := &r.record
 	if rec.named && name != rec.name {
-		if d.set.opts.Repair != RepairFull || rec.started {
-			r.doom = "the name stands twice with different values"
-			return more
-		}
-		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteDuplicateKey, Before: rec.name, After: name, At: r.textAt, End: r.textAt + len(name)})
-		rec.known, rec.unknown = false, false
+		r.doom = "the name stands twice with different values"
+		return more
 	}
 	rec.named = true
 	tool, _, ok := d.set.names.resolve(name)
-	if !ok {
+	if !ok && d.set.opts.Repair != RepairOff {
 		clean, _ := unescapeName(strings.TrimSpace(name))
 		tool, _, ok = d.set.names.resolve(clean)
 	}

@@ -18,6 +18,7 @@ type record struct {
 	done      bool // the arguments were read
 	layered   bool // it stands in an object of its own inside the call
 	flat      []flatValue
+	said      bool // it has text that is content, as a result has
 }
 
 // A flatValue is a value under a key that has no meaning at call level. Where a call has no arguments of its own, these are them.

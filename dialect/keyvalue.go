@@ -336,6 +336,9 @@ func (r *literalReader) text(d *Decoder, s string, i int) verdict {
 	if s == "" {
 		return more
 	}
+	if doubleStop.none(s) {
+		return r.write(d, s, i)
+	}
 	r.out = appendEscaped(r.out[:0], s)
 	return r.write(d, string(r.out), i)
 }

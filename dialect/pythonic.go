@@ -294,13 +294,23 @@ func (r *pyReader) noteBraces(d *Decoder) {
 
 // keyword begins the argument named by the word before i.
 func (r *pyReader) keyword(d *Decoder, i int) {
-	key := strings.ReplaceAll(string(r.word), `\_`, "_")
+	key := strings.ReplaceAll(r.wordText(d), `\_`, "_")
 	if !r.keyed && r.n == 0 && r.wraps(d, key) {
 		r.state = pWrapped
 		return
 	}
 	r.keyed = true
 	r.key(d, key, i)
+}
+
+// wordText returns the word that was read. It is held, so that it need not be copied.
+func (r *pyReader) wordText(d *Decoder) string {
+	if end := r.wordAt + len(r.word); d.holding && end <= d.base+len(d.in) && r.wordAt >= d.holdAt {
+		if s := d.held(r.wordAt, end); s == string(r.word) {
+			return s
+		}
+	}
+	return string(r.word)
 }
 
 // wraps reports whether an object behind the keyword is that of all arguments.

@@ -66,6 +66,7 @@ type tagReader struct {
 	state   tagState
 	at      int // where the text of the call begins
 	name    []byte
+	nameAt  int    // where it begins, behind its quote
 	written string // the name of the tool, as it stands in the text
 	quote   byte
 	tool    int

@@ -40,7 +40,7 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		if c != '"' && c != '\'' {
 			return r.fail(d, i, "the name does not stand in quotes")
 		}
-		r.quote = c
+		r.quote, r.nameAt = c, d.base+i+1
 		return i + 1, more
 	case r.form.quoted && r.quote != 1:
 		if c == r.quote {
@@ -96,8 +96,12 @@ func (r *tagReader) nameStop() *byteSet {
 
 // nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.
 func (r *tagReader) nameText(d *Decoder, i int) string {
-	if end := d.base + i; d.holding && !r.form.quoted {
+	switch end := d.base + i; {
+	case !d.holding || r.form.tagEnd != "":
+	case !r.form.quoted:
 		return d.held(end-len(r.name), end)
+	case r.quote == 1 && r.nameAt >= d.holdAt:
+		return d.held(r.nameAt, r.nameAt+len(r.name))
 	}
 	return string(r.name)
 }

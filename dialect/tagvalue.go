@@ -376,7 +376,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		return more
 	}
 	text := string(r.text)
-	if r.form.entities && !r.marked {
+	if r.form.entities && !r.marked && strings.IndexByte(text, '&') >= 0 {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
