@@ -514,6 +514,9 @@ func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
 
 // settle reads the arguments of a call whose closing parenthesis was read, and which is one by what follows it.
 func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
+	if r.signs(d) {
+		return i, r.leave(d)
+	}
 	i, v := r.readHeld(d, i, r.argsTo+1)
 	if v == more && d.call.open {
 		return r.fail(d, i, "the arguments cannot be read")
