@@ -49,6 +49,10 @@ var hostile = []struct {
 		return `<function name="write_file"><param name="path"><![CDATA[` + fill("</param> <", size)
 	}},
 	{"HostileLists", func(size int) string { return fill("[write_file(a\n", size) }},
+	{"HostileNested", func(size int) string { return fill("<think>", size) }},
+	{"HostileNestedLines", func(size int) string { return fill("<think>\n", size) }},
+	{"HostileNestedTags", func(size int) string { return fill("<think>\n<thinking>\n", size) }},
+	{"HostileNestedChannels", func(size int) string { return fill("<|channel|>analysis<|message|>", size) }},
 	{"HostileCommas", func(size int) string { return "['write_file(path=" + fill("a, b=", size) + ")']" }},
 	{"HostileElements", func(size int) string {
 		const p = "]<]minimax[>["

@@ -84,9 +84,10 @@ type Decoder struct {
 	calls    int    // calls and attempts so far
 	lastCall string // the dialect of the last call that ended
 
-	think reasoning
-	frame string // what closes the tag around the answer that was left out
-	seen  bool   // content other than white space, or a call, came out since the start
+	think   reasoning
+	shadows bool   // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
+	frame   string // what closes the tag around the answer that was left out
+	seen    bool   // content other than white space, or a call, came out since the start
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.

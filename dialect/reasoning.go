@@ -12,11 +12,15 @@ type reasoning struct {
 	begun  int // where the last call begins in found
 }
 
-// openReasoning begins a block behind the tag that ends before i.
+// openReasoning begins a block behind the tag that ends before i. A shadow leaves the tag out and reads on.
 func (d *Decoder) openReasoning(i int, o *opener) int {
 	d.textUpTo(d.holdAt)
 	d.markupUpTo(d.base + i)
 	d.holding, d.state = false, inText
+	if d.shadows { // a block in the block: one shadow each would read the rest as often as there are openers
+		d.ctx = lineContext{bol: true}
+		return i
+	}
 	d.ctx = lineContext{}
 	d.think = reasoning{open: true, closer: o.closer}
 	return i
@@ -94,7 +98,7 @@ func (d *Decoder) emitReasoning(s string, end int) {
 			d.think.shadow = &Decoder{set: d.set}
 			d.think.shadow.Reset()
 			d.think.shadow.think.open = false
-			d.think.shadow.seen = true
+			d.think.shadow.shadows, d.think.shadow.seen = true, true
 			d.think.shadow.base, d.think.shadow.last = d.last, d.last
 		}
 		d.think.collect(d.think.shadow.Feed(nil, s))

@@ -49,7 +49,8 @@ func Prose(size int) string {
 func repeat(s string, size int) string { return strings.Repeat(s, size/len(s)+1)[:size] }
 
 // repeats are texts of about any size that make a careless decoder slow.
-var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>", "<tool_call", "<think></think", "\n", " ", "\\", `"`, "é"}
+var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>", "<tool_call", "<think></think", "\n", " ", "\\", `"`, "é",
+	"<think>", "<think>\n", "<think>\n<thinking>\n", "<|channel|>analysis<|message|>"}
 
 // linear compares what one long text costs with what many short ones of the same kind do. Bytes allocated are counted. Steps
 // are not: a decoder is a closed box, and only it could count them. So they are timed. Both sides take as long if all is well,
