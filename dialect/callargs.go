@@ -138,6 +138,11 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 			return refused
 		}
 		r.doom = "the object has no arguments, and keys that no call has"
+	case r.doom == "" && !rec.started && r.defines(d):
+		if !d.confirmed && !r.explicit {
+			return refused
+		}
+		r.doom = "the arguments are a schema: this defines the tool"
 	case r.doom == "" && !rec.started:
 		r.doom = r.heldArguments(d, end)
 	}

@@ -42,6 +42,8 @@ type callReader struct {
 	content   []aside              // text beside an array of calls
 	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
 	textAt    int
+	firstAt   int // where arguments begin whose first key is being read
+	firstIn   int // how many levels are open there
 	got       int // calls and attempts that came out
 }
 
@@ -56,16 +58,17 @@ const (
 	cKeyEscape
 	cKeyBare
 	cColon
-	cValue   // the first byte of a value
-	cSkip    // in a value without a meaning
-	cText    // in a string that is kept
-	cArgs    // in the arguments
-	cAfter   // behind a value in an object
-	cBetween // behind an object in an array
-	cEnd     // behind the value
-	cCloser  // in what may be the closer
-	cComment // in a comment
-	cInner   // before or in the first key of what may be the arguments of a call that nothing announced
+	cValue    // the first byte of a value
+	cSkip     // in a value without a meaning
+	cText     // in a string that is kept
+	cArgs     // in the arguments
+	cAfter    // behind a value in an object
+	cBetween  // behind an object in an array
+	cEnd      // behind the value
+	cCloser   // in what may be the closer
+	cComment  // in a comment
+	cFirstKey // in the first key of arguments that may be a schema
+	cInner    // before or in the first key of what may be the arguments of a call that nothing announced
 )
 
 // An aside is a string that stands beside an array of calls and is content.
@@ -173,6 +176,11 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 			if r.val.state == vDone {
 				r.state = r.back
 				r.note(d, chat.NoteComment, "", "", i-1, i)
+			}
+		case cFirstKey:
+			var v verdict
+			if i, v = r.readFirst(d, c, i); v != more {
+				return i, v
 			}
 		case cInner:
 			i++
@@ -340,6 +348,10 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 				return refused, false
 			}
 			rec.argsFrom, r.key, r.quote, r.state = d.base+i, r.key[:0], 0, cInner
+			return more, true
+		}
+		if r.mayDefine(c) {
+			r.peek(d, i)
 			return more, true
 		}
 		if v := r.beginArguments(d, i); v != more || r.state == cArgs {
@@ -642,6 +654,9 @@ func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
 // end decides what an end of the text means.
 func (r *callReader) end(d *Decoder) verdict {
 	end := d.base
+	if v := r.cut(d); v != more {
+		return v
+	}
 	if r.state == cArgs {
 		r.args.at(end, 0)
 	}
