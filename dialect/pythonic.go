@@ -39,6 +39,7 @@ type pyReader struct {
 	keyed  bool // an argument had a keyword
 	paren  parens
 	got    int
+	behind int // where what belongs to the last call of the list ends: what follows is text unless a call or the end does
 }
 
 type pyState uint8
@@ -114,7 +115,7 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 				i++
 				r.got++
 				d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
-				r.state = pNext
+				r.state, r.behind = pNext, d.base+i
 			}
 		case pConfirm, pComma:
 			i, v = r.confirm(d, c, i)
@@ -232,7 +233,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			r.state, r.nameAt, r.at = pName, d.base+i, d.base+i
 			return i, more
 		}
-		return i, r.leave(d)
+		return r.leave(d, i)
 	}
 	return r.fail(d, i, "nothing may stand here")
 }
@@ -243,7 +244,7 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 	case isWord(c) || c == '\\':
 		if len(r.word) > maxHeader {
 			if r.state == pWord {
-				return i, refused
+				return r.leave(d, i)
 			}
 			return r.fail(d, i, "the keyword is too long")
 		}
@@ -412,6 +413,7 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 
 func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
 	d.endCall(d.base+i, true)
+	r.behind = d.base + i
 	if !r.list && r.closer == "" {
 		return i, finished
 	}
@@ -430,24 +432,24 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 		if r.state = pTicked; c == '`' {
 			return i + 1, more
 		}
-		return i, refused
+		return r.leave(d, i)
 	case r.list:
 		if c == ',' || c == ']' || c == r.quote && r.quote != 0 || c == '}' && r.braces || c == '\n' {
 			return r.settle(d, i)
 		}
-		return i, refused
+		return r.leave(d, i)
 	case r.state == pComma:
 		if c == '\n' || c == '\\' || d.set.names.first[c] { // a back-slash goes on on the next line
 			return r.settle(d, i)
 		}
-		return i, refused
+		return r.leave(d, i)
 	case c == ',' || c == ';':
 		r.state = pComma
 		return i + 1, more
 	case c == '\n', c == '#', c == d.fenced.mark && c != 0, r.section && c == '<':
 		return r.settle(d, i)
 	}
-	return i, refused
+	return r.leave(d, i)
 }
 
 // ticked decides about a list of calls in back-ticks: it has to be all that stands on its lines, since in a sentence, or as the text
@@ -467,7 +469,7 @@ func (r *pyReader) ticked(d *Decoder, c byte, i int) (int, verdict) {
 	case c == ',' && r.state == pTicked:
 		return r.settle(d, i)
 	}
-	return i, refused
+	return r.leave(d, i)
 }
 
 // alone reports whether the call stands on a line of its own, with nothing around it that marks it as one.
@@ -489,7 +491,7 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 		return r.readHeld(d, i, d.base+i)
 	case !r.first && r.paren.stray(n):
 		d.rescan = true
-		return i, refused
+		return r.leave(d, i)
 	case i < limit:
 		r.argsTo, r.state = d.base+i, pConfirm
 		i++
@@ -515,11 +517,14 @@ func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
 // settle reads the arguments of a call whose closing parenthesis was read, and which is one by what follows it.
 func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 	if r.signs(d) {
-		return i, r.leave(d)
+		return r.leave(d, i)
 	}
 	i, v := r.readHeld(d, i, r.argsTo+1)
 	if v == more && d.call.open {
 		return r.fail(d, i, "the arguments cannot be read")
+	}
+	if v == more && (r.braces || r.quote == '`') {
+		r.behind = d.base + i
 	}
 	return i, v
 }
@@ -528,6 +533,7 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
 	switch {
 	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
+		r.behind = d.base + i + 1
 		return i + 1, more
 	case c == ',' || c == ';':
 		r.state = pElement
@@ -541,7 +547,7 @@ func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
 		r.state = pCloser
 		return i, more
 	}
-	return i, r.leave(d)
+	return r.leave(d, i)
 }
 
 // endList ends the list before i.
@@ -570,12 +576,15 @@ func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
 	return i + 1, more
 }
 
-// leave ends a list that goes on with something that is no call.
-func (r *pyReader) leave(d *Decoder) verdict {
-	if d.confirmed {
-		return finished
+// leave ends a list that goes on with something that is no call before i: that is text, with what parts it from the last call.
+func (r *pyReader) leave(d *Decoder, i int) (int, verdict) {
+	if !d.confirmed {
+		return i, refused
 	}
-	return refused
+	if d.rescan = false; d.base+i-r.behind > maxHeader {
+		d.plain = d.base + i // else lists in lists would be read again and again
+	}
+	return d.backTo(r.behind, i)
 }
 
 // readName reads the name of a further call of a list.
@@ -590,12 +599,12 @@ func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
 	case isNameByte(c) && d.base+i-r.nameAt < maxHeader:
 		return i + 1, more
 	}
-	return i, r.leave(d)
+	return r.leave(d, i)
 }
 
 func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	if !d.call.open {
-		return i, r.leave(d)
+		return r.leave(d, i)
 	}
 	d.reject(chat.ReasonMalformed, "", why, r.at, d.base+i)
 	return i, broken
@@ -614,10 +623,22 @@ func (r *pyReader) end(d *Decoder) verdict {
 		return finished
 	case r.state == pCloser && r.matched > 0 && r.matched < len(r.closer):
 		return finished
+	case d.confirmed && r.unread():
+		_, v := r.leave(d, 0)
+		return v
 	case d.confirmed:
 		return finished
 	}
 	return refused
+}
+
+// unread reports whether something is being read that is no call yet.
+func (r *pyReader) unread() bool {
+	switch r.state {
+	case pNext, pElement, pCloser:
+		return false
+	}
+	return true
 }
 
 func (r *pyReader) plain(*Decoder) *byteSet {
