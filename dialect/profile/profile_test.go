@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 		{"qwen3:4b-thinking-2507", "qwen3-thinking"},
 		{"Qwen/Qwen3-Coder-480B-A35B-Instruct", "qwen3-coder"},
 		{"qwen3-coder:30b", "qwen3-coder"},
-		{"hf.co/unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF:Q4_K_M", "qwen3-coder"},
+		{"models/unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF:Q4_K_M", "qwen3-coder"},
 		{"Qwen/Qwen3.5-397B-A17B", "qwen3.5"},
 		{"meta-llama/Meta-Llama-3.1-8B-Instruct", "llama-3"},
 		{"llama3.1", "llama-3"},
