@@ -33,3 +33,16 @@ func TestArena(t *testing.T) {
 		}
 	}
 }
+
+// TestWaysFit holds the sections of all dialects to as many ways to go on as an element can tell apart.
+func TestWaysFit(t *testing.T) {
+	most := 0
+	for _, n := range autoAutomaton().trie.nodes {
+		if n.end != nil {
+			most = max(most, len(n.end.ways))
+		}
+	}
+	if most == 0 || most > 32 {
+		t.Errorf("%d ways behind one opener, want 1 to 32: element.dead has a bit for each", most)
+	}
+}

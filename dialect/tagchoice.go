@@ -7,6 +7,9 @@ type tagChoice struct {
 	kind  tagKind // of the tag that is whole
 }
 
+// Each tag has a bit in tagChoice.alive.
+var _ [16 - tagKinds]struct{}
+
 type choiceTag struct {
 	kind tagKind
 	text string
