@@ -7,66 +7,38 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/wire/openai"
 )
 
 // complete answers POST /v1/chat/completions.
 func (x *exchange) complete() *failure {
-	if f := x.authenticate(); f != nil {
+	if !x.g.passive {
+		return x.answer()
+	}
+	leave, f := x.enter()
+	if f != nil {
 		return f
 	}
-	if limit, wait := x.holder.start(x.start); limit != "" {
-		return overLimit(x.holder, limit, wait)
-	}
-	defer x.holder.end()
-	x.g.running.Add(1)
-	defer x.g.running.Add(-1)
+	defer leave()
 	body, f := x.readBody()
 	if f != nil {
 		return f
 	}
-	if x.g.passive {
-		// Which form of request is allowed depends on the model, so that its name must be known first.
-		if m := x.g.models[peekModel(body)]; m != nil && m.Expose == ExposeToolRequest {
-			return x.completePassive(body)
-		}
+	// Which form of request is allowed depends on the model, so that its name must be known first.
+	if m := x.g.models[peekModel(body)]; m != nil && m.Expose == ExposeToolRequest {
+		return x.completePassive(body)
 	}
-	req, err := openai.DecodeRequest(body)
+	req, err := x.front.decode(body)
 	if err != nil {
 		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
-	m, f := x.g.find(x.holder, req.Model)
+	m, f := x.find(req.Model)
 	if f != nil {
 		return f
 	}
 	if m.Expose == ExposeToolRequest { // it is the default, and was not named
 		return x.completePassive(body)
 	}
-	x.model = m.Name
-	if f := checkMessages(req.Messages); f != nil {
-		return f
-	}
-	o := openai.ResponseOptions{ID: newID("chatcmpl-"), Created: x.start.Unix(), Model: m.Name, Usage: openai.IncludeUsage(req)}
-	if req.Stream {
-		return x.stream(m.Model, req, openai.NewStreamWriter(o))
-	}
-	return x.whole(m.Model, req, openai.NewResponse(o))
-}
-
-// checkMessages refuses a conversation in which nobody has said anything yet: chat templates fail on it in ways that name
-// neither the field nor the reason.
-func checkMessages(messages []chat.Message) *failure {
-	for i := range messages {
-		switch messages[i].Role {
-		case chat.RoleSystem, chat.RoleDeveloper:
-		default:
-			return nil
-		}
-	}
-	if len(messages) == 0 {
-		return badField("messages", openai.CodeMissingMsgs, "messages is empty: it must hold at least one message")
-	}
-	return badField("messages", codeUserTurn, "messages holds nothing but instructions: it must hold a message of the role user")
+	return x.converse(m, req)
 }
 
 func overLimit(h *holder, limit string, wait time.Duration) *failure {
@@ -79,12 +51,6 @@ func overLimit(h *holder, limit string, wait time.Duration) *failure {
 	return f
 }
 
-// A collector makes one body of an answer's events. openai.Response is one.
-type collector interface {
-	Add(chat.Event)
-	Append(dst []byte) []byte
-}
-
 // whole answers with one body.
 func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure {
 	ctx := x.r.Context()
@@ -92,9 +58,9 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	m.Stream(ctx, req)(a.take) // a loop would need memory for every variable that its body shares with what is around it
 	switch {
 	case a.err != nil:
-		return modelFailure(ctx, a.err)
+		return x.modelFailure(ctx, a.err)
 	case !a.finished:
-		return modelFailure(ctx, unfinished())
+		return x.modelFailure(ctx, unfinished())
 	}
 	x.bounces = a.bounces
 	x.set("X-Wield-Bounces", strconv.Itoa(x.bounces))

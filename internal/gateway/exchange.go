@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/wire/openai"
 )
 
 // An exchange is one request and its answer.
@@ -25,6 +24,8 @@ type exchange struct {
 	start time.Time
 	id    string
 
+	front    *front // whose protocol the client speaks
+	arg      string // what stands for the * in the endpoint's path
 	holder   *holder
 	bodyRead bool
 	live     *stream // the stream that answers, once there is one
@@ -43,7 +44,6 @@ type exchange struct {
 // Values of headers that every answer of a kind shares. Nobody changes them.
 var (
 	jsonType   = []string{"application/json"}
-	streamType = []string{"text/event-stream; charset=utf-8"}
 	noCache    = []string{"no-cache"}
 	unbuffered = []string{"no"}
 )
@@ -202,7 +202,7 @@ func (x *exchange) fail(f *failure) {
 	if f.hangUp {
 		h.Set("Connection", "close")
 	}
-	x.body(f.status, openai.AppendError(nil, f.err))
+	x.body(f.status, x.front.appendError(nil, f.err))
 }
 
 // readBody reads the whole body of the request.

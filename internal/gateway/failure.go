@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
-	"wield/wire/openai"
 )
 
 // A failure is an exchange's end with an error: what the client is told, and under which status.
@@ -63,7 +62,7 @@ func badField(param, code, message string) *failure {
 
 // modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran under; if it
 // has ended, that is the reason, whatever the model makes of it.
-func modelFailure(ctx context.Context, err error) *failure {
+func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 	e := chat.AsError(err)
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):
@@ -80,7 +79,7 @@ func modelFailure(ctx context.Context, err error) *failure {
 		}
 		return &failure{status: http.StatusBadGateway, err: &told}
 	}
-	return &failure{status: openai.Status(e.Kind), err: e}
+	return &failure{status: x.front.status(e.Kind), err: e}
 }
 
 func messageOf(e *chat.Error) string {

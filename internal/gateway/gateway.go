@@ -2,11 +2,9 @@ package gateway
 
 import (
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"wield/chat"
 	"wield/wire/openai"
 )
 
@@ -18,6 +16,7 @@ type Gateway struct {
 	names         []string // of the models, in the order given
 	passive       bool     // some model is exposed as ExposeToolRequest
 	holders       []*holder
+	routes        *routes
 	conversations conversations
 	running       atomic.Int64 // completions under way
 	draining      atomic.Bool
@@ -28,7 +27,7 @@ var _ http.Handler = (*Gateway)(nil)
 // New returns a gateway that serves what o says. Of two models with one name the later one counts.
 func New(o Options) *Gateway {
 	o.setDefaults()
-	g := &Gateway{opts: o, made: time.Now(), models: make(map[string]*Model, len(o.Models))}
+	g := &Gateway{opts: o, made: time.Now(), routes: endpoints, models: make(map[string]*Model, len(o.Models))}
 	g.holders = newHolders(o.Keys, g.made)
 	for i := range o.Models {
 		m := o.Models[i]
@@ -49,96 +48,12 @@ func New(o Options) *Gateway {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), id: requestID(r.Header)}
+	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), front: completionsFront, id: requestID(r.Header)}
 	defer x.end()
 	x.set("X-Request-Id", x.id)
 	if f := g.route(x); f != nil {
 		x.fail(f)
 	}
-}
-
-// The URLs that the gateway answers.
-const (
-	pathCompletions = "/v1/chat/completions"
-	pathModels      = "/v1/models"
-	pathHealth      = "/health"
-)
-
-const servedURLs = "this service answers POST " + pathCompletions + ", GET " + pathModels + " and GET " + pathHealth
-
-// An endpoint answers the requests of one URL.
-type endpoint struct {
-	method string // GET stands for HEAD as well
-	serve  func(*exchange) *failure
-}
-
-var (
-	completions = endpoint{http.MethodPost, (*exchange).complete}
-	modelList   = endpoint{http.MethodGet, (*exchange).listModels}
-	modelEntry  = endpoint{http.MethodGet, (*exchange).showModel}
-	healthCheck = endpoint{http.MethodGet, (*exchange).health}
-)
-
-func (e *endpoint) allows(method string) bool {
-	return method == e.method || method == http.MethodHead && e.method == http.MethodGet
-}
-
-// methods is the list for the header Allow.
-func (e *endpoint) methods() string {
-	if e.method == http.MethodGet {
-		return "GET, HEAD"
-	}
-	return e.method
-}
-
-// at returns the endpoint of a path, or nil. The paths are few and fixed, so this is all the routing there is; a
-// http.ServeMux would answer unknown ones in a form of its own.
-func at(path string) *endpoint {
-	switch {
-	case path == pathCompletions:
-		return &completions
-	case path == pathModels:
-		return &modelList
-	case strings.HasPrefix(path, pathModels+"/"):
-		return &modelEntry
-	case path == pathHealth:
-		return &healthCheck
-	}
-	return nil
-}
-
-// route checks where a request comes from, and hands it to what its URL names.
-func (g *Gateway) route(x *exchange) *failure {
-	if f := g.checkHost(x.r); f != nil {
-		return f
-	}
-	if f := g.checkOrigin(x.w, x.r); f != nil {
-		return f
-	}
-	e := at(x.r.URL.Path)
-	switch {
-	case e == nil:
-		return unknownURL(x.r)
-	case x.r.Method == http.MethodOptions && g.allowsOrigin(x.r.Header.Get("Origin")):
-		x.preflight(e.methods())
-		return nil
-	case !e.allows(x.r.Method):
-		f := refuse(http.StatusMethodNotAllowed, chat.ErrBadRequest, codeMethod,
-			quote(x.r.Method)+" is not answered at this URL; "+servedURLs)
-		f.allow = e.methods()
-		return f
-	}
-	return e.serve(x)
-}
-
-// unknownURL says that nothing is there, and what the client may have meant.
-func unknownURL(r *http.Request) *failure {
-	message := "unknown URL: " + r.Method + " " + quote(r.URL.Path) + "; "
-	switch r.URL.Path {
-	case "/chat/completions", "/models", "/v1/v1/chat/completions", "/v1/v1/models":
-		message += "the client's base URL must end in /v1 and hold it once; "
-	}
-	return refuse(http.StatusNotFound, chat.ErrBadRequest, codeURL, message+servedURLs)
 }
 
 // visible returns the names of the models that a key's holder may use.
@@ -190,7 +105,7 @@ func (x *exchange) showModel() *failure {
 	if f := x.authenticate(); f != nil {
 		return f
 	}
-	name := x.r.URL.Path[len(pathModels)+1:]
+	name := x.arg
 	m := x.g.models[name]
 	if m == nil || !x.holder.maySee(name) {
 		return unknownModel(name, x.g.visible(x.holder))

@@ -47,11 +47,10 @@ func (x *exchange) completePassive(body []byte) *failure {
 	if f != nil {
 		return f
 	}
-	m, f := x.g.find(x.holder, req.Model)
+	m, f := x.find(req.Model)
 	if f != nil {
 		return f
 	}
-	x.model = m.Name
 	key := conversationKey{holder: x.holder.keyName(), model: m.Name, id: extra.conversation}
 	if key.id == "" {
 		key.id = "conv_" + rand.Text()

@@ -10,12 +10,6 @@ import (
 	"wield/chat"
 )
 
-// A framer makes the frames of a stream of an answer's events. openai.StreamWriter is one.
-type framer interface {
-	Append(dst []byte, e chat.Event) []byte
-	AppendError(dst []byte, e *chat.Error) []byte
-}
-
 // A stream is an answer that is sent while it is made.
 //
 // Frames are gathered and sent when the model says that nothing more is available now: to send each of them by itself costs
@@ -42,8 +36,6 @@ type stream struct {
 // flushAt is the number of gathered bytes that are sent without waiting for the model to pause.
 const flushAt = 16 << 10
 
-const keepAliveComment = ": keep-alive\n\n"
-
 // stream answers with a stream.
 func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
 	ctx, cancel := context.WithCancel(x.r.Context())
@@ -55,7 +47,7 @@ func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
 	var f *failure
 	for e, err := range m.Stream(ctx, req) {
 		if err != nil {
-			f = modelFailure(ctx, err)
+			f = x.modelFailure(ctx, err)
 			break
 		}
 		if !s.take(e) {
@@ -67,7 +59,7 @@ func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
 
 // watch starts the timer.
 func (s *stream) watch() {
-	if s.x.g.opts.KeepAlive < 0 {
+	if s.x.g.opts.KeepAlive < 0 || s.x.front.keepAlive == "" {
 		return
 	}
 	s.mu.Lock()
@@ -75,7 +67,7 @@ func (s *stream) watch() {
 	s.mu.Unlock()
 }
 
-// tick sends a comment if nothing was sent for so long that a client or a proxy might give up. It runs in the timer's
+// tick sends a sign of life if nothing was sent for so long that a client or a proxy might give up. It runs in the timer's
 // goroutine.
 func (s *stream) tick() {
 	s.mu.Lock()
@@ -87,7 +79,7 @@ func (s *stream) tick() {
 		s.timer.Reset(rest)
 		return
 	}
-	*s.buf = append(*s.buf, keepAliveComment...)
+	*s.buf = append(*s.buf, s.x.front.keepAlive...)
 	s.committed = true
 	s.send(true)
 	if s.err == nil {
@@ -146,7 +138,7 @@ func (s *stream) send(flush bool) {
 // begin sends the head of the answer.
 func (s *stream) begin() {
 	h := s.x.w.Header()
-	h["Content-Type"] = streamType
+	h["Content-Type"] = s.x.front.streamType
 	h["Cache-Control"] = noCache
 	h["X-Accel-Buffering"] = unbuffered // else nginx gathers the frames again
 	if s.told = s.x.bounces; s.told > 0 {
@@ -164,7 +156,7 @@ func (s *stream) conclude(ctx context.Context, f *failure) *failure {
 	case s.err != nil:
 		f = &failure{status: statusGone, err: chat.Errorf(chat.ErrCanceled, "the client does not take the answer: %w", s.err)}
 	case f == nil && !s.finished:
-		f = modelFailure(ctx, unfinished())
+		f = s.x.modelFailure(ctx, unfinished())
 	}
 	if f != nil {
 		return f

@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"wield/chat"
+)
+
+// The URLs that are named elsewhere.
+const (
+	pathCompletions = "/v1/chat/completions"
+	pathModels      = "/v1/models"
+	pathHealth      = "/health"
+)
+
+// An endpoint answers the requests of one method at the URLs of one pattern.
+type endpoint struct {
+	method string // GET stands for HEAD as well
+	// path may hold one *, which stands for any text that is not empty, slashes included; exchange.arg has it. Of several that
+	// fit, the one with the most of its own text counts.
+	path  string
+	front *front // whose protocol it is
+	serve func(*exchange) *failure
+}
+
+// endpoints are all URLs that are answered.
+var endpoints = newRoutes(
+	endpoint{http.MethodPost, pathCompletions, completionsFront, (*exchange).complete},
+	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
+	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
+	endpoint{http.MethodGet, pathHealth, completionsFront, (*exchange).health},
+)
+
+// routes are endpoints, ordered for finding one. The paths are few and fixed, so this is all the routing there is; a
+// http.ServeMux would answer unknown ones in a form of its own.
+type routes struct {
+	exact    map[string][]endpoint // by path, one for each method
+	patterns []pattern             // with a *, those with the most text first
+}
+
+type pattern struct {
+	before, behind string // the text around the *
+	endpoints      []endpoint
+}
+
+func newRoutes(all ...endpoint) *routes {
+	r := &routes{exact: map[string][]endpoint{}}
+	for _, e := range all {
+		before, behind, ok := strings.Cut(e.path, "*")
+		if !ok {
+			r.exact[e.path] = append(r.exact[e.path], e)
+			continue
+		}
+		i := slices.IndexFunc(r.patterns, func(p pattern) bool { return p.before == before && p.behind == behind })
+		if i < 0 {
+			i = len(r.patterns)
+			r.patterns = append(r.patterns, pattern{before: before, behind: behind})
+		}
+		r.patterns[i].endpoints = append(r.patterns[i].endpoints, e)
+	}
+	slices.SortStableFunc(r.patterns, func(a, b pattern) int {
+		return len(b.before) + len(b.behind) - len(a.before) - len(a.behind)
+	})
+	return r
+}
+
+// at returns the endpoints of a path, one for each method, and what stands in the place of the *. There are none if nothing
+// is at that path.
+func (r *routes) at(path string) (found []endpoint, arg string) {
+	if found := r.exact[path]; found != nil {
+		return found, ""
+	}
+	for _, p := range r.patterns {
+		if len(path) > len(p.before)+len(p.behind) && strings.HasPrefix(path, p.before) && strings.HasSuffix(path, p.behind) {
+			return p.endpoints, path[len(p.before) : len(path)-len(p.behind)]
+		}
+	}
+	return nil, ""
+}
+
+// served says which URLs there are.
+func (r *routes) served() string {
+	var paths []string
+	for _, e := range r.exact {
+		for _, m := range e {
+			paths = append(paths, m.method+" "+m.path)
+		}
+	}
+	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(urlOf(a), urlOf(b)) })
+	return "this service answers " + strings.Join(paths, ", ")
+}
+
+func urlOf(line string) string {
+	_, url, _ := strings.Cut(line, " ")
+	return url
+}
+
+// forMethod returns the one of the endpoints that answers the method, or nil.
+func forMethod(found []endpoint, method string) *endpoint {
+	for i := range found {
+		if e := &found[i]; method == e.method || method == http.MethodHead && e.method == http.MethodGet {
+			return e
+		}
+	}
+	return nil
+}
+
+// methods is the list for the header Allow.
+func methods(found []endpoint) string {
+	var b strings.Builder
+	for i, e := range found {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(e.method)
+		if e.method == http.MethodGet {
+			b.WriteString(", " + http.MethodHead)
+		}
+	}
+	return b.String()
+}
+
+// route checks where a request comes from, and hands it to what its URL names.
+func (g *Gateway) route(x *exchange) *failure {
+	found, arg := g.routes.at(x.r.URL.Path)
+	if len(found) > 0 {
+		x.front, x.arg = found[0].front, arg
+	}
+	if f := g.checkHost(x.r); f != nil {
+		return f
+	}
+	if f := g.checkOrigin(x.w, x.r); f != nil {
+		return f
+	}
+	e := forMethod(found, x.r.Method)
+	switch {
+	case len(found) == 0:
+		return g.unknownURL(x.r)
+	case e != nil:
+		return e.serve(x)
+	case x.r.Method == http.MethodOptions && g.allowsOrigin(x.r.Header.Get("Origin")):
+		x.preflight(methods(found))
+		return nil
+	}
+	f := refuse(http.StatusMethodNotAllowed, chat.ErrBadRequest, codeMethod,
+		quote(x.r.Method)+" is not answered at this URL; "+g.routes.served())
+	f.allow = methods(found)
+	return f
+}
+
+// unknownURL says that nothing is there, and what the client may have meant.
+func (g *Gateway) unknownURL(r *http.Request) *failure {
+	message := "unknown URL: " + r.Method + " " + quote(r.URL.Path) + "; "
+	path := r.URL.Path
+	if found, _ := g.routes.at("/v1" + path); len(found) > 0 || strings.HasPrefix(path, "/v1/v1/") {
+		message += "the client's base URL must end in /v1 and hold it once; "
+	}
+	return refuse(http.StatusNotFound, chat.ErrBadRequest, codeURL, message+g.routes.served())
+}

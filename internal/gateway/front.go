@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"wield/chat"
+	"wield/wire/openai"
+)
+
+// A front is one protocol that clients speak: how its requests are read, and how answers and errors are said in it. Which
+// URLs belong to it stands in the table of endpoints.
+type front struct {
+	name string // for logs and counters
+
+	// decode reads a request for an answer of a model.
+	decode func(body []byte) (*chat.Request, error)
+	// whole and stream say an answer as one body and as it is made.
+	whole  func(head) collector
+	stream func(head) framer
+
+	// appendError says an error as a whole body; status is the status of an error of this kind that a model's stream ended with.
+	appendError func(dst []byte, e *chat.Error) []byte
+	status      func(chat.ErrorKind) int
+
+	messages   string   // the field of a request that holds its messages, for errors about them
+	streamType []string // of a stream, as a header's value
+	keepAlive  string   // what is sent into a stream that is silent for long; "": nothing can be
+}
+
+// A head is what an answer says about itself before it begins.
+type head struct {
+	now   time.Time
+	model string // the name that the client used
+	req   *chat.Request
+}
+
+// A collector makes one body of an answer's events. openai.Response is one.
+type collector interface {
+	Add(chat.Event)
+	Append(dst []byte) []byte
+}
+
+// A framer makes the frames of a stream of an answer's events. openai.StreamWriter is one.
+type framer interface {
+	Append(dst []byte, e chat.Event) []byte
+	AppendError(dst []byte, e *chat.Error) []byte
+}
+
+// keepAliveComment is a comment of an event stream, which every reader of one passes over.
+const keepAliveComment = ": keep-alive\n\n"
+
+// completionsFront is the OpenAI protocol for chat completions. Errors at URLs of no front are said in its form.
+var completionsFront = &front{
+	name:        "openai",
+	decode:      openai.DecodeRequest,
+	whole:       func(h head) collector { return openai.NewResponse(completionsHead(h)) },
+	stream:      func(h head) framer { return openai.NewStreamWriter(completionsHead(h)) },
+	appendError: openai.AppendError,
+	status:      openai.Status,
+	messages:    "messages",
+	streamType:  []string{"text/event-stream; charset=utf-8"},
+	keepAlive:   keepAliveComment,
+}
+
+func completionsHead(h head) openai.ResponseOptions {
+	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req)}
+}
+
+// answer answers a request for an answer of a model, in the protocol of the URL.
+func (x *exchange) answer() *failure {
+	leave, f := x.enter()
+	if f != nil {
+		return f
+	}
+	defer leave()
+	body, f := x.readBody()
+	if f != nil {
+		return f
+	}
+	req, err := x.front.decode(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.find(req.Model)
+	if f != nil {
+		return f
+	}
+	return x.converse(m, req)
+}
+
+// enter finds out who asks, and takes a place within their limits, which leave gives back.
+func (x *exchange) enter() (leave func(), f *failure) {
+	if f := x.authenticate(); f != nil {
+		return nil, f
+	}
+	if limit, wait := x.holder.start(x.start); limit != "" {
+		return nil, overLimit(x.holder, limit, wait)
+	}
+	x.g.running.Add(1)
+	return x.leave, nil
+}
+
+func (x *exchange) leave() {
+	x.g.running.Add(-1)
+	x.holder.end()
+}
+
+// find returns the model of this name, if the holder may use it, and notes it for the log.
+func (x *exchange) find(name string) (*Model, *failure) {
+	m, f := x.g.find(x.holder, name)
+	if f == nil {
+		x.model = m.Name
+	}
+	return m, f
+}
+
+// converse asks m and answers in the form that the request wants.
+func (x *exchange) converse(m *Model, req *chat.Request) *failure {
+	if f := x.checkMessages(req.Messages); f != nil {
+		return f
+	}
+	h := head{now: x.start, model: m.Name, req: req}
+	if req.Stream {
+		return x.stream(m.Model, req, x.front.stream(h))
+	}
+	return x.whole(m.Model, req, x.front.whole(h))
+}
+
+// checkMessages refuses a conversation in which nobody has said anything yet: chat templates fail on it in ways that name
+// neither the field nor the reason.
+func (x *exchange) checkMessages(messages []chat.Message) *failure {
+	for i := range messages {
+		switch messages[i].Role {
+		case chat.RoleSystem, chat.RoleDeveloper:
+		default:
+			return nil
+		}
+	}
+	field := x.front.messages
+	if len(messages) == 0 {
+		return badField(field, openai.CodeMissingMsgs, field+" is empty: it must hold at least one message")
+	}
+	return badField(field, codeUserTurn, field+" holds nothing but instructions: it must hold a message of the role user")
+}
