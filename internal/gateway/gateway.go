@@ -8,15 +8,22 @@ import (
 	"wield/wire/openai"
 )
 
-// A Gateway is the http.Handler that New makes.
+// A Gateway is the http.Handler that New makes. Its fields do not change: what Replace puts in its place is a Gateway of its
+// own, which answers from the next request on, while exchanges under way keep the one they began with.
 type Gateway struct {
-	opts          Options
-	made          time.Time
-	models        map[string]*Model
-	names         []string // of the models, in the order given
-	passive       bool     // some model is exposed as ExposeToolRequest
-	holders       []*holder
-	routes        *routes
+	opts    Options
+	made    time.Time
+	models  map[string]*Model
+	names   []string // of the models, in the order given
+	passive bool     // some model is exposed as ExposeToolRequest
+	holders []*holder
+	routes  *routes
+	*memory
+}
+
+// memory is what outlives a change of the options: all that a gateway learns while it runs belongs here.
+type memory struct {
+	current       atomic.Pointer[Gateway] // that answers the next request
 	conversations conversations
 	running       atomic.Int64 // completions under way
 	draining      atomic.Bool
@@ -26,8 +33,22 @@ var _ http.Handler = (*Gateway)(nil)
 
 // New returns a gateway that serves what o says. Of two models with one name the later one counts.
 func New(o Options) *Gateway {
+	g := newGateway(o, &memory{})
+	g.current.Store(g)
+	return g
+}
+
+// Replace makes g serve what o says from the next request on. Exchanges under way are not touched: they end with the models
+// and under the rules that they began with. Keys of a name that was there before go on with what their limits remember.
+func (g *Gateway) Replace(o Options) {
+	next := newGateway(o, g.memory)
+	takeUses(next.holders, g.current.Load().holders)
+	g.current.Store(next)
+}
+
+func newGateway(o Options, m *memory) *Gateway {
 	o.setDefaults()
-	g := &Gateway{opts: o, made: time.Now(), routes: endpoints, models: make(map[string]*Model, len(o.Models))}
+	g := &Gateway{opts: o, made: time.Now(), routes: endpoints, models: make(map[string]*Model, len(o.Models)), memory: m}
 	g.holders = newHolders(o.Keys, g.made)
 	for i := range o.Models {
 		m := o.Models[i]
@@ -48,6 +69,7 @@ func New(o Options) *Gateway {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g = g.current.Load()
 	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), front: completionsFront, id: requestID(r.Header)}
 	defer x.end()
 	x.set("X-Request-Id", x.id)

@@ -32,10 +32,14 @@ type Key struct {
 // HashKey returns the hash of a key's secret. Secrets are long and random, so that a plain hash is enough.
 func HashKey(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
-// A holder is a key in use, with what its limits have to remember.
+// A holder is a key in use.
 type holder struct {
 	Key
+	*use
+}
 
+// A use is what the limits of a key have to remember.
+type use struct {
 	mu     sync.Mutex
 	tokens float64   // completions it may start now
 	filled time.Time // when tokens was right
@@ -102,9 +106,20 @@ func (h *holder) end() {
 func newHolders(keys []Key, now time.Time) []*holder {
 	holders := make([]*holder, len(keys))
 	for i, k := range keys {
-		holders[i] = &holder{Key: k, tokens: float64(k.RPM), filled: now}
+		holders[i] = &holder{Key: k, use: &use{tokens: float64(k.RPM), filled: now}}
 	}
 	return holders
+}
+
+// takeUses lets keys go on with what the limits of the keys of the same names before them remember.
+func takeUses(next, before []*holder) {
+	for _, h := range next {
+		for _, b := range before {
+			if b.Name == h.Name {
+				h.use = b.use
+			}
+		}
+	}
 }
 
 // identify finds who sends a request. A nil holder without failure is nobody in particular, where that is allowed.

@@ -91,7 +91,12 @@ func one(m chat.Model) Options { return Options{Models: []Model{{Name: "m", Mode
 // serve runs a gateway on loopback until the test ends.
 func serve(t *testing.T, o Options) *httptest.Server {
 	t.Helper()
-	srv := httptest.NewServer(New(o))
+	return serveHandler(t, New(o))
+}
+
+func serveHandler(t *testing.T, g *Gateway) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(g)
 	t.Cleanup(func() {
 		srv.Client().CloseIdleConnections()
 		srv.Close()
