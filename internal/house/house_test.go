@@ -52,6 +52,7 @@ var rooms = []room{
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "prompt", floor: 4, modules: schemaModules},
+	{path: "model/exchange", floor: 4, modules: none, only: []string{"chat", "wire/sse"}},
 	{path: "model/openai", floor: 5, modules: schemaModules},
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/script", floor: 5, modules: scenarioModules},

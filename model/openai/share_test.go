@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -26,11 +27,12 @@ func TestCredentials(t *testing.T) {
 		{"ann:secret@", "k", http.Header{"authorization": {"Token t"}}, "Token t"},
 	} {
 		var got string
-		m := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			got = r.Header.Get("Authorization")
 			io.WriteString(w, hello+finish+done)
-		})
-		o := Options{URL: strings.Replace(m.o.URL, "//", "//"+c.user, 1), Key: c.key, Headers: c.header}
+		}))
+		defer s.Close()
+		o := Options{URL: strings.Replace(s.URL, "//", "//"+c.user, 1), Key: c.key, Headers: c.header}
 		asked := New(o)
 		if _, err := play(t.Context(), asked, ask()); err != nil || got != c.want {
 			t.Errorf("%q, key %q, %v: sent %q, %v", c.user, c.key, c.header, got, err)

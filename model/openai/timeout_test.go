@@ -12,6 +12,12 @@ import (
 	"wield/chat"
 )
 
+// What package exchange allows for the end of a stream behind its finish reason, and of an answer behind its terminator.
+const (
+	finishGrace = 5 * time.Second
+	drainGrace  = 20 * time.Millisecond
+)
+
 // roundTripper is a server without a network, so that time can be that of a test.
 type roundTripper func(*http.Request) (*http.Response, error)
 

@@ -9,6 +9,8 @@
 //
 // The format is that of the HTML standard (section "Server-sent events"), with one leniency: data that the end of the
 // stream leaves without a blank line is a frame too, because servers are known to forget it.
+//
+// A Reader also reads streams whose frames are lines, which need the same care: see NewLineReader.
 package sse
 
 import (
@@ -38,6 +40,7 @@ type Frame struct {
 type Reader struct {
 	src   io.Reader
 	limit int
+	lines bool // each line is a frame
 
 	buf  []byte
 	r, w int // buf[r:w] has been read from src and not yet used
@@ -64,6 +67,14 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit, buf: make([]byte, firstBuffer)}
 }
 
+// NewLineReader returns a reader of a stream that is lines of data, such as JSON Lines: each line that is not blank is a
+// frame. A limit of 0 is DefaultLimit.
+func NewLineReader(src io.Reader, limit int) *Reader {
+	r := NewReader(src, limit)
+	r.lines = true
+	return r
+}
+
 // keptBuffer is the size up to which Reset keeps a buffer.
 const keptBuffer = 64 << 10
 
@@ -73,7 +84,7 @@ func (r *Reader) Reset(src io.Reader) {
 	if len(buf) > keptBuffer || cap(data) > keptBuffer {
 		buf, data = make([]byte, firstBuffer), nil
 	}
-	*r = Reader{src: src, limit: r.limit, buf: buf, data: data}
+	*r = Reader{src: src, limit: r.limit, lines: r.lines, buf: buf, data: data}
 }
 
 // Next returns the next frame that has data. The error at the end of the stream is io.EOF, that of an overlong frame a
@@ -90,6 +101,12 @@ func (r *Reader) Next() (Frame, error) {
 				return Frame{Name: r.name, Data: r.data}, nil
 			}
 			return Frame{}, r.err
+		}
+		if r.lines {
+			if len(bytes.TrimSpace(line)) > 0 {
+				return Frame{Data: line}, nil
+			}
+			continue
 		}
 		if len(line) > 0 {
 			if err := r.field(line); err != nil {
@@ -221,7 +238,7 @@ func (r *Reader) Ready() bool {
 		if i < 0 {
 			return false
 		}
-		if i == 0 && data {
+		if i == 0 && data || i > 0 && r.lines {
 			return true
 		}
 		data = data || bytes.HasPrefix(rest[:i], dataKey)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -298,4 +299,52 @@ func TestReset(t *testing.T) {
 	if r.Reset(nil); len(r.buf) > firstBuffer || cap(r.data) > firstBuffer {
 		t.Errorf("a buffer of %d bytes was kept", len(r.buf))
 	}
+}
+
+// TestLines reads streams whose frames are lines, in pieces of every size.
+func TestLines(t *testing.T) {
+	const text = "\ufeff{\"a\":1}\n\n  \r\n{\"b\":2}\r\n: no comment\n{\"c\":3}"
+	want := []string{`{"a":1}`, `{"b":2}`, ": no comment", `{"c":3}`}
+	for size := 1; size <= len(text); size++ {
+		r := NewLineReader(&pieces{text: text, size: size}, 0)
+		var got []string
+		for {
+			f, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(f.Data))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
+		}
+	}
+	r := NewLineReader(strings.NewReader("{}\n{"), 0)
+	if r.Ready() {
+		t.Error("a frame is ready of which nothing was read")
+	}
+	if f, err := r.Next(); err != nil || string(f.Data) != "{}" || r.Ready() {
+		t.Error("half a line is ready")
+	}
+	_, err := NewLineReader(strings.NewReader(strings.Repeat("x", 9000)), 100).Next()
+	if limit := (*LimitError)(nil); !errors.As(err, &limit) {
+		t.Errorf("an endless line: %v", err)
+	}
+}
+
+type pieces struct {
+	text string
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if p.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, p.text[:min(p.size, len(p.text))])
+	p.text = p.text[n:]
+	return n, nil
 }

@@ -1,4 +1,4 @@
-package openai
+package exchange
 
 import (
 	"bytes"
@@ -14,13 +14,12 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/wire/openai"
 	"wield/wire/sse"
 )
 
 // An exchange is one request and its answer.
 type exchange struct {
-	m      *Model
+	s      *Server
 	yield  func(chat.Event, error) bool
 	gone   bool // whoever ranges over the stream has left
 	parent context.Context
@@ -37,18 +36,18 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	x.timer.cancel = cancel
 	defer x.timer.stop()
 
-	r, err := x.m.request(ctx, req)
+	r, stream, err := x.s.request(ctx, req)
 	if err != nil {
 		return err
 	}
-	x.timer.phase(x.m.o.FirstByte, "the server did not begin to answer")
+	x.timer.phase(x.s.o.FirstByte, "the server did not begin to answer")
 	// Without http.Client: a redirect is not followed, since that could carry a key and a conversation to another server.
-	resp, err := x.m.transport.RoundTrip(r)
+	resp, err := x.s.transport.RoundTrip(r)
 	if err != nil {
 		return x.failure(ctx, err, "cannot reach the server")
 	}
 	defer resp.Body.Close()
-	x.body = timedBody{src: resp.Body, timer: &x.timer, idle: x.m.o.Idle}
+	x.body = timedBody{src: resp.Body, timer: &x.timer, idle: x.s.o.Idle}
 	if resp.StatusCode/100 != 2 {
 		return x.refusal(ctx, resp)
 	}
@@ -61,7 +60,7 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	if err != nil {
 		return x.failure(ctx, err, "the server broke off before its answer began")
 	}
-	if sign == '{' {
+	if sign == '{' && !(x.s.o.Lines && stream) { // a stream of lines begins like an answer that is whole
 		return x.whole(ctx, first)
 	}
 	x.body.head = first
@@ -109,22 +108,22 @@ func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
 		return &chat.Error{Kind: chat.ErrUnavailable, Status: resp.StatusCode,
 			Message: fmt.Sprintf("the server redirects to %q; if that is right, configure it as the address", resp.Header.Get("Location"))}
 	}
-	return openai.DecodeError(resp.StatusCode, resp.Header, body) // of a body that was cut the beginning will do
+	return x.s.p.DecodeError(resp.StatusCode, resp.Header, body) // of a body that was cut the beginning will do
 }
 
 // stream reads frames until the stream ends.
 func (x *exchange) stream(ctx context.Context) error {
-	src, ok := x.m.readers.Get().(*sse.Reader)
+	src, ok := x.s.readers.Get().(*sse.Reader)
 	if ok {
 		src.Reset(&x.body)
 	} else {
-		src = sse.NewReader(&x.body, x.m.o.MaxFrame)
+		src = x.s.newReader(&x.body)
 	}
 	defer func() {
 		src.Reset(nil) // keeps nothing of this answer
-		x.m.readers.Put(src)
+		x.s.readers.Put(src)
 	}()
-	var reader openai.StreamReader
+	reader := x.s.p.NewReader()
 	events := x.events[:0]
 	for !reader.Done() {
 		if !src.Ready() && !x.emitIdle() {
@@ -137,7 +136,7 @@ func (x *exchange) stream(ctx context.Context) error {
 		if err != nil {
 			return x.failure(ctx, err, "the stream broke off")
 		}
-		events, err = reader.Feed(events[:0], frame.Data)
+		events, err = reader.Feed(events[:0], frame)
 		if !x.emit(events) {
 			return nil
 		}
@@ -145,7 +144,7 @@ func (x *exchange) stream(ctx context.Context) error {
 			return err
 		}
 		if reader.Finished() {
-			x.timer.phase(min(x.m.o.Idle, finishGrace), "the server did not end the stream")
+			x.timer.phase(min(x.s.o.Idle, finishGrace), "the server did not end the stream")
 		}
 	}
 	if reader.Done() {
@@ -177,24 +176,24 @@ func (x *exchange) drain(src *sse.Reader) {
 
 // whole reads a response's body, of which the beginning was read.
 func (x *exchange) whole(ctx context.Context, body []byte) error {
-	for len(body) <= x.m.o.MaxBody {
+	for len(body) <= x.s.o.MaxBody {
 		if len(body) == cap(body) {
 			body = slices.Grow(body, len(body))
 		}
 		n, err := x.body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
-		if err == io.EOF && len(body) <= x.m.o.MaxBody {
+		if err == io.EOF && len(body) <= x.s.o.MaxBody {
 			return x.decode(body)
 		}
 		if err != nil && err != io.EOF {
 			return x.failure(ctx, err, "the answer broke off")
 		}
 	}
-	return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.m.o.MaxBody)}
+	return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.s.o.MaxBody)}
 }
 
 func (x *exchange) decode(body []byte) error {
-	events, err := openai.DecodeResponse(x.events[:0], body)
+	events, err := x.s.p.DecodeResponse(x.events[:0], body)
 	if x.emit(events) {
 		return err
 	}
@@ -204,7 +203,7 @@ func (x *exchange) decode(body []byte) error {
 // page reports an answer that looks like HTML.
 func (x *exchange) page() error {
 	body, _ := io.ReadAll(io.LimitReader(&x.body, maxErrorBody))
-	e := openai.DecodeError(0, nil, body)
+	e := x.s.p.DecodeError(0, http.Header{}, body)
 	message := e.Message
 	if !strings.HasPrefix(message, "the server ") { // then it is the page's title
 		message = "the server answered with a page: " + message
