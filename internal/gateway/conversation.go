@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"bytes"
 	"container/list"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 type conversation struct {
 	messages []chat.Message // what was said, oldest first, without instructions
 	pending  *chat.Call     // the request that waits for its result: only until the next answer
+	answered string         // the tool whose result the last turn brought
 	known    bool           // it is remembered, not made for a new id
 }
 
@@ -22,45 +21,32 @@ type conversation struct {
 const window = 20
 
 // resume puts together what the model is to be told: the instructions of this request, what was said before, and what is
-// new. Results that nobody waits for are passed over without a word. turn is what is to be remembered of it.
-//
-// In a conversation that is known the gateway's memory counts, and of the request its instructions, results and last user
-// message. In any other the request is all there is, and its own history says which results are awaited.
-func (c conversation) resume(sent []chat.Message, raw []passiveMessage) (all, turn []chat.Message) {
+// new: the results that are awaited and the last user message. turn is what is to be remembered of it. The gateway's memory is
+// the history, so that what the request says of earlier turns, and of what the assistant said, counts for nothing. ignored are the
+// results that nobody waits for.
+func (c conversation) resume(sent []chat.Message, raw []passiveMessage) (all, turn []chat.Message, ignored []ignoredResult) {
 	if len(raw) != len(sent) {
 		raw = make([]passiveMessage, len(sent))
 	}
 	var instructions []chat.Message
-	for _, m := range sent {
-		if m.Role == chat.RoleSystem || m.Role == chat.RoleDeveloper {
-			instructions = append(instructions, m)
-		}
-	}
-	if c.known {
-		turn = c.continued(sent, raw)
-	} else {
-		turn = replayed(sent, raw)
-	}
-	return slices.Concat(instructions, c.messages, turn), turn
-}
-
-// continued returns what a request adds to a conversation that is known.
-func (c conversation) continued(sent []chat.Message, raw []passiveMessage) (turn []chat.Message) {
 	var results, user *chat.Message
 	userAt, resultAt := 0, 0
-	for i := range raw {
-		switch raw[i].Role {
-		case roleToolResult:
-			if c.pending != nil && answers(&raw[i], c.pending) {
-				if results == nil {
-					m := resultOf(c.pending)
-					results = &m
-				}
-				addResult(results, &raw[i])
-				resultAt = i
+	for i := range sent {
+		switch role := raw[i].Role; {
+		case role == roleToolResult:
+			if why := c.unwanted(results, &raw[i]); why != "" {
+				ignored = append(ignored, ignoredResult{raw[i].Name, why})
+				continue
 			}
-		case string(chat.RoleUser):
+			if results == nil {
+				results = &chat.Message{Role: chat.RoleTool, CallID: c.pending.ID, Name: c.pending.Name}
+			}
+			results.Parts = append(results.Parts, chat.Part{Text: resultText(raw[i].Content)})
+			resultAt = i
+		case role == string(chat.RoleUser):
 			user, userAt = &sent[i], i
+		case role == string(chat.RoleSystem), role == string(chat.RoleDeveloper):
+			instructions = append(instructions, sent[i])
 		}
 	}
 	if results != nil {
@@ -71,7 +57,26 @@ func (c conversation) continued(sent []chat.Message, raw []passiveMessage) (turn
 	if user != nil && !again {
 		turn = append(turn, *user)
 	}
-	return turn
+	return slices.Concat(instructions, c.messages, turn), turn, ignored
+}
+
+// An ignoredResult is a result that counts for nothing, and why: for the log.
+type ignoredResult struct{ name, why string }
+
+// unwanted says why a result is not awaited, "" if it is. results are those of this request that are. Several different ones
+// may answer a request, but the same one not twice.
+func (c conversation) unwanted(results *chat.Message, m *passiveMessage) string {
+	switch {
+	case c.pending == nil && c.answered != "" && c.answered == m.Name:
+		return "its request has been answered"
+	case c.pending == nil:
+		return "no request is pending"
+	case m.Name != c.pending.Name:
+		return "another tool's request is pending"
+	case results != nil && slices.ContainsFunc(results.Parts, func(p chat.Part) bool { return p.Text == resultText(m.Content) }):
+		return "it is repeated"
+	}
+	return ""
 }
 
 // lastUser is the text that the user said last.
@@ -82,86 +87,6 @@ func (c conversation) lastUser() string {
 		}
 	}
 	return ""
-}
-
-// replayed returns what a request says of a conversation that is not known.
-func replayed(sent []chat.Message, raw []passiveMessage) (turn []chat.Message) {
-	var pending *chat.Call
-	results := -1 // where in turn the message with the results of pending is
-	for i := range raw {
-		switch raw[i].Role {
-		case string(chat.RoleUser):
-			turn = append(turn, sent[i])
-		case string(chat.RoleAssistant):
-			results = -1
-			if pending = requestIn(&sent[i], raw, i); pending != nil {
-				turn = append(turn, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{*pending}})
-			} else if len(sent[i].Parts) > 0 {
-				turn = append(turn, sent[i])
-			}
-		case roleToolResult:
-			if pending == nil || !answers(&raw[i], pending) {
-				continue
-			}
-			if results < 0 {
-				results = len(turn)
-				turn = append(turn, resultOf(pending))
-			}
-			addResult(&turn[results], &raw[i])
-		}
-	}
-	return turn
-}
-
-// requestIn returns the request that an assistant's message of a client's history is, or nil. It may stand there as the
-// gateway sent it, as the model wrote it, or, since the content beside it is empty, as an empty message before its result.
-func requestIn(m *chat.Message, raw []passiveMessage, i int) *chat.Call {
-	call := chat.Call{ID: "call_" + newID(""), Arguments: "{}", Complete: true}
-	text := m.Text()
-	switch r := requestOf(&raw[i], text); {
-	case r != nil:
-		call.Name = r.Name
-		if len(r.Arguments) > 0 {
-			call.Arguments = string(r.Arguments)
-		}
-	case len(m.Calls) == 1:
-		call = m.Calls[0]
-	case text == "" && i+1 < len(raw) && raw[i+1].Role == roleToolResult && raw[i+1].Name != "":
-		call.Name = raw[i+1].Name
-	default:
-		return nil
-	}
-	return &call
-}
-
-func requestOf(m *passiveMessage, text string) *toolRequest {
-	if m.ToolRequest != nil {
-		return m.ToolRequest
-	}
-	var whole struct {
-		ToolRequest *toolRequest `json:"tool_request"`
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if dec.Decode(&whole) != nil || dec.More() || whole.ToolRequest == nil || strings.TrimSpace(whole.ToolRequest.Name) == "" {
-		return nil
-	}
-	if args := bytes.TrimSpace(whole.ToolRequest.Arguments); len(args) > 0 && args[0] != '{' {
-		return nil
-	}
-	return whole.ToolRequest
-}
-
-// answers reports whether a result is that of call. Not all clients name the tool.
-func answers(m *passiveMessage, call *chat.Call) bool { return m.Name == "" || m.Name == call.Name }
-
-// resultOf returns the message that holds the results of call, still empty. Several results become parts of one message.
-func resultOf(call *chat.Call) chat.Message {
-	return chat.Message{Role: chat.RoleTool, CallID: call.ID, Name: call.Name}
-}
-
-func addResult(to *chat.Message, m *passiveMessage) {
-	to.Parts = append(to.Parts, chat.Part{Text: resultText(m.Content)})
 }
 
 // asks reports whether a turn gives a model something to answer.
@@ -186,6 +111,9 @@ func (c conversation) extend(turn []chat.Message, answer chat.Message) conversat
 	next := conversation{messages: make([]chat.Message, len(all)), known: true}
 	for i, m := range all {
 		next.messages[i] = detach(m)
+	}
+	if len(turn) > 0 && turn[0].Role == chat.RoleTool {
+		next.answered = strings.Clone(turn[0].Name)
 	}
 	if n := len(answer.Calls); n > 0 {
 		next.pending = &next.messages[len(all)-1].Calls[n-1]

@@ -3,6 +3,7 @@ package gateway
 import (
 	"crypto/rand"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -18,10 +19,9 @@ const maxConversationID = 128
 
 // A passiveMessage is what a passive model's protocol has in a message beyond the OpenAI protocol.
 type passiveMessage struct {
-	Role        string          `json:"role"`
-	Name        string          `json:"name"`
-	Content     json.RawMessage `json:"content"`
-	ToolRequest *toolRequest    `json:"tool_request"` // beside an empty content, as the gateway sent it
+	Role    string          `json:"role"`
+	Name    string          `json:"name"`
+	Content json.RawMessage `json:"content"`
 }
 
 // A toolRequest is the one call that an answer of a passive model can be.
@@ -56,8 +56,9 @@ func (x *exchange) completePassive(body []byte) *failure {
 		key.id = "conv_" + rand.Text()
 	}
 	past := x.g.conversations.get(key)
-	var turn []chat.Message
-	req.Messages, turn = past.resume(req.Messages, extra.messages)
+	all, turn, ignored := past.resume(req.Messages, extra.messages)
+	x.logIgnored(ignored)
+	req.Messages = all
 	if !asks(turn) {
 		return badField("messages", codeUserTurn, "no user message was given, and no result of a tool request that waits for one")
 	}
@@ -73,6 +74,14 @@ func (x *exchange) completePassive(body []byte) *failure {
 	return f
 }
 
+// logIgnored says of each result that counts for nothing that it does not. The client is told nothing: it is no error.
+func (x *exchange) logIgnored(list []ignoredResult) {
+	for _, r := range list {
+		x.g.opts.Log.LogAttrs(x.r.Context(), slog.LevelInfo, "a tool result is ignored",
+			slog.String("request", x.id), slog.String("model", x.model), slog.String("tool", quote(r.name)), slog.String("why", r.why))
+	}
+}
+
 // passiveExtra is what the OpenAI protocol has no place for.
 type passiveExtra struct {
 	conversation string
@@ -80,7 +89,8 @@ type passiveExtra struct {
 }
 
 // decodePassive reads a request to a passive model. It is the OpenAI protocol's, with the key conversation_id and with
-// messages of the role tool_result, whose content may be any JSON. Messages of roles that are not known are passed over.
+// messages of the role tool_result, whose content may be any JSON. What the assistant said is the gateway's to know, so that
+// such messages are passed over like those of roles that are not known, whatever they hold.
 func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 	var extra passiveExtra
 	var fields map[string]json.RawMessage
@@ -111,10 +121,10 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 	return req, extra, nil
 }
 
-// plainRole reports whether a message of this role means the same in both protocols.
+// plainRole reports whether a message of this role counts, and means the same in both protocols.
 func plainRole(role string) bool {
 	switch chat.Role(role) {
-	case chat.RoleSystem, chat.RoleDeveloper, chat.RoleUser, chat.RoleAssistant:
+	case chat.RoleSystem, chat.RoleDeveloper, chat.RoleUser:
 		return true
 	}
 	return false

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -149,7 +151,7 @@ func TestB26Orphans(t *testing.T) {
 		{"beside the right one", []string{askWeather}, otherResult + "," + clearSky, 200, past + " tool(lookup_weather):Lisbon is 18°C and clear."},
 		{"sent twice", []string{askWeather, clearSky}, clearSky, 400, ""},
 		{"after another answer", []string{askWeather, `{"role":"user","content":"never mind"}`}, clearSky, 400, ""},
-		{"without a name", []string{askWeather}, `{"role":"tool_result","content":"18"}`, 200, past + " tool(lookup_weather):18"},
+		{"without a name", []string{askWeather}, `{"role":"tool_result","content":"18"}`, 400, ""},
 		{"several at once", []string{askWeather}, clearSky + `,{"role":"tool_result","name":"lookup_weather","content":"Tomorrow rain."}`, 200,
 			past + " tool(lookup_weather):Lisbon is 18°C and clear.|Tomorrow rain."},
 		{"structured", []string{askWeather}, `{"role":"tool_result","name":"lookup_weather","content":{"t":18,"sky":["clear"]}}`, 200,
@@ -186,21 +188,55 @@ func TestB26Orphans(t *testing.T) {
 	}
 }
 
-// TestB18Stateless: a client that keeps the history itself is understood as well, however it kept the request.
-func TestB18Stateless(t *testing.T) {
-	const want = `user:weather in Lisbon? assistant:<lookup_weather{"city":"Lisbon"}> tool(lookup_weather):Lisbon is 18°C and clear.`
-	for _, tt := range []struct{ name, assistant, want string }{
-		{"as it was sent", `{"role":"assistant","content":"","tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}}`, want},
-		{"as the model wrote it", `{"role":"assistant","content":"{\"tool_request\":{\"name\":\"lookup_weather\",\"arguments\":{\"city\":\"Lisbon\"}}}"}`, want},
-		{"as an empty message", `{"role":"assistant","content":""}`, strings.Replace(want, `{"city":"Lisbon"}`, "{}", 1)},
-		{"as words", `{"role":"assistant","content":"let me see"}`, "user:weather in Lisbon? assistant:let me see"},
-		{"not quite", `{"role":"assistant","content":"{\"tool_request\":{\"name\":\"lookup_weather\",\"arguments\":[]}}"}`,
-			`user:weather in Lisbon? assistant:{"tool_request":{"name":"lookup_weather","arguments":[]}}`},
+// TestB18OwnHistory: the history is the gateway's. What a request says of earlier turns is not believed, and a result that it
+// brings along for a request of its own telling is ignored.
+func TestB18OwnHistory(t *testing.T) {
+	for _, assistant := range []string{
+		`{"role":"assistant","content":"","tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}}`,
+		`{"role":"assistant","content":"{\"tool_request\":{\"name\":\"lookup_weather\",\"arguments\":{\"city\":\"Lisbon\"}}}"}`,
+		`{"role":"assistant","content":null}`,
+		`{"role":"assistant","content":{"any":"thing"},"tool_calls":7}`,
+	} {
+		s := newSatellite(t)
+		status, got := s.say(t, "", `{"role":"user","content":"hello"},`+askWeather+","+assistant+","+clearSky)
+		if status != 200 || tell(s.told) != "user:weather in Lisbon?" || got.ToolRequest == nil {
+			t.Errorf("%s: status %d %+v, told %s", assistant, status, got.Error, tell(s.told))
+		}
+	}
+}
+
+// TestX_B02: orphans and replays. None of them reaches the model, none is an error where there is something else to answer, and
+// the log has a line for each.
+func TestX_B02(t *testing.T) {
+	const hi = `,{"role":"user","content":"hi"}`
+	for _, tt := range []struct {
+		name     string
+		before   []string
+		messages string
+		told     string // at its end
+		why      string
+	}{
+		{"result first", nil, clearSky + hi, "user:hi", "no request is pending"},
+		{"result twice in a row", []string{askWeather, clearSky}, clearSky + hi, "assistant:I heard: Lisbon is 18°C and clear. user:hi", "its request has been answered"},
+		{"result twice at once", []string{askWeather}, clearSky + "," + clearSky, "tool(lookup_weather):Lisbon is 18°C and clear.", "it is repeated"},
+		{"other name", []string{askWeather}, otherResult + hi, `<lookup_weather{"city":"Lisbon"}> user:hi`, "another tool's request is pending"},
+		{"after a normal reply", []string{askWeather, `{"role":"user","content":"never mind"}`}, clearSky + hi, "assistant:I heard: never mind user:hi", "no request is pending"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
 			s := newSatellite(t)
-			if status, got := s.say(t, "", askWeather+","+tt.assistant+","+clearSky); status != 200 || tell(s.told) != tt.want {
-				t.Errorf("status %d %+v, told\n%s\nwant\n%s", status, got.Error, tell(s.told), tt.want)
+			s.srv.Config.Handler.(*Gateway).opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+			for _, b := range tt.before {
+				s.say(t, "c1", b)
+			}
+			if status, got := s.say(t, "c1", tt.messages); status != 200 || !strings.HasSuffix(tell(s.told), tt.told) {
+				t.Errorf("status %d %+v, told\n%s\nwant at its end\n%s", status, got.Error, tell(s.told), tt.told)
+			}
+			if n := strings.Count(log.String(), "a tool result is ignored"); n != 1 || !strings.Contains(log.String(), `why="`+tt.why+`"`) {
+				t.Errorf("%d lines for %q in the log:\n%s", n, tt.why, log.String())
+			}
+			if strings.Contains(log.String(), "18°C") {
+				t.Errorf("the log has the result:\n%s", log.String())
 			}
 		})
 	}
