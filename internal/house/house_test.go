@@ -47,6 +47,7 @@ var rooms = []room{
 	{path: "schema/shape", floor: 1, modules: none},
 	{path: "schema", floor: 2, modules: schemaModules},
 	{path: "wire/sse", floor: 2, modules: none},
+	{path: "wire/jsonbody", floor: 2, modules: none},
 	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // EmptyContent says what stands for the content of an assistant's message that holds calls and no text. Servers differ in
@@ -44,9 +45,9 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {
-		w.b = appendString(w.b, o.Model)
+		w.b = jsonbody.AppendString(w.b, o.Model)
 	} else {
-		w.b = appendString(w.b, req.Model)
+		w.b = jsonbody.AppendString(w.b, req.Model)
 	}
 	w.b = append(w.b, `,"messages":[`...)
 	for i := range req.Messages {
@@ -80,7 +81,7 @@ func (w *requestWriter) key(name string) {
 
 func (w *requestWriter) str(name, value string) {
 	w.key(name)
-	w.b = appendString(w.b, value)
+	w.b = jsonbody.AppendString(w.b, value)
 }
 
 func (w *requestWriter) message(m *chat.Message) *chat.Error {
@@ -89,7 +90,7 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 		role = chat.RoleSystem
 	}
 	w.b = append(w.b, `{"role":`...)
-	w.b = appendString(w.b, string(role))
+	w.b = jsonbody.AppendString(w.b, string(role))
 	if m.Name != "" && role != chat.RoleTool {
 		w.str("name", m.Name)
 	}
@@ -165,10 +166,10 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 	switch p.Kind {
 	case chat.PartText:
 		w.b = append(w.b, `{"type":"text","text":`...)
-		w.b = appendString(w.b, p.Text)
+		w.b = jsonbody.AppendString(w.b, p.Text)
 	case chat.PartImage:
 		w.b = append(w.b, `{"type":"image_url","image_url":{"url":`...)
-		w.b = appendString(w.b, location(p, "image/png"))
+		w.b = jsonbody.AppendString(w.b, location(p, "image/png"))
 		if p.Detail != "" {
 			w.str("detail", p.Detail)
 		}
@@ -184,7 +185,7 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 		w.b = append(w.b, '}')
 	case chat.PartFile:
 		w.b = append(w.b, `{"type":"file","file":{"file_data":`...)
-		w.b = appendString(w.b, location(p, "application/octet-stream"))
+		w.b = jsonbody.AppendString(w.b, location(p, "application/octet-stream"))
 		if p.Name != "" {
 			w.str("filename", p.Name)
 		}
@@ -216,7 +217,7 @@ func (w *requestWriter) calls(calls []chat.Call) {
 			w.b = append(w.b, ',')
 		}
 		w.b = append(w.b, `{"id":`...)
-		w.b = appendString(w.b, calls[i].ID)
+		w.b = jsonbody.AppendString(w.b, calls[i].ID)
 		w.b = appendFunction(w.b, &calls[i])
 	}
 	w.b = append(w.b, ']')
@@ -231,7 +232,7 @@ func (w *requestWriter) tools(req *chat.Request) {
 			w.b = append(w.b, ',')
 		}
 		w.b = append(w.b, `{"type":"function","function":{"name":`...)
-		w.b = appendString(w.b, t.Name)
+		w.b = jsonbody.AppendString(w.b, t.Name)
 		if t.Description != "" {
 			w.str("description", t.Description)
 		}
@@ -273,7 +274,7 @@ func (w *requestWriter) choice(c *chat.Choice) {
 
 func (w *requestWriter) named(name string) {
 	w.b = append(w.b, `{"type":"function","function":{"name":`...)
-	w.b = appendString(w.b, name)
+	w.b = jsonbody.AppendString(w.b, name)
 	w.b = append(w.b, "}}"...)
 }
 
@@ -311,7 +312,7 @@ func (w *requestWriter) settings(req *chat.Request) {
 		w.key("stop")
 		for i, s := range req.Stop {
 			w.b = append(w.b, "[,"[min(i, 1)])
-			w.b = appendString(w.b, s)
+			w.b = jsonbody.AppendString(w.b, s)
 		}
 		w.b = append(w.b, ']')
 	}
@@ -351,7 +352,7 @@ func (w *requestWriter) format(f *chat.Format) {
 			name = "answer" // the protocol wants one
 		}
 		w.b = append(w.b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...)
-		w.b = appendString(w.b, name)
+		w.b = jsonbody.AppendString(w.b, name)
 		if f.Description != "" {
 			w.str("description", f.Description)
 		}
@@ -373,7 +374,7 @@ func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {
 		if x.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
 			w.b = append(w.b, ',')
-			w.b = appendString(w.b, x.Key)
+			w.b = jsonbody.AppendString(w.b, x.Key)
 			w.b = append(w.b, ':')
 			w.b = append(w.b, x.Value...)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // A Header gives the value of a header field, or "". *http.Header has this method.
@@ -55,9 +56,9 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 		code = kind.code
 	}
 	dst = append(dst, `{"error":{"message":`...)
-	dst = appendString(dst, message)
+	dst = jsonbody.AppendString(dst, message)
 	dst = append(dst, `,"type":`...)
-	dst = appendString(dst, kind.typ)
+	dst = jsonbody.AppendString(dst, kind.typ)
 	dst = append(dst, `,"param":`...)
 	dst = appendStringOrNull(dst, e.Param)
 	dst = append(dst, `,"code":`...)
@@ -69,7 +70,7 @@ func appendStringOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
 	}
-	return appendString(dst, s)
+	return jsonbody.AppendString(dst, s)
 }
 
 // DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
@@ -93,24 +94,24 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 
 // readErrorBody fills e from a JSON body and returns the error's type.
 func readErrorBody(e *chat.Error, body []byte) (typ string) {
-	s := scanner{b: body}
-	if s.peek() == '[' { // a list of one error
-		s.i++
+	s := jsonbody.Scanner{Bytes: body}
+	if s.Peek() == '[' { // a list of one error
+		s.Pos++
 	}
-	if s.peek() != '{' {
+	if s.Peek() != '{' {
 		return ""
 	}
 	var inner errorFields
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "error", "Error":
-			switch s.peek() {
+			switch s.Peek() {
 			case '{':
 				inner.read(&s)
 			case '"':
-				inner.message = s.str()
+				inner.message = s.Str()
 			default:
-				s.skip()
+				s.Skip()
 			}
 		case "message", "detail", "error_description", "msg":
 			if m := scalar(&s); inner.message == "" {
@@ -125,7 +126,7 @@ func readErrorBody(e *chat.Error, body []byte) (typ string) {
 				inner.code = c
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	e.Message, e.Param, e.Code = inner.message, inner.param, inner.code
@@ -134,9 +135,9 @@ func readErrorBody(e *chat.Error, body []byte) (typ string) {
 
 type errorFields struct{ message, typ, param, code string }
 
-func (f *errorFields) read(s *scanner) {
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+func (f *errorFields) read(s *jsonbody.Scanner) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "message":
 			f.message = scalar(s)
 		case "type":
@@ -146,17 +147,17 @@ func (f *errorFields) read(s *scanner) {
 		case "code":
 			f.code = scalar(s)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 // scalar reads a string or the text of any other value; null is "".
-func scalar(s *scanner) string {
-	if s.peek() == '"' {
-		return s.str()
+func scalar(s *jsonbody.Scanner) string {
+	if s.Peek() == '"' {
+		return s.Str()
 	}
-	if raw := string(s.raw()); raw != "null" {
+	if raw := string(s.Raw()); raw != "null" {
 		return raw
 	}
 	return ""
@@ -168,7 +169,7 @@ func plainMessage(status int, body []byte) string {
 	if i := strings.Index(strings.ToLower(text), "<title>"); i >= 0 && i+len("<title>") <= len(text) {
 		text, _, _ = strings.Cut(text[i+len("<title>"):], "<")
 	}
-	text = excerpt([]byte(text))
+	text = jsonbody.Excerpt([]byte(text))
 	if text == "(empty)" {
 		return "the server gave no reason"
 	}

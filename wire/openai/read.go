@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // A StreamReader turns the data of a stream's frames into events. The zero value is ready for one stream.
@@ -112,7 +113,7 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 		return dst, err
 	}
 	if !r.seen {
-		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: "the answer has no choices: " + excerpt(body)}
+		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: "the answer has no choices: " + jsonbody.Excerpt(body)}
 	}
 	r.done = true
 	return r.Close(dst)
@@ -120,32 +121,32 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 
 // chunk reads one JSON object.
 func (r *StreamReader) chunk(data []byte) error {
-	s := scanner{b: data}
+	s := jsonbody.Scanner{Bytes: data}
 	var failure []byte
 	var isError bool // as older servers say it: {"object":"error","message":...}
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "choices":
-			if !s.null() {
+			if !s.Null() {
 				r.choices(&s)
 			}
 		case "usage":
-			r.readUsage(s.raw())
+			r.readUsage(s.Raw())
 		case "error":
-			failure = s.raw()
+			failure = s.Raw()
 		case "object":
-			isError = string(s.raw()) == `"error"`
+			isError = string(s.Raw()) == `"error"`
 		case "id":
 			r.id = sameOrSkip(&s, r.id)
 		case "model":
 			r.model = sameOrSkip(&s, r.model)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	s.end()
-	if s.err != nil {
-		return &chat.Error{Kind: chat.ErrProtocol, Message: s.err.Error() + ": " + excerpt(data), Cause: s.err}
+	s.End()
+	if s.Err != nil {
+		return &chat.Error{Kind: chat.ErrProtocol, Message: s.Err.Error() + ": " + jsonbody.Excerpt(data), Cause: s.Err}
 	}
 	if failure != nil && string(failure) != "null" || isError {
 		return DecodeError(0, nil, data)
@@ -154,19 +155,19 @@ func (r *StreamReader) chunk(data []byte) error {
 }
 
 // sameOrSkip reads a string field of no consequence, whatever is there.
-func sameOrSkip(s *scanner, old string) string {
-	if s.peek() == '"' {
-		return s.same(old)
+func sameOrSkip(s *jsonbody.Scanner, old string) string {
+	if s.Peek() == '"' {
+		return s.Same(old)
 	}
-	s.skip()
+	s.Skip()
 	return old
 }
 
 // choices reads the first choice and skips all others: wield never asks for several.
-func (r *StreamReader) choices(s *scanner) {
-	for s.enter('['); s.next(']'); {
-		if s.peek() != '{' {
-			s.skip()
+func (r *StreamReader) choices(s *jsonbody.Scanner) {
+	for s.Enter('['); s.Next(']'); {
+		if s.Peek() != '{' {
+			s.Skip()
 			continue
 		}
 		r.choice(s)
@@ -180,33 +181,33 @@ type delta struct {
 	logprobs                           json.RawMessage
 }
 
-func (r *StreamReader) choice(s *scanner) {
+func (r *StreamReader) choice(s *jsonbody.Scanner) {
 	var d delta
 	var index int64
 	var reason string
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "index":
-			index, _ = s.integer()
+			index, _ = s.Integer()
 		case "delta", "message":
-			if s.peek() == '{' {
+			if s.Peek() == '{' {
 				r.delta(s, &d)
 			} else {
-				s.skip()
+				s.Skip()
 			}
 		case "finish_reason":
 			reason = sameOrSkip(s, r.reason)
 		case "stop_reason": // of vLLM: the stop sequence, or a token
 			r.stop = sameOrSkip(s, r.stop)
 		case "logprobs":
-			if raw := s.raw(); len(raw) > 0 && raw[0] == '{' {
+			if raw := s.Raw(); len(raw) > 0 && raw[0] == '{' {
 				d.logprobs = bytes.Clone(raw)
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	if index != 0 || s.err != nil {
+	if index != 0 || s.Err != nil {
 		return
 	}
 	r.seen = true
@@ -221,9 +222,9 @@ func (r *StreamReader) choice(s *scanner) {
 }
 
 // delta reads the parts of a message that are known, in whatever order they stand.
-func (r *StreamReader) delta(s *scanner, d *delta) {
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+func (r *StreamReader) delta(s *jsonbody.Scanner, d *delta) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "content":
 			d.text = r.content(s, d)
 		case "reasoning_content":
@@ -233,46 +234,46 @@ func (r *StreamReader) delta(s *scanner, d *delta) {
 		case "refusal":
 			d.refusal = r.content(s, d)
 		case "tool_calls":
-			d.calls = s.raw()
+			d.calls = s.Raw()
 		case "function_call":
-			d.legacy = s.raw()
+			d.legacy = s.Raw()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 // content reads a string, or the text of a list of parts. Parts that are thoughts go to the reasoning.
-func (r *StreamReader) content(s *scanner, d *delta) string {
-	switch s.peek() {
+func (r *StreamReader) content(s *jsonbody.Scanner, d *delta) string {
+	switch s.Peek() {
 	case '"':
-		raw, escaped := s.raws()
-		r.last.saw(s.i-1-len(raw), len(raw))
+		raw, escaped := s.Quoted()
+		r.last.saw(s.Pos-1-len(raw), len(raw))
 		return r.arena.keep(raw, escaped)
 	case '[':
 		var text strings.Builder
-		for s.enter('['); s.next(']'); {
-			if s.peek() == '{' {
+		for s.Enter('['); s.Next(']'); {
+			if s.Peek() == '{' {
 				r.part(s, d, &text)
 			} else {
-				s.skip()
+				s.Skip()
 			}
 		}
 		return text.String()
 	}
-	s.skip()
+	s.Skip()
 	return ""
 }
 
-func (r *StreamReader) part(s *scanner, d *delta, text *strings.Builder) {
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+func (r *StreamReader) part(s *jsonbody.Scanner, d *delta, text *strings.Builder) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "text":
 			text.WriteString(r.content(s, d))
 		case "thinking":
 			d.reasoning += r.content(s, d)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
@@ -311,9 +312,9 @@ func (r *StreamReader) readUsage(raw []byte) {
 		return
 	}
 	u := chat.Usage{Known: true, Requests: 1}
-	s := scanner{b: raw}
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+	s := jsonbody.Scanner{Bytes: raw}
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "prompt_tokens":
 			u.In = count(&s)
 		case "completion_tokens":
@@ -323,28 +324,28 @@ func (r *StreamReader) readUsage(raw []byte) {
 		case "completion_tokens_details":
 			u.Reasoning = countIn(&s, "reasoning_tokens")
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	r.usage = &u
 	r.last.other = true
 }
 
-func count(s *scanner) int {
-	n, _ := s.integer()
+func count(s *jsonbody.Scanner) int {
+	n, _ := s.Integer()
 	return max(int(n), 0)
 }
 
-func countIn(s *scanner, name string) (n int) {
-	if s.peek() != '{' {
-		s.skip()
+func countIn(s *jsonbody.Scanner, name string) (n int) {
+	if s.Peek() != '{' {
+		s.Skip()
 		return 0
 	}
-	for s.enter('{'); s.next('}'); {
-		if string(s.key()) == name {
+	for s.Enter('{'); s.Next('}'); {
+		if string(s.Key()) == name {
 			n = count(s)
 		} else {
-			s.skip()
+			s.Skip()
 		}
 	}
 	return n
@@ -389,7 +390,7 @@ const (
 // keep returns the string whose JSON form, without quotes, is raw.
 func (a *arena) keep(raw []byte, escaped bool) string {
 	if escaped {
-		a.tmp = unquote(a.tmp[:0], raw)
+		a.tmp = jsonbody.AppendUnquoted(a.tmp[:0], raw)
 		raw = a.tmp
 	}
 	if len(raw) == 0 {
@@ -457,18 +458,4 @@ func (t *template) match(data []byte) (raw []byte, escaped, ok bool) {
 		}
 	}
 	return raw, escaped, true
-}
-
-// excerpt returns the beginning of a text for a message.
-func excerpt(b []byte) string {
-	const most = 200
-	text := strings.ToValidUTF8(string(b[:min(len(b), most)]), "")
-	text = strings.Join(strings.Fields(text), " ")
-	if len(b) > most {
-		text += " ..."
-	}
-	if text == "" {
-		return "(empty)"
-	}
-	return text
 }

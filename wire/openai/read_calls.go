@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // calls puts together the calls of one answer from deltas in which servers leave out, repeat and mix almost everything.
@@ -37,11 +38,11 @@ type callDelta struct {
 
 // read takes in a delta's tool_calls.
 func (c *calls) read(r *StreamReader, raw []byte) {
-	s := scanner{b: raw}
+	s := jsonbody.Scanner{Bytes: raw}
 	place := 0
-	for s.enter('['); s.next(']'); {
-		if s.peek() != '{' {
-			s.skip()
+	for s.Enter('['); s.Next(']'); {
+		if s.Peek() != '{' {
+			s.Skip()
 			continue
 		}
 		d := readCall(&s)
@@ -56,56 +57,56 @@ func (c *calls) read(r *StreamReader, raw []byte) {
 
 // readLegacy takes in a function_call, the protocol's older form, of which there is at most one.
 func (c *calls) readLegacy(r *StreamReader, raw []byte) {
-	s := scanner{b: raw}
+	s := jsonbody.Scanner{Bytes: raw}
 	d := callDelta{index: -1, hasIndex: true}
 	readFunction(&s, &d)
 	c.add(d, 0)
 	c.advance(r, false, "")
 }
 
-func readCall(s *scanner) (d callDelta) {
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+func readCall(s *jsonbody.Scanner) (d callDelta) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "index":
-			d.index, d.hasIndex = s.integer()
+			d.index, d.hasIndex = s.Integer()
 		case "id":
 			d.id = sameOrSkip(s, "")
 		case "function":
 			readFunction(s, &d)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	return d
 }
 
-func readFunction(s *scanner, d *callDelta) {
-	if s.peek() != '{' {
-		s.skip()
+func readFunction(s *jsonbody.Scanner, d *callDelta) {
+	if s.Peek() != '{' {
+		s.Skip()
 		return
 	}
-	for s.enter('{'); s.next('}'); {
-		switch string(s.key()) {
+	for s.Enter('{'); s.Next('}'); {
+		switch string(s.Key()) {
 		case "name":
 			d.name = sameOrSkip(s, "")
 		case "arguments":
 			d.args = argumentsText(s)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 // argumentsText reads arguments, which are a string that holds JSON, or, from some servers, the JSON itself.
-func argumentsText(s *scanner) string {
-	switch s.peek() {
+func argumentsText(s *jsonbody.Scanner) string {
+	switch s.Peek() {
 	case '"':
-		return s.str()
+		return s.Str()
 	case 'n':
-		s.skip()
+		s.Skip()
 		return ""
 	}
-	return string(s.raw())
+	return string(s.Raw())
 }
 
 // add puts a delta into its slot.

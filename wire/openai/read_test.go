@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 func readData(lines []string) (events []chat.Event, err error) {
@@ -149,18 +150,18 @@ func FuzzStream(f *testing.F) {
 		if !json.Valid(data) || !utf8.Valid(data) {
 			return
 		}
-		s := scanner{b: data}
-		if s.skip(); s.err != nil {
-			t.Fatalf("%v in valid JSON %s", s.err, data)
+		s := jsonbody.Scanner{Bytes: data}
+		if s.Skip(); s.Err != nil {
+			t.Fatalf("%v in valid JSON %s", s.Err, data)
 		}
-		if s.end(); s.err != nil {
-			t.Fatalf("%v in valid JSON %s", s.err, data)
+		if s.End(); s.Err != nil {
+			t.Fatalf("%v in valid JSON %s", s.Err, data)
 		}
 		var want string
 		if json.Unmarshal(data, &want) == nil {
-			s = scanner{b: data}
-			if s.peek() == '"' {
-				if got := s.str(); got != want {
+			s = jsonbody.Scanner{Bytes: data}
+			if s.Peek() == '"' {
+				if got := s.Str(); got != want {
 					t.Fatalf("string %s read as %q, want %q", data, got, want)
 				}
 			}

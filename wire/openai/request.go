@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // DecodeRequest reads a request. An error is a *FieldError.
@@ -18,22 +19,13 @@ import (
 // and bytes that are no UTF-8 are refused; an escaped half of a surrogate pair, which clients make when they cut a text,
 // becomes U+FFFD. Arguments of earlier calls are not looked into.
 func DecodeRequest(body []byte) (*chat.Request, error) {
-	src := string(body)
-	if err := checkJSON(src); err != nil {
+	d := requestReader{req: &chat.Request{}}
+	if err := d.Init(body); err != nil {
 		return nil, err
 	}
-	d := requestReader{req: &chat.Request{}}
-	d.path = d.room[:0]
-	d.b, d.src = body, src
-	if d.peek() != '{' {
-		return nil, &FieldError{Code: CodeInvalidType, Message: "the body must be a JSON object, not " + jsonType(d.peek())}
-	}
 	d.read()
-	if d.bad == nil && d.err != nil {
-		d.bad = &FieldError{Code: CodeInvalidJSON, Message: d.err.Error()}
-	}
-	if d.bad != nil {
-		return nil, d.bad
+	if err := d.Done(); err != nil {
+		return nil, err
 	}
 	return d.req, nil
 }
@@ -44,19 +36,19 @@ func IncludeUsage(req *chat.Request) bool {
 		if x.Protocol != chat.ProtocolOpenAI || x.Key != "stream_options" {
 			continue
 		}
-		s := scanner{b: x.Value}
-		for s.enter('{'); s.next('}'); {
-			if string(s.key()) == "include_usage" {
-				return s.peek() == 't'
+		s := jsonbody.Scanner{Bytes: x.Value}
+		for s.Enter('{'); s.Next('}'); {
+			if string(s.Key()) == "include_usage" {
+				return s.Peek() == 't'
 			}
-			s.skip()
+			s.Skip()
 		}
 	}
 	return false
 }
 
 type requestReader struct {
-	fieldReader
+	jsonbody.Reader
 	req *chat.Request
 
 	messages  bool // the key was there
@@ -70,12 +62,12 @@ type requestReader struct {
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 func (d *requestReader) read() {
-	d.members(d.field)
-	if d.bad != nil {
+	d.Members(d.field)
+	if d.Bad != nil {
 		return
 	}
 	if !d.messages || len(d.req.Messages) == 0 {
-		d.refuseAt("messages", CodeMissingMsgs, "there must be at least one message")
+		d.RefuseAt("messages", CodeMissingMsgs, "there must be at least one message")
 		return
 	}
 	d.nameResults()
@@ -86,33 +78,33 @@ func (d *requestReader) field(key string) {
 	q := d.req
 	switch key {
 	case "model":
-		q.Model = d.text()
+		q.Model = d.Text()
 	case "messages":
 		d.messages = true
-		d.each(d.message)
+		d.Each(d.message)
 	case "tools":
-		if !d.null() {
-			d.each(d.tool)
+		if !d.Null() {
+			d.Each(d.tool)
 		}
 	case "functions":
-		if !d.null() {
-			d.each(func() { d.toolsSeen = true; d.function() })
+		if !d.Null() {
+			d.Each(func() { d.toolsSeen = true; d.function() })
 		}
 	case "tool_choice", "function_call":
 		d.toolChoice(key)
 	case "parallel_tool_calls":
-		q.Parallel = d.boolean()
+		q.Parallel = d.Boolean()
 	case "response_format":
 		d.format()
 	case "stop":
 		d.stop()
 	case "max_completion_tokens":
-		if n := d.whole(); n != nil {
+		if n := d.Whole(); n != nil {
 			d.limit = n
 			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
 		}
 	case "max_tokens":
-		if n := d.whole(); n != nil && d.limit == nil {
+		if n := d.Whole(); n != nil && d.limit == nil {
 			q.MaxTokens = d.tokens(*n)
 		}
 	case "temperature":
@@ -120,31 +112,31 @@ func (d *requestReader) field(key string) {
 	case "top_p":
 		q.TopP = d.within(1)
 	case "seed":
-		q.Seed = d.whole()
+		q.Seed = d.Whole()
 	case "reasoning_effort":
-		if q.Effort = d.optional(); q.Effort != "" && !slices.Contains(efforts, q.Effort) {
-			d.refuse(CodeInvalidEffort, "this must be one of none, minimal, low, medium, high, xhigh and max")
+		if q.Effort = d.Optional(); q.Effort != "" && !slices.Contains(efforts, q.Effort) {
+			d.Refuse(CodeInvalidEffort, "this must be one of none, minimal, low, medium, high, xhigh and max")
 		}
 	case "logprobs":
-		if v := d.boolean(); v != nil {
+		if v := d.Boolean(); v != nil {
 			q.LogProbs = *v
 		}
 	case "top_logprobs":
-		if n := d.whole(); n != nil {
+		if n := d.Whole(); n != nil {
 			if *n < 0 || *n > 20 {
-				d.refuse(CodeInvalidValue, "this must be from 0 to 20")
+				d.Refuse(CodeInvalidValue, "this must be from 0 to 20")
 			}
 			q.TopLogProbs = int(*n)
 		}
 	case "user":
-		q.User = d.optional()
+		q.User = d.Optional()
 	case "stream":
-		if v := d.boolean(); v != nil {
+		if v := d.Boolean(); v != nil {
 			q.Stream = *v
 		}
 	case "n":
-		if n := d.whole(); n != nil && *n != 1 {
-			d.refuse(CodeUnsupported, "only one answer a request is offered; leave n out or set it to 1")
+		if n := d.Whole(); n != nil && *n != 1 {
+			d.Refuse(CodeUnsupported, "only one answer a request is offered; leave n out or set it to 1")
 		}
 	default:
 		d.extra(key)
@@ -154,35 +146,35 @@ func (d *requestReader) field(key string) {
 // tokens makes a bound of the protocol ours, in which 0 is none. Clients of servers that are no OpenAI's send -1 for none.
 func (d *requestReader) tokens(n int64) int {
 	if n < -1 {
-		d.refuse(CodeInvalidValue, "this must be a positive number, or -1 for no bound")
+		d.Refuse(CodeInvalidValue, "this must be a positive number, or -1 for no bound")
 	}
 	return int(min(max(n, 0), 1<<31-1))
 }
 
 // within reads a number from 0 to most.
 func (d *requestReader) within(most float64) *float64 {
-	v := d.float()
+	v := d.Float()
 	if v != nil && (*v < 0 || *v > most) {
-		d.refuse(CodeInvalidValue, "this must be from 0 to "+strconv.FormatFloat(most, 'g', -1, 64))
+		d.Refuse(CodeInvalidValue, "this must be from 0 to "+strconv.FormatFloat(most, 'g', -1, 64))
 	}
 	return v
 }
 
 // extra keeps what the vocabulary has no place for. Of some keys it is known what they must be.
 func (d *requestReader) extra(key string) {
-	if (key == "stream_options" || key == "metadata") && d.peek() != 'n' && !d.is('{') {
+	if (key == "stream_options" || key == "metadata") && d.Peek() != 'n' && !d.Is('{') {
 		return
 	}
-	d.peek()
-	at := d.i
-	raw := d.raw()
+	d.Peek()
+	at := d.Pos
+	raw := d.Raw()
 	if key == "stream_options" && raw[0] == '{' {
-		d.again(at, "", func() {
-			d.members(func(key string) {
+		d.Again(at, "", func() {
+			d.Members(func(key string) {
 				if key == "include_usage" {
-					d.boolean()
+					d.Boolean()
 				} else {
-					d.skip()
+					d.Skip()
 				}
 			})
 		})
@@ -192,34 +184,34 @@ func (d *requestReader) extra(key string) {
 
 func (d *requestReader) tool() {
 	d.toolsSeen = true
-	kind, function, known, flat, start := "", -1, false, false, d.i
-	d.members(func(key string) {
+	kind, function, known, flat, start := "", -1, false, false, d.Pos
+	d.Members(func(key string) {
 		switch key {
 		case "type":
-			kind = d.text()
+			kind = d.Text()
 		case "function":
 			if kind == "function" { // as it mostly stands: no need to come back
 				known = true
 				d.function()
 				return
 			}
-			function = d.mark()
+			function = d.Mark()
 		case "name":
 			flat = true
-			d.skip()
+			d.Skip()
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	switch {
-	case d.bad != nil || known:
+	case d.Bad != nil || known:
 	case kind != "function" && kind != "": // of another kind, which cannot be shown
 	case function >= 0:
-		d.again(function, "function", d.function)
+		d.Again(function, "function", d.function)
 	case flat: // the shape of another protocol, which some clients send here
-		d.again(start, "", d.function)
+		d.Again(start, "", d.function)
 	default:
-		d.refuseAt("function", CodeMissing, "a tool of the type function must have one")
+		d.RefuseAt("function", CodeMissing, "a tool of the type function must have one")
 	}
 }
 
@@ -227,35 +219,35 @@ func (d *requestReader) tool() {
 func (d *requestReader) function() {
 	var t chat.Tool
 	named := false
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "name":
 			named = true
-			switch t.Name = d.text(); {
+			switch t.Name = d.Text(); {
 			case t.Name == "":
-				d.refuse(CodeInvalidValue, "a tool must have a name")
+				d.Refuse(CodeInvalidValue, "a tool must have a name")
 			case d.known(t.Name):
-				d.refuse(CodeInvalidValue, "there is another tool of this name")
+				d.Refuse(CodeInvalidValue, "there is another tool of this name")
 			}
 		case "description":
-			t.Description = d.optional()
+			t.Description = d.Optional()
 		case "parameters":
-			switch d.peek() {
+			switch d.Peek() {
 			case 'n':
-				d.skip()
+				d.Skip()
 			case '{', 't', 'f':
-				t.Parameters = d.raw()
+				t.Parameters = d.Raw()
 			default:
-				d.want("a JSON Schema, which is an object")
+				d.Want("a JSON Schema, which is an object")
 			}
 		case "strict":
-			t.Strict = d.boolean()
+			t.Strict = d.Boolean()
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	if !named {
-		d.refuseAt("name", CodeMissing, "a tool must have a name")
+		d.RefuseAt("name", CodeMissing, "a tool must have a name")
 		return
 	}
 	d.req.Tools = append(d.req.Tools, t)
@@ -281,14 +273,14 @@ func (d *requestReader) known(name string) bool {
 
 // toolChoice reads tool_choice, or function_call, whose object has the name alone.
 func (d *requestReader) toolChoice(key string) {
-	if d.null() {
+	if d.Null() {
 		return
 	}
 	d.choice = key
 	c := &d.req.Choice
-	switch d.peek() {
+	switch d.Peek() {
 	case '"':
-		switch d.str() {
+		switch d.Str() {
 		case "auto":
 			c.Mode = chat.ChoiceAuto
 		case "none":
@@ -296,12 +288,12 @@ func (d *requestReader) toolChoice(key string) {
 		case "required":
 			c.Mode = chat.ChoiceRequired
 		default:
-			d.refuse(CodeInvalidValue, "this must be none, auto, required, or an object that names a function")
+			d.Refuse(CodeInvalidValue, "this must be none, auto, required, or an object that names a function")
 		}
 	case '{':
 		d.choiceObject()
 	default:
-		d.want("a string or an object")
+		d.Want("a string or an object")
 	}
 }
 
@@ -309,30 +301,30 @@ func (d *requestReader) choiceObject() {
 	c := &d.req.Choice
 	kind := "function"
 	name := ""
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "type":
-			kind = d.text()
+			kind = d.Text()
 		case "name":
-			name = d.text()
+			name = d.Text()
 		case "function":
-			d.members(func(key string) {
+			d.Members(func(key string) {
 				if key == "name" {
-					name = d.text()
+					name = d.Text()
 				} else {
-					d.skip()
+					d.Skip()
 				}
 			})
 		case "allowed_tools":
 			d.allowed()
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	switch kind {
 	case "function":
 		if name == "" {
-			d.refuseAt("function.name", CodeMissing, "the function to call must be named")
+			d.RefuseAt("function.name", CodeMissing, "the function to call must be named")
 			return
 		}
 		c.Mode, c.Name = chat.ChoiceNamed, name
@@ -346,43 +338,43 @@ func (d *requestReader) choiceObject() {
 // allowed reads the tools that may be called; those that are no functions are left out as they are from the tools.
 func (d *requestReader) allowed() {
 	c := &d.req.Choice
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "mode":
-			switch d.text() {
+			switch d.Text() {
 			case "auto":
 			case "required":
 				c.Mode = chat.ChoiceRequired
 			default:
-				d.refuse(CodeInvalidValue, "this must be auto or required")
+				d.Refuse(CodeInvalidValue, "this must be auto or required")
 			}
 		case "tools":
-			d.each(func() {
+			d.Each(func() {
 				if name := d.allowedTool(); name != "" {
 					c.Allowed = append(c.Allowed, name)
 				}
 			})
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 }
 
 func (d *requestReader) allowedTool() (name string) {
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "name":
-			name = d.text()
+			name = d.Text()
 		case "function":
-			d.members(func(key string) {
+			d.Members(func(key string) {
 				if key == "name" {
-					name = d.text()
+					name = d.Text()
 				} else {
-					d.skip()
+					d.Skip()
 				}
 			})
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	return name
@@ -393,25 +385,25 @@ func (d *requestReader) checkChoice() {
 	c := &d.req.Choice
 	switch {
 	case c.Mode == chat.ChoiceNamed && d.req.Tool(c.Name) == nil:
-		d.refuseAt(d.choice, CodeInvalidValue, fmt.Sprintf("the function %q is not among the tools", c.Name))
+		d.RefuseAt(d.choice, CodeInvalidValue, fmt.Sprintf("the function %q is not among the tools", c.Name))
 	case c.Mode == chat.ChoiceRequired && !d.toolsSeen:
-		d.refuseAt(d.choice, CodeInvalidValue, "a call is required, but there are no tools")
+		d.RefuseAt(d.choice, CodeInvalidValue, "a call is required, but there are no tools")
 	}
 	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return d.req.Tool(name) == nil })
 }
 
 func (d *requestReader) format() {
-	if d.null() {
+	if d.Null() {
 		return
 	}
 	var f chat.Format
 	var kind string
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "type":
-			kind = d.text()
+			kind = d.Text()
 		case "json_schema":
-			d.members(func(key string) { d.formatField(&f, key) })
+			d.Members(func(key string) { d.formatField(&f, key) })
 		default:
 			d.formatField(&f, key) // some servers take the schema here
 		}
@@ -426,12 +418,12 @@ func (d *requestReader) format() {
 	case "json_schema":
 		f.Kind = chat.FormatSchema
 		if f.Schema == nil {
-			d.refuseAt("json_schema.schema", CodeMissing, "the format json_schema needs a schema")
+			d.RefuseAt("json_schema.schema", CodeMissing, "the format json_schema needs a schema")
 		}
 	case "":
-		d.refuseAt("type", CodeMissing, "this must be text, json_object or json_schema")
+		d.RefuseAt("type", CodeMissing, "this must be text, json_object or json_schema")
 	default:
-		d.refuseAt("type", CodeInvalidValue, "this must be text, json_object or json_schema")
+		d.RefuseAt("type", CodeInvalidValue, "this must be text, json_object or json_schema")
 	}
 	d.req.Format = &f
 }
@@ -439,29 +431,29 @@ func (d *requestReader) format() {
 func (d *requestReader) formatField(f *chat.Format, key string) {
 	switch key {
 	case "name":
-		f.Name = d.text()
+		f.Name = d.Text()
 	case "description":
-		f.Description = d.optional()
+		f.Description = d.Optional()
 	case "strict":
-		f.Strict = d.boolean()
+		f.Strict = d.Boolean()
 	case "schema":
-		if !d.null() && d.is('{') {
-			f.Schema = d.raw()
+		if !d.Null() && d.Is('{') {
+			f.Schema = d.Raw()
 		}
 	default:
-		d.skip()
+		d.Skip()
 	}
 }
 
 func (d *requestReader) stop() {
-	switch d.peek() {
+	switch d.Peek() {
 	case 'n':
-		d.skip()
+		d.Skip()
 	case '"':
-		d.req.Stop = []string{d.str()}
+		d.req.Stop = []string{d.Str()}
 	case '[':
-		d.each(func() { d.req.Stop = append(d.req.Stop, d.text()) })
+		d.Each(func() { d.req.Stop = append(d.req.Stop, d.Text()) })
 	default:
-		d.want("a string or an array of strings")
+		d.Want("a string or an array of strings")
 	}
 }

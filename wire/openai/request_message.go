@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // rawMessage is a message whose role is not known yet, since keys come in any order.
@@ -22,49 +23,49 @@ type rawMessage struct {
 func (d *requestReader) message() {
 	var m rawMessage
 	hasRole := false
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "role":
 			hasRole = true
-			m.role = d.text()
+			m.role = d.Text()
 		case "content":
-			if !d.null() {
+			if !d.Null() {
 				m.hasContent = true
 				m.Parts = d.content()
 			}
 		case "name":
-			m.Name = d.optional()
+			m.Name = d.Optional()
 		case "tool_calls":
-			if !d.null() {
-				d.each(func() { d.call(&m) })
+			if !d.Null() {
+				d.Each(func() { d.call(&m) })
 			}
 		case "function_call":
-			if !d.null() {
+			if !d.Null() {
 				m.legacy = &chat.Call{}
 				d.calledFunction(m.legacy)
 			}
 		case "tool_call_id":
-			m.hasID = !d.null()
+			m.hasID = !d.Null()
 			if m.hasID {
-				m.CallID = d.text()
+				m.CallID = d.Text()
 			}
 		case "reasoning_content", "reasoning":
-			if d.peek() != '"' {
-				d.skip()
-			} else if text := d.str(); m.Reasoning == "" {
+			if d.Peek() != '"' {
+				d.Skip()
+			} else if text := d.Str(); m.Reasoning == "" {
 				m.Reasoning = text
 			}
 		case "refusal":
-			m.refusal = d.optional()
+			m.refusal = d.Optional()
 		default:
-			m.Opaque = append(m.Opaque, chat.Extra{Protocol: chat.ProtocolOpenAI, Key: key, Value: d.raw()})
+			m.Opaque = append(m.Opaque, chat.Extra{Protocol: chat.ProtocolOpenAI, Key: key, Value: d.Raw()})
 		}
 	})
-	if d.bad != nil {
+	if d.Bad != nil {
 		return
 	}
 	if !hasRole {
-		d.refuseAt("role", CodeMissing, "a message must have a role")
+		d.RefuseAt("role", CodeMissing, "a message must have a role")
 		return
 	}
 	d.finishMessage(&m)
@@ -76,7 +77,7 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 	switch m.role {
 	case "system", "developer", "user":
 		if !m.hasContent {
-			d.refuseAt("content", CodeMissing, "a message of the role "+m.role+" must have content")
+			d.RefuseAt("content", CodeMissing, "a message of the role "+m.role+" must have content")
 			return
 		}
 		m.Calls = nil
@@ -90,18 +91,18 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 		}
 	case "tool":
 		if !m.hasID || m.CallID == "" {
-			d.refuseAt("tool_call_id", CodeMissing, "a message of the role tool must say which call it answers")
+			d.RefuseAt("tool_call_id", CodeMissing, "a message of the role tool must say which call it answers")
 			return
 		}
 	case "function":
 		if m.Name == "" {
-			d.refuseAt("name", CodeMissing, "a message of the role function must have the function's name")
+			d.RefuseAt("name", CodeMissing, "a message of the role function must have the function's name")
 			return
 		}
 		m.Role = chat.RoleTool
 		m.CallID = d.legacyCall(m.Name)
 	default:
-		d.refuseAt("role", CodeInvalidValue, "this must be system, developer, user, assistant or tool")
+		d.RefuseAt("role", CodeInvalidValue, "this must be system, developer, user, assistant or tool")
 		return
 	}
 	d.req.Messages = append(d.req.Messages, m.Message)
@@ -137,10 +138,10 @@ func (d *requestReader) nameResults() {
 func (d *requestReader) call(m *rawMessage) {
 	c := chat.Call{Index: len(m.Calls)}
 	found := false
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "id":
-			c.ID = d.optional()
+			c.ID = d.Optional()
 		case "function":
 			found = true
 			d.calledFunction(&c)
@@ -148,11 +149,11 @@ func (d *requestReader) call(m *rawMessage) {
 			found = true
 			d.calledCustom(&c)
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	if !found {
-		d.refuseAt("function", CodeMissing, "a call must have a function")
+		d.RefuseAt("function", CodeMissing, "a call must have a function")
 		return
 	}
 	m.Calls = append(m.Calls, c)
@@ -162,90 +163,90 @@ func (d *requestReader) call(m *rawMessage) {
 func (d *requestReader) calledFunction(c *chat.Call) {
 	c.Complete, c.Origin, c.Arguments = true, chat.OriginFunction, "{}"
 	named := false
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "name":
 			named = true
-			if c.Name = d.text(); c.Name == "" {
-				d.refuse(CodeInvalidValue, "a called function must have a name")
+			if c.Name = d.Text(); c.Name == "" {
+				d.Refuse(CodeInvalidValue, "a called function must have a name")
 			}
 		case "arguments":
-			switch d.peek() {
+			switch d.Peek() {
 			case '"', '{', 'n':
-				if args := argumentsText(&d.scanner); args != "" {
+				if args := argumentsText(&d.Scanner); args != "" {
 					c.Arguments = args
 				}
 			default:
-				d.want("a string that holds JSON")
+				d.Want("a string that holds JSON")
 			}
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	if !named {
-		d.refuseAt("name", CodeMissing, "a called function must have a name")
+		d.RefuseAt("name", CodeMissing, "a called function must have a name")
 	}
 }
 
 // calledCustom reads the call of a tool that takes plain text, which becomes the argument input.
 func (d *requestReader) calledCustom(c *chat.Call) {
 	c.Complete, c.Origin, c.Arguments = true, chat.OriginFunction, "{}"
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "name":
-			c.Name = d.text()
+			c.Name = d.Text()
 		case "input":
-			c.Arguments = string(append(appendString([]byte(`{"input":`), d.text()), '}'))
+			c.Arguments = string(append(jsonbody.AppendString([]byte(`{"input":`), d.Text()), '}'))
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 }
 
 // content reads a string or a list of parts.
 func (d *requestReader) content() (parts []chat.Part) {
-	switch d.peek() {
+	switch d.Peek() {
 	case '"':
-		return chat.Text(d.str())
+		return chat.Text(d.Str())
 	case '[':
-		d.each(func() { parts = append(parts, d.part()) })
+		d.Each(func() { parts = append(parts, d.part()) })
 		return parts
 	}
-	d.want("a string or an array of parts")
+	d.Want("a string or an array of parts")
 	return nil
 }
 
 // part reads one part of a message. One of an unknown type is kept raw.
 func (d *requestReader) part() (part chat.Part) {
-	d.peek()
-	start, kind := d.i, ""
+	d.Peek()
+	start, kind := d.Pos, ""
 	values := make(map[string]int, 1) // where each of the value keys stands: some clients send others beside the one that counts
-	d.members(func(k string) {
+	d.Members(func(k string) {
 		switch k {
 		case "type":
-			kind = d.text()
+			kind = d.Text()
 		case "text", "refusal", "image_url", "input_audio", "file":
-			values[k] = d.mark()
+			values[k] = d.Mark()
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
-	if d.bad != nil {
+	if d.Bad != nil {
 		return part
 	}
 	want, known := partKeys[kind]
 	switch {
 	case kind == "":
-		d.refuseAt("type", CodeMissing, "a part must have a type")
+		d.RefuseAt("type", CodeMissing, "a part must have a type")
 	case !known:
-		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: json.RawMessage(d.b[start:d.i:d.i]), Protocol: chat.ProtocolOpenAI}
+		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: json.RawMessage(d.Bytes[start:d.Pos:d.Pos]), Protocol: chat.ProtocolOpenAI}
 	default:
 		at, ok := values[want]
 		if !ok {
-			d.refuseAt(want, CodeMissing, "a part of the type "+kind+" must have this")
+			d.RefuseAt(want, CodeMissing, "a part of the type "+kind+" must have this")
 			break
 		}
-		d.again(at, want, func() { d.partValue(&part, want) })
+		d.Again(at, want, func() { d.partValue(&part, want) })
 	}
 	return part
 }
@@ -257,36 +258,36 @@ var partKeys = map[string]string{"text": "text", "input_text": "text", "output_t
 func (d *requestReader) partValue(part *chat.Part, key string) {
 	switch key {
 	case "text", "refusal":
-		part.Text = d.text()
+		part.Text = d.Text()
 	case "image_url":
 		part.Kind = chat.PartImage
-		if d.peek() == '"' {
-			part.URL = d.str()
+		if d.Peek() == '"' {
+			part.URL = d.Str()
 			return
 		}
-		d.members(func(key string) {
+		d.Members(func(key string) {
 			switch key {
 			case "url":
-				part.URL = d.text()
+				part.URL = d.Text()
 			case "detail":
-				part.Detail = d.optional()
+				part.Detail = d.Optional()
 			default:
-				d.skip()
+				d.Skip()
 			}
 		})
 		if part.URL == "" {
-			d.refuseAt("url", CodeMissing, "an image must have a URL")
+			d.RefuseAt("url", CodeMissing, "an image must have a URL")
 		}
 	case "input_audio":
 		part.Kind = chat.PartAudio
-		d.members(func(key string) {
+		d.Members(func(key string) {
 			switch key {
 			case "data":
-				part.Data = d.base64(d.text())
+				part.Data = d.base64(d.Text())
 			case "format":
-				part.MediaType = "audio/" + d.text()
+				part.MediaType = "audio/" + d.Text()
 			default:
-				d.skip()
+				d.Skip()
 			}
 		})
 	case "file":
@@ -297,19 +298,19 @@ func (d *requestReader) partValue(part *chat.Part, key string) {
 // file reads a file. One that is named by an id of the server stays opaque.
 func (d *requestReader) file(part *chat.Part) {
 	part.Kind = chat.PartFile
-	d.members(func(key string) {
+	d.Members(func(key string) {
 		switch key {
 		case "file_data":
-			part.URL = d.optional()
+			part.URL = d.Optional()
 		case "filename":
-			part.Name = d.optional()
+			part.Name = d.Optional()
 		case "file_id":
-			if id := d.optional(); id != "" {
-				raw := appendString([]byte(`{"type":"file","file":{"file_id":`), id)
+			if id := d.Optional(); id != "" {
+				raw := jsonbody.AppendString([]byte(`{"type":"file","file":{"file_id":`), id)
 				*part = chat.Part{Kind: chat.PartOpaque, Name: "file", Raw: append(raw, "}}"...), Protocol: chat.ProtocolOpenAI}
 			}
 		default:
-			d.skip()
+			d.Skip()
 		}
 	})
 	if strings.HasPrefix(part.URL, "data:") || part.URL == "" {
@@ -322,7 +323,7 @@ func (d *requestReader) file(part *chat.Part) {
 func (d *requestReader) base64(text string) []byte {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		d.refuse(CodeInvalidValue, "this is not base64")
+		d.Refuse(CodeInvalidValue, "this is not base64")
 	}
 	return data
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked
@@ -50,17 +51,17 @@ func (r *Response) Add(e chat.Event) {
 
 // addLogProbs takes in {"content":[...]}.
 func (r *Response) addLogProbs(raw []byte) {
-	s := scanner{b: raw}
-	for s.enter('{'); s.next('}'); {
-		if string(s.key()) != "content" || s.peek() != '[' {
-			s.skip()
+	s := jsonbody.Scanner{Bytes: raw}
+	for s.Enter('{'); s.Next('}'); {
+		if string(s.Key()) != "content" || s.Peek() != '[' {
+			s.Skip()
 			continue
 		}
-		for s.enter('['); s.next(']'); {
+		for s.Enter('['); s.Next(']'); {
 			if len(r.logprobs) > 0 {
 				r.logprobs = append(r.logprobs, ',')
 			}
-			r.logprobs = append(r.logprobs, s.raw()...)
+			r.logprobs = append(r.logprobs, s.Raw()...)
 		}
 	}
 }
@@ -72,11 +73,11 @@ func (r *Response) Append(dst []byte) []byte {
 	if r.text.Len() == 0 && len(r.calls) > 0 {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendString(dst, r.text.String())
+		dst = jsonbody.AppendString(dst, r.text.String())
 	}
 	if r.reasoning.Len() > 0 {
 		dst = append(dst, `,"reasoning_content":`...)
-		dst = appendString(dst, r.reasoning.String())
+		dst = jsonbody.AppendString(dst, r.reasoning.String())
 	}
 	dst = append(dst, `,"refusal":null`...)
 	if len(r.calls) > 0 {
@@ -85,13 +86,13 @@ func (r *Response) Append(dst []byte) []byte {
 	dst = append(dst, `},"logprobs":`...)
 	if len(r.logprobs) > 0 {
 		dst = append(dst, `{"content":[`...)
-		dst = appendCompact(dst, r.logprobs)
+		dst = jsonbody.AppendCompact(dst, r.logprobs)
 		dst = append(dst, `],"refusal":null}`...)
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"finish_reason":`...)
-	dst = appendString(dst, string(shownReason(r.reason, len(r.calls) > 0)))
+	dst = jsonbody.AppendString(dst, string(shownReason(r.reason, len(r.calls) > 0)))
 	dst = append(dst, "}]"...)
 	if r.counts != nil && r.counts.Known {
 		dst = append(dst, `,"usage":`...)
@@ -117,8 +118,8 @@ func (r *Response) appendCalls(dst []byte) []byte {
 // appendFunction appends the rest of a call behind its id.
 func appendFunction(dst []byte, c *chat.Call) []byte {
 	dst = append(dst, `,"type":"function","function":{"name":`...)
-	dst = appendString(dst, c.Name)
+	dst = jsonbody.AppendString(dst, c.Name)
 	dst = append(dst, `,"arguments":`...)
-	dst = appendString(dst, orEmptyObject(c.Arguments))
+	dst = jsonbody.AppendString(dst, orEmptyObject(c.Arguments))
 	return append(dst, "}}"...)
 }

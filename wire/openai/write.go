@@ -3,9 +3,9 @@ package openai
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // ResponseOptions are what an answer says about itself.
@@ -32,7 +32,7 @@ type StreamWriter struct {
 	calls    int  // calls on the wire
 	complete int
 	counts   *chat.Usage
-	rest     [3]runeTail // of text, reasoning and arguments
+	rest     [3]jsonbody.RuneTail // of text, reasoning and arguments
 }
 
 // NewStreamWriter returns a writer for one answer.
@@ -54,13 +54,13 @@ func NewStreamWriter(o ResponseOptions) *StreamWriter {
 // appendHead appends the beginning that chunks and responses share, up to the value of choices.
 func appendHead(dst []byte, o ResponseOptions, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendString(dst, o.ID)
+	dst = jsonbody.AppendString(dst, o.ID)
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
 	dst = strconv.AppendInt(dst, o.Created, 10)
 	dst = append(dst, `,"model":`...)
-	dst = appendString(dst, o.Model)
+	dst = jsonbody.AppendString(dst, o.Model)
 	return append(dst, `,"choices":`...)
 }
 
@@ -110,13 +110,13 @@ const (
 
 // appendText appends a frame whose delta has one string.
 func (w *StreamWriter) appendText(dst []byte, rest int, key, text string) []byte {
-	if text = w.rest[rest].take(text); text == "" {
+	if text = w.rest[rest].Take(text); text == "" {
 		return dst
 	}
 	dst = w.appendRole(dst)
 	dst = append(dst, w.head...)
 	dst = append(dst, key...)
-	dst = appendEscaped(dst, text)
+	dst = jsonbody.AppendEscaped(dst, text)
 	dst = append(dst, `"}`...)
 	return append(dst, w.tail...)
 }
@@ -135,9 +135,9 @@ func (w *StreamWriter) appendRole(dst []byte) []byte {
 func (w *StreamWriter) appendLogProbs(dst []byte, e chat.Event) []byte {
 	dst = append(dst, w.head...)
 	dst = append(dst, `{"content":`...)
-	dst = appendString(dst, w.rest[restText].take(e.Text))
+	dst = jsonbody.AppendString(dst, w.rest[restText].Take(e.Text))
 	dst = append(dst, `},"logprobs":`...)
-	dst = appendCompact(dst, e.Detail.LogProbs)
+	dst = jsonbody.AppendCompact(dst, e.Detail.LogProbs)
 	dst = append(dst, `,"finish_reason":null}]`...)
 	dst = w.appendUsageNull(dst)
 	return append(dst, "}\n\n"...)
@@ -157,7 +157,7 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 	dst = append(dst, `,"id":`...)
 	dst = appendCallID(dst, id, w.id, w.calls)
 	dst = append(dst, `,"type":"function","function":{"name":`...)
-	dst = appendString(dst, name)
+	dst = jsonbody.AppendString(dst, name)
 	dst = append(dst, `,"arguments":""}}]}`...)
 	w.open, w.sent = true, false
 	w.calls++
@@ -167,10 +167,10 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 // appendCallID appends the id of call n, which is never empty.
 func appendCallID(dst []byte, id, response string, n int) []byte {
 	if id != "" {
-		return appendString(dst, id)
+		return jsonbody.AppendString(dst, id)
 	}
 	dst = append(dst, `"call_`...)
-	dst = appendEscaped(dst, strings.TrimPrefix(response, "chatcmpl-"))
+	dst = jsonbody.AppendEscaped(dst, strings.TrimPrefix(response, "chatcmpl-"))
 	dst = append(dst, '_')
 	dst = strconv.AppendInt(dst, int64(n), 10)
 	return append(dst, '"')
@@ -181,7 +181,7 @@ func (w *StreamWriter) appendArgs(dst []byte, text string) []byte {
 	if !w.open {
 		return dst
 	}
-	if text = w.rest[restArgs].take(text); text == "" {
+	if text = w.rest[restArgs].Take(text); text == "" {
 		return dst
 	}
 	return w.appendArgsFrame(dst, text)
@@ -193,7 +193,7 @@ func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
 	dst = append(dst, `{"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(w.calls-1), 10)
 	dst = append(dst, `,"function":{"arguments":`...)
-	dst = appendString(dst, text)
+	dst = jsonbody.AppendString(dst, text)
 	dst = append(dst, `}}]}`...)
 	return append(dst, w.tail...)
 }
@@ -250,7 +250,7 @@ func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
 	dst = w.appendRole(dst)
 	dst = append(dst, w.head...)
 	dst = append(dst, `{},"logprobs":null,"finish_reason":`...)
-	dst = appendString(dst, string(shownReason(reason, w.complete > 0)))
+	dst = jsonbody.AppendString(dst, string(shownReason(reason, w.complete > 0)))
 	dst = append(dst, `}]`...)
 	dst = w.appendUsageNull(dst)
 	dst = append(dst, "}\n\n"...)
@@ -278,18 +278,18 @@ func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 
 // flushText and flushArgs write what is left of a character that never became whole.
 func (w *StreamWriter) flushText(dst []byte) []byte {
-	if w.rest[restReasoning].n > 0 {
-		dst = w.appendText(dst, restReasoning, `{"reasoning_content":"`, w.rest[restReasoning].flush())
+	if w.rest[restReasoning].Pending() {
+		dst = w.appendText(dst, restReasoning, `{"reasoning_content":"`, w.rest[restReasoning].Flush())
 	}
-	if w.rest[restText].n > 0 {
-		dst = w.appendText(dst, restText, `{"content":"`, w.rest[restText].flush())
+	if w.rest[restText].Pending() {
+		dst = w.appendText(dst, restText, `{"content":"`, w.rest[restText].Flush())
 	}
 	return dst
 }
 
 func (w *StreamWriter) flushArgs(dst []byte) []byte {
-	if w.rest[restArgs].n > 0 {
-		dst = w.appendArgsFrame(dst, w.rest[restArgs].flush())
+	if w.rest[restArgs].Pending() {
+		dst = w.appendArgsFrame(dst, w.rest[restArgs].Flush())
 	}
 	return dst
 }
@@ -313,37 +313,4 @@ func appendUsage(dst []byte, u *chat.Usage) []byte {
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
-}
-
-// A runeTail keeps the beginning of a character that a delta was cut in, so that no half of it goes out.
-type runeTail struct {
-	buf [utf8.UTFMax]byte
-	n   int
-}
-
-// take returns the text to send now: what was kept, then text without its last, cut character.
-func (t *runeTail) take(text string) string {
-	if t.n == 0 && (text == "" || text[len(text)-1] < utf8.RuneSelf) {
-		return text
-	}
-	if t.n > 0 {
-		text = string(t.buf[:t.n]) + text
-		t.n = 0
-	}
-	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
-		if tail := text[len(text)-i:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRuneInString(tail) {
-				t.n = copy(t.buf[:], tail)
-				text = text[:len(text)-i]
-			}
-			break
-		}
-	}
-	return text
-}
-
-// flush returns what was kept, which is no whole character.
-func (t *runeTail) flush() string {
-	t.n = 0
-	return "\ufffd"
 }

@@ -1,4 +1,4 @@
-package openai
+package jsonbody
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 func TestEscapedReadsBack(t *testing.T) {
 	check := func(fatalf func(string, ...any), s string) {
 		var back string
-		if err := json.Unmarshal(appendString(nil, s), &back); err != nil {
+		if err := json.Unmarshal(AppendString(nil, s), &back); err != nil {
 			fatalf("%q: %v", s, err)
 		}
 		want := ""
@@ -44,7 +44,7 @@ func BenchmarkEscape(b *testing.B) {
 			var buf []byte
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				buf = appendString(buf[:0], text)
+				buf = AppendString(buf[:0], text)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package openai
+package jsonbody
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkJSON refuses what is no JSON text (RFC 8259, in UTF-8) or could be read in two ways, because an object has one name
+// Check refuses what is no JSON text (RFC 8259, in UTF-8) or could be read in two ways, because an object has one name
 // twice. Halves of surrogate pairs are allowed in escapes.
-func checkJSON(body string) error {
+func Check(body string) error {
 	if at := invalidUTF8(body); at >= 0 {
 		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not UTF-8 at byte %d", at)}
 	}
@@ -81,7 +81,7 @@ func (c *checker) at(b byte) bool {
 }
 
 func (c *checker) value(depth int) bool {
-	if depth == maxDepth {
+	if depth == MaxDepth {
 		return c.wrong("nested too deeply")
 	}
 	c.space()
@@ -172,7 +172,7 @@ func (c *checker) name(o *members) bool {
 	}
 	name := c.s[from : c.i-1]
 	if strings.IndexByte(name, '\\') >= 0 {
-		name = string(unquote(nil, []byte(name)))
+		name = string(AppendUnquoted(nil, []byte(name)))
 	}
 	if o.many == nil && len(c.names)-o.first == fewMembers {
 		o.many = make(map[string]bool, 2*fewMembers)
@@ -182,7 +182,7 @@ func (c *checker) name(o *members) bool {
 	}
 	if o.many[name] || o.many == nil && slices.Contains(c.names[o.first:], name) {
 		c.i = from - 1
-		return c.wrong("duplicate name " + strconv.Quote(excerpt([]byte(name))))
+		return c.wrong("duplicate name " + strconv.Quote(Excerpt([]byte(name))))
 	}
 	if o.many != nil {
 		o.many[name] = true

@@ -1,4 +1,4 @@
-package openai
+package jsonbody
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// strictly is what checkJSON has to agree with.
+// strictly is what Check has to agree with.
 func strictly(s string) bool {
 	dec := jsontext.NewDecoder(strings.NewReader(s), jsontext.AllowInvalidUTF8(true))
 	if _, err := dec.ReadValue(); err != nil {
@@ -31,7 +31,7 @@ var checked = []string{
 // TestCheckAgrees compares the checker with another reader of strict JSON, over texts and everything near to them.
 func TestCheckAgrees(t *testing.T) {
 	check := func(fatalf func(string, ...any), s string) {
-		if err := checkJSON(s); (err == nil) != strictly(s) && invalidUTF8(s) < 0 {
+		if err := Check(s); (err == nil) != strictly(s) && invalidUTF8(s) < 0 {
 			fatalf("%q: %v, but it should be %v", s, err, strictly(s))
 		}
 	}
@@ -56,11 +56,11 @@ func TestCheckManyNames(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(&b, `"k%d":{"k0":0},`, i)
 		}
-		if err := checkJSON("{" + b.String() + `"last":0}`); err != nil {
+		if err := Check("{" + b.String() + `"last":0}`); err != nil {
 			t.Errorf("%d names: %v", n, err)
 		}
 		for _, twice := range []int{0, n / 2, n - 1} {
-			err := checkJSON("{" + b.String() + fmt.Sprintf(`"k%d":0}`, twice))
+			err := Check("{" + b.String() + fmt.Sprintf(`"k%d":0}`, twice))
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf(`duplicate name "k%d"`, twice)) {
 				t.Errorf("%d names, k%d twice: %v", n, twice, err)
 			}
@@ -70,8 +70,8 @@ func TestCheckManyNames(t *testing.T) {
 
 // TestCheckDepth takes what the scanner takes and no more.
 func TestCheckDepth(t *testing.T) {
-	for n, ok := range map[int]bool{maxDepth - 1: true, maxDepth: true, maxDepth + 1: false} {
-		err := checkJSON(strings.Repeat("[", n) + strings.Repeat("]", n))
+	for n, ok := range map[int]bool{MaxDepth - 1: true, MaxDepth: true, MaxDepth + 1: false} {
+		err := Check(strings.Repeat("[", n) + strings.Repeat("]", n))
 		if (err == nil) != ok {
 			t.Errorf("depth %d: %v", n, err)
 		}
@@ -79,11 +79,12 @@ func TestCheckDepth(t *testing.T) {
 }
 
 func BenchmarkCheckJSON(b *testing.B) {
-	body := string(bigRequest())
+	message := `{"role":"user","content":"` + strings.Repeat(`lorem ipsum \"dolor\"\n`, 100) + `","tags":[1,true,{"a":null}]}`
+	body := `{"model":"m","messages":[` + strings.Repeat(message+",", 20) + message + `]}`
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := checkJSON(body); err != nil {
+		if err := Check(body); err != nil {
 			b.Fatal(err)
 		}
 	}
