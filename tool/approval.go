@@ -1,0 +1,73 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"wield/chat"
+)
+
+// Approvals keeps questions to a person and their answers. It never waits for one: who needs the answer asks again with Get.
+// Package approvaltest holds what every implementation has to do.
+type Approvals interface {
+	// Ask puts a question. As long as a question of the same binding is pending, or answered and not consumed, that one is
+	// returned, and nothing new is made.
+	Ask(ctx context.Context, q Question) (Approval, error)
+
+	// Get returns an approval. One whose time is over is expired. ErrNoApproval: there is none of that id.
+	Get(ctx context.Context, id string) (Approval, error)
+
+	// Decide answers a question. The first answer stands: a later one gets the approval as it is and ErrDecided.
+	Decide(ctx context.Context, id string, a Answer) (Approval, error)
+
+	// Consume uses an approval for the one run that it allows, and returns it. binding is what is about to run; it must be
+	// that of the question. Fails with ErrPending, ErrConsumed, ErrBinding, or ErrRefused when the answer was no, when it was
+	// cancelled or came too late; the approval is returned with the error.
+	Consume(ctx context.Context, id, binding string) (Approval, error)
+}
+
+// Failures of an approval store.
+var (
+	ErrNoApproval = errors.New("tool: no such approval")
+	ErrDecided    = errors.New("tool: the approval was decided before")
+	ErrPending    = errors.New("tool: the approval is not decided yet")
+	ErrConsumed   = errors.New("tool: the approval was used before")
+	ErrBinding    = errors.New("tool: the approval is for another call")
+	ErrRefused    = errors.New("tool: the approval does not allow the call")
+)
+
+// A Question is what a person is asked.
+type Question struct {
+	Binding    string          // hash of all that the answer is about
+	CallID     string          // of the call that asks
+	Tool       string          // its name
+	Definition string          // hash of the tool's definition
+	Arguments  json.RawMessage // exactly what will run
+	Dir        string
+	Env        []string // variables that the call sets beyond those of the runner
+	Rule       string   // that asks, with file and line
+	Why        string   // it asks
+	Always     string   // the rule that would allow this call from now on; empty: none would
+	Expires    time.Time
+}
+
+// An Answer decides a question.
+type Answer struct {
+	State     chat.ApprovalState // approved, edited, denied or cancelled
+	Arguments json.RawMessage    // edited: what is to run instead
+	Reason    string             // for the model
+	By        string             // who decided
+	Always    bool               // the offered rule is to be kept
+}
+
+// An Approval is a question and what became of it.
+type Approval struct {
+	ID string
+	Question
+	State   chat.ApprovalState
+	Answer  Answer    // once decided
+	Asked   time.Time // when the question was put
+	Decided time.Time
+}

@@ -1,0 +1,77 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"wield/chat"
+	"wield/schema"
+)
+
+// Func makes a tool of a Go function. In is a struct; its schema is inferred from it: fields are named by their json tag, those
+// without omitempty or omitzero are required, the tag jsonschema says what they mean. Out is anything that encoding/json
+// writes, or a Result. What is wrong with In is told when the tool is added to a registry.
+//
+// Numbers in fields of type any arrive as json.Number, with all their digits.
+func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) *Tool {
+	return Stream(name, description, func(ctx context.Context, _ *Call, in In) (Out, error) { return f(ctx, in) })
+}
+
+// Stream makes a tool as Func does, of a function that also gets the call itself, to tell how far it is and where it may write.
+func Stream[In, Out any](name, description string, f func(ctx context.Context, c *Call, in In) (Out, error)) *Tool {
+	t := &Tool{Definition: chat.Tool{Name: name, Description: description}}
+	t.Definition.Parameters, t.err = inputSchema[In]()
+	t.Handler = HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
+		var in In
+		if err := decode(c.Arguments, &in); err != nil {
+			return Result{}, err
+		}
+		out, err := f(ctx, c, in)
+		if err != nil {
+			return Result{}, err
+		}
+		return resultOf(out)
+	})
+	return t
+}
+
+// Raw makes a tool with a schema of its own. f gets the call with its arguments as JSON text that fits the schema.
+func Raw(name, description string, parameters json.RawMessage, f func(ctx context.Context, c *Call) (Result, error)) *Tool {
+	return &Tool{Definition: chat.Tool{Name: name, Description: description, Parameters: parameters}, Handler: HandlerFunc(f)}
+}
+
+func inputSchema[In any]() (json.RawMessage, error) {
+	if t := reflect.TypeFor[In](); t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("its input is %s, and must be a struct whose fields are the arguments", t)
+	}
+	return schema.For[In]()
+}
+
+// decode reads arguments that fit the schema of in.
+func decode(arguments string, in any) error {
+	dec := json.NewDecoder(bytes.NewReader([]byte(arguments)))
+	dec.UseNumber()
+	err := dec.Decode(in)
+	if err == nil {
+		if _, more := dec.Token(); more == io.EOF {
+			return nil
+		}
+		err = errors.New("something stands behind the arguments")
+	}
+	return &Error{Kind: ErrInvalid, Message: "Invalid arguments: " + err.Error(), Cause: err}
+}
+
+func resultOf[Out any](out Out) (Result, error) {
+	switch v := any(out).(type) {
+	case Result:
+		return v, nil
+	case string:
+		return Text(v), nil
+	}
+	return JSON(out)
+}

@@ -1,0 +1,39 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Records keeps what was run. For every Start that returned nil there is exactly one Finish, unless the process ended in
+// between: then it is not known whether the call took effect.
+type Records interface {
+	// Start notes that a call is about to run. When it returns nil, the note outlives the process.
+	Start(ctx context.Context, r StartRecord) error
+	// Finish notes the result of a call that was started, or that never ran.
+	Finish(ctx context.Context, r FinishRecord) error
+}
+
+// A StartRecord says that a call is about to run.
+type StartRecord struct {
+	CallID     string          `json:"call_id"`
+	Tool       string          `json:"tool"`
+	Definition string          `json:"definition"`
+	Arguments  json.RawMessage `json:"arguments"`
+	Binding    string          `json:"binding"`
+	Approval   string          `json:"approval,omitempty"` // id
+	Idempotent bool            `json:"idempotent,omitempty"`
+	Attempt    int             `json:"attempt"` // from 1
+	At         time.Time       `json:"at"`
+}
+
+// A FinishRecord says what came of a call.
+type FinishRecord struct {
+	CallID  string        `json:"call_id"`
+	Tool    string        `json:"tool"`
+	Started bool          `json:"started"` // there is a StartRecord
+	Result  Result        `json:"result"`
+	Elapsed time.Duration `json:"elapsed"`
+	At      time.Time     `json:"at"`
+}

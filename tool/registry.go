@@ -1,0 +1,377 @@
+package tool
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"wield/chat"
+	"wield/schema"
+)
+
+// A Source is where a runner finds tools: a Registry or a Session.
+type Source interface {
+	// Lookup returns what is known of the tool that is called name, which may be an alias.
+	Lookup(name string) (*Entry, bool)
+}
+
+// An Entry is a tool as it stands in a registry. It does not change; a change makes a new one.
+type Entry struct {
+	Tool   *Tool
+	State  State  // enabled, auto or disabled
+	Guard  *Guard // that applies; nil: none
+	Hash   string // of the definition
+	schema *schema.Schema
+}
+
+// A Registry holds tools by name, in the order in which they were added. The zero value is empty and ready. Several goroutines
+// may use it at once.
+type Registry struct {
+	mu      sync.RWMutex
+	entries map[string]*Entry // by name and by alias
+	order   []string
+	folded  map[string]string // name by its folded form
+}
+
+// Separator stands between a namespace and a name.
+const Separator = "__"
+
+// Failures of Add and Mount. Each is wrapped with the name of the tool.
+var (
+	ErrName      = errors.New("not a name for a tool")
+	ErrDuplicate = errors.New("the name is taken")
+	ErrUnusable  = errors.New("the tool cannot be used")
+)
+
+// Add puts tools into the registry. Of those that cannot be added it joins the errors; the others are added.
+func (r *Registry) Add(tools ...*Tool) error { return r.mount("", tools, nil) }
+
+// Mount adds tools under namespace, so that NAME is called namespace__NAME, in place of all that stood under it before: what a
+// server or a directory offers now is all that it offers. Tools that stay keep the state that they were set to.
+func (r *Registry) Mount(namespace string, tools ...*Tool) error {
+	if !validName(namespace) || strings.Contains(namespace, Separator) {
+		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single underscores", namespace, ErrName, maxName)
+	}
+	return r.mount(namespace, tools, r.take(namespace+Separator))
+}
+
+// take removes the tools whose names begin with prefix and returns their states.
+func (r *Registry) take(prefix string) map[string]State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := make(map[string]State)
+	for _, name := range slices.Clone(r.order) {
+		if strings.HasPrefix(name, prefix) {
+			kept[name] = r.entries[name].State
+			r.remove(name)
+		}
+	}
+	return kept
+}
+
+func (r *Registry) mount(namespace string, tools []*Tool, states map[string]State) error {
+	var errs []error
+	for _, t := range tools {
+		if t == nil {
+			errs = append(errs, fmt.Errorf("tool: %w: it is nil", ErrUnusable))
+			continue
+		}
+		e, err := newEntry(namespace, t)
+		if err == nil {
+			if s, ok := states[e.Tool.Name()]; ok {
+				e.State = s
+			}
+			err = r.put(e)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("tool %q: %w", t.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newEntry checks a tool and prepares what its calls need.
+func newEntry(namespace string, t *Tool) (*Entry, error) {
+	if t.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, t.err)
+	}
+	for _, name := range append([]string{t.Name()}, t.Aliases...) {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+	}
+	if t.Handler == nil && t.Batch == nil {
+		return nil, fmt.Errorf("%w: it has no handler", ErrUnusable)
+	}
+	s, err := schema.Compile(t.Definition.Parameters)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	if namespace != "" {
+		moved := *t
+		moved.Definition.Name = namespace + Separator + t.Name()
+		moved.Aliases = nil
+		t = &moved
+		if len(t.Name()) > maxName {
+			return nil, fmt.Errorf("%w: with its namespace it is longer than %d bytes", ErrName, maxName)
+		}
+	}
+	e := &Entry{Tool: t, State: t.State, Guard: t.Guard, Hash: Hash(t.Definition), schema: s}
+	if e.State == StateDefault {
+		e.State = StateEnabled
+	}
+	return e, nil
+}
+
+func (r *Registry) put(e *Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries == nil {
+		r.entries, r.folded = make(map[string]*Entry), make(map[string]string)
+	}
+	names := append([]string{e.Tool.Name()}, e.Tool.Aliases...)
+	for _, name := range names {
+		if other, ok := r.folded[fold(name)]; ok {
+			return fmt.Errorf("%w: by %s", ErrDuplicate, other)
+		}
+	}
+	for _, name := range names {
+		r.entries[name] = e
+		r.folded[fold(name)] = name
+	}
+	r.order = append(r.order, e.Tool.Name())
+	return nil
+}
+
+// Remove takes a tool out of the registry, and reports whether it was there.
+func (r *Registry) Remove(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.entries[name]
+	if ok {
+		r.remove(e.Tool.Name())
+	}
+	return ok
+}
+
+func (r *Registry) remove(name string) {
+	e := r.entries[name]
+	for _, n := range append([]string{name}, e.Tool.Aliases...) {
+		delete(r.entries, n)
+		delete(r.folded, fold(n))
+	}
+	r.order = slices.DeleteFunc(r.order, func(n string) bool { return n == name })
+}
+
+// Lookup returns what is known of the tool that is called name, which may be an alias.
+func (r *Registry) Lookup(name string) (*Entry, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, ok := r.entries[name]
+	return e, ok
+}
+
+// Entries returns all tools in the order in which they were added.
+func (r *Registry) Entries() []*Entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	list := make([]*Entry, len(r.order))
+	for i, name := range r.order {
+		list[i] = r.entries[name]
+	}
+	return list
+}
+
+// Set puts a tool into a state; StateDefault is that of the tool itself. It fails for a tool that is not there or cannot be
+// in that state.
+func (r *Registry) Set(name string, s State) error {
+	return r.change(name, func(e *Entry) error {
+		s, err := settle(e.Tool, s)
+		e.State = s
+		return err
+	})
+}
+
+// SetGuard gives a tool other rules of its own; nil: those that it came with.
+func (r *Registry) SetGuard(name string, g *Guard) error {
+	return r.change(name, func(e *Entry) error {
+		if e.Guard = g; g == nil {
+			e.Guard = e.Tool.Guard
+		}
+		return nil
+	})
+}
+
+// change replaces an entry by a changed copy.
+func (r *Registry) change(name string, f func(*Entry) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, ok := r.entries[name]
+	if !ok {
+		return &Error{Kind: ErrNotFound, Tool: name}
+	}
+	e := *old
+	if err := f(&e); err != nil {
+		return err
+	}
+	for _, n := range append([]string{e.Tool.Name()}, e.Tool.Aliases...) {
+		r.entries[n] = &e
+	}
+	return nil
+}
+
+// settle returns the state that s means for a tool.
+func settle(t *Tool, s State) (State, error) {
+	if s == StateDefault {
+		if s = t.State; s == StateDefault {
+			s = StateEnabled
+		}
+	}
+	if t.States != nil && !slices.Contains(t.States, s) {
+		return s, fmt.Errorf("tool %q does not support the state %s", t.Name(), s)
+	}
+	return s, nil
+}
+
+// Offered returns the definitions to show to a model that answers the given text of a user.
+func (r *Registry) Offered(text string) []chat.Tool { return offered(r.Entries(), text) }
+
+func offered(entries []*Entry, text string) []chat.Tool {
+	var list []chat.Tool
+	for _, e := range entries {
+		if e.State == StateEnabled || e.State == StateAuto && e.Tool.Auto.Matches(text) {
+			list = append(list, e.Tool.Definition)
+		}
+	}
+	return list
+}
+
+// Matches reports whether a tool with this rule is offered to a model that answers text.
+func (r Rule) Matches(text string) bool {
+	if r.Always {
+		return true
+	}
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(r.Words, func(w string) bool { return w != "" && strings.Contains(text, strings.ToLower(w)) })
+}
+
+// Session returns a view of the registry in which states can be overridden for as long as it is used. What changes in the
+// registry shows in it.
+func (r *Registry) Session() *Session { return &Session{registry: r} }
+
+// A Session is a view of a registry with states of its own. Several goroutines may use it at once.
+type Session struct {
+	registry *Registry
+	mu       sync.RWMutex
+	states   map[string]State
+}
+
+// Set overrides the state of a tool; StateDefault takes the override back.
+func (s *Session) Set(name string, state State) error {
+	e, ok := s.registry.Lookup(name)
+	if !ok {
+		return &Error{Kind: ErrNotFound, Tool: name}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == StateDefault {
+		delete(s.states, e.Tool.Name())
+		return nil
+	}
+	if _, err := settle(e.Tool, state); err != nil {
+		return err
+	}
+	if s.states == nil {
+		s.states = make(map[string]State)
+	}
+	s.states[e.Tool.Name()] = state
+	return nil
+}
+
+// Reset takes all overrides back.
+func (s *Session) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states = nil
+}
+
+// Lookup returns what is known of the tool that is called name.
+func (s *Session) Lookup(name string) (*Entry, bool) {
+	e, ok := s.registry.Lookup(name)
+	if !ok {
+		return nil, false
+	}
+	return s.apply(e), true
+}
+
+func (s *Session) apply(e *Entry) *Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	state, ok := s.states[e.Tool.Name()]
+	if !ok || state == e.State {
+		return e
+	}
+	changed := *e
+	changed.State = state
+	return &changed
+}
+
+// Entries returns all tools in the order of the registry.
+func (s *Session) Entries() []*Entry {
+	list := s.registry.Entries()
+	for i, e := range list {
+		list[i] = s.apply(e)
+	}
+	return list
+}
+
+// Offered returns the definitions to show to a model that answers the given text of a user.
+func (s *Session) Offered(text string) []chat.Tool { return offered(s.Entries(), text) }
+
+// Hash returns the hash of a definition: of its name, its description and its schema, however that is laid out.
+func Hash(d chat.Tool) string {
+	h := sha256.New()
+	for _, part := range []string{d.Name, d.Description, string(canonical(string(d.Parameters)))} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// maxName is how long a name may be.
+const maxName = 128
+
+// reserved are names that programs in other languages take for something else.
+var reserved = []string{"__proto__", "constructor", "prototype"}
+
+func checkName(name string) error {
+	switch {
+	case !validName(name):
+		return fmt.Errorf("%w: %q: it holds 1 to %d letters, digits, points, hyphens and underscores", ErrName, cut(name, maxName), maxName)
+	case slices.Contains(reserved, name):
+		return fmt.Errorf("%w: %s has a meaning of its own in JavaScript", ErrName, name)
+	case strings.Contains(name, Separator):
+		return fmt.Errorf("%w: %s: two underscores separate a namespace from a name; use Mount", ErrName, name)
+	}
+	return nil
+}
+
+func validName(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '.', c == '-':
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
+
+// fold returns the form in which two names must differ: readers of calls take a point, a hyphen and an underscore for each
+// other, and models do not keep capitals apart.
+func fold(name string) string {
+	return strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToLower(name))
+}

@@ -1,0 +1,155 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"wield/chat"
+)
+
+// nop returns a tool that does nothing.
+func nop(name string) *Tool {
+	return Raw(name, "Does nothing.", nil, func(context.Context, *Call) (Result, error) { return Text(""), nil })
+}
+
+func names(tools []chat.Tool) string {
+	var list []string
+	for _, t := range tools {
+		list = append(list, t.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestAddRefuses(t *testing.T) {
+	broken := nop("broken")
+	broken.Definition.Parameters = []byte(`{"type":"objekt"}`)
+	aliased := nop("other")
+	aliased.Aliases = []string{"Taken"}
+	for _, test := range []struct {
+		name string
+		tool *Tool
+		want error
+	}{
+		{"empty", nop(""), ErrName},
+		{"blank", nop("a b"), ErrName},
+		{"look-alike", nop("re\u0430d"), ErrName},
+		{"zero width", nop("re\u200bad"), ErrName},
+		{"newline", nop("read\n"), ErrName},
+		{"long", nop(strings.Repeat("a", 129)), ErrName},
+		{"javascript", nop("__proto__"), ErrName},
+		{"constructor", nop("constructor"), ErrName},
+		{"namespace", nop("a__b"), ErrName},
+		{"twice", nop("taken"), ErrDuplicate},
+		{"other capitals", nop("Taken"), ErrDuplicate},
+		{"other sign", nop("two-words"), ErrDuplicate},
+		{"alias", aliased, ErrDuplicate},
+		{"schema", broken, ErrUnusable},
+		{"no handler", &Tool{Definition: chat.Tool{Name: "x"}}, ErrUnusable},
+		{"nil", nil, ErrUnusable},
+		{"input is no struct", Func("x", "", func(context.Context, int) (int, error) { return 0, nil }), ErrUnusable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var r Registry
+			if err := r.Add(nop("taken"), nop("two_words")); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Add(test.tool); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if got := names(r.Offered("")); got != "taken two_words" {
+				t.Errorf("offered %q", got)
+			}
+		})
+	}
+}
+
+func TestStates(t *testing.T) {
+	var r Registry
+	auto, fixed := nop("auto"), nop("fixed")
+	auto.State, auto.Auto = StateAuto, Rule{Words: []string{"Weather"}}
+	fixed.States = []State{StateEnabled, StateDisabled}
+	if err := r.Add(nop("on"), auto, fixed); err != nil {
+		t.Fatal(err)
+	}
+	s := r.Session()
+	steps := []struct {
+		do   func() error
+		text string
+		want string
+	}{
+		{nil, "", "on fixed"},
+		{nil, "how is the weather?", "on auto fixed"},
+		{func() error { return s.Set("on", StateDisabled) }, "", "fixed"},
+		{func() error { return s.Set("auto", StateEnabled) }, "", "auto fixed"},
+		{func() error { return r.Set("fixed", StateDisabled) }, "", "auto"},
+		{func() error { return s.Set("fixed", StateEnabled) }, "", "auto fixed"},
+		{func() error { return s.Set("on", StateDefault) }, "", "on auto fixed"},
+		{func() error { s.Reset(); return nil }, "", "on"},
+	}
+	for i, step := range steps {
+		if step.do != nil {
+			if err := step.do(); err != nil {
+				t.Fatalf("step %d: %v", i, err)
+			}
+		}
+		if got := names(s.Offered(step.text)); got != step.want {
+			t.Errorf("step %d: offered %q, want %q", i, got, step.want)
+		}
+	}
+	if err := s.Set("fixed", StateAuto); err == nil {
+		t.Error("a state that the tool does not support was set")
+	}
+	if err := r.Set("none", StateAuto); !errors.Is(err, ErrNotFound) {
+		t.Errorf("unknown tool: %v", err)
+	}
+}
+
+func TestMount(t *testing.T) {
+	var r Registry
+	if err := errors.Join(r.Add(nop("read")), r.Mount("one", nop("read"), nop("write")), r.Mount("two", nop("read"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Set("one__read", StateDisabled); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(r.Offered("")); got != "read one__write two__read" {
+		t.Errorf("offered %q", got)
+	}
+	if err := r.Mount("one", nop("list"), nop("read")); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(r.Offered("")); got != "read two__read one__list" {
+		t.Errorf("offered after a second mount %q", got)
+	}
+	if err := r.Mount("one__x", nop("y")); !errors.Is(err, ErrName) {
+		t.Errorf("a namespace with a separator: %v", err)
+	}
+	if err := r.Mount("four", nop("x__read")); !errors.Is(err, ErrName) {
+		t.Errorf("a name with a separator: %v", err)
+	}
+}
+
+func TestHash(t *testing.T) {
+	d := chat.Tool{Name: "n", Description: "d", Parameters: []byte(`{"type":"object","properties":{"a":{"maximum":9007199254740993}}}`)}
+	same := d
+	same.Parameters = []byte(` {"properties": {"a": {"maximum": 9007199254740993}}, "type": "object"} `)
+	if Hash(d) != Hash(same) {
+		t.Error("the layout of the schema changes the hash")
+	}
+	for _, change := range []func(*chat.Tool){
+		func(d *chat.Tool) { d.Name = "m" },
+		func(d *chat.Tool) { d.Description = "e" },
+		func(d *chat.Tool) { d.Name, d.Description = "nd", "" },
+		func(d *chat.Tool) {
+			d.Parameters = []byte(`{"type":"object","properties":{"a":{"maximum":9007199254740992}}}`)
+		},
+	} {
+		other := d
+		change(&other)
+		if Hash(d) == Hash(other) {
+			t.Errorf("%+v has the hash of another definition", other)
+		}
+	}
+}

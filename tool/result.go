@@ -1,0 +1,94 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"wield/chat"
+)
+
+// A Result is what came out of a call.
+type Result struct {
+	OK        bool            `json:"ok"`
+	Data      json.RawMessage `json:"data,omitempty"`       // a JSON value; empty: null
+	Parts     []chat.Part     `json:"parts,omitempty"`      // content that is no JSON: images, files, text blocks
+	Error     string          `json:"error,omitempty"`      // what went wrong, for the model
+	ErrorType ErrorKind       `json:"error_type,omitempty"` // its class
+	Details   json.RawMessage `json:"details,omitempty"`    // more about the error, an object
+	Timeout   time.Duration   `json:"timeout,omitempty"`    // the time a call had that took too long
+
+	// Truncated says that Data or Parts are only the beginning of what came out. Spill then names the rest, for the tool
+	// read_output, if it was kept.
+	Truncated *Truncation `json:"truncated,omitempty"`
+	Cached    bool        `json:"cached,omitempty"` // it is the result of an earlier identical call
+}
+
+// A Truncation says how much of an output is missing and where it can be read.
+type Truncation struct {
+	Shown int    `json:"shown"`           // bytes of the output that the result holds
+	Size  int    `json:"size"`            // bytes that there were
+	Kept  int    `json:"kept,omitempty"`  // bytes that are in the spill
+	Spill string `json:"spill,omitempty"` // its id; empty: the rest is gone
+}
+
+// Text returns a result that holds text.
+func Text(s string) Result { return Result{OK: true, Data: quote(s)} }
+
+// JSON returns a result that holds v as encoding/json writes it.
+func JSON(v any) (Result, error) {
+	raw, err := marshal(v)
+	if err != nil {
+		return Result{}, &Error{Kind: ErrUnexpected, Cause: err}
+	}
+	return Result{OK: true, Data: raw}, nil
+}
+
+// Failure returns the result that err becomes.
+func Failure(err error) Result {
+	e := asError(err)
+	return Result{Error: e.Sentence(), ErrorType: e.Kind, Details: e.Details, Timeout: e.Timeout}
+}
+
+// A Style is how a result is written for a model.
+type Style uint8
+
+// The styles.
+const (
+	StylePlain Style = iota // the text itself, JSON for what is no text, "Error: .." for failures
+	StyleC                  // {"success":..,"data":..,"error":..}
+	StyleLLF                // {"success":true, and the members of the data}, or the data where it is a list
+)
+
+var styleNames = [...]string{"plain", "c", "llf"}
+
+// String returns the style's name.
+func (s Style) String() string {
+	if int(s) < len(styleNames) {
+		return styleNames[s]
+	}
+	return "unknown"
+}
+
+// ParseStyle returns the style of the given name.
+func ParseStyle(name string) (Style, bool) {
+	for i, n := range styleNames {
+		if n == name {
+			return Style(i), true
+		}
+	}
+	return 0, false
+}
+
+// MarshalText writes the style's name.
+func (s Style) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a style's name.
+func (s *Style) UnmarshalText(text []byte) error {
+	style, ok := ParseStyle(string(text))
+	if !ok {
+		return fmt.Errorf("tool: no style %q; there are plain, c and llf", text)
+	}
+	*s = style
+	return nil
+}

@@ -1,0 +1,201 @@
+package tool
+
+import (
+	"context"
+	"time"
+
+	"wield/chat"
+)
+
+// A Tool is a definition and what runs calls of it. Fill one by hand, or let Func and Raw do it. A tool does not change once
+// it stands in a registry.
+type Tool struct {
+	Definition chat.Tool
+	Handler    Handler
+	Facts      Facts
+	Limits     Limits
+	Guard      *Guard // rules of its own, such as those of a directory of tools; nil: none
+	Style      Style  // how its results are written
+
+	// State is how the tool is offered unless a registry or a session says otherwise. The zero value is enabled, since who
+	// writes a tool in Go and adds it wants it.
+	State State
+	Auto  Rule // when a tool in state auto is offered
+
+	Dangerous  bool // what it does cannot be taken back: it runs only with an approval
+	Idempotent bool // running it twice is as good as once: calls under way are shared, failed ones may be tried again
+	Retries    int  // how often a failed run is tried again; only if Idempotent
+
+	Cache    Caching
+	Debounce time.Duration // identical calls that begin within it share one run; 0: each has its own
+	Parallel int           // how many calls run at a time; 0: no limit
+
+	// Batch runs several calls of one turn at once. Nil: each call is handed to Handler.
+	Batch BatchHandler
+
+	Aliases []string // further names that calls may use; they are not offered
+	States  []State  // the states that it can be in; nil: all
+	Source  string   // where the definition comes from, for people: "builtin", a directory, a server
+
+	err error // why it cannot be used; told by Registry.Add
+}
+
+// Name returns the name in the definition.
+func (t *Tool) Name() string { return t.Definition.Name }
+
+// A Handler runs calls of a tool. It returns when ctx ends. What it returns as an error becomes a result that says so; an error
+// that is an *Error keeps its kind. A handler may be called by several goroutines at once.
+type Handler interface {
+	Run(ctx context.Context, c *Call) (Result, error)
+}
+
+// HandlerFunc is a function that is a Handler.
+type HandlerFunc func(ctx context.Context, c *Call) (Result, error)
+
+// Run calls f.
+func (f HandlerFunc) Run(ctx context.Context, c *Call) (Result, error) { return f(ctx, c) }
+
+// A BatchHandler runs several calls of one tool together. It returns one result for each, in order.
+type BatchHandler interface {
+	RunBatch(ctx context.Context, calls []*Call) ([]Result, error)
+}
+
+// BatchFunc is a function that is a BatchHandler.
+type BatchFunc func(ctx context.Context, calls []*Call) ([]Result, error)
+
+// RunBatch calls f.
+func (f BatchFunc) RunBatch(ctx context.Context, calls []*Call) ([]Result, error) {
+	return f(ctx, calls)
+}
+
+// A Middleware stands around every handler of a runner: it may look at a call, change what its handler sees, answer in its
+// place, or change the result.
+type Middleware func(next Handler) Handler
+
+// Limits bound one call. A zero field stands for the runner's, and there for the default.
+type Limits struct {
+	Timeout time.Duration // for the run; default 60 s, negative: none
+	Grace   time.Duration // how long a handler may take to return after its time is up; default 2 s
+	Output  int           // bytes of a result that the model sees; default 64 KiB, negative: no limit
+	Spill   int           // bytes of a result that are kept to be read later; default 10 MiB
+}
+
+// defaultLimits are the limits where nothing else is said.
+var defaultLimits = Limits{Timeout: 60 * time.Second, Grace: 2 * time.Second, Output: 64 << 10, Spill: 10 << 20}
+
+// or returns l with the values of m where l has none.
+func (l Limits) or(m Limits) Limits {
+	if l.Timeout == 0 {
+		l.Timeout = m.Timeout
+	}
+	if l.Grace == 0 {
+		l.Grace = m.Grace
+	}
+	if l.Output == 0 {
+		l.Output = m.Output
+	}
+	if l.Spill == 0 {
+		l.Spill = m.Spill
+	}
+	return l
+}
+
+// Caching says whether the results of a tool are kept. Only results that are OK are. The zero value keeps none.
+type Caching struct {
+	TTL time.Duration // how long a result is good; 0: it is not kept
+}
+
+// A State says whether a tool is offered to models and may be called.
+type State uint8
+
+// The states. In a registry the zero value leaves it to the tool.
+const (
+	StateDefault  State = iota
+	StateEnabled        // offered
+	StateAuto           // offered when its rule matches, else hidden
+	StateDisabled       // neither offered nor run
+)
+
+var stateNames = [...]string{"default", "enabled", "auto", "disabled"}
+
+// String returns the state's name.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// ParseState returns the state of the given name.
+func ParseState(name string) (State, bool) {
+	for i, n := range stateNames {
+		if n == name {
+			return State(i), true
+		}
+	}
+	return 0, false
+}
+
+// An Op is what is done to a path.
+type Op string
+
+// The operations.
+const (
+	OpRead   Op = "read"
+	OpWrite  Op = "write"
+	OpList   Op = "list"
+	OpDelete Op = "delete"
+	OpRun    Op = "run"
+)
+
+// Facts say which arguments of a tool policies have to look at. The strings are names of top-level properties of the arguments.
+// The zero value says that a tool touches no command, file or address that a call could choose.
+type Facts struct {
+	Command   string // the program; with Arguments it makes an argv
+	Arguments string // the list of its arguments
+	Argv      string // program and arguments in one list
+	Shell     string // text for a shell
+	Dir       string // the directory it runs in
+
+	Paths []PathFact
+	URLs  []string
+
+	// Operation names the argument that says what is done, and Ops what its values mean for the paths that leave Op empty.
+	Operation string
+	Ops       map[string]Op
+
+	Network  bool // it reaches for the network, whatever the arguments say
+	ReadOnly bool // it changes nothing
+}
+
+// A PathFact is one argument that is a path, or a list of paths.
+type PathFact struct {
+	Argument string
+	Op       Op     // empty: what the tool's Operation says
+	Default  string // the path where the argument is absent; empty: then there is none
+}
+
+// Mode says whether a tool may change anything.
+type Mode string
+
+// The modes. The zero value is ro.
+const (
+	ModeRO Mode = "ro"
+	ModeRW Mode = "rw"
+)
+
+// A Guard is what a tool's own entry in a configuration or a directory of tools allows, on top of the policy.
+type Guard struct {
+	Mode             Mode
+	Whitelist        []string // patterns of the targets: paths or commands; empty allows none. Nil: there is no whitelist
+	RequiresApproval bool     // a person is asked before every run; also what lets dangerous operations be asked about at all
+	Timeout          time.Duration
+	Root             string // relative paths are in it; empty: the workspace
+}
+
+// A Rule says when a tool in state auto is offered: when any of the words stands in the user's last message, letters in any
+// case, or always while Always is set. The zero value never matches.
+type Rule struct {
+	Words  []string
+	Always bool
+}
