@@ -48,6 +48,7 @@ var rooms = []room{
 	{path: "schema", floor: 2, modules: schemaModules},
 	{path: "wire/sse", floor: 2, modules: none},
 	{path: "wire/jsonbody", floor: 2, modules: none},
+	{path: "tool/files", floor: 2, modules: none, only: []string{}},
 	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
