@@ -13,6 +13,7 @@ const (
 	pathCompletions = "/v1/chat/completions"
 	pathModels      = "/v1/models"
 	pathHealth      = "/health"
+	pathMetrics     = "/metrics"
 )
 
 // An endpoint answers the requests of one method at the URLs of one pattern.
@@ -31,6 +32,7 @@ var endpoints = newRoutes(
 	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
 	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
 	endpoint{http.MethodGet, pathHealth, completionsFront, (*exchange).health},
+	endpoint{http.MethodGet, pathMetrics, completionsFront, (*exchange).metrics},
 )
 
 // routes are endpoints, ordered for finding one. The paths are few and fixed, so this is all the routing there is; a
@@ -126,7 +128,7 @@ func methods(found []endpoint) string {
 func (g *Gateway) route(x *exchange) *failure {
 	found, arg := g.routes.at(x.r.URL.Path)
 	if len(found) > 0 {
-		x.front, x.arg = found[0].front, arg
+		x.front, x.arg, x.path = found[0].front, arg, found[0].path
 	}
 	if f := g.checkHost(x.r); f != nil {
 		return f

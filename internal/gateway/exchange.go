@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/metrics"
 )
 
 // An exchange is one request and its answer.
@@ -25,6 +26,7 @@ type exchange struct {
 	id    string
 
 	front    *front // whose protocol the client speaks
+	path     string // pattern of the endpoint; empty: there is none
 	arg      string // what stands for the * in the endpoint's path
 	holder   *holder
 	bodyRead bool
@@ -105,15 +107,24 @@ func (x *exchange) end() {
 	if x.live != nil {
 		x.live.release()
 	}
-	x.log()
+	now := time.Now()
+	x.count(now)
+	x.log(now)
 }
 
-func (x *exchange) log() {
+func (x *exchange) count(now time.Time) {
+	e := metrics.Exchange{Endpoint: x.path, Method: x.r.Method, Status: x.status, Streaming: x.live != nil, Took: now.Sub(x.start)}
+	if x.err != nil {
+		e.Error = string(x.err.Kind)
+	}
+	x.g.opts.Metrics.Exchange(e)
+}
+
+func (x *exchange) log(now time.Time) {
 	ctx, log := x.r.Context(), x.g.opts.Log.Handler()
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	now := time.Now()
 	var room [12]slog.Attr
 	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
 		slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)), slog.String("request", x.id))
@@ -169,8 +180,11 @@ func (x *exchange) deadline(now time.Time) {
 }
 
 // body answers with a whole JSON body.
-func (x *exchange) body(status int, b []byte) {
-	x.w.Header()["Content-Type"] = jsonType
+func (x *exchange) body(status int, b []byte) { x.bodyOf(jsonType, status, b) }
+
+// bodyOf answers with a whole body of a type.
+func (x *exchange) bodyOf(contentType []string, status int, b []byte) {
+	x.w.Header()["Content-Type"] = contentType
 	x.set("Content-Length", strconv.Itoa(len(b)))
 	x.head(status)
 	if x.r.Method != http.MethodHead {

@@ -3,6 +3,9 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+
+	"wield/chat"
+	"wield/internal/metrics"
 )
 
 // healthBody is what GET /health says. It needs no key, and tells nothing that does.
@@ -33,5 +36,24 @@ func (x *exchange) health() *failure {
 	}
 	x.w.Header()["Cache-Control"] = noCache
 	x.body(status, text)
+	return nil
+}
+
+// metricsType is the content type of the numbers.
+var metricsType = []string{metrics.ContentType}
+
+// metrics answers GET /metrics. Like /health it needs no key: it holds numbers and names of the configuration, and nothing of
+// what is said.
+func (x *exchange) metrics() *failure {
+	m := x.g.opts.Metrics
+	if m == nil {
+		return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, "this service does not count anything")
+	}
+	text, err := m.Append(nil)
+	if err != nil {
+		return refuse(http.StatusInternalServerError, chat.ErrUnavailable, codeInternal, "the numbers cannot be told: "+err.Error())
+	}
+	x.w.Header()["Cache-Control"] = noCache
+	x.bodyOf(metricsType, http.StatusOK, text)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/metrics"
 )
 
 // Expose says in which form a model is shown to clients.
@@ -47,7 +48,8 @@ type Options struct {
 	WriteTimeout time.Duration // in which a client must take what is written; 0: 30 seconds
 	KeepAlive    time.Duration // silence after which a stream gets a comment; 0: 15 seconds; negative: none
 
-	Version string       // shown by /health
+	Metrics *metrics.Metrics // what /metrics shows; nil: nothing is counted
+	Version string           // shown by /health
 	Log     *slog.Logger // one line an exchange, without keys and bodies; nil: none
 }
 

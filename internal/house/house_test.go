@@ -60,6 +60,7 @@ var rooms = []room{
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool", floor: 5, modules: schemaModules},
+	{path: "internal/metrics", floor: 5, modules: anyModule},
 	{path: "internal/gateway", floor: 6, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},

@@ -1,0 +1,180 @@
+package metrics
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"wield/chat"
+)
+
+// operation is the name of what is asked of models, in the words of the convention.
+const operation = "chat"
+
+// Front returns a model that counts what next answers to clients, under the name that they use.
+func (m *Metrics) Front(name string, next chat.Model) chat.Model {
+	if m == nil {
+		return next
+	}
+	return &front{m: m, name: name, next: next}
+}
+
+type front struct {
+	m    *Metrics
+	name string
+	next chat.Model
+}
+
+// Stream implements chat.Model.
+func (f *front) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		f.m.inFlight.WithLabelValues(f.name).Inc()
+		defer f.m.inFlight.WithLabelValues(f.name).Dec()
+		f.m.request(f.name, req)
+		a := answer{m: f.m, name: f.name, yield: yield, start: time.Now(), outcome: string(chat.ErrCanceled), dialect: "none"}
+		defer a.end()
+		f.next.Stream(ctx, req)(a.take)
+	}
+}
+
+// An answer is a front request under way.
+type answer struct {
+	m       *Metrics
+	name    string
+	yield   func(chat.Event, error) bool
+	start   time.Time
+	first   time.Time // when the client could see something; zero: not yet
+	backend string
+	dialect string
+	outcome string // how it ended; until it does, that the client went away
+	failed  bool
+	out     int // tokens
+}
+
+// take counts one event and hands it on.
+func (a *answer) take(e chat.Event, err error) bool {
+	if err != nil {
+		a.outcome, a.failed = string(chat.AsError(err).Kind), true
+		return a.yield(e, err)
+	}
+	m := a.m
+	switch e.Kind {
+	case chat.KindText, chat.KindReasoning, chat.KindCallStart:
+		if a.first.IsZero() {
+			a.first = time.Now()
+			m.firstToken.WithLabelValues(operation, a.name).Observe(a.first.Sub(a.start).Seconds())
+		}
+	case chat.KindTurnStart:
+		a.backend, a.dialect = e.Detail.Turn.Backend, e.Detail.Turn.Dialect
+		if a.dialect == "" {
+			a.dialect = "native"
+		}
+	case chat.KindCallEnd:
+		if e.Detail.Call.Complete {
+			m.calls.WithLabelValues(a.name, a.backend, a.dialect, e.Origin.String()).Inc()
+			m.toolCalls.WithLabelValues("custom", "detected", m.tools.label(e.Detail.Call.Name)).Inc()
+		}
+	case chat.KindRejected:
+		a.rejected(e.Detail.Rejected)
+	case chat.KindNote:
+		m.repairs.WithLabelValues(a.name, string(e.Detail.Note.Kind)).Inc()
+	case chat.KindBounce:
+		m.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.Bounce.Reason)).Inc()
+	case chat.KindConverted:
+		m.converted.WithLabelValues(a.name, a.backend, a.dialect).Inc()
+	case chat.KindNativeCall:
+		m.toolCalls.WithLabelValues("native", "detected", m.tools.label(e.Name)).Inc()
+	case chat.KindNativeResult:
+		m.toolCalls.WithLabelValues("native", "completed", m.tools.label(e.Name)).Inc()
+	case chat.KindUsage:
+		a.usage(e.Detail.Usage)
+	case chat.KindFinish:
+		a.outcome = string(e.Detail.Finish.Reason)
+	}
+	return a.yield(e, nil)
+}
+
+func (a *answer) rejected(d *chat.RejectedDetail) {
+	a.m.rejected.WithLabelValues(a.name, a.backend, a.dialect, string(d.Reason)).Inc()
+	status, tool := "invalid", a.m.tools.label(d.Name)
+	switch d.Reason {
+	case chat.ReasonConfused:
+		status = "misrouted"
+	case chat.ReasonUnknownTool, chat.ReasonMalformed:
+		tool = otherName // the model's invention
+	}
+	a.m.toolCalls.WithLabelValues("custom", status, tool).Inc()
+}
+
+func (a *answer) usage(u *chat.Usage) {
+	if !u.Known {
+		return
+	}
+	a.out = u.Out
+	for _, c := range [...]struct {
+		kind string
+		n    int
+	}{{"input", u.In}, {"output", u.Out}, {"cached", u.Cached}, {"reasoning", u.Reasoning}} {
+		if c.n > 0 {
+			a.m.tokens.WithLabelValues(a.name, c.kind).Add(float64(c.n))
+		}
+	}
+}
+
+// end counts the answer as a whole.
+func (a *answer) end() {
+	now := time.Now()
+	errorType := ""
+	if a.failed || a.outcome == string(chat.ErrCanceled) {
+		errorType = a.outcome
+	}
+	a.m.answers.WithLabelValues(a.name, a.backend, a.dialect, a.outcome).Inc()
+	a.m.serverDuration.WithLabelValues(operation, a.name, errorType).Observe(now.Sub(a.start).Seconds())
+	if errorType != "" {
+		return
+	}
+	a.m.messages.WithLabelValues(string(chat.RoleAssistant)).Inc()
+	if a.out > 1 && !a.first.IsZero() {
+		a.m.perToken.WithLabelValues(operation, a.name).Observe(now.Sub(a.first).Seconds() / float64(a.out-1))
+	}
+}
+
+// request counts what a request brings: the messages behind the last answer, and results among them.
+func (m *Metrics) request(model string, req *chat.Request) {
+	last := len(req.Messages) - 1
+	for last >= 0 && req.Messages[last].Role != chat.RoleAssistant {
+		last--
+	}
+	for i := range req.Messages[last+1:] {
+		msg := &req.Messages[last+1+i]
+		m.messages.WithLabelValues(roleLabel(msg.Role)).Inc()
+		if msg.Role == chat.RoleTool && last >= 0 {
+			m.result(msg, req.Messages[last].Calls)
+		}
+	}
+	if last < 0 {
+		m.conversations.WithLabelValues(model).Inc()
+	}
+}
+
+func roleLabel(r chat.Role) string {
+	switch r {
+	case chat.RoleSystem, chat.RoleDeveloper, chat.RoleUser, chat.RoleTool:
+		return string(r)
+	}
+	return otherName
+}
+
+// result counts a result of one of the calls, unless it was counted before.
+func (m *Metrics) result(msg *chat.Message, calls []chat.Call) {
+	name, arguments := msg.Name, ""
+	for i := range calls {
+		if calls[i].ID == msg.CallID {
+			name, arguments = calls[i].Name, calls[i].Arguments
+		}
+	}
+	if m.results.add(strings.Join([]string{msg.CallID, name, arguments}, "\x00")) {
+		m.toolCalls.WithLabelValues("custom", "completed", m.tools.label(name)).Inc()
+	}
+}

@@ -1,0 +1,199 @@
+package metrics
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
+)
+
+// Metrics are the numbers of one service. Make them with New; a nil *Metrics counts nothing.
+type Metrics struct {
+	registry *prometheus.Registry
+	results  results
+	tools    names
+	queues   queues
+
+	httpRequests, authFailures, errors *prometheus.CounterVec
+	httpDuration                       *prometheus.HistogramVec
+
+	answers, messages, conversations, tokens        *prometheus.CounterVec
+	calls, rejected, bounces, converted, repairs    *prometheus.CounterVec
+	toolCalls                                       *prometheus.CounterVec
+	inFlight                                        *prometheus.GaugeVec
+	serverDuration, firstToken, perToken            *prometheus.HistogramVec
+	backendRequests                                 *prometheus.CounterVec
+	clientDuration, clientTokens, backendFirstToken *prometheus.HistogramVec
+}
+
+// Buckets of histograms. Those of gen_ai are the convention's.
+var (
+	httpBuckets     = []float64{.1, .5, 1, 2, 5, 10, 30, 60}
+	durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	firstBuckets    = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
+	perTokenBuckets = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
+	tokenBuckets    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+)
+
+// New returns the numbers of a service of this version.
+func New(version string) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.registry.MustRegister(c)
+		return c
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		m.registry.MustRegister(g)
+		return g
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+		m.registry.MustRegister(h)
+		return h
+	}
+
+	m.httpRequests = counter("wield_http_requests_total", "HTTP requests that were answered.", "endpoint", "method", "status", "streaming")
+	m.httpDuration = histogram("wield_http_request_duration_seconds", "Time from a request to the end of its answer.", httpBuckets, "endpoint", "method")
+	m.authFailures = counter("wield_auth_failures_total", "Requests whose key was missing, wrong, or not good for what they asked.", "reason")
+	m.errors = counter("wield_errors_total", "Requests that ended with an error, by its kind.", "type")
+
+	m.answers = counter("wield_answers_total", "Requests for an answer of a model, by how it ended: a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome")
+	m.messages = counter("wield_messages_total", "Messages that were new in their conversation, answers among them.", "role")
+	m.conversations = counter("wield_conversations_created_total", "Requests that began a conversation.", "model")
+	m.tokens = counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer together. Cached is part of input, reasoning of output.", "model", "type")
+	m.inFlight = gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model")
+
+	m.toolCalls = counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status", "tool_name")
+	m.calls = counter("wield_calls_total", "Whole calls that went to clients, by the channel they came through.", "model", "backend", "dialect", "origin")
+	m.rejected = counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model", "backend", "dialect", "reason")
+	m.bounces = counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect", "reason")
+	m.converted = counter("wield_converted_calls_total", "Calls that came through the wrong channel and were taken over.", "model", "backend", "dialect")
+	m.repairs = counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind")
+
+	m.serverDuration = histogram("gen_ai_server_request_duration_seconds", "Time from a client's request for an answer to its end.", durationBuckets,
+		"gen_ai_operation_name", "gen_ai_request_model", "error_type")
+	m.firstToken = histogram("gen_ai_server_time_to_first_token_seconds", "Time from a client's request to the first text, reasoning or call for it.", firstBuckets,
+		"gen_ai_operation_name", "gen_ai_request_model")
+	m.perToken = histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average over an answer, after the first.", perTokenBuckets,
+		"gen_ai_operation_name", "gen_ai_request_model")
+
+	m.backendRequests = counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok or the kind of an error.", "backend", "status")
+	m.clientDuration = histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.", durationBuckets,
+		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "error_type")
+	m.backendFirstToken = histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a backend to the first piece of its answer.", firstBuckets,
+		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend")
+	m.clientTokens = histogram("gen_ai_client_token_usage", "Tokens of one request to a backend.", tokenBuckets,
+		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "gen_ai_token_type")
+
+	build := gauge("wield_build_info", "Is 1, for the version that runs.", "version")
+	build.WithLabelValues(version).Set(1)
+	m.registry.MustRegister(&m.queues, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// ContentType is that of what Append appends.
+const ContentType = "text/plain; version=0.0.4; charset=utf-8"
+
+// Append appends all numbers in the text format of Prometheus.
+func (m *Metrics) Append(dst []byte) ([]byte, error) {
+	families, err := m.registry.Gather()
+	if err != nil {
+		return dst, err
+	}
+	b := bytes.NewBuffer(dst)
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(b, f); err != nil {
+			return b.Bytes(), err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// An Exchange is one HTTP request that was answered.
+type Exchange struct {
+	Endpoint  string // pattern of the URL; empty: none that is known
+	Method    string
+	Status    int
+	Streaming bool
+	Took      time.Duration
+	Error     string // kind of the error it ended with; empty: none
+}
+
+// Exchange counts an HTTP request.
+func (m *Metrics) Exchange(e Exchange) {
+	if m == nil {
+		return
+	}
+	if e.Endpoint == "" {
+		e.Endpoint = "unknown"
+	}
+	method := methodLabel(e.Method)
+	m.httpRequests.WithLabelValues(e.Endpoint, method, strconv.Itoa(e.Status), strconv.FormatBool(e.Streaming)).Inc()
+	m.httpDuration.WithLabelValues(e.Endpoint, method).Observe(e.Took.Seconds())
+	if e.Error != "" {
+		m.errors.WithLabelValues(e.Error).Inc()
+	}
+	switch e.Status {
+	case http.StatusUnauthorized:
+		m.authFailures.WithLabelValues("key").Inc()
+	case http.StatusForbidden:
+		m.authFailures.WithLabelValues("forbidden").Inc()
+	}
+}
+
+// methodLabel keeps a method that a client made up from becoming a label.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+		return method
+	}
+	return "other"
+}
+
+// Queue makes the queue of a backend visible. running and waiting tell its requests under way and in the queue; a later queue
+// of the same name takes the place of an earlier one.
+func (m *Metrics) Queue(backend string, running, waiting func() int) {
+	if m == nil {
+		return
+	}
+	m.queues.mu.Lock()
+	defer m.queues.mu.Unlock()
+	if m.queues.byName == nil {
+		m.queues.byName = map[string]queue{}
+	}
+	m.queues.byName[backend] = queue{running, waiting}
+}
+
+// queues is the collector of the queues in front of backends.
+type queues struct {
+	mu     sync.Mutex
+	byName map[string]queue
+}
+
+type queue struct{ running, waiting func() int }
+
+var (
+	queueDesc   = prometheus.NewDesc("wield_request_queue_size", "Requests that wait for their turn at a backend.", []string{"backend"}, nil)
+	runningDesc = prometheus.NewDesc("wield_backend_requests_in_flight", "Requests under way at a backend.", []string{"backend"}, nil)
+)
+
+func (q *queues) Describe(ch chan<- *prometheus.Desc) {
+	ch <- queueDesc
+	ch <- runningDesc
+}
+
+func (q *queues) Collect(ch chan<- prometheus.Metric) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, b := range q.byName {
+		ch <- prometheus.MustNewConstMetric(queueDesc, prometheus.GaugeValue, float64(b.waiting()), name)
+		ch <- prometheus.MustNewConstMetric(runningDesc, prometheus.GaugeValue, float64(b.running()), name)
+	}
+}
