@@ -47,6 +47,7 @@ func commands(app *app) []*cobra.Command {
 		newEvalCmd(app),
 		newTuneCmd(app),
 		newConfigCmd(app),
+		newMetricsCmd(app),
 		newVersionCmd(app),
 		newManCmd(app),
 	}

@@ -15,6 +15,7 @@ import (
 
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/metrics"
 	"wield/model/script"
 )
 
@@ -94,6 +95,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 		Getenv:    app.getenv,
 		Log:       log,
 		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
+		Metrics:   metrics.New(thisBuild().Version),
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/gateway"
+	"wield/internal/metrics"
 	"wield/model/route"
 	"wield/model/script"
 	"wield/prompt"
@@ -22,6 +23,7 @@ type Environment struct {
 	Getenv    func(string) string // for secrets
 	Log       *slog.Logger        // nil: none
 	Catalogue fs.FS               // scenarios that are named without a file; nil: those in the program
+	Metrics   *metrics.Metrics    // counts what the models do; nil: nothing is counted
 }
 
 // A Service is what a configuration describes, ready to be served.
@@ -63,6 +65,7 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		Keys:    keys,
 		Hosts:   c.Hosts,
 		MaxBody: int64(c.Limits.Body),
+		Metrics: env.Metrics,
 		Log:     env.Log,
 	}
 	for _, origin := range c.Origins {
@@ -130,7 +133,7 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 		}
 		served = route.Fallback(chain...)
 	}
-	g := gateway.Model{Name: name, Model: served}
+	g := gateway.Model{Name: name, Model: w.env.Metrics.Front(name, served)}
 	if m.Expose == "tool_request" {
 		g.Expose = gateway.ExposeToolRequest
 	}
@@ -227,7 +230,7 @@ func (w *workshop) scripted(b *Backend, m *Model) (chat.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backends.%s.scenario: %w", m.Backend, err)
 	}
-	return live.Model(script.Options{Dialect: w.taught(m)}), nil
+	return w.counted(b, m.Backend, live.Model(script.Options{Dialect: w.taught(m)})), nil
 }
 
 // taught returns the dialect that a model is taught: what its scenario writes where that names none. A model behind

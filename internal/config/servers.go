@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/metrics"
 	"wield/model/openai"
 	"wield/model/route"
 )
@@ -42,11 +43,15 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		Idle:      time.Duration(t.Idle),
 	})
 	w.closers = append(w.closers, server.Close)
-	w.backends[name] = route.Retry(
-		route.Limit(server, route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue}),
-		route.RetryOptions{Attempts: b.Retry.Attempts},
-	)
+	limit := route.Limit(w.counted(b, name, server), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
+	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)
+	w.backends[name] = route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
 	return w.backends[name], nil
+}
+
+// counted returns m with each request to it counted as one to the backend.
+func (w *workshop) counted(b *Backend, name string, m chat.Model) chat.Model {
+	return w.env.Metrics.Backend(metrics.Server{Name: name, Kind: b.Kind}, m)
 }
 
 // renamed asks a model under the name that its server knows.

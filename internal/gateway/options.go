@@ -50,7 +50,7 @@ type Options struct {
 
 	Metrics *metrics.Metrics // what /metrics shows; nil: nothing is counted
 	Version string           // shown by /health
-	Log     *slog.Logger // one line an exchange, without keys and bodies; nil: none
+	Log     *slog.Logger     // one line an exchange, without keys and bodies; nil: none
 }
 
 const (

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/metrics"
+)
+
+func newMetricsCmd(app *app) *cobra.Command {
+	return group("metrics", "Print the dashboard for the numbers that serve counts",
+		"serve shows its numbers in the format of Prometheus at /metrics.",
+		`  wield metrics dashboard > wield.json`,
+		&cobra.Command{
+			Use:   "dashboard",
+			Short: "Print a dashboard for Grafana",
+			Long: `Prints a dashboard for Grafana, as JSON to be imported there. It shows the numbers of /metrics: answers, calls of tools and what
+was wrong with them, tokens, durations, backends and their queues.`,
+			Example: `  wield metrics dashboard > wield.json`,
+			Args:    noArgs,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				_, err := io.WriteString(app.stdout, metrics.Dashboard())
+				return err
+			},
+		})
+}
