@@ -1,0 +1,223 @@
+package ollama
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"wield/chat"
+)
+
+// ResponseOptions describe an answer.
+type ResponseOptions struct {
+	ID      string           // of the answer; ids of calls that have none are made of it
+	Model   string           // as the client knows it
+	Created time.Time        // when the request came
+	Now     func() time.Time // nil: time.Now
+}
+
+func (o *ResponseOptions) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// appendHead appends the beginning that lines and responses share, up to the value of content.
+func (o *ResponseOptions) appendHead(dst []byte) []byte {
+	dst = appendString(append(dst, `{"model":`...), o.Model)
+	dst = append(dst, `,"created_at":"`...)
+	dst = o.now().UTC().AppendFormat(dst, time.RFC3339Nano)
+	return append(dst, `","message":{"role":"assistant","content":`...)
+}
+
+// doneReasons are the protocol's words for why an answer ended. It has none for calls.
+var doneReasons = map[chat.FinishReason]string{chat.FinishLength: "length", chat.FinishFiltered: "content_filter"}
+
+// appendEnd appends the last fields of an answer, up to its end. Times other than the whole are not known here, so that they
+// are absent rather than nought.
+func (o *ResponseOptions) appendEnd(dst []byte, reason chat.FinishReason, usage *chat.Usage) []byte {
+	word := doneReasons[reason]
+	if word == "" {
+		word = "stop"
+	}
+	dst = appendString(append(dst, `,"done_reason":`...), word)
+	dst = append(dst, `,"done":true,"total_duration":`...)
+	dst = strconv.AppendInt(dst, max(int64(o.now().Sub(o.Created)), 0), 10)
+	if usage != nil && usage.Known {
+		dst = append(dst, `,"prompt_eval_count":`...)
+		dst = strconv.AppendInt(dst, int64(usage.In), 10)
+		dst = append(dst, `,"eval_count":`...)
+		dst = strconv.AppendInt(dst, int64(usage.Out), 10)
+	}
+	return append(dst, '}')
+}
+
+func (o *ResponseOptions) callID(c *chat.Call, n int) string {
+	if c.ID != "" {
+		return c.ID
+	}
+	return "call_" + o.ID + "_" + strconv.Itoa(n)
+}
+
+// A StreamWriter turns the events of one answer into lines: text and thoughts as they come, each call whole when it is
+// complete, and one last line that says done. Text of KindRejected events is shown when they are marked FlagSpent, and that
+// of incomplete calls always, since they are not listed.
+type StreamWriter struct {
+	o     ResponseOptions
+	calls int
+	usage *chat.Usage
+	ended bool
+	text  runeTail
+	think runeTail
+}
+
+// NewStreamWriter returns a writer for one answer.
+func NewStreamWriter(o ResponseOptions) *StreamWriter { return &StreamWriter{o: o} }
+
+// Append appends the lines that e makes, none for the kinds that the protocol does not show. KindFinish writes the last line;
+// nothing may follow it.
+func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
+	if w.ended {
+		return dst
+	}
+	switch e.Kind {
+	case chat.KindText:
+		return w.appendText(dst, w.text.take(e.Text))
+	case chat.KindReasoning:
+		return w.appendThought(dst, w.think.take(e.Text))
+	case chat.KindCallEnd:
+		return w.appendCall(dst, e.Detail.Call)
+	case chat.KindRejected:
+		if shown(e) {
+			return w.appendText(dst, w.text.take(e.Detail.Rejected.Raw))
+		}
+	case chat.KindUsage:
+		w.usage = e.Detail.Usage
+	case chat.KindFinish:
+		dst = w.flush(dst)
+		w.ended = true
+		dst = append(w.o.appendHead(dst), `""}`...)
+		return append(w.o.appendEnd(dst, e.Detail.Finish.Reason, w.usage), '\n')
+	}
+	return dst
+}
+
+// shown reports whether a rejected attempt stands in the content: when nothing will be done about it any more.
+func shown(e chat.Event) bool {
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+}
+
+func (w *StreamWriter) appendText(dst []byte, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = appendString(w.o.appendHead(dst), text)
+	return append(dst, "},\"done\":false}\n"...)
+}
+
+func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = append(w.o.appendHead(dst), `"","thinking":`...)
+	return append(appendString(dst, text), "},\"done\":false}\n"...)
+}
+
+// appendCall appends a line with a call. What is none in this protocol, because it is incomplete or its arguments are no
+// object, is text.
+func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
+	args := object(c.Arguments)
+	if !c.Complete || args == "" {
+		return w.appendText(dst, w.text.take(c.Arguments))
+	}
+	dst = w.flush(dst)
+	dst = append(w.o.appendHead(dst), `"","tool_calls":[`...)
+	dst = appendCall(dst, c, w.o.callID(c, w.calls), w.calls, args)
+	w.calls++
+	return append(dst, "]},\"done\":false}\n"...)
+}
+
+// flush writes what is left of a character that never became whole.
+func (w *StreamWriter) flush(dst []byte) []byte {
+	dst = w.appendThought(dst, w.think.flush())
+	return w.appendText(dst, w.text.flush())
+}
+
+// AppendError appends the line that ends a stream which failed after it had begun.
+func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
+	if w.ended {
+		return dst
+	}
+	dst = w.flush(dst)
+	w.ended = true
+	return append(AppendError(dst, err), '\n')
+}
+
+// A Response collects the events of one answer into a body, by the rules of a StreamWriter.
+type Response struct {
+	o      ResponseOptions
+	text   strings.Builder
+	think  strings.Builder
+	calls  []chat.Call
+	usage  *chat.Usage
+	reason chat.FinishReason
+}
+
+// NewResponse returns a collector for one answer.
+func NewResponse(o ResponseOptions) *Response { return &Response{o: o} }
+
+// Add takes in one event.
+func (r *Response) Add(e chat.Event) {
+	switch e.Kind {
+	case chat.KindText:
+		r.text.WriteString(e.Text)
+	case chat.KindReasoning:
+		r.think.WriteString(e.Text)
+	case chat.KindCallEnd:
+		if c := e.Detail.Call; c.Complete && object(c.Arguments) != "" {
+			r.calls = append(r.calls, *c)
+		} else {
+			r.text.WriteString(c.Arguments)
+		}
+	case chat.KindRejected:
+		if shown(e) {
+			r.text.WriteString(e.Detail.Rejected.Raw)
+		}
+	case chat.KindUsage:
+		r.usage = e.Detail.Usage
+	case chat.KindFinish:
+		r.reason = e.Detail.Finish.Reason
+	}
+}
+
+// Append appends the body. It is to be called once the stream has ended.
+func (r *Response) Append(dst []byte) []byte {
+	dst = appendString(r.o.appendHead(dst), r.text.String())
+	if r.think.Len() > 0 {
+		dst = appendString(append(dst, `,"thinking":`...), r.think.String())
+	}
+	for i := range r.calls {
+		if i == 0 {
+			dst = append(dst, `,"tool_calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		c := &r.calls[i]
+		dst = appendCall(dst, c, r.o.callID(c, i), i, object(c.Arguments))
+	}
+	if len(r.calls) > 0 {
+		dst = append(dst, ']')
+	}
+	return r.o.appendEnd(append(dst, '}'), r.reason, r.usage)
+}
+
+// AppendLoaded appends the answer to a request without messages, which is one to load the model, or to unload it.
+func AppendLoaded(dst []byte, o ResponseOptions, unload bool) []byte {
+	reason := "load"
+	if unload {
+		reason = "unload"
+	}
+	dst = append(o.appendHead(dst), `""},"done_reason":"`...)
+	return append(append(dst, reason...), `","done":true}`...)
+}
