@@ -54,15 +54,13 @@ func (c *Config) checkKeys(d *decoder) {
 	}
 }
 
-// notBuilt lists the kinds of backends that the format knows but this version cannot use.
-var notBuilt = map[string]bool{"anthropic": true, "ollama": true, "lumo": true, "browser": true}
-
 func (b *Backend) check(d *decoder, path string) {
+	kind, served := kinds[b.Kind]
 	switch {
-	case notBuilt[b.Kind]:
-		d.at(path+".kind", "kind %s is not built yet; kinds that are: openai, script", b.Kind)
-	case b.Kind == "openai" && b.URL == "" && !d.failed(path+".url"):
-		d.at(path, "the key url is missing: the base address of the server, such as http://127.0.0.1:11434/v1")
+	case !served && b.Kind != "script":
+		d.at(path+".kind", "kind %s is not built yet; kinds that are: %s", b.Kind, kindNames())
+	case served && b.URL == "" && !d.failed(path+".url"):
+		d.at(path, "the key url is missing: the base address of the server, such as %s", kind.example)
 	case b.Kind == "script" && b.Scenario == "":
 		d.at(path, "the key scenario is missing: a scenario file, a directory of them, or the name of a built-in one")
 	case b.Kind == "script" && b.URL != "":

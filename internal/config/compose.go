@@ -210,17 +210,17 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 // backend returns the model behind a bridge.
 func (w *workshop) backend(m *Model) (chat.Model, error) {
 	b := w.config.Backends[m.Backend]
-	switch b.Kind {
-	case "script":
+	if b.Kind == "script" {
 		return w.scripted(&b, m)
-	case "openai":
-		shared, err := w.server(&b, m.Backend)
-		if err != nil {
-			return nil, err
-		}
-		return renamed{shared, m.Model}, nil
 	}
-	return nil, fmt.Errorf("backends.%s.kind: kind %s is not built yet", m.Backend, b.Kind)
+	if _, ok := kinds[b.Kind]; !ok {
+		return nil, fmt.Errorf("backends.%s.kind: kind %s is not built yet", m.Backend, b.Kind)
+	}
+	shared, err := w.server(&b, m.Backend)
+	if err != nil {
+		return nil, err
+	}
+	return renamed{shared, m.Model}, nil
 }
 
 // scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's

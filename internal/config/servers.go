@@ -9,7 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/metrics"
-	"wield/model/openai"
+	"wield/model/exchange"
 	"wield/model/route"
 )
 
@@ -33,15 +33,13 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		headers.Set(header, value)
 	}
 	t := w.config.Timeouts
-	server := openai.New(openai.Options{
+	server := kinds[b.Kind].model(b, exchange.Options{
 		URL:       string(b.URL),
-		Key:       key,
 		Headers:   headers,
-		Forward:   b.Forward,
 		Connect:   time.Duration(t.Connect),
 		FirstByte: time.Duration(t.FirstByte),
 		Idle:      time.Duration(t.Idle),
-	})
+	}, key)
 	w.closers = append(w.closers, server.Close)
 	limit := route.Limit(w.counted(b, name, server), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
 	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)

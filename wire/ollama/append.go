@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // RequestOptions adapt a request to the server that it is for. The zero value suits any.
@@ -30,7 +32,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	if model == "" {
 		model = req.Model
 	}
-	w.b = appendString(append(w.b, `{"model":`...), model)
+	w.b = jsonbody.AppendString(append(w.b, `{"model":`...), model)
 	w.b = append(w.b, `,"messages":[`...)
 	for i := range req.Messages {
 		if i > 0 {
@@ -58,7 +60,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	for _, x := range req.Extra {
 		if x.Key != keyOptions && x.Key != keyThink && w.forwards(x) {
 			w.key(x.Key)
-			w.b = appendValue(w.b, string(x.Value))
+			w.b = appendValue(w.b, x.Value)
 		}
 	}
 	return append(w.b, '}'), nil
@@ -72,7 +74,7 @@ type requestWriter struct {
 
 func (w *requestWriter) key(name string) {
 	w.b = append(w.b, ',')
-	w.b = append(appendString(w.b, name), ':')
+	w.b = append(jsonbody.AppendString(w.b, name), ':')
 }
 
 func (w *requestWriter) forwards(x chat.Extra) bool {
@@ -84,11 +86,11 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 	if role == chat.RoleDeveloper {
 		role = chat.RoleSystem
 	}
-	w.b = appendString(append(w.b, `{"role":`...), string(role))
-	w.b = appendString(append(w.b, `,"content":`...), m.Text())
+	w.b = jsonbody.AppendString(append(w.b, `{"role":`...), string(role))
+	w.b = jsonbody.AppendString(append(w.b, `,"content":`...), m.Text())
 	if m.Reasoning != "" && role == chat.RoleAssistant {
 		w.key("thinking")
-		w.b = appendString(w.b, m.Reasoning)
+		w.b = jsonbody.AppendString(w.b, m.Reasoning)
 	}
 	if err := w.images(m); err != nil {
 		return err
@@ -99,11 +101,11 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 	if role == chat.RoleTool {
 		if m.Name != "" {
 			w.key("tool_name")
-			w.b = appendString(w.b, m.Name)
+			w.b = jsonbody.AppendString(w.b, m.Name)
 		}
 		if m.CallID != "" {
 			w.key("tool_call_id")
-			w.b = appendString(w.b, m.CallID)
+			w.b = jsonbody.AppendString(w.b, m.CallID)
 		}
 	}
 	w.b = append(w.b, '}')
@@ -129,7 +131,7 @@ func (w *requestWriter) images(m *chat.Message) *chat.Error {
 		} else {
 			w.b = append(w.b, ',')
 		}
-		w.b = appendString(w.b, data)
+		w.b = jsonbody.AppendString(w.b, data)
 	}
 	if n > 0 {
 		w.b = append(w.b, ']')
@@ -170,19 +172,19 @@ func asObject(arguments string) string {
 	if args := object(arguments); args != "" {
 		return args
 	}
-	return string(append(appendString([]byte(`{"arguments":`), arguments), '}'))
+	return string(append(jsonbody.AppendString([]byte(`{"arguments":`), arguments), '}'))
 }
 
 // appendCall appends a call, whose arguments are an object.
 func appendCall(dst []byte, c *chat.Call, id string, index int, arguments string) []byte {
 	dst = append(dst, '{')
 	if id != "" {
-		dst = append(appendString(append(dst, `"id":`...), id), ',')
+		dst = append(jsonbody.AppendString(append(dst, `"id":`...), id), ',')
 	}
 	dst = append(dst, `"function":{"index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
-	dst = appendString(append(dst, `,"name":`...), c.Name)
-	dst = appendValue(append(dst, `,"arguments":`...), arguments)
+	dst = jsonbody.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = appendValue(append(dst, `,"arguments":`...), []byte(arguments))
 	return append(dst, "}}"...)
 }
 
@@ -205,11 +207,11 @@ func (w *requestWriter) tools() {
 		} else {
 			w.b = append(w.b, ',')
 		}
-		w.b = appendString(append(w.b, `{"type":"function","function":{"name":`...), t.Name)
-		w.b = appendString(append(w.b, `,"description":`...), t.Description)
-		parameters := string(t.Parameters)
-		if parameters == "" {
-			parameters = noParameters
+		w.b = jsonbody.AppendString(append(w.b, `{"type":"function","function":{"name":`...), t.Name)
+		w.b = jsonbody.AppendString(append(w.b, `,"description":`...), t.Description)
+		parameters := []byte(t.Parameters)
+		if len(parameters) == 0 {
+			parameters = []byte(noParameters)
 		}
 		w.b = appendValue(append(w.b, `,"parameters":`...), parameters)
 		w.b = append(w.b, "}}"...)
@@ -226,7 +228,7 @@ func (w *requestWriter) format() {
 	case f == nil || f.Kind == chat.FormatText:
 	case f.Kind == chat.FormatSchema && len(f.Schema) > 0:
 		w.key("format")
-		w.b = appendValue(w.b, string(f.Schema))
+		w.b = appendValue(w.b, f.Schema)
 	default:
 		w.b = append(w.b, `,"format":"json"`...)
 	}
@@ -240,7 +242,7 @@ func (w *requestWriter) think() {
 	for _, x := range w.req.Extra {
 		if x.Protocol == chat.ProtocolOllama && x.Key == keyThink {
 			w.key("think")
-			w.b = appendValue(w.b, string(x.Value))
+			w.b = appendValue(w.b, x.Value)
 			return
 		}
 	}
@@ -255,45 +257,62 @@ func (w *requestWriter) think() {
 	case !w.o.Levels:
 		w.b = append(w.b, "true"...)
 	case level != "":
-		w.b = appendString(w.b, level)
+		w.b = jsonbody.AppendString(w.b, level)
 	default:
-		w.b = appendString(w.b, effort)
+		w.b = jsonbody.AppendString(w.b, effort)
 	}
 }
 
 // options writes the settings: ours, and behind them what the client has set beside them.
 func (w *requestWriter) options() {
 	q := w.req
-	var list members
-	add := func(name string, value []byte) { list = append(list, member{name, value}) }
+	var b []byte
+	key := func(name string) { b = append(jsonbody.AppendString(append(b, ','), name), ':') }
 	if q.Temperature != nil {
-		add("temperature", strconv.AppendFloat(nil, *q.Temperature, 'g', -1, 64))
+		key("temperature")
+		b = strconv.AppendFloat(b, *q.Temperature, 'g', -1, 64)
 	}
 	if q.TopP != nil {
-		add("top_p", strconv.AppendFloat(nil, *q.TopP, 'g', -1, 64))
+		key("top_p")
+		b = strconv.AppendFloat(b, *q.TopP, 'g', -1, 64)
 	}
 	if q.Seed != nil {
-		add("seed", strconv.AppendInt(nil, *q.Seed, 10))
+		key("seed")
+		b = strconv.AppendInt(b, *q.Seed, 10)
 	}
 	if q.MaxTokens > 0 {
-		add("num_predict", strconv.AppendInt(nil, int64(q.MaxTokens), 10))
+		key("num_predict")
+		b = strconv.AppendInt(b, int64(q.MaxTokens), 10)
+	}
+	for i, word := range q.Stop {
+		if i == 0 {
+			key("stop")
+			b = append(b, '[')
+		} else {
+			b = append(b, ',')
+		}
+		b = jsonbody.AppendString(b, word)
 	}
 	if len(q.Stop) > 0 {
-		var b []byte
-		for _, word := range q.Stop {
-			b = appendString(append(b, ','), word)
-		}
-		b[0] = '['
-		add("stop", append(b, ']'))
+		b = append(b, ']')
 	}
 	for _, x := range q.Extra {
-		var rest members
-		if x.Key == keyOptions && w.forwards(x) && json.Unmarshal(x.Value, &rest) == nil {
-			list = append(list, rest...)
+		if rest := bytes.TrimSpace(x.Value); x.Key == keyOptions && w.forwards(x) && len(rest) > 2 && rest[0] == '{' {
+			b = append(append(b, ','), rest[1:len(rest)-1]...)
 		}
 	}
-	if len(list) > 0 {
+	if len(b) > 0 {
+		b[0] = '{'
 		w.key("options")
-		w.b = appendValue(w.b, string(list.appendTo(nil)))
+		w.b = appendValue(w.b, append(b, '}'))
 	}
+}
+
+// appendValue appends JSON in one line, as short as it can be.
+func appendValue(dst, raw []byte) []byte {
+	b := bytes.NewBuffer(dst)
+	if err := json.Compact(b, raw); err != nil {
+		return append(dst, "null"...)
+	}
+	return b.Bytes()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
 
@@ -17,7 +18,7 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 		message = e.Error()
 	}
 	dst = append(dst, `{"error":`...)
-	return append(appendString(dst, message), '}')
+	return append(jsonbody.AppendString(dst, message), '}')
 }
 
 // DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
@@ -25,9 +26,6 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 // as in the OpenAI protocol; that a model takes no tools is openai.CodeToolsUnsupported.
 func DecodeError(status int, header openai.Header, body []byte) *chat.Error {
 	e := openai.DecodeError(status, header, body)
-	if status == 0 {
-		e.Status = 0
-	}
 	// Ollama answers 404 for a path that it does not know with a text of net/http.
 	if e.Kind == chat.ErrNotFound && strings.HasPrefix(strings.TrimSpace(string(body)), "404 page not found") {
 		e.Message = "the server has no /api/chat; is the address right?"

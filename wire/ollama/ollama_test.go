@@ -190,7 +190,7 @@ func TestAppendRequestParts(t *testing.T) {
 		{"no effort", chat.Request{Effort: "none"}, ollama.RequestOptions{Levels: true}, `"think":false`},
 		{"tokens", chat.Request{MaxTokens: 7}, ollama.RequestOptions{}, `"options":{"num_predict":7}`},
 		{"JSON", chat.Request{Format: &chat.Format{Kind: chat.FormatJSON}}, ollama.RequestOptions{}, `"format":"json"`},
-		{"foreign extra", chat.Request{Extra: []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "options", Value: []byte(`{"x":1}`)}}}, ollama.RequestOptions{Forward: []string{"options"}}, `"stream":false}`},
+		{"foreign extra", chat.Request{Extra: []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "options", Value: []byte(`{"x": 1}`)}}}, ollama.RequestOptions{Forward: []string{"options"}}, `"stream":false}`},
 		{"extra not listed", chat.Request{Extra: []chat.Extra{{Protocol: chat.ProtocolOllama, Key: "shift", Value: []byte(`true`)}}}, ollama.RequestOptions{}, `"stream":false}`},
 	} {
 		c.req.Model, c.req.Messages = "m", user

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // A StreamReader turns the lines of a stream into events. The zero value is ready for one stream.
@@ -40,6 +41,15 @@ type lineBody struct {
 	Error    json.RawMessage `json:"error"`
 }
 
+// A callBody is a call in an answer.
+type callBody struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
 // Feed appends the events of one line. The result does not refer to it. An error is a *chat.Error and final.
 func (r *StreamReader) Feed(dst []chat.Event, line []byte) ([]chat.Event, error) {
 	line = bytes.TrimSpace(line)
@@ -48,7 +58,7 @@ func (r *StreamReader) Feed(dst []chat.Event, line []byte) ([]chat.Event, error)
 	}
 	var b lineBody
 	if err := json.Unmarshal(line, &b); err != nil {
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("%v: %s", err, excerpt(line)), Cause: err}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("%v: %s", err, jsonbody.Excerpt(line)), Cause: err}
 		return dst, r.failed
 	}
 	if len(b.Error) > 0 && string(b.Error) != "null" {
@@ -89,7 +99,7 @@ func (r *StreamReader) text(dst []chat.Event, kind chat.Kind, text string, logpr
 
 // call emits a whole call.
 func (r *StreamReader) call(dst []chat.Event, b *callBody) []chat.Event {
-	c := &chat.Call{Index: r.calls, ID: b.ID, Name: strings.TrimSpace(b.Function.Name), Arguments: b.arguments(), Complete: true, Origin: chat.OriginFunction}
+	c := &chat.Call{Index: r.calls, ID: b.ID, Name: strings.TrimSpace(b.Function.Name), Arguments: argumentsText(b.Function.Arguments), Complete: true, Origin: chat.OriginFunction}
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("call_%d", c.Index)
 	}
@@ -158,7 +168,7 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	}
 	r.done = true // a server that answers as a whole need not say so
 	if !r.seen {
-		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: "the answer holds no message: " + excerpt(body)}
+		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: "the answer holds no message: " + jsonbody.Excerpt(body)}
 	}
 	return r.Close(dst)
 }

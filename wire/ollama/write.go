@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 // ResponseOptions describe an answer.
@@ -25,7 +26,7 @@ func (o *ResponseOptions) now() time.Time {
 
 // appendHead appends the beginning that lines and responses share, up to the value of content.
 func (o *ResponseOptions) appendHead(dst []byte) []byte {
-	dst = appendString(append(dst, `{"model":`...), o.Model)
+	dst = jsonbody.AppendString(append(dst, `{"model":`...), o.Model)
 	dst = append(dst, `,"created_at":"`...)
 	dst = o.now().UTC().AppendFormat(dst, time.RFC3339Nano)
 	return append(dst, `","message":{"role":"assistant","content":`...)
@@ -41,7 +42,7 @@ func (o *ResponseOptions) appendEnd(dst []byte, reason chat.FinishReason, usage 
 	if word == "" {
 		word = "stop"
 	}
-	dst = appendString(append(dst, `,"done_reason":`...), word)
+	dst = jsonbody.AppendString(append(dst, `,"done_reason":`...), word)
 	dst = append(dst, `,"done":true,"total_duration":`...)
 	dst = strconv.AppendInt(dst, max(int64(o.now().Sub(o.Created)), 0), 10)
 	if usage != nil && usage.Known {
@@ -68,8 +69,8 @@ type StreamWriter struct {
 	calls int
 	usage *chat.Usage
 	ended bool
-	text  runeTail
-	think runeTail
+	text  jsonbody.RuneTail
+	think jsonbody.RuneTail
 }
 
 // NewStreamWriter returns a writer for one answer.
@@ -83,14 +84,14 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	}
 	switch e.Kind {
 	case chat.KindText:
-		return w.appendText(dst, w.text.take(e.Text))
+		return w.appendText(dst, w.text.Take(e.Text))
 	case chat.KindReasoning:
-		return w.appendThought(dst, w.think.take(e.Text))
+		return w.appendThought(dst, w.think.Take(e.Text))
 	case chat.KindCallEnd:
 		return w.appendCall(dst, e.Detail.Call)
 	case chat.KindRejected:
 		if shown(e) {
-			return w.appendText(dst, w.text.take(e.Detail.Rejected.Raw))
+			return w.appendText(dst, w.text.Take(e.Detail.Rejected.Raw))
 		}
 	case chat.KindUsage:
 		w.usage = e.Detail.Usage
@@ -112,7 +113,7 @@ func (w *StreamWriter) appendText(dst []byte, text string) []byte {
 	if text == "" {
 		return dst
 	}
-	dst = appendString(w.o.appendHead(dst), text)
+	dst = jsonbody.AppendString(w.o.appendHead(dst), text)
 	return append(dst, "},\"done\":false}\n"...)
 }
 
@@ -121,7 +122,7 @@ func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
 		return dst
 	}
 	dst = append(w.o.appendHead(dst), `"","thinking":`...)
-	return append(appendString(dst, text), "},\"done\":false}\n"...)
+	return append(jsonbody.AppendString(dst, text), "},\"done\":false}\n"...)
 }
 
 // appendCall appends a line with a call. What is none in this protocol, because it is incomplete or its arguments are no
@@ -129,7 +130,7 @@ func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
 func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
 	args := object(c.Arguments)
 	if !c.Complete || args == "" {
-		return w.appendText(dst, w.text.take(c.Arguments))
+		return w.appendText(dst, w.text.Take(c.Arguments))
 	}
 	dst = w.flush(dst)
 	dst = append(w.o.appendHead(dst), `"","tool_calls":[`...)
@@ -140,8 +141,13 @@ func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
 
 // flush writes what is left of a character that never became whole.
 func (w *StreamWriter) flush(dst []byte) []byte {
-	dst = w.appendThought(dst, w.think.flush())
-	return w.appendText(dst, w.text.flush())
+	if w.think.Pending() {
+		dst = w.appendThought(dst, w.think.Flush())
+	}
+	if w.text.Pending() {
+		dst = w.appendText(dst, w.text.Flush())
+	}
+	return dst
 }
 
 // AppendError appends the line that ends a stream which failed after it had begun.
@@ -193,9 +199,9 @@ func (r *Response) Add(e chat.Event) {
 
 // Append appends the body. It is to be called once the stream has ended.
 func (r *Response) Append(dst []byte) []byte {
-	dst = appendString(r.o.appendHead(dst), r.text.String())
+	dst = jsonbody.AppendString(r.o.appendHead(dst), r.text.String())
 	if r.think.Len() > 0 {
-		dst = appendString(append(dst, `,"thinking":`...), r.think.String())
+		dst = jsonbody.AppendString(append(dst, `,"thinking":`...), r.think.String())
 	}
 	for i := range r.calls {
 		if i == 0 {

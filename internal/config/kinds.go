@@ -1,0 +1,43 @@
+package config
+
+import (
+	"strings"
+
+	"wield/chat"
+	"wield/model/exchange"
+	"wield/model/ollama"
+	"wield/model/openai"
+)
+
+// A kind of backends is a protocol that servers are spoken with.
+type kind struct {
+	example string // of a base address
+	model   func(b *Backend, o exchange.Options, key string) serverModel
+}
+
+// A serverModel is a model behind a server, which keeps connections to it.
+type serverModel interface {
+	chat.Model
+	Close()
+}
+
+// kinds are the kinds of backends that are reached over HTTP. Those that wield runs inside itself stand in workshop.backend.
+var kinds = map[string]kind{
+	"openai": {"http://127.0.0.1:11434/v1", openAIServer},
+	"ollama": {"http://127.0.0.1:11434", ollamaServer},
+}
+
+// kindNames lists the kinds that this version can use.
+func kindNames() string {
+	return strings.Join(append(sortedKeys(kinds), "script"), ", ")
+}
+
+func openAIServer(b *Backend, o exchange.Options, key string) serverModel {
+	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}
+
+func ollamaServer(b *Backend, o exchange.Options, key string) serverModel {
+	return ollama.New(ollama.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}

@@ -1,0 +1,116 @@
+// Package ollama is the model behind an Ollama server, spoken with in Ollama's own chat protocol: it carries thinking, the
+// shape of an answer and the model's options, which the server's other faces hide or change.
+//
+// Words:
+//
+//   - The server is what a Model talks to; its answer is a stream of lines or one body.
+//   - A level is a word for how much a model shall think. Most models take only yes and no.
+//
+// Tools are sent as they stand in the request. A model whose template has no place for them refuses, and whoever stands before
+// it shows them as text.
+package ollama
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"wield/chat"
+	"wield/model/exchange"
+	"wield/wire/ollama"
+	"wield/wire/sse"
+)
+
+// forwarded are the fields of a client's request in this protocol that every server of it understands.
+var forwarded = []string{"options", "keep_alive", "truncate", "shift"}
+
+// Options describe a server.
+type Options struct {
+	URL     string      // base address, such as http://127.0.0.1:11434
+	Key     string      // sent as a bearer token; empty: none is sent
+	Headers http.Header // sent with every request; they win over those that a Model sets itself
+	Model   string      // name of the model there; empty: the request's
+	Forward []string    // further fields of a client's request that the server understands
+
+	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
+	Connect, FirstByte, Idle time.Duration
+	MaxFrame, MaxBody        int
+	Transport                http.RoundTripper
+}
+
+// A Model is a chat.Model. It is safe for concurrent use.
+type Model struct{ server *exchange.Server }
+
+// New returns a model. An address that cannot be used is an error of every stream.
+func New(o Options) *Model {
+	o.Forward = append(o.Forward[:len(o.Forward):len(o.Forward)], forwarded...)
+	header := http.Header{}
+	if o.Key != "" {
+		header.Set("Authorization", "Bearer "+o.Key)
+	}
+	return &Model{exchange.New(protocol{&o}, exchange.Options{
+		URL:       base(o.URL) + "/api/chat",
+		Header:    header,
+		Headers:   o.Headers,
+		Lines:     true,
+		Connect:   o.Connect,
+		FirstByte: o.FirstByte,
+		Idle:      o.Idle,
+		MaxFrame:  o.MaxFrame,
+		MaxBody:   o.MaxBody,
+		Transport: o.Transport,
+	})}
+}
+
+// base returns a server's address without what stands behind it in the addresses of its protocols.
+func base(url string) string {
+	url = strings.TrimRight(url, "/")
+	for _, end := range []string{"/v1", "/api"} {
+		url = strings.TrimSuffix(url, end)
+	}
+	return url
+}
+
+// Close closes the connections that no stream uses.
+func (m *Model) Close() { m.server.Close() }
+
+// Stream implements chat.Model. A server that says that its model takes no tools is an error of the kind ErrBadRequest with
+// the code openai.CodeToolsUnsupported of wire/openai.
+func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return m.server.Stream(ctx, req)
+}
+
+// A protocol is Ollama's chat protocol as a server wants it.
+type protocol struct{ o *Options }
+
+func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error) {
+	name := p.o.Model
+	if name == "" {
+		name = req.Model
+	}
+	return ollama.AppendRequest(dst, req, ollama.RequestOptions{
+		Model:   name,
+		Stream:  stream,
+		Levels:  strings.Contains(strings.ToLower(name), "gpt-oss"), // the only family that refuses yes and no, all others refuse words
+		Forward: p.o.Forward,
+	})
+}
+
+func (protocol) NewReader() exchange.Reader { return &reader{} }
+
+func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+	return ollama.DecodeResponse(dst, body)
+}
+
+func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
+	return ollama.DecodeError(status, header, body)
+}
+
+// A reader reads one stream.
+type reader struct{ ollama.StreamReader }
+
+func (r *reader) Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error) {
+	return r.StreamReader.Feed(dst, frame.Data)
+}

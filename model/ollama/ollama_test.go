@@ -1,0 +1,116 @@
+package ollama_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"wield/chat"
+	"wield/model/ollama"
+	"wield/model/script"
+	"wield/wire/openai"
+
+	"wield/internal/scriptserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// model returns a model of a server that answers with h.
+func model(t *testing.T, h http.Handler) *ollama.Model {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	m := ollama.New(ollama.Options{URL: s.URL + "/v1/", Key: "k"})
+	t.Cleanup(m.Close)
+	return m
+}
+
+// play runs a stream to its end and writes it down.
+func play(m chat.Model, req *chat.Request) (string, error) {
+	var b strings.Builder
+	for e, err := range m.Stream(context.Background(), req) {
+		if err != nil {
+			return strings.TrimSpace(b.String()), err
+		}
+		switch e.Kind {
+		case chat.KindText, chat.KindReasoning:
+			fmt.Fprintf(&b, "%s:%s ", e.Kind, e.Text)
+		case chat.KindCallEnd:
+			fmt.Fprintf(&b, "%s(%s) ", e.Detail.Call.Name, e.Detail.Call.Arguments)
+		case chat.KindFinish:
+			fmt.Fprintf(&b, "finish:%s", e.Detail.Finish.Reason)
+		}
+	}
+	return b.String(), nil
+}
+
+func scripted(t *testing.T, turns string) *scriptserver.Server {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "t.scenario.yaml")
+	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: t\nbackend: {speaks: ollama, native_tools: true}\nturns:\n"+turns), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := script.Open(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scriptserver.New(scriptserver.Options{Scenarios: []*script.Live{l}})
+}
+
+func request(stream bool) *chat.Request {
+	return &chat.Request{Model: "m", Stream: stream, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
+		Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}}
+}
+
+func TestAnswers(t *testing.T) {
+	s := scripted(t, `
+  - id: a
+    when: {}
+    reply: [{think: hm}, {text: "Let me. "}, {call: {name: f, args: {x: 1}}}, {call: {name: g, args: {}}}]
+`)
+	for _, stream := range []bool{true, false} {
+		got, err := play(model(t, s), request(stream))
+		if err != nil || got != `reasoning:hm text:Let me.  f({"x": 1}) g({}) finish:tool_calls` {
+			t.Errorf("stream %v: %s, %v", stream, got, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		kind   chat.ErrorKind
+		code   string
+	}{
+		{"no tools", 400, `{"error":"registry.ollama.ai/library/m:latest does not support tools"}`, chat.ErrBadRequest, openai.CodeToolsUnsupported},
+		{"no model", 404, `{"error":"model 'm' not found"}`, chat.ErrNotFound, ""},
+		{"busy", 503, `{"error":"server busy"}`, chat.ErrOverloaded, ""},
+		{"in the stream", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" + `{"error":"the runner stopped"}` + "\n", chat.ErrUnavailable, ""},
+		{"broken off", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" + `{"mess`, chat.ErrProtocol, ""},
+		{"a page", 200, `<html><title>Welcome</title>`, chat.ErrProtocol, ""},
+	} {
+		m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/api/chat" || r.Header.Get("Authorization") != "Bearer k" {
+				t.Errorf("%s with %v", r.URL.Path, r.Header)
+			}
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		_, err := play(m, request(true))
+		var e *chat.Error
+		if !errors.As(err, &e) || e.Kind != c.kind || e.Code != c.code {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
