@@ -106,7 +106,7 @@ func (d *Decoder) writeRaw(s string, at int) {
 }
 
 func (d *Decoder) emitArgs(s string, end int) {
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: s, At: d.last, End: end})
+	d.dst = appendDelta(d.dst, chat.KindCallArgs, d.call.index, s, d.last, end)
 	d.last = end
 }
 

@@ -114,21 +114,35 @@ func (d *Decoder) Reset() {
 
 // Feed appends to dst the events that chunk completes and returns it. Events may alias chunk.
 func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
+	if d.quick != nil && chunk != "" && chunk[len(chunk)-1] < 0x80 && d.quick.none(chunk) {
+		return d.pass(dst, chunk)
+	}
+	return d.feed(dst, chunk)
+}
+
+// feed takes in a chunk that needs a look.
+func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 	if chunk == "" {
 		return dst
 	}
 	if d.quick != nil {
-		if plainBytes(chunk, d.quick) {
-			return d.pass(dst, chunk)
-		}
-		if d.quick == &doubleStop && plainJSON(chunk) {
-			return d.pass(dst, chunk)
-		}
-		if (d.quick == &tagStop || d.quick == &elementStop) && len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
-			return d.passEscaped(dst, chunk)
-		}
-		if d.quick == &blockStop && len(chunk) <= maxPieces && d.readers.block.passes(chunk) {
-			return d.passEscaped(dst, chunk)
+		switch {
+		case chunk[len(chunk)-1] >= 0x80 && d.quick.none(chunk):
+			if partialRune(chunk) == 0 {
+				return d.pass(dst, chunk)
+			}
+		case d.quick == &doubleStop:
+			if plainJSON(chunk) {
+				return d.pass(dst, chunk)
+			}
+		case d.quick == &tagStop || d.quick == &elementStop:
+			if len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
+				return d.passEscaped(dst, chunk)
+			}
+		case d.quick == &blockStop:
+			if len(chunk) <= maxPieces && d.readers.block.passes(chunk) {
+				return d.passEscaped(dst, chunk)
+			}
 		}
 	}
 	d.dst = dst
@@ -170,11 +184,6 @@ func (d *Decoder) plainTable() *byteSet {
 	return nil
 }
 
-// plainBytes reports whether chunk has none of the bytes in stop, and does not end inside a character.
-func plainBytes(chunk string, stop *byteSet) bool {
-	return chunk[len(chunk)-1] < 0x80 && stop.none(chunk)
-}
-
 // pass emits a chunk in which nothing begins or ends.
 func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	at, end := d.last, d.last+len(chunk)
@@ -187,8 +196,12 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 		kind, index = chat.KindCallArgs, d.call.index
 		d.passArgs(chunk, end)
 	}
-	// An event is large. Filling it where it stands takes half the time of building and copying one, and leaving alone what
-	// is empty spares the garbage collector's write barriers.
+	return appendDelta(dst, kind, index, chunk, at, end)
+}
+
+// appendDelta appends an event of text. An event is large: filling it where it stands takes half the time of building and
+// copying one, and leaving alone what is empty spares the garbage collector's write barriers.
+func appendDelta(dst []chat.Event, kind chat.Kind, index int, text string, at, end int) []chat.Event {
 	n := len(dst)
 	if n == cap(dst) {
 		dst = append(dst, chat.Event{})
@@ -199,7 +212,7 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 		*e = chat.Event{}
 	}
 	e.Kind, e.Flags, e.Origin, e.Turn, e.Index = kind, 0, chat.OriginText, 0, index
-	e.Text, e.At, e.End = chunk, at, end
+	e.Text, e.At, e.End = text, at, end
 	return dst
 }
 
@@ -371,14 +384,14 @@ func (d *Decoder) emitText(s string, end int) {
 	if !d.seen && !blank(s) {
 		d.seen = true
 	}
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindText, Text: s, At: d.last, End: end})
+	d.dst = appendDelta(d.dst, chat.KindText, 0, s, d.last, end)
 	d.last = end
 }
 
 // markupUpTo covers the bytes up to the offset end with an event that shows nothing.
 func (d *Decoder) markupUpTo(end int) {
 	if d.last < end {
-		d.dst = append(d.dst, chat.Event{Kind: chat.KindMarkup, At: d.last, End: end})
+		d.dst = appendDelta(d.dst, chat.KindMarkup, 0, "", d.last, end)
 		d.last = end
 	}
 }
