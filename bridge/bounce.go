@@ -84,6 +84,10 @@ func (r *run) correction() string {
 			continue
 		case f.reason == chat.ReasonUnknownTool:
 			problem = "Unknown tool: " + oneLine(f.call.Name)
+		case f.reason == ReasonFormat:
+			parts = append(parts, "FORMAT_ERROR: The response is not what was asked for: "+strings.TrimSuffix(oneLine(f.message), ".")+
+				". Write the response again, as the JSON alone.")
+			continue
 		case f.reason == ReasonNoCall && f.call.Name != "":
 			problem = "No tool was called, but " + name + " must be"
 		case f.reason == ReasonNoCall:

@@ -10,6 +10,8 @@
 //     How many there may be is one budget for all reasons.
 //   - A request is spent when it has no bounce left. Then a confused call with valid arguments is converted, which means taken as
 //     if it had come the right way; what else fails is told in words.
+//   - The form of an answer is what the request says of it: calls, where it requires one, or the JSON of its Format. A backend
+//     is held to a form when it cannot write anything else (constrained output); else the model is told, and the answer checked.
 //   - A call is released when the client has been told of it. Until then it is held and can still be bounced.
 //
 // The stages of an answer are: the prompt (text mode only), the model, the decoder, the check against the schema, and the
@@ -59,8 +61,9 @@ const autoRelease = 1 << 10
 // BounceOptions.On: the request itself asks for it.
 const ReasonNoCall chat.Reason = "no_call"
 
-// CodeToolsUnsupported is the [chat.Error] code with which a backend says that a model takes no tools.
-const CodeToolsUnsupported = "tools_unsupported"
+// ReasonFormat is the reason of a bounce when the request asks for an answer of a form (Request.Format) and the answer has
+// another. It needs no leave of BounceOptions.On either.
+const ReasonFormat chat.Reason = "format"
 
 // BounceOptions say which failures are sent back to the model, and how often.
 type BounceOptions struct {
@@ -86,31 +89,11 @@ type Options struct {
 	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
 	Decoders *dialect.Cache // nil: the Bridge has its own
-	Support  *Support       // what is known of models that refuse tools; nil: the Bridge has its own
+	Support  *Support       // what is known of models that refuse something; nil: the Bridge has its own
+	Probe    bool           // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
+	Hold     Hold           // how the backend is held to the form of an answer; "": HoldNone
 	Backend  string         // shown in TurnStart
 	Log      *slog.Logger   // gets a warning of every tool whose schema cannot be applied in full; nil: none
-}
-
-// Support remembers which models have refused tools. The zero value is ready, and safe for concurrent use.
-type Support struct {
-	mu      sync.Mutex
-	refused map[string]bool
-}
-
-// Refused reports whether the model of this name has refused tools.
-func (s *Support) Refused(model string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refused[model]
-}
-
-func (s *Support) refuse(model string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.refused == nil {
-		s.refused = make(map[string]bool)
-	}
-	s.refused[model] = true
 }
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at once if that one may.
@@ -131,6 +114,9 @@ func New(m chat.Model, o Options) *Bridge {
 	}
 	if o.Release == "" {
 		o.Release = ReleaseAuto
+	}
+	if o.Hold == "" {
+		o.Hold = HoldNone
 	}
 	switch {
 	case o.Bounce.Max == 0:

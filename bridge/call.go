@@ -7,6 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/schema"
 )
 
 // A heldCall is the call that is being read. Its events are kept until it is released.
@@ -99,6 +100,7 @@ func (r *run) release() {
 	if c.released || c.surplus {
 		return
 	}
+	r.unhold()
 	c.released = true
 	c.lead = c.start.At
 	if b := r.turn.markup.blanks; len(b) > 0 {
@@ -217,6 +219,7 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 // reject emits a Rejected event for the call that was open, if one was. show says that the raw text belongs into the content.
 func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	c := &r.turn.call
+	r.unhold()
 	e.Kind, e.Index, e.Name, e.Detail = chat.KindRejected, -1, d.Name, &chat.Detail{Rejected: d}
 	e.Flags &^= chat.FlagSpent
 	promoted := e.Flags&chat.FlagPromoted != 0 // its text has been shown as reasoning
@@ -303,7 +306,11 @@ func (r *run) check(t *tool, args string) *complaint {
 	if t == nil || r.o.Passive {
 		return nil
 	}
-	violations := t.schema.Validate(args)
+	return complain(t.schema.Validate(args))
+}
+
+// complain puts violations into words. Of none there is nothing to complain.
+func complain(violations []schema.Violation) *complaint {
 	if len(violations) == 0 {
 		return nil
 	}

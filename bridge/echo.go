@@ -86,7 +86,7 @@ func (r *run) texts(list []chat.Event) {
 		if e.Kind == chat.KindText {
 			r.text(e)
 		} else {
-			r.emit(e)
+			r.pass(e)
 		}
 	}
 }
@@ -116,6 +116,6 @@ func (r *run) drop() {
 		if e.Kind == chat.KindText {
 			e.Kind, e.Detail = chat.KindMarkup, nil
 		}
-		r.emit(e)
+		r.pass(e)
 	}
 }

@@ -66,7 +66,7 @@ func (r *run) place(e chat.Event, shown bool) {
 		r.text(e)
 	case r.turn.echo.keep(e):
 	default:
-		r.emit(e)
+		r.pass(e)
 	}
 }
 

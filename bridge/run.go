@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"wield/chat"
@@ -22,6 +21,8 @@ type run struct {
 	tools  []tool
 	dec    *decoder
 	events []chat.Event // what the decoder gives, used again and again
+	form   form         // that the client wants the answer in
+	held   *chat.Format // form that the backend is held to; nil: none
 
 	left     int // bounces
 	bounces  int
@@ -53,6 +54,7 @@ type turn struct {
 	call     heldCall
 	markup   markup
 	logprobs *chat.Detail // of text that the decoder still holds
+	text     heldText
 }
 
 func (r *run) run() error {
@@ -68,18 +70,16 @@ func (r *run) run() error {
 		if r.stopped {
 			return nil
 		}
-		var e *chat.Error
-		if r.mode == ModeNative && r.o.Mode == ModeAuto && !r.turn.open && attempt == 1 &&
-			errors.As(err, &e) && e.Code == CodeToolsUnsupported {
-			r.o.Support.refuse(r.req.Model)
-			if req, err = r.toText(); err != nil {
+		if err != nil {
+			less, ok := r.refusal(err)
+			if !ok {
+				return err
+			}
+			if req, err = less, r.newDecoder(); err != nil {
 				return err
 			}
 			attempt--
 			continue
-		}
-		if err != nil {
-			return err
 		}
 		if len(r.turn.failures) == 0 {
 			break
@@ -95,13 +95,6 @@ func (r *run) run() error {
 
 // prepare settles what holds for the whole request.
 func (r *run) prepare() error {
-	r.mode = r.o.Mode
-	if r.mode == ModeAuto {
-		r.mode = ModeNative
-		if r.o.Support.Refused(r.req.Model) {
-			r.mode = ModeText
-		}
-	}
 	r.left = r.o.Bounce.Max
 	r.max = r.o.MaxCalls
 	if r.req.Parallel != nil && !*r.req.Parallel {
@@ -112,7 +105,25 @@ func (r *run) prepare() error {
 		return err
 	}
 	r.tools = tools
+	r.mode = r.modeOf()
+	if err := r.prepareForm(); err != nil {
+		return err
+	}
 	return r.newDecoder()
+}
+
+// modeOf returns the mode of this request.
+func (r *run) modeOf() Mode {
+	if r.o.Mode != ModeAuto {
+		return r.o.Mode
+	}
+	if r.o.Probe && len(r.tools) > 0 {
+		r.probe()
+	}
+	if r.o.Support.Refused(r.req.Model) || r.required() && holds[r.o.Hold].calls {
+		return ModeText
+	}
+	return ModeNative
 }
 
 // newDecoder gets the decoder for the mode.
@@ -126,21 +137,23 @@ func (r *run) newDecoder() error {
 
 // render returns the request for the model.
 func (r *run) render() (*chat.Request, error) {
-	if r.mode == ModeNative {
-		return r.req, nil
+	r.plan()
+	req := r.req
+	if r.mode == ModeText {
+		o := r.o.Prompt
+		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Prefix, r.max, ""
+		if r.held != nil && r.required() {
+			o.OnlyCalls = callsList
+			if holds[r.o.Hold].root {
+				o.OnlyCalls = callsObject
+			}
+		}
+		var err error
+		if req, err = prompt.Render(req, o); err != nil {
+			return nil, err
+		}
 	}
-	o := r.o.Prompt
-	o.Prefix, o.MaxCalls = r.o.Prefix, r.max
-	return prompt.Render(r.req, o)
-}
-
-// toText starts over in text mode, for a model that has refused tools.
-func (r *run) toText() (*chat.Request, error) {
-	r.mode = ModeText
-	if err := r.newDecoder(); err != nil {
-		return nil, err
-	}
-	return r.render()
+	return r.formed(req), nil
 }
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
@@ -157,12 +170,14 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 	case r.turn.err != nil:
 		if r.turn.open {
 			r.flush()
+			r.unhold()
 			r.speak()
 		}
 		return r.turn.err
 	}
 	r.begin()
 	r.flush()
+	r.endForm()
 	r.conclude()
 	if len(r.turn.failures) == 0 {
 		r.speak()
@@ -265,7 +280,7 @@ func (r *run) take(e chat.Event) {
 		}
 		if !r.turn.mute {
 			e.At, e.End = len(r.turn.raw), len(r.turn.raw)
-			r.emit(e)
+			r.pass(e)
 		}
 	}
 }
@@ -298,7 +313,7 @@ func (r *run) decoded() {
 					r.trailing()
 				}
 				if !r.turn.echo.keep(*e) {
-					r.emit(*e)
+					r.pass(*e)
 				}
 			}
 		}
@@ -319,6 +334,9 @@ func (r *run) text(e chat.Event) {
 	}
 	if r.turn.logprobs != nil {
 		e.Detail, r.turn.logprobs = r.turn.logprobs, nil
+	}
+	if r.holdText(e) {
+		return
 	}
 	r.shown = append(r.shown, e.Text...)
 	r.emit(e)
@@ -406,7 +424,7 @@ func (r *run) required() bool {
 // bounceable reports whether an answer that failed for this reason may be asked for again: not when the client has been told
 // of a call, which would then be made twice.
 func (r *run) bounceable(reason chat.Reason) bool {
-	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == ReasonNoCall || slices.Contains(r.o.Bounce.On, reason))
+	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == ReasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
 }
 
 // end sums up.

@@ -42,6 +42,7 @@ type Options struct {
 	Dialect       string    // that the tools are taught in; "" or "auto": json-fence
 	Prefix        string    // put in front of every tool name that the model sees
 	MaxCalls      int       // calls a turn; 1 makes the rules say so
+	OnlyCalls     string    // example of a response of calls alone, where the backend lets the model write nothing else
 	Template      string    // of all instructions; "": the built-in one
 	ForTools      string    // of the rules for tools; "": those of the dialect. Definitions follow where it does not name {{tools}}
 	ForToolBounce string    // text that corrects a call through the wrong channel, see [Options.Bounce]
@@ -164,6 +165,9 @@ func (o *Options) instructions(d voice, client string, tools []chat.Tool, req *c
 		"tools": block.tools, "forTools": block.rules})
 	if choice := choiceRule(req, o.Prefix, len(tools) > 0); choice != "" {
 		text += "\n\n" + choice
+		if o.OnlyCalls != "" {
+			text += " This time write it as JSON of this shape, and nothing else: " + o.OnlyCalls
+		}
 	}
 	return tidy(text)
 }

@@ -39,6 +39,7 @@ type Options struct {
 	MaxCompletionTokens bool
 	Reasoning           string
 	EmptyContent        openai.EmptyContent
+	Constrain           openai.Constrain
 	Forward             []string
 
 	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
@@ -74,8 +75,8 @@ func New(o Options) *Model {
 // Close closes the connections that no stream uses.
 func (m *Model) Close() { m.server.Close() }
 
-// Stream implements chat.Model. A server that says that it takes no tools is an error of the kind ErrBadRequest with the code
-// openai.CodeToolsUnsupported.
+// Stream implements chat.Model. A server that says that it takes no tools, or cannot hold its answer to a form, is an error of
+// the kind ErrBadRequest with the code openai.CodeToolsUnsupported or openai.CodeFormatUnsupported.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return m.server.Stream(ctx, req)
 }
@@ -92,6 +93,7 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 		MaxCompletionTokens: p.o.MaxCompletionTokens,
 		Reasoning:           p.o.Reasoning,
 		EmptyContent:        p.o.EmptyContent,
+		Constrain:           p.o.Constrain,
 		Forward:             p.o.Forward,
 	})
 }

@@ -23,6 +23,16 @@ const (
 	ContentAbsent                     // no such key
 )
 
+// Constrain says in which words a server is asked to hold its answer to Request.Format.
+type Constrain uint8
+
+// The words.
+const (
+	ConstrainFormat   Constrain = iota // response_format as the protocol has it
+	ConstrainVLLM                      // structured_outputs for a schema, response_format for any JSON
+	ConstrainLlamaCPP                  // json_schema for a schema, response_format for any JSON
+)
+
 // RequestOptions adapt a request to the server that it is for. The zero value suits servers that know the protocol as it was
 // in 2023.
 type RequestOptions struct {
@@ -33,6 +43,7 @@ type RequestOptions struct {
 	MaxCompletionTokens bool         // send max_completion_tokens even if the client wrote max_tokens
 	Reasoning           string       // key for the reasoning of earlier assistant messages; empty: it is not sent
 	EmptyContent        EmptyContent // for assistant messages that hold only calls
+	Constrain           Constrain    // how Request.Format is said
 	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
 }
 
@@ -347,27 +358,42 @@ func (w *requestWriter) format(f *chat.Format) {
 	case chat.FormatJSON:
 		w.b = append(w.b, `,"response_format":{"type":"json_object"}`...)
 	case chat.FormatSchema:
-		name := f.Name
-		if name == "" {
-			name = "answer" // the protocol wants one
-		}
-		w.b = append(w.b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...)
-		w.b = jsonbody.AppendString(w.b, name)
-		if f.Description != "" {
-			w.str("description", f.Description)
-		}
-		if len(f.Schema) > 0 {
-			w.key("schema")
-			w.b = append(w.b, f.Schema...)
-		}
-		w.boolean("strict", f.Strict)
-		w.b = append(w.b, "}}"...)
+		w.formatSchema(f)
 	}
+}
+
+func (w *requestWriter) formatSchema(f *chat.Format) {
+	switch {
+	case len(f.Schema) == 0 || w.o.Constrain == ConstrainFormat:
+	case w.o.Constrain == ConstrainVLLM:
+		w.b = append(w.b, `,"structured_outputs":{"json":`...)
+		w.b = append(append(w.b, f.Schema...), '}')
+		return
+	case w.o.Constrain == ConstrainLlamaCPP:
+		w.key("json_schema")
+		w.b = append(w.b, f.Schema...)
+		return
+	}
+	name := f.Name
+	if name == "" {
+		name = "answer" // the protocol wants one
+	}
+	w.b = append(w.b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...)
+	w.b = jsonbody.AppendString(w.b, name)
+	if f.Description != "" {
+		w.str("description", f.Description)
+	}
+	if len(f.Schema) > 0 {
+		w.key("schema")
+		w.b = append(w.b, f.Schema...)
+	}
+	w.boolean("strict", f.Strict)
+	w.b = append(w.b, "}}"...)
 }
 
 // written are the keys that AppendRequest may write itself and that an Extra must not repeat.
 var written = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
-	"temperature", "top_p", "seed", "stop", "response_format", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
+	"temperature", "top_p", "seed", "stop", "response_format", "structured_outputs", "json_schema", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
 	"stream_options", "role", "content", "name", "tool_calls", "tool_call_id"}
 
 func (w *requestWriter) extras(extras []chat.Extra) {

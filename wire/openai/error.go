@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,10 @@ type Header interface{ Get(name string) string }
 
 // CodeToolsUnsupported is the Code of an error that says that the backend's model, or its template, takes no tools.
 const CodeToolsUnsupported = "tools_unsupported"
+
+// CodeFormatUnsupported is the Code of an error that says that the backend cannot hold an answer to the form that was asked
+// for.
+const CodeFormatUnsupported = "format_unsupported"
 
 // kinds says how each class of errors looks on the wire.
 var kinds = map[chat.ErrorKind]struct {
@@ -83,8 +88,11 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 		e.Message = plainMessage(status, body)
 	}
 	e.Kind = errorKind(status, typ, e)
-	if refusesTools(e) {
+	switch {
+	case refuses(e, &toolWords):
 		e.Kind, e.Code = chat.ErrBadRequest, CodeToolsUnsupported
+	case refuses(e, &formatWords):
+		e.Kind, e.Code = chat.ErrBadRequest, CodeFormatUnsupported
 	}
 	if header != nil {
 		e.RetryAfter = retryAfter(header)
@@ -241,23 +249,35 @@ func errorKind(status int, typ string, e *chat.Error) chat.ErrorKind {
 	return chat.ErrUnavailable
 }
 
-// refusesTools recognises the words in which servers say that a model, or the way it is run, takes no tools.
-func refusesTools(e *chat.Error) bool {
+// refusalWords are the words in which servers refuse something: one of what, which names it, and one of how. All are in
+// lower case.
+type refusalWords struct{ what, how []string }
+
+var toolWords = refusalWords{
+	what: []string{"tool", "function call", "functions"},
+	how: []string{"not support", "n't support", "unsupported", "support tool use", "not enabled", "cannot use tools",
+		"requires --jinja", "requires --enable-auto-tool-choice", "requires --tool-call-parser", "requires jinja", "not capable of"},
+}
+
+var formatWords = refusalWords{
+	what: []string{"response_format", "json_schema", "json_object", "structured output", "structured_outputs", "guided", "grammar"},
+	how: []string{"not support", "n't support", "unsupported", "not enabled", "cannot use", "invalid", "failed to parse", "not permitted",
+		"extra inputs", "unrecognized", "unknown", "error converting", "failed to initialize", "must be", "not implemented"},
+}
+
+// refuses recognises the words in which servers say that a model, or the way it is run, does not do something.
+func refuses(e *chat.Error, words *refusalWords) bool {
 	switch e.Kind {
 	case chat.ErrBadRequest, chat.ErrNotFound, chat.ErrUnavailable:
 	default:
 		return false
 	}
-	m := strings.ToLower(e.Message)
-	if !strings.Contains(m, "tool") && !strings.Contains(m, "function call") {
-		return false
-	}
-	for _, w := range []string{"not support", "n't support", "unsupported", "support tool use", "requires --jinja", "requires --enable-auto-tool-choice", "not enabled"} {
-		if strings.Contains(m, w) {
-			return true
-		}
-	}
-	return false
+	m := strings.ToLower(e.Message + " " + e.Param)
+	return containsAny(m, words.what) && containsAny(m, words.how)
+}
+
+func containsAny(s string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }
 
 // maxRetryAfter bounds what a header can ask for, so that sums of it cannot overflow.

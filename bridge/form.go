@@ -1,0 +1,250 @@
+package bridge
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/prompt"
+	"wield/schema"
+	"wield/schema/shape"
+)
+
+// A form is what the client wants the text of an answer to be. The zero value is any text.
+type form struct {
+	want   *chat.Format // nil: any text
+	schema *schema.Schema
+	shape  *shape.Shape
+}
+
+// CodeInvalidFormat is the [chat.Error] code for a Format whose schema is none.
+const CodeInvalidFormat = "invalid_response_format"
+
+// prepareForm settles what the client wants. An answer that has to be a call has no other form.
+func (r *run) prepareForm() error {
+	f := r.req.Format
+	r.form = form{}
+	if f == nil || f.Kind == chat.FormatText || r.o.Passive || r.required() {
+		return nil
+	}
+	r.form.want = f
+	if f.Kind != chat.FormatSchema || len(f.Schema) == 0 {
+		return nil
+	}
+	s, err := r.o.Schemas.Compile(f.Schema)
+	if err != nil {
+		var skipped []string
+		if s, skipped = r.withoutPatterns(f.Schema, err); s == nil {
+			return r.formatError(err)
+		}
+		if r.o.Log != nil {
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer is not held to patterns that need backtracking", slog.Any("patterns", skipped))
+		}
+	}
+	r.form.schema, r.form.shape = s, schema.ShapeOf(f.Schema)
+	return nil
+}
+
+// formatError says what is wrong with the schema of the form, and where.
+func (r *run) formatError(err error) error {
+	const param = "response_format"
+	var places []string
+	for _, e := range problems(err) {
+		where := "the schema"
+		if e.Pointer != "" {
+			where += " at " + e.Pointer
+		}
+		places = append(places, where+": "+e.Message)
+	}
+	if len(places) == 0 {
+		places = []string{err.Error()}
+	}
+	return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidFormat, Param: param, Cause: err,
+		Message: param + " holds no JSON Schema: " + strings.Join(places, "; ")}
+}
+
+// formed returns req with the form that the backend is held to, and tells the model of the client's form where it has to be
+// told.
+func (r *run) formed(req *chat.Request) *chat.Request {
+	f := r.form.want
+	if f == nil && r.held == nil && req.Format == nil {
+		return req
+	}
+	out := *req
+	out.Format = r.held
+	if f == nil || r.held == f && !holds[r.o.Hold].told {
+		return &out
+	}
+	return prompt.Form(&out, f, r.o.Prompt, len(r.tools) > 0)
+}
+
+// A heldText is text of an answer that should have a form, kept until it is known that it has.
+type heldText struct {
+	events  []chat.Event // with what stands between the text
+	size    int          // bytes of text
+	through bool         // the rest goes out as it comes
+}
+
+// holdText keeps a delta of text, if the answer should have a form. It reports whether it did. By the rule for calls, the
+// client of a stream does not wait for more than the first KiB where the backend is held to the form.
+func (r *run) holdText(e chat.Event) bool {
+	t := &r.turn.text
+	if r.form.want == nil || t.through || r.o.Release == ReleaseEager {
+		return false
+	}
+	t.events = append(t.events, e)
+	t.size += len(e.Text)
+	if r.o.Release == ReleaseAuto && r.req.Stream && r.held == r.form.want && t.size >= autoRelease {
+		r.unhold()
+	}
+	return true
+}
+
+// pass hands on an event that is no text, behind the text that is held.
+func (r *run) pass(e chat.Event) {
+	if t := &r.turn.text; len(t.events) > 0 && !t.through {
+		t.events = append(t.events, e)
+		return
+	}
+	r.emit(e)
+}
+
+// unhold shows the text that is held as it was written, and what follows in this response as it comes.
+func (r *run) unhold() {
+	t := &r.turn.text
+	t.through = true
+	for _, e := range t.events {
+		if e.Kind == chat.KindText {
+			r.shown = append(r.shown, e.Text...)
+		}
+		r.emit(e)
+	}
+	t.events = nil
+}
+
+// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other can be asked
+// for.
+func (r *run) endForm() {
+	t := &r.turn.text
+	if r.form.want == nil || t.through || r.turn.mute || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
+		r.unhold()
+		return
+	}
+	if r.finish.Reason == chat.FinishLength || r.finish.Reason == chat.FinishFiltered {
+		r.unhold() // it was cut, and the finish reason says so
+		return
+	}
+	var b strings.Builder
+	for _, e := range t.events {
+		if e.Kind == chat.KindText {
+			b.WriteString(e.Text)
+		}
+	}
+	value, notes, why := r.form.read(b.String(), r.o.Repair)
+	switch {
+	case why == "" && value == b.String():
+		r.unhold()
+	case why == "":
+		r.hide()
+		r.mended(value, notes)
+	case r.bounceable(ReasonFormat):
+		at := len(r.turn.raw)
+		if len(t.events) > 0 {
+			at = t.events[0].At
+		}
+		r.hide()
+		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
+		r.turn.mute, r.turn.muteAt, r.turn.covered = true, at, len(r.turn.raw)
+	default:
+		r.unhold()
+	}
+}
+
+// hide makes markup of the text that is held.
+func (r *run) hide() {
+	for _, e := range r.turn.text.events {
+		if e.Kind == chat.KindText {
+			e.Kind, e.Detail = chat.KindMarkup, nil
+		}
+		r.emit(e)
+	}
+	r.turn.text.events = nil
+}
+
+// mended shows an answer of which something was changed.
+func (r *run) mended(value string, notes []chat.NoteDetail) {
+	at := len(r.turn.raw)
+	for i := range notes {
+		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &chat.Detail{Note: &notes[i]}})
+	}
+	r.shown = append(r.shown, value...)
+	r.emit(chat.Event{Kind: chat.KindText, Flags: chat.FlagDecoded, Text: value, At: at, End: at})
+}
+
+// read returns the JSON that text is, taken out of a code block and repaired as far as the level allows, or says what is wrong
+// with it.
+func (f *form) read(text string, level dialect.Repair) (value string, notes []chat.NoteDetail, why string) {
+	trimmed := strings.TrimSpace(text)
+	if why = f.check(trimmed); why == "" {
+		return text, nil, ""
+	}
+	if level == dialect.RepairOff {
+		return "", nil, why
+	}
+	if inner, ok := unfenced(trimmed); ok {
+		trimmed = inner
+		if fenced := f.check(trimmed); fenced == "" {
+			return trimmed, nil, ""
+		}
+	}
+	if !strings.HasPrefix(trimmed, "{") {
+		return "", nil, why
+	}
+	value, notes, err := dialect.Arguments(trimmed, f.shape, level)
+	if err != nil {
+		return "", nil, why
+	}
+	if left := f.check(value); left != "" {
+		return "", nil, left
+	}
+	return value, notes, ""
+}
+
+// check says what is wrong with a JSON text, "" if nothing is.
+func (f *form) check(text string) string {
+	if text == "" {
+		return "it is empty"
+	}
+	if !json.Valid([]byte(text)) {
+		return "it is not JSON"
+	}
+	if err := schema.Check(text); err != nil {
+		return "it is not JSON that can be read in one way only: " + err.Error()
+	}
+	switch {
+	case f.schema == nil && text[0] != '{':
+		return "it is no JSON object"
+	case f.schema == nil:
+		return ""
+	}
+	if c := complain(f.schema.Validate(text)); c != nil {
+		return c.message
+	}
+	return ""
+}
+
+// unfenced returns what stands in the code block that text is.
+func unfenced(text string) (string, bool) {
+	inner, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return "", false
+	}
+	tag, inner, ok := strings.Cut(inner, "\n")
+	if tag = strings.TrimSpace(tag); !ok || tag != "" && !strings.EqualFold(tag, "json") {
+		return "", false
+	}
+	inner, ok = strings.CutSuffix(inner, "```")
+	return strings.TrimSpace(inner), ok && !strings.Contains(inner, "```")
+}

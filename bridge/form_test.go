@@ -1,0 +1,307 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wield/bridge"
+	"wield/chat"
+	"wield/schema"
+)
+
+const citySchema = `{"type":"object","properties":{"city":{"type":"string"},"n":{"type":"integer"}},"required":["city"],"additionalProperties":false}`
+
+func formed(kind chat.FormatKind, tools ...chat.Tool) *chat.Request {
+	req := ask(tools...)
+	req.Format = &chat.Format{Kind: kind, Name: "city"}
+	if kind == chat.FormatSchema {
+		req.Format.Schema = json.RawMessage(citySchema)
+	}
+	return req
+}
+
+// TestForm: what a client sees of answers that should have a form. The first failure is asked for again, and nothing of it is
+// seen.
+func TestForm(t *testing.T) {
+	long := `{"city":"` + strings.Repeat("x", 3000) + `"}`
+	for _, tc := range []struct {
+		name    string
+		kind    chat.FormatKind
+		answers []answer
+		content string
+		bounces int
+		says    string // is in the message that corrects
+	}{
+		{"good", chat.FormatSchema, []answer{{text(` {"city":"Rome"}` + "\n")}}, ` {"city":"Rome"}` + "\n", 0, ""},
+		{"long", chat.FormatSchema, []answer{{text(long)}}, long, 0, ""},
+		{"any object", chat.FormatJSON, []answer{{text(`{"x":1}`)}}, `{"x":1}`, 0, ""},
+		{"a list is no object", chat.FormatJSON, []answer{{text(`[1]`)}, {text(`{}`)}}, `{}`, 1, "no JSON object"},
+		{"in a code block", chat.FormatSchema, []answer{{text("```json\n{\"city\":\"Rome\"}\n```")}}, `{"city":"Rome"}`, 0, ""},
+		{"coerced", chat.FormatSchema, []answer{{text(`{'city': 'Rome', "n": "5",}`)}}, `{"city": "Rome", "n": 5}`, 0, ""},
+		{"prose", chat.FormatSchema, []answer{{text("It is Rome.")}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "not JSON"},
+		{"prose around", chat.FormatSchema, []answer{{text("Here: {\"city\":\"Rome\"}")}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "not JSON"},
+		{"wrong member", chat.FormatSchema, []answer{{text(`{"town":"Rome"}`)}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "city"},
+		{"twice the same name", chat.FormatJSON, []answer{{text(`{"a":1,"a":2}`)}}, `{"a":2}`, 0, ""},
+		{"twice wrong: as it was written", chat.FormatSchema, []answer{{text("Rome")}, {text("Still Rome.")}}, "Still Rome.", 1, "not JSON"},
+		{"nothing", chat.FormatSchema, []answer{{}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "empty"},
+		{"cut off", chat.FormatSchema, []answer{{text(`{"city":"Ro`), finish(chat.FinishLength)}}, `{"city":"Ro`, 0, ""},
+	} {
+		for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
+			for name, cut := range chunkings() {
+				f := &fake{t: t, answers: tc.answers, cut: cut}
+				req := formed(tc.kind)
+				req.Stream = true
+				s := collect(t, bridge.New(f, bridge.Options{Mode: mode}).Stream(t.Context(), req))
+				if s.Content != tc.content || len(s.Bounces) != tc.bounces || s.Err != "" {
+					t.Errorf("%s, %s, %s: %q after %d bounces, error %q; want %q after %d", tc.name, mode, name, s.Content, len(s.Bounces), s.Err, tc.content, tc.bounces)
+				}
+				if len(s.Bounces) > 0 && (!strings.HasPrefix(s.Bounces[0], "FORMAT_ERROR: ") || !strings.Contains(s.Bounces[0], tc.says)) {
+					t.Errorf("%s: the model is told %q", tc.name, s.Bounces[0])
+				}
+				if f.requests[0].Format != nil || !strings.Contains(told(f.requests[0]), "MUST be one JSON") {
+					t.Errorf("%s, %s: a backend that cannot be held is sent %+v, told %q", tc.name, mode, f.requests[0].Format, told(f.requests[0]))
+				}
+			}
+		}
+	}
+}
+
+func told(req *chat.Request) string {
+	var b strings.Builder
+	for i := range req.Messages {
+		b.WriteString(req.Messages[i].Text() + "\n")
+	}
+	return b.String()
+}
+
+// TestFormBesideTools: a call is no answer in the wrong form, and the text in front of it is seen.
+func TestFormBesideTools(t *testing.T) {
+	req := formed(chat.FormatSchema, weather)
+	s, f := play(t, bridge.Options{Mode: bridge.ModeText}, req, answer{text("One moment.\n"), text(textCall)})
+	if s.Content != "One moment." || len(s.Calls) != 1 || len(s.Bounces) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if !strings.Contains(told(f.requests[0]), "Unless you call a tool, your response MUST be one JSON value") {
+		t.Errorf("told %q", told(f.requests[0]))
+	}
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeNative}, req, join(answer{text("One moment. ")}, function("c1", "get_weather", `{"city":"Paris"}`)))
+	if s.Content != "One moment. " || len(s.Calls) != 1 || len(s.Bounces) != 0 {
+		t.Errorf("native: %+v", s)
+	}
+}
+
+// TestHold: which backend is held to which form, and which model is told of it.
+func TestHold(t *testing.T) {
+	required := chat.Choice{Mode: chat.ChoiceRequired}
+	for _, tc := range []struct {
+		name   string
+		hold   bridge.Hold
+		mode   bridge.Mode
+		tools  bool
+		choice chat.Choice
+		held   string // "": not; form: the client's; else the beginning of the schema
+		told   bool
+		asks   bool // for tools, natively
+	}{
+		{"none", bridge.HoldNone, bridge.ModeText, false, chat.Choice{}, "", true, false},
+		{"openai", bridge.HoldOpenAI, bridge.ModeText, false, chat.Choice{}, "form", false, false},
+		{"vllm", bridge.HoldVLLM, bridge.ModeNative, false, chat.Choice{}, "form", true, false},
+		{"auto, tools", bridge.HoldAuto, bridge.ModeNative, true, chat.Choice{}, "form", true, true},
+		{"vllm, tools", bridge.HoldVLLM, bridge.ModeNative, true, chat.Choice{}, "", true, true},
+		{"tools in text", bridge.HoldOpenAI, bridge.ModeText, true, chat.Choice{}, "", true, false},
+		{"required, vllm", bridge.HoldVLLM, bridge.ModeText, true, required, `{"type":"array","minItems":1,"items":{"anyOf":[`, false, false},
+		{"required, openai", bridge.HoldOpenAI, bridge.ModeText, true, required, `{"type":"object","properties":{"tool_calls":{"type":"array"`, false, false},
+		{"required, none", bridge.HoldNone, bridge.ModeText, true, required, "", false, false},
+		{"required, native", bridge.HoldVLLM, bridge.ModeNative, true, required, "", false, true},
+		{"required, ollama", bridge.HoldOllama, bridge.ModeAuto, true, required, `{"type":"array"`, false, false},
+		{"named", bridge.HoldLlamaCPP, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, `{"type":"array","minItems":1,"maxItems":1,`, false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req := formed(chat.FormatSchema)
+			if tc.tools {
+				req = formed(chat.FormatSchema, weather)
+			}
+			req.Choice = tc.choice
+			reply := text(`{"city":"Rome"}`)
+			if tc.choice.Mode != chat.ChoiceAuto {
+				reply = text(`[{"name":"get_weather","arguments":{"city":"Rome"}}]`)
+			}
+			s, f := play(t, bridge.Options{Mode: tc.mode, Hold: tc.hold}, req, answer{reply})
+			if len(s.Bounces) > 0 || s.Err != "" || len(s.Calls) == 0 && s.Content != `{"city":"Rome"}` {
+				t.Errorf("%+v", s)
+			}
+			got := f.requests[0]
+			switch {
+			case tc.held == "" && got.Format != nil, tc.held != "" && got.Format == nil:
+				t.Fatalf("held to %+v", got.Format)
+			case tc.held == "form" && string(got.Format.Schema) != citySchema,
+				tc.held != "" && tc.held != "form" && !strings.HasPrefix(string(got.Format.Schema), tc.held):
+				t.Errorf("held to %s", got.Format.Schema)
+			}
+			if has := strings.Contains(told(got), "JSON Schema"); has != tc.told {
+				t.Errorf("told: %v\n%s", has, told(got))
+			}
+			if (len(got.Tools) > 0) != tc.asks {
+				t.Errorf("%d tools", len(got.Tools))
+			}
+		})
+	}
+}
+
+// TestHoldSchema: the schema of calls compiles, with references of the tools' own schemas, and takes what the decoder reads as
+// calls of these tools.
+func TestHoldSchema(t *testing.T) {
+	tools := []chat.Tool{weather, {Name: "bare"}, {Name: "tree", Parameters: json.RawMessage(
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}},"required":["v"]}}}`)}}
+	for hold, wrap := range map[bridge.Hold][2]string{bridge.HoldVLLM: {"", ""}, bridge.HoldOpenAI: {`{"tool_calls":`, `}`}} {
+		req := ask(tools...)
+		req.Choice.Mode = chat.ChoiceRequired
+		calls := wrap[0] + `[{"name":"u:get_weather","arguments":{"city":"Rome"}},{"name":"u:bare","arguments":{}},{"name":"u:tree","arguments":{"root":{"v":1,"next":{"v":2}}}}]` + wrap[1]
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: hold, Prefix: "u:"}, req, answer{text(calls)})
+		if want := []string{`get_weather({"city":"Rome"})`, `bare({})`, `tree({"root":{"v":1,"next":{"v":2}}})`}; !cmp.Equal(want, s.Calls) {
+			t.Errorf("%s: %v", hold, s.Calls)
+		}
+		form := f.requests[0].Format
+		compiled, err := schema.Compile(form.Schema)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", hold, err, form.Schema)
+		}
+		if v := compiled.Validate(calls); len(v) > 0 {
+			t.Errorf("%s: %v", hold, v)
+		}
+		for _, bad := range []string{`[]`, `[{"name":"other","arguments":{}}]`, `[{"name":"u:get_weather","arguments":{}}]`,
+			`[{"name":"u:tree","arguments":{"root":{"v":"x"}}}]`, `[{"name":"u:tree","arguments":{"root":{"v":1,"next":{}}}}]`} {
+			if v := compiled.Validate(wrap[0] + bad + wrap[1]); len(v) == 0 {
+				t.Errorf("%s: %s fits", hold, bad)
+			}
+		}
+	}
+	// A schema that cannot be moved: the model is told in words.
+	req := ask(chat.Tool{Name: "a", Parameters: json.RawMessage(`{"$id":"x","type":"object"}`)})
+	req.Choice.Mode = chat.ChoiceRequired
+	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: bridge.HoldVLLM}, req, answer{text(`{"name":"a","arguments":{}}`)})
+	if f.requests[0].Format != nil {
+		t.Errorf("held to %s", f.requests[0].Format.Schema)
+	}
+}
+
+// TestHoldRefused: a backend that refuses a form is asked without it, and not again for this form until the memory lapses.
+func TestHoldRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported, Message: "response_format is not supported"}
+		good := answer{text(`{"city":"Rome"}`)}
+		f := &fake{t: t, answers: []answer{{}, good, good, good}, errs: []error{refused}}
+		b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldOpenAI, Support: &bridge.Support{For: time.Minute}})
+		for range 2 {
+			if s := collect(t, b.Stream(t.Context(), formed(chat.FormatSchema))); s.Content != `{"city":"Rome"}` || s.Err != "" {
+				t.Errorf("%+v", s)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		collect(t, b.Stream(t.Context(), formed(chat.FormatSchema)))
+		for i, held := range []bool{true, false, false, true} {
+			if got := f.requests[i]; (got.Format != nil) != held || strings.Contains(told(got), "JSON Schema") == held {
+				t.Errorf("request %d: held to %+v, told %q", i, got.Format, told(got))
+			}
+		}
+	})
+}
+
+// TestFormStreams: where the backend is held to the form, a long answer flows from its first KiB on.
+func TestFormStreams(t *testing.T) {
+	long := `{"city":"` + strings.Repeat("x", 4000) + `"}`
+	req := formed(chat.FormatSchema)
+	req.Stream = true
+	for hold, flows := range map[bridge.Hold]bool{bridge.HoldVLLM: true, bridge.HoldNone: false} {
+		f := &fake{t: t, answers: []answer{{text(long)}}, cut: func(s string) []string { return []string{s[:2000], s[2000:]} }}
+		texts := 0
+		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: hold}).Stream(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == chat.KindText {
+				if texts++; texts == 1 && flows {
+					break // before the second piece
+				}
+			}
+		}
+		if (f.stopped == 1) != flows {
+			t.Errorf("%s: stopped %d", hold, f.stopped)
+		}
+	}
+}
+
+// TestBrokenForm: a schema that is none is the client's error, found before the model is asked.
+func TestBrokenForm(t *testing.T) {
+	req := formed(chat.FormatSchema)
+	req.Format.Schema = json.RawMessage(`{"type":"objekt"}`)
+	f := &fake{t: t}
+	s := collect(t, bridge.New(f, bridge.Options{}).Stream(t.Context(), req))
+	if !strings.Contains(s.Err, "response_format holds no JSON Schema: the schema at /type") || len(f.requests) > 0 {
+		t.Errorf("%q", s.Err)
+	}
+	req.Format.Schema = json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"^(?=x)"}},"required":["a"]}`)
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText}, req, answer{text(`{"a":"y"}`)})
+	if s.Content != `{"a":"y"}` || s.Err != "" {
+		t.Errorf("a pattern that looks ahead: %+v", s)
+	}
+}
+
+// TestProbe: a model that makes no call when it is told to gets its tools in text, and is asked once.
+func TestProbe(t *testing.T) {
+	down := &chat.Error{Kind: chat.ErrUnavailable, Message: "down"}
+	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeToolsUnsupported}
+	for _, tc := range []struct {
+		name   string
+		answer answer
+		err    error
+		native bool
+		probes int // of two requests
+	}{
+		{"calls", function("c", "ping", "{}"), nil, true, 1},
+		{"chats", answer{text("pong")}, nil, false, 1},
+		{"writes the call as text", answer{text(`<tool_call>{"name":"ping","arguments":{}}</tool_call>`)}, nil, false, 1},
+		{"refuses", nil, unsupported, false, 1},
+		{"is away", nil, down, true, 2},
+	} {
+		f := &fake{t: t, answers: []answer{tc.answer, {text("a")}}, errs: []error{tc.err}}
+		b := bridge.New(f, bridge.Options{Probe: true})
+		if tc.probes == 2 {
+			f.answers, f.errs = append(f.answers, tc.answer), append(f.errs, nil, tc.err)
+		}
+		f.answers = append(f.answers, answer{text("b")})
+		for range 2 {
+			collect(t, b.Stream(t.Context(), ask(weather)))
+		}
+		last := f.requests[len(f.requests)-1]
+		if len(f.requests) != 2+tc.probes || (len(last.Tools) > 0) != tc.native {
+			t.Errorf("%s: %d requests, the last with %d tools", tc.name, len(f.requests), len(last.Tools))
+		}
+		if p := f.requests[0]; len(p.Tools) != 1 || p.Tools[0].Name != "ping" || p.Choice.Mode != chat.ChoiceRequired || p.MaxTokens == 0 {
+			t.Errorf("%s: the probe is %+v", tc.name, p)
+		}
+	}
+}
+
+// TestRefusalLapses: what a model refused is asked of it again after a while.
+func TestRefusalLapses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &bridge.Support{For: time.Minute}
+		s.SetRefused("m", true)
+		if !s.Refused("m") || s.Refused("n") {
+			t.Error("not remembered")
+		}
+		time.Sleep(time.Minute)
+		if s.Refused("m") {
+			t.Error("not forgotten")
+		}
+		for i := range 5000 {
+			s.SetRefused(strings.Repeat("x", i), true)
+		}
+	})
+}

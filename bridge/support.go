@@ -1,0 +1,149 @@
+package bridge
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+
+	"wield/chat"
+)
+
+// Codes of a [chat.Error] with which a backend says what it does not do.
+const (
+	CodeToolsUnsupported  = "tools_unsupported"  // a model takes no tools
+	CodeFormatUnsupported = "format_unsupported" // an answer cannot be held to a form
+)
+
+// defaultMemory is how long a Support remembers. A server that is started anew with other flags is found out that soon.
+const defaultMemory = time.Hour
+
+// maxSupport is how many models and forms a Support remembers at a time.
+const maxSupport = 1024
+
+// Support remembers what models have refused, and what probes have found. The zero value is ready, and safe for concurrent
+// use.
+type Support struct {
+	For time.Duration // how long it remembers; 0: one hour. It is not changed once the Support is in use
+
+	mu    sync.Mutex
+	seed  maphash.Seed
+	known map[supportKey]finding
+}
+
+// A supportKey names what is known: whether a model takes tools, or whether it can be held to a form.
+type supportKey struct {
+	model string
+	form  uint64 // hash of the form; 0: tools
+}
+
+type finding struct {
+	refused bool
+	until   time.Time
+}
+
+// Refused reports whether it is known that the model of this name takes no tools.
+func (s *Support) Refused(model string) bool {
+	f, _ := s.find(supportKey{model: model})
+	return f.refused
+}
+
+// SetRefused remembers that the model of this name takes no tools, or that it does.
+func (s *Support) SetRefused(model string, refused bool) { s.set(supportKey{model: model}, refused) }
+
+func (s *Support) find(key supportKey) (finding, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.known[key]
+	if ok && !time.Now().Before(f.until) {
+		delete(s.known, key)
+		return finding{}, false
+	}
+	return f, ok
+}
+
+func (s *Support) set(key supportKey, refused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	memory := s.For
+	if memory <= 0 {
+		memory = defaultMemory
+	}
+	if s.known == nil {
+		s.known = make(map[supportKey]finding)
+	}
+	if len(s.known) >= maxSupport {
+		for k := range s.known { // any one: what is in use is found out again
+			delete(s.known, k)
+			break
+		}
+	}
+	key.model = strings.Clone(key.model) // else it would keep the body of a request
+	s.known[key] = finding{refused, time.Now().Add(memory)}
+}
+
+// formKey is the key for holding a model to a form.
+func (s *Support) formKey(model string, f *chat.Format) supportKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = make(map[supportKey]finding)
+	}
+	if s.seed == (maphash.Seed{}) {
+		s.seed = maphash.MakeSeed()
+	}
+	return supportKey{model, maphash.Bytes(s.seed, append([]byte{byte(f.Kind)}, f.Schema...)) | 1} // 0 stands for tools
+}
+
+// The probe asks for a call that any model which is shown its tools makes.
+const (
+	probeTool   = "ping"
+	probeText   = "Call the function ping now. Do not answer in words."
+	probeTokens = 512 // room for a model that thinks first
+)
+
+// probe finds out whether a model takes tools: whether it calls one that it is told to call. A server that drops tools without
+// a word, or hands on a model's call as text, fails it like one that refuses. Of any other error nothing is learned.
+func (r *run) probe() {
+	key := supportKey{model: r.req.Model}
+	if _, known := r.o.Support.find(key); known {
+		return
+	}
+	called, err := false, error(nil)
+	r.model.Stream(r.ctx, &chat.Request{
+		Model:     r.req.Model,
+		Messages:  []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(probeText)}},
+		Tools:     []chat.Tool{{Name: probeTool, Description: "Answers pong.", Parameters: []byte(`{"type":"object","properties":{}}`)}},
+		Choice:    chat.Choice{Mode: chat.ChoiceRequired},
+		MaxTokens: probeTokens,
+	})(func(e chat.Event, failed error) bool {
+		err = failed
+		called = called || e.Kind == chat.KindCallStart && e.Name == probeTool
+		return err == nil && !called
+	})
+	switch e := chat.AsError(err); {
+	case called:
+		r.o.Support.SetRefused(r.req.Model, false)
+	case e == nil, e.Code == CodeToolsUnsupported:
+		r.o.Support.SetRefused(r.req.Model, true)
+	}
+}
+
+// refusal handles an error that came before the answer, where a request that asks for less may do: one without tools, or
+// without a form that the backend is held to. It reports whether there is such a request.
+func (r *run) refusal(err error) (*chat.Request, bool) {
+	e := chat.AsError(err)
+	switch {
+	case r.turn.open || r.turn.attempt != 1:
+		return nil, false
+	case e.Code == CodeToolsUnsupported && r.mode == ModeNative && r.o.Mode == ModeAuto:
+		r.o.Support.SetRefused(r.req.Model, true)
+		r.mode = ModeText
+	case e.Code == CodeFormatUnsupported && r.held != nil:
+		r.o.Support.set(r.o.Support.formKey(r.req.Model, r.held), true)
+	default:
+		return nil, false
+	}
+	req, err := r.render()
+	return req, err == nil // what cannot be rendered otherwise fails with the error that there is
+}
