@@ -67,7 +67,7 @@ func (b *Backend) check(d *decoder, path string) {
 		d.at(path+".url", "a backend of kind script runs inside wield and has no URL; to use a scripted server, write kind: openai")
 	}
 	if b.Kind == "script" {
-		for _, key := range []string{"key", "headers", "concurrent", "queue", "retry", "forward"} {
+		for _, key := range []string{"key", "headers", "concurrent", "queue", "retry", "constrain", "forward"} {
 			if d.has(path + "." + key) {
 				d.warn(path+"."+key, "no effect on a backend of kind script, which runs inside wield")
 			}

@@ -180,6 +180,8 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		Decoders: w.decoders,
 		Backend:  m.Backend,
 		Log:      w.env.Log,
+		Probe:    m.Probe,
+		Hold:     w.hold(m),
 		Prompt: prompt.Options{
 			Template:      m.Instructions.Template,
 			ForTools:      m.Instructions.ForTools,

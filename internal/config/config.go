@@ -82,6 +82,7 @@ type Backend struct {
 	Concurrent int              `key:"concurrent" min:"0" doc:"Requests at a time; 0: no limit."`
 	Queue      int              `key:"queue" min:"0" doc:"Requests that may wait for their turn."`
 	Retry      Retry            `key:"retry" doc:"What to do when a request fails before the first byte of an answer."`
+	Constrain  string           `key:"constrain" enum:"auto|none|openai|vllm|llamacpp|ollama" doc:"How it is held to the form of an answer: to calls where one is required, to the client's response_format. none: not at all. auto: by its kind, as long as it does not refuse."`
 	Forward    []string         `key:"forward" doc:"Names of request fields unknown to wield that are passed on."`
 }
 
@@ -94,7 +95,8 @@ type Retry struct {
 type Model struct {
 	Backend      string       `key:"backend" required:"true" doc:"Name of the backend that runs it."`
 	Model        string       `key:"model" doc:"Its name there. Empty: the same as here."`
-	Mode         string       `key:"mode" enum:"text|native|auto" doc:"Whether tools go through the prompt (text) or the backend's function calling (native). auto: native until the backend refuses."`
+	Mode         string       `key:"mode" enum:"text|native|auto" doc:"Whether tools go through the prompt (text) or the backend's function calling (native). auto: native until the backend refuses; that is remembered for an hour."`
+	Probe        bool         `key:"probe" doc:"With mode auto: ask the model for one call before it gets tools, and use text if it makes none."`
 	Profile      string       `key:"profile" doc:"Profile of the model's family, built-in or of profiles; see wield dialect profile. auto: found by the model's name. none: no profile."`
 	Dialect      Dialect      `key:"dialect" doc:"Dialect that the model is told and that has priority when its text is read; see wield dialect list. auto: as the profile says."`
 	Repair       string       `key:"repair" enum:"off|safe|full" doc:"How much of a broken call may be mended."`
@@ -242,6 +244,7 @@ func (b *Backend) setDefaults() {
 	b.Concurrent = 4
 	b.Queue = 64
 	b.Retry.Attempts = 2
+	b.Constrain = constrainAuto
 }
 
 func (m *Model) setDefaults() {

@@ -33,7 +33,7 @@ func kindNames() string {
 }
 
 func openAIServer(b *Backend, o exchange.Options, key string) serverModel {
-	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward, Constrain: constrains[b.Constrain],
 		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
 }
 
