@@ -393,3 +393,74 @@ func TestDecodeError(t *testing.T) {
 		}
 	}
 }
+
+func TestGenerate(t *testing.T) {
+	req, err := ollama.DecodeGenerate([]byte(`{"model":"m","prompt":"Why?","system":"Be brief.","images":["iVBORw0KGgo="],"suffix":"","raw":false,"options":{"seed":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(req.Messages) != 2 || req.Messages[0].Text() != "Be brief." || req.Messages[1].Text() != "Why?" || len(req.Messages[1].Parts) != 2 || *req.Seed != 1 {
+		t.Errorf("%+v", req)
+	}
+	for _, body := range []string{`{"prompt":"a","raw":true}`, `{"prompt":"a","suffix":"b"}`, `{"prompt":"a","template":"{{.}}"}`, `{"prompt":7}`} {
+		var e *chat.Error
+		if _, err := ollama.DecodeGenerate([]byte(body)); !errors.As(err, &e) || e.Param == "" {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if req, err := ollama.DecodeGenerate([]byte(`{"model":"m"}`)); err != nil || len(req.Messages) != 0 {
+		t.Errorf("no prompt: %+v, %v", req, err)
+	}
+
+	o := options()
+	o.Generate = true
+	w, whole := ollama.NewStreamWriter(o), ollama.NewResponse(o)
+	var got []byte
+	for _, e := range []chat.Event{events()[0], events()[1], events()[len(events())-1]} {
+		got = w.Append(got, e)
+		whole.Add(e)
+	}
+	const head = `{"model":"m","created_at":"2026-01-02T03:04:06Z","response":`
+	const end = `,"done_reason":"stop","done":true,"total_duration":1000000000}`
+	want := head + `"","thinking":"hm","done":false}` + "\n" + head + `"a\nb","done":false}` + "\n" + head + `""` + end + "\n"
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := string(whole.Append(nil)); got != head+`"a\nb","thinking":"hm"`+end {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	for body, reason := range map[string]string{
+		`{"model":"m"}`: "load", `{"model":"m","keep_alive":0}`: "unload", `{"model":"m","keep_alive":"0s"}`: "unload", `{"model":"m","keep_alive":-1}`: "load",
+	} {
+		req, err := ollama.DecodeRequest([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(ollama.AppendLoaded(nil, options(), ollama.Unloads(req)))
+		if want := `{"model":"m","created_at":"2026-01-02T03:04:06Z","message":{"role":"assistant","content":""},"done_reason":"` + reason + `","done":true}`; got != want {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}
+
+// The lists have what clients of the protocol read.
+func TestModels(t *testing.T) {
+	m := ollama.ModelInfo{Name: "a/b", Modified: at(1), Family: "f", Capabilities: []string{"completion", "tools"}}
+	const details = `{"parent_model":"","format":"","family":"f","families":["f"],"parameter_size":"","quantization_level":""}`
+	const entry = `{"name":"a/b","model":"a/b","modified_at":"2026-01-02T03:04:01Z","size":0,"digest":"","details":` + details
+	for _, c := range []struct{ got, want string }{
+		{string(ollama.AppendTags(nil, []ollama.ModelInfo{m, m})), `{"models":[` + entry + `},` + entry + `}]}`},
+		{string(ollama.AppendTags(nil, nil)), `{"models":[]}`},
+		{string(ollama.AppendRunning(nil, []ollama.ModelInfo{m}, at(9))), `{"models":[` + entry + `,"size_vram":0,"expires_at":"2026-01-02T03:04:09Z"}]}`},
+		{string(ollama.AppendModel(nil, m)), `{"license":"","modelfile":"","parameters":"","template":"","details":` + details +
+			`,"model_info":{"general.architecture":"f","general.basename":"a/b"},"capabilities":["completion","tools"],"modified_at":"2026-01-02T03:04:01Z"}`},
+		{string(ollama.AppendVersion(nil, "1.2.3")), `{"version":"1.2.3"}`},
+	} {
+		if c.got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", c.got, c.want)
+		}
+	}
+}

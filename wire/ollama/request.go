@@ -33,6 +33,46 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
+// DecodeGenerate reads a request of POST /api/generate as one of a conversation: instructions and one message of the user. What
+// only a model that sees the raw prompt can do is refused.
+func DecodeGenerate(body []byte) (*chat.Request, error) {
+	d := requestReader{req: &chat.Request{Stream: true}}
+	if err := d.Init(body); err != nil {
+		return nil, err
+	}
+	var system []chat.Part
+	var user chat.Message
+	d.Members(func(key string) {
+		switch key {
+		case "prompt":
+			user.Parts = append(chat.Text(d.Optional()), user.Parts...)
+		case "system":
+			system = chat.Text(d.Optional())
+		case "images":
+			d.list(func() { user.Parts = append(user.Parts, d.image()) })
+		case "suffix", "template", "raw":
+			if raw := string(d.Raw()); d.Bad == nil && raw != `""` && raw != "false" && raw != "null" {
+				d.Refuse(jsonbody.CodeUnsupported, "the model is asked in a conversation, which has no place for this")
+			}
+		case "messages", "tools", "context": // context holds the tokens of earlier answers, of which none were given
+			d.Skip()
+		default:
+			d.field(key)
+		}
+	})
+	if err := d.Done(); err != nil {
+		return nil, err
+	}
+	if len(user.Parts) > 0 {
+		if system != nil {
+			d.req.Messages = append(d.req.Messages, chat.Message{Role: chat.RoleSystem, Parts: system})
+		}
+		user.Role = chat.RoleUser
+		d.req.Messages = append(d.req.Messages, user)
+	}
+	return d.req, nil
+}
+
 type requestReader struct {
 	jsonbody.Reader
 	req     *chat.Request

@@ -15,6 +15,9 @@ type ResponseOptions struct {
 	Model   string           // as the client knows it
 	Created time.Time        // when the request came
 	Now     func() time.Time // nil: time.Now
+
+	// Generate says that it is an answer to a single prompt, whose text stands under response instead of in a message.
+	Generate bool
 }
 
 func (o *ResponseOptions) now() time.Time {
@@ -29,7 +32,18 @@ func (o *ResponseOptions) appendHead(dst []byte) []byte {
 	dst = jsonbody.AppendString(append(dst, `{"model":`...), o.Model)
 	dst = append(dst, `,"created_at":"`...)
 	dst = o.now().UTC().AppendFormat(dst, time.RFC3339Nano)
+	if o.Generate {
+		return append(dst, `","response":`...)
+	}
 	return append(dst, `","message":{"role":"assistant","content":`...)
+}
+
+// end closes the message, where there is one.
+func (o *ResponseOptions) end() string {
+	if o.Generate {
+		return ""
+	}
+	return "}"
 }
 
 // doneReasons are the protocol's words for why an answer ended. It has none for calls.
@@ -98,7 +112,7 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	case chat.KindFinish:
 		dst = w.flush(dst)
 		w.ended = true
-		dst = append(w.o.appendHead(dst), `""}`...)
+		dst = append(append(w.o.appendHead(dst), `""`...), w.o.end()...)
 		return append(w.o.appendEnd(dst, e.Detail.Finish.Reason, w.usage), '\n')
 	}
 	return dst
@@ -113,8 +127,7 @@ func (w *StreamWriter) appendText(dst []byte, text string) []byte {
 	if text == "" {
 		return dst
 	}
-	dst = jsonbody.AppendString(w.o.appendHead(dst), text)
-	return append(dst, "},\"done\":false}\n"...)
+	return w.appendTail(jsonbody.AppendString(w.o.appendHead(dst), text))
 }
 
 func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
@@ -122,7 +135,12 @@ func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
 		return dst
 	}
 	dst = append(w.o.appendHead(dst), `"","thinking":`...)
-	return append(jsonbody.AppendString(dst, text), "},\"done\":false}\n"...)
+	return w.appendTail(jsonbody.AppendString(dst, text))
+}
+
+// appendTail ends a line that is not the last.
+func (w *StreamWriter) appendTail(dst []byte) []byte {
+	return append(append(dst, w.o.end()...), ",\"done\":false}\n"...)
 }
 
 // appendCall appends a line with a call. What is none in this protocol, because it is incomplete or its arguments are no
@@ -136,7 +154,7 @@ func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
 	dst = append(w.o.appendHead(dst), `"","tool_calls":[`...)
 	dst = appendCall(dst, c, w.o.callID(c, w.calls), w.calls, args)
 	w.calls++
-	return append(dst, "]},\"done\":false}\n"...)
+	return w.appendTail(append(dst, ']'))
 }
 
 // flush writes what is left of a character that never became whole.
@@ -215,7 +233,17 @@ func (r *Response) Append(dst []byte) []byte {
 	if len(r.calls) > 0 {
 		dst = append(dst, ']')
 	}
-	return r.o.appendEnd(append(dst, '}'), r.reason, r.usage)
+	return r.o.appendEnd(append(dst, r.o.end()...), r.reason, r.usage)
+}
+
+// Unloads reports whether a request without messages asks to unload the model rather than to load it.
+func Unloads(req *chat.Request) bool {
+	for _, x := range req.Extra {
+		if x.Protocol == chat.ProtocolOllama && x.Key == "keep_alive" {
+			return strings.Trim(string(x.Value), `"smh`) == "0"
+		}
+	}
+	return false
 }
 
 // AppendLoaded appends the answer to a request without messages, which is one to load the model, or to unload it.
@@ -224,6 +252,7 @@ func AppendLoaded(dst []byte, o ResponseOptions, unload bool) []byte {
 	if unload {
 		reason = "unload"
 	}
-	dst = append(o.appendHead(dst), `""},"done_reason":"`...)
-	return append(append(dst, reason...), `","done":true}`...)
+	dst = append(append(o.appendHead(dst), `""`...), o.end()...)
+	dst = append(append(dst, `,"done_reason":"`...), reason...)
+	return append(dst, `","done":true}`...)
 }

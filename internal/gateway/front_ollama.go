@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"wield/chat"
+	"wield/wire/ollama"
+)
+
+// ollamaVersion is the version of Ollama whose protocol is spoken. Clients look at it to find out what they may ask for.
+const ollamaVersion = "0.12.0"
+
+// ollamaFront is Ollama's own protocol.
+var ollamaFront = &front{
+	name:        "ollama",
+	decode:      ollama.DecodeRequest,
+	whole:       func(h head) collector { return ollama.NewResponse(ollamaHead(h)) },
+	stream:      func(h head) framer { return ollama.NewStreamWriter(ollamaHead(h)) },
+	appendError: ollama.AppendError,
+	status:      ollama.Status,
+	messages:    "messages",
+	streamType:  []string{"application/x-ndjson"},
+	keepAlive:   `{"message":{"role":"assistant","content":""},"done":false}` + "\n", // an empty line is an error to some clients
+}
+
+// ollamaGenerate is the same protocol at the URL for a single prompt.
+var ollamaGenerate = func() *front {
+	f := *ollamaFront
+	f.decode = ollama.DecodeGenerate
+	f.whole = func(h head) collector { return ollama.NewResponse(generateHead(h)) }
+	f.stream = func(h head) framer { return ollama.NewStreamWriter(generateHead(h)) }
+	f.messages = "prompt"
+	f.keepAlive = `{"response":"","done":false}` + "\n"
+	return &f
+}()
+
+func ollamaHead(h head) ollama.ResponseOptions {
+	return ollama.ResponseOptions{ID: newID(""), Model: h.model, Created: h.now}
+}
+
+func generateHead(h head) ollama.ResponseOptions {
+	o := ollamaHead(h)
+	o.Generate = true
+	return o
+}
+
+// ollamaAnswer answers with an answer of a model, or, to a request that says nothing to it, that it is loaded: clients send
+// such a request ahead, so that the first answer does not have to wait.
+func (x *exchange) ollamaAnswer() *failure {
+	leave, f := x.enter()
+	if f != nil {
+		return f
+	}
+	defer leave()
+	body, f := x.readBody()
+	if f != nil {
+		return f
+	}
+	req, err := x.front.decode(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.find(x.ollamaName(req.Model))
+	if f != nil {
+		return f
+	}
+	if len(req.Messages) > 0 {
+		return x.converse(m, req)
+	}
+	h := ollamaHead(head{now: x.start, model: m.Name, req: req})
+	h.Generate = x.front == ollamaGenerate
+	x.body(http.StatusOK, ollama.AppendLoaded(nil, h, ollama.Unloads(req)))
+	return nil
+}
+
+// ollamaName returns the name of a model without the tag that clients of Ollama put behind one that has none.
+func (x *exchange) ollamaName(name string) string {
+	short, tagged := strings.CutSuffix(name, ":latest")
+	if tagged && x.g.models[name] == nil && x.g.models[short] != nil {
+		return short
+	}
+	return name
+}
+
+func (x *exchange) ollamaModels() ([]ollama.ModelInfo, *failure) {
+	if f := x.authenticate(); f != nil {
+		return nil, f
+	}
+	var infos []ollama.ModelInfo
+	for _, n := range x.g.visible(x.holder) {
+		infos = append(infos, x.g.models[n].ollamaInfo())
+	}
+	return infos, nil
+}
+
+func (m *Model) ollamaInfo() ollama.ModelInfo {
+	return ollama.ModelInfo{Name: m.Name, Modified: m.Created, Family: m.OwnedBy, Capabilities: []string{"completion", "tools"}}
+}
+
+// ollamaTags answers GET /api/tags.
+func (x *exchange) ollamaTags() *failure {
+	infos, f := x.ollamaModels()
+	if f == nil {
+		x.body(http.StatusOK, ollama.AppendTags(nil, infos))
+	}
+	return f
+}
+
+// ollamaRunning answers GET /api/ps. All models can answer at once as far as anybody here knows.
+func (x *exchange) ollamaRunning() *failure {
+	infos, f := x.ollamaModels()
+	if f == nil {
+		x.body(http.StatusOK, ollama.AppendRunning(nil, infos, x.start.Add(24*time.Hour)))
+	}
+	return f
+}
+
+// ollamaShow answers POST /api/show.
+func (x *exchange) ollamaShow() *failure {
+	if f := x.authenticate(); f != nil {
+		return f
+	}
+	body, f := x.readBody()
+	if f != nil {
+		return f
+	}
+	req, err := ollama.DecodeRequest(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.find(x.ollamaName(req.Model))
+	if f != nil {
+		return f
+	}
+	x.body(http.StatusOK, ollama.AppendModel(nil, m.ollamaInfo()))
+	return nil
+}
+
+// ollamaVersion answers GET /api/version.
+func (x *exchange) ollamaVersion() *failure {
+	x.body(http.StatusOK, ollama.AppendVersion(nil, ollamaVersion))
+	return nil
+}
+
+// ollamaManage answers what would change which models there are.
+func (x *exchange) ollamaManage() *failure {
+	return refuse(http.StatusNotImplemented, chat.ErrBadRequest, "unsupported_operation",
+		"models are neither fetched nor changed here; which there are stands in the configuration of this service")
+}
