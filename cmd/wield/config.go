@@ -16,7 +16,7 @@ func newConfigCmd(app *app) *cobra.Command {
 		"Works on the configuration file without starting anything.",
 		`  wield config check
   wield config schema > wield.schema.json`,
-		newConfigCheckCmd(app), newConfigSchemaCmd(app))
+		newConfigCheckCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
 }
 
 func newConfigCheckCmd(app *app) *cobra.Command {

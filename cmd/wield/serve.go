@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,8 @@ A model whose server does not take tools, or ignores them, needs --mode text: wi
 reads the calls in what the model writes.
 
 serve prints its address and lines to try it with, logs to the standard error, and ends on SIGINT or SIGTERM after it has
-finished the answers under way (timeouts.drain at most).`,
+finished the answers under way (timeouts.drain at most). When the configuration file changes, or on SIGHUP, it is read again:
+answers under way end as they began, and a file with problems changes nothing.`,
 		Example: `  wield serve
   wield serve --listen 127.0.0.1:0
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
@@ -81,40 +83,41 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	c, err := config.Load(o)
-	if err != nil {
-		return err
-	}
-	for _, w := range c.Warnings {
-		log.Warn(w.Error())
-	}
-	if err := addScenarios(c.Config, f.scenario); err != nil {
-		return err
-	}
-	service, err := c.Compose(config.Environment{
+	s := site{options: o, scenario: f.scenario, environment: config.Environment{
 		Getenv:    app.getenv,
 		Log:       log,
 		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
 		Metrics:   metrics.New(thisBuild().Version),
-	})
+	}}
+	c, service, err := s.build()
 	if err != nil {
 		return err
 	}
-	defer service.Close()
-	service.Gateway.Version = thisBuild().Version
+	defer s.close()
+	certificate, err := c.TLS.Server(log)
+	if err != nil {
+		return err
+	}
 	l, err := listen(ctx, string(c.Listen))
 	if err != nil {
 		return err
 	}
+	address := l.Addr()
+	if certificate != nil {
+		l = tls.NewListener(l, certificate)
+	}
 	g := gateway.New(service.Gateway)
-	printWelcome(app.stdout, l.Addr(), c.Config)
+	printWelcome(app.stdout, address, c.Config)
 	for _, name := range c.ModelNames() {
 		if p := c.ProfileOf(name); p.Name != "" {
 			log.Debug("profile", "model", name, "profile", p.Name, "dialects", strings.Join(p.Dialects, ","))
 		}
 	}
-	log.Info("serving", "address", l.Addr().String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
-	if err := g.Serve(ctx, l, time.Duration(c.Timeouts.Drain)); err != nil {
+	log.Info("serving", "address", address.String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
+	followed := s.follow(ctx, g)
+	err = g.Serve(ctx, l, time.Duration(c.Timeouts.Drain))
+	<-followed
+	if err != nil {
 		return err
 	}
 	log.Info("stopped")
@@ -167,6 +170,9 @@ func freePort(address string) string {
 // printWelcome says where the service is and how to try it.
 func printWelcome(w io.Writer, addr net.Addr, c *config.Config) {
 	base := "http://" + dialable(addr)
+	if c.TLS.Cert != "" {
+		base = "https://" + dialable(addr)
+	}
 	names := c.ModelNames()
 	if len(names) == 0 {
 		return

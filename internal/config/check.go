@@ -11,6 +11,7 @@ import (
 // check looks at what no key can tell by itself: references, and values that exclude each other.
 func (c *Config) check(d *decoder) {
 	c.checkKeys(d)
+	c.TLS.check(d)
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)

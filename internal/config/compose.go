@@ -24,12 +24,14 @@ type Environment struct {
 	Log       *slog.Logger        // nil: none
 	Catalogue fs.FS               // scenarios that are named without a file; nil: those in the program
 	Metrics   *metrics.Metrics    // counts what the models do; nil: nothing is counted
+	Before    *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 
 // A Service is what a configuration describes, ready to be served.
 type Service struct {
 	Gateway gateway.Options
 	closers []func()
+	servers map[string]*standing
 }
 
 // Close gives back the connections to servers that no request uses.
@@ -56,6 +58,7 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		schemas:  &schema.Cache{},
 		decoders: &dialect.Cache{},
 		blocks:   &prompt.Cache{},
+		servers:  map[string]*standing{},
 	}
 	keys, err := w.keys()
 	if err != nil {
@@ -78,7 +81,7 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		}
 		o.Models = append(o.Models, m)
 	}
-	return &Service{Gateway: o, closers: w.closers}, nil
+	return &Service{Gateway: o, closers: w.closers, servers: w.servers}, nil
 }
 
 // A workshop holds what models share while they are built.
@@ -91,18 +94,19 @@ type workshop struct {
 	decoders *dialect.Cache
 	blocks   *prompt.Cache
 	closers  []func()
+	servers  map[string]*standing // by name
 }
 
 func (w *workshop) keys() ([]gateway.Key, error) {
 	var keys []gateway.Key
 	for _, k := range w.config.Keys {
-		secret, err := k.Secret.Resolve(w.env.Getenv)
+		hash, err := k.Secret.Hash(w.env.Getenv)
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", k.Name, err)
 		}
 		key := gateway.Key{
 			Name:       k.Name,
-			Hash:       gateway.HashKey(secret),
+			Hash:       hash,
 			Role:       gateway.Role(k.Role),
 			RPM:        k.Limits.RPM,
 			Concurrent: k.Limits.Concurrent,

@@ -30,6 +30,7 @@ type Config struct {
 	Hosts    []string           `key:"hosts" doc:"Names, beside IP addresses and localhost, by which clients may address the service; * is any."`
 	Origins  []Origin           `key:"origins" doc:"Web origins, such as https://app.example, whose pages may call the service; * is any."`
 	Data     string             `key:"data" doc:"Directory for what wield keeps. Empty: wield under XDG_STATE_HOME."`
+	TLS      TLS                `key:"tls" doc:"Certificate of the service. Without one it speaks plain HTTP."`
 	Timeouts Timeouts           `key:"timeouts" doc:"How long to wait for what."`
 	Limits   Limits             `key:"limits" doc:"Bounds on what a client may send."`
 	Keys     []Key              `key:"keys" doc:"Keys that clients must show. Without any, every client is served."`
@@ -60,7 +61,7 @@ type Limits struct {
 // A Key lets a client in.
 type Key struct {
 	Name   string    `key:"name" required:"true" doc:"Who holds the key; stands in the log."`
-	Secret Secret    `key:"secret" required:"true" doc:"The key itself, as env:NAME or file:PATH."`
+	Secret KeySecret `key:"secret" required:"true" doc:"The key itself as env:NAME or file:PATH, or its hash; see wield config key."`
 	Role   string    `key:"role" enum:"client|approver|admin" doc:"What its holder may do."`
 	Models []Glob    `key:"models" doc:"Models it may use, * standing for any characters. Empty: all."`
 	Limits KeyLimits `key:"limits" doc:"How much it may ask."`

@@ -399,7 +399,7 @@ func (d *decoder) scalar(path string, n ast.Node, v reflect.Value, s scalar, f f
 // mayBeSecret reports whether the text of a value that is wrong may hold a secret.
 func mayBeSecret(s scalar, text string) bool {
 	switch s.(type) {
-	case *Secret, *Value:
+	case *Secret, *KeySecret, *Value:
 		return true
 	case *URL:
 		return strings.ContainsAny(text, "@?")

@@ -236,7 +236,7 @@ func (c *Config) UnsetSecrets(getenv func(string) string) Problems {
 		}
 	}
 	for _, k := range c.Keys {
-		_, err := k.Secret.Resolve(getenv)
+		_, err := k.Secret.Hash(getenv)
 		warn("key "+k.Name, err)
 	}
 	for _, name := range sortedKeys(c.Backends) {

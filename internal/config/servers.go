@@ -33,6 +33,10 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		headers.Set(header, value)
 	}
 	t := w.config.Timeouts
+	print := printOf(b, key, headers, t)
+	if s := w.env.Before.standing(name, print); s != nil {
+		return w.use(name, s), nil
+	}
 	server := kinds[b.Kind].model(b, exchange.Options{
 		URL:       string(b.URL),
 		Headers:   headers,
@@ -40,11 +44,20 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		FirstByte: time.Duration(t.FirstByte),
 		Idle:      time.Duration(t.Idle),
 	}, key)
-	w.closers = append(w.closers, server.Close)
 	limit := route.Limit(w.counted(b, name, server), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
 	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)
-	w.backends[name] = route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
-	return w.backends[name], nil
+	model := route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
+	return w.use(name, &standing{print: print, model: model, close: server.Close}), nil
+}
+
+// use puts a backend to use under its name.
+func (w *workshop) use(name string, s *standing) chat.Model {
+	w.closers = append(w.closers, s.close)
+	w.backends[name] = s.model
+	if w.servers != nil {
+		w.servers[name] = s
+	}
+	return s.model
 }
 
 // counted returns m with each request to it counted as one to the backend.

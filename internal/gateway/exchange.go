@@ -207,8 +207,11 @@ func (x *exchange) fail(f *failure) {
 		return
 	}
 	h := x.w.Header()
-	if f.err.RetryAfter > 0 {
+	switch {
+	case f.err.RetryAfter > 0:
 		h.Set("Retry-After", retryAfter(f.err.RetryAfter))
+	case f.err.Kind == chat.ErrOverloaded:
+		h.Set("Retry-After", "1") // places become free all the time, and clients without a hint come back at once
 	}
 	if f.allow != "" {
 		h.Set("Allow", f.allow)

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newConfigKeyCmd(app *app) *cobra.Command {
+	var name string
+	var stdin bool
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Make a key for a client, and the entry that lets it in",
+		Long: `Prints a new random key, and the entry for the configuration that lets its holder in. The entry holds the key's hash, so that
+the key stands nowhere but with its holder: keep it now, it cannot be printed again. With --stdin the key is the first line of the
+input, and only the entry is printed.`,
+		Example: `  wield config key --name kitchen
+  wield config key --name kitchen --stdin < kitchen.key`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key := "wield-" + strings.ToLower(rand.Text())
+			if stdin {
+				line := bufio.NewScanner(app.stdin)
+				if !line.Scan() || line.Text() == "" {
+					return usageErrorf("--stdin: the input holds no key")
+				}
+				key = line.Text()
+			} else {
+				fmt.Fprintf(app.stdout, "# the key, for the client: %s\n", key)
+			}
+			_, err := fmt.Fprintf(app.stdout, "keys:\n  - {name: %q, secret: \"sha256:%x\"}\n", name, sha256.Sum256([]byte(key)))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "client", "`NAME` of the holder, for the log")
+	cmd.Flags().BoolVar(&stdin, "stdin", false, "read the key instead of making one")
+	return cmd
+}
