@@ -29,6 +29,15 @@ type endpoint struct {
 // endpoints are all URLs that are answered.
 var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathCompletions, completionsFront, (*exchange).complete},
+	endpoint{http.MethodPost, pathResponses, responsesFront, (*exchange).respond},
+	endpoint{http.MethodGet, pathResponses + "/*", responsesFront, (*exchange).showResponse},
+	endpoint{http.MethodDelete, pathResponses + "/*", responsesFront, (*exchange).deleteResponse},
+	endpoint{http.MethodGet, pathResponses + "/*/input_items", responsesFront, (*exchange).listInput},
+	endpoint{http.MethodPost, pathConversations, responsesFront, (*exchange).createConversation},
+	endpoint{http.MethodGet, pathConversations + "/*", responsesFront, (*exchange).showConversation},
+	endpoint{http.MethodDelete, pathConversations + "/*", responsesFront, (*exchange).deleteConversation},
+	endpoint{http.MethodGet, pathConversations + "/*/items", responsesFront, (*exchange).listConversation},
+	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation},
 	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
 	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
 	endpoint{http.MethodPost, "/api/chat", ollamaFront, (*exchange).ollamaAnswer},

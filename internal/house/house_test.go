@@ -51,6 +51,7 @@ var rooms = []room{
 	{path: "tool/files", floor: 2, modules: none, only: []string{}},
 	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
+	{path: "wire/responses", floor: 4, modules: schemaModules},
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "prompt", floor: 4, modules: schemaModules},

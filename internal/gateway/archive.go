@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"container/list"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"wield/wire/responses"
+)
+
+// An archiveKey names what is kept. Those of different owners have nothing to do with each other, whatever their ids.
+type archiveKey struct{ owner, id string }
+
+// A recordKind tells what a record is of.
+type recordKind string
+
+const (
+	keptResponseKind recordKind = "response"
+	conversationKind recordKind = "conversation"
+)
+
+// A record is a response or a conversation that is kept. Records are never changed, only replaced.
+type record struct {
+	key      archiveKey
+	kind     recordKind
+	body     []byte           // a response's
+	previous string           // id of the response that a response continues
+	input    []responses.Item // a conversation's items are all here
+	output   []responses.Item
+	created  int64
+	metadata json.RawMessage
+	bytes    int
+}
+
+// An archive keeps the responses and conversations that were used last. The zero value is ready, and safe for concurrent use.
+type archive struct {
+	mu    sync.Mutex
+	byKey map[archiveKey]*list.Element
+	items map[archiveKey]place // where the items are, by their ids
+	order list.List            // of *record, last used first
+	bytes int
+}
+
+// A place is where an item is.
+type place struct {
+	record *record
+	item   *responses.Item
+}
+
+// Limits of what is kept.
+const (
+	maxRecords     = 1000
+	maxRecordBytes = 64 << 20
+)
+
+// get returns a record, or nil.
+func (a *archive) get(key archiveKey) *record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.use(key)
+}
+
+// use finds a record and makes it the one that was used last.
+func (a *archive) use(key archiveKey) *record {
+	e := a.byKey[key]
+	if e == nil {
+		return nil
+	}
+	a.order.MoveToFront(e)
+	return e.Value.(*record)
+}
+
+// chain returns what was said up to the end of a response, oldest first. missing is the id of one that is not kept.
+func (a *archive) chain(key archiveKey) (items []responses.Item, missing string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var links []*record
+	for ; key.id != ""; key.id = links[len(links)-1].previous {
+		r := a.use(key)
+		if r == nil || r.kind != keptResponseKind {
+			return nil, key.id
+		}
+		links = append(links, r)
+	}
+	for _, r := range slices.Backward(links) {
+		items = append(append(items, r.input...), r.output...)
+	}
+	return items, ""
+}
+
+// said returns the items of a conversation. One that is not known has none.
+func (a *archive) said(key archiveKey) (items []responses.Item, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.use(key)
+	if r == nil || r.kind != conversationKind {
+		return nil, false
+	}
+	return slices.Clone(r.input), true
+}
+
+// item returns an item by its id.
+func (a *archive) item(key archiveKey) (responses.Item, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, ok := a.items[key]
+	if !ok {
+		return responses.Item{}, false
+	}
+	a.use(p.record.key)
+	it, err := responses.DecodeItem(p.item.Raw)
+	return it, err == nil
+}
+
+// put keeps a record in the place of one with its key, and forgets those that were not used for the longest time if there are
+// too many.
+func (a *archive) put(r *record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keep(r)
+}
+
+// add puts items behind those of a conversation, which is made if it is not known.
+func (a *archive) add(key archiveKey, created int64, items []responses.Item) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := &record{key: key, kind: conversationKind, created: created, input: items}
+	if old := a.use(key); old != nil && old.kind == conversationKind {
+		r.created, r.metadata = old.created, old.metadata
+		r.input = slices.Concat(old.input, items)
+	}
+	a.keep(r)
+}
+
+func (a *archive) keep(r *record) {
+	a.drop(a.byKey[r.key])
+	if a.byKey == nil {
+		a.byKey = make(map[archiveKey]*list.Element)
+		a.items = make(map[archiveKey]place)
+	}
+	r.bytes = 512 + len(r.body) + len(r.metadata)
+	for _, items := range [][]responses.Item{r.input, r.output} {
+		for i := range items {
+			r.bytes += 256 + len(items[i].Raw)
+			a.items[archiveKey{r.key.owner, items[i].ID}] = place{r, &items[i]}
+		}
+	}
+	a.byKey[r.key] = a.order.PushFront(r)
+	a.bytes += r.bytes
+	for a.order.Len() > maxRecords || a.bytes > maxRecordBytes {
+		a.drop(a.order.Back())
+	}
+}
+
+// remove forgets a record.
+func (a *archive) remove(key archiveKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(a.byKey[key])
+}
+
+func (a *archive) drop(e *list.Element) {
+	if e == nil {
+		return
+	}
+	r := a.order.Remove(e).(*record)
+	delete(a.byKey, r.key)
+	a.bytes -= r.bytes
+	for _, items := range [][]responses.Item{r.input, r.output} {
+		for i := range items {
+			if key := (archiveKey{r.key.owner, items[i].ID}); a.items[key].record == r {
+				delete(a.items, key)
+			}
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+	"wield/wire/responses"
+)
+
+// The URLs of the Responses protocol.
+const (
+	pathResponses     = "/v1/responses"
+	pathConversations = "/v1/conversations"
+)
+
+// responsesFront is the OpenAI protocol for responses.
+var responsesFront = &front{
+	name: "responses",
+	decode: func(body []byte) (*chat.Request, error) {
+		req, err := responses.DecodeRequest(body)
+		if err != nil {
+			return nil, err
+		}
+		return &req.Request, nil
+	},
+	whole:       func(h head) collector { return responses.NewResponse(responsesHead(h, nil)) },
+	stream:      func(h head) framer { return responses.NewStreamWriter(responsesHead(h, nil)) },
+	appendError: responses.AppendError,
+	status:      responses.Status,
+	messages:    "input",
+	streamType:  []string{"text/event-stream; charset=utf-8"},
+	keepAlive:   keepAliveComment,
+}
+
+func responsesHead(h head, req *responses.Request) responses.ResponseOptions {
+	return responses.ResponseOptions{ID: newID("resp_"), Created: h.now.Unix(), Model: h.model, Request: req}
+}
+
+// respond answers POST /v1/responses.
+func (x *exchange) respond() *failure {
+	leave, f := x.enter()
+	if f != nil {
+		return f
+	}
+	defer leave()
+	body, f := x.readBody()
+	if f != nil {
+		return f
+	}
+	req, err := responses.DecodeRequest(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.find(req.Model)
+	if f != nil {
+		return f
+	}
+	k := keeper{archive: &x.g.archive, owner: x.holder.keyName(), req: req}
+	if f := k.resume(); f != nil {
+		return f
+	}
+	if f := x.checkMessages(req.Messages); f != nil {
+		return f
+	}
+	k.o = responsesHead(head{now: x.start, model: m.Name}, req)
+	if req.Stream {
+		return x.stream(m.Model, &req.Request, &keptStream{responses.NewStreamWriter(k.o), k})
+	}
+	return x.whole(m.Model, &req.Request, &keptResponse{responses.NewResponse(k.o), k})
+}
+
+// A keeper sees to what is remembered of one response, and what was remembered before it.
+type keeper struct {
+	archive *archive
+	owner   string
+	req     *responses.Request
+	o       responses.ResponseOptions
+}
+
+// resume puts in front of the input what was said before, and in the place of references what they stand for.
+func (k *keeper) resume() *failure {
+	req := k.req
+	var before []responses.Item
+	switch {
+	case req.Previous != "":
+		found, missing := k.archive.chain(archiveKey{k.owner, req.Previous})
+		if missing != "" {
+			return notKept("previous_response_id", codePrevious, "response", missing)
+		}
+		before = found
+	case req.Conversation != "":
+		before, _ = k.archive.said(archiveKey{k.owner, req.Conversation})
+	}
+	for i := range req.Input {
+		if it := &req.Input[i]; it.Reference() {
+			found, ok := k.archive.item(archiveKey{k.owner, it.ID})
+			if !ok {
+				return notKept("input["+strconv.Itoa(i)+"].id", responses.CodeUnknownItem, "item", it.ID)
+			}
+			*it = found
+		}
+	}
+	// What is kept was taken apart when it was kept, which is as good as any time.
+	for i := range before {
+		it, err := responses.DecodeItem(before[i].Raw)
+		if err != nil {
+			return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+		}
+		before[i] = it
+	}
+	req.Continue(before)
+	return nil
+}
+
+const (
+	codePrevious = "previous_response_not_found"
+	codeNotKept  = "not_found"
+)
+
+// notKept says that something is not remembered. Whether it ever was is not told, since it may be another key's.
+func notKept(param, code, what, id string) *failure {
+	f := refuse(http.StatusNotFound, chat.ErrNotFound, code, "there is no "+what+" "+quote(id)+
+		" here: it was not stored, was deleted or forgotten, or belongs to another key; send the items themselves")
+	f.err.Param = param
+	return f
+}
+
+// keep remembers a response that has ended: result is its body, items its output.
+func (k *keeper) keep(result []byte, items []json.RawMessage) {
+	if !k.req.Store && k.req.Conversation == "" {
+		return
+	}
+	stem := k.o.ID[len("resp_"):]
+	input := make([]responses.Item, len(k.req.Input))
+	for i := range k.req.Input {
+		input[i] = k.req.Input[i].Named(stem + "_in" + strconv.Itoa(i))
+	}
+	output := make([]responses.Item, len(items))
+	for i, raw := range items {
+		it, err := responses.DecodeItem(raw)
+		if err != nil {
+			return // a call whose arguments no client could read either
+		}
+		output[i] = it
+	}
+	if k.req.Conversation != "" {
+		k.archive.add(archiveKey{k.owner, k.req.Conversation}, k.o.Created, append(append([]responses.Item(nil), input...), output...))
+	}
+	if k.req.Store {
+		k.archive.put(&record{key: archiveKey{k.owner, k.o.ID}, kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
+	}
+}
+
+// A keptStream is remembered before its last event goes out, so that the client can refer to it at once.
+type keptStream struct {
+	*responses.StreamWriter
+	keeper
+}
+
+func (s *keptStream) Append(dst []byte, e chat.Event) []byte {
+	dst = s.StreamWriter.Append(dst, e)
+	if e.Kind == chat.KindFinish {
+		s.keep(s.Result(nil), s.Items())
+	}
+	return dst
+}
+
+// A keptResponse is remembered before it goes out.
+type keptResponse struct {
+	*responses.Response
+	keeper
+}
+
+func (r *keptResponse) Append(dst []byte) []byte {
+	r.keep(r.Response.Append(nil), r.Items())
+	return r.Response.Append(dst)
+}
+
+// kept finds what the URL names.
+func (x *exchange) kept(kind recordKind) (*record, *failure) {
+	if f := x.authenticate(); f != nil {
+		return nil, f
+	}
+	r := x.g.archive.get(archiveKey{x.holder.keyName(), x.arg})
+	if r == nil || r.kind != kind {
+		return nil, notKept("", codeNotKept, string(kind), x.arg)
+	}
+	return r, nil
+}
+
+// showResponse answers GET /v1/responses/ID.
+func (x *exchange) showResponse() *failure {
+	r, f := x.kept(keptResponseKind)
+	if f != nil {
+		return f
+	}
+	if x.r.URL.Query().Get("stream") == "true" {
+		return badField("stream", jsonbody.CodeUnsupported, "a response that was kept is given as a whole; leave stream out")
+	}
+	x.body(http.StatusOK, r.body)
+	return nil
+}
+
+// deleteResponse answers DELETE /v1/responses/ID, deleteConversation DELETE /v1/conversations/ID.
+func (x *exchange) deleteResponse() *failure { return x.forget(keptResponseKind, "response") }
+
+func (x *exchange) deleteConversation() *failure {
+	return x.forget(conversationKind, "conversation.deleted")
+}
+
+func (x *exchange) forget(kind recordKind, object string) *failure {
+	r, f := x.kept(kind)
+	if f != nil {
+		return f
+	}
+	x.g.archive.remove(r.key)
+	x.body(http.StatusOK, responses.AppendDeleted(nil, object, x.arg))
+	return nil
+}
+
+// listInput answers GET /v1/responses/ID/input_items.
+func (x *exchange) listInput() *failure {
+	r, f := x.kept(keptResponseKind)
+	if f != nil {
+		return f
+	}
+	return x.listItems(r.input)
+}
+
+// listConversation answers GET /v1/conversations/ID/items.
+func (x *exchange) listConversation() *failure {
+	r, f := x.kept(conversationKind)
+	if f != nil {
+		return f
+	}
+	return x.listItems(r.input)
+}
+
+// Bounds of a page.
+const (
+	defaultPage = 20
+	maxPage     = 100
+)
+
+// listItems answers with a page of items, as the query wants it.
+func (x *exchange) listItems(items []responses.Item) *failure {
+	q := x.r.URL.Query()
+	limit := defaultPage
+	if s := q.Get("limit"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > maxPage {
+			return badField("limit", jsonbody.CodeInvalidValue, "limit: this must be from 1 to "+strconv.Itoa(maxPage))
+		}
+		limit = n
+	}
+	order := q.Get("order")
+	if order != "" && order != "asc" && order != "desc" {
+		return badField("order", jsonbody.CodeInvalidValue, "order: this must be asc or desc")
+	}
+	var page responses.Page
+	after := q.Get("after")
+	waiting := after != ""
+	for i := range items {
+		it := &items[i]
+		if order != "asc" {
+			it = &items[len(items)-1-i]
+		}
+		switch {
+		case waiting:
+			waiting = it.ID != after
+		case len(page.Items) == limit:
+			page.More = true
+		default:
+			page.Items = append(page.Items, it.Raw)
+			page.IDs = append(page.IDs, it.ID)
+		}
+	}
+	if waiting {
+		return badField("after", jsonbody.CodeInvalidValue, "after: there is no item "+quote(after)+" in this list")
+	}
+	x.body(http.StatusOK, responses.AppendPage(nil, page))
+	return nil
+}
+
+// createConversation answers POST /v1/conversations.
+func (x *exchange) createConversation() *failure {
+	if f := x.authenticate(); f != nil {
+		return f
+	}
+	items, metadata, f := x.readItems()
+	if f != nil {
+		return f
+	}
+	key := archiveKey{x.holder.keyName(), newID("conv_")}
+	r := &record{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
+	x.g.archive.put(r)
+	x.body(http.StatusOK, responses.AppendConversation(nil, key.id, r.created, r.metadata))
+	return nil
+}
+
+// readItems reads a body with items and metadata.
+func (x *exchange) readItems() (items []responses.Item, metadata json.RawMessage, f *failure) {
+	body, f := x.readBody()
+	if f != nil {
+		return nil, nil, f
+	}
+	if len(body) == 0 {
+		return nil, nil, nil
+	}
+	sent, metadata, err := responses.DecodeItems(body)
+	if err != nil {
+		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	stem := newID("")
+	for i := range sent {
+		items = append(items, sent[i].Named(stem+"_"+strconv.Itoa(i)))
+	}
+	return items, append(json.RawMessage(nil), metadata...), nil
+}
+
+// showConversation answers GET /v1/conversations/ID.
+func (x *exchange) showConversation() *failure {
+	r, f := x.kept(conversationKind)
+	if f != nil {
+		return f
+	}
+	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
+	return nil
+}
+
+// extendConversation answers POST /v1/conversations/ID/items.
+func (x *exchange) extendConversation() *failure {
+	r, f := x.kept(conversationKind)
+	if f != nil {
+		return f
+	}
+	items, _, f := x.readItems()
+	if f != nil {
+		return f
+	}
+	x.g.archive.add(r.key, r.created, items)
+	page := responses.Page{}
+	for i := range items {
+		page.Items = append(page.Items, items[i].Raw)
+		page.IDs = append(page.IDs, items[i].ID)
+	}
+	x.body(http.StatusOK, responses.AppendPage(nil, page))
+	return nil
+}

@@ -1,0 +1,401 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// The codes of errors that only this protocol has; the others are package jsonbody's.
+const (
+	CodeMissingInput = "missing_input"             // there is nothing to answer
+	CodeExclusive    = "mutually_exclusive_fields" // two fields that cannot stand together
+	CodeUnknownItem  = "item_not_found"            // an item reference to what is not kept
+)
+
+// A Request is what a client asks: the question to a model, and what the service around it is to do.
+type Request struct {
+	chat.Request // Messages are the instructions and the input
+
+	Input        []Item // as it was sent
+	Previous     string // id of the response that this one continues
+	Conversation string // id of the conversation that this belongs to
+	Store        bool   // whether the response is to be kept; it is unless the client says otherwise
+
+	instructions string
+	echo         map[string]json.RawMessage // fields that a response repeats
+	spaced       map[string]spaced          // of the tools that came in a namespace, by the name the model sees
+}
+
+// A spaced tool is one of a namespace.
+type spaced struct{ space, name string }
+
+// DecodeRequest reads a request. An error is a *jsonbody.FieldError.
+//
+// The model's name may be absent: whether there is a default is the caller's affair. Tools that are no functions are left
+// out, those of a namespace are taken under their own names. Fields that the vocabulary has no place for are kept raw in
+// Request.Extra, those of an item in Message.Opaque. The result refers to body, which must not change afterwards.
+func DecodeRequest(body []byte) (*Request, error) {
+	d := requestReader{req: &Request{Store: true}}
+	if err := d.Init(body); err != nil {
+		return nil, err
+	}
+	d.Members(d.field)
+	if d.Bad == nil && d.chosenAt > 0 {
+		d.Again(d.chosenAt, "tool_choice", d.choice)
+	}
+	if d.Bad == nil {
+		d.check()
+	}
+	if err := d.Done(); err != nil {
+		return nil, err
+	}
+	d.req.Continue(nil)
+	return d.req, nil
+}
+
+// Continue sets the messages to the instructions, what was said before, and the input, in which no references may be left
+// that matter.
+func (r *Request) Continue(before []Item) {
+	r.Messages = nil
+	if r.instructions != "" {
+		r.Messages = append(r.Messages, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(r.instructions),
+			Opaque: []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyInstructions}}})
+	}
+	f := folder{messages: r.Messages, spaced: r.spaced}
+	f.add(before)
+	f.add(r.Input)
+	r.Messages = f.done()
+}
+
+// keyInstructions marks the message that came as the field instructions.
+const keyInstructions = "instructions"
+
+type requestReader struct {
+	jsonbody.Reader
+	req *Request
+
+	toolsSeen bool // there were tools, functions or not
+	limited   bool // max_output_tokens was there, which wins over its alias
+	chosenAt  int  // where tool_choice stands, which can be read only once the tools are known; 0: nowhere
+}
+
+// efforts are the words that reasoning.effort may have.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+func (d *requestReader) field(key string) {
+	if _, ok := echoed[key]; ok && key != "text" {
+		d.keep(key)
+	}
+	q := &d.req.Request
+	switch key {
+	case "model":
+		q.Model = d.Text()
+	case "input":
+		if !d.Null() {
+			d.items()
+		}
+	case "instructions":
+		d.instructions()
+	case "tools":
+		if !d.Null() {
+			d.Each(func() { d.tool("") })
+		}
+	case "tool_choice":
+		d.chosenAt = d.Mark()
+	case "parallel_tool_calls":
+		q.Parallel = d.Boolean()
+	case "text":
+		d.textOptions()
+	case "reasoning":
+		d.reasoning()
+	case "max_output_tokens":
+		if n := d.Whole(); n != nil {
+			d.limited = true
+			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
+		}
+	case "max_tokens":
+		if n := d.Whole(); n != nil && !d.limited {
+			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
+		}
+	case "temperature":
+		q.Temperature = d.within(2)
+	case "top_p":
+		q.TopP = d.within(1)
+	case "top_logprobs":
+		if n := d.Whole(); n != nil {
+			if *n < 0 || *n > 20 {
+				d.Refuse(jsonbody.CodeInvalidValue, "this must be from 0 to 20")
+			}
+			q.TopLogProbs = int(*n)
+		}
+	case "user":
+		q.User = d.Optional()
+	case "stream":
+		if v := d.Boolean(); v != nil {
+			q.Stream = *v
+		}
+	default:
+		d.around(key)
+	}
+}
+
+// around reads a field that is not for the model.
+func (d *requestReader) around(key string) {
+	r := d.req
+	at := d.Mark()
+	raw := d.Bytes[at:d.Pos:d.Pos]
+	d.Again(at, "", func() {
+		switch key {
+		case "previous_response_id":
+			r.Previous = d.Optional()
+		case "conversation":
+			r.Conversation = d.conversation()
+		case "store":
+			if v := d.Boolean(); v != nil {
+				r.Store = *v
+			}
+		case "background":
+			if v := d.Boolean(); v != nil && *v {
+				d.Refuse(jsonbody.CodeUnsupported, "answers in the background are not offered; leave background out or set it to false, and use stream to follow a long answer")
+			}
+		case "prompt":
+			if !d.Null() {
+				d.Refuse(jsonbody.CodeUnsupported, "prompts that are kept by the service are not offered; send their text as instructions or input")
+			}
+		case "include":
+			d.include()
+		case "metadata", "stream_options":
+			if !d.Null() {
+				d.Is('{')
+			}
+		}
+	})
+	r.Extra = append(r.Extra, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: raw})
+}
+
+// keep remembers the value here for the response, and does not go on.
+func (d *requestReader) keep(key string) {
+	at := d.Mark()
+	raw := d.Bytes[at:d.Pos:d.Pos]
+	d.Pos = at
+	if len(raw) > 0 && raw[0] != 'n' {
+		d.repeat(key, raw)
+	}
+}
+
+func (d *requestReader) repeat(key string, raw json.RawMessage) {
+	if d.req.echo == nil {
+		d.req.echo = make(map[string]json.RawMessage, 8)
+	}
+	d.req.echo[key] = raw
+}
+
+// check refuses what no answer could meet.
+func (d *requestReader) check() {
+	r := d.req
+	switch {
+	case r.Previous != "" && r.Conversation != "":
+		d.RefuseAt("previous_response_id", CodeExclusive, "this cannot stand beside conversation, which says as well what was said before")
+	case len(r.Input) == 0 && r.Previous == "" && r.Conversation == "":
+		d.RefuseAt("input", CodeMissingInput, "there must be an input: a text, or a list of at least one item")
+	case r.Choice.Mode == chat.ChoiceNamed && r.Tool(r.Choice.Name) == nil:
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the function %q is not among the tools", r.Choice.Name))
+	case r.Choice.Mode == chat.ChoiceRequired && !d.toolsSeen:
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
+	}
+	r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return r.Tool(name) == nil })
+}
+
+// tokens reads a bound, in which 0 is none here.
+func (d *requestReader) tokens(n int64) int {
+	if n < 1 {
+		d.Refuse(jsonbody.CodeInvalidValue, "this must be a positive number")
+	}
+	return int(min(max(n, 0), 1<<31-1))
+}
+
+// within reads a number from 0 to most.
+func (d *requestReader) within(most float64) *float64 {
+	v := d.Float()
+	if v != nil && (*v < 0 || *v > most) {
+		d.Refuse(jsonbody.CodeInvalidValue, "this must be from 0 to "+strconv.FormatFloat(most, 'g', -1, 64))
+	}
+	return v
+}
+
+// conversation reads an id, bare or in an object.
+func (d *requestReader) conversation() (id string) {
+	switch d.Peek() {
+	case 'n':
+		d.Skip()
+	case '"':
+		id = d.Str()
+	case '{':
+		d.Members(func(key string) {
+			if key == "id" {
+				id = d.Text()
+			} else {
+				d.Skip()
+			}
+		})
+		if id == "" {
+			d.RefuseAt("id", jsonbody.CodeMissing, "the conversation must have an id")
+		}
+	default:
+		d.Want("a string or an object with an id")
+	}
+	return id
+}
+
+// include reads the list of what an answer is to have besides. Only one of its words asks for what a model can give.
+func (d *requestReader) include() {
+	if d.Null() {
+		return
+	}
+	d.Each(func() {
+		if d.Text() == "message.output_text.logprobs" {
+			d.req.LogProbs = true
+		}
+	})
+}
+
+// instructions reads a text, or items, which some clients send in its place.
+func (d *requestReader) instructions() {
+	switch d.Peek() {
+	case 'n':
+		d.Skip()
+	case '"':
+		d.req.instructions = d.Str()
+	case '[':
+		var all []Item
+		d.Each(func() { all = append(all, d.item()) })
+		f := folder{}
+		f.add(all)
+		for _, m := range f.done() {
+			if d.req.instructions != "" {
+				d.req.instructions += "\n\n"
+			}
+			d.req.instructions += m.Text()
+		}
+	default:
+		d.Want("a string")
+	}
+}
+
+// textOptions reads the shape that the answer is to have.
+func (d *requestReader) textOptions() {
+	if d.Null() {
+		return
+	}
+	at := d.Mark()
+	raw, more := d.Bytes[at:d.Pos:d.Pos], false
+	echo := []byte(`{"format":{"type":"text"}`)
+	d.Again(at, "", func() {
+		d.Members(func(key string) {
+			at := d.Mark()
+			value := d.Bytes[at:d.Pos:d.Pos]
+			if key == "format" {
+				d.Again(at, "", d.format)
+				if d.req.Format != nil {
+					echo = append(append(echo[:0], `{"format":`...), value...)
+				}
+				return
+			}
+			more = true
+		})
+	})
+	if more {
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolResponses, Key: "text", Value: raw})
+	}
+	if d.Bad == nil {
+		s := jsonbody.Scanner{Bytes: raw}
+		for s.Enter('{'); s.Next('}'); {
+			if string(s.Key()) == "verbosity" {
+				echo = append(append(echo, `,"verbosity":`...), s.Raw()...)
+			} else {
+				s.Skip()
+			}
+		}
+		d.repeat("text", append(echo, '}'))
+	}
+}
+
+func (d *requestReader) format() {
+	if d.Null() {
+		return
+	}
+	var f chat.Format
+	var kind string
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			kind = d.Text()
+		case "json_schema": // the shape of chat completions
+			d.Members(func(key string) { d.formatField(&f, key) })
+		default:
+			d.formatField(&f, key)
+		}
+	})
+	switch kind {
+	case "text":
+		f.Kind = chat.FormatText
+	case "json_object":
+		f.Kind = chat.FormatJSON
+	case "json_schema":
+		f.Kind = chat.FormatSchema
+		if f.Schema == nil {
+			d.RefuseAt("schema", jsonbody.CodeMissing, "the format json_schema needs a schema")
+		}
+	case "":
+		d.RefuseAt("type", jsonbody.CodeMissing, "this must be text, json_object or json_schema")
+	default:
+		d.RefuseAt("type", jsonbody.CodeInvalidValue, "this must be text, json_object or json_schema")
+	}
+	d.req.Format = &f
+}
+
+func (d *requestReader) formatField(f *chat.Format, key string) {
+	switch key {
+	case "name":
+		f.Name = d.Text()
+	case "description":
+		f.Description = d.Optional()
+	case "strict":
+		f.Strict = d.Boolean()
+	case "schema":
+		if !d.Null() && d.Is('{') {
+			f.Schema = d.Raw()
+		}
+	default:
+		d.Skip()
+	}
+}
+
+// reasoning reads how much the model is to think. How it is to tell of that is not ours to say.
+func (d *requestReader) reasoning() {
+	if d.Null() {
+		return
+	}
+	at := d.Mark()
+	raw, more := d.Bytes[at:d.Pos:d.Pos], false
+	d.Again(at, "", func() {
+		d.Members(func(key string) {
+			if key != "effort" {
+				more = true
+				d.Skip()
+				return
+			}
+			if d.req.Effort = d.Optional(); d.req.Effort != "" && !slices.Contains(efforts, d.req.Effort) {
+				d.Refuse(jsonbody.CodeInvalidEffort, "this must be one of none, minimal, low, medium, high, xhigh and max")
+			}
+		})
+	})
+	if more {
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolResponses, Key: "reasoning", Value: raw})
+	}
+}

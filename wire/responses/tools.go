@@ -1,0 +1,203 @@
+package responses
+
+import (
+	"fmt"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// tool reads one tool. space is the namespace that it stands in.
+func (d *requestReader) tool(space string) {
+	d.toolsSeen = true
+	kind, name, function, nested := "", "", -1, -1
+	d.Peek()
+	start := d.Pos
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			kind = d.Text()
+		case "name":
+			name = d.Optional()
+		case "function":
+			function = d.Mark()
+		case "tools":
+			nested = d.Mark()
+		default:
+			d.Skip()
+		}
+	})
+	switch {
+	case d.Bad != nil:
+	case kind == "namespace" && nested >= 0 && space == "":
+		d.Again(nested, "tools", func() { d.Each(func() { d.tool(name) }) })
+	case kind != "function" && kind != "": // what cannot be shown to a model
+	case function >= 0: // the shape of chat completions, which some clients send here
+		d.Again(function, "function", func() { d.function(space) })
+	default:
+		d.Again(start, "", func() { d.function(space) })
+	}
+}
+
+// function reads the definition of a function.
+func (d *requestReader) function(space string) {
+	var t chat.Tool
+	d.Members(func(key string) {
+		switch key {
+		case "name":
+			t.Name = d.Text()
+		case "description":
+			t.Description = d.Optional()
+		case "parameters":
+			switch d.Peek() {
+			case 'n':
+				d.Skip()
+			case '{', 't', 'f':
+				t.Parameters = d.Raw()
+			default:
+				d.Want("a JSON Schema, which is an object")
+			}
+		case "strict":
+			t.Strict = d.Boolean()
+		default:
+			d.Skip()
+		}
+	})
+	switch {
+	case d.Bad != nil:
+		return
+	case t.Name == "":
+		d.RefuseAt("name", jsonbody.CodeMissing, "a tool must have a name")
+		return
+	case space != "":
+		t.Name = d.spacedName(space, t.Name)
+	case d.req.spaced[t.Name] != spaced{}:
+		d.yield(t.Name)
+	}
+	if d.req.Tool(t.Name) != nil {
+		d.RefuseAt("name", jsonbody.CodeInvalidValue, fmt.Sprintf("there is another tool of the name %q", t.Name))
+		return
+	}
+	d.req.Tools = append(d.req.Tools, t)
+}
+
+// spacedName finds the name under which the model sees a tool of a namespace: its own, or where another tool has that, one
+// that holds both.
+func (d *requestReader) spacedName(space, name string) string {
+	if d.req.spaced == nil {
+		d.req.spaced = make(map[string]spaced)
+	}
+	seen := name
+	if d.req.Tool(seen) != nil {
+		seen = joined(space, name)
+	}
+	if d.req.Tool(seen) == nil {
+		d.req.spaced[seen] = spaced{space, name}
+	}
+	return seen
+}
+
+func joined(space, name string) string { return space + "__" + name }
+
+// yield gives the name of a namespace's tool to one that has no other.
+func (d *requestReader) yield(name string) {
+	s := d.req.spaced[name]
+	longer := joined(s.space, s.name)
+	if d.req.Tool(longer) != nil {
+		return
+	}
+	d.req.Tool(name).Name = longer
+	delete(d.req.spaced, name)
+	d.req.spaced[longer] = s
+}
+
+// choice reads which tools may or must be called.
+func (d *requestReader) choice() {
+	c := &d.req.Choice
+	switch d.Peek() {
+	case 'n':
+		d.Skip()
+	case '"':
+		mode, ok := choiceModes[d.Str()]
+		if !ok {
+			d.Refuse(jsonbody.CodeInvalidValue, "this must be none, auto, required, or an object that names a function")
+		}
+		c.Mode = mode
+	case '{':
+		d.choiceObject()
+	default:
+		d.Want("a string or an object")
+	}
+}
+
+var choiceModes = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "none": chat.ChoiceNone, "required": chat.ChoiceRequired}
+
+func (d *requestReader) choiceObject() {
+	c := &d.req.Choice
+	kind, mode := "function", ""
+	var t spaced
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			kind = d.Text()
+		case "mode":
+			mode = d.Text()
+		case "tools":
+			d.Each(func() {
+				if name := d.chosen(); name != "" {
+					c.Allowed = append(c.Allowed, name)
+				}
+			})
+		default:
+			d.toolName(&t, key)
+		}
+	})
+	switch kind {
+	case "function":
+		if t.name == "" {
+			d.RefuseAt("name", jsonbody.CodeMissing, "the function to call must be named")
+		}
+		c.Mode, c.Name = chat.ChoiceNamed, d.req.seen(t)
+	case "allowed_tools":
+		if c.Mode = choiceModes[mode]; mode != "auto" && mode != "required" {
+			d.RefuseAt("mode", jsonbody.CodeInvalidValue, "this must be auto or required")
+		}
+	case "auto", "none", "required":
+		c.Mode = choiceModes[kind]
+	default: // a tool of a kind that was left out: nothing is left to force
+	}
+}
+
+// chosen reads one of the tools that may be called.
+func (d *requestReader) chosen() string {
+	var t spaced
+	d.Members(func(key string) { d.toolName(&t, key) })
+	return d.req.seen(t)
+}
+
+func (d *requestReader) toolName(t *spaced, key string) {
+	switch key {
+	case "name":
+		t.name = d.Optional()
+	case "namespace":
+		t.space = d.Optional()
+	case "function":
+		d.Members(func(key string) { d.toolName(t, key) })
+	default:
+		d.Skip()
+	}
+}
+
+// seen returns the name under which the model sees a tool.
+func (r *Request) seen(t spaced) string { return seenName(r.spaced, t) }
+
+func seenName(all map[string]spaced, t spaced) string {
+	if t.space != "" {
+		for seen, other := range all {
+			if other == t {
+				return seen
+			}
+		}
+	}
+	return t.name
+}
