@@ -10,6 +10,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/prompt"
 )
 
 const apology = "I don't have access to that tool..."
@@ -511,5 +512,46 @@ func TestEcho(t *testing.T) {
 				t.Errorf("%q then %q shows %q, %v", tc.first, tc.second, s.Content, s.Calls)
 			}
 		}
+	}
+}
+
+// TestA14: a call of a tool that the backend runs itself passes, whether anybody has heard of it or not, and is no reason to ask
+// again, not even where the request has no tools of its own.
+func TestA14(t *testing.T) {
+	for _, name := range []string{"generate_image", "describe_image", "edit_image", "web_search"} {
+		for _, tools := range [][]chat.Tool{{weather}, nil} {
+			first := join(native("n1", name, `{"prompt":"a lamp"}`, `{"ok":true}`), answer{text("Here it is.")})
+			s, _ := play(t, bridge.Options{Mode: bridge.ModeText}, ask(tools...), first)
+			if s.Content != "Here it is." || !cmp.Equal(s.Natives, []string{name + `({"prompt":"a lamp"})`}) || len(s.Bounces) > 0 || len(s.Calls) > 0 {
+				t.Errorf("%s with %d tools: %+v", name, len(tools), s)
+			}
+		}
+	}
+}
+
+// TestA15: the correction needs no service around it. The options of a Bridge are all there is, and their text is used.
+func TestA15(t *testing.T) {
+	confused := join(native("n1", "get_weather", `{"city":"Paris"}`, `{"error":true}`), answer{text(apology)})
+	o := bridge.Options{Mode: bridge.ModeText, Prompt: prompt.Options{ForToolBounce: "Write it: {toolCall} Thanks."}}
+	s, _ := play(t, o, ask(weather), confused, answer{text(textCall)})
+	if want := "Write it: {\n  \"name\": \"get_weather\",\n  \"arguments\": {\n    \"city\": \"Paris\"\n  }\n} Thanks."; len(s.Bounces) != 1 || s.Bounces[0] != want {
+		t.Errorf("the model is told %q", s.Bounces)
+	}
+	if len(s.Calls) != 1 || s.Content != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestGluedConfused: of calls that are glued together every one counts.
+func TestGluedConfused(t *testing.T) {
+	first := join(native("n1", "get_weather", `{"city":"Paris"}{"city":"Rome"}{"city":"Paris"}`, `{"error":true}{"error":true}`), answer{text(apology)})
+	s, _ := play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, ask(weather), first)
+	if want := []string{`get_weather({"city":"Paris"})`, `get_weather({"city":"Rome"})`}; !cmp.Equal(want, s.Calls) || s.Content != "" || s.converted != 2 {
+		t.Errorf("%+v", s)
+	}
+	names := function("c1", "get_weatherGetLiveContext", `{"city":"Paris"}{}`)
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, ask(weather, live), join(names, answer{text(apology)}))
+	if want := []string{`get_weather({"city":"Paris"})`, `GetLiveContext({})`}; !cmp.Equal(want, s.Calls) {
+		t.Errorf("glued names: %+v", s)
 	}
 }

@@ -18,6 +18,7 @@ const (
 	channelConfused                // a custom tool through a channel that cannot run it
 	channelNative                  // a tool that the backend runs itself
 	channelUnknown                 // nobody's tool
+	channelGlued                   // several calls in one
 )
 
 // classify tells what a call of the backend is by its name and origin.
@@ -51,8 +52,11 @@ func (r *run) backendStart(e chat.Event) {
 	} else {
 		c := &r.turn.call
 		*c = heldCall{open: true, start: e, tool: t, events: c.events[:0], text: c.text[:0], raw: c.raw[:0], muted: true}
-		if ch == channelConfused {
+		switch {
+		case ch == channelConfused:
 			r.silence()
+		case t == nil && len(r.namesIn(e.Name)) > 1:
+			ch = channelGlued
 		}
 	}
 	r.turn.call.channel = ch
@@ -94,10 +98,71 @@ func (r *run) backendEnd(e chat.Event) {
 		if !r.turn.mute {
 			r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: e.Origin, At: e.At, End: e.End, ID: call.ID, Name: call.Name, Text: call.Arguments})
 		}
+	case channelGlued:
+		c.open = false
+		r.unglue(e, call)
 	case channelUnknown:
 		if c.open = false; !r.turn.mute {
 			r.fail(e, failure{reason: chat.ReasonUnknownTool, call: call})
 		}
+	}
+}
+
+// namesIn returns the names of tools that are glued together in name. Servers make such of calls that they do not tell apart.
+func (r *run) namesIn(name string) []string {
+	const most = 512
+	if len(name) > most {
+		return nil
+	}
+	// ends has, for each place that a row of names reaches, the last name of that row. Longer names win.
+	ends := make([]string, len(name)+1)
+	for at := range name {
+		if at > 0 && ends[at] == "" {
+			continue
+		}
+		rest := strings.TrimPrefix(name[at:], r.o.Prefix)
+		from := len(name) - len(rest)
+		for i := range r.tools {
+			if n := r.tools[i].name; n != "" && strings.HasPrefix(rest, n) && len(n) > len(ends[from+len(n)]) {
+				ends[from+len(n)] = name[at : from+len(n)]
+			}
+		}
+	}
+	var names []string
+	for at := len(name); at > 0 && ends[at] != ""; at -= len(ends[at]) {
+		names = append(names, strings.TrimPrefix(ends[at], r.o.Prefix))
+	}
+	slices.Reverse(names)
+	return names
+}
+
+// unglue takes the calls apart that came as one: one for each name, with the arguments at its place, or without any if there
+// are none at all. One name several times with one object is one call, written repeatedly.
+func (r *run) unglue(e chat.Event, call chat.Call) {
+	names := r.namesIn(call.Name)
+	args := objects(call.Arguments)
+	switch same := len(slices.Compact(slices.Clone(names))) == 1; {
+	case call.Complete && len(args) == 1 && (same || args[0] == "{}"):
+		if same {
+			names = names[:1]
+		}
+		for len(args) < len(names) {
+			args = append(args, "{}")
+		}
+	case !call.Complete || len(args) != len(names):
+		if !r.turn.mute {
+			r.fail(e, failure{reason: chat.ReasonUnknownTool, call: call})
+		}
+		return
+	}
+	for i, name := range names {
+		start := chat.Event{Kind: chat.KindCallStart, Origin: e.Origin, Name: name}
+		if i == 0 {
+			start.ID = call.ID
+		}
+		r.backendStart(start)
+		part := chat.Call{ID: start.ID, Name: name, Arguments: args[i], Complete: true, Origin: e.Origin}
+		r.backendEnd(chat.Event{Kind: chat.KindCallEnd, Origin: e.Origin, Detail: &chat.Detail{Call: &part}})
 	}
 }
 
@@ -219,8 +284,15 @@ func (r *run) silence() {
 func (r *run) confused(call chat.Call) {
 	t := r.find(call.Name)
 	call.Name = t.name
+	for _, raw := range split(call.Arguments) {
+		r.confusedOnce(t, call, raw)
+	}
+}
+
+// confusedOnce takes note of one of the calls that may be glued together in a confused one.
+func (r *run) confusedOnce(t *tool, call chat.Call, raw string) {
 	f := failure{reason: chat.ReasonConfused, call: call}
-	f.call.Arguments, _, f.message = r.arguments(t, unwrapped(split(call.Arguments)[0]))
+	f.call.Arguments, _, f.message = r.arguments(t, unwrapped(raw))
 	if !call.Complete {
 		f.message = "the response ended inside the call"
 	}
@@ -267,8 +339,27 @@ func (r *run) convert(f *failure) {
 // split returns the JSON objects that are glued in text, without repetitions and without empty ones beside others. A text
 // that is not a sequence of objects is returned whole.
 func split(text string) []string {
-	if json.Valid([]byte(text)) {
+	list := objects(text)
+	if len(list) < 2 {
 		return []string{text}
+	}
+	distinct := list[:0]
+	for _, raw := range list {
+		if raw != "{}" && !slices.Contains(distinct, raw) {
+			distinct = append(distinct, raw)
+		}
+	}
+	if len(distinct) == 0 {
+		return []string{"{}"}
+	}
+	return distinct
+}
+
+// objects returns the JSON objects that follow one another in text, none if there is anything else. No text at all stands for
+// an empty object.
+func objects(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return []string{"{}"}
 	}
 	var list []string
 	d := json.NewDecoder(strings.NewReader(text))
@@ -276,22 +367,13 @@ func split(text string) []string {
 		var raw json.RawMessage
 		err := d.Decode(&raw)
 		if err == io.EOF {
-			break
+			return list
 		}
 		if err != nil || raw[0] != '{' {
-			return []string{text}
+			return nil
 		}
-		if !slices.Contains(list, string(raw)) {
-			list = append(list, string(raw))
-		}
+		list = append(list, string(raw))
 	}
-	if len(list) > 1 {
-		list = slices.DeleteFunc(list, func(s string) bool { return s == "{}" })
-	}
-	if len(list) == 0 {
-		return []string{text}
-	}
-	return list
 }
 
 func isObject(raw string) bool {

@@ -298,6 +298,9 @@ func (r *StreamReader) text(kind chat.Kind, text string, logprobs json.RawMessag
 	if text == "" {
 		return
 	}
+	if kind == chat.KindText {
+		r.calls.announce(r)
+	}
 	e := chat.Event{Kind: kind, At: r.at, End: r.at + len(text), Text: text}
 	if logprobs != nil {
 		e.Detail = &chat.Detail{LogProbs: logprobs}

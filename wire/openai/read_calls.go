@@ -145,6 +145,9 @@ func (s *slot) isNext(d callDelta) bool {
 	if d.name == "" || d.id != "" && d.id == s.id {
 		return false
 	}
+	if s.open && s.args.Len() == 0 { // it was announced, so that its name is whole
+		return d.name != s.name
+	}
 	if d.id != "" && s.id != "" {
 		return s.json.done || s.args.Len() == 0 && d.name != s.name
 	}
@@ -154,7 +157,7 @@ func (s *slot) isNext(d callDelta) bool {
 // addName sets the name. Until the arguments begin it may come in pieces, or repeatedly.
 func (s *slot) addName(name string) {
 	switch {
-	case name == "" || name == s.name:
+	case name == "" || name == s.name || s.open:
 	case s.name == "" || s.args.Len() == 0 && strings.HasPrefix(name, s.name):
 		s.name = name
 	case s.args.Len() == 0:
@@ -176,6 +179,14 @@ func (c *calls) advance(r *StreamReader, final bool, reason chat.FinishReason) {
 		}
 		c.end(r, s, reason)
 		c.cur++
+	}
+}
+
+// announce opens the call that is under way, if its name is known. Text that follows a name may be an apology for the call, so
+// that whoever reads the events must know of it first.
+func (c *calls) announce(r *StreamReader) {
+	if c.cur < len(c.slots) && !c.slots[c.cur].open && c.slots[c.cur].name != "" {
+		c.emit(r, c.slots[c.cur])
 	}
 }
 
