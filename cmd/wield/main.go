@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"wield/tool/sandbox"
 )
 
 func main() {
+	sandbox.Main() // never returns in a process that was started to hold others
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	os.Exit(run(ctx, os.Args[1:], osApp()))

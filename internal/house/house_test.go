@@ -49,6 +49,7 @@ var rooms = []room{
 	{path: "wire/sse", floor: 2, modules: none},
 	{path: "wire/jsonbody", floor: 2, modules: none},
 	{path: "tool/files", floor: 2, modules: none, only: []string{}},
+	{path: "tool/sandbox", floor: 2, modules: []string{"golang.org/x/sys"}, only: []string{}},
 	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "wire/responses", floor: 4, modules: schemaModules},

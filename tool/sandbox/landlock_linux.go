@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"os"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// enoughLandlock is the version of Landlock that workspace needs: from it on signals to other processes and their abstract
+// sockets are closed too.
+const enoughLandlock = 6
+
+// landlockABI returns the version of Landlock that the kernel has, 0 if it has none or it is switched off.
+func landlockABI() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// The rights on files, and which version brought those that were not there from the beginning.
+const (
+	rightsRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightsWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	// Devices are made by nobody, and only a few may be spoken to beyond reading and writing.
+	rightsNone = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	// rightsOfFile are those that make sense for something that is no directory.
+	rightsOfFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+)
+
+var laterRights = []struct {
+	abi   int
+	right uint64
+}{
+	{2, unix.LANDLOCK_ACCESS_FS_REFER},
+	{3, unix.LANDLOCK_ACCESS_FS_TRUNCATE},
+	{5, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
+}
+
+// landlock closes this thread, and all that it starts, in between the walls.
+func (w walls) landlock(abi int, net bool) error {
+	var known uint64 = rightsRead | rightsWrite | rightsNone
+	for _, l := range laterRights {
+		if abi < l.abi {
+			known &^= l.right
+		}
+	}
+	attr := unix.LandlockRulesetAttr{Access_fs: known}
+	size := unsafe.Sizeof(attr.Access_fs)
+	if abi >= 4 {
+		size = unsafe.Offsetof(attr.Scoped)
+		if !net {
+			// seccomp closes this too; two walls are better than one.
+			attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		}
+	}
+	if abi >= enoughLandlock {
+		size = unsafe.Sizeof(attr)
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(int(ruleset))
+	for _, g := range w.grants() {
+		for _, p := range g.paths {
+			if err := allow(int(ruleset), p, g.rights&known); err != nil {
+				return &os.PathError{Op: "allow", Path: p, Err: err}
+			}
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// A grant is what may be done with some paths.
+type grant struct {
+	paths  []string
+	rights uint64
+}
+
+func (w walls) grants() []grant {
+	return []grant{
+		{slices.Concat(w.readable(), existing(kernel), []string{"/proc"}), rightsRead},
+		{existing(devices), rightsRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE},
+		{w.writable(), rightsRead | rightsWrite},
+		{privates(), rightsRead | rightsWrite},
+	}
+}
+
+// privates are what bubblewrap has made for this run alone: the directories on file systems of their own inside. Outside of
+// it there are none.
+func privates() []string {
+	if !wrapped() {
+		return nil
+	}
+	return existing([]string{"/tmp", "/dev/shm"})
+}
+
+// wrapped reports whether this is the program inside a namespace.
+func wrapped() bool { return len(os.Args) > 2 && os.Args[2] == inner }
+
+// allow adds a rule for a path and what lies below it.
+func allow(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= rightsOfFile
+	}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// dropCapabilities takes from a superuser what makes him one, except that he may open the files of others between the walls:
+// in a container the files of a workspace often belong to somebody else. It reports whether there was anything to take.
+func dropCapabilities() (bool, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false, err
+	}
+	if data[0].Permitted|data[1].Permitted == 0 {
+		return false, nil
+	}
+	// The bounding set is what a superuser gets back when he starts a program.
+	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
+		if c == unix.CAP_DAC_OVERRIDE {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
+			return false, err
+		}
+	}
+	keep := data[0].Permitted & (1 << unix.CAP_DAC_OVERRIDE)
+	data = [2]unix.CapUserData{{Permitted: keep, Effective: keep}}
+	return true, unix.Capset(&header, &data[0])
+}

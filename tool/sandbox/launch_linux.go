@@ -1,0 +1,249 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// exec puts up the walls around this thread and starts the program from it.
+func (k *keeper) exec() ([]Layer, error) {
+	s := &k.spec
+	layers := []Layer{{Name: "tree", Detail: "subreaper"}}
+	add := func(name, detail string) { layers = append(layers, Layer{name, detail}) }
+	if err := describe("rlimits", limit(s.Limits)); err != nil {
+		return nil, err
+	}
+	if s.Level.atLeast(Limits) {
+		add("rlimits", limitDetail(s.Limits))
+		if err := describe("no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {
+			return nil, err
+		}
+		add("no_new_privs", "")
+	}
+	attr := &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	if s.Bubblewrap != "" {
+		more, err := k.execInside(attr)
+		return append(layers, more...), err
+	}
+	if s.Level.atLeast(Workspace) {
+		more, err := restrict(s)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, more...)
+	}
+	pid, err := syscall.ForkExec(s.Program, s.Argv, attr)
+	k.pid = pid
+	return layers, describe("exec", err)
+}
+
+// restrict puts up the walls that belong to a thread and last for all that it starts.
+func restrict(s *spec) ([]Layer, error) {
+	dropped, err := dropCapabilities()
+	if err := describe("capabilities", err); err != nil {
+		return nil, err
+	}
+	var layers []Layer
+	if dropped {
+		layers = append(layers, Layer{"capabilities", "dropped"})
+	}
+	abi := landlockABI()
+	if abi > 0 {
+		if err := describe("landlock", s.Walls.landlock(abi, s.Net)); err != nil {
+			return nil, err
+		}
+		layers = append(layers, Layer{"landlock", "ABI " + strconv.Itoa(abi)})
+	}
+	if err := describe("seccomp", seccomp(s.Net, s.Bubblewrap != "")); err != nil {
+		return nil, err
+	}
+	net := "network off"
+	if s.Net {
+		net = "TCP and UDP on"
+	}
+	return append(layers, Layer{"seccomp", net}), nil
+}
+
+// limit sets the limits of one process. The keeper takes them upon itself: the program inherits them without a moment in
+// which they do not hold, and what the keeper needs is far below.
+func limit(l Limit) error {
+	for _, r := range []struct {
+		what int
+		to   int64
+	}{
+		{unix.RLIMIT_DATA, l.Memory},
+		{unix.RLIMIT_FSIZE, l.FileSize},
+		{unix.RLIMIT_NOFILE, int64(l.OpenFiles)},
+	} {
+		if r.to <= 0 {
+			continue
+		}
+		if err := lower(r.what, uint64(r.to), 0); err != nil {
+			return err
+		}
+	}
+	if l.CPU > 0 {
+		// The second of difference is between the signal that tells why and the one that cannot be caught.
+		if err := lower(unix.RLIMIT_CPU, uint64((l.CPU+time.Second-1)/time.Second), 1); err != nil {
+			return err
+		}
+	}
+	return lower(unix.RLIMIT_CORE, 0, 0)
+}
+
+// lower lowers a limit; one that is lower already stays.
+func lower(what int, to, slack uint64) error {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(what, &now); err != nil {
+		return err
+	}
+	return syscall.Setrlimit(what, &syscall.Rlimit{Cur: min(to, now.Max), Max: min(to+slack, now.Max)})
+}
+
+func limitDetail(l Limit) string {
+	var b bytes.Buffer
+	for _, v := range []struct {
+		name string
+		n    int64
+		unit string
+	}{
+		{"memory", l.Memory >> 20, " MiB"}, {"processes", int64(l.Processes), ""}, {"file size", l.FileSize >> 20, " MiB"}, {"open files", int64(l.OpenFiles), ""},
+	} {
+		if v.n <= 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %d%s", v.name, v.n, v.unit)
+	}
+	return b.String()
+}
+
+// The descriptors of the program inside a namespace.
+const (
+	innerSpecFD  = 3
+	innerReadyFD = 4
+	innerSelfFD  = 5
+)
+
+// standing is the first byte of what the program inside tells: the walls stand.
+const standing = 'R'
+
+// execInside starts bubblewrap, and in it this program, which puts up the rest of the walls and becomes the program.
+func (k *keeper) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
+	args, err := k.spec.Walls.bubblewrap(&k.spec)
+	if err != nil {
+		return nil, describe("bubblewrap", err)
+	}
+	specFD, err := k.handOver()
+	if err != nil {
+		return nil, describe("memfd", err)
+	}
+	defer unix.Close(specFD)
+	ready, readyTheirs, err := os.Pipe()
+	if err != nil {
+		return nil, describe("pipe", err)
+	}
+	defer ready.Close()
+	defer readyTheirs.Close()
+	exe, err := os.Open(self)
+	if err != nil {
+		return nil, describe("executable", err)
+	}
+	defer exe.Close()
+	attr.Files = append(attr.Files, uintptr(specFD), readyTheirs.Fd(), exe.Fd())
+	attr.Dir, attr.Env = "/", []string{Marker + "=" + k.spec.ID}
+	if k.pid, err = syscall.ForkExec(k.spec.Bubblewrap, args, attr); err != nil {
+		return nil, describe("bubblewrap", err)
+	}
+	readyTheirs.Close()
+	layers, err := readReady(ready)
+	return append([]Layer{{"namespaces", "bubblewrap"}}, layers...), err
+}
+
+// handOver makes a file in memory that holds the spec.
+func (k *keeper) handOver() (int, error) {
+	b, err := json.Marshal(&k.spec)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	f := os.NewFile(uintptr(fd), "spec") // not closed by its finalizer: fd is duplicated below
+	defer f.Close()
+	if _, err := f.Write(b); err != nil {
+		return -1, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return -1, err
+	}
+	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// readReady reads what the program inside has to tell before it becomes another one: that the walls stand, as a line with the
+// layers; or what failed. Its end of the pipe is closed by the exec.
+func readReady(r *os.File) ([]Layer, error) {
+	b, err := io.ReadAll(io.LimitReader(r, 1<<16))
+	if err != nil {
+		return nil, describe("pipe", err)
+	}
+	line, rest, ok := bytes.Cut(b, []byte("\n"))
+	if !ok || line[0] != standing {
+		if len(b) > 0 {
+			rest = b
+		} else {
+			return nil, describe("bubblewrap", errors.New("it could not build the namespaces"))
+		}
+	}
+	if len(rest) > 0 {
+		f := new(failure)
+		if err := json.Unmarshal(rest, f); err != nil {
+			return nil, describe("bubblewrap", err)
+		}
+		return nil, f
+	}
+	var layers []Layer
+	return layers, describe("bubblewrap", json.Unmarshal(line[1:], &layers))
+}
+
+// inside runs in the namespaces that bubblewrap has made. It ends by becoming the program.
+func inside() int {
+	closeOnExec()
+	runtime.LockOSThread()
+	ready := os.NewFile(innerReadyFD, "ready")
+	var s spec
+	b, err := io.ReadAll(os.NewFile(innerSpecFD, "spec"))
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	var layers []Layer
+	if err == nil {
+		layers, err = restrict(&s)
+	}
+	if err == nil {
+		b, _ := json.Marshal(layers)
+		ready.Write(append(append([]byte{standing}, b...), '\n'))
+		err = describe("exec", syscall.Exec(s.Program, s.Argv, s.Env))
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = failed("inside", err)
+	}
+	b, _ = json.Marshal(f)
+	ready.Write(b)
+	return 127
+}

@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// self is the program that runs, whatever has become of its file.
+const self = "/proc/self/exe"
+
+// A keeperTree is a tree with its keeper, seen from the caller.
+type keeperTree struct {
+	keeper  *os.Process
+	mu      sync.Mutex
+	control *os.File
+	status  *os.File
+	lines   *bufio.Reader
+	id      string
+	temp    string
+}
+
+// patience is how long a keeper may take to start the program.
+const patience = 30 * time.Second
+
+// plant starts a keeper and has it start the program.
+func plant(ctx context.Context, p *Process, c Command, program string, s *streams) (tree, error) {
+	if helping() {
+		return nil, &Error{Kind: ErrHelper, Text: "this process is itself a keeper: its program does not call sandbox.Main first"}
+	}
+	sp, err := p.spec(c, program)
+	if err != nil {
+		return nil, err
+	}
+	t := &keeperTree{id: p.id, temp: sp.Walls.Temp}
+	defer func() {
+		if err != nil {
+			t.abandon()
+		}
+	}()
+	if err = t.start(s); err != nil {
+		return nil, &Error{Kind: ErrHelper, Err: err}
+	}
+	stop := context.AfterFunc(ctx, func() { t.status.SetReadDeadline(time.Now()) })
+	defer stop()
+	st, err := t.order(sp)
+	switch {
+	case ctx.Err() != nil:
+		err = &Error{Kind: contextKind(ctx), Err: context.Cause(ctx)}
+		return nil, err
+	case err != nil:
+		err = &Error{Kind: ErrHelper, Text: "does the program call sandbox.Main at the start of main?", Err: err}
+		return nil, err
+	case st.Failed != nil:
+		err = startError(c, sp, st.Failed, s)
+		return nil, err
+	case st.Started == nil:
+		err = &Error{Kind: ErrHelper, Text: "it told nothing"}
+		return nil, err
+	}
+	t.status.SetReadDeadline(time.Time{})
+	p.pid = st.Started.Pid
+	p.effective = Effective{Level: sp.Level, Layers: st.Started.Layers}
+	return t, nil
+}
+
+// spec decides by which means the level is given.
+func (p *Process) spec(c Command, program string) (*spec, error) {
+	level, bubblewrap, err := means(c.Level)
+	if err != nil {
+		return nil, err
+	}
+	sp := &spec{ID: p.id, Program: program, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Level: level, Net: c.Net, Limits: c.Limits, Bubblewrap: bubblewrap}
+	if level.atLeast(Workspace) {
+		if sp.Walls, err = newWalls(c, program); err != nil {
+			return nil, &Error{Kind: ErrHelper, Err: err}
+		}
+		sp.Env = sp.Walls.environ(sp.Env)
+	}
+	sp.Env = setenv(sp.Env, Marker, p.id)
+	return sp, nil
+}
+
+// setenv returns the environment with one more variable, and no second one of that name: programs differ in which they see.
+func setenv(env []string, name, value string) []string {
+	set := make([]string, 0, len(env)+1)
+	for _, v := range env {
+		if !strings.HasPrefix(v, name+"=") {
+			set = append(set, v)
+		}
+	}
+	return append(set, name+"="+value)
+}
+
+// start starts the keeper.
+func (t *keeperTree) start(s *streams) error {
+	controlTheirs, control, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer controlTheirs.Close()
+	t.control = control
+	stat, statusTheirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer statusTheirs.Close()
+	t.status, t.lines = stat, bufio.NewReader(stat)
+	t.keeper, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, &os.ProcAttr{
+		Dir:   "/",
+		Env:   []string{Marker + "=" + t.id},
+		Files: append(s.theirs(), controlTheirs, statusTheirs),
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	return err
+}
+
+// order tells the keeper what to do and waits for its first word.
+func (t *keeperTree) order(sp *spec) (st status, err error) {
+	b, err := json.Marshal(sp)
+	if err != nil {
+		return st, err
+	}
+	b = append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
+	deadline := time.Now().Add(patience)
+	t.control.SetWriteDeadline(deadline)
+	t.status.SetReadDeadline(deadline)
+	if _, err := t.control.Write(b); err != nil {
+		return st, err
+	}
+	return t.line()
+}
+
+func (t *keeperTree) line() (st status, err error) {
+	line, err := t.lines.ReadBytes('\n')
+	if err != nil {
+		return st, err
+	}
+	return st, json.Unmarshal(line, &st)
+}
+
+// startError tells why the keeper could not start the program.
+func startError(c Command, sp *spec, f *failure, s *streams) error {
+	e := &Error{Kind: ErrHelper, Text: f.Layer, Err: errors.New(f.Text)}
+	switch {
+	case f.Layer == "exec" && f.Errno == syscall.ENOENT:
+		e.Kind, e.Text = ErrNotFound, fmt.Sprintf("%q, or the interpreter it names", c.Argv[0])
+	case f.Layer == "exec":
+		e.Kind, e.Text = ErrCommand, fmt.Sprintf("%q", c.Argv[0])
+		if f.Errno == syscall.EACCES && sp.Level.atLeast(Workspace) {
+			e.Missing = []Missing{{"the level " + string(sp.Level) + " may not allow the program's directory", "name it among those that may be read"}}
+		}
+	case sp.Level.atLeast(Workspace):
+		e.Kind = ErrLevel
+		e.Missing = []Missing{{string(sp.Level) + " needs " + f.Layer, fixes[f.Layer]}}
+	}
+	if f.Errno != 0 {
+		e.Err = fmt.Errorf("%w", f.Errno)
+	}
+	if text := s.complaint(); f.Layer != "exec" && text != "" {
+		e.Err = fmt.Errorf("%w: %s", e.Err, text)
+	}
+	return e
+}
+
+// complaint reads what was written to the error stream before the program ran.
+func (s *streams) complaint() string {
+	s.closeTheirs()
+	pipe := s.out[len(s.out)-1].pipe
+	pipe.SetReadDeadline(time.Now().Add(time.Second))
+	b := make([]byte, 1024)
+	n, _ := pipe.Read(b)
+	return strings.TrimSpace(strings.ToValidUTF8(string(b[:n]), "?"))
+}
+
+func (t *keeperTree) say(order byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.control != nil {
+		t.control.Write([]byte{order}) // if the keeper is gone, wait knows
+	}
+}
+
+func (t *keeperTree) stop(time.Duration) { t.say(orderStop) }
+func (t *keeperTree) kill()              { t.say(orderKill) }
+
+func (t *keeperTree) wait() report {
+	st, err := t.line()
+	r := report{Code: -1, lost: true}
+	if err == nil && st.Ended != nil {
+		r = *st.Ended
+	} else {
+		t.keeper.Kill() // what it has left to tell cannot be believed
+	}
+	t.keeper.Wait()
+	t.close()
+	return r
+}
+
+func (t *keeperTree) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range []*os.File{t.control, t.status} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	t.control = nil
+}
+
+func (t *keeperTree) sweep() int {
+	t.keeper.Kill()
+	return sweepMarked(t.id)
+}
+
+func (t *keeperTree) cleanup() {
+	if t.temp != "" {
+		removeTree(t.temp)
+	}
+}
+
+// abandon takes everything back if the program did not start.
+func (t *keeperTree) abandon() {
+	if t.keeper != nil {
+		t.keeper.Kill()
+		t.keeper.Wait()
+		sweepMarked(t.id)
+	}
+	t.close()
+	t.cleanup()
+}
+
+// runnable reports whether a file is a program.
+func runnable(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o111 != 0 }
+
+// candidates are the files that a name in a directory may mean.
+func candidates(file string) []string { return []string{filepath.Clean(file)} }

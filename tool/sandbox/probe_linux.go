@@ -1,0 +1,141 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fixes say how to get what is missing.
+var fixes = map[string]string{
+	"landlock":     "it needs Linux 6.12 with Landlock switched on (lsm=landlock,... on the kernel's command line); or install bubblewrap",
+	"seccomp":      "it needs a kernel with seccomp filters, on amd64 or arm64",
+	"bubblewrap":   "install it (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; Alpine: apk add bubblewrap); where it is there, the system must let it make user namespaces (in a container: run with --security-opt seccomp=unconfined, or as a user who may)",
+	"capabilities": "run wield as an ordinary user",
+}
+
+func lacks(what string) Missing { return Missing{What: what, Fix: fixes[strings.Fields(what)[0]]} }
+
+// bubblewraps are the places where a system's own bubblewrap lies. It is not looked for in PATH, which a project may change.
+var bubblewraps = []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
+
+func findBubblewrap() string {
+	for _, p := range bubblewraps {
+		if executable(p) == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+// means decides how a level is given on this machine: at which level the run is started, which is never a lower one, and with
+// which bubblewrap.
+func means(l Level) (Level, string, error) {
+	if !l.atLeast(Workspace) {
+		return l, "", nil
+	}
+	var missing []Missing
+	if !hasSeccomp() {
+		missing = append(missing, lacks("seccomp"))
+	}
+	landlock := landlockABI() >= enoughLandlock
+	bubblewrap := findBubblewrap()
+	if l == Workspace && landlock && missing == nil {
+		return Workspace, "", nil
+	}
+	if bubblewrap != "" && missing == nil {
+		return Strict, bubblewrap, nil // more than workspace, by other means
+	}
+	if l == Workspace && !landlock {
+		missing = append(missing, lacks(fmt.Sprintf("landlock ABI %d (there is %d)", enoughLandlock, landlockABI())))
+	}
+	if l == Strict && bubblewrap == "" {
+		missing = append(missing, lacks("bubblewrap"))
+	}
+	return "", "", &Error{Kind: ErrLevel, Text: string(l), Missing: missing}
+}
+
+// Probe tells what this machine gives. It tries bubblewrap once, because its being there does not mean that it may work.
+func Probe() Machine {
+	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelVersion()}
+	abi := landlockABI()
+	wrap, wrapOK := probeBubblewrap()
+	m.Layers = []LayerReport{
+		{Name: "tree", OK: true, Detail: "subreaper: the whole tree is ended, whatever it does"},
+		{Name: "rlimits", OK: true, Detail: "memory, file size, open files, processor time of each process"},
+		{Name: "no_new_privs", OK: true},
+		{Name: "landlock", OK: abi >= enoughLandlock, Detail: "ABI " + strconv.Itoa(abi) + ", needed " + strconv.Itoa(enoughLandlock)},
+		{Name: "seccomp", OK: hasSeccomp(), Detail: "filters on " + runtime.GOARCH},
+		{Name: "bubblewrap", OK: wrapOK, Detail: wrap},
+	}
+	for _, l := range Levels() {
+		r := LevelReport{Level: l, OK: true}
+		got, with, err := means(l)
+		switch {
+		case err != nil:
+			r.OK, r.Missing = false, missingOf(err)
+		case with != "" && !wrapOK:
+			r.OK, r.Missing = false, []Missing{lacks("bubblewrap that works (" + wrap + ")")}
+		default:
+			r.Means = meansText(got)
+		}
+		m.Levels = append(m.Levels, r)
+	}
+	return m
+}
+
+func missingOf(err error) []Missing {
+	if e, ok := err.(*Error); ok {
+		return e.Missing
+	}
+	return nil
+}
+
+func meansText(l Level) string {
+	switch l {
+	case None:
+		return "tree"
+	case Limits:
+		return "tree, rlimits, no_new_privs"
+	case Workspace:
+		return "tree, rlimits, no_new_privs, landlock, seccomp"
+	}
+	if landlockABI() > 0 {
+		return "tree, rlimits, no_new_privs, bubblewrap, landlock, seccomp"
+	}
+	return "tree, rlimits, no_new_privs, bubblewrap, seccomp"
+}
+
+func kernelVersion() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// probeBubblewrap tells what there is of bubblewrap, and whether it may make the namespaces.
+func probeBubblewrap() (detail string, ok bool) {
+	path := findBubblewrap()
+	if path == "" {
+		return "not in " + strings.Join(bubblewraps, ", "), false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	version, _ := exec.CommandContext(ctx, path, "--version").Output()
+	detail = strings.TrimSpace(string(version))
+	cmd := exec.CommandContext(ctx, path, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "/proc/self/exe", "--version")
+	cmd.Env = []string{}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		return strings.TrimSpace(detail + ": " + strings.TrimSpace(stderr.String()) + " (" + err.Error() + ")"), false
+	}
+	return detail, true
+}

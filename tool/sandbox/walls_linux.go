@@ -1,0 +1,176 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// walls are the places that a run may reach at the levels workspace and strict. All paths are absolute and free of symbolic
+// links.
+type walls struct {
+	Dir      string   `json:"dir"`
+	Writable []string `json:"writable"`
+	Readable []string `json:"readable"`
+	Temp     string   `json:"temp"` // private, made for the run and removed after it; holds tmp and home
+}
+
+// programs are the directories of the system's programs and libraries.
+var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/snap"}
+
+// settings are what programs need to know of the system: names, certificates, time, fonts, their own defaults. It is a list
+// and not all of /etc, which holds passwords and keys too.
+var settings = []string{
+	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
+	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/gai.conf", "/etc/protocols", "/etc/services",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/pki/tls/openssl.cnf",
+	"/etc/localtime", "/etc/timezone", "/etc/locale.conf", "/etc/default/locale", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/fonts",
+	"/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/gitconfig", "/etc/vimrc", "/etc/nanorc",
+	"/etc/python3", "/etc/python3.11", "/etc/perl", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/maven",
+}
+
+// kernel are files by which programs learn what machine they are on.
+var kernel = []string{"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage"}
+
+// devices are the harmless ones.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// newWalls makes the private directories of a run.
+func newWalls(c Command, program string) (w walls, err error) {
+	w = walls{Dir: c.Dir, Writable: c.Writable, Readable: c.Readable}
+	if !under(program, programs) {
+		// A program that was named is meant to run, wherever it lies. What it needs besides has to be named.
+		if p, err := filepath.EvalSymlinks(program); err == nil {
+			w.Readable = append(w.Readable, p)
+		}
+	}
+	temp, err := os.MkdirTemp("", "wield-run-")
+	if err != nil {
+		return w, err
+	}
+	if w.Temp, err = filepath.EvalSymlinks(temp); err != nil {
+		return w, err
+	}
+	for _, dir := range []string{w.tmp(), w.home()} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			removeTree(w.Temp)
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+func (w walls) tmp() string  { return filepath.Join(w.Temp, "tmp") }
+func (w walls) home() string { return filepath.Join(w.Temp, "home") }
+
+// under reports whether a path lies in or below one of the directories.
+func under(p string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+	})
+}
+
+// environ points the program to its private directories. A home that may be read stays.
+func (w walls) environ(env []string) []string {
+	env = setenv(env, "TMPDIR", w.tmp())
+	home, ok := lookup(env, "HOME")
+	if p, err := filepath.EvalSymlinks(home); ok && err == nil && under(p, slices.Concat(w.Readable, w.Writable, []string{w.Dir})) {
+		return env
+	}
+	return setenv(env, "HOME", w.home())
+}
+
+// readable lists what may be read, and run; what does not exist is left out.
+func (w walls) readable() []string {
+	return existing(slices.Concat(programs, settings, w.Readable, []string{w.Dir}))
+}
+
+// writable lists what may be changed.
+func (w walls) writable() []string { return slices.Concat(w.Writable, []string{w.Temp}) }
+
+func existing(paths []string) []string {
+	var found []string
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// bubblewrap returns the command line that builds the namespaces.
+func (w walls) bubblewrap(s *spec) ([]string, error) {
+	args := []string{"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"}
+	if s.Net {
+		args = append(args, "--share-net")
+	}
+	for _, b := range w.binds() {
+		args = append(args, b.args()...)
+	}
+	args = append(args, "--chdir", s.Dir, "--", "/proc/self/fd/5", hidden, inner)
+	return args, nil
+}
+
+// A bind is something of the machine that is to be seen inside.
+type bind struct {
+	from, to string
+	writable bool
+	link     bool // from is the text of a symbolic link
+}
+
+func (b bind) args() []string {
+	switch {
+	case b.link:
+		return []string{"--symlink", b.from, b.to}
+	case b.writable:
+		return []string{"--bind", b.from, b.to}
+	}
+	return []string{"--ro-bind", b.from, b.to}
+}
+
+// binds lists them in the order in which they have to be made: a directory before what lies in it.
+func (w walls) binds() []bind {
+	var list []bind
+	for _, p := range w.readable() {
+		list = append(list, seen(p))
+	}
+	for _, p := range existing(kernel) {
+		list = append(list, seen(p))
+	}
+	for _, p := range w.writable() {
+		list = append(list, bind{from: p, to: p, writable: true})
+	}
+	// What may be written goes last at its place, so that it wins over being readable.
+	slices.SortStableFunc(list, func(a, b bind) int {
+		if c := strings.Compare(a.to, b.to); c != 0 {
+			return c
+		}
+		return order(a.writable) - order(b.writable)
+	})
+	return list
+}
+
+func order(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// seen is something that may be read. /bin is a link on most systems, and /etc/resolv.conf leads out of /etc on many.
+func seen(p string) bind {
+	info, err := os.Lstat(p)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return bind{from: p, to: p}
+	}
+	if target, err := os.Readlink(p); err == nil && slices.Contains(programs, p) {
+		return bind{from: target, to: p, link: true}
+	}
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		real = p
+	}
+	return bind{from: real, to: p}
+}
