@@ -1,0 +1,401 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// A field is a word of a command after the shell has done its part.
+type field struct {
+	text  string
+	known bool // the text is all of the word. Otherwise it is known only when the command runs
+	glob  bool // an unquoted * ? or [ stands in it
+	tilde bool // it begins with an unquoted ~
+}
+
+// literal returns fields that are what they say, as in a call without a shell.
+func literal(words []string) []field {
+	fields := make([]field, len(words))
+	for i, w := range words {
+		fields[i] = field{text: w, known: true}
+	}
+	return fields
+}
+
+// A use is something that a command does, as far as the table of programs tells.
+type use struct {
+	kind    useKind
+	text    string
+	tilde   bool
+	op      Op
+	flagged effect   // why a rule that allows has to spell it; "" if it does not
+	spelled []string // words any of which spells it
+}
+
+// useKind says what the text of a use is.
+type useKind string
+
+const (
+	useEffect useKind = "effect" // nothing but the effect
+	usePath   useKind = "path"
+	useMaybe  useKind = "maybe" // a path, if something of that name is there or it looks like one
+	useURL    useKind = "url"
+	useShell  useKind = "shell" // a line that a shell reads
+	useDir    useKind = "dir"   // a directory that it works in
+)
+
+// An analysis is what the table of programs makes of a command.
+type analysis struct {
+	table     bool // the program is in the table
+	canonical []field
+	uses      []use
+	inner     [][]field // commands that it runs
+	wraps     bool      // it runs nothing itself
+	asks      bool      // what it runs is never known in full
+	suffixes  bool      // inner may begin at any word
+}
+
+// analyse looks a command up in the table of programs.
+func analyse(words []field) *analysis {
+	a := &analysis{canonical: words}
+	p := lookUp(words[0].text)
+	if p == nil {
+		for _, w := range words[1:] {
+			a.value(kindMaybe, w, nil)
+		}
+		return a
+	}
+	a.table = true
+	if slices.ContainsFunc(words[1:], func(w field) bool { return !w.known || !p.skip[w.text] }) || len(words) == 1 {
+		a.program(p, baseName(words[0].text), words)
+	}
+	return a
+}
+
+// program goes through the sub-commands first, then through what belongs to the last of them.
+func (a *analysis) program(p *program, name string, words []field) {
+	rest := words[1:]
+	canonical := words[:1:1]
+	for p.subs != nil {
+		kept, left := a.globals(p, rest)
+		canonical, rest = append(canonical, kept...), left
+		if len(rest) == 0 {
+			break
+		}
+		sub := rest[0]
+		canonical, rest = append(canonical, sub), rest[1:]
+		name += "." + sub.text
+		if !p.subs[sub.text] {
+			a.effect(effectWrite, sub.text)
+		}
+		next := programs()[name]
+		if next == nil {
+			break
+		}
+		p = next
+	}
+	a.canonical = append(canonical, rest...)
+	if p.style == styleTar {
+		p, rest = tarStyle(p, rest)
+	}
+	switch p.style {
+	case styleFind:
+		a.expression(p, rest)
+	case stylePlain:
+		a.plain(p, rest)
+	default:
+		a.options(p, rest)
+	}
+}
+
+// tarStyle puts the hyphen before a first word of letters, which tar takes for options.
+func tarStyle(p *program, rest []field) (*program, []field) {
+	q := *p
+	q.style = styleGNU
+	if len(rest) > 0 && rest[0].known && rest[0].text != "" && rest[0].text[0] != '-' {
+		rest = slices.Clone(rest)
+		rest[0].text = "-" + rest[0].text
+	}
+	return &q, rest
+}
+
+// globals reads the options before a sub-command. Those that do nothing are not among the ones that are kept.
+func (a *analysis) globals(p *program, words []field) (kept, rest []field) {
+	for len(words) > 0 && words[0].known && strings.HasPrefix(words[0].text, "-") {
+		o, name, value, joined := p.find(p.global, words[0].text)
+		n := 1
+		if !o.declared {
+			o, name, value, joined = p.find(p.options, words[0].text)
+		}
+		if len(o.kinds) > 0 && !joined && !o.joined {
+			n = min(1+len(o.kinds), len(words))
+		}
+		a.option(o, name, value, joined, words[:n])
+		inside := len(o.kinds) == 1 && o.kinds[0] == kindDir // looked at by itself
+		if !o.declared || !o.harmless() && !inside {
+			kept = append(kept, words[:n]...)
+		}
+		words = words[n:]
+	}
+	return kept, words
+}
+
+// option records what an option as it is typed does. words are the option and the values behind it.
+func (a *analysis) option(o option, name, value string, joined bool, words []field) {
+	spelled := []string{name, words[0].text}
+	if before, _, ok := strings.Cut(words[0].text, "="); ok {
+		spelled = append(spelled, before)
+	}
+	if o.effect != effectNone && o.effect != effectLook {
+		a.effect(o.effect, spelled...)
+	}
+	if joined {
+		k := kindMaybe
+		if len(o.kinds) > 0 {
+			k = o.kinds[0]
+		}
+		a.value(k, field{text: value, known: words[0].known, tilde: strings.HasPrefix(value, "~")}, spelled)
+		return
+	}
+	for i, w := range words[1:] {
+		a.value(o.kinds[i], w, spelled)
+	}
+}
+
+// options reads options and operands in any order, as most programs do.
+func (a *analysis) options(p *program, words []field) {
+	operands, ended := 0, false
+	for len(words) > 0 {
+		w := words[0]
+		if ended || !w.known || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' || w.text[0] == '+' && !p.options[w.text].declared {
+			if p.wraps && operands >= p.before {
+				if p.asks && w.known && strings.Contains(w.text, "=") && !strings.HasPrefix(w.text, "=") {
+					a.effect(effectExec, w.text) // an assignment
+					words = words[1:]
+					continue
+				}
+				a.wrapped(p, words)
+				return
+			}
+			a.operand(p, operands, w)
+			operands++
+			words = words[1:]
+			continue
+		}
+		if w.text == "--" {
+			ended, words = true, words[1:]
+			continue
+		}
+		n, look := a.oneOption(p, words)
+		if look {
+			return
+		}
+		words = words[n:]
+	}
+	switch {
+	case p.wraps && p.asks:
+		a.effect(effectAsk, "")
+	case operands == 0 && p.bare != effectNone:
+		a.effect(p.bare, "")
+	}
+}
+
+// oneOption reads the option at the beginning of words, and returns how many words it takes.
+func (a *analysis) oneOption(p *program, words []field) (n int, look bool) {
+	typed := words[0].text
+	o, name, value, joined := p.find(p.options, typed)
+	if o.declared || p.style == styleGo || strings.HasPrefix(typed, "--") {
+		if !o.declared && p.wraps {
+			a.suffixes = a.suffixes || p.asks
+		}
+		n = 1
+		if len(o.kinds) > 0 && !joined && !o.joined {
+			n = min(1+len(o.kinds), len(words))
+		}
+		a.option(o, name, value, joined, words[:n])
+		return n, o.effect == effectLook
+	}
+	return a.cluster(p, words), false
+}
+
+// cluster reads short options that stand together, the last of which may take what is left, or the next word, as its value.
+func (a *analysis) cluster(p *program, words []field) int {
+	typed := words[0].text
+	for i := 1; i < len(typed); i++ {
+		name := typed[:1] + typed[i:i+1]
+		o, ok := p.options[name]
+		if !ok {
+			if p.wraps && p.asks {
+				a.suffixes = true
+			}
+			if i == 1 && strings.ContainsAny(typed[2:], "/~") { // a value of an option that nobody knows
+				a.value(kindMaybe, field{text: typed[2:], known: true, tilde: typed[2] == '~'}, nil)
+			}
+			continue
+		}
+		spelled := []string{name, typed}
+		if o.effect != effectNone {
+			a.effect(o.effect, spelled...)
+		}
+		if len(o.kinds) == 0 {
+			continue
+		}
+		if i+1 < len(typed) {
+			value := typed[i+1:]
+			a.value(o.kinds[0], field{text: strings.TrimPrefix(value, "="), known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
+			return 1
+		}
+		if o.joined {
+			return 1
+		}
+		n := min(1+len(o.kinds), len(words))
+		for k, w := range words[1:n] {
+			a.value(o.kinds[k], w, spelled)
+		}
+		return n
+	}
+	return 1
+}
+
+// operand records what a word that is no option is for.
+func (a *analysis) operand(p *program, n int, w field) {
+	k := kindMaybe
+	if len(p.operands) > 0 {
+		k = p.operands[min(n, len(p.operands)-1)]
+		if n == 0 && k == kindText && len(p.operands) > 1 && a.hasPattern(p) {
+			k = p.operands[1]
+		}
+		if n == 0 && (k == kindSed || k == kindAwk) && a.hasPattern(p) {
+			k = p.operands[1]
+		}
+	}
+	a.value(k, w, []string{w.text})
+}
+
+// hasPattern reports whether an option has taken the place of the first operand, as -e does for grep and sed.
+func (a *analysis) hasPattern(p *program) bool {
+	return slices.ContainsFunc(a.canonical[1:], func(w field) bool {
+		return w.known && slices.ContainsFunc(patternOptions, func(o string) bool {
+			return p.options[o].declared && (w.text == o || strings.HasPrefix(w.text, o+"=") || len(o) == 2 && strings.HasPrefix(w.text, o))
+		})
+	})
+}
+
+// patternOptions stand in for the first operand of programs whose first operand is a pattern or a script.
+var patternOptions = []string{"-e", "-f", "--regexp", "--file", "--expression", "--files", "--source", "--from-file"}
+
+// plain reads the words of a program that knows hardly any options.
+func (a *analysis) plain(p *program, words []field) {
+	if len(words) == 0 && p.bare != effectNone {
+		a.effect(p.bare, "")
+	}
+	for i, w := range words {
+		for name, o := range p.options {
+			if w.text == name || i == 0 && strings.HasPrefix(w.text, name) {
+				a.effect(o.effect, name, w.text)
+			}
+		}
+		a.operand(p, i, w)
+	}
+}
+
+// expression reads the words of find: first where to start, then what to look for and what to do.
+func (a *analysis) expression(p *program, words []field) {
+	for len(words) > 0 {
+		w := words[0]
+		o, ok := p.options[w.text]
+		switch {
+		case !ok && (!strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"(", ")", "!", ","}, w.text) || !w.known):
+			a.value(kindRead, w, nil)
+		case o.effect == effectCommand:
+			end := 1
+			for end < len(words) && words[end].text != ";" && (words[end].text != "+" || end > 1 && words[end-1].text != "{}") {
+				end++
+			}
+			a.effect(effectCommand, w.text)
+			if end > 1 {
+				a.inner = append(a.inner, words[1:end])
+			}
+			words = words[min(end, len(words)-1):]
+		default:
+			n := min(1+len(o.kinds), len(words))
+			a.option(o, w.text, "", false, words[:n])
+			words = words[n-1:]
+		}
+		words = words[1:]
+	}
+}
+
+// wrapped records the command that a wrapper runs.
+func (a *analysis) wrapped(p *program, words []field) {
+	a.wraps, a.asks = true, a.asks || p.asks
+	a.suffixes = a.suffixes || p.suffixes
+	if !p.joins {
+		a.inner = append(a.inner, words)
+		return
+	}
+	text := make([]string, len(words))
+	for i, w := range words {
+		text[i] = w.text
+	}
+	a.asks = true
+	a.uses = append(a.uses, use{kind: useShell, text: strings.Join(text, " ")})
+}
+
+func (a *analysis) effect(e effect, spelled ...string) {
+	a.uses = append(a.uses, use{kind: useEffect, flagged: e, spelled: spelled})
+}
+
+// value records what a word is for.
+func (a *analysis) value(k kind, w field, spelled []string) {
+	if !w.known {
+		return // asked about by itself
+	}
+	do, ok := kindTable[k]
+	if !ok {
+		return
+	}
+	if do.plain != nil {
+		u := *do.plain
+		u.text, u.tilde = w.text, w.tilde
+		if u.flagged != effectNone {
+			u.spelled = append(slices.Clip(spelled), w.text)
+		}
+		a.uses = append(a.uses, u)
+	}
+	if do.look != nil {
+		do.look(a, w, append(slices.Clip(spelled), w.text))
+	}
+}
+
+// A kindRow says what to make of a value: a use with its text, and a closer look.
+type kindRow struct {
+	plain *use
+	look  func(a *analysis, w field, spelled []string)
+}
+
+// kindTable says for every kind what to make of a value. Text is not in it.
+var kindTable = map[kind]kindRow{
+	kindRead:   {plain: &use{kind: usePath, op: OpRead}},
+	kindReadX:  {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}},
+	kindWrite:  {plain: &use{kind: usePath, op: OpWrite, flagged: effectWrite}},
+	kindMake:   {plain: &use{kind: usePath, op: OpWrite}},
+	kindDir:    {plain: &use{kind: useDir, op: OpRead}},
+	kindMaybe:  {plain: &use{kind: useMaybe, op: OpRead}, look: lookMaybe},
+	kindExec:   {plain: &use{kind: useMaybe, op: OpRead, flagged: effectExec}},
+	kindModule: {plain: &use{kind: useEffect, flagged: effectExec}},
+	kindScript: {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}},
+	kindShell:  {plain: &use{kind: useShell, flagged: effectExec}},
+	kindURL:    {plain: &use{kind: useURL}},
+	kindHost:   {plain: &use{kind: useEffect, flagged: effectNet}},
+	kindNet:    {plain: &use{kind: useEffect, flagged: effectNet}},
+	kindAsk:    {plain: &use{kind: useMaybe, op: OpRead, flagged: effectAsk}},
+	kindRev:    {plain: &use{kind: useMaybe, op: OpRead}, look: lookRev},
+	kindSed:    {look: lookSed},
+	kindAwk:    {look: lookAwk},
+	kindAssign: {plain: &use{kind: useMaybe, op: OpRead}, look: lookAssign},
+	kindSplit:  {look: lookSplit},
+	kindData:   {look: lookData},
+	kindFlags:  {look: lookFlags},
+	kindAlias:  {look: lookAlias},
+}

@@ -1,0 +1,463 @@
+package policy
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"wield/chat"
+)
+
+// argv judges a command that no shell reads.
+func (e *eval) argv(words []string, sc scope) {
+	deny := func(check, why string) {
+		e.builtin(chat.DecisionDeny, SubjectCommand, strings.Join(words, " "), "", check, why, "")
+	}
+	if len(words) == 0 {
+		deny("program", "no program is named")
+		return
+	}
+	for _, w := range words {
+		if strings.Contains(w, "\x00") {
+			deny("characters", "a NUL byte, which no argument can carry")
+			return
+		}
+	}
+	if why := badProgram(words[0]); why != "" {
+		deny("program", why)
+	}
+	if strings.Contains(words[0], "/") && !strings.HasPrefix(words[0], "/") && !e.pinned(words[0]) {
+		deny("program", "a program is named by its bare name or a full path: only a rule that names this path opens it")
+	}
+	e.command(literal(words), sc, "")
+}
+
+// badProgram says what is wrong with the name of a program.
+func badProgram(name string) string {
+	switch {
+	case name == "":
+		return "no program is named"
+	case name[0] == '-':
+		return "the name of a program does not begin with a hyphen"
+	case strings.ContainsAny(name, " \t\n"):
+		return "the name of a program has no blanks: arguments are given one by one"
+	}
+	return badText(name)
+}
+
+// pinned reports whether a rule that allows names the path of the program.
+func (e *eval) pinned(name string) bool {
+	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
+		return r.Decision == chat.DecisionAllow && r.fitsTool(e.call.Tool) &&
+			slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.words[0].fits(name) })
+	})
+}
+
+// command judges one command after the shell has done its part: by the rules, by the table of programs, and by the paths and
+// addresses in it.
+func (e *eval) command(words []field, sc scope, node string) {
+	e.depth++
+	defer func() { e.depth-- }()
+	text := commandText(words)
+	if e.depth > 4*maxDepth {
+		e.builtin(chat.DecisionDeny, SubjectCommand, text, node, "limit", "too many commands that run commands", "")
+		return
+	}
+	words, ok := e.expand(words, sc, text, node)
+	if !ok {
+		return
+	}
+	a := analyse(words)
+	for _, inner := range a.inner {
+		e.command(inner, sc, node)
+	}
+	if a.suffixes {
+		e.suffixes(words, text, node)
+	}
+	if a.asks {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper", words[0].text+" runs another command, and what it adds to it is not known in full", "")
+	}
+	if e.byCommandRules(a, words, text, node) {
+		e.uses(a, a.uses, nil, sc, text, node)
+		return
+	}
+	e.allowed(a, words, sc, text, node)
+}
+
+// expand replaces patterns by the names that they stand for, and looks at what cannot be in a word.
+func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool) {
+	var out []field
+	for i, w := range words {
+		switch {
+		case i == 0 && (!w.known || w.glob || w.text == ""):
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs is known only when it does", "")
+			return nil, false
+		case w.known && w.glob:
+			more, why := e.files1(w, sc)
+			if why != "" {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why, "")
+				more = []field{{}}
+			}
+			out = append(out, more...)
+			continue
+		case w.known:
+			if r, odd := oddCharacter(w.text); odd {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), "")
+			}
+			if i == 0 && !isASCII(w.text) {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", "letters beyond ASCII in the name of a program, which may be mistaken for others", "")
+			}
+		}
+		out = append(out, w)
+	}
+	return out, true
+}
+
+// maxGlob is how many files a pattern may stand for.
+const maxGlob = 500
+
+// files1 lists what a pattern stands for now. why tells why it is not known.
+func (e *eval) files1(w field, sc scope) (fields []field, why string) {
+	r := e.root()
+	switch {
+	case r.err != nil || len(sc.dirs) != 1:
+		return nil, "stands for files of a directory that is not known"
+	case w.tilde || strings.ContainsAny(w.text, "\\") || strings.Contains(w.text, ".."):
+		return nil, "may stand for files outside of the root"
+	}
+	dir, last := path.Split(w.text)
+	if strings.ContainsAny(dir, "*?[") || strings.HasPrefix(last, ".") {
+		return nil, "stands for more than the files of one directory"
+	}
+	at := r.locate("./"+strings.TrimPrefix(dir, "./"), sc.dirs[0])
+	if strings.HasPrefix(dir, "/") {
+		at = r.locate(dir, "")
+	}
+	if at.outside || at.err != nil {
+		return nil, "stands for files outside of the root"
+	}
+	if at.missing {
+		return []field{{text: w.text, known: true}}, ""
+	}
+	d, err := os.Open(at.abs)
+	if err != nil {
+		return []field{{text: w.text, known: true}}, ""
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxGlob + 1)
+	if len(names) > maxGlob {
+		return nil, "stands for too many files"
+	}
+	if err != nil && len(names) == 0 {
+		return []field{{text: w.text, known: true}}, ""
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		ok, err := path.Match(last, n)
+		if err != nil {
+			return nil, "cannot be read"
+		}
+		if ok && !strings.HasPrefix(n, ".") {
+			fields = append(fields, field{text: dir + n, known: true})
+		}
+	}
+	if len(fields) == 0 {
+		fields = []field{{text: w.text, known: true}}
+	}
+	return fields, ""
+}
+
+// commandText shows the words of a command.
+func commandText(words []field) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		switch {
+		case !w.known:
+			texts[i] = "(unknown)"
+		case w.text == "" || strings.ContainsAny(w.text, " \t\n'\"\\$`|&;<>()") && !w.glob:
+			texts[i] = "'" + strings.ReplaceAll(w.text, "'", `'\''`) + "'"
+		default:
+			texts[i] = w.text
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// texts returns the words; one that is not known is none that a rule could name.
+func texts(words []field) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w.text
+		if !w.known {
+			out[i] = "\x00"
+		}
+	}
+	return out
+}
+
+// byCommandRules looks for a rule that asks or denies, and reports whether there is one.
+func (e *eval) byCommandRules(a *analysis, words []field, text, node string) bool {
+	asked, canonical := texts(words), texts(a.canonical)
+	r := e.strictest(SubjectCommand, false, func(r *rule) bool {
+		if r.Decision == chat.DecisionAllow {
+			return false
+		}
+		return r.subject() == SubjectTool || slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.reaches(asked) || c.reaches(canonical) })
+	})
+	if r == nil {
+		return false
+	}
+	e.byRule(r, SubjectCommand, text, node, "the rule is about the command")
+	return true
+}
+
+// suffixes looks for commands that rules deny behind a wrapper whose options are not known.
+func (e *eval) suffixes(words []field, text, node string) {
+	for i := 1; i < len(words); i++ {
+		a := &analysis{canonical: words[i:]}
+		if words[i].known && !strings.HasPrefix(words[i].text, "-") && e.byCommandRules(a, words[i:], text, node) {
+			return
+		}
+	}
+}
+
+// allowed looks for a rule that allows the command with all that it does.
+func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) {
+	asked, canonical := texts(words), texts(a.canonical)
+	var best *allowance
+	for _, r := range e.p.rules {
+		if r.Decision != chat.DecisionAllow || !e.applies(r, SubjectCommand, false) {
+			continue
+		}
+		if r.subject() == SubjectTool {
+			best = best.better(&allowance{rule: r, shaped: true, missing: missing(a.uses, commandPattern{words: []wordPattern{nil}})})
+			continue
+		}
+		for _, c := range r.commands {
+			if c.begins(asked) || c.begins(canonical) {
+				n := len(canonical)
+				best = best.better(&allowance{rule: r, pattern: c, shaped: a.table || c.open || n <= len(c.words), missing: missing(a.uses, c)})
+			}
+		}
+	}
+	if best == nil {
+		e.byDefault(SubjectCommand, text, node, proposed(canonical, a).String())
+		e.uses(a, a.uses, nil, sc, text, node)
+		return
+	}
+	e.byRule(best.rule, SubjectCommand, text, node, "the rule is about the command")
+	if !best.shaped {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", "nothing is known of the options of "+words[0].text+", and the rule does not say that any may follow", proposed(append(slices.Clone(canonical[:len(best.pattern.words)]), "*"), a).String())
+	}
+	e.uses(a, a.uses, best, sc, text, node)
+}
+
+// An allowance is a rule that allows a command, as far as it goes.
+type allowance struct {
+	rule    *rule
+	pattern commandPattern
+	shaped  bool // it says enough about the words
+	missing int  // effects that it does not spell
+}
+
+func (a *allowance) better(b *allowance) *allowance {
+	if a == nil || b.shaped && !a.shaped || b.shaped == a.shaped && b.missing < a.missing {
+		return b
+	}
+	return a
+}
+
+// missing counts the effects that a pattern does not spell.
+func missing(uses []use, c commandPattern) (n int) {
+	for _, u := range uses {
+		if u.flagged != effectNone && !u.spelledBy(c) {
+			n++
+		}
+	}
+	return n
+}
+
+func (u use) spelledBy(c commandPattern) bool {
+	return len(c.words) > 0 && slices.ContainsFunc(u.spelled, func(s string) bool { return s != "" && c.spells(s) })
+}
+
+// proposed is the rule that would allow a command.
+func proposed(words []string, a *analysis) Rule {
+	n := 1
+	if !a.table {
+		n = len(words)
+	} else if p := lookUp(words[0]); p != nil && p.subs != nil {
+		n = min(2, len(words))
+	}
+	for _, u := range a.uses {
+		if u.flagged == effectNone {
+			continue
+		}
+		if i := slices.IndexFunc(words, func(w string) bool { return slices.Contains(u.spelled, w) }); i >= n {
+			n = i + 1
+		}
+	}
+	quoted := make([]string, n)
+	for i, w := range words[:n] {
+		quoted[i] = quoteWord(w)
+		if w == "*" && i == n-1 {
+			quoted[i] = w
+		}
+	}
+	return Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{strings.Join(quoted, " ")}}}
+}
+
+// uses judges what a command does beside running. by is the rule that allows the command; nil if it has been decided about.
+func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node string) {
+	for _, u := range uses {
+		if u.kind == useDir && u.text != "" {
+			sc = e.goesTo(u, sc, node)
+		}
+	}
+	for _, u := range uses {
+		allowed := false
+		fix := ""
+		switch u.kind {
+		case usePath, useMaybe:
+			allowed, _ = e.usePath(u, sc, node)
+		case useURL:
+			e.useURL(u, node)
+		case useShell:
+			e.shell(u.text, sc)
+		}
+		if u.flagged == effectNone || by == nil || allowed && u.flagged == effectWrite || u.spelledBy(by.pattern) {
+			continue
+		}
+		if len(by.pattern.words) > 0 {
+			fix = proposed(texts(a.canonical), a).String()
+		}
+		what := first(append(slices.Clone(u.spelled), u.text)...)
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", fmt.Sprintf("%s %s, and the rule that allows the command does not spell it", Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
+	}
+}
+
+// goesTo judges a directory that a program goes to, and returns where its paths begin: there, or where they did before.
+func (e *eval) goesTo(u use, sc scope, node string) scope {
+	e.usePath(use{kind: usePath, text: u.text, tilde: u.tilde, op: OpRead}, sc, node)
+	if sc.dirs == nil || u.tilde {
+		return scope{}
+	}
+	there := scope{}
+	for _, d := range sc.dirs {
+		there.dirs = append(there.dirs, joinDir(d, u.text))
+	}
+	return either(sc, there)
+}
+
+func (e *eval) useURL(u use, node string) {
+	text := u.text
+	if !strings.Contains(text, "://") {
+		host, rest, scp := strings.Cut(text, ":")
+		switch {
+		case scp && !strings.Contains(host, "/") && !strings.Contains(host, ".") && !strings.Contains(host, "@"), !strings.ContainsAny(text, "./:@") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/"):
+			return // the name of a remote, or a directory
+		case scp && strings.Contains(host, "@") || scp && strings.Trim(strings.SplitN(rest, "/", 2)[0], "0123456789") != "":
+			text = "ssh://" + text
+		default:
+			text = "http://" + text
+		}
+	}
+	e.host(text, node, true)
+}
+
+// usePath judges a path that a command uses. allowed says that a rule about paths allows it; rel is its normal form.
+func (e *eval) usePath(u use, sc scope, node string) (allowed bool, rel string) {
+	if u.text == "" || slices.Contains(freeFiles, u.text) || u.text == "-" {
+		return true, u.text
+	}
+	dirs := sc.dirs
+	if strings.HasPrefix(u.text, "/") || u.tilde {
+		dirs = []string{""}
+	}
+	if dirs == nil {
+		if u.kind == usePath {
+			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable", "the directory that the path begins at is not known", "")
+		}
+		dirs = []string{""}
+	}
+	allowed = true
+	for _, d := range dirs {
+		var ok bool
+		ok, rel = e.usePathIn(u, d, node)
+		allowed = allowed && ok
+	}
+	return allowed, rel
+}
+
+func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
+	text := string(u.op) + " " + u.text
+	if u.tilde {
+		e.outsideCommand(place{abs: u.text, outside: true}, u, node)
+		return false, u.text
+	}
+	r := e.root()
+	if r.err != nil {
+		if u.kind == usePath || strings.Contains(u.text, "/") {
+			e.builtin(chat.DecisionAsk, SubjectPath, text, node, "root", "the root cannot be used: "+r.err.Error(), "")
+		}
+		return false, u.text
+	}
+	at := r.locate(u.text, dir)
+	if at.outside {
+		e.outsideCommand(at, u, node)
+		return false, at.abs
+	}
+	maybe := u.kind == useMaybe || !strings.Contains(u.text, "/")
+	if check, why := e.refused(at, u.op, maybe); check != "" {
+		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, check, why, "")
+		return false, at.rel()
+	}
+	if !at.missing && at.mode.IsRegular() && at.links > 1 && !e.p.def.HardLinks {
+		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), "")
+		return false, at.rel()
+	}
+	rule := e.pathRule(at, u.op, true)
+	if rule != nil {
+		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule is about the path")
+	}
+	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
+}
+
+// outsideCommand judges a path outside of the root that a command uses. To read there is asked about, to write is denied.
+func (e *eval) outsideCommand(at place, u use, node string) {
+	text := string(u.op) + " " + at.abs
+	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")
+	folded := foldNames(names)
+	add := func(d chat.Decision, check, why, fix string) {
+		e.builtin(d, SubjectPath, text, node, check, why, fix)
+	}
+	word := first(sensitiveName(folded), sensitiveData(folded))
+	switch {
+	case systemDir(names):
+		add(chat.DecisionDeny, "system", "the system keeps this place for itself", "")
+	case word != "":
+		add(chat.DecisionDeny, "secrets", word+" holds keys or passwords by its name", "")
+	case u.op.changes():
+		if r := e.absoluteRule(names, u.op); r != nil && e.protected(at.abs, folded) == "" {
+			e.byRule(r, SubjectPath, text, node, "the rule is about the path outside of the root")
+			return
+		}
+		add(chat.DecisionDeny, "outside", "it would write outside of the root "+e.call.Root, "")
+	default:
+		if r := e.absoluteRule(names, u.op); r != nil {
+			e.byRule(r, SubjectPath, text, node, "the rule is about the path outside of the root")
+			return
+		}
+		fix := ""
+		if !u.tilde {
+			fix = allowPath(at.abs, u.op).String()
+		}
+		add(chat.DecisionAsk, "outside", "it would read outside of the root "+e.call.Root, fix)
+	}
+}
+
+func (e *eval) absoluteRule(names []string, op Op) *rule {
+	return e.strictest(SubjectPath, true, func(r *rule) bool { return r.fitsOp(op) && r.fitsAbsolute(names) })
+}

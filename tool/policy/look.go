@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"regexp"
+	"strings"
+)
+
+// These look closer at values that have a syntax of their own.
+
+// lookMaybe finds the path in NAME=PATH.
+func lookMaybe(a *analysis, w field, _ []string) {
+	if _, after, ok := strings.Cut(w.text, "="); ok && after != "" {
+		a.uses = append(a.uses, use{kind: useMaybe, text: after, tilde: after[0] == '~', op: OpRead})
+	}
+}
+
+// lookRev finds the path in REVISION:PATH and in :(magic)PATH.
+func lookRev(a *analysis, w field, _ []string) {
+	if _, after, ok := strings.Cut(w.text, ":"); ok && after != "" && !strings.HasPrefix(after, "//") {
+		if _, p, ok := strings.Cut(after, ")"); ok && strings.HasPrefix(after, "(") {
+			after = p
+		}
+		a.uses = append(a.uses, use{kind: useMaybe, text: strings.TrimLeft(after, "!^/"), op: OpRead})
+	}
+}
+
+// makeVariables change which programs make runs, or how.
+var makeVariables = regexp.MustCompile(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z]*PATH)$`)
+
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9_.,+%@:/-]*$`)
+
+// lookAssign looks at NAME=VALUE for build programs, which run what stands in variables.
+func lookAssign(a *analysis, w field, spelled []string) {
+	name, value, ok := strings.Cut(w.text, "=")
+	if !ok {
+		return
+	}
+	name = strings.TrimRight(name, ":?+!")
+	if makeVariables.MatchString(name) || !plainValue.MatchString(value) {
+		a.effect(effectExec, append(spelled, name)...)
+	}
+	lookMaybe(a, w, nil)
+}
+
+// lookSplit is for a text that a wrapper cuts into words and runs.
+func lookSplit(a *analysis, w field, spelled []string) {
+	a.asks = true
+	a.uses = append(a.uses, use{kind: useShell, text: w.text, flagged: effectExec, spelled: spelled})
+}
+
+// lookData finds the file in @FILE and NAME=@FILE.
+func lookData(a *analysis, w field, _ []string) {
+	for _, sign := range []string{"@", "<"} {
+		if _, file, ok := strings.Cut(w.text, sign); ok && (strings.HasPrefix(w.text, sign) || strings.Contains(w.text, "="+sign)) {
+			a.uses = append(a.uses, use{kind: usePath, text: file, tilde: strings.HasPrefix(file, "~"), op: OpRead})
+			return
+		}
+	}
+	a.uses = append(a.uses, use{kind: useMaybe, text: w.text, tilde: w.tilde, op: OpRead}) // a file of cookies, say
+}
+
+// riskyFlags name the flags of Go's linker and compilers that run other programs or load code.
+var riskyFlags = regexp.MustCompile(`ext|tool|plugin|linkmode|@|-r|overlay|embedcfg|importcfg|-o\b|trace|prof|dump`)
+
+// lookFlags looks at the flags that go passes on.
+func lookFlags(a *analysis, w field, spelled []string) {
+	if riskyFlags.MatchString(w.text) {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// lookAlias looks at NAME=COMMAND.
+func lookAlias(a *analysis, w field, spelled []string) {
+	a.effect(effectExec, spelled...)
+	if _, command, ok := strings.Cut(w.text, "="); ok {
+		a.uses = append(a.uses, use{kind: useShell, text: command})
+	}
+}
+
+// riskyAwk is what an awk program runs commands, writes files or loads code with. It is not told from text in quotes.
+var riskyAwk = regexp.MustCompile(`system|getline|[^|]\|[^|]|^\|[^|]|\|&|>\s*("|/|[A-Za-z_$(])|print[^;}\n]*>|@|ENVIRON|ARGV|PROCINFO|close|fflush|extension`)
+
+func lookAwk(a *analysis, w field, spelled []string) {
+	if riskyAwk.MatchString(w.text) {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// lookSed reads a script of sed as far as it is one of the forms that only edit the text that goes through.
+func lookSed(a *analysis, w field, spelled []string) {
+	s := sedScript{rest: w.text}
+	for s.ok() && s.rest != "" {
+		s.command()
+	}
+	for _, file := range s.reads {
+		a.uses = append(a.uses, use{kind: usePath, text: file, op: OpRead})
+	}
+	for _, file := range s.writes {
+		a.uses = append(a.uses, use{kind: usePath, text: file, op: OpWrite, flagged: effectWrite, spelled: spelled})
+	}
+	if s.bad {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// A sedScript is what is left of a script, and what it was found to use.
+type sedScript struct {
+	rest          string
+	bad           bool // it runs commands, or nobody knows
+	reads, writes []string
+}
+
+func (s *sedScript) ok() bool { return !s.bad }
+
+// command reads one command with its addresses.
+func (s *sedScript) command() {
+	s.rest = strings.TrimLeft(s.rest, " \t\n;{}")
+	for range 2 {
+		s.address()
+		s.rest = strings.TrimLeft(s.rest, " \t")
+		if !strings.HasPrefix(s.rest, ",") {
+			break
+		}
+		s.rest = strings.TrimLeft(s.rest[1:], " \t+~")
+	}
+	s.rest = strings.TrimLeft(s.rest, " \t!")
+	if s.rest == "" || s.bad {
+		return
+	}
+	c := s.rest[0]
+	s.rest = s.rest[1:]
+	switch c {
+	case '{', '}', ';', '\n', '#':
+		if c == '#' {
+			s.line()
+		}
+	case 'p', 'P', 'd', 'D', 'n', 'N', 'g', 'G', 'h', 'H', 'x', '=', 'z', 'F':
+	case 'q', 'Q', 'l', 'L':
+		s.rest = strings.TrimLeft(s.rest, " 0123456789")
+	case 'a', 'i', 'c':
+		s.line()
+	case ':', 'b', 't', 'T', 'v': // some versions end a label at a semicolon, some do not
+		s.rest = strings.TrimLeft(s.rest, " ")
+		s.rest = strings.TrimLeftFunc(s.rest, func(r rune) bool { return !strings.ContainsRune(";\n} ", r) })
+	case 'r', 'R':
+		s.reads = append(s.reads, s.line())
+	case 'w', 'W':
+		s.writes = append(s.writes, s.line())
+	case 's':
+		s.part(2)
+		s.flags()
+	case 'y':
+		s.part(2)
+	default: // e runs a command; what is not here is not known
+		s.bad = true
+	}
+}
+
+// address reads a line number, $, or a pattern between slashes.
+func (s *sedScript) address() {
+	switch {
+	case s.rest == "":
+	case s.rest[0] == '/':
+		s.rest = s.rest[1:]
+		s.until('/')
+		s.rest = strings.TrimLeft(s.rest, "IM")
+	case s.rest[0] == '\\' && len(s.rest) > 1:
+		c := s.rest[1]
+		s.rest = s.rest[2:]
+		s.until(c)
+		s.rest = strings.TrimLeft(s.rest, "IM")
+	default:
+		s.rest = strings.TrimLeft(s.rest, "0123456789$~")
+	}
+}
+
+// until goes behind the next c that no backslash stands before. Versions differ on whether a c in brackets counts, so that it
+// must not stand there.
+func (s *sedScript) until(c byte) {
+	open := -1
+	for i := 0; i < len(s.rest); i++ {
+		switch b := s.rest[i]; {
+		case b == '\\':
+			i++
+		case b == c:
+			s.bad = open >= 0
+			s.rest = s.rest[i+1:]
+			return
+		case b == '[' && open < 0:
+			open = i
+		case b == ']' && open >= 0 && i > open+1 && s.rest[open+1:i] != "^":
+			open = -1
+		}
+	}
+	s.bad = true
+}
+
+// part reads n parts that the next character separates, as in s/a/b/.
+func (s *sedScript) part(n int) {
+	if s.rest == "" || s.rest[0] == '\\' || s.rest[0] == '\n' {
+		s.bad = true
+		return
+	}
+	c := s.rest[0]
+	s.rest = s.rest[1:]
+	for range n {
+		s.until(c)
+	}
+}
+
+// flags reads what stands behind s/a/b/.
+func (s *sedScript) flags() {
+	for s.rest != "" {
+		c := s.rest[0]
+		switch {
+		case strings.IndexByte("gpiIMm0123456789", c) >= 0:
+			s.rest = s.rest[1:]
+		case c == 'w':
+			s.rest = s.rest[1:]
+			s.writes = append(s.writes, s.line())
+		case strings.IndexByte(" \t;\n}", c) >= 0:
+			return
+		default: // e runs the result
+			s.bad = true
+			return
+		}
+	}
+}
+
+// line takes the rest of the line.
+func (s *sedScript) line() string {
+	line, rest, _ := strings.Cut(s.rest, "\n")
+	s.rest = rest
+	return strings.TrimSpace(line)
+}

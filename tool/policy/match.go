@@ -1,0 +1,385 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wield/chat"
+)
+
+// A pathPattern is a pattern of a rule, cut at its slashes.
+type pathPattern struct {
+	segments  []string
+	folded    []string // in lower case
+	absolute  bool
+	sensitive bool // the pattern itself names what is refused unless a rule names it
+}
+
+func compilePath(text string) (pathPattern, error) {
+	var p pathPattern
+	rest := text
+	if strings.HasPrefix(rest, "~") || strings.Contains(rest, "$") {
+		return p, fmt.Errorf("path %q: nothing is expanded in a pattern: write it out", text)
+	}
+	rest, p.absolute = strings.CutPrefix(rest, "/")
+	if strings.HasSuffix(rest, "/") {
+		rest += "**"
+	}
+	for _, s := range strings.Split(strings.TrimPrefix(rest, "./"), "/") {
+		switch {
+		case s == "" && rest != "":
+			continue
+		case s == ".." || s == "":
+			return p, fmt.Errorf("path %q: a pattern begins at the root and goes down", text)
+		case s != "**" && strings.Contains(s, "**"):
+			return p, fmt.Errorf("path %q: ** stands for whole directories, alone between slashes", text)
+		}
+		if _, err := path.Match(s, ""); err != nil {
+			return p, fmt.Errorf("path %q: %w", text, err)
+		}
+		p.segments = append(p.segments, s)
+		p.folded = append(p.folded, strings.ToLower(s))
+	}
+	p.sensitive = sensitiveName(p.folded) != ""
+	return p, nil
+}
+
+// fits matches a path that is cut at its slashes; fold ignores case.
+func (p pathPattern) fits(segments []string, fold bool) bool {
+	pattern := p.segments
+	if fold {
+		pattern = p.folded
+	}
+	return matchSegments(pattern, segments)
+}
+
+// matchSegments matches names with names; ** goes back to the last one of its kind alone, so that the work is bounded by the
+// product of the lengths.
+func matchSegments(pattern, names []string) bool {
+	i, j := 0, 0
+	star, from := -1, 0
+	for j < len(names) {
+		if i < len(pattern) {
+			if pattern[i] == "**" {
+				star, from = i, j
+				i++
+				continue
+			}
+			if ok, _ := path.Match(pattern[i], names[j]); ok { // checked when compiled
+				i++
+				j++
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		from++
+		i, j = star+1, from
+	}
+	for i < len(pattern) && pattern[i] == "**" {
+		i++
+	}
+	return i == len(pattern)
+}
+
+// A hostPattern is a name, a suffix of names, or a range of addresses, with or without a port.
+type hostPattern struct {
+	any    bool
+	name   string // exact, in lower case
+	suffix string // ".example.com"
+	prefix netip.Prefix
+	port   string // "" is one of the usual ports, "*" any
+}
+
+func compileHost(text string) (hostPattern, error) {
+	h := hostPattern{}
+	rest := strings.ToLower(text)
+	bad := func(what string) (hostPattern, error) {
+		return h, fmt.Errorf("host %q: %s", text, what)
+	}
+	if strings.Contains(rest, "://") || strings.ContainsAny(rest, "@?# ") {
+		return bad("write a host or HOST:PORT, not a URL")
+	}
+	if pre, err := netip.ParsePrefix(rest); err == nil {
+		h.prefix = pre.Masked()
+		return h, nil
+	}
+	if a, err := netip.ParseAddr(rest); err == nil {
+		h.prefix = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
+		return h, nil
+	}
+	if host, port, ok := cutPort(rest); ok {
+		if port != "*" {
+			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+				return bad("the port is a number from 1 to 65535, or *")
+			}
+		}
+		rest, h.port = strings.Trim(host, "[]"), port
+		if a, err := netip.ParseAddr(rest); err == nil {
+			h.prefix = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
+			return h, nil
+		}
+	}
+	suffix, wild := strings.CutPrefix(rest, "*")
+	switch {
+	case rest == "*":
+		h.any = true
+	case wild && strings.HasPrefix(suffix, ".") && len(suffix) > 1 && !strings.ContainsAny(suffix, "*/"):
+		h.suffix = suffix
+	case rest == "" || strings.ContainsAny(rest, "*/:"):
+		return bad("write a name, *.NAME, an address, a range such as 10.0.0.0/8, or *")
+	default:
+		h.name = strings.TrimSuffix(rest, ".")
+	}
+	return h, nil
+}
+
+func cutPort(s string) (host, port string, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 || strings.Contains(s[:i], ":") && !strings.HasSuffix(s[:i], "]") {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// fits reports whether the pattern names the host.
+func (h hostPattern) fits(t target) bool {
+	if h.port != "" && h.port != "*" && h.port != t.port {
+		return false
+	}
+	if h.port == "" && !t.usualPort() {
+		return false
+	}
+	switch {
+	case h.any:
+		return true
+	case h.prefix.IsValid():
+		return t.addr.IsValid() && h.prefix.Contains(t.addr)
+	case h.suffix != "":
+		return strings.HasSuffix(t.host, h.suffix)
+	}
+	return h.name == t.host
+}
+
+// A commandPattern is the beginning of a command, word by word.
+type commandPattern struct {
+	words []wordPattern
+	open  bool // a last word * stood behind
+}
+
+// A wordPattern is a word of a command pattern: one of several texts.
+type wordPattern []string
+
+func compileCommand(text string, d chat.Decision) (commandPattern, error) {
+	var c commandPattern
+	words, err := splitWords(text)
+	if err != nil {
+		return c, fmt.Errorf("command %q: %w", text, err)
+	}
+	if n := len(words); n > 1 && words[n-1] == (word{text: "*"}) {
+		c.open, words = true, words[:n-1]
+	}
+	if len(words) == 0 {
+		return c, fmt.Errorf("command %q: a command begins with the name of a program", text)
+	}
+	for i, w := range words {
+		alternatives := wordPattern{w.text}
+		if !w.quoted {
+			alternatives = strings.Split(w.text, "|")
+		}
+		for k, a := range alternatives {
+			if a == "" && !w.quoted {
+				return c, fmt.Errorf("command %q: an alternative is empty", text)
+			}
+			wild := !w.quoted && strings.ContainsAny(a, "*?[")
+			if wild {
+				if _, err := path.Match(a, ""); err != nil {
+					return c, fmt.Errorf("command %q: %w", text, err)
+				}
+			}
+			if i == 0 && wild && d == chat.DecisionAllow {
+				return c, fmt.Errorf("command %q: a rule that allows names its program in full, since %q fits programs of any origin", text, a)
+			}
+			if w.quoted {
+				alternatives[k] = quoteGlob(a)
+			}
+		}
+		c.words = append(c.words, alternatives)
+	}
+	return c, nil
+}
+
+var globQuoter = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+func quoteGlob(s string) string { return globQuoter.Replace(s) }
+
+// fits reports whether one of the alternatives is the word.
+func (w wordPattern) fits(text string) bool {
+	for _, a := range w {
+		if a == text {
+			return true
+		}
+		if strings.ContainsAny(a, `*?[\`) {
+			if ok, _ := path.Match(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(text, "/", "\x00")); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// option reports whether the word names an option.
+func (w wordPattern) option() bool { return strings.HasPrefix(w[0], "-") && len(w[0]) > 1 }
+
+// A word is a word of a rule, as it is written.
+type word struct {
+	text   string
+	quoted bool
+}
+
+// splitWords cuts text at its blanks, but for those in quotes.
+func splitWords(text string) ([]word, error) {
+	var words []word
+	var b strings.Builder
+	in, quoted, quote := false, false, rune(0)
+	for _, r := range text {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			b.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, in, quoted = r, true, true
+		case r == ' ' || r == '\t':
+			if in {
+				words = append(words, word{b.String(), quoted})
+			}
+			b.Reset()
+			in, quoted = false, false
+		default:
+			b.WriteRune(r)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote is not closed")
+	}
+	if in {
+		words = append(words, word{b.String(), quoted})
+	}
+	return words, nil
+}
+
+// quoteWord writes a word so that splitWords and wordPattern read it back as itself.
+func quoteWord(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\"'|*?[\\") {
+		return s
+	}
+	if !strings.Contains(s, "'") {
+		return "'" + s + "'"
+	}
+	if !strings.Contains(s, `"`) {
+		return `"` + s + `"`
+	}
+	return "" // no rule can say it
+}
+
+// begins reports whether the words of a command are those of the pattern, exactly and from the left.
+func (c commandPattern) begins(words []string) bool {
+	if len(words) < len(c.words) {
+		return false
+	}
+	for i, w := range c.words {
+		if !w.fits(words[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// spells reports whether a word of the pattern is the text, as a rule that allows an option has to.
+func (c commandPattern) spells(text string) bool {
+	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool { return w.fits(text) })
+}
+
+// reaches reports whether the pattern fits a command in the way of rules that ask or deny: the program by its last name and
+// without regard to case, options between the words skipped, an option of the pattern found anywhere.
+func (c commandPattern) reaches(words []string) bool {
+	if len(words) == 0 || !c.words[0].program(words[0]) {
+		return false
+	}
+	return reaches(c.words[1:], words[1:])
+}
+
+// program reports whether the word names the program: RM, /bin/rm, rm.exe and mkfs.ext4 are rm and mkfs.
+func (w wordPattern) program(name string) bool {
+	for _, n := range programNames(name) {
+		if w.fits(n) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w, func(a string) bool {
+		return strings.EqualFold(a, baseName(name)) || strings.Contains(a, "/") && a == path.Clean(name)
+	})
+}
+
+// programNames lists the names by which rules that ask or deny know a program.
+func programNames(name string) []string {
+	base := baseName(name)
+	if stem, _, ok := strings.Cut(base, "."); ok && stem != "" {
+		return []string{base, stem}
+	}
+	return []string{base}
+}
+
+func baseName(name string) string {
+	name = strings.TrimSpace(strings.ReplaceAll(name, `\`, "/"))
+	return strings.ToLower(path.Base(path.Clean(name)))
+}
+
+func reaches(pattern []wordPattern, words []string) bool {
+	if len(pattern) == 0 {
+		return true
+	}
+	if pattern[0].option() {
+		return slices.ContainsFunc(words, pattern[0].namesOption) && reaches(pattern[1:], words)
+	}
+	for i := 0; i < len(words); i++ {
+		if pattern[0].fits(words[i]) || pattern[0].fits(strings.ToLower(words[i])) {
+			if reaches(pattern[1:], words[i+1:]) {
+				return true
+			}
+		}
+		// What stands between may be options and their values, nothing else.
+		if !strings.HasPrefix(words[i], "-") && !(i > 0 && strings.HasPrefix(words[i-1], "-") && !strings.Contains(words[i-1], "=")) {
+			return false
+		}
+	}
+	return false
+}
+
+// namesOption reports whether a word of a command is the option, also joined with its value, in a cluster, or shortened.
+func (w wordPattern) namesOption(text string) bool {
+	for _, a := range w {
+		switch {
+		case a == text:
+			return true
+		case strings.HasPrefix(a, "--"):
+			name, _, _ := strings.Cut(text, "=")
+			if len(name) > 2 && strings.HasPrefix(a, name) {
+				return true
+			}
+		case len(a) == 2 && len(text) > 1 && text[0] == '-' && text[1] != '-':
+			if strings.Contains(text[1:], a[1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// What is thought of names. Names are compared in lower case, without what some systems leave out at their end.
+
+// foldName returns a name as the laxest file system sees it: Windows drops points and blanks at the end and what follows a
+// colon, and several systems ignore case.
+func foldName(name string) string {
+	name, _, _ = strings.Cut(name, ":")
+	return strings.ToLower(strings.TrimRight(name, ". "))
+}
+
+func foldNames(names []string) []string {
+	folded := make([]string, len(names))
+	for i, n := range names {
+		folded[i] = foldName(n)
+	}
+	return folded
+}
+
+// sensitiveDirs hold keys and accounts.
+var sensitiveDirs = []string{".ssh", ".aws", ".gcp", ".gnupg", ".azure", ".kube", ".docker", ".password-store"}
+
+// sensitiveNames are files of keys and accounts.
+var sensitiveNames = []string{".env", ".npmrc", ".netrc", "_netrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".dockercfg",
+	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "passwd", "shadow", "gshadow", "sudoers", "credentials", "master.key"}
+
+// sensitiveEndings are those of files that hold keys.
+var sensitiveEndings = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".gpg", ".asc"}
+
+// sensitiveWords make a file of data sensitive. A program may have them in its name: secrets.go is no secret.
+var sensitiveWords = regexp.MustCompile(`(^|[^a-z])(credentials?|secrets?|passwords?|passwd|shadow|private[-_]?key)([^a-z]|$)`)
+
+// dataEndings are those of files that hold values rather than programs or prose.
+var dataEndings = []string{"", ".json", ".yaml", ".yml", ".toml", ".ini", ".txt", ".cfg", ".conf", ".csv", ".xml", ".properties", ".env", ".db", ".sqlite", ".bak", ".old", ".enc"}
+
+// harmlessEnvs are examples that come with programs.
+var harmlessEnvs = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults"}
+
+// sensitiveName returns the part of a path, in lower case, for which it is refused unless a rule names it; else "".
+func sensitiveName(folded []string) string {
+	if len(folded) == 0 {
+		return ""
+	}
+	for _, dir := range folded {
+		if slices.Contains(sensitiveDirs, dir) {
+			return dir
+		}
+	}
+	name := folded[len(folded)-1]
+	switch {
+	case slices.Contains(harmlessEnvs, name):
+		return ""
+	case slices.Contains(sensitiveNames, name), strings.HasPrefix(name, ".env."), strings.HasPrefix(name, "id_rsa"), strings.HasPrefix(name, "id_ed25519"):
+		return name
+	case slices.ContainsFunc(sensitiveEndings, func(e string) bool { return strings.HasSuffix(name, e) }):
+		return name
+	}
+	return ""
+}
+
+// sensitiveData returns the part of a path, in lower case, that says that the file holds secrets; else "".
+func sensitiveData(folded []string) string {
+	if len(folded) == 0 {
+		return ""
+	}
+	name := folded[len(folded)-1]
+	ending := ""
+	if i := strings.LastIndexByte(name, '.'); i > 0 {
+		ending = name[i:]
+	}
+	if !slices.Contains(dataEndings, ending) {
+		return ""
+	}
+	for _, n := range folded {
+		if sensitiveWords.MatchString(n) {
+			return n
+		}
+	}
+	return ""
+}
+
+// protectedDirs are never written into, at any depth: what stands there runs later, or is a record of what was decided.
+var protectedDirs = []string{".git", ".hg", ".svn", ".wield"}
+
+// protectedNames are never written, at any depth.
+var protectedNames = []string{".wield.yaml", ".wield.yml", ".aiignore", ".gitmodules", "tools_registry.json", ".envrc", ".mcp.json",
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+	".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".pam_environment"}
+
+// protectedName returns the part of a path, in lower case, for which it is never written; else "".
+func protectedName(folded []string) string {
+	for _, n := range folded {
+		if slices.Contains(protectedDirs, n) {
+			return n
+		}
+	}
+	if n := len(folded); n > 0 && slices.Contains(protectedNames, folded[n-1]) {
+		return folded[n-1]
+	}
+	return ""
+}
+
+// shortName is a name that Windows makes for a longer one: SECRET~1.
+var shortName = regexp.MustCompile(`(?i)^[^. ]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?$`)
+
+// reservedName is a device of Windows, with or without an ending.
+var reservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)`)
+
+// badName says what is wrong with one name of a path that a tool is to use, on any system; "" if nothing is.
+func badName(name string) string {
+	switch {
+	case len(name) > 255:
+		return "a name of more than 255 bytes"
+	case name == "." || name == "..":
+		return ""
+	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
+		return "a name that ends in a point or blank, which Windows leaves out"
+	case strings.Contains(name, ":"):
+		return "a colon, which on Windows names a drive or a stream"
+	case strings.Contains(name, `\`):
+		return "a backslash, which on Windows parts directories: write /"
+	case reservedName.MatchString(name):
+		return "the name of a device of Windows"
+	case shortName.MatchString(name):
+		return "a short name as Windows makes them"
+	}
+	return ""
+}
+
+// badText says what is wrong with the characters of a path; "" if nothing is.
+func badText(p string) string {
+	switch {
+	case p == "":
+		return "the path is empty"
+	case len(p) > 4095:
+		return "a path of more than 4095 bytes"
+	case strings.Contains(p, "\x00"):
+		return "a NUL byte"
+	}
+	for _, r := range p {
+		if unicode.IsControl(r) {
+			return "a control character"
+		}
+		if hidden(r) {
+			return "an invisible character"
+		}
+	}
+	return ""
+}
+
+// hidden reports whether a character cannot be seen, or changes how others are seen.
+func hidden(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || unicode.IsControl(r) || r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r == 0x3164 || r == 0x115f || r == 0x1160 || r == 0x2800
+}

@@ -1,0 +1,301 @@
+package policy
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed programs.txt
+var programsText string
+
+// programs is the table of programs, read once. The file is part of the program, and a test reads it too, so that an error in it
+// is found before anybody meets it.
+var programs = sync.OnceValue(func() map[string]*program {
+	table, err := readPrograms(programsText)
+	if err != nil {
+		panic("policy: programs.txt: " + err.Error())
+	}
+	return table
+})
+
+// A program is an entry of the table. The words are those of programs.txt.
+type program struct {
+	style    style
+	operands []kind
+	options  map[string]option
+	global   map[string]option
+	subs     map[string]bool // nil: it has none
+	skip     map[string]bool
+	bare     effect
+
+	wraps    bool // runs the command that follows
+	before   int  // operands before that command
+	asks     bool // at least ask, whatever it runs
+	joins    bool
+	suffixes bool // what its options take is not known: any of its words may begin the command
+}
+
+// An option is what the table says of one.
+type option struct {
+	kinds    []kind // of its values
+	joined   bool   // the value may be missing, and is joined
+	effect   effect // of the option itself
+	declared bool
+}
+
+// style is how a program reads options.
+type style string
+
+const (
+	styleGNU   style = "gnu"
+	styleFind  style = "find"
+	styleGo    style = "go"
+	stylePlain style = "plain"
+	styleTar   style = "tar"
+)
+
+// kind is what a word or the value of an option is.
+type kind string
+
+const (
+	kindText   kind = "text"
+	kindRead   kind = "read"
+	kindReadX  kind = "read!" // read, and it changes what runs
+	kindWrite  kind = "write"
+	kindMake   kind = "make"
+	kindDir    kind = "dir"
+	kindExec   kind = "exec"
+	kindShell  kind = "shell"
+	kindScript kind = "script"
+	kindModule kind = "module"
+	kindURL    kind = "url"
+	kindHost   kind = "host"
+	kindSed    kind = "sed"
+	kindAwk    kind = "awk"
+	kindRev    kind = "rev"
+	kindAssign kind = "assign"
+	kindMaybe  kind = "maybe"
+	kindSplit  kind = "split"
+	kindData   kind = "data"
+	kindFlags  kind = "goflags"
+	kindAlias  kind = "alias"
+	kindAsk    kind = "ask"
+	kindNet    kind = "net"
+)
+
+var kinds = []kind{kindText, kindRead, kindReadX, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
+	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet}
+
+// effect is what an option does beside taking values.
+type effect string
+
+const (
+	effectNone    effect = ""
+	effectExec    effect = "exec"    // runs something else
+	effectWrite   effect = "write"   // changes files
+	effectRead    effect = "read"    // reads elsewhere
+	effectNet     effect = "net"     // talks to other machines
+	effectAsk     effect = "ask"     // cannot be judged
+	effectCommand effect = "command" // runs the words that follow, up to ; or +
+	effectLook    effect = "look"    // a wrapper that only looks, and runs nothing
+)
+
+var effects = []effect{effectExec, effectWrite, effectRead, effectNet, effectAsk, effectCommand, effectLook}
+
+// effectTexts say what an effect is, for people.
+var effectTexts = map[effect]string{
+	effectExec:    "can run other programs",
+	effectWrite:   "changes files",
+	effectRead:    "reads elsewhere",
+	effectNet:     "talks to other machines",
+	effectAsk:     "cannot be judged from here",
+	effectCommand: "runs another program",
+}
+
+// readPrograms reads the table.
+func readPrograms(text string) (map[string]*program, error) {
+	table := map[string]*program{}
+	var entry *program
+	for i, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		var err error
+		if words[0] == "program" {
+			entry = &program{style: styleGNU, options: map[string]option{}, global: map[string]option{}}
+			err = entry.join(table, words[1:])
+		} else if entry == nil {
+			err = fmt.Errorf("%s stands before any program", words[0])
+		} else {
+			err = entry.directive(words[0], words[1:])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+	}
+	return table, nil
+}
+
+func (p *program) join(table map[string]*program, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("no name")
+	}
+	for _, n := range names {
+		if table[n] != nil {
+			return fmt.Errorf("a second entry for %s", n)
+		}
+		table[n] = p
+	}
+	return nil
+}
+
+func (p *program) directive(name string, words []string) error {
+	switch name {
+	case "style":
+		p.style = style(words[0])
+		if !slices.Contains([]style{styleGNU, styleFind, styleGo, stylePlain, styleTar}, p.style) {
+			return fmt.Errorf("no style %s", words[0])
+		}
+	case "operands":
+		for _, w := range words {
+			k, err := readKind(w)
+			if err != nil {
+				return err
+			}
+			p.operands = append(p.operands, k)
+		}
+	case "option":
+		return readOptions(p.options, words)
+	case "global":
+		return readOptions(p.global, words)
+	case "sub":
+		if p.subs == nil {
+			p.subs = map[string]bool{}
+		}
+		for _, w := range words {
+			p.subs[w] = true
+		}
+	case "skip":
+		p.skip = map[string]bool{}
+		for _, w := range words {
+			p.skip[w] = true
+		}
+	case "wraps", "wraps!":
+		n, err := strconv.Atoi(words[0])
+		if err != nil {
+			return err
+		}
+		p.wraps, p.before, p.asks = true, n, name == "wraps!"
+	case "joins":
+		p.joins = true
+	case "suffixes":
+		p.suffixes = true
+	case "bare":
+		p.bare = effect(words[0])
+		if !slices.Contains(effects, p.bare) {
+			return fmt.Errorf("no effect %s", words[0])
+		}
+	default:
+		return fmt.Errorf("no directive %s", name)
+	}
+	return nil
+}
+
+func readKind(w string) (kind, error) {
+	if k := kind(w); slices.Contains(kinds, k) {
+		return k, nil
+	}
+	return "", fmt.Errorf("no kind %s", w)
+}
+
+func readOptions(to map[string]option, specs []string) error {
+	for _, spec := range specs {
+		o := option{declared: true}
+		name, rest, found := strings.Cut(spec, "=")
+		if found {
+			name, o.joined = strings.CutSuffix(name, "?")
+			for _, w := range strings.Split(rest, "+") {
+				k, err := readKind(w)
+				if err != nil {
+					return fmt.Errorf("%s: %w", spec, err)
+				}
+				o.kinds = append(o.kinds, k)
+			}
+		} else if n, e, ok := strings.Cut(spec, "!"); ok {
+			name, o.effect = n, effect(e)
+			if !slices.Contains(effects, o.effect) {
+				return fmt.Errorf("%s: no effect %s", spec, e)
+			}
+		}
+		if !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "+") || len(name) < 2 {
+			return fmt.Errorf("%s: no option", spec)
+		}
+		if _, ok := to[name]; ok {
+			return fmt.Errorf("a second %s", name)
+		}
+		to[name] = o
+	}
+	return nil
+}
+
+// harmless reports whether the option does nothing but take text.
+func (o option) harmless() bool {
+	return o.effect == effectNone && !slices.ContainsFunc(o.kinds, func(k kind) bool { return k != kindText })
+}
+
+// lookUp finds the entry of a program by the last part of its name.
+func lookUp(name string) *program {
+	table := programs()
+	base := baseName(name)
+	if p := table[base]; p != nil {
+		return p
+	}
+	// python3.12, gcc-13 and mkfs.ext4 are python3, gcc and mkfs.
+	stem := strings.TrimRight(base, "0123456789.")
+	stem = strings.TrimRight(stem, "-")
+	if p := table[stem]; p != nil {
+		return p
+	}
+	for _, n := range programNames(name) {
+		if p := table[n]; p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// find returns what the table says of an option as it is typed, the name it has there, and the value that is joined to it. A
+// long name may be shortened as long as it begins one that matters.
+func (p *program) find(options map[string]option, typed string) (o option, name, value string, joined bool) {
+	name, value, joined = strings.Cut(typed, "=")
+	if o, ok := options[typed]; ok {
+		return o, typed, "", false
+	}
+	if o, ok := options[name]; ok {
+		return o, name, value, joined
+	}
+	if p.style == styleGo {
+		if short := strings.TrimPrefix(name, "-"); strings.HasPrefix(name, "--") {
+			o := options[short]
+			return o, short, value, joined
+		}
+		return option{}, name, value, joined
+	}
+	if strings.HasPrefix(name, "--") && len(name) > 2 {
+		best := ""
+		for full, o := range options {
+			if strings.HasPrefix(full, name) && !o.harmless() && (best == "" || full < best) {
+				best = full
+			}
+		}
+		if best != "" {
+			return options[best], best, value, joined
+		}
+	}
+	return option{}, name, value, joined
+}

@@ -1,0 +1,301 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"wield/chat"
+)
+
+const (
+	maxShell = 64 << 10 // bytes of one command line
+	maxDepth = 8        // command lines in command lines
+	maxDirs  = 4        // directories that a command may run in, as far as is known
+)
+
+// A scope is what is known of where a command runs.
+type scope struct {
+	dirs []string // that it may run in; nil: not known
+}
+
+// shell judges a command line.
+func (e *eval) shell(text string, sc scope) {
+	e.depth++
+	defer func() { e.depth-- }()
+	refuse := func(d chat.Decision, check, why string) {
+		e.builtin(d, SubjectCommand, text, "", check, why, "")
+	}
+	switch {
+	case e.depth > maxDepth:
+		refuse(chat.DecisionDeny, "limit", "too many command lines in command lines")
+		return
+	case len(text) > maxShell:
+		refuse(chat.DecisionDeny, "limit", fmt.Sprintf("a command line of more than %d KiB", maxShell>>10))
+		return
+	case strings.Contains(text, "\x00"):
+		refuse(chat.DecisionDeny, "characters", "a NUL byte, which no command can carry")
+		return
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if r, bad := oddCharacter(text); bad {
+		refuse(chat.DecisionAsk, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r))
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line cannot be read: "+strings.TrimPrefix(err.Error(), ":"))
+		return
+	}
+	if len(file.Stmts) == 0 {
+		refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line is empty")
+	}
+	e.stmts(file.Stmts, sc)
+}
+
+// oddCharacter finds a character that is not shown as it is.
+func oddCharacter(text string) (rune, bool) {
+	for _, r := range text {
+		if r != '\n' && r != '\t' && hidden(r) {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// undecidable adds the finding that a node makes it impossible to know what would run.
+func (e *eval) undecidable(n syntax.Node, why string) {
+	var b strings.Builder
+	if err := syntax.NewPrinter().Print(&b, n); err != nil {
+		b.Reset()
+	}
+	e.builtin(chat.DecisionAsk, SubjectCommand, b.String(), nodeName(n), "undecidable", why, "")
+}
+
+// nodeName is the type of a node and its place.
+func nodeName(n syntax.Node) string {
+	return fmt.Sprintf("%s %d:%d", strings.TrimPrefix(fmt.Sprintf("%T", n), "*syntax."), n.Pos().Line(), n.Pos().Col())
+}
+
+// stmts judges statements that run one after the other, and returns where the next one would run.
+func (e *eval) stmts(list []*syntax.Stmt, sc scope) scope {
+	for _, s := range list {
+		_, sc = e.stmt(s, sc)
+	}
+	return sc
+}
+
+// stmt judges a statement, and returns where the next one runs if it succeeds, and where if nobody knows whether it does.
+func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
+	for _, r := range s.Redirs {
+		e.redirect(r, sc)
+	}
+	if s.Coprocess || s.Disown {
+		e.undecidable(s, "it goes on after the command line ends")
+	}
+	if s.Cmd == nil {
+		return sc, sc
+	}
+	success, after = e.cmd(s.Cmd, sc)
+	switch {
+	case s.Background:
+		return sc, sc
+	case s.Negated:
+		return after, after
+	}
+	return success, after
+}
+
+// cmd judges a command of any form.
+func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
+	switch c := c.(type) {
+	case *syntax.CallExpr:
+		return e.call1(c, sc)
+	case *syntax.BinaryCmd:
+		return e.binary(c, sc)
+	case *syntax.Block:
+		out := e.stmts(c.Stmts, sc)
+		return out, out
+	case *syntax.Subshell:
+		e.stmts(c.Stmts, sc)
+		return sc, sc
+	case *syntax.TimeClause:
+		e.command([]field{{text: "time", known: true}}, sc, nodeName(c))
+		if c.Stmt == nil {
+			return sc, sc
+		}
+		return e.stmt(c.Stmt, sc)
+	}
+	after = scope{dirs: sc.dirs}
+	e.undecidable(c, compoundWhy(c))
+	if e.inside(c, sc) {
+		after.dirs = nil
+	}
+	return after, after
+}
+
+// compoundWhy says why a command is undecidable.
+func compoundWhy(c syntax.Command) string {
+	switch c.(type) {
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
+		return "whether and how often it runs is known only when it does"
+	case *syntax.FuncDecl:
+		return "a function gives a name another meaning"
+	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause:
+		return "arithmetic and tests of the shell can run commands in a subscript"
+	case *syntax.DeclClause:
+		return "a variable changes what later commands do"
+	}
+	return "this form of command cannot be judged"
+}
+
+// inside judges all statements below a node as if each began where the node does. It reports whether one of them goes to
+// another directory.
+func (e *eval) inside(n syntax.Node, sc scope) (moves bool) {
+	syntax.Walk(n, func(m syntax.Node) bool {
+		switch m := m.(type) {
+		case *syntax.Stmt:
+			_, out := e.stmt(m, sc)
+			if !slices.Equal(out.dirs, sc.dirs) {
+				moves = true
+				sc.dirs = nil
+			}
+			return false
+		case *syntax.Word:
+			if m != n {
+				e.word(m, sc)
+				return false
+			}
+		}
+		return true
+	})
+	return moves
+}
+
+func (e *eval) binary(c *syntax.BinaryCmd, sc scope) (success, after scope) {
+	switch c.Op {
+	case syntax.AndStmt:
+		okX, anyX := e.stmt(c.X, sc)
+		okY, anyY := e.stmt(c.Y, okX)
+		return okY, either(anyX, anyY)
+	case syntax.OrStmt:
+		okX, anyX := e.stmt(c.X, sc)
+		okY, anyY := e.stmt(c.Y, anyX)
+		return either(okX, okY), either(okX, anyY)
+	default: // the sides of a pipe run in shells of their own
+		e.stmt(c.X, sc)
+		e.stmt(c.Y, sc)
+		return sc, sc
+	}
+}
+
+// either is the scope of a command that runs after one of two others.
+func either(a, b scope) scope {
+	if a.dirs == nil || b.dirs == nil {
+		return scope{}
+	}
+	dirs := slices.Clone(a.dirs)
+	for _, d := range b.dirs {
+		if !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	if len(dirs) > maxDirs {
+		return scope{}
+	}
+	return scope{dirs: dirs}
+}
+
+// call1 judges a simple command.
+func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
+	for _, a := range c.Assigns {
+		e.inside(a, sc)
+	}
+	if len(c.Assigns) > 0 {
+		e.undecidable(c, "a variable in front of a command, or for later ones, changes what runs")
+	}
+	var words []field
+	for _, w := range c.Args {
+		words = append(words, e.word(w, sc)...)
+	}
+	if len(words) == 0 {
+		return sc, sc
+	}
+	e.command(words, sc, nodeName(c))
+	return moved(words, sc)
+}
+
+// moved returns where later commands run.
+func moved(words []field, sc scope) (success, after scope) {
+	if !words[0].known || !slices.Contains(movers, words[0].text) {
+		return sc, sc
+	}
+	if words[0].text != "cd" || len(words) != 2 || !words[1].known || words[1].glob || words[1].tilde || strings.HasPrefix(words[1].text, "-") || sc.dirs == nil {
+		return scope{}, scope{}
+	}
+	for _, d := range sc.dirs {
+		success.dirs = append(success.dirs, joinDir(d, words[1].text))
+	}
+	return success, either(sc, success)
+}
+
+// movers change the directory that later commands run in.
+var movers = []string{"cd", "pushd", "popd", "command", "builtin", "eval", "source", ".", "exec"}
+
+func joinDir(dir, sub string) string {
+	if strings.HasPrefix(sub, "/") || dir == "" {
+		return sub
+	}
+	return dir + "/" + sub
+}
+
+// freeFiles may be written and read by anything.
+var freeFiles = []string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"}
+
+// redirect judges where a command reads from or writes to.
+func (e *eval) redirect(r *syntax.Redirect, sc scope) {
+	if r.Hdoc != nil {
+		e.parts(r.Hdoc.Parts, sc, true)
+	}
+	var op Op
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		return
+	case syntax.WordHdoc:
+		e.word(r.Word, sc)
+		return
+	case syntax.DplIn, syntax.DplOut:
+		if lit := r.Word.Lit(); lit != "" && strings.Trim(lit, "0123456789") == "" || lit == "-" {
+			return
+		}
+		op = OpWrite
+	case syntax.RdrIn:
+		op = OpRead
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+		op = OpWrite
+	default: // <> reads and writes; others are of other shells
+		op = OpWrite
+		e.undecidable(r, "a redirection of a rare form")
+	}
+	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
+		e.undecidable(r, "a redirection that sets a variable")
+	}
+	for _, f := range e.word(r.Word, sc) {
+		switch {
+		case !f.known || f.glob:
+			e.undecidable(r, "where it goes is known only when it runs")
+		case slices.Contains(freeFiles, f.text):
+		case strings.HasPrefix(f.text, "/dev/tcp/") || strings.HasPrefix(f.text, "/dev/udp/"):
+			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network", "a connection in the form of a file", "")
+		default:
+			u := use{kind: usePath, text: f.text, tilde: f.tilde, op: op}
+			if op == OpWrite {
+				u.flagged = effectWrite
+			}
+			if allowed, at := e.usePath(u, sc, nodeName(r)); !allowed && u.flagged != effectNone {
+				e.builtin(chat.DecisionAsk, SubjectPath, "write "+f.text, nodeName(r), "redirection", "the redirection writes a file, and no rule allows to write that path", allowPath(at, OpWrite).String())
+			}
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxFields is how many words the braces of one word may make.
+const maxFields = 256
+
+// word does what the shell does with a word: braces, then quotes. What else it would do is not known here, so that the word is
+// not; commands in it are judged.
+func (e *eval) word(w *syntax.Word, sc scope) []field {
+	if lit := w.Lit(); lit != "" && !strings.ContainsAny(lit, "\\{~*?[") && isASCII(lit) {
+		return []field{{text: lit, known: true}}
+	}
+	if syntax.SplitBraces(w) {
+		fields := e.braces(w.Parts, sc)
+		if fields == nil {
+			e.undecidable(w, "braces that make too many words")
+			return []field{{}}
+		}
+		return fields
+	}
+	return []field{e.parts(w.Parts, sc, false)}
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// braces makes the words that braces stand for; nil if they are too many.
+func (e *eval) braces(parts []syntax.WordPart, sc scope) []field {
+	fields := []field{{known: true}}
+	for i, p := range parts {
+		var alternatives []field
+		if b, ok := p.(*syntax.BraceExp); ok {
+			alternatives = e.brace(b, sc)
+		} else {
+			f := e.parts([]syntax.WordPart{p}, sc, false)
+			f.tilde = f.tilde && i == 0
+			alternatives = []field{f}
+		}
+		if len(alternatives) == 0 || len(fields)*len(alternatives) > maxFields {
+			return nil
+		}
+		var next []field
+		for _, f := range fields {
+			for _, a := range alternatives {
+				next = append(next, field{text: f.text + a.text, known: f.known && a.known, glob: f.glob || a.glob, tilde: f.tilde || f.text == "" && a.tilde})
+			}
+		}
+		fields = next
+	}
+	return fields
+}
+
+func (e *eval) brace(b *syntax.BraceExp, sc scope) []field {
+	if b.Sequence {
+		return sequence(b)
+	}
+	var fields []field
+	for _, w := range b.Elems {
+		more := e.braces(w.Parts, sc)
+		if more == nil {
+			return nil
+		}
+		fields = append(fields, more...)
+	}
+	return fields
+}
+
+// sequence makes the words of {1..3}. Letters and padding are left undecided.
+func sequence(b *syntax.BraceExp) []field {
+	from, err1 := strconv.Atoi(b.Elems[0].Lit())
+	to, err2 := strconv.Atoi(b.Elems[1].Lit())
+	if err1 != nil || err2 != nil || len(b.Elems) > 2 || strings.HasPrefix(b.Elems[0].Lit(), "0") && from != 0 || strings.HasPrefix(b.Elems[1].Lit(), "0") && to != 0 {
+		return []field{{}}
+	}
+	step := 1
+	if to < from {
+		step = -1
+	}
+	if (to-from)*step >= maxFields {
+		return nil
+	}
+	var fields []field
+	for i := from; ; i += step {
+		fields = append(fields, field{text: strconv.Itoa(i), known: true})
+		if i == to {
+			return fields
+		}
+	}
+}
+
+// parts removes the quotes of a word without braces. In a here-document nothing is quoted but by backslashes.
+func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
+	f := field{known: true}
+	var b strings.Builder
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if document {
+				b.WriteString(p.Value)
+				continue
+			}
+			if !isASCII(p.Value) {
+				e.undecidable(p, "letters beyond ASCII outside of quotes, which may be mistaken for others")
+			}
+			text, glob := unescape(p.Value)
+			f.tilde = f.tilde || i == 0 && strings.HasPrefix(p.Value, "~")
+			f.glob = f.glob || glob
+			b.WriteString(text)
+		case *syntax.SglQuoted:
+			text, ok := p.Value, true
+			if p.Dollar {
+				text, ok = ansiC(p.Value)
+			}
+			f.known = f.known && ok
+			if !ok {
+				e.undecidable(p, "an escape that is not known")
+			}
+			b.WriteString(text)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				f.known = false
+				e.undecidable(p, "a text that the system may translate")
+			}
+			in := e.quoted(p.Parts, sc)
+			f.known = f.known && in.known
+			b.WriteString(in.text)
+		default:
+			f.known = false
+			e.undecidable(p, expansionWhy(p))
+			e.expansion(p, sc)
+		}
+	}
+	f.text = b.String()
+	return f
+}
+
+// quoted removes the quotes inside of double ones.
+func (e *eval) quoted(parts []syntax.WordPart, sc scope) field {
+	f := field{known: true}
+	for _, p := range parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			f.text += unescapeQuoted(lit.Value)
+			continue
+		}
+		f.known = false
+		e.undecidable(p, expansionWhy(p))
+		e.expansion(p, sc)
+	}
+	return f
+}
+
+// expansion judges the commands in an expansion.
+func (e *eval) expansion(p syntax.WordPart, sc scope) {
+	switch p := p.(type) {
+	case *syntax.CmdSubst:
+		e.stmts(p.Stmts, sc)
+	case *syntax.ProcSubst:
+		e.stmts(p.Stmts, sc)
+	default:
+		e.inside(p, sc)
+	}
+}
+
+func expansionWhy(p syntax.WordPart) string {
+	switch p.(type) {
+	case *syntax.ParamExp:
+		return "what a variable holds is known only when it runs"
+	case *syntax.CmdSubst, *syntax.ProcSubst:
+		return "what a command in a word gives is known only when it runs"
+	case *syntax.ArithmExp:
+		return "arithmetic of the shell can run commands in a subscript"
+	}
+	return "what the word is is known only when it runs"
+}
+
+// unescape removes the backslashes of a word without quotes, and tells whether a pattern is in it.
+func unescape(s string) (text string, glob bool) {
+	if !strings.ContainsAny(s, `\*?[`) {
+		return s, false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			i++
+			if i < len(s) && s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+		case '*', '?', '[':
+			glob = true
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), glob
+}
+
+// unescapeQuoted removes the backslashes that count between double quotes.
+func unescapeQuoted(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\\n", s[i+1]) >= 0 {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// ansiEscapes are the escapes of one letter in $'..'.
+var ansiEscapes = map[byte]byte{'a': 7, 'b': 8, 'e': 27, 'E': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
+
+// ansiC reads the escapes of $'..'. What it does not know, or would make a NUL, is no text.
+func ansiC(s string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if i >= len(s) {
+			return "", false
+		}
+		if c, ok := ansiEscapes[s[i]]; ok {
+			b.WriteByte(c)
+			continue
+		}
+		n, size, unicode := ansiNumber(s[i:])
+		if size == 0 || n == 0 {
+			return "", false
+		}
+		if unicode {
+			b.WriteRune(rune(n))
+		} else {
+			b.WriteByte(byte(n))
+		}
+		i += size - 1
+	}
+	return b.String(), true
+}
+
+// ansiNumber reads x41, u00e9, U0001f600 or 101 at the beginning of s, and returns how long it is.
+func ansiNumber(s string) (n uint64, size int, unicode bool) {
+	digits, start, base, most := "0123456789abcdefABCDEF", 1, 16, 2
+	switch s[0] {
+	case 'x':
+	case 'u':
+		most, unicode = 4, true
+	case 'U':
+		most, unicode = 8, true
+	default:
+		digits, start, base, most = "01234567", 0, 8, 3
+	}
+	end := start
+	for end < len(s) && end-start < most && strings.IndexByte(digits, s[end]) >= 0 {
+		end++
+	}
+	if end == start {
+		return 0, 0, false
+	}
+	n, err := strconv.ParseUint(s[start:end], base, 32)
+	if err != nil {
+		return 0, 0, false
+	}
+	return n, end, unicode
+}
