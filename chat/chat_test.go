@@ -96,8 +96,8 @@ func TestUsageAdd(t *testing.T) {
 	if u.Known {
 		t.Error("counts that nobody gave are known")
 	}
-	u.Add(chat.Usage{Known: true, In: 10, Out: 4, Cached: 3, Reasoning: 2, Requests: 1})
-	if want := (chat.Usage{Known: true, In: 10, Out: 4, Cached: 3, Reasoning: 2, Requests: 2}); u != want {
+	u.Add(chat.Usage{Known: true, In: 10, Out: 4, Cached: 3, Written: 5, Reasoning: 2, Requests: 1})
+	if want := (chat.Usage{Known: true, In: 10, Out: 4, Cached: 3, Written: 5, Reasoning: 2, Requests: 2}); u != want {
 		t.Errorf("%+v, want %+v", u, want)
 	}
 }

@@ -123,6 +123,10 @@ type Detail struct {
 	Usage     *Usage
 	Finish    *Finish
 	LogProbs  json.RawMessage // of the tokens of a Text event, in the OpenAI shape
+
+	// Opaque is what only a backend of the same protocol understands, and a client hands back in its history: of a Reasoning
+	// event, which may have no Text then, the signature of the thinking that ends here, or thinking that cannot be read.
+	Opaque []Extra
 }
 
 // TurnDetail says which model answers and at which attempt, from 1.
@@ -305,7 +309,8 @@ type Usage struct {
 	Known     bool
 	In        int
 	Out       int
-	Cached    int // part of In
+	Cached    int // part of In: read from the backend's cache of prompts
+	Written   int // part of In: written to that cache
 	Reasoning int // part of Out
 	Requests  int // backend requests that are summed here
 }
@@ -316,6 +321,7 @@ func (u *Usage) Add(v Usage) {
 	u.In += v.In
 	u.Out += v.Out
 	u.Cached += v.Cached
+	u.Written += v.Written
 	u.Reasoning += v.Reasoning
 	u.Requests += v.Requests
 }

@@ -53,8 +53,10 @@ type Part struct {
 	Data      []byte // the content itself, decoded
 	Name      string // file name, if any
 	Detail    string // image detail hint of the OpenAI protocol
-	Raw       json.RawMessage
-	Protocol  Protocol // of Raw
+	// Raw is the whole of a PartOpaque. Of another part it is an object with what the vocabulary has no place for: further
+	// members (a cache mark), or, if it has a type, the part as its protocol has it, of which the rest is what others can use.
+	Raw      json.RawMessage
+	Protocol Protocol // of Raw
 }
 
 // Text returns a list of one text part, or nil for the empty string.

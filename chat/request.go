@@ -20,6 +20,7 @@ type Tool struct {
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments object; nil: none was given, which means that anything goes
 	Strict      *bool           // the client's wish for constrained output; nil: not said
+	Opaque      []Extra         // parts of the protocol that only a backend of the same protocol understands (cache marks)
 }
 
 // ChoiceMode says whether a model may, must or must not call.

@@ -38,6 +38,8 @@ var endpoints = newRoutes(
 	endpoint{http.MethodDelete, pathConversations + "/*", responsesFront, (*exchange).deleteConversation},
 	endpoint{http.MethodGet, pathConversations + "/*/items", responsesFront, (*exchange).listConversation},
 	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation},
+	endpoint{http.MethodPost, pathMessages, messagesFront, (*exchange).messages},
+	endpoint{http.MethodPost, pathCountTokens, messagesFront, (*exchange).countTokens},
 	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
 	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
 	endpoint{http.MethodPost, "/api/chat", ollamaFront, (*exchange).ollamaAnswer},

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"net/http"
+
+	"wield/chat"
+	"wield/wire/anthropic"
+)
+
+// The URLs of the Anthropic protocol.
+const (
+	pathMessages    = "/v1/messages"
+	pathCountTokens = pathMessages + "/count_tokens"
+)
+
+// messagesFront is the Anthropic Messages protocol.
+var messagesFront = &front{
+	name:        "anthropic",
+	decode:      anthropic.DecodeRequest,
+	whole:       func(h head) collector { return anthropic.NewResponse(messagesHead(h)) },
+	stream:      func(h head) framer { return anthropic.NewStreamWriter(messagesHead(h)) },
+	appendError: anthropic.AppendError,
+	status:      anthropic.Status,
+	messages:    "messages",
+	streamType:  []string{"text/event-stream; charset=utf-8"},
+	keepAlive:   anthropic.KeepAlive,
+}
+
+func messagesHead(h head) anthropic.ResponseOptions {
+	return anthropic.ResponseOptions{ID: newID("msg_"), Model: h.model, Thinking: anthropic.ThinkingOf(h.req)}
+}
+
+// messages answers POST /v1/messages.
+func (x *exchange) messages() *failure {
+	x.set("Request-Id", x.id) // which clients of this protocol name in their errors
+	return x.answer()
+}
+
+// countTokens answers POST /v1/messages/count_tokens with an estimate. No model is asked.
+func (x *exchange) countTokens() *failure {
+	x.set("Request-Id", x.id)
+	leave, f := x.enter()
+	if f != nil {
+		return f
+	}
+	defer leave()
+	body, f := x.readBody()
+	if f != nil {
+		return f
+	}
+	req, err := x.front.decode(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	if _, f := x.find(req.Model); f != nil {
+		return f
+	}
+	x.body(http.StatusOK, anthropic.AppendTokens(nil, anthropic.CountTokens(req)))
+	return nil
+}

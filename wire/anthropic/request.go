@@ -1,0 +1,291 @@
+package anthropic
+
+import (
+	"fmt"
+	"math"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// DecodeRequest reads a request. An error is a *jsonbody.FieldError, which chat.AsError makes a *chat.Error of.
+//
+// The model's name and max_tokens may be absent. Keys that the vocabulary has no place for are kept raw in Request.Extra. Tools
+// that the server would run (web_search_... and the like) are left out, since nobody behind the vocabulary can run them. The
+// result refers to body, which must not change afterwards.
+//
+// The results in a user's message become messages of the role tool, in front of what else the user says. Thinking becomes
+// opaque parts of the assistant's message, and its text the message's reasoning.
+func DecodeRequest(body []byte) (*chat.Request, error) {
+	d := requestReader{req: &chat.Request{}}
+	if err := d.Init(body); err != nil {
+		return nil, err
+	}
+	d.read()
+	if err := d.Done(); err != nil {
+		return nil, err
+	}
+	return d.req, nil
+}
+
+type requestReader struct {
+	jsonbody.Reader
+	req *chat.Request
+
+	system  *chat.Message // of the field system
+	known   map[string]bool
+	skipped bool // there was a tool that was left out
+}
+
+func (d *requestReader) read() {
+	d.Members(d.field)
+	if d.Bad != nil {
+		return
+	}
+	if len(d.req.Messages) == 0 {
+		d.RefuseAt("messages", jsonbody.CodeMissingMsgs, "there must be at least one message")
+		return
+	}
+	if d.system != nil {
+		d.req.Messages = append([]chat.Message{*d.system}, d.req.Messages...)
+	}
+	d.nameResults()
+	d.checkChoice()
+}
+
+func (d *requestReader) field(key string) {
+	q := d.req
+	switch key {
+	case "model":
+		q.Model = d.Text()
+	case "messages":
+		d.Each(d.message)
+	case "system":
+		d.readSystem()
+	case "tools":
+		if !d.Null() {
+			d.Each(d.tool)
+		}
+	case "tool_choice":
+		d.choice()
+	case "max_tokens":
+		if n := d.Whole(); n != nil {
+			if *n < 0 {
+				d.Refuse(jsonbody.CodeInvalidValue, "this must be a positive number")
+			}
+			q.MaxTokens = int(min(*n, math.MaxInt32))
+		}
+	case "stop_sequences":
+		if !d.Null() {
+			d.Each(func() { q.Stop = append(q.Stop, d.Text()) })
+		}
+	case "temperature":
+		q.Temperature = d.share()
+	case "top_p":
+		q.TopP = d.share()
+	case "stream":
+		if v := d.Boolean(); v != nil {
+			q.Stream = *v
+		}
+	case "metadata":
+		d.metadata()
+	case "output_config":
+		d.outputConfig()
+	default:
+		d.extra(key)
+	}
+}
+
+// share reads a number from 0 to 1.
+func (d *requestReader) share() *float64 {
+	v := d.Float()
+	if v != nil && (*v < 0 || *v > 1) {
+		d.Refuse(jsonbody.CodeInvalidValue, "this must be from 0 to 1")
+	}
+	return v
+}
+
+// extra keeps a field that the vocabulary has no place for.
+func (d *requestReader) extra(key string) {
+	if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: key, Value: raw})
+	}
+}
+
+// metadata takes the user's id out of it, and keeps it whole.
+func (d *requestReader) metadata() {
+	if d.Peek() != 'n' && !d.Is('{') {
+		return
+	}
+	at := d.Pos
+	d.extra("metadata")
+	if d.Bytes[at] == '{' {
+		d.Again(at, "", func() {
+			d.Members(func(key string) {
+				if key == "user_id" {
+					d.req.User = d.Optional()
+				} else {
+					d.Skip()
+				}
+			})
+		})
+	}
+}
+
+// outputConfig takes the format out of it, and keeps it whole. The effort stays there: clients send it whatever the model is,
+// and servers of other protocols refuse it for models that do not think.
+func (d *requestReader) outputConfig() {
+	if d.Peek() != 'n' && !d.Is('{') {
+		return
+	}
+	at := d.Pos
+	d.extra("output_config")
+	if d.Bytes[at] == '{' {
+		d.Again(at, "", func() {
+			d.Members(func(key string) {
+				if key == "format" && d.Peek() == '{' {
+					d.format()
+				} else {
+					d.Skip()
+				}
+			})
+		})
+	}
+}
+
+func (d *requestReader) format() {
+	var f chat.Format
+	kind := ""
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			kind = d.Text()
+		case "name":
+			f.Name = d.Optional()
+		case "schema":
+			if d.Is('{') {
+				f.Schema = d.Raw()
+			}
+		default:
+			d.Skip()
+		}
+	})
+	if d.Bad != nil || kind != "json_schema" {
+		return
+	}
+	if f.Schema == nil {
+		d.RefuseAt("schema", jsonbody.CodeMissing, "the format json_schema needs a schema")
+		return
+	}
+	f.Kind = chat.FormatSchema
+	d.req.Format = &f
+}
+
+// tool reads a tool. Without a type, or with the type custom, it is one that the client runs.
+func (d *requestReader) tool() {
+	var t chat.Tool
+	kind, named := "", false
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			kind = d.Optional()
+		case "name":
+			named = true
+			t.Name = d.Text()
+		case "description":
+			t.Description = d.Optional()
+		case "input_schema":
+			if !d.Null() && d.Is('{') {
+				t.Parameters = d.Raw()
+			}
+		case "strict":
+			t.Strict = d.Boolean()
+		default:
+			if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
+				t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: key, Value: raw})
+			}
+		}
+	})
+	switch {
+	case d.Bad != nil:
+	case kind != "" && kind != "custom":
+		d.skipped = true
+	case !named || t.Name == "":
+		d.RefuseAt("name", jsonbody.CodeMissing, "a tool must have a name")
+	case d.known[t.Name]:
+		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another tool of this name")
+	default:
+		if d.known == nil {
+			d.known = map[string]bool{}
+		}
+		d.known[t.Name] = true
+		d.req.Tools = append(d.req.Tools, t)
+	}
+}
+
+// choices are the words for a choice that needs no name.
+var choices = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "any": chat.ChoiceRequired, "none": chat.ChoiceNone}
+
+func (d *requestReader) choice() {
+	if d.Null() {
+		return
+	}
+	c := &d.req.Choice
+	kind := ""
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			kind = d.Text()
+		case "name":
+			c.Name = d.Text()
+		case "disable_parallel_tool_use":
+			if v := d.Boolean(); v != nil {
+				parallel := !*v
+				d.req.Parallel = &parallel
+			}
+		default:
+			d.Skip()
+		}
+	})
+	mode, ok := choices[kind]
+	switch {
+	case d.Bad != nil:
+	case ok:
+		c.Mode, c.Name = mode, ""
+	case kind != "tool":
+		d.RefuseAt("type", jsonbody.CodeInvalidValue, "this must be auto, any, tool or none")
+	case c.Name == "":
+		d.RefuseAt("name", jsonbody.CodeMissing, "the tool to call must be named")
+	default:
+		c.Mode = chat.ChoiceNamed
+	}
+}
+
+// checkChoice refuses a choice that no answer could meet. One that only a tool could meet which was left out is dropped.
+func (d *requestReader) checkChoice() {
+	c := &d.req.Choice
+	unmet := c.Mode == chat.ChoiceNamed && !d.known[c.Name] || c.Mode == chat.ChoiceRequired && len(d.req.Tools) == 0
+	switch {
+	case !unmet:
+	case d.skipped:
+		*c = chat.Choice{}
+	case c.Mode == chat.ChoiceNamed:
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", c.Name))
+	default:
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
+	}
+}
+
+// nameResults gives results the names of the tools that they came from.
+func (d *requestReader) nameResults() {
+	names := map[string]string{}
+	for i := range d.req.Messages {
+		m := &d.req.Messages[i]
+		for j := range m.Calls {
+			names[m.Calls[j].ID] = m.Calls[j].Name
+		}
+		if m.Role == chat.RoleTool {
+			m.Name = names[m.CallID]
+		}
+	}
+}
