@@ -127,7 +127,7 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction && f.reason != ReasonNoCall {
 		call := f.call
 		if call.ID == "" {
-			call.ID = r.newID()
+			call.ID = r.newID(call.Name)
 		}
 		if !isObject(call.Arguments) {
 			call.Arguments = "{}" // backends refuse a history that is not JSON

@@ -84,6 +84,8 @@ type Options struct {
 	Bounce   BounceOptions
 	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
 	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it
+	NoTools  bool           // leave the tools of requests out, as if there were none
+	NamedIDs bool           // ids of calls begin with the tool's name: NAME__ and 24 hexadecimal digits
 	Native   []string       // tools that the backend runs itself, for backends that report them as function calls
 	Passive  bool           // read strict tool_request messages and nothing else; nothing is checked or bounced
 	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
@@ -100,7 +102,6 @@ type Options struct {
 type Bridge struct {
 	model    chat.Model
 	o        Options
-	newID    func() string
 	decoders pool
 	runs     sync.Pool   // of *run that are over
 	splits   atomic.Bool // the backend has sent reasoning apart from the text
@@ -148,14 +149,17 @@ func New(m chat.Model, o Options) *Bridge {
 	if o.Support == nil {
 		o.Support = new(Support)
 	}
-	return &Bridge{model: m, o: o, newID: newID}
+	return &Bridge{model: m, o: o}
 }
 
-// newID returns an id that no other call has.
-func newID() string {
-	var b [12]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return "call_" + hex.EncodeToString(b[:])
+// newID returns an id for a call of the tool of this name that no other call has.
+func (b *Bridge) newID(name string) string {
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // never fails
+	if b.o.NamedIDs {
+		return name + "__" + hex.EncodeToString(random[:])
+	}
+	return "call_" + hex.EncodeToString(random[:])
 }
 
 // Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around each response,

@@ -288,8 +288,15 @@ func (r *run) id(e chat.Event) string {
 	if e.Origin == chat.OriginText && id == "call_"+strconv.Itoa(e.Index) {
 		id = "" // the decoder numbers calls that have none
 	}
+	if r.o.NamedIDs {
+		id = ""
+	}
+	name := e.Name
+	if t := r.turn.call.tool; t != nil {
+		name = t.name
+	}
 	for id == "" || r.ids[id] {
-		id = r.newID()
+		id = r.newID(name)
 	}
 	r.ids[id] = true
 	return id

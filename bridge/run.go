@@ -95,6 +95,11 @@ func (r *run) run() error {
 
 // prepare settles what holds for the whole request.
 func (r *run) prepare() error {
+	if r.o.NoTools && len(r.req.Tools) > 0 {
+		req := *r.req
+		req.Tools, req.Choice, req.Parallel = nil, chat.Choice{}, nil
+		r.req = &req
+	}
 	r.left = r.o.Bounce.Max
 	r.max = r.o.MaxCalls
 	if r.req.Parallel != nil && !*r.req.Parallel {

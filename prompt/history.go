@@ -144,7 +144,9 @@ func (h *history) results(messages []chat.Message) {
 		case answers:
 			name = call.Name
 		case name == "":
-			name = h.names[m.CallID]
+			if name = h.names[m.CallID]; name == "" {
+				name = nameInID(m.CallID)
+			}
 		}
 		if name != "" {
 			name = h.prefix + name
@@ -161,6 +163,16 @@ func (h *history) results(messages []chat.Message) {
 	}
 	text := string(h.d.AppendResults(nil, list))
 	h.out = append(h.out, chat.Message{Role: chat.RoleUser, Parts: append(chat.Text(text), others...)})
+}
+
+// nameInID returns the name of the tool in an id of the form NAME__ and hexadecimal digits, "" for any other: all that is known
+// of a result whose call a client has left out.
+func nameInID(id string) string {
+	i := strings.LastIndex(id, "__")
+	if i <= 0 || i+2 == len(id) || strings.Trim(id[i+2:], "0123456789abcdef") != "" {
+		return ""
+	}
+	return id[:i]
 }
 
 // answered takes the call that a result answers off the pending ones: the one with its id; without an id the one with its

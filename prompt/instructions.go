@@ -1,8 +1,11 @@
 package prompt
 
 import (
+	"errors"
 	"regexp"
+	"regexp/syntax"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,16 +26,67 @@ var toolWord = regexp.MustCompile(`(?i)\b((?:native|custom|internal|external)\s+
 
 // NewPattern returns the pattern that replaces every match of expr, a regular expression of package regexp, whatever its
 // case; $1 in replacement stands for a group. The default pattern of lumo-tamer, which puts a word before "tool", is known:
-// it leaves alone a "tool" that already has native, custom, internal or external before it.
+// it leaves alone a "tool" that already has native, custom, internal or external before it. The error is a *[PatternError].
 func NewPattern(expr, replacement string) (Pattern, error) {
 	if expr == customTool {
 		return Pattern{re: toolWord, with: replacement}, nil
 	}
+	if _, err := syntax.Parse(expr, syntax.Perl|syntax.FoldCase); err != nil {
+		return Pattern{}, patternError(expr, err)
+	}
 	re, err := regexp.Compile("(?i)" + expr)
-	if err != nil {
-		return Pattern{}, err
+	if err != nil { // too large
+		return Pattern{}, patternError(expr, err)
 	}
 	return Pattern{re: re, with: replacement}, nil
+}
+
+// ErrPattern is what every [PatternError] wraps.
+var ErrPattern = errors.New("not a regular expression of RE2")
+
+// A PatternError says what is wrong with a pattern, and where.
+type PatternError struct {
+	Pattern string
+	At      int    // byte of Pattern where the fault begins
+	Reason  string // what is wrong there, and what would be right
+}
+
+// Error returns place and reason.
+func (e *PatternError) Error() string { return "at byte " + strconv.Itoa(e.At) + ": " + e.Reason }
+
+// Unwrap returns [ErrPattern].
+func (e *PatternError) Unwrap() error { return ErrPattern }
+
+// otherSyntax is what other engines have and RE2 does not, by how it is written.
+var otherSyntax = []struct{ begin, what string }{
+	{"(?<=", "looking behind"},
+	{"(?<!", "looking behind"},
+	{"(?=", "looking ahead"},
+	{"(?!", "looking ahead"},
+	{"(?>", "atomic groups"},
+	{"(?#", "comments"},
+	{"\\k", "references to groups"},
+}
+
+func patternError(expr string, err error) *PatternError {
+	e := &PatternError{Pattern: expr, Reason: strings.TrimPrefix(err.Error(), "error parsing regexp: ")}
+	var s *syntax.Error
+	if !errors.As(err, &s) {
+		return e
+	}
+	if i := strings.Index(expr, s.Expr); i > 0 {
+		e.At = i
+	}
+	for _, o := range otherSyntax {
+		if strings.HasPrefix(s.Expr, o.begin) {
+			e.Reason = o.what + " with " + o.begin + " is not possible in RE2"
+			return e
+		}
+	}
+	if len(s.Expr) == 2 && s.Expr[0] == '\\' && '1' <= s.Expr[1] && s.Expr[1] <= '9' {
+		e.Reason = "references to groups with " + s.Expr + " are not possible in RE2"
+	}
+	return e
 }
 
 func (p *Pattern) apply(s string) string {

@@ -21,6 +21,8 @@ func (c *Config) check(d *decoder) {
 	}
 	for _, name := range c.ModelNames() {
 		m := c.Models[name]
+		m.adopt(d, "models."+name)
+		c.Models[name] = m
 		m.check(d, "models."+name, name, c)
 	}
 	c.checkProfiles(d)
@@ -120,11 +122,9 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
 
-// check warns of a pattern that is skipped, as lumo-tamer does.
 func (r *Replace) check(d *decoder, path string) {
 	if _, err := prompt.NewPattern(r.Pattern, r.Replacement); err != nil {
-		d.warn(path, "the pattern is skipped: %s (RE2 has no lookbehind, lookahead or back-references)",
-			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		d.at(path, "%v", err)
 	}
 }
 

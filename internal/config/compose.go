@@ -137,6 +137,9 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 		}
 		served = route.Fallback(chain...)
 	}
+	if !m.Reasoning {
+		served = quiet{served}
+	}
 	g := gateway.Model{Name: name, Model: w.env.Metrics.Front(name, served)}
 	if m.Expose == "tool_request" {
 		g.Expose = gateway.ExposeToolRequest
@@ -185,6 +188,8 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		Backend:  m.Backend,
 		Log:      w.env.Log,
 		Probe:    m.Probe,
+		NoTools:  !m.Calls.Enabled,
+		NamedIDs: m.Calls.IDs == "named",
 		Hold:     w.hold(m),
 		Prompt: prompt.Options{
 			Template:      m.Instructions.Template,
@@ -201,10 +206,10 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 	for _, reason := range m.Bounce.On {
 		o.Bounce.On = append(o.Bounce.On, chat.Reason(reason))
 	}
-	for _, r := range m.Instructions.ReplacePatterns {
+	for i, r := range m.Instructions.ReplacePatterns {
 		p, err := prompt.NewPattern(r.Pattern, r.Replacement)
 		if err != nil {
-			continue // Load has warned of it
+			return o, fmt.Errorf("models.%s.instructions.replacePatterns[%d].pattern: %w", name, i, err)
 		}
 		o.Prompt.Replace = append(o.Prompt.Replace, p)
 	}

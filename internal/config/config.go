@@ -104,6 +104,8 @@ type Model struct {
 	Release      string       `key:"release" enum:"auto|checked|eager" doc:"When a call is passed on: once it is checked, or while it is being written. auto: checked up to 1 KiB."`
 	Bounce       Bounce       `key:"bounce" doc:"Second chances for calls that cannot be used."`
 	Calls        Calls        `key:"calls" doc:"How tools are called."`
+	CustomTools  CustomTools  `key:"customTools" doc:"The same as calls.enabled and calls.prefix, as lumo-tamer names them."`
+	Reasoning    bool         `key:"surfaceThinking" doc:"Whether the client sees the model's reasoning."`
 	Expose       string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: in the protocol's own form, or as text (tool_request)."`
 	Fallback     []string     `key:"fallback" doc:"Models to try, in this order, when this one fails before it answers."`
 	Instructions Instructions `key:"instructions" doc:"Texts that the model is given."`
@@ -118,6 +120,8 @@ type Bounce struct {
 
 // Calls bounds and names calls.
 type Calls struct {
+	Enabled    bool   `key:"enabled" doc:"Whether tools of clients are used. false: they are left out of the request without a word."`
+	IDs        string `key:"ids" enum:"random|named" doc:"Ids of calls. named: the name of the tool, two underscores and 24 hexadecimal digits, so that a result shows whose it is."`
 	MaxPerTurn int    `key:"max_per_turn" min:"0" doc:"Calls in one answer; 0: no limit. With 1 the prompt says so."`
 	Prefix     string `key:"prefix" doc:"In front of every tool's name towards the model, such as user:."`
 }
@@ -255,6 +259,8 @@ func (m *Model) setDefaults() {
 	m.Repair = "full"
 	m.Release = "auto"
 	m.Bounce = Bounce{Max: 1, On: []string{"confused", "unknown_tool", "invalid", "malformed"}}
+	m.Calls = Calls{Enabled: true, IDs: "random"}
+	m.Reasoning = true
 	m.Expose = "openai"
 	m.Instructions.InjectInto = "system"
 	m.Agent.Policy = "default"
