@@ -50,6 +50,7 @@ var rooms = []room{
 	{path: "wire/jsonbody", floor: 2, modules: none},
 	{path: "tool/files", floor: 2, modules: none, only: []string{}},
 	{path: "tool/sandbox", floor: 2, modules: []string{"golang.org/x/sys"}, only: []string{}},
+	{path: "tool/edit", floor: 3, modules: []string{"github.com/aymanbagabas/go-udiff"}, only: []string{"tool/files"}},
 	{path: "tool/policy", floor: 3, modules: append([]string{"mvdan.cc/sh/v3"}, schemaModules...), only: []string{"chat", "schema", "schema/shape"}},
 	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
