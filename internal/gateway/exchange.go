@@ -125,7 +125,7 @@ func (x *exchange) log(now time.Time) {
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	var room [12]slog.Attr
+	var room [14]slog.Attr
 	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
 		slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)), slog.String("request", x.id))
 	if x.model != "" {
@@ -139,6 +139,9 @@ func (x *exchange) log(now time.Time) {
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", string(x.err.Kind)), slog.String("code", x.err.Code))
+		if x.err.Status != 0 {
+			attrs = append(attrs, slog.Int("backend_status", x.err.Status))
+		}
 	}
 	record := slog.NewRecord(now, slog.LevelInfo, "request", 0) // a Logger would look for the place in the source
 	record.AddAttrs(attrs...)
