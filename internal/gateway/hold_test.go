@@ -575,7 +575,9 @@ func TestHoldSlowClient(t *testing.T) {
 			if n := written.Load(); n > 32<<20 { // what fits into the system's buffers
 				t.Errorf("%d bytes were written for nobody", n)
 			}
-			await(t, func() bool { return strings.Contains(log.String(), "status=499") && strings.Contains(log.String(), "error=canceled") })
+			await(t, func() bool {
+				return strings.Contains(log.String(), "status=499") && strings.Contains(log.String(), "error=canceled")
+			})
 		})
 	}
 }
