@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"wield/chat"
@@ -19,7 +20,8 @@ type Approvals interface {
 	// Get returns an approval. One whose time is over is expired. ErrNoApproval: there is none of that id.
 	Get(ctx context.Context, id string) (Approval, error)
 
-	// Decide answers a question. The first answer stands: a later one gets the approval as it is and ErrDecided.
+	// Decide answers a question. The first answer stands: a later one gets the approval as it is and ErrDecided. An answer that
+	// makes no sense fails with ErrAnswer, one that keeps a rule where none was offered with ErrAlways, and changes nothing.
 	Decide(ctx context.Context, id string, a Answer) (Approval, error)
 
 	// Consume uses an approval for the one run that it allows, and returns it. binding is what is about to run; it must be
@@ -36,6 +38,8 @@ var (
 	ErrConsumed   = errors.New("tool: the approval was used before")
 	ErrBinding    = errors.New("tool: the approval is for another call")
 	ErrRefused    = errors.New("tool: the approval does not allow the call")
+	ErrAnswer     = errors.New("tool: this is no answer")
+	ErrAlways     = errors.New("tool: no rule was offered that could be kept")
 )
 
 // A Question is what a person is asked.
@@ -70,4 +74,24 @@ type Approval struct {
 	Answer  Answer    // once decided
 	Asked   time.Time // when the question was put
 	Decided time.Time
+}
+
+// Check reports what is wrong with an answer by itself. Every store asks it first.
+func (a *Answer) Check() error {
+	switch a.State {
+	case chat.ApprovalApproved, chat.ApprovalDenied, chat.ApprovalCancelled:
+		if len(a.Arguments) > 0 {
+			return fmt.Errorf("%w: only an edited call has other arguments", ErrAnswer)
+		}
+	case chat.ApprovalEdited:
+		if err := strictObject(string(a.Arguments)); err != nil {
+			return fmt.Errorf("%w: the edited arguments cannot be used: %w", ErrAnswer, err)
+		}
+	default:
+		return fmt.Errorf("%w: the state is approved, edited, denied or cancelled, not %q", ErrAnswer, a.State)
+	}
+	if a.Always && a.State != chat.ApprovalApproved {
+		return fmt.Errorf("%w: a rule is kept only with an approval of the call as it is", ErrAnswer)
+	}
+	return nil
 }

@@ -1,13 +1,11 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
+	"strings"
 
 	"wield/chat"
 	"wield/schema"
@@ -26,9 +24,10 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 func Stream[In, Out any](name, description string, f func(ctx context.Context, c *Call, in In) (Out, error)) *Tool {
 	t := &Tool{Definition: chat.Tool{Name: name, Description: description}}
 	t.Definition.Parameters, t.err = inputSchema[In]()
+	loose := holdsAny(reflect.TypeFor[In](), make(map[reflect.Type]bool))
 	t.Handler = HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
 		var in In
-		if err := decode(c.Arguments, &in); err != nil {
+		if err := decode(c.Arguments, &in, loose); err != nil {
 			return Result{}, err
 		}
 		out, err := f(ctx, c, in)
@@ -52,18 +51,41 @@ func inputSchema[In any]() (json.RawMessage, error) {
 	return schema.For[In]()
 }
 
-// decode reads arguments that fit the schema of in.
-func decode(arguments string, in any) error {
-	dec := json.NewDecoder(bytes.NewReader([]byte(arguments)))
-	dec.UseNumber()
-	err := dec.Decode(in)
-	if err == nil {
-		if _, more := dec.Token(); more == io.EOF {
-			return nil
-		}
-		err = errors.New("something stands behind the arguments")
+// decode reads arguments that fit the schema of in. loose says that in has a place for any value, where a number has to keep
+// its digits; a decoder costs more than reading a text at once.
+func decode(arguments string, in any, loose bool) (err error) {
+	if loose {
+		dec := json.NewDecoder(strings.NewReader(arguments)) // one strict object: nothing stands behind it
+		dec.UseNumber()
+		err = dec.Decode(in)
+	} else {
+		err = json.Unmarshal([]byte(arguments), in)
 	}
-	return &Error{Kind: ErrInvalid, Message: "Invalid arguments: " + err.Error(), Cause: err}
+	if err != nil {
+		return &Error{Kind: ErrInvalid, Message: "Invalid arguments: " + err.Error(), Cause: err}
+	}
+	return nil
+}
+
+// holdsAny reports whether a value of type t has a place for any value.
+func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return holdsAny(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if holdsAny(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func resultOf[Out any](out Out) (Result, error) {

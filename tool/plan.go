@@ -1,7 +1,16 @@
 package tool
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
 	"wield/chat"
+	"wield/dialect"
+	"wield/tool/policy"
 )
 
 // An Outcome is what planning made of a call.
@@ -27,8 +36,182 @@ type Plan struct {
 	Policy     *chat.PolicyDetail `json:"policy,omitempty"`
 	Approval   string             `json:"approval,omitempty"` // id of the question, if it needs one
 	Result     *Result            `json:"result,omitempty"`
-	Style      Style              `json:"style,omitempty"`
 
-	entry *Entry  // what was planned with
+	entry *Entry  // that was planned with
 	by    *Runner // that planned it; lost when the plan is stored
+}
+
+// Plan looks at a call without running anything: is there such a tool, is it enabled, do its arguments fit, do the rules allow
+// it, is its result known. What is wrong with the call is in the plan; the error is about the runner, such as a store of
+// approvals that cannot be reached.
+func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) {
+	p := Plan{Outcome: OutcomeReady, Call: call, Dir: r.dir(), by: r}
+	if err := r.resolve(&p); err != nil {
+		return p.reject(err), nil
+	}
+	if err := r.read(&p); err != nil {
+		return p.reject(err), nil
+	}
+	verdict, u, err := r.decide(ctx, &p)
+	switch {
+	case err != nil:
+		return p.reject(err), nil
+	case verdict.Decision == chat.DecisionAsk:
+		return r.ask(ctx, p, verdict, u)
+	}
+	if p.entry.Tool.Cache.TTL > 0 {
+		if p.Result = r.shared().cached(p.Binding); p.Result != nil {
+			p.Outcome = OutcomeCached
+		}
+	}
+	return p, nil
+}
+
+// reject ends planning.
+func (p Plan) reject(err *Error) Plan {
+	if err.Tool == "" {
+		err.Tool = p.Call.Name
+	}
+	result := Failure(err)
+	p.Outcome, p.Result = OutcomeRejected, &result
+	return p
+}
+
+// resolve finds the tool, which must be switched on.
+func (r *Runner) resolve(p *Plan) *Error {
+	if err := checkCall(&p.Call); err != nil {
+		return err
+	}
+	var e *Entry
+	ok := false
+	if r.Tools != nil {
+		e, ok = r.Tools.Lookup(p.Call.Name)
+	}
+	switch {
+	case !ok:
+		return &Error{Kind: ErrNotFound, Tool: cut(p.Call.Name, maxName)}
+	case e.State == StateDisabled:
+		return &Error{Kind: ErrDisabled, Tool: e.Tool.Name()}
+	}
+	p.entry, p.Definition, p.Call.Name = e, e.Hash, e.Tool.Name()
+	return nil
+}
+
+// read makes the arguments strict JSON that fits the schema.
+func (r *Runner) read(p *Plan) *Error {
+	args, notes, err := p.entry.arguments(p.Call.Arguments, max(r.Repair, dialect.RepairSafe))
+	if err != nil {
+		return err
+	}
+	p.Call.Arguments, p.Notes = args, notes
+	p.Binding = r.binding(p)
+	return nil
+}
+
+// binding returns the hash of all that an approval is about.
+func (r *Runner) binding(p *Plan) string {
+	var room [512]byte
+	b := room[:0]
+	part := func(s string) { b = append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...) }
+	part(p.Call.Name)
+	part(p.Definition)
+	part(string(canonical(p.Call.Arguments)))
+	part(r.Root)
+	part(p.Dir)
+	for _, v := range r.Env {
+		part(v)
+	}
+	sum := sha256.Sum256(b)
+	return string(hex.AppendEncode(room[:0], sum[:]))
+}
+
+// decide asks the guard of the tool and the policy. The stricter of the two decides. The error says why the call is refused.
+func (r *Runner) decide(ctx context.Context, p *Plan) (policy.Verdict, uses, *Error) {
+	u := r.facts(p.entry, p.Call.Arguments)
+	ask, err := p.entry.Guard.check(p.entry.Tool, &u)
+	if err != nil {
+		return policy.Verdict{}, u, err
+	}
+	verdict := policy.Verdict{Decision: chat.DecisionAllow}
+	if r.Policy != nil {
+		verdict = r.Policy.Decide(u.Call)
+		p.Policy = verdict.Detail(p.Call.ID)
+	}
+	switch {
+	case verdict.Decision == chat.DecisionDeny:
+		return verdict, u, &Error{Kind: ErrSecurity, Message: "Security violation: " + verdict.Why, Details: ruleDetails(p.Policy)}
+	case verdict.Decision == chat.DecisionAllow && ask:
+		verdict = policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: "the tool asks before every run"}
+		p.Policy = verdict.Detail(p.Call.ID)
+	case verdict.Decision != chat.DecisionAllow:
+		verdict.Decision = chat.DecisionAsk // whatever else a policy says
+	}
+	return verdict, u, nil
+}
+
+func ruleDetails(d *chat.PolicyDetail) json.RawMessage {
+	raw, _ := marshal(struct {
+		Rule string `json:"rule"`
+	}{d.Rule}) // a string can always be written
+	return raw
+}
+
+// ask puts the question that the verdict asks for. With nobody to ask, the answer is no.
+func (r *Runner) ask(ctx context.Context, p Plan, v policy.Verdict, u uses) (Plan, error) {
+	if r.Approvals == nil {
+		return p.reject(&Error{Kind: ErrApproval, Details: json.RawMessage(`{"reason":"there is nobody to ask"}`)}), nil
+	}
+	q := Question{
+		Binding: p.Binding, CallID: p.Call.ID, Tool: p.Call.Name, Definition: p.Definition,
+		Arguments: json.RawMessage(p.Call.Arguments), Dir: p.Dir, Env: r.Env,
+		Rule: p.Policy.Rule, Why: v.Why, Expires: r.expiry(),
+	}
+	if s, ok := r.Policy.(Suggester); ok {
+		q.Always = s.Always(u.Call)
+	}
+	a, err := r.Approvals.Ask(ctx, q)
+	if err != nil {
+		return p, err
+	}
+	p.Outcome, p.Approval = OutcomeNeedsApproval, a.ID
+	return p, nil
+}
+
+const defaultApprovalTTL = 24 * time.Hour
+
+func (r *Runner) expiry() time.Time {
+	if r.ApprovalTTL > 0 {
+		return time.Now().Add(r.ApprovalTTL)
+	}
+	return time.Now().Add(defaultApprovalTTL)
+}
+
+// current makes a plan what it would be now, if it was stored or planned by another runner. What is refused now is rejected.
+func (r *Runner) current(ctx context.Context, p Plan) Plan {
+	if p.by == r || p.Outcome == OutcomeRejected {
+		return p
+	}
+	was := p
+	p.by, p.Dir = r, r.dir()
+	if err := r.resolve(&p); err != nil {
+		return p.reject(err)
+	}
+	if p.Definition != was.Definition {
+		return p.reject(Errorf(ErrSecurity, "Security violation: the definition of the tool is another one than when the call was planned"))
+	}
+	if err := r.read(&p); err != nil {
+		return p.reject(err)
+	}
+	if p.Binding != was.Binding {
+		return p.reject(Errorf(ErrSecurity, "Security violation: the call is another one than the one that was planned"))
+	}
+	verdict, _, err := r.decide(ctx, &p)
+	switch {
+	case err != nil:
+		return p.reject(err)
+	case verdict.Decision == chat.DecisionAsk && p.Approval == "":
+		return p.reject(Errorf(ErrApproval, "An approval is needed now, and was not when the call was planned"))
+	}
+	p.Notes = was.Notes
+	return p
 }

@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -24,7 +26,6 @@ type StartRecord struct {
 	Binding    string          `json:"binding"`
 	Approval   string          `json:"approval,omitempty"` // id
 	Idempotent bool            `json:"idempotent,omitempty"`
-	Attempt    int             `json:"attempt"` // from 1
 	At         time.Time       `json:"at"`
 }
 
@@ -36,4 +37,41 @@ type FinishRecord struct {
 	Result  Result        `json:"result"`
 	Elapsed time.Duration `json:"elapsed"`
 	At      time.Time     `json:"at"`
+}
+
+// MemoryRecords keeps records for as long as the process runs. The zero value is empty and ready.
+type MemoryRecords struct {
+	mu       sync.Mutex
+	started  []StartRecord
+	finished []FinishRecord
+}
+
+// Start keeps r.
+func (m *MemoryRecords) Start(_ context.Context, r StartRecord) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.started = append(m.started, r)
+	return nil
+}
+
+// Finish keeps r.
+func (m *MemoryRecords) Finish(_ context.Context, r FinishRecord) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.finished = append(m.finished, r)
+	return nil
+}
+
+// Started returns what was started, in order.
+func (m *MemoryRecords) Started() []StartRecord {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.started)
+}
+
+// Finished returns the results, in order.
+func (m *MemoryRecords) Finished() []FinishRecord {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.finished)
 }

@@ -26,6 +26,7 @@ type Entry struct {
 	Guard  *Guard // that applies; nil: none
 	Hash   string // of the definition
 	schema *schema.Schema
+	slots  chan struct{} // one for each call that may run at a time; nil: no limit
 }
 
 // A Registry holds tools by name, in the order in which they were added. The zero value is empty and ready. Several goroutines
@@ -123,6 +124,9 @@ func newEntry(namespace string, t *Tool) (*Entry, error) {
 	e := &Entry{Tool: t, State: t.State, Guard: t.Guard, Hash: Hash(t.Definition), schema: s}
 	if e.State == StateDefault {
 		e.State = StateEnabled
+	}
+	if t.Parallel > 0 {
+		e.slots = make(chan struct{}, t.Parallel)
 	}
 	return e, nil
 }
@@ -238,12 +242,15 @@ func settle(t *Tool, s State) (State, error) {
 }
 
 // Offered returns the definitions to show to a model that answers the given text of a user.
-func (r *Registry) Offered(text string) []chat.Tool { return offered(r.Entries(), text) }
+func (r *Registry) Offered(text string) []chat.Tool {
+	return offered(r.Entries(), func(e *Entry) bool { return e.Tool.Auto.Matches(text) })
+}
 
-func offered(entries []*Entry, text string) []chat.Tool {
+// offered returns the definitions of the tools that are enabled, and of those in state auto that fit.
+func offered(entries []*Entry, fits func(*Entry) bool) []chat.Tool {
 	var list []chat.Tool
 	for _, e := range entries {
-		if e.State == StateEnabled || e.State == StateAuto && e.Tool.Auto.Matches(text) {
+		if e.State == StateEnabled || e.State == StateAuto && fits(e) {
 			list = append(list, e.Tool.Definition)
 		}
 	}
@@ -268,6 +275,7 @@ type Session struct {
 	registry *Registry
 	mu       sync.RWMutex
 	states   map[string]State
+	shown    map[string]bool // tools in state auto that were offered once
 }
 
 // Set overrides the state of a tool; StateDefault takes the override back.
@@ -296,16 +304,22 @@ func (s *Session) Set(name string, state State) error {
 func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.states = nil
+	s.states, s.shown = nil, nil
 }
 
-// Lookup returns what is known of the tool that is called name.
+// Lookup returns what is known of the tool that is called name. A tool in state auto is not there before it was offered.
 func (s *Session) Lookup(name string) (*Entry, bool) {
 	e, ok := s.registry.Lookup(name)
 	if !ok {
 		return nil, false
 	}
-	return s.apply(e), true
+	e = s.apply(e)
+	if e.State == StateAuto {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		return e, s.shown[e.Tool.Name()]
+	}
+	return e, true
 }
 
 func (s *Session) apply(e *Entry) *Entry {
@@ -330,7 +344,21 @@ func (s *Session) Entries() []*Entry {
 }
 
 // Offered returns the definitions to show to a model that answers the given text of a user.
-func (s *Session) Offered(text string) []chat.Tool { return offered(s.Entries(), text) }
+// One in state auto that was offered once stays there: the model has seen it.
+func (s *Session) Offered(text string) []chat.Tool {
+	entries := s.Entries()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range entries {
+		if e.State == StateAuto && e.Tool.Auto.Matches(text) {
+			if s.shown == nil {
+				s.shown = make(map[string]bool)
+			}
+			s.shown[e.Tool.Name()] = true
+		}
+	}
+	return offered(entries, func(e *Entry) bool { return s.shown[e.Tool.Name()] })
+}
 
 // Hash returns the hash of a definition: of its name, its description and its schema, however that is laid out.
 func Hash(d chat.Tool) string {

@@ -81,7 +81,7 @@ func TestStates(t *testing.T) {
 	}{
 		{nil, "", "on fixed"},
 		{nil, "how is the weather?", "on auto fixed"},
-		{func() error { return s.Set("on", StateDisabled) }, "", "fixed"},
+		{func() error { return s.Set("on", StateDisabled) }, "", "auto fixed"},
 		{func() error { return s.Set("auto", StateEnabled) }, "", "auto fixed"},
 		{func() error { return r.Set("fixed", StateDisabled) }, "", "auto"},
 		{func() error { return s.Set("fixed", StateEnabled) }, "", "auto fixed"},

@@ -21,15 +21,19 @@ type Result struct {
 	// Truncated says that Data or Parts are only the beginning of what came out. Spill then names the rest, for the tool
 	// read_output, if it was kept.
 	Truncated *Truncation `json:"truncated,omitempty"`
-	Cached    bool        `json:"cached,omitempty"` // it is the result of an earlier identical call
+	Cached    bool        `json:"cached,omitempty"` // it is the result of another identical call
+
+	// Edited are the arguments that ran in place of the model's, because a person changed them.
+	Edited json.RawMessage `json:"edited,omitempty"`
 }
 
 // A Truncation says how much of an output is missing and where it can be read.
 type Truncation struct {
-	Shown int    `json:"shown"`           // bytes of the output that the result holds
-	Size  int    `json:"size"`            // bytes that there were
-	Kept  int    `json:"kept,omitempty"`  // bytes that are in the spill
-	Spill string `json:"spill,omitempty"` // its id; empty: the rest is gone
+	Shown  int    `json:"shown"`            // bytes of the output that the result holds
+	Size   int    `json:"size"`             // bytes that there were
+	Kept   int    `json:"kept,omitempty"`   // bytes that are in the spill
+	Spill  string `json:"spill,omitempty"`  // its id; empty: the rest is gone
+	Member string `json:"member,omitempty"` // of the data that was cut; empty: the data itself
 }
 
 // Text returns a result that holds text.

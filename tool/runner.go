@@ -2,26 +2,40 @@ package tool
 
 import (
 	"context"
-	"iter"
+	"sync"
 	"time"
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/tool/policy"
 )
+
+// A Decider decides whether a call may run. A *policy.Policy is one.
+type Decider interface {
+	Decide(c policy.Call) policy.Verdict
+}
+
+// A Suggester is a Decider that can tell which rule would have allowed a call that it asks about. It returns "" when there is
+// none that would have allowed this very call.
+type Suggester interface {
+	Always(c policy.Call) string
+}
 
 // A Runner takes calls to results. Fill its fields before the first call. The zero value finds no tools. Several goroutines
 // may use it at once.
 type Runner struct {
 	Tools     Source
+	Policy    Decider   // nil: what no tool and no guard asks about is allowed
 	Approvals Approvals // nil: nobody can be asked, so that whatever needs an approval is denied
 	Records   Records   // nil: nothing is recorded
 	Shared    *Shared   // what several runners have in common; nil: its own
 
-	Middleware []Middleware // around every handler; the first is outermost
-	Limits     Limits       // for tools that have none of their own
-	Repair     dialect.Repair
-	Redact     []string // texts, such as secrets, that stand in no result
-	Parallel   int      // how many calls RunAll runs at a time; 0: 8
+	Middleware []Middleware   // around every handler; the first is outermost
+	Limits     Limits         // for tools that have none of their own
+	Repair     dialect.Repair // how much of broken arguments may be mended; at most safe, whatever stands here
+	Redact     []string       // texts, such as secrets, that stand in no result
+	Parallel   int            // how many calls RunAll runs at a time; 0: 8
+	Style      Style          // of results where there is no tool that has one
 
 	Root string   // the workspace, an absolute path; empty: there is none
 	Dir  string   // working directory in it; empty: Root
@@ -29,25 +43,43 @@ type Runner struct {
 	Env  []string // variables for processes beyond those of the program, as NAME=VALUE
 
 	ApprovalTTL time.Duration // how long a question stands; 0: 24 h
+
+	once sync.Once
+	own  *Shared
 }
 
-// Plan looks at a call without running anything: is there such a tool, is it enabled, do its arguments fit, do the rules allow
-// it, is its result known. What is wrong with the call is in the plan; the error is about the runner, such as a store of
-// approvals that cannot be reached.
-func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) { panic("not landed yet") }
-
-// Run carries out a plan. The stream ends with the one KindResult event of the call, or with an error: ErrPending for a plan
-// whose approval is not decided yet, or that of a store that failed.
-func (r *Runner) Run(ctx context.Context, p Plan) iter.Seq2[chat.Event, error] {
-	panic("not landed yet")
+func (r *Runner) dir() string {
+	if r.Dir != "" {
+		return r.Dir
+	}
+	return r.Root
 }
 
-// RunAll plans and runs the calls of one turn, several at a time. Events of different calls are mixed; results come in the order
-// of the calls. A call that needs an approval ends with its KindApproval event in place of a result.
-func (r *Runner) RunAll(ctx context.Context, calls []chat.Call) iter.Seq2[chat.Event, error] {
-	panic("not landed yet")
+// shared returns what the runner has in common with others, or its own.
+func (r *Runner) shared() *Shared {
+	if r.Shared != nil {
+		return r.Shared
+	}
+	r.once.Do(func() { r.own = new(Shared) })
+	return r.own
 }
 
-// Shared is what runners have in common: results that are kept, calls under way, places to run in. The zero value is ready.
-type Shared struct {
+// limits returns those that apply to calls of a tool.
+func (r *Runner) limits(e *Entry) Limits {
+	l := e.Tool.Limits.or(r.Limits).or(defaultLimits)
+	if e.Guard != nil && e.Guard.Timeout > 0 {
+		l.Timeout = e.Guard.Timeout
+	}
+	return l
+}
+
+// Call plans and runs one call, and returns its result. It is for programs that call tools themselves: a call that needs an
+// approval fails with ErrPending.
+func (r *Runner) Call(ctx context.Context, name, arguments string) (Result, error) {
+	p, err := r.Plan(ctx, chat.Call{Name: name, Arguments: arguments, Complete: true})
+	if err != nil {
+		return Result{}, err
+	}
+	x := r.execution(p, func(chat.Event) bool { return true })
+	return x.run(ctx)
 }

@@ -188,9 +188,12 @@ const (
 type Guard struct {
 	Mode             Mode
 	Whitelist        []string // patterns of the targets: paths or commands; empty allows none. Nil: there is no whitelist
-	RequiresApproval bool     // a person is asked before every run; also what lets dangerous operations be asked about at all
+	RequiresApproval bool     // a person is asked before every run; without it dangerous operations are refused
 	Timeout          time.Duration
 	Root             string // relative paths are in it; empty: the workspace
+
+	DangerousCommands []string // patterns of names of programs
+	DangerousPaths    []string // patterns of paths
 }
 
 // A Rule says when a tool in state auto is offered: when any of the words stands in the user's last message, letters in any

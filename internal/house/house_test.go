@@ -41,6 +41,9 @@ var schemaModules = []string{
 // scenarioModules come with a scenario file, which is YAML.
 var scenarioModules = append([]string{"github.com/goccy/go-yaml"}, schemaModules...)
 
+// toolModules come with the rules about commands, which are read on the syntax tree of a shell.
+var toolModules = append([]string{"mvdan.cc/sh/v3"}, schemaModules...)
+
 // rooms is the order of the house. A package imports only packages of lower floors.
 var rooms = []room{
 	{path: "chat", floor: 0, modules: none},
@@ -66,8 +69,9 @@ var rooms = []room{
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},
-	{path: "tool", floor: 5, modules: schemaModules},
+	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/metrics", floor: 5, modules: anyModule},
+	{path: "tool/approvaltest", floor: 6, modules: toolModules},
 	{path: "internal/gateway", floor: 6, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},

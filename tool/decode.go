@@ -1,0 +1,137 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/schema"
+)
+
+// Bounds on what a call may hold.
+const (
+	maxArguments = 1 << 20
+	maxCallID    = 256
+	maxKeys      = 4096
+)
+
+// arguments reads the arguments of a call: strict JSON that fits the schema. What does not is mended as far as the level says,
+// and each mend is a note.
+func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.NoteDetail, *Error) {
+	if len(raw) > maxArguments {
+		return "", nil, e.invalid("Invalid arguments: they have %d bytes, and may have %d", len(raw), maxArguments)
+	}
+	var found []schema.Violation
+	err := strictObject(raw)
+	if err == nil {
+		if found = e.schema.Validate(raw); found == nil {
+			return raw, nil, e.checkKeys(raw)
+		}
+	}
+	if level == dialect.RepairOff && err != nil {
+		return "", nil, e.invalid("Invalid arguments: %v", err)
+	}
+	mended, notes, failed := dialect.Arguments(raw, e.schema.Shape(), level)
+	switch {
+	case failed != nil && err != nil:
+		return "", nil, e.invalid("Invalid arguments: %v", err)
+	case failed != nil:
+		return "", nil, e.violated(found)
+	}
+	if err := strictObject(mended); err != nil {
+		return "", nil, e.invalid("Invalid arguments: %v", err)
+	}
+	if found = e.schema.Validate(mended); found != nil {
+		return "", nil, e.violated(found)
+	}
+	return mended, notes, e.checkKeys(mended)
+}
+
+func (e *Entry) invalid(format string, args ...any) *Error {
+	err := Errorf(ErrInvalid, format, args...)
+	err.Tool = e.Tool.Name()
+	return err
+}
+
+var errNoObject = errors.New("they must be a JSON object")
+
+// strictObject reports why text is no object that every reader of JSON understands in the same way.
+func strictObject(text string) error {
+	if t := strings.TrimLeft(text, " \t\r\n"); t == "" || t[0] != '{' {
+		return errNoObject
+	}
+	return schema.Check(text)
+}
+
+// maxTold is how many violations a message tells of.
+const maxTold = 5
+
+// violated returns the error about arguments that do not fit. A parameter that is missing comes first: it is what models
+// get wrong most, and mend best.
+func (e *Entry) violated(found []schema.Violation) *Error {
+	for _, v := range found {
+		if v.Missing != "" && strings.Count(v.Pointer, "/") == 1 {
+			return e.invalid("Missing required parameter: %s", v.Missing)
+		}
+	}
+	var told []string
+	for _, v := range found[:min(len(found), maxTold)] {
+		told = append(told, v.String())
+	}
+	if more := len(found) - len(told); more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return e.invalid("Invalid arguments: %s", strings.Join(told, "; "))
+}
+
+// checkKeys refuses arguments with more names than any tool needs, or with names that are more than a name in JavaScript and
+// that the schema does not ask for.
+func (e *Entry) checkKeys(text string) *Error {
+	if strings.Count(text, ":") <= maxKeys && !suspicious(text) {
+		return nil
+	}
+	dec := jsontext.NewDecoder(strings.NewReader(text))
+	for n := 0; ; {
+		tok, err := dec.ReadToken()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return e.invalid("Invalid arguments: %v", err)
+		}
+		kind, length := dec.StackIndex(dec.StackDepth())
+		if kind != '{' || length%2 == 0 || tok.Kind() != '"' {
+			continue
+		}
+		name := tok.String()
+		if n++; n > maxKeys {
+			return e.invalid("Invalid arguments: they have more than %d names", maxKeys)
+		}
+		for _, r := range reserved {
+			if _, declared := e.schema.Shape().Prop(name); name == r && !declared {
+				return e.invalid("Invalid arguments: the name %s is not allowed", name)
+			}
+		}
+	}
+}
+
+// suspicious reports whether text may hold one of the reserved names. It may be hidden behind escapes.
+func suspicious(text string) bool {
+	return strings.Contains(text, "__proto__") || strings.Contains(text, "onstructor") || strings.Contains(text, "rototype") || strings.Contains(text, `\u`)
+}
+
+// checkCall refuses a call that cannot be told from others or that the model did not finish.
+func checkCall(c *chat.Call) *Error {
+	if !c.Complete {
+		return Errorf(ErrInvalid, "The call was not complete and was not run")
+	}
+	if len(c.ID) > maxCallID || strings.ContainsFunc(c.ID, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return Errorf(ErrInvalid, "The id of the call is too long or holds control characters")
+	}
+	return nil
+}

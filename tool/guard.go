@@ -1,0 +1,173 @@
+package tool
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// check tells why the guard refuses a call, or whether a person has to be asked. The order is that of a tool's own rules: is
+// the target listed, is the operation dangerous, may anything be changed, must somebody be asked.
+func (g *Guard) check(t *Tool, u *uses) (ask bool, err *Error) {
+	if g == nil {
+		return t.Dangerous, nil
+	}
+	if err := g.listed(u); err != nil {
+		return false, err
+	}
+	if (t.Dangerous || g.dangerous(u)) && !g.RequiresApproval {
+		return false, &Error{Kind: ErrSecurity, Tool: t.Name(), Message: "Dangerous operation requires approval"}
+	}
+	if err := g.readOnly(t, u); err != nil {
+		return false, err
+	}
+	return g.RequiresApproval, nil
+}
+
+// listed refuses targets that are not on the whitelist. Paths are each looked at, of a command the program.
+func (g *Guard) listed(u *uses) *Error {
+	if g.Whitelist == nil {
+		return nil
+	}
+	for _, p := range u.Paths {
+		if !g.allowsPath(p.Path, u) {
+			return Errorf(ErrSecurity, "Not whitelisted: %s", p.Path)
+		}
+	}
+	if len(u.Paths) > 0 {
+		return nil
+	}
+	if target, ok := u.target(); ok && !slices.ContainsFunc(g.Whitelist, func(p string) bool { return wildcard(p, target) }) {
+		return Errorf(ErrSecurity, "Command not whitelisted")
+	}
+	return nil
+}
+
+// allowsPath reports whether a pattern fits a path. A pattern with a slash is about the whole path, relative to the root or
+// absolute; one without is about the last name. What leaves the root is only allowed by an absolute pattern.
+func (g *Guard) allowsPath(name string, u *uses) bool {
+	root := g.Root
+	if root == "" {
+		root = u.Root
+	}
+	full := name
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(root, name)
+	}
+	full = filepath.ToSlash(filepath.Clean(full))
+	rel, inside := relative(filepath.ToSlash(root), full)
+	for _, pattern := range g.Whitelist {
+		switch {
+		case path.IsAbs(pattern):
+			if glob(pattern, full) {
+				return true
+			}
+		case !inside:
+		case strings.Contains(pattern, "/"):
+			if glob(pattern, rel) {
+				return true
+			}
+		case pattern == "**" || wildcard(pattern, path.Base(rel)):
+			return true
+		}
+	}
+	return false
+}
+
+// relative returns the path of full within root.
+func relative(root, full string) (string, bool) {
+	if root == "" {
+		return strings.TrimPrefix(full, "/"), !path.IsAbs(full)
+	}
+	if full == root {
+		return ".", true
+	}
+	return strings.CutPrefix(full, strings.TrimSuffix(root, "/")+"/")
+}
+
+// dangerous reports whether the target is among those that need a person's word.
+func (g *Guard) dangerous(u *uses) bool {
+	if len(u.Argv) > 0 {
+		program := path.Base(filepath.ToSlash(u.Argv[0]))
+		if slices.ContainsFunc(g.DangerousCommands, func(p string) bool { return wildcard(p, program) }) {
+			return true
+		}
+	}
+	for _, use := range u.Paths {
+		name := strings.ToLower(filepath.ToSlash(use.Path))
+		for _, pattern := range g.DangerousPaths {
+			pattern = strings.ToLower(pattern)
+			if glob(pattern, path.Clean(name)) || !strings.Contains(pattern, "/") && wildcard(pattern, path.Base(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readOnly refuses what changes something while the guard's mode is ro.
+func (g *Guard) readOnly(t *Tool, u *uses) *Error {
+	if g.Mode == ModeRW || t.Facts.ReadOnly {
+		return nil
+	}
+	for _, use := range u.Paths {
+		if op := Op(use.Op); op == OpWrite || op == OpDelete {
+			name := u.operation
+			if name == "" {
+				name = string(op)
+			}
+			return Errorf(ErrSecurity, "Operation %s not allowed in read-only mode", name)
+		}
+	}
+	return nil
+}
+
+// glob reports whether a pattern fits a path: ** stands for any number of directories, none too, * and ? for characters of one
+// name.
+func glob(pattern, name string) bool {
+	return globParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
+}
+
+// globParts keeps the last ** in mind instead of trying all ways, so that its work is bounded by the product of the lengths.
+func globParts(pattern, name []string) bool {
+	p, n, star, mark := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == "**":
+			star, mark = p, n
+			p++
+		case p < len(pattern) && wildcard(pattern[p], name[n]):
+			p, n = p+1, n+1
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == "**" {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// wildcard reports whether a pattern with * and ? fits the whole of name.
+func wildcard(pattern, name string) bool {
+	p, n, star, mark := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p, n = p+1, n+1
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

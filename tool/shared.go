@@ -1,0 +1,205 @@
+package tool
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Shared is what runners have in common: results that are kept, calls under way, outputs that were too long. The zero value is
+// ready. It must not be copied. Several goroutines may use it at once.
+type Shared struct {
+	CacheEntries int    // how many results are kept; 0: 1024
+	CacheBytes   int    // how many bytes of them; 0: 32 MiB
+	Temp         string // directory for the private one with the rest of long outputs; empty: the system's
+	SpillBytes   int    // how many bytes of outputs are kept there; 0: 256 MiB
+
+	mu      sync.Mutex
+	entries map[string]*list.Element // by binding
+	recent  list.List                // of *kept; the front was used last
+	bytes   int
+	flights map[string]*flight // by binding
+
+	spills spills
+}
+
+// Close removes what was kept on disk.
+func (s *Shared) Close() error { return s.spills.close() }
+
+// A kept result is good until its time is over.
+type kept struct {
+	binding string
+	result  Result
+	size    int
+	until   time.Time
+}
+
+const (
+	defaultCacheEntries = 1024
+	defaultCacheBytes   = 32 << 20
+)
+
+// cached returns the result of an earlier identical call, or nil.
+func (s *Shared) cached(binding string) *Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	el := s.entries[binding]
+	if el == nil {
+		return nil
+	}
+	k := el.Value.(*kept)
+	if !time.Now().Before(k.until) {
+		s.drop(el)
+		return nil
+	}
+	s.recent.MoveToFront(el)
+	result := k.result
+	result.Cached = true
+	return &result
+}
+
+// keep keeps a result if its tool wants that and it is good.
+func (s *Shared) keep(t *Tool, binding string, r Result) {
+	if t.Cache.TTL <= 0 || !r.OK {
+		return
+	}
+	k := &kept{binding: binding, result: r, size: r.size() + len(binding), until: time.Now().Add(t.Cache.TTL)}
+	entries, bytes := or(s.CacheEntries, defaultCacheEntries), or(s.CacheBytes, defaultCacheBytes)
+	if k.size > bytes {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if el := s.entries[binding]; el != nil {
+		s.drop(el)
+	}
+	if s.entries == nil {
+		s.entries = make(map[string]*list.Element)
+	}
+	s.entries[binding] = s.recent.PushFront(k)
+	s.bytes += k.size
+	for s.recent.Len() > entries || s.bytes > bytes {
+		s.drop(s.recent.Back())
+	}
+}
+
+func (s *Shared) drop(el *list.Element) {
+	k := s.recent.Remove(el).(*kept)
+	delete(s.entries, k.binding)
+	s.bytes -= k.size
+}
+
+func or(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// size returns about how much memory a result takes.
+func (r *Result) size() int {
+	n := len(r.Data) + len(r.Error) + len(r.Details)
+	for i := range r.Parts {
+		n += len(r.Parts[i].Text) + len(r.Parts[i].Data) + len(r.Parts[i].Raw) + len(r.Parts[i].URL)
+	}
+	return n
+}
+
+// A flight is a call under way that identical ones wait for.
+type flight struct {
+	done   chan struct{}
+	result Result
+	err    error
+	until  time.Time // how long identical calls get its result when it is over
+}
+
+// share performs the call of x, or waits for an identical one that is under way. Only a tool that can stand it has its calls
+// shared: one that is idempotent, keeps results, or asks for it by its debounce.
+func (s *Shared) share(ctx context.Context, x *execution) (Result, error) {
+	t := x.plan.entry.Tool
+	if !t.Idempotent && t.Cache.TTL <= 0 && t.Debounce <= 0 {
+		return x.perform(ctx)
+	}
+	for {
+		f, first := s.board(x.plan.Binding, t.Debounce)
+		if first {
+			return s.fly(ctx, f, x)
+		}
+		x.group.leave(x)
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return Result{}, asError(ctx.Err())
+		}
+		if f.err == nil {
+			result := f.result
+			result.Cached = true
+			return result, nil
+		}
+		// Whoever ran it went away, or could not begin. That is no reason for this call to fail.
+		if err := ctx.Err(); err != nil {
+			return Result{}, asError(err)
+		}
+	}
+}
+
+// board returns the flight of a binding, and whether it has just begun.
+func (s *Shared) board(binding string, debounce time.Duration) (f *flight, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if f = s.flights[binding]; f != nil && !f.over(now) {
+		return f, false
+	}
+	if s.flights == nil {
+		s.flights = make(map[string]*flight)
+	}
+	for b, old := range s.flights {
+		if old.over(now) {
+			delete(s.flights, b)
+		}
+	}
+	f = &flight{done: make(chan struct{}), until: now.Add(debounce)}
+	s.flights[binding] = f
+	return f, true
+}
+
+// over reports whether a flight has ended and no further call gets its result.
+func (f *flight) over(now time.Time) bool {
+	select {
+	case <-f.done:
+		return f.err != nil || !now.Before(f.until)
+	default:
+		return false
+	}
+}
+
+// errGrounded is what those who wait see when the one that ran the call broke down.
+var errGrounded = errors.New("tool: the call was not completed")
+
+func (s *Shared) fly(ctx context.Context, f *flight, x *execution) (Result, error) {
+	f.err = errGrounded
+	defer func() {
+		close(f.done)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.flights[x.plan.Binding] == f && f.over(time.Now()) {
+			delete(s.flights, x.plan.Binding)
+		}
+	}()
+	result, err := x.perform(ctx)
+	if ctx.Err() == nil || result.OK {
+		f.result, f.err = result, err
+	}
+	if err == nil {
+		s.keep(x.plan.entry.Tool, x.plan.Binding, result)
+	}
+	return result, err
+}
+
+func validJSON(raw json.RawMessage) bool { return json.Valid(raw) }
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' && json.Valid(raw) }

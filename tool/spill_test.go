@@ -1,0 +1,177 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"wield/chat"
+)
+
+// output returns a tool that gives data.
+func output(data func() Result) *Tool {
+	return Func("x", "", func(context.Context, struct{}) (Result, error) { return data(), nil })
+}
+
+func TestLongOutput(t *testing.T) {
+	long := strings.Repeat("äb", 1000) // 3000 bytes
+	for _, test := range []struct {
+		name   string
+		result Result
+		shown  string
+		want   Truncation
+	}{
+		{"text", Text(long), string(quote(long[:99])), Truncation{Shown: 99, Size: 3000, Kept: 3000}},
+		{"member", ok(`{"path":"a","content":` + string(quote(long)) + `,"n":1}`), `{"path":"a","content":"` + cut(long, 71) + `","n":1}`,
+			Truncation{Shown: 69, Size: 3000, Kept: 3000, Member: "content"}},
+		{"list", ok(`[` + strings.Repeat(`1,`, 999) + `1]`), string(quote(`[` + strings.Repeat(`1,`, 49) + `1`)), Truncation{Shown: 100, Size: 2001 - 2 + 2, Kept: 2001}},
+		{"short", Text("short"), `"short"`, Truncation{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := output(func() Result { return test.result })
+			x.Limits.Output = 100
+			r := runner(t, x)
+			if err := r.Tools.(*Registry).Add(r.Shared.ReadOutput()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Call(t.Context(), "x", "{}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.want == (Truncation{}) {
+				if got.Truncated != nil || string(got.Data) != test.shown {
+					t.Errorf("got %s, %+v", got.Data, got.Truncated)
+				}
+				return
+			}
+			if got.Truncated == nil || len(got.Data) > 200 || !strings.HasPrefix(string(got.Data), test.shown[:20]) {
+				t.Fatalf("got %s, %+v", got.Data, got.Truncated)
+			}
+			if !json.Valid(got.Data) {
+				t.Errorf("the data is no JSON: %s", got.Data)
+			}
+			id := got.Truncated.Spill
+			got.Truncated.Spill = ""
+			if *got.Truncated != test.want {
+				t.Errorf("truncated %+v, want %+v", *got.Truncated, test.want)
+			}
+			if whole := readAll(t, r, id); !strings.Contains(string(test.result.Data), whole) || len(whole) != test.want.Size {
+				t.Errorf("%d bytes are read back, want %d", len(whole), test.want.Size)
+			}
+		})
+	}
+}
+
+// readAll reads a spill with the tool, in pieces.
+func readAll(t *testing.T, r *Runner, id string) string {
+	t.Helper()
+	var whole strings.Builder
+	for offset := 0; ; {
+		got, err := r.Call(t.Context(), ReadOutputName, fmt.Sprintf(`{"id":%q,"offset":%d,"length":1000}`, id, offset))
+		if err != nil || !got.OK {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		var page struct {
+			Content    string
+			Next, Size int
+		}
+		if err := json.Unmarshal(got.Data, &page); err != nil {
+			t.Fatal(err)
+		}
+		whole.WriteString(page.Content)
+		if offset = page.Next; offset == 0 {
+			return whole.String()
+		}
+	}
+}
+
+func TestReadOutputRefuses(t *testing.T) {
+	r := runner(t)
+	var reg Registry
+	if err := reg.Add(r.Shared.ReadOutput()); err != nil {
+		t.Fatal(err)
+	}
+	r.Tools = &reg
+	id, err := r.Shared.save("whole")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{`{"id":"../../etc/passwd"}`, `{"id":"0000000000000000"}`, `{"id":"` + id + `","offset":6}`, `{"id":"` + id + `","offset":-1}`, `{}`} {
+		if got, err := r.Call(t.Context(), ReadOutputName, args); err != nil || got.OK || got.ErrorType != ErrInvalid {
+			t.Errorf("%s: %+v, %v", args, got, err)
+		}
+	}
+}
+
+func TestSpillsAreBounded(t *testing.T) {
+	s := &Shared{Temp: t.TempDir(), SpillBytes: 10}
+	var ids []string
+	for range 3 {
+		id, err := s.save("12345")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if _, _, err := s.spills.read(ids[0], 0, 5); err == nil {
+		t.Error("the oldest is still there")
+	}
+	if got, _, err := s.spills.read(ids[1], 0, 5); err != nil || got != "12345" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := s.save("12345678901"); err == nil {
+		t.Error("more was kept than there is room for")
+	}
+	info, err := os.Stat(s.spills.dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory: %v, %v", info.Mode(), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(s.Temp); err != nil || len(left) != 0 {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	secret := `s3cr"et/&`
+	r := runner(t, Stream("x", "", func(_ context.Context, c *Call, _ struct{}) (Result, error) {
+		w := c.Output("stdout")
+		for _, piece := range []string{"the key is s3", `cr"et`, "/& and s3", " is none, s3cr"} {
+			fmt.Fprint(w, piece)
+		}
+		return Result{Error: "bad key " + secret, Data: quote("key=" + secret), Details: []byte(`{"k":"s3cr\"et/\u0026"}`), Parts: chat.Text(secret)}, nil
+	}), Func("number", "", func(context.Context, struct{}) (int, error) { return 123456, nil }))
+	r.Redact = []string{secret, "123456", "ab", ""}
+	p, _ := r.Plan(t.Context(), call("x", "{}"))
+	var progress, result string
+	for e, err := range r.Run(t.Context(), p) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == chat.KindProgress {
+			if e.Text != e.Detail.Progress.Text {
+				t.Errorf("two texts: %q and %q", e.Text, e.Detail.Progress.Text)
+			}
+			progress += e.Text
+		}
+		if e.Kind == chat.KindResult {
+			for _, p := range e.Detail.Result.Parts {
+				result += p.Text + "|"
+			}
+		}
+	}
+	if want := "the key is [redacted] and s3 is none, s3cr"; progress != want {
+		t.Errorf("progress %q, want %q", progress, want)
+	}
+	if want := "Error: bad key [redacted]\ndetails: {\"k\":\"[redacted]\"}\nkey=[redacted]|[redacted]|"; result != want {
+		t.Errorf("result %q, want %q", result, want)
+	}
+	if got, err := r.Call(t.Context(), "number", "{}"); err != nil || string(got.Data) != `"[redacted]"` {
+		t.Errorf("a number: %s, %v", got.Data, err)
+	}
+}
