@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/model/anthropic"
 	"wield/model/exchange"
 	"wield/model/ollama"
 	"wield/model/openai"
@@ -23,8 +24,9 @@ type serverModel interface {
 
 // kinds are the kinds of backends that are reached over HTTP. Those that wield runs inside itself stand in workshop.backend.
 var kinds = map[string]kind{
-	"openai": {"http://127.0.0.1:11434/v1", openAIServer},
-	"ollama": {"http://127.0.0.1:11434", ollamaServer},
+	"openai":    {"http://127.0.0.1:11434/v1", openAIServer},
+	"ollama":    {"http://127.0.0.1:11434", ollamaServer},
+	"anthropic": {"https://api.anthropic.com", anthropicServer},
 }
 
 // kindNames lists the kinds that this version can use.
@@ -39,5 +41,10 @@ func openAIServer(b *Backend, o exchange.Options, key string) serverModel {
 
 func ollamaServer(b *Backend, o exchange.Options, key string) serverModel {
 	return ollama.New(ollama.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}
+
+func anthropicServer(b *Backend, o exchange.Options, key string) serverModel {
+	return anthropic.New(anthropic.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
 		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
 }

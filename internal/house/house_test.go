@@ -66,6 +66,7 @@ var rooms = []room{
 	{path: "model/exchange", floor: 4, modules: none, only: []string{"chat", "wire/sse"}},
 	{path: "model/openai", floor: 5, modules: schemaModules},
 	{path: "model/ollama", floor: 5, modules: schemaModules},
+	{path: "model/anthropic", floor: 5, modules: schemaModules},
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},

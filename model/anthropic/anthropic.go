@@ -1,0 +1,104 @@
+// Package anthropic is the model behind a server that speaks the Anthropic Messages protocol: Anthropic's own, or one of the
+// proxies and servers that offer it.
+//
+// Words:
+//
+//   - The server is what a Model talks to; its answer is a stream or one body, whichever it chooses to send.
+//   - A signature vouches for thinking. It reaches a client of the same protocol with the answer, and the server again with
+//     the client's next request. Clients of other protocols never see it.
+package anthropic
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"wield/chat"
+	"wield/model/exchange"
+	"wield/wire/anthropic"
+	"wield/wire/sse"
+)
+
+// Version is the version of the protocol that is spoken. A header anthropic-version of the options wins over it.
+const Version = "2023-06-01"
+
+// Options describe a server.
+type Options struct {
+	URL       string      // base address, such as https://api.anthropic.com
+	Key       string      // sent as x-api-key; empty: none is sent
+	Headers   http.Header // sent with every request; they win over those that a Model sets itself
+	Model     string      // name of the model there; empty: the request's
+	MaxTokens int         // bound on answers to requests that have none; 0: anthropic.DefaultMaxTokens of wire/anthropic
+	Forward   []string    // further fields of a client's request that the server understands, perhaps for a header anthropic-beta
+
+	// SystemInside says that the server takes instructions among the messages, wherever a client put them.
+	SystemInside bool
+
+	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
+	Connect, FirstByte, Idle time.Duration
+	MaxFrame, MaxBody        int
+	Transport                http.RoundTripper
+}
+
+// A Model is a chat.Model. It is safe for concurrent use.
+type Model struct{ server *exchange.Server }
+
+// New returns a model. An address that cannot be used is an error of every stream.
+func New(o Options) *Model {
+	header := http.Header{}
+	header.Set("Anthropic-Version", Version)
+	if o.Key != "" {
+		header.Set("X-Api-Key", o.Key)
+	}
+	return &Model{exchange.New(protocol{&o}, exchange.Options{
+		URL:       strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1") + "/v1/messages",
+		Header:    header,
+		Headers:   o.Headers,
+		Connect:   o.Connect,
+		FirstByte: o.FirstByte,
+		Idle:      o.Idle,
+		MaxFrame:  o.MaxFrame,
+		MaxBody:   o.MaxBody,
+		Transport: o.Transport,
+	})}
+}
+
+// Close closes the connections that no stream uses.
+func (m *Model) Close() { m.server.Close() }
+
+// Stream implements chat.Model.
+func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return m.server.Stream(ctx, req)
+}
+
+// A protocol is the Messages protocol as a server wants it.
+type protocol struct{ o *Options }
+
+func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error) {
+	return anthropic.AppendRequest(dst, req, anthropic.RequestOptions{
+		Model:        p.o.Model,
+		Stream:       stream,
+		MaxTokens:    p.o.MaxTokens,
+		Forward:      p.o.Forward,
+		SystemInside: p.o.SystemInside,
+	})
+}
+
+func (protocol) NewReader() exchange.Reader { return &reader{} }
+
+func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+	return anthropic.DecodeResponse(dst, body)
+}
+
+func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
+	return anthropic.DecodeError(status, header, body)
+}
+
+// A reader reads one stream.
+type reader struct{ anthropic.StreamReader }
+
+func (r *reader) Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error) {
+	return r.StreamReader.Feed(dst, frame.Data)
+}
