@@ -46,6 +46,7 @@ func commands(app *app) []*cobra.Command {
 		newDialectCmd(app),
 		newEvalCmd(app),
 		newTuneCmd(app),
+		newSandboxCmd(app),
 		newConfigCmd(app),
 		newMetricsCmd(app),
 		newVersionCmd(app),

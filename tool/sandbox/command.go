@@ -39,7 +39,8 @@ type Command struct {
 	// Argv is the program and its arguments. A program without a slash is looked for in the PATH of Env, in directories with
 	// absolute names only; one with a slash is taken from Dir.
 	Argv []string
-	// Dir is the directory to run in; it may be read at every level. Empty means the caller's.
+	// Dir is the directory to run in; it may be read at every level, unless it is the top of everything. Empty means the
+	// caller's.
 	Dir string
 	// Env is the whole environment, as "NAME=value". Nothing is inherited. nil means what Environ() gives.
 	Env []string
@@ -199,6 +200,9 @@ func (c Command) checked() (Command, error) {
 			if (*list)[i], err = real(p); err != nil {
 				return c, err
 			}
+			if isTop((*list)[i]) && c.Level.atLeast(Workspace) {
+				return c, badCommand("with all of %s open there are no walls; name the directories that the program needs", (*list)[i])
+			}
 		}
 	}
 	return c, nil
@@ -254,6 +258,9 @@ func real(p string) (string, error) {
 	}
 	return abs, nil
 }
+
+// isTop reports whether a path is the top of a file system tree.
+func isTop(p string) bool { return filepath.Dir(p) == p }
 
 // program finds the file of the program.
 func (c Command) program() (string, error) {

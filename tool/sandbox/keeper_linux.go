@@ -308,7 +308,7 @@ func (k *keeper) died(r *report, ws syscall.WaitStatus) {
 		sig = syscall.Signal(r.Code - shellSignal)
 	}
 	if ws.Signaled() {
-		r.Signal = unix.SignalName(sig)
+		r.Signal, r.Number = unix.SignalName(sig), int(sig)
 	}
 	if why := deadly[sig]; why != "" && r.Reason == "" {
 		r.Reason = why

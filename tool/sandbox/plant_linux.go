@@ -207,15 +207,21 @@ func (t *keeperTree) wait() report {
 	return r
 }
 
-func (t *keeperTree) close() {
+// closeControl is the last order: the keeper ends the tree and then itself.
+func (t *keeperTree) closeControl() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, f := range []*os.File{t.control, t.status} {
-		if f != nil {
-			f.Close()
-		}
+	if t.control != nil {
+		t.control.Close()
+		t.control = nil
 	}
-	t.control = nil
+}
+
+func (t *keeperTree) close() {
+	t.closeControl()
+	if t.status != nil {
+		t.status.Close()
+	}
 }
 
 func (t *keeperTree) sweep() int {
@@ -229,12 +235,16 @@ func (t *keeperTree) cleanup() {
 	}
 }
 
-// abandon takes everything back if the program did not start.
+// abandon takes everything back if the program did not start, or may have started while nobody wanted it any more. The keeper
+// is not simply killed: it alone knows a tree that has thrown its environment away.
 func (t *keeperTree) abandon() {
 	if t.keeper != nil {
-		t.keeper.Kill()
+		t.closeControl()
+		dead := time.AfterFunc(late, func() { t.keeper.Kill() })
 		t.keeper.Wait()
-		sweepMarked(t.id)
+		if !dead.Stop() {
+			sweepMarked(t.id)
+		}
 	}
 	t.close()
 	t.cleanup()

@@ -29,8 +29,9 @@ type Layer struct {
 type Exit struct {
 	// Code is the exit code of the program, -1 if a signal ended it or it is not known.
 	Code int
-	// Signal is the name of the signal that ended the program, if one did.
-	Signal string
+	// Signal is the name of the signal that ended the program, if one did, and SignalNumber its number.
+	Signal       string
+	SignalNumber int
 	// Stdout and Stderr are how many bytes the tree wrote to each stream. Truncated says that the writers did not get all.
 	Stdout, Stderr int64
 	Truncated      bool
@@ -127,6 +128,7 @@ type tree interface {
 type report struct {
 	Code      int           `json:"code"`
 	Signal    string        `json:"signal,omitempty"`
+	Number    int           `json:"number,omitempty"`
 	Reason    string        `json:"reason,omitempty"` // a limit that ended it; see reasons
 	User      time.Duration `json:"user"`
 	System    time.Duration `json:"system"`
@@ -183,7 +185,7 @@ func (p *Process) supervise(ctx context.Context, l Limit, t tree, s *streams) {
 	streamErr := s.wait()
 	t.cleanup()
 
-	p.exit = Exit{Code: r.Code, Signal: r.Signal, Time: time.Since(started), User: r.User, System: r.System, MaxMemory: r.MaxMemory, Survivors: r.Survivors}
+	p.exit = Exit{Code: r.Code, Signal: r.Signal, SignalNumber: r.Number, Time: time.Since(started), User: r.User, System: r.System, MaxMemory: r.MaxMemory, Survivors: r.Survivors}
 	p.exit.Stdout, p.exit.Stderr, p.exit.Truncated = s.counts()
 	p.err = reason(why, streamErr, r)
 }

@@ -14,6 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	attackMain()
 	os.Exit(m.Run())
 }
 

@@ -29,6 +29,7 @@ const (
 	always   test = iota
 	has           // the argument has a bit of want
 	is            // the argument is want
+	isNot         // the argument is something else than want
 	isMasked      // the argument's bits in mask are want
 )
 
@@ -51,6 +52,8 @@ var refusals = []refusal{
 	// Other processes: their memory, their descriptors, their execution.
 	{call: unix.SYS_PTRACE}, {call: unix.SYS_PROCESS_VM_READV}, {call: unix.SYS_PROCESS_VM_WRITEV}, {call: unix.SYS_PIDFD_GETFD},
 	{call: unix.SYS_KCMP}, {call: unix.SYS_PROCESS_MADVISE}, {call: unix.SYS_MOVE_PAGES}, {call: unix.SYS_MIGRATE_PAGES},
+	// The limits of another process. 0 is oneself.
+	{call: unix.SYS_PRLIMIT64, arg: 0, test: isNot, want: 0},
 	// A second way to do most system calls, unseen by this filter.
 	{call: unix.SYS_IO_URING_SETUP, errn: unix.ENOSYS}, {call: unix.SYS_IO_URING_ENTER, errn: unix.ENOSYS}, {call: unix.SYS_IO_URING_REGISTER, errn: unix.ENOSYS},
 	// Keys of the session, programs in the kernel, tools to break it.
@@ -136,6 +139,12 @@ func (f *filter) refuse(r refusal) {
 		f.jump(unix.BPF_JEQ, number, 0, 4)
 		f.load(argument(r.arg))
 		f.jump(unix.BPF_JEQ, r.want, 0, 1)
+		f.ret(action)
+		f.load(offNumber)
+	case isNot:
+		f.jump(unix.BPF_JEQ, number, 0, 4)
+		f.load(argument(r.arg))
+		f.jump(unix.BPF_JEQ, r.want, 1, 0)
 		f.ret(action)
 		f.load(offNumber)
 	case isMasked:

@@ -84,7 +84,11 @@ func (w walls) environ(env []string) []string {
 
 // readable lists what may be read, and run; what does not exist is left out.
 func (w walls) readable() []string {
-	return existing(slices.Concat(programs, settings, w.Readable, []string{w.Dir}))
+	list := slices.Concat(programs, settings, w.Readable)
+	if !isTop(w.Dir) {
+		list = append(list, w.Dir)
+	}
+	return existing(list)
 }
 
 // writable lists what may be changed.

@@ -1,0 +1,381 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file is what a hostile program does. The test binary starts itself as one: the first argument is attackArg, then the
+// name of the attack and its arguments. It says "escaped" if it got through.
+
+const attackArg = "attack"
+
+// attackMain runs an attack if this process was started for one.
+func attackMain() {
+	if len(os.Args) < 3 || os.Args[1] != attackArg {
+		return
+	}
+	runtime.LockOSThread()
+	if err := attacks[os.Args[2]](os.Args[3:]); err != nil {
+		fmt.Println("refused:", err)
+	} else {
+		fmt.Println("escaped")
+	}
+	os.Exit(0)
+}
+
+// attacks are the attacks by name. An error means that the attack did not get through.
+var attacks = map[string]func(args []string) error{
+	"read":         func(a []string) error { return reads(a[0]) },
+	"list":         func(a []string) error { _, err := os.ReadDir(a[0]); return err },
+	"write":        func(a []string) error { return os.WriteFile(a[0], []byte("written by the attack"), 0o644) },
+	"append":       func(a []string) error { return opens(a[0], os.O_WRONLY|os.O_APPEND) },
+	"truncate":     func(a []string) error { return os.Truncate(a[0], 0) },
+	"remove":       func(a []string) error { return os.Remove(a[0]) },
+	"rename":       func(a []string) error { return os.Rename(a[0], a[0]+".moved") },
+	"take":         func(a []string) error { return os.Rename(a[0], "taken") },
+	"mkdir":        func(a []string) error { return os.Mkdir(a[0], 0o755) },
+	"open-write":   func(a []string) error { return opens(a[0], os.O_WRONLY) },
+	"hard-link":    hardLink,
+	"symlink":      symlink,
+	"symlink-swap": symlinkSwap,
+	"dotdot":       func(a []string) error { return reads("../" + a[0]) },
+	"chmod":        func(a []string) error { return os.Chmod(a[0], 0o777) },
+
+	"tcp":             dial("tcp"),
+	"udp":             udp,
+	"unix":            dial("unix"),
+	"abstract":        dial("unix"),
+	"mptcp":           mptcp,
+	"listen":          func([]string) error { l, err := net.Listen("tcp4", "127.0.0.1:0"); return closes(l, err) },
+	"packet":          makesSocket(unix.AF_PACKET, unix.SOCK_RAW, 0),
+	"raw":             makesSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+	"netlink":         makesSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
+	"netlink-uevent":  makesSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
+	"vsock":           makesSocket(unix.AF_VSOCK, unix.SOCK_STREAM, 0),
+	"alg":             makesSocket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
+	"unix-socketpair": func([]string) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
+
+	"ptrace":           func(a []string) error { return syscall.PtraceAttach(pid(a)) },
+	"process-vm-readv": processVMReadv,
+	"proc-mem":         func(a []string) error { return opens("/proc/"+a[0]+"/mem", os.O_RDWR) },
+	"proc-environ":     func(a []string) error { return reads("/proc/" + a[0] + "/environ") },
+	"proc-root":        func(a []string) error { return reads("/proc/" + a[0] + "/root" + a[1]) },
+	"proc-cwd":         func(a []string) error { return reads("/proc/" + a[0] + "/cwd/" + a[1]) },
+	"signal":           func(a []string) error { return syscall.Kill(pid(a), syscall.SIGTERM) },
+	"signal-probe":     func(a []string) error { return syscall.Kill(pid(a), 0) },
+	"signal-parent":    func([]string) error { return syscall.Kill(os.Getppid(), syscall.SIGCONT) },
+	"pidfd-signal":     pidfdSignal,
+	"pidfd-getfd":      pidfdGetfd,
+	"prlimit":          prlimit,
+	"inherited":        inherited,
+
+	"tiocsti":       tiocsti,
+	"tiocsti-high":  tiocstiHigh,
+	"mknod":         func([]string) error { return unix.Mknod("device", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) },
+	"setuid":        setuid,
+	"new-privs":     func([]string) error { return reports("NoNewPrivs:\t0") },
+	"io-uring":      ioUring,
+	"keyctl":        calls(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(2), 1),
+	"bpf":           bpf,
+	"userfaultfd":   calls(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1),
+	"perf":          perf,
+	"mount":         mount,
+	"chroot":        func([]string) error { return unix.Chroot(".") },
+	"unshare-user":  func([]string) error { return clones(unix.CLONE_NEWUSER) },
+	"unshare-mount": func([]string) error { return unix.Unshare(unix.CLONE_NEWNS) },
+	"setns":         setns,
+	"shm":           sharedMemory,
+	"raise-limit":   raiseLimit,
+}
+
+func reads(name string) error {
+	b, err := os.ReadFile(name)
+	if err == nil && !bytes.Contains(b, []byte(secret)) {
+		return errors.New("it is not what is outside")
+	}
+	return err
+}
+
+func opens(name string, flag int) error {
+	f, err := os.OpenFile(name, flag, 0)
+	if err == nil {
+		f.Close()
+	}
+	return err
+}
+
+func closes(c interface{ Close() error }, err error) error {
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+func pid(a []string) int {
+	n, _ := strconv.Atoi(a[0])
+	return n
+}
+
+func errnoOrNil(e unix.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+func calls(number uintptr, args ...uintptr) func([]string) error {
+	return func([]string) error {
+		var a [4]uintptr
+		copy(a[:], args)
+		_, _, e := unix.Syscall6(number, a[0], a[1], a[2], a[3], 0, 0)
+		return errnoOrNil(e)
+	}
+}
+
+func hardLink(a []string) error {
+	if err := os.Link(a[0], "linked"); err != nil {
+		return err
+	}
+	return reads("linked")
+}
+
+func symlink(a []string) error {
+	if err := os.Symlink(a[0], "pointer"); err != nil {
+		return err
+	}
+	return reads("pointer")
+}
+
+// symlinkSwap reads a name while what stands there changes between a harmless file and a link to the outside.
+func symlinkSwap(a []string) error {
+	rounds, _ := strconv.Atoi(a[1])
+	os.WriteFile("good", []byte("harmless"), 0o644)
+	if err := os.Symlink(a[0], "bad"); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, from := range []string{"good", "bad"} {
+				os.Rename(from, "place")
+				os.Rename("place", from)
+			}
+		}
+	}()
+	defer func() { close(stop); <-done }()
+	var last error
+	for i, met := 0, 0; met < rounds && i < 100*rounds; i++ {
+		b, err := os.ReadFile("place")
+		switch {
+		case err == nil && bytes.Contains(b, []byte(secret)):
+			return nil
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			last = err // the link, refused
+		}
+		met++
+	}
+	if last == nil {
+		return errors.New("the race did not happen")
+	}
+	return last
+}
+
+func dial(network string) func([]string) error {
+	return func(a []string) error {
+		c, err := net.DialTimeout(network, a[0], 2*time.Second)
+		return closes(c, err)
+	}
+}
+
+func udp(a []string) error {
+	c, err := net.Dial("udp", a[0])
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.Write([]byte(secret))
+	c.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_, err = c.Read(make([]byte, 1))
+	return err
+}
+
+func mptcp(a []string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, port, _ := net.SplitHostPort(a[0])
+	n, _ := strconv.Atoi(port)
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: n, Addr: [4]byte{127, 0, 0, 1}})
+}
+
+func makesSocket(domain, typ, proto int) func([]string) error {
+	return func([]string) error {
+		fd, err := unix.Socket(domain, typ, proto)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}
+}
+
+func processVMReadv(a []string) error {
+	addr, _ := strconv.ParseUint(a[1], 10, 64)
+	b := make([]byte, len(secret))
+	local := []unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(len(b))
+	n, err := unix.ProcessVMReadv(pid(a), local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+	if err == nil && string(b[:n]) != secret {
+		return errors.New("it is not what is outside")
+	}
+	return err
+}
+
+func pidfdSignal(a []string) error {
+	fd, err := unix.PidfdOpen(pid(a), 0)
+	if err != nil {
+		return err
+	}
+	return unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0)
+}
+
+func pidfdGetfd(a []string) error {
+	fd, err := unix.PidfdOpen(pid(a), 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.PidfdGetfd(fd, 0, 0)
+	return err
+}
+
+func prlimit(a []string) error {
+	return unix.Prlimit(pid(a), unix.RLIMIT_NOFILE, nil, new(unix.Rlimit))
+}
+
+// inherited looks for a descriptor that should not be there.
+func inherited([]string) error {
+	for fd := 3; fd < 512; fd++ {
+		target, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err == nil && strings.HasSuffix(target, "secret.txt") {
+			return nil
+		}
+	}
+	return errors.New("there is none")
+}
+
+func tiocsti([]string) error {
+	b := byte('x')
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&b)))
+	return errnoOrNil(e)
+}
+
+// tiocstiHigh asks for the same with bits set that the kernel ignores.
+func tiocstiHigh([]string) error {
+	b := byte('x')
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<40, uintptr(unsafe.Pointer(&b)))
+	return errnoOrNil(e)
+}
+
+func setuid([]string) error {
+	if err := os.WriteFile("program", nil, 0o755); err != nil {
+		return err
+	}
+	return unix.Chmod("program", 0o4755)
+}
+
+// reports reports whether the kernel tells something about this process.
+func reports(line string) error {
+	b, err := os.ReadFile("/proc/self/status")
+	if err == nil && !strings.Contains(string(b), line+"\n") {
+		return errors.New("it does not")
+	}
+	return err
+}
+
+func bpf([]string) error {
+	// The creation of an array of one element.
+	attr := [16]uint32{2, 4, 4, 1}
+	_, _, e := unix.Syscall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	return errnoOrNil(e)
+}
+
+func ioUring([]string) error {
+	var params [128]byte
+	_, _, e := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0)
+	return errnoOrNil(e)
+}
+
+// mount covers a directory and uncovers it again.
+func mount([]string) error {
+	if err := os.Mkdir("covered", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("none", "covered", "tmpfs", 0, ""); err != nil {
+		return err
+	}
+	return unix.Unmount("covered", 0)
+}
+
+func perf([]string) error {
+	_, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}, 0, -1, -1, 0)
+	return err
+}
+
+// clones starts a process in a new namespace; Go cannot enter one itself.
+func clones(flags uintptr) error {
+	p, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: flags}})
+	if err == nil {
+		p.Wait()
+	}
+	return err
+}
+
+func setns([]string) error {
+	f, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		return err
+	}
+	return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
+}
+
+func sharedMemory(a []string) error {
+	id, _ := strconv.Atoi(a[0])
+	b, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
+	if err == nil && !bytes.Contains(b, []byte(secret)) {
+		return errors.New("it is not what is outside")
+	}
+	return err
+}
+
+func raiseLimit([]string) error {
+	var l unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_CORE, nil, &l); err != nil {
+		return err
+	}
+	if l.Max == 0 {
+		return unix.Prlimit(0, unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, nil)
+	}
+	return nil
+}
