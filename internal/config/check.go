@@ -76,6 +76,7 @@ func (b *Backend) check(d *decoder, path string) {
 			}
 		}
 	}
+	b.checkLumo(d, path)
 	for _, name := range sortedKeys(b.Headers) {
 		b.checkHeader(d, path+".headers."+name, name)
 	}
@@ -119,6 +120,7 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 		p.check(d, fmt.Sprintf("%s.instructions.replacePatterns[%d].pattern", path, i))
 	}
 	m.checkProfile(d, path+".profile", c)
+	m.checkNative(d, path, c)
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
 

@@ -231,7 +231,7 @@ func (w *workshop) backend(m *Model) (chat.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return renamed{shared, m.Model}, nil
+	return m.natives(&b, renamed{shared, m.Model}), nil
 }
 
 // scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's

@@ -85,6 +85,7 @@ type Backend struct {
 	Retry      Retry            `key:"retry" doc:"What to do when a request fails before the first byte of an answer."`
 	Constrain  string           `key:"constrain" enum:"auto|none|openai|vllm|llamacpp|ollama" doc:"How it is held to the form of an answer: to calls where one is required, to the client's response_format. none: not at all. auto: by its kind, as long as it does not refuse."`
 	Forward    []string         `key:"forward" doc:"Names of request fields unknown to wield that are passed on."`
+	Lumo       Lumo             `key:"lumo" doc:"What is particular to Lumo (kind lumo)."`
 }
 
 // Retry says how often to try.
@@ -106,6 +107,7 @@ type Model struct {
 	Calls        Calls        `key:"calls" doc:"How tools are called."`
 	CustomTools  CustomTools  `key:"customTools" doc:"The same as calls.enabled and calls.prefix, as lumo-tamer names them."`
 	Reasoning    bool         `key:"surfaceThinking" doc:"Whether the client sees the model's reasoning."`
+	Native       Native       `key:"native" doc:"What becomes of tools that the backend itself runs."`
 	Expose       string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: in the protocol's own form, or as text (tool_request)."`
 	Fallback     []string     `key:"fallback" doc:"Models to try, in this order, when this one fails before it answers."`
 	Instructions Instructions `key:"instructions" doc:"Texts that the model is given."`
@@ -123,7 +125,7 @@ type Calls struct {
 	Enabled    bool   `key:"enabled" doc:"Whether tools of clients are used. false: they are left out of the request without a word."`
 	IDs        string `key:"ids" enum:"random|named" doc:"Ids of calls. named: the name of the tool, two underscores and 24 hexadecimal digits, so that a result shows whose it is."`
 	MaxPerTurn int    `key:"max_per_turn" min:"0" doc:"Calls in one answer; 0: no limit. With 1 the prompt says so."`
-	Prefix     string `key:"prefix" doc:"In front of every tool's name towards the model, such as user:."`
+	Prefix     string `key:"prefix" doc:"In front of every tool's name towards the model, such as user:, which it is for backends of kind lumo if nothing is said here."`
 }
 
 // Instructions are the texts around the tools. Their keys are named as in lumo-tamer's configuration.
@@ -132,7 +134,7 @@ type Instructions struct {
 	ForTools        string    `key:"forTools" doc:"What stands before the definitions of the tools. Empty: the built-in text of the dialect."`
 	ForToolBounce   string    `key:"forToolBounce" doc:"Answer to a call through the wrong channel; {toolCall} stands for the call, which is otherwise appended."`
 	Fallback        string    `key:"fallback" doc:"Instructions for when the client sends none."`
-	InjectInto      string    `key:"injectInto" enum:"system|first|last" doc:"Where the instructions go: into a system message, or in brackets in front of the first or last message of the user, for backends that take no system message."`
+	InjectInto      string    `key:"injectInto" enum:"system|first|last" doc:"Where the instructions go: into a system message, or in brackets in front of the first or last message of the user, for backends that take no system message. For backends of kind lumo it is first if nothing is said here."`
 	ReplacePatterns []Replace `key:"replacePatterns" doc:"Replacements in the client's instructions."`
 }
 
@@ -249,6 +251,7 @@ func (b *Backend) setDefaults() {
 	b.Concurrent = 4
 	b.Queue = 64
 	b.Retry.Attempts = 2
+	b.Lumo.Version = 2
 	b.Constrain = constrainAuto
 }
 

@@ -27,6 +27,7 @@ var kinds = map[string]kind{
 	"openai":    {"http://127.0.0.1:11434/v1", openAIServer},
 	"ollama":    {"http://127.0.0.1:11434", ollamaServer},
 	"anthropic": {"https://api.anthropic.com", anthropicServer},
+	"lumo":      {"https://lumo.example/api", lumoServer},
 }
 
 // kindNames lists the kinds that this version can use.

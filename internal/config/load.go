@@ -104,6 +104,7 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	c.applyEnv(d, o.Getenv)
 	c.applyFlags(d, o.Flags)
 	c.applyUpstream(d, o.Upstream)
+	c.applyLumo(d)
 	c.check(d)
 	warnLater(d)
 	errs, warnings := d.done().split()
