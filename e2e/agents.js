@@ -1,0 +1,74 @@
+// Installs and runs programs that are clients: coding agents with a command line.
+
+import { spawn, execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { directory } from './wield.js';
+
+const installs = new Map();
+
+/**
+ * Installs a package of an exact version apart from the libraries, since agents are large and not all of them can be had
+ * everywhere. Returns the directory of its commands; where it cannot be installed, test t is skipped and the result is null.
+ * WIELD_AGENTS names a directory in which it may be installed already.
+ */
+export async function installed(t, name, version, command) {
+  if (!installs.has(name)) installs.set(name, install(name, version, command));
+  const { bin, reason } = await installs.get(name);
+  if (!bin) t.skip(`${name}@${version} cannot be installed here: ${reason}`);
+  return bin;
+}
+
+async function install(name, version, command) {
+  let dir = process.env.WIELD_AGENTS;
+  const there = (dir) => existsSync(join(dir, 'node_modules', '.bin', command));
+  if (!dir || !there(dir)) {
+    dir = mkdtempSync(join(tmpdir(), 'wield-agent-'));
+    process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+    try {
+      await promisify(execFile)('npm', ['install', '--prefix', dir, '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`], { timeout: 300_000 });
+    } catch (err) {
+      return { reason: String(err.stderr || err.message).trim().split('\n')[0] };
+    }
+    if (!there(dir)) return { reason: `it has no command ${command}` };
+  }
+  return { bin: join(dir, 'node_modules', '.bin') };
+}
+
+/**
+ * Runs a command to its end, in a home of its own, and returns its output and exit code. Whatever is not on this machine is out
+ * of its reach: other addresses lead to a proxy that is not there.
+ */
+export async function play(t, command, args, { cwd, home = directory(t), env = {}, limit = 60_000 }) {
+  const nowhere = 'http://127.0.0.1:9';
+  const child = spawn(command, args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true, // an agent starts programs of its own, and all of them are to end
+    env: {
+      PATH: process.env.PATH, TMPDIR: tmpdir(), WIELD_CI: process.env.WIELD_CI ?? '', HOME: home, CI: '1', NO_COLOR: '1',
+      HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, NO_PROXY: '127.0.0.1,localhost', ...env,
+    },
+  });
+  let output = '';
+  child.stdout.on('data', (data) => (output += data));
+  child.stderr.on('data', (data) => (output += data));
+  const stop = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // it has ended by itself
+    }
+  };
+  const timer = setTimeout(stop, limit);
+  const code = await new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  clearTimeout(timer);
+  stop();
+  return { code, output };
+}
