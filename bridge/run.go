@@ -157,6 +157,8 @@ func (r *run) render() (*chat.Request, error) {
 		if req, err = prompt.Render(req, o); err != nil {
 			return nil, err
 		}
+	} else {
+		req = mended(req)
 	}
 	return r.formed(req), nil
 }
