@@ -64,7 +64,7 @@ var completionsFront = &front{
 }
 
 func completionsHead(h head) openai.ResponseOptions {
-	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req)}
+	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req), Legacy: openai.Legacy(h.req)}
 }
 
 // answer answers a request for an answer of a model, in the protocol of the URL.

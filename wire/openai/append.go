@@ -394,7 +394,7 @@ func (w *requestWriter) formatSchema(f *chat.Format) {
 // written are the keys that AppendRequest may write itself and that an Extra must not repeat.
 var written = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
 	"temperature", "top_p", "seed", "stop", "response_format", "structured_outputs", "json_schema", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
-	"stream_options", "role", "content", "name", "tool_calls", "tool_call_id"}
+	"stream_options", keyLegacy, "role", "content", "name", "tool_calls", "tool_call_id"}
 
 func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {

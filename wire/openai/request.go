@@ -47,12 +47,23 @@ func IncludeUsage(req *chat.Request) bool {
 	return false
 }
 
+// Legacy reports whether a request offers tools in the older form, as functions, so that its client expects a call in that
+// form: the one function_call of a message.
+func Legacy(req *chat.Request) bool {
+	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOpenAI && x.Key == keyLegacy })
+}
+
+// keyLegacy is the key of the Extra that remembers the older form. It is never forwarded.
+const keyLegacy = "functions"
+
 type requestReader struct {
 	jsonbody.Reader
 	req *chat.Request
 
 	messages  bool // the key was there
 	toolsSeen bool // there were tools, functions or not
+	modern    bool // tools was there
+	legacy    bool // functions was there
 	limit     *int64
 	names     map[string]bool // of the tools, once they are many
 	choice    string          // the key of the choice, for errors found later
@@ -70,8 +81,18 @@ func (d *requestReader) read() {
 		d.RefuseAt("messages", CodeMissingMsgs, "there must be at least one message")
 		return
 	}
+	if d.legacy && !d.modern {
+		d.answerLegacy()
+	}
 	d.nameResults()
 	d.checkChoice()
+}
+
+// answerLegacy notes that the answer is to have the older form, which has no place for a second call.
+func (d *requestReader) answerLegacy() {
+	one := false
+	d.req.Parallel = &one
+	d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolOpenAI, Key: keyLegacy, Value: []byte("true")})
 }
 
 func (d *requestReader) field(key string) {
@@ -84,10 +105,12 @@ func (d *requestReader) field(key string) {
 		d.Each(d.message)
 	case "tools":
 		if !d.Null() {
+			d.modern = true
 			d.Each(d.tool)
 		}
 	case "functions":
 		if !d.Null() {
+			d.legacy = true
 			d.Each(func() { d.toolsSeen = true; d.function() })
 		}
 	case "tool_choice", "function_call":

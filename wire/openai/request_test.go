@@ -132,6 +132,24 @@ func TestRequestOptions(t *testing.T) {
 	}
 }
 
+// TestLegacy tells the older form of offering tools from the newer, which counts where both are there.
+func TestLegacy(t *testing.T) {
+	const tools = `"tools":[{"type":"function","function":{"name":"f"}}]`
+	for body, want := range map[string]bool{`"functions":[{"name":"f"}]`: true, tools: false, tools + `,"functions":[{"name":"g"}]`: false, `"functions":null`: false} {
+		req, err := DecodeRequest([]byte(`{"messages":[{"role":"user","content":"x"}],` + body + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Legacy(req) != want || (req.Parallel != nil) != want {
+			t.Errorf("%s: legacy %v, parallel %v", body, Legacy(req), req.Parallel)
+		}
+		out, _ := AppendRequest(nil, req, RequestOptions{Forward: []string{"functions"}})
+		if strings.Contains(string(out), `"functions"`) {
+			t.Errorf("%s is passed on: %s", body, out)
+		}
+	}
+}
+
 // TestManyTools finds a name that stands twice among many tools.
 func TestManyTools(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"x"}],"tools":[`

@@ -80,7 +80,12 @@ func (r *Response) Append(dst []byte) []byte {
 		dst = jsonbody.AppendString(dst, r.reasoning.String())
 	}
 	dst = append(dst, `,"refusal":null`...)
-	if len(r.calls) > 0 {
+	switch {
+	case len(r.calls) == 0:
+	case r.o.Legacy:
+		dst = append(dst, `,"function_call":`...)
+		dst = appendFunctionValue(dst, &r.calls[0])
+	default:
 		dst = r.appendCalls(dst)
 	}
 	dst = append(dst, `},"logprobs":`...)
@@ -92,7 +97,7 @@ func (r *Response) Append(dst []byte) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"finish_reason":`...)
-	dst = jsonbody.AppendString(dst, string(shownReason(r.reason, len(r.calls) > 0)))
+	dst = jsonbody.AppendString(dst, finishWord(r.reason, len(r.calls) > 0, r.o.Legacy))
 	dst = append(dst, "}]"...)
 	if r.counts != nil && r.counts.Known {
 		dst = append(dst, `,"usage":`...)
@@ -117,9 +122,16 @@ func (r *Response) appendCalls(dst []byte) []byte {
 
 // appendFunction appends the rest of a call behind its id.
 func appendFunction(dst []byte, c *chat.Call) []byte {
-	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = append(dst, `,"type":"function","function":`...)
+	dst = appendFunctionValue(dst, c)
+	return append(dst, '}')
+}
+
+// appendFunctionValue appends name and arguments.
+func appendFunctionValue(dst []byte, c *chat.Call) []byte {
+	dst = append(dst, `{"name":`...)
 	dst = jsonbody.AppendString(dst, c.Name)
 	dst = append(dst, `,"arguments":`...)
 	dst = jsonbody.AppendString(dst, orEmptyObject(c.Arguments))
-	return append(dst, "}}"...)
+	return append(dst, '}')
 }

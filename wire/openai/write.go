@@ -14,6 +14,7 @@ type ResponseOptions struct {
 	Created int64  // seconds since 1970
 	Model   string // as the client knows it
 	Usage   bool   // stream only: the client asked for a usage chunk
+	Legacy  bool   // a call is said in the older form, as function_call; there is only one
 }
 
 // A StreamWriter turns the events of one answer into the frames of a stream: the role first, each call under an index that
@@ -21,6 +22,7 @@ type ResponseOptions struct {
 // [DONE]. Text of KindRejected events is shown when they are marked FlagSpent, and not otherwise.
 type StreamWriter struct {
 	usage      bool
+	legacy     bool
 	head, tail []byte // what stands around a delta
 	top        []byte // the beginning of a chunk up to its choices
 	id         string
@@ -37,7 +39,7 @@ type StreamWriter struct {
 
 // NewStreamWriter returns a writer for one answer.
 func NewStreamWriter(o ResponseOptions) *StreamWriter {
-	w := &StreamWriter{usage: o.Usage, id: o.ID}
+	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, id: o.ID}
 	b := make([]byte, 0, 256+2*len(o.ID)+2*len(o.Model))
 	b = append(b, "data: "...)
 	b = appendHead(b, o, "chat.completion.chunk")
@@ -145,6 +147,9 @@ func (w *StreamWriter) appendLogProbs(dst []byte, e chat.Event) []byte {
 
 // appendCall appends the frame that opens a call.
 func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
+	if w.legacy && w.calls > 0 {
+		return dst // a second one, for which there is no place
+	}
 	dst = w.flushText(dst)
 	dst = append(dst, w.head...)
 	dst = append(dst, '{')
@@ -152,13 +157,19 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 		w.started = true
 		dst = append(dst, `"role":"assistant","content":null,`...)
 	}
-	dst = append(dst, `"tool_calls":[{"index":`...)
-	dst = strconv.AppendInt(dst, int64(w.calls), 10)
-	dst = append(dst, `,"id":`...)
-	dst = appendCallID(dst, id, w.id, w.calls)
-	dst = append(dst, `,"type":"function","function":{"name":`...)
-	dst = jsonbody.AppendString(dst, name)
-	dst = append(dst, `,"arguments":""}}]}`...)
+	if w.legacy {
+		dst = append(dst, `"function_call":{"name":`...)
+		dst = jsonbody.AppendString(dst, name)
+		dst = append(dst, `,"arguments":""}}`...)
+	} else {
+		dst = append(dst, `"tool_calls":[{"index":`...)
+		dst = strconv.AppendInt(dst, int64(w.calls), 10)
+		dst = append(dst, `,"id":`...)
+		dst = appendCallID(dst, id, w.id, w.calls)
+		dst = append(dst, `,"type":"function","function":{"name":`...)
+		dst = jsonbody.AppendString(dst, name)
+		dst = append(dst, `,"arguments":""}}]}`...)
+	}
 	w.open, w.sent = true, false
 	w.calls++
 	return append(dst, w.tail...)
@@ -190,6 +201,12 @@ func (w *StreamWriter) appendArgs(dst []byte, text string) []byte {
 func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
 	w.sent = true
 	dst = append(dst, w.head...)
+	if w.legacy {
+		dst = append(dst, `{"function_call":{"arguments":`...)
+		dst = jsonbody.AppendString(dst, text)
+		dst = append(dst, `}}`...)
+		return append(dst, w.tail...)
+	}
 	dst = append(dst, `{"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(w.calls-1), 10)
 	dst = append(dst, `,"function":{"arguments":`...)
@@ -206,7 +223,9 @@ func (w *StreamWriter) appendCallEnd(dst []byte, e chat.Event) []byte {
 		if !call.Complete {
 			return dst
 		}
-		dst = w.appendCall(dst, call.ID, call.Name)
+		if dst = w.appendCall(dst, call.ID, call.Name); !w.open {
+			return dst
+		}
 	}
 	dst = w.flushArgs(dst)
 	if call.Complete {
@@ -250,7 +269,7 @@ func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
 	dst = w.appendRole(dst)
 	dst = append(dst, w.head...)
 	dst = append(dst, `{},"logprobs":null,"finish_reason":`...)
-	dst = jsonbody.AppendString(dst, string(shownReason(reason, w.complete > 0)))
+	dst = jsonbody.AppendString(dst, finishWord(reason, w.complete > 0, w.legacy))
 	dst = append(dst, `}]`...)
 	dst = w.appendUsageNull(dst)
 	dst = append(dst, "}\n\n"...)
@@ -261,6 +280,14 @@ func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
 		dst = append(dst, "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// finishWord is the finish reason as the client knows it.
+func finishWord(reason chat.FinishReason, calls, legacy bool) string {
+	if calls && legacy {
+		return "function_call"
+	}
+	return string(shownReason(reason, calls))
 }
 
 // AppendError appends the frame that ends a stream which failed after it had begun. No [DONE] follows it, so that no client
