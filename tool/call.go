@@ -19,6 +19,7 @@ type Call struct {
 	Temp string   // private temporary directory; empty: there is none
 	Env  []string // variables for processes beyond those of the runner, as NAME=VALUE
 
+	box  Box
 	emit func(chat.Event)
 }
 

@@ -32,7 +32,7 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 		if !filepath.IsAbs(dir) {
 			u.Dir = filepath.Join(r.dir(), dir)
 		}
-		u.Paths = append(u.Paths, policy.PathUse{Path: dir, Op: policy.Op(OpList)})
+		u.Paths = append(u.Paths, policy.PathUse{Path: dir, Op: OpList})
 	}
 	u.Argv = texts(args[f.Argv])
 	if program := text(args[f.Command]); program != "" {
@@ -52,7 +52,7 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 			list = []string{p.Default}
 		}
 		for _, path := range list {
-			u.Paths = append(u.Paths, policy.PathUse{Path: path, Op: policy.Op(op)})
+			u.Paths = append(u.Paths, policy.PathUse{Path: path, Op: op})
 		}
 	}
 	for _, name := range f.URLs {

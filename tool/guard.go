@@ -112,7 +112,7 @@ func (g *Guard) readOnly(t *Tool, u *uses) *Error {
 		return nil
 	}
 	for _, use := range u.Paths {
-		if op := Op(use.Op); op == OpWrite || op == OpDelete {
+		if op := use.Op; op == OpWrite || op == OpDelete {
 			name := u.operation
 			if name == "" {
 				name = string(op)

@@ -175,6 +175,14 @@ func checkRendered(t *testing.T, texts ...string) {
 	}
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
+		readers := map[string]*dialect.Decoder{}
+		for _, reader := range []string{name, "auto"} {
+			d, err := dialect.New(dialect.Options{Dialect: reader, Tools: tools})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers[reader] = d
+		}
 		for _, style := range []Style{StylePlain, StyleC, StyleLLF} {
 			var all []chat.Result
 			for i := range results {
@@ -184,13 +192,12 @@ func checkRendered(t *testing.T, texts ...string) {
 			if n := len(dialect.Results(block)); n != len(all) {
 				t.Errorf("%s, %s: %d results are read back, want %d", name, style, n, len(all))
 			}
-			for _, reader := range []string{name, "auto"} {
-				got, err := dialect.Parse(block, dialect.Options{Dialect: reader, Tools: tools})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(got.Calls) > 0 {
-					t.Errorf("%s, %s, read as %s: a call of %s comes out of %q", name, style, reader, got.Calls[0].Name, block)
+			for reader, d := range readers {
+				d.Reset()
+				for _, e := range d.Close(d.Feed(nil, block)) {
+					if e.Kind == chat.KindCallEnd {
+						t.Errorf("%s, %s, read as %s: a call of %s comes out of %q", name, style, reader, e.Name, block)
+					}
 				}
 			}
 		}

@@ -17,9 +17,13 @@ import (
 
 	"wield/chat"
 	"wield/tool/policy"
+	"wield/tool/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	sandbox.Main()
+	goleak.VerifyTestMain(m)
+}
 
 // runner returns a runner over tools.
 func runner(t testing.TB, tools ...*Tool) *Runner {

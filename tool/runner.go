@@ -42,6 +42,8 @@ type Runner struct {
 	Temp string   // private temporary directory; empty: there is none
 	Env  []string // variables for processes beyond those of the program, as NAME=VALUE
 
+	Sandbox Box // for processes
+
 	ApprovalTTL time.Duration // how long a question stands; 0: 24 h
 
 	once sync.Once

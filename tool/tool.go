@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/tool/policy"
 )
 
 // A Tool is a definition and what runs calls of it. Fill one by hand, or let Func and Raw do it. A tool does not change once
@@ -137,15 +138,14 @@ func ParseState(name string) (State, bool) {
 }
 
 // An Op is what is done to a path.
-type Op string
+type Op = policy.Op
 
 // The operations.
 const (
-	OpRead   Op = "read"
-	OpWrite  Op = "write"
-	OpList   Op = "list"
-	OpDelete Op = "delete"
-	OpRun    Op = "run"
+	OpRead   = policy.OpRead
+	OpList   = policy.OpList
+	OpWrite  = policy.OpWrite
+	OpDelete = policy.OpDelete
 )
 
 // Facts say which arguments of a tool policies have to look at. The strings are names of top-level properties of the arguments.

@@ -1,0 +1,84 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"wield/chat"
+	"wield/tool/sandbox"
+)
+
+// shell returns a tool that runs a line of shell.
+func shell(t *testing.T) *Runner {
+	x := Stream("sh", "", func(ctx context.Context, c *Call, in struct {
+		Line string `json:"line"`
+	}) (string, error) {
+		var out bytes.Buffer
+		cmd := c.Command("/bin/sh", "-c", in.Line)
+		cmd.Stdout = &out
+		_, err := c.Exec(ctx, cmd)
+		return out.String(), err
+	})
+	x.Limits.Timeout = 2 * time.Second
+	r := runner(t, x)
+	r.Root, r.Temp, r.Sandbox.Level = t.TempDir(), t.TempDir(), sandbox.None
+	return r
+}
+
+func TestExec(t *testing.T) {
+	r := shell(t)
+	r.Env = []string{"GREETING=hello"}
+	p, err := r.Plan(t.Context(), call("sh", `{"line":"echo $GREETING; pwd"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var streams, result string
+	for e, err := range r.Run(t.Context(), p) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case chat.KindProgress:
+			streams += e.Detail.Progress.Stream + "=" + e.Text + " "
+		case chat.KindResult:
+			result = e.Detail.Result.Parts[0].Text
+		}
+	}
+	if want := "hello\n" + r.Root + "\n"; result != want {
+		t.Errorf("result %q, want %q", result, want)
+	}
+	if !strings.HasPrefix(streams, "sandbox=none: ") || !strings.Contains(streams, "stdout=hello") {
+		t.Errorf("shown %q", streams)
+	}
+}
+
+// TestTimeoutEndsTheTree starts a process that outlives its parent in a session of its own.
+func TestTimeoutEndsTheTree_XE31(t *testing.T) {
+	r := shell(t)
+	start := time.Now()
+	got, err := r.Call(t.Context(), "sh", `{"line":"trap '' TERM; (setsid sleep 300 &) ; sleep 300"}`)
+	if err != nil || got.ErrorType != ErrTimeout || got.Error != "Tool execution timed out" {
+		t.Errorf("after %v: %+v, %v", time.Since(start), got, err)
+	}
+}
+
+func TestWritable(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(c *Call)
+		want   []string
+	}{
+		"plain":     {func(*Call) {}, []string{"/work", "/more", "/tmp/x"}},
+		"read-only": {func(c *Call) { c.Tool.Facts.ReadOnly = true }, []string{"/tmp/x"}},
+		"mode ro":   {func(c *Call) { c.Guard = &Guard{} }, []string{"/tmp/x"}},
+		"mode rw":   {func(c *Call) { c.Guard = &Guard{Mode: ModeRW} }, []string{"/work", "/more", "/tmp/x"}},
+	} {
+		c := &Call{Tool: nop("x"), Root: "/work", Temp: "/tmp/x", box: Box{Writable: []string{"/more"}}}
+		test.change(c)
+		if got := c.Command("true").Writable; strings.Join(got, " ") != strings.Join(test.want, " ") {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
