@@ -1,4 +1,4 @@
-// Clients of the OpenAI protocols in front of a model that only writes text: every client, streamed and whole, makes the same
+// Clients of the OpenAI protocols and of Anthropic's in front of a model that only writes text: every client, streamed and whole, makes the same
 // tool rounds. What a client is given, and what it must come back with, does not depend on the client.
 
 import assert from 'node:assert/strict';
@@ -6,8 +6,10 @@ import { suite, test } from 'node:test';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateText, jsonSchema, stepCountIs, streamText, tool as aiTool } from 'ai';
+import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import Anthropic from '@anthropic-ai/sdk';
 import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, run, setTracingDisabled, tool as agentTool, user } from '@openai/agents';
@@ -146,6 +148,58 @@ async function streamedResponse(openai, body) {
   return { ...last.response, output_text: text.join('') };
 }
 
+function messagesSession(server, tools, stream, { thinking }) {
+  const anthropic = new Anthropic({ baseURL: server.url, apiKey: 'unused', maxRetries: 0, timeout: 30_000 });
+  const messages = [];
+  const offered = tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
+  offered.at(-1).cache_control = { type: 'ephemeral' };
+  return async (text) => {
+    messages.push({ role: 'user', content: [{ type: 'text', text, cache_control: { type: 'ephemeral' } }] });
+    for (;;) {
+      const body = { model, max_tokens: 2048, system: 'Answer with the tools.', messages, tools: offered, thinking };
+      const message = stream ? await streamedMessage(anthropic, body) : await anthropic.messages.create(body);
+      messages.push({ role: 'assistant', content: message.content });
+      const calls = message.content.filter((block) => block.type === 'tool_use');
+      assert.equal(message.stop_reason, calls.length ? 'tool_use' : 'end_turn');
+      if (!calls.length) return message.content.map((block) => block.text).join('');
+      const results = [];
+      for (const call of calls) {
+        assert.match(call.id, /^toolu_[\w-]+$/);
+        const content = await execute(tools, call.name, JSON.stringify(call.input));
+        results.push({ type: 'tool_result', tool_use_id: call.id, content, is_error: content.startsWith('Error: ') });
+      }
+      messages.push({ role: 'user', content: results });
+    }
+  };
+}
+
+/** Reads a stream event by event, holds it to the rules of the protocol, and returns what the SDK makes of the same events. */
+async function streamedMessage(anthropic, body) {
+  const reader = anthropic.messages.stream(body);
+  let open = -1;
+  let next = 0;
+  const types = [];
+  for await (const event of reader) {
+    types.push(event.type);
+    switch (event.type) {
+      case 'content_block_start':
+        assert.equal(open, -1, 'one block is open at a time');
+        assert.equal(event.index, next++, 'blocks are counted without a gap');
+        open = event.index;
+        break;
+      case 'content_block_delta':
+        assert.equal(event.index, open);
+        break;
+      case 'content_block_stop':
+        assert.equal(event.index, open);
+        open = -1;
+    }
+  }
+  assert.equal(types[0], 'message_start');
+  assert.deepEqual(types.slice(-2), ['message_delta', 'message_stop']);
+  return reader.finalMessage();
+}
+
 function agentsSession(server, tools, stream, { api }) {
   const openai = sdk(server);
   const agent = new Agent({
@@ -163,7 +217,7 @@ function agentsSession(server, tools, stream, { api }) {
   };
 }
 
-function aiSession(server, tools, stream, { provider }) {
+function aiSession(server, tools, stream, { provider, maxOutputTokens }) {
   const messages = [];
   const options = {
     model: provider(server),
@@ -171,6 +225,7 @@ function aiSession(server, tools, stream, { provider }) {
       tools.map(({ name, description, parameters, run: execute }) => [name, aiTool({ description, inputSchema: jsonSchema(parameters), execute })]),
     ),
     stopWhen: stepCountIs(4),
+    maxOutputTokens,
     maxRetries: 0,
   };
   return async (text) => {
@@ -224,6 +279,9 @@ const clients = {
   'ai with @ai-sdk/openai, responses': [aiSession, { provider: (server) => createOpenAI(settings(server)).responses(model) }],
   'ai with @ai-sdk/openai, chat completions': [aiSession, { provider: (server) => createOpenAI(settings(server)).chat(model) }],
   'ai with @ai-sdk/openai-compatible': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(model) }],
+  '@anthropic-ai/sdk': [messagesSession, {}],
+  '@anthropic-ai/sdk, with thinking': [messagesSession, { thinking: { type: 'enabled', budget_tokens: 1024 } }],
+  'ai with @ai-sdk/anthropic': [aiSession, { provider: (server) => createAnthropic(settings(server))(model), maxOutputTokens: 2048 }],
 };
 
 const cases = {
