@@ -96,6 +96,11 @@ type Request struct {
 	LogProbs    bool
 	TopLogProbs int
 	User        string
+
+	// Conversation is the id of the conversation that this request goes on with, where it is known: for backends that keep
+	// conversations themselves.
+	Conversation string
+
 	Stream      bool // the client reads the answer as it is written
 
 	// InReasoning says that the prompt ends inside a reasoning block, so that the answer begins in one.

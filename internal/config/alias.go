@@ -13,6 +13,18 @@ type CustomTools struct {
 	Prefix  *string `key:"prefix" doc:"The same as calls.prefix."`
 }
 
+// Talk says which requests belong to one conversation.
+type Talk struct {
+	Match    bool `key:"match" doc:"Recognise the conversation by the messages that a request begins with; its id is in the header X-Wield-Conversation."`
+	FromUser bool `key:"deriveIdFromUser" doc:"Take the request's field user for the name of the conversation."`
+}
+
+// Commands says whether users can give commands.
+type Commands struct {
+	Enabled  bool   `key:"enabled" doc:"Whether a message such as /help is answered by wield instead of the model."`
+	WakeWord string `key:"wakeword" doc:"Word that may stand in front of a command instead of the slash."`
+}
+
 // adopt takes what is said under other names to where it belongs. Said under both it must be the same.
 func (m *Model) adopt(d *decoder, path string) {
 	t := &m.CustomTools

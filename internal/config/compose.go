@@ -140,7 +140,10 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 	if !m.Reasoning {
 		served = quiet{served}
 	}
-	g := gateway.Model{Name: name, Model: w.env.Metrics.Front(name, served)}
+	if m.Commands.Enabled {
+		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
+	}
+	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served)}
 	if m.Expose == "tool_request" {
 		g.Expose = gateway.ExposeToolRequest
 	}

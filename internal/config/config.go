@@ -109,6 +109,8 @@ type Model struct {
 	Reasoning    bool         `key:"surfaceThinking" doc:"Whether the client sees the model's reasoning."`
 	Native       Native       `key:"native" doc:"What becomes of tools that the backend itself runs."`
 	Expose       string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: in the protocol's own form, or as text (tool_request)."`
+	Talk         Talk         `key:"conversations" doc:"Which requests belong together."`
+	Commands     Commands     `key:"commands" doc:"Commands that a user can write in place of a question."`
 	Fallback     []string     `key:"fallback" doc:"Models to try, in this order, when this one fails before it answers."`
 	Instructions Instructions `key:"instructions" doc:"Texts that the model is given."`
 	Agent        Agent        `key:"agent" doc:"Tools that wield runs for this model."`
@@ -264,6 +266,7 @@ func (m *Model) setDefaults() {
 	m.Bounce = Bounce{Max: 1, On: []string{"confused", "unknown_tool", "invalid", "malformed"}}
 	m.Calls = Calls{Enabled: true, IDs: "random"}
 	m.Reasoning = true
+	m.Commands.WakeWord = "wield"
 	m.Expose = "openai"
 	m.Instructions.InjectInto = "system"
 	m.Agent.Policy = "default"

@@ -39,6 +39,7 @@ type exchange struct {
 
 	// For the log.
 	model   string
+	thread  string // id of the conversation, if it was recognised
 	bounces int
 	err     *chat.Error
 }
@@ -125,7 +126,7 @@ func (x *exchange) log(now time.Time) {
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	var room [14]slog.Attr
+	var room [15]slog.Attr
 	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
 		slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)), slog.String("request", x.id))
 	if x.model != "" {
@@ -133,6 +134,9 @@ func (x *exchange) log(now time.Time) {
 	}
 	if x.holder != nil {
 		attrs = append(attrs, slog.String("key", x.holder.Name))
+	}
+	if x.thread != "" {
+		attrs = append(attrs, slog.String("conversation", x.thread))
 	}
 	if x.bounces > 0 {
 		attrs = append(attrs, slog.Int("bounces", x.bounces))

@@ -120,6 +120,7 @@ func (x *exchange) converse(m *Model, req *chat.Request) *failure {
 	if f := x.checkMessages(req.Messages); f != nil {
 		return f
 	}
+	x.recognise(m, req)
 	h := head{now: x.start, model: m.Name, req: req}
 	if req.Stream {
 		return x.stream(m.Model, req, x.front.stream(h))

@@ -25,6 +25,7 @@ type Gateway struct {
 type memory struct {
 	current       atomic.Pointer[Gateway] // that answers the next request
 	conversations conversations
+	threads       threads
 	archive       archive
 	running       atomic.Int64 // completions under way
 	draining      atomic.Bool

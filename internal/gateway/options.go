@@ -22,6 +22,8 @@ type Model struct {
 	Name     string // what clients ask for, compared exactly
 	Model    chat.Model
 	Expose   Expose
+	Match    bool      // requests are recognised as going on with an earlier one by the messages they begin with
+	FromUser bool      // the field user of a request names the conversation, where nothing else does
 	NeedsKey bool      // it runs tools on the server, so that nobody may use it without a key
 	Created  time.Time // zero: when the gateway was made
 	OwnedBy  string    // empty: wield

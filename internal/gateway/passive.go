@@ -52,13 +52,16 @@ func (x *exchange) completePassive(body []byte) *failure {
 		return f
 	}
 	key := conversationKey{holder: x.holder.keyName(), model: m.Name, id: extra.conversation}
+	if key.id == "" && m.FromUser && req.User != "" {
+		key.id = x.g.threads.fromUser(key, req.User)
+	}
 	if key.id == "" {
 		key.id = "conv_" + rand.Text()
 	}
 	past := x.g.conversations.get(key)
 	all, turn, ignored := past.resume(req.Messages, extra.messages)
 	x.logIgnored(ignored)
-	req.Messages = all
+	req.Messages, req.Conversation = all, key.id
 	if !asks(turn) {
 		return badField("messages", codeUserTurn, "no user message was given, and no result of a tool request that waits for one")
 	}

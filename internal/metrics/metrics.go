@@ -19,6 +19,8 @@ type Metrics struct {
 	tools    names
 	queues   queues
 
+	invalidContinuations *prometheus.CounterVec
+
 	httpRequests, authFailures, errors *prometheus.CounterVec
 	httpDuration                       *prometheus.HistogramVec
 
@@ -67,6 +69,7 @@ func New(version string) *Metrics {
 	m.answers = counter("wield_answers_total", "Requests for an answer of a model, by how it ended: a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome")
 	m.messages = counter("wield_messages_total", "Messages that were new in their conversation, answers among them.", "role")
 	m.conversations = counter("wield_conversations_created_total", "Requests that began a conversation.", "model")
+	m.invalidContinuations = counter("wield_invalid_continuations_total", "Requests that named a conversation and contradicted what was said in it.", "model")
 	m.tokens = counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer together. Cached is part of input, reasoning of output.", "model", "type")
 	m.inFlight = gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model")
 
@@ -145,6 +148,13 @@ func (m *Metrics) Exchange(e Exchange) {
 		m.authFailures.WithLabelValues("key").Inc()
 	case http.StatusForbidden:
 		m.authFailures.WithLabelValues("forbidden").Inc()
+	}
+}
+
+// InvalidContinuation counts a request that names a conversation and contradicts it.
+func (m *Metrics) InvalidContinuation(model string) {
+	if m != nil {
+		m.invalidContinuations.WithLabelValues(model).Inc()
 	}
 }
 
