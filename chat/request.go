@@ -101,7 +101,7 @@ type Request struct {
 	// conversations themselves.
 	Conversation string
 
-	Stream      bool // the client reads the answer as it is written
+	Stream bool // the client reads the answer as it is written
 
 	// InReasoning says that the prompt ends inside a reasoning block, so that the answer begins in one.
 	InReasoning bool
