@@ -143,7 +143,7 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 	if m.Commands.Enabled {
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
-	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served)}
+	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations}
 	if m.Expose == "tool_request" {
 		g.Expose = gateway.ExposeToolRequest
 	}

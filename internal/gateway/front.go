@@ -33,6 +33,8 @@ type head struct {
 	now   time.Time
 	model string // the name that the client used
 	req   *chat.Request
+
+	annotations bool // the model's option of that name
 }
 
 // A collector makes one body of an answer's events. openai.Response is one.
@@ -64,7 +66,7 @@ var completionsFront = &front{
 }
 
 func completionsHead(h head) openai.ResponseOptions {
-	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req), Legacy: openai.Legacy(h.req)}
+	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req), Legacy: openai.Legacy(h.req), Annotations: h.annotations}
 }
 
 // answer answers a request for an answer of a model, in the protocol of the URL.
@@ -121,7 +123,7 @@ func (x *exchange) converse(m *Model, req *chat.Request) *failure {
 		return f
 	}
 	x.recognise(m, req)
-	h := head{now: x.start, model: m.Name, req: req}
+	h := head{now: x.start, model: m.Name, req: req, annotations: m.Annotations}
 	if req.Stream {
 		return x.stream(m.Model, req, x.front.stream(h))
 	}

@@ -27,6 +27,8 @@ type Model struct {
 	NeedsKey bool      // it runs tools on the server, so that nobody may use it without a key
 	Created  time.Time // zero: when the gateway was made
 	OwnedBy  string    // empty: wield
+
+	Annotations bool // chat completions tell in annotations which tools the backend itself ran
 }
 
 // Options say what a gateway serves, to whom, and within which limits.

@@ -17,10 +17,15 @@ type Response struct {
 	logprobs  []byte // the elements of logprobs.content, joined
 	counts    *chat.Usage
 	reason    chat.FinishReason
+
+	natives     annotations
+	annotations []byte // joined
 }
 
 // NewResponse returns a collector for one answer.
-func NewResponse(o ResponseOptions) *Response { return &Response{o: o} }
+func NewResponse(o ResponseOptions) *Response {
+	return &Response{o: o, natives: annotations{wanted: o.Annotations}}
+}
 
 // Add takes in one event.
 func (r *Response) Add(e chat.Event) {
@@ -42,9 +47,12 @@ func (r *Response) Add(e chat.Event) {
 		if shown(e) {
 			r.text.WriteString(e.Detail.Rejected.Raw)
 		}
+	case chat.KindNativeCall, chat.KindNativeResult:
+		r.addAnnotations(e)
 	case chat.KindUsage:
 		r.counts = e.Detail.Usage
 	case chat.KindFinish:
+		r.addAnnotations(e)
 		r.reason = e.Detail.Finish.Reason
 	}
 }
@@ -80,6 +88,10 @@ func (r *Response) Append(dst []byte) []byte {
 		dst = jsonbody.AppendString(dst, r.reasoning.String())
 	}
 	dst = append(dst, `,"refusal":null`...)
+	if len(r.annotations) > 0 {
+		dst = append(append(dst, `,"annotations":[`...), r.annotations...)
+		dst = append(dst, ']')
+	}
 	switch {
 	case len(r.calls) == 0:
 	case r.o.Legacy:

@@ -15,6 +15,9 @@ type ResponseOptions struct {
 	Model   string // as the client knows it
 	Usage   bool   // stream only: the client asked for a usage chunk
 	Legacy  bool   // a call is said in the older form, as function_call; there is only one
+
+	// Annotations says that the tools which the backend itself ran are told of in annotations of the message.
+	Annotations bool
 }
 
 // A StreamWriter turns the events of one answer into the frames of a stream: the role first, each call under an index that
@@ -34,12 +37,13 @@ type StreamWriter struct {
 	calls    int  // calls on the wire
 	complete int
 	counts   *chat.Usage
+	natives  annotations
 	rest     [3]jsonbody.RuneTail // of text, reasoning and arguments
 }
 
 // NewStreamWriter returns a writer for one answer.
 func NewStreamWriter(o ResponseOptions) *StreamWriter {
-	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, id: o.ID}
+	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, id: o.ID, natives: annotations{wanted: o.Annotations}}
 	b := make([]byte, 0, 256+2*len(o.ID)+2*len(o.Model))
 	b = append(b, "data: "...)
 	b = appendHead(b, o, "chat.completion.chunk")
@@ -95,10 +99,12 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		return w.appendCallEnd(dst, e)
 	case chat.KindRejected:
 		return w.appendRejected(dst, e)
+	case chat.KindNativeCall, chat.KindNativeResult:
+		return w.appendAnnotations(dst, e)
 	case chat.KindUsage:
 		w.counts = e.Detail.Usage
 	case chat.KindFinish:
-		return w.appendEnd(dst, e.Detail.Finish.Reason)
+		return w.appendEnd(w.appendAnnotations(dst, e), e.Detail.Finish.Reason)
 	}
 	return dst
 }
