@@ -48,6 +48,7 @@ func commands(app *app) []*cobra.Command {
 		newTuneCmd(app),
 		newSandboxCmd(app),
 		newConfigCmd(app),
+		newPolicyCmd(app),
 		newMetricsCmd(app),
 		newVersionCmd(app),
 		newManCmd(app),

@@ -27,9 +27,8 @@ func (c *Config) check(d *decoder) {
 	}
 	c.checkProfiles(d)
 	for _, name := range sortedKeys(c.Policies) {
-		for i, r := range c.Policies[name].Rules {
-			r.check(d, fmt.Sprintf("policies.%s.rules[%d]", name, i))
-		}
+		p := c.Policies[name]
+		p.check(d, "policies."+name)
 	}
 	if !c.Listen.Loopback() && len(c.Keys) == 0 {
 		d.at("listen", "other machines can reach %s, but there are no keys: %s", c.Listen, FixOpenListener)
@@ -140,33 +139,12 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 	}
 }
 
-func (r *Rule) check(d *decoder, path string) {
-	n := 0
-	for name, s := range map[string]*Selector{"allow": r.Allow, "ask": r.Ask, "deny": r.Deny} {
-		if s == nil {
-			continue
-		}
-		n++
-		s.check(d, path+"."+name)
-	}
-	if n != 1 {
-		d.at(path, "a rule holds exactly one of allow, ask and deny; this one holds %d", n)
-	}
-}
-
-func (s *Selector) check(d *decoder, path string) {
-	if len(s.Tool)+len(s.Command)+len(s.Path)+len(s.Host) == 0 {
-		d.at(path, "says nothing about which calls are meant: give one of tool, command, path, host")
-	}
-}
-
 // later lists the keys whose feature this version does not have. A star stands for any name.
 var later = []struct{ path, what string }{
 	{"data", "nothing is kept on disk yet"},
 	{"timeouts.tool", "wield does not run tools yet"},
 	{"timeouts.approval", "wield does not ask people yet"},
 	{"tools", "wield does not run tools yet"},
-	{"policies", "wield does not run tools yet"},
 	{"sandbox", "wield does not run tools yet"},
 	{"capture", "traffic is not captured yet"},
 	{"models.*.agent", "wield does not run tools yet"},

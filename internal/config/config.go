@@ -191,29 +191,6 @@ type Builtin struct {
 // Reserved is a place for keys to come: it may stand in a file, empty.
 type Reserved struct{}
 
-// A Policy decides about calls.
-type Policy struct {
-	Default string `key:"default" enum:"allow|ask|deny" doc:"Decision when no rule says anything."`
-	Rules   []Rule `key:"rules" doc:"The strictest rule that matches decides."`
-}
-
-// A Rule holds exactly one of allow, ask and deny, and examples that it is tested with when the file is read.
-type Rule struct {
-	Allow    *Selector `key:"allow" doc:"What runs without a question."`
-	Ask      *Selector `key:"ask" doc:"What a person decides about."`
-	Deny     *Selector `key:"deny" doc:"What never runs."`
-	Match    []string  `key:"match" doc:"Examples that the rule must match."`
-	NotMatch []string  `key:"not_match" doc:"Examples that it must not match."`
-}
-
-// A Selector says which calls a rule is about. All that is given must fit.
-type Selector struct {
-	Tool    []string `key:"tool" doc:"Names of tools."`
-	Command []string `key:"command" doc:"Words that a command begins with."`
-	Path    []string `key:"path" doc:"Patterns of file paths."`
-	Host    []string `key:"host" doc:"Patterns of host names."`
-}
-
 // Sandbox says what the processes of tools may do.
 type Sandbox struct {
 	Level string `key:"level" enum:"none|limits|workspace|strict" doc:"How tightly they are held."`
@@ -279,8 +256,6 @@ func (b *Builtin) setDefaults() {
 	b.Mode = "ro"
 	b.Timeout = Duration(60 * time.Second)
 }
-
-func (p *Policy) setDefaults() { p.Default = "ask" }
 
 // DefaultBackend returns a backend as an empty entry of the file would make it.
 func DefaultBackend() Backend {

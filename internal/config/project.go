@@ -26,15 +26,15 @@ func LoadProject(file string) (*Project, Problems, error) {
 	d := newDecoder(file)
 	d.only = "a project's file holds deny, ask and tools.disable, nothing else"
 	d.decode(data, p)
-	for name, list := range map[string][]Selector{"deny": p.Deny, "ask": p.Ask} {
-		for i := range list {
-			list[i].check(d, indexed(name, i))
+	for i, r := range p.rules() {
+		name, n := "deny", i
+		if n >= len(p.Deny) {
+			name, n = "ask", n-len(p.Deny)
 		}
+		r.check(d, indexed(name, n))
 	}
-	for _, key := range []string{"deny", "ask", "tools"} {
-		if d.has(key) {
-			d.warn(key, "no effect in this version: wield does not run tools yet")
-		}
+	if d.has("tools") {
+		d.warn("tools", "no effect in this version: wield does not run tools yet")
 	}
 	errs, warnings := d.done().split()
 	if len(errs) > 0 {
@@ -51,6 +51,16 @@ func (c *Config) Tighten(p *Project) {
 		policy.setDefaults()
 		put(&c.Policies, "default", policy)
 	}
+	rules := p.rules()
+	for name, policy := range c.Policies {
+		policy.Rules = append(append([]Rule(nil), rules...), policy.Rules...)
+		c.Policies[name] = policy
+	}
+	c.Tools.Disable = append(c.Tools.Disable, p.Tools.Disable...)
+}
+
+// rules returns what the project denies and asks about as rules.
+func (p *Project) rules() []Rule {
 	var rules []Rule
 	for i := range p.Deny {
 		rules = append(rules, Rule{Deny: &p.Deny[i]})
@@ -58,9 +68,5 @@ func (c *Config) Tighten(p *Project) {
 	for i := range p.Ask {
 		rules = append(rules, Rule{Ask: &p.Ask[i]})
 	}
-	for name, policy := range c.Policies {
-		policy.Rules = append(append([]Rule(nil), rules...), policy.Rules...)
-		c.Policies[name] = policy
-	}
-	c.Tools.Disable = append(c.Tools.Disable, p.Tools.Disable...)
+	return rules
 }

@@ -69,7 +69,7 @@ type Finding struct {
 	File     string
 	Line     int
 	Why      string
-	Fix      string // what would make it allow; "" if nothing does
+	Fix      *Rule // what would make it allow; nil if no rule does
 	builtin  bool
 }
 

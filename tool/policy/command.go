@@ -13,7 +13,7 @@ import (
 // argv judges a command that no shell reads.
 func (e *eval) argv(words []string, sc scope) {
 	deny := func(check, why string) {
-		e.builtin(chat.DecisionDeny, SubjectCommand, strings.Join(words, " "), "", check, why, "")
+		e.builtin(chat.DecisionDeny, SubjectCommand, strings.Join(words, " "), "", check, why, nil)
 	}
 	if len(words) == 0 {
 		deny("program", "no program is named")
@@ -62,7 +62,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 	defer func() { e.depth-- }()
 	text := commandText(words)
 	if e.depth > 4*maxDepth {
-		e.builtin(chat.DecisionDeny, SubjectCommand, text, node, "limit", "too many commands that run commands", "")
+		e.builtin(chat.DecisionDeny, SubjectCommand, text, node, "limit", "too many commands that run commands", nil)
 		return
 	}
 	words, ok := e.expand(words, sc, text, node)
@@ -77,7 +77,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 		e.suffixes(words, text, node)
 	}
 	if a.asks {
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper", words[0].text+" runs another command, and what it adds to it is not known in full", "")
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper", words[0].text+" runs another command, and what it adds to it is not known in full", nil)
 	}
 	if e.byCommandRules(a, words, text, node) {
 		e.uses(a, a.uses, nil, sc, text, node)
@@ -92,22 +92,22 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 	for i, w := range words {
 		switch {
 		case i == 0 && (!w.known || w.glob || w.text == ""):
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs is known only when it does", "")
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs is known only when it does", nil)
 			return nil, false
 		case w.known && w.glob:
 			more, why := e.files1(w, sc)
 			if why != "" {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why, "")
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why, nil)
 				more = []field{{}}
 			}
 			out = append(out, more...)
 			continue
 		case w.known:
 			if r, odd := oddCharacter(w.text); odd {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), "")
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), nil)
 			}
 			if i == 0 && !isASCII(w.text) {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", "letters beyond ASCII in the name of a program, which may be mistaken for others", "")
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", "letters beyond ASCII in the name of a program, which may be mistaken for others", nil)
 			}
 		}
 		out = append(out, w)
@@ -243,13 +243,13 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 		}
 	}
 	if best == nil {
-		e.byDefault(SubjectCommand, text, node, proposed(canonical, a).String())
+		e.byDefault(SubjectCommand, text, node, proposed(canonical, a))
 		e.uses(a, a.uses, nil, sc, text, node)
 		return
 	}
 	e.byRule(best.rule, SubjectCommand, text, node, "the rule is about the command")
 	if !best.shaped {
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", "nothing is known of the options of "+words[0].text+", and the rule does not say that any may follow", proposed(append(slices.Clone(canonical[:len(best.pattern.words)]), "*"), a).String())
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", "nothing is known of the options of "+words[0].text+", and the rule does not say that any may follow", proposed(canonical, a))
 	}
 	e.uses(a, a.uses, best, sc, text, node)
 }
@@ -283,30 +283,25 @@ func (u use) spelledBy(c commandPattern) bool {
 	return len(c.words) > 0 && slices.ContainsFunc(u.spelled, func(s string) bool { return s != "" && c.spells(s) })
 }
 
-// proposed is the rule that would allow a command.
-func proposed(words []string, a *analysis) Rule {
-	n := 1
-	if !a.table {
-		n = len(words)
-	} else if p := lookUp(words[0]); p != nil && p.subs != nil {
-		n = min(2, len(words))
-	}
-	for _, u := range a.uses {
-		if u.flagged == effectNone {
-			continue
-		}
-		if i := slices.IndexFunc(words, func(w string) bool { return slices.Contains(u.spelled, w) }); i >= n {
-			n = i + 1
+// proposed is the rule that would allow a command. It is about the program, and its sub-command, where the command only looks,
+// and else about this command alone. nil: no rule can say it.
+func proposed(words []string, a *analysis) *Rule {
+	n := len(words)
+	changes := slices.ContainsFunc(a.uses, func(u use) bool { return u.flagged != effectNone || u.op.changes() })
+	if p := lookUp(words[0]); a.table && !changes && p != nil {
+		n = 1
+		if p.subs != nil {
+			n = min(2, len(words))
 		}
 	}
 	quoted := make([]string, n)
 	for i, w := range words[:n] {
 		quoted[i] = quoteWord(w)
-		if w == "*" && i == n-1 {
-			quoted[i] = w
+		if quoted[i] == "" {
+			return nil
 		}
 	}
-	return Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{strings.Join(quoted, " ")}}}
+	return &Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{strings.Join(quoted, " ")}}}
 }
 
 // uses judges what a command does beside running. by is the rule that allows the command; nil if it has been decided about.
@@ -318,7 +313,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	}
 	for _, u := range uses {
 		allowed := false
-		fix := ""
+		var fix *Rule
 		switch u.kind {
 		case usePath, useMaybe:
 			allowed, _ = e.usePath(u, sc, node)
@@ -331,7 +326,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 			continue
 		}
 		if len(by.pattern.words) > 0 {
-			fix = proposed(texts(a.canonical), a).String()
+			fix = proposed(texts(a.canonical), a)
 		}
 		what := first(append(slices.Clone(u.spelled), u.text)...)
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", fmt.Sprintf("%s %s, and the rule that allows the command does not spell it", Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
@@ -378,7 +373,7 @@ func (e *eval) usePath(u use, sc scope, node string) (allowed bool, rel string) 
 	}
 	if dirs == nil {
 		if u.kind == usePath {
-			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable", "the directory that the path begins at is not known", "")
+			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable", "the directory that the path begins at is not known", nil)
 		}
 		dirs = []string{""}
 	}
@@ -400,7 +395,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	r := e.root()
 	if r.err != nil {
 		if u.kind == usePath || strings.Contains(u.text, "/") {
-			e.builtin(chat.DecisionAsk, SubjectPath, text, node, "root", "the root cannot be used: "+r.err.Error(), "")
+			e.builtin(chat.DecisionAsk, SubjectPath, text, node, "root", "the root cannot be used: "+r.err.Error(), nil)
 		}
 		return false, u.text
 	}
@@ -411,11 +406,11 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	}
 	maybe := u.kind == useMaybe || !strings.Contains(u.text, "/")
 	if check, why := e.refused(at, u.op, maybe); check != "" {
-		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, check, why, "")
+		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, check, why, nil)
 		return false, at.rel()
 	}
 	if !at.missing && at.mode.IsRegular() && at.links > 1 && !e.p.def.HardLinks {
-		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), "")
+		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), nil)
 		return false, at.rel()
 	}
 	rule := e.pathRule(at, u.op, true)
@@ -430,29 +425,29 @@ func (e *eval) outsideCommand(at place, u use, node string) {
 	text := string(u.op) + " " + at.abs
 	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")
 	folded := foldNames(names)
-	add := func(d chat.Decision, check, why, fix string) {
+	add := func(d chat.Decision, check, why string, fix *Rule) {
 		e.builtin(d, SubjectPath, text, node, check, why, fix)
 	}
 	word := first(sensitiveName(folded), sensitiveData(folded))
 	switch {
 	case systemDir(names):
-		add(chat.DecisionDeny, "system", "the system keeps this place for itself", "")
+		add(chat.DecisionDeny, "system", "the system keeps this place for itself", nil)
 	case word != "":
-		add(chat.DecisionDeny, "secrets", word+" holds keys or passwords by its name", "")
+		add(chat.DecisionDeny, "secrets", word+" holds keys or passwords by its name", nil)
 	case u.op.changes():
 		if r := e.absoluteRule(names, u.op); r != nil && e.protected(at.abs, folded) == "" {
 			e.byRule(r, SubjectPath, text, node, "the rule is about the path outside of the root")
 			return
 		}
-		add(chat.DecisionDeny, "outside", "it would write outside of the root "+e.call.Root, "")
+		add(chat.DecisionDeny, "outside", "it would write outside of the root "+e.call.Root, nil)
 	default:
 		if r := e.absoluteRule(names, u.op); r != nil {
 			e.byRule(r, SubjectPath, text, node, "the rule is about the path outside of the root")
 			return
 		}
-		fix := ""
+		var fix *Rule
 		if !u.tilde {
-			fix = allowPath(at.abs, u.op).String()
+			fix = allowPath(at.abs, u.op)
 		}
 		add(chat.DecisionAsk, "outside", "it would read outside of the root "+e.call.Root, fix)
 	}

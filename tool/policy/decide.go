@@ -40,7 +40,7 @@ func (e *eval) begin() bool {
 		text = "{}"
 	}
 	if err := schema.Check(text); err != nil {
-		e.builtin(chat.DecisionDeny, SubjectTool, e.call.Tool, "", "arguments", err.Error(), "")
+		e.builtin(chat.DecisionDeny, SubjectTool, e.call.Tool, "", "arguments", err.Error(), nil)
 		return false
 	}
 	if !slices.ContainsFunc(e.p.rules, func(r *rule) bool { return len(r.args) > 0 }) {
@@ -48,7 +48,7 @@ func (e *eval) begin() bool {
 	}
 	args, err := readArguments(text)
 	if err != nil {
-		e.builtin(chat.DecisionDeny, SubjectTool, e.call.Tool, "", "arguments", err.Error(), "")
+		e.builtin(chat.DecisionDeny, SubjectTool, e.call.Tool, "", "arguments", err.Error(), nil)
 		return false
 	}
 	e.args = args
@@ -94,13 +94,13 @@ func (e *eval) workingDir() []string {
 		return []string{""}
 	}
 	if at := e.root().locate(dir, ""); e.root().err == nil && at.outside {
-		e.builtin(chat.DecisionDeny, SubjectPath, dir, "", "working directory", "the command would run outside of the root", "")
+		e.builtin(chat.DecisionDeny, SubjectPath, dir, "", "working directory", "the command would run outside of the root", nil)
 	}
 	return []string{dir}
 }
 
 // builtin adds the finding of a built-in check.
-func (e *eval) builtin(d chat.Decision, s Subject, text, node, check, why, fix string) {
+func (e *eval) builtin(d chat.Decision, s Subject, text, node, check, why string, fix *Rule) {
 	e.add(Finding{Decision: d, Subject: s, Text: Visible(text), Node: node, Rule: "built-in: " + check, Why: why, Fix: fix, builtin: true})
 }
 
@@ -112,14 +112,14 @@ func (e *eval) byRule(r *rule, s Subject, text, node, why string) {
 }
 
 // byDefault adds the finding that no rule is about the subject.
-func (e *eval) byDefault(s Subject, text, node, fix string) {
+func (e *eval) byDefault(s Subject, text, node string, fix *Rule) {
 	name := e.p.def.Name
 	if name != "" {
 		name = " " + name
 	}
 	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: "default", Why: "no rule of the policy" + name + " is about it", Fix: fix}
 	if f.Decision == chat.DecisionAllow {
-		f.Fix = ""
+		f.Fix = nil
 	}
 	e.add(f)
 }
@@ -152,7 +152,7 @@ func (e *eval) strictest(s Subject, derived bool, fits func(r *rule) bool) *rule
 func (e *eval) tool() {
 	r := e.strictest(SubjectTool, false, func(*rule) bool { return true })
 	if r == nil {
-		e.byDefault(SubjectTool, e.call.Tool, "", Rule{Decision: chat.DecisionAllow, Selector: Selector{Tool: []string{e.call.Tool}}}.String())
+		e.byDefault(SubjectTool, e.call.Tool, "", e.thisCall())
 		return
 	}
 	e.byRule(r, SubjectTool, e.call.Tool, "", "the rule is about the tool")
@@ -162,7 +162,7 @@ func (e *eval) tool() {
 func (e *eval) path(u PathUse) {
 	text := string(u.Op) + " " + u.Path
 	deny := func(check, why string) {
-		e.builtin(chat.DecisionDeny, SubjectPath, text, "", check, why, "")
+		e.builtin(chat.DecisionDeny, SubjectPath, text, "", check, why, nil)
 	}
 	if !slices.Contains(ops, u.Op) {
 		deny("operation", fmt.Sprintf("no operation %q: there are read, list, write and delete", u.Op))
@@ -202,14 +202,14 @@ func (e *eval) path(u PathUse) {
 	case rule != nil:
 		e.byRule(rule, SubjectPath, text, "", "the rule is about the path")
 	case u.Op == OpList && len(at.names) == 0:
-		e.builtin(chat.DecisionAllow, SubjectPath, text, "", "root", "the root itself may be listed", "")
+		e.builtin(chat.DecisionAllow, SubjectPath, text, "", "root", "the root itself may be listed", nil)
 	default:
-		e.byDefault(SubjectPath, text, "", allowPath(at.rel(), u.Op).String())
+		e.byDefault(SubjectPath, text, "", allowPath(at.rel(), u.Op))
 	}
 }
 
-func allowPath(rel string, op Op) Rule {
-	return Rule{Decision: chat.DecisionAllow, Selector: Selector{Path: []string{rel}, Op: []Op{op}}}
+func allowPath(rel string, op Op) *Rule {
+	return &Rule{Decision: chat.DecisionAllow, Selector: Selector{Path: []string{rel}, Op: []Op{op}}}
 }
 
 // outside judges a path that leaves the root: only a rule with an absolute pattern opens it, and never what the system keeps
@@ -218,18 +218,18 @@ func (e *eval) outside(at place, op Op) {
 	text := string(op) + " " + at.abs
 	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")
 	if systemDir(names) || op.changes() && e.protected(at.abs, names) != "" {
-		e.builtin(chat.DecisionDeny, SubjectPath, text, "", "system", "the system keeps this place for itself", "")
+		e.builtin(chat.DecisionDeny, SubjectPath, text, "", "system", "the system keeps this place for itself", nil)
 		return
 	}
 	if r := e.strictest(SubjectPath, true, func(r *rule) bool { return r.fitsOp(op) && r.fitsAbsolute(names) }); r != nil {
 		if resolved, err := filepath.EvalSymlinks(at.abs); err == nil && resolved != at.abs {
-			e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "a symbolic link outside of the root", "")
+			e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "a symbolic link outside of the root", nil)
 			return
 		}
 		e.byRule(r, SubjectPath, text, "", "the rule is about the path outside of the root")
 		return
 	}
-	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "the path leaves the root "+e.call.Root, "")
+	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "the path leaves the root "+e.call.Root, nil)
 }
 
 // systemDirs hold no files but views of processes, devices and the kernel, and aliases of everything else.
@@ -371,7 +371,7 @@ func first(texts ...string) string {
 // host judges an address that the call would go to.
 func (e *eval) host(text, node string, derived bool) {
 	deny := func(why string) {
-		e.builtin(chat.DecisionDeny, SubjectHost, text, node, "address", why, "")
+		e.builtin(chat.DecisionDeny, SubjectHost, text, node, "address", why, nil)
 	}
 	t, err := readTarget(text)
 	if err != nil {
@@ -396,7 +396,7 @@ func (e *eval) host(text, node string, derived bool) {
 	case r != nil:
 		e.byRule(r, SubjectHost, shown, node, "the rule is about the host")
 	default:
-		e.byDefault(SubjectHost, shown, node, Rule{Decision: chat.DecisionAllow, Selector: Selector{Host: []string{t.ruleHost()}}}.String())
+		e.byDefault(SubjectHost, shown, node, &Rule{Decision: chat.DecisionAllow, Selector: Selector{Host: []string{t.ruleHost()}}})
 	}
 }
 

@@ -105,10 +105,7 @@ func New(def Definition) (*Policy, error) {
 		errs = append(errs, fmt.Errorf("%w: the default is allow, ask or deny, not %q", ErrRule, def.Default))
 	}
 	for _, d := range def.Rules {
-		r, err := compile(d)
-		if err == nil {
-			err = r.examples()
-		}
+		r, err := ready(d)
 		if err != nil {
 			errs = append(errs, &RuleError{Rule: d, Err: err})
 			continue
@@ -188,6 +185,21 @@ func Stricter(a, b chat.Decision) chat.Decision {
 		return b
 	}
 	return a
+}
+
+// Check reports whether the rule can be used and its examples are right.
+func (r Rule) Check() error {
+	_, err := ready(r)
+	return err
+}
+
+// ready makes a rule ready, and checks its examples.
+func ready(d Rule) (*rule, error) {
+	r, err := compile(d)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.examples()
 }
 
 // compile makes a rule ready, without its examples.

@@ -26,7 +26,7 @@ func (e *eval) shell(text string, sc scope) {
 	e.depth++
 	defer func() { e.depth-- }()
 	refuse := func(d chat.Decision, check, why string) {
-		e.builtin(d, SubjectCommand, text, "", check, why, "")
+		e.builtin(d, SubjectCommand, text, "", check, why, nil)
 	}
 	switch {
 	case e.depth > maxDepth:
@@ -70,7 +70,7 @@ func (e *eval) undecidable(n syntax.Node, why string) {
 	if err := syntax.NewPrinter().Print(&b, n); err != nil {
 		b.Reset()
 	}
-	e.builtin(chat.DecisionAsk, SubjectCommand, b.String(), nodeName(n), "undecidable", why, "")
+	e.builtin(chat.DecisionAsk, SubjectCommand, b.String(), nodeName(n), "undecidable", why, nil)
 }
 
 // nodeName is the type of a node and its place.
@@ -287,14 +287,14 @@ func (e *eval) redirect(r *syntax.Redirect, sc scope) {
 			e.undecidable(r, "where it goes is known only when it runs")
 		case slices.Contains(freeFiles, f.text):
 		case strings.HasPrefix(f.text, "/dev/tcp/") || strings.HasPrefix(f.text, "/dev/udp/"):
-			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network", "a connection in the form of a file", "")
+			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network", "a connection in the form of a file", nil)
 		default:
 			u := use{kind: usePath, text: f.text, tilde: f.tilde, op: op}
 			if op == OpWrite {
 				u.flagged = effectWrite
 			}
 			if allowed, at := e.usePath(u, sc, nodeName(r)); !allowed && u.flagged != effectNone {
-				e.builtin(chat.DecisionAsk, SubjectPath, "write "+f.text, nodeName(r), "redirection", "the redirection writes a file, and no rule allows to write that path", allowPath(at, OpWrite).String())
+				e.builtin(chat.DecisionAsk, SubjectPath, "write "+f.text, nodeName(r), "redirection", "the redirection writes a file, and no rule allows to write that path", allowPath(at, OpWrite))
 			}
 		}
 	}

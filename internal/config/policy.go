@@ -1,0 +1,180 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"wield/chat"
+	"wield/tool/policy"
+)
+
+// A Policy decides about calls.
+type Policy struct {
+	Default string `key:"default" enum:"allow|ask|deny" doc:"Decision when no rule says anything."`
+	Rules   []Rule `key:"rules" doc:"The strictest rule that matches decides."`
+}
+
+// A Rule holds exactly one of allow, ask and deny, and examples that it is tested with when the file is read.
+type Rule struct {
+	Allow    *Selector `key:"allow" doc:"What runs without a question."`
+	Ask      *Selector `key:"ask" doc:"What a person decides about."`
+	Deny     *Selector `key:"deny" doc:"What never runs."`
+	Match    []string  `key:"match" doc:"Examples that the rule must match: commands, paths, hosts, names of tools, or arguments as JSON."`
+	NotMatch []string  `key:"not_match" doc:"Examples that it must not match."`
+}
+
+// A Selector says which calls a rule is about. All that is given must fit.
+type Selector struct {
+	Tool    []string             `key:"tool" doc:"Names of tools, * standing for any characters."`
+	Command []string             `key:"command" doc:"Beginnings of commands, word by word, such as git diff or git diff|log. A last word * stands for any words."`
+	Path    []string             `key:"path" doc:"Patterns of file paths relative to the root, * within a name, ** for directories."`
+	Op      []string             `key:"op" enum:"read|list|write|delete" doc:"What is done with the path. Empty: anything."`
+	Host    []string             `key:"host" doc:"Host names and addresses: api.example.com, *.example.com, 10.0.0.0/8, localhost:8080, *."`
+	Args    map[string]Condition `key:"args" doc:"Conditions on arguments, by name; points lead into objects, * into lists."`
+
+	At Place // where it stands in the file; not a key
+}
+
+// A Condition is one on the value of an argument. All that is given must hold.
+type Condition struct {
+	In      []string `key:"in" doc:"Texts, one of which is the value."`
+	NotIn   []string `key:"not_in" doc:"Texts, none of which is the value."`
+	Pattern string   `key:"pattern" doc:"Regular expression (RE2) that the whole value matches."`
+	Min     *int     `key:"min" doc:"Least number."`
+	Max     *int     `key:"max" doc:"Greatest number."`
+	Present *bool    `key:"present" doc:"Whether the argument is given at all."`
+}
+
+// A Place is where something stands in a file.
+type Place struct {
+	File string
+	Line int
+}
+
+func (p *Policy) setDefaults() { p.Default = "ask" }
+
+func (p *Policy) check(d *decoder, path string) {
+	for i := range p.Rules {
+		p.Rules[i].check(d, fmt.Sprintf("%s.rules[%d]", path, i))
+	}
+}
+
+// check finds out what no key tells by itself, with the examples of the rule, and notes where the rule stands.
+func (r *Rule) check(d *decoder, path string) {
+	n := 0
+	for _, s := range r.selectors() {
+		if *s.selector == nil {
+			continue
+		}
+		n++
+		(*s.selector).At = d.placeOf(path)
+	}
+	if n != 1 {
+		d.at(path, "a rule holds exactly one of allow, ask and deny; this one holds %d", n)
+		return
+	}
+	err := r.rule().Check()
+	if err == nil || d.failedBelow(path) {
+		return
+	}
+	message := err.Error()
+	if key, rest, ok := strings.Cut(message, ": "); ok && (key == "match" || key == "not_match") {
+		path, message = path+"."+key, rest
+	}
+	d.at(path, "%s", message)
+}
+
+// placeOf returns where a key or an item of a list stands.
+func (d *decoder) placeOf(path string) Place {
+	where, ok := d.places[path]
+	if !ok {
+		return Place{}
+	}
+	at := where.key
+	if at == nil {
+		at = firstToken(where.value)
+	}
+	if at == nil {
+		return Place{}
+	}
+	return Place{File: d.file, Line: at.Position.Line}
+}
+
+// failedBelow reports whether something is wrong with a value below path.
+func (d *decoder) failedBelow(path string) bool {
+	for _, p := range d.problems {
+		if strings.HasPrefix(p.Path, path) && !p.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// selectors lists the selectors of a rule with what they decide.
+func (r *Rule) selectors() []struct {
+	decision chat.Decision
+	selector **Selector
+} {
+	return []struct {
+		decision chat.Decision
+		selector **Selector
+	}{{chat.DecisionAllow, &r.Allow}, {chat.DecisionAsk, &r.Ask}, {chat.DecisionDeny, &r.Deny}}
+}
+
+// rule returns the rule as package policy has it.
+func (r *Rule) rule() policy.Rule {
+	out := policy.Rule{Match: r.Match, NotMatch: r.NotMatch}
+	for _, s := range r.selectors() {
+		if sel := *s.selector; sel != nil {
+			out.Decision, out.File, out.Line = s.decision, sel.At.File, sel.At.Line
+			out.Selector = sel.selector()
+		}
+	}
+	return out
+}
+
+func (s *Selector) selector() policy.Selector {
+	out := policy.Selector{Tool: s.Tool, Command: s.Command, Path: s.Path, Host: s.Host}
+	for _, o := range s.Op {
+		out.Op = append(out.Op, policy.Op(o))
+	}
+	for name, c := range s.Args {
+		if out.Args == nil {
+			out.Args = map[string]policy.Predicate{}
+		}
+		out.Args[name] = policy.Predicate(c)
+	}
+	return out
+}
+
+// ErrNoPolicy says that no policy has the name.
+var ErrNoPolicy = errors.New("no policy of that name")
+
+// PolicyDefinition returns the policy of a name. The default one is there even if the file has none: it asks about everything.
+// The files of the configuration itself, and those of protect, are never written to.
+func (r *Result) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {
+	p, ok := r.Policies[name]
+	if !ok {
+		if name != "default" || len(r.Policies) > 0 {
+			return policy.Definition{}, fmt.Errorf("%w: %q%s", ErrNoPolicy, name, didYouMean(name, sortedKeys(r.Policies)))
+		}
+		p.setDefaults()
+	}
+	def := policy.Definition{Name: name, Default: chat.Decision(p.Default)}
+	for i := range p.Rules {
+		def.Rules = append(def.Rules, p.Rules[i].rule())
+	}
+	for _, file := range append([]string{r.File}, protect...) {
+		if file == "" {
+			continue
+		}
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return policy.Definition{}, err
+		}
+		def.Protected = append(def.Protected, abs)
+	}
+	return def, nil
+}
