@@ -1,0 +1,100 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"wield/tool"
+	"wield/tool/files"
+)
+
+// Options are what the tools share. The zero value works.
+type Options struct {
+	Now func() time.Time // nil: time.Now
+
+	MaxFile int64 // bytes of a file that is read or written as a whole; 0: 10 MiB
+	NoRG    bool  // search_code never uses ripgrep
+}
+
+func (o *Options) setDefaults() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxFile <= 0 {
+		o.MaxFile = files.DefaultMaxFile
+	}
+}
+
+// A builder makes one tool.
+type builder struct {
+	name string
+	make func(*Options) *tool.Tool
+}
+
+// builders are all tools, in the order in which they are listed.
+var builders = []builder{
+	{"file_access", fileAccess},
+	{"read_file", readFile},
+	{"write_file", writeFile},
+	{"list_files", listFiles},
+	{"search_code", searchCode},
+	{"edit_file", editFile},
+	{"calculator", calculator},
+	{"get_current_time", currentTime},
+	{"get_current_date", currentDate},
+}
+
+// Names returns the names of the tools.
+func Names() []string {
+	names := make([]string, len(builders))
+	for i, b := range builders {
+		names[i] = b.name
+	}
+	return names
+}
+
+// Tools makes all tools. Each is disabled and, where it could change anything, read-only, until a configuration or a session
+// says otherwise.
+func Tools(o Options) []*tool.Tool {
+	o.setDefaults()
+	all := make([]*tool.Tool, len(builders))
+	for i, b := range builders {
+		t := b.make(&o)
+		t.State, t.Source = tool.StateDisabled, "builtin"
+		all[i] = t
+	}
+	return all
+}
+
+// workspace opens the directory that a call works in.
+func workspace(c *tool.Call, o *Options) (*files.Root, error) {
+	dir := c.Root
+	if c.Guard != nil && c.Guard.Root != "" {
+		dir = c.Guard.Root
+	}
+	if dir == "" {
+		return nil, tool.Errorf(tool.ErrNotAvailable, "there is no workspace: start wield with a directory to work in")
+	}
+	root, err := files.Open(dir, files.Options{MaxFile: o.MaxFile})
+	if err != nil {
+		return nil, tool.Errorf(tool.ErrNotAvailable, "the workspace cannot be used: %w", err)
+	}
+	return root, nil
+}
+
+// fileError makes an error of package files one that a model can act on.
+func fileError(err error) error {
+	kind := tool.ErrTool
+	for _, refusal := range []error{files.ErrOutside, files.ErrSpecial, files.ErrShared, files.ErrLoop, files.ErrPath} {
+		if errors.Is(err, refusal) {
+			kind = tool.ErrSecurity
+		}
+	}
+	var e *files.Error
+	if errors.As(err, &e) && errors.Is(err, fs.ErrNotExist) {
+		return &tool.Error{Kind: kind, Message: fmt.Sprintf("File not found: %s", e.Path), Cause: err}
+	}
+	return &tool.Error{Kind: kind, Message: err.Error(), Cause: err}
+}

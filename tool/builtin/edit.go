@@ -1,0 +1,103 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"wield/tool"
+	"wield/tool/edit"
+)
+
+type editInput struct {
+	Path string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; left out if edits names the files"`
+	Old  string `json:"old_string,omitempty" jsonschema:"text that goes; it must stand in the file in one place only, so give whole lines with some around them"`
+	New  string `json:"new_string,omitempty" jsonschema:"text that comes in its place"`
+	All  bool   `json:"replace_all,omitempty" jsonschema:"whether every place where old_string stands is replaced"`
+	Text string `json:"edits,omitempty" jsonschema:"instead of old_string and new_string: edits of any number of files, as search and replace blocks, as a patch that begins with *** Begin Patch, or as a unified diff"`
+}
+
+type editOutput struct {
+	Files []edited `json:"files"`
+}
+
+type edited struct {
+	Path     string   `json:"path"`
+	Summary  string   `json:"summary"`
+	Diff     string   `json:"diff"`
+	Notes    []string `json:"notes,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func editFile(o *Options) *tool.Tool {
+	t := tool.Stream("edit_file", `Change files of the workspace. Give path, old_string and new_string, or edits. All of the edits are carried out or none of them; `+
+		`if a place is not found the answer shows what is there. Example: {"path": "main.go", "old_string": "x := 1\n", "new_string": "x := 2\n"}`,
+		func(_ context.Context, c *tool.Call, in editInput) (editOutput, error) {
+			ops, err := in.ops()
+			if err != nil {
+				return editOutput{}, err
+			}
+			root, err := workspace(c, o)
+			if err != nil {
+				return editOutput{}, err
+			}
+			defer root.Close()
+			changes, err := edit.Plan(root, ops)
+			if err == nil {
+				err = edit.Apply(root, changes)
+			}
+			if err != nil {
+				return editOutput{}, editError(err)
+			}
+			return shownEdits(changes), nil
+		})
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}}
+	t.Guard = &tool.Guard{Mode: tool.ModeRO}
+	return t
+}
+
+// ops returns what the arguments ask for.
+func (in *editInput) ops() ([]edit.Op, error) {
+	switch {
+	case in.Text == "" && in.Path == "":
+		return nil, tool.Errorf(tool.ErrInvalid, "give path, old_string and new_string, or edits")
+	case in.Text == "":
+		return []edit.Op{{Kind: edit.Replace, Path: in.Path, Old: in.Old, With: in.New, All: in.All}}, nil
+	case in.Old != "" || in.New != "":
+		return nil, tool.Errorf(tool.ErrInvalid, "give old_string and new_string, or edits, not both")
+	}
+	text := in.Text
+	if edit.Detect(text) == edit.SyntaxAider && in.Path != "" {
+		text = "=== FILE: " + in.Path + "\n" + text
+	}
+	ops, err := edit.Parse(text)
+	if err != nil {
+		return nil, tool.Errorf(tool.ErrInvalid, "%w", err)
+	}
+	return ops, nil
+}
+
+func editError(err error) error {
+	kind := tool.ErrTool
+	if errors.Is(err, edit.Unusable) {
+		kind = tool.ErrSecurity
+	}
+	return &tool.Error{Kind: kind, Message: err.Error(), Cause: err}
+}
+
+func shownEdits(changes []edit.Change) editOutput {
+	out := editOutput{Files: []edited{}}
+	for i := range changes {
+		ch := &changes[i]
+		e := edited{Path: ch.Path, Summary: ch.Summary(), Diff: ch.Diff(3), Warnings: ch.Warnings}
+		if steps := ch.Lenient(); len(steps) > 0 {
+			words := make([]string, len(steps))
+			for i, s := range steps {
+				words[i] = string(s)
+			}
+			e.Notes = append(e.Notes, "the file differs from your text in: "+strings.Join(words, ", "))
+		}
+		out.Files = append(out.Files, e)
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"wield/tool"
+	"wield/tool/files"
+)
+
+// Bounds of a search.
+const (
+	matches     = 100
+	mostMatches = 1000
+	matchBytes  = 400     // of a line that is shown
+	longLine    = 1 << 20 // what is behind it on a line is not searched
+)
+
+type searchInput struct {
+	Query   string        `json:"query" jsonschema:"text to look for, upper and lower case as written; a regular expression (RE2) if options.regex is true"`
+	Options searchOptions `json:"options,omitzero" jsonschema:"how to search"`
+}
+
+type searchOptions struct {
+	Regex      bool   `json:"regex,omitempty" jsonschema:"whether query is a regular expression"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"whether upper and lower case are alike"`
+	Path       string `json:"path,omitempty" jsonschema:"directory or file to search, relative to the workspace"`
+	Glob       string `json:"glob,omitempty" jsonschema:"glob that names of files must match, such as *.go or src/**/*.ts"`
+	Max        int    `json:"max_results,omitempty" jsonschema:"how many matching lines at most; 100 if it is left out"`
+}
+
+type searchOutput struct {
+	Matches   []match `json:"matches"`
+	Count     int     `json:"count"`
+	Truncated bool    `json:"truncated,omitempty"` // there are more
+}
+
+type match struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+func searchCode(o *Options) *tool.Tool {
+	t := tool.Stream("search_code", `Search the text files of the workspace line by line. Hidden and binary files, and what .gitignore names, are left out. `+
+		`Example: {"query": "func main", "options": {"glob": "**/*.go"}}`,
+		func(ctx context.Context, c *tool.Call, in searchInput) (searchOutput, error) {
+			root, err := workspace(c, o)
+			if err != nil {
+				return searchOutput{}, err
+			}
+			defer root.Close()
+			return search(ctx, root, in)
+		})
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: tool.OpRead, Default: "."}}, ReadOnly: true}
+	t.Idempotent = true
+	return t
+}
+
+// A searcher looks through files.
+type searcher struct {
+	root   *files.Root
+	re     *regexp.Regexp
+	glob   string
+	most   int
+	ignore ignored
+	out    searchOutput
+}
+
+func search(ctx context.Context, root *files.Root, in searchInput) (searchOutput, error) {
+	expr := in.Query
+	if !in.Options.Regex {
+		expr = regexp.QuoteMeta(expr)
+	}
+	if in.Options.IgnoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	switch {
+	case in.Query == "":
+		return searchOutput{}, tool.Errorf(tool.ErrInvalid, "query is empty")
+	case err != nil:
+		return searchOutput{}, tool.Errorf(tool.ErrInvalid, "query is no regular expression: %w", err)
+	case in.Options.Glob != "" && !doublestar.ValidatePattern(in.Options.Glob):
+		return searchOutput{}, tool.Errorf(tool.ErrInvalid, "options.glob: %q is no glob", in.Options.Glob)
+	}
+	s := &searcher{root: root, re: re, glob: in.Options.Glob, most: in.Options.Max}
+	if s.most <= 0 || s.most > mostMatches {
+		s.most = matches
+	}
+	s.out.Matches = []match{}
+	at := in.Options.Path
+	if at == "" {
+		at = "."
+	}
+	name, err := root.Rel(at)
+	if err != nil {
+		return searchOutput{}, fileError(err)
+	}
+	info, err := root.Stat(name)
+	if err != nil {
+		return searchOutput{}, fileError(err)
+	}
+	if info.IsDir() {
+		err = s.walk(ctx, name)
+	} else {
+		err = s.file(ctx, name)
+	}
+	s.out.Count = len(s.out.Matches)
+	return s.out, err
+}
+
+func (s *searcher) walk(ctx context.Context, dir string) error {
+	s.ignore.above(s.root, dir)
+	descend := func(e files.Entry) bool {
+		if hidden(e.Name) || s.ignore.match(e.Name, true) {
+			return false
+		}
+		s.ignore.enter(s.root, e.Name)
+		return true
+	}
+	for e, err := range s.root.Walk(ctx, dir, descend) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue // a directory that cannot be read has no matches
+		}
+		if !e.Info.Mode().IsRegular() || hidden(e.Name) || s.ignore.match(e.Name, false) || !s.wanted(below(dir, e.Name)) {
+			continue
+		}
+		if err := s.file(ctx, e.Name); err != nil && ctx.Err() != nil {
+			return err
+		}
+		if s.out.Truncated {
+			return nil
+		}
+	}
+	return nil
+}
+
+// wanted reports whether a file's name matches the glob. One without a slash is about the last part of a name.
+func (s *searcher) wanted(name string) bool {
+	switch {
+	case s.glob == "":
+		return true
+	case !strings.Contains(s.glob, "/"):
+		name = path.Base(name)
+	}
+	return doublestar.MatchUnvalidated(s.glob, name)
+}
+
+// file looks through one file. Of a very long line only the beginning is in memory.
+func (s *searcher) file(ctx context.Context, name string) error {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return fileError(err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 64<<10)
+	if head, _ := r.Peek(8 << 10); !files.IsText(head) {
+		return nil
+	}
+	var line []byte
+	for n := 1; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var err error
+		line, err = appendLine(line[:0], r)
+		if len(line) > 0 || err == nil {
+			s.look(name, n, line)
+			if s.out.Truncated {
+				return nil
+			}
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+// appendLine reads a line without its end. What is behind longLine bytes is passed over.
+func appendLine(dst []byte, r *bufio.Reader) ([]byte, error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(dst) < longLine {
+			dst = append(dst, part[:min(len(part), longLine-len(dst))]...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return bytes.TrimRight(dst, "\r\n"), err
+	}
+}
+
+func (s *searcher) look(name string, n int, line []byte) {
+	at := s.re.FindIndex(line)
+	if at == nil {
+		return
+	}
+	if len(s.out.Matches) == s.most {
+		s.out.Truncated = true
+		return
+	}
+	s.out.Matches = append(s.out.Matches, match{Path: name, Line: n, Text: around(line, at[0])})
+}
+
+// around returns the part of a line around a match.
+func around(line []byte, at int) string {
+	from := 0
+	if at > matchBytes/2 && len(line) > matchBytes {
+		from = min(at-matchBytes/4, len(line)-matchBytes)
+	}
+	to := min(from+matchBytes, len(line))
+	for from > 0 && from < len(line) && !utf8.RuneStart(line[from]) {
+		from++
+	}
+	for to < len(line) && to > from && !utf8.RuneStart(line[to]) {
+		to--
+	}
+	text := strings.ToValidUTF8(string(line[from:to]), "�")
+	if from > 0 {
+		text = "..." + text
+	}
+	if to < len(line) {
+		text += "..."
+	}
+	return text
+}
