@@ -72,6 +72,7 @@ var rooms = []room{
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},
+	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/metrics", floor: 5, modules: anyModule},
 	{path: "tool/approvaltest", floor: 6, modules: toolModules},
