@@ -288,9 +288,11 @@ func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 	token := r.form.token
 	for len(r.tail) > 0 && i < len(d.in) {
 		if t := r.tail[0]; t >= 0x80 { // a character that was cut
-			r.tail = append(r.tail, d.in[i])
-			if i++; len(r.tail) < runeLen(t) && d.in[i-1]&0xC0 == 0x80 {
-				continue
+			if d.in[i]&0xC0 == 0x80 {
+				r.tail = append(r.tail, d.in[i])
+				if i++; len(r.tail) < runeLen(t) {
+					continue
+				}
 			}
 			return i, r.flush(d, i)
 		}
