@@ -12,9 +12,12 @@ package ollama
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"wield/chat"
@@ -41,7 +44,10 @@ type Options struct {
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
-type Model struct{ server *exchange.Server }
+type Model struct {
+	server *exchange.Server
+	plain  sync.Map // names of models that cannot think, which the server refuses to ask to
+}
 
 // New returns a model. An address that cannot be used is an error of every stream.
 func New(o Options) *Model {
@@ -50,7 +56,7 @@ func New(o Options) *Model {
 	if o.Key != "" {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
-	return &Model{exchange.New(protocol{&o}, exchange.Options{
+	return &Model{server: exchange.New(protocol{&o}, exchange.Options{
 		URL:       base(o.URL) + "/api/chat",
 		Header:    header,
 		Headers:   o.Headers,
@@ -78,8 +84,37 @@ func (m *Model) Close() { m.server.Close() }
 
 // Stream implements chat.Model. A server that says that its model takes no tools is an error of the kind ErrBadRequest with
 // the code openai.CodeToolsUnsupported of wire/openai.
+//
+// A model that cannot think is asked again without, unless the client speaks Ollama's protocol and so has said itself that it
+// shall: clients of other protocols ask every model in the same way.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	return m.server.Stream(ctx, req)
+	if req.Effort == "" || req.Effort == "none" || slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOllama }) {
+		return m.server.Stream(ctx, req)
+	}
+	thoughtless := *req
+	thoughtless.Effort = ""
+	if _, known := m.plain.Load(req.Model); known {
+		return m.server.Stream(ctx, &thoughtless)
+	}
+	return func(yield func(chat.Event, error) bool) {
+		refused := false
+		m.server.Stream(ctx, req)(func(e chat.Event, err error) bool {
+			if refused = err != nil && refusesThinking(err); refused {
+				return false
+			}
+			return yield(e, err)
+		})
+		if refused {
+			m.plain.Store(req.Model, true)
+			m.server.Stream(ctx, &thoughtless)(yield)
+		}
+	}
+}
+
+// refusesThinking recognises the words in which the server says that a model cannot think. It says them before any answer.
+func refusesThinking(err error) bool {
+	var e *chat.Error
+	return errors.As(err, &e) && e.Kind == chat.ErrBadRequest && strings.Contains(e.Message, "does not support thinking")
 }
 
 // A protocol is Ollama's chat protocol as a server wants it.

@@ -2,6 +2,7 @@ package ollama_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -111,6 +112,56 @@ func TestErrors(t *testing.T) {
 		var e *chat.Error
 		if !errors.As(err, &e) || e.Kind != c.kind || e.Code != c.code {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestThinking: a model that cannot think is asked without, and from then on at once, unless the client has said itself that it
+// shall.
+func TestThinking(t *testing.T) {
+	var asked []string
+	m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var b struct{ Think json.RawMessage }
+		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+			t.Error(err)
+		}
+		if asked = append(asked, string(b.Think)); len(b.Think) > 0 {
+			w.WriteHeader(400)
+			fmt.Fprint(w, `{"error":"\"m\" does not support thinking"}`)
+			return
+		}
+		fmt.Fprint(w, `{"message":{"role":"assistant","content":"a"},"done":true,"done_reason":"stop"}`)
+	}))
+	req := request(true)
+	req.Effort = "high"
+	for range 2 {
+		if got, err := play(m, req); err != nil || got != "text:a finish:stop" {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	if strings.Join(asked, ",") != "true,," {
+		t.Errorf("asked with think %q", asked)
+	}
+	req.Extra = []chat.Extra{{Protocol: chat.ProtocolOllama, Key: "think", Value: []byte("true")}}
+	if _, err := play(m, req); !errors.Is(err, chat.ErrBadRequest) {
+		t.Errorf("a client that insists: %v", err)
+	}
+}
+
+// Only one family wants words; all others refuse them.
+func TestLevels(t *testing.T) {
+	for name, want := range map[string]string{"gpt-oss:20b": `"high"`, "qwen3": "true"} {
+		m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var b struct{ Think json.RawMessage }
+			if err := json.NewDecoder(r.Body).Decode(&b); err != nil || string(b.Think) != want {
+				t.Errorf("%s: %s, %v", name, b.Think, err)
+			}
+			fmt.Fprint(w, `{"message":{"content":"a"},"done":true}`)
+		}))
+		req := request(true)
+		req.Model, req.Effort = name, "high"
+		if _, err := play(m, req); err != nil {
+			t.Error(err)
 		}
 	}
 }
