@@ -47,6 +47,7 @@ func commands(app *app) []*cobra.Command {
 		newEvalCmd(app),
 		newTuneCmd(app),
 		newSandboxCmd(app),
+		newDoctorCmd(app),
 		newConfigCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),

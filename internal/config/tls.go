@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"os"
@@ -115,4 +116,17 @@ func (w *Watch) Changed() bool {
 	}
 	w.known = now
 	return true
+}
+
+// Expires returns when the certificate ends.
+func (t TLS) Expires() (time.Time, error) {
+	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	if err != nil {
+		return time.Time{}, err
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return time.Time{}, err
+	}
+	return leaf.NotAfter, nil
 }

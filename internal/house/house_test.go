@@ -80,6 +80,7 @@ var rooms = []room{
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},
 	{path: "internal/tune", floor: 6, modules: anyModule},
+	{path: "internal/doctor", floor: 7, modules: anyModule},
 	{path: "internal/config", floor: 7, modules: anyModule},
 	{path: "cmd/wield", floor: 8, modules: anyModule},
 

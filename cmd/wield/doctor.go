@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/bridge"
+	"wield/internal/config"
+	"wield/internal/doctor"
+	"wield/internal/tune"
+	"wield/model/script"
+)
+
+// doctorFlags are what the command line says.
+type doctorFlags struct {
+	file     string
+	upstream config.Upstream
+	timeout  time.Duration
+	dialects []string
+	quick    bool
+	asJSON   bool
+}
+
+func newDoctorCmd(app *app) *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor [MODEL...]",
+		Short: "Find out what works and what mends the rest",
+		Long: `Looks at the configuration and at every model in it, or at those that are named: whether the backend can be reached, takes the key,
+answers and streams, whether its function calling works, and which dialects the model follows in text. Each line that is not well
+has a fix under it.
+
+The calls that it asks for are those of wield tune, a single round of them; --quick leaves them out. Nothing is changed.
+
+Exit codes: 0 all works, 1 something does not, 2 the configuration has problems.`,
+		Example: `  wield doctor
+  wield doctor --quick
+  wield doctor coder --json
+  wield doctor --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), app, &f, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
+	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server to look at instead")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Model, "model", "", "the model's `NAME` at the upstream server")
+	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time for one request")
+	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to ask for calls in (default: those of the model's family, and two common ones)")
+	fl.BoolVar(&f.quick, "quick", false, "ask for no calls of tools")
+	fl.BoolVar(&f.asJSON, "json", false, "print the findings as JSON, one a line")
+	return cmd
+}
+
+func runDoctor(ctx context.Context, app *app, f *doctorFlags, args []string) error {
+	if f.timeout <= 0 {
+		return usageErrorf("--timeout must be more than nothing")
+	}
+	p := findingPrinter{w: app.stdout, asJSON: f.asJSON}
+	c, err := config.Load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
+	if err != nil {
+		return p.problems(err)
+	}
+	names, err := examined(c.Config, f, args)
+	if err != nil {
+		return err
+	}
+	for _, finding := range aboutConfig(app, c) {
+		p.print(finding)
+	}
+	for _, name := range names {
+		for finding := range examineModel(ctx, app, c.Config, f, name) {
+			p.print(finding)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if p.err != nil {
+		return p.err
+	}
+	if p.failed > 0 {
+		return fmt.Errorf("doctor: %s failed", count(p.failed, "check"))
+	}
+	return nil
+}
+
+// examined returns the names of the models to look at.
+func examined(c *config.Config, f *doctorFlags, args []string) ([]string, error) {
+	for _, name := range args {
+		if _, ok := c.Models[name]; !ok {
+			return nil, usageErrorf("no model %q is configured; there are: %s", name, strings.Join(c.ModelNames(), ", "))
+		}
+	}
+	switch {
+	case len(args) > 0:
+		return args, nil
+	case f.upstream.Model != "":
+		return []string{f.upstream.Model}, nil
+	}
+	return c.ModelNames(), nil
+}
+
+// examineModel looks at one model of the configuration.
+func examineModel(ctx context.Context, app *app, c *config.Config, f *doctorFlags, name string) iter.Seq[doctor.Finding] {
+	m := c.Models[name]
+	model, known, done, err := c.Behind(config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
+	if err != nil {
+		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed, Says: err.Error(),
+			Fix: "set what it names, or change it in the configuration"}})
+	}
+	p := doctor.Patient{Name: name, Backend: m.Backend, Model: model, Bridge: known, Served: m.Model, Address: string(c.Backends[m.Backend].URL),
+		Set: tune.Candidate{Mode: bridge.Mode(m.Mode), Dialect: string(m.Dialect)}}
+	if p.Served == "" {
+		p.Served = name
+	}
+	return func(yield func(doctor.Finding) bool) {
+		defer done()
+		for finding := range doctor.Examine(ctx, p, doctor.Options{Timeout: f.timeout, Quick: f.quick, Dialects: f.dialects}) {
+			if !yield(finding) {
+				return
+			}
+		}
+	}
+}
+
+// aboutConfig looks at what can be told without asking a backend.
+func aboutConfig(app *app, c *config.Result) []doctor.Finding {
+	const about = "configuration"
+	name := c.File
+	if name == "" {
+		name = "no file: the defaults"
+	}
+	list := []doctor.Finding{{About: about, Check: "file", State: doctor.OK,
+		Says: fmt.Sprintf("%s: %s, %s, %s", name, count(len(c.Backends), "backend"), count(len(c.Models), "model"), count(len(c.Keys), "key"))}}
+	if len(c.Models) == 0 {
+		list = append(list, doctor.Finding{About: about, Check: "models", State: doctor.Note, Says: "there is none, so that serve offers the scripted model demo",
+			Fix: "wield init finds servers on this machine and writes a first configuration"})
+	}
+	for _, w := range c.Warnings {
+		list = append(list, doctor.Finding{About: about, Check: "keys of the file", State: doctor.Note, Says: w.Error(), Fix: "take it out, or keep it for later"})
+	}
+	for _, w := range c.UnsetSecrets(app.getenv) {
+		list = append(list, doctor.Finding{About: about, Check: "secrets", State: doctor.Failed, Says: w.Error(), Fix: "set the variable where wield is started, or write the file"})
+	}
+	list = append(list, listening(c.Config))
+	if c.TLS.Cert != "" {
+		list = append(list, certificate(c.Config))
+	}
+	return list
+}
+
+// listening tries whether serve could listen.
+func listening(c *config.Config) doctor.Finding {
+	f := doctor.Finding{About: "configuration", Check: "listen", State: doctor.OK, Says: string(c.Listen) + " is free"}
+	l, err := net.Listen("tcp", string(c.Listen))
+	if err != nil {
+		f.State, f.Says = doctor.Note, err.Error()
+		f.Fix = "if it is not wield itself that listens there, choose another address with listen or --listen"
+		return f
+	}
+	l.Close()
+	return f
+}
+
+// certificate looks at how long the certificate is good for.
+func certificate(c *config.Config) doctor.Finding {
+	f := doctor.Finding{About: "configuration", Check: "tls", State: doctor.OK}
+	end, err := c.TLS.Expires()
+	left := time.Until(end)
+	switch {
+	case err != nil:
+		f.State, f.Says, f.Fix = doctor.Failed, err.Error(), "put the certificate and its key, as PEM, into the files that tls names"
+	case left < 0:
+		f.State, f.Says, f.Fix = doctor.Failed, "the certificate has expired on "+end.Format(time.DateOnly), "renew it; serve picks it up by itself"
+	case left < 14*24*time.Hour:
+		f.State, f.Says, f.Fix = doctor.Note, "the certificate expires on "+end.Format(time.DateOnly), "renew it; serve picks it up by itself"
+	default:
+		f.Says = "the certificate is good until " + end.Format(time.DateOnly)
+	}
+	return f
+}
+
+// A findingPrinter prints findings as they come.
+type findingPrinter struct {
+	w      io.Writer
+	asJSON bool
+	about  string // of the last one
+	failed int
+	err    error
+}
+
+func (p *findingPrinter) print(f doctor.Finding) {
+	if f.State == doctor.Failed {
+		p.failed++
+	}
+	if p.err != nil {
+		return
+	}
+	if p.asJSON {
+		p.err = json.NewEncoder(p.w).Encode(f)
+		return
+	}
+	var b strings.Builder
+	if f.About != p.about {
+		p.about = f.About
+		fmt.Fprintf(&b, "%s\n", f.About)
+	}
+	fmt.Fprintf(&b, "  %-8s %-17s %s\n", f.State, f.Check, f.Says)
+	if f.Fix != "" {
+		fmt.Fprintf(&b, "  %-8s %-17s fix: %s\n", "", "", f.Fix)
+	}
+	_, p.err = io.WriteString(p.w, b.String())
+}
+
+// problems prints what is wrong with the configuration as findings, so that a program that reads them misses nothing.
+func (p *findingPrinter) problems(err error) error {
+	var all config.Problems
+	if !errors.As(err, &all) || !p.asJSON {
+		return &exitError{exitUsage, err}
+	}
+	for _, problem := range all {
+		p.print(doctor.Finding{About: "configuration", Check: "file", State: doctor.Failed, Says: problem.Error(), Fix: "wield config check shows the place"})
+	}
+	return &exitError{exitUsage, p.err}
+}

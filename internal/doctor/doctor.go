@@ -1,0 +1,293 @@
+// Package doctor looks at the models of a service one by one and says what works, what does not, and what mends it.
+//
+// Words:
+//
+//   - A finding is one thing that was looked at: how it is, and where it is not well, a fix.
+//   - A patient is one model as its backend serves it, before any bridge.
+//
+// Each finding rests on a request that was really made. What cannot be looked at because something before it failed is passed
+// over, and says so.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"wield/bridge"
+	"wield/chat"
+	"wield/internal/tune"
+)
+
+// A State says how something is.
+type State string
+
+// The states, from good to bad.
+const (
+	OK      State = "ok"
+	Note    State = "note" // works, but could work better
+	Failed  State = "failed"
+	Skipped State = "skipped"
+)
+
+// A Finding is what one look at something has shown.
+type Finding struct {
+	About string `json:"about"` // what was looked at, such as a model or the configuration
+	Check string `json:"check"`
+	State State  `json:"state"`
+	Says  string `json:"says"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+// A Patient is one model as its backend serves it.
+type Patient struct {
+	Name    string         // for clients
+	Backend string         // in the configuration
+	Model   chat.Model     // without a bridge
+	Bridge  bridge.Options // of its bridge
+	Served  string         // its name at the backend
+	Address string         // of the backend; empty: it runs inside wield
+	Set     tune.Candidate // how the configuration gives it tools; Mode auto if that is left open
+}
+
+// Options say how closely to look.
+type Options struct {
+	Timeout  time.Duration // of one request; 0: a minute
+	Quick    bool          // ask for no calls of tools
+	Dialects []string      // to ask for calls in; nil: those of the model's family and a few that most models follow
+}
+
+// common are dialects that models follow that were never taught one, and the one that most were taught.
+var common = []string{"json-fence", "hermes"}
+
+// Examine looks at a patient and yields each finding as it is made.
+func Examine(ctx context.Context, p Patient, o Options) iter.Seq[Finding] {
+	if o.Timeout <= 0 {
+		o.Timeout = time.Minute
+	}
+	return func(yield func(Finding) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		v := visit{ctx: ctx, cancel: cancel, p: p, o: o, yield: yield, about: "model " + p.Name}
+		v.examine()
+	}
+}
+
+func (v *visit) examine() {
+	if !v.answers() {
+		for _, check := range []string{"streams", "function calling", "dialect"} {
+			v.say(check, Skipped, "it does not answer", "")
+		}
+		return
+	}
+	v.streams()
+	if v.o.Quick {
+		v.say("function calling", Skipped, "not asked for", "")
+		v.say("dialect", Skipped, "not asked for", "")
+		return
+	}
+	v.calls()
+}
+
+// A visit is one examination.
+type visit struct {
+	p     Patient
+	o     Options
+	yield func(Finding) bool
+	about string
+
+	ctx    context.Context // of the requests; it ends when nobody wants to know more
+	cancel context.CancelFunc
+}
+
+func (v *visit) say(check string, s State, says, fix string) {
+	if v.ctx.Err() == nil && !v.yield(Finding{About: v.about, Check: check, State: s, Says: says, Fix: fix}) {
+		v.cancel()
+	}
+}
+
+// answers asks for a word, whole. It tells apart that nobody is there, that the key is refused and that the model is unknown.
+func (v *visit) answers() bool {
+	start := time.Now()
+	text, _, err := v.ask(false)
+	took := time.Since(start).Round(time.Millisecond)
+	if err == nil {
+		v.say("reachable", OK, v.where(), "")
+		v.say("authorised", OK, "the backend takes the request", "")
+		if strings.TrimSpace(text) == "" {
+			v.say("answers", Note, fmt.Sprintf("an empty answer after %v", took), "look at the backend's log; a model that only reasons needs more tokens")
+			return true
+		}
+		v.say("answers", OK, fmt.Sprintf("after %v", took), "")
+		return true
+	}
+	e := chat.AsError(err)
+	d := diagnoses[e.Kind]
+	if d.check == "" {
+		d = diagnosis{"answers", "look at the backend's log: " + v.where()}
+	}
+	if d.check != "reachable" {
+		v.say("reachable", OK, v.where(), "")
+	}
+	if d.check == "answers" {
+		v.say("authorised", OK, "the backend takes the key", "")
+	}
+	v.say(d.check, Failed, e.Error(), strings.NewReplacer("ADDRESS", v.where(), "BACKEND", v.p.Backend, "NAME", v.p.Name, "SERVED", v.p.Served).Replace(d.fix))
+	return false
+}
+
+// A diagnosis is what an error of a kind says about a backend.
+type diagnosis struct{ check, fix string }
+
+var diagnoses = map[chat.ErrorKind]diagnosis{
+	chat.ErrUnavailable: {"reachable", "start the server at ADDRESS, or put its address under backends.BACKEND.url"},
+	chat.ErrTimeout:     {"reachable", "the server at ADDRESS is silent: wait until the model is loaded, or ask with a longer --timeout"},
+	chat.ErrProtocol:    {"reachable", "what answers at ADDRESS does not speak the protocol of backends.BACKEND.kind: look at the path of the url, which ends in /v1 for most servers"},
+	chat.ErrAuth:        {"authorised", "put the backend's key under backends.BACKEND.key, as env:NAME or file:PATH, and see that it may use the model"},
+	chat.ErrNotFound:    {"answers", "the backend knows no model SERVED: put the name that it has there under models.NAME.model"},
+	chat.ErrRateLimit:   {"answers", "the backend's limit is reached: ask again later, or with another key"},
+	chat.ErrOverloaded:  {"answers", "the backend has no room now: ask again later"},
+}
+
+func (v *visit) where() string {
+	if v.p.Address == "" {
+		return "it runs inside wield"
+	}
+	return v.p.Address
+}
+
+// streams asks for a few words as they are written.
+func (v *visit) streams() {
+	_, pieces, err := v.ask(true)
+	switch {
+	case err != nil:
+		v.say("streams", Failed, chat.AsError(err).Error(), "the backend answers whole requests but fails on stream: true; see whether it needs an option for that")
+	case pieces < 2:
+		v.say("streams", Note, "the answer comes in one piece", "something before the backend may gather what it writes; clients see words late, and nothing else is wrong")
+	default:
+		v.say("streams", OK, fmt.Sprintf("%d pieces", pieces), "")
+	}
+}
+
+// ask asks for a few words, and counts the pieces in which they come.
+func (v *visit) ask(stream bool) (text string, pieces int, err error) {
+	ctx, cancel := context.WithTimeout(v.ctx, v.o.Timeout)
+	defer cancel()
+	req := &chat.Request{Model: v.p.Served, Stream: stream,
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Count from one to ten in words, and say nothing else.")}}}
+	var b strings.Builder
+	for e, err := range v.p.Model.Stream(ctx, req) {
+		if err != nil {
+			return "", pieces, err
+		}
+		switch e.Kind {
+		case chat.KindText, chat.KindReasoning:
+			b.WriteString(e.Text)
+			pieces++
+		}
+	}
+	return b.String(), pieces, nil
+}
+
+// calls asks for calls of tools, through function calling and in dialects.
+func (v *visit) calls() {
+	dialects := v.o.Dialects
+	if dialects == nil {
+		dialects = append(append(dialects, v.p.Bridge.Prefer...), common...)
+		if d := v.p.Set.Dialect; d != "" && d != "auto" {
+			dialects = append([]string{d}, dialects...)
+		}
+	}
+	trials, err := tune.Trials(v.ctx, v.p.Model, tune.Options{Model: v.p.Served, Bridge: v.p.Bridge, Native: true, Dialects: dialects, Rounds: 1, Timeout: v.o.Timeout})
+	if err != nil {
+		v.say("dialect", Failed, err.Error(), "name dialects that wield dialect list shows")
+		return
+	}
+	var all []tune.Trial
+	for t := range trials {
+		all = append(all, t)
+	}
+	if v.ctx.Err() != nil {
+		return
+	}
+	r := tune.Summarise(v.p.Name, all)
+	v.native(all)
+	v.dialect(r, all)
+}
+
+// A score counts how often a way of calling tools gave what was wanted.
+type score struct {
+	right, asked int
+	err          error // of the last request that failed
+}
+
+func scoreOf(trials []tune.Trial, c tune.Candidate) (s score) {
+	for _, t := range trials {
+		if t.Candidate != c || t.Wanted == 0 {
+			continue // a question without a need for tools says nothing about calls
+		}
+		s.asked++
+		if t.RightArgs {
+			s.right++
+		}
+		if t.Err != nil {
+			s.err = t.Err
+		}
+	}
+	return s
+}
+
+func (s score) String() string { return fmt.Sprintf("%d of %d calls right", s.right, s.asked) }
+
+func (v *visit) native(trials []tune.Trial) {
+	s := scoreOf(trials, tune.Candidate{Mode: bridge.ModeNative})
+	set := v.p.Set.Mode == bridge.ModeNative
+	const text = "write mode: text for the model; wield then describes the tools in the prompt and reads calls in what it writes"
+	switch {
+	case s.right == s.asked && s.asked > 0:
+		v.say("function calling", OK, s.String(), "")
+	case v.p.Set.Mode == bridge.ModeText:
+		v.say("function calling", OK, s.String()+"; it is not used in mode text", "")
+	case s.err != nil && s.right == 0 && set:
+		v.say("function calling", Failed, chat.AsError(s.err).Error(), text)
+	case s.err != nil && s.right == 0:
+		v.say("function calling", Note, "refused: "+chat.AsError(s.err).Error(), text)
+	case s.right == 0 && set:
+		v.say("function calling", Failed, "the model gets the tools and does not call them", text)
+	default:
+		v.say("function calling", Note, s.String(), text+", if the line below is better")
+	}
+}
+
+func (v *visit) dialect(r *tune.Report, trials []tune.Trial) {
+	var best tune.Candidate
+	var bestScore score
+	var said []string
+	for _, row := range r.Rows {
+		c := row.Candidate
+		if c.Mode != bridge.ModeText {
+			continue
+		}
+		s := scoreOf(trials, c)
+		said = append(said, fmt.Sprintf("%s %d/%d", c.Dialect, s.right, s.asked))
+		if best.Dialect == "" || s.right > bestScore.right {
+			best, bestScore = c, s
+		}
+	}
+	says := strings.Join(said, ", ")
+	native := scoreOf(trials, tune.Candidate{Mode: bridge.ModeNative})
+	switch {
+	case bestScore.right == 0 && native.right > 0:
+		v.say("dialect", Note, "follows none: "+says, "leave the mode at auto or native; function calling works")
+	case bestScore.right == 0:
+		v.say("dialect", Failed, "follows none: "+says, "wield tune "+v.p.Name+" tries more of them, and longer; the model may be too small for tools")
+	case v.p.Set.Mode == bridge.ModeText && v.p.Set.Dialect != "auto" && v.p.Set.Dialect != best.Dialect && scoreOf(trials, v.p.Set).right < bestScore.right:
+		v.say("dialect", Note, "follows "+says, "write dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures it closely")
+	case native.right < bestScore.right && v.p.Set.Mode != bridge.ModeText:
+		v.say("dialect", Note, "follows "+says, "write mode: text, dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures it closely")
+	default:
+		v.say("dialect", OK, "follows "+says, "")
+	}
+}

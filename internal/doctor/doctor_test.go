@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"wield/bridge"
+	"wield/chat"
+	"wield/internal/tune"
+	"wield/model/openai"
+	"wield/model/script"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// states returns the findings as "check state" lines, and the fixes.
+func states(findings iter.Seq[Finding]) (lines []string, fixes string) {
+	for f := range findings {
+		lines = append(lines, f.Check+" "+string(f.State))
+		fixes += f.Fix + "\n"
+	}
+	return lines, fixes
+}
+
+// server answers every request alike.
+func server(t *testing.T, status int, contentType, body string) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL + "/v1"
+}
+
+// TestDiagnoses breaks a backend in the ways that people meet, and expects the line and the fix that help.
+func TestDiagnoses(t *testing.T) {
+	const skipped = "streams skipped, function calling skipped, dialect skipped"
+	for _, tt := range []struct {
+		name, url, want, fix string
+	}{
+		{"nobody there", "http://127.0.0.1:9/v1", "reachable failed, " + skipped, "start the server at http://127.0.0.1:9/v1"},
+		{"a web page", server(t, 200, "text/html", "<html>"), "reachable failed, " + skipped, "backends.b.kind"},
+		{"a wrong key", server(t, 401, "application/json", `{"error":{"message":"no"}}`), "reachable ok, authorised failed, " + skipped, "backends.b.key"},
+		{"an unknown model", server(t, 404, "application/json", `{"error":{"message":"no such model","code":"model_not_found"}}`), "reachable ok, authorised ok, answers failed, " + skipped, "models.coder.model"},
+		{"a used up limit", server(t, 429, "application/json", `{"error":{"message":"later"}}`), "reachable ok, authorised ok, answers failed, " + skipped, "ask again later"},
+	} {
+		m := openai.New(openai.Options{URL: tt.url})
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Address: tt.url}, Options{Timeout: 10 * time.Second}))
+		m.Close()
+		if strings.Join(got, ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
+			t.Errorf("%s: %s\nfixes: %s", tt.name, strings.Join(got, ", "), fixes)
+		}
+	}
+}
+
+// refusing is a model that takes no tools; without them it is m.
+type refusing struct{ m chat.Model }
+
+func (r refusing) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	if len(req.Tools) > 0 {
+		return chat.Fail(&chat.Error{Kind: chat.ErrBadRequest, Message: "x does not support tools"})
+	}
+	return r.m.Stream(ctx, req)
+}
+
+// TestWays examines a model that follows one dialect, under different configurations.
+func TestWays(t *testing.T) {
+	live, err := script.Find(script.Catalogue(""), "oneDialect", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := live.Model(script.Options{Dialect: "hermes"})
+	for _, tt := range []struct {
+		name string
+		m    chat.Model
+		set  tune.Candidate
+		want string
+		fix  string
+	}{
+		{"auto", model, tune.Candidate{Mode: bridge.ModeAuto, Dialect: "auto"}, "function calling note, dialect note", "mode: text, dialect: hermes"},
+		{"native", model, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text, dialect: hermes"},
+		{"native and refused", refusing{model}, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text, dialect: hermes"},
+		{"the right dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "hermes"}, "function calling ok, dialect ok", ""},
+		{"another dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "json-fence"}, "function calling ok, dialect note", "write dialect: hermes"},
+	} {
+		got, fixes := states(Examine(t.Context(), Patient{Name: "m", Served: "oneDialect", Model: tt.m, Set: tt.set}, Options{}))
+		if len(got) < 2 || strings.Join(got[len(got)-2:], ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
+			t.Errorf("%s: %v\nfixes: %s", tt.name, got, fixes)
+		}
+	}
+	got, _ := states(Examine(t.Context(), Patient{Model: model}, Options{Quick: true}))
+	if want := "[reachable ok authorised ok answers ok streams note function calling skipped dialect skipped]"; fmt.Sprint(got) != want {
+		t.Errorf("quick: %v", got)
+	}
+}
+
+// TestStop wants no more after the first finding: nothing is asked any more.
+func TestStop(t *testing.T) {
+	asked := 0
+	count := counted{&asked}
+	for range Examine(t.Context(), Patient{Model: count}, Options{}) {
+		break
+	}
+	if asked != 1 {
+		t.Errorf("the model was asked %d times", asked)
+	}
+}
+
+type counted struct{ n *int }
+
+func (c counted) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		if ctx.Err() != nil {
+			yield(chat.Event{}, chat.AsError(ctx.Err()))
+			return
+		}
+		*c.n++
+		_ = yield(chat.Event{Kind: chat.KindText, Text: "one"}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+	}
+}
