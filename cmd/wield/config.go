@@ -12,11 +12,12 @@ import (
 )
 
 func newConfigCmd(app *app) *cobra.Command {
-	return group("config", "Check the configuration, print its schema",
+	return group("config", "Check the configuration, say where values come from",
 		"Works on the configuration file without starting anything.",
 		`  wield config check
+  wield config explain models.coder
   wield config schema > wield.schema.json`,
-		newConfigCheckCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
+		newConfigCheckCmd(app), newConfigExplainCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
 }
 
 func newConfigCheckCmd(app *app) *cobra.Command {

@@ -39,6 +39,7 @@ tool calls, whatever protocol it was trained on or told to use.`,
 // commands lists every command of the program.
 func commands(app *app) []*cobra.Command {
 	return []*cobra.Command{
+		newInitCmd(app),
 		newServeCmd(app),
 		newDemoCmd(app),
 		newScriptCmd(app),

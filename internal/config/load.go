@@ -41,6 +41,8 @@ type Result struct {
 	*Config
 	File     string   // that was read; empty: there is none
 	Warnings Problems // what has no effect, and the like
+
+	read *decoder // where every value stands
 }
 
 // maxFile bounds a configuration file, so that a wrong path is not read whole.
@@ -111,7 +113,7 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	return &Result{Config: c, File: file, Warnings: warnings}, nil
+	return &Result{Config: c, File: file, Warnings: warnings, read: d}, nil
 }
 
 // applyEnv takes the values that the environment has.

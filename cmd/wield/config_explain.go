@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+)
+
+func newConfigExplainCmd(app *app) *cobra.Command {
+	var file string
+	var set, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain [KEY...]",
+		Short: "Print every value in force, and where it comes from",
+		Long: `Prints the keys of the configuration with the values that serve would use, each with the layer that gave it: default, the file with line
+and column, a variable of the environment. With KEY only that key and those below it. Of secrets the reference is printed.
+
+What auto comes to for a model stands in brackets.`,
+		Example: `  wield config explain
+  wield config explain models.coder timeouts
+  wield config explain --set`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			all := r.Explain()
+			for _, key := range args {
+				if len(below(all, []string{key})) == 0 {
+					return usageErrorf("there is no key %s; wield config explain shows them all", key)
+				}
+			}
+			return printExplained(app, below(all, args), set, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`")
+	cmd.Flags().BoolVar(&set, "set", false, "leave out the keys that have their default")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one key a line")
+	return cmd
+}
+
+// below returns the keys that are one of those given, or stand below one. None given: all.
+func below(all []config.Explained, keys []string) []config.Explained {
+	if len(keys) == 0 {
+		return all
+	}
+	var found []config.Explained
+	for _, x := range all {
+		for _, key := range keys {
+			if rest, ok := strings.CutPrefix(x.Path, strings.TrimSuffix(key, ".")); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				found = append(found, x)
+				break
+			}
+		}
+	}
+	return found
+}
+
+func printExplained(app *app, list []config.Explained, set, asJSON bool) error {
+	for _, x := range list {
+		if set && x.Layer == "default" {
+			continue
+		}
+		if asJSON {
+			if err := json.NewEncoder(app.stdout).Encode(x); err != nil {
+				return err
+			}
+			continue
+		}
+		value := x.Value
+		if value == "" {
+			value = `""`
+		}
+		if strings.Contains(value, "\n") {
+			value = fmt.Sprintf("%q", value)
+		}
+		if x.Note != "" {
+			value += " (" + x.Note + ")"
+		}
+		from := x.Layer
+		if x.From != "" {
+			from = x.From
+		}
+		if _, err := fmt.Fprintf(app.stdout, "%s = %s  # %s\n", x.Path, value, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}

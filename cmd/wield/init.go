@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+)
+
+func newInitCmd(app *app) *cobra.Command {
+	var file string
+	var force, show, yes bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a first configuration",
+		Long: `Looks for servers of models on this machine, on the ports that Ollama, LM Studio, llama.cpp, vLLM, SGLang, KoboldCpp and Jan use, and
+writes a configuration that offers what they have. Without any it offers the scripted model demo and shows how a server is put in.
+
+A file that is there is not touched without --force. On a terminal it asks once before it writes; anywhere else, or with --yes, it
+asks nothing.`,
+		Example: `  wield init
+  wield init --print
+  wield init --config wield.yaml --yes`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				if file = config.DefaultFile(app.getenv); file == "" {
+					return usageErrorf("there is no home directory to put the file into: name one with --config")
+				}
+			}
+			return initialise(cmd.Context(), app, file, force, show, yes)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "`FILE` to write (default config.yaml in $XDG_CONFIG_HOME/wield)")
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	cmd.Flags().BoolVar(&show, "print", false, "print the configuration instead of writing it")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing")
+	return cmd
+}
+
+func initialise(ctx context.Context, app *app, file string, force, show, yes bool) error {
+	if _, err := os.Lstat(file); !show && !force && !errors.Is(err, fs.ErrNotExist) {
+		return usageErrorf("%s is there already: look at it with wield config explain, or write over it with --force", file)
+	}
+	found := config.Discover(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	text := config.First(found)
+	if show {
+		_, err := fmt.Fprint(app.stdout, text)
+		return err
+	}
+	for _, f := range found {
+		fmt.Fprintf(app.stdout, "found %s at %s: %s\n", f.Name, f.URL, count(len(f.Models), "model"))
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(app.stdout, "found no server of models on this machine; the scripted model demo is offered")
+	}
+	if !yes && onTerminal(app) && !confirmed(app, "write "+file+"?") {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(app.stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
+	return err
+}
+
+// onTerminal reports whether a person sits at the input.
+func onTerminal(app *app) bool {
+	f, ok := app.stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && app.getenv("CI") == ""
+}
+
+func confirmed(app *app, question string) bool {
+	fmt.Fprintf(app.stdout, "%s [Y/n] ", question)
+	line := bufio.NewScanner(app.stdin)
+	if !line.Scan() {
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(line.Text()))
+	return answer == "" || answer == "y" || answer == "yes"
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Found server was discovered on this machine.
+type Found struct {
+	Name   string // of the program that usually listens there, as the name of a backend
+	URL    string
+	Models []string
+}
+
+// A usual port is where a program that runs models listens unless told otherwise.
+type usual struct {
+	name string
+	port int
+}
+
+var usualPorts = []usual{
+	{"ollama", 11434},
+	{"lmstudio", 1234},
+	{"llamacpp", 8080},
+	{"vllm", 8000},
+	{"sglang", 30000},
+	{"koboldcpp", 5001},
+	{"jan", 1337},
+}
+
+// Bounds of the search: who runs on this machine answers at once.
+const (
+	discoverTime = 2 * time.Second
+	discoverBody = 1 << 20
+	discoverMost = 50 // models of one server
+)
+
+// Discover asks the ports of this machine on which servers usually listen for their models. What speaks no OpenAI protocol is passed
+// over.
+func Discover(ctx context.Context) []Found { return discover(ctx, usualPorts) }
+
+func discover(ctx context.Context, ports []usual) []Found {
+	ctx, cancel := context.WithTimeout(ctx, discoverTime)
+	defer cancel()
+	transport := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true} // no proxy: this machine is meant
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	found := make([]*Found, len(ports))
+	var asking sync.WaitGroup
+	for i, p := range ports {
+		asking.Go(func() {
+			base := fmt.Sprintf("http://127.0.0.1:%d/v1", p.port)
+			if models := modelsAt(ctx, client, base); len(models) > 0 {
+				found[i] = &Found{Name: p.name, URL: base, Models: models}
+			}
+		})
+	}
+	asking.Wait()
+	var list []Found
+	for _, f := range found {
+		if f != nil {
+			list = append(list, *f)
+		}
+	}
+	return list
+}
+
+// modelsAt returns the models that a server lists, without those that only embed.
+func modelsAt(ctx context.Context, client *http.Client, base string) []string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, discoverBody)).Decode(&list) != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range list.Data {
+		if m.ID != "" && len(m.ID) < 200 && !strings.Contains(strings.ToLower(m.ID), "embed") && !slices.Contains(names, m.ID) {
+			names = append(names, m.ID)
+		}
+	}
+	sort.Strings(names)
+	return names[:min(len(names), discoverMost)]
+}
+
+// First returns the text of a first configuration for the servers that were found. Without any it serves the scripted model demo
+// and shows how a server is put in.
+func First(found []Found) string {
+	var b strings.Builder
+	b.WriteString("# Configuration of wield. See what is in force: wield config explain; what works: wield doctor.\n")
+	b.WriteString("wield: " + Version + "\nlisten: 127.0.0.1:8420\n\nbackends:\n")
+	if len(found) == 0 {
+		b.WriteString(`  demo: {kind: script, scenario: demo}   # answers from a file: no server was found on this machine
+  # local:
+  #   kind: openai
+  #   url: http://127.0.0.1:11434/v1        # Ollama; llama.cpp: 8080, LM Studio: 1234, vLLM: 8000
+  #   key: env:LOCAL_KEY                    # if the server wants one
+
+models:
+  demo: {backend: demo, mode: text}
+  # coder:
+  #   backend: local
+  #   model: qwen2.5-coder:14b
+  #   mode: auto                            # text: describe the tools in the prompt
+`)
+		return b.String()
+	}
+	for _, f := range found {
+		fmt.Fprintf(&b, "  %s:\n    kind: openai\n    url: %s\n", f.Name, f.URL)
+	}
+	b.WriteString("\nmodels:\n")
+	taken := map[string]bool{}
+	for _, f := range found {
+		for _, m := range f.Models {
+			name := m
+			if taken[name] {
+				name = f.Name + "/" + m
+			}
+			taken[name] = true
+			fmt.Fprintf(&b, "  %s: {backend: %s", quoteYAML(name), f.Name)
+			if name != m {
+				fmt.Fprintf(&b, ", model: %s", quoteYAML(m))
+			}
+			b.WriteString("}\n")
+		}
+	}
+	return b.String()
+}
+
+// quoteYAML returns a name as a YAML scalar in double quotes, whose escapes are those of JSON.
+func quoteYAML(name string) string {
+	text, err := json.Marshal(name)
+	if err != nil {
+		panic(err) // a string
+	}
+	return string(text)
+}
