@@ -144,6 +144,9 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
 	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations}
+	if s := w.servers[m.Backend]; s != nil {
+		g.Relay, g.Upstream = s.relay, m.Model
+	}
 	if m.Expose == "tool_request" {
 		g.Expose = gateway.ExposeToolRequest
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/gateway"
 	"wield/internal/metrics"
 	"wield/model/exchange"
 	"wield/model/route"
@@ -47,7 +48,8 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 	limit := route.Limit(w.counted(b, name, server), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
 	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)
 	model := route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
-	return w.use(name, &standing{print: print, model: model, close: server.Close}), nil
+	relay, _ := server.(gateway.Relay)
+	return w.use(name, &standing{print: print, model: model, relay: relay, close: server.Close}), nil
 }
 
 // use puts a backend to use under its name.

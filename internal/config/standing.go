@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"wield/chat"
+	"wield/internal/gateway"
 )
 
 // A standing backend is one that is in use. A service that takes the place of another takes over those that stayed as they
@@ -13,6 +14,7 @@ import (
 type standing struct {
 	print [sha256.Size]byte // of all that it was made from
 	model chat.Model
+	relay gateway.Relay // nil: the backend answers conversations alone
 	close func()
 }
 

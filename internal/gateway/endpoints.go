@@ -10,10 +10,11 @@ import (
 
 // The URLs that are named elsewhere.
 const (
-	pathCompletions = "/v1/chat/completions"
-	pathModels      = "/v1/models"
-	pathHealth      = "/health"
-	pathMetrics     = "/metrics"
+	pathCompletions     = "/v1/chat/completions"
+	pathModels          = "/v1/models"
+	pathTextCompletions = "/v1/completions"
+	pathHealth          = "/health"
+	pathMetrics         = "/metrics"
 )
 
 // An endpoint answers the requests of one method at the URLs of one pattern.
@@ -40,6 +41,13 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation},
 	endpoint{http.MethodPost, pathMessages, messagesFront, (*exchange).messages},
 	endpoint{http.MethodPost, pathCountTokens, messagesFront, (*exchange).countTokens},
+	endpoint{http.MethodPost, "/v1/embeddings", completionsFront, (*exchange).relay},
+	endpoint{http.MethodPost, pathTextCompletions, completionsFront, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/audio/speech", completionsFront, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/audio/transcriptions", completionsFront, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/audio/translations", completionsFront, (*exchange).relay},
+	endpoint{http.MethodPost, "/api/embed", ollamaFront, (*exchange).relay},
+	endpoint{http.MethodPost, "/api/embeddings", ollamaFront, (*exchange).relay},
 	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
 	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
 	endpoint{http.MethodPost, "/api/chat", ollamaFront, (*exchange).ollamaAnswer},

@@ -28,7 +28,9 @@ type Model struct {
 	Created  time.Time // zero: when the gateway was made
 	OwnedBy  string    // empty: wield
 
-	Annotations bool // chat completions tell in annotations which tools the backend itself ran
+	Annotations bool   // chat completions tell in annotations which tools the backend itself ran
+	Relay       Relay  // for what is no conversation; nil: the backend has nothing else
+	Upstream    string // the name that the backend knows, for the Relay; empty: Name
 }
 
 // Options say what a gateway serves, to whom, and within which limits.

@@ -47,6 +47,7 @@ type Options struct {
 type Model struct {
 	server *exchange.Server
 	plain  sync.Map // names of models that cannot think, which the server refuses to ask to
+	base   string   // address
 }
 
 // New returns a model. An address that cannot be used is an error of every stream.
@@ -56,7 +57,7 @@ func New(o Options) *Model {
 	if o.Key != "" {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
-	return &Model{server: exchange.New(protocol{&o}, exchange.Options{
+	return &Model{base: base(o.URL), server: exchange.New(protocol{&o}, exchange.Options{
 		URL:       base(o.URL) + "/api/chat",
 		Header:    header,
 		Headers:   o.Headers,
@@ -68,6 +69,12 @@ func New(o Options) *Model {
 		MaxBody:   o.MaxBody,
 		Transport: o.Transport,
 	})}
+}
+
+// Relay posts a body to another endpoint of the server, such as /api/embed, or /v1/embeddings of the protocol that it speaks as
+// well. It returns the answer for the caller to read and close; an answer that is no success is a *chat.Error.
+func (m *Model) Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
+	return m.server.Relay(ctx, m.base+path, contentType, body)
 }
 
 // base returns a server's address without what stands behind it in the addresses of its protocols.

@@ -49,7 +49,10 @@ type Options struct {
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
-type Model struct{ server *exchange.Server }
+type Model struct {
+	server *exchange.Server
+	base   string // address
+}
 
 // New returns a model. An address that cannot be used is an error of every stream.
 func New(o Options) *Model {
@@ -57,8 +60,9 @@ func New(o Options) *Model {
 	if o.Key != "" {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
-	return &Model{exchange.New(protocol{&o}, exchange.Options{
-		URL:          strings.TrimRight(o.URL, "/") + "/chat/completions",
+	base := strings.TrimRight(o.URL, "/")
+	return &Model{base: base, server: exchange.New(protocol{&o}, exchange.Options{
+		URL:          base + "/chat/completions",
 		Header:       header,
 		Headers:      o.Headers,
 		NoStream:     o.NoStream,
@@ -79,6 +83,16 @@ func (m *Model) Close() { m.server.Close() }
 // the kind ErrBadRequest with the code openai.CodeToolsUnsupported or openai.CodeFormatUnsupported.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return m.server.Stream(ctx, req)
+}
+
+// Relay posts a body to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base address. It returns
+// the answer for the caller to read and close; an answer that is no success is a *chat.Error.
+func (m *Model) Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
+	endpoint, ok := strings.CutPrefix(path, "/v1/")
+	if !ok {
+		return nil, &chat.Error{Kind: chat.ErrNotFound, Message: "servers of the OpenAI protocol have no " + path}
+	}
+	return m.server.Relay(ctx, m.base+"/"+endpoint, contentType, body)
 }
 
 // A protocol is the chat completions protocol as a server wants it.
