@@ -76,6 +76,8 @@ type requestWriter struct {
 	b    []byte
 	o    *RequestOptions
 	open bool // the list under way has an element
+
+	inside []insert // instructions that are still to be written among the messages
 }
 
 func (w *requestWriter) key(name string) {
@@ -106,30 +108,59 @@ func isInstruction(m *chat.Message) bool {
 	return m.Role == chat.RoleSystem || m.Role == chat.RoleDeveloper
 }
 
-// inside reports whether instructions stand among the messages.
-func (w *requestWriter) inside(m *chat.Message, first bool) bool {
-	return hasOpaque(m, opaqueInside) || w.o.SystemInside && !first
-}
-
 func hasOpaque(m *chat.Message, key string) bool {
 	return slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolAnthropic && x.Key == key })
 }
 
-// system writes the instructions that do not stand among the messages: a string, or a list if there are several pieces or
-// marks on them.
+// An insert is instructions that stand among the messages, in front of the one that is at a place among those that are none.
+type insert struct {
+	at    int
+	parts []chat.Part
+}
+
+// inserts returns the instructions of a message that stood among the messages of a request of this protocol, and the other
+// parts. If the message is not as it was then, there are none.
+func inserts(m *chat.Message) (top []chat.Part, inside []insert) {
+	var numbers []int
+	for _, x := range m.Opaque {
+		if x.Protocol == chat.ProtocolAnthropic && x.Key == opaqueInside && json.Unmarshal(x.Value, &numbers) != nil {
+			return m.Parts, nil
+		}
+	}
+	left := len(m.Parts)
+	for i := 1; i < len(numbers); i += 2 {
+		left -= numbers[i]
+	}
+	if left < 0 || len(numbers)%2 != 0 {
+		return m.Parts, nil
+	}
+	top = m.Parts[:left]
+	for i := 0; i < len(numbers); i += 2 {
+		n := numbers[i+1]
+		inside = append(inside, insert{numbers[i], m.Parts[left : left+n]})
+		left += n
+	}
+	return top, inside
+}
+
+// system writes the instructions that do not stand among the messages, and keeps those that do: a string, or a list if there are
+// several pieces or marks on them.
 func (w *requestWriter) system(messages []chat.Message) {
 	var parts []chat.Part
-	first := true
+	others := 0
 	for i := range messages {
 		m := &messages[i]
 		if !isInstruction(m) {
-			first = false
+			others++
 			continue
 		}
-		if w.inside(m, first) {
+		top, inside := inserts(m)
+		w.inside = append(w.inside, inside...)
+		if w.o.SystemInside && others > 0 {
+			w.inside = append(w.inside, insert{others, top})
 			continue
 		}
-		for _, p := range m.Parts {
+		for _, p := range top {
 			if p.Kind == chat.PartText && p.Text != "" {
 				parts = append(parts, p)
 			}
@@ -150,40 +181,46 @@ func (w *requestWriter) system(messages []chat.Message) {
 	}
 }
 
+// instruct writes the instructions that stand in front of the message at a place, or of an earlier one.
+func (w *requestWriter) instruct(at int) *chat.Error {
+	for len(w.inside) > 0 && w.inside[0].at <= at {
+		m := chat.Message{Role: chat.RoleSystem, Parts: w.inside[0].parts}
+		w.inside = w.inside[1:]
+		if err := w.plain(&m, "system"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // messages writes all that are no instructions at the top.
 func (w *requestWriter) messages(messages []chat.Message) error {
 	w.key("messages")
 	w.list()
-	first := true
+	place := 0
 	for i := 0; i < len(messages); {
 		m := &messages[i]
 		n := i + 1
-		var err *chat.Error
-		switch {
-		case isInstruction(m):
-			if w.inside(m, first) {
-				err = w.plain(m, "system")
-			}
+		if isInstruction(m) {
 			i = n
 			continue
+		}
+		err := w.instruct(place)
+		switch {
+		case err != nil:
 		case m.Role == chat.RoleAssistant:
-			for n < len(messages) && messages[n].Role == chat.RoleTool {
-				n++
+			if err = w.plain(m, "assistant"); err != nil {
+				break
 			}
-			if err = w.plain(m, "assistant"); err == nil && (n > i+1 || len(m.Calls) > 0) {
-				if n < len(messages) && messages[n].Role == chat.RoleUser {
-					n++
-				}
+			if n = behindResults(messages, n); n > i+1 || len(m.Calls) > 0 {
+				n = behindUser(messages, n)
 				err = w.answers(m.Calls, messages[i+1:n])
 			}
 		case m.Role == chat.RoleTool: // of calls that are not there
-			for n < len(messages) && messages[n].Role == chat.RoleTool {
-				n++
-			}
-			if n < len(messages) && messages[n].Role == chat.RoleUser {
-				n++
-			}
+			n = behindUser(messages, behindResults(messages, n))
 			err = w.answers(nil, messages[i:n])
+		case hasOpaque(m, opaqueInside):
+			err = w.plain(m, "system")
 		default:
 			err = w.plain(m, "user")
 		}
@@ -192,11 +229,29 @@ func (w *requestWriter) messages(messages []chat.Message) error {
 			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
 			return err
 		}
-		first = false
+		place += n - i
 		i = n
+	}
+	if err := w.instruct(place); err != nil {
+		return err
 	}
 	w.b = append(w.b, ']')
 	return nil
+}
+
+// behindResults goes behind the results at n, behindUser behind the user's message there, if there is one.
+func behindResults(messages []chat.Message, n int) int {
+	for n < len(messages) && messages[n].Role == chat.RoleTool {
+		n++
+	}
+	return n
+}
+
+func behindUser(messages []chat.Message, n int) int {
+	if n < len(messages) && messages[n].Role == chat.RoleUser && !hasOpaque(&messages[n], opaqueInside) {
+		n++
+	}
+	return n
 }
 
 // begin begins a message, end ends it. A message without content, which the protocol does not take, is taken back.

@@ -24,6 +24,14 @@ var kinds = map[chat.ErrorKind]struct {
 	chat.ErrUnavailable:   {502, "api_error"},
 }
 
+// codeTypes are the types of errors that the protocol sets apart where the classes do not.
+var codeTypes = map[string]string{
+	"request_too_large":        "request_too_large",
+	"insufficient_permissions": "permission_error",
+	"origin_not_allowed":       "permission_error",
+	"host_not_allowed":         "permission_error",
+}
+
 // Status returns the HTTP status that a server answers an error of this kind with.
 func Status(kind chat.ErrorKind) int {
 	if k, ok := kinds[kind]; ok {
@@ -38,6 +46,9 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	kind, ok := kinds[e.Kind]
 	if !ok {
 		kind.typ = "api_error"
+	}
+	if typ, ok := codeTypes[e.Code]; ok {
+		kind.typ = typ
 	}
 	message := e.Message
 	if message == "" {

@@ -32,9 +32,12 @@ type requestReader struct {
 	jsonbody.Reader
 	req *chat.Request
 
-	system  *chat.Message // of the field system
-	known   map[string]bool
-	skipped bool // there was a tool that was left out
+	system      []chat.Part // of the field system
+	inside      []byte      // the value of opaqueInside without its brackets
+	insideParts []chat.Part
+	spoken      bool // there was an assistant's message
+	known       map[string]bool
+	skipped     bool // there was a tool that was left out
 }
 
 func (d *requestReader) read() {
@@ -42,13 +45,11 @@ func (d *requestReader) read() {
 	if d.Bad != nil {
 		return
 	}
-	if len(d.req.Messages) == 0 {
+	if len(d.req.Messages) == 0 && len(d.insideParts) == 0 {
 		d.RefuseAt("messages", jsonbody.CodeMissingMsgs, "there must be at least one message")
 		return
 	}
-	if d.system != nil {
-		d.req.Messages = append([]chat.Message{*d.system}, d.req.Messages...)
-	}
+	d.addSystem()
 	d.nameResults()
 	d.checkChoice()
 }

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"wield/chat"
@@ -11,7 +12,9 @@ import (
 
 // Keys of the opaque parts of a message that say how it stood in a request of this protocol.
 const (
-	// opaqueInside marks instructions that stood among the messages rather than in the field system.
+	// opaqueInside says which instructions stood among the messages rather than in the field system. In a message of the role
+	// system it is a list: for each of them its place among the other messages and how many of the last parts it has. In one of
+	// the role user it marks the whole.
 	opaqueInside = "inside"
 	// opaqueBlocks is the order of an assistant's blocks, where calls do not stand last or have more members than the
 	// vocabulary: a list with 0 for each part and an object of these members for each call.
@@ -23,9 +26,7 @@ func (d *requestReader) readSystem() {
 	if d.Null() {
 		return
 	}
-	if parts := d.content(); len(parts) > 0 {
-		d.system = &chat.Message{Role: chat.RoleSystem, Parts: parts}
-	}
+	d.system = d.content()
 }
 
 // A turn is a message of the protocol while it is read.
@@ -90,16 +91,46 @@ func (d *requestReader) finishTurn(t *turn) {
 		value := append(append([]byte{'['}, t.order[:len(t.order)-1]...), ']')
 		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueBlocks, Value: value})
 	}
-	if t.Role == chat.RoleSystem {
-		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueInside, Value: json.RawMessage("true")})
-	}
 	if t.Role != chat.RoleAssistant {
 		t.Calls = nil // nobody else makes any
 	}
+	if t.Role == chat.RoleSystem && d.instruct(t) {
+		return
+	}
+	d.spoken = d.spoken || t.Role == chat.RoleAssistant
 	d.req.Messages = append(d.req.Messages, t.results...)
 	if len(t.Parts) > 0 || len(t.results) == 0 {
 		d.req.Messages = append(d.req.Messages, t.Message)
 	}
+}
+
+// instruct takes in instructions that stand among the messages. Few servers of other protocols take them there: those in front
+// of all answers join the others at the top, which is the same to the model; later ones keep their place, as something that the
+// user says.
+func (d *requestReader) instruct(t *turn) (joined bool) {
+	if d.spoken {
+		t.Role = chat.RoleUser
+		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueInside, Value: json.RawMessage("true")})
+		return false
+	}
+	if len(t.Parts) > 0 {
+		d.inside = fmt.Appendf(d.inside, "%d,%d,", len(d.req.Messages), len(t.Parts))
+		d.insideParts = append(d.insideParts, t.Parts...)
+	}
+	return true
+}
+
+// addSystem puts all instructions in front of the messages, in one message.
+func (d *requestReader) addSystem() {
+	m := chat.Message{Role: chat.RoleSystem, Parts: append(d.system, d.insideParts...)}
+	if len(m.Parts) == 0 {
+		return
+	}
+	if len(d.inside) > 0 {
+		value := append(append([]byte{'['}, d.inside[:len(d.inside)-1]...), ']')
+		m.Opaque = []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: opaqueInside, Value: value}}
+	}
+	d.req.Messages = append([]chat.Message{m}, d.req.Messages...)
 }
 
 // content reads a string or a list of blocks, of which none is a call or a result.
