@@ -98,6 +98,11 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	if k.full && (d.set.opts.Repair != RepairFull || r.declares(d, k.word)) {
 		k, ok = callKey{}, false
 	}
+	if !ok && d.set.opts.Repair != RepairFull && !r.first && !r.declares(d, string(r.key)) {
+		if k, variant := meaning(bytes.ToLower(r.key)); variant && !k.full {
+			r.doom = "a key that differs from " + k.word + " only in case" // readers that ignore case see another call
+		}
+	}
 	class := k.class
 	r.word = k.word
 	if r.first {

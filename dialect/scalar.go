@@ -136,6 +136,9 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 			return strings.ToLower(text), chat.NoteLiteral, true
 		}
 	case "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf":
+		if v.repair != RepairFull && !v.python && !v.source {
+			return "", "", false // a text in place of a number is a guess
+		}
 		return `"` + text + `"`, chat.NoteLiteral, true
 	}
 	if n, ok := pythonNumber(text); ok {
