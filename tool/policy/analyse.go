@@ -177,17 +177,25 @@ func (a *analysis) options(p *program, words []field) {
 				a.wrapped(p, words)
 				return
 			}
-			a.operand(p, operands, w)
+			k := a.operand(p, operands, w, !slices.ContainsFunc(words[1:], isOperand))
 			operands++
 			words = words[1:]
+			if k == kindModule {
+				a.module(w, words)
+				return
+			}
 			continue
 		}
 		if w.text == "--" {
 			ended, words = true, words[1:]
 			continue
 		}
-		n, look := a.oneOption(p, words)
-		if look {
+		n, o := a.oneOption(p, words)
+		if o.effect == effectLook {
+			return
+		}
+		if n == 2 && slices.Contains(o.kinds, kindModule) {
+			a.module(words[1], words[2:])
 			return
 		}
 		words = words[n:]
@@ -196,12 +204,29 @@ func (a *analysis) options(p *program, words []field) {
 	case p.wraps && p.asks:
 		a.effect(effectAsk, "")
 	case operands == 0 && p.bare != effectNone:
-		a.effect(p.bare, "")
+		a.effect(p.bare, texts(a.canonical[1:])...)
 	}
 }
 
-// oneOption reads the option at the beginning of words, and returns how many words it takes.
-func (a *analysis) oneOption(p *program, words []field) (n int, look bool) {
+// isOperand reports whether a word cannot be an option.
+func isOperand(w field) bool { return !w.known || !strings.HasPrefix(w.text, "-") }
+
+// module goes on with a program that another one runs by its name, with the words that are left.
+func (a *analysis) module(name field, rest []field) {
+	p := programs()[name.text]
+	if p == nil || p.wraps {
+		for _, w := range rest {
+			a.value(kindMaybe, w, nil)
+		}
+		return
+	}
+	canonical := a.canonical
+	a.program(p, name.text, append([]field{name}, rest...))
+	a.canonical = canonical
+}
+
+// oneOption reads the option at the beginning of words, and returns how many words it takes, and what the table says of it.
+func (a *analysis) oneOption(p *program, words []field) (n int, o option) {
 	typed := words[0].text
 	o, name, value, joined := p.find(p.options, typed)
 	if o.declared || p.style == styleGo || strings.HasPrefix(typed, "--") {
@@ -213,9 +238,9 @@ func (a *analysis) oneOption(p *program, words []field) (n int, look bool) {
 			n = min(1+len(o.kinds), len(words))
 		}
 		a.option(o, name, value, joined, words[:n])
-		return n, o.effect == effectLook
+		return n, o
 	}
-	return a.cluster(p, words), false
+	return a.cluster(p, words), option{}
 }
 
 // cluster reads short options that stand together, the last of which may take what is left, or the next word, as its value.
@@ -257,8 +282,8 @@ func (a *analysis) cluster(p *program, words []field) int {
 	return 1
 }
 
-// operand records what a word that is no option is for.
-func (a *analysis) operand(p *program, n int, w field) {
+// operand records what a word that is no option is for, and returns it.
+func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	k := kindMaybe
 	if len(p.operands) > 0 {
 		k = p.operands[min(n, len(p.operands)-1)]
@@ -269,7 +294,11 @@ func (a *analysis) operand(p *program, n int, w field) {
 			k = p.operands[1]
 		}
 	}
+	if last && n > 0 && p.last != "" {
+		k = p.last
+	}
 	a.value(k, w, []string{w.text})
+	return k
 }
 
 // hasPattern reports whether an option has taken the place of the first operand, as -e does for grep and sed.
@@ -295,7 +324,7 @@ func (a *analysis) plain(p *program, words []field) {
 				a.effect(o.effect, name, w.text)
 			}
 		}
-		a.operand(p, i, w)
+		a.operand(p, i, w, false)
 	}
 }
 

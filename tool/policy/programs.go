@@ -26,6 +26,7 @@ var programs = sync.OnceValue(func() map[string]*program {
 type program struct {
 	style    style
 	operands []kind
+	last     kind // of the last operand, if it differs
 	options  map[string]option
 	global   map[string]option
 	subs     map[string]bool // nil: it has none
@@ -169,6 +170,10 @@ func (p *program) directive(name string, words []string) error {
 			}
 			p.operands = append(p.operands, k)
 		}
+	case "last":
+		k, err := readKind(words[0])
+		p.last = k
+		return err
 	case "option":
 		return readOptions(p.options, words)
 	case "global":

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"wield/chat"
+	"wield/tool/policy"
+)
+
+// commonPolicy loads the policy of everyday work that lies beside package policy.
+func commonPolicy(t *testing.T) *policy.Policy {
+	t.Helper()
+	r, err := Load(Options{File: filepath.Join("..", "..", "tool", "policy", "testdata", "common.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := r.PolicyDefinition("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.New(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestHarmless judges harmless commands of real work under one policy. A person who is asked about them all turns the rules off,
+// so that hardly any may be asked about, and none denied.
+func TestHarmless(t *testing.T) {
+	p := commonPolicy(t)
+	root := workspace(t)
+	f, err := os.Open(filepath.Join("..", "..", "tool", "policy", "testdata", "harmless.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	count, decided := 0, map[chat.Decision]int{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var c struct{ ID, Command string }
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		v := p.Decide(policy.Call{Tool: "command_exec", Shell: c.Command, Root: root})
+		count++
+		decided[v.Decision]++
+		if v.Decision == chat.DecisionDeny {
+			t.Errorf("%s: %s\n\t%s", c.ID, c.Command, v)
+		} else if v.Decision == chat.DecisionAsk {
+			t.Logf("%s: %s\n\t%s", c.ID, c.Command, v)
+		}
+	}
+	t.Logf("%d commands: %v", count, decided)
+	if count < 300 {
+		t.Errorf("%d commands: has a part of the file been lost?", count)
+	}
+	if decided[chat.DecisionAllow]*100 < count*95 {
+		t.Errorf("%d of %d are allowed, want 95 %%", decided[chat.DecisionAllow], count)
+	}
+}
+
+// workspace makes a small tree such as the commands are about.
+func workspace(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range []string{"go.mod", "main.go", "README.md", "a.txt", "b.txt", "internal/store.go", "internal/auth.go", "internal/parser.go", "src/app.go", "test/a.js", "test/b.js", "build/server", "server/go.mod", "lib/x.c"} {
+		full := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
