@@ -1,4 +1,4 @@
-// Clients of the OpenAI protocols and of Anthropic's in front of a model that only writes text: every client, streamed and whole, makes the same
+// Clients of the OpenAI protocols, of Anthropic's and of Ollama's in front of a model that only writes text: every client, streamed and whole, makes the same
 // tool rounds. What a client is given, and what it must come back with, does not depend on the client.
 
 import assert from 'node:assert/strict';
@@ -13,6 +13,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, run, setTracingDisabled, tool as agentTool, user } from '@openai/agents';
+import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 import { start } from './wield.js';
 
@@ -265,6 +266,45 @@ function langchainSession(server, tools, stream, { responses }) {
   };
 }
 
+/** Ollama's client. Its results name the tool, or nothing at all. */
+function ollamaSession(server, tools, stream, { named, think }) {
+  const ollama = new Ollama({ host: server.url });
+  const messages = [];
+  const offered = tools.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } }));
+  return async (text) => {
+    messages.push({ role: 'user', content: text });
+    for (;;) {
+      const body = { model: `${model}:latest`, messages, tools: offered, think, keep_alive: '1m', options: { temperature: 0, num_ctx: 4096 } };
+      const message = stream ? await streamedLines(ollama, body) : (await ollama.chat(body)).message;
+      messages.push(message);
+      if (!message.tool_calls?.length) return message.content;
+      for (const call of message.tool_calls) {
+        assert.equal(typeof call.function.arguments, 'object');
+        const content = await execute(tools, call.function.name, JSON.stringify(call.function.arguments));
+        messages.push({ role: 'tool', content, ...(named && { tool_name: call.function.name }) });
+      }
+    }
+  };
+}
+
+/** Reads a stream line by line, and holds it to the rules of the protocol. */
+async function streamedLines(ollama, body) {
+  const message = { role: 'assistant', content: '', tool_calls: [] };
+  let last;
+  for await (const part of await ollama.chat({ ...body, stream: true })) {
+    assert.ok(!last?.done, 'nothing follows the line that says done');
+    last = part;
+    assert.equal(part.model, model);
+    assert.equal(part.message.role, 'assistant');
+    message.content += part.message.content;
+    message.tool_calls.push(...(part.message.tool_calls ?? []));
+  }
+  assert.equal(last.done, true);
+  assert.equal(last.done_reason, 'stop');
+  assert.ok(last.total_duration > 0);
+  return message;
+}
+
 const settings = (server) => ({ name: 'wield', baseURL: server.baseURL, apiKey: 'unused' });
 
 const clients = {
@@ -281,6 +321,8 @@ const clients = {
   'ai with @ai-sdk/openai-compatible': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(model) }],
   '@anthropic-ai/sdk': [messagesSession, {}],
   '@anthropic-ai/sdk, with thinking': [messagesSession, { thinking: { type: 'enabled', budget_tokens: 1024 } }],
+  'ollama, results by the name of the tool': [ollamaSession, { named: true }],
+  'ollama, results in their order, with think': [ollamaSession, { named: false, think: true }],
   'ai with @ai-sdk/anthropic': [aiSession, { provider: (server) => createAnthropic(settings(server))(model), maxOutputTokens: 2048 }],
 };
 
