@@ -211,14 +211,19 @@ func (d *requestReader) content() (parts []chat.Part) {
 	case '[':
 		d.Each(func() { parts = append(parts, d.part()) })
 		return parts
+	case '{': // one part, not in a list
+		return []chat.Part{d.part()}
 	}
 	d.Want("a string or an array of parts")
 	return nil
 }
 
-// part reads one part of a message. One of an unknown type is kept raw.
+// part reads one part of a message. One of an unknown type is kept raw. Some clients write text as a string, or without a type.
 func (d *requestReader) part() (part chat.Part) {
-	d.Peek()
+	if d.Peek() == '"' {
+		part.Text = d.Str()
+		return part
+	}
 	start, kind := d.Pos, ""
 	values := make(map[string]int, 1) // where each of the value keys stands: some clients send others beside the one that counts
 	d.Members(func(k string) {
@@ -233,6 +238,9 @@ func (d *requestReader) part() (part chat.Part) {
 	})
 	if d.Bad != nil {
 		return part
+	}
+	if _, ok := values["text"]; ok && kind == "" {
+		kind = "text"
 	}
 	want, known := partKeys[kind]
 	switch {
