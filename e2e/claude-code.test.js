@@ -1,0 +1,56 @@
+// The agent Claude Code, unmodified, does a task through the Messages protocol: with a model that only writes text, and with a
+// server of its own protocol behind wield.
+
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { installed, play } from './agents.js';
+import { directory, start } from './wield.js';
+
+const version = '2.1.329';
+const here = dirname(fileURLToPath(import.meta.url));
+const scenario = readFileSync(join(here, 'claude-code.scenario.yaml'), 'utf8');
+
+const backends = {
+  'a model that writes text': { kind: 'openai', mode: 'text', speaks: 'openai', url: (server) => server.baseURL },
+  'a server that has function calling': { kind: 'openai', mode: 'native', speaks: 'openai, native_tools: true', url: (server) => server.baseURL },
+  'a server of the same protocol': { kind: 'anthropic', mode: 'native', speaks: 'anthropic, native_tools: true', url: (server) => server.url },
+};
+
+for (const [what, { kind, mode, speaks, url }] of Object.entries(backends)) {
+  test(`Claude Code ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 400_000 }, async (t) => {
+    const bin = await installed(t, '@anthropic-ai/claude-code', version, 'claude');
+    if (!bin) return;
+    const dir = directory(t);
+    writeFileSync(join(dir, 'agent.scenario.yaml'), scenario.replace('{speaks: openai}', `{speaks: ${speaks}}`));
+    const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', 'agent.scenario.yaml'], { cwd: dir });
+    writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
+keys: [{name: agent, secret: env:AGENT_KEY}]
+backends:
+  up: {kind: ${kind}, url: "${url(upstream)}"}
+models:
+  coder: {backend: up, mode: ${mode}}
+`);
+    const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir, env: { AGENT_KEY: 'sesame' } });
+    const cwd = directory(t);
+    const notes = join(cwd, 'notes.txt');
+    writeFileSync(notes, 'the first line of the note\n');
+
+    const args = ['-p', `Add a second line to ${notes} and count the lines.`, '--model', 'coder', '--allowedTools', 'Read,Edit,Bash'];
+    const { code, output } = await play(t, join(bin, 'claude'), args, {
+      cwd,
+      env: {
+        ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder',
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
+      },
+    });
+    assert.equal(code, 0, output);
+    assert.match(output, /The note has two lines now\./);
+    assert.equal(readFileSync(notes, 'utf8'), 'the first line of the note\na "second" line\n', output);
+
+    const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
+    assert.deepEqual(journal.map((entry) => entry.turn), ['read', 'edit', 'count', 'done'], 'one request a step, none in vain');
+  });
+}
