@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"wield/chat"
+	"wield/tool/policy"
 )
 
 // A Call is a call as its handler sees it: checked, allowed, with everything it may use.
@@ -19,8 +20,20 @@ type Call struct {
 	Temp string   // private temporary directory; empty: there is none
 	Env  []string // variables for processes beyond those of the runner, as NAME=VALUE
 
-	box  Box
-	emit func(chat.Event)
+	box     Box
+	emit    func(chat.Event)
+	decider Decider
+}
+
+// May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that finds
+// files by itself, such as a search, leaves out those that it may not read: the call was allowed for a directory, and not for
+// all that a rule protects in it.
+func (c *Call) May(op Op, path string) bool {
+	if c.decider == nil {
+		return true
+	}
+	use := policy.Call{Tool: c.Name, Root: c.Root, Dir: c.Root, Paths: []policy.PathUse{{Path: path, Op: op}}}
+	return c.decider.Decide(use).Decision == chat.DecisionAllow
 }
 
 // Output returns a writer of the output of a running tool, which is shown while it runs. It is no part of the result. stream

@@ -3,9 +3,11 @@ package tool
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"wield/tool/edit"
 	"wield/tool/policy"
 )
 
@@ -47,13 +49,16 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 		if op == "" {
 			op = OpWrite // what is not known may be the worst
 		}
-		list := texts(args[p.Argument])
+		list := texts(argument(args, p.Argument))
 		if list == nil && p.Default != "" {
 			list = []string{p.Default}
 		}
 		for _, path := range list {
 			u.Paths = append(u.Paths, policy.PathUse{Path: path, Op: op})
 		}
+	}
+	if f.Edits != "" {
+		u.Paths = append(u.Paths, editedPaths(text(args[f.Edits]))...)
 	}
 	for _, name := range f.URLs {
 		u.URLs = append(u.URLs, texts(args[name])...)
@@ -62,7 +67,43 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 }
 
 func (f *Facts) none() bool {
-	return f.Command == "" && f.Argv == "" && f.Shell == "" && f.Dir == "" && f.Operation == "" && len(f.Paths) == 0 && len(f.URLs) == 0
+	return f.Command == "" && f.Argv == "" && f.Shell == "" && f.Dir == "" && f.Operation == "" && f.Edits == "" && len(f.Paths) == 0 && len(f.URLs) == 0
+}
+
+// argument returns the argument of a name, in which a point leads into an object.
+func argument(args map[string]json.RawMessage, name string) json.RawMessage {
+	first, rest, nested := strings.Cut(name, ".")
+	if !nested {
+		return args[name]
+	}
+	var inner map[string]json.RawMessage
+	if json.Unmarshal(args[first], &inner) != nil {
+		return nil
+	}
+	return argument(inner, rest)
+}
+
+// editedPaths returns the files that a text of edits is about. A text that cannot be read is about none: it fails when it is
+// to be carried out, as it is read in the same way there.
+func editedPaths(text string) []policy.PathUse {
+	if text == "" {
+		return nil
+	}
+	ops, err := edit.Parse(text)
+	if err != nil {
+		return nil
+	}
+	var uses []policy.PathUse
+	for _, op := range ops {
+		use := policy.PathUse{Path: op.Path, Op: OpWrite}
+		if op.Kind == edit.Delete || op.To != "" {
+			use.Op = OpDelete
+		}
+		if uses = append(uses, use); op.To != "" {
+			uses = append(uses, policy.PathUse{Path: op.To, Op: OpWrite})
+		}
+	}
+	return uses
 }
 
 // text returns a JSON string's content; "" for anything else.

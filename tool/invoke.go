@@ -74,7 +74,7 @@ func (x *execution) handler() Handler {
 func (x *execution) call(attempt int, emit func(chat.Event)) *Call {
 	r := x.runner
 	return &Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits, Attempt: attempt,
-		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, box: r.Sandbox, emit: emit}
+		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, box: r.Sandbox, emit: emit, decider: r.Policy}
 }
 
 // An outcome is what a handler returned.

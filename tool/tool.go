@@ -148,7 +148,8 @@ const (
 	OpDelete = policy.OpDelete
 )
 
-// Facts say which arguments of a tool policies have to look at. The strings are names of top-level properties of the arguments.
+// Facts say which arguments of a tool policies have to look at. The strings are names of properties of the arguments; that of a
+// path may lead into an object, as options.path does.
 // The zero value says that a tool touches no command, file or address that a call could choose.
 type Facts struct {
 	Command   string // the program; with Arguments it makes an argv
@@ -158,6 +159,7 @@ type Facts struct {
 	Dir       string // the directory it runs in
 
 	Paths []PathFact
+	Edits string // text of edits, in a syntax that package edit reads; the files that it names are written
 	URLs  []string
 
 	// Operation names the argument that says what is done, and Ops what its values mean for the paths that leave Op empty.

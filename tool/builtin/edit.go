@@ -51,7 +51,7 @@ func editFile(o *Options) *tool.Tool {
 			}
 			return shownEdits(changes), nil
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}, Edits: "edits"}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	return t
 }

@@ -43,6 +43,7 @@ type searchOutput struct {
 	Matches   []match `json:"matches"`
 	Count     int     `json:"count"`
 	Truncated bool    `json:"truncated,omitempty"` // there are more
+	Withheld  int     `json:"withheld,omitempty"`  // files that may not be read and were not searched
 }
 
 type match struct {
@@ -60,15 +61,16 @@ func searchCode(o *Options) *tool.Tool {
 				return searchOutput{}, err
 			}
 			defer root.Close()
-			return search(ctx, root, in)
+			return search(ctx, c, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: tool.OpRead, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: tool.OpList, Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
 
 // A searcher looks through files.
 type searcher struct {
+	call   *tool.Call
 	root   *files.Root
 	re     *regexp.Regexp
 	glob   string
@@ -77,7 +79,7 @@ type searcher struct {
 	out    searchOutput
 }
 
-func search(ctx context.Context, root *files.Root, in searchInput) (searchOutput, error) {
+func search(ctx context.Context, c *tool.Call, root *files.Root, in searchInput) (searchOutput, error) {
 	expr := in.Query
 	if !in.Options.Regex {
 		expr = regexp.QuoteMeta(expr)
@@ -94,7 +96,7 @@ func search(ctx context.Context, root *files.Root, in searchInput) (searchOutput
 	case in.Options.Glob != "" && !doublestar.ValidatePattern(in.Options.Glob):
 		return searchOutput{}, tool.Errorf(tool.ErrInvalid, "options.glob: %q is no glob", in.Options.Glob)
 	}
-	s := &searcher{root: root, re: re, glob: in.Options.Glob, most: in.Options.Max}
+	s := &searcher{call: c, root: root, re: re, glob: in.Options.Glob, most: in.Options.Max}
 	if s.most <= 0 || s.most > mostMatches {
 		s.most = matches
 	}
@@ -111,9 +113,12 @@ func search(ctx context.Context, root *files.Root, in searchInput) (searchOutput
 	if err != nil {
 		return searchOutput{}, fileError(err)
 	}
-	if info.IsDir() {
+	switch {
+	case info.IsDir():
 		err = s.walk(ctx, name)
-	} else {
+	case !c.May(tool.OpRead, name):
+		err = &tool.Error{Kind: tool.ErrSecurity, Message: "the policy does not let " + name + " be read"}
+	default:
 		err = s.file(ctx, name)
 	}
 	s.out.Count = len(s.out.Matches)
@@ -137,6 +142,10 @@ func (s *searcher) walk(ctx context.Context, dir string) error {
 			continue // a directory that cannot be read has no matches
 		}
 		if !e.Info.Mode().IsRegular() || hidden(e.Name) || s.ignore.match(e.Name, false) || !s.wanted(below(dir, e.Name)) {
+			continue
+		}
+		if !s.call.May(tool.OpRead, e.Name) {
+			s.out.Withheld++
 			continue
 		}
 		if err := s.file(ctx, e.Name); err != nil && ctx.Err() != nil {
