@@ -42,7 +42,7 @@ var schemaModules = []string{
 var scenarioModules = append([]string{"github.com/goccy/go-yaml"}, schemaModules...)
 
 // toolModules come with the rules about commands, which are read on the syntax tree of a shell, and with the sandbox.
-var toolModules = append([]string{"mvdan.cc/sh/v3", "golang.org/x/sys"}, schemaModules...)
+var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/sh/v3", "golang.org/x/sys"}, schemaModules...)
 
 // rooms is the order of the house. A package imports only packages of lower floors.
 var rooms = []room{
