@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -26,7 +27,11 @@ type front struct {
 	messages   string   // the field of a request that holds its messages, for errors about them
 	streamType []string // of a stream, as a header's value
 	keepAlive  string   // what is sent into a stream that is silent for long; "": nothing can be
+	tagged     bool     // clients put a tag behind the name of a model that has none
 }
+
+// latest is the tag of a model whose name has none.
+const latest = ":latest"
 
 // A head is what an answer says about itself before it begins.
 type head struct {
@@ -110,6 +115,9 @@ func (x *exchange) leave() {
 
 // find returns the model of this name, if the holder may use it, and notes it for the log.
 func (x *exchange) find(name string) (*Model, *failure) {
+	if x.front.tagged && x.g.models[name] == nil {
+		name = strings.TrimSuffix(name, latest)
+	}
 	m, f := x.g.find(x.holder, name)
 	if f == nil {
 		x.model = m.Name

@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 	"wield/wire/ollama"
 )
 
@@ -21,6 +21,7 @@ var ollamaFront = &front{
 	appendError: ollama.AppendError,
 	status:      ollama.Status,
 	messages:    "messages",
+	tagged:      true,
 	streamType:  []string{"application/x-ndjson"},
 	keepAlive:   `{"message":{"role":"assistant","content":""},"done":false}` + "\n", // an empty line is an error to some clients
 }
@@ -59,10 +60,13 @@ func (x *exchange) ollamaAnswer() *failure {
 		return f
 	}
 	req, err := x.front.decode(body)
-	if err != nil {
-		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	if e := chat.AsError(err); e != nil {
+		if e.Code == jsonbody.CodeUnsupported && x.relays(body) {
+			return x.relayBody(body)
+		}
+		return &failure{status: http.StatusBadRequest, err: e}
 	}
-	m, f := x.find(x.ollamaName(req.Model))
+	m, f := x.find(req.Model)
 	if f != nil {
 		return f
 	}
@@ -75,13 +79,15 @@ func (x *exchange) ollamaAnswer() *failure {
 	return nil
 }
 
-// ollamaName returns the name of a model without the tag that clients of Ollama put behind one that has none.
-func (x *exchange) ollamaName(name string) string {
-	short, tagged := strings.CutSuffix(name, ":latest")
-	if tagged && x.g.models[name] == nil && x.g.models[short] != nil {
-		return short
+// relays reports whether the server of the model that a body names takes it as it is, though no model can be asked for that in
+// a conversation: a prompt without its template, or with a text behind the answer.
+func (x *exchange) relays(body []byte) bool {
+	sent, err := readRelayed("application/json", body)
+	if err != nil {
+		return false
 	}
-	return name
+	m, f := x.find(sent.model)
+	return f == nil && m.Relay != nil
 }
 
 func (x *exchange) ollamaModels() ([]ollama.ModelInfo, *failure) {
@@ -130,7 +136,7 @@ func (x *exchange) ollamaShow() *failure {
 	if err != nil {
 		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
-	m, f := x.find(x.ollamaName(req.Model))
+	m, f := x.find(req.Model)
 	if f != nil {
 		return f
 	}

@@ -2,11 +2,17 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"wield/chat"
+	"wield/model/ollama"
+	"wield/model/openai"
 )
 
 const (
@@ -151,5 +157,33 @@ func TestOllamaModels(t *testing.T) {
 	}
 	if resp, body := send(t, srv, "GET", "/api/tags", ""); resp.StatusCode != 401 || ollamaLines(t, body)[0].Error == "" {
 		t.Errorf("without a key: %d %s", resp.StatusCode, body)
+	}
+}
+
+// TestOllamaRelay: what needs the bare prompt goes to a server of the same protocol as it is, as embeddings do; other servers have
+// no place for it.
+func TestOllamaRelay(t *testing.T) {
+	var got string
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got = r.URL.Path + " " + string(b)
+		fmt.Fprint(w, `{"response":"c"}`)
+	}))
+	m, other := ollama.New(ollama.Options{URL: backend.URL}), openai.New(openai.Options{URL: backend.URL + "/v1"})
+	t.Cleanup(func() { m.Close(); other.Close(); backend.Close() })
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "there"}, {Name: "other", Model: other, Relay: other}}})
+	for _, c := range []struct{ path, body, want string }{
+		{"/api/generate", `{"model":"m:latest","prompt":"a","suffix":"b","stream":false}`, `/api/generate {"model":"there","prompt":"a","suffix":"b","stream":false}`},
+		{"/api/generate", `{"model":"m","prompt":"a","raw":true}`, `/api/generate {"model":"there","prompt":"a","raw":true}`},
+		{"/api/embed", `{"model":"m:latest","input":"a"}`, `/api/embed {"model":"there","input":"a"}`},
+	} {
+		resp, body := send(t, srv, "POST", c.path, c.body)
+		if resp.StatusCode != 200 || body != `{"response":"c"}` || got != c.want {
+			t.Errorf("%s: %d %s, the server got %s", c.body, resp.StatusCode, body, got)
+		}
+	}
+	resp, body := send(t, srv, "POST", "/api/generate", `{"model":"other","prompt":"a","raw":true}`)
+	if resp.StatusCode != 404 || ollamaLines(t, body)[0].Error == "" {
+		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }

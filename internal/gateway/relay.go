@@ -35,6 +35,11 @@ func (x *exchange) relay() *failure {
 	if f != nil {
 		return f
 	}
+	return x.relayBody(body)
+}
+
+// relayBody passes a body on.
+func (x *exchange) relayBody(body []byte) *failure {
 	sent, err := readRelayed(x.r.Header.Get("Content-Type"), body)
 	if err != nil {
 		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
