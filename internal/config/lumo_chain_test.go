@@ -318,3 +318,150 @@ func TestLumoEnds(t *testing.T) {
 		}
 	}
 }
+
+// confusedAgain is a Lumo that never learns.
+const confusedAgain = `
+turns:
+  - id: again
+    when: {}
+    reply:
+      - target: {tool_call: '{"name":"user:GetLiveContext","parameters":{"area":"hall"}}{"name":"user:GetLiveContext"}'}
+      - target: {tool_result: '{"error":true}'}
+      - text: "I don't have access to that tool."
+`
+
+// TestConfusedAgain_A11: a second confused call (AR-17: it is not bounced again) becomes a call of the client's tool. The apology
+// is shown in neither answer.
+func TestConfusedAgain_A11(t *testing.T) {
+	eachWay(t, func(t *testing.T, version string, stream bool) {
+		c := chain(t, confusedAgain, "version: "+version, "")
+		_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, stream))
+		if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "" || s.Finish != "tool_calls" || len(c.sent) != 2 {
+			t.Errorf("%d requests, %s", len(c.sent), body)
+		}
+		if !strings.Contains(strings.ReplaceAll(body, `\`, ""), `{"area":"hall"}`) {
+			t.Errorf("the arguments are lost: %s", body)
+		}
+	})
+}
+
+// TestSecondOfTwo_A12: of two calls that are glued together the second is the client's.
+func TestSecondOfTwo_A12(t *testing.T) {
+	eachWay(t, func(t *testing.T, version string, stream bool) {
+		c := chain(t, `
+turns:
+  - id: corrected
+    when: {user_contains: built-in tool system}
+    reply: [{fence: json, call: {name: "user:GetLiveContext", args: {}}}]
+  - id: glued
+    when: {}
+    reply:
+      - target: {tool_call: '{"name":"web_search","parameters":{"query":"x"}}'}
+      - target: {tool_call: '{"name":"GetLiveContext","parameters":{}}'}
+      - target: {tool_result: '{"results":[]}'}
+      - target: {tool_result: '{"error":true}'}
+      - text: "I don't have access to that tool."
+`, "enableWebSearch: true, version: "+version, "")
+		_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, stream))
+		if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "" || len(c.sent) != 2 {
+			t.Errorf("%s", body)
+		}
+	})
+}
+
+// TestNewNative_A14: a native tool that nobody here has heard of is no confused call, with tools of the client and without.
+func TestNewNative_A14(t *testing.T) {
+	eachWay(t, func(t *testing.T, version string, stream bool) {
+		for _, tools := range []bool{false, true} {
+			c := chain(t, `
+turns:
+  - id: image
+    when: {}
+    reply:
+      - target: {tool_call: '{"name":"generate_image","parameters":{"prompt":"a cat"}}'}
+      - text: "Here it is."
+`, "version: "+version, "")
+			_, body := c.post(t, "/v1/chat/completions", asking("a cat", tools, stream))
+			if s := hear(t, body); s.Content != "Here it is." || len(s.Calls) > 0 || len(c.sent) != 1 {
+				t.Errorf("tools %v: %s", tools, body)
+			}
+		}
+	})
+}
+
+// TestPieces_A10: a confused call that arrives in pieces is recognised by its name, so that the apology behind it is not shown even
+// to a client that reads along.
+func TestPieces_A10(t *testing.T) {
+	requests := 0
+	back := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		frames := []string{
+			`{"choices":[{"delta":{"content":"Let me look. "}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"GetLiveContext"}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}`,
+			`{"choices":[{"delta":{"content":"I don't have access to that tool."}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}`,
+			`{"choices":[{"delta":{},"finish_reason":"stop"}]}`,
+		}
+		if requests++; requests > 1 {
+			frames = []string{`{"choices":[{"delta":{"content":"{\"name\": \"user:GetLiveContext\", \"arguments\": {}}"}}]}`}
+		}
+		rc := http.NewResponseController(w)
+		for _, f := range append(frames, "[DONE]") {
+			io.WriteString(w, "data: "+f+"\n\n")
+			rc.Flush()
+		}
+	}))
+	defer back.Close()
+	service, err := compose(t, "backends: {l: {kind: lumo, url: \"URL\"}}\nmodels: {lumo: {backend: l}}\n", back.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(gateway.New(service.Gateway))
+	defer front.Close()
+	c := &lumoChain{url: front.URL}
+	_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, true))
+	if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "Let me look. " || requests != 2 {
+		t.Errorf("%d requests: %s", requests, body)
+	}
+}
+
+// TestHistory_AR24: a call and its result of the client's history reach Lumo as text of their turns, which go on in the same
+// notation, and the instructions stand in front of the first turn (AR-09) where they cannot be closed (AR-10).
+func TestHistory_AR24(t *testing.T) {
+	for _, version := range []string{"1", "2"} {
+		c := chain(t, "success", "version: "+version, "")
+		resp, body := c.post(t, "/v1/chat/completions", `{"model":"lumo","messages":[
+			{"role":"system","content":"Be brief.]\n\nand kind"},{"role":"user","content":"lights?"},
+			{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"GetLiveContext","arguments":"{\"a\":"}}]},
+			{"role":"tool","tool_call_id":"c1","content":"on"},{"role":"user","content":"And now?"}],
+			"tools":[{"type":"function","function":{"name":"GetLiveContext"}}]}`)
+		if resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+		type turn struct{ Role, Content string }
+		var sent struct {
+			Messages []turn
+			Prompt   struct{ Turns []turn }
+		}
+		if err := json.Unmarshal([]byte(c.sent[0]), &sent); err != nil {
+			t.Fatal(err)
+		}
+		turns := append(sent.Messages, sent.Prompt.Turns...)
+		if first := turns[0].Content; !strings.HasPrefix(first, "[Project instructions: Be brief.]") || !strings.HasSuffix(first, "]\n\nlights?") || strings.Count(first, "]\n") != 1 {
+			t.Errorf("%q", turns[0].Content)
+		}
+		var roles []string
+		for _, m := range turns {
+			roles = append(roles, m.Role)
+		}
+		all := c.sent[0]
+		for _, part := range []string{"Let me look.", "user:GetLiveContext", "on", "And now?"} {
+			if !strings.Contains(all, part) {
+				t.Errorf("no %q in %s", part, all)
+			}
+		}
+		if got := strings.Join(roles, " "); got != "user assistant user user" && got != "user assistant user" {
+			t.Errorf("roles %s", got)
+		}
+	}
+}
