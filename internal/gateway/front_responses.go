@@ -65,6 +65,7 @@ func (x *exchange) respond() *failure {
 	if f := x.checkMessages(req.Messages); f != nil {
 		return f
 	}
+	x.recognise(m, &req.Request)
 	k.o = responsesHead(head{now: x.start, model: m.Name}, req)
 	if req.Stream {
 		return x.stream(m.Model, &req.Request, &keptStream{responses.NewStreamWriter(k.o), k})
@@ -91,8 +92,8 @@ func (k *keeper) resume() *failure {
 			return notKept("previous_response_id", codePrevious, "response", missing)
 		}
 		before = found
-	case req.Conversation != "":
-		before, _ = k.archive.said(archiveKey{k.owner, req.Conversation})
+	case req.Kept != "":
+		before, _ = k.archive.said(archiveKey{k.owner, req.Kept})
 	}
 	for i := range req.Input {
 		if it := &req.Input[i]; it.Reference() {
@@ -130,7 +131,7 @@ func notKept(param, code, what, id string) *failure {
 
 // keep remembers a response that has ended: result is its body, items its output.
 func (k *keeper) keep(result []byte, items []json.RawMessage) {
-	if !k.req.Store && k.req.Conversation == "" {
+	if !k.req.Store && k.req.Kept == "" {
 		return
 	}
 	stem := k.o.ID[len("resp_"):]
@@ -146,8 +147,8 @@ func (k *keeper) keep(result []byte, items []json.RawMessage) {
 		}
 		output[i] = it
 	}
-	if k.req.Conversation != "" {
-		k.archive.add(archiveKey{k.owner, k.req.Conversation}, k.o.Created, append(append([]responses.Item(nil), input...), output...))
+	if k.req.Kept != "" {
+		k.archive.add(archiveKey{k.owner, k.req.Kept}, k.o.Created, append(append([]responses.Item(nil), input...), output...))
 	}
 	if k.req.Store {
 		k.archive.put(&record{key: archiveKey{k.owner, k.o.ID}, kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})

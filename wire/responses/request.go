@@ -21,10 +21,10 @@ const (
 type Request struct {
 	chat.Request // Messages are the instructions and the input
 
-	Input        []Item // as it was sent
-	Previous     string // id of the response that this one continues
-	Conversation string // id of the conversation that this belongs to
-	Store        bool   // whether the response is to be kept; it is unless the client says otherwise
+	Input    []Item // as it was sent
+	Previous string // id of the response that this one continues
+	Kept     string // id of the conversation that this belongs to, which is kept
+	Store    bool   // whether the response is to be kept; it is unless the client says otherwise
 
 	instructions string
 	echo         map[string]json.RawMessage // fields that a response repeats
@@ -154,7 +154,8 @@ func (d *requestReader) around(key string) {
 		case "previous_response_id":
 			r.Previous = d.Optional()
 		case "conversation":
-			r.Conversation = d.conversation()
+			r.Kept = d.conversation()
+			r.Conversation = r.Kept
 		case "store":
 			if v := d.Boolean(); v != nil {
 				r.Store = *v
@@ -199,9 +200,9 @@ func (d *requestReader) repeat(key string, raw json.RawMessage) {
 func (d *requestReader) check() {
 	r := d.req
 	switch {
-	case r.Previous != "" && r.Conversation != "":
+	case r.Previous != "" && r.Kept != "":
 		d.RefuseAt("previous_response_id", CodeExclusive, "this cannot stand beside conversation, which says as well what was said before")
-	case len(r.Input) == 0 && r.Previous == "" && r.Conversation == "":
+	case len(r.Input) == 0 && r.Previous == "" && r.Kept == "":
 		d.RefuseAt("input", CodeMissingInput, "there must be an input: a text, or a list of at least one item")
 	case r.Choice.Mode == chat.ChoiceNamed && r.Tool(r.Choice.Name) == nil:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the function %q is not among the tools", r.Choice.Name))

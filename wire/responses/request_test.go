@@ -287,7 +287,7 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 		out, err := AppendRequest(nil, &req.Request, RequestOptions{Forward: []string{"text", "reasoning"}})
-		if err != nil || req.Previous != "" || req.Conversation != "" {
+		if err != nil || req.Previous != "" || req.Kept != "" {
 			return
 		}
 		if !json.Valid(out) {

@@ -105,7 +105,7 @@ func (b *object) appendEcho(dst []byte) []byte {
 	var echo map[string]json.RawMessage
 	store, conversation := true, ""
 	if r := b.o.Request; r != nil {
-		echo, store, conversation = r.echo, r.Store, r.Conversation
+		echo, store, conversation = r.echo, r.Store, r.Kept
 	}
 	for _, key := range echoOrder {
 		dst = append(dst, ',', '"')

@@ -1,0 +1,48 @@
+// The Python package openai, unmodified, where Python and its registry are at hand.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { play } from './agents.js';
+import { start } from './wield.js';
+
+const version = '3.52.0';
+const here = dirname(fileURLToPath(import.meta.url));
+const exec = promisify(execFile);
+
+/** A Python that has the package, or the reason why there is none. WIELD_PYTHON names one that has it already. */
+async function python() {
+  if (process.env.WIELD_PYTHON) return { path: process.env.WIELD_PYTHON };
+  const dir = mkdtempSync(join(tmpdir(), 'wield-python-'));
+  process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+  const path = join(dir, 'bin', 'python');
+  try {
+    await exec('python3', ['-m', 'venv', dir], { timeout: 60_000 });
+    assert.ok(existsSync(path));
+    await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `openai==${version}`], { timeout: 300_000 });
+  } catch (err) {
+    return { reason: String(err.stderr || err.message).trim().split('\n').at(-1) };
+  }
+  return { path };
+}
+
+test(`Python's openai ${version}`, { timeout: 500_000 }, async (t) => {
+  const { path, reason } = await python();
+  if (!path) {
+    t.skip(`openai==${version} cannot be installed here: ${reason}`);
+    return;
+  }
+  const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'clients.scenario.yaml')]);
+  const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--upstream', upstream.baseURL, '--model', 'clients']);
+  const { code, output } = await play(t, path, [join(here, 'clients.py'), server.baseURL], { cwd: here, limit: 120_000 });
+  assert.equal(code, 0, output);
+  const cases = output.trim().split('\n').map((line) => JSON.parse(line));
+  assert.equal(cases.length, 30, output);
+  for (const { name, fault } of cases) await t.test(name, () => assert.ok(!fault, fault ?? ''));
+});
