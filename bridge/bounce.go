@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/prompt"
 )
 
 // A failure is one thing that is wrong with an answer.
@@ -137,6 +138,9 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 			chat.Message{Role: chat.RoleTool, CallID: call.ID, Name: call.Name, IsError: true, Parts: chat.Text(message)})
 		return &out
 	}
+	if again, ok := r.rendered(answer, message); ok {
+		return again
+	}
 	if len(r.turn.raw) > 0 {
 		out.Messages = append(out.Messages, answer)
 	}
@@ -148,6 +152,25 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 	}
 	out.Messages = append(out.Messages, chat.Message{Role: r.o.Bounce.Role, Parts: chat.Text(message)})
 	return &out
+}
+
+// rendered returns the corrective request made anew where instructions stand in front of the last user's message, which the
+// correction now is. Everywhere else they stay where they are.
+func (r *run) rendered(answer chat.Message, message string) (*chat.Request, bool) {
+	if r.mode != ModeText || r.o.Prompt.InjectInto != prompt.InjectLast || r.o.Bounce.Role != chat.RoleUser {
+		return nil, false
+	}
+	if len(r.turn.raw) > 0 {
+		r.said = append(r.said, answer)
+	}
+	r.said = append(r.said, chat.Message{Role: chat.RoleUser, Parts: chat.Text(message)})
+	client := r.req
+	whole := *client
+	whole.Messages = slices.Concat(client.Messages, r.said)
+	r.req = &whole
+	req, err := r.render()
+	r.req = client
+	return req, err == nil
 }
 
 // maxLine is how much of a model's words a message repeats.

@@ -555,3 +555,34 @@ func TestGluedConfused(t *testing.T) {
 		t.Errorf("glued names: %+v", s)
 	}
 }
+
+// TestAR12: a correction repeats the answer that failed, and instructions that go in front of the last message of the user go in
+// front of the correction.
+func TestAR12(t *testing.T) {
+	confused := join(answer{text("One moment. ")}, native("n1", "get_weather", `{"city":"Paris"}`, `{"error":true}`), answer{text(apology)})
+	for _, where := range []prompt.Inject{prompt.InjectSystem, prompt.InjectFirst, prompt.InjectLast} {
+		o := bridge.Options{Mode: bridge.ModeText, Prompt: prompt.Options{InjectInto: where}, Bounce: bridge.BounceOptions{Max: 2}}
+		req := ask(weather)
+		req.Messages = append(req.Messages, chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("yes?")}, chat.Message{Role: chat.RoleUser, Parts: chat.Text("weather")})
+		_, f := play(t, o, req, confused, confused, answer{text(textCall)})
+		for i, sent := range f.requests {
+			var held []int
+			for j := range sent.Messages {
+				if strings.Contains(sent.Messages[j].Text(), "CUSTOM TOOL PROTOCOL") {
+					held = append(held, j)
+				}
+			}
+			want := map[prompt.Inject]int{prompt.InjectSystem: 0, prompt.InjectFirst: 0, prompt.InjectLast: len(sent.Messages) - 1}[where]
+			if !cmp.Equal(held, []int{want}) {
+				t.Errorf("%s, request %d: the instructions stand in the messages %v, want %d", where, i, held, want)
+			}
+			if n := len(sent.Messages); i > 0 && (sent.Messages[n-2].Role != chat.RoleAssistant || sent.Messages[n-2].Text() != "One moment. "+apology ||
+				!strings.Contains(lastOf(sent), "built-in tool system")) {
+				t.Errorf("%s, request %d ends with %+v", where, i, sent.Messages[n-2:])
+			}
+			if want := 3 + 2*i; where != prompt.InjectSystem && len(sent.Messages) != want {
+				t.Errorf("%s, request %d has %d messages, want %d", where, i, len(sent.Messages), want)
+			}
+		}
+	}
+}

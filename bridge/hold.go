@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,52 +71,80 @@ const (
 // callsForm returns the form of an answer that is nothing but calls of the tools on offer: a list of objects with name and
 // arguments, which is read by the decoder like any text. It is nil if a schema cannot be made part of another.
 func (r *run) callsForm(root bool) *chat.Format {
-	list, err := prompt.Offered(r.req)
+	tools, err := prompt.Offered(r.req)
 	if err != nil {
 		return nil
 	}
-	var b, defs []byte
-	b = append(b, `{"type":"array","minItems":1`...)
-	if most := r.max; most > 0 || r.req.Choice.Mode == chat.ChoiceNamed {
-		b = strconv.AppendInt(append(b, `,"maxItems":`...), int64(max(most, 1)), 10)
-	}
-	b = append(b, `,"items":{"anyOf":[`...)
-	for i := range list {
-		params := list[i].Parameters
-		if len(params) == 0 {
-			params = json.RawMessage(`{"type":"object"}`)
-		}
-		if bytes.Contains(params, []byte(`"$`)) {
-			def, ok := moved(params, "#/$defs/tool"+strconv.Itoa(i))
-			if !ok {
-				return nil
-			}
-			if len(defs) > 0 {
-				defs = append(defs, ',')
-			}
-			defs = append(append(defs, `"tool`+strconv.Itoa(i)+`":`...), def...)
-			params = json.RawMessage(`{"$ref":"#/$defs/tool` + strconv.Itoa(i) + `"}`)
-		}
-		name, err := json.Marshal(r.o.Prefix + list[i].Name)
-		if err != nil {
+	var f callsSchema
+	for i := range tools {
+		if !f.add(r.o.Prefix+tools[i].Name, tools[i].Parameters) {
 			return nil
 		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(b, `{"type":"object","properties":{"name":{"type":"string","enum":[`...), name...)
-		b = append(append(b, `]},"arguments":`...), params...)
-		b = append(b, `},"required":["name","arguments"],"additionalProperties":false}`...)
 	}
-	b = append(b, "]}"...)
+	most := r.max
+	if most == 0 && r.req.Choice.Mode == chat.ChoiceNamed {
+		most = 1
+	}
+	return &chat.Format{Kind: chat.FormatSchema, Name: "tool_calls", Schema: f.schema(most, root)}
+}
+
+// A callsSchema is the schema of a list of calls, while it is made.
+type callsSchema struct {
+	items []byte // one for each tool, in commas
+	defs  []byte // schemas of arguments that refer to places in themselves
+	n     int    // of tools
+}
+
+// add takes in a tool, or reports that its schema cannot be made part of another.
+func (f *callsSchema) add(name string, params json.RawMessage) bool {
+	if len(params) == 0 {
+		params = json.RawMessage(`{"type":"object"}`)
+	}
+	if bytes.Contains(params, []byte(`"$`)) {
+		key := "tool" + strconv.Itoa(f.n)
+		def, ok := moved(params, "#/$defs/"+key)
+		if !ok {
+			return false
+		}
+		f.defs = append(comma(f.defs), `"`+key+`":`...)
+		f.defs = append(f.defs, def...)
+		params = json.RawMessage(`{"$ref":"#/$defs/` + key + `"}`)
+	}
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return false
+	}
+	f.n++
+	f.items = append(comma(f.items), `{"type":"object","properties":{"name":{"type":"string","enum":[`...)
+	f.items = append(append(f.items, quoted...), `]},"arguments":`...)
+	f.items = append(append(f.items, params...), `},"required":["name","arguments"],"additionalProperties":false}`...)
+	return true
+}
+
+// schema returns the whole, with at most so many calls if that is not 0.
+func (f *callsSchema) schema(most int, root bool) json.RawMessage {
+	list := []byte(`"type":"array","minItems":1`)
+	if most > 0 {
+		list = strconv.AppendInt(append(list, `,"maxItems":`...), int64(most), 10)
+	}
+	list = append(append(append(list, `,"items":{"anyOf":[`...), f.items...), "]}"...)
+	b := list
 	if root {
-		b = append([]byte(`{"type":"object","properties":{"tool_calls":`), b...)
+		b = append([]byte(`"type":"object","properties":{"tool_calls":{`), list...)
 		b = append(b, `}},"required":["tool_calls"],"additionalProperties":false`...)
 	}
-	if len(defs) > 0 {
-		b = append(append(append(b, `,"$defs":{`...), defs...), '}')
+	if len(f.defs) > 0 {
+		b = append(append(append(b, `,"$defs":{`...), f.defs...), '}')
 	}
-	return &chat.Format{Kind: chat.FormatSchema, Name: "tool_calls", Schema: append(b, '}')}
+	return slices.Concat([]byte("{"), b, []byte("}"))
+}
+
+// comma separates what follows from what is there.
+func comma(list []byte) []byte {
+	if len(list) > 0 {
+		list = append(list, ',')
+	}
+	return list
 }
 
 // moved returns a schema whose references are those of one that stands at the place to in another. It reports false for a

@@ -26,6 +26,7 @@ type run struct {
 
 	left     int // bounces
 	bounces  int
+	said     []chat.Message  // failed answers and corrections
 	index    int             // of the next call that is released
 	calls    int             // that were released and are complete
 	ids      map[string]bool // of all calls of the conversation; nil: not yet gathered

@@ -82,6 +82,22 @@ func (s *Support) set(key supportKey, refused bool) {
 	s.known[key] = finding{refused, time.Now().Add(memory)}
 }
 
+// claim reports whether nothing is known for a key and nobody else is finding out. Until whoever claimed it knows more, the
+// model counts as one that takes tools.
+func (s *Support) claim(key supportKey) bool {
+	if _, known := s.find(key); known {
+		return false
+	}
+	s.set(key, false)
+	return true
+}
+
+func (s *Support) forget(key supportKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, key)
+}
+
 // formKey is the key for holding a model to a form.
 func (s *Support) formKey(model string, f *chat.Format) supportKey {
 	s.mu.Lock()
@@ -106,7 +122,7 @@ const (
 // a word, or hands on a model's call as text, fails it like one that refuses. Of any other error nothing is learned.
 func (r *run) probe() {
 	key := supportKey{model: r.req.Model}
-	if _, known := r.o.Support.find(key); known {
+	if !r.o.Support.claim(key) {
 		return
 	}
 	called, err := false, error(nil)
@@ -126,6 +142,8 @@ func (r *run) probe() {
 		r.o.Support.SetRefused(r.req.Model, false)
 	case e == nil, e.Code == CodeToolsUnsupported:
 		r.o.Support.SetRefused(r.req.Model, true)
+	default:
+		r.o.Support.forget(key)
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,8 +95,14 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 	case refuses(e, &formatWords):
 		e.Kind, e.Code = chat.ErrBadRequest, CodeFormatUnsupported
 	}
-	if header != nil {
+	told := e.RetryAfter
+	if e.RetryAfter = 0; header != nil {
 		e.RetryAfter = retryAfter(header)
+	}
+	if e.RetryAfter == 0 && (e.Kind == chat.ErrRateLimit || e.Kind == chat.ErrOverloaded) {
+		if e.RetryAfter = told; told == 0 {
+			e.RetryAfter = waitIn(e.Message)
+		}
 	}
 	return e
 }
@@ -137,11 +144,14 @@ func readErrorBody(e *chat.Error, body []byte) (typ string) {
 			s.Skip()
 		}
 	}
-	e.Message, e.Param, e.Code = inner.message, inner.param, inner.code
+	e.Message, e.Param, e.Code, e.RetryAfter = inner.message, inner.param, inner.code, inner.wait
 	return inner.typ
 }
 
-type errorFields struct{ message, typ, param, code string }
+type errorFields struct {
+	message, typ, param, code string
+	wait                      time.Duration
+}
 
 func (f *errorFields) read(s *jsonbody.Scanner) {
 	for s.Enter('{'); s.Next('}'); {
@@ -154,10 +164,53 @@ func (f *errorFields) read(s *jsonbody.Scanner) {
 			f.param = scalar(s)
 		case "code":
 			f.code = scalar(s)
+		case "details":
+			f.details(s)
 		default:
 			s.Skip()
 		}
 	}
+}
+
+// details reads the list in which Google's servers say how long to wait.
+func (f *errorFields) details(s *jsonbody.Scanner) {
+	if s.Peek() != '[' {
+		s.Skip()
+		return
+	}
+	for s.Enter('['); s.Next(']'); {
+		if s.Peek() != '{' {
+			s.Skip()
+			continue
+		}
+		for s.Enter('{'); s.Next('}'); {
+			if string(s.Key()) != "retryDelay" {
+				s.Skip()
+			} else if d, err := time.ParseDuration(scalar(s)); err == nil {
+				f.wait = wait(d.Seconds())
+			}
+		}
+	}
+}
+
+// waitWords find the time to wait in a message such as "Please try again in 1m20.5s".
+var waitWords = regexp.MustCompile(`(?i)\b(?:try again|retry) (?:in|after) ((?:[0-9]+(?:\.[0-9]+)?(?:ms|h|m|s))+|[0-9]+(?:\.[0-9]+)? ?seconds?)`)
+
+// waitIn returns how long a message says to wait, 0 if it does not.
+func waitIn(message string) time.Duration {
+	m := waitWords.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	text := strings.ToLower(m[1])
+	if n, _, ok := strings.Cut(text, "second"); ok {
+		text = strings.TrimSpace(n) + "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return wait(d.Seconds())
 }
 
 // scalar reads a string or the text of any other value; null is "".

@@ -58,6 +58,29 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestWait_DR07: how long to wait may stand in the body alone.
+func TestWait_DR07(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		h      header
+		want   time.Duration
+	}{
+		{429, `{"error":{"code":429,"message":"quota","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"30s"}]}}`, nil, 30 * time.Second},
+		{429, `[{"error":{"code":429,"details":[{"retryDelay":"1.5s"}]}}]`, nil, 1500 * time.Millisecond},
+		{429, `{"error":{"message":"Rate limit reached. Please try again in 6m0.5s. Visit"}}`, nil, 6*time.Minute + 500*time.Millisecond},
+		{429, `{"error":{"message":"Retry after 20 seconds"}}`, nil, 20 * time.Second},
+		{429, `{"error":{"message":"try again in 20ms."}}`, nil, 20 * time.Millisecond},
+		{429, `{"error":{"message":"try again in 20s"}}`, header{"Retry-After": "3"}, 3 * time.Second},
+		{429, `{"error":{"message":"try again in a while","details":"none"}}`, nil, 0},
+		{400, `{"error":{"message":"try again in 20s"}}`, nil, 0},
+	} {
+		if got := DecodeError(c.status, c.h, []byte(c.body)).RetryAfter; got != c.want {
+			t.Errorf("%s: %v, want %v", c.body, got, c.want)
+		}
+	}
+}
+
 func TestAppendError(t *testing.T) {
 	for _, c := range []struct {
 		e    chat.Error
