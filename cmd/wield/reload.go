@@ -32,6 +32,11 @@ func (s *site) build() (*config.Result, *config.Service, error) {
 	if err := addScenarios(c.Config, s.scenario); err != nil {
 		return nil, nil, err
 	}
+	if s.service == nil {
+		if s.environment.Capture, err = c.Captures(s.environment.Getenv); err != nil {
+			return nil, nil, err
+		}
+	}
 	env := s.environment
 	env.Before = s.service
 	service, err := c.Compose(env)
@@ -63,6 +68,11 @@ func (s *site) close() {
 	s.service.Close()
 	for _, b := range s.before {
 		b.Close()
+	}
+	if ring := s.environment.Capture; ring != nil {
+		if err := ring.Close(); err != nil {
+			s.environment.Log.Error("the captures are not whole on disk", "error", err)
+		}
 	}
 }
 
@@ -121,6 +131,7 @@ func restartKeys(old, new *config.Config) []string {
 	}{
 		{"listen", old.Listen != new.Listen},
 		{"tls", old.TLS != new.TLS},
+		{"capture", old.Capture != new.Capture},
 		{"timeouts.drain", old.Timeouts.Drain != new.Timeouts.Drain},
 	} {
 		if k.changed {

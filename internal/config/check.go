@@ -141,12 +141,10 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 
 // later lists the keys whose feature this version does not have. A star stands for any name.
 var later = []struct{ path, what string }{
-	{"data", "nothing is kept on disk yet"},
 	{"timeouts.tool", "wield does not run tools yet"},
 	{"timeouts.approval", "wield does not ask people yet"},
 	{"tools", "wield does not run tools yet"},
 	{"sandbox", "wield does not run tools yet"},
-	{"capture", "traffic is not captured yet"},
 	{"models.*.agent", "wield does not run tools yet"},
 }
 

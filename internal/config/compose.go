@@ -10,6 +10,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/capture"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
 	"wield/model/route"
@@ -24,6 +25,7 @@ type Environment struct {
 	Log       *slog.Logger        // nil: none
 	Catalogue fs.FS               // scenarios that are named without a file; nil: those in the program
 	Metrics   *metrics.Metrics    // counts what the models do; nil: nothing is counted
+	Capture   *capture.Ring       // keeps exchanges; nil: nothing is kept
 	Before    *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 
@@ -69,7 +71,10 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		Hosts:   c.Hosts,
 		MaxBody: int64(c.Limits.Body),
 		Metrics: env.Metrics,
-		Log:     env.Log,
+		Capture: env.Capture,
+
+		LogContent: c.Log.Content,
+		Log:        env.Log,
 	}
 	for _, origin := range c.Origins {
 		o.Origins = append(o.Origins, string(origin))

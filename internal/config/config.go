@@ -41,6 +41,7 @@ type Config struct {
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
 	Sandbox  Sandbox            `key:"sandbox" doc:"What the processes of tools may do."`
 	Capture  Capture            `key:"capture" doc:"What is kept of the traffic, to look at later."`
+	Log      Log                `key:"log" doc:"What the log may hold."`
 }
 
 // Timeouts bound the parts of a request and of its answer.
@@ -198,8 +199,13 @@ type Sandbox struct {
 
 // Capture says what is kept of the gateway's traffic.
 type Capture struct {
-	Requests string `key:"requests" enum:"off|memory|disk" doc:"Where requests and answers are kept."`
-	Keep     int    `key:"keep" min:"0" doc:"How many of the last ones."`
+	Requests string `key:"requests" enum:"auto|off|memory|disk" doc:"Where requests and answers are kept, for those with a key of the role admin. disk: in captures below data, too. auto: in memory if only this machine can reach the service, else nowhere."`
+	Keep     int    `key:"keep" min:"1" doc:"How many of the last ones."`
+}
+
+// Log says what the log may hold.
+type Log struct {
+	Content bool `key:"content" doc:"Whether requests and answers go into the log, with what looks like a secret masked."`
 }
 
 // Default returns the configuration that an empty file stands for.
@@ -217,7 +223,7 @@ func Default() *Config {
 		},
 		Limits:  Limits{Body: 32 << 20},
 		Sandbox: Sandbox{Level: "workspace"},
-		Capture: Capture{Requests: "memory", Keep: 500},
+		Capture: Capture{Requests: "auto", Keep: 500},
 	}
 }
 

@@ -59,7 +59,7 @@ func TestExample(t *testing.T) {
 	for _, w := range r.Warnings {
 		warned = append(warned, w.Path)
 	}
-	want := []string{"data", "timeouts.tool", "timeouts.approval", "models.coder.agent", "tools", "sandbox", "capture"}
+	want := []string{"timeouts.tool", "timeouts.approval", "models.coder.agent", "tools", "sandbox"}
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -246,7 +246,7 @@ func TestLayerErrors(t *testing.T) {
 		want string
 	}{
 		{"variable", Options{Getenv: env("WIELD_TIMEOUTS_IDLE", "soon")}, "WIELD_TIMEOUTS_IDLE: timeouts.idle: not a duration"},
-		{"variable with a bound", Options{Getenv: env("WIELD_CAPTURE_KEEP", "-1")}, "WIELD_CAPTURE_KEEP: capture.keep: must be at least 0"},
+		{"variable with a bound", Options{Getenv: env("WIELD_CAPTURE_KEEP", "-1")}, "WIELD_CAPTURE_KEEP: capture.keep: must be at least 1"},
 		{"flag", Options{Flags: []Flag{{"--listen", "listen", "x"}}}, "--listen: listen: not an address"},
 		{"open", Options{Flags: []Flag{{"--listen", "listen", "0.0.0.0:1"}}}, "--listen: listen: other machines can reach 0.0.0.0:1, but there are no keys"},
 		{"upstream alone", Options{Upstream: Upstream{URL: "http://h/v1"}}, "--upstream and --model belong together"},

@@ -15,6 +15,7 @@ const (
 	pathTextCompletions = "/v1/completions"
 	pathHealth          = "/health"
 	pathMetrics         = "/metrics"
+	pathCaptures        = "/admin/captures"
 )
 
 // An endpoint answers the requests of one method at the URLs of one pattern.
@@ -63,6 +64,8 @@ var endpoints = newRoutes(
 	endpoint{http.MethodDelete, "/api/delete", ollamaFront, (*exchange).ollamaManage},
 	endpoint{http.MethodGet, pathHealth, completionsFront, (*exchange).health},
 	endpoint{http.MethodGet, pathMetrics, completionsFront, (*exchange).metrics},
+	endpoint{http.MethodGet, pathCaptures, completionsFront, (*exchange).listCaptures},
+	endpoint{http.MethodGet, pathCaptures + "/*", completionsFront, (*exchange).showCapture},
 )
 
 // routes are endpoints, ordered for finding one. The paths are few and fixed, so this is all the routing there is; a

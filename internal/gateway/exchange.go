@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/capture"
 	"wield/internal/metrics"
 )
 
@@ -42,6 +43,8 @@ type exchange struct {
 	thread  string // id of the conversation, if it was recognised
 	bounces int
 	err     *chat.Error
+
+	heard *capture.Record // of what is captured or logged; nil: nothing is
 }
 
 // Values of headers that every answer of a kind shares. Nobody changes them.
@@ -111,6 +114,7 @@ func (x *exchange) end() {
 	now := time.Now()
 	x.count(now)
 	x.log(now)
+	x.capture(now)
 }
 
 func (x *exchange) count(now time.Time) {
@@ -197,6 +201,7 @@ func (x *exchange) bodyOf(contentType []string, status int, b []byte) {
 	if x.r.Method != http.MethodHead {
 		n, _ := x.w.Write(b) // a client that does not take it is gone
 		x.written += int64(n)
+		x.keepAnswer(b)
 	}
 }
 
@@ -250,6 +255,7 @@ func (x *exchange) readBody() ([]byte, *failure) {
 	case err == nil:
 		x.rc.SetReadDeadline(time.Time{}) // net/http goes on reading, to notice that the client goes
 		x.bodyRead = true
+		x.keepRequest(body)
 		return body, nil
 	case errors.As(err, &large):
 		return nil, tooLarge(limit)

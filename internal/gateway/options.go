@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/capture"
 	"wield/internal/metrics"
 )
 
@@ -55,8 +56,12 @@ type Options struct {
 	KeepAlive    time.Duration // silence after which a stream gets a comment; 0: 15 seconds; negative: none
 
 	Metrics *metrics.Metrics // what /metrics shows; nil: nothing is counted
+	Capture *capture.Ring    // keeps what is said, for /admin/captures; nil: nothing is kept
 	Version string           // shown by /health
 	Log     *slog.Logger     // one line an exchange, without keys and bodies; nil: none
+
+	// LogContent puts the bodies of requests and answers into the log, masked and cut off. Nothing else does.
+	LogContent bool
 }
 
 const (

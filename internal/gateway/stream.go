@@ -125,6 +125,7 @@ func (s *stream) send(flush bool) {
 	}
 	n, err := x.w.Write(*s.buf)
 	x.written += int64(n)
+	x.keepAnswer(*s.buf)
 	*s.buf = (*s.buf)[:0]
 	if err == nil && flush {
 		err = x.rc.Flush()

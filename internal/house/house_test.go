@@ -74,6 +74,7 @@ var rooms = []room{
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "tool", floor: 5, modules: toolModules},
+	{path: "internal/capture", floor: 5, modules: anyModule},
 	{path: "internal/metrics", floor: 5, modules: anyModule},
 	{path: "tool/approvaltest", floor: 6, modules: toolModules},
 	{path: "internal/gateway", floor: 6, modules: anyModule},

@@ -1,0 +1,130 @@
+package capture
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func record(id string, size int) *Record {
+	return &Record{ID: id, Request: Body(strings.Repeat("x", size))}
+}
+
+func ids(list []Record) (out []string) {
+	for _, r := range list {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// TestRing keeps the last records, bounded in number and in bytes.
+func TestRing(t *testing.T) {
+	r, err := New(Options{Keep: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		r.Add(record(fmt.Sprint(i), 10))
+	}
+	if got := fmt.Sprint(ids(r.List())); got != "[4 3 2]" {
+		t.Errorf("%s", got)
+	}
+	if r.Get("4") == nil || r.Get("1") != nil || r.List()[0].Request != nil {
+		t.Error("what is forgotten is there, or a list holds bodies")
+	}
+
+	r, err = New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * maxBytes / MaxBody {
+		rec := &Record{ID: fmt.Sprint(i)}
+		rec.Answer = rec.Answer.Append(make([]byte, MaxBody-10)).Append(make([]byte, 1<<20))
+		if len(rec.Answer) != MaxBody {
+			t.Fatalf("%d bytes are kept of one body", len(rec.Answer))
+		}
+		r.Add(rec)
+	}
+	if r.bytes > maxBytes || len(r.records) < maxBytes/MaxBody-1 {
+		t.Errorf("%d bytes in %d records", r.bytes, len(r.records))
+	}
+}
+
+// TestDisk writes records that only their owner can read, masked, and no more files than two.
+func TestDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "captures")
+	r, err := New(Options{Keep: 2, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 {
+		rec := record(fmt.Sprint(i), 0)
+		rec.Request = Body(`{"api_key":"hush-hush"}`)
+		if err := r.Add(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v %v", files, err)
+	}
+	for name, want := range map[string]string{currentFile: "6", formerFile: "45"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for line := range strings.Lines(string(text)) {
+			var rec struct{ ID, Request string }
+			if err := json.Unmarshal([]byte(line), &rec); err != nil {
+				t.Fatal(err)
+			}
+			got += rec.ID
+		}
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want || strings.Contains(string(text), "hush") || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %s, mode %v\n%s", name, got, info.Mode(), text)
+		}
+	}
+}
+
+// TestMask hides what looks like a secret and nothing else.
+func TestMask(t *testing.T) {
+	for _, tt := range []struct{ text, hidden string }{
+		{`{"api_key":"hush hush","model":"m"}`, "hush"},
+		{`{"arguments":"{\"password\": \"hush\"}"}`, "hush"},
+		{`{"a":"{\"b\":\"{\\\"client_secret\\\":\\\"hush\\\"}\"}"}`, "hush"},
+		{`"Authorization": "Basic aHVzaDpodXNo"`, "aHVzaDpodXNo"},
+		{`curl -H 'Authorization: Bearer abcdef0123456789'`, "abcdef0123456789"},
+		{`postgres://user:hush@db/x`, "hush"},
+		{`the key is sk-proj-abcdefghijklmnop`, "sk-proj"},
+		{`ghp_abcdefghijklmnopqrstuvwxyz012345`, "ghp_"},
+		{`AKIAABCDEFGHIJKLMNOP`, "AKIAABCD"},
+		{`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdef`, "eyJhbGci"},
+		{"-----BEGIN RSA PRIVATE KEY-----\nMIIhush\n-----END RSA PRIVATE KEY-----", "hush"},
+	} {
+		if got := Mask(tt.text); strings.Contains(got, tt.hidden) || !strings.Contains(got, masked) {
+			t.Errorf("%s: %s", tt.text, got)
+		}
+	}
+	for _, text := range []string{
+		`{"max_tokens":100,"token":"Hello","logprob":-0.1}`,
+		`{"tools":[{"name":"get_secret_santa","description":"tells who"}]}`,
+		`a task-list for the risk-averse-minded people`,
+		`http://127.0.0.1:8420/v1`,
+		`"keyboard":"qwerty"`,
+	} {
+		if got := Mask(text); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
