@@ -199,7 +199,7 @@ type Sandbox struct {
 
 // Capture says what is kept of the gateway's traffic.
 type Capture struct {
-	Requests string `key:"requests" enum:"auto|off|memory|disk" doc:"Where requests and answers are kept, for those with a key of the role admin. disk: in captures below data, too. auto: in memory if only this machine can reach the service, else nowhere."`
+	Requests string `key:"requests" enum:"auto|off|memory|disk" doc:"Where the last requests and answers are kept. auto: in memory if the service is local, else nowhere."`
 	Keep     int    `key:"keep" min:"1" doc:"How many of the last ones."`
 }
 
