@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -162,15 +163,22 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 	}
 }
 
+// assignment is what env and its like read as a variable.
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
 // options reads options and operands in any order, as most programs do.
 func (a *analysis) options(p *program, words []field) {
 	operands, ended := 0, false
 	for len(words) > 0 {
 		w := words[0]
+		if w.known && w.text == "-" && p.asks { // for env: nothing is handed on
+			words = words[1:]
+			continue
+		}
 		if ended || !w.known || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' || w.text[0] == '+' && !p.options[w.text].declared {
 			if p.wraps && operands >= p.before {
-				if p.asks && w.known && strings.Contains(w.text, "=") && !strings.HasPrefix(w.text, "=") {
-					a.effect(effectExec, w.text) // an assignment
+				if p.asks && !p.joins && w.known && assignment.MatchString(w.text) {
+					a.effect(effectExec, w.text)
 					words = words[1:]
 					continue
 				}
@@ -406,6 +414,7 @@ type kindRow struct {
 // kindTable says for every kind what to make of a value. Text is not in it.
 var kindTable = map[kind]kindRow{
 	kindRead:   {plain: &use{kind: usePath, op: OpRead}},
+	kindList:   {plain: &use{kind: usePath, op: OpRead, flagged: effectRead}},
 	kindReadX:  {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}},
 	kindWrite:  {plain: &use{kind: usePath, op: OpWrite, flagged: effectWrite}},
 	kindMake:   {plain: &use{kind: usePath, op: OpWrite}},

@@ -199,7 +199,7 @@ func texts(words []field) []string {
 
 // byCommandRules looks for a rule that asks or denies, and reports whether there is one.
 func (e *eval) byCommandRules(a *analysis, words []field, text, node string) bool {
-	asked, canonical := texts(words), texts(a.canonical)
+	asked, canonical := commandOf(texts(words)), commandOf(texts(a.canonical))
 	r := e.strictest(SubjectCommand, false, func(r *rule) bool {
 		if r.Decision == chat.DecisionAllow {
 			return false

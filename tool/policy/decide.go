@@ -27,10 +27,13 @@ type eval struct {
 	p        *Policy
 	call     Call
 	args     any
-	files    *root // see root
+	files    *root        // see root
+	ignored  []ignoreRule // see ignores
+	ignoring error        // that they cannot be read
+	looked   bool         // at the two above
 	findings []Finding
-	depth    int  // of command lines in command lines
-	only     bool // rules and what is built in about the subject alone, for examples of rules
+	source   string // the command line that is being judged
+	depth    int    // of command lines in command lines
 }
 
 // begin reads the arguments. If they cannot be read nothing else is looked at.
@@ -299,11 +302,14 @@ func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 	if word != "" && !e.named(at, op) {
 		return "secrets", word + " holds keys or passwords by its name: only a rule that names it opens it"
 	}
-	rules, err := e.p.ignored.rules(e.root().resolved)
-	if err != nil {
-		return "ignored", IgnoreFile + " cannot be read: " + err.Error()
+	if !e.looked {
+		e.ignored, e.ignoring = e.p.ignored.rules(e.root().resolved)
+		e.looked = true
 	}
-	if len(rules) > 0 && (ignores(rules, names, at.mode.IsDir()) || ignores(rules, asked, at.mode.IsDir())) {
+	if e.ignoring != nil {
+		return "ignored", IgnoreFile + " cannot be read: " + e.ignoring.Error()
+	}
+	if rules := e.ignored; len(rules) > 0 && (ignores(rules, names, at.mode.IsDir()) || ignores(rules, asked, at.mode.IsDir())) {
 		return "ignored", IgnoreFile + " leaves it out"
 	}
 	return "", ""

@@ -308,25 +308,24 @@ func (c commandPattern) spells(text string) bool {
 	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool { return w.fits(text) })
 }
 
-// reaches reports whether the pattern fits a command in the way of rules that ask or deny: the program by its last name and
-// without regard to case, options between the words skipped, an option of the pattern found anywhere.
-func (c commandPattern) reaches(words []string) bool {
-	if len(words) == 0 || !c.words[0].program(words[0]) {
-		return false
-	}
-	return reaches(c.words[1:], words[1:])
+// A command is the words of a command as rules that ask or deny see them.
+type command struct {
+	words []string
+	names []string // of the program: its last name in lower case, and that without its ending
+	clean string   // the path of the program, if it is one
 }
 
-// program reports whether the word names the program: RM, /bin/rm, rm.exe and mkfs.ext4 are rm and mkfs.
-func (w wordPattern) program(name string) bool {
-	for _, n := range programNames(name) {
-		if w.fits(n) {
-			return true
-		}
+// commandOf looks at the name of the program once for all rules: RM, /bin/rm, rm.exe and mkfs.ext4 are rm and mkfs.
+func commandOf(words []string) command {
+	c := command{words: words}
+	if len(words) == 0 {
+		return c
 	}
-	return slices.ContainsFunc(w, func(a string) bool {
-		return strings.EqualFold(a, baseName(name)) || strings.Contains(a, "/") && a == path.Clean(name)
-	})
+	c.names = programNames(words[0])
+	if strings.Contains(words[0], "/") {
+		c.clean = path.Clean(words[0])
+	}
+	return c
 }
 
 // programNames lists the names by which rules that ask or deny know a program.
@@ -336,6 +335,25 @@ func programNames(name string) []string {
 		return []string{base, stem}
 	}
 	return []string{base}
+}
+
+// reaches reports whether the pattern fits a command in the way of rules that ask or deny: the program by its last name and
+// without regard to case, options between the words skipped, an option of the pattern found anywhere.
+func (c commandPattern) reaches(cmd command) bool {
+	if len(cmd.words) == 0 || !c.words[0].program(cmd) {
+		return false
+	}
+	return reaches(c.words[1:], cmd.words[1:])
+}
+
+// program reports whether the word names the program.
+func (w wordPattern) program(cmd command) bool {
+	for _, n := range cmd.names {
+		if w.fits(n) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w, func(a string) bool { return strings.EqualFold(a, cmd.names[0]) || cmd.clean != "" && a == cmd.clean })
 }
 
 func baseName(name string) string {

@@ -66,6 +66,7 @@ const (
 	kindText   kind = "text"
 	kindRead   kind = "read"
 	kindReadX  kind = "read!" // read, and it changes what runs
+	kindList   kind = "list"  // read, and it names further files
 	kindWrite  kind = "write"
 	kindMake   kind = "make"
 	kindDir    kind = "dir"
@@ -88,7 +89,7 @@ const (
 	kindNet    kind = "net"
 )
 
-var kinds = []kind{kindText, kindRead, kindReadX, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
+var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
 	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet}
 
 // effect is what an option does beside taking values.
@@ -275,7 +276,7 @@ func lookUp(name string) *program {
 }
 
 // find returns what the table says of an option as it is typed, the name it has there, and the value that is joined to it. A
-// long name may be shortened as long as it begins one that matters.
+// long name may be shortened.
 func (p *program) find(options map[string]option, typed string) (o option, name, value string, joined bool) {
 	name, value, joined = strings.Cut(typed, "=")
 	if o, ok := options[typed]; ok {
@@ -292,15 +293,24 @@ func (p *program) find(options map[string]option, typed string) (o option, name,
 		return option{}, name, value, joined
 	}
 	if strings.HasPrefix(name, "--") && len(name) > 2 {
-		best := ""
-		for full, o := range options {
-			if strings.HasPrefix(full, name) && !o.harmless() && (best == "" || full < best) {
-				best = full
-			}
-		}
-		if best != "" {
-			return options[best], best, value, joined
+		if full := shortened(options, name); full != "" {
+			return options[full], full, value, joined
 		}
 	}
 	return option{}, name, value, joined
+}
+
+// shortened returns the option that a name begins. One that does something goes before one that only takes text.
+func shortened(options map[string]option, name string) string {
+	best := ""
+	for full, o := range options {
+		if !strings.HasPrefix(full, name) {
+			continue
+		}
+		better := best == "" || options[best].harmless() && !o.harmless()
+		if better || options[best].harmless() == o.harmless() && full < best {
+			best = full
+		}
+	}
+	return best
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -24,7 +25,9 @@ type scope struct {
 // shell judges a command line.
 func (e *eval) shell(text string, sc scope) {
 	e.depth++
-	defer func() { e.depth-- }()
+	outer := e.source
+	e.source = text
+	defer func() { e.depth--; e.source = outer }()
 	refuse := func(d chat.Decision, check, why string) {
 		e.builtin(d, SubjectCommand, text, "", check, why, nil)
 	}
@@ -39,7 +42,6 @@ func (e *eval) shell(text string, sc scope) {
 		refuse(chat.DecisionDeny, "characters", "a NUL byte, which no command can carry")
 		return
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if r, bad := oddCharacter(text); bad {
 		refuse(chat.DecisionAsk, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r))
 	}
@@ -66,16 +68,31 @@ func oddCharacter(text string) (rune, bool) {
 
 // undecidable adds the finding that a node makes it impossible to know what would run.
 func (e *eval) undecidable(n syntax.Node, why string) {
-	var b strings.Builder
-	if err := syntax.NewPrinter().Print(&b, n); err != nil {
-		b.Reset()
+	e.builtin(chat.DecisionAsk, SubjectCommand, e.sourceOf(n), nodeName(n), "undecidable", why, nil)
+}
+
+// maxShown is how much of a command line a finding shows.
+const maxShown = 400
+
+// sourceOf is the text of a node.
+func (e *eval) sourceOf(n syntax.Node) string {
+	from, to := n.Pos().Offset(), n.End().Offset()
+	if from > to || to > uint(len(e.source)) {
+		return ""
 	}
-	e.builtin(chat.DecisionAsk, SubjectCommand, b.String(), nodeName(n), "undecidable", why, nil)
+	if to-from > maxShown {
+		return strings.ToValidUTF8(e.source[from:from+maxShown], "") + " .."
+	}
+	return e.source[from:to]
 }
 
 // nodeName is the type of a node and its place.
 func nodeName(n syntax.Node) string {
-	return fmt.Sprintf("%s %d:%d", strings.TrimPrefix(fmt.Sprintf("%T", n), "*syntax."), n.Pos().Line(), n.Pos().Col())
+	name := "CallExpr" // by far the most
+	if _, ok := n.(*syntax.CallExpr); !ok {
+		name = strings.TrimPrefix(fmt.Sprintf("%T", n), "*syntax.")
+	}
+	return name + " " + strconv.Itoa(int(n.Pos().Line())) + ":" + strconv.Itoa(int(n.Pos().Col()))
 }
 
 // stmts judges statements that run one after the other, and returns where the next one would run.
