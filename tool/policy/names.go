@@ -108,7 +108,7 @@ func protectedName(folded []string) string {
 }
 
 // shortName is a name that Windows makes for a longer one: SECRET~1.
-var shortName = regexp.MustCompile(`(?i)^[^. ]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?$`)
+var shortName = regexp.MustCompile(`(?i)^\.?[^. ]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?$`)
 
 // reservedName is a device of Windows, with or without an ending.
 var reservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)`)
