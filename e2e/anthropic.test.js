@@ -82,6 +82,14 @@ test('an estimate of tokens', async (t) => {
   assert.ok((await count('x'.repeat(400))) > (await count('x')) + 90);
 });
 
+test('the list of models', async (t) => {
+  const anthropic = sdk(await start(t, ['serve', '--listen', '127.0.0.1:0']));
+  const names = [];
+  for await (const model of anthropic.models.list()) names.push(model.id);
+  assert.deepEqual(names, ['demo']);
+  assert.equal((await anthropic.models.retrieve('demo')).display_name, 'demo');
+});
+
 suite('a backend of the same protocol', () => {
   const turns = `turns:
   - {id: result, when: {last: tool}, reply: [{text: "The tool says \${result}"}]}

@@ -207,3 +207,55 @@ func TestMessagesRound(t *testing.T) {
 		t.Errorf("the model was asked with %d messages: %+v", n, got.Messages)
 	}
 }
+
+// TestSignaturesThroughBridge: thinking and its signature come through the bridge to the client, and what the client hands back
+// reaches a model with function calling as it was, cache marks included.
+func TestSignaturesThroughBridge(t *testing.T) {
+	var got *chat.Request
+	signature := chat.Event{Kind: chat.KindReasoning, Detail: &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}}
+	m := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
+		got = req
+		emit(chat.Event{Kind: chat.KindReasoning, Text: "hm"})
+		emit(signature)
+		emit(text("ok"))
+		emit(finish(chat.FinishStop))
+		return nil
+	})
+	srv := serve(t, one(bridge.New(m, bridge.Options{Mode: bridge.ModeNative})))
+	thinking := `{"type":"thinking","thinking":"hm","signature":"c2ln"}`
+	for _, stream := range []string{"false", "true"} {
+		_, body := send(t, srv, "POST", pathMessages, `{"model":"m","stream":`+stream+`,"thinking":{"type":"adaptive"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],`+
+			`"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[`+thinking+`,{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},`+
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1","cache_control":{"type":"ephemeral"}}]}]}`)
+		if !strings.Contains(body, `"signature":"c2ln"`) {
+			t.Errorf("the client gets no signature: %s", body)
+		}
+	}
+	said := got.Messages[1]
+	if len(said.Parts) != 1 || string(said.Parts[0].Raw) != thinking || said.Calls[0].ID != "toolu_1" {
+		t.Errorf("the model was told that it had said %+v", said)
+	}
+	if len(got.Tools[0].Opaque) != 1 || len(got.Messages[2].Opaque) != 1 {
+		t.Errorf("cache marks are lost: %+v, %+v", got.Tools[0].Opaque, got.Messages[2].Opaque)
+	}
+}
+
+// TestMessagesModels: clients that say the version of this protocol get the list of models in its form.
+func TestMessagesModels(t *testing.T) {
+	o := one(says(text("a")))
+	o.Models[0].Created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	srv := serve(t, o)
+	const m = `{"type":"model","id":"m","display_name":"m","created_at":"2026-01-02T03:04:05Z"}`
+	for path, want := range map[string]string{
+		pathModels:           `{"data":[` + m + `],"has_more":false,"first_id":"m","last_id":"m"}`,
+		pathModels + "/m":    m,
+		pathModels + "/none": `{"type":"error","error":{"type":"not_found_error"`,
+	} {
+		if _, body := send(t, srv, "GET", path, "", "Anthropic-Version", "2023-06-01"); !strings.HasPrefix(body, want) {
+			t.Errorf("%s: %s, want %s", path, body, want)
+		}
+		if _, body := send(t, srv, "GET", path, ""); strings.HasPrefix(body, want) {
+			t.Errorf("%s: a client of another protocol gets %s", path, body)
+		}
+	}
+}

@@ -58,3 +58,23 @@ func (x *exchange) countTokens() *failure {
 	x.body(http.StatusOK, anthropic.AppendTokens(nil, anthropic.CountTokens(req)))
 	return nil
 }
+
+// tellMessages finds out whether a client speaks this protocol, at a URL that it shares with another: its clients say the version.
+func (x *exchange) tellMessages() {
+	if x.r.Header.Get("Anthropic-Version") != "" {
+		x.front = messagesFront
+	}
+}
+
+// appendMessagesModels appends the list of models of these names.
+func (g *Gateway) appendMessagesModels(dst []byte, names []string) []byte {
+	infos := make([]anthropic.ModelInfo, len(names))
+	for i, n := range names {
+		infos[i] = g.models[n].messagesInfo()
+	}
+	return anthropic.AppendModels(dst, infos)
+}
+
+func (m *Model) messagesInfo() anthropic.ModelInfo {
+	return anthropic.ModelInfo{ID: m.Name, Created: m.Created}
+}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wield/wire/anthropic"
 	"wield/wire/openai"
 )
 
@@ -112,10 +113,15 @@ func (g *Gateway) find(h *holder, name string) (*Model, *failure) {
 
 // listModels answers GET /v1/models.
 func (x *exchange) listModels() *failure {
+	x.tellMessages()
 	if f := x.authenticate(); f != nil {
 		return f
 	}
 	names := x.g.visible(x.holder)
+	if x.front == messagesFront {
+		x.body(http.StatusOK, x.g.appendMessagesModels(nil, names))
+		return nil
+	}
 	infos := make([]openai.ModelInfo, len(names))
 	for i, n := range names {
 		infos[i] = x.g.models[n].info()
@@ -126,6 +132,7 @@ func (x *exchange) listModels() *failure {
 
 // showModel answers GET /v1/models/NAME. A name may hold slashes.
 func (x *exchange) showModel() *failure {
+	x.tellMessages()
 	if f := x.authenticate(); f != nil {
 		return f
 	}
@@ -133,6 +140,10 @@ func (x *exchange) showModel() *failure {
 	m := x.g.models[name]
 	if m == nil || !x.holder.maySee(name) {
 		return unknownModel(name, x.g.visible(x.holder))
+	}
+	if x.front == messagesFront {
+		x.body(http.StatusOK, anthropic.AppendModel(nil, m.messagesInfo()))
+		return nil
 	}
 	x.body(http.StatusOK, openai.AppendModel(nil, m.info()))
 	return nil

@@ -54,8 +54,7 @@ func TestStreamReader(t *testing.T) {
 
 // checkStream checks what holds of every stream: spans in order, calls one after the other, deltas that are the arguments,
 // nothing behind Finish.
-func checkStream(t *testing.T, events []chat.Event) {
-	t.Helper()
+func checkStream(t interface{ Errorf(string, ...any) }, events []chat.Event) {
 	at, open, args := 0, -1, ""
 	for i, e := range events {
 		switch e.Kind {
@@ -70,7 +69,7 @@ func checkStream(t *testing.T, events []chat.Event) {
 				t.Errorf("event %d stands inside call %d", i, open)
 			}
 			if e.Kind == chat.KindFinish && i != len(events)-1 {
-				t.Error("something follows Finish")
+				t.Errorf("something follows Finish")
 			}
 		case chat.KindCallStart:
 			if open >= 0 {

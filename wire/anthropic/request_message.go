@@ -38,14 +38,15 @@ type turn struct {
 }
 
 func (d *requestReader) message() {
-	role, content := "", -1
+	role, content := "", false
 	var t turn
 	d.Members(func(key string) {
 		switch key {
 		case "role":
 			role = d.Text()
 		case "content":
-			content = d.Mark()
+			content = true
+			d.turnContent(&t)
 		default:
 			if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
 				t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: key, Value: raw})
@@ -61,15 +62,12 @@ func (d *requestReader) message() {
 	case role != "user" && role != "assistant" && role != "system":
 		d.RefuseAt("role", jsonbody.CodeInvalidValue, "this must be user or assistant")
 		return
-	case content < 0:
+	case !content:
 		d.RefuseAt("content", jsonbody.CodeMissing, "a message must have content")
 		return
 	}
 	t.Role = chat.Role(role)
-	d.Again(content, "content", func() { d.turnContent(&t) })
-	if d.Bad == nil {
-		d.finishTurn(&t)
-	}
+	d.finishTurn(&t)
 }
 
 func (d *requestReader) turnContent(t *turn) {
@@ -140,8 +138,8 @@ func (d *requestReader) content() []chat.Part {
 	return t.Parts
 }
 
-// reader returns how a block of a type is read, beginning at the block, or nil for one that is kept raw.
-func (d *requestReader) reader(kind string) func(t *turn, raw json.RawMessage) {
+// reader returns how a block of a type is read, or nil for one that is kept raw.
+func (d *requestReader) reader(kind string) func(t *turn) {
 	switch kind {
 	case "text":
 		return d.textBlock
@@ -166,28 +164,29 @@ func (d *requestReader) block(t *turn) {
 		t.add(chat.Part{Text: d.Str()})
 		return
 	}
-	kind, start := "", d.Pos
-	d.Members(func(key string) {
-		if key == "type" {
-			kind = d.Text()
-		} else {
-			d.Skip()
-		}
-	})
-	if d.Bad != nil {
+	if !d.Is('{') {
 		return
 	}
-	if kind == "" {
-		d.RefuseAt("type", jsonbody.CodeMissing, "a block must have a type")
-		return
-	}
-	raw := json.RawMessage(d.Bytes[start:d.Pos:d.Pos])
+	kind := typeOf(d.Bytes[d.Pos:])
 	read := d.reader(kind)
-	if read == nil {
-		t.add(chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: raw, Protocol: chat.ProtocolAnthropic})
-		return
+	switch {
+	case kind == "":
+		d.RefuseAt("type", jsonbody.CodeMissing, "a block must have a type")
+	case read != nil:
+		read(t)
+	default:
+		t.add(chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: d.Raw(), Protocol: chat.ProtocolAnthropic})
 	}
-	d.Again(start, "", func() { read(t, raw) })
+}
+
+// ahead returns the text of the next value, which is still to be read.
+func (d *requestReader) ahead() json.RawMessage {
+	at := d.Pos
+	raw := d.Raw()
+	if d.Err == nil {
+		d.Pos = at
+	}
+	return raw
 }
 
 // add appends a part.
@@ -228,7 +227,7 @@ func (r rest) set(p *chat.Part) {
 	}
 }
 
-func (d *requestReader) textBlock(t *turn, _ json.RawMessage) {
+func (d *requestReader) textBlock(t *turn) {
 	var p chat.Part
 	var more rest
 	found := false
@@ -273,7 +272,8 @@ func (d *requestReader) source() (s source) {
 }
 
 // located reads an image or document whose content is there, or at an address. Any other is kept raw.
-func (d *requestReader) located(t *turn, raw json.RawMessage, p chat.Part) {
+func (d *requestReader) located(t *turn, p chat.Part) {
+	raw := d.ahead()
 	var s source
 	var more rest
 	d.Members(func(key string) {
@@ -312,28 +312,28 @@ func (d *requestReader) located(t *turn, raw json.RawMessage, p chat.Part) {
 	t.add(p)
 }
 
-func (d *requestReader) imageBlock(t *turn, raw json.RawMessage) {
-	d.located(t, raw, chat.Part{Kind: chat.PartImage})
+func (d *requestReader) imageBlock(t *turn) {
+	d.located(t, chat.Part{Kind: chat.PartImage})
 }
 
 // documentBlock reads a document. One of text is text to everybody else.
-func (d *requestReader) documentBlock(t *turn, raw json.RawMessage) {
-	switch sourceType(raw) {
+func (d *requestReader) documentBlock(t *turn) {
+	switch sourceType(d.Bytes[d.Pos:]) {
 	case "text", "content":
-		d.readable(t, raw)
+		d.readable(t)
 		return
 	}
-	d.located(t, raw, chat.Part{Kind: chat.PartFile})
+	d.located(t, chat.Part{Kind: chat.PartFile})
 }
 
 // readable keeps a block whole, with the text that it is to everybody else.
-func (d *requestReader) readable(t *turn, raw json.RawMessage) {
-	d.Skip()
+func (d *requestReader) readable(t *turn) {
+	raw := d.Raw()
 	t.add(chat.Part{Text: textOf(raw), Raw: raw, Protocol: chat.ProtocolAnthropic})
 }
 
-func (d *requestReader) thinkingBlock(t *turn, raw json.RawMessage) {
-	text := ""
+func (d *requestReader) thinkingBlock(t *turn) {
+	raw, text := d.ahead(), ""
 	d.Members(func(key string) {
 		if key == "thinking" {
 			text = d.Optional()
@@ -350,7 +350,7 @@ func (d *requestReader) thinkingBlock(t *turn, raw json.RawMessage) {
 
 // useBlock reads a call that the model made earlier. Input that is no object is no error: models write it, and the history
 // holds it.
-func (d *requestReader) useBlock(t *turn, _ json.RawMessage) {
+func (d *requestReader) useBlock(t *turn) {
 	c := chat.Call{Index: len(t.Calls), Arguments: "{}", Complete: true, Origin: chat.OriginFunction}
 	var more rest
 	d.Members(func(key string) {
@@ -389,7 +389,7 @@ func (d *requestReader) useBlock(t *turn, _ json.RawMessage) {
 	t.order = append(append(t.order, object...), ',')
 }
 
-func (d *requestReader) resultBlock(t *turn, _ json.RawMessage) {
+func (d *requestReader) resultBlock(t *turn) {
 	m := chat.Message{Role: chat.RoleTool}
 	d.Members(func(key string) {
 		switch key {

@@ -1,0 +1,43 @@
+package anthropic
+
+import (
+	"time"
+
+	"wield/wire/jsonbody"
+)
+
+// ModelInfo describes a model on offer.
+type ModelInfo struct {
+	ID      string
+	Created time.Time
+}
+
+// AppendModel appends the description of one model.
+func AppendModel(dst []byte, m ModelInfo) []byte {
+	dst = append(dst, `{"type":"model","id":`...)
+	dst = jsonbody.AppendString(dst, m.ID)
+	dst = append(dst, `,"display_name":`...)
+	dst = jsonbody.AppendString(dst, m.ID)
+	dst = append(dst, `,"created_at":"`...)
+	dst = m.Created.UTC().AppendFormat(dst, time.RFC3339)
+	return append(dst, `"}`...)
+}
+
+// AppendModels appends the list of all models, in one page.
+func AppendModels(dst []byte, models []ModelInfo) []byte {
+	dst = append(dst, `{"data":[`...)
+	for i, m := range models {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendModel(dst, m)
+	}
+	dst = append(dst, `],"has_more":false,"first_id":`...)
+	if len(models) == 0 {
+		return append(dst, `null,"last_id":null}`...)
+	}
+	dst = jsonbody.AppendString(dst, models[0].ID)
+	dst = append(dst, `,"last_id":`...)
+	dst = jsonbody.AppendString(dst, models[len(models)-1].ID)
+	return append(dst, '}')
+}
