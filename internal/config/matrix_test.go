@@ -1,0 +1,403 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"wield/internal/gateway"
+	"wield/internal/scriptserver"
+	"wield/model/script"
+)
+
+// matrixBackends are all ways to reach a model. Each is a scripted server but the one that plays a scenario itself.
+var matrixBackends = []struct {
+	name   string
+	speaks script.Speaks
+	text   string // of the backend in the file; URL stands for the server's address, SCENARIO for the file
+	model  string // more of the model
+	native bool   // the server has function calling
+	prefix string
+}{
+	{"openai, function calling", script.SpeaksOpenAI, `kind: openai, url: "URL/v1"`, "", true, ""},
+	{"openai, text", script.SpeaksOpenAI, `kind: openai, url: "URL/v1"`, ", mode: text", false, ""},
+	{"ollama, function calling", script.SpeaksOllama, `kind: ollama, url: "URL"`, "", true, ""},
+	{"ollama, text", script.SpeaksOllama, `kind: ollama, url: "URL"`, ", mode: text", false, ""},
+	{"anthropic, function calling", script.SpeaksAnthropic, `kind: anthropic, url: "URL"`, "", true, ""},
+	{"anthropic, text", script.SpeaksAnthropic, `kind: anthropic, url: "URL"`, ", mode: text", false, ""},
+	{"lumo, version 1", script.SpeaksLumo, `kind: lumo, url: "URL", lumo: {version: 1}`, "", false, "user:"},
+	{"lumo, version 2", script.SpeaksLumo, `kind: lumo, url: "URL", lumo: {version: 2}`, "", false, "user:"},
+	{"script", "", `kind: script, scenario: "SCENARIO"`, ", mode: text", false, ""},
+}
+
+// matrixScenario makes one call and then repeats its result.
+const matrixScenario = `wield: scenario/v1
+name: matrix
+backend: {SPEAKSnative_tools: %v}
+turns:
+  - id: answer
+    when: {last: tool}
+    reply: [{text: "The tool says ${result}"}]
+    usage: {in: 20, out: 5}
+  - id: call
+    when: {user_contains: weather}
+    reply:
+      - text: "Let me look.\n"
+      - %s
+    usage: {in: 10, out: 5}
+`
+
+// silent is the fault of a server that says nothing more, which is met by a service with less patience than others.
+const silent = "silent"
+
+// matrixFaults are what can go wrong between a service and a server.
+var matrixFaults = []struct {
+	name, do string
+	status   int  // of an answer that is not streamed
+	early    bool // the same status of a stream, which has not begun
+}{
+	{"broken", "cut_after: 2 chunks", 502, false},
+	{"reset", "cut_after: 2 chunks, reset: true", 502, false},
+	{silent, "cut_after: 2 chunks, stall: 30s", 504, false},
+	{"page", "html_502: true", 502, true},
+	{"failing", "status: 500", 502, true},
+	{"busy", "status: 429, retry_after: 7s", 429, true},
+	{"refusing", "status: 401", 502, true},
+	{"closed", "status: 503", 503, true},
+	{"half", "status: 200, body: '{\"choices\":[{\"delta\":{\"content\":\"a'", 502, true},
+	{"cut", "bad_utf8: true", 200, true},
+}
+
+// A heard answer is what a client makes of one.
+type heard struct {
+	status int
+	text   string
+	id     string // of the call, and its name and arguments
+	name   string
+	args   string
+	ended  bool // by what the protocol ends a whole answer with
+	body   string
+}
+
+// A told round is what a client says: a question, and, if it has run a tool, what that was.
+type told struct {
+	question string
+	call     *heard
+	result   string
+}
+
+// matrixFronts are all ways to ask.
+var matrixFronts = []struct {
+	name, path string
+	body       func(told) map[string]any
+	hear       func(lines []string, h *heard)
+	overloaded int // the status for a server that has no room
+}{
+	{"chat completions", "/v1/chat/completions", chatBody, hearChat, 503},
+	{"Responses", "/v1/responses", responsesBody, hearResponses, 503},
+	{"Messages", "/v1/messages", messagesBody, hearMessages, 529},
+	{"Ollama", "/api/chat", ollamaBody, hearOllama, 503},
+}
+
+type object = map[string]any
+
+var weatherParameters = object{"type": "object", "properties": object{"city": object{"type": "string"}}, "required": []string{"city"}}
+
+func functionTool() []any {
+	return []any{object{"type": "function", "function": object{"name": "get_weather", "parameters": weatherParameters}}}
+}
+
+func chatBody(s told) object {
+	messages := []any{object{"role": "user", "content": s.question}}
+	if s.call != nil {
+		messages = append(messages,
+			object{"role": "assistant", "content": s.call.text, "tool_calls": []any{object{"id": s.call.id, "type": "function",
+				"function": object{"name": s.call.name, "arguments": s.call.args}}}},
+			object{"role": "tool", "tool_call_id": s.call.id, "content": s.result})
+	}
+	return object{"messages": messages, "tools": functionTool()}
+}
+
+func hearChat(lines []string, h *heard) {
+	for _, line := range lines {
+		type message struct {
+			Content   string
+			ToolCalls []struct {
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		var b struct {
+			Choices []struct {
+				Message, Delta message
+				Reason         string `json:"finish_reason"`
+			}
+		}
+		_ = json.Unmarshal([]byte(line), &b)
+		for _, c := range b.Choices {
+			for _, m := range []message{c.Message, c.Delta} {
+				h.text += m.Content
+				for _, call := range m.ToolCalls {
+					h.id, h.name, h.args = h.id+call.ID, h.name+call.Function.Name, h.args+call.Function.Arguments
+				}
+			}
+			h.ended = h.ended || c.Reason != ""
+		}
+	}
+}
+
+func responsesBody(s told) object {
+	input := []any{object{"role": "user", "content": s.question}}
+	if s.call != nil {
+		input = append(input, object{"type": "function_call", "call_id": s.call.id, "name": s.call.name, "arguments": s.call.args},
+			object{"type": "function_call_output", "call_id": s.call.id, "output": s.result})
+	}
+	return object{"input": input, "store": false, "tools": []any{object{"type": "function", "name": "get_weather", "parameters": weatherParameters, "strict": false}}}
+}
+
+func hearResponses(lines []string, h *heard) {
+	for _, line := range lines {
+		type response struct {
+			Status string
+			Output []struct {
+				Type, Name, Arguments string
+				CallID                string `json:"call_id"`
+				Content               []struct{ Text string }
+			}
+		}
+		var b struct {
+			response
+			Type     string
+			Response response
+		}
+		_ = json.Unmarshal([]byte(line), &b)
+		if b.Type == "response.completed" {
+			b.response = b.Response
+		}
+		if b.Status != "completed" {
+			continue
+		}
+		h.ended = true
+		for _, item := range b.Output {
+			for _, c := range item.Content {
+				h.text += c.Text
+			}
+			if item.Type == "function_call" {
+				h.id, h.name, h.args = item.CallID, item.Name, item.Arguments
+			}
+		}
+	}
+}
+
+func messagesBody(s told) object {
+	messages := []any{object{"role": "user", "content": s.question}}
+	if s.call != nil {
+		messages = append(messages,
+			object{"role": "assistant", "content": []any{object{"type": "text", "text": s.call.text},
+				object{"type": "tool_use", "id": s.call.id, "name": s.call.name, "input": json.RawMessage(s.call.args)}}},
+			object{"role": "user", "content": []any{object{"type": "tool_result", "tool_use_id": s.call.id, "content": s.result}}})
+	}
+	return object{"max_tokens": 100, "messages": messages, "tools": []any{object{"name": "get_weather", "input_schema": weatherParameters}}}
+}
+
+func hearMessages(lines []string, h *heard) {
+	for _, line := range lines {
+		type block struct {
+			Type, ID, Name, Text string
+			Input                json.RawMessage
+		}
+		var b struct {
+			Type    string
+			Reason  string `json:"stop_reason"`
+			Content []block
+			Block   block `json:"content_block"`
+			Delta   struct {
+				Text    string
+				Partial string `json:"partial_json"`
+			}
+		}
+		_ = json.Unmarshal([]byte(line), &b)
+		h.ended = h.ended || b.Type == "message_stop" || b.Reason != ""
+		h.text += b.Delta.Text
+		h.args += b.Delta.Partial
+		if b.Type == "content_block_start" {
+			b.Block.Input = nil
+			b.Content = append(b.Content, b.Block)
+		}
+		for _, c := range b.Content {
+			h.text += c.Text
+			h.id, h.name, h.args = h.id+c.ID, h.name+c.Name, h.args+string(c.Input)
+		}
+	}
+}
+
+func ollamaBody(s told) object {
+	messages := []any{object{"role": "user", "content": s.question}}
+	if s.call != nil {
+		messages = append(messages,
+			object{"role": "assistant", "content": s.call.text, "tool_calls": []any{object{"function": object{"name": s.call.name, "arguments": json.RawMessage(s.call.args)}}}},
+			object{"role": "tool", "tool_name": s.call.name, "content": s.result})
+	}
+	return object{"messages": messages, "tools": functionTool()}
+}
+
+func hearOllama(lines []string, h *heard) {
+	for _, line := range lines {
+		var b struct {
+			Done    bool
+			Message struct {
+				Content   string
+				ToolCalls []struct {
+					ID       string
+					Function struct {
+						Name      string
+						Arguments json.RawMessage
+					}
+				} `json:"tool_calls"`
+			}
+		}
+		_ = json.Unmarshal([]byte(line), &b)
+		h.ended = h.ended || b.Done
+		h.text += b.Message.Content
+		for _, c := range b.Message.ToolCalls {
+			h.id, h.name, h.args = h.id+c.ID, h.name+c.Function.Name, h.args+string(c.Function.Arguments)
+		}
+	}
+}
+
+// TestMatrix asks every kind of backend through every protocol, streamed and whole: a call and its result make one round, and
+// whatever goes wrong on the way is an error in the client's protocol, never an answer that looks whole.
+func TestMatrix(t *testing.T) {
+	for _, b := range matrixBackends {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			server, file := matrixServer(t, b.speaks, b.native, b.prefix)
+			where := strings.NewReplacer("URL", server, "SCENARIO", file)
+			patient := matrixService(t, where.Replace(b.text), b.model, "2m")
+			impatient := matrixService(t, where.Replace(b.text), b.model, "50ms")
+			for _, f := range matrixFronts {
+				for _, stream := range []bool{false, true} {
+					say := func(url string, s told) heard {
+						body := f.body(s)
+						body["model"], body["stream"] = "m", stream
+						return post(t, url+f.path, body, f.hear)
+					}
+					where := fmt.Sprintf("%s, stream %v", f.name, stream)
+					first := say(patient, told{question: "What is the weather in Rome?"})
+					if first.status != 200 || first.name != "get_weather" || first.id == "" || strings.ReplaceAll(first.args, " ", "") != `{"city":"Rome"}` ||
+						!strings.HasPrefix(first.text, "Let me look.") || !first.ended {
+						t.Errorf("%s: the call: %+v", where, first)
+						continue
+					}
+					second := say(patient, told{question: "What is the weather in Rome?", call: &first, result: "mackerel sky"})
+					if second.status != 200 || second.text != "The tool says mackerel sky" || second.name != "" || !second.ended {
+						t.Errorf("%s: the answer: %+v", where, second)
+					}
+					if b.speaks == "" {
+						continue // there is no connection that could break
+					}
+					for _, fault := range matrixFaults {
+						url, status := patient, fault.status
+						switch {
+						case fault.name == silent:
+							url = impatient
+						case status == http.StatusServiceUnavailable:
+							status = f.overloaded
+						}
+						h := say(url, told{question: "now " + fault.name})
+						wrong := h.ended || !strings.Contains(h.body, `"error"`)
+						if status == http.StatusOK {
+							wrong = !h.ended || !strings.HasPrefix(h.text, "one t")
+						}
+						if wrong || (!stream || fault.early) && h.status != status || !utf8.ValidString(h.body) {
+							t.Errorf("%s, %s: %+v", where, fault.name, h)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// matrixServer starts a scripted server and returns its address, and the file of its scenario.
+func matrixServer(t *testing.T, speaks script.Speaks, native bool, prefix string) (url, file string) {
+	t.Helper()
+	call := `{fence: json, call: {name: "` + prefix + `get_weather", args: {city: Rome}}}`
+	if native {
+		call = `{call: {name: get_weather, args: {city: Rome}}}`
+	}
+	text := fmt.Sprintf(matrixScenario, native, call)
+	faults := "faults:\n"
+	for _, f := range matrixFaults {
+		text += "  - {id: " + f.name + ", when: {user_contains: now " + f.name + "}, reply: [{text: 'one '}, {text: 'tẅo '}, {text: 'three '}, {text: four}]}\n"
+		faults += "  - {on: " + f.name + ", do: {" + f.do + "}}\n"
+	}
+	said := ""
+	if speaks != "" {
+		said = "speaks: " + string(speaks) + ", "
+		text += faults
+	}
+	file = filepath.Join(t.TempDir(), "matrix.scenario.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "SPEAKS", said, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	live, err := script.Open(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(scriptserver.New(scriptserver.Options{Scenarios: []*script.Live{live}}))
+	t.Cleanup(server.Close)
+	return server.URL, file
+}
+
+// matrixService starts a service with one model, whose backend may be silent for so long.
+func matrixService(t *testing.T, backend, model, idle string) string {
+	t.Helper()
+	if !strings.Contains(backend, "kind: script") {
+		backend += ", retry: {attempts: 1}"
+	}
+	service, err := compose(t, "timeouts: {idle: "+idle+"}\nbackends: {b: {"+backend+"}}\nmodels: {m: {backend: b, model: matrix"+model+"}}\n", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(gateway.New(service.Gateway))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// post sends a request and hears the answer, of which the frames or lines of a stream are the lines.
+func post(t *testing.T, url string, body any, hear func([]string, *heard)) heard {
+	t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(url, "application/json", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := heard{status: resp.StatusCode, body: string(text)}
+	if resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") != "7" {
+		t.Errorf("%s: the wait is %q", url, resp.Header.Get("Retry-After"))
+	}
+	var lines []string
+	for line := range strings.Lines(h.body) {
+		lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "data: "))
+	}
+	hear(lines, &h)
+	return h
+}
