@@ -36,6 +36,15 @@ func (c *Call) May(op Op, path string) bool {
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
 }
 
+// MayReach reports whether the policy allows an address of the network without asking anybody: for the redirects of a page,
+// and whatever else a call comes by.
+func (c *Call) MayReach(url string) bool {
+	if c.decider == nil {
+		return true
+	}
+	return c.decider.Decide(policy.Call{Tool: c.Name, Root: c.Root, Dir: c.Root, URLs: []string{url}}).Decision == chat.DecisionAllow
+}
+
 // Output returns a writer of the output of a running tool, which is shown while it runs. It is no part of the result. stream
 // is stdout, stderr, or a word of the tool. The writer never fails; what is written after the run is over is dropped.
 func (c *Call) Output(stream string) io.Writer { return outputWriter{c, stream} }

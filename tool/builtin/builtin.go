@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"time"
 
 	"wield/tool"
@@ -15,7 +16,12 @@ type Options struct {
 	Now func() time.Time // nil: time.Now
 
 	MaxFile int64 // bytes of a file that is read or written as a whole; 0: 10 MiB
-	NoRG    bool  // search_code never uses ripgrep
+
+	// Transport carries what the tools ask of the web. It must refuse what the policy refuses when a connection is made, since a
+	// name can stand for any address by then. Nil: the tools of the web are not available.
+	Transport http.RoundTripper
+	Search    Search // where search_internet looks
+	Wikipedia string // address of the interface of a wiki; empty: Wikipedia's
 }
 
 func (o *Options) setDefaults() {
@@ -41,6 +47,9 @@ var builders = []builder{
 	{"list_files", listFiles},
 	{"search_code", searchCode},
 	{"edit_file", editFile},
+	{"fetch_webpage", fetchWebpage},
+	{"search_internet", searchInternet},
+	{"wikipedia_search", wikipediaSearch},
 	{"calculator", calculator},
 	{"get_current_time", currentTime},
 	{"get_current_date", currentDate},

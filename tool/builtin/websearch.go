@@ -1,0 +1,318 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"wield/tool"
+)
+
+// A Search is where search_internet looks.
+type Search struct {
+	Provider string // searxng, brave or duckduckgo; empty: searxng if URL is set, brave if Key is, else duckduckgo
+	URL      string // of the provider; SearXNG has none of its own
+	Key      string // brave
+}
+
+// The addresses of providers that have one.
+const (
+	braveURL      = "https://api.search.brave.com/res/v1/web/search"
+	duckduckgoURL = "https://html.duckduckgo.com/html/"
+	wikipediaURL  = "https://%s.wikipedia.org/w/api.php"
+)
+
+const (
+	usualResults = 5
+	mostResults  = 50
+)
+
+type internetInput struct {
+	Query string `json:"query" jsonschema:"what to search for"`
+	Max   int    `json:"max_results,omitempty" jsonschema:"how many results at most; 5 if it is left out"`
+}
+
+type internetOutput struct {
+	Results []hit  `json:"results"`
+	Count   int    `json:"count"`
+	Num     int    `json:"num_results"` // the same, under the other name that it is known by
+	Query   string `json:"query"`
+}
+
+type hit struct {
+	Title   string `json:"title"`
+	Snippet string `json:"snippet"`
+	URL     string `json:"url"`
+}
+
+// A provider asks one search engine.
+type provider struct {
+	url     string
+	request func(s *Search, in internetInput) (address string, header http.Header)
+	read    func(body []byte) ([]hit, error)
+}
+
+var providers = map[string]provider{
+	"searxng":    {"", askSearxng, readSearxng},
+	"brave":      {braveURL, askBrave, readBrave},
+	"duckduckgo": {duckduckgoURL, askDuckDuckGo, readDuckDuckGo},
+}
+
+func (s *Search) provider() string {
+	switch {
+	case s.Provider != "":
+		return s.Provider
+	case s.URL != "":
+		return "searxng"
+	case s.Key != "":
+		return "brave"
+	}
+	return "duckduckgo"
+}
+
+func searchInternet(o *Options) *tool.Tool {
+	t := tool.Stream("search_internet", `Search the web and return titles, snippets and addresses. Example: {"query": "weather in Paris", "max_results": 5}`,
+		func(ctx context.Context, c *tool.Call, in internetInput) (internetOutput, error) {
+			s := o.Search
+			p, ok := providers[s.provider()]
+			if s.URL == "" {
+				s.URL = p.url
+			}
+			if !ok || s.URL == "" {
+				return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, with its url, brave, with a key, and duckduckgo")
+			}
+			if in.Max <= 0 {
+				in.Max = usualResults
+			}
+			in.Max = min(in.Max, mostResults)
+			address, header := p.request(&s, in)
+			body, err := ask(ctx, c, o, address, header)
+			if err != nil {
+				return internetOutput{}, err
+			}
+			hits, err := p.read(body)
+			if err != nil {
+				return internetOutput{}, err
+			}
+			hits = hits[:min(len(hits), in.Max)]
+			return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
+		})
+	t.Facts = tool.Facts{Network: true, ReadOnly: true}
+	t.Aliases = []string{"search_web", "internet_duckduckgo"}
+	t.Style = tool.StyleLLF
+	t.Idempotent = true
+	return t
+}
+
+// ask returns the body of a good answer.
+func ask(ctx context.Context, c *tool.Call, o *Options, address string, header http.Header) ([]byte, error) {
+	resp, err := get(ctx, c, o, address, header)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK { // DuckDuckGo tells a program by 202
+		if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusForbidden {
+			return nil, tool.Errorf(tool.ErrTool, "rate limited: %s answers %s to a search; wait, or configure another search engine", resp.Request.URL.Host, resp.Status)
+		}
+		return nil, statusError(resp)
+	}
+	body, _, err := readBody(resp.Body)
+	return body, err
+}
+
+func withQuery(address string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return address + "?" + q.Encode()
+}
+
+func askSearxng(s *Search, in internetInput) (string, http.Header) {
+	base := strings.TrimSuffix(strings.TrimRight(s.URL, "/"), "/search")
+	return withQuery(base+"/search", "q", in.Query, "format", "json"), nil
+}
+
+func readSearxng(body []byte) ([]hit, error) {
+	var answer struct {
+		Results []struct{ Title, Content, URL string }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, tool.Errorf(tool.ErrTool, "the search engine's answer is no JSON: is the format json switched on in its settings? (%w)", err)
+	}
+	hits := []hit{}
+	for _, r := range answer.Results {
+		hits = append(hits, hit{r.Title, r.Content, r.URL})
+	}
+	return hits, nil
+}
+
+func askBrave(s *Search, in internetInput) (string, http.Header) {
+	h := http.Header{"Accept": {"application/json"}}
+	h.Set("X-Subscription-Token", s.Key)
+	return withQuery(s.URL, "q", in.Query, "count", strconv.Itoa(min(in.Max, 20))), h
+}
+
+func readBrave(body []byte) ([]hit, error) {
+	var answer struct {
+		Web struct {
+			Results []struct{ Title, Description, URL string }
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, tool.Errorf(tool.ErrTool, "the search engine's answer is no JSON: %w", err)
+	}
+	hits := []hit{}
+	for _, r := range answer.Web.Results {
+		hits = append(hits, hit{plainText(r.Title), plainText(r.Description), r.URL})
+	}
+	return hits, nil
+}
+
+func askDuckDuckGo(s *Search, in internetInput) (string, http.Header) {
+	return withQuery(s.URL, "q", in.Query), http.Header{"Accept": {"text/html"}}
+}
+
+// botSigns stand in the page that asks whether somebody is a machine. It has no results, and must not be taken for an answer
+// that says there are none.
+var botSigns = []string{"anomaly-modal", "anomaly.js", "challenge-form", "bots use DuckDuckGo too"}
+
+func readDuckDuckGo(body []byte) ([]hit, error) {
+	doc, err := html.Parse(strings.NewReader(string(body)))
+	if err != nil {
+		return nil, tool.Errorf(tool.ErrTool, "the search engine's page cannot be read: %w", err)
+	}
+	hits := []hit{}
+	for n := range doc.Descendants() {
+		switch {
+		case hasClass(n, "result__a"):
+			hits = append(hits, hit{Title: plainText(textOf(n)), URL: duckTarget(attr(n, "href"))})
+		case hasClass(n, "result__snippet") && len(hits) > 0 && hits[len(hits)-1].Snippet == "":
+			hits[len(hits)-1].Snippet = plainText(textOf(n))
+		}
+	}
+	if len(hits) > 0 || strings.Contains(string(body), "no-results") {
+		return hits, nil
+	}
+	for _, sign := range botSigns {
+		if strings.Contains(string(body), sign) {
+			return nil, tool.Errorf(tool.ErrTool, "rate limited: the search engine takes wield for a robot; wait, or configure another search engine")
+		}
+	}
+	return nil, tool.Errorf(tool.ErrTool, "the search engine's page has no results and does not say that there are none; it may have changed")
+}
+
+// duckTarget returns the address that a link of DuckDuckGo leads to by way of its own server.
+func duckTarget(href string) string {
+	u, err := url.Parse(href)
+	if err != nil {
+		return href
+	}
+	if to := u.Query().Get("uddg"); to != "" {
+		return to
+	}
+	return href
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func hasClass(n *html.Node, class string) bool {
+	if n.Type != html.ElementNode || n.DataAtom != atom.A && n.DataAtom != atom.Div {
+		return false
+	}
+	for _, c := range strings.Fields(attr(n, "class")) {
+		if c == class {
+			return true
+		}
+	}
+	return false
+}
+
+// plainText takes tags out of a snippet.
+func plainText(s string) string {
+	if strings.ContainsAny(s, "<&") {
+		if doc, err := html.Parse(strings.NewReader(s)); err == nil {
+			s = textOf(doc)
+		}
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+type wikipediaInput struct {
+	Query    string `json:"query" jsonschema:"what to search for"`
+	Max      int    `json:"max_results,omitempty" jsonschema:"how many articles at most; 5 if it is left out"`
+	Language string `json:"language,omitempty" jsonschema:"code of the language, such as en or de; en if it is left out"`
+}
+
+func wikipediaSearch(o *Options) *tool.Tool {
+	t := tool.Stream("wikipedia_search", `Search Wikipedia and return titles, snippets and addresses of articles. Example: {"query": "leek soup", "language": "en"}`,
+		func(ctx context.Context, c *tool.Call, in wikipediaInput) (internetOutput, error) {
+			if in.Language == "" {
+				in.Language = "en"
+			}
+			if !language(in.Language) {
+				return internetOutput{}, tool.Errorf(tool.ErrInvalid, "language: %q is no code of a language, such as en", in.Language)
+			}
+			if in.Max <= 0 {
+				in.Max = usualResults
+			}
+			base := o.Wikipedia
+			if base == "" {
+				base = strings.Replace(wikipediaURL, "%s", in.Language, 1)
+			}
+			body, err := ask(ctx, c, o, withQuery(base, "action", "query", "list", "search", "format", "json", "formatversion", "2",
+				"srsearch", in.Query, "srlimit", strconv.Itoa(min(in.Max, mostResults))), nil)
+			if err != nil {
+				return internetOutput{}, err
+			}
+			return readWikipedia(body, in)
+		})
+	t.Facts = tool.Facts{Network: true, ReadOnly: true}
+	t.Idempotent = true
+	return t
+}
+
+// language reports whether a code is one of letters and hyphens: it becomes part of a host's name.
+func language(code string) bool {
+	for i := range len(code) {
+		if c := code[i]; !('a' <= c && c <= 'z' || c == '-' && i > 0) {
+			return false
+		}
+	}
+	return len(code) >= 2 && len(code) <= 12 && !strings.HasSuffix(code, "-")
+}
+
+func readWikipedia(body []byte, in wikipediaInput) (internetOutput, error) {
+	var answer struct {
+		Error *struct{ Info string }
+		Query struct {
+			Search []struct{ Title, Snippet string }
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return internetOutput{}, tool.Errorf(tool.ErrTool, "Wikipedia's answer is no JSON: %w", err)
+	}
+	if answer.Error != nil {
+		return internetOutput{}, tool.Errorf(tool.ErrTool, "Wikipedia: %s", answer.Error.Info)
+	}
+	hits := []hit{}
+	for _, r := range answer.Query.Search {
+		address := url.URL{Scheme: "https", Host: in.Language + ".wikipedia.org", Path: "/wiki/" + strings.ReplaceAll(r.Title, " ", "_")}
+		hits = append(hits, hit{r.Title, plainText(r.Snippet), address.String()})
+	}
+	return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
+}
