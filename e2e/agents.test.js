@@ -1,0 +1,79 @@
+// Coding agents that speak chat completions, unmodified, do a task with a model that only writes text.
+
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { installed, play } from './agents.js';
+import { directory, start } from './wield.js';
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+const agents = [
+  {
+    name: 'opencode-ai',
+    version: '1.18.33',
+    command: 'opencode',
+    args: (task) => ['run', task],
+    files: (server) => ({
+      'opencode.json': JSON.stringify({
+        provider: {
+          wield: {
+            npm: '@ai-sdk/openai-compatible',
+            name: 'wield',
+            options: { baseURL: server.baseURL, apiKey: 'unused' },
+            models: { agent: { name: 'agent', tool_call: true } },
+          },
+        },
+        model: 'wield/agent',
+        small_model: 'wield/agent',
+        autoupdate: false,
+        share: 'disabled',
+      }),
+    }),
+    turns: ['opencode-read', 'opencode-edit', 'opencode-count', 'done'],
+  },
+  {
+    name: '@qwen-code/qwen-code',
+    version: '0.24.4',
+    command: 'qwen',
+    args: (task) => ['--auth-type', 'openai', '--approval-mode', 'yolo', '-p', task],
+    env: (server) => ({ OPENAI_API_KEY: 'unused', OPENAI_BASE_URL: server.baseURL, OPENAI_MODEL: 'agent', QWEN_TELEMETRY_ENABLED: 'false' }),
+    turns: ['qwen-read', 'qwen-edit', 'qwen-count', 'done'],
+  },
+];
+
+for (const agent of agents) {
+  test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 400_000 }, async (t) => {
+    const bin = await installed(t, agent.name, agent.version, agent.command);
+    if (!bin) return;
+    const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);
+    const dir = directory(t);
+    writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
+backends:
+  local: {kind: openai, url: "${upstream.baseURL}"}
+models:
+  agent: {backend: local, mode: text}
+`);
+    const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir });
+    const cwd = directory(t);
+    const note = join(cwd, 'notes.txt');
+    writeFileSync(note, 'the first line of the note\n');
+    for (const [name, text] of Object.entries(agent.files?.(server) ?? {})) writeFileSync(join(cwd, name), text);
+
+    const node = dirname(process.execPath); // an agent may need the Node that runs this
+    const { code, output } = await play(t, join(bin, agent.command), agent.args(`Add a second line to ${note} and count the lines.`), {
+      cwd,
+      env: { PATH: `${node}:${process.env.PATH}`, ...agent.env?.(server) },
+    });
+    assert.equal(code, 0, output);
+    assert.match(output, /The note has two lines now\./);
+    assert.equal(readFileSync(note, 'utf8'), 'the first line of the note\na "second" line\n', output);
+
+    const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
+    const turns = journal.map((entry) => entry.turn).filter((turn) => turn !== 'aside');
+    assert.deepEqual(turns, agent.turns, 'one request a step, none in vain');
+  });
+}
