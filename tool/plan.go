@@ -87,13 +87,13 @@ func (r *Runner) resolve(p *Plan) *Error {
 	if r.Tools != nil {
 		e, ok = r.Tools.Lookup(p.Call.Name)
 	}
-	switch {
-	case !ok:
+	if !ok {
 		return &Error{Kind: ErrNotFound, Tool: cut(p.Call.Name, maxName)}
-	case e.State == StateDisabled:
-		return &Error{Kind: ErrDisabled, Tool: e.Tool.Name()}
 	}
 	p.entry, p.Definition, p.Call.Name = e, e.Hash, e.Tool.Name()
+	if e.State == StateDisabled {
+		return &Error{Kind: ErrDisabled, Tool: e.Tool.Name()}
+	}
 	return nil
 }
 

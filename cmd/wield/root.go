@@ -49,6 +49,7 @@ func commands(app *app) []*cobra.Command {
 		newTuneCmd(app),
 		newSandboxCmd(app),
 		newDoctorCmd(app),
+		newToolCmd(app),
 		newConfigCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),

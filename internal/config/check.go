@@ -141,11 +141,8 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 
 // later lists the keys whose feature this version does not have. A star stands for any name.
 var later = []struct{ path, what string }{
-	{"timeouts.tool", "wield does not run tools yet"},
-	{"timeouts.approval", "wield does not ask people yet"},
-	{"tools", "wield does not run tools yet"},
-	{"sandbox", "wield does not run tools yet"},
-	{"models.*.agent", "wield does not run tools yet"},
+	{"tools.dirs", "directories of tools are not read yet"},
+	{"models.*.agent", "models have no tools of wield's yet; see wield tool"},
 }
 
 // warnLater says of each key in the file that has no effect yet that it has none.

@@ -170,25 +170,6 @@ type AgentApprovals struct {
 	Hold Duration `key:"hold" doc:"How long an answer is held open for a person to decide."`
 }
 
-// Tools describes what wield can run.
-type Tools struct {
-	Dirs    []string           `key:"dirs" doc:"Directories with tools of your own."`
-	Builtin map[string]Builtin `key:"builtin" doc:"Built-in tools, by name."`
-	Disable []string           `key:"disable" doc:"Names of tools that are never offered."`
-	Sh      Reserved           `key:"sh" doc:"Reserved."`
-	HTTP    Reserved           `key:"http" doc:"Reserved."`
-	OpenAPI Reserved           `key:"openapi" doc:"Reserved."`
-}
-
-// Builtin configures one built-in tool.
-type Builtin struct {
-	Enabled          bool     `key:"enabled" doc:"Whether it is offered."`
-	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
-	Whitelist        []string `key:"whitelist" doc:"Targets that it may touch."`
-	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
-	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run."`
-}
-
 // Reserved is a place for keys to come: it may stand in a file, empty.
 type Reserved struct{}
 
@@ -256,11 +237,6 @@ func (m *Model) setDefaults() {
 	m.Agent.Limits = AgentLimits{Iterations: 10, Calls: 20, PerTool: 10}
 	m.Agent.Activity = "hidden"
 	m.Agent.Collisions = "error"
-}
-
-func (b *Builtin) setDefaults() {
-	b.Mode = "ro"
-	b.Timeout = Duration(60 * time.Second)
 }
 
 // DefaultBackend returns a backend as an empty entry of the file would make it.

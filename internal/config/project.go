@@ -33,9 +33,6 @@ func LoadProject(file string) (*Project, Problems, error) {
 		}
 		r.check(d, indexed(name, n))
 	}
-	if d.has("tools") {
-		d.warn("tools", "no effect in this version: wield does not run tools yet")
-	}
 	errs, warnings := d.done().split()
 	if len(errs) > 0 {
 		return nil, nil, errs

@@ -76,6 +76,7 @@ var rooms = []room{
 	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/capture", floor: 5, modules: anyModule},
 	{path: "internal/metrics", floor: 5, modules: anyModule},
+	{path: "tool/builtin/clock", floor: 6, modules: toolModules},
 	{path: "tool/approvaltest", floor: 6, modules: toolModules},
 	{path: "internal/gateway", floor: 6, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},

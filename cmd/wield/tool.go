@@ -1,0 +1,528 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/config"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+func newToolCmd(app *app) *cobra.Command {
+	var file string
+	cmd := group("tool", "List, run, check and switch the tools that wield itself runs",
+		`A tool is something that a model can ask wield to do. These commands show the tools, run one as a model's call would be run, and
+switch them. What they change is kept in the file tools.json in the data directory; the configuration file is never rewritten.`,
+		`  wield tool list
+  wield tool enable get_current_time
+  wield tool run get_current_time timezone=Europe/Oslo
+  wield tool show get_current_time --as hermes`,
+		newToolListCmd(app, &file), newToolShowCmd(app, &file), newToolRunCmd(app, &file), newToolLintCmd(app, &file),
+		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolConfigCmd(app, &file),
+		newToolWhitelistCmd(app, &file))
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
+	return cmd
+}
+
+// toolbox reads the configuration, with the project's on top, and makes its tools. Whoever gets one closes it.
+func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
+	r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := tightened(r.Config); err != nil {
+		return nil, nil, err
+	}
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range box.Problems {
+		fmt.Fprintf(app.stderr, "wield: %v\n", p)
+	}
+	return box, r, nil
+}
+
+// tightened puts the project's file on top of a configuration, if there is one in the working directory.
+func tightened(c *config.Config) error {
+	p, _, err := config.LoadProject(config.ProjectFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if len(p.Deny)+len(p.Ask) == 0 {
+		c.Tools.Disable = append(c.Tools.Disable, p.Tools.Disable...)
+		return nil
+	}
+	c.Tighten(p)
+	return nil
+}
+
+// withTools runs f with all tools.
+func withTools(app *app, file string, f func(box *config.Toolbox, r *config.Result) error) error {
+	box, r, err := toolbox(app, file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(box, r), box.Close())
+}
+
+// find returns the tool of the given name.
+func find(box *config.Toolbox, name string) (*tool.Entry, error) {
+	if e, ok := box.Registry.Lookup(name); ok {
+		return e, nil
+	}
+	return nil, usageErrorf("no tool %q; wield tool list shows them all", name)
+}
+
+// toolNames completes names of tools.
+func toolNames(app *app, file *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		quiet := *app
+		quiet.stderr = io.Discard
+		if len(args) == 0 {
+			withTools(&quiet, *file, func(box *config.Toolbox, _ *config.Result) error {
+				for _, e := range box.Registry.Entries() {
+					names = append(names, e.Tool.Name())
+				}
+				return nil
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func newToolListCmd(app *app, file *string) *cobra.Command {
+	var enabled, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools and their states",
+		Long: `Lists every tool with its state: enabled, disabled, or auto, which is offered only when one of its words stands in the user's
+message.`,
+		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --json",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+				var rows []toolRow
+				for _, e := range box.Registry.Entries() {
+					if !enabled || e.State != tool.StateDisabled {
+						rows = append(rows, rowOf(e))
+					}
+				}
+				if asJSON {
+					return printLines(app.stdout, rows)
+				}
+				return printTools(app.stdout, rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&enabled, "enabled", false, "leave out those that are disabled")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return cmd
+}
+
+// A toolRow is what is told of a tool.
+type toolRow struct {
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	State            string          `json:"state"`
+	Auto             []string        `json:"auto,omitempty"`
+	Mode             tool.Mode       `json:"mode,omitempty"`
+	Whitelist        []string        `json:"whitelist"` // null: there is none
+	RequiresApproval bool            `json:"requires_approval"`
+	Timeout          string          `json:"timeout,omitempty"`
+	Style            tool.Style      `json:"style"`
+	Source           string          `json:"source,omitempty"`
+	Hash             string          `json:"hash"`
+	Parameters       json.RawMessage `json:"parameters,omitempty"`
+}
+
+func rowOf(e *tool.Entry) toolRow {
+	t := e.Tool
+	row := toolRow{Name: t.Name(), Description: t.Definition.Description, State: e.State.String(), Auto: t.Auto.Words,
+		RequiresApproval: t.Dangerous, Style: t.Style, Source: t.Source, Hash: e.Hash, Parameters: t.Definition.Parameters}
+	if g := e.Guard; g != nil {
+		row.Mode, row.Whitelist, row.RequiresApproval = g.Mode, g.Whitelist, g.RequiresApproval || t.Dangerous
+		if g.Timeout > 0 {
+			row.Timeout = config.Duration(g.Timeout).String()
+		}
+	}
+	return row
+}
+
+func printLines[T any](w io.Writer, rows []T) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, row := range rows {
+		if err := enc.Encode(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printTools(w io.Writer, rows []toolRow) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		about, _, _ := strings.Cut(row.Description, ". ")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.Name, row.State, row.Mode, strings.TrimSuffix(about, "."))
+	}
+	return t.Flush()
+}
+
+func newToolShowCmd(app *app, file *string) *cobra.Command {
+	var as string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show all that is known of a tool",
+		Long: `Shows a tool: its state, what it may touch, and its parameters. With --as it prints the definition as a model is shown it in that
+dialect, with --json as one JSON object.`,
+		Example: `  wield tool show get_current_time
+  wield tool show get_current_time --as llama3-json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: toolNames(app, file),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+				e, err := find(box, args[0])
+				switch {
+				case err != nil:
+					return err
+				case as != "":
+					d, ok := dialect.Lookup(as)
+					if !ok {
+						return usageErrorf("no dialect %q; wield dialect list shows them all", as)
+					}
+					_, err = fmt.Fprintf(app.stdout, "%s\n", d.AppendTools(nil, []chat.Tool{e.Tool.Definition}))
+					return err
+				case asJSON:
+					return printLines(app.stdout, []toolRow{rowOf(e)})
+				}
+				return showTool(app.stdout, e)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", "", "dialect to print the definition in")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func showTool(w io.Writer, e *tool.Entry) error {
+	row := rowOf(e)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(t, "%s\t%s\n", name, value)
+		}
+	}
+	line("name", row.Name)
+	line("what", row.Description)
+	line("state", row.State)
+	line("offered for", strings.Join(row.Auto, ", "))
+	line("mode", string(row.Mode))
+	line("whitelist", listOr(row.Whitelist, "there is none", "nothing"))
+	line("asks a person", yesNo(row.RequiresApproval))
+	line("timeout", row.Timeout)
+	line("results as", row.Style.String())
+	line("from", row.Source)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(row.Parameters) == 0 {
+		return nil
+	}
+	var schema strings.Builder
+	if err := indent(&schema, row.Parameters); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nParameters:\n\n%s\n", schema.String())
+	return err
+}
+
+// listOr writes a list; none if it is nil, empty if there is nothing in it.
+func listOr(list []string, none, empty string) string {
+	switch {
+	case list == nil:
+		return none
+	case len(list) == 0:
+		return empty
+	}
+	return strings.Join(list, ", ")
+}
+
+func indent(b *strings.Builder, raw json.RawMessage) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(raw)
+}
+
+// A toolRun is how wield tool run was called.
+type toolRun struct {
+	file                *string
+	yes, enable, asJSON bool
+	policy              string
+	style               string
+	timeout             time.Duration
+}
+
+func newToolRunCmd(app *app, file *string) *cobra.Command {
+	f := toolRun{file: file}
+	cmd := &cobra.Command{
+		Use:   "run NAME [ARGUMENTS | NAME=VALUE...]",
+		Short: "Run a tool as a model's call of it would be run",
+		Long: `Runs one call through every stage: strict reading of the arguments, the schema, the tool's own rules, the policy, the limits, the
+tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE whose value is JSON, or text where it is none. The
+result is printed as a model reads it; what the tool shows while it runs goes to the error stream.
+
+A call that needs an approval is shown and not run, unless --yes approves it.
+
+Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is disabled, denied or not approved, 6 the tool failed.`,
+		Example: `  wield tool run get_current_time
+  wield tool run get_current_time timezone=Asia/Tokyo
+  wield tool run get_current_date '{"timezone":"UTC"}' --json`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: toolNames(app, file),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
+				return f.run(cmd, app, box, r, args)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.yes, "yes", false, "approve the call, if it needs an approval")
+	fl.BoolVar(&f.enable, "enable", false, "run the tool for this once even if it is disabled")
+	fl.BoolVar(&f.asJSON, "json", false, "print the plan's events as JSON lines, the result last")
+	fl.StringVar(&f.policy, "policy", "", "policy to decide by; empty: default, if one is configured")
+	fl.StringVar(&f.style, "style", "", "print the result as plain, c or llf, whatever the tool's own style is")
+	fl.DurationVar(&f.timeout, "timeout", 0, "for the run; 0: as configured")
+	return cmd
+}
+
+func (f *toolRun) run(cmd *cobra.Command, app *app, box *config.Toolbox, r *config.Result, args []string) error {
+	e, err := find(box, args[0])
+	if err != nil {
+		return err
+	}
+	arguments, err := callArguments(app.stdin, args[1:])
+	if err != nil {
+		return err
+	}
+	runner := box.Runner
+	if err := f.prepare(box, r, e); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	call := chat.Call{ID: "call_0", Name: e.Tool.Name(), Arguments: arguments, Complete: true}
+	plan, err := runner.Plan(ctx, call)
+	if err != nil {
+		return err
+	}
+	if plan.Outcome == tool.OutcomeNeedsApproval {
+		if plan, err = f.approve(app, runner, plan, cmd); err != nil {
+			return err
+		}
+	}
+	return f.follow(app, runner.Run(ctx, plan), runner.Records.(*tool.MemoryRecords))
+}
+
+// prepare sets the runner up for one call.
+func (f *toolRun) prepare(box *config.Toolbox, r *config.Result, e *tool.Entry) error {
+	runner := box.Runner
+	runner.Records, runner.Approvals = &tool.MemoryRecords{}, &tool.MemoryApprovals{}
+	var err error
+	if runner.Policy, err = decider(r, f.policy, box.State); err != nil {
+		return err
+	}
+	if f.enable {
+		session := box.Registry.Session()
+		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
+			return usageErrorf("%w", err)
+		}
+		runner.Tools = session
+	}
+	if f.timeout > 0 {
+		guard := tool.Guard{Mode: tool.ModeRW}
+		if e.Guard != nil {
+			guard = *e.Guard
+		}
+		guard.Timeout = f.timeout
+		return box.Registry.SetGuard(e.Tool.Name(), &guard)
+	}
+	return nil
+}
+
+// approve shows the question of a plan, and answers it if the command line does.
+func (f *toolRun) approve(app *app, runner *tool.Runner, plan tool.Plan, cmd *cobra.Command) (tool.Plan, error) {
+	a, err := runner.Approvals.Get(cmd.Context(), plan.Approval)
+	if err != nil {
+		return plan, err
+	}
+	fmt.Fprintf(app.stderr, "%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
+	if a.Always != "" {
+		fmt.Fprintf(app.stderr, "  a rule that would allow it\n             %s\n", strings.ReplaceAll(a.Always, "\n", "\n             "))
+	}
+	if !f.yes {
+		return plan, &exitError{exitDenied, errors.New("not run: there is nobody to ask; --yes approves this one call")}
+	}
+	_, err = runner.Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
+	return plan, err
+}
+
+// follow prints what a running call shows, and its result.
+func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), records *tool.MemoryRecords) error {
+	var text string
+	enc := json.NewEncoder(app.stdout)
+	enc.SetEscapeHTML(false)
+	for e, err := range events {
+		switch {
+		case err != nil:
+			return err
+		case f.asJSON:
+			if err := enc.Encode(toolEvent(e)); err != nil {
+				return err
+			}
+		case e.Kind == chat.KindNote:
+			n := e.Detail.Note
+			fmt.Fprintf(app.stderr, "mended: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
+		case e.Kind == chat.KindProgress && e.Detail.Progress.Stream != "sandbox":
+			fmt.Fprint(app.stderr, e.Text)
+		}
+		if e.Kind == chat.KindResult {
+			text = e.Detail.Result.Parts[0].Text
+		}
+	}
+	finished := records.Finished()
+	result := finished[len(finished)-1].Result
+	if f.style != "" {
+		style, ok := tool.ParseStyle(f.style)
+		if !ok {
+			return usageErrorf("no style %q; there are plain, c and llf", f.style)
+		}
+		text = string(result.Append(nil, style))
+	}
+	if !f.asJSON {
+		fmt.Fprintln(app.stdout, text)
+	}
+	if code := toolExit(&result); code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// toolExits are the exit codes of results by their class; any other failure is the tool's.
+var toolExits = map[tool.ErrorKind]int{
+	tool.ErrNotFound: exitUsage,
+	tool.ErrInvalid:  exitUsage,
+	tool.ErrDisabled: exitDenied,
+	tool.ErrSecurity: exitDenied,
+	tool.ErrApproval: exitDenied,
+	tool.ErrExpired:  exitDenied,
+	tool.ErrCanceled: exitInterrupted,
+}
+
+func toolExit(r *tool.Result) int {
+	if r.OK {
+		return exitOK
+	}
+	if code, ok := toolExits[r.ErrorType]; ok {
+		return code
+	}
+	return exitTool
+}
+
+// A toolLine is an event of a running tool as it is printed.
+type toolLine struct {
+	Event    string        `json:"event"`
+	State    string        `json:"state,omitempty"`
+	Stream   string        `json:"stream,omitempty"`
+	Text     string        `json:"text,omitempty"`
+	Kind     chat.NoteKind `json:"kind,omitempty"`
+	Path     string        `json:"path,omitempty"`
+	Before   string        `json:"before,omitempty"`
+	After    string        `json:"after,omitempty"`
+	Decision chat.Decision `json:"decision,omitempty"`
+	Rule     string        `json:"rule,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	IsError  bool          `json:"is_error,omitempty"`
+}
+
+func toolEvent(e chat.Event) toolLine {
+	line := toolLine{Event: e.Kind.String(), Text: e.Text}
+	switch d := e.Detail; e.Kind {
+	case chat.KindNote:
+		line.Kind, line.Path, line.Before, line.After = d.Note.Kind, d.Note.Path, d.Note.Before, d.Note.After
+	case chat.KindPolicy:
+		line.Decision, line.Rule, line.Why = d.Policy.Decision, d.Policy.Rule, d.Policy.Why
+	case chat.KindApproval:
+		line.State = string(d.Approval.State)
+	case chat.KindToolState:
+		line.State = string(d.ToolState.State)
+	case chat.KindProgress:
+		line.Stream = d.Progress.Stream
+	case chat.KindResult:
+		line.Text, line.IsError = d.Result.Parts[0].Text, d.Result.IsError
+	}
+	return line
+}
+
+// callArguments reads the arguments of a call from the command line.
+func callArguments(stdin io.Reader, args []string) (string, error) {
+	if len(args) == 1 && args[0] == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, 2<<20))
+		return string(data), err
+	}
+	if len(args) == 0 {
+		return "{}", nil
+	}
+	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+		return args[0], nil
+	}
+	var b strings.Builder
+	for i, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return "", usageErrorf("%q is neither a JSON object nor NAME=VALUE", arg)
+		}
+		if !json.Valid([]byte(value)) {
+			value = quoted(value)
+		}
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + quoted(name) + ":" + value)
+	}
+	return b.String() + "}", nil
+}
+
+func quoted(s string) string {
+	raw, _ := json.Marshal(s) // a string can always be written
+	return string(raw)
+}
+
+// decider returns the policy of the given name, or the default one. Where none is configured, what a person calls is allowed, but
+// for what the checks that are always there think of it.
+func decider(r *config.Result, name string, protect ...string) (tool.Decider, error) {
+	if name == "" {
+		name = "default"
+		if len(r.Policies) == 0 {
+			return policy.New(policy.Definition{Name: "none", Default: chat.DecisionAllow, Protected: protect})
+		}
+	}
+	def, err := r.PolicyDefinition(name, protect...)
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	return policy.New(def)
+}

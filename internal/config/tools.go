@@ -1,0 +1,273 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"wield/tool"
+	"wield/tool/builtin/clock"
+	"wield/tool/sandbox"
+)
+
+// Tools describes what wield can run.
+type Tools struct {
+	Root    string             `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
+	Dirs    []string           `key:"dirs" doc:"Directories with tools of your own."`
+	Builtin map[string]Builtin `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
+	Disable []string           `key:"disable" doc:"Names of tools that are never offered."`
+	Sh      Reserved           `key:"sh" doc:"Reserved."`
+	HTTP    Reserved           `key:"http" doc:"Reserved."`
+	OpenAPI Reserved           `key:"openapi" doc:"Reserved."`
+}
+
+// Builtin configures one built-in tool.
+type Builtin struct {
+	Enabled          bool     `key:"enabled" doc:"Whether it is offered."`
+	Auto             []string `key:"auto" doc:"Words: it is offered only when one of them stands in the user's message. Goes with enabled."`
+	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
+	Whitelist        []string `key:"whitelist" doc:"Targets that it may touch: patterns of paths or programs. Not there: what the policy allows. An empty list: none."`
+	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
+	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it dangerous operations are refused."`
+}
+
+func (b *Builtin) setDefaults() {
+	b.Mode = "ro"
+	b.Timeout = Duration(60 * time.Second)
+}
+
+// A toolMaker makes built-in tools. Each is configured under its own name.
+type toolMaker func(e *ToolEnvironment) []*tool.Tool
+
+// builtinTools lists what makes the built-in tools, in the order in which they are offered.
+var builtinTools = []toolMaker{
+	func(*ToolEnvironment) []*tool.Tool { return clock.Clock{}.Tools() },
+}
+
+// A ToolEnvironment is what tools have beside their configuration.
+type ToolEnvironment struct {
+	Getenv func(string) string
+	Dir    string // where relative paths begin; empty: the working directory
+}
+
+// A Toolbox is every tool that a configuration knows, ready to run.
+type Toolbox struct {
+	Registry *tool.Registry
+	Runner   *tool.Runner // without a policy and without approvals: who runs calls adds them
+	State    string       // the file that commands change
+
+	// Problems are tools that could not be loaded. The others work.
+	Problems []error
+
+	temp string
+}
+
+// Close removes temporary files.
+func (t *Toolbox) Close() error {
+	return errors.Join(t.Runner.Shared.Close(), os.RemoveAll(t.temp))
+}
+
+// Toolbox makes the tools. Their states are those of the configuration with what commands have changed on top.
+func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
+	if env.Getenv == nil {
+		env.Getenv = func(string) string { return "" }
+	}
+	root, err := c.root(&env)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "wield-tools-")
+	if err != nil {
+		return nil, fmt.Errorf("tools: %w", err)
+	}
+	box := &Toolbox{Registry: &tool.Registry{}, temp: temp}
+	if dir := c.DataDir(env.Getenv); dir != "" {
+		box.State = filepath.Join(dir, ToolStateFile)
+	}
+	shared := &tool.Shared{Temp: temp}
+	box.Runner = &tool.Runner{
+		Tools:       box.Registry,
+		Shared:      shared,
+		Limits:      tool.Limits{Timeout: time.Duration(c.Timeouts.Tool)},
+		Redact:      c.secrets(env.Getenv),
+		Root:        root,
+		Temp:        temp,
+		Sandbox:     tool.Box{Level: sandbox.Level(c.Sandbox.Level)},
+		ApprovalTTL: time.Duration(c.Timeouts.Approval),
+	}
+	if err := box.fill(c, &env, shared); err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	return box, nil
+}
+
+// root returns the workspace, with symbolic links resolved, so that what is compared later is what is opened.
+func (c *Config) root(env *ToolEnvironment) (string, error) {
+	root := c.Tools.Root
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(env.Dir, root)
+	}
+	root, err := filepath.Abs(root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return "", fmt.Errorf("tools.root: %w", err)
+	}
+	info, err := os.Stat(root)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", root)
+	}
+	if err != nil {
+		return "", fmt.Errorf("tools.root: %w", err)
+	}
+	return root, nil
+}
+
+// fill puts all tools into the registry.
+func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) error {
+	known := []string{}
+	for _, make := range builtinTools {
+		for _, builtin := range make(env) {
+			known = append(known, builtin.Name())
+			b, ok := c.Tools.Builtin[builtin.Name()]
+			if !ok {
+				b.setDefaults()
+			}
+			if err := t.Registry.Add(b.configured(builtin)); err != nil {
+				t.Problems = append(t.Problems, err)
+			}
+		}
+	}
+	if err := t.Registry.Add(shared.ReadOutput()); err != nil { // without it a long output cannot be read to its end
+		return err
+	}
+	for _, name := range sortedKeys(c.Tools.Builtin) {
+		if !slices.Contains(known, name) {
+			t.Problems = append(t.Problems, fmt.Errorf("tools.builtin.%s: there is no such tool%s", name, didYouMean(name, known)))
+		}
+	}
+	return t.apply(c)
+}
+
+// configured returns a built-in tool as its part of the configuration wants it.
+func (b Builtin) configured(builtin *tool.Tool) *tool.Tool {
+	t := *builtin
+	t.State = tool.StateDisabled
+	if b.Enabled {
+		t.State = tool.StateEnabled
+	}
+	if len(b.Auto) > 0 {
+		t.Auto.Words = b.Auto
+		if b.Enabled {
+			t.State = tool.StateAuto
+		}
+	}
+	guard := tool.Guard{}
+	if t.Guard != nil {
+		guard = *t.Guard
+	}
+	guard.Mode, guard.Whitelist, guard.RequiresApproval = tool.Mode(b.Mode), b.Whitelist, guard.RequiresApproval || b.RequiresApproval
+	guard.Timeout = time.Duration(b.Timeout)
+	t.Guard = &guard
+	return &t
+}
+
+// apply puts on top what commands have changed, and what is never offered.
+func (t *Toolbox) apply(c *Config) error {
+	state := &ToolState{}
+	if t.State != "" {
+		var err error
+		if state, err = LoadToolState(t.State); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(state.Tools) {
+		if err := t.change(name, state.Tools[name]); err != nil {
+			t.Problems = append(t.Problems, fmt.Errorf("%s: %w", t.State, err))
+		}
+	}
+	for _, name := range c.Tools.Disable {
+		if err := t.Registry.Set(name, tool.StateDisabled); err != nil {
+			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w", err))
+		}
+	}
+	return nil
+}
+
+// change makes of a tool what commands have made of it.
+func (t *Toolbox) change(name string, change ToolChange) error {
+	if change.State != "" {
+		s, ok := tool.ParseState(change.State)
+		if !ok {
+			return fmt.Errorf("tool %s: no state %q", name, change.State)
+		}
+		if err := t.Registry.Set(name, s); err != nil {
+			return err
+		}
+	}
+	e, ok := t.Registry.Lookup(name)
+	if !ok {
+		return fmt.Errorf("there is no tool %s any more", name)
+	}
+	guard := tool.Guard{}
+	if e.Guard != nil {
+		guard = *e.Guard
+	}
+	if change.Mode != "" {
+		guard.Mode = tool.Mode(change.Mode)
+	}
+	if change.Timeout != "" {
+		d, err := ToolTimeout(change.Timeout)
+		if err != nil {
+			return fmt.Errorf("tool %s: %w", name, err)
+		}
+		guard.Timeout = d
+	}
+	if change.RequiresApproval != nil {
+		guard.RequiresApproval = *change.RequiresApproval
+	}
+	guard.Whitelist = change.whitelist(guard.Whitelist)
+	return t.Registry.SetGuard(name, &guard)
+}
+
+// ToolTimeout reads the timeout of a tool, which is held to the same bounds as in the configuration.
+func ToolTimeout(text string) (time.Duration, error) {
+	var d Duration
+	if err := d.parse(text); err != nil {
+		return 0, err
+	}
+	if v := time.Duration(d); v < time.Second || v > 300*time.Second {
+		return 0, fmt.Errorf("timeout %s: it is from 1s to 300s", text)
+	}
+	return time.Duration(d), nil
+}
+
+// secrets returns every secret that the configuration can look up now, so that no result shows one.
+func (c *Config) secrets(getenv func(string) string) []string {
+	var list []string
+	add := func(s string, err error) {
+		if err == nil && s != "" { // one that cannot be looked up stands in no result either
+			list = append(list, s)
+		}
+	}
+	for _, k := range c.Keys {
+		add(k.Secret.secret.Resolve(getenv))
+	}
+	for _, name := range sortedKeys(c.Backends) {
+		b := c.Backends[name]
+		add(b.Key.Resolve(getenv))
+		for _, header := range sortedKeys(b.Headers) {
+			if value := b.Headers[header]; value.IsSecret() {
+				add(value.Resolve(getenv))
+			}
+		}
+	}
+	return list
+}
+
+// Disabled reports whether the configuration says that a tool is never offered.
+func (c *Config) Disabled(name string) bool { return slices.Contains(c.Tools.Disable, name) }
