@@ -11,8 +11,9 @@ const constrainAuto = "auto"
 // autoHold says how a backend of each kind is held to the form of an answer if the file does not say. Of a kind that is not
 // here it is not known that it can be.
 var autoHold = map[string]bridge.Hold{
-	"openai": bridge.HoldAuto,
-	"ollama": bridge.HoldOllama,
+	"openai":    bridge.HoldAuto,
+	"anthropic": bridge.HoldAuto,
+	"ollama":    bridge.HoldOllama,
 }
 
 // hold says how the backend is held to the form of an answer.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/bridge"
 	"wield/chat"
 )
 
@@ -67,5 +68,21 @@ models: {a: {backend: s, mode: text}}
 		req.Tools = []chat.Tool{{Name: "get_weather", Parameters: city}}
 		req.Choice.Mode = chat.ChoiceRequired
 		check("calls", tc.calls)
+	}
+}
+
+// TestConstrainKinds: how a backend of each kind is held if the file does not say.
+func TestConstrainKinds(t *testing.T) {
+	for kind, want := range map[string]bridge.Hold{"openai": bridge.HoldAuto, "anthropic": bridge.HoldAuto, "ollama": bridge.HoldOllama,
+		"script": bridge.HoldNone, "lumo": bridge.HoldNone} {
+		b := DefaultBackend()
+		b.Kind = kind
+		if got := b.hold(); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+		b.Constrain = "none"
+		if got := b.hold(); got != bridge.HoldNone {
+			t.Errorf("%s, none: %s", kind, got)
+		}
 	}
 }

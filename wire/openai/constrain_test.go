@@ -55,6 +55,7 @@ func TestRefusals(t *testing.T) {
 		{400, `{"error":{"message":"Invalid schema for response_format 'city': schema must be a JSON Schema of 'type: \"object\"'"}}`, CodeFormatUnsupported},
 		{400, `{"error":{"code":400,"message":"Failed to parse grammar"}}`, CodeFormatUnsupported},
 		{400, `{"detail":[{"type":"extra_forbidden","loc":["body","structured_outputs"],"msg":"Extra inputs are not permitted"}]}`, CodeFormatUnsupported},
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: Extra inputs are not permitted"}}`, CodeFormatUnsupported},
 		{400, `{"error":{"message":"messages: the roles must alternate"}}`, ""},
 		{400, `{"error":{"message":"Invalid schema for function 'get_weather'"}}`, ""},
 		{429, `{"error":{"message":"tools are not supported on this plan right now"}}`, ""},

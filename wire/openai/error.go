@@ -313,7 +313,7 @@ var toolWords = refusalWords{
 }
 
 var formatWords = refusalWords{
-	what: []string{"response_format", "json_schema", "json_object", "structured output", "structured_outputs", "guided", "grammar"},
+	what: []string{"response_format", "output_config", "output_format", "json_schema", "json_object", "structured output", "structured_outputs", "guided", "grammar"},
 	how: []string{"not support", "n't support", "unsupported", "not enabled", "cannot use", "invalid", "failed to parse", "not permitted",
 		"extra inputs", "unrecognized", "unknown", "error converting", "failed to initialize", "must be", "not implemented"},
 }
