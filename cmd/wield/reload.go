@@ -36,6 +36,9 @@ func (s *site) build() (*config.Result, *config.Service, error) {
 		if s.environment.Capture, err = c.Captures(s.environment.Getenv); err != nil {
 			return nil, nil, err
 		}
+		if s.environment.Trace, err = c.Trace.Tracer(s.environment.Getenv, thisBuild().Version, s.environment.Log); err != nil {
+			return nil, nil, err
+		}
 	}
 	env := s.environment
 	env.Before = s.service
@@ -69,6 +72,7 @@ func (s *site) close() {
 	for _, b := range s.before {
 		b.Close()
 	}
+	s.environment.Trace.Close()
 	if ring := s.environment.Capture; ring != nil {
 		if err := ring.Close(); err != nil {
 			s.environment.Log.Error("the captures are not whole on disk", "error", err)
@@ -132,6 +136,7 @@ func restartKeys(old, new *config.Config) []string {
 		{"listen", old.Listen != new.Listen},
 		{"tls", old.TLS != new.TLS},
 		{"capture", old.Capture != new.Capture},
+		{"trace", old.Trace.Stamp() != new.Trace.Stamp()},
 		{"timeouts.drain", old.Timeouts.Drain != new.Timeouts.Drain},
 	} {
 		if k.changed {

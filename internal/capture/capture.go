@@ -23,7 +23,7 @@ import (
 // Bounds of what is kept.
 const (
 	MaxBody  = 128 << 10 // of a request or an answer; the rest is cut off
-	maxBytes = 16 << 20  // of all bodies in the ring
+	maxBytes = 8 << 20   // of all bodies in the ring
 )
 
 // A Record is one exchange.

@@ -12,6 +12,7 @@ import (
 func (c *Config) check(d *decoder) {
 	c.checkKeys(d)
 	c.TLS.check(d)
+	c.Trace.check(d)
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)

@@ -13,6 +13,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
+	"wield/internal/trace"
 	"wield/model/route"
 	"wield/model/script"
 	"wield/prompt"
@@ -26,6 +27,7 @@ type Environment struct {
 	Catalogue fs.FS               // scenarios that are named without a file; nil: those in the program
 	Metrics   *metrics.Metrics    // counts what the models do; nil: nothing is counted
 	Capture   *capture.Ring       // keeps exchanges; nil: nothing is kept
+	Trace     *trace.Tracer       // sends spans; nil: none
 	Before    *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 
@@ -72,6 +74,7 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		MaxBody: int64(c.Limits.Body),
 		Metrics: env.Metrics,
 		Capture: env.Capture,
+		Trace:   env.Trace,
 
 		LogContent: c.Log.Content,
 		Log:        env.Log,

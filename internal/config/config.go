@@ -42,6 +42,7 @@ type Config struct {
 	Sandbox  Sandbox            `key:"sandbox" doc:"What the processes of tools may do."`
 	Capture  Capture            `key:"capture" doc:"What is kept of the traffic, to look at later."`
 	Log      Log                `key:"log" doc:"What the log may hold."`
+	Trace    Trace              `key:"trace" doc:"Traces of requests, for OpenTelemetry."`
 }
 
 // Timeouts bound the parts of a request and of its answer.

@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/capture"
+	"wield/internal/trace"
 )
 
 // keepRequest begins to keep an exchange, if anybody wants to know.
@@ -31,6 +32,15 @@ func (x *exchange) keepAnswer(b []byte) {
 	if x.heard != nil {
 		x.heard.Answer = x.heard.Answer.Append(b)
 	}
+}
+
+// traced returns m with spans of its answer sent, if they are wanted.
+func (x *exchange) traced(m chat.Model) chat.Model {
+	t := x.g.opts.Trace
+	if t == nil {
+		return m
+	}
+	return t.Model(trace.Request{Parent: x.r.Header.Get("Traceparent"), ID: x.id, Model: x.model, Front: x.front.name}, m)
 }
 
 // capture hands on what was kept of an exchange that is over.

@@ -53,6 +53,7 @@ func overLimit(h *holder, limit string, wait time.Duration) *failure {
 
 // whole answers with one body.
 func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure {
+	m = x.traced(m)
 	ctx := x.r.Context()
 	a := answer{c: c}
 	m.Stream(ctx, req)(a.take) // a loop would need memory for every variable that its body shares with what is around it

@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 	"wield/internal/capture"
 	"wield/internal/metrics"
+	"wield/internal/trace"
 )
 
 // Expose says in which form a model is shown to clients.
@@ -57,6 +58,7 @@ type Options struct {
 
 	Metrics *metrics.Metrics // what /metrics shows; nil: nothing is counted
 	Capture *capture.Ring    // keeps what is said, for /admin/captures; nil: nothing is kept
+	Trace   *trace.Tracer    // sends spans of what happens; nil: none
 	Version string           // shown by /health
 	Log     *slog.Logger     // one line an exchange, without keys and bodies; nil: none
 

@@ -38,6 +38,7 @@ const flushAt = 16 << 10
 
 // stream answers with a stream.
 func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
+	m = x.traced(m)
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	s := &stream{x: x, framer: fr, cancel: cancel, buf: takeBuffer(), last: x.start}

@@ -75,6 +75,7 @@ var rooms = []room{
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/capture", floor: 5, modules: anyModule},
+	{path: "internal/trace", floor: 5, modules: anyModule},
 	{path: "internal/metrics", floor: 5, modules: anyModule},
 	{path: "tool/builtin/clock", floor: 6, modules: toolModules},
 	{path: "tool/approvaltest", floor: 6, modules: toolModules},
