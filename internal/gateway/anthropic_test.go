@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"wield/bridge"
@@ -258,4 +260,35 @@ func TestMessagesModels(t *testing.T) {
 			t.Errorf("%s: a client of another protocol gets %s", path, body)
 		}
 	}
+}
+
+// TestMessagesKeepAlive: while a model thinks, its stream gets pings, after which an error is a frame of the stream.
+func TestMessagesKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipeListener()
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error)
+		g := New(one(fake(func(context.Context, *chat.Request, func(chat.Event) bool) error {
+			time.Sleep(40 * time.Second)
+			return chat.Errorf(chat.ErrOverloaded, "no room")
+		})))
+		go func() { served <- g.Serve(ctx, l, time.Second) }()
+		c := l.client()
+		resp, err := c.Post("http://localhost"+pathMessages, "application/json", strings.NewReader(helloMessagesStream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ping := "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+		if want := ping + ping + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no room\"}}\n\n"; resp.StatusCode != 200 || string(body) != want {
+			t.Errorf("status %d, %s", resp.StatusCode, body)
+		}
+		c.CloseIdleConnections()
+		stop()
+		<-served
+	})
 }
