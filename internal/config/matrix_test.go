@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -62,19 +64,20 @@ const silent = "silent"
 // matrixFaults are what can go wrong between a service and a server.
 var matrixFaults = []struct {
 	name, do string
-	status   int  // of an answer that is not streamed
-	early    bool // the same status of a stream, which has not begun
+	status   int    // of an answer that is not streamed
+	early    bool   // the same status of a stream, which has not begun
+	says     string // what it is, for people
 }{
-	{"broken", "cut_after: 2 chunks", 502, false},
-	{"reset", "cut_after: 2 chunks, reset: true", 502, false},
-	{silent, "cut_after: 2 chunks, stall: 30s", 504, false},
-	{"page", "html_502: true", 502, true},
-	{"failing", "status: 500", 502, true},
-	{"busy", "status: 429, retry_after: 7s", 429, true},
-	{"refusing", "status: 401", 502, true},
-	{"closed", "status: 503", 503, true},
-	{"half", "status: 200, body: '{\"choices\":[{\"delta\":{\"content\":\"a'", 502, true},
-	{"cut", "bad_utf8: true", 200, true},
+	{"broken", "cut_after: 2 chunks", 502, false, "the connection ends in the middle of the answer"},
+	{"reset", "cut_after: 2 chunks, reset: true", 502, false, "the connection is reset in the middle of the answer"},
+	{silent, "cut_after: 2 chunks, stall: 30s", 504, false, "silence in the middle of the answer, for longer than `timeouts.idle`"},
+	{"page", "html_502: true", 502, true, "status 502 with a page"},
+	{"failing", "status: 500", 502, true, "status 500"},
+	{"busy", "status: 429, retry_after: 7s", 429, true, "status 429 with a wait, which is passed on"},
+	{"refusing", "status: 401", 502, true, "status 401"},
+	{"closed", "status: 503", 503, true, "status 503"},
+	{"half", "status: 200, body: '{\"choices\":[{\"delta\":{\"content\":\"a'", 502, true, "half of a JSON object"},
+	{"cut", "bad_utf8: true", 200, true, "bytes that are no UTF-8"},
 }
 
 // A heard answer is what a client makes of one.
@@ -277,6 +280,12 @@ func hearOllama(lines []string, h *heard) {
 // TestMatrix asks every kind of backend through every protocol, streamed and whole: a call and its result make one round, and
 // whatever goes wrong on the way is an error in the client's protocol, never an answer that looks whole.
 func TestMatrix(t *testing.T) {
+	var page matrixPage
+	t.Run("backends", func(t *testing.T) { testMatrix(t, &page) })
+	page.compare(t)
+}
+
+func testMatrix(t *testing.T, page *matrixPage) {
 	for _, b := range matrixBackends {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -301,7 +310,9 @@ func TestMatrix(t *testing.T) {
 					second := say(patient, told{question: "What is the weather in Rome?", call: &first, result: "mackerel sky"})
 					if second.status != 200 || second.text != "The tool says mackerel sky" || second.name != "" || !second.ended {
 						t.Errorf("%s: the answer: %+v", where, second)
+						continue
 					}
+					page.round(b.name, f.name)
 					if b.speaks == "" {
 						continue // there is no connection that could break
 					}
@@ -321,6 +332,7 @@ func TestMatrix(t *testing.T) {
 						if wrong || (!stream || fault.early) && h.status != status || !utf8.ValidString(h.body) {
 							t.Errorf("%s, %s: %+v", where, fault.name, h)
 						}
+						page.fault(fault.says, f.name, stream, h)
 					}
 				}
 			}
@@ -400,4 +412,95 @@ func post(t *testing.T, url string, body any, hear func([]string, *heard)) heard
 	}
 	hear(lines, &h)
 	return h
+}
+
+// A matrixPage is what the tables of docs/compatibility.md say, found out by asking.
+type matrixPage struct {
+	mu     sync.Mutex
+	rounds map[[2]string]int      // tool rounds that were made, by backend and front
+	faults map[[2]string][]string // what a client got, by fault and front
+}
+
+func (p *matrixPage) round(backend, front string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rounds == nil {
+		p.rounds, p.faults = map[[2]string]int{}, map[[2]string][]string{}
+	}
+	p.rounds[[2]string{backend, front}]++
+}
+
+func (p *matrixPage) fault(says, front string, stream bool, h heard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	word := fmt.Sprint(h.status)
+	switch {
+	case h.ended:
+		word = "the answer"
+	case stream && h.status == http.StatusOK:
+		word = "an error in the stream"
+	}
+	key := [2]string{says, front}
+	if !slices.Contains(p.faults[key], word) {
+		p.faults[key] = append(p.faults[key], word)
+		slices.Sort(p.faults[key])
+	}
+}
+
+// tables writes both tables.
+func (p *matrixPage) tables() string {
+	var b strings.Builder
+	head := func(first string) {
+		b.WriteString("| " + first + " |")
+		for _, f := range matrixFronts {
+			b.WriteString(" " + f.name + " |")
+		}
+		b.WriteString("\n|---|" + strings.Repeat("---|", len(matrixFronts)) + "\n")
+	}
+	head("backend")
+	for _, m := range matrixBackends {
+		b.WriteString("| " + m.name + " |")
+		for _, f := range matrixFronts {
+			word := "no"
+			if p.rounds[[2]string{m.name, f.name}] == 2 {
+				word = "yes"
+			}
+			b.WriteString(" " + word + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+	head("the server's answer")
+	for _, fault := range matrixFaults {
+		b.WriteString("| " + fault.says + " |")
+		for _, f := range matrixFronts {
+			b.WriteString(" " + strings.Join(p.faults[[2]string{fault.says, f.name}], ", or ") + " |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// compare holds the page to the tables, or writes them into it.
+func (p *matrixPage) compare(t *testing.T) {
+	const name, begin, end = "../../docs/compatibility.md", "<!-- matrix -->\n", "<!-- end of matrix -->"
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), begin)
+	old, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the tables", name)
+	}
+	if old == p.tables() {
+		return
+	}
+	if !*update {
+		t.Errorf("the tables of %s are not what was found out: go test ./internal/config -run Matrix -update", name)
+		return
+	}
+	if err := os.WriteFile(name, []byte(before+begin+p.tables()+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
