@@ -36,7 +36,7 @@ var responsesFront = &front{
 }
 
 func responsesHead(h head, req *responses.Request) responses.ResponseOptions {
-	return responses.ResponseOptions{ID: newID("resp_"), Created: h.now.Unix(), Model: h.model, Request: req}
+	return responses.ResponseOptions{ID: newID("resp_"), Created: h.now.Unix(), Model: h.model, Request: req, Natives: h.annotations}
 }
 
 // respond answers POST /v1/responses.
@@ -66,7 +66,7 @@ func (x *exchange) respond() *failure {
 		return f
 	}
 	x.recognise(m, &req.Request)
-	k.o = responsesHead(head{now: x.start, model: m.Name}, req)
+	k.o = responsesHead(head{now: x.start, model: m.Name, annotations: m.Annotations}, req)
 	if req.Stream {
 		return x.stream(m.Model, &req.Request, &keptStream{responses.NewStreamWriter(k.o), k})
 	}

@@ -15,6 +15,7 @@ type ResponseOptions struct {
 	Created int64    // seconds since 1970
 	Model   string   // as the client knows it
 	Request *Request // what is answered; nil: nothing is repeated of it
+	Natives bool     // tools that the backend itself ran are told of in items
 }
 
 // The prefixes of ids.
@@ -60,15 +61,16 @@ const (
 
 // An object writes the response object at any time of its making.
 type object struct {
-	o     ResponseOptions
-	stem  string
-	items []byte // those of the output that are done, with commas between them
-	begun int    // items that have begun
-	usage *chat.Usage
+	o       ResponseOptions
+	stem    string
+	items   []byte // those of the output that are done, with commas between them
+	begun   int    // items that have begun
+	usage   *chat.Usage
+	natives natives
 }
 
 func newObject(o ResponseOptions) object {
-	return object{o: o, stem: strings.TrimPrefix(o.ID, prefixResponse)}
+	return object{o: o, natives: natives{wanted: o.Natives}, stem: strings.TrimPrefix(o.ID, prefixResponse)}
 }
 
 // append appends the object. reason says what an incomplete response lacks, err why one has failed.
@@ -214,6 +216,8 @@ func (b *object) appendItem(dst []byte, it *openItem, status string) []byte {
 	}
 	begun := status == statusRunning
 	switch it.kind {
+	case searchKind, serverKind:
+		dst = append(dst, it.text...)
 	case callKind:
 		dst = append(dst, `,"call_id":`...)
 		dst = jsonbody.AppendString(dst, it.callID)
@@ -329,7 +333,10 @@ func (r *Response) Add(e chat.Event) {
 		}
 	case chat.KindUsage:
 		r.usage = e.Detail.Usage
+	case chat.KindNativeCall, chat.KindNativeResult:
+		r.nativeItems(e)
 	case chat.KindFinish:
+		r.nativeItems(e)
 		r.finish(e.Detail.Finish.Reason)
 	}
 }

@@ -55,8 +55,10 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		return w.rejected(dst, e)
 	case chat.KindUsage:
 		w.usage = e.Detail.Usage
+	case chat.KindNativeCall, chat.KindNativeResult:
+		return w.nativeItems(dst, e)
 	case chat.KindFinish:
-		return w.finish(dst, e.Detail.Finish.Reason)
+		return w.finish(w.nativeItems(dst, e), e.Detail.Finish.Reason)
 	}
 	return dst
 }

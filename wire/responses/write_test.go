@@ -185,6 +185,46 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestNativeCalls: tools that the backend itself ran are items, where they are wanted.
+func TestNativeCalls(t *testing.T) {
+	events := []chat.Event{
+		textEvent("I search."),
+		{Kind: chat.KindNativeCall, ID: "n1", Name: "web_search", Text: `{"query":"tea"}`},
+		{Kind: chat.KindNativeCall, ID: "n2", Name: "weather", Text: `{"city":"Rome"}`},
+		{Kind: chat.KindNativeResult, ID: "n1", Name: "web_search", Text: `{"results":[]}`},
+		{Kind: chat.KindNativeResult, ID: "n2", Name: "weather", Text: "no", Detail: &chat.Detail{Result: &chat.Result{IsError: true}}},
+		{Kind: chat.KindNativeCall, ID: "n3", Name: "stock", Text: `{}`},
+		textEvent("Found."), finishEvent(chat.FinishStop),
+	}
+	o := plainOptions
+	o.Natives = true
+	w, r := NewStreamWriter(o), NewResponse(o)
+	var b []byte
+	for _, e := range events {
+		b = w.Append(b, e)
+		r.Add(e)
+	}
+	const text = `{"id":"msg_1_%d","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":%q,"logprobs":[]}]}`
+	want := []string{fmt.Sprintf(text, 0, "I search."), `{"id":"ws_1_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"tea"}}`,
+		`{"id":"mcp_1_2","type":"mcp_call","server_label":"native","status":"completed","name":"weather","arguments":"{\"city\":\"Rome\"}","output":null,"error":"no"}`,
+		fmt.Sprintf(text, 3, "Found."), `{"id":"mcp_1_4","type":"mcp_call","server_label":"native","status":"completed","name":"stock","arguments":"{}","output":null,"error":null}`}
+	for name, items := range map[string][]json.RawMessage{"stream": w.Items(), "whole": r.Items()} {
+		var got []string
+		for _, raw := range items {
+			got = append(got, string(raw))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: items differ (-want +got):\n%s", name, diff)
+		}
+	}
+	if frames := strings.Join(shorten(t, b), "\n"); strings.Count(frames, `"type":"web_search_call"`) != 3 || strings.Count(frames, "output_item.added") != 5 {
+		t.Errorf("frames:\n%s", frames)
+	}
+	if frames := strings.Join(streamed(t, plainOptions, events), "\n"); strings.Contains(frames, "web_search") || strings.Contains(frames, "mcp_call") {
+		t.Errorf("they are told of unasked:\n%s", frames)
+	}
+}
+
 // TestBrokenCall: a call that the client knows of and that never became whole is closed as incomplete; without a stream its
 // text is in the message.
 func TestBrokenCall(t *testing.T) {

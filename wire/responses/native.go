@@ -1,0 +1,119 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// natives tell of tools that the backend itself ran: one item for each of their calls, whole, once its result is known. A search
+// has a type of its own in the protocol; all others are told of as calls of a server.
+type natives struct {
+	wanted bool
+	open   []chat.Event // calls that have no result yet
+}
+
+// take takes in an event and returns the calls that are over, with their results; a call without one is over when the answer is.
+func (n *natives) take(e chat.Event) (done []nativeCall) {
+	switch {
+	case !n.wanted:
+	case e.Kind == chat.KindNativeCall:
+		n.open = append(n.open, e)
+	case e.Kind == chat.KindNativeResult:
+		c := nativeCall{name: e.Name, result: &e.Text, failed: e.Detail != nil && e.Detail.Result != nil && e.Detail.Result.IsError}
+		for i, o := range n.open {
+			if o.ID == e.ID {
+				c.name, c.arguments = o.Name, o.Text
+				n.open = append(n.open[:i:i], n.open[i+1:]...)
+				break
+			}
+		}
+		return []nativeCall{c}
+	case e.Kind == chat.KindFinish:
+		for _, o := range n.open {
+			done = append(done, nativeCall{name: o.Name, arguments: o.Text})
+		}
+		n.open = nil
+	}
+	return done
+}
+
+// A nativeCall is a call that the backend itself ran.
+type nativeCall struct {
+	name, arguments string
+	result          *string // nil: not known
+	failed          bool
+}
+
+var (
+	searchKind = &itemKind{prefix: "ws_", head: `"type":"web_search_call"`}
+	serverKind = &itemKind{prefix: "mcp_", head: `"type":"mcp_call","server_label":"native"`}
+)
+
+// native makes an item of a call.
+func (b *object) native(c nativeCall) openItem {
+	kind := serverKind
+	if c.name == "web_search" {
+		kind = searchKind
+	}
+	it := b.begin(kind)
+	if it.name = c.name; kind == searchKind {
+		it.text = appendSearch(it.text, c.arguments)
+	} else {
+		it.text = appendServed(it.text, c)
+	}
+	return it
+}
+
+// appendSearch appends what a search was for.
+func appendSearch(dst []byte, arguments string) []byte {
+	var args struct {
+		Query string `json:"query"`
+	}
+	if json.Unmarshal([]byte(arguments), &args) != nil {
+		args.Query = arguments
+	}
+	dst = jsonbody.AppendString(append(dst, `,"action":{"type":"search","query":`...), args.Query)
+	return append(dst, '}')
+}
+
+// appendServed appends what a call was, and what came of it.
+func appendServed(dst []byte, c nativeCall) []byte {
+	dst = jsonbody.AppendString(append(dst, `,"name":`...), c.name)
+	dst = jsonbody.AppendString(append(dst, `,"arguments":`...), c.arguments)
+	output, fault := c.result, (*string)(nil)
+	if c.failed {
+		output, fault = fault, output
+	}
+	dst = appendText(append(dst, `,"output":`...), output)
+	return appendText(append(dst, `,"error":`...), fault)
+}
+
+func appendText(dst []byte, s *string) []byte {
+	if s == nil {
+		return append(dst, "null"...)
+	}
+	return jsonbody.AppendString(dst, *s)
+}
+
+// nativeItems appends the events of the calls that are over.
+func (w *StreamWriter) nativeItems(dst []byte, e chat.Event) []byte {
+	for _, c := range w.natives.take(e) {
+		dst = w.close(w.start(dst), statusCompleted)
+		w.open = w.native(c)
+		dst = w.item(dst, "response.output_item.added", statusRunning)
+		dst = w.item(dst, "response.output_item.done", statusCompleted)
+		w.end(&w.open, statusCompleted)
+	}
+	return dst
+}
+
+// nativeItems takes in the calls that are over.
+func (r *Response) nativeItems(e chat.Event) {
+	for _, c := range r.natives.take(e) {
+		r.close(statusCompleted)
+		it := r.native(c)
+		r.end(&it, statusCompleted)
+	}
+}
