@@ -1,5 +1,5 @@
-// Package gateway serves models over HTTP: POST /v1/chat/completions, GET /v1/models and GET /health, in the public
-// protocol of OpenAI's chat completions. It knows no model; whatever is a chat.Model can stand behind it.
+// Package gateway serves models over HTTP in the protocols of OpenAI (chat completions and Responses), Anthropic and Ollama. The
+// table of endpoints says at which URLs. It knows no model; whatever is a chat.Model can stand behind it.
 //
 // Words:
 //
@@ -8,6 +8,9 @@
 //   - An exchange is one request and its answer.
 //   - An answer is committed once a byte of it has left. Until then an error still gets a status of its own; afterwards it is
 //     a frame in the stream, and the stream ends without its terminator.
+//   - A front is one protocol that clients speak.
+//   - To relay is to pass a request on to a model's server as it is, because it is no conversation.
+//   - A record is a response or a conversation that is kept for a client of the Responses protocol.
 //   - A passive model is exposed by the tool_request protocol: it never sees tool definitions, its call stands beside the
 //     message rather than in it, and its client answers with messages of the role tool_result.
 //
