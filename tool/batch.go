@@ -202,12 +202,18 @@ func (x *execution) joined(ctx context.Context, c *Call) (Result, error) {
 		return o.result, o.err
 	case <-ctx.Done():
 	}
-	select { // it may be that the batch ends for the same reason, and says more
-	case o := <-m.done:
-		return o.result, o.err
-	default:
+	if !g.running() {
 		return Result{}, ctx.Err()
 	}
+	o := <-m.done // the batch ends for the same reason, and may say more
+	return o.result, o.err
+}
+
+// running reports whether the group has begun to run.
+func (g *group) running() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ran
 }
 
 // join adds a call to the group. One that comes when the group has run, for a second try, runs alone.

@@ -60,6 +60,9 @@ func BenchmarkDecode(b *testing.B) {
 const maxAllocs = 40
 
 func TestPipelineAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("SKIPPED: the race detector allocates on its own")
+	}
 	r, c := pipeline(t)
 	once(t, r, c)
 	if n := testing.AllocsPerRun(500, func() { once(t, r, c) }); n > maxAllocs {

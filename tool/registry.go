@@ -17,6 +17,8 @@ import (
 type Source interface {
 	// Lookup returns what is known of the tool that is called name, which may be an alias.
 	Lookup(name string) (*Entry, bool)
+	// Offered returns the definitions to show to a model that answers the given text of a user.
+	Offered(text string) []chat.Tool
 }
 
 // An Entry is a tool as it stands in a registry. It does not change; a change makes a new one.

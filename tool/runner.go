@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,11 @@ type Decider interface {
 // none that would have allowed this very call.
 type Suggester interface {
 	Always(c policy.Call) string
+}
+
+// A Hider is a Decider that can tell that every call of a tool is denied, whatever its arguments. Such a tool is not offered.
+type Hider interface {
+	Hides(tool string) bool
 }
 
 // A Runner takes calls to results. Fill its fields before the first call. The zero value finds no tools. Several goroutines
@@ -73,6 +79,19 @@ func (r *Runner) limits(e *Entry) Limits {
 		l.Timeout = e.Guard.Timeout
 	}
 	return l
+}
+
+// Offered returns the definitions to show to a model that answers the given text of a user: those of the tools that are enabled, or
+// whose rule matches, and that the policy does not deny altogether.
+func (r *Runner) Offered(text string) []chat.Tool {
+	var list []chat.Tool
+	if r.Tools != nil {
+		list = r.Tools.Offered(text)
+	}
+	if h, ok := r.Policy.(Hider); ok {
+		list = slices.DeleteFunc(list, func(t chat.Tool) bool { return h.Hides(t.Name) })
+	}
+	return list
 }
 
 // Call plans and runs one call, and returns its result. It is for programs that call tools themselves: a call that needs an
