@@ -200,6 +200,11 @@ OPENAI_BASE_URL=%[1]s/v1 OPENAI_API_KEY=%[4]s
 new OpenAI({baseURL: "%[1]s/v1", apiKey: "..."})       // JavaScript
 OpenAI(base_url="%[1]s/v1", api_key="...")            # Python
 
+Any Anthropic client, Claude Code among them:
+
+ANTHROPIC_BASE_URL=%[1]s ANTHROPIC_API_KEY=%[4]s claude --model %[2]s
+new Anthropic({baseURL: "%[1]s", apiKey: "..."})       // JavaScript
+
 `, base, name, auth, key)
 }
 
