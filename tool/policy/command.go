@@ -288,7 +288,7 @@ func (u use) spelledBy(c commandPattern) bool {
 func proposed(words []string, a *analysis) *Rule {
 	n := len(words)
 	changes := slices.ContainsFunc(a.uses, func(u use) bool { return u.flagged != effectNone || u.op.changes() })
-	if p := lookUp(words[0]); a.table && !changes && p != nil {
+	if p := lookUp(words[0]); a.table && !changes && p != nil && !p.project {
 		n = 1
 		if p.subs != nil {
 			n = min(2, len(words))

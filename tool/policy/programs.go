@@ -37,6 +37,7 @@ type program struct {
 	before   int  // operands before that command
 	asks     bool // at least ask, whatever it runs
 	joins    bool
+	project  bool
 	suffixes bool // what its options take is not known: any of its words may begin the command
 }
 
@@ -199,6 +200,8 @@ func (p *program) directive(name string, words []string) error {
 		p.wraps, p.before, p.asks = true, n, name == "wraps!"
 	case "joins":
 		p.joins = true
+	case "project":
+		p.project = true
 	case "suffixes":
 		p.suffixes = true
 	case "bare":
