@@ -412,7 +412,14 @@ func (d *requestReader) checkChoice() {
 	case c.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt(d.choice, CodeInvalidValue, "a call is required, but there are no tools")
 	}
-	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return d.req.Tool(name) == nil })
+	if len(c.Allowed) == 0 {
+		return
+	}
+	offered := make(map[string]bool, len(d.req.Tools))
+	for i := range d.req.Tools {
+		offered[d.req.Tools[i].Name] = true
+	}
+	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return !offered[name] })
 }
 
 func (d *requestReader) format() {

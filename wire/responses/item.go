@@ -391,8 +391,8 @@ func (d *requestReader) base64(text string) []byte {
 // A folder makes messages of items: what a model wrote between two turns of others is one message.
 type folder struct {
 	messages  []chat.Message
-	reasoning []string // of the last message
-	spaced    map[string]spaced
+	reasoning []string          // of the last message
+	seen      map[spaced]string // names of tools that stand in a namespace
 	names     map[string]string // of the tools, by the ids of their calls
 }
 
@@ -420,7 +420,7 @@ func (f *folder) add(items []Item) {
 func (f *folder) assistant(m chat.Message, space string) {
 	if len(m.Calls) > 0 {
 		c := m.Calls[0]
-		c.Name = seenName(f.spaced, spaced{space, c.Name})
+		c.Name = seenName(f.seen, spaced{space, c.Name})
 		if f.names == nil {
 			f.names = make(map[string]string)
 		}

@@ -29,6 +29,7 @@ type Request struct {
 	instructions string
 	echo         map[string]json.RawMessage // fields that a response repeats
 	spaced       map[string]spaced          // of the tools that came in a namespace, by the name the model sees
+	seen         map[spaced]string          // the other way round
 }
 
 // A spaced tool is one of a namespace.
@@ -66,7 +67,7 @@ func (r *Request) Continue(before []Item) {
 		r.Messages = append(r.Messages, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(r.instructions),
 			Opaque: []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyInstructions}}})
 	}
-	f := folder{messages: r.Messages, spaced: r.spaced}
+	f := folder{messages: r.Messages, seen: r.seen}
 	f.add(before)
 	f.add(r.Input)
 	r.Messages = f.done()
@@ -79,9 +80,10 @@ type requestReader struct {
 	jsonbody.Reader
 	req *Request
 
-	toolsSeen bool // there were tools, functions or not
-	limited   bool // max_output_tokens was there, which wins over its alias
-	chosenAt  int  // where tool_choice stands, which can be read only once the tools are known; 0: nowhere
+	toolsSeen bool           // there were tools, functions or not
+	names     map[string]int // of the tools so far: where they stand
+	limited   bool           // max_output_tokens was there, which wins over its alias
+	chosenAt  int            // where tool_choice stands, which can be read only once the tools are known; 0: nowhere
 }
 
 // efforts are the words that reasoning.effort may have.
@@ -209,7 +211,7 @@ func (d *requestReader) check() {
 	case r.Choice.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}
-	r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return r.Tool(name) == nil })
+	r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return !d.known(name) })
 }
 
 // tokens reads a bound, in which 0 is none here.

@@ -272,6 +272,42 @@ func TestContinue(t *testing.T) {
 	}
 }
 
+// TestLongRequests: the work of reading is linear in what was sent, whatever there is much of.
+func TestLongRequests(t *testing.T) {
+	many := func(n int, each func(i int) string) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = each(i)
+		}
+		return strings.Join(list, ",")
+	}
+	const n = 60_000 // quadratic work would take minutes
+	call := func(i int) string {
+		return fmt.Sprintf(`{"type":"function_call","call_id":"c%d","namespace":"n","name":"f%d","arguments":"{}"}`, i, i)
+	}
+	for name, body := range map[string]string{
+		"tools":     `{"input":"x","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"type":"function","name":"f%d"}`, i) }) + `]}`,
+		"namespace": `{"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"type":"function","name":"f%d"}`, i) }) + `]}]}`,
+		"calls":     `{"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f1"}]}],"input":[` + many(n, call) + `]}`,
+		"thoughts": `{"input":[` + many(n, func(int) string {
+			return `{"type":"reasoning","summary":[{"type":"summary_text","text":"a thought of some length"}]}`
+		}) + `]}`,
+		"allowed":    `{"input":"x","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"type":"function","name":"f%d"}`, i) }) + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"name":"g%d"}`, i) }) + `]}}`,
+		"references": `{"input":[` + many(n, func(i int) string { return fmt.Sprintf(`{"id":"msg_%d"}`, i) }) + `]}`,
+	} {
+		req := decode(t, body)
+		if len(req.Tools)+len(req.Input) < n {
+			t.Errorf("%s: %d tools, %d items", name, len(req.Tools), len(req.Input))
+		}
+		switch m := req.Messages; {
+		case name == "calls" && (len(m) != 1 || len(m[0].Calls) != n || m[0].Calls[n-1].Index != n-1):
+			t.Errorf("%d messages", len(m))
+		case name == "thoughts" && (len(m) != 1 || len(m[0].Reasoning) < n*20):
+			t.Errorf("%d messages", len(m))
+		}
+	}
+}
+
 // FuzzRequest reads anything: no panic, and what is read can be written and read again.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"input":[{"role":"user","content":[{"type":"input_image","image_url":"x"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{"}],"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}]}`))

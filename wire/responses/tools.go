@@ -74,25 +74,34 @@ func (d *requestReader) function(space string) {
 	case d.req.spaced[t.Name] != spaced{}:
 		d.yield(t.Name)
 	}
-	if d.req.Tool(t.Name) != nil {
+	if d.known(t.Name) {
 		d.RefuseAt("name", jsonbody.CodeInvalidValue, fmt.Sprintf("there is another tool of the name %q", t.Name))
 		return
 	}
+	if d.names == nil {
+		d.names = make(map[string]int)
+	}
+	d.names[t.Name] = len(d.req.Tools)
 	d.req.Tools = append(d.req.Tools, t)
+}
+
+func (d *requestReader) known(name string) bool {
+	_, ok := d.names[name]
+	return ok
 }
 
 // spacedName finds the name under which the model sees a tool of a namespace: its own, or where another tool has that, one
 // that holds both.
 func (d *requestReader) spacedName(space, name string) string {
 	if d.req.spaced == nil {
-		d.req.spaced = make(map[string]spaced)
+		d.req.spaced, d.req.seen = make(map[string]spaced), make(map[spaced]string)
 	}
 	seen := name
-	if d.req.Tool(seen) != nil {
+	if d.known(seen) {
 		seen = joined(space, name)
 	}
-	if d.req.Tool(seen) == nil {
-		d.req.spaced[seen] = spaced{space, name}
+	if !d.known(seen) {
+		d.req.spaced[seen], d.req.seen[spaced{space, name}] = spaced{space, name}, seen
 	}
 	return seen
 }
@@ -103,12 +112,14 @@ func joined(space, name string) string { return space + "__" + name }
 func (d *requestReader) yield(name string) {
 	s := d.req.spaced[name]
 	longer := joined(s.space, s.name)
-	if d.req.Tool(longer) != nil {
+	if d.known(longer) {
 		return
 	}
-	d.req.Tool(name).Name = longer
+	at := d.names[name]
+	d.req.Tools[at].Name = longer
+	delete(d.names, name)
 	delete(d.req.spaced, name)
-	d.req.spaced[longer] = s
+	d.names[longer], d.req.spaced[longer], d.req.seen[s] = at, s, longer
 }
 
 // choice reads which tools may or must be called.
@@ -157,7 +168,7 @@ func (d *requestReader) choiceObject() {
 		if t.name == "" {
 			d.RefuseAt("name", jsonbody.CodeMissing, "the function to call must be named")
 		}
-		c.Mode, c.Name = chat.ChoiceNamed, d.req.seen(t)
+		c.Mode, c.Name = chat.ChoiceNamed, seenName(d.req.seen, t)
 	case "allowed_tools":
 		if c.Mode = choiceModes[mode]; mode != "auto" && mode != "required" {
 			d.RefuseAt("mode", jsonbody.CodeInvalidValue, "this must be auto or required")
@@ -172,7 +183,7 @@ func (d *requestReader) choiceObject() {
 func (d *requestReader) chosen() string {
 	var t spaced
 	d.Members(func(key string) { d.toolName(&t, key) })
-	return d.req.seen(t)
+	return seenName(d.req.seen, t)
 }
 
 func (d *requestReader) toolName(t *spaced, key string) {
@@ -188,16 +199,10 @@ func (d *requestReader) toolName(t *spaced, key string) {
 	}
 }
 
-// seen returns the name under which the model sees a tool.
-func (r *Request) seen(t spaced) string { return seenName(r.spaced, t) }
-
-func seenName(all map[string]spaced, t spaced) string {
-	if t.space != "" {
-		for seen, other := range all {
-			if other == t {
-				return seen
-			}
-		}
+// seenName returns the name under which the model sees a tool.
+func seenName(all map[spaced]string, t spaced) string {
+	if seen, ok := all[t]; ok {
+		return seen
 	}
 	return t.name
 }
