@@ -29,6 +29,8 @@ type Entry struct {
 	Hash   string // of the definition
 	schema *schema.Schema
 	slots  chan struct{} // one for each call that may run at a time; nil: no limit
+
+	stateSet, guardSet bool // they are not those of the tool
 }
 
 // A Registry holds tools by name, in the order in which they were added. The zero value is empty and ready. Several goroutines
@@ -54,7 +56,7 @@ var (
 func (r *Registry) Add(tools ...*Tool) error { return r.mount("", tools, nil) }
 
 // Mount adds tools under namespace, so that NAME is called namespace__NAME, in place of all that stood under it before: what a
-// server or a directory offers now is all that it offers. Tools that stay keep the state that they were set to.
+// server or a directory offers now is all that it offers. Tools that stay keep the state and the guard that they were set to.
 func (r *Registry) Mount(namespace string, tools ...*Tool) error {
 	if !validName(namespace) || strings.Contains(namespace, Separator) {
 		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single underscores", namespace, ErrName, maxName)
@@ -62,21 +64,21 @@ func (r *Registry) Mount(namespace string, tools ...*Tool) error {
 	return r.mount(namespace, tools, r.take(namespace+Separator))
 }
 
-// take removes the tools whose names begin with prefix and returns their states.
-func (r *Registry) take(prefix string) map[string]State {
+// take removes the tools whose names begin with prefix and returns them.
+func (r *Registry) take(prefix string) map[string]*Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kept := make(map[string]State)
+	kept := make(map[string]*Entry)
 	for _, name := range slices.Clone(r.order) {
 		if strings.HasPrefix(name, prefix) {
-			kept[name] = r.entries[name].State
+			kept[name] = r.entries[name]
 			r.remove(name)
 		}
 	}
 	return kept
 }
 
-func (r *Registry) mount(namespace string, tools []*Tool, states map[string]State) error {
+func (r *Registry) mount(namespace string, tools []*Tool, before map[string]*Entry) error {
 	var errs []error
 	for _, t := range tools {
 		if t == nil {
@@ -85,9 +87,7 @@ func (r *Registry) mount(namespace string, tools []*Tool, states map[string]Stat
 		}
 		e, err := newEntry(namespace, t)
 		if err == nil {
-			if s, ok := states[e.Tool.Name()]; ok {
-				e.State = s
-			}
+			e.inherit(before[e.Tool.Name()])
 			err = r.put(e)
 		}
 		if err != nil {
@@ -95,6 +95,19 @@ func (r *Registry) mount(namespace string, tools []*Tool, states map[string]Stat
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// inherit takes over what old was set to. A nil old is none.
+func (e *Entry) inherit(old *Entry) {
+	if old == nil {
+		return
+	}
+	if s, err := settle(e.Tool, old.State); old.stateSet && err == nil {
+		e.State, e.stateSet = s, true
+	}
+	if old.guardSet {
+		e.Guard, e.guardSet = old.Guard, true
+	}
 }
 
 // newEntry checks a tool and prepares what its calls need.
@@ -196,8 +209,8 @@ func (r *Registry) Entries() []*Entry {
 // in that state.
 func (r *Registry) Set(name string, s State) error {
 	return r.change(name, func(e *Entry) error {
-		s, err := settle(e.Tool, s)
-		e.State = s
+		settled, err := settle(e.Tool, s)
+		e.State, e.stateSet = settled, s != StateDefault
 		return err
 	})
 }
@@ -205,7 +218,7 @@ func (r *Registry) Set(name string, s State) error {
 // SetGuard gives a tool other rules of its own; nil: those that it came with.
 func (r *Registry) SetGuard(name string, g *Guard) error {
 	return r.change(name, func(e *Entry) error {
-		if e.Guard = g; g == nil {
+		if e.Guard, e.guardSet = g, g != nil; g == nil {
 			e.Guard = e.Tool.Guard
 		}
 		return nil

@@ -123,6 +123,20 @@ func TestMount(t *testing.T) {
 	if got := names(r.Offered("")); got != "read two__read one__list" {
 		t.Errorf("offered after a second mount %q", got)
 	}
+	if err := r.SetGuard("one__read", &Guard{Mode: ModeRW}); err != nil {
+		t.Fatal(err)
+	}
+	off := nop("list")
+	off.State = StateDisabled // the source itself says so now, and nobody else has said anything
+	if err := r.Mount("one", off, nop("read")); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(r.Offered("")); got != "read two__read" {
+		t.Errorf("offered after a third mount %q", got)
+	}
+	if e, _ := r.Lookup("one__read"); e.Guard == nil || e.Guard.Mode != ModeRW {
+		t.Errorf("the guard is %+v", e.Guard)
+	}
 	if err := r.Mount("one__x", nop("y")); !errors.Is(err, ErrName) {
 		t.Errorf("a namespace with a separator: %v", err)
 	}

@@ -518,3 +518,13 @@ func TestPlanIsStored(t *testing.T) {
 		})
 	}
 }
+
+// TestMessage_E26_E60 has the form in which a result goes back to a model.
+func TestMessage_E26_E60(t *testing.T) {
+	r := ok(`{"content":"x"}`)
+	out := r.Chat(&chat.Call{ID: "call_abc", Name: "file_access"}, StyleLLF)
+	m := out.Message()
+	if m.Role != chat.RoleTool || m.CallID != "call_abc" || m.Name != "file_access" || m.Text() != `{"success":true,"content":"x"}` || m.IsError {
+		t.Errorf("message %+v", m)
+	}
+}
