@@ -14,12 +14,22 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wield/tool/sandbox"
 )
 
 // This file is what a hostile program does. The test binary starts itself as one: the first argument is attackArg, then the
 // name of the attack and its arguments. It says "escaped" if it got through.
 
 const attackArg = "attack"
+
+// otherMains makes this process one of the other programs that this test binary is, if it was started as one.
+func otherMains() {
+	forgetfulMain()
+	sandbox.Main()
+	nestedMain()
+	attackMain()
+}
 
 // attackMain runs an attack if this process was started for one.
 func attackMain() {

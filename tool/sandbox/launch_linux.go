@@ -18,10 +18,21 @@ import (
 // exec puts up the walls around this thread and starts the program from it.
 func (k *keeper) exec() ([]Layer, error) {
 	s := &k.spec
+	k.thread = unix.Gettid()
 	layers := []Layer{{Name: "tree", Detail: "subreaper"}}
 	add := func(name, detail string) { layers = append(layers, Layer{name, detail}) }
 	if err := describe("rlimits", limit(s.Limits)); err != nil {
 		return nil, err
+	}
+	if s.Group != nil {
+		if err := describe("cgroup", s.Group.join()); err != nil {
+			return nil, err
+		}
+		add("cgroup", "processes "+strconv.Itoa(s.Limits.Processes))
+	} else if n, ok := crowd(s.Limits.Processes); ok && s.Limits.Processes > 0 {
+		if err := describe("rlimits", lower(unix.RLIMIT_NPROC, n, 0)); err != nil {
+			return nil, err
+		}
 	}
 	if s.Level.atLeast(Limits) {
 		add("rlimits", limitDetail(s.Limits))

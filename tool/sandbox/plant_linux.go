@@ -28,6 +28,7 @@ type keeperTree struct {
 	lines   *bufio.Reader
 	id      string
 	temp    string
+	group   *group
 }
 
 // patience is how long a keeper may take to start the program.
@@ -42,7 +43,7 @@ func plant(ctx context.Context, p *Process, c Command, program string, s *stream
 	if err != nil {
 		return nil, err
 	}
-	t := &keeperTree{id: p.id, temp: sp.Walls.Temp}
+	t := &keeperTree{id: p.id, temp: sp.Walls.Temp, group: sp.Group}
 	defer func() {
 		if err != nil {
 			t.abandon()
@@ -88,6 +89,9 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 		sp.Env = sp.Walls.environ(sp.Env)
 	}
 	sp.Env = setenv(sp.Env, Marker, p.id)
+	if n := c.Limits.Processes; n > 0 {
+		sp.Group = newGroup(p.id, n)
+	}
 	return sp, nil
 }
 
@@ -229,9 +233,13 @@ func (t *keeperTree) sweep() int {
 	return sweepMarked(t.id)
 }
 
+// cleanup removes what a keeper that was lost has left.
 func (t *keeperTree) cleanup() {
 	if t.temp != "" {
 		removeTree(t.temp)
+	}
+	if t.group != nil {
+		t.group.remove()
 	}
 }
 
@@ -241,8 +249,8 @@ func (t *keeperTree) abandon() {
 	if t.keeper != nil {
 		t.closeControl()
 		dead := time.AfterFunc(late, func() { t.keeper.Kill() })
-		t.keeper.Wait()
-		if !dead.Stop() {
+		state, err := t.keeper.Wait()
+		if !dead.Stop() || err != nil || !state.Exited() {
 			sweepMarked(t.id)
 		}
 	}

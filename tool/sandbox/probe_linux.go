@@ -70,6 +70,7 @@ func Probe() Machine {
 		{Name: "tree", OK: true, Detail: "subreaper: the whole tree is ended, whatever it does"},
 		{Name: "rlimits", OK: true, Detail: "memory, file size, open files, processor time of each process"},
 		{Name: "no_new_privs", OK: true},
+		probeGroup(),
 		{Name: "landlock", OK: abi >= enoughLandlock, Detail: "ABI " + strconv.Itoa(abi) + ", needed " + strconv.Itoa(enoughLandlock)},
 		{Name: "seccomp", OK: hasSeccomp(), Detail: "filters on " + runtime.GOARCH},
 		{Name: "bubblewrap", OK: wrapOK, Detail: wrap},
@@ -88,6 +89,17 @@ func Probe() Machine {
 		m.Levels = append(m.Levels, r)
 	}
 	return m
+}
+
+func probeGroup() LayerReport {
+	r := LayerReport{Name: "cgroup"}
+	parent, _, ok := findGroups()
+	if r.OK = ok; ok {
+		r.Detail = "the number of processes, below " + parent
+	} else {
+		r.Detail = "this user may make none; the number of processes is held by an rlimit of the user, and looked at"
+	}
+	return r
 }
 
 func missingOf(err error) []Missing {
