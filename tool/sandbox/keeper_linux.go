@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -335,41 +334,45 @@ func (k *keeper) ask() {
 // stubborn is how long processes are killed before those that the kernel holds are left to it.
 const stubborn = 8 * time.Second
 
-// killAll ends everything and returns how much was left. Whoever starts processes while this goes on loses: they are this
-// one's children as soon as their parent has ended.
+// killAll ends everything and returns how much was left.
 func (k *keeper) killAll() (survivors int) {
 	if k.pid == 0 {
 		return 0
 	}
-	// Against a bomb the keeper must come to its turn. Only a superuser may do this; others cannot have a bomb, see crowd.
+	// A signal to a group of processes reaches all that are in it at one moment, and no fork gets past it. Nearly always
+	// everything is in the program's own group, or in the namespace that ends with this process.
+	syscall.Kill(-k.pid, syscall.SIGKILL)
+	// What is not has to be looked for, and to find it the keeper must come to its turn. Only a superuser may ask for that.
 	unix.Setpriority(unix.PRIO_PGRP, 0, -20)
 	wait := time.Millisecond
 	for end := time.Now().Add(stubborn); ; wait = min(2*wait, 50*time.Millisecond) {
 		select {
 		case <-k.gone:
 			return 0
-		default:
+		case <-time.After(wait):
 		}
 		left := descendants(os.Getpid())
 		if time.Now().After(end) {
 			return len(left)
 		}
 		for _, p := range left {
+			// The groups of the tree are its own: it lives in sessions of its own, and no group reaches over two.
+			if p.group == p.pid || !contains(left, p.group) {
+				syscall.Kill(-p.group, syscall.SIGKILL)
+			}
 			syscall.Kill(p.pid, syscall.SIGKILL)
-		}
-		select {
-		case <-k.gone:
-			return 0
-		case <-time.After(wait):
 		}
 	}
 }
 
 // exceeded names the limit of the whole tree that does not hold any more, or nothing.
 func (k *keeper) exceeded() string {
+	if k.spec.Group.refused() {
+		return "processes"
+	}
 	tree := descendants(os.Getpid())
 	l := k.spec.Limits
-	if l.Processes > 0 && len(tree) > l.Processes || k.spec.Group.refused() {
+	if l.Processes > 0 && len(tree) > l.Processes {
 		return "processes"
 	}
 	if l.Memory <= 0 {
@@ -401,5 +404,5 @@ func describe(layer string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return failed(layer, fmt.Errorf("%w", err))
+	return failed(layer, err)
 }

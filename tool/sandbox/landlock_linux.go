@@ -93,6 +93,7 @@ func (w walls) grants() []grant {
 		{existing(devices), rightsRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE},
 		{w.writable(), rightsRead | rightsWrite},
 		{privates(), rightsRead | rightsWrite},
+		{top(), unix.LANDLOCK_ACCESS_FS_READ_DIR},
 	}
 }
 
@@ -103,6 +104,14 @@ func privates() []string {
 		return nil
 	}
 	return existing([]string{"/tmp", "/dev/shm"})
+}
+
+// top is the top directory where it shows nothing but what is open anyway.
+func top() []string {
+	if !wrapped() {
+		return nil
+	}
+	return []string{"/"}
 }
 
 // wrapped reports whether this is the program inside a namespace.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,12 +25,10 @@ func (k *keeper) exec() ([]Layer, error) {
 	if err := describe("rlimits", limit(s.Limits)); err != nil {
 		return nil, err
 	}
-	if s.Group != nil {
-		if err := describe("cgroup", s.Group.join()); err != nil {
-			return nil, err
-		}
+	if s.Group != nil && s.Group.join() == nil {
 		add("cgroup", "processes "+strconv.Itoa(s.Limits.Processes))
 	} else if n, ok := crowd(s.Limits.Processes); ok && s.Limits.Processes > 0 {
+		readyThreads()
 		if err := describe("rlimits", lower(unix.RLIMIT_NPROC, n, 0)); err != nil {
 			return nil, err
 		}
@@ -57,6 +56,23 @@ func (k *keeper) exec() ([]Layer, error) {
 	pid, err := syscall.ForkExec(s.Program, s.Argv, attr)
 	k.pid = pid
 	return layers, describe("exec", err)
+}
+
+// readyThreads makes the threads that the keeper may come to need: a tree that has used up what this user may have must not
+// keep its keeper from working.
+func readyThreads() {
+	const enough = 12
+	var all, done sync.WaitGroup
+	all.Add(enough)
+	for range enough {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			all.Done()
+			all.Wait() // each on a thread of its own
+		})
+	}
+	done.Wait()
 }
 
 // restrict puts up the walls that belong to a thread and last for all that it starts.
@@ -154,10 +170,6 @@ const standing = 'R'
 
 // execInside starts bubblewrap, and in it this program, which puts up the rest of the walls and becomes the program.
 func (k *keeper) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
-	args, err := k.spec.Walls.bubblewrap(&k.spec)
-	if err != nil {
-		return nil, describe("bubblewrap", err)
-	}
 	specFD, err := k.handOver()
 	if err != nil {
 		return nil, describe("memfd", err)
@@ -176,7 +188,7 @@ func (k *keeper) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
 	defer exe.Close()
 	attr.Files = append(attr.Files, uintptr(specFD), readyTheirs.Fd(), exe.Fd())
 	attr.Dir, attr.Env = "/", []string{Marker + "=" + k.spec.ID}
-	if k.pid, err = syscall.ForkExec(k.spec.Bubblewrap, args, attr); err != nil {
+	if k.pid, err = syscall.ForkExec(k.spec.Bubblewrap, k.spec.Walls.bubblewrap(&k.spec), attr); err != nil {
 		return nil, describe("bubblewrap", err)
 	}
 	readyTheirs.Close()

@@ -77,7 +77,7 @@ func plant(ctx context.Context, p *Process, c Command, program string, s *stream
 
 // spec decides by which means the level is given.
 func (p *Process) spec(c Command, program string) (*spec, error) {
-	level, bubblewrap, err := means(c.Level)
+	level, bubblewrap, err := look().means(c.Level)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func startError(c Command, sp *spec, f *failure, s *streams) error {
 		if f.Errno == syscall.EACCES && sp.Level.atLeast(Workspace) {
 			e.Missing = []Missing{{"the level " + string(sp.Level) + " may not allow the program's directory", "name it among those that may be read"}}
 		}
-	case sp.Level.atLeast(Workspace):
+	case fixes[f.Layer] != "":
 		e.Kind = ErrLevel
 		e.Missing = []Missing{{string(sp.Level) + " needs " + f.Layer, fixes[f.Layer]}}
 	}

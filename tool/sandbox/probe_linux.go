@@ -34,28 +34,35 @@ func findBubblewrap() string {
 	return ""
 }
 
-// means decides how a level is given on this machine: at which level the run is started, which is never a lower one, and with
+// facts are what a machine has of what levels need.
+type facts struct {
+	landlock   int // the version
+	seccomp    bool
+	bubblewrap string // where it lies
+}
+
+func look() facts {
+	return facts{landlock: landlockABI(), seccomp: hasSeccomp(), bubblewrap: findBubblewrap()}
+}
+
+// means decides how a level is given with what there is: at which level the run is started, which is never a lower one, and with
 // which bubblewrap.
-func means(l Level) (Level, string, error) {
+func (f facts) means(l Level) (Level, string, error) {
 	if !l.atLeast(Workspace) {
 		return l, "", nil
 	}
 	var missing []Missing
-	if !hasSeccomp() {
+	if !f.seccomp {
 		missing = append(missing, lacks("seccomp"))
 	}
-	landlock := landlockABI() >= enoughLandlock
-	bubblewrap := findBubblewrap()
-	if l == Workspace && landlock && missing == nil {
+	switch landlock := f.landlock >= enoughLandlock; {
+	case l == Workspace && landlock && f.seccomp:
 		return Workspace, "", nil
-	}
-	if bubblewrap != "" && missing == nil {
-		return Strict, bubblewrap, nil // more than workspace, by other means
-	}
-	if l == Workspace && !landlock {
-		missing = append(missing, lacks(fmt.Sprintf("landlock ABI %d (there is %d)", enoughLandlock, landlockABI())))
-	}
-	if l == Strict && bubblewrap == "" {
+	case f.bubblewrap != "" && f.seccomp:
+		return Strict, f.bubblewrap, nil // more than workspace, by other means
+	case l == Workspace && !landlock:
+		missing = append(missing, lacks(fmt.Sprintf("landlock ABI %d (there is %d)", enoughLandlock, f.landlock)))
+	case l == Strict && f.bubblewrap == "":
 		missing = append(missing, lacks("bubblewrap"))
 	}
 	return "", "", &Error{Kind: ErrLevel, Text: string(l), Missing: missing}
@@ -64,7 +71,8 @@ func means(l Level) (Level, string, error) {
 // Probe tells what this machine gives. It tries bubblewrap once, because its being there does not mean that it may work.
 func Probe() Machine {
 	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelVersion()}
-	abi := landlockABI()
+	found := look()
+	abi := found.landlock
 	wrap, wrapOK := probeBubblewrap()
 	m.Layers = []LayerReport{
 		{Name: "tree", OK: true, Detail: "subreaper: the whole tree is ended, whatever it does"},
@@ -72,12 +80,12 @@ func Probe() Machine {
 		{Name: "no_new_privs", OK: true},
 		probeGroup(),
 		{Name: "landlock", OK: abi >= enoughLandlock, Detail: "ABI " + strconv.Itoa(abi) + ", needed " + strconv.Itoa(enoughLandlock)},
-		{Name: "seccomp", OK: hasSeccomp(), Detail: "filters on " + runtime.GOARCH},
+		{Name: "seccomp", OK: found.seccomp, Detail: "filters on " + runtime.GOARCH},
 		{Name: "bubblewrap", OK: wrapOK, Detail: wrap},
 	}
 	for _, l := range Levels() {
 		r := LevelReport{Level: l, OK: true}
-		got, with, err := means(l)
+		got, with, err := found.means(l)
 		switch {
 		case err != nil:
 			r.OK, r.Missing = false, missingOf(err)

@@ -3,13 +3,14 @@ package sandbox
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
 )
 
 // A proc is a running process.
-type proc struct{ pid, parent int }
+type proc struct{ pid, parent, group int }
 
 // descendants returns the processes below one, each parent before its children. What has ended and only waits to be noticed
 // is left out, but not what lies below it.
@@ -23,11 +24,12 @@ func descendants(root int) []proc {
 		if !ok {
 			continue
 		}
-		parent, state, ok := stat(name, buf)
+		p, state, ok := stat(name, buf)
 		if !ok {
 			continue
 		}
-		children[parent] = append(children[parent], proc{pid, parent})
+		p.pid = pid
+		children[p.parent] = append(children[p.parent], p)
 		dead[pid] = state == 'Z' || state == 'X'
 	}
 	var found []proc
@@ -42,19 +44,25 @@ func descendants(root int) []proc {
 	return found
 }
 
-// stat reads the parent and the state of a process. Its name stands in brackets and may hold anything, brackets too.
-func stat(pid string, buf []byte) (parent int, state byte, ok bool) {
+// contains reports whether a process is among some.
+func contains(list []proc, pid int) bool {
+	return slices.ContainsFunc(list, func(p proc) bool { return p.pid == pid })
+}
+
+// stat reads the parent, the group and the state of a process. Its name stands in brackets and may hold anything, brackets too.
+func stat(pid string, buf []byte) (p proc, state byte, ok bool) {
 	n := readInto("/proc/"+pid+"/stat", buf)
 	end := bytes.LastIndexByte(buf[:n], ')')
 	if end < 0 {
-		return 0, 0, false
+		return p, 0, false
 	}
 	fields := bytes.Fields(buf[end+1 : n])
-	if len(fields) < 2 {
-		return 0, 0, false
+	if len(fields) < 3 {
+		return p, 0, false
 	}
-	parent, ok = number(string(fields[1]))
-	return parent, fields[0][0], ok
+	p.parent, ok = number(string(fields[1]))
+	p.group, _ = number(string(fields[2]))
+	return p, fields[0][0], ok
 }
 
 // privateMemory returns how many bytes a process has in memory for itself.
@@ -122,14 +130,22 @@ func marked(id string) []int {
 	return pids
 }
 
-// sweeping is how long processes that got away are looked for.
-const sweeping = 2 * time.Second
+// sweeping is how long processes that got away are looked for, and clean how often none must be found: a process that is just
+// becoming another program shows no environment for a moment.
+const (
+	sweeping = 2 * time.Second
+	clean    = 3
+)
 
 // sweepMarked ends every process of a run that can be found by its marker, and returns how many are left.
 func sweepMarked(id string) int {
-	for end := time.Now().Add(sweeping); ; time.Sleep(5 * time.Millisecond) {
+	found := 0
+	for end := time.Now().Add(sweeping); ; time.Sleep(10 * time.Millisecond) {
 		pids := marked(id)
-		if len(pids) == 0 || time.Now().After(end) {
+		if found++; len(pids) > 0 {
+			found = 0
+		}
+		if found == clean || time.Now().After(end) {
 			return len(pids)
 		}
 		for _, pid := range pids {

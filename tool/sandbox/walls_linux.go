@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -105,7 +106,7 @@ func existing(paths []string) []string {
 }
 
 // bubblewrap returns the command line that builds the namespaces.
-func (w walls) bubblewrap(s *spec) ([]string, error) {
+func (w walls) bubblewrap(s *spec) []string {
 	args := []string{"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"}
 	if s.Net {
 		args = append(args, "--share-net")
@@ -113,8 +114,7 @@ func (w walls) bubblewrap(s *spec) ([]string, error) {
 	for _, b := range w.binds() {
 		args = append(args, b.args()...)
 	}
-	args = append(args, "--chdir", s.Dir, "--", "/proc/self/fd/5", hidden, inner)
-	return args, nil
+	return append(args, "--chdir", s.Dir, "--", "/proc/self/fd/"+strconv.Itoa(innerSelfFD), hidden, inner)
 }
 
 // A bind is something of the machine that is to be seen inside.
