@@ -82,7 +82,7 @@ func TestDecodeDefaults(t *testing.T) {
 	if err != nil || !req.Stream || len(req.Messages) != 0 || req.Format != nil || req.Effort != "" {
 		t.Errorf("%+v, %v", req, err)
 	}
-	for think, effort := range map[string]string{"true": "medium", "false": "none", `"low"`: "low"} {
+	for think, effort := range map[string]string{"true": "medium", "false": "", `"low"`: "low"} {
 		req, err := ollama.DecodeRequest([]byte(`{"think":` + think + `}`))
 		if err != nil || req.Effort != effort {
 			t.Errorf("think %s is effort %q, want %q (%v)", think, req.Effort, effort, err)
@@ -462,5 +462,37 @@ func TestModels(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", c.got, c.want)
 		}
+	}
+}
+
+// Clients that never think say so to every model: a server of the same protocol is told, others are not.
+func TestThinkFalse(t *testing.T) {
+	req, err := ollama.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"think":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := ollama.AppendRequest(nil, req, ollama.RequestOptions{})
+	if err != nil || !strings.Contains(string(same), `"think":false`) {
+		t.Errorf("%s, %v", same, err)
+	}
+	other, err := openai.AppendRequest(nil, req, openai.RequestOptions{})
+	if err != nil || strings.Contains(string(other), "effort") {
+		t.Errorf("%s, %v", other, err)
+	}
+}
+
+func TestLogProbs(t *testing.T) {
+	const one, two = `{"token":"a","logprob":-0.1}`, `{"token":"b","logprob":-0.2}`
+	w, whole := ollama.NewStreamWriter(options()), ollama.NewResponse(options())
+	var stream []byte
+	e := chat.Event{Kind: chat.KindText, Text: "ab", Detail: &chat.Detail{LogProbs: json.RawMessage(`{"refusal":null,"content":[` + one + "," + two + `]}`)}}
+	stream = w.Append(stream, e)
+	whole.Add(e)
+	whole.Add(e)
+	if !strings.HasSuffix(string(stream), `"content":"ab"},"logprobs":[`+one+","+two+`],"done":false}`+"\n") {
+		t.Errorf("%s", stream)
+	}
+	if body := string(whole.Append(nil)); !strings.Contains(body, `"logprobs":[`+one+","+two+","+one+","+two+`],"done_reason"`) || !json.Valid([]byte(body)) {
+		t.Errorf("%s", body)
 	}
 }

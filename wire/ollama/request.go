@@ -146,7 +146,9 @@ func (d *requestReader) format() {
 	}
 }
 
-// think reads true, false or a level. The word itself is kept for a server of the same protocol, which may know others.
+// think reads true, false or a level. The word itself is kept for a server of the same protocol, which may know others. Clients
+// say false to every model; servers of other protocols refuse an effort for models that cannot think, so that there false
+// goes without saying.
 func (d *requestReader) think() {
 	at := d.Mark()
 	switch raw := d.Bytes[at:d.Pos]; raw[0] {
@@ -155,7 +157,6 @@ func (d *requestReader) think() {
 	case 't':
 		d.req.Effort = "medium"
 	case 'f':
-		d.req.Effort = "none"
 	default:
 		d.Again(at, "", func() {
 			if d.Peek() != '"' {

@@ -98,7 +98,7 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	}
 	switch e.Kind {
 	case chat.KindText:
-		return w.appendText(dst, w.text.Take(e.Text))
+		return w.appendText(dst, w.text.Take(e.Text), logprobs(nil, e)...)
 	case chat.KindReasoning:
 		return w.appendThought(dst, w.think.Take(e.Text))
 	case chat.KindCallEnd:
@@ -123,11 +123,41 @@ func shown(e chat.Event) bool {
 	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
 }
 
-func (w *StreamWriter) appendText(dst []byte, text string) []byte {
-	if text == "" {
+// appendText appends a line with text, and with the logprobs of its tokens, if there are any.
+func (w *StreamWriter) appendText(dst []byte, text string, probs ...byte) []byte {
+	if text == "" && len(probs) == 0 {
 		return dst
 	}
-	return w.appendTail(jsonbody.AppendString(w.o.appendHead(dst), text))
+	return w.appendTail(jsonbody.AppendString(w.o.appendHead(dst), text), probs...)
+}
+
+// logprobs appends the logprobs of a text's tokens, joined by commas. They look the same in this protocol as in OpenAI's, but for
+// what is around them.
+func logprobs(dst []byte, e chat.Event) []byte {
+	if e.Detail == nil || e.Detail.LogProbs == nil {
+		return dst
+	}
+	s := jsonbody.Scanner{Bytes: e.Detail.LogProbs}
+	for s.Enter('{'); s.Next('}'); {
+		if string(s.Key()) != "content" || s.Peek() != '[' {
+			s.Skip()
+			continue
+		}
+		for s.Enter('['); s.Next(']'); {
+			if len(dst) > 0 {
+				dst = append(dst, ',')
+			}
+			dst = jsonbody.AppendCompact(dst, s.Raw())
+		}
+	}
+	return dst
+}
+
+func appendLogProbs(dst, probs []byte) []byte {
+	if len(probs) == 0 {
+		return dst
+	}
+	return append(append(append(dst, `,"logprobs":[`...), probs...), ']')
 }
 
 func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
@@ -139,8 +169,9 @@ func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
 }
 
 // appendTail ends a line that is not the last.
-func (w *StreamWriter) appendTail(dst []byte) []byte {
-	return append(append(dst, w.o.end()...), ",\"done\":false}\n"...)
+func (w *StreamWriter) appendTail(dst []byte, probs ...byte) []byte {
+	dst = appendLogProbs(append(dst, w.o.end()...), probs)
+	return append(dst, ",\"done\":false}\n"...)
 }
 
 // appendCall appends a line with a call. What is none in this protocol, because it is incomplete or its arguments are no
@@ -184,6 +215,7 @@ type Response struct {
 	text   strings.Builder
 	think  strings.Builder
 	calls  []chat.Call
+	probs  []byte // of the tokens of the text, joined
 	usage  *chat.Usage
 	reason chat.FinishReason
 }
@@ -196,6 +228,7 @@ func (r *Response) Add(e chat.Event) {
 	switch e.Kind {
 	case chat.KindText:
 		r.text.WriteString(e.Text)
+		r.probs = logprobs(r.probs, e)
 	case chat.KindReasoning:
 		r.think.WriteString(e.Text)
 	case chat.KindCallEnd:
@@ -233,7 +266,7 @@ func (r *Response) Append(dst []byte) []byte {
 	if len(r.calls) > 0 {
 		dst = append(dst, ']')
 	}
-	return r.o.appendEnd(append(dst, r.o.end()...), r.reason, r.usage)
+	return r.o.appendEnd(appendLogProbs(append(dst, r.o.end()...), r.probs), r.reason, r.usage)
 }
 
 // Unloads reports whether a request without messages asks to unload the model rather than to load it.
