@@ -65,6 +65,7 @@ func (x *exchange) respond() *failure {
 	if f := x.checkMessages(req.Messages); f != nil {
 		return f
 	}
+	req.Request.Conversation = req.Conversation
 	x.recognise(m, &req.Request)
 	k.o = responsesHead(head{now: x.start, model: m.Name, annotations: m.Annotations}, req)
 	if req.Stream {

@@ -106,6 +106,26 @@ func TestDeriveIDFromUser(t *testing.T) {
 	}
 }
 
+// TestThreadsOfResponses: what a Responses client names counts, and so do the messages of one that names nothing.
+func TestThreadsOfResponses(t *testing.T) {
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: says(text("ok")), Match: true}}})
+	said := func(body string) string {
+		t.Helper()
+		resp, answer := send(t, srv, "POST", "/v1/responses", `{"model":"m",`+body+`}`)
+		if resp.StatusCode != 200 {
+			t.Fatalf("status %d: %s", resp.StatusCode, answer)
+		}
+		return resp.Header.Get("X-Wield-Conversation")
+	}
+	if got := said(`"input":"one","conversation":"mine"`); got != "mine" {
+		t.Errorf("the conversation is %q", got)
+	}
+	first := said(`"input":"two"`)
+	if got := said(`"input":[{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]`); got != first || first == "" {
+		t.Errorf("the second turn is of %q, not %q", got, first)
+	}
+}
+
 // TestThreadLimits: the memory is bounded.
 func TestThreadLimits(t *testing.T) {
 	var s threads
