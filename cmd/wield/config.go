@@ -17,7 +17,7 @@ func newConfigCmd(app *app) *cobra.Command {
 		`  wield config check
   wield config explain models.coder
   wield config schema > wield.schema.json`,
-		newConfigCheckCmd(app), newConfigExplainCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
+		newConfigCheckCmd(app), newConfigExplainCmd(app), newConfigImportCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
 }
 
 func newConfigCheckCmd(app *app) *cobra.Command {

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+)
+
+// maxImport bounds a file of another program, so that a wrong path is not read whole.
+const maxImport = 16 << 20
+
+func newConfigImportCmd(app *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import lumo-tamer|llf FILE",
+		Short: "Make a configuration from that of another program",
+		Long: `Reads the configuration of lumo-tamer, or a configuration, a registry of tools or a tool of LLF, and prints one for wield that says the same.
+What has no place here, and what has to be done by hand, stands in comments at its top. Secrets are not copied.`,
+		Example: `  wield config import lumo-tamer config.yaml > wield.yaml
+  wield config import llf tools_registry.json > wield.yaml`,
+		Args:      cobra.ExactArgs(2),
+		ValidArgs: []string{string(config.LumoTamer), string(config.LLF)},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := os.Open(args[1])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			data, err := io.ReadAll(io.LimitReader(f, maxImport))
+			if err != nil {
+				return err
+			}
+			text, _, err := config.Import(config.Source(args[0]), data)
+			if err != nil {
+				return usageErrorf("%s: %w", args[1], err)
+			}
+			_, err = fmt.Fprint(app.stdout, text)
+			return err
+		},
+	}
+}

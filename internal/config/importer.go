@@ -1,0 +1,232 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A Source is a program whose configuration can be read.
+type Source string
+
+// The sources.
+const (
+	LumoTamer Source = "lumo-tamer"
+	LLF       Source = "llf"
+)
+
+// Import returns a configuration that says what a file of another program says, as far as there is something like it here, and notes
+// of what has to be done by hand. Secrets are never copied.
+func Import(from Source, data []byte) (text string, notes []string, err error) {
+	var root any
+	if err := yaml.Unmarshal(data, &root); err != nil { // JSON is YAML
+		return "", nil, fmt.Errorf("the file cannot be read: %w", err)
+	}
+	m, ok := root.(map[string]any)
+	if !ok {
+		return "", nil, errors.New("the file holds no keys")
+	}
+	i := importer{from: flatten(m), to: map[string]any{"wield": Version}, used: map[string]bool{}}
+	switch from {
+	case LumoTamer:
+		i.lumoTamer()
+	case LLF:
+		i.llf(m)
+	default:
+		return "", nil, fmt.Errorf("%q is none of %s, %s", from, LumoTamer, LLF)
+	}
+	i.rest()
+	body, err := yaml.MarshalWithOptions(i.to, yaml.Indent(2), yaml.IndentSequence(true))
+	if err != nil {
+		return "", nil, err
+	}
+	text = "# Made from a configuration of " + string(from) + ".\n"
+	for _, n := range i.notes {
+		text += "# " + n + "\n"
+	}
+	text += string(body)
+	if _, err := load("imported", []byte(text), Options{Getenv: func(string) string { return "" }}); err != nil {
+		return text, i.notes, fmt.Errorf("what came out of it has problems: %w", err)
+	}
+	return text, i.notes, nil
+}
+
+// An importer carries values from one tree of keys to another.
+type importer struct {
+	from  map[string]any  // by path
+	to    map[string]any  // a tree
+	used  map[string]bool // paths of from
+	notes []string
+}
+
+// flatten returns the values of a tree by their paths; lists are values.
+func flatten(m map[string]any) map[string]any {
+	flat := map[string]any{}
+	for k, v := range m {
+		if below, ok := v.(map[string]any); ok {
+			for path, v := range flatten(below) {
+				flat[k+"."+path] = v
+			}
+			continue
+		}
+		flat[k] = v
+	}
+	return flat
+}
+
+// take returns the first of the values at paths, which counts as read.
+func (i *importer) take(paths ...string) (v any, ok bool) {
+	for _, p := range paths {
+		if got, there := i.from[p]; there {
+			i.used[p] = true
+			if !ok {
+				v, ok = got, true
+			}
+		}
+	}
+	return v, ok && v != nil
+}
+
+// put sets a value in the tree that is made.
+func (i *importer) put(v any, path ...string) {
+	m := i.to
+	for _, p := range path[:len(path)-1] {
+		below, ok := m[p].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			m[p] = below
+		}
+		m = below
+	}
+	m[path[len(path)-1]] = v
+}
+
+func (i *importer) note(format string, args ...any) {
+	i.notes = append(i.notes, fmt.Sprintf(format, args...))
+}
+
+// rest notes what was not read.
+func (i *importer) rest() {
+	var left []string
+	for p := range i.from {
+		if !i.used[p] {
+			left = append(left, p)
+		}
+	}
+	sort.Strings(left)
+	for _, p := range left {
+		i.note("not taken over: %s", p)
+	}
+}
+
+// lumoModelKeys are keys of lumo-tamer, in the documented form and in that of its repository, and where they belong in a model.
+var lumoModelKeys = []struct {
+	from []string
+	to   []string
+}{
+	{[]string{"server.customTools.enabled", "customTools.enabled", "tools.customTools.enabled"}, []string{"calls", "enabled"}},
+	{[]string{"server.customTools.prefix", "customTools.prefix", "tools.customTools.prefix"}, []string{"calls", "prefix"}},
+	{[]string{"server.instructions.template", "instructions.template"}, []string{"instructions", "template"}},
+	{[]string{"server.instructions.forTools", "instructions.forTools"}, []string{"instructions", "forTools"}},
+	{[]string{"server.instructions.forToolBounce", "instructions.forToolBounce"}, []string{"instructions", "forToolBounce"}},
+	{[]string{"server.instructions.fallback", "instructions.fallback"}, []string{"instructions", "fallback"}},
+	{[]string{"server.instructions.injectInto", "instructions.injectInto"}, []string{"instructions", "injectInto"}},
+	{[]string{"server.instructions.replacePatterns", "instructions.replacePatterns"}, []string{"instructions", "replacePatterns"}},
+	{[]string{"server.surfaceThinking", "surfaceThinking"}, []string{"surfaceThinking"}},
+	{[]string{"server.conversations.deriveIdFromUser", "conversations.deriveIdFromUser"}, []string{"conversations", "deriveIdFromUser"}},
+	{[]string{"server.commands.enabled", "commands.enabled"}, []string{"commands", "enabled"}},
+	{[]string{"server.commands.wakeword", "commands.wakeword"}, []string{"commands", "wakeword"}},
+}
+
+func (i *importer) lumoTamer() {
+	i.put("lumo", "backends", "lumo", "kind")
+	i.put(kinds["lumo"].example, "backends", "lumo", "url")
+	i.note("put the address of your Lumo service under backends.lumo.url, and what it asks for under key or headers, as env:NAME")
+	if v, ok := i.take("server.enableWebSearch", "tools.enableWebSearch", "enableWebSearch"); ok {
+		i.put(v, "backends", "lumo", "lumo", "enableWebSearch")
+	}
+	if v, ok := i.take("server.port", "port"); ok {
+		i.put(fmt.Sprintf("127.0.0.1:%v", v), "listen")
+	}
+	if v, ok := i.take("server.bodyLimit", "bodyLimit"); ok {
+		i.put(strings.Replace(strings.ToLower(fmt.Sprint(v)), "mb", "MB", 1), "limits", "body")
+		if s := fmt.Sprint(v); strings.HasSuffix(strings.ToLower(s), "kb") {
+			i.put(strings.TrimRight(strings.ToLower(s), "kb")+"kB", "limits", "body")
+		}
+	}
+	if _, ok := i.take("server.apiKey", "apiKey"); ok {
+		i.put([]any{map[string]any{"name": "client", "secret": "env:WIELD_KEY"}}, "keys")
+		i.note("the key of the clients was not copied: put it into the variable WIELD_KEY")
+	}
+	for _, name := range lumoModels {
+		i.put("lumo", "models", name, "backend")
+	}
+	for _, k := range lumoModelKeys {
+		if v, ok := i.take(k.from...); ok {
+			for _, name := range lumoModels {
+				i.put(v, append([]string{"models", name}, k.to...)...)
+			}
+		}
+	}
+}
+
+// llf reads a main configuration, a registry of tools, or the configuration of one tool.
+func (i *importer) llf(root map[string]any) {
+	if list, ok := root["tools"].([]any); ok {
+		i.used["tools"] = true
+		for _, t := range list {
+			if tool, ok := t.(map[string]any); ok {
+				i.llfTool(flatten(tool))
+			}
+		}
+	}
+	if _, ok := i.from["metadata.mode"]; ok || i.from["type"] == "llm_invokable" {
+		for p := range i.from {
+			i.used[p] = true
+		}
+		i.llfTool(i.from)
+	}
+	url, ok := i.take("llm_endpoint.api_base_url", "llm_endpoint.base_url", "llm_endpoint.url")
+	if !ok {
+		return
+	}
+	i.put(url, "backends", "llf", "url")
+	name := "llf"
+	if v, ok := i.take("llm_endpoint.model_name", "llm_endpoint.model"); ok {
+		name = fmt.Sprint(v)
+	}
+	i.put("llf", "models", name, "backend")
+	if _, ok := i.take("llm_endpoint.api_key"); ok {
+		i.note("the key of the backend was not copied: put it under backends.llf.key, as env:NAME")
+	}
+}
+
+// llfTool takes over one tool. A tool that was on by itself when its rule matched is on.
+func (i *importer) llfTool(t map[string]any) {
+	name, _ := t["name"].(string)
+	if name == "" {
+		return
+	}
+	if kind, _ := t["type"].(string); kind != "" && kind != "llm_invokable" && kind != "function_calling" {
+		i.note("not taken over: the tool %s, which is a %s", name, kind)
+		return
+	}
+	at := []string{"tools", "builtin", name}
+	put := func(v any, key string) { i.put(v, append(slices.Clone(at), key)...) }
+	put(t["enabled"] == true || t["enabled"] == "auto" || t["enabled"] == "true", "enabled")
+	for _, key := range []string{"mode", "whitelist", "requires_approval"} {
+		if v, ok := t["metadata."+key]; ok && v != nil {
+			put(v, key)
+		}
+	}
+	if v, ok := t["metadata.permissions.max_timeout"]; ok {
+		put(v, "timeout")
+	}
+	if t["enabled"] == "auto" {
+		i.note("the tool %s was offered only when its rule matched; here it is always offered", name)
+	}
+}
