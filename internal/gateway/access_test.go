@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/metrics"
 )
 
 func names(t *testing.T, body string) string {
@@ -299,4 +300,26 @@ func TestDrain(t *testing.T) {
 		}
 		c.CloseIdleConnections()
 	})
+}
+
+// TestEveryRouteIsChecked sends what a page of another site, and one whose name points here, would send, to every URL there is.
+func TestEveryRouteIsChecked(t *testing.T) {
+	o := one(says(text("hi")))
+	o.Metrics = metrics.New("v")
+	srv := serve(t, o)
+	var all []endpoint
+	for _, found := range endpoints.exact {
+		all = append(all, found...)
+	}
+	for _, p := range endpoints.patterns {
+		all = append(all, p.endpoints...)
+	}
+	for _, e := range all {
+		path := strings.Replace(e.path, "*", "x", 1)
+		for _, header := range [][]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {
+			if resp, body := send(t, srv, e.method, path, hello, header...); resp.StatusCode != 403 {
+				t.Errorf("%s %s with %s: status %d %s", e.method, path, header, resp.StatusCode, body)
+			}
+		}
+	}
 }
