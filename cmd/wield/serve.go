@@ -114,8 +114,10 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 		}
 	}
 	log.Info("serving", "address", address.String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
-	followed := s.follow(ctx, g)
+	following, leave := context.WithCancel(ctx)
+	followed := s.follow(following, g)
 	err = g.Serve(ctx, l, time.Duration(c.Timeouts.Drain))
+	leave()
 	<-followed
 	if err != nil {
 		return err
