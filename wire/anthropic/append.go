@@ -29,7 +29,7 @@ type RequestOptions struct {
 
 // understood are the keys of opaque parts that a server of the protocol understands without further headers, wherever they
 // stand.
-var understood = []string{"thinking", "top_k", "metadata", "service_tier", "output_config", "cache_control", "citations", "context",
+var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
 	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller"}
 
 // understands reports whether the server understands opaque parts of this protocol with a key.

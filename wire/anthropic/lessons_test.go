@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -214,6 +215,20 @@ func TestL24_ServerTools(t *testing.T) {
 		out := reencoded(t, `{"messages":[{"role":"user","content":"w"}],"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}],"tool_choice":`+choice+`}`)
 		if strings.Contains(out, "web_search") || strings.Contains(out, "tool_choice") {
 			t.Error(out)
+		}
+	}
+}
+
+// TestManyBlocks: a server that opens blocks without end costs no more for the last than for the first.
+func TestManyBlocks(t *testing.T) {
+	var r StreamReader
+	for i := range 10_000 {
+		events, err := r.Feed(nil, fmt.Appendf(nil, `{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":"f","input":{}}}`, i, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) > 8 || len(r.blocks) > maxOpen {
+			t.Fatalf("%d events, %d blocks are open", len(events), len(r.blocks))
 		}
 	}
 }

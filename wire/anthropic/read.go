@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +21,10 @@ const opaqueSignature = "signature"
 // holds calls is decided by the calls, not by the stop reason. Calls have the origin function.
 type StreamReader struct {
 	out    []chat.Event
-	at     int // bytes of text and thinking so far
-	blocks []*inBlock
-	cur    int // blocks before it are closed
-	calls  int // that were begun
-	whole  int // that were complete
+	at     int        // bytes of text and thinking so far
+	blocks []*inBlock // that are not closed, in the order of their starts
+	calls  int        // that were begun
+	whole  int        // that were complete
 
 	id, model string
 	reason    string // as the server wrote it; empty: none yet
@@ -49,6 +49,7 @@ type inBlock struct {
 	opened  bool // its start was emitted
 	stopped bool // its end was read
 	checked bool // its arguments were found to be broken
+	solid   bool // its text is not all white space
 }
 
 // Feed appends the events of one frame's data. The result does not refer to data. An error is a *chat.Error and final.
@@ -421,11 +422,12 @@ func (r *StreamReader) delta(index int64, raw []byte) {
 		r.blocks = append(r.blocks, b)
 	}
 	b.sign(signature)
-	if r.cur < len(r.blocks) && b == r.blocks[r.cur] && want != "tool_use" && b.text.Len() == 0 { // as it mostly is: nothing waits
+	if b == r.blocks[0] && want != "tool_use" && b.text.Len() == 0 { // as it mostly is: nothing waits
 		r.say(b, piece)
 		return
 	}
 	b.text.WriteString(piece)
+	b.solid = b.solid || strings.TrimSpace(piece) != ""
 }
 
 // say emits a piece of text or thinking.
@@ -443,27 +445,30 @@ func (r *StreamReader) say(b *inBlock, piece string) {
 
 // advance emits what is known of the block that is next, and of those behind it once it is closed.
 func (r *StreamReader) advance() {
-	for r.cur < len(r.blocks) {
-		b := r.blocks[r.cur]
+	for len(r.blocks) > 0 {
+		b := r.blocks[0]
 		r.show(b)
 		if !b.stopped && !r.overtaken(b) || r.undecided(b) {
 			return
 		}
 		b.stopped = true
 		r.end(b)
-		r.cur++
+		r.blocks = slices.Delete(r.blocks, 0, 1)
 	}
 }
+
+// maxOpen is how many blocks may be open at a time; the first of more is closed.
+const maxOpen = 64
 
 // overtaken reports whether a block of text or thinking can only have ended, because another has started: servers that forget
 // to close one do not go back to it.
 func (r *StreamReader) overtaken(b *inBlock) bool {
-	return r.cur < len(r.blocks)-1 && (b.kind == "text" || b.kind == "thinking")
+	return len(r.blocks) > 1 && (b.kind == "text" || b.kind == "thinking") || len(r.blocks) > maxOpen
 }
 
 // undecided reports whether only the stop reason will tell if a call is broken or cut off.
 func (r *StreamReader) undecided(b *inBlock) bool {
-	if b.kind != "tool_use" || r.reason != "" || r.done {
+	if b.kind != "tool_use" || r.reason != "" || r.done || len(r.blocks) > maxOpen {
 		return false
 	}
 	if !b.checked {
@@ -498,7 +503,7 @@ func (r *StreamReader) showCall(b *inBlock) {
 		}
 		r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: b.number, ID: b.id, Name: b.name})
 	}
-	if strings.TrimSpace(b.text.String()) == "" {
+	if !b.solid {
 		return
 	}
 	if piece := b.text.String()[b.sent:]; piece != "" {
@@ -524,12 +529,12 @@ func (r *StreamReader) end(b *inBlock) {
 
 // setArguments gives a call the arguments that stood in its start if no others came, and {} if there are none at all.
 func (b *inBlock) setArguments() {
-	if strings.TrimSpace(b.text.String()) != "" {
+	if b.solid {
 		return
 	}
 	b.text.Reset()
 	b.text.WriteString(orEmptyObject(strings.TrimSpace(b.initial)))
-	b.sent = 0
+	b.sent, b.solid = 0, true
 }
 
 // endCall closes a call. One without a name is none.

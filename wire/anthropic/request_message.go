@@ -380,6 +380,9 @@ func (d *requestReader) useBlock(t *turn) {
 		d.RefuseAt("name", jsonbody.CodeMissing, "a call must have the name of its tool")
 		return
 	}
+	if c.ID == "" { // its result, if it has one, cannot be told
+		c.ID = fmt.Sprintf("call_%d_%d", len(d.req.Messages), len(t.Calls))
+	}
 	t.Calls = append(t.Calls, c)
 	object := more.object()
 	if object == nil {
