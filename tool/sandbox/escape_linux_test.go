@@ -137,8 +137,7 @@ func serveUDP(t *testing.T) string {
 	return c.LocalAddr().String()
 }
 
-// startVictim starts a process that has the secret in its environment and in its working directory. It is not a child of this
-// test but of a shell, so that it may be traced by nobody but who has the right to.
+// startVictim starts a process of the same user that has the secret in its environment and in its working directory.
 func startVictim(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")

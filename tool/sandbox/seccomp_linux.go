@@ -90,7 +90,7 @@ const (
 // are other programs of this machine, some of which do what they are told. A pair of them is fine, and is another call.
 var families = []uint32{unix.AF_INET, unix.AF_INET6}
 
-// A program is a filter being written.
+// A filter is a program for the kernel being written.
 type filter struct{ code []unix.SockFilter }
 
 // Offsets in what the kernel shows to a filter: the number of the call, the kind of processor, the arguments.

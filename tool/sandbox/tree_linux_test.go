@@ -111,7 +111,7 @@ func TestDeepPrivateDirectory(t *testing.T) {
 	}
 }
 
-// startSelf starts this test binary as another program that runs something in a sandbox.
+// nestedArg makes this test binary another program that runs something in a sandbox.
 const nestedArg = "nested"
 
 // nestedMain is that other program: it starts a run and waits for it.
@@ -182,7 +182,7 @@ func TestKeeperIsKilled(t *testing.T) {
 	}
 }
 
-// forgetfulArg makes this test binary a program that does not call Main. What it starts as its keeper cannot know that, so it
+// forgetfulName makes this test binary a program that does not call Main. What it starts as its keeper cannot know that, so it
 // is told by the name of the program file.
 const forgetfulName = "forgetful"
 
