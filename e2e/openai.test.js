@@ -108,6 +108,28 @@ suite('wield serve with the scripted model', () => {
     }
   });
 
+  test('a round in the older form, with functions', async (t) => {
+    const server = await start(t, ['serve', '--listen', '127.0.0.1:0']);
+    const { name, description, parameters } = getWeather.function;
+    for (const stream of [false, true]) {
+      const messages = [{ role: 'user', content: question('Lisbon') }];
+      const ask = async () => {
+        const body = { model: 'demo', messages, functions: [{ name, description, parameters }] };
+        if (!stream) return (await client(server).chat.completions.create(body)).choices[0];
+        return (await client(server).chat.completions.stream(body).finalChatCompletion()).choices[0];
+      };
+      const first = await ask();
+      assert.equal(first.finish_reason, 'function_call');
+      assert.equal(first.message.tool_calls, undefined);
+      assert.equal(first.message.function_call.name, name);
+      assert.deepEqual(JSON.parse(first.message.function_call.arguments), { city: 'Lisbon' });
+      messages.push(first.message, { role: 'function', name, content: JSON.stringify(weatherIn('Lisbon')) });
+      const second = await ask();
+      assert.equal(second.finish_reason, 'stop');
+      assert.ok(second.message.content.includes(String(weatherIn('Lisbon').temp)), second.message.content);
+    }
+  });
+
   test('usage comes when it is asked for', async (t) => {
     const server = await start(t, ['serve', '--listen', '127.0.0.1:0']);
     const body = { model: 'demo', messages: [{ role: 'user', content: question('Paris') }], tools: [getWeather], stream: true };
