@@ -141,8 +141,8 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 		}
 		return `"` + text + `"`, chat.NoteLiteral, true
 	}
-	if n, ok := pythonNumber(text); ok {
-		return n, chat.NoteLiteral, true
+	if n, ok := pythonNumber(text); ok && (v.repair == RepairFull || v.python || v.source) {
+		return n, chat.NoteLiteral, true // elsewhere 010 may be eight or ten
 	}
 	if v.source {
 		if t := v.shape.Type(); v.repair == RepairFull && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {

@@ -271,7 +271,16 @@ var recordPolicyKeys = map[string]func(p *recordPolicy, v json.RawMessage) error
 	},
 	"workspace": nil, "root": nil, "tool": nil, // where the record's files are, and for whom it is
 	"schema": nil, "coerce": nil, "stage": nil, // read by args
-	"limits": nil, "duplicate_keys": nil, "utf8": nil, "case": nil, // what reading a call holds to anyway
+	"limits": func(p *recordPolicy, v json.RawMessage) error {
+		var l struct {
+			Bytes, Keys, String int
+			Digits              int `json:"number_digits"`
+		}
+		err := json.Unmarshal(v, &l)
+		p.Limits = policy.Limits{Bytes: l.Bytes, Keys: l.Keys, String: l.String, Digits: l.Digits}
+		return err
+	},
+	"duplicate_keys": nil, "utf8": nil, "case": nil, // what reading a call holds to anyway
 }
 
 // patterns translates a list of commands or of paths. A star behind a name stands for its arguments.
@@ -389,7 +398,7 @@ func use(root, name string, op policy.Op) error {
 			err = errors.Join(err, e)
 		}
 	case policy.OpWrite:
-		err = dir.WriteFile(name, []byte("written\n"), files.WriteOptions{})
+		err = dir.WriteFile(name, []byte("written\n"), files.WriteOptions{Parents: true})
 	default:
 		_, err = dir.Stat(name)
 	}

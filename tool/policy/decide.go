@@ -46,6 +46,10 @@ func (e *eval) begin() bool {
 		e.builtin(chat.DecisionDeny, SubjectTool, e.call.Tool, "", "arguments", err.Error(), nil)
 		return false
 	}
+	if why := e.p.def.Limits.exceeded(text); why != "" {
+		e.builtin(chat.DecisionDeny, SubjectTool, e.call.Tool, "", "limit", why, nil)
+		return false
+	}
 	if !slices.ContainsFunc(e.p.rules, func(r *rule) bool { return len(r.args) > 0 }) {
 		return true
 	}
@@ -193,6 +197,10 @@ func (e *eval) path(u PathUse) {
 	}
 	if check, why := e.refused(at, u.Op, false); check != "" {
 		deny(check, why)
+		return
+	}
+	if strings.HasSuffix(u.Path, "/") && at.mode.IsRegular() && !at.missing {
+		deny("kind", "a slash behind the name of a file")
 		return
 	}
 	if check, why := e.wrongKind(at, u.Op); check != "" {

@@ -23,6 +23,8 @@ type Definition struct {
 	// Protected lists absolute paths of files and directories that are never written to, whatever a rule says: the
 	// configuration, the registry of tools, the records of approvals. They need not exist.
 	Protected []string
+	// Limits bound the arguments of a call.
+	Limits Limits
 	// HardLinks lets files be used that have a second name, which may stand outside of the root.
 	HardLinks bool
 }
