@@ -304,7 +304,8 @@ func tiocsti([]string) error {
 // tiocstiHigh asks for the same with bits set that the kernel ignores.
 func tiocstiHigh([]string) error {
 	b := byte('x')
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<40, uintptr(unsafe.Pointer(&b)))
+	var request uint64 = unix.TIOCSTI | 1<<40
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, 0, uintptr(request), uintptr(unsafe.Pointer(&b)))
 	return errnoOrNil(e)
 }
 

@@ -100,7 +100,7 @@ const (
 // The least that a limit may be: below, the keeper itself would suffer, or no program would start.
 const (
 	leastMemory    = 64 << 20
-	leastOpenFiles = 16
+	leastOpenFiles = 64
 )
 
 // filled returns the limits with the defaults in place; what has none is 0 then.

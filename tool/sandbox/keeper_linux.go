@@ -216,9 +216,14 @@ func (k *keeper) launch() (layers []Layer, err error) {
 		select {}
 	}()
 	<-ready
-	if k.pid != 0 {
-		go k.reap()
+	if k.pid == 0 {
+		return layers, err
 	}
+	if err == nil && k.spec.Bubblewrap == "" {
+		// From this thread: the other one may not reach out to processes any more.
+		err = describe("rlimits", fix(k.pid, k.spec.Limits.bounds()))
+	}
+	go k.reap()
 	return layers, err
 }
 

@@ -53,8 +53,10 @@ func (k *keeper) exec() ([]Layer, error) {
 		}
 		layers = append(layers, more...)
 	}
-	pid, err := syscall.ForkExec(s.Program, s.Argv, attr)
-	k.pid = pid
+	err := bounded(s.Limits.bounds(), func() (err error) {
+		k.pid, err = syscall.ForkExec(s.Program, s.Argv, attr)
+		return err
+	})
 	return layers, describe("exec", err)
 }
 
@@ -102,21 +104,10 @@ func restrict(s *spec) ([]Layer, error) {
 	return append(layers, Layer{"seccomp", net}), nil
 }
 
-// limit sets the limits of one process. The keeper takes them upon itself: the program inherits them without a moment in
-// which they do not hold, and what the keeper needs is far below.
+// limit sets those limits of one process that the keeper can live with itself: the program inherits them.
 func limit(l Limit) error {
-	for _, r := range []struct {
-		what int
-		to   int64
-	}{
-		{unix.RLIMIT_DATA, l.Memory},
-		{unix.RLIMIT_FSIZE, l.FileSize},
-		{unix.RLIMIT_NOFILE, int64(l.OpenFiles)},
-	} {
-		if r.to <= 0 {
-			continue
-		}
-		if err := lower(r.what, uint64(r.to), 0); err != nil {
+	if l.OpenFiles > 0 {
+		if err := lower(unix.RLIMIT_NOFILE, uint64(l.OpenFiles), 0); err != nil {
 			return err
 		}
 	}
@@ -127,6 +118,68 @@ func limit(l Limit) error {
 		}
 	}
 	return lower(unix.RLIMIT_CORE, 0, 0)
+}
+
+// A bound is a limit that a keeper could not live with: a Go program maps far more memory than it uses, and writes files. The
+// program gets it right after its start, from outside.
+type bound struct {
+	what int
+	to   uint64
+}
+
+func (l Limit) bounds() []bound {
+	var list []bound
+	for _, b := range []struct {
+		what int
+		to   int64
+	}{{unix.RLIMIT_DATA, l.Memory}, {unix.RLIMIT_FSIZE, l.FileSize}} {
+		if b.to > 0 {
+			list = append(list, bound{b.what, uint64(b.to)})
+		}
+	}
+	return list
+}
+
+// bounded does something while the soft limits of this process are those that the program is to inherit, as far as the keeper
+// can bear them for a moment. It cannot bear the one for memory.
+func bounded(bounds []bound, do func() error) error {
+	for _, b := range bounds {
+		if b.what == unix.RLIMIT_DATA {
+			continue
+		}
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(b.what, &now); err != nil {
+			return err
+		}
+		if err := syscall.Setrlimit(b.what, &syscall.Rlimit{Cur: min(b.to, now.Max), Max: now.Max}); err != nil {
+			return err
+		}
+		defer syscall.Setrlimit(b.what, &now)
+	}
+	return do()
+}
+
+// fix makes the limits that a program was started with the most that it can have.
+func fix(pid int, bounds []bound) error {
+	for _, b := range bounds {
+		var now unix.Rlimit
+		if err := unix.Prlimit(pid, b.what, nil, &now); err != nil {
+			return gone(err)
+		}
+		most := min(b.to, now.Max)
+		if err := unix.Prlimit(pid, b.what, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+			return gone(err)
+		}
+	}
+	return nil
+}
+
+// gone forgives that a program has ended already.
+func gone(err error) error {
+	if err == unix.ESRCH {
+		return nil
+	}
+	return err
 }
 
 // lower lowers a limit; one that is lower already stays.
@@ -260,6 +313,9 @@ func inside() int {
 	if err == nil {
 		b, _ := json.Marshal(layers)
 		ready.Write(append(append([]byte{standing}, b...), '\n'))
+		err = describe("rlimits", fix(0, s.Limits.bounds()))
+	}
+	if err == nil {
 		err = describe("exec", syscall.Exec(s.Program, s.Argv, s.Env))
 	}
 	var f *failure
