@@ -23,7 +23,7 @@ var exitCodes = []exitCodeDoc{
 	{exitUsage, "the command line or the configuration is wrong; wield eval: it could not run"},
 	{exitModel, "the model's server cannot be reached, or refuses the key"},
 	{exitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run"},
-	{exitLimit, "a limit of turns, tokens or cost was reached (no command of this version)"},
+	{exitLimit, "a limit was reached: wield sandbox run"},
 	{exitTool, "a tool failed: wield tool run"},
 	{exitMalformed, "the model wrote no valid call, whatever was mended: wield tune"},
 	{exitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
