@@ -74,10 +74,8 @@ func (d *requestReader) items() {
 type rawItem struct {
 	Item
 	role      string
-	phase     json.RawMessage
 	call      chat.Call
 	hasCallID bool
-	named     bool
 	places    map[string]int // where the values stand that only some types have
 }
 
@@ -120,9 +118,7 @@ func (d *requestReader) itemField(it *rawItem, key string) {
 			it.call.ID = d.Text()
 		}
 	case "name":
-		if it.named = !d.Null(); it.named {
-			it.call.Name = d.Text()
-		}
+		it.call.Name = d.Optional()
 	case "namespace":
 		it.space = d.Optional()
 	case "content", "summary", "output", "arguments", "input":
