@@ -89,13 +89,17 @@ func (e *eval) command(words []field, sc scope, node string) {
 // expand replaces patterns by the names that they stand for, and looks at what cannot be in a word.
 func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool) {
 	var out []field
+	globs := 0
 	for i, w := range words {
 		switch {
 		case i == 0 && (!w.known || w.glob || w.text == ""):
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs is known only when it does", nil)
 			return nil, false
 		case w.known && w.glob:
-			more, why := e.files1(w, sc)
+			more, why := []field(nil), "is one of too many"
+			if globs++; globs <= maxGlobs {
+				more, why = e.files1(w, sc)
+			}
 			if why != "" {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why, nil)
 				more = []field{{}}
@@ -115,8 +119,10 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 	return out, true
 }
 
-// maxGlob is how many files a pattern may stand for.
-const maxGlob = 500
+const (
+	maxGlob  = 500 // files that a pattern may stand for
+	maxGlobs = 16  // patterns of one command
+)
 
 // files1 lists what a pattern stands for now. why tells why it is not known.
 func (e *eval) files1(w field, sc scope) (fields []field, why string) {

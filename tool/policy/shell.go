@@ -14,6 +14,7 @@ import (
 const (
 	maxShell = 64 << 10 // bytes of one command line
 	maxDepth = 8        // command lines in command lines
+	maxWords = 4096     // of one command, after braces
 	maxDirs  = 4        // directories that a command may run in, as far as is known
 )
 
@@ -48,12 +49,12 @@ func (e *eval) shell(text string, sc scope) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line cannot be read: "+strings.TrimPrefix(err.Error(), ":"))
-		return
-	}
-	if len(file.Stmts) == 0 {
+	} else if len(file.Stmts) == 0 {
 		refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line is empty")
 	}
-	e.stmts(file.Stmts, sc)
+	if file != nil { // a shell runs what stands before the place that it cannot read
+		e.stmts(file.Stmts, sc)
+	}
 }
 
 // oddCharacter finds a character that is not shown as it is.
@@ -235,6 +236,10 @@ func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
 	var words []field
 	for _, w := range c.Args {
 		words = append(words, e.word(w, sc)...)
+		if len(words) > maxWords {
+			e.builtin(chat.DecisionDeny, SubjectCommand, e.sourceOf(c), nodeName(c), "limit", fmt.Sprintf("a command of more than %d words", maxWords), nil)
+			return scope{}, scope{}
+		}
 	}
 	if len(words) == 0 {
 		return sc, sc
