@@ -336,7 +336,7 @@ func (v *value) run(in string, i int) (int, progress) {
 			return i, done
 		}
 	}
-	if v.state == vString {
+	if v.state == vString && v.step != 0 { // who hands over texts of its own sees to characters itself
 		if k := partialRune(in[from:]); k > 0 {
 			v.tail = append(v.tail, in[len(in)-k:]...)
 			flush(len(in) - k)
