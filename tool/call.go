@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"encoding/json"
 	"io"
+	"net/http"
 
 	"wield/chat"
 	"wield/tool/policy"
@@ -36,13 +38,31 @@ func (c *Call) May(op Op, path string) bool {
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
 }
 
-// MayReach reports whether the policy allows an address of the network without asking anybody: for the redirects of a page,
-// and whatever else a call comes by.
-func (c *Call) MayReach(url string) bool {
-	if c.decider == nil {
-		return true
+// An Outlet is a Decider that lets calls out to the network, as far as it allows. A *policy.Policy is one.
+type Outlet interface {
+	Egress(tool string, o policy.EgressOptions) *policy.Egress
+}
+
+// Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and every
+// redirect is looked at when a connection is made. Addresses in the arguments have been decided about with the call. Without
+// a policy it goes to the public network.
+func (c *Call) Client() *http.Client {
+	var approved []string
+	var args map[string]json.RawMessage
+	if c.Tool != nil && json.Unmarshal([]byte(c.Arguments), &args) == nil {
+		for _, name := range c.Tool.Facts.URLs {
+			approved = append(approved, texts(argument(args, name))...)
+		}
 	}
-	return c.decider.Decide(policy.Call{Tool: c.Name, Root: c.Root, Dir: c.Root, URLs: []string{url}}).Decision == chat.DecisionAllow
+	out, ok := c.decider.(Outlet)
+	if !ok {
+		open, err := policy.New(policy.Definition{Name: "none", Default: chat.DecisionAllow})
+		if err != nil {
+			panic(err) // it has no rules that could be wrong
+		}
+		out = open
+	}
+	return out.Egress(c.Name, policy.EgressOptions{Approved: approved}).Client()
 }
 
 // Output returns a writer of the output of a running tool, which is shown while it runs. It is no part of the result. stream

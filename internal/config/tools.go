@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/tool"
+	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
 	"wield/tool/sandbox"
 )
@@ -18,10 +19,18 @@ type Tools struct {
 	Root    string             `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
 	Dirs    []string           `key:"dirs" doc:"Directories with tools of your own."`
 	Builtin map[string]Builtin `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
+	Search  Search             `key:"search" doc:"Where search_internet looks."`
 	Disable []string           `key:"disable" doc:"Names of tools that are never offered."`
 	Sh      Reserved           `key:"sh" doc:"Reserved."`
 	HTTP    Reserved           `key:"http" doc:"Reserved."`
 	OpenAPI Reserved           `key:"openapi" doc:"Reserved."`
+}
+
+// Search says where search_internet looks.
+type Search struct {
+	Engine string `key:"engine" enum:"|searxng|brave|duckduckgo" doc:"Search engine. Empty: SearXNG if url is set, Brave if key is, else DuckDuckGo."`
+	URL    URL    `key:"url" doc:"Address of a SearXNG server."`
+	Key    Secret `key:"key" doc:"Key for Brave, as env:NAME or file:PATH."`
 }
 
 // Builtin configures one built-in tool.
@@ -45,12 +54,17 @@ type toolMaker func(e *ToolEnvironment) []*tool.Tool
 // builtinTools lists what makes the built-in tools, in the order in which they are offered.
 var builtinTools = []toolMaker{
 	func(*ToolEnvironment) []*tool.Tool { return clock.Clock{}.Tools() },
+	func(e *ToolEnvironment) []*tool.Tool {
+		return builtin.Tools(builtin.Options{Search: e.search})
+	},
 }
 
 // A ToolEnvironment is what tools have beside their configuration.
 type ToolEnvironment struct {
 	Getenv func(string) string
 	Dir    string // where relative paths begin; empty: the working directory
+
+	search builtin.Search
 }
 
 // A Toolbox is every tool that a configuration knows, ready to run.
@@ -79,6 +93,11 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	key, err := c.Tools.Search.Key.Resolve(env.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("tools.search.key: %w", err)
+	}
+	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key}
 	temp, err := os.MkdirTemp("", "wield-tools-")
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -131,13 +150,13 @@ func (c *Config) root(env *ToolEnvironment) (string, error) {
 func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) error {
 	known := []string{}
 	for _, make := range builtinTools {
-		for _, builtin := range make(env) {
-			known = append(known, builtin.Name())
-			b, ok := c.Tools.Builtin[builtin.Name()]
+		for _, one := range make(env) {
+			known = append(known, one.Name())
+			b, ok := c.Tools.Builtin[one.Name()]
 			if !ok {
 				b.setDefaults()
 			}
-			if err := t.Registry.Add(b.configured(builtin)); err != nil {
+			if err := t.Registry.Add(b.configured(one)); err != nil {
 				t.Problems = append(t.Problems, err)
 			}
 		}
@@ -257,6 +276,7 @@ func (c *Config) secrets(getenv func(string) string) []string {
 	for _, k := range c.Keys {
 		add(k.Secret.secret.Resolve(getenv))
 	}
+	add(c.Tools.Search.Key.Resolve(getenv))
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		add(b.Key.Resolve(getenv))

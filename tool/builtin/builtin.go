@@ -13,20 +13,21 @@ import (
 
 // Options are what the tools share. The zero value works.
 type Options struct {
-	Now func() time.Time // nil: time.Now
-
 	MaxFile int64 // bytes of a file that is read or written as a whole; 0: 10 MiB
 
-	// Transport carries what the tools ask of the web. It must refuse what the policy refuses when a connection is made, since a
-	// name can stand for any address by then. Nil: the tools of the web are not available.
+	// Transport carries what is asked of the services that stand here, whose addresses no call chooses. Nil: an own one, which
+	// ignores the environment's proxies.
 	Transport http.RoundTripper
 	Search    Search // where search_internet looks
 	Wikipedia string // address of the interface of a wiki; empty: Wikipedia's
 }
 
+// webTimeout bounds the parts of an exchange with a service.
+const webTimeout = 30 * time.Second
+
 func (o *Options) setDefaults() {
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.Transport == nil {
+		o.Transport = &http.Transport{TLSHandshakeTimeout: webTimeout, ResponseHeaderTimeout: webTimeout, IdleConnTimeout: webTimeout, MaxIdleConns: 4, ForceAttemptHTTP2: true}
 	}
 	if o.MaxFile <= 0 {
 		o.MaxFile = files.DefaultMaxFile
@@ -55,8 +56,6 @@ var builders = []builder{
 	{"search_internet", searchInternet},
 	{"wikipedia_search", wikipediaSearch},
 	{"calculator", calculator},
-	{"get_current_time", currentTime},
-	{"get_current_date", currentDate},
 }
 
 // Names returns the names of the tools.

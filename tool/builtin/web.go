@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -18,14 +17,14 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // Bounds of what is fetched.
 const (
-	pageBytes    = 4 << 20 // of a body, unpacked; what is behind is not read
-	shownChars   = 20_000  // of the text, unless the call says otherwise
-	mostShown    = 200_000
-	mostRedirect = 5
+	pageBytes  = 4 << 20 // of a body, unpacked; what is behind is not read
+	shownChars = 20_000  // of the text, unless the call says otherwise
+	mostShown  = 200_000
 )
 
 // userAgent says who asks. Servers that answer programs alone with an error get an honest name all the same.
@@ -44,16 +43,18 @@ type page struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-func fetchWebpage(o *Options) *tool.Tool {
+func fetchWebpage(*Options) *tool.Tool {
 	t := tool.Stream("fetch_webpage", `Fetch a page of the web and return its text as Markdown. Example: {"url": "https://example.com/"}`,
-		func(ctx context.Context, c *tool.Call, in fetchInput) (page, error) { return fetch(ctx, c, o, in) })
+		func(ctx context.Context, c *tool.Call, in fetchInput) (page, error) { return fetch(ctx, c, in) })
 	t.Facts = tool.Facts{URLs: []string{"url"}, Network: true, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
 
-func fetch(ctx context.Context, c *tool.Call, o *Options, in fetchInput) (page, error) {
-	resp, err := get(ctx, c, o, in.URL, nil)
+func fetch(ctx context.Context, c *tool.Call, in fetchInput) (page, error) {
+	client := c.Client()
+	defer client.CloseIdleConnections()
+	resp, err := get(ctx, client, in.URL, nil)
 	if err != nil {
 		return page{}, err
 	}
@@ -80,11 +81,8 @@ func fetch(ctx context.Context, c *tool.Call, o *Options, in fetchInput) (page, 
 	return p, nil
 }
 
-// get asks for an address. Every redirect is put to the policy as the first address was.
-func get(ctx context.Context, c *tool.Call, o *Options, address string, header http.Header) (*http.Response, error) {
-	if o.Transport == nil {
-		return nil, tool.Errorf(tool.ErrNotAvailable, "the web is not reached from here")
-	}
+// get asks for an address that a model chose, by a client that goes where the policy lets it.
+func get(ctx context.Context, client *http.Client, address string, header http.Header) (*http.Response, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, tool.Errorf(tool.ErrInvalid, "url: %q is no address of the web; it begins with http:// or https://", address)
@@ -98,15 +96,6 @@ func get(ctx context.Context, c *tool.Call, o *Options, address string, header h
 		req.Header = http.Header{}
 	}
 	req.Header.Set("User-Agent", userAgent)
-	client := http.Client{Transport: o.Transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		switch {
-		case len(via) >= mostRedirect:
-			return fmt.Errorf("more than %d redirects", mostRedirect)
-		case !c.MayReach(next.URL.String()):
-			return &tool.Error{Kind: tool.ErrSecurity, Message: "the page redirects to " + next.URL.Redacted() + ", which the policy does not allow"}
-		}
-		return nil
-	}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, webError(ctx, err)
@@ -119,9 +108,12 @@ func webError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var e *tool.Error
-	if errors.As(err, &e) {
-		return e
+	if errors.Is(err, policy.ErrEgress) {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return &tool.Error{Kind: tool.ErrSecurity, Message: err.Error(), Cause: err}
 	}
 	var u *url.Error
 	if errors.As(err, &u) {

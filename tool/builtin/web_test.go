@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,7 +51,6 @@ func TestFetch(t *testing.T) {
 		"/moved":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/text", 302) },
 		"/circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", 302) },
 	})
-	o := Options{Transport: http.DefaultTransport}
 	for _, tt := range []struct{ path, args, want, fails string }{
 		{"/page", "", `"title":"Leek soup","content":"# Leek\n\nSoup wants time.`, ""},
 		{"/page", "", `[more](` + s.URL + `/more)`, ""},
@@ -64,7 +64,7 @@ func TestFetch(t *testing.T) {
 		{"/gone", "", "", "404 Not Found"},
 		{"/circle", "", "", "more than 5 redirects"},
 	} {
-		got, err := run(t, "", "fetch_webpage", `{"url":"`+s.URL+tt.path+`"`+tt.args+`}`, o)
+		got, err := fetchFrom(t, `{"url":"`+s.URL+tt.path+`"`+tt.args+`}`, s)
 		switch {
 		case tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
 			t.Errorf("%s: %s, %v; want an error that says %q", tt.path, got, err, tt.fails)
@@ -77,36 +77,47 @@ func TestFetch(t *testing.T) {
 			}
 		}
 	}
-	for _, address := range []string{"file:///etc/passwd", "gopher://x", "x", "", "//host/x"} {
-		if _, err := run(t, "", "fetch_webpage", fmt.Sprintf(`{"url":%q}`, address), o); err == nil || !strings.Contains(err.Error(), "no address of the web") {
-			t.Errorf("%q: %v", address, err)
+	for _, address := range []string{"file:///etc/passwd", "gopher://x", "x", "", "//host/x", "http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://0x7f000001/", "http://localhost/"} {
+		if got, err := fetchFrom(t, fmt.Sprintf(`{"url":%q}`, address)); err == nil {
+			t.Errorf("%q: %s", address, got)
 		}
 	}
-	if _, err := run(t, "", "fetch_webpage", `{"url":"`+s.URL+`"}`, Options{}); err == nil {
-		t.Error("the web is reached without a transport")
+}
+
+// fetchFrom fetches a page under a policy that allows some servers and no other address of this machine.
+func fetchFrom(t *testing.T, args string, servers ...*httptest.Server) (string, error) {
+	t.Helper()
+	var hosts []string
+	for _, s := range servers {
+		hosts = append(hosts, s.Listener.Addr().String())
 	}
+	def := policy.Definition{Default: chat.DecisionAllow}
+	if len(hosts) > 0 {
+		def.Rules = []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: hosts}}}
+	}
+	p, err := policy.New(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, t.TempDir())
+	r.Policy = p
+	res, err := r.Call(t.Context(), "fetch_webpage", args)
+	if err == nil && !res.OK {
+		err = errors.New(string(res.ErrorType) + ": " + res.Error)
+	}
+	return string(res.Data), err
 }
 
 // TestRedirects: where a page leads is put to the policy as the page was.
 func TestRedirects(t *testing.T) {
 	inner := site(t, map[string]http.HandlerFunc{"/": serving("text/plain", "secret")})
 	outer := site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inner.URL, 302) }})
-	p, err := policy.New(policy.Definition{Default: chat.DecisionDeny, Rules: []policy.Rule{
-		{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{outer.Listener.Addr().String()}}},
-	}})
-	if err != nil {
-		t.Fatal(err)
+	got, err := fetchFrom(t, `{"url":"`+outer.URL+`"}`, outer)
+	if err == nil || !strings.HasPrefix(err.Error(), string(tool.ErrSecurity)) {
+		t.Errorf("%s, %v", got, err)
 	}
-	var r tool.Registry
-	for _, b := range Tools(Options{Transport: http.DefaultTransport}) {
-		b.State = tool.StateEnabled
-		if err := r.Add(b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	res, err := (&tool.Runner{Tools: &r, Policy: p}).Call(t.Context(), "fetch_webpage", `{"url":"`+outer.URL+`"}`)
-	if err != nil || res.OK || res.ErrorType != tool.ErrSecurity || !strings.Contains(res.Error, "redirects to "+inner.URL) {
-		t.Errorf("%+v, %v", res, err)
+	if got, err := fetchFrom(t, `{"url":"`+outer.URL+`"}`, outer, inner); err != nil || !strings.Contains(got, "secret") {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 
@@ -134,7 +145,7 @@ func TestEndless(t *testing.T) {
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		got, err := run(t, "", "fetch_webpage", `{"url":"`+s.URL+path+`"}`, Options{Transport: &http.Transport{}})
+		got, err := fetchFrom(t, `{"url":"`+s.URL+path+`"}`, s)
 		runtime.ReadMemStats(&after)
 		if err != nil || !strings.Contains(got, `"truncated":true`) || len(got) > 30_000 {
 			t.Errorf("%s: %.200s, %v", path, got, err)

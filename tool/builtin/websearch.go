@@ -78,7 +78,7 @@ func (s *Search) provider() string {
 
 func searchInternet(o *Options) *tool.Tool {
 	t := tool.Stream("search_internet", `Search the web and return titles, snippets and addresses. Example: {"query": "weather in Paris", "max_results": 5}`,
-		func(ctx context.Context, c *tool.Call, in internetInput) (internetOutput, error) {
+		func(ctx context.Context, _ *tool.Call, in internetInput) (internetOutput, error) {
 			s := o.Search
 			p, ok := providers[s.provider()]
 			if s.URL == "" {
@@ -92,7 +92,7 @@ func searchInternet(o *Options) *tool.Tool {
 			}
 			in.Max = min(in.Max, mostResults)
 			address, header := p.request(&s, in)
-			body, err := ask(ctx, c, o, address, header)
+			body, err := ask(ctx, o, address, header)
 			if err != nil {
 				return internetOutput{}, err
 			}
@@ -110,9 +110,11 @@ func searchInternet(o *Options) *tool.Tool {
 	return t
 }
 
-// ask returns the body of a good answer.
-func ask(ctx context.Context, c *tool.Call, o *Options, address string, header http.Header) ([]byte, error) {
-	resp, err := get(ctx, c, o, address, header)
+// ask returns the body of a good answer of a service that the configuration names. Its address is the operator's choice and not
+// the model's, so that it may lie on this machine; where it redirects to is not followed.
+func ask(ctx context.Context, o *Options, address string, header http.Header) ([]byte, error) {
+	client := &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := get(ctx, client, address, header)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +262,7 @@ type wikipediaInput struct {
 
 func wikipediaSearch(o *Options) *tool.Tool {
 	t := tool.Stream("wikipedia_search", `Search Wikipedia and return titles, snippets and addresses of articles. Example: {"query": "leek soup", "language": "en"}`,
-		func(ctx context.Context, c *tool.Call, in wikipediaInput) (internetOutput, error) {
+		func(ctx context.Context, _ *tool.Call, in wikipediaInput) (internetOutput, error) {
 			if in.Language == "" {
 				in.Language = "en"
 			}
@@ -274,7 +276,7 @@ func wikipediaSearch(o *Options) *tool.Tool {
 			if base == "" {
 				base = strings.Replace(wikipediaURL, "%s", in.Language, 1)
 			}
-			body, err := ask(ctx, c, o, withQuery(base, "action", "query", "list", "search", "format", "json", "formatversion", "2",
+			body, err := ask(ctx, o, withQuery(base, "action", "query", "list", "search", "format", "json", "formatversion", "2",
 				"srsearch", in.Query, "srlimit", strconv.Itoa(min(in.Max, mostResults))), nil)
 			if err != nil {
 				return internetOutput{}, err
