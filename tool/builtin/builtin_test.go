@@ -226,7 +226,7 @@ func TestLarge(t *testing.T) {
 		t.Errorf("%.200s, %v", got, err)
 	}
 	runtime.ReadMemStats(&after)
-	if d := after.HeapSys - before.HeapSys; d > 64<<20 {
+	if d := int64(after.HeapSys) - int64(before.HeapSys); d > 64<<20 {
 		t.Errorf("the heap grew by %d MiB", d>>20)
 	}
 	if _, err := run(t, dir, "file_access", `{"operation":"read","path":"large.txt"}`, Options{}); err == nil {
