@@ -21,15 +21,15 @@ import (
 
 // shapes are ways in which a tree tries to outlive its end. Each is a line of shell.
 var shapes = []struct{ name, line string }{
-	{"plain", `sleep 1000`},
-	{"children", `sleep 1000 & sleep 1000 & wait`},
-	{"double fork", `(sleep 1000 & (sleep 1000 &)) ; sleep 1000`},
-	{"session of its own", `setsid sleep 1000 & (setsid sh -c "setsid sleep 1000 & sleep 1000" &) ; sleep 1000`},
-	{"closed pipes", `exec <&- >&- 2>&-; (setsid sleep 1000 &) ; sleep 1000`},
-	{"held pipes", `(setsid sleep 1000 &) ; echo done`},
-	{"signals ignored", `trap "" TERM INT HUP QUIT; (trap "" TERM; setsid sleep 1000 &) ; sleep 1000`},
-	{"no marker", `env -i setsid sleep 1000 & exec env -i sleep 1000`},
-	{"stopped", `sleep 1000 & kill -STOP $!; kill -STOP $$`},
+	{"plain", `sleep 1009`},
+	{"children", `sleep 1009 & sleep 1009 & wait`},
+	{"double fork", `(sleep 1009 & (sleep 1009 &)) ; sleep 1009`},
+	{"session of its own", `setsid sleep 1009 & (setsid sh -c "setsid sleep 1009 & sleep 1009" &) ; sleep 1009`},
+	{"closed pipes", `exec <&- >&- 2>&-; (setsid sleep 1009 &) ; sleep 1009`},
+	{"held pipes", `(setsid sleep 1009 &) ; echo done`},
+	{"signals ignored", `trap "" TERM INT HUP QUIT; (trap "" TERM; setsid sleep 1009 &) ; sleep 1009`},
+	{"no marker", `env -i setsid sleep 1009 & exec env -i sleep 1009`},
+	{"stopped", `sleep 1009 & kill -STOP $!; kill -STOP $$`},
 	{"respawning", `trap "" TERM; while :; do sleep 0.01 & sleep 0.01; done`},
 	{"in a hurry", `exit 3`},
 }
@@ -51,12 +51,13 @@ func alive(text string) []string {
 	return found
 }
 
-// sleepers are processes of the shapes by their command line, for those that have thrown the environment away.
+// sleepers are processes of the shapes by their command line, for those that have thrown the environment away. Nobody else sleeps
+// for that long to the second.
 func sleepers() int {
 	n := 0
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
-		if b, err := os.ReadFile(f); err == nil && string(b) == "sleep\x001000\x00" {
+		if b, err := os.ReadFile(f); err == nil && string(b) == "sleep\x001009\x00" {
 			n++
 		}
 	}

@@ -130,7 +130,7 @@ func TestCallerIsKilled(t *testing.T) {
 	for _, l := range levels(t) {
 		mark := t.Name() + "-" + string(l)
 		temp := t.TempDir()
-		cmd := exec.Command(exe, nestedArg, string(l), `trap "" TERM; (env -i setsid sleep 2000 &) ; echo ready; sleep 2000`)
+		cmd := exec.Command(exe, nestedArg, string(l), `trap "" TERM; (env -i setsid sleep 2009 &) ; echo ready; sleep 2009`)
 		cmd.Env = append(os.Environ(), treeMark+"="+mark, "TMPDIR="+temp)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -147,11 +147,11 @@ func TestCallerIsKilled(t *testing.T) {
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			left := alive(mark)
 			dirs, _ := os.ReadDir(temp)
-			if len(left) == 0 && count("sleep\x002000\x00") == 0 && len(dirs) == 0 {
+			if len(left) == 0 && count("sleep\x002009\x00") == 0 && len(dirs) == 0 {
 				break
 			}
 			if time.Now().After(end) {
-				t.Fatalf("%s: left over: %v, %d processes without a marker, %v", l, left, count("sleep\x002000\x00"), dirs)
+				t.Fatalf("%s: left over: %v, %d processes without a marker, %v", l, left, count("sleep\x002009\x00"), dirs)
 			}
 		}
 	}
