@@ -139,7 +139,7 @@ func (g *group) refused() bool {
 
 // remove removes the group once it is empty. The kernel takes a moment to notice that.
 func (g *group) remove() {
-	for wait := time.Millisecond; wait < time.Second; wait *= 2 {
+	for wait := time.Millisecond; wait < 4*time.Second; wait *= 2 {
 		if err := os.Remove(g.Dir); err == nil || os.IsNotExist(err) {
 			return
 		}
