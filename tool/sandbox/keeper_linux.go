@@ -90,6 +90,9 @@ func failed(layer string, err error) *failure {
 	return f
 }
 
+// keeperFailed is the exit code of a keeper that could not start the program, and has left nothing. A higher one is a breakdown.
+const keeperFailed = 1
+
 // keep is the life of a keeper.
 func keep() int {
 	control, stat := os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status")
@@ -97,7 +100,7 @@ func keep() int {
 	closeOnExec()
 	s, err := readSpec(control)
 	if err != nil {
-		return 1
+		return keeperFailed
 	}
 	k := &keeper{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1), gone: make(chan struct{})}
 	// Signals that reach everybody on a terminal are for the caller to act on. They are caught, not ignored: the tree would
@@ -105,7 +108,7 @@ func keep() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.tell(status{Failed: failed("subreaper", err)})
-		return 1
+		return keeperFailed
 	}
 	go k.listen(control)
 	layers, err := k.launch()
@@ -117,7 +120,7 @@ func keep() int {
 		k.killAll()
 		k.tidy()
 		k.tell(status{Failed: f})
-		return 1
+		return keeperFailed
 	}
 	letGo()
 	k.tell(status{Started: &started{Pid: k.pid, Layers: layers}})

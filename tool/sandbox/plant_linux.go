@@ -250,8 +250,8 @@ func (t *keeperTree) abandon() {
 		t.closeControl()
 		dead := time.AfterFunc(late, func() { t.keeper.Kill() })
 		state, err := t.keeper.Wait()
-		if !dead.Stop() || err != nil || !state.Exited() {
-			sweepMarked(t.id)
+		if !dead.Stop() || err != nil || state.ExitCode() < 0 || state.ExitCode() > keeperFailed {
+			sweepMarked(t.id) // it was ended, or broke down, in the middle of its work
 		}
 	}
 	t.close()
