@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 	tools := []*Tool{
 		Func("weather", "", weather),
 		Func("fails", "", func(context.Context, struct{}) (string, error) { return "", errors.New("no such city") }),
-		Func("panics", "", func(context.Context, struct{}) (string, error) { var m map[string]int; m["a"] = 1; return "", nil }),
+		Func("panics", "", func(context.Context, struct{}) (string, error) { panic("on purpose") }),
 		Func("exits", "", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "", nil }),
 		Func("empty", "", func(context.Context, struct{}) (Result, error) { return Result{}, nil }),
 		Func("broken", "", func(context.Context, struct{}) (Result, error) { return Result{OK: true, Data: []byte("no json")}, nil }),
@@ -128,7 +128,7 @@ func TestRun(t *testing.T) {
 		{"weather", `{"city":"` + strings.Repeat("a", maxArguments) + `"}`, "failed result", "*Error: Invalid arguments: they have 1048587 bytes"},
 		{"Weather", `{}`, "failed result", "Error: Tool Weather not found"},
 		{"fails", `{}`, "running failed result", "Error: no such city"},
-		{"panics", `{}`, "running failed result", "Error: Unexpected error: assignment to entry in nil map"},
+		{"panics", `{}`, "running failed result", "Error: Unexpected error: on purpose"},
 		{"exits", `{}`, "running failed result", "Error: Unexpected error: the tool ended its goroutine"},
 		{"empty", `{}`, "running failed result", "Error: Unexpected error: the tool gave no result"},
 		{"broken", `{}`, "running done result", "no json"},

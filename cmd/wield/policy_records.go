@@ -223,7 +223,6 @@ func (t *recordText) UnmarshalJSON(data []byte) error {
 // A recordPolicy is the policy of a record in the making.
 type recordPolicy struct {
 	policy.Definition
-	root  string
 	paths bool // its patterns are of paths, not of commands
 }
 

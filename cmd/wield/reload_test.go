@@ -64,7 +64,11 @@ func TestServeReload(t *testing.T) {
 	})
 	t.Run("a signal", func(t *testing.T) {
 		writeFile(t, file, head+"listen: 127.0.0.1:1\nmodels: {fourth: {backend: d, model: demo, mode: text}}\n")
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := self.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		await(t, "the log tells of it", func() bool { return strings.Contains(s.stderr.String(), "because=signal") })

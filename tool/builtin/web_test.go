@@ -48,8 +48,8 @@ func TestFetch(t *testing.T) {
 		"/image":  serving("image/png", "\x89PNG"),
 		"/busy":   func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "30"); w.WriteHeader(429) },
 		"/gone":   func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) },
-		"/moved":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/text", 302) },
-		"/circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", 302) },
+		"/moved":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/text", http.StatusFound) },
+		"/circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) },
 	})
 	for _, tt := range []struct{ path, args, want, fails string }{
 		{"/page", "", `"title":"Leek soup","content":"# Leek\n\nSoup wants time.`, ""},
@@ -111,7 +111,7 @@ func fetchFrom(t *testing.T, args string, servers ...*httptest.Server) (string, 
 // TestRedirects: where a page leads is put to the policy as the page was.
 func TestRedirects(t *testing.T) {
 	inner := site(t, map[string]http.HandlerFunc{"/": serving("text/plain", "secret")})
-	outer := site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inner.URL, 302) }})
+	outer := site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inner.URL, http.StatusFound) }})
 	got, err := fetchFrom(t, `{"url":"`+outer.URL+`"}`, outer)
 	if err == nil || !strings.HasPrefix(err.Error(), string(tool.ErrSecurity)) {
 		t.Errorf("%s, %v", got, err)
