@@ -78,14 +78,20 @@ func initialise(ctx context.Context, app *app, file string, force, show, yes boo
 	return err
 }
 
-// onTerminal reports whether a person sits at the input.
+// onTerminal reports whether a person sits at the input. The null device looks like a terminal, but nobody sits there.
 func onTerminal(app *app) bool {
 	f, ok := app.stdin.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && app.getenv("CI") == ""
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
+		return false
+	}
+	return app.getenv("CI") == ""
 }
 
 func confirmed(app *app, question string) bool {
