@@ -105,7 +105,9 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 				raw[i] = json.RawMessage(`{"role":"user","content":""}`) // holds the place, so that errors name the right one
 			}
 		}
-		json.Unmarshal(fields["conversation_id"], &extra.conversation)
+		if id := fields["conversation_id"]; id != nil && json.Unmarshal(id, &extra.conversation) != nil {
+			return nil, extra, badField("conversation_id", openai.CodeInvalidType, "conversation_id: this must be a string")
+		}
 		delete(fields, "conversation_id")
 		if text, err := json.Marshal(raw); err == nil && len(raw) > 0 {
 			fields["messages"] = text

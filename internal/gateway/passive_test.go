@@ -291,6 +291,7 @@ func TestPassiveErrors(t *testing.T) {
 		{"wrong type behind results", `{"model":"b","messages":[` + clearSky + `,{"role":"user","content":7}]}`, "messages[1].content", "invalid_type"},
 		{"no messages", `{"model":"b","messages":[]}`, "messages", "missing_messages"},
 		{"no JSON", `{"model":"b","messages":[}`, "", "invalid_json"},
+		{"id of another type", `{"model":"b","conversation_id":7,"messages":[` + askWeather + `]}`, "conversation_id", "invalid_type"},
 		{"long id", `{"model":"b","conversation_id":"` + strings.Repeat("x", 129) + `","messages":[` + askWeather + `]}`, "conversation_id", "invalid_value"},
 	} {
 		resp, body := ask(t, s.srv, tt.body)
