@@ -118,7 +118,7 @@ func examineModel(ctx context.Context, app *app, c *config.Config, f *doctorFlag
 		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed, Says: err.Error(),
 			Fix: "set what it names, or change it in the configuration"}})
 	}
-	p := doctor.Patient{Name: name, Backend: m.Backend, Model: model, Bridge: known, Served: m.Model, Address: string(c.Backends[m.Backend].URL),
+	p := doctor.Patient{Scripted: c.Backends[m.Backend].Kind == "script", Name: name, Backend: m.Backend, Model: model, Bridge: known, Served: m.Model, Address: string(c.Backends[m.Backend].URL),
 		Set: tune.Candidate{Mode: bridge.Mode(m.Mode), Dialect: string(m.Dialect)}}
 	if p.Served == "" {
 		p.Served = name

@@ -43,13 +43,14 @@ type Finding struct {
 
 // A Patient is one model as its backend serves it.
 type Patient struct {
-	Name    string         // for clients
-	Backend string         // in the configuration
-	Model   chat.Model     // without a bridge
-	Bridge  bridge.Options // of its bridge
-	Served  string         // its name at the backend
-	Address string         // of the backend; empty: it runs inside wield
-	Set     tune.Candidate // how the configuration gives it tools; Mode auto if that is left open
+	Scripted bool           // it answers from a scenario, so that a call that it does not make is no fault
+	Name     string         // for clients
+	Backend  string         // in the configuration
+	Model    chat.Model     // without a bridge
+	Bridge   bridge.Options // of its bridge
+	Served   string         // its name at the backend
+	Address  string         // of the backend; empty: it runs inside wield
+	Set      tune.Candidate // how the configuration gives it tools; Mode auto if that is left open
 }
 
 // Options say how closely to look.
@@ -281,6 +282,8 @@ func (v *visit) dialect(r *tune.Report, trials []tune.Trial) {
 	switch {
 	case bestScore.right == 0 && native.right > 0:
 		v.say("dialect", Note, "follows none: "+says, "leave the mode at auto or native; function calling works")
+	case bestScore.right == 0 && v.p.Scripted:
+		v.say("dialect", Note, "follows none: "+says, "nothing is wrong: it answers from a scenario, which says what it calls")
 	case bestScore.right == 0:
 		v.say("dialect", Failed, "follows none: "+says, "wield tune "+v.p.Name+" tries more of them, and longer; the model may be too small for tools")
 	case v.p.Set.Mode == bridge.ModeText && v.p.Set.Dialect != "auto" && v.p.Set.Dialect != best.Dialect && scoreOf(trials, v.p.Set).right < bestScore.right:
