@@ -345,7 +345,7 @@ func (f *toolRun) prepare(box *config.Toolbox, r *config.Result, e *tool.Entry) 
 	runner := box.Runner
 	runner.Records, runner.Approvals = &tool.MemoryRecords{}, &tool.MemoryApprovals{}
 	var err error
-	if runner.Policy, err = decider(r, f.policy, box.State); err != nil {
+	if runner.Policy, err = decider(r, f.policy, append(box.Dirs, box.State)...); err != nil {
 		return err
 	}
 	if f.enable {

@@ -152,7 +152,7 @@ Exit codes: 0 all cases hold, 1 some do not, 2 it could not run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
 				var err error
-				if box.Runner.Policy, err = decider(r, "", box.State); err != nil {
+				if box.Runner.Policy, err = decider(r, "", append(box.Dirs, box.State)...); err != nil {
 					return err
 				}
 				if enable {

@@ -142,7 +142,6 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 
 // later lists the keys whose feature this version does not have. A star stands for any name.
 var later = []struct{ path, what string }{
-	{"tools.dirs", "directories of tools are not read yet"},
 	{"models.*.agent", "models have no tools of wield's yet; see wield tool"},
 }
 

@@ -59,7 +59,7 @@ func TestExample(t *testing.T) {
 	for _, w := range r.Warnings {
 		warned = append(warned, w.Path)
 	}
-	want := []string{"models.coder.agent", "tools.dirs"}
+	want := []string{"models.coder.agent"}
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

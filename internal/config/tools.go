@@ -11,6 +11,7 @@ import (
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
+	"wield/tool/dir"
 	"wield/tool/sandbox"
 )
 
@@ -72,6 +73,7 @@ type Toolbox struct {
 	Registry *tool.Registry
 	Runner   *tool.Runner // without a policy and without approvals: who runs calls adds them
 	State    string       // the file that commands change
+	Dirs     []string     // directories of tools, which no tool may write to
 
 	// Problems are tools that could not be loaded. The others work.
 	Problems []error
@@ -158,6 +160,29 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 			}
 			if err := t.Registry.Add(b.configured(one)); err != nil {
 				t.Problems = append(t.Problems, err)
+			}
+		}
+	}
+	for _, d := range c.Tools.Dirs {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(env.Dir, d)
+		}
+		t.Dirs = append(t.Dirs, d)
+		made, err := dir.Load(d)
+		if err != nil {
+			t.Problems = append(t.Problems, err)
+		}
+		for _, one := range made {
+			known = append(known, one.Name())
+			b, ok := c.Tools.Builtin[one.Name()]
+			if !ok {
+				b.setDefaults()
+				if own := one.Limits.Timeout; own > 0 {
+					b.Timeout = Duration(own)
+				}
+			}
+			if err := t.Registry.Add(b.configured(one)); err != nil {
+				t.Problems = append(t.Problems, fmt.Errorf("%s: %w", one.Source, err))
 			}
 		}
 	}

@@ -1,0 +1,214 @@
+package dir
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+// A TagError says where a tool file is wrong.
+type TagError struct {
+	File string
+	Line int // from 1; 0: the file as a whole
+	Msg  string
+}
+
+// Error names the file and the line.
+func (e *TagError) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Msg
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+}
+
+// Limits of what is read of a file for its tags.
+const (
+	maxTagLines = 200
+	maxTagLine  = 4 << 10
+)
+
+// A parameter is one argument of a tool.
+type parameter struct {
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+}
+
+var types = []string{"string", "integer", "number", "boolean", "array", "object"}
+
+// A reader reads tags.
+type reader struct {
+	file     string
+	line     int
+	t        *tool.Tool
+	params   []string // names in the order of the file
+	schema   map[string]parameter
+	required []string
+}
+
+// readTags makes a tool of the tags of a file. A file without any is no tool, and no error.
+func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
+	r := &reader{file: file, t: &tool.Tool{Definition: chat.Tool{Name: base}}, schema: map[string]parameter{}}
+	found := false
+	scan := bufio.NewScanner(io.LimitReader(src, maxTagLines*maxTagLine))
+	scan.Buffer(nil, maxTagLine)
+	for scan.Scan() && r.line < maxTagLines {
+		r.line++
+		text, ok := comment(scan.Text())
+		if !ok {
+			if strings.TrimSpace(scan.Text()) == "" || r.line == 1 {
+				continue // the line that names the interpreter
+			}
+			break // the tags stand before everything else
+		}
+		key, value, ok := strings.Cut(text, ":")
+		word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
+		read := tags[word]
+		if !ok || read == nil {
+			continue // a comment
+		}
+		found = true
+		if msg := read(r, strings.TrimSpace(rest), strings.TrimSpace(value)); msg != "" {
+			return nil, &TagError{file, r.line, msg}
+		}
+	}
+	if !found {
+		return nil, nil
+	}
+	return r.finish()
+}
+
+// comment returns the text of a comment line.
+func comment(line string) (string, bool) {
+	line = strings.TrimSpace(line)
+	for _, mark := range []string{"#!", "#", "//", "--"} {
+		if text, ok := strings.CutPrefix(line, mark); ok {
+			return strings.TrimSpace(text), mark != "#!"
+		}
+	}
+	return "", false
+}
+
+// tags are what a comment can say. Each takes what stands between its word and the colon, and behind the colon, and returns
+// what is wrong.
+var tags = map[string]func(r *reader, about, value string) string{
+	"tool":        func(r *reader, _, value string) string { r.t.Definition.Name = value; return "" },
+	"description": (*reader).description,
+	"param":       (*reader).param,
+	"path":        (*reader).path,
+	"url":         func(r *reader, _, value string) string { return r.fact(&r.t.Facts.URLs, value) },
+	"timeout":     (*reader).timeout,
+	"changes": func(r *reader, _, value string) string {
+		return truth(value, func(yes bool) { r.t.Facts.ReadOnly = !yes })
+	},
+	"network": func(r *reader, _, value string) string {
+		return truth(value, func(yes bool) { r.t.Facts.Network = yes })
+	},
+	"idempotent": func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.t.Idempotent = yes }) },
+	"dangerous":  func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.t.Dangerous = yes }) },
+}
+
+func (r *reader) description(_, value string) string {
+	d := &r.t.Definition.Description
+	*d = strings.TrimSpace(*d + " " + value)
+	return ""
+}
+
+// param reads "NAME TYPE [required]".
+func (r *reader) param(about, value string) string {
+	words := strings.Fields(about)
+	switch {
+	case len(words) < 2 || len(words) > 3 || len(words) == 3 && words[2] != "required":
+		return `a parameter is told as "param NAME TYPE: meaning", or "param NAME TYPE required: meaning"`
+	case !isName(words[0]):
+		return fmt.Sprintf("%q is no name for a parameter: letters, digits and underscores", words[0])
+	case !slices.Contains(types, words[1]):
+		return fmt.Sprintf("there is no type %q; there are %s", words[1], strings.Join(types, ", "))
+	case slices.Contains(r.params, words[0]):
+		return fmt.Sprintf("the parameter %q stands twice", words[0])
+	}
+	r.params = append(r.params, words[0])
+	r.schema[words[0]] = parameter{words[1], value}
+	if len(words) == 3 {
+		r.required = append(r.required, words[0])
+	}
+	return ""
+}
+
+// isName reports whether a name can be part of that of a variable.
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !(c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' || i > 0 && '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// path reads "path OP: NAME": an argument that is a path, and what is done to it.
+func (r *reader) path(about, value string) string {
+	op := tool.Op(about)
+	if !slices.Contains([]tool.Op{tool.OpRead, tool.OpWrite, tool.OpList, tool.OpDelete}, op) {
+		return `a path is told as "path read: NAME"; there are read, write, list and delete`
+	}
+	var names []string
+	if msg := r.fact(&names, value); msg != "" {
+		return msg
+	}
+	r.t.Facts.Paths = append(r.t.Facts.Paths, tool.PathFact{Argument: value, Op: op})
+	return ""
+}
+
+// fact adds the name of a parameter that is declared before.
+func (r *reader) fact(names *[]string, name string) string {
+	if !slices.Contains(r.params, name) {
+		return fmt.Sprintf("there is no parameter %q before this line", name)
+	}
+	*names = append(*names, name)
+	return ""
+}
+
+func (r *reader) timeout(_, value string) string {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < time.Second || d > 300*time.Second {
+		return fmt.Sprintf("timeout %q: it is from 1s to 300s", value)
+	}
+	r.t.Limits.Timeout = d
+	return ""
+}
+
+func truth(value string, set func(bool)) string {
+	switch value {
+	case "yes", "true":
+		set(true)
+	case "no", "false":
+		set(false)
+	default:
+		return fmt.Sprintf("%q is neither yes nor no", value)
+	}
+	return ""
+}
+
+// finish writes the schema.
+func (r *reader) finish() (*tool.Tool, error) {
+	if r.t.Definition.Description == "" {
+		return nil, &TagError{r.file, 0, `it has no line "# description: ..", without which no model knows what it is for`}
+	}
+	raw, err := json.Marshal(struct {
+		Type       string               `json:"type"`
+		Properties map[string]parameter `json:"properties"`
+		Required   []string             `json:"required,omitempty"`
+		More       bool                 `json:"additionalProperties"`
+	}{"object", r.schema, r.required, false})
+	if err != nil {
+		return nil, &TagError{r.file, 0, err.Error()}
+	}
+	r.t.Definition.Parameters = raw
+	return r.t, nil
+}
