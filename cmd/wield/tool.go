@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -517,6 +518,13 @@ func decider(r *config.Result, name string, protect ...string) (tool.Decider, er
 	if name == "" {
 		name = "default"
 		if len(r.Policies) == 0 {
+			if r.File != "" {
+				file, err := filepath.Abs(r.File)
+				if err != nil {
+					return nil, err
+				}
+				protect = append(protect, file)
+			}
 			return policy.New(policy.Definition{Name: "none", Default: chat.DecisionAllow, Protected: protect})
 		}
 	}

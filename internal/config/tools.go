@@ -44,9 +44,12 @@ type Builtin struct {
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it dangerous operations are refused."`
 }
 
+// defaultToolTimeout is what a tool has where nothing else is said.
+const defaultToolTimeout = 60 * time.Second
+
 func (b *Builtin) setDefaults() {
 	b.Mode = "ro"
-	b.Timeout = Duration(60 * time.Second)
+	b.Timeout = Duration(defaultToolTimeout)
 }
 
 // A toolMaker makes built-in tools. Each is configured under its own name.
@@ -167,6 +170,10 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(env.Dir, d)
 		}
+		d, err := filepath.Abs(d) // what protects it compares absolute paths
+		if err != nil {
+			return fmt.Errorf("tools.dirs: %w", err)
+		}
 		t.Dirs = append(t.Dirs, d)
 		made, err := dir.Load(d)
 		if err != nil {
@@ -177,9 +184,9 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 			b, ok := c.Tools.Builtin[one.Name()]
 			if !ok {
 				b.setDefaults()
-				if own := one.Limits.Timeout; own > 0 {
-					b.Timeout = Duration(own)
-				}
+			}
+			if own := one.Limits.Timeout; own > 0 && b.Timeout == Duration(defaultToolTimeout) {
+				b.Timeout = Duration(own)
 			}
 			if err := t.Registry.Add(b.configured(one)); err != nil {
 				t.Problems = append(t.Problems, fmt.Errorf("%s: %w", one.Source, err))

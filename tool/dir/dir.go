@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	"wield/tool"
 )
 
-// Load returns the tools of a directory, by name of their files. Files that are not executable, or have no tags, are passed over;
-// what is wrong with the others is told with the file and the line, and their tools are left out.
+// Load returns the tools of a directory, by name of their files. Files that are not executable are passed over; what is wrong
+// with the others is told with the file and the line, and their tools are left out.
 func Load(dir string) ([]*tool.Tool, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -50,7 +51,7 @@ func load(file string) (*tool.Tool, error) {
 	defer f.Close()
 	base := filepath.Base(file)
 	t, err := readTags(file, strings.TrimSuffix(base, filepath.Ext(base)), f)
-	if t == nil || err != nil {
+	if err != nil {
 		return nil, err
 	}
 	t.Source = file
@@ -90,23 +91,30 @@ func (p program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	return tool.Text(strings.TrimSuffix(strings.ToValidUTF8(stdout.String(), "�"), "\n")), nil
 }
 
-// variables puts each argument into a variable: a text as it is, anything else as JSON.
+// Bounds of what is put into variables: a system starts no program with more. Standard input has all of it.
+const (
+	maxVariable  = 32 << 10
+	maxVariables = 128 << 10
+)
+
+// variables puts each argument into a variable: a text as it is, anything else as JSON. What is too long for one is left out.
 func variables(arguments string) []string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &args) != nil {
 		return nil
 	}
 	var env []string
-	for name, raw := range args {
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		raw := args[name]
 		value := string(raw)
 		var text string
 		if json.Unmarshal(raw, &text) == nil && len(raw) > 0 && raw[0] == '"' {
 			value = text
 		}
-		if !strings.Contains(value, "\x00") {
+		if size += len(value); len(value) <= maxVariable && size <= maxVariables && !strings.Contains(value, "\x00") {
 			env = append(env, "ARG_"+name+"="+value)
 		}
 	}
-	slices.Sort(env)
 	return env
 }

@@ -39,7 +39,6 @@ func TestLoad(t *testing.T) {
 		"greet.sh+": "#!/bin/sh\n# description: Greets\n# somebody: this is no tag\n# description: somebody. Example: {\"name\": \"Ann\"}\n" +
 			"# param name string required: who\n# param loud boolean: whether loudly\n# timeout: 5s\n# changes: no\necho hello\n# param late string: too late\n",
 		"other+":    "#!/bin/sh\n# tool: copy_file\n# description: Copies.\n# param from string: a\n# param to string: b\n# path read: from\n# path write: to\n",
-		"plain+":    "#!/bin/sh\n# just a script\n",
 		"notes.txt": "# description: not executable\n",
 	})
 	all, err := Load(dir)
@@ -72,6 +71,11 @@ func TestWrong(t *testing.T) {
 		{"# description: d\n# param x string: a\n# path open: x\n", 4, "there are read, write"},
 		{"# description: d\n# timeout: 400s\n", 3, "from 1s to 300s"},
 		{"# description: d\n# changes: maybe\n", 3, "neither yes nor no"},
+		{"# just a script\n", 0, "has no tags"},
+		{"# desciption: d\n", 2, `did you mean "description"`},
+		{"# description: d\n# parma x string: a\n", 3, `did you mean "param"`},
+		{"# description: d\n# " + strings.Repeat("x", 5000) + "\n# param x string required: a\n", 3, "longer than"},
+		{"# description: d\n" + strings.Repeat("# and\n", 300), 200, "go on beyond line 200"},
 	} {
 		dir := write(t, map[string]string{"bad.sh+": "#!/bin/sh\n" + tt.tags, "good.sh+": "#!/bin/sh\n# description: d\n"})
 		all, err := Load(dir)
@@ -102,18 +106,19 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()}
-	r.Sandbox.Level = sandbox.None
+	r.Sandbox.Level, r.Limits.Output = sandbox.None, -1
 	for _, tt := range []struct{ name, args, data, fails string }{
 		{"echo_args", `{"text":"$(id) 'x'","n":5}`, `"{\"text\":\"$(id) 'x'\",\"n\":5}\n$(id) 'x'|5"`, ""},
 		{"make_json", `{}`, `{"a": [1, 2.50]}`, ""},
 		{"fail", `{}`, "", "no such city"},
+		{"echo_args", `{"text":"` + strings.Repeat("x", 200_000) + `"}`, "\"{\\\"text\\\":\\\"" + strings.Repeat("x", 200_000) + "\\\"}\\n|\"", ""},
 		{"silent", `{}`, "", "it ended with status 1"},
 		{"slow", `{}`, "", "timed out"},
 		{"echo_args", `{"more":1}`, "", "unknown property"},
 	} {
 		res, err := r.Call(t.Context(), tt.name, tt.args)
 		if err != nil || string(res.Data) != tt.data || !strings.Contains(res.Error, tt.fails) || res.OK != (tt.fails == "") {
-			t.Errorf("%s: %s %q, %v; want %s %q", tt.name, res.Data, res.Error, err, tt.data, tt.fails)
+			t.Errorf("%s: %.200s %q, %v; want %.200s %q", tt.name, res.Data, res.Error, err, tt.data, tt.fails)
 		}
 	}
 }

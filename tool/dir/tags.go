@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ type reader struct {
 	required []string
 }
 
-// readTags makes a tool of the tags of a file. A file without any is no tool, and no error.
+// readTags makes a tool of the tags of a file.
 func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 	r := &reader{file: file, t: &tool.Tool{Definition: chat.Tool{Name: base}}, schema: map[string]parameter{}}
 	found := false
@@ -70,6 +71,9 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 		key, value, ok := strings.Cut(text, ":")
 		word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
 		read := tags[word]
+		if near := nearTag(word); ok && read == nil && near != "" {
+			return nil, &TagError{file, r.line, fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
+		}
 		if !ok || read == nil {
 			continue // a comment
 		}
@@ -78,8 +82,13 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 			return nil, &TagError{file, r.line, msg}
 		}
 	}
-	if !found {
-		return nil, nil
+	switch {
+	case scan.Err() != nil:
+		return nil, &TagError{file, r.line + 1, fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
+	case r.line >= maxTagLines:
+		return nil, &TagError{file, r.line, fmt.Sprintf("the comments at the top go on beyond line %d", maxTagLines)}
+	case !found:
+		return nil, &TagError{file, 0, `it is executable and has no tags: begin with "# description: ..", or take the permission to execute away if it is no tool`}
 	}
 	return r.finish()
 }
@@ -112,6 +121,35 @@ var tags = map[string]func(r *reader, about, value string) string{
 	},
 	"idempotent": func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.t.Idempotent = yes }) },
 	"dangerous":  func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.t.Dangerous = yes }) },
+}
+
+// nearTag returns the tag that a word is one letter away from, or "".
+func nearTag(word string) string {
+	for _, tag := range slices.Sorted(maps.Keys(tags)) {
+		if len(word) > 2 && word != tag && oneOff(word, tag) {
+			return tag
+		}
+	}
+	return ""
+}
+
+// oneOff reports whether one letter more, less, other, or swapped with the next makes b of a.
+func oneOff(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch len(b) - len(a) {
+	case 1:
+		return a[i:] == b[i+1:]
+	case 0:
+		swapped := i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		return i < len(a) && a[i+1:] == b[i+1:] || swapped
+	}
+	return false
 }
 
 func (r *reader) description(_, value string) string {
