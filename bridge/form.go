@@ -49,7 +49,6 @@ func (r *run) prepareForm() error {
 
 // formatError says what is wrong with the schema of the form, and where.
 func (r *run) formatError(err error) error {
-	const param = "response_format"
 	var places []string
 	for _, e := range problems(err) {
 		where := "the schema"
@@ -61,8 +60,8 @@ func (r *run) formatError(err error) error {
 	if len(places) == 0 {
 		places = []string{err.Error()}
 	}
-	return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidFormat, Param: param, Cause: err,
-		Message: param + " holds no JSON Schema: " + strings.Join(places, "; ")}
+	return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidFormat, Param: "response_format", Cause: err,
+		Message: "the form that is asked for holds no JSON Schema: " + strings.Join(places, "; ")}
 }
 
 // formed returns req with the form that the backend is held to, and tells the model of the client's form where it has to be

@@ -37,6 +37,9 @@ const (
 	codeInternal   = "internal_error"
 )
 
+// paramFormat is the name that models know for the field that says which form an answer is to have.
+const paramFormat = "response_format"
+
 // statusGone is what the log says of a client that went away. Nobody reads it as an answer.
 const statusGone = 499
 
@@ -78,6 +81,10 @@ func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 			told.Code = codeBackendKey
 		}
 		return &failure{status: http.StatusBadGateway, err: &told}
+	case e.Param == paramFormat && x.front.form != "":
+		told := *e
+		told.Param = x.front.form
+		e = &told
 	}
 	return &failure{status: x.front.status(e.Kind), err: e}
 }

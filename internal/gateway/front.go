@@ -25,6 +25,7 @@ type front struct {
 	status      func(chat.ErrorKind) int
 
 	messages   string   // the field of a request that holds its messages, for errors about them
+	form       string   // the field that says which form an answer is to have; "": response_format
 	streamType []string // of a stream, as a header's value
 	keepAlive  string   // what is sent into a stream that is silent for long; "": nothing can be
 	tagged     bool     // clients put a tag behind the name of a model that has none

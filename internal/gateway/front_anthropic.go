@@ -22,6 +22,7 @@ var messagesFront = &front{
 	appendError: anthropic.AppendError,
 	status:      anthropic.Status,
 	messages:    "messages",
+	form:        "output_config.format",
 	streamType:  []string{"text/event-stream; charset=utf-8"},
 	keepAlive:   anthropic.KeepAlive,
 }

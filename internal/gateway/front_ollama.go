@@ -21,6 +21,7 @@ var ollamaFront = &front{
 	appendError: ollama.AppendError,
 	status:      ollama.Status,
 	messages:    "messages",
+	form:        "format",
 	tagged:      true,
 	streamType:  []string{"application/x-ndjson"},
 	keepAlive:   `{"message":{"role":"assistant","content":""},"done":false}` + "\n", // an empty line is an error to some clients

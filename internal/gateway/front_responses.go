@@ -31,6 +31,7 @@ var responsesFront = &front{
 	appendError: responses.AppendError,
 	status:      responses.Status,
 	messages:    "input",
+	form:        "text.format",
 	streamType:  []string{"text/event-stream; charset=utf-8"},
 	keepAlive:   keepAliveComment,
 }
