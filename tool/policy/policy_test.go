@@ -45,6 +45,8 @@ func TestShell(t *testing.T) {
 		{"cd sub; cat ../x", "ask"},
 		{"sed -n 1,5p f", "allow"},
 		{"sed -n '1e id' f", "ask"},
+		{"<0", "ask"}, // nothing runs, and nothing of it could be judged
+		{"{ <0; }", "ask"},
 	} {
 		v := p.Decide(Call{Tool: "sh", Shell: c.shell, Root: root})
 		if v.Decision != c.want {

@@ -53,7 +53,11 @@ func (e *eval) shell(text string, sc scope) {
 		refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line is empty")
 	}
 	if file != nil { // a shell runs what stands before the place that it cannot read
+		before := len(e.findings)
 		e.stmts(file.Stmts, sc)
+		if len(file.Stmts) > 0 && len(e.findings) == before {
+			refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "there is nothing in the command line that could be judged")
+		}
 	}
 }
 
