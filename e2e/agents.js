@@ -29,7 +29,9 @@ async function install(name, version, command) {
     dir = mkdtempSync(join(tmpdir(), 'wield-agent-'));
     process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
     try {
-      await promisify(execFile)('npm', ['install', '--prefix', dir, '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`], { timeout: 300_000 });
+      await promisify(execFile)('npm', ['install', '--prefix', dir, '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`], {
+        timeout: 300_000, env: { ...process.env, TMPDIR: dir }, // what an installation runs leaves files behind
+      });
     } catch (err) {
       return { reason: String(err.stderr || err.message).trim().split('\n')[0] };
     }
@@ -39,7 +41,7 @@ async function install(name, version, command) {
 }
 
 /**
- * Runs a command to its end, in a home of its own, and returns its output and exit code. Whatever is not on this machine is out
+ * Runs a command to its end, in a home of its own and with temporary files of its own, and returns its output and exit code. Whatever is not on this machine is out
  * of its reach: other addresses lead to a proxy that is not there.
  */
 export async function play(t, command, args, { cwd, home = directory(t), env = {}, limit = 60_000 }) {
@@ -49,7 +51,7 @@ export async function play(t, command, args, { cwd, home = directory(t), env = {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // an agent starts programs of its own, and all of them are to end
     env: {
-      PATH: process.env.PATH, TMPDIR: tmpdir(), WIELD_CI: process.env.WIELD_CI ?? '', HOME: home, CI: '1', NO_COLOR: '1',
+      PATH: process.env.PATH, TMPDIR: directory(t), WIELD_CI: process.env.WIELD_CI ?? '', HOME: home, CI: '1', NO_COLOR: '1',
       HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, NO_PROXY: '127.0.0.1,localhost', ...env,
     },
   });
