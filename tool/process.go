@@ -59,14 +59,28 @@ func (c *Call) Command(argv ...string) sandbox.Command {
 // Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside where the command
 // itself sends it. When ctx ends, the whole tree of processes ends.
 func (c *Call) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
-	cmd.Stdout, cmd.Stderr = tee(cmd.Stdout, c.Output("stdout")), tee(cmd.Stderr, c.Output("stderr"))
+	told := make(chan struct{}) // how it is held is told before anything that it says
+	cmd.Stdout, cmd.Stderr = tee(cmd.Stdout, gate{told, c.Output("stdout")}), tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {
+		close(told)
 		return sandbox.Exit{Code: -1}, processError(err)
 	}
 	c.progress(&chat.ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: held(p.Effective())})
+	close(told)
 	exit, err := p.Wait()
 	return exit, processError(err)
+}
+
+// A gate is a writer that waits until it is opened.
+type gate struct {
+	open <-chan struct{}
+	w    io.Writer
+}
+
+func (g gate) Write(p []byte) (int, error) {
+	<-g.open
+	return g.w.Write(p)
 }
 
 // tee returns a writer to both; w may be nil.
