@@ -215,6 +215,19 @@ func TestSyntaxes(t *testing.T) {
 	}
 }
 
+// TestWholeLines: the lines of a patch are whole lines, and never part of one.
+func TestWholeLines(t *testing.T) {
+	for _, text := range []string{
+		"*** Begin Patch\n*** Update File: f\n@@\n-foo\n+bar\n*** End Patch\n",
+		"--- a/f\n+++ b/f\n@@\n-foo\n+bar\n",
+	} {
+		root := open(t, map[string]string{"f": "a foo b\n"})
+		if _, err := run(root, text); !errors.Is(err, NotFound) {
+			t.Errorf("%q: %v, the file is %q", text, err, all(t, root)["f"])
+		}
+	}
+}
+
 // TestNoEdits are texts that must not be carried out.
 func TestNoEdits(t *testing.T) {
 	for _, tt := range []struct {

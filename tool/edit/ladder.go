@@ -206,11 +206,10 @@ var plainSigns = strings.NewReplacer(
 	"\u00a0", " ", "\u2002", " ", "\u2003", " ", "\u2007", " ", "\u2009", " ", "\u200a", " ", "\u202f", " ", "\u3000", " ",
 	"\u200b", "", "\ufeff", "")
 
-// within finds a text that is part of a line, or of several. Hunks of patches are made of whole lines and are not looked
-// for like this; they have lines that stay, which would have to be part of a line as well.
+// within finds a text that is part of a line, or of several.
 func within(d *document, h *Hunk) []found {
 	search := strings.Join(h.search(), "\n")
-	if strings.TrimSpace(search) == "" || len(h.Scope) > 0 || h.AtEnd || h.Before > 0 {
+	if !h.Inline || strings.TrimSpace(search) == "" {
 		return nil
 	}
 	return d.inline(search, strings.Join(h.replace(), "\n"))

@@ -56,7 +56,7 @@ type Hunk struct {
 	Lines  []Line
 	Scope  []string // lines that stand before the place, each behind the one before
 	AtEnd  bool     // the place is the end of the file
-	Before int      // line number that the text claims; 0: none. It is used for nothing but messages
+	Inline bool     // its text may be part of a line: that of a search and replace block may, a patch is made of whole lines
 	Line   int      // where the hunk begins in the text, from 1
 }
 
@@ -114,7 +114,7 @@ const mostCompared = 1000
 
 // newHunk makes a hunk of search and replace text. Lines that both have are kept, so that the file's own version of them stays.
 func newHunk(search, replace []string, line int) Hunk {
-	h := Hunk{Line: line}
+	h := Hunk{Line: line, Inline: true}
 	add := func(kind LineKind, lines ...string) {
 		for _, l := range lines {
 			h.Lines = append(h.Lines, Line{kind, l})

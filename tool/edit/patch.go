@@ -255,10 +255,6 @@ func unifiedName(l, prefix string) string {
 // unifiedHunk reads the hunk whose line @@ is lines[i], and returns the line behind it.
 func unifiedHunk(lines []string, i int) (Hunk, int) {
 	h := Hunk{Line: i + 1}
-	if _, rest, ok := strings.Cut(lines[i], "-"); ok {
-		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-		h.Before, _ = strconv.Atoi(digits)
-	}
 	k := i + 1
 	for ; k < len(lines); k++ {
 		l := lines[k]
