@@ -44,8 +44,11 @@ type Builtin struct {
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it dangerous operations are refused."`
 }
 
-// defaultToolTimeout is what a tool has where nothing else is said.
-const defaultToolTimeout = 60 * time.Second
+// What a tool has where neither the configuration nor the tool itself says another time, and the most that there is.
+const (
+	defaultToolTimeout = 60 * time.Second
+	maxToolTimeout     = 300 * time.Second
+)
 
 func (b *Builtin) setDefaults() {
 	b.Mode = "ro"
@@ -155,16 +158,7 @@ func (c *Config) root(env *ToolEnvironment) (string, error) {
 func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) error {
 	known := []string{}
 	for _, make := range builtinTools {
-		for _, one := range make(env) {
-			known = append(known, one.Name())
-			b, ok := c.Tools.Builtin[one.Name()]
-			if !ok {
-				b.setDefaults()
-			}
-			if err := t.Registry.Add(b.configured(one)); err != nil {
-				t.Problems = append(t.Problems, err)
-			}
-		}
+		known = t.add(c, known, make(env))
 	}
 	for _, d := range c.Tools.Dirs {
 		if !filepath.IsAbs(d) {
@@ -179,19 +173,7 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 		if err != nil {
 			t.Problems = append(t.Problems, err)
 		}
-		for _, one := range made {
-			known = append(known, one.Name())
-			b, ok := c.Tools.Builtin[one.Name()]
-			if !ok {
-				b.setDefaults()
-			}
-			if own := one.Limits.Timeout; own > 0 && b.Timeout == Duration(defaultToolTimeout) {
-				b.Timeout = Duration(own)
-			}
-			if err := t.Registry.Add(b.configured(one)); err != nil {
-				t.Problems = append(t.Problems, fmt.Errorf("%s: %w", one.Source, err))
-			}
-		}
+		known = t.add(c, known, made)
 	}
 	if err := t.Registry.Add(shared.ReadOutput()); err != nil { // without it a long output cannot be read to its end
 		return err
@@ -204,7 +186,25 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 	return t.apply(c)
 }
 
-// configured returns a built-in tool as its part of the configuration wants it.
+// add puts tools into the registry as the configuration wants them, and their names to those that are known.
+func (t *Toolbox) add(c *Config, known []string, tools []*tool.Tool) []string {
+	for _, one := range tools {
+		known = append(known, one.Name())
+		b, ok := c.Tools.Builtin[one.Name()]
+		if !ok {
+			b.setDefaults()
+		}
+		if own := one.Limits.Timeout; own > 0 && b.Timeout == Duration(defaultToolTimeout) {
+			b.Timeout = Duration(min(own, maxToolTimeout))
+		}
+		if err := t.Registry.Add(b.configured(one)); err != nil {
+			t.Problems = append(t.Problems, fmt.Errorf("%s: %w", one.Source, err))
+		}
+	}
+	return known
+}
+
+// configured returns a tool as its part of the configuration wants it.
 func (b Builtin) configured(builtin *tool.Tool) *tool.Tool {
 	t := *builtin
 	t.State = tool.StateDisabled
@@ -291,7 +291,7 @@ func ToolTimeout(text string) (time.Duration, error) {
 	if err := d.parse(text); err != nil {
 		return 0, err
 	}
-	if v := time.Duration(d); v < time.Second || v > 300*time.Second {
+	if v := time.Duration(d); v < time.Second || v > maxToolTimeout {
 		return 0, fmt.Errorf("timeout %s: it is from 1s to 300s", text)
 	}
 	return time.Duration(d), nil
