@@ -177,6 +177,18 @@ func (r *Reader) Boolean() *bool {
 	return &v
 }
 
+// Schema reads a JSON Schema, which is an object, true or false, as it stands; null is nil.
+func (r *Reader) Schema() []byte {
+	if r.Null() {
+		return nil
+	}
+	if c := r.Peek(); c != '{' && c != 't' && c != 'f' {
+		r.Want("a JSON Schema, which is an object")
+		return nil
+	}
+	return r.Raw()
+}
+
 func (r *Reader) isNumber() bool {
 	c := r.Peek()
 	return c == '-' || c >= '0' && c <= '9'

@@ -255,14 +255,7 @@ func (d *requestReader) function() {
 		case "description":
 			t.Description = d.Optional()
 		case "parameters":
-			switch d.Peek() {
-			case 'n':
-				d.Skip()
-			case '{', 't', 'f':
-				t.Parameters = d.Raw()
-			default:
-				d.Want("a JSON Schema, which is an object")
-			}
+			t.Parameters = d.Schema()
 		case "strict":
 			t.Strict = d.Boolean()
 		default:
