@@ -11,20 +11,22 @@ import (
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
+	"wield/tool/builtin/database"
 	"wield/tool/dir"
 	"wield/tool/sandbox"
 )
 
 // Tools describes what wield can run.
 type Tools struct {
-	Root    string             `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
-	Dirs    []string           `key:"dirs" doc:"Directories with tools of your own."`
-	Builtin map[string]Builtin `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
-	Search  Search             `key:"search" doc:"Where search_internet looks."`
-	Disable []string           `key:"disable" doc:"Names of tools that are never offered."`
-	Sh      Reserved           `key:"sh" doc:"Reserved."`
-	HTTP    Reserved           `key:"http" doc:"Reserved."`
-	OpenAPI Reserved           `key:"openapi" doc:"Reserved."`
+	Root      string              `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
+	Dirs      []string            `key:"dirs" doc:"Directories with tools of your own."`
+	Builtin   map[string]Builtin  `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
+	Search    Search              `key:"search" doc:"Where search_internet looks."`
+	Databases map[string]Database `key:"databases" doc:"Databases that query_database may ask, by name."`
+	Disable   []string            `key:"disable" doc:"Names of tools that are never offered."`
+	Sh        Reserved            `key:"sh" doc:"Reserved."`
+	HTTP      Reserved            `key:"http" doc:"Reserved."`
+	OpenAPI   Reserved            `key:"openapi" doc:"Reserved."`
 }
 
 // Search says where search_internet looks.
@@ -64,6 +66,7 @@ var builtinTools = []toolMaker{
 	func(e *ToolEnvironment) []*tool.Tool {
 		return builtin.Tools(builtin.Options{Search: e.search})
 	},
+	func(e *ToolEnvironment) []*tool.Tool { return database.Options{Sources: e.databases}.Tools() },
 }
 
 // A ToolEnvironment is what tools have beside their configuration.
@@ -71,7 +74,8 @@ type ToolEnvironment struct {
 	Getenv func(string) string
 	Dir    string // where relative paths begin; empty: the working directory
 
-	search builtin.Search
+	search    builtin.Search
+	databases map[string]database.Source
 }
 
 // A Toolbox is every tool that a configuration knows, ready to run.
@@ -106,6 +110,9 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 		return nil, fmt.Errorf("tools.search.key: %w", err)
 	}
 	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key}
+	if env.databases, err = c.databases(env.Getenv); err != nil {
+		return nil, err
+	}
 	temp, err := os.MkdirTemp("", "wield-tools-")
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -309,6 +316,9 @@ func (c *Config) secrets(getenv func(string) string) []string {
 		add(k.Secret.secret.Resolve(getenv))
 	}
 	add(c.Tools.Search.Key.Resolve(getenv))
+	for _, name := range sortedKeys(c.Tools.Databases) {
+		add(c.Tools.Databases[name].URL.Resolve(getenv))
+	}
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		add(b.Key.Resolve(getenv))

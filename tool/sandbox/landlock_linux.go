@@ -50,17 +50,17 @@ func (w walls) landlock(abi int, net bool) error {
 			known &^= l.right
 		}
 	}
-	attr := unix.LandlockRulesetAttr{Access_fs: known}
-	size := unsafe.Sizeof(attr.Access_fs)
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: known}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
 	if abi >= 4 {
 		size = unsafe.Offsetof(attr.Scoped)
 		if !net {
 			// seccomp closes this too; two walls are better than one.
-			attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+			attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		}
 	}
 	if abi >= enoughLandlock {
-		size = unsafe.Sizeof(attr)
+		size = unsafe.Offsetof(attr.Quiet_access_fs) // what is behind it is younger than the kernels that are asked for
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)

@@ -1,0 +1,25 @@
+package config
+
+import (
+	"fmt"
+
+	"wield/tool/builtin/database"
+)
+
+// A Database is one that query_database knows by name.
+type Database struct {
+	URL Secret `key:"url" doc:"Address, as env:NAME or file:PATH: postgres://.., or sqlite:PATH."`
+}
+
+// databases looks up where the databases are.
+func (c *Config) databases(getenv func(string) string) (map[string]database.Source, error) {
+	all := make(map[string]database.Source, len(c.Tools.Databases))
+	for _, name := range sortedKeys(c.Tools.Databases) {
+		address, err := c.Tools.Databases[name].URL.Resolve(getenv)
+		if err != nil {
+			return nil, fmt.Errorf("tools.databases.%s.url: %w", name, err)
+		}
+		all[name] = database.Source{URL: address}
+	}
+	return all, nil
+}

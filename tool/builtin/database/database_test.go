@@ -1,0 +1,154 @@
+package database
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+// shop makes a workspace with a database.
+func shop(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`CREATE TABLE items(id INTEGER PRIMARY KEY, name TEXT, price REAL, picture BLOB);
+		INSERT INTO items VALUES (9223372036854775807, 'lamp', 2, x'00ff'), (2, 'rug', 10.5, NULL), (3, NULL, 1e300, NULL)`); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func runner(t *testing.T, o Options, root string, mode tool.Mode) *tool.Runner {
+	t.Helper()
+	var reg tool.Registry
+	for _, d := range o.Tools() {
+		d.State, d.Guard = tool.StateEnabled, &tool.Guard{Mode: mode}
+		if err := reg.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &tool.Runner{Tools: &reg, Root: root}
+}
+
+func call(t *testing.T, r *tool.Runner, args string) string {
+	t.Helper()
+	result, err := r.Call(t.Context(), "query_database", args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(result.Append(nil, tool.StyleLLF))
+}
+
+func TestSQLite(t *testing.T) {
+	dir := shop(t)
+	ro, rw := runner(t, Options{Sources: map[string]Source{"stock": {URL: "sqlite:shop.db"}}}, dir, tool.ModeRO), runner(t, Options{}, dir, tool.ModeRW)
+	for _, test := range []struct {
+		r          *tool.Runner
+		args, want string
+	}{
+		{ro, `{"path":"shop.db","query":"SELECT * FROM items WHERE name = ?","parameters":["lamp"]}`,
+			`{"success":true,"columns":["id","name","price","picture"],"rows":[[9223372036854775807,"lamp",2.0,{"base64":"AP8=","bytes":2}]],"count":1,"truncated":false}`},
+		{ro, `{"database":"stock","query":"SELECT name FROM items ORDER BY id; -- end","max_rows":2}`,
+			`{"success":true,"columns":["name"],"rows":[["rug"],[null]],"count":2,"truncated":true}`},
+		{ro, `{"path":"shop.db","query":"SELECT ?, ?, ?","parameters":[9007199254740993,{"base64":"AQI="},null]}`,
+			`{"success":true,"columns":["?","?","?"],"rows":[[9007199254740993,{"base64":"AQI=","bytes":2},null]],"count":1,"truncated":false}`},
+		{ro, `{"path":"shop.db","query":"PRAGMA user_version"}`,
+			`{"success":true,"columns":["user_version"],"rows":[[0]],"count":1,"truncated":false}`},
+		{rw, `{"path":"shop.db","mode":"rw","query":"UPDATE items SET price = 3 WHERE id < 10"}`,
+			`{"success":true,"columns":[],"rows":[],"count":0,"truncated":false,"affected":2}`},
+	} {
+		if got := call(t, test.r, test.args); got != test.want {
+			t.Errorf("%s: %s\nwant %s", test.args, got, test.want)
+		}
+	}
+}
+
+// TestSQLiteRefuses holds what a statement may not do in any mode, or only in mode rw.
+func TestSQLiteRefuses(t *testing.T) {
+	dir := shop(t)
+	outside := filepath.Join(t.TempDir(), "outside.db")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "link.db")); err != nil {
+		t.Skip(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ro, rw := runner(t, Options{}, dir, tool.ModeRO), runner(t, Options{}, dir, tool.ModeRW)
+	always := []string{
+		`ATTACH 'other.db' AS o`, `VACUUM INTO 'copy.db'`, `SELECT load_extension('x')`, `PRAGMA writable_schema=1`,
+		`PRAGMA query_only=0`, `PRAGMA hard_heap_limit=1`, `PRAGMA temp_store_directory='/tmp'`, `EXPLAIN PRAGMA hard_heap_limit=1`,
+		`PRAGMA journal_mode=OFF`, `SELECT 1; SELECT 2`, `SELECT $a('); PRAGMA hard_heap_limit=1; --')`, `BEGIN`,
+		`UPDATE sqlite_master SET sql = ''`, `SELECT length(zeroblob(900000000))`,
+	}
+	for _, query := range always {
+		for mode, r := range map[string]*tool.Runner{"ro": ro, "rw": rw} {
+			if got := call(t, r, `{"path":"shop.db","mode":"`+mode+`","query":"`+query+`"}`); !strings.HasPrefix(got, `{"success":false`) {
+				t.Errorf("%s in mode %s: %s", query, mode, got)
+			}
+		}
+	}
+	for _, args := range []string{
+		`{"path":"shop.db","query":"DELETE FROM items"}`,
+		`{"path":"shop.db","query":"CREATE TABLE t(x)"}`,
+		`{"path":"shop.db","mode":"rw","query":"DELETE FROM items"}`,
+		`{"path":"link.db","query":"SELECT 1"}`,
+		`{"path":"../x.db","query":"SELECT 1"}`,
+		`{"path":"none.db","query":"SELECT 1"}`,
+		`{"database":"postgres://127.0.0.1/x","query":"SELECT 1"}`,
+		`{"query":"SELECT 1"}`,
+		`{"path":"shop.db","query":"SELECT ?","parameters":[9223372036854775808]}`,
+	} {
+		if got := call(t, ro, args); !strings.HasPrefix(got, `{"success":false`) {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "shop.db")); err != nil || string(after) != string(before) {
+		t.Errorf("the file changed, %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("files %v, %v", entries, err)
+	}
+}
+
+func TestSQLiteStops(t *testing.T) {
+	r := runner(t, Options{}, shop(t), tool.ModeRO)
+	r.Limits.Timeout = 200 * time.Millisecond
+	got := call(t, r, `{"path":"shop.db","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
+	if !strings.Contains(got, `"error_type":"TimeoutError"`) {
+		t.Error(got)
+	}
+}
+
+func TestVerb(t *testing.T) {
+	for query, want := range map[string]string{
+		"select 1": "SELECT", " -- x\n(/* a /* b */ DO */ WITH x": "WITH", "DO $$": "DO", "/* open": "", "copy(select 1) to program 'x'": "COPY",
+	} {
+		if got := verb(query); got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestDefinition(t *testing.T) {
+	var defs []chat.Tool
+	for _, d := range (Options{}).Tools() {
+		defs = append(defs, d.Definition)
+	}
+	if found := tool.Lint(defs); found != nil {
+		t.Errorf("%v", found)
+	}
+}
