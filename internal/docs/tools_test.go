@@ -14,6 +14,7 @@ import (
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
+	"wield/tool/builtin/database"
 )
 
 // TestToolPage compares the page of the built-in tools with their definitions; with -update it writes it.
@@ -29,7 +30,7 @@ configuration. What each may touch is decided by the [policy](../policy.md) from
 [sandbox](../sandbox.md). How tools are used and written stands [here](README.md).
 
 `)
-	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools())
+	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools())
 	for _, one := range all {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", one.Name(), one.Name())
 	}
