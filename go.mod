@@ -49,4 +49,5 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
+// Asked for by modernc.org/libc for a tool of its own, built by nothing here, and not served by every module proxy.
 exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
