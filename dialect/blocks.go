@@ -262,14 +262,13 @@ func (r *blockReader) endLine(d *Decoder, at int) {
 	r.lines++
 }
 
-// sure returns the offset up to which what was read is text: a line break, or a character, may be cut.
+// sure returns the offset up to which what was read is text: a line break may be cut.
 func (r *blockReader) sure(d *Decoder) int {
 	end := d.base + len(d.in)
-	last := d.held(max(r.from, end-4), end)
-	if r.crlf && strings.HasSuffix(last, "\r") {
+	if r.crlf && end > r.from && d.held(end-1, end) == "\r" {
 		return end - 1
 	}
-	return end - partialRune(last)
+	return end
 }
 
 // add adds the text up to the offset to, in a line that does not end the block, to the argument.
@@ -397,7 +396,7 @@ func (r *blockReader) plain(*Decoder) *byteSet {
 
 // passes reports whether no byte of a chunk ends a line.
 func (r *blockReader) passes(chunk string) bool {
-	return strings.IndexByte(chunk, '\n') < 0 && strings.IndexByte(chunk, '\r') < 0 && partialRune(chunk) == 0
+	return strings.IndexByte(chunk, '\n') < 0 && strings.IndexByte(chunk, '\r') < 0
 }
 
 // renderCallBlock writes a call as a block: a file's text below its path, a list of paths, or one text. What does not fit is written

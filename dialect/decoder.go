@@ -20,7 +20,6 @@ type state uint8
 
 const (
 	inText    state = iota
-	inRune          // a multi-byte character was cut by the end of a chunk
 	inOpener        // some prefix of an opener has been read
 	inFence         // the line that opens a code fence
 	inElement       // the place where a call may begin: after an opener, at a line's start, on the first line of a fence
@@ -47,6 +46,10 @@ const (
 // When an input ends, text goes out and what is held moves to the arena.
 type Decoder struct {
 	set *set
+
+	cut    string   // the first bytes of a character that the end of a chunk cut: no reader sees a part of one
+	after  *byteSet // what quick is to be behind it
+	joined arena    // such characters
 
 	// The input being read and where it stands in the whole text. Refused bytes are read a second time as an input of their own.
 	in   string
@@ -107,7 +110,7 @@ func (d *Decoder) Reset() {
 	if readers == nil {
 		readers = new(bodies)
 	}
-	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, readers: readers}
+	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, joined: d.joined, readers: readers}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
 }
@@ -120,35 +123,47 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	return d.feed(dst, chunk)
 }
 
-// feed takes in a chunk that needs a look.
+// feed takes in a chunk that needs a look. What it ends with of a character waits for the rest.
 func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
-	if chunk == "" {
-		return dst
+	if d.cut != "" {
+		dst, chunk = d.joinRune(dst, chunk)
 	}
-	if d.quick != nil {
-		switch {
-		case chunk[len(chunk)-1] >= 0x80 && d.quick.none(chunk):
-			if partialRune(chunk) == 0 {
-				return d.pass(dst, chunk)
-			}
-		case d.quick == &doubleStop:
-			if plainJSON(chunk) {
-				return d.pass(dst, chunk)
-			}
-		case d.quick == &tagStop || d.quick == &elementStop:
-			if len(chunk) <= maxPieces && d.readers.tags.passes(chunk) {
-				return d.passEscaped(dst, chunk)
-			}
-		case d.quick == &blockStop:
-			if len(chunk) <= maxPieces && d.readers.block.passes(chunk) {
-				return d.passEscaped(dst, chunk)
-			}
-		}
+	cut := partialRune(chunk)
+	if n := len(chunk) - cut; n > 0 {
+		dst = d.read(dst, chunk[:n])
 	}
+	if cut > 0 {
+		d.cut, d.after, d.quick = chunk[len(chunk)-cut:], d.quick, nil
+	}
+	return dst
+}
+
+// joinRune reads the character that the last chunk cut, and returns what follows it in this one.
+func (d *Decoder) joinRune(dst []chat.Event, chunk string) ([]chat.Event, string) {
+	n, want := 0, runeLen(d.cut[0])-len(d.cut)
+	for n < len(chunk) && n < want && chunk[n]&0xC0 == 0x80 {
+		n++
+	}
+	d.joined.mark()
+	d.joined.write(d.cut)
+	d.joined.write(chunk[:n])
+	whole := d.joined.last(d.joined.from)
+	if n == len(chunk) && n < want {
+		d.cut = whole
+		return dst, ""
+	}
+	d.cut, d.quick = "", d.after
+	return d.read(dst, whole), chunk[n:]
+}
+
+// read takes in a piece of the text.
+func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 	d.dst = dst
-	if d.set.wholeMessage {
+	switch {
+	case d.passes(chunk):
+	case d.set.wholeMessage:
 		d.feedWhole(chunk)
-	} else {
+	default:
 		d.consume(chunk, d.base+len(d.in))
 		d.quick = d.plainTable()
 	}
@@ -156,9 +171,45 @@ func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 	return dst
 }
 
+// passes emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
+func (d *Decoder) passes(chunk string) bool {
+	switch d.quick {
+	case nil:
+		return false
+	case &d.set.mid:
+		return d.glance(chunk)
+	case &doubleStop:
+		if !plainJSON(chunk) {
+			return false
+		}
+	case &tagStop, &elementStop:
+		if len(chunk) > maxPieces || !d.readers.tags.passes(chunk) {
+			return false
+		}
+		d.dst = d.passEscaped(d.dst, chunk)
+		return true
+	case &blockStop:
+		if len(chunk) > maxPieces || !d.readers.block.passes(chunk) {
+			return false
+		}
+		d.dst = d.passEscaped(d.dst, chunk)
+		return true
+	default:
+		if !d.quick.none(chunk) {
+			return false
+		}
+	}
+	d.dst = d.pass(d.dst, chunk)
+	return true
+}
+
 // Close appends the events that the end of the text completes and returns dst. The decoder must be Reset before it is fed
 // again.
 func (d *Decoder) Close(dst []chat.Event) []chat.Event {
+	if d.cut != "" {
+		dst = d.read(dst, d.cut)
+		d.cut = ""
+	}
 	d.dst = dst
 	if d.set.wholeMessage {
 		d.closeWhole()
@@ -234,8 +285,6 @@ func (d *Decoder) consume(in string, base int) {
 		switch d.state {
 		case inText:
 			i = d.scanText(i)
-		case inRune:
-			i = d.finishRune(i)
 		case inOpener:
 			i = d.scanOpener(i)
 		case inFence:
@@ -268,32 +317,7 @@ func (d *Decoder) spill() {
 		d.stash(end)
 		return
 	}
-	if k := partialRune(d.in); k > 0 && d.last <= end-k {
-		d.textUpTo(end - k)
-		d.hold(end - k)
-		d.state = inRune
-		d.stash(end)
-		return
-	}
 	d.textUpTo(end)
-}
-
-// finishRune goes on with a character that the last input cut.
-func (d *Decoder) finishRune(i int) int {
-	held := d.arena.text()
-	want := runeLen(held[0])
-	for i < len(d.in) && d.base+i-d.holdAt < want && d.in[i]&0xC0 == 0x80 {
-		if d.ctx.until != "" {
-			d.ctx.ends(d.in[i]) // no closer ends in the middle of a character
-		}
-		i++
-	}
-	if i == len(d.in) && d.base+i-d.holdAt < want {
-		return i
-	}
-	d.textUpTo(d.base + i)
-	d.holding, d.state = false, inText
-	return i
 }
 
 // closeText decides all that is still open at the end of the text.
@@ -314,8 +338,8 @@ func (d *Decoder) closeText() {
 			}
 		case inClosing:
 			d.closeFence(0)
-		case inText, inRune:
-			if d.ctx.after && d.state == inText {
+		case inText:
+			if d.ctx.after {
 				d.markupUpTo(end)
 			}
 			d.textUpTo(end)

@@ -287,15 +287,6 @@ func (r *literalReader) readKeyText(d *Decoder, i int) (int, verdict) {
 func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 	token := r.form.token
 	for len(r.tail) > 0 && i < len(d.in) {
-		if t := r.tail[0]; t >= 0x80 { // a character that was cut
-			if d.in[i]&0xC0 == 0x80 {
-				r.tail = append(r.tail, d.in[i])
-				if i++; len(r.tail) < runeLen(t) {
-					continue
-				}
-			}
-			return i, r.flush(d, i)
-		}
 		if d.in[i] == token[len(r.tail)] {
 			r.tail = append(r.tail, d.in[i])
 			if i++; len(r.tail) == len(token) {
@@ -310,18 +301,12 @@ func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 	for i < len(d.in) && d.in[i] != token[0] {
 		i++
 	}
-	k := 0
-	if i == len(d.in) {
-		k = partialRune(d.in[from:])
-	}
-	if v := r.text(d, d.in[from:i-k], i-k); v != more {
+	if v := r.text(d, d.in[from:i], i); v != more {
 		return i, v
 	}
 	if i < len(d.in) {
 		r.tail = append(r.tail, d.in[i])
 		i++
-	} else {
-		r.tail = append(r.tail, d.in[i-k:]...)
 	}
 	return i, more
 }

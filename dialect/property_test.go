@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
+	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 	"wield/schema"
@@ -78,6 +80,29 @@ func TestAnyText(t *testing.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 14).Draw(t, "pieces"), "")
 		if err := dialecttest.All(maker(drawOptions(t)), text); err != nil {
 			t.Fatalf("%q: %v", text, err)
+		}
+	})
+}
+
+// TestWholeCharacters cuts texts in the middle of characters: no event of a text that is valid holds a part of one, since what is
+// made of an event, such as JSON, cannot carry it.
+func TestWholeCharacters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOptions(t)
+		text := strings.ToValidUTF8(strings.Join(rapid.SliceOfN(rapid.SampledFrom(append([]string{"naïve ", "crêpes — ", "€", "日本\n"}, pieces...)), 0, 14).Draw(t, "pieces"), ""), "")
+		d, err := dialect.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := rapid.IntRange(1, 5).Draw(t, "size")
+		var events []chat.Event
+		for i := 0; i < len(text); i += size {
+			events = d.Feed(events, text[i:min(i+size, len(text))])
+		}
+		for _, e := range d.Close(events) {
+			if !utf8.ValidString(e.Text) {
+				t.Fatalf("%q in chunks of %d bytes: a %s event holds %q", text, size, e.Kind, e.Text)
+			}
 		}
 	})
 }

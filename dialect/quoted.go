@@ -21,7 +21,7 @@ func (v *value) plainString(in string, i int) int {
 
 // plain is the method of body for a machine that leaves reading to v.
 func (v *value) plain() *byteSet {
-	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 || len(v.tail) > 0 {
+	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 {
 		return nil
 	}
 	if v.quote == '"' {
@@ -55,7 +55,7 @@ func plainJSON(chunk string) bool {
 		}
 		i += n - 1
 	}
-	return partialRune(chunk) == 0
+	return true
 }
 
 // plainEscape returns the length of the escape that s begins with if JSON has it and s holds it whole.
@@ -177,18 +177,4 @@ func controlEscape(c byte) string {
 	}
 	const hex = "0123456789abcdef"
 	return `\u00` + string([]byte{hex[c>>4], hex[c&15]})
-}
-
-// joinTail completes a character that the last input cut.
-func (v *value) joinTail(in string, i int) int {
-	want := runeLen(v.tail[0])
-	for i < len(in) && len(v.tail) < want && in[i]&0xC0 == 0x80 {
-		v.tail = append(v.tail, in[i])
-		i++
-	}
-	if i < len(in) || len(v.tail) == want {
-		v.writeSame(string(v.tail), v.pos(i))
-		v.tail = v.tail[:0]
-	}
-	return i
 }

@@ -14,12 +14,6 @@ func (r *tagReader) shift(d *Decoder, t string, i int) {
 	for n < len(t) && t[n] != r.form.paramOpen[0] && t[n] != '\n' && t[n] != '\r' {
 		n++
 	}
-	if k := partialRune(t[:n]); k > 0 && n == len(t) {
-		n -= k // waits for the rest of the character
-	}
-	if n == 0 {
-		n = len(t)
-	}
 	r.add(d, t[:n], i-len(t)+n)
 	r.tail, r.tailAt = append(r.tail[:0], t[n:]...), r.tailAt+n
 }

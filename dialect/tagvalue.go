@@ -165,13 +165,6 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	for i < len(in) && !r.suspicious(in, i) {
 		i++
 	}
-	if i == len(in) {
-		if k := partialRune(in[from:]); k > 0 {
-			r.add(d, in[from:i-k], i-k)
-			r.tail, r.tailAt = append(r.tail, in[i-k:]...), d.base+i-k
-			return i, more
-		}
-	}
 	r.add(d, in[from:i], i)
 	if i < len(in) {
 		r.tailAt = d.base + i
@@ -203,17 +196,6 @@ func (r *tagReader) suspicious(in string, i int) bool {
 func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 	for i < len(d.in) && len(r.tail) > 0 {
 		c := d.in[i]
-		if t := r.tail[0]; t >= 0x80 { // a character that was cut
-			if c&0xC0 == 0x80 && len(r.tail) < runeLen(t) {
-				r.tail = append(r.tail, c)
-				if i++; len(r.tail) < runeLen(t) {
-					continue
-				}
-			}
-			r.add(d, string(r.tail), i)
-			r.tail = r.tail[:0]
-			return i, more
-		}
 		if len(r.tail) == 1 && !r.endsValue(c) {
 			r.add(d, oneByte(r.tail[0]), i)
 			r.tail = r.tail[:0]
@@ -505,5 +487,5 @@ func (r *tagReader) passes(chunk string) bool {
 			return false
 		}
 	}
-	return partialRune(chunk) == 0
+	return true
 }

@@ -39,7 +39,6 @@ type value struct {
 	tok     []byte
 	pend    []byte // a comma and the blanks behind it, until it is known whether something follows
 	keyAt   int    // where the key that is being read begins in the text
-	tail    []byte // bytes of a cut character
 	hold    hold
 	back    valueState // state to go back to behind a comment
 
@@ -116,15 +115,12 @@ func newValue(d *Decoder, s *shape.Shape, python bool) *value {
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
 func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
 	*v = value{d: d, repair: d.set.opts.Repair, shape: s, python: python, stack: v.stack[:0], keys: v.keys[:0],
-		tok: v.tok[:0], pend: v.pend[:0], tail: v.tail[:0], hold: hold{text: v.hold.text[:0]}}
+		tok: v.tok[:0], pend: v.pend[:0], hold: hold{text: v.hold.text[:0]}}
 	return v
 }
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	if len(v.tail) > 0 {
-		i = v.joinTail(in, i)
-	}
 	from := i // in[from:i] is to be written as it is
 	same := v.step == 1 && v.d.holding && !v.discard
 	flush := func(to int) {
@@ -334,13 +330,6 @@ func (v *value) run(in string, i int) (int, progress) {
 		if v.state == vDone {
 			flush(i)
 			return i, done
-		}
-	}
-	if v.state == vString && v.step != 0 { // who hands over texts of its own sees to characters itself
-		if k := partialRune(in[from:]); k > 0 {
-			v.tail = append(v.tail, in[len(in)-k:]...)
-			flush(len(in) - k)
-			return i, going
 		}
 	}
 	flush(len(in))
