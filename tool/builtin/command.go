@@ -195,7 +195,7 @@ type statusFile struct {
 func gitStatus(*Options) *tool.Tool {
 	t := tool.Stream("git_status", `Tell the branch and the changed files of the git repository in the workspace. Example: {}`,
 		func(ctx context.Context, c *tool.Call, _ statusInput) (statusOutput, error) {
-			cmd := c.Command("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "safe.directory=*",
+			cmd := c.Command("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "safe.directory=*", "-c", "safe.bareRepository=explicit",
 				"status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty", "-z")
 			cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 			out, err := execute(ctx, c, cmd)

@@ -297,7 +297,7 @@ func (c *Change) Diff(context int) string {
 		to = "/dev/null"
 	}
 	before, after := string(c.Before), string(c.After)
-	d, err := udiff.ToUnified(from, to, before, udiff.Strings(before, after), context)
+	d, err := udiff.ToUnified(from, to, before, udiff.Lines(before, after), context)
 	if err != nil {
 		panic(err) // only edits that do not fit their text are to blame, and these were just made of it
 	}
@@ -307,7 +307,7 @@ func (c *Change) Diff(context int) string {
 // Count returns how many lines go and how many come.
 func (c *Change) Count() (removed, added int) {
 	before, after := string(c.Before), string(c.After)
-	d, err := udiff.ToUnifiedDiff("", "", before, udiff.Strings(before, after), 0)
+	d, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), 0)
 	if err != nil {
 		panic(err) // as in Diff
 	}

@@ -411,3 +411,18 @@ func TestNothingChanges(t *testing.T) {
 		t.Errorf("%+v, %v", changes, err)
 	}
 }
+
+// TestOtherEncoding deletes a file that is no UTF-8: the change is shown and counted by its lines, whatever bytes they hold.
+func TestOtherEncoding(t *testing.T) {
+	root := open(t, map[string]string{"f": "caf\xe9\n\x80\xff"})
+	changes, err := run(root, "*** Begin Patch\n*** Delete File: f\n*** End Patch\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if removed, added := changes[0].Count(); removed != 2 || added != 0 {
+		t.Errorf("−%d +%d", removed, added)
+	}
+	if d := changes[0].Diff(1); !strings.Contains(d, "-caf\xe9\n-\x80\xff\n") {
+		t.Errorf("%q", d)
+	}
+}

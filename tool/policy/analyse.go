@@ -428,6 +428,8 @@ var kindTable = map[kind]kindRow{
 	kindHost:   {plain: &use{kind: useEffect, flagged: effectNet}},
 	kindNet:    {plain: &use{kind: useEffect, flagged: effectNet}},
 	kindAsk:    {plain: &use{kind: useMaybe, op: OpRead, flagged: effectAsk}},
+	kindRange:  {look: lookRange},
+	kindRepo:   {plain: &use{kind: useDir, op: OpRead, flagged: effectExec}},
 	kindRev:    {plain: &use{kind: useMaybe, op: OpRead}, look: lookRev},
 	kindSed:    {look: lookSed},
 	kindAwk:    {look: lookAwk},

@@ -73,6 +73,11 @@ type Finding struct {
 	builtin  bool
 }
 
+// tells reports whether another finding says the same, of whatever place.
+func (f Finding) tells(g Finding) bool {
+	return f.Decision == g.Decision && f.Subject == g.Subject && f.Text == g.Text && f.Rule == g.Rule && f.File == g.File && f.Line == g.Line && f.Why == g.Why
+}
+
 // decided sets the verdict's own fields from the strictest finding, the first of them if several are equal.
 func (v *Verdict) decided() {
 	best := -1

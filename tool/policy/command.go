@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,6 +125,17 @@ const (
 	maxGlobs = 16  // patterns of one command
 )
 
+// brackets finds what a pattern has between brackets.
+var brackets = regexp.MustCompile(`\[[^\]]*\]?`)
+
+// plainSet is one that every shell reads alike, in every language: ! and ^ are not the same everywhere, and what is between
+// two letters depends on the language.
+var plainSet = regexp.MustCompile(`^\[([A-Za-z0-9_.]|[0-9]-[0-9])+\]$`)
+
+func plainSets(pattern string) bool {
+	return !slices.ContainsFunc(brackets.FindAllString(pattern, -1), func(s string) bool { return !plainSet.MatchString(s) })
+}
+
 // files1 lists what a pattern stands for now. why tells why it is not known.
 func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 	r := e.root()
@@ -132,6 +144,8 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 		return nil, "stands for files of a directory that is not known"
 	case w.tilde || strings.ContainsAny(w.text, "\\") || strings.Contains(w.text, ".."):
 		return nil, "may stand for files outside of the root"
+	case !plainSets(w.text):
+		return nil, "holds a set of characters that shells read in different ways"
 	}
 	dir, last := path.Split(w.text)
 	if strings.ContainsAny(dir, "*?[") || strings.HasPrefix(last, ".") {
@@ -315,6 +329,11 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	for _, u := range uses {
 		if u.kind == useDir && u.text != "" {
 			sc = e.goesTo(u, sc, node)
+		}
+	}
+	if a.canonical[0].text == "git" {
+		if dir := e.bareRepository(sc.dirs); dir != "" {
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "repository", Visible(dir)+" is a repository without a .git, and what its configuration says can run other programs", nil)
 		}
 	}
 	for _, u := range uses {

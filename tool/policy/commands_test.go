@@ -162,7 +162,11 @@ func TestQuotingNeverMilder(t *testing.T) {
 			written[i] = b.String()
 		}
 		command := strings.Join(written, strings.Repeat(" ", rapid.IntRange(1, 3).Draw(t, "blanks")))
-		if got := p.Decide(Call{Tool: "sh", Shell: command, Root: root}).Decision; got != plain {
+		got := p.Decide(Call{Tool: "sh", Shell: command, Root: root}).Decision
+		if plain == chat.DecisionAllow && strings.Contains(command, `$'\`) && got == chat.DecisionAsk {
+			t.Skip("shells without $'..' read another word")
+		}
+		if got != plain {
 			t.Fatalf("%q is %s, and written as %q %s", words, plain, command, got)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -36,4 +37,34 @@ func (e *eval) gitDirs() []string {
 		dir = r.resolved + "/" + dir
 	}
 	return []string{filepath.Clean(dir)}
+}
+
+// bareParts are what git takes a directory for a repository by, if it has no .git.
+var bareParts = []string{"HEAD", "objects", "refs"}
+
+// bareRepository returns the directory that git would take for a repository without a .git, in one of dirs or above it; "" if
+// there is none. The configuration of such a one lies open among the files of the workspace, and names programs that git runs.
+func (e *eval) bareRepository(dirs []string) string {
+	r := e.root()
+	if r.err != nil {
+		return ""
+	}
+	for _, dir := range dirs {
+		at := r.locate(".", dir)
+		for n := len(at.names); !at.outside && at.err == nil && n >= 0; n-- {
+			abs := strings.Join(append([]string{r.resolved}, at.names[:n]...), "/")
+			if there(abs + "/.git") {
+				break
+			}
+			if !slices.ContainsFunc(bareParts, func(part string) bool { return !there(abs + "/" + part) }) {
+				return abs
+			}
+		}
+	}
+	return ""
+}
+
+func there(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }

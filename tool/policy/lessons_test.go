@@ -5,6 +5,7 @@ package policy
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -413,4 +414,67 @@ func TestManyLinks(t *testing.T) {
 	put(t, filepath.Join(w.root, "l60"))
 	w.expect(t, paths(t, []string{"**"}), "deny", "read l0")
 	w.expect(t, paths(t, []string{"**"}), "allow", "read l50")
+}
+
+// TestBareRepository: a directory that git takes for a repository without a .git lies open to whoever writes files, and its
+// configuration names programs.
+func TestBareRepository(t *testing.T) {
+	w := newTree(t)
+	p := commands(t, "", []string{"git", "cd", "ls"}, nil)
+	allowed := []string{"git status", "git -C src log -1", "cd src && git status", "git -C docs/sub diff"}
+	for _, line := range allowed {
+		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+			t.Errorf("%s: %s", line, v)
+		}
+	}
+	for _, name := range []string{"src/HEAD", "src/objects/x", "src/refs/x", "src/config"} {
+		put(t, filepath.Join(w.root, name))
+	}
+	w.commandsIn(t, p, "ask", "git -C src log -1", "cd src && git status", "cd src/pkg && git status", "git -C src/pkg/deep diff", "cd src; git log")
+	for _, line := range []string{"git status", "git -C docs status", "cd src && ls"} {
+		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+			t.Errorf("%s: %s", line, v)
+		}
+	}
+	// A .git is found first, and nobody but the person writes there.
+	put(t, filepath.Join(w.root, "src/pkg/.git/HEAD"))
+	if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: "git -C src/pkg status"}); v.Decision != chat.DecisionAllow {
+		t.Errorf("%s", v)
+	}
+}
+
+// TestOtherShells: what is allowed is harmless for a shell without the extensions of bash, too. The lines are carried out with the
+// shells that are there, each in a directory of its own, and the file that they are after has to be there still.
+func TestOtherShells(t *testing.T) {
+	lines := []string{`echo $'\'; rm victim #'`, `echo x &>/dev/null rm victim`, `echo x &>>/dev/null rm victim`, `[[ a && rm victim ]]`, `!(rm victim)`, `cat a &>/dev/null find . -delete`}
+	p := commands(t, "", []string{"echo", "cat", "find", "ls"}, nil)
+	ran := 0
+	for _, shell := range []string{"sh", "bash", "dash", "busybox"} {
+		program, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		for _, line := range lines {
+			dir := t.TempDir()
+			victim := filepath.Join(dir, "victim")
+			put(t, victim)
+			if v := p.Decide(Call{Tool: "run", Root: dir, Shell: line}); v.Decision == chat.DecisionAllow {
+				t.Errorf("%s: %s", line, v)
+			}
+			argv := []string{program, "-c", line}
+			if shell == "busybox" {
+				argv = []string{program, "sh", "-c", line}
+			}
+			cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+			cmd.Dir = dir
+			_ = cmd.Run() // some lines are no commands for some shells
+			if _, err := os.Lstat(victim); err != nil {
+				t.Logf("%s would have lost the file to %s", shell, line)
+				ran++
+			}
+		}
+	}
+	if ran == 0 {
+		t.Log("SKIPPED: no shell here reads these lines as commands, so that it is not shown what they do")
+	}
 }

@@ -14,13 +14,28 @@ func lookMaybe(a *analysis, w field, _ []string) {
 	}
 }
 
-// lookRev finds the path in REVISION:PATH and in :(magic)PATH.
+// stage is the number between the colons of :0:PATH, a file as the index of git has it.
+var stage = regexp.MustCompile(`^[0-3]:`)
+
+// lookRev finds the path in REVISION:PATH, :PATH, :STAGE:PATH and in :(magic)PATH.
 func lookRev(a *analysis, w field, _ []string) {
-	if _, after, ok := strings.Cut(w.text, ":"); ok && after != "" && !strings.HasPrefix(after, "//") {
-		if _, p, ok := strings.Cut(after, ")"); ok && strings.HasPrefix(after, "(") {
-			after = p
-		}
-		a.uses = append(a.uses, use{kind: useMaybe, text: strings.TrimLeft(after, "!^/"), op: OpRead})
+	before, after, ok := strings.Cut(w.text, ":")
+	if before == "" {
+		after = stage.ReplaceAllString(after, "")
+	}
+	if !ok || after == "" || strings.HasPrefix(after, "//") {
+		return
+	}
+	if _, p, ok := strings.Cut(after, ")"); ok && strings.HasPrefix(after, "(") {
+		after = p
+	}
+	a.uses = append(a.uses, use{kind: useMaybe, text: strings.TrimLeft(after, "!^/"), op: OpRead})
+}
+
+// lookRange finds the path in START,END:PATH and :FUNCTION:PATH, of which git tells the history of some lines.
+func lookRange(a *analysis, w field, _ []string) {
+	if i := strings.LastIndexByte(w.text, ':'); i >= 0 && w.text[i+1:] != "" {
+		a.uses = append(a.uses, use{kind: usePath, text: w.text[i+1:], op: OpRead})
 	}
 }
 
@@ -138,7 +153,9 @@ func (s *sedScript) command() {
 	case 'q', 'Q', 'l', 'L':
 		s.rest = strings.TrimLeft(s.rest, " 0123456789")
 	case 'a', 'i', 'c':
-		s.line()
+		// A backslash lets the text go on on the next line, which is then no command; what is text and what is not must not be
+		// mistaken.
+		s.bad = strings.HasSuffix(s.line(), "\\")
 	case ':', 'b', 't', 'T', 'v': // some versions end a label at a semicolon, some do not
 		s.rest = strings.TrimLeft(s.rest, " ")
 		s.rest = strings.TrimLeftFunc(s.rest, func(r rune) bool { return !strings.ContainsRune(";\n} ", r) })

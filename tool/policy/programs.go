@@ -88,10 +88,12 @@ const (
 	kindAlias  kind = "alias"
 	kindAsk    kind = "ask"
 	kindNet    kind = "net"
+	kindRange  kind = "range"
+	kindRepo   kind = "repo"
 )
 
 var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
-	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet}
+	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo}
 
 // effect is what an option does beside taking values.
 type effect string

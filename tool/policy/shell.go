@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,33 @@ func (e *eval) shell(text string, sc scope) {
 		e.stmts(file.Stmts, sc)
 		if len(file.Stmts) > 0 && len(e.findings) == before {
 			refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "there is nothing in the command line that could be judged")
+		}
+		if otherwise.MatchString(text) {
+			e.posix(text, sc, before)
+		}
+	}
+}
+
+// otherwise finds what a plain POSIX shell, such as the /bin/sh of Debian, cuts into other commands than bash does: $'..' has no
+// escapes there, and what stands in [[ ]], (( )) or $[ ] is commands and words like any other. See endsAt for &>.
+var otherwise = regexp.MustCompile(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
+
+// posix judges a command line once more, as a shell without the extensions of bash reads it: nobody knows which shell it will be.
+// What cannot be read in that way was judged in the other one. What comes out as before is told once; from is where the findings
+// of the first reading begin.
+func (e *eval) posix(text string, sc scope, from int) {
+	file, _ := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+	if file == nil {
+		return
+	}
+	first := e.findings[from:]
+	n := len(e.findings)
+	e.stmts(file.Stmts, sc)
+	second := e.findings[n:]
+	e.findings = e.findings[:n:n]
+	for _, f := range second {
+		if !slices.ContainsFunc(first, f.tells) {
+			e.add(f)
 		}
 	}
 }
@@ -118,6 +146,9 @@ func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 	}
 	if s.Cmd == nil {
 		return sc, sc
+	}
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok {
+		e.endsAt(c, s.Redirs, sc)
 	}
 	success, after = e.cmd(s.Cmd, sc)
 	switch {
@@ -227,6 +258,20 @@ func either(a, b scope) scope {
 		return scope{}
 	}
 	return scope{dirs: dirs}
+}
+
+// endsAt judges the words behind a &> as a command of their own, which they are for a shell that takes the & for the end of one.
+func (e *eval) endsAt(c *syntax.CallExpr, redirects []*syntax.Redirect, sc scope) {
+	for _, r := range redirects {
+		if r.Op != syntax.RdrAll && r.Op != syntax.AppAll {
+			continue
+		}
+		at := slices.IndexFunc(c.Args, func(w *syntax.Word) bool { return w.Pos().After(r.Pos()) })
+		if at > 0 {
+			e.undecidable(r, "words behind &>, which some shells take for a command of their own")
+			e.call1(&syntax.CallExpr{Args: c.Args[at:]}, sc)
+		}
+	}
 }
 
 // call1 judges a simple command.

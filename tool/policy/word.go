@@ -168,6 +168,8 @@ func (e *eval) expansion(p syntax.WordPart, sc scope) {
 		e.stmts(p.Stmts, sc)
 	case *syntax.ProcSubst:
 		e.stmts(p.Stmts, sc)
+	case *syntax.ExtGlob: // where these patterns are off, !(x) runs x
+		e.shell(p.Pattern.Value, sc)
 	default:
 		e.inside(p, sc)
 	}
