@@ -80,6 +80,7 @@ var rooms = []room{
 	{path: "internal/metrics", floor: 5, modules: anyModule},
 	{path: "tool/builtin/clock", floor: 6, modules: toolModules},
 	{path: "tool/builtin/database", floor: 6, modules: anyModule},
+	{path: "internal/pgtest", floor: 2, modules: anyModule},
 	{path: "tool/approvaltest", floor: 6, modules: toolModules},
 	{path: "internal/gateway", floor: 6, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},

@@ -1,94 +1,29 @@
-//go:build unix
-
 package database
 
 import (
-	"context"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
+	"wield/internal/pgtest"
 	"wield/tool"
 )
 
-// unprivileged is the id of nobody, as PostgreSQL does not run as root.
-const unprivileged = 65534
-
-// cluster starts a PostgreSQL of its own on a socket, and returns the address of a role's database.
+// cluster starts a PostgreSQL with roles and a table, and returns the address of a role's database.
 func cluster(t *testing.T) func(role string) string {
 	t.Helper()
-	initdb, err := exec.LookPath("initdb")
-	if err != nil {
-		t.Skip("no initdb on the path: PostgreSQL is not tested")
-	}
-	postgres, err := exec.LookPath("postgres")
-	if err != nil {
-		t.Skip("no postgres on the path: PostgreSQL is not tested")
-	}
-	dir, err := os.MkdirTemp("/tmp", "wield-pg-") // a name that is short enough for a socket, where another user may go
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	attr := &syscall.SysProcAttr{}
-	if os.Getuid() == 0 {
-		if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
-			t.Fatal(err)
-		}
-		attr.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
-	}
-	data := filepath.Join(dir, "data")
-	init := exec.Command(initdb, "-D", data, "-U", "root", "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
-	init.Dir, init.SysProcAttr, init.Env = dir, attr, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
-	if out, err := init.CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, out)
-	}
-	server := exec.Command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off")
-	server.Dir, server.SysProcAttr, server.Env = dir, attr, init.Env
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGQUIT)
-		_ = server.Wait()
-	})
-	address := func(role string) string {
-		return "postgres:///postgres?" + url.Values{"host": {dir}, "user": {role}, "sslmode": {"disable"}}.Encode()
-	}
-	setUp(t, address("root"))
-	return address
-}
-
-func setUp(t *testing.T, address string) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	conn, err := pgconn.Connect(ctx, address)
-	for err != nil && ctx.Err() == nil { // it is starting
-		time.Sleep(50 * time.Millisecond)
-		conn, err = pgconn.Connect(ctx, address)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, `CREATE ROLE clerk LOGIN; CREATE ROLE keeper LOGIN; GRANT pg_read_server_files TO keeper;
+	c := pgtest.Start(t)
+	address := func(role string) string { return c.URL(role, "postgres") }
+	c.Exec(t, address(pgtest.Admin), `CREATE ROLE clerk LOGIN; CREATE ROLE keeper LOGIN; GRANT pg_read_server_files TO keeper;
 		GRANT CREATE ON SCHEMA public TO clerk; SET ROLE clerk;
 		CREATE TABLE items(id bigint, price numeric, name text, ok bool, raw bytea, extra jsonb);
-		INSERT INTO items VALUES (9223372036854775807, 12345678901234567890.123, 'lamp', true, '\x00ff', '{"a": [1]}'), (2, 'NaN', NULL, false, NULL, NULL)`).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+		INSERT INTO items VALUES (9223372036854775807, 12345678901234567890.123, 'lamp', true, '\x00ff', '{"a": [1]}'), (2, 'NaN', NULL, false, NULL, NULL)`)
+	return address
 }
 
 func TestPostgres(t *testing.T) {
 	address := cluster(t)
-	o := Options{Sources: map[string]Source{"shop": {address("clerk")}, "root": {address("root")}, "keeper": {address("keeper")}}}
+	o := Options{Sources: map[string]Source{"shop": {address("clerk")}, "root": {address(pgtest.Admin)}, "keeper": {address("keeper")}}}
 	ro, rw := runner(t, o, "", tool.ModeRO), runner(t, o, "", tool.ModeRW)
 	for _, test := range []struct {
 		r          *tool.Runner
