@@ -130,7 +130,7 @@ var cases = []struct {
 			Bounces: []string{"TOOL_ERROR: Unknown tool: get_weather. Please try again with correct format."}}},
 	{name: "a named tool must be called", o: bridge.Options{Mode: bridge.ModeText}, req: with(ask(weather, live), func(r *chat.Request) { r.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"} }),
 		answers: []answer{{text("No.")}, {text("Still no.")}},
-		want: seen{Content: "No.Still no.", Finish: chat.FinishStop,
+		want: seen{Content: "No.\n\nStill no.", Finish: chat.FinishStop,
 			Bounces: []string{"TOOL_ERROR: No tool was called, but get_weather must be. Please try again with correct format."}}},
 	{name: "filtered stays filtered", o: bridge.Options{Mode: bridge.ModeText}, req: ask(weather),
 		answers: []answer{{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"ci"), finish(chat.FinishFiltered)}},
@@ -500,7 +500,9 @@ func TestEcho(t *testing.T) {
 		{"Let me look.", "Let me look.\n\n", "Let me look."},
 		{"Let me look.", "Let  me", "Let me look."},
 		{"Let me look.", "Let me look. Here it is: ", "Let me look. Here it is: "},
-		{"Let me look.", "Let me see.", "Let me look.Let me see."},
+		{"Let me look.", "Let me see.", "Let me look.\n\nLet me see."},
+		{"Let me look.\n", "Let me see.", "Let me look.\nLet me see."},
+		{"Let me look.", " Let me see.", "Let me look. Let me see."},
 		{"", "Sure.", "Sure."},
 	} {
 		for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {

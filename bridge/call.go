@@ -247,6 +247,7 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 		r.settle(d.Raw, shown)
 	}
 	if shown {
+		r.part(d.Raw, e.At)
 		r.shown = append(r.shown, d.Raw...)
 	}
 	r.emit(e)

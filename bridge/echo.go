@@ -77,6 +77,7 @@ func (r *run) echoed(e chat.Event) {
 	rest := h.blank
 	h.blank = nil
 	r.drop()
+	r.turn.goesOn = true
 	r.texts(rest)
 }
 

@@ -56,6 +56,7 @@ type turn struct {
 	markup   markup
 	logprobs *chat.Detail // of text that the decoder still holds
 	text     heldText
+	goesOn   bool // its text goes on with what the client has
 }
 
 func (r *run) run() error {
@@ -166,7 +167,7 @@ func (r *run) render() (*chat.Request, error) {
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
 func (r *run) answer(req *chat.Request, attempt int) error {
-	r.turn = turn{attempt: attempt, raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]}}
+	r.turn = turn{attempt: attempt, raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]}, goesOn: attempt == 1}
 	if attempt > 1 {
 		r.turn.echo.begin(r.shown)
 		r.dec.Reset()
@@ -346,9 +347,25 @@ func (r *run) text(e chat.Event) {
 	if r.holdText(e) {
 		return
 	}
+	r.part(e.Text, e.At)
 	r.shown = append(r.shown, e.Text...)
 	r.emit(e)
 }
+
+// part keeps the text of a second answer, which begins at an offset, apart from that of the first, which seldom ends with white space.
+func (r *run) part(text string, at int) {
+	if r.turn.goesOn || text == "" {
+		return
+	}
+	r.turn.goesOn = true
+	if n := len(r.shown); n > 0 && !isSpace(r.shown[n-1]) && !isSpace(text[0]) {
+		r.shown = append(r.shown, paragraph...)
+		r.emit(chat.Event{Kind: chat.KindText, Text: paragraph, At: at, End: at})
+	}
+}
+
+// paragraph stands between texts that were not written in one go.
+const paragraph = "\n\n"
 
 // speak shows the sentences about calls that came to nothing, now that all that the model wrote has been shown. Anywhere
 // else they would stand in the middle of it.
@@ -362,7 +379,7 @@ func (r *run) speak() {
 // say shows a sentence of our own.
 func (r *run) say(sentence string) {
 	if len(r.shown) > 0 {
-		sentence = "\n\n" + sentence
+		sentence = paragraph + sentence
 	}
 	r.shown = append(r.shown, sentence...)
 	at := len(r.turn.raw)
