@@ -42,8 +42,8 @@ type Record struct {
 	RequestBytes int64 `json:"request_bytes"` // before anything was cut off
 	AnswerBytes  int64 `json:"answer_bytes"`
 
-	Request Body `json:"request"`
-	Answer  Body `json:"answer"`
+	Request Body `json:"request,omitempty"` // not in a list
+	Answer  Body `json:"answer,omitempty"`
 }
 
 // A Body is what is kept of a request or an answer. Marshalled, it is masked.

@@ -38,7 +38,7 @@ func TestCapture(t *testing.T) {
 	}
 	_, body := send(t, srv, "GET", pathCaptures, "", "Authorization", "Bearer r")
 	var list struct{ Captures []capture.Record }
-	if err := json.Unmarshal([]byte(strings.NewReplacer(`"request":""`, `"x":""`, `"answer":""`, `"y":""`).Replace(body)), &list); err != nil {
+	if err := json.Unmarshal([]byte(body), &list); err != nil || strings.Contains(body, `"request"`) || strings.Contains(body, `"answer"`) {
 		t.Fatal(err, body)
 	}
 	if len(list.Captures) != 3 || list.Captures[0].ID != "three" || list.Captures[0].Error != "timeout" || list.Captures[0].Status != 504 ||

@@ -15,7 +15,11 @@ const (
 	pathTextCompletions = "/v1/completions"
 	pathHealth          = "/health"
 	pathMetrics         = "/metrics"
-	pathCaptures        = "/admin/captures"
+	pathChat            = "/api/chat" // Ollama's
+	pathAdmin           = "/admin/"
+	pathCaptures        = pathAdmin + "captures"
+
+	basePath = "/v1" // of most, and the end of many clients' base URLs
 )
 
 // An endpoint answers the requests of one method at the URLs of one pattern.
@@ -51,7 +55,7 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, "/api/embeddings", ollamaFront, (*exchange).relay},
 	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
 	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
-	endpoint{http.MethodPost, "/api/chat", ollamaFront, (*exchange).ollamaAnswer},
+	endpoint{http.MethodPost, pathChat, ollamaFront, (*exchange).ollamaAnswer},
 	endpoint{http.MethodPost, "/api/generate", ollamaGenerate, (*exchange).ollamaAnswer},
 	endpoint{http.MethodGet, "/api/tags", ollamaFront, (*exchange).ollamaTags},
 	endpoint{http.MethodGet, "/api/ps", ollamaFront, (*exchange).ollamaRunning},
@@ -115,21 +119,27 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 	return nil, ""
 }
 
-// served says which URLs there are.
-func (r *routes) served() string {
-	var paths []string
-	for _, e := range r.exact {
-		for _, m := range e {
-			paths = append(paths, m.method+" "+m.path)
+// suggest returns what a client that asked for a path which is not there may have meant, "" if nothing is like it. Where
+// the service is administered is nobody's mistake, so that it is not told.
+func (r *routes) suggest(path string) string {
+	var known []string
+	for p := range r.exact {
+		if !strings.HasPrefix(p, pathAdmin) {
+			known = append(known, p)
 		}
 	}
-	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(urlOf(a), urlOf(b)) })
-	return "this service answers " + strings.Join(paths, ", ")
-}
-
-func urlOf(line string) string {
-	_, url, _ := strings.Cut(line, " ")
-	return url
+	slices.Sort(known) // of several that are as near the answer is always the same
+	meant := nearest(path, known)
+	for _, p := range []string{strings.TrimRight(path, "/"), basePath + path, strings.ReplaceAll(path, basePath+basePath, basePath)} {
+		if found, _ := r.at(p); len(found) > 0 {
+			meant = p
+		}
+	}
+	if meant == "" || meant == path {
+		return ""
+	}
+	found, _ := r.at(meant)
+	return found[0].method + " " + meant
 }
 
 // forMethod returns the one of the endpoints that answers the method, or nil.
@@ -180,17 +190,22 @@ func (g *Gateway) route(x *exchange) *failure {
 		return nil
 	}
 	f := refuse(http.StatusMethodNotAllowed, chat.ErrBadRequest, codeMethod,
-		quote(x.r.Method)+" is not answered at this URL; "+g.routes.served())
+		quote(x.r.Method)+" is not answered at this URL, only "+methods(found))
 	f.allow = methods(found)
 	return f
 }
 
 // unknownURL says that nothing is there, and what the client may have meant.
 func (g *Gateway) unknownURL(r *http.Request) *failure {
-	message := "unknown URL: " + r.Method + " " + quote(r.URL.Path) + "; "
 	path := r.URL.Path
-	if found, _ := g.routes.at("/v1" + path); len(found) > 0 || strings.HasPrefix(path, "/v1/v1/") {
+	message := "unknown URL: " + r.Method + " " + quote(path) + "; "
+	if found, _ := g.routes.at(basePath + path); len(found) > 0 || strings.HasPrefix(path, basePath+basePath+"/") {
 		message += "the client's base URL must end in /v1 and hold it once; "
 	}
-	return refuse(http.StatusNotFound, chat.ErrBadRequest, codeURL, message+g.routes.served())
+	if meant := g.routes.suggest(path); meant != "" {
+		message += "did you mean " + meant + "?"
+	} else {
+		message += "models are asked with POST " + pathCompletions + ", " + pathResponses + ", " + pathMessages + " or " + pathChat
+	}
+	return refuse(http.StatusNotFound, chat.ErrBadRequest, codeURL, message)
 }

@@ -39,11 +39,14 @@ func TestRequestErrors(t *testing.T) {
 		param, code, message     string // message is a part of it
 	}{
 		{"nothing there", "GET", "/v1/nothing", "", 404, "", "unknown_url", "POST /v1/chat/completions"},
-		{"root", "GET", "/", "", 404, "", "unknown_url", "/health"},
-		{"base URL without v1", "POST", "/chat/completions", "{}", 404, "", "unknown_url", "must end in /v1"},
+		{"root", "GET", "/", "", 404, "", "unknown_url", "models are asked with POST /v1/chat/completions"},
+		{"a slip", "POST", "/v1/chat/completion", "{}", 404, "", "unknown_url", "did you mean POST /v1/chat/completions?"},
+		{"another slip", "GET", "/v1/model", "", 404, "", "unknown_url", "did you mean GET /v1/models?"},
+		{"a slip where it is administered", "GET", "/admin/capture", "", 404, "", "unknown_url", "models are asked with"},
+		{"base URL without v1", "POST", "/chat/completions", "{}", 404, "", "unknown_url", "must end in /v1 and hold it once; did you mean POST /v1/chat/completions?"},
 		{"base URL twice", "POST", "/v1/v1/chat/completions", "{}", 404, "", "unknown_url", "hold it once"},
-		{"trailing slash", "POST", "/v1/chat/completions/", "{}", 404, "", "unknown_url", ""},
-		{"GET completions", "GET", pathCompletions, "", 405, "", "method_not_allowed", "GET"},
+		{"trailing slash", "POST", "/v1/chat/completions/", "{}", 404, "", "unknown_url", "did you mean POST /v1/chat/completions?"},
+		{"GET completions", "GET", pathCompletions, "", 405, "", "method_not_allowed", "\"GET\" is not answered at this URL, only POST"},
 		{"POST models", "POST", pathModels, "", 405, "", "method_not_allowed", "POST"},
 		{"OPTIONS", "OPTIONS", pathCompletions, "", 405, "", "method_not_allowed", ""},
 		{"too large", "POST", pathCompletions, `{"messages":"` + strings.Repeat("x", 2000) + `"}`, 413, "", "request_too_large", "2000 bytes"},

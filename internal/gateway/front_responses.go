@@ -60,7 +60,7 @@ func (x *exchange) respond() *failure {
 		return f
 	}
 	k := keeper{archive: &x.g.archive, owner: x.holder.keyName(), req: req}
-	if f := k.resume(); f != nil {
+	if f := k.resume(m.Match || m.FromUser); f != nil {
 		return f
 	}
 	if f := x.checkMessages(req.Messages); f != nil {
@@ -83,8 +83,9 @@ type keeper struct {
 	o       responses.ResponseOptions
 }
 
-// resume puts in front of the input what was said before, and in the place of references what they stand for.
-func (k *keeper) resume() *failure {
+// resume puts in front of the input what was said before, and in the place of references what they stand for. With named, an id
+// that is not known is a client's own, and begins a conversation.
+func (k *keeper) resume(named bool) *failure {
 	req := k.req
 	var before []responses.Item
 	switch {
@@ -95,7 +96,11 @@ func (k *keeper) resume() *failure {
 		}
 		before = found
 	case req.Kept != "":
-		before, _ = k.archive.said(archiveKey{k.owner, req.Kept})
+		found, known := k.archive.said(archiveKey{k.owner, req.Kept})
+		if !known && !named {
+			return notKept("conversation", codeNotKept, "conversation", req.Kept)
+		}
+		before = found
 	}
 	for i := range req.Input {
 		if it := &req.Input[i]; it.Reference() {

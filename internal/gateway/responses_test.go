@@ -173,8 +173,11 @@ func TestKeptApart(t *testing.T) {
 	o.Keys = []Key{{Name: "a", Hash: HashKey("secret-a")}, {Name: "b", Hash: HashKey("secret-b")}}
 	srv := serve(t, o)
 	a, b := []string{"Authorization", "Bearer secret-a"}, []string{"Authorization", "Bearer secret-b"}
-	first := respond(t, srv, 200, `{"model":"m","input":"go","conversation":"shared"}`, a...)
-	for _, path := range []string{pathResponses + "/" + first.ID, pathResponses + "/" + first.ID + "/input_items", pathConversations + "/shared"} {
+	_, body := send(t, srv, "POST", pathConversations, `{}`, a...)
+	conversation := readResponse(t, body).ID
+	first := respond(t, srv, 200, `{"model":"m","input":"go","conversation":"`+conversation+`"}`, a...)
+	respond(t, srv, 404, `{"model":"m","input":"go","conversation":"`+conversation+`"}`, b...)
+	for _, path := range []string{pathResponses + "/" + first.ID, pathResponses + "/" + first.ID + "/input_items", pathConversations + "/" + conversation} {
 		if resp, _ := send(t, srv, "GET", path, "", a...); resp.StatusCode != 200 {
 			t.Errorf("%s: the owner gets %d", path, resp.StatusCode)
 		}
@@ -228,7 +231,7 @@ func TestInputItems(t *testing.T) {
 // TestConversations: what belongs to one is said again with each request.
 func TestConversations(t *testing.T) {
 	rec := &recorder{}
-	srv := serve(t, one(rec.model()))
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "matching", Model: rec.model(), Match: true}}})
 	_, body := send(t, srv, "POST", pathConversations, `{"items":[{"role":"developer","content":"Be brief."}],"metadata":{"a":"b"}}`)
 	conv := readResponse(t, body)
 	if conv.Object != "conversation" || !strings.HasPrefix(conv.ID, "conv_") || !strings.Contains(body, `"metadata":{"a":"b"}`) {
@@ -247,9 +250,10 @@ func TestConversations(t *testing.T) {
 	if got := readResponse(t, body); len(got.Data) != 6 {
 		t.Errorf("items %s", body)
 	}
-	// An id that is not known begins a conversation.
-	respond(t, srv, 200, `{"model":"m","input":"hello","conversation":"mine"}`)
-	respond(t, srv, 200, `{"model":"m","input":"again","conversation":"mine"}`)
+	// An id that is not known begins a conversation only where the client's own ids count.
+	respond(t, srv, 404, `{"model":"m","input":"hello","conversation":"mine"}`)
+	respond(t, srv, 200, `{"model":"matching","input":"hello","conversation":"mine"}`)
+	respond(t, srv, 200, `{"model":"matching","input":"again","conversation":"mine"}`)
 	if want := "user:hello|assistant:answer 2|user:again"; rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
@@ -289,6 +293,8 @@ func TestResponsesErrors(t *testing.T) {
 		{400, `{"model":"m","input":"x","conversation":"c","previous_response_id":"r"}`, responses.CodeExclusive, "previous_response_id"},
 		{404, `{"model":"nobody","input":"x"}`, codeModel, "model"},
 		{404, `{"model":"m","input":"x","previous_response_id":"resp_none"}`, codePrevious, "previous_response_id"},
+		{404, `{"model":"m","input":"x","conversation":"conv_none"}`, codeNotKept, "conversation"},
+		{404, `{"model":"m","input":"x","stream":true,"conversation":{"id":"conv_none"}}`, codeNotKept, "conversation"},
 	} {
 		if got := respond(t, srv, tt.status, tt.body); got.Error == nil || got.Error.Code != tt.code || got.Error.Param != tt.param {
 			t.Errorf("%s: %+v", tt.body, got.Error)

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/wire/openai"
 )
 
 // breakSteps applies faults to a reply that is sent in process. The error, if there is one, ends the stream after the
@@ -60,11 +61,14 @@ func waits(steps []Step) []Step {
 func (d *Do) failure() error {
 	switch {
 	case d.Status != 0:
-		message := "the scenario answers with this status"
-		if d.Body != nil {
-			message = *d.Body
+		e := &chat.Error{Kind: statusKind(d.Status), Status: d.Status, Message: "the scenario answers with this status"}
+		if d.Body != nil { // is read as a backend would, that has it from a server
+			e = openai.DecodeError(d.Status, nil, []byte(*d.Body))
 		}
-		return &chat.Error{Kind: statusKind(d.Status), Status: d.Status, RetryAfter: d.RetryAfter, Message: message}
+		if d.RetryAfter > 0 {
+			e.RetryAfter = d.RetryAfter
+		}
+		return e
 	case d.HTML502:
 		return &chat.Error{Kind: chat.ErrUnavailable, Status: 502, Message: "the backend answered with an HTML page"}
 	case d.ContentType != "":

@@ -202,6 +202,7 @@ func TestFaultsInProcess(t *testing.T) {
 		kind     chat.ErrorKind
 	}{
 		{`{status: 429, retry_after: 1s, body: "Code: 2028"}`, "", chat.ErrRateLimit},
+		{`{status: 429, retry_after: 1s, body: '{"Code": 2028, "Error": "Code: 2028"}'}`, "", chat.ErrRateLimit}, // as a server says it
 		{`{status: 401}`, "", chat.ErrAuth},
 		{`{status: 503}`, "", chat.ErrOverloaded},
 		{`{status: 500}`, "", chat.ErrUnavailable},

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"fmt"
-	"math"
 
 	"wield/chat"
 	"wield/wire/jsonbody"
@@ -54,7 +53,13 @@ func (d *requestReader) read() {
 	d.checkChoice()
 }
 
+// limits says what settings may be.
+var limits = jsonbody.LimitsOf(chat.ProtocolAnthropic)
+
 func (d *requestReader) field(key string) {
+	if !d.Meets(limits[key]) {
+		return
+	}
 	q := d.req
 	switch key {
 	case "model":
@@ -71,19 +76,16 @@ func (d *requestReader) field(key string) {
 		d.choice()
 	case "max_tokens":
 		if n := d.Whole(); n != nil {
-			if *n < 0 {
-				d.Refuse(jsonbody.CodeInvalidValue, "this must be a positive number")
-			}
-			q.MaxTokens = int(min(*n, math.MaxInt32))
+			q.MaxTokens = jsonbody.Bound(*n)
 		}
 	case "stop_sequences":
 		if !d.Null() {
 			d.Each(func() { q.Stop = append(q.Stop, d.Text()) })
 		}
 	case "temperature":
-		q.Temperature = d.share()
+		q.Temperature = d.Float()
 	case "top_p":
-		q.TopP = d.share()
+		q.TopP = d.Float()
 	case "stream":
 		if v := d.Boolean(); v != nil {
 			q.Stream = *v
@@ -97,15 +99,6 @@ func (d *requestReader) field(key string) {
 	}
 }
 
-// share reads a number from 0 to 1.
-func (d *requestReader) share() *float64 {
-	v := d.Float()
-	if v != nil && (*v < 0 || *v > 1) {
-		d.Refuse(jsonbody.CodeInvalidValue, "this must be from 0 to 1")
-	}
-	return v
-}
-
 // extra keeps a field that the vocabulary has no place for.
 func (d *requestReader) extra(key string) {
 	if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
@@ -115,9 +108,7 @@ func (d *requestReader) extra(key string) {
 
 // metadata takes the user's id out of it, and keeps it whole.
 func (d *requestReader) metadata() {
-	if d.Peek() != 'n' && !d.Is('{') {
-		return
-	}
+	d.Peek()
 	at := d.Pos
 	d.extra("metadata")
 	if d.Bytes[at] == '{' {
@@ -136,9 +127,7 @@ func (d *requestReader) metadata() {
 // outputConfig takes the format out of it, and keeps it whole. The effort stays there: clients send it whatever the model is,
 // and servers of other protocols refuse it for models that do not think.
 func (d *requestReader) outputConfig() {
-	if d.Peek() != 'n' && !d.Is('{') {
-		return
-	}
+	d.Peek()
 	at := d.Pos
 	d.extra("output_config")
 	if d.Bytes[at] == '{' {

@@ -79,7 +79,13 @@ type requestReader struct {
 	pending []*chat.Call // of the last answer, that have no result yet
 }
 
+// limits says what settings may be.
+var limits = jsonbody.LimitsOf(chat.ProtocolOllama)
+
 func (d *requestReader) field(key string) {
+	if !d.Meets(limits[key]) {
+		return
+	}
 	q := d.req
 	switch key {
 	case "model", "name":
@@ -106,7 +112,7 @@ func (d *requestReader) field(key string) {
 		}
 	case "top_logprobs":
 		if n := d.integer(); n != nil {
-			q.TopLogProbs = int(min(max(*n, 0), math.MaxInt32))
+			q.TopLogProbs = int(*n)
 		}
 	default:
 		d.extra(key, d.Raw())
@@ -146,29 +152,21 @@ func (d *requestReader) format() {
 	}
 }
 
-// think reads true, false or a level. The word itself is kept for a server of the same protocol, which may know others. Clients
-// say false to every model; servers of other protocols refuse an effort for models that cannot think, so that there false
-// goes without saying.
+// think reads true, false or a level. The word itself is kept for a server of the same protocol. Clients say false to every
+// model; servers of other protocols refuse an effort for models that cannot think, so that there false goes without saying.
 func (d *requestReader) think() {
-	at := d.Mark()
-	switch raw := d.Bytes[at:d.Pos]; raw[0] {
+	switch d.Peek() {
 	case 'n':
+		d.Skip()
 		return
+	case '"':
+		at := d.Pos
+		d.req.Effort = d.Str()
+		d.Pos = at
 	case 't':
 		d.req.Effort = "medium"
-	case 'f':
-	default:
-		d.Again(at, "", func() {
-			if d.Peek() != '"' {
-				d.Want("true, false or a level")
-				return
-			}
-			d.req.Effort = d.Str()
-		})
 	}
-	if d.Bad == nil {
-		d.extra(keyThink, d.Bytes[at:d.Pos:d.Pos])
-	}
+	d.extra(keyThink, d.Raw())
 }
 
 // options reads the settings of the model. Those that the vocabulary has no place for stay together, raw.
@@ -202,7 +200,7 @@ var settings = map[string]func(*requestReader){
 	"stop":        (*requestReader).stop,
 	"num_predict": func(d *requestReader) {
 		if n := d.integer(); n != nil { // below 0: no bound
-			d.req.MaxTokens = int(min(max(*n, 0), math.MaxInt32))
+			d.req.MaxTokens = jsonbody.Bound(*n)
 		}
 	},
 }

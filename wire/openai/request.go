@@ -3,7 +3,6 @@ package openai
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"wield/chat"
 	"wield/wire/jsonbody"
@@ -69,8 +68,8 @@ type requestReader struct {
 	choice    string          // the key of the choice, for errors found later
 }
 
-// efforts are the words that reasoning_effort may have.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+// limits says what settings may be.
+var limits = jsonbody.LimitsOf(chat.ProtocolOpenAI)
 
 func (d *requestReader) read() {
 	d.Members(d.field)
@@ -96,6 +95,9 @@ func (d *requestReader) answerLegacy() {
 }
 
 func (d *requestReader) field(key string) {
+	if !d.Meets(limits[key]) {
+		return
+	}
 	q := d.req
 	switch key {
 	case "model":
@@ -124,31 +126,26 @@ func (d *requestReader) field(key string) {
 	case "max_completion_tokens":
 		if n := d.Whole(); n != nil {
 			d.limit = n
-			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
+			q.MaxTokens, q.MaxCompletion = jsonbody.Bound(*n), true
 		}
 	case "max_tokens":
 		if n := d.Whole(); n != nil && d.limit == nil {
-			q.MaxTokens = d.tokens(*n)
+			q.MaxTokens = jsonbody.Bound(*n)
 		}
 	case "temperature":
-		q.Temperature = d.within(2)
+		q.Temperature = d.Float()
 	case "top_p":
-		q.TopP = d.within(1)
+		q.TopP = d.Float()
 	case "seed":
 		q.Seed = d.Whole()
 	case "reasoning_effort":
-		if q.Effort = d.Optional(); q.Effort != "" && !slices.Contains(efforts, q.Effort) {
-			d.Refuse(CodeInvalidEffort, "this must be one of none, minimal, low, medium, high, xhigh and max")
-		}
+		q.Effort = d.Optional()
 	case "logprobs":
 		if v := d.Boolean(); v != nil {
 			q.LogProbs = *v
 		}
 	case "top_logprobs":
 		if n := d.Whole(); n != nil {
-			if *n < 0 || *n > 20 {
-				d.Refuse(CodeInvalidValue, "this must be from 0 to 20")
-			}
 			q.TopLogProbs = int(*n)
 		}
 	case "user":
@@ -166,43 +163,9 @@ func (d *requestReader) field(key string) {
 	}
 }
 
-// tokens makes a bound of the protocol ours, in which 0 is none. Clients of servers that are no OpenAI's send -1 for none.
-func (d *requestReader) tokens(n int64) int {
-	if n < -1 {
-		d.Refuse(CodeInvalidValue, "this must be a positive number, or -1 for no bound")
-	}
-	return int(min(max(n, 0), 1<<31-1))
-}
-
-// within reads a number from 0 to most.
-func (d *requestReader) within(most float64) *float64 {
-	v := d.Float()
-	if v != nil && (*v < 0 || *v > most) {
-		d.Refuse(CodeInvalidValue, "this must be from 0 to "+strconv.FormatFloat(most, 'g', -1, 64))
-	}
-	return v
-}
-
-// extra keeps what the vocabulary has no place for. Of some keys it is known what they must be.
+// extra keeps what the vocabulary has no place for.
 func (d *requestReader) extra(key string) {
-	if (key == "stream_options" || key == "metadata") && d.Peek() != 'n' && !d.Is('{') {
-		return
-	}
-	d.Peek()
-	at := d.Pos
-	raw := d.Raw()
-	if key == "stream_options" && raw[0] == '{' {
-		d.Again(at, "", func() {
-			d.Members(func(key string) {
-				if key == "include_usage" {
-					d.Boolean()
-				} else {
-					d.Skip()
-				}
-			})
-		})
-	}
-	d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolOpenAI, Key: key, Value: raw})
+	d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolOpenAI, Key: key, Value: d.Raw()})
 }
 
 func (d *requestReader) tool() {

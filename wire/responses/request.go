@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"wield/chat"
 	"wield/wire/jsonbody"
@@ -86,10 +85,13 @@ type requestReader struct {
 	chosenAt  int            // where tool_choice stands, which can be read only once the tools are known; 0: nowhere
 }
 
-// efforts are the words that reasoning.effort may have.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+// limits says what settings may be.
+var limits = jsonbody.LimitsOf(chat.ProtocolResponses)
 
 func (d *requestReader) field(key string) {
+	if !d.Meets(limits[key]) {
+		return
+	}
 	if _, ok := echoed[key]; ok && key != "text" {
 		d.keep(key)
 	}
@@ -118,21 +120,18 @@ func (d *requestReader) field(key string) {
 	case "max_output_tokens":
 		if n := d.Whole(); n != nil {
 			d.limited = true
-			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
+			q.MaxTokens, q.MaxCompletion = jsonbody.Bound(*n), true
 		}
 	case "max_tokens":
 		if n := d.Whole(); n != nil && !d.limited {
-			q.MaxTokens, q.MaxCompletion = d.tokens(*n), true
+			q.MaxTokens, q.MaxCompletion = jsonbody.Bound(*n), true
 		}
 	case "temperature":
-		q.Temperature = d.within(2)
+		q.Temperature = d.Float()
 	case "top_p":
-		q.TopP = d.within(1)
+		q.TopP = d.Float()
 	case "top_logprobs":
 		if n := d.Whole(); n != nil {
-			if *n < 0 || *n > 20 {
-				d.Refuse(jsonbody.CodeInvalidValue, "this must be from 0 to 20")
-			}
 			q.TopLogProbs = int(*n)
 		}
 	case "user":
@@ -172,10 +171,6 @@ func (d *requestReader) around(key string) {
 			}
 		case "include":
 			d.include()
-		case "metadata", "stream_options":
-			if !d.Null() {
-				d.Is('{')
-			}
 		}
 	})
 	r.Extra = append(r.Extra, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: raw})
@@ -212,23 +207,6 @@ func (d *requestReader) check() {
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}
 	r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return !d.known(name) })
-}
-
-// tokens reads a bound, in which 0 is none here.
-func (d *requestReader) tokens(n int64) int {
-	if n < 1 {
-		d.Refuse(jsonbody.CodeInvalidValue, "this must be a positive number")
-	}
-	return int(min(max(n, 0), 1<<31-1))
-}
-
-// within reads a number from 0 to most.
-func (d *requestReader) within(most float64) *float64 {
-	v := d.Float()
-	if v != nil && (*v < 0 || *v > most) {
-		d.Refuse(jsonbody.CodeInvalidValue, "this must be from 0 to "+strconv.FormatFloat(most, 'g', -1, 64))
-	}
-	return v
 }
 
 // conversation reads an id, bare or in an object.
@@ -393,9 +371,7 @@ func (d *requestReader) reasoning() {
 				d.Skip()
 				return
 			}
-			if d.req.Effort = d.Optional(); d.req.Effort != "" && !slices.Contains(efforts, d.req.Effort) {
-				d.Refuse(jsonbody.CodeInvalidEffort, "this must be one of none, minimal, low, medium, high, xhigh and max")
-			}
+			d.req.Effort = d.Optional()
 		})
 	})
 	if more {
