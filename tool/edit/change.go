@@ -299,7 +299,7 @@ func (c *Change) Diff(context int) string {
 	before, after := string(c.Before), string(c.After)
 	d, err := udiff.ToUnified(from, to, before, udiff.Lines(before, after), context)
 	if err != nil {
-		panic(err) // only edits that do not fit their text are to blame, and these were just made of it
+		panic(err) // only edits that do not fit their text are to blame, and these are its lines
 	}
 	return d
 }
