@@ -7,32 +7,37 @@ package dialect
 // glance appends the event of a chunk of a line of text in which no call can begin, and reports whether chunk is one. It
 // decides what the long way would, from the bytes that chunk has, and leaves the decoder alone where they do not suffice.
 func (d *Decoder) glance(chunk string) bool {
-	if d.set.opts.Trace {
-		return false // even what opens nothing is reported
+	i, ticks := d.skim(chunk, 0)
+	if i < len(chunk) {
+		return false
 	}
-	mid, ticks := &d.set.mid, d.ctx.ticks
-	for i := mid.index(chunk, 0); i < len(chunk); i = mid.index(chunk, i+1) {
-		if i+1 == len(chunk) {
-			return false
-		}
-		switch c, next := chunk[i], chunk[i+1]; {
+	d.ctx.ticks = ticks
+	d.dst = d.pass(d.dst, chunk)
+	return true
+}
+
+// skim returns the offset of the first byte from i on, in the middle of a line, that the bytes of in alone do not show to be
+// harmless, and whether it stands in inline code.
+func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
+	mid, trie := &d.set.mid, &d.set.trie
+	ticks = d.ctx.ticks
+	for i = mid.index(in, i); i+1 < len(in); i = mid.index(in, i+1) {
+		switch c, next := in[i], in[i+1]; {
 		case c == '\n':
 			if !d.set.calm(next) {
-				return false
+				return i, ticks
 			}
 			ticks = false
 		case c == '`' && next != '`':
 			ticks = !ticks
 		case c == '`' || c == '\r':
-			return false
+			return i, ticks
 		case ticks:
-		case c == '{' && d.set.midJSON || !d.set.trie.stray(c, next):
-			return false
+		case c == '{' && d.set.midJSON || d.set.opts.Trace || !trie.stray(c, next):
+			return i, ticks
 		}
 	}
-	d.ctx.ticks = ticks
-	d.dst = d.pass(d.dst, chunk)
-	return true
+	return i, ticks
 }
 
 // calm reports whether nothing begins with c at the start of a line, and c is not blank.

@@ -83,8 +83,11 @@ func (d *Decoder) scanText(i int) int {
 // scanLine reads the middle of a line: the place where nearly all bytes of nearly all texts are read.
 func (d *Decoder) scanLine(i int) int {
 	in, mid := d.in, &d.set.mid
-	if d.ctx.tick && in[i] != '`' {
+	if in[i] != '`' {
 		d.ctx.tick = false
+	}
+	if !d.holding && !d.ctx.tick {
+		i, d.ctx.ticks = d.skim(in, i)
 	}
 	for i = mid.index(in, i); i < len(in); i = mid.index(in, i+1) {
 		switch c := in[i]; c {
