@@ -44,15 +44,18 @@ type Outlet interface {
 }
 
 // Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and every
-// redirect is looked at when a connection is made. Addresses in the arguments have been decided about with the call. Without
-// a policy it goes to the public network.
+// redirect is looked at when a connection is made. Addresses in the arguments and the sites of the tool have been decided about
+// with the call. Without a policy it goes to the public network.
 func (c *Call) Client() *http.Client {
-	var approved []string
+	var approved, sites []string
 	var args map[string]json.RawMessage
 	if c.Tool != nil && json.Unmarshal([]byte(c.Arguments), &args) == nil {
 		for _, name := range c.Tool.Facts.URLs {
 			approved = append(approved, texts(argument(args, name))...)
 		}
+	}
+	if c.Tool != nil {
+		sites = c.Tool.Facts.Sites
 	}
 	out, ok := c.decider.(Outlet)
 	if !ok {
@@ -62,7 +65,7 @@ func (c *Call) Client() *http.Client {
 		}
 		out = open
 	}
-	return out.Egress(c.Name, policy.EgressOptions{Approved: approved}).Client()
+	return out.Egress(c.Name, policy.EgressOptions{Approved: approved, Sites: sites}).Client()
 }
 
 // Output returns a writer of the output of a running tool, which is shown while it runs. It is no part of the result. stream

@@ -21,6 +21,7 @@ type uses struct {
 func (r *Runner) facts(e *Entry, arguments string) uses {
 	f := &e.Tool.Facts
 	u := uses{Call: policy.Call{Tool: e.Tool.Name(), Arguments: arguments, Root: r.Root, Dir: r.dir()}}
+	u.URLs = append(u.URLs, f.Sites...)
 	if f.none() {
 		return u
 	}

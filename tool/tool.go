@@ -162,6 +162,9 @@ type Facts struct {
 	Edits string // text of edits, in a syntax that package edit reads; the files that it names are written
 	URLs  []string
 
+	// Sites are where every call goes, whatever its arguments say: scheme, host and port, such as https://api.example.com.
+	Sites []string
+
 	// Operation names the argument that says what is done, and Ops what its values mean for the paths that leave Op empty.
 	Operation string
 	Ops       map[string]Op

@@ -74,6 +74,7 @@ var rooms = []room{
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "tool/dir", floor: 6, modules: toolModules},
+	{path: "tool/httpcall", floor: 6, modules: toolModules},
 	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/capture", floor: 5, modules: anyModule},
 	{path: "internal/trace", floor: 5, modules: anyModule},

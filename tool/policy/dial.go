@@ -27,6 +27,8 @@ type EgressOptions struct {
 	Redirects int
 	// Approved lists URLs that a person has approved although the policy asks about them.
 	Approved []string
+	// Sites lists sites, as scheme://host:port, of which a person has approved everything.
+	Sites []string
 }
 
 const (
@@ -58,10 +60,19 @@ func (p *Policy) Egress(tool string, opts EgressOptions) *Egress {
 // CheckURL reports why a URL is not gone to. Nothing is looked up.
 func (g *Egress) CheckURL(url string) error {
 	v := g.policy.Decide(Call{Tool: g.tool, URLs: []string{url}})
-	if v.Decision == "allow" || v.Decision == "ask" && slices.Contains(g.opts.Approved, url) {
+	if v.Decision == "allow" || v.Decision == "ask" && (slices.Contains(g.opts.Approved, url) || g.onSite(url)) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s: %s", ErrEgress, Visible(url), v.Why)
+}
+
+// onSite reports whether a URL leads to one of the approved sites.
+func (g *Egress) onSite(url string) bool {
+	t, err := readTarget(url)
+	return err == nil && slices.ContainsFunc(g.opts.Sites, func(site string) bool {
+		s, err := readTarget(site)
+		return err == nil && s == t
+	})
 }
 
 // Check reports why a host is not connected to: one of the addresses that it stands for is refused. A host that has good and
