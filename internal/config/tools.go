@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
 	"wield/tool/builtin/database"
-	"wield/tool/dir"
 	"wield/tool/sandbox"
 )
 
@@ -88,7 +88,8 @@ type Toolbox struct {
 	// Problems are tools that could not be loaded. The others work.
 	Problems []error
 
-	temp string
+	temp    string
+	sources []toolSource
 }
 
 // Close removes temporary files.
@@ -165,22 +166,17 @@ func (c *Config) root(env *ToolEnvironment) (string, error) {
 func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) error {
 	known := []string{}
 	for _, make := range builtinTools {
-		known = t.add(c, known, make(env))
+		known = t.add(known, make(env), c.builtin)
 	}
-	for _, d := range c.Tools.Dirs {
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(env.Dir, d)
-		}
-		d, err := filepath.Abs(d) // what protects it compares absolute paths
+	for _, make := range toolSources {
+		source, err := make(t, c, env)
 		if err != nil {
-			return fmt.Errorf("tools.dirs: %w", err)
+			return err
 		}
-		t.Dirs = append(t.Dirs, d)
-		made, err := dir.Load(d)
-		if err != nil {
-			t.Problems = append(t.Problems, err)
-		}
-		known = t.add(c, known, made)
+		t.sources = append(t.sources, source)
+		made, problems := source.Load(context.Background()) // its bounds are its own
+		t.Problems = append(t.Problems, problems...)
+		known = t.add(known, made, c.own)
 	}
 	if err := t.Registry.Add(shared.ReadOutput()); err != nil { // without it a long output cannot be read to its end
 		return err
@@ -194,21 +190,26 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 }
 
 // add puts tools into the registry as the configuration wants them, and their names to those that are known.
-func (t *Toolbox) add(c *Config, known []string, tools []*tool.Tool) []string {
+func (t *Toolbox) add(known []string, tools []*tool.Tool, wanted func(*tool.Tool) *tool.Tool) []string {
 	for _, one := range tools {
 		known = append(known, one.Name())
-		b, ok := c.Tools.Builtin[one.Name()]
-		if !ok {
-			b.setDefaults()
-		}
-		if own := one.Limits.Timeout; own > 0 && b.Timeout == Duration(defaultToolTimeout) {
-			b.Timeout = Duration(min(own, maxToolTimeout))
-		}
-		if err := t.Registry.Add(b.configured(one)); err != nil {
+		if err := t.Registry.Add(wanted(one)); err != nil {
 			t.Problems = append(t.Problems, fmt.Errorf("%s: %w", one.Source, err))
 		}
 	}
 	return known
+}
+
+// builtin returns a built-in tool as the configuration wants it.
+func (c *Config) builtin(one *tool.Tool) *tool.Tool {
+	b, ok := c.Tools.Builtin[one.Name()]
+	if !ok {
+		b.setDefaults()
+	}
+	if own := one.Limits.Timeout; own > 0 && b.Timeout == Duration(defaultToolTimeout) {
+		b.Timeout = Duration(min(own, maxToolTimeout))
+	}
+	return b.configured(one)
 }
 
 // configured returns a tool as its part of the configuration wants it.

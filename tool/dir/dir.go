@@ -13,53 +13,94 @@ import (
 	"strings"
 
 	"wield/tool"
+	"wield/tool/sandbox"
 )
 
-// Load returns the tools of a directory, by name of their files. Files that are not executable are passed over; what is wrong
+// Options say how tools are loaded.
+type Options struct {
+	// Level is how what runs while tools are loaded is held, such as a program that is asked what it is; empty: workspace.
+	Level sandbox.Level
+	// Getenv looks up variables that tools ask for; nil: there are none.
+	Getenv func(string) string
+}
+
+// Load returns the tools of the files in a directory, by their names. Files that are no tools are passed over; what is wrong
 // with the others is told with the file and the line, and their tools are left out.
-func Load(dir string) ([]*tool.Tool, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("tools: %w", err)
-	}
+func Load(ctx context.Context, dir string, o Options) ([]*tool.Tool, error) {
+	s := Set{Options: o, Dirs: []string{dir}}
+	tools, errs := s.Load(ctx)
+	return tools, errors.Join(errs...)
+}
+
+// A unit is a file of tools, or a directory that is one.
+type unit struct {
+	path  string
+	stamp string // changes when it has to be read again
+	load  func(ctx context.Context) ([]*tool.Tool, error)
+}
+
+// files lists the files of a directory that may be tools.
+func (o Options) files(dir string) ([]unit, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	var all []*tool.Tool
-	var errs []error
+	var units []unit
 	for _, e := range entries {
-		t, err := load(filepath.Join(dir, e.Name()))
-		if err != nil {
-			errs = append(errs, err)
-		} else if t != nil {
-			all = append(all, t)
+		file := filepath.Join(dir, e.Name())
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() {
+			continue // what can be no tool need not be readable either
+		}
+		for _, kind := range kinds {
+			if kind.is(file, info) {
+				units = append(units, unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) { return kind.load(o, ctx, file) }})
+				break
+			}
 		}
 	}
-	return all, errors.Join(errs...)
+	return units, nil
 }
 
-func load(file string) (*tool.Tool, error) {
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return nil, nil // what can be no tool need not be readable either
-	}
+// kinds are the kinds of files that hold tools. The first that fits counts.
+var kinds = []struct {
+	is   func(file string, info os.FileInfo) bool
+	load func(o Options, ctx context.Context, file string) ([]*tool.Tool, error)
+}{
+	{func(_ string, info os.FileInfo) bool { return info.Mode()&0o111 != 0 }, Options.program},
+}
+
+// stamp is what of a file tells that it was changed.
+func stamp(info os.FileInfo) string {
+	return fmt.Sprintf("%o %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
+}
+
+// program makes a tool of an executable file.
+func (o Options) program(ctx context.Context, file string) ([]*tool.Tool, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, &TagError{File: file, Msg: err.Error()}
+		return nil, &Error{File: file, Msg: err.Error()}
 	}
 	defer f.Close()
 	base := filepath.Base(file)
 	t, err := readTags(file, strings.TrimSuffix(base, filepath.Ext(base)), f)
+	if err == nil && t == nil {
+		t, err = o.describe(ctx, file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.Source = file
 	t.Handler = program(file)
-	if !t.Facts.ReadOnly {
-		t.Guard = &tool.Guard{Mode: tool.ModeRO} // until somebody says otherwise
+	return []*tool.Tool{own(t, file)}, nil
+}
+
+// own says where a tool comes from. One that may change something does not, until somebody says otherwise.
+func own(t *tool.Tool, source string) *tool.Tool {
+	t.Source = source
+	if !t.Facts.ReadOnly && t.Guard == nil {
+		t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	}
-	return t, nil
+	return t
 }
 
 // A program is the file of a tool.
@@ -78,17 +119,27 @@ func (p program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if exit.Code != 0 {
-		says := strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "�"))
-		if says == "" {
-			says = fmt.Sprintf("it ended with status %d", exit.Code)
-		}
-		return tool.Result{}, &tool.Error{Kind: tool.ErrTool, Message: says}
+		return tool.Result{}, failed(exit, stderr.String())
 	}
-	out := bytes.TrimSpace(stdout.Bytes())
+	return answer(stdout.Bytes()), nil
+}
+
+// failed is the error of a program that ended with a status other than 0.
+func failed(exit sandbox.Exit, stderr string) error {
+	says := strings.TrimSpace(strings.ToValidUTF8(stderr, "�"))
+	if says == "" {
+		says = fmt.Sprintf("it ended with status %d", exit.Code)
+	}
+	return &tool.Error{Kind: tool.ErrTool, Message: says}
+}
+
+// answer is the result that an output stands for: JSON if it is an object or a list, else text.
+func answer(stdout []byte) tool.Result {
+	out := bytes.TrimSpace(stdout)
 	if len(out) > 0 && (out[0] == '{' || out[0] == '[') && json.Valid(out) {
-		return tool.Result{OK: true, Data: slices.Clone(out)}, nil
+		return tool.Result{OK: true, Data: slices.Clone(out)}
 	}
-	return tool.Text(strings.TrimSuffix(strings.ToValidUTF8(stdout.String(), "�"), "\n")), nil
+	return tool.Text(strings.TrimSuffix(strings.ToValidUTF8(string(stdout), "�"), "\n"))
 }
 
 // Bounds of what is put into variables: a system starts no program with more. Standard input has all of it.

@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 		"other+":    "#!/bin/sh\n# tool: copy_file\n# description: Copies.\n# param from string: a\n# param to string: b\n# path read: from\n# path write: to\n",
 		"notes.txt": "# description: not executable\n",
 	})
-	all, err := Load(dir)
+	all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d tools, %v", len(all), err)
 	}
@@ -78,13 +78,13 @@ func TestWrong(t *testing.T) {
 		{"# description: d\n" + strings.Repeat("# and\n", 300), 200, "go on beyond line 200"},
 	} {
 		dir := write(t, map[string]string{"bad.sh+": "#!/bin/sh\n" + tt.tags, "good.sh+": "#!/bin/sh\n# description: d\n"})
-		all, err := Load(dir)
-		var e *TagError
+		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
+		var e *Error
 		if len(all) != 1 || !errors.As(err, &e) || e.Line != tt.line || !strings.Contains(e.Msg, tt.says) || !strings.HasSuffix(e.File, "bad.sh") {
 			t.Errorf("%q: %d tools, %v; want line %d, %q", tt.tags, len(all), err, tt.line, tt.says)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(t.Context(), filepath.Join(t.TempDir(), "none"), Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }
@@ -97,7 +97,7 @@ func TestRun(t *testing.T) {
 		"silent.sh+":    "#!/bin/sh\n# description: d\nexit 1\n",
 		"slow.sh+":      "#!/bin/sh\n# description: d\n# timeout: 1s\nsleep 30\n",
 	})
-	all, err := Load(dir)
+	all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
 	if err != nil {
 		t.Fatal(err)
 	}

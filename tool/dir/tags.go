@@ -14,15 +14,15 @@ import (
 	"wield/tool"
 )
 
-// A TagError says where a tool file is wrong.
-type TagError struct {
+// An Error says where a file of tools is wrong.
+type Error struct {
 	File string
 	Line int // from 1; 0: the file as a whole
 	Msg  string
 }
 
 // Error names the file and the line.
-func (e *TagError) Error() string {
+func (e *Error) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Msg
 	}
@@ -53,7 +53,7 @@ type reader struct {
 	required []string
 }
 
-// readTags makes a tool of the tags of a file.
+// readTags makes a tool of the tags of a file; nil if it has none.
 func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 	r := &reader{file: file, t: &tool.Tool{Definition: chat.Tool{Name: base}}, schema: map[string]parameter{}}
 	found := false
@@ -72,23 +72,23 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
 		read := tags[word]
 		if near := nearTag(word); ok && read == nil && near != "" {
-			return nil, &TagError{file, r.line, fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
+			return nil, &Error{file, r.line, fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
 		}
 		if !ok || read == nil {
 			continue // a comment
 		}
 		found = true
 		if msg := read(r, strings.TrimSpace(rest), strings.TrimSpace(value)); msg != "" {
-			return nil, &TagError{file, r.line, msg}
+			return nil, &Error{file, r.line, msg}
 		}
 	}
 	switch {
-	case scan.Err() != nil:
-		return nil, &TagError{file, r.line + 1, fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
-	case r.line >= maxTagLines:
-		return nil, &TagError{file, r.line, fmt.Sprintf("the comments at the top go on beyond line %d", maxTagLines)}
 	case !found:
-		return nil, &TagError{file, 0, `it is executable and has no tags: begin with "# description: ..", or take the permission to execute away if it is no tool`}
+		return nil, nil
+	case scan.Err() != nil:
+		return nil, &Error{file, r.line + 1, fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
+	case r.line >= maxTagLines:
+		return nil, &Error{file, r.line, fmt.Sprintf("the comments at the top go on beyond line %d", maxTagLines)}
 	}
 	return r.finish()
 }
@@ -236,7 +236,7 @@ func truth(value string, set func(bool)) string {
 // finish writes the schema.
 func (r *reader) finish() (*tool.Tool, error) {
 	if r.t.Definition.Description == "" {
-		return nil, &TagError{r.file, 0, `it has no line "# description: ..", without which no model knows what it is for`}
+		return nil, &Error{r.file, 0, `it has no line "# description: ..", without which no model knows what it is for`}
 	}
 	raw, err := json.Marshal(struct {
 		Type       string               `json:"type"`
@@ -245,7 +245,7 @@ func (r *reader) finish() (*tool.Tool, error) {
 		More       bool                 `json:"additionalProperties"`
 	}{"object", r.schema, r.required, false})
 	if err != nil {
-		return nil, &TagError{r.file, 0, err.Error()}
+		return nil, &Error{r.file, 0, err.Error()}
 	}
 	r.t.Definition.Parameters = raw
 	return r.t, nil
