@@ -152,12 +152,13 @@ const (
 
 // RejectedDetail describes an attempt at a call.
 type RejectedDetail struct {
-	Reason    Reason
-	Name      string // of the tool, if it was read
-	Raw       string // the whole text of the attempt; it also stands in the content
-	Arguments string // what was read of the arguments
-	Message   string // what is wrong and where, in words for the model and the developer
-	At, End   int    // span of Raw
+	Reason    Reason `json:"reason"`
+	Name      string `json:"name,omitempty"`      // of the tool, if it was read
+	Raw       string `json:"raw,omitempty"`       // the whole text of the attempt; it also stands in the content
+	Arguments string `json:"arguments,omitempty"` // what was read of the arguments
+	Message   string `json:"message,omitempty"`   // what is wrong and where, in words for the model and the developer
+	At        int    `json:"at,omitempty"`        // span of Raw
+	End       int    `json:"end,omitempty"`
 }
 
 // NoteKind is the closed list of what a Note can record.
@@ -201,10 +202,12 @@ const (
 
 // NoteDetail describes one repair: what stood in the text and what was made of it.
 type NoteDetail struct {
-	Kind          NoteKind
-	Path          string // JSON pointer into the arguments, if the note is about a value there
-	Before, After string
-	At, End       int
+	Kind   NoteKind `json:"kind"`
+	Path   string   `json:"path,omitempty"` // JSON pointer into the arguments, if the note is about a value there
+	Before string   `json:"before,omitempty"`
+	After  string   `json:"after,omitempty"`
+	At     int      `json:"at,omitempty"`
+	End    int      `json:"end,omitempty"`
 }
 
 // Outcome tells what became of a candidate.
@@ -226,11 +229,11 @@ type CandidateDetail struct {
 
 // BounceDetail describes a corrective second request, or a conversion.
 type BounceDetail struct {
-	Reason     Reason
-	Call       *Call
-	Suppressed string // text of the failed response that the client never sees
-	Sent       string // the corrective message
-	Left       int    // bounces left for this request
+	Reason     Reason `json:"reason"`
+	Call       *Call  `json:"call,omitempty"`
+	Suppressed string `json:"suppressed,omitempty"` // text of the failed response that the client never sees
+	Sent       string `json:"sent,omitempty"`       // the corrective message
+	Left       int    `json:"left,omitempty"`       // bounces left for this request
 }
 
 // Decision is a policy's answer.
@@ -245,10 +248,10 @@ const (
 
 // PolicyDetail says what was decided about a call and by which rule.
 type PolicyDetail struct {
-	CallID   string
-	Decision Decision
-	Rule     string // as written, with file and line where it came from one
-	Why      string
+	CallID   string   `json:"call_id,omitempty"`
+	Decision Decision `json:"decision"`
+	Rule     string   `json:"rule,omitempty"` // as written, with file and line where it came from one
+	Why      string   `json:"why,omitempty"`
 }
 
 // ApprovalState is where an approval stands.
@@ -306,13 +309,13 @@ type ProgressDetail struct {
 
 // Usage counts tokens. Unknown counts are 0; Known says whether any was reported.
 type Usage struct {
-	Known     bool
-	In        int
-	Out       int
-	Cached    int // part of In: read from the backend's cache of prompts
-	Written   int // part of In: written to that cache
-	Reasoning int // part of Out
-	Requests  int // backend requests that are summed here
+	Known     bool `json:"known"`
+	In        int  `json:"in,omitempty"`
+	Out       int  `json:"out,omitempty"`
+	Cached    int  `json:"cached,omitempty"`    // part of In: read from the backend's cache of prompts
+	Written   int  `json:"written,omitempty"`   // part of In: written to that cache
+	Reasoning int  `json:"reasoning,omitempty"` // part of Out
+	Requests  int  `json:"requests,omitempty"`  // backend requests that are summed here
 }
 
 // Add adds v to u.
@@ -339,9 +342,9 @@ const (
 
 // Finish ends a stream.
 type Finish struct {
-	Reason  FinishReason
-	Model   string // as the backend named itself
-	ID      string // of the backend's response, if any
-	Bounces int    // corrective requests that were made
-	Stop    string // the stop sequence that ended the text, if the backend says so
+	Reason  FinishReason `json:"reason"`
+	Model   string       `json:"model,omitempty"`   // as the backend named itself
+	ID      string       `json:"id,omitempty"`      // of the backend's response, if any
+	Bounces int          `json:"bounces,omitempty"` // corrective requests that were made
+	Stop    string       `json:"stop,omitempty"`    // the stop sequence that ended the text, if the backend says so
 }

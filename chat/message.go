@@ -1,6 +1,10 @@
 package chat
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // Role says who wrote a message.
 type Role string
@@ -19,16 +23,16 @@ const (
 // An assistant's message may hold text parts, reasoning and calls together. A tool's message holds the content of exactly
 // one result: CallID and Name say which call it answers, IsError that the call failed.
 type Message struct {
-	Role      Role
-	Name      string // of the participant; in a tool's message, the tool's name if it is known
-	Parts     []Part
-	Reasoning string // what the model thought before it wrote, where the protocol carries it
-	Calls     []Call // assistant only, in the order of the text
+	Role      Role   `json:"role"`
+	Name      string `json:"name,omitempty"` // of the participant; in a tool's message, the tool's name if it is known
+	Parts     []Part `json:"parts,omitempty"`
+	Reasoning string `json:"reasoning,omitempty"` // what the model thought before it wrote, where the protocol carries it
+	Calls     []Call `json:"calls,omitempty"`     // assistant only, in the order of the text
 
-	CallID  string // tool only: the call that this answers
-	IsError bool   // tool only: the call failed, the content says why
+	CallID  string `json:"call_id,omitempty"`  // tool only: the call that this answers
+	IsError bool   `json:"is_error,omitempty"` // tool only: the call failed, the content says why
 
-	Opaque []Extra // parts of the protocol that only a backend of the same protocol understands (signatures, cache marks)
+	Opaque []Extra `json:"opaque,omitempty"` // parts of the protocol that only a backend of the same protocol understands (signatures, cache marks)
 }
 
 // PartKind tells what a Part holds.
@@ -44,19 +48,37 @@ const (
 	PartOpaque
 )
 
+var partKindNames = []string{"text", "image", "audio", "file", "opaque"}
+
+// String returns the kind's name.
+func (k PartKind) String() string { return nameOf(partKindNames, int(k)) }
+
+// MarshalText writes the kind's name.
+func (k PartKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *PartKind) UnmarshalText(text []byte) error {
+	i := slices.Index(partKindNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("chat: no kind of part is called %q", text)
+	}
+	*k = PartKind(i)
+	return nil
+}
+
 // A Part is a piece of a message's content.
 type Part struct {
-	Kind      PartKind
-	Text      string // PartText
-	MediaType string // of Data, such as image/png; may be empty with a URL
-	URL       string // where the content lies, a data: URL included
-	Data      []byte // the content itself, decoded
-	Name      string // file name, if any
-	Detail    string // image detail hint of the OpenAI protocol
+	Kind      PartKind `json:"kind,omitempty"`
+	Text      string   `json:"text,omitempty"`       // PartText
+	MediaType string   `json:"media_type,omitempty"` // of Data, such as image/png; may be empty with a URL
+	URL       string   `json:"url,omitempty"`        // where the content lies, a data: URL included
+	Data      []byte   `json:"data,omitempty"`       // the content itself, decoded
+	Name      string   `json:"name,omitempty"`       // file name, if any
+	Detail    string   `json:"detail,omitempty"`     // image detail hint of the OpenAI protocol
 	// Raw is the whole of a PartOpaque. Of another part it is an object with what the vocabulary has no place for: further
 	// members (a cache mark), or, if it has a type, the part as its protocol has it, of which the rest is what others can use.
-	Raw      json.RawMessage
-	Protocol Protocol // of Raw
+	Raw      json.RawMessage `json:"raw,omitempty"`
+	Protocol Protocol        `json:"protocol,omitempty"` // of Raw
 }
 
 // Text returns a list of one text part, or nil for the empty string.
@@ -108,17 +130,31 @@ func (o Origin) String() string { return nameOf(originNames[:], int(o)) }
 
 var originNames = [...]string{"text", "function", "native"}
 
+// MarshalText writes the origin's name.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads an origin's name.
+func (o *Origin) UnmarshalText(text []byte) error {
+	i := slices.Index(originNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("chat: no origin is called %q", text)
+	}
+	*o = Origin(i)
+	return nil
+}
+
 // A Call is one request of the model to run one tool.
 type Call struct {
-	Index     int    // position among the calls of the whole response, from 0
-	ID        string // unique within the conversation once it leaves the bridge; a decoder gives the text's own id or call_<index>
-	Name      string // as declared in the request, without any prefix
-	Arguments string // JSON text of an object, as written or repaired; "{}" when there are none
-	Complete  bool   // false: the text ended inside the call. Such a call is never run
-	Origin    Origin
-	Dialect   string // that it was read in; empty unless Origin is text
-	Reasoning string // the reason the model gave beside the arguments, where the dialect has a place for one
-	At, End   int    // span in the turn's raw text, markup included; 0, 0 when the call did not arrive as text
+	Index     int    `json:"index"`     // position among the calls of the whole response, from 0
+	ID        string `json:"id"`        // unique within the conversation once it leaves the bridge; a decoder gives the text's own id or call_<index>
+	Name      string `json:"name"`      // as declared in the request, without any prefix
+	Arguments string `json:"arguments"` // JSON text of an object, as written or repaired; "{}" when there are none
+	Complete  bool   `json:"complete"`  // false: the text ended inside the call. Such a call is never run
+	Origin    Origin `json:"origin,omitempty"`
+	Dialect   string `json:"dialect,omitempty"`   // that it was read in; empty unless Origin is text
+	Reasoning string `json:"reasoning,omitempty"` // the reason the model gave beside the arguments, where the dialect has a place for one
+	At        int    `json:"at,omitempty"`        // span in the turn's raw text, markup included; 0, 0 when the call did not arrive as text
+	End       int    `json:"end,omitempty"`
 }
 
 // A Result is what came out of a call.

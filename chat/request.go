@@ -68,9 +68,9 @@ type Format struct {
 // An Extra is a piece of a request that wield does not understand, raw. It is forwarded only to a backend of the same
 // protocol, and only if that backend's configuration lists its key.
 type Extra struct {
-	Protocol Protocol
-	Key      string
-	Value    json.RawMessage
+	Protocol Protocol        `json:"protocol,omitempty"`
+	Key      string          `json:"key"`
+	Value    json.RawMessage `json:"value,omitempty"`
 }
 
 // A Request asks a model to go on with a conversation. A Model must not change it, nor anything it points to.

@@ -44,26 +44,26 @@ var (
 
 // A Question is what a person is asked.
 type Question struct {
-	Binding    string          // hash of all that the answer is about
-	CallID     string          // of the call that asks
-	Tool       string          // its name
-	Definition string          // hash of the tool's definition
-	Arguments  json.RawMessage // exactly what will run
-	Dir        string
-	Env        []string // variables that the call sets beyond those of the runner
-	Rule       string   // that asks, with file and line
-	Why        string   // it asks
-	Always     string   // the rule that would allow this call from now on; empty: none would
-	Expires    time.Time
+	Binding    string          `json:"binding"`              // hash of all that the answer is about
+	CallID     string          `json:"call_id,omitempty"`    // of the call that asks
+	Tool       string          `json:"tool,omitempty"`       // its name
+	Definition string          `json:"definition,omitempty"` // hash of the tool's definition
+	Arguments  json.RawMessage `json:"arguments,omitempty"`  // exactly what will run
+	Dir        string          `json:"dir,omitempty"`
+	Env        []string        `json:"env,omitempty"`    // variables that the call sets beyond those of the runner
+	Rule       string          `json:"rule,omitempty"`   // that asks, with file and line
+	Why        string          `json:"why,omitempty"`    // it asks
+	Always     string          `json:"always,omitempty"` // the rule that would allow this call from now on; empty: none would
+	Expires    time.Time       `json:"expires,omitzero"`
 }
 
 // An Answer decides a question.
 type Answer struct {
-	State     chat.ApprovalState // approved, edited, denied or cancelled
-	Arguments json.RawMessage    // edited: what is to run instead
-	Reason    string             // for the model
-	By        string             // who decided
-	Always    bool               // the offered rule is to be kept
+	State     chat.ApprovalState `json:"state"`               // approved, edited, denied or cancelled
+	Arguments json.RawMessage    `json:"arguments,omitempty"` // edited: what is to run instead
+	Reason    string             `json:"reason,omitempty"`    // for the model
+	By        string             `json:"by,omitempty"`        // who decided
+	Always    bool               `json:"always,omitempty"`    // the offered rule is to be kept
 }
 
 // An Approval is a question and what became of it.

@@ -82,18 +82,20 @@ var rooms = []room{
 	{path: "tool/builtin/clock", floor: 6, modules: toolModules},
 	{path: "tool/builtin/database", floor: 6, modules: anyModule},
 	{path: "internal/pgtest", floor: 2, modules: anyModule},
+	{path: "journal", floor: 6, modules: toolModules},
+	{path: "journal/journaltest", floor: 7, modules: toolModules},
 	{path: "tool/approvaltest", floor: 6, modules: toolModules},
 	{path: "internal/gateway", floor: 6, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},
 	{path: "internal/tune", floor: 6, modules: anyModule},
 	{path: "internal/doctor", floor: 7, modules: anyModule},
-	{path: "internal/config", floor: 7, modules: anyModule},
-	{path: "cmd/wield", floor: 8, modules: anyModule},
+	{path: "internal/config", floor: 9, modules: anyModule},
+	{path: "cmd/wield", floor: 10, modules: anyModule},
 
 	// Checks of the project itself. Nothing imports them.
-	{path: "internal/docs", floor: 9, modules: none},
-	{path: "internal/house", floor: 9, modules: none},
+	{path: "internal/docs", floor: 11, modules: none},
+	{path: "internal/house", floor: 11, modules: none},
 }
 
 // A pkg is what `go list -json` tells of a package.

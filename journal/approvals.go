@@ -1,0 +1,180 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+// Approvals keeps the questions of a run, or of all runs, in a store, so that they outlive the process and can be answered from
+// another one. Each question is a stream of its own: of two answers at once the store lets one pass.
+type Approvals struct {
+	Store   Store
+	Session string // that questions belong to
+	Run     string // that asks. The same call in another run is another question
+	Options Options
+}
+
+var _ tool.Approvals = (*Approvals)(nil)
+
+// An approval as it is now, and how long its stream is.
+type approval struct {
+	tool.Approval
+	session, run string
+	seq          int64
+}
+
+// Ask puts a question, or returns the one that stands for its binding.
+func (a *Approvals) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+	for n := 0; ; {
+		id := a.id(q.Binding, n)
+		found, err := a.get(ctx, id)
+		switch {
+		case errors.Is(err, tool.ErrNoApproval):
+			asked := Question{ID: id, Session: a.Session, Run: a.Run, Asked: a.Options.Time(), Question: q}
+			_, err := a.Store.Append(ctx, id, 0, Record{Kind: KindQuestion, Question: &asked})
+			if errors.Is(err, ErrConflict) {
+				continue // somebody else asked it at the same time
+			}
+			return tool.Approval{ID: id, Question: q, State: chat.ApprovalPending, Asked: asked.Asked}, err
+		case err != nil:
+			return tool.Approval{}, err
+		case stands(found.State):
+			return found.Approval, nil
+		}
+		n++ // that one is over
+	}
+}
+
+// id returns the id of the n-th question about a binding in the run. It is made from them, so that two who ask at once ask the
+// same.
+func (a *Approvals) id(binding string, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", a.Session, a.Run, binding, n))
+	return "apr_" + hex.EncodeToString(sum[:12])
+}
+
+// stands reports whether an approval in this state may still lead to a run.
+func stands(s chat.ApprovalState) bool {
+	return s == chat.ApprovalPending || s == chat.ApprovalApproved || s == chat.ApprovalEdited
+}
+
+// Get returns an approval.
+func (a *Approvals) Get(ctx context.Context, id string) (tool.Approval, error) {
+	found, err := a.get(ctx, id)
+	return found.Approval, err
+}
+
+func (a *Approvals) get(ctx context.Context, id string) (approval, error) {
+	var found approval
+	for e, err := range a.Store.Read(ctx, Query{Stream: id}) {
+		if err != nil {
+			return approval{}, err
+		}
+		found.add(&e)
+	}
+	if found.ID == "" {
+		return approval{}, tool.ErrNoApproval
+	}
+	if stands(found.State) && !found.Expires.IsZero() && !a.Options.Time().Before(found.Expires) {
+		found.State = chat.ApprovalExpired
+	}
+	return found, nil
+}
+
+// add takes the next entry of an approval's stream.
+func (a *approval) add(e *Entry) {
+	a.seq = e.Seq
+	switch r := &e.Record; r.Kind {
+	case KindQuestion:
+		a.ID, a.Question, a.State, a.Asked = r.Question.ID, r.Question.Question, chat.ApprovalPending, r.Question.Asked
+		a.session, a.run = r.Question.Session, r.Question.Run
+	case KindAnswer:
+		a.State, a.Answer, a.Decided = r.Answer.State, r.Answer.Answer, r.Answer.At
+	case KindConsumed:
+		a.State = chat.ApprovalConsumed
+	}
+}
+
+// Decide answers a question, if it was not answered before.
+func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (tool.Approval, error) {
+	if err := answer.Check(); err != nil {
+		return tool.Approval{}, err
+	}
+	for {
+		found, err := a.get(ctx, id)
+		switch {
+		case err != nil:
+			return found.Approval, err
+		case found.State != chat.ApprovalPending:
+			return found.Approval, tool.ErrDecided
+		case answer.Always && found.Always == "":
+			return found.Approval, tool.ErrAlways
+		}
+		now := a.Options.Time()
+		_, err = a.Store.Append(ctx, id, found.seq, Record{Kind: KindAnswer, Answer: &Answer{At: now, Answer: answer}})
+		if errors.Is(err, ErrConflict) {
+			continue // the other answer was first
+		}
+		found.State, found.Answer, found.Decided = answer.State, answer, now
+		return found.Approval, err
+	}
+}
+
+// Consume uses an approval for the one run that it allows.
+func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Approval, error) {
+	for {
+		found, err := a.get(ctx, id)
+		switch {
+		case err != nil:
+			return found.Approval, err
+		case found.Binding != binding:
+			return found.Approval, tool.ErrBinding
+		case found.State == chat.ApprovalPending:
+			return found.Approval, tool.ErrPending
+		case found.State == chat.ApprovalConsumed:
+			return found.Approval, tool.ErrConsumed
+		case !stands(found.State):
+			return found.Approval, tool.ErrRefused
+		}
+		_, err = a.Store.Append(ctx, id, found.seq, Record{Kind: KindConsumed, Consumed: &Consumed{Binding: binding}})
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		found.State = chat.ApprovalConsumed
+		return found.Approval, err
+	}
+}
+
+// A Pending is a question without an answer, and where it comes from.
+type Pending struct {
+	tool.Approval
+	Session, Run string
+	Changed      time.Time
+}
+
+// Waiting yields the questions that nobody has answered and that have not expired, the latest first: of the run, or of all runs
+// where none is set.
+func (a *Approvals) Waiting(ctx context.Context) iter.Seq2[Pending, error] {
+	return func(yield func(Pending, error) bool) {
+		for h, err := range a.Store.Heads(ctx, HeadQuery{Opened: KindQuestion, Session: a.Session, States: []State{StatePending}}) {
+			if err != nil {
+				yield(Pending{}, err)
+				return
+			}
+			found, err := a.get(ctx, h.Stream)
+			if errors.Is(err, tool.ErrNoApproval) || err == nil && (found.State != chat.ApprovalPending || a.Run != "" && found.run != a.Run) {
+				continue
+			}
+			if !yield(Pending{found.Approval, found.session, found.run, h.Changed}, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// A Batch is what one Append adds, checked and written as JSON. It is for packages that implement a Store.
+type Batch struct {
+	Stream  string
+	After   int64
+	Rows    []Row
+	Opened  Kind   // of the first record, if After is 0
+	Session string // that the first record names, if After is 0
+	State   State  // that the stream is in afterwards; empty: as before
+	Durable bool
+}
+
+// A Row is one record of a Batch.
+type Row struct {
+	Kind Kind
+	Call string // id of the call of which a stream has only one record of this kind; empty: it is of no such kind
+	Body []byte
+}
+
+// MaxRecord is how large the JSON form of a record may be.
+const MaxRecord = 64 << 20
+
+// Prepare checks records and writes them as JSON.
+func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, error) {
+	b := Batch{Stream: stream, After: after, Rows: make([]Row, 0, len(records))}
+	if stream == "" || after < 0 || len(records) == 0 {
+		return b, fmt.Errorf("%w: an append names a stream, a number and at least one record", ErrRecord)
+	}
+	for i := range records {
+		r := o.masked(&records[i])
+		body, err := r.Encode()
+		if err != nil {
+			return b, err
+		}
+		rule := rules[r.Kind]
+		first := after == 0 && i == 0
+		switch {
+		case rule.store:
+			return b, fmt.Errorf("%w: only a store writes records of kind %s", ErrRecord, r.Kind)
+		case first && !rule.opens:
+			return b, fmt.Errorf("%w: a stream does not begin with a record of kind %s", ErrRecord, r.Kind)
+		case !first && rule.opens && r.Kind != KindObject:
+			return b, fmt.Errorf("%w: a record of kind %s only begins a stream", ErrRecord, r.Kind)
+		}
+		if first {
+			b.Opened, b.Session = r.Kind, r.session()
+		}
+		b.add(r, o.mask(body))
+	}
+	for _, row := range b.Rows {
+		if len(row.Body) > MaxRecord {
+			return b, fmt.Errorf("%w: a record of kind %s has %d bytes, and may have %d", ErrRecord, row.Kind, len(row.Body), MaxRecord)
+		}
+	}
+	return b, nil
+}
+
+// Claimed returns the batch that gives a stream to a new owner.
+func (o *Options) Claimed(stream string, after int64, owner string) (Batch, error) {
+	return single(stream, after, &Record{Kind: KindClaimed, Claimed: &Claimed{owner}})
+}
+
+// Deleted returns the batch that says which entries were deleted.
+func (o *Options) Deleted(session string, why Reason, positions []int64) (Batch, error) {
+	return single(NewID("del"), 0, &Record{Kind: KindDeleted, Deleted: &Deleted{Session: session, Reason: why, Positions: Ranges(positions)}})
+}
+
+func single(stream string, after int64, r *Record) (Batch, error) {
+	b := Batch{Stream: stream, After: after, Opened: r.Kind}
+	body, err := r.Encode()
+	if err == nil {
+		b.add(r, body)
+	}
+	return b, err
+}
+
+func (b *Batch) add(r *Record, body []byte) {
+	rule := rules[r.Kind]
+	row := Row{Kind: r.Kind, Body: body}
+	if rule.call != nil {
+		row.Call = rule.call(r)
+	}
+	if rule.state != "" {
+		b.State = rule.state
+	}
+	b.Rows, b.Durable = append(b.Rows, row), b.Durable || rule.durable
+}
+
+// session returns the session that an opening record names.
+func (r *Record) session() string {
+	switch {
+	case r.Run != nil:
+		return r.Run.Session
+	case r.Question != nil:
+		return r.Question.Session
+	case r.Object != nil:
+		return r.Object.Session
+	}
+	return ""
+}
+
+// mask takes secrets out of the JSON form of a record: once out of the whole, where the key of a value can be seen, and out of
+// each string as it reads without escapes.
+func (o *Options) mask(body []byte) []byte {
+	if o.Mask == nil {
+		return body
+	}
+	if clean := []byte(o.Mask(string(body))); !bytes.Equal(clean, body) {
+		if _, err := DecodeRecord(clean); err == nil {
+			body = clean
+		}
+	}
+	return o.maskStrings(body)
+}
+
+// masked masks what its JSON form hides: text that is no UTF-8 is written as base64.
+func (o *Options) masked(r *Record) *Record {
+	if o.Mask == nil || r.TurnEnd == nil || utf8.ValidString(string(r.TurnEnd.Raw)) {
+		return r
+	}
+	clean, end := *r, *r.TurnEnd
+	end.Raw = Text(o.Mask(string(end.Raw)))
+	clean.TurnEnd = &end
+	return &clean
+}
+
+// maskStrings masks each string of JSON text alone. The text is JSON, so that every string has an end.
+func (o *Options) maskStrings(body []byte) []byte {
+	out := make([]byte, 0, len(body))
+	for {
+		at := bytes.IndexByte(body, '"')
+		if at < 0 {
+			return append(out, body...)
+		}
+		end := at + 1
+		for ; body[end] != '"'; end++ {
+			if body[end] == '\\' {
+				end++
+			}
+		}
+		out = append(append(out, body[:at]...), o.maskString(body[at:end+1])...)
+		body = body[end+1:]
+	}
+}
+
+// maskString masks one string, and the strings within if it holds JSON, as the arguments of a call do.
+func (o *Options) maskString(quoted []byte) []byte {
+	var s string
+	if json.Unmarshal(quoted, &s) != nil {
+		return quoted
+	}
+	clean := o.Mask(s)
+	if inner := []byte(clean); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
+		clean = string(o.maskStrings(inner))
+	}
+	again, err := encode(clean)
+	if clean == s || err != nil {
+		return quoted
+	}
+	return again
+}

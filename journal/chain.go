@@ -1,0 +1,253 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// A Hash is a SHA-256 sum.
+type Hash [sha256.Size]byte
+
+// String returns the sum in hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the sum in hexadecimal digits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hash) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(h) {
+		return fmt.Errorf("%w: %q is no hash", ErrRecord, text)
+	}
+	copy(h[:], b)
+	return nil
+}
+
+// A Seal binds an entry to all entries before it.
+type Seal struct {
+	Salt []byte `json:"salt,omitempty"` // makes Leaf say nothing about what was deleted; goes with it
+	Leaf Hash   `json:"leaf"`           // of the salt, the entry's place and its body
+	Hash Hash   `json:"hash"`           // of the Hash of the entry before and Leaf
+}
+
+const saltSize = 16
+
+// SealEntry gives an entry its seal. before is the Hash of the entry before it, zero for the first one.
+func SealEntry(e *Entry, before Hash) {
+	e.Seal.Salt = make([]byte, saltSize)
+	rand.Read(e.Seal.Salt) // never fails
+	e.Seal.Leaf = e.leaf()
+	e.Seal.Hash = link(before, e.Seal.Leaf)
+}
+
+func link(before, leaf Hash) Hash {
+	var b [2 * sha256.Size]byte
+	copy(b[:], before[:])
+	copy(b[sha256.Size:], leaf[:])
+	return sha256.Sum256(b[:])
+}
+
+// leaf hashes what an entry says. Lengths stand before the parts, so that no two entries are written alike.
+func (e *Entry) leaf() Hash {
+	b := make([]byte, 0, len(e.Body)+256)
+	part := func(s string) { b = append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...) }
+	part(string(e.Seal.Salt))
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Position))
+	part(e.Stream)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Seq))
+	part(e.Session)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixMicro()))
+	part(string(e.Body))
+	return sha256.Sum256(b)
+}
+
+// A Report is what Verify found.
+type Report struct {
+	Entries  int64     `json:"entries"`
+	Deleted  int64     `json:"deleted"` // entries of which only the hash is left
+	Streams  int64     `json:"streams"`
+	Calls    int64     `json:"calls"` // that were started
+	Open     int64     `json:"open"`  // of those, how many have no result
+	Head     Hash      `json:"head"`  // of the last entry. Kept elsewhere, it shows later that nothing was cut off
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// A Problem is something that is wrong with a store.
+type Problem struct {
+	Position int64  `json:"position,omitempty"`
+	Stream   string `json:"stream,omitempty"`
+	What     string `json:"what"`
+}
+
+// maxProblems is how many are reported: where one link is broken, all behind it may be.
+const maxProblems = 100
+
+// Verify reads the whole store and checks that the chain is whole, that every entry is what was hashed and can be read, that
+// streams have no gaps, that what is missing was deleted by a record that says so, that no call has two starts or two results,
+// and that the index agrees. since, if it is not zero, is a Head of an earlier report that must be in the chain.
+//
+// The error is about reading. What is wrong with the store is in the report.
+func Verify(ctx context.Context, s Store, since Hash) (Report, error) {
+	v := verifier{streams: make(map[string]*streamCheck), since: since, found: since == Hash{}}
+	for e, err := range s.Read(ctx, Query{Deleted: true}) {
+		if err != nil {
+			return v.report, err
+		}
+		v.entry(&e)
+	}
+	for h, err := range s.Heads(ctx, HeadQuery{}) {
+		if err != nil {
+			return v.report, err
+		}
+		v.head(&h)
+	}
+	v.end()
+	return v.report, nil
+}
+
+type verifier struct {
+	report  Report
+	last    int64
+	streams map[string]*streamCheck
+	missing [][2]int64 // ranges of positions without words, ascending
+	covered [][2]int64 // ranges that records of deletions name
+	since   Hash
+	found   bool
+}
+
+type streamCheck struct {
+	seq, last int64
+	session   string
+	calls     map[string]int // 1 started, 2 has a result
+	seen      bool           // the index knows it
+}
+
+func (v *verifier) problem(pos int64, stream, format string, args ...any) {
+	if len(v.report.Problems) < maxProblems {
+		v.report.Problems = append(v.report.Problems, Problem{pos, stream, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (v *verifier) entry(e *Entry) {
+	if e.Position != v.last+1 {
+		v.problem(e.Position, e.Stream, "entries %d to %d are missing", v.last+1, e.Position-1)
+	}
+	if link(v.report.Head, e.Seal.Leaf) != e.Seal.Hash {
+		v.problem(e.Position, e.Stream, "the hash does not follow from the entry before it")
+	}
+	v.last, v.report.Head = e.Position, e.Seal.Hash
+	v.report.Entries++
+	v.found = v.found || e.Seal.Hash == v.since
+	if e.Deleted() {
+		v.report.Deleted++
+		v.missing = extend(v.missing, e.Position)
+		return
+	}
+	if e.leaf() != e.Seal.Leaf {
+		v.problem(e.Position, e.Stream, "the entry was changed")
+		return
+	}
+	if err := e.Record.check(); err != nil {
+		v.problem(e.Position, e.Stream, "%v", err)
+		return
+	}
+	v.stream(e)
+	if e.Record.Kind == KindDeleted {
+		v.covered = append(v.covered, e.Record.Deleted.Positions...)
+	}
+}
+
+// stream checks an entry's place in its stream.
+func (v *verifier) stream(e *Entry) {
+	s := v.streams[e.Stream]
+	if s == nil {
+		s = &streamCheck{session: e.Session, calls: make(map[string]int)}
+		v.streams[e.Stream] = s
+		v.report.Streams++
+	}
+	if e.Seq != s.seq+1 || e.Session != s.session {
+		v.problem(e.Position, e.Stream, "number %d of session %q follows number %d of session %q", e.Seq, e.Session, s.seq, s.session)
+	}
+	s.seq, s.last = e.Seq, e.Position
+	switch r := &e.Record; r.Kind {
+	case KindStart:
+		if s.calls[r.Start.CallID] != 0 {
+			v.problem(e.Position, e.Stream, "call %s was started before", r.Start.CallID)
+		}
+		s.calls[r.Start.CallID] = 1
+		v.report.Calls++
+		v.report.Open++
+	case KindResult:
+		switch was := s.calls[r.Result.CallID]; {
+		case was == 2:
+			v.problem(e.Position, e.Stream, "call %s has a second result", r.Result.CallID)
+		case was == 1:
+			v.report.Open--
+		}
+		s.calls[r.Result.CallID] = 2
+	}
+}
+
+func (v *verifier) head(h *Head) {
+	s := v.streams[h.Stream]
+	switch {
+	case s == nil && h.Last <= v.last:
+		v.problem(h.Last, h.Stream, "the index names a stream that has no entries")
+	case s == nil: // it is newer than this look at the entries
+	case h.Last <= v.last && (h.Seq != s.seq || h.Last != s.last || h.Session != s.session):
+		v.problem(h.Last, h.Stream, "the index says that the stream has %d entries, it has %d", h.Seq, s.seq)
+		s.seen = true
+	default:
+		s.seen = true
+	}
+}
+
+func (v *verifier) end() {
+	for id, s := range v.streams {
+		if !s.seen {
+			v.problem(s.last, id, "the index does not know the stream")
+		}
+	}
+	for _, m := range v.missing {
+		for p := m[0]; p <= m[1]; p++ {
+			if !within(v.covered, p) {
+				v.problem(p, "", "the entry was removed, and no record says that it was deleted")
+			}
+		}
+	}
+	if !v.found {
+		v.problem(0, "", "the hash %s is not in the chain: entries were cut off or replaced", v.since)
+	}
+}
+
+func within(ranges [][2]int64, p int64) bool {
+	for _, r := range ranges {
+		if p >= r[0] && p <= r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// extend adds a position, which is behind all others, to a list of ranges.
+func extend(ranges [][2]int64, p int64) [][2]int64 {
+	if n := len(ranges); n > 0 && ranges[n-1][1] == p-1 {
+		ranges[n-1][1] = p
+		return ranges
+	}
+	return append(ranges, [2]int64{p, p})
+}
+
+// Ranges returns ascending positions as ranges.
+func Ranges(positions []int64) [][2]int64 {
+	var list [][2]int64
+	for _, p := range positions {
+		list = extend(list, p)
+	}
+	return list
+}

@@ -1,0 +1,154 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"wield/tool"
+)
+
+// A Call is what a journal knows of a call of a run.
+type Call struct {
+	ID     string
+	Tool   string
+	Start  *tool.StartRecord  // nil: it never began to run
+	Result *tool.FinishRecord // nil: it has none yet
+	Runs   int                // how often it was begun
+}
+
+// Interrupted reports whether the call began and has no result.
+func (c *Call) Interrupted() bool { return c.Start != nil && c.Result == nil }
+
+// Repeatable reports whether an interrupted call may run again: its tool is idempotent.
+func (c *Call) Repeatable() bool { return c.Interrupted() && c.Start.Idempotent }
+
+// Unknown returns the result of a call that was interrupted and may not run again.
+func (c *Call) Unknown(at time.Time) tool.FinishRecord {
+	result := tool.Failure(&tool.Error{Kind: tool.ErrInterrupted, Tool: c.Tool,
+		Message: "The call was interrupted. It is not known whether it took effect; it was not run again. Look before you repeat it.",
+		Details: json.RawMessage(`{"state":"unknown"}`)})
+	return tool.FinishRecord{CallID: c.ID, Tool: c.Tool, Started: true, Result: result, At: at}
+}
+
+// Calls returns the calls of one run's entries, in the order in which the journal first names them. Those that were written by a
+// model and never came so far are in the messages of its turns.
+func Calls(entries iter.Seq2[Entry, error]) ([]*Call, error) {
+	var list []*Call
+	byID := make(map[string]*Call)
+	call := func(id, name string) *Call {
+		c := byID[id]
+		if c == nil {
+			c = &Call{ID: id, Tool: name}
+			byID[id], list = c, append(list, c)
+		}
+		return c
+	}
+	for e, err := range entries {
+		if err != nil {
+			return list, err
+		}
+		switch r := &e.Record; r.Kind {
+		case KindStart:
+			c := call(r.Start.CallID, r.Start.Tool)
+			c.Start, c.Runs = r.Start, c.Runs+1
+		case KindAgain:
+			call(r.Again.CallID, "").Runs++
+		case KindResult:
+			call(r.Result.CallID, r.Result.Tool).Result = r.Result
+		}
+	}
+	return list, nil
+}
+
+// A Session is what a journal knows of a conversation.
+type Session struct {
+	ID      string    `json:"id"`
+	Title   string    `json:"title,omitempty"`
+	State   State     `json:"state"` // of its last run
+	Runs    int       `json:"runs"`
+	Model   string    `json:"model,omitempty"` // of its last run
+	Agent   string    `json:"agent,omitempty"`
+	Dir     string    `json:"dir,omitempty"`
+	Bytes   int64     `json:"bytes"`
+	Begun   time.Time `json:"begun"`
+	Changed time.Time `json:"changed"`
+	Last    int64     `json:"last"` // position of its last entry
+	Streams []Head    `json:"-"`    // the latest first
+}
+
+// Sessions yields sessions, those that changed last first. before is the Last of the last session that was seen, 0 for the
+// first page.
+func Sessions(ctx context.Context, s Store, before int64) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		seen := make(map[string]bool)
+		for h, err := range s.Heads(ctx, HeadQuery{Before: before}) {
+			if err != nil {
+				yield(Session{}, err)
+				return
+			}
+			if h.Session == "" || seen[h.Session] {
+				continue
+			}
+			seen[h.Session] = true
+			session, err := LookUp(ctx, s, h.Session)
+			switch {
+			case err != nil:
+				yield(Session{}, err)
+				return
+			case before > 0 && session.Last >= before: // it stands on an earlier page
+				continue
+			}
+			if !yield(session, nil) {
+				return
+			}
+		}
+	}
+}
+
+// LookUp returns what is known of one session, or ErrNotFound.
+func LookUp(ctx context.Context, s Store, id string) (Session, error) {
+	session := Session{ID: id}
+	if id == "" {
+		return session, ErrNotFound
+	}
+	for h, err := range s.Heads(ctx, HeadQuery{Session: id}) {
+		if err != nil {
+			return session, err
+		}
+		session.add(&h)
+	}
+	if len(session.Streams) == 0 {
+		return session, ErrNotFound
+	}
+	for e, err := range s.Read(ctx, Query{Session: id, Kinds: []Kind{KindRun, KindSession}}) {
+		if err != nil {
+			return session, err
+		}
+		switch r := &e.Record; r.Kind {
+		case KindRun:
+			session.Model, session.Agent, session.Dir = r.Run.Model, r.Run.Agent, r.Run.Dir
+		case KindSession:
+			session.Title = r.Session.Title
+		}
+	}
+	return session, nil
+}
+
+// add takes the next stream of the session, the latest first.
+func (s *Session) add(h *Head) {
+	s.Streams = append(s.Streams, *h)
+	s.Bytes += h.Bytes
+	if s.Last < h.Last {
+		s.Last, s.Changed = h.Last, h.Changed
+	}
+	if s.Begun.IsZero() || h.Begun.Before(s.Begun) {
+		s.Begun = h.Begun
+	}
+	if h.Opened == KindRun {
+		if s.Runs++; s.Runs == 1 {
+			s.State = h.State
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+// Version is the version of the JSON form of records. A reader takes every version up to its own.
+const Version = 1
+
+// Kind tells what a Record is.
+type Kind string
+
+// The kinds of records and what they carry. Kinds that open a stream can only be its first record.
+const (
+	KindRun     Kind = "run"      // Run: opens the stream of a run
+	KindSession Kind = "session"  // Session: what is known of the session now, such as its title; the last one counts
+	KindClaimed Kind = "claimed"  // Claimed: the run has a new owner. Only stores write it
+	KindMessage Kind = "message"  // Message: enters the conversation from outside
+	KindTurn    Kind = "turn"     // Turn: a model is about to be asked
+	KindTurnEnd Kind = "turn_end" // TurnEnd: what it answered, whole
+	KindBounce  Kind = "bounce"   // Bounce: a corrective second request was made
+	KindReject  Kind = "reject"   // Reject: text that was no call
+	KindRepair  Kind = "repair"   // Repair: one thing was mended in a call
+	KindPolicy  Kind = "policy"   // Policy: what the rules said of a call
+	KindStart   Kind = "start"    // Start: a call is about to run. Once for each id of a call in a stream
+	KindAgain   Kind = "again"    // Again: an idempotent call that was interrupted is about to run again
+	KindResult  Kind = "result"   // Result: what came of a call. Once for each id of a call in a stream
+	KindSummary Kind = "summary"  // Summary: a part of the history was replaced for the model
+	KindWait    Kind = "wait"     // Wait: the run stops and can go on when somebody did something
+	KindResume  Kind = "resume"   // Resume: it goes on
+	KindEnd     Kind = "end"      // End: the run is over
+
+	KindQuestion Kind = "question" // Question: opens the stream of an approval
+	KindAnswer   Kind = "answer"   // Answer: a person decided
+	KindConsumed Kind = "consumed" // Consumed: the approval was used
+
+	KindObject Kind = "object" // Object: opens or goes on with the stream of something else that lasts as long as its session
+
+	KindDeleted Kind = "deleted" // Deleted: entries were deleted. Only stores write it, in a stream of their own
+)
+
+// A State is where a stream stands. It is that of the last record whose kind has one.
+type State string
+
+// The states of streams.
+const (
+	StateOpen     State = "open"     // a run that is driven, or was when its process ended
+	StateWaiting  State = "waiting"  // a run that stopped and can go on
+	StateEnded    State = "ended"    // a run that is over
+	StatePending  State = "pending"  // a question without an answer
+	StateDecided  State = "decided"  // a question with one that was not used
+	StateConsumed State = "consumed" // a question whose answer was used
+	StateKept     State = "kept"     // an object
+)
+
+// A rule says what a store and a reader have to know of a kind.
+type rule struct {
+	has     func(r *Record) bool // the part that the kind needs
+	opens   bool                 // a stream begins with it
+	durable bool                 // on the disk when Append returns
+	state   State                // of the stream after it; empty: as before
+	store   bool                 // only stores write it
+	call    func(r *Record) string
+}
+
+var rules = map[Kind]rule{
+	KindRun:      {has: func(r *Record) bool { return r.Run != nil }, opens: true, state: StateOpen},
+	KindSession:  {has: func(r *Record) bool { return r.Session != nil }},
+	KindClaimed:  {has: func(r *Record) bool { return r.Claimed != nil }, store: true},
+	KindMessage:  {has: func(r *Record) bool { return r.Message != nil }},
+	KindTurn:     {has: func(r *Record) bool { return r.Turn != nil }},
+	KindTurnEnd:  {has: func(r *Record) bool { return r.TurnEnd != nil }},
+	KindBounce:   {has: func(r *Record) bool { return r.Bounce != nil }},
+	KindReject:   {has: func(r *Record) bool { return r.Reject != nil }},
+	KindRepair:   {has: func(r *Record) bool { return r.Repair != nil }},
+	KindPolicy:   {has: func(r *Record) bool { return r.Policy != nil }},
+	KindStart:    {has: func(r *Record) bool { return r.Start != nil }, durable: true, call: func(r *Record) string { return r.Start.CallID }},
+	KindAgain:    {has: func(r *Record) bool { return r.Again != nil }, durable: true},
+	KindResult:   {has: func(r *Record) bool { return r.Result != nil }, durable: true, call: func(r *Record) string { return r.Result.CallID }},
+	KindSummary:  {has: func(r *Record) bool { return r.Summary != nil }},
+	KindWait:     {has: func(r *Record) bool { return r.Wait != nil }, durable: true, state: StateWaiting},
+	KindResume:   {has: func(r *Record) bool { return r.Resume != nil }, state: StateOpen},
+	KindEnd:      {has: func(r *Record) bool { return r.End != nil }, durable: true, state: StateEnded},
+	KindQuestion: {has: func(r *Record) bool { return r.Question != nil }, opens: true, durable: true, state: StatePending},
+	KindAnswer:   {has: func(r *Record) bool { return r.Answer != nil }, durable: true, state: StateDecided},
+	KindConsumed: {has: func(r *Record) bool { return r.Consumed != nil }, state: StateConsumed},
+	KindObject:   {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true, state: StateKept},
+	KindDeleted:  {has: func(r *Record) bool { return r.Deleted != nil }, durable: true, store: true, opens: true},
+}
+
+// Durable reports whether a record of this kind outlives a loss of power when Append returns.
+func (k Kind) Durable() bool { return rules[k].durable }
+
+// A Record is one thing that happened. Kind says which one of the parts is set.
+type Record struct {
+	Kind Kind `json:"kind"`
+
+	Run      *Run               `json:"run,omitempty"`
+	Session  *SessionNote       `json:"session,omitempty"`
+	Claimed  *Claimed           `json:"claimed,omitempty"`
+	Message  *Message           `json:"message,omitempty"`
+	Turn     *Turn              `json:"turn,omitempty"`
+	TurnEnd  *TurnEnd           `json:"turn_end,omitempty"`
+	Bounce   *chat.BounceDetail `json:"bounce,omitempty"`
+	Reject   *Reject            `json:"reject,omitempty"`
+	Repair   *Repair            `json:"repair,omitempty"`
+	Policy   *chat.PolicyDetail `json:"policy,omitempty"`
+	Start    *tool.StartRecord  `json:"start,omitempty"`
+	Again    *Again             `json:"again,omitempty"`
+	Result   *tool.FinishRecord `json:"result,omitempty"`
+	Summary  *Summary           `json:"summary,omitempty"`
+	Wait     *Wait              `json:"wait,omitempty"`
+	Resume   *Resume            `json:"resume,omitempty"`
+	End      *End               `json:"end,omitempty"`
+	Question *Question          `json:"question,omitempty"`
+	Answer   *Answer            `json:"answer,omitempty"`
+	Consumed *Consumed          `json:"consumed,omitempty"`
+	Object   *Object            `json:"object,omitempty"`
+	Deleted  *Deleted           `json:"deleted,omitempty"`
+}
+
+// A Run opens the stream of a run.
+type Run struct {
+	Session string            `json:"session"`
+	Parent  string            `json:"parent,omitempty"` // the run that this one was made from
+	Agent   string            `json:"agent,omitempty"`  // as configured
+	Model   string            `json:"model,omitempty"`
+	Dir     string            `json:"dir,omitempty"`
+	Tools   map[string]string `json:"tools,omitempty"`  // hash of each tool's definition
+	Limits  map[string]int64  `json:"limits,omitempty"` // as the run began
+	By      string            `json:"by,omitempty"`     // the key or the person that asked
+}
+
+// A SessionNote is what is known of a session.
+type SessionNote struct {
+	Title string            `json:"title,omitempty"`
+	Notes map[string]string `json:"notes,omitempty"`
+}
+
+// Claimed says that a run has a new owner.
+type Claimed struct {
+	Owner string `json:"owner"`
+}
+
+// A Message entered the conversation from outside of the run: from a person, a client, a module.
+type Message struct {
+	chat.Message
+	By string `json:"by,omitempty"`
+}
+
+// A Turn begins: a model is about to be asked.
+type Turn struct {
+	Turn    int    `json:"turn"` // from 0
+	Model   string `json:"model,omitempty"`
+	Backend string `json:"backend,omitempty"`
+	Attempt int    `json:"attempt,omitempty"` // from 1
+}
+
+// A TurnEnd is what a model answered. Its calls stand in Message, before any of them runs.
+type TurnEnd struct {
+	Turn    int          `json:"turn"`
+	Message chat.Message `json:"message"`
+	Raw     Text         `json:"raw,omitempty"` // the model's whole text, as it was
+	Usage   chat.Usage   `json:"usage"`
+	Finish  *chat.Finish `json:"finish,omitempty"`
+	Error   *Failure     `json:"error,omitempty"` // the turn broke off
+}
+
+// A Failure is why something broke off.
+type Failure struct {
+	Kind    string `json:"kind"` // a chat.ErrorKind where the model failed
+	Message string `json:"message"`
+}
+
+// A Reject is text that tried to be a call.
+type Reject struct {
+	Turn int `json:"turn"`
+	chat.RejectedDetail
+}
+
+// A Repair is one thing that was mended in a call.
+type Repair struct {
+	Turn   int    `json:"turn"`
+	CallID string `json:"call_id,omitempty"`
+	chat.NoteDetail
+}
+
+// Again says that an idempotent call is about to run once more, under the same id.
+type Again struct {
+	CallID string `json:"call_id"`
+}
+
+// A Summary stands in the history, for the model, in place of the messages before it. The records of those stay.
+type Summary struct {
+	Until int64  `json:"until"` // number of the last record that it stands for
+	Text  string `json:"text"`
+	Model string `json:"model,omitempty"` // that wrote it
+}
+
+// A Wait says why a run stopped and what it waits for.
+type Wait struct {
+	For       WaitFor  `json:"for"`
+	Approvals []string `json:"approvals,omitempty"` // ids
+	Calls     []string `json:"calls,omitempty"`     // ids of calls that the client is to run
+	Note      string   `json:"note,omitempty"`
+}
+
+// WaitFor is what a run can wait for.
+type WaitFor string
+
+// What a run can wait for.
+const (
+	WaitApproval WaitFor = "approval" // a person
+	WaitClient   WaitFor = "client"   // results of the client's own calls
+	WaitDrain    WaitFor = "drain"    // the service was stopped
+)
+
+// Resume says that a run goes on.
+type Resume struct {
+	By string `json:"by,omitempty"`
+}
+
+// An End is the end of a run.
+type End struct {
+	Reason string     `json:"reason"` // stop, limit, error, canceled ..
+	Detail string     `json:"detail,omitempty"`
+	Usage  chat.Usage `json:"usage"`
+	Error  *Failure   `json:"error,omitempty"`
+}
+
+// A Question opens the stream of an approval.
+type Question struct {
+	ID      string    `json:"id"`
+	Session string    `json:"session"`
+	Run     string    `json:"run"`
+	Asked   time.Time `json:"asked"`
+	tool.Question
+}
+
+// An Answer decides a question.
+type Answer struct {
+	At time.Time `json:"at"`
+	tool.Answer
+}
+
+// Consumed says that an approval was used.
+type Consumed struct {
+	Binding string `json:"binding,omitempty"`
+}
+
+// An Object is something else that is to last as long as its session. The last record of its stream is what it is now.
+type Object struct {
+	Session string          `json:"session"`
+	Type    string          `json:"type"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Deleted says which entries were deleted, and why.
+type Deleted struct {
+	Session   string     `json:"session"`
+	Reason    Reason     `json:"reason"`
+	Positions [][2]int64 `json:"positions"` // first and last of each range
+}
+
+// Text is text as a model wrote it. Bytes that are no UTF-8 are kept.
+type Text string
+
+// MarshalJSON writes a string, or an object {"base64":".."} for what is no UTF-8.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return encode(string(t))
+	}
+	return encode(struct {
+		Base64 []byte `json:"base64"`
+	}{[]byte(t)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '{' {
+		var o struct {
+			Base64 string `json:"base64"`
+		}
+		if err := json.Unmarshal(raw, &o); err != nil {
+			return err
+		}
+		b, err := base64.StdEncoding.DecodeString(o.Base64)
+		*t = Text(b)
+		return err
+	}
+	return json.Unmarshal(raw, (*string)(t))
+}
+
+// Encode returns the JSON form of a record, in one line.
+func (r *Record) Encode() ([]byte, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	raw, err := encode(struct {
+		Version int `json:"v"`
+		*Record
+	}{Version, r})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRecord, r.Kind, err)
+	}
+	return raw, nil
+}
+
+// DecodeRecord reads the JSON form of a record.
+func DecodeRecord(raw []byte) (Record, error) {
+	var r struct {
+		Version int `json:"v"`
+		Record
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return Record{}, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	switch {
+	case r.Version < 1:
+		return Record{}, fmt.Errorf("%w: it has no version", ErrRecord)
+	case r.Version > Version:
+		return Record{}, fmt.Errorf("%w: the record has version %d, and this wield reads up to %d", ErrVersion, r.Version, Version)
+	}
+	return r.Record, r.check()
+}
+
+// check reports a record that is of no kind or lacks its part.
+func (r *Record) check() error {
+	rule, ok := rules[r.Kind]
+	if !ok {
+		return fmt.Errorf("%w: there is no kind %q", ErrRecord, r.Kind)
+	}
+	if !rule.has(r) {
+		return fmt.Errorf("%w: a record of kind %s lacks its part", ErrRecord, r.Kind)
+	}
+	if rule.call != nil && rule.call(r) == "" {
+		return fmt.Errorf("%w: a record of kind %s lacks the id of its call", ErrRecord, r.Kind)
+	}
+	return nil
+}
+
+// encode writes JSON without escaping what HTML would need.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,161 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// samples has one record of each kind with every field set, because what is not set is not frozen.
+func samples() []Record {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 890000, time.UTC)
+	call := chat.Call{Index: 1, ID: "call_1", Name: "command_exec", Arguments: `{"command":"ls <x>"}`, Complete: true,
+		Origin: chat.OriginFunction, Dialect: "hermes", Reasoning: "to see", At: 3, End: 40}
+	extra := []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}
+	part := chat.Part{Kind: chat.PartImage, Text: "t", MediaType: "image/png", URL: "https://example.com/a.png", Data: []byte{1, 2}, Name: "a.png",
+		Detail: "low", Raw: json.RawMessage(`{"type":"image"}`), Protocol: chat.ProtocolOpenAI}
+	message := chat.Message{Role: chat.RoleAssistant, Name: "n", Parts: []chat.Part{{Text: "Tür"}, part}, Reasoning: "r", Calls: []chat.Call{call},
+		CallID: "call_0", IsError: true, Opaque: extra}
+	usage := chat.Usage{Known: true, In: 10, Out: 5, Cached: 3, Written: 2, Reasoning: 1, Requests: 2}
+	result := tool.Result{OK: true, Data: json.RawMessage(`{"n":1}`), Parts: []chat.Part{part}, Error: "e", ErrorType: tool.ErrTool,
+		Details: json.RawMessage(`{}`), Timeout: time.Second, Truncated: &tool.Truncation{Shown: 1, Size: 3, Kept: 2, Spill: "s", Member: "stdout"},
+		Cached: true, Edited: json.RawMessage(`{"command":"ls"}`)}
+	question := tool.Question{Binding: "b", CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
+		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3", Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour)}
+	return []Record{
+		{Kind: KindRun, Run: &Run{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work", Tools: map[string]string{"command_exec": "d"},
+			Limits: map[string]int64{"calls": 20}, By: "key:ha"}},
+		{Kind: KindSession, Session: &SessionNote{Title: "Files", Notes: map[string]string{"a": "b"}}},
+		{Kind: KindClaimed, Claimed: &Claimed{Owner: "own_1"}},
+		{Kind: KindMessage, Message: &Message{Message: message, By: "someone"}},
+		{Kind: KindTurn, Turn: &Turn{Turn: 1, Model: "m", Backend: "local", Attempt: 1}},
+		{Kind: KindTurnEnd, TurnEnd: &TurnEnd{Turn: 1, Message: message, Raw: "a\xffb", Usage: usage, Finish: &chat.Finish{Reason: chat.FinishCalls,
+			Model: "m", ID: "f", Bounces: 1, Stop: "s"}, Error: &Failure{Kind: "timeout", Message: "late"}}},
+		{Kind: KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Call: &call, Suppressed: "s", Sent: "again", Left: 1}},
+		{Kind: KindReject, Reject: &Reject{Turn: 1, RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "n", Raw: "<x>", Arguments: "{", Message: "m", At: 1, End: 2}}},
+		{Kind: KindRepair, Repair: &Repair{Turn: 1, CallID: "call_1", NoteDetail: chat.NoteDetail{Kind: chat.NoteComment, Path: "/a", Before: "b", After: "a", At: 1, End: 2}}},
+		{Kind: KindPolicy, Policy: &chat.PolicyDetail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "r", Why: "w"}},
+		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
+			Binding: "b", Approval: "apr_1", Idempotent: true, At: at}},
+		{Kind: KindAgain, Again: &Again{CallID: "call_1"}},
+		{Kind: KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true, Result: result, Elapsed: time.Second, At: at}},
+		{Kind: KindSummary, Summary: &Summary{Until: 7, Text: "so far", Model: "m"}},
+		{Kind: KindWait, Wait: &Wait{For: WaitApproval, Approvals: []string{"apr_1"}, Calls: []string{"call_1"}, Note: "n"}},
+		{Kind: KindResume, Resume: &Resume{By: "someone"}},
+		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Error: &Failure{Kind: "k", Message: "m"}}},
+		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at, Question: question}},
+		{Kind: KindAnswer, Answer: &Answer{At: at, Answer: tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
+			Reason: "r", By: "someone", Always: true}}},
+		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
+		{Kind: KindObject, Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},
+		{Kind: KindDeleted, Deleted: &Deleted{Session: "ses_1", Reason: ReasonAsked, Positions: [][2]int64{{1, 4}, {9, 9}}}},
+	}
+}
+
+// TestGolden freezes the JSON form of every kind. A form that was released is read for ever: when a change is wanted, Version
+// grows and the old file stays as one that must be read.
+func TestGolden(t *testing.T) {
+	var kinds []Kind
+	var lines []string
+	for _, r := range samples() {
+		kinds = append(kinds, r.Kind)
+		raw, err := r.Encode()
+		if err != nil {
+			t.Fatalf("%s: %v", r.Kind, err)
+		}
+		lines = append(lines, string(raw))
+		back, err := DecodeRecord(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", r.Kind, err)
+		}
+		if !reflect.DeepEqual(back, r) {
+			t.Errorf("%s: read back as\n%+v, written from\n%+v", r.Kind, back, r)
+		}
+	}
+	if all := slices.Sorted(maps.Keys(rules)); !slices.Equal(slices.Sorted(slices.Values(kinds)), all) {
+		t.Fatalf("samples of %v, kinds are %v", kinds, all)
+	}
+	got := strings.Join(lines, "\n") + "\n"
+	file := filepath.Join("testdata", "records_v1.jsonl")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the JSON form of records changed:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSamplesAreFull checks that the golden file freezes every field there is.
+func TestSamplesAreFull(t *testing.T) {
+	for _, r := range samples() {
+		v := reflect.ValueOf(r)
+		for i := range v.NumField() {
+			if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
+				full(t, string(r.Kind), f)
+			}
+		}
+	}
+}
+
+// full reports fields that are not set. Of a list one element must be full; calls of the first turn begin at 0.
+func full(t *testing.T, path string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		full(t, path, v.Elem())
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Struct {
+			full(t, path+"[]", v.Index(v.Len()-1))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			f := v.Field(i)
+			if f.IsZero() {
+				t.Errorf("%s.%s is not set in the sample", path, v.Type().Field(i).Name)
+				continue
+			}
+			full(t, path+"."+v.Type().Field(i).Name, f)
+		}
+	}
+}
+
+func TestDecodeErrors(t *testing.T) {
+	for _, test := range []struct {
+		raw  string
+		want error
+	}{
+		{``, ErrRecord},
+		{`{"v":1}`, ErrRecord},
+		{`{"v":1,"kind":"none"}`, ErrRecord},
+		{`{"v":1,"kind":"start"}`, ErrRecord},
+		{`{"v":1,"kind":"start","start":{}}`, ErrRecord},
+		{`{"v":2,"kind":"resume","resume":{}}`, ErrVersion},
+		{`{"kind":"resume","resume":{}}`, ErrRecord},
+		{`{"v":1,"kind":"turn_end","turn_end":{"turn":0,"message":{"role":"assistant","parts":[{"kind":"smell"}]},"usage":{}}}`, ErrRecord},
+	} {
+		if _, err := DecodeRecord([]byte(test.raw)); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.raw, err, test.want)
+		}
+	}
+}

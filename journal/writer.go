@@ -1,0 +1,88 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"wield/tool"
+)
+
+// A Writer adds records to a stream of which it is the only writer: to a run, by the owner of its lease. It keeps count, and
+// once somebody else wrote to the stream it fails with ErrConflict for good, so that what lost a run cannot go on with it.
+// Several goroutines may use it at once. It is the store of records of the run's tool.Runner.
+type Writer struct {
+	store  Store
+	stream string
+
+	mu   sync.Mutex
+	seq  int64
+	last int64 // position
+	lost error
+}
+
+var _ tool.Records = (*Writer)(nil)
+
+// NewWriter returns the writer of a stream whose last entry has the number seq: 0 for one that is new, Lease.Seq for one that
+// was claimed.
+func NewWriter(s Store, stream string, seq int64) *Writer {
+	return &Writer{store: s, stream: stream, seq: seq}
+}
+
+// Append adds records, in order of the calls.
+func (w *Writer) Append(ctx context.Context, records ...Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost != nil {
+		return w.lost
+	}
+	last, err := w.store.Append(ctx, w.stream, w.seq, records...)
+	if errors.Is(err, ErrConflict) {
+		w.lost = err
+	}
+	if err != nil {
+		return err
+	}
+	w.seq, w.last = w.seq+int64(len(records)), last
+	return nil
+}
+
+// Stream returns the id of the stream.
+func (w *Writer) Stream() string { return w.stream }
+
+// Seq returns the number of the last entry.
+func (w *Writer) Seq() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seq
+}
+
+// Position returns the position of the last entry that was written here, 0 before the first.
+func (w *Writer) Position() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it is idempotent and has
+// no result: then it runs again.
+func (w *Writer) Start(ctx context.Context, r tool.StartRecord) error {
+	err := w.Append(ctx, Record{Kind: KindStart, Start: &r})
+	if !r.Idempotent || !errors.Is(err, ErrDuplicate) {
+		return err
+	}
+	for e, readErr := range w.store.Read(ctx, Query{Stream: w.stream, Kinds: []Kind{KindResult}}) {
+		if readErr != nil {
+			return readErr
+		}
+		if e.Record.Result.CallID == r.CallID {
+			return err
+		}
+	}
+	return w.Append(ctx, Record{Kind: KindAgain, Again: &Again{CallID: r.CallID}})
+}
+
+// Finish notes the result of a call.
+func (w *Writer) Finish(ctx context.Context, r tool.FinishRecord) error {
+	return w.Append(ctx, Record{Kind: KindResult, Result: &r})
+}
