@@ -7,6 +7,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { installed, play } from './agents.js';
+import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -46,9 +47,10 @@ const agents = [
 ];
 
 for (const agent of agents) {
-  test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 400_000 }, async (t) => {
+  const row = { kind: 'agent', client: agent.name, version: agent.version, how: 'chat completions', stream: true, what: 'a model that writes text' };
+  test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 400_000 }, (t) => noted(row, async () => {
     const bin = await installed(t, agent.name, agent.version, agent.command);
-    if (!bin) return;
+    if (!bin) return 'skipped';
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);
     const dir = directory(t);
     writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
@@ -75,5 +77,5 @@ models:
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
     const turns = journal.map((entry) => entry.turn).filter((turn) => turn !== 'aside');
     assert.deepEqual(turns, agent.turns, 'one request a step, none in vain');
-  });
+  }));
 }

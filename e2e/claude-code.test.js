@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { installed, play } from './agents.js';
+import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
 const version = '2.1.329';
@@ -19,10 +20,12 @@ const backends = {
   'a server of the same protocol': { kind: 'anthropic', mode: 'native', speaks: 'anthropic, native_tools: true', url: (server) => server.url },
 };
 
+const row = { kind: 'agent', client: '@anthropic-ai/claude-code', version, how: 'Messages', stream: true };
+
 for (const [what, { kind, mode, speaks, url }] of Object.entries(backends)) {
-  test(`Claude Code ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 400_000 }, async (t) => {
+  test(`Claude Code ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 400_000 }, (t) => noted({ ...row, what }, async () => {
     const bin = await installed(t, '@anthropic-ai/claude-code', version, 'claude');
-    if (!bin) return;
+    if (!bin) return 'skipped';
     const dir = directory(t);
     writeFileSync(join(dir, 'agent.scenario.yaml'), scenario.replace('{speaks: openai}', `{speaks: ${speaks}}`));
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', 'agent.scenario.yaml'], { cwd: dir });
@@ -52,5 +55,5 @@ models:
 
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
     assert.deepEqual(journal.map((entry) => entry.turn), ['read', 'edit', 'count', 'done'], 'one request a step, none in vain');
-  });
+  }));
 }

@@ -126,18 +126,27 @@ def ten_turns(say, asked):
     assert "twenty answers so far" in answer, answer
 
 
+CASES = {
+    "one call": one,
+    "parallel calls": parallel,
+    "a call without arguments": no_arguments,
+    "an error as the result": error,
+    "ten turns": ten_turns,
+}
+
+
 def main():
     client = OpenAI(base_url=sys.argv[1], api_key="unused", max_retries=0, timeout=30)
     sessions = {"chat completions": chat, "responses with the history": responses(False), "responses with previous_response_id": responses(True)}
     for name, session in sessions.items():
         for stream in (False, True):
-            for case in (one, parallel, no_arguments, error, ten_turns):
+            for what, case in CASES.items():
                 asked, fault = [], None
                 try:
                     case(session(client, asked, stream), asked)
                 except Exception:  # whatever it is, it is the result
                     fault = traceback.format_exc()
-                print(json.dumps({"name": f"{name}, {'streamed' if stream else 'whole'}, {case.__name__}", "fault": fault}), flush=True)
+                print(json.dumps({"how": name, "stream": stream, "what": what, "fault": fault}), flush=True)
 
 
 main()

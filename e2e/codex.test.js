@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { installed, play } from './agents.js';
+import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
 const version = '0.169.0';
@@ -25,9 +26,11 @@ request_max_retries = 0
 stream_max_retries = 0
 `;
 
-test(`Codex ${version} reads a file, edits it and runs a command`, { timeout: 400_000 }, async (t) => {
+const row = { kind: 'agent', client: '@openai/codex', version, how: 'responses', stream: true, what: 'a model that writes text' };
+
+test(`Codex ${version} reads a file, edits it and runs a command`, { timeout: 400_000 }, (t) => noted(row, async () => {
   const bin = await installed(t, '@openai/codex', version, 'codex');
-  if (!bin) return;
+  if (!bin) return 'skipped';
   const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'codex.scenario.yaml')]);
   const dir = directory(t);
   writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
@@ -52,4 +55,4 @@ models:
 
   const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
   assert.deepEqual(journal.map((entry) => entry.turn), ['read', 'edit', 'count', 'done'], 'one request a step, none in vain');
-});
+}));

@@ -15,6 +15,7 @@ import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, run, setTracingDisabled, tool as agentTool, user } from '@openai/agents';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
+import { noted, pinned } from './results.js';
 import { start } from './wield.js';
 
 setTracingDisabled(true);
@@ -307,6 +308,7 @@ async function streamedLines(ollama, body) {
 
 const settings = (server) => ({ name: 'wield', baseURL: server.baseURL, apiKey: 'unused' });
 
+// What a client is called here begins with its packages; behind the comma stands how it is used.
 const clients = {
   'openai, chat completions': [chatSession],
   'openai, runTools': [runToolsSession],
@@ -318,12 +320,12 @@ const clients = {
   '@langchain/openai, responses': [langchainSession, { responses: true }],
   'ai with @ai-sdk/openai, responses': [aiSession, { provider: (server) => createOpenAI(settings(server)).responses(model) }],
   'ai with @ai-sdk/openai, chat completions': [aiSession, { provider: (server) => createOpenAI(settings(server)).chat(model) }],
-  'ai with @ai-sdk/openai-compatible': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(model) }],
-  '@anthropic-ai/sdk': [messagesSession, {}],
-  '@anthropic-ai/sdk, with thinking': [messagesSession, { thinking: { type: 'enabled', budget_tokens: 1024 } }],
+  'ai with @ai-sdk/openai-compatible, chat completions': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(model) }],
+  '@anthropic-ai/sdk, Messages': [messagesSession, {}],
+  '@anthropic-ai/sdk, Messages with thinking': [messagesSession, { thinking: { type: 'enabled', budget_tokens: 1024 } }],
   'ollama, results by the name of the tool': [ollamaSession, { named: true }],
   'ollama, results in their order, with think': [ollamaSession, { named: false, think: true }],
-  'ai with @ai-sdk/anthropic': [aiSession, { provider: (server) => createAnthropic(settings(server))(model), maxOutputTokens: 2048 }],
+  'ai with @ai-sdk/anthropic, Messages': [aiSession, { provider: (server) => createAnthropic(settings(server))(model), maxOutputTokens: 2048 }],
 };
 
 const cases = {
@@ -352,6 +354,8 @@ const cases = {
 };
 
 for (const [name, [session, options]] of Object.entries(clients)) {
+  const [client] = name.split(', ');
+  const how = name.slice(client.length + 2);
   suite(name, () => {
     for (const stream of [false, true]) {
       test(stream ? 'streamed' : 'whole', async (t) => {
@@ -360,7 +364,7 @@ for (const [name, [session, options]] of Object.entries(clients)) {
         for (const [what, play] of Object.entries(cases)) {
           await t.test(what, async () => {
             const asked = [];
-            await play(session(server, toolbox(asked), stream, options), asked);
+            await noted({ kind: 'library', client, version: pinned(client), how, stream, what }, () => play(session(server, toolbox(asked), stream, options), asked));
           });
         }
       });

@@ -86,6 +86,7 @@ type Backend struct {
 	Queue      int              `key:"queue" min:"0" doc:"Requests that may wait for their turn."`
 	Retry      Retry            `key:"retry" doc:"What to do when a request fails before the first byte of an answer."`
 	Constrain  string           `key:"constrain" enum:"auto|none|openai|vllm|llamacpp|ollama" doc:"How it is held to the form of an answer: to calls where one is required, to the client's response_format. none: not at all. auto: by its kind, as long as it does not refuse."`
+	CallIDs    string           `key:"call_ids" enum:"any|nine" doc:"Which ids of calls a server of kind openai takes. nine: only those of nine letters and digits, as Mistral's servers."`
 	Forward    []string         `key:"forward" doc:"Names of request fields unknown to wield that are passed on."`
 	Lumo       Lumo             `key:"lumo" doc:"What is particular to Lumo (kind lumo)."`
 }
@@ -220,6 +221,7 @@ func (b *Backend) setDefaults() {
 	b.Retry.Attempts = 2
 	b.Lumo.Version = 2
 	b.Constrain = constrainAuto
+	b.CallIDs = "any"
 }
 
 func (m *Model) setDefaults() {

@@ -8,6 +8,7 @@ import (
 	"wield/model/exchange"
 	"wield/model/ollama"
 	"wield/model/openai"
+	wire "wield/wire/openai"
 )
 
 // A kind of backends is a protocol that servers are spoken with.
@@ -36,9 +37,12 @@ func kindNames() string {
 }
 
 func openAIServer(b *Backend, o exchange.Options, key string) serverModel {
-	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward, Constrain: constrains[b.Constrain],
+	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward, Constrain: constrains[b.Constrain], CallIDs: callIDs[b.CallIDs],
 		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
 }
+
+// callIDs has the words of the configuration for ids that not every server takes.
+var callIDs = map[string]wire.CallIDs{"nine": wire.CallIDsNine}
 
 func ollamaServer(b *Backend, o exchange.Options, key string) serverModel {
 	return ollama.New(ollama.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,

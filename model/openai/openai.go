@@ -40,6 +40,7 @@ type Options struct {
 	Reasoning           string
 	EmptyContent        openai.EmptyContent
 	Constrain           openai.Constrain
+	CallIDs             openai.CallIDs
 	Forward             []string
 
 	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
@@ -108,6 +109,7 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 		Reasoning:           p.o.Reasoning,
 		EmptyContent:        p.o.EmptyContent,
 		Constrain:           p.o.Constrain,
+		CallIDs:             p.o.CallIDs,
 		Forward:             p.o.Forward,
 	})
 }

@@ -44,6 +44,7 @@ type RequestOptions struct {
 	Reasoning           string       // key for the reasoning of earlier assistant messages; empty: it is not sent
 	EmptyContent        EmptyContent // for assistant messages that hold only calls
 	Constrain           Constrain    // how Request.Format is said
+	CallIDs             CallIDs      // which ids of calls the server takes
 	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
 }
 
@@ -80,8 +81,17 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 }
 
 type requestWriter struct {
-	b []byte
-	o *RequestOptions
+	b   []byte
+	o   *RequestOptions
+	ids shortener
+}
+
+// callID returns the id under which the server is to know a call.
+func (w *requestWriter) callID(id string) string {
+	if w.o.CallIDs == CallIDsNine {
+		return w.ids.of(id)
+	}
+	return id
 }
 
 func (w *requestWriter) key(name string) {
@@ -106,7 +116,7 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 		w.str("name", m.Name)
 	}
 	if role == chat.RoleTool {
-		w.str("tool_call_id", m.CallID)
+		w.str("tool_call_id", w.callID(m.CallID))
 	}
 	if err := w.content(m); err != nil {
 		return err
@@ -228,7 +238,7 @@ func (w *requestWriter) calls(calls []chat.Call) {
 			w.b = append(w.b, ',')
 		}
 		w.b = append(w.b, `{"id":`...)
-		w.b = jsonbody.AppendString(w.b, calls[i].ID)
+		w.b = jsonbody.AppendString(w.b, w.callID(calls[i].ID))
 		w.b = appendFunction(w.b, &calls[i])
 	}
 	w.b = append(w.b, ']')

@@ -1,0 +1,126 @@
+//go:build unix
+
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A clientResult is how one case of a client of e2e ended, as the run noted it.
+type clientResult struct {
+	Kind, Client, Version, How, What string
+	Stream                           bool
+	Outcome                          string // passed, failed or skipped
+}
+
+// TestClients checks that the tables of clients are what the run of e2e whose results are in the repository found.
+func TestClients(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(checkout(t), "e2e", "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []clientResult
+	if err := json.Unmarshal(text, &results); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	libraries := clientTable{results: results, kind: "library"}
+	libraries.write(&b, "library")
+	b.WriteString("\n")
+	agents := clientTable{results: results, kind: "agent"}
+	agents.write(&b, "agent")
+	holdTable(t, "compatibility.md", b.String())
+}
+
+// TestPinnedVersions checks that the results are those of the versions that are installed now.
+func TestPinnedVersions(t *testing.T) {
+	e2e := filepath.Join(checkout(t), "e2e")
+	text, err := os.ReadFile(filepath.Join(e2e, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []clientResult
+	if err := json.Unmarshal(text, &results); err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder // what the tests and the manifest say of versions
+	files, err := filepath.Glob(filepath.Join(e2e, "*.test.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(files, filepath.Join(e2e, "package.json")) {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(text)
+	}
+	for _, r := range results {
+		for v := range strings.SplitSeq(r.Version, " with ") {
+			if !strings.Contains(sources.String(), `'`+v+`'`) && !strings.Contains(sources.String(), `"`+v+`"`) {
+				t.Errorf("the results are of %s %s, which is not installed any more: run e2e again", r.Client, r.Version)
+				return
+			}
+		}
+	}
+}
+
+// A clientTable is the table of the clients of a kind: a row each, a column for each case.
+type clientTable struct {
+	results []clientResult
+	kind    string
+}
+
+func (c *clientTable) write(b *strings.Builder, title string) {
+	var rows [][3]string
+	var columns []string
+	for _, r := range c.results {
+		if r.Kind != c.kind {
+			continue
+		}
+		if row := [3]string{r.Client, r.Version, r.How}; !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+		if !slices.Contains(columns, r.What) {
+			columns = append(columns, r.What)
+		}
+	}
+	fmt.Fprintf(b, "| %s | version | protocol | %s |\n|---|---|---|%s\n", title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	for _, row := range rows {
+		fmt.Fprintf(b, "| %s | %s | %s |", row[0], row[1], row[2])
+		for _, what := range columns {
+			fmt.Fprintf(b, " %s |", c.cell(row, what))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// cell says how a case ended, streamed and whole.
+func (c *clientTable) cell(row [3]string, what string) string {
+	var passed, other []string
+	for _, r := range c.results {
+		if r.Kind != c.kind || [3]string{r.Client, r.Version, r.How} != row || r.What != what {
+			continue
+		}
+		form := map[bool]string{true: "streamed", false: "whole"}[r.Stream]
+		if c.kind == "agent" {
+			return r.Outcome
+		}
+		if r.Outcome == "passed" {
+			passed = append(passed, form)
+		} else {
+			other = append(other, form+": "+r.Outcome)
+		}
+	}
+	slices.Sort(passed)
+	if len(passed)+len(other) == 0 {
+		return "not run"
+	}
+	return strings.Join(append(passed, other...), ", ")
+}
