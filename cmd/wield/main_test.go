@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CONFIG_HOME", "")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector waits for a second at the end of a program
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": checkCode},
