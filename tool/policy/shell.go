@@ -352,7 +352,11 @@ func (e *eval) redirect(r *syntax.Redirect, sc scope) {
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		e.undecidable(r, "a redirection that sets a variable")
 	}
-	for _, f := range e.word(r.Word, sc) {
+	to := e.word(r.Word, sc)
+	if len(to) != 1 {
+		e.undecidable(r, "a redirection to several words, which is one file for some shells")
+	}
+	for _, f := range to {
 		switch {
 		case !f.known || f.glob:
 			e.undecidable(r, "where it goes is known only when it runs")

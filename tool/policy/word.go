@@ -16,8 +16,9 @@ func (e *eval) word(w *syntax.Word, sc scope) []field {
 	if lit := w.Lit(); lit != "" && !strings.ContainsAny(lit, "\\{~*?[") && isASCII(lit) {
 		return []field{{text: lit, known: true}}
 	}
-	if syntax.SplitBraces(w) {
-		fields := e.braces(w.Parts, sc)
+	split := &syntax.Word{Parts: w.Parts} // a copy: what SplitBraces makes has no places in the text
+	if syntax.SplitBraces(split) {
+		fields := e.braces(split.Parts, sc)
 		if fields == nil {
 			e.undecidable(w, "braces that make too many words")
 			return []field{{}}
