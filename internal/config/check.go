@@ -31,6 +31,10 @@ func (c *Config) check(d *decoder) {
 		p := c.Policies[name]
 		p.check(d, "policies."+name)
 	}
+	for _, name := range sortedKeys(c.Tools.HTTP) {
+		h := c.Tools.HTTP[name]
+		h.check(d, "tools.http."+name)
+	}
 	if !c.Listen.Loopback() && len(c.Keys) == 0 {
 		d.at("listen", "other machines can reach %s, but there are no keys: %s", c.Listen, FixOpenListener)
 	}
@@ -78,7 +82,7 @@ func (b *Backend) check(d *decoder, path string) {
 	}
 	b.checkLumo(d, path)
 	for _, name := range sortedKeys(b.Headers) {
-		b.checkHeader(d, path+".headers."+name, name)
+		checkHeader(d, path+".headers."+name, name, b.Headers[name])
 	}
 }
 
@@ -87,8 +91,7 @@ var (
 	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|credential`)
 )
 
-func (b *Backend) checkHeader(d *decoder, path, name string) {
-	value := b.Headers[name]
+func checkHeader(d *decoder, path, name string, value Value) {
 	switch {
 	case !headerName.MatchString(name):
 		d.at(path, "not a header name")

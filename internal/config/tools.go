@@ -25,7 +25,7 @@ type Tools struct {
 	Databases map[string]Database `key:"databases" doc:"Databases that query_database may ask, by name."`
 	Disable   []string            `key:"disable" doc:"Names of tools that are never offered."`
 	Sh        Reserved            `key:"sh" doc:"Reserved."`
-	HTTP      Reserved            `key:"http" doc:"Reserved."`
+	HTTP      map[string]HTTPTool `key:"http" doc:"Tools that are one HTTP request, by name."`
 	OpenAPI   Reserved            `key:"openapi" doc:"Reserved."`
 }
 

@@ -21,6 +21,7 @@ type toolSource interface {
 // toolSources make what finds the tools of one part of the configuration. What they put into Toolbox.Dirs no tool may write to.
 var toolSources = []func(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error){
 	toolFiles,
+	requestTools,
 }
 
 // toolFiles finds the tools in tools.dirs.

@@ -17,9 +17,8 @@ type Trace struct {
 }
 
 func (t *Trace) check(d *decoder) {
-	b := Backend{Headers: t.Headers}
 	for _, name := range sortedKeys(t.Headers) {
-		b.checkHeader(d, "trace.headers."+name, name)
+		checkHeader(d, "trace.headers."+name, name, t.Headers[name])
 	}
 }
 

@@ -25,6 +25,9 @@ const (
 	maxRefusal      = 2 << 10 // of what a server says about a refusal
 )
 
+// redacted stands where a secret stood.
+const redacted = "[redacted]"
+
 // Run sends the request of a call.
 func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	if c.Guard != nil && c.Guard.Mode != tool.ModeRW && !c.Tool.Facts.ReadOnly {
@@ -82,30 +85,19 @@ func (p *program) failure(ctx context.Context, err error) error {
 	case errors.As(err, &told):
 		return told
 	case errors.Is(err, policy.ErrEgress):
-		return &tool.Error{Kind: tool.ErrSecurity, Message: p.hide(err.Error()), Cause: policy.ErrEgress}
+		return &tool.Error{Kind: tool.ErrSecurity, Message: p.hidden.Replace(err.Error()), Cause: policy.ErrEgress}
 	}
-	return tool.Errorf(tool.ErrTool, "cannot reach %s: %s", p.host(), p.hide(err.Error()))
-}
-
-// hide takes secrets out of a text in the form that they have in an address. The runner knows the others.
-func (p *program) hide(text string) string {
-	for _, f := range p.fields {
-		if f.Secret != "" {
-			text = strings.NewReplacer(url.QueryEscape(f.Secret), "[redacted]", f.Secret, "[redacted]").Replace(text)
-		}
-	}
-	return text
+	return tool.Errorf(tool.ErrTool, "cannot reach %s: %s", p.host(), p.hidden.Replace(err.Error()))
 }
 
 // refusal tells what a server answered in place of a result, with the beginning of its own words.
 func (p *program) refusal(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what was read is better than nothing
-	says := strings.TrimSpace(strings.ToValidUTF8(string(body), "�"))
+	says := strings.TrimSpace(p.hidden.Replace(strings.ToValidUTF8(string(body), "�")))
 	details := struct {
 		Status     int    `json:"status"`
-		Body       string `json:"body,omitempty"`
 		RetryAfter string `json:"retry_after,omitempty"`
-	}{resp.StatusCode, says, resp.Header.Get("Retry-After")}
+	}{resp.StatusCode, resp.Header.Get("Retry-After")}
 	raw, err := json.Marshal(details)
 	if err != nil {
 		return err
@@ -147,7 +139,7 @@ func (p *program) answer(resp *http.Response) (tool.Result, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err != nil && len(body) == 0 {
-		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s broke off: %s", p.host(), p.hide(err.Error()))
+		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s broke off: %s", p.host(), p.hidden.Replace(err.Error()))
 	}
 	if len(body) == 0 {
 		return tool.JSON(struct {
@@ -161,12 +153,12 @@ func (p *program) answer(resp *http.Response) (tool.Result, error) {
 	}
 	long := int64(len(body)) > most
 	if !long && !broken && json.Valid(body) && strings.HasSuffix(kind, "json") {
-		return p.choose(body)
+		return p.choose(json.RawMessage(p.hidden.Replace(string(body))))
 	}
 	if p.Result != "" {
 		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s %s, so that %s cannot be looked up in it", p.host(), why(long, broken, most), p.Result)
 	}
-	text := decoded(body[:min(int64(len(body)), most)], params["charset"])
+	text := p.hidden.Replace(decoded(body[:min(int64(len(body)), most)], params["charset"]))
 	if long || broken {
 		text += "\n[the answer " + why(long, broken, most) + "]"
 	}

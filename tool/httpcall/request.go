@@ -31,6 +31,8 @@ type Request struct {
 	MaxBytes int64
 	// ReadOnly says that a request changes nothing, as GET and HEAD do anyway.
 	ReadOnly bool
+	// Secrets are further texts that stand in no result and no error, beside the secrets of fields.
+	Secrets []string
 }
 
 // In says where a field stands.
@@ -95,6 +97,7 @@ type program struct {
 	fields []compiled
 	rest   bool // the body is made of the arguments without a place
 	used   []string
+	hidden *strings.Replacer // takes secrets out
 }
 
 // A compiled field has its text taken apart.
@@ -114,6 +117,7 @@ func New(d chat.Tool, r Request) (*tool.Tool, error) {
 	if err := p.checkNames(d.Parameters); err != nil {
 		return nil, err
 	}
+	p.hideSecrets()
 	m := methods[p.Method]
 	return &tool.Tool{
 		Definition: d,
@@ -230,6 +234,26 @@ func unescaped(t template, unescape func(string) (string, error)) (template, err
 // reservedHeaders are decided by the connection.
 var reservedHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "proxy-authorization",
 	"accept-encoding", "keep-alive", "expect"}
+
+// minSecret is how long a text must be to be taken for a secret: a shorter one would stand in innocent words.
+const minSecret = 4
+
+// hideSecrets prepares what takes secrets out of texts, in the forms that they have in addresses and in JSON.
+func (p *program) hideSecrets() {
+	secrets := slices.Clone(p.Secrets)
+	for _, f := range p.fields {
+		secrets = append(secrets, f.Secret)
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
+	var pairs []string
+	for _, s := range secrets {
+		if len(s) >= minSecret {
+			inJSON := string(quote(s))
+			pairs = append(pairs, s, redacted, url.QueryEscape(s), redacted, inJSON[1:len(inJSON)-1], redacted)
+		}
+	}
+	p.hidden = strings.NewReplacer(pairs...)
+}
 
 // isToken reports whether a text can be the name of a header or a cookie.
 func isToken(s string) bool {
