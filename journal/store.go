@@ -53,6 +53,7 @@ var (
 	ErrCorrupt   = errors.New("journal: the store is damaged")
 	ErrFull      = errors.New("journal: no room is left")
 	ErrReadOnly  = errors.New("journal: the store cannot be written")
+	ErrDisk      = errors.New("journal: the disk failed")
 	ErrLocked    = errors.New("journal: the store is locked by another process")
 	ErrClosed    = errors.New("journal: the store is closed")
 )

@@ -1,0 +1,161 @@
+// Package postgres keeps a journal in a PostgreSQL database, for when several machines work on the same runs. Its tables are
+// called wield_.. and lie in the schema that the connection's search path names first.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"wield/journal"
+	"wield/journal/internal/sqlstore"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Options say how a journal is used. The zero value is ready.
+type Options struct {
+	journal.Options
+	// Wait is how long a write waits for another process; 0: 10 s. Then it fails with journal.ErrLocked.
+	Wait time.Duration
+	// Poll is how often somebody who watches looks for what other processes wrote; 0: 250 ms.
+	Poll time.Duration
+	// Connections is how many there may be at once; 0: 5.
+	Connections int
+}
+
+// A Store is a journal in a database.
+type Store struct{ *sqlstore.Store }
+
+const (
+	defaultWait        = 10 * time.Second
+	defaultPoll        = 250 * time.Millisecond
+	defaultConnections = 5
+)
+
+// lock is what everyone who writes to this journal holds, so that positions are given in the order of the commits.
+const lock = `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`
+
+// Open opens the journal in the database of an address such as postgres://user@host/name. Tables that were made by a newer wield
+// fail with journal.ErrVersion.
+func Open(ctx context.Context, address string, o Options) (*Store, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, errors.New("journal: the address of the database cannot be read; it looks like postgres://user@host/name") // it may hold a password
+	}
+	if o.Wait <= 0 {
+		o.Wait = defaultWait
+	}
+	if o.Poll <= 0 {
+		o.Poll = defaultPoll
+	}
+	if o.Connections <= 1 {
+		o.Connections = defaultConnections
+	}
+	config.RuntimeParams["lock_timeout"] = fmt.Sprint(o.Wait.Milliseconds())
+	config.RuntimeParams["application_name"] = "wield"
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(o.Connections)
+	db.SetMaxIdleConns(o.Connections)
+	if err := migrate(ctx, db); err != nil {
+		db.Close()
+		return nil, classify(err)
+	}
+	f := sqlstore.Flavour{
+		Prefix:   "wield_",
+		Dollars:  true,
+		Within:   map[bool][]string{true: {lock}, false: {"SET LOCAL synchronous_commit = off", lock}},
+		Flush:    []string{"SELECT pg_current_xact_id()"}, // a transaction with an id is written, and all before it
+		Clock:    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		Vacuum:   []string{"VACUUM {entries}", "VACUUM {heads}"},
+		Classify: classify,
+		Wait:     o.Wait + time.Minute, // beside the wait for the lock there is only work
+		Poll:     o.Poll,
+	}
+	return &Store{sqlstore.New(db, db, f, o.Options)}, nil
+}
+
+// migrate brings the tables to the newest version. Versions only go forward.
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := migrations.ReadDir("migrations") // in the order of their numbers
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, lock); err != nil {
+		return err
+	}
+	version, err := version(ctx, tx)
+	switch {
+	case err != nil:
+		return err
+	case version == len(files):
+		return nil
+	case version > len(files):
+		return fmt.Errorf("%w: the tables have version %d, and this wield knows up to %d; use the newer one, or another schema", journal.ErrVersion, version, len(files))
+	case version == 0:
+		if _, err := tx.ExecContext(ctx, "CREATE TABLE wield_version (version int NOT NULL); INSERT INTO wield_version VALUES (0)"); err != nil {
+			return err
+		}
+	}
+	for _, f := range files[version:] {
+		script, err := migrations.ReadFile("migrations/" + f.Name())
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, string(script)); err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE wield_version SET version = %d", len(files))); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// version returns the version of the tables, 0 where there are none.
+func version(ctx context.Context, tx *sql.Tx) (int, error) {
+	var there bool
+	n := 0
+	err := tx.QueryRowContext(ctx, "SELECT to_regclass('wield_version') IS NOT NULL").Scan(&there)
+	if err != nil || !there {
+		return 0, err
+	}
+	err = tx.QueryRowContext(ctx, "SELECT version FROM wield_version").Scan(&n)
+	return n, err
+}
+
+// kinds are the classes of PostgreSQL's errors, by code or by the first two characters of one.
+var kinds = map[string]error{
+	"53100": journal.ErrFull, "53200": journal.ErrFull, "25006": journal.ErrReadOnly, "42501": journal.ErrReadOnly,
+	"55P03": journal.ErrLocked, "57014": journal.ErrLocked, "40": journal.ErrLocked, "XX001": journal.ErrCorrupt, "XX002": journal.ErrCorrupt,
+	"58": journal.ErrDisk,
+}
+
+// classify gives an error its kind.
+func classify(err error) error {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return err
+	}
+	kind := kinds[e.Code]
+	if kind == nil && len(e.Code) == 5 {
+		kind = kinds[e.Code[:2]]
+	}
+	if kind == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s (%s)", kind, e.Message, e.Code)
+}

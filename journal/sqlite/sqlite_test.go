@@ -1,0 +1,35 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"wield/journal"
+	"wield/journal/journaltest"
+	"wield/journal/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open opens a journal that ends with the test.
+func open(tb testing.TB, path string, o sqlite.Options) *sqlite.Store {
+	tb.Helper()
+	s, err := sqlite.Open(tb.Context(), path, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+func TestSQLite(t *testing.T) {
+	journaltest.Run(t, func(t *testing.T, o journal.Options) journal.Store {
+		return open(t, filepath.Join(t.TempDir(), "state", "a b?%20#.db"), sqlite.Options{Options: o})
+	})
+}
