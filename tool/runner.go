@@ -56,6 +56,13 @@ type Runner struct {
 	own  *Shared
 }
 
+// With returns a runner that is as r, and shares what it keeps, but for where it records: one for each run.
+func (r *Runner) With(records Records) *Runner {
+	return &Runner{Tools: r.Tools, Policy: r.Policy, Approvals: r.Approvals, Records: records, Shared: r.shared(),
+		Middleware: r.Middleware, Limits: r.Limits, Repair: r.Repair, Redact: r.Redact, Parallel: r.Parallel, Style: r.Style,
+		Root: r.Root, Dir: r.Dir, Temp: r.Temp, Env: r.Env, Sandbox: r.Sandbox, ApprovalTTL: r.ApprovalTTL}
+}
+
 func (r *Runner) dir() string {
 	if r.Dir != "" {
 		return r.Dir

@@ -73,6 +73,7 @@ var rooms = []room{
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
+	{path: "agent", floor: 7, modules: toolModules},
 	{path: "tool/dir", floor: 6, modules: toolModules},
 	{path: "tool/httpcall", floor: 6, modules: toolModules},
 	{path: "tool", floor: 5, modules: toolModules},

@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+// act gives every open call its result, or puts a question about it.
+func (r *Run) act(ctx context.Context, rulings []Ruling) error {
+	ctx, cancel := r.deadline(ctx)
+	defer cancel()
+	parked := r.parked
+	r.parked = map[string]tool.Approval{}
+	for _, group := range r.groups(rulings, parked) {
+		var err error
+		first := &group[0]
+		approval, waited := parked[first.Call.ID]
+		switch {
+		case first.Refuse != "":
+			err = r.refuse(ctx, first)
+		case waited:
+			err = r.decided(ctx, first, approval)
+		case len(r.parked) > 0 && !r.independent(first.Call.Name):
+			err = r.question(ctx, first.Call) // what comes behind a call that waits may need what that does
+		default:
+			err = r.together(ctx, group)
+		}
+		if err != nil || r.stopped {
+			return err
+		}
+	}
+	return nil
+}
+
+// deadline bounds calls to the time of the run.
+func (r *Run) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if limit := r.state.Limits.Time; limit > 0 {
+		return context.WithTimeout(ctx, limit-r.state.Elapsed)
+	}
+	return context.WithCancel(ctx)
+}
+
+// groups returns the calls in order, those together that can run at the same time.
+func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruling {
+	var groups [][]Ruling
+	open := false // the last group takes another
+	for _, c := range rulings {
+		_, waited := parked[c.Call.ID]
+		joins := c.Refuse == "" && !waited && r.independent(c.Call.Name)
+		if joins && open {
+			groups[len(groups)-1] = append(groups[len(groups)-1], c)
+			continue
+		}
+		groups = append(groups, []Ruling{c})
+		open = joins
+	}
+	return groups
+}
+
+// independent reports whether calls of a tool can run beside others: it changes nothing, or it is made for that.
+func (r *Run) independent(name string) bool {
+	if r.runner.Tools == nil {
+		return true
+	}
+	e, ok := r.runner.Tools.Lookup(name)
+	return !ok || e.Tool.Facts.ReadOnly || e.Tool.Idempotent || e.Tool.Batch != nil
+}
+
+// together runs calls at the same time.
+func (r *Run) together(ctx context.Context, group []Ruling) error {
+	calls := make([]chat.Call, len(group))
+	for i := range group {
+		calls[i] = group[i].Call
+	}
+	for e, err := range r.runner.RunAll(ctx, calls) {
+		if err != nil {
+			return err
+		}
+		if err := r.pass(ctx, e, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decided runs a call that waited for a person.
+func (r *Run) decided(ctx context.Context, c *Ruling, a tool.Approval) error {
+	plan := tool.Plan{Outcome: tool.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition, Binding: a.Binding, Dir: a.Dir, Approval: a.ID}
+	plan.Call.Arguments = string(a.Arguments)
+	for e, err := range r.runner.Run(ctx, plan) {
+		if err != nil {
+			if r.parked[c.Call.ID].ID != "" {
+				return nil // it still waits
+			}
+			return err
+		}
+		if err := r.pass(ctx, e, []Ruling{*c}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// question puts the question of a call that has to wait for others, so that a person can answer all at once.
+func (r *Run) question(ctx context.Context, c chat.Call) error {
+	p, err := r.runner.Plan(ctx, c)
+	if err != nil || p.Outcome != tool.OutcomeNeedsApproval {
+		return err
+	}
+	a, err := r.runner.Approvals.Get(ctx, p.Approval)
+	if err != nil {
+		return err
+	}
+	r.emit(chat.Event{Kind: chat.KindApproval, Turn: r.turns - 1, Index: c.Index, ID: c.ID, Name: c.Name,
+		Detail: &chat.Detail{Approval: a.Detail(c.ID)}})
+	return r.park(ctx, c.ID, p.Approval)
+}
+
+// park notes that a call waits.
+func (r *Run) park(ctx context.Context, callID, approval string) error {
+	a, err := r.runner.Approvals.Get(ctx, approval)
+	if err != nil {
+		return fmt.Errorf("agent: the question about call %s: %w", callID, err)
+	}
+	r.parked[callID] = a
+	return nil
+}
+
+// pass takes an event of the runner.
+func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
+	e.Turn = max(r.turns-1, 0)
+	switch e.Kind {
+	case chat.KindPolicy:
+		r.seen.decided(e.ID, e.Detail.Policy)
+	case chat.KindApproval:
+		if e.Detail.Approval.State == chat.ApprovalPending {
+			if err := r.park(ctx, e.ID, e.Detail.Approval.ID); err != nil {
+				return err
+			}
+		}
+	case chat.KindResult:
+		result := *e.Detail.Result
+		for i := range group {
+			if c := &group[i]; c.Call.ID == result.CallID && c.Note != "" {
+				result.Parts = append(result.Parts[:len(result.Parts):len(result.Parts)], chat.Part{Kind: chat.PartText, Text: c.Note})
+				e.Detail = &chat.Detail{Result: &result}
+			}
+		}
+		delete(r.parked, result.CallID)
+		if !r.state.Add(result.Message()) {
+			return errNoResult
+		}
+	}
+	r.emit(e)
+	return nil
+}
+
+// refuse gives a call that must not run its result.
+func (r *Run) refuse(ctx context.Context, c *Ruling) error {
+	result := chat.Result{CallID: c.Call.ID, Name: c.Call.Name, Parts: chat.Text(c.Refuse), IsError: true}
+	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name, Result: tool.Result{Error: c.Refuse, ErrorType: tool.ErrLimit}, At: time.Now()}
+	if err := r.seen.Finish(context.WithoutCancel(ctx), record); err != nil {
+		return err
+	}
+	r.state.Add(result.Message())
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+		Detail: &chat.Detail{Result: &result}})
+	return nil
+}
+
+// A ledger sees what is recorded of calls, on the way to where it is kept.
+type ledger struct {
+	next tool.Records // nil: it is kept nowhere
+
+	mu      sync.Mutex
+	rules   map[string]*chat.PolicyDetail // by call
+	refused []Denial
+	ok      map[string]int // by tool: how many were refused before the last one that went well
+	last    tool.FinishRecord
+}
+
+// Start passes on that a call begins.
+func (l *ledger) Start(ctx context.Context, r tool.StartRecord) error {
+	if l.next == nil {
+		return nil
+	}
+	return l.next.Start(ctx, r)
+}
+
+// refusals are the kinds of errors of a call that was not allowed.
+var refusals = map[tool.ErrorKind]bool{tool.ErrSecurity: true, tool.ErrApproval: true, tool.ErrExpired: true, tool.ErrDisabled: true}
+
+// Finish notes and passes on what came of a call.
+func (l *ledger) Finish(ctx context.Context, r tool.FinishRecord) error {
+	l.mu.Lock()
+	switch {
+	case r.Result.OK:
+		if l.ok == nil {
+			l.ok = map[string]int{}
+		}
+		l.ok[r.Tool] = len(l.refused)
+	case refusals[r.Result.ErrorType]:
+		d := Denial{CallID: r.CallID, Tool: r.Tool, Why: r.Result.Error, Kind: r.Result.ErrorType}
+		if p := l.rules[r.CallID]; p != nil {
+			d.Rule = p.Rule
+		}
+		l.refused = append(l.refused, d)
+	}
+	if r.Started {
+		l.last = r
+	}
+	l.mu.Unlock()
+	if l.next == nil {
+		return nil
+	}
+	return l.next.Finish(ctx, r)
+}
+
+// decided notes which rule decided about a call.
+func (l *ledger) decided(id string, p *chat.PolicyDetail) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rules == nil {
+		l.rules = map[string]*chat.PolicyDetail{}
+	}
+	l.rules[id] = p
+}
+
+// denials returns the calls that were not allowed, and whether each was needed.
+func (l *ledger) denials() []Denial {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]Denial, 0, len(l.refused))
+	for i, d := range l.refused {
+		d.Needed = i >= l.ok[d.Tool]
+		list = append(list, d)
+	}
+	return list
+}
+
+// failing reports whether the guard stopped calls that failed.
+func (l *ledger) failing(limit Limit) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return limit == LimitRepeats && l.last.CallID != "" && !l.last.Result.OK
+}

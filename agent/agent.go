@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"context"
+	"iter"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+// Options say how an Agent works. The zero value is ready.
+type Options struct {
+	Limits Limits
+	Prices Prices
+}
+
+// An Agent is a [chat.Model] that runs tools. It may be used by several goroutines at once.
+type Agent struct {
+	model  chat.Model
+	runner *tool.Runner
+	o      Options
+}
+
+// New returns an agent that asks m and runs what it calls with r. Calls reach it checked if m is a bridge; r checks them all the
+// same.
+func New(m chat.Model, r *tool.Runner, o Options) *Agent {
+	return &Agent{model: m, runner: r, o: o}
+}
+
+// Stream implements [chat.Model]: it carries out a run and yields the events of all its turns, with those of the tools between
+// them. Turn counts the turns and Index the calls of the whole run. There is one Usage, the sum, and one Finish, that of the
+// last turn.
+//
+// The model is offered the tools of the runner; those of the request, which are the client's, are not run here, and a request
+// that brings some is refused.
+func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	if len(req.Tools) > 0 {
+		return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tools of this model run on the server, and it takes no others"))
+	}
+	return a.Run(req).Events(ctx)
+}
+
+// Run returns a run that carries out what the request asks for. Nothing happens before its events are ranged over.
+func (a *Agent) Run(req *chat.Request) *Run {
+	return &Run{agent: a, req: req, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}}
+}

@@ -1,0 +1,199 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+
+	"wield/agent"
+	"wield/chat"
+	"wield/tool"
+)
+
+// A fakeModel answers with the next of its answers, and keeps the requests.
+type fakeModel struct {
+	mu       sync.Mutex
+	answers  []answer
+	requests []*chat.Request
+	then     *answer // when there are no more; nil: "done"
+}
+
+// An answer is what a model says in one turn.
+type answer struct {
+	text      string
+	reasoning string
+	seal      []chat.Extra
+	calls     []chat.Call
+	usage     chat.Usage
+	err       error
+	wait      func(ctx context.Context)
+}
+
+func (m *fakeModel) next(req *chat.Request) answer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, req)
+	if len(m.answers) == 0 {
+		if m.then != nil && req.Choice.Mode != chat.ChoiceNone {
+			return *m.then
+		}
+		return answer{text: "done"}
+	}
+	a := m.answers[0]
+	m.answers = m.answers[1:]
+	return a
+}
+
+func (m *fakeModel) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	a := m.next(req)
+	return func(yield func(chat.Event, error) bool) {
+		if a.wait != nil {
+			a.wait(ctx)
+		}
+		for _, e := range a.events() {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if a.err != nil {
+			yield(chat.Event{}, a.err)
+			return
+		}
+		reason := chat.FinishStop
+		if len(a.calls) > 0 {
+			reason = chat.FinishCalls
+		}
+		_ = yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &a.usage}}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: "fake-1"}}}, nil)
+	}
+}
+
+func (a *answer) events() []chat.Event {
+	var list []chat.Event
+	if a.reasoning != "" {
+		list = append(list, chat.Event{Kind: chat.KindReasoning, Text: a.reasoning})
+	}
+	if a.seal != nil {
+		list = append(list, chat.Event{Kind: chat.KindReasoning, Detail: &chat.Detail{Opaque: a.seal}})
+	}
+	for _, r := range a.text {
+		list = append(list, chat.Event{Kind: chat.KindText, Text: string(r)})
+	}
+	for i := range a.calls {
+		c := a.calls[i]
+		c.Index, c.Complete = i, true
+		list = append(list,
+			chat.Event{Kind: chat.KindCallStart, Index: i, ID: c.ID, Name: c.Name},
+			chat.Event{Kind: chat.KindCallArgs, Index: i, Text: c.Arguments},
+			chat.Event{Kind: chat.KindCallEnd, Index: i, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}})
+	}
+	return list
+}
+
+func call(id, name, args string) chat.Call { return chat.Call{ID: id, Name: name, Arguments: args} }
+
+func calls(list ...chat.Call) answer { return answer{calls: list} }
+
+// ask is a request with one message.
+func ask(text string) *chat.Request {
+	return &chat.Request{Model: "fake", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(text)}}}
+}
+
+// tools makes a runner of tools that are functions of their arguments' text. Their names say what they are: those with "write" in
+// front change something.
+func tools(t testing.TB, made ...*tool.Tool) *tool.Runner {
+	t.Helper()
+	reg := new(tool.Registry)
+	if err := reg.Add(made...); err != nil {
+		t.Fatal(err)
+	}
+	r := &tool.Runner{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}}
+	t.Cleanup(func() { r.Shared.Close() })
+	return r
+}
+
+func reads(name string, f func(ctx context.Context, args string) (string, error)) *tool.Tool {
+	t := writes(name, f)
+	t.Facts.ReadOnly = true
+	return t
+}
+
+func writes(name string, f func(ctx context.Context, args string) (string, error)) *tool.Tool {
+	return &tool.Tool{
+		Definition: chat.Tool{Name: name, Description: "A tool of a test."},
+		Handler: tool.HandlerFunc(func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			s, err := f(ctx, c.Arguments)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return tool.Text(s), nil
+		}),
+	}
+}
+
+func says(text string) func(context.Context, string) (string, error) {
+	return func(context.Context, string) (string, error) { return text, nil }
+}
+
+// play ranges over a run and returns its events.
+func play(t testing.TB, r *agent.Run) []chat.Event {
+	t.Helper()
+	events, err := record(r.Events(t.Context()))
+	if err != nil {
+		t.Fatalf("the run failed: %v", err)
+	}
+	return events
+}
+
+func record(stream iter.Seq2[chat.Event, error]) (events []chat.Event, err error) {
+	for e, failed := range stream {
+		if failed != nil {
+			return events, failed
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// results returns the results in a conversation as "id: text".
+func results(messages []chat.Message) []string {
+	var list []string
+	for i := range messages {
+		if m := &messages[i]; m.Role == chat.RoleTool {
+			list = append(list, m.CallID+": "+m.Text())
+		}
+	}
+	return list
+}
+
+// checkOrder holds a conversation to what strict servers want: every call has exactly one result, right behind its message, and no
+// result is without a call. Ids are unique.
+func checkOrder(messages []chat.Message) error {
+	seen := map[string]bool{}
+	for i := 0; i < len(messages); i++ {
+		m := &messages[i]
+		if m.Role == chat.RoleTool {
+			return fmt.Errorf("message %d is a result of %q, which does not stand behind its call", i, m.CallID)
+		}
+		open := map[string]bool{}
+		for _, c := range m.Calls {
+			if c.ID == "" || seen[c.ID] {
+				return fmt.Errorf("message %d: the id %q is empty or was there before", i, c.ID)
+			}
+			seen[c.ID], open[c.ID] = true, true
+		}
+		for n := range m.Calls {
+			i++
+			if i >= len(messages) || messages[i].Role != chat.RoleTool {
+				return fmt.Errorf("message %d: results are missing for %v", i, open)
+			}
+			if id := messages[i].CallID; id != m.Calls[n].ID {
+				return fmt.Errorf("message %d: the result of %q stands where that of %q belongs", i, id, m.Calls[n].ID)
+			}
+			delete(open, messages[i].CallID)
+		}
+	}
+	return nil
+}
