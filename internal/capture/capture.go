@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"wield/internal/mask"
 )
 
 // Bounds of what is kept.
@@ -58,7 +60,7 @@ func (b Body) Append(p []byte) Body {
 }
 
 // MarshalJSON returns the body as a string, masked.
-func (b Body) MarshalJSON() ([]byte, error) { return json.Marshal(Mask(string(b))) }
+func (b Body) MarshalJSON() ([]byte, error) { return json.Marshal(mask.Text(string(b))) }
 
 func (r *Record) size() int { return len(r.Request) + len(r.Answer) }
 

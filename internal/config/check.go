@@ -27,6 +27,10 @@ func (c *Config) check(d *decoder) {
 		m.check(d, "models."+name, name, c)
 	}
 	c.checkProfiles(d)
+	for _, name := range sortedKeys(c.Modules) {
+		m := c.Modules[name]
+		m.check(d, "modules."+name, c)
+	}
 	for _, name := range sortedKeys(c.Policies) {
 		p := c.Policies[name]
 		p.check(d, "policies."+name)
@@ -124,6 +128,7 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	}
 	m.checkProfile(d, path+".profile", c)
 	m.checkNative(d, path, c)
+	m.checkModules(d, path, c)
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
 
@@ -145,8 +150,15 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 
 // later lists the keys whose feature this version does not have. A star stands for any name.
 var later = []struct{ path, what string }{
-	{"models.*.agent", "models have no tools of wield's yet; see wield tool"},
+	{"models.*.agent.tools", laterAgent},
+	{"models.*.agent.policy", laterAgent},
+	{"models.*.agent.limits", laterAgent},
+	{"models.*.agent.activity", laterAgent},
+	{"models.*.agent.collisions", laterAgent},
+	{"models.*.agent.approvals", laterAgent},
 }
+
+const laterAgent = "models have no tools of wield's yet; see wield tool"
 
 // warnLater says of each key in the file that has no effect yet that it has none.
 func warnLater(d *decoder) {

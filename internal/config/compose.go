@@ -16,6 +16,7 @@ import (
 	"wield/internal/trace"
 	"wield/model/route"
 	"wield/model/script"
+	"wield/module"
 	"wield/prompt"
 	"wield/schema"
 )
@@ -145,6 +146,11 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 		}
 		served = route.Fallback(chain...)
 	}
+	modules, err := w.modules(m.Agent.Modules)
+	if err != nil {
+		return gateway.Model{}, err
+	}
+	served = module.New(served, module.Options{Modules: modules, Log: w.env.Log})
 	if !m.Reasoning {
 		served = quiet{served}
 	}

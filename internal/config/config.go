@@ -36,6 +36,7 @@ type Config struct {
 	Keys     []Key              `key:"keys" doc:"Keys that clients must show. Without any, every client is served."`
 	Backends map[string]Backend `key:"backends" doc:"Servers that run models, by a name of your choice."`
 	Models   map[string]Model   `key:"models" doc:"Models on offer, by the name that clients use."`
+	Modules  map[string]Module  `key:"modules" doc:"Modules, which change texts on their way to models and back, by name."`
 	Profiles map[string]Profile `key:"profiles" doc:"Profiles of model families, by name: your own, and changes to built-in ones."`
 	Tools    Tools              `key:"tools" doc:"Tools that wield itself runs."`
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
@@ -154,7 +155,7 @@ type Agent struct {
 	Tools      []string       `key:"tools" doc:"Names of tools."`
 	Policy     string         `key:"policy" doc:"Name of the policy that decides about calls."`
 	Limits     AgentLimits    `key:"limits" doc:"When a run ends."`
-	Modules    []string       `key:"modules" doc:"Modules that see every message."`
+	Modules    []string       `key:"modules" doc:"Names of modules that see every message and every answer, whether wield runs tools for the model or not."`
 	Activity   string         `key:"activity" enum:"hidden|reasoning|items" doc:"What the client sees of the calls that wield runs."`
 	Collisions string         `key:"collisions" enum:"error|client|server" doc:"Whose tool wins when both sides have one of the same name."`
 	Approvals  AgentApprovals `key:"approvals" doc:"How a request deals with questions to a person."`

@@ -59,7 +59,8 @@ func TestExample(t *testing.T) {
 	for _, w := range r.Warnings {
 		warned = append(warned, w.Path)
 	}
-	want := []string{"models.coder.agent"}
+	want := []string{"models.coder.agent.tools", "models.coder.agent.policy", "models.coder.agent.limits", "models.coder.agent.activity",
+		"models.coder.agent.collisions", "models.coder.agent.approvals"}
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

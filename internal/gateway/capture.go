@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/capture"
+	"wield/internal/mask"
 	"wield/internal/trace"
 )
 
@@ -57,7 +58,7 @@ func (x *exchange) capture(now time.Time) {
 	o := &x.g.opts
 	if o.LogContent {
 		o.Log.LogAttrs(x.r.Context(), slog.LevelInfo, "content", slog.String("request", x.id), slog.String("model", x.model),
-			slog.String("request_body", capture.Mask(string(r.Request))), slog.String("answer", capture.Mask(string(r.Answer))))
+			slog.String("request_body", mask.Text(string(r.Request))), slog.String("answer", mask.Text(string(r.Answer))))
 	}
 	if o.Capture == nil {
 		return

@@ -74,6 +74,8 @@ var rooms = []room{
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "agent", floor: 7, modules: toolModules},
+	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
+	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},
 	{path: "tool/httpcall", floor: 6, modules: toolModules},
 	{path: "tool", floor: 5, modules: toolModules},

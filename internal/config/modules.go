@@ -1,0 +1,191 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"wield/chat"
+	"wield/module"
+	"wield/tool/sandbox"
+)
+
+// A Module changes texts on their way to a model and back.
+type Module struct {
+	Kind  string `key:"kind" required:"true" enum:"redact|format|translate|exec" doc:"What it does: redact takes secrets out, format gives answers another form, translate lets people and model speak different languages, exec asks a program."`
+	Order int    `key:"order" doc:"Place among other modules: the lowest sees what a person wrote first, and the answer last."`
+
+	Words     []Secret `key:"words" doc:"Secrets to take out besides those that are known by their form (kind redact)."`
+	Patterns  []string `key:"patterns" doc:"Regular expressions (RE2) of more, each within a line (kind redact)."`
+	With      string   `key:"with" doc:"What stands in place of a secret (kind redact)."`
+	Direction string   `key:"direction" enum:"both|in|out" doc:"Whether to look at what goes to the model, at its answer, or at both (kind redact)."`
+
+	Markdown string `key:"markdown" enum:"keep|plain" doc:"plain: answers without Markdown, to be read out or shown where nothing renders it (kind format)."`
+	Trim     bool   `key:"trim" doc:"Whether blanks at line ends and repeated empty lines are left out (kind format)."`
+	Wrap     int    `key:"wrap" min:"0" max:"10000" doc:"Characters to a line; 0: lines stay (kind format)."`
+
+	Model  string `key:"model" doc:"Model of models that translates (kind translate)."`
+	Theirs string `key:"people" doc:"Language of people, such as German (kind translate)."`
+	Models string `key:"speaks" doc:"Language that the model is to read and write, such as English (kind translate)."`
+
+	Command  []string         `key:"command" doc:"Program and its arguments, as a shell would find it from the directory that wield runs in (kind exec)."`
+	Hooks    []string         `key:"hooks" enum:"on_message|on_llm_response_chunk|on_llm_response_complete" doc:"When the program is asked (kind exec)."`
+	Roles    []string         `key:"roles" enum:"system|developer|user|assistant|tool" doc:"Whose messages it is asked about (kind exec). Empty: the user's."`
+	Timeout  Duration         `key:"timeout" min:"10ms" doc:"For one answer of the program (kind exec)."`
+	Network  bool             `key:"network" doc:"Whether the program may reach the network (kind exec)."`
+	Settings map[string]Value `key:"settings" doc:"What the program is told with each question (kind exec)."`
+}
+
+func (m *Module) setDefaults() {
+	m.With, m.Direction, m.Markdown, m.Models, m.Timeout = "[redacted]", "both", "keep", "English", Duration(10*time.Second)
+}
+
+// A moduleKind is one way to make a module.
+type moduleKind struct {
+	keys  []string // that have an effect, beside kind and order
+	needs []string // of these, that have to be there
+	make  func(w *workshop, name string, m *Module) (module.Module, error)
+}
+
+// moduleKinds are the kinds by name. It is a function since one of them leads back to it by way of models.
+func moduleKinds() map[string]moduleKind {
+	return map[string]moduleKind{
+		"redact":    {keys: []string{"words", "patterns", "with", "direction"}, make: redactModule},
+		"format":    {keys: []string{"markdown", "trim", "wrap"}, make: formatModule},
+		"translate": {keys: []string{"model", "people", "speaks"}, needs: []string{"model", "people"}, make: translateModule},
+		"exec":      {keys: []string{"command", "hooks", "roles", "timeout", "network", "settings"}, needs: []string{"command", "hooks"}, make: execModule},
+	}
+}
+
+// check looks at what no key can tell by itself.
+func (m *Module) check(d *decoder, path string, c *Config) {
+	kinds := moduleKinds()
+	kind, ok := kinds[m.Kind]
+	if !ok {
+		return // which the key itself says
+	}
+	for _, name := range kind.needs {
+		if !d.has(path + "." + name) {
+			d.at(path, "the key %s is missing, which a module of kind %s needs", name, m.Kind)
+		}
+	}
+	for other, k := range kinds {
+		for _, name := range k.keys {
+			if other != m.Kind && !slices.Contains(kind.keys, name) && d.has(path+"."+name) {
+				d.at(path+"."+name, "a module of kind %s has no such key; it has %s", m.Kind, strings.Join(kind.keys, ", "))
+			}
+		}
+	}
+	for i, p := range m.Patterns {
+		if _, err := regexp.Compile(p); err != nil {
+			d.at(fmt.Sprintf("%s.patterns[%d]", path, i), "%v", err)
+		}
+	}
+	if _, ok := c.Models[m.Model]; !ok && m.Model != "" {
+		d.at(path+".model", "no model %q%s", m.Model, didYouMean(m.Model, c.ModelNames()))
+	}
+	if slices.Contains(m.Hooks, string(module.OnChunk)) && slices.Contains(m.Hooks, string(module.OnComplete)) {
+		d.at(path+".hooks", "%s and %s exclude one another: an answer is given to the program as it comes or when it is whole", module.OnChunk, module.OnComplete)
+	}
+}
+
+// checkModules looks at the modules that a model names.
+func (m *Model) checkModules(d *decoder, path string, c *Config) {
+	for i, name := range m.Agent.Modules {
+		if _, ok := c.Modules[name]; !ok {
+			d.at(fmt.Sprintf("%s.agent.modules[%d]", path, i), "no module %q%s", name, didYouMean(name, sortedKeys(c.Modules)))
+		}
+	}
+}
+
+// modules makes the modules of the given names.
+func (w *workshop) modules(names []string) ([]module.Module, error) {
+	var all []module.Module
+	kinds := moduleKinds()
+	for _, name := range names {
+		m := w.config.Modules[name]
+		one, err := kinds[m.Kind].make(w, name, &m)
+		if err != nil {
+			return nil, fmt.Errorf("modules.%s: %w", name, err)
+		}
+		one.Name, one.Order = name, m.Order
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func redactModule(w *workshop, _ string, m *Module) (module.Module, error) {
+	o := module.RedactOptions{With: m.With, In: m.Direction != "out", Out: m.Direction != "in"}
+	for _, s := range m.Words {
+		word, err := s.Resolve(w.env.Getenv)
+		if err != nil {
+			return module.Module{}, fmt.Errorf("words: %w", err)
+		}
+		if strings.ContainsAny(word, "\r\n") {
+			return module.Module{}, fmt.Errorf("words: %s holds a line break; give its lines one by one", s)
+		}
+		o.Words = append(o.Words, word)
+	}
+	for _, p := range m.Patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return module.Module{}, fmt.Errorf("patterns: %w", err)
+		}
+		o.Patterns = append(o.Patterns, re)
+	}
+	return module.Redact(o), nil
+}
+
+func formatModule(_ *workshop, _ string, m *Module) (module.Module, error) {
+	return module.Format(module.FormatOptions{Plain: m.Markdown == "plain", Trim: m.Trim, Wrap: m.Wrap}), nil
+}
+
+func translateModule(w *workshop, _ string, m *Module) (module.Module, error) {
+	by, err := w.bridge(m.Model) // without modules of its own, so that none waits for itself
+	if err != nil {
+		return module.Module{}, err
+	}
+	return module.Translate(module.TranslateOptions{Model: by, As: m.Model, Theirs: m.Theirs, Models: m.Models}), nil
+}
+
+func execModule(w *workshop, name string, m *Module) (module.Module, error) {
+	argv := slices.Clone(m.Command)
+	program, err := exec.LookPath(argv[0])
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return module.Module{}, fmt.Errorf("command: %w", err)
+	}
+	argv[0] = program
+	settings := make(map[string]string)
+	for key, v := range m.Settings {
+		text, err := v.Resolve(w.env.Getenv)
+		if err != nil {
+			return module.Module{}, fmt.Errorf("settings.%s: %w", key, err)
+		}
+		settings[key] = text
+	}
+	o := module.ExecOptions{Name: name, Timeout: time.Duration(m.Timeout), Command: sandbox.Command{
+		Argv: argv, Level: sandbox.Level(w.config.Sandbox.Level), Net: m.Network,
+	}}
+	if len(settings) > 0 {
+		text, err := json.Marshal(settings)
+		if err != nil {
+			return module.Module{}, err
+		}
+		o.Settings = text
+	}
+	for _, h := range m.Hooks {
+		o.Hooks = append(o.Hooks, module.Hook(h))
+	}
+	for _, r := range m.Roles {
+		o.Roles = append(o.Roles, chat.Role(r))
+	}
+	return module.Exec(o)
+}
