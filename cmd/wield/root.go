@@ -50,6 +50,8 @@ func commands(app *app) []*cobra.Command {
 		newSandboxCmd(app),
 		newDoctorCmd(app),
 		newToolCmd(app),
+		newSessionsCmd(app),
+		newJournalCmd(app),
 		newConfigCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),

@@ -13,6 +13,7 @@ func (c *Config) check(d *decoder) {
 	c.checkKeys(d)
 	c.TLS.check(d)
 	c.Trace.check(d)
+	c.Journal.check(d)
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)

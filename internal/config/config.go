@@ -43,6 +43,7 @@ type Config struct {
 	Sandbox  Sandbox            `key:"sandbox" doc:"What the processes of tools may do."`
 	Capture  Capture            `key:"capture" doc:"What is kept of the traffic, to look at later."`
 	Log      Log                `key:"log" doc:"What the log may hold."`
+	Journal  Journal            `key:"journal" doc:"The record of runs."`
 	Trace    Trace              `key:"trace" doc:"Traces of requests, for OpenTelemetry."`
 }
 
@@ -208,6 +209,7 @@ func Default() *Config {
 		Limits:  Limits{Body: 32 << 20},
 		Sandbox: Sandbox{Level: "workspace"},
 		Capture: Capture{Requests: "auto", Keep: 500},
+		Journal: Journal{Store: "sqlite", Mask: true},
 	}
 }
 

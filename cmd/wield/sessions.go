@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"wield/journal"
+)
+
+func newSessionsCmd(app *app) *cobra.Command {
+	var file string
+	cmd := group("sessions", "List, show, delete and export conversations",
+		`A session is one conversation, with all its runs, calls and approvals. Sessions stand in the journal.`,
+		`  wield sessions list
+  wield sessions show ses_6f1c...
+  wield sessions export --all > runs.jsonl`,
+		newSessionsListCmd(app, &file), newSessionsShowCmd(app, &file), newSessionsDeleteCmd(app, &file), newSessionsExportCmd(app, &file))
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
+	return cmd
+}
+
+func newSessionsListCmd(app *app, file *string) *cobra.Command {
+	var limit int
+	var before int64
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List sessions, those that changed last first",
+		Long: `Prints a line for each session: its id, when it changed, where its last run stands, how many runs it has, and its title. With --json the
+same as JSON, one session a line; the last of one page is the --before of the next.`,
+		Example: `  wield sessions list
+  wield sessions list --limit 100 --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 || before < 0 {
+				return usageErrorf("--limit is at least 1, and --before is not below 0")
+			}
+			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+				n := 0
+				for session, err := range journal.Sessions(cmd.Context(), s, before) {
+					if err != nil {
+						return err
+					}
+					if err := printSession(app, &session, asJSON); err != nil {
+						return err
+					}
+					if n++; n == limit {
+						break
+					}
+				}
+				if n == 0 && !asJSON {
+					fmt.Fprintln(app.stderr, "wield: there are no sessions")
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many")
+	cmd.Flags().Int64Var(&before, "before", 0, "only those whose last is before this `POSITION`; 0: all")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one session a line")
+	return cmd
+}
+
+func printSession(app *app, s *journal.Session, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(app.stdout).Encode(s)
+	}
+	_, err := fmt.Fprintf(app.stdout, "%s  %s  %-8s  %d runs  %s\n", plain(s.ID), s.Changed.Format(time.DateTime), s.State, s.Runs, plain(s.Title))
+	return err
+}
+
+// noSession makes an error about a session that is not there one that tells how to find those that are.
+func noSession(id string, err error) error {
+	if errors.Is(err, journal.ErrNotFound) {
+		return usageErrorf("there is no session %s; wield sessions list shows those there are", plain(id))
+	}
+	return err
+}
+
+func newSessionsShowCmd(app *app, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show SESSION",
+		Short: "Show what happened in a session",
+		Long: `Prints the messages, calls, approvals and results of a session in the order in which they happened. All that is recorded, repairs and raw
+texts included, is printed by export.`,
+		Example: `  wield sessions show ses_6f1c...`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+				session, err := journal.LookUp(cmd.Context(), s, args[0])
+				if err != nil {
+					return noSession(args[0], err)
+				}
+				if err := printSession(app, &session, false); err != nil {
+					return err
+				}
+				out := bufio.NewWriter(app.stdout)
+				for e, err := range s.Read(cmd.Context(), journal.Query{Session: session.ID}) {
+					if err != nil {
+						return err
+					}
+					if text := describe(&e.Record); text != "" {
+						fmt.Fprintf(out, "%s  %s\n", e.At.Format(time.TimeOnly), text)
+					}
+				}
+				return out.Flush()
+			})
+		},
+	}
+}
+
+// describe says in a line what a person looks for in a record. It is empty for what is of no interest to most.
+func describe(r *journal.Record) string {
+	switch r.Kind {
+	case journal.KindRun:
+		return "run of " + plain(r.Run.Model)
+	case journal.KindMessage:
+		return string(r.Message.Role) + ": " + plain(r.Message.Text())
+	case journal.KindTurnEnd:
+		return describeTurn(r.TurnEnd)
+	case journal.KindPolicy:
+		return fmt.Sprintf("%s: call %s: %s", r.Policy.Decision, plain(r.Policy.CallID), plain(r.Policy.Why))
+	case journal.KindStart:
+		return fmt.Sprintf("runs %s %s", plain(r.Start.Tool), plain(string(r.Start.Arguments)))
+	case journal.KindAgain:
+		return "runs again: call " + plain(r.Again.CallID)
+	case journal.KindResult:
+		if text := r.Result.Result.Error; text != "" {
+			return fmt.Sprintf("%s failed: %s", plain(r.Result.Tool), plain(text))
+		}
+		return fmt.Sprintf("%s gave %s", plain(r.Result.Tool), plain(string(r.Result.Result.Data)))
+	case journal.KindWait:
+		return "waits: " + string(r.Wait.For)
+	case journal.KindQuestion:
+		return fmt.Sprintf("asks whether %s may run %s", plain(r.Question.Tool), plain(string(r.Question.Arguments)))
+	case journal.KindAnswer:
+		return fmt.Sprintf("%s by %s %s", r.Answer.State, plain(r.Answer.By), plain(r.Answer.Reason))
+	case journal.KindEnd:
+		return "ends: " + plain(r.End.Reason)
+	}
+	return ""
+}
+
+func describeTurn(t *journal.TurnEnd) string {
+	text := "assistant: " + plain(t.Message.Text())
+	for i := range t.Message.Calls {
+		c := &t.Message.Calls[i]
+		text += fmt.Sprintf(" [calls %s %s]", plain(c.Name), plain(c.Arguments))
+	}
+	if t.Error != nil {
+		text += " [broke off: " + plain(t.Error.Message) + "]"
+	}
+	return text
+}
+
+// longest is how much of a text is shown in a line.
+const longest = 300
+
+// plain makes text of a model or a tool fit for a line of a terminal: nothing in it moves the cursor or hides the rest.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+	if short := []rune(text); len(short) > longest {
+		return string(short[:longest]) + "…"
+	}
+	return text
+}
+
+func newSessionsDeleteCmd(app *app, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete SESSION...",
+		Short: "Delete all that was said and done in sessions",
+		Long: `Deletes the words of sessions from the journal: messages, calls, results and approvals. What stays are hashes, so that the rest can still be
+checked, and a record that says how much was deleted. It cannot be undone. A session with a run under way is not deleted.`,
+		Example: `  wield sessions delete ses_6f1c...`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+				for _, id := range args {
+					if err := s.Delete(cmd.Context(), id, journal.ReasonAsked); err != nil {
+						return noSession(id, err)
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newSessionsExportCmd(app *app, file *string) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "export SESSION | --all",
+		Short: "Print all that is recorded, as JSON Lines",
+		Long: `Prints the entries of a session, or with --all of the whole journal, as JSON, one a line, in the order in which they were written. The form
+of a record is told in docs/journal.md.`,
+		Example: `  wield sessions export ses_6f1c... > session.jsonl
+  wield sessions export --all > runs.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return usageErrorf("give the id of one session, or --all")
+			}
+			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+				q := journal.Query{}
+				if !all {
+					q.Session = args[0]
+				}
+				out := bufio.NewWriter(app.stdout)
+				n, err := journal.Export(cmd.Context(), s, q, out)
+				if err == nil && n == 0 && !all {
+					err = noSession(args[0], journal.ErrNotFound)
+				}
+				return errors.Join(err, out.Flush())
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "the whole journal")
+	return cmd
+}
