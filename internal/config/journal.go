@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"wield/internal/capture"
+	"wield/internal/mask"
 	"wield/journal"
 	"wield/journal/postgres"
 	"wield/journal/sqlite"
@@ -111,10 +111,10 @@ func (c *Config) mask(getenv func(string) string) func(string) string {
 	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
 	var pairs []string
 	for _, s := range known {
-		pairs = append(pairs, s, "[masked]")
+		pairs = append(pairs, s, mask.Masked)
 	}
 	literal := strings.NewReplacer(pairs...)
-	return func(text string) string { return capture.Mask(literal.Replace(text)) }
+	return func(text string) string { return mask.Text(literal.Replace(text)) }
 }
 
 // minSecret is how long a text must be to be taken for a secret: a shorter one would stand in innocent words.
