@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -55,7 +56,11 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 			list = []string{p.Default}
 		}
 		for _, path := range list {
-			u.Paths = append(u.Paths, policy.PathUse{Path: path, Op: op})
+			use := policy.PathUse{Path: path, Op: op}
+			if p.OfFile != "" && r.isFile(path) {
+				use.Op = p.OfFile
+			}
+			u.Paths = append(u.Paths, use)
 		}
 	}
 	if f.Edits != "" {
@@ -65,6 +70,16 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 		u.URLs = append(u.URLs, texts(args[name])...)
 	}
 	return u
+}
+
+// isFile reports whether a path of the workspace is a file now. It may be something else when the tool comes to it, so that
+// nothing is kept safe by it: the tool opens it as what was decided about, or fails.
+func (r *Runner) isFile(path string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.dir(), path)
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (f *Facts) none() bool {

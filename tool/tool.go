@@ -177,6 +177,7 @@ type Facts struct {
 type PathFact struct {
 	Argument string
 	Op       Op     // empty: what the tool's Operation says
+	OfFile   Op     // what is done to a path that is no directory; empty: the same
 	Default  string // the path where the argument is absent; empty: then there is none
 }
 

@@ -124,6 +124,9 @@ func touches(f *tool.Facts) string {
 		if op == "" {
 			op = "what `" + f.Operation + "` says"
 		}
+		if p.OfFile != "" {
+			op += "; if it is a file, " + string(p.OfFile)
+		}
 		parts = append(parts, fmt.Sprintf("the path `%s` (%s)", p.Argument, op))
 	}
 	if f.Edits != "" {

@@ -20,6 +20,8 @@ type Options struct {
 	Transport http.RoundTripper
 	Search    Search // where search_internet looks
 	Wikipedia string // address of the interface of a wiki; empty: Wikipedia's
+
+	grepAfter int // files that search_code searches before it asks ripgrep; 0: 512, -1: it never does, 1: at once
 }
 
 // webTimeout bounds the parts of an exchange with a service.
@@ -28,6 +30,9 @@ const webTimeout = 30 * time.Second
 func (o *Options) setDefaults() {
 	if o.Transport == nil {
 		o.Transport = &http.Transport{TLSHandshakeTimeout: webTimeout, ResponseHeaderTimeout: webTimeout, IdleConnTimeout: webTimeout, MaxIdleConns: 4, ForceAttemptHTTP2: true}
+	}
+	if o.grepAfter == 0 {
+		o.grepAfter = grepAfter
 	}
 	if o.MaxFile <= 0 {
 		o.MaxFile = files.DefaultMaxFile

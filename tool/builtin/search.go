@@ -61,9 +61,9 @@ func searchCode(o *Options) *tool.Tool {
 				return searchOutput{}, err
 			}
 			defer root.Close()
-			return search(ctx, c, root, in)
+			return search(ctx, c, o, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: tool.OpList, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: tool.OpList, OfFile: tool.OpRead, Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
@@ -76,10 +76,21 @@ type searcher struct {
 	glob   string
 	most   int
 	ignore ignored
+	grep   *grep // nil: files are searched as the walk comes by
+	after  int   // files before grep is used
+	batch  []candidate
+	names  int // bytes of the names in batch
 	out    searchOutput
 }
 
-func search(ctx context.Context, c *tool.Call, root *files.Root, in searchInput) (searchOutput, error) {
+// A candidate is a file that the walk came by.
+type candidate struct {
+	name     string
+	sure     bool // it is searched: nobody is asked first whether it can have a match
+	withheld bool // it may not be read
+}
+
+func search(ctx context.Context, c *tool.Call, o *Options, root *files.Root, in searchInput) (searchOutput, error) {
 	expr := in.Query
 	if !in.Options.Regex {
 		expr = regexp.QuoteMeta(expr)
@@ -101,6 +112,9 @@ func search(ctx context.Context, c *tool.Call, root *files.Root, in searchInput)
 		s.most = matches
 	}
 	s.out.Matches = []match{}
+	if s.after = o.grepAfter; s.after >= 0 {
+		s.grep = newGrep(c, root.Path(), expr)
+	}
 	at := in.Options.Path
 	if at == "" {
 		at = "."
@@ -145,16 +159,60 @@ func (s *searcher) walk(ctx context.Context, dir string) error {
 			continue
 		}
 		if !s.call.May(tool.OpRead, e.Name) {
-			s.out.Withheld++
+			s.batch = append(s.batch, candidate{withheld: true})
 			continue
 		}
-		if err := s.file(ctx, e.Name); err != nil && ctx.Err() != nil {
+		if err := s.add(ctx, e); err != nil || s.out.Truncated {
+			return err
+		}
+	}
+	return s.flush(ctx)
+}
+
+// add searches a file, or keeps it to be searched with others.
+func (s *searcher) add(ctx context.Context, e files.Entry) error {
+	if s.after--; s.grep == nil || s.after > 0 {
+		s.batch = append(s.batch, candidate{name: e.Name, sure: true})
+		return s.flush(ctx)
+	}
+	s.batch = append(s.batch, candidate{name: e.Name, sure: e.Info.Size() > grepSize})
+	if s.names += len(e.Name) + len("./\x00"); s.names < grepNames && len(s.batch) < grepFiles {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// flush searches the files that have been kept, in order, as far as they may have a match. One that cannot be read has none.
+func (s *searcher) flush(ctx context.Context) error {
+	var names []string
+	for _, c := range s.batch {
+		if !c.sure && !c.withheld {
+			names = append(names, c.name)
+		}
+	}
+	var found map[string]bool
+	asked := false
+	if len(names) > 0 {
+		if found, asked = s.grep.candidates(ctx, names); !asked {
+			s.grep = nil // from here on without it
+		}
+	}
+	for _, c := range s.batch {
+		switch {
+		case c.withheld:
+			s.out.Withheld++
+			continue
+		case asked && !c.sure && !found[c.name]:
+			continue
+		}
+		if err := s.file(ctx, c.name); err != nil && ctx.Err() != nil {
 			return err
 		}
 		if s.out.Truncated {
 			return nil
 		}
 	}
+	s.batch, s.names = s.batch[:0], 0
 	return nil
 }
 
