@@ -13,6 +13,7 @@ import (
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
 	"wield/tool/builtin/database"
+	"wield/tool/builtin/memory"
 	"wield/tool/sandbox"
 )
 
@@ -67,7 +68,11 @@ var builtinTools = []toolMaker{
 		return builtin.Tools(builtin.Options{Search: e.search})
 	},
 	func(e *ToolEnvironment) []*tool.Tool { return database.Options{Sources: e.databases}.Tools() },
+	func(e *ToolEnvironment) []*tool.Tool { return memory.Options{Path: e.memories}.Tools() },
 }
+
+// MemoryFile is the name of the file of memories in the data directory.
+const MemoryFile = "memories.db"
 
 // A ToolEnvironment is what tools have beside their configuration.
 type ToolEnvironment struct {
@@ -76,6 +81,7 @@ type ToolEnvironment struct {
 
 	search    builtin.Search
 	databases map[string]database.Source
+	memories  string // the file of memories
 }
 
 // A Toolbox is every tool that a configuration knows, ready to run.
@@ -113,6 +119,9 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key}
 	if env.databases, err = c.databases(env.Getenv); err != nil {
 		return nil, err
+	}
+	if dir := c.DataDir(env.Getenv); dir != "" {
+		env.memories = filepath.Join(dir, MemoryFile)
 	}
 	temp, err := os.MkdirTemp("", "wield-tools-")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
 	"wield/tool/builtin/database"
+	"wield/tool/builtin/memory"
 )
 
 // TestToolPage compares the page of the built-in tools with their definitions; with -update it writes it.
@@ -30,7 +31,7 @@ configuration. What each may touch is decided by the [policy](../policy.md) from
 [sandbox](../sandbox.md). How tools are used and written stands [here](README.md).
 
 `)
-	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools())
+	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(), memory.Options{}.Tools())
 	for _, one := range all {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", one.Name(), one.Name())
 	}

@@ -84,6 +84,7 @@ var rooms = []room{
 	{path: "internal/metrics", floor: 5, modules: anyModule},
 	{path: "tool/builtin/clock", floor: 6, modules: toolModules},
 	{path: "tool/builtin/database", floor: 6, modules: anyModule},
+	{path: "tool/builtin/memory", floor: 6, modules: anyModule},
 	{path: "internal/pgtest", floor: 2, modules: anyModule},
 	{path: "journal", floor: 6, modules: toolModules},
 	{path: "journal/journaltest", floor: 7, modules: toolModules},
