@@ -389,6 +389,8 @@ func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), re
 	var text string
 	enc := json.NewEncoder(app.stdout)
 	enc.SetEscapeHTML(false)
+	said := &plainWriter{w: app.stderr}
+	defer said.end()
 	for e, err := range events {
 		switch {
 		case err != nil:
@@ -399,9 +401,9 @@ func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), re
 			}
 		case e.Kind == chat.KindNote:
 			n := e.Detail.Note
-			fmt.Fprintf(app.stderr, "mended: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
+			fmt.Fprintf(said, "mended: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
 		case e.Kind == chat.KindProgress && e.Detail.Progress.Stream != "sandbox":
-			fmt.Fprint(app.stderr, e.Text)
+			fmt.Fprint(said, e.Text)
 		}
 		if e.Kind == chat.KindResult {
 			text = e.Detail.Result.Parts[0].Text
@@ -417,7 +419,7 @@ func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), re
 		text = string(result.Append(nil, style))
 	}
 	if !f.asJSON {
-		fmt.Fprintln(app.stdout, text)
+		fmt.Fprintln(shown(app.stdout), text)
 	}
 	if code := toolExit(&result); code != exitOK {
 		return &exitError{code: code}

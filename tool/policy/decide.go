@@ -111,7 +111,7 @@ func (e *eval) workingDir() []string {
 
 // builtin adds the finding of a built-in check.
 func (e *eval) builtin(d chat.Decision, s Subject, text, node, check, why string, fix *Rule) {
-	e.add(Finding{Decision: d, Subject: s, Text: Visible(text), Node: node, Rule: "built-in: " + check, Why: why, Fix: fix, builtin: true})
+	e.add(Finding{Decision: d, Subject: s, Text: Visible(text), Node: node, Rule: "built-in: " + check, Why: Visible(why), Fix: fix, builtin: true})
 }
 
 func (e *eval) add(f Finding) { e.findings = append(e.findings, f) }
