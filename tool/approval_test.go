@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -218,5 +219,37 @@ func TestDangerousTool(t *testing.T) {
 	p, err := r.Plan(t.Context(), call("x", "{}"))
 	if err != nil || p.Outcome != OutcomeNeedsApproval || ran != 0 {
 		t.Errorf("plan %+v, %v", p, err)
+	}
+}
+
+// TestTwoDeciders_arg101 has many people answer one question at once. One answer stands; a no is not overwritten by a yes.
+func TestTwoDeciders_arg101(t *testing.T) {
+	for range 50 {
+		r, store, ran := deployer(t)
+		p := planned(t, r, `{"city":"Oslo"}`)
+		answers := make(chan Approval, 8)
+		for i := range cap(answers) {
+			go func() {
+				state := chat.ApprovalDenied
+				if i%2 == 0 {
+					state = chat.ApprovalApproved
+				}
+				a, err := store.Decide(t.Context(), p.Approval, Answer{State: state, By: fmt.Sprint(i)})
+				if err != nil && !errors.Is(err, ErrDecided) {
+					t.Error(err)
+				}
+				answers <- a
+			}()
+		}
+		first := <-answers
+		for range cap(answers) - 1 {
+			if a := <-answers; a.Answer.By != first.Answer.By || a.State != first.State {
+				t.Fatalf("%+v and %+v", a, first)
+			}
+		}
+		_, _ = last(t, r, p) // a denied one is refused
+		if got := len(*ran); got != 0 && first.State != chat.ApprovalApproved || got != 1 && first.State == chat.ApprovalApproved {
+			t.Errorf("%s, and it ran %d times", first.State, got)
+		}
 	}
 }

@@ -569,3 +569,15 @@ func TestX_C02_DotsInNames(t *testing.T) {
 	y.works("read_file", `{"path":"a..b.txt"}`, `{"path":"src/../notes.txt"}`)
 	y.refused("read_file", `{"path":"/etc/passwd"}`, `{"path":"..\\notes.txt"}`, `{"path":"../next/plan.txt"}`, `{"path":"%2e%2e/next/plan.txt"}`)
 }
+
+// TestPatterns_arg089 searches with patterns that make other engines try for years. Whatever searches here, each ends.
+func TestPatterns_arg089(t *testing.T) {
+	y := newYard(t)
+	if err := os.WriteFile(filepath.Join(y.dir, "long.txt"), []byte(strings.Repeat("n", 60_000)+"?\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{`(n+)+$`, `(n|n)*x`, `(n|nn)+!`, `^(([n-z])+.)+[A-Z]([n-z])+$`, `(.*)*(.*)*(.*)*=`} {
+		y.works("search_code", fmt.Sprintf(`{"query":%q,"options":{"regex":true,"glob":"long.txt"}}`, pattern))
+	}
+	y.refused("search_code", `{"query":"(n)\\1","options":{"regex":true}}`, fmt.Sprintf(`{"query":%q,"options":{"regex":true}}`, strings.Repeat("(", 5000)))
+}

@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"wield/chat"
 	"wield/tool"
@@ -108,8 +111,8 @@ func fetchFrom(t *testing.T, args string, servers ...*httptest.Server) (string, 
 	return string(res.Data), err
 }
 
-// TestRedirects: where a page leads is put to the policy as the page was.
-func TestRedirects(t *testing.T) {
+// TestRedirects_arg049_arg057: where a page leads is put to the policy as the page was.
+func TestRedirects_arg049_arg057(t *testing.T) {
 	inner := site(t, map[string]http.HandlerFunc{"/": serving("text/plain", "secret")})
 	outer := site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inner.URL, http.StatusFound) }})
 	got, err := fetchFrom(t, `{"url":"`+outer.URL+`"}`, outer)
@@ -121,8 +124,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestEndless reads pages without an end, packed and not, with little memory.
-func TestEndless(t *testing.T) {
+// TestEndless_arg058_arg060 reads pages without an end, packed and not, with little memory.
+func TestEndless_arg058_arg060(t *testing.T) {
 	block := []byte(strings.Repeat("soup ", 20_000))
 	pour := func(w io.Writer) {
 		for range 2 << 30 / len(block) {
@@ -153,6 +156,57 @@ func TestEndless(t *testing.T) {
 		if d := int64(after.HeapSys) - int64(before.HeapSys); d > 64<<20 {
 			t.Errorf("%s: the heap grew by %d MiB", path, d>>20)
 		}
+	}
+}
+
+// TestChains_arg050_arg052 leads a fetch around: a chain of redirects that ends at a server of this machine, and one without an end.
+func TestChains_arg050_arg052(t *testing.T) {
+	inner := site(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) { t.Error("the server inside was asked") }})
+	var asked atomic.Int64
+	outer := site(t, map[string]http.HandlerFunc{
+		"/": func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+			to := fmt.Sprintf("/%d", n-1)
+			if n == 1 {
+				to = inner.URL
+			}
+			http.Redirect(w, r, to, http.StatusFound)
+		},
+	})
+	for path, want := range map[string]string{"/5": string(tool.ErrSecurity), "/1": string(tool.ErrSecurity), "/0": "more than 5 redirects", "/6": "more than 5 redirects"} {
+		asked.Store(0)
+		got, err := fetchFrom(t, `{"url":"`+outer.URL+path+`"}`, outer)
+		if err == nil || !strings.Contains(err.Error(), want) || asked.Load() > 6 {
+			t.Errorf("%s: %s, %v after %d requests; want %s", path, got, err, asked.Load(), want)
+		}
+	}
+}
+
+// TestSlow_arg059 fetches a page that comes byte by byte, until the time of the call is over.
+func TestSlow_arg059(t *testing.T) {
+	s := site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		for r.Context().Err() == nil {
+			io.WriteString(w, "x")
+			w.(http.Flusher).Flush()
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}
+	}})
+	p, err := policy.New(policy.Definition{Default: chat.DecisionAllow, Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, t.TempDir())
+	r.Policy = p
+	if err := r.Tools.(*tool.Registry).SetGuard("fetch_webpage", &tool.Guard{Timeout: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := r.Call(t.Context(), "fetch_webpage", `{"url":"`+s.URL+`"}`); err != nil || res.ErrorType != tool.ErrTimeout {
+		t.Errorf("%+v, %v", res, err)
 	}
 }
 

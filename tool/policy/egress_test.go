@@ -213,8 +213,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestProxyOfEnvironment checks that a proxy that the environment names is not used: it would hide where connections go.
-func TestProxyOfEnvironment(t *testing.T) {
+// TestProxyOfEnvironment_arg056 checks that a proxy that the environment names is not used: it would hide where connections go.
+func TestProxyOfEnvironment_arg056(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", proxy.URL)
