@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -80,6 +81,21 @@ func (r *Runner) isFile(path string) bool {
 	}
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// rooted returns the call with its relative paths in the root of the guard, where the tool itself takes them from.
+func (u *uses) rooted(g *Guard) policy.Call {
+	call := u.Call
+	if g == nil || g.Root == "" {
+		return call
+	}
+	call.Paths = slices.Clone(call.Paths)
+	for i, p := range call.Paths {
+		if !filepath.IsAbs(p.Path) && !strings.HasPrefix(p.Path, "~") {
+			call.Paths[i].Path = filepath.Join(g.Root, p.Path)
+		}
+	}
+	return call
 }
 
 func (f *Facts) none() bool {

@@ -7,22 +7,44 @@ import (
 	"strings"
 )
 
-// check tells why the guard refuses a call, or whether a person has to be asked. The order is that of a tool's own rules: is
+// check tells why the guard refuses a call, or why a person has to be asked. The order is that of a tool's own rules: is
 // the target listed, is the operation dangerous, may anything be changed, must somebody be asked.
-func (g *Guard) check(t *Tool, u *uses) (ask bool, err *Error) {
+func (g *Guard) check(t *Tool, u *uses) (ask string, err *Error) {
+	const every = "the tool asks before every run"
 	if g == nil {
-		return t.Dangerous, nil
+		if t.Dangerous {
+			ask = every
+		}
+		return ask, nil
 	}
 	if err := g.listed(u); err != nil {
-		return false, err
+		return "", err
 	}
 	if (t.Dangerous || g.dangerous(u)) && !g.RequiresApproval {
-		return false, &Error{Kind: ErrSecurity, Tool: t.Name(), Message: "Dangerous operation requires approval"}
+		return "", &Error{Kind: ErrSecurity, Tool: t.Name(), Message: "Dangerous operation requires approval"}
 	}
 	if err := g.readOnly(t, u); err != nil {
-		return false, err
+		return "", err
 	}
-	return g.RequiresApproval, nil
+	if g.RequiresApproval {
+		return every, nil
+	}
+	return g.asks(u), nil
+}
+
+// asks tells which use of a call a person is asked about; "" if none.
+func (g *Guard) asks(u *uses) string {
+	if len(u.Argv) > 0 || u.Shell != "" {
+		if slices.Contains(g.AskFor, "command_exec") {
+			return "the tool asks before command_exec"
+		}
+	}
+	for _, p := range u.Paths {
+		if use := "file_" + string(p.Op); slices.Contains(g.AskFor, use) {
+			return "the tool asks before " + use
+		}
+	}
+	return ""
 }
 
 // listed refuses targets that are not on the whitelist. Paths are each looked at, of a command the program.
@@ -47,10 +69,7 @@ func (g *Guard) listed(u *uses) *Error {
 // allowsPath reports whether a pattern fits a path. A pattern with a slash is about the whole path, relative to the root or
 // absolute; one without is about the last name. What leaves the root is only allowed by an absolute pattern.
 func (g *Guard) allowsPath(name string, u *uses) bool {
-	root := g.Root
-	if root == "" {
-		root = u.Root
-	}
+	root := g.root(u)
 	full := name
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(root, name)
@@ -75,6 +94,14 @@ func (g *Guard) allowsPath(name string, u *uses) bool {
 	return false
 }
 
+// root returns the directory of relative paths.
+func (g *Guard) root(u *uses) string {
+	if g.Root != "" {
+		return g.Root
+	}
+	return u.Root
+}
+
 // relative returns the path of full within root.
 func relative(root, full string) (string, bool) {
 	if root == "" {
@@ -94,16 +121,31 @@ func (g *Guard) dangerous(u *uses) bool {
 			return true
 		}
 	}
+	if u.Shell != "" && slices.ContainsFunc(shellWords(u.Shell), func(word string) bool {
+		return slices.ContainsFunc(g.DangerousCommands, func(p string) bool { return wildcard(p, path.Base(word)) })
+	}) {
+		return true
+	}
 	for _, use := range u.Paths {
 		name := strings.ToLower(filepath.ToSlash(use.Path))
+		full := path.Clean(name)
+		if !path.IsAbs(full) {
+			full = path.Join(strings.ToLower(filepath.ToSlash(g.root(u))), full)
+		}
 		for _, pattern := range g.DangerousPaths {
 			pattern = strings.ToLower(pattern)
-			if glob(pattern, path.Clean(name)) || !strings.Contains(pattern, "/") && wildcard(pattern, path.Base(name)) {
+			if glob(pattern, path.Clean(name)) || glob(pattern, full) || !strings.Contains(pattern, "/") && wildcard(pattern, path.Base(name)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// shellWords returns all that could be the name of a program in a text for a shell. It may be too much, and never too little but
+// for what a shell puts together, which policies look at.
+func shellWords(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()`$<>{}\"'\\=", r) })
 }
 
 // readOnly refuses what changes something while the guard's mode is ro.

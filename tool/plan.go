@@ -134,14 +134,14 @@ func (r *Runner) decide(ctx context.Context, p *Plan) (policy.Verdict, uses, *Er
 	}
 	verdict := policy.Verdict{Decision: chat.DecisionAllow}
 	if r.Policy != nil {
-		verdict = r.Policy.Decide(u.Call)
+		verdict = r.Policy.Decide(u.rooted(p.entry.Guard))
 		p.Policy = verdict.Detail(p.Call.ID)
 	}
 	switch {
 	case verdict.Decision == chat.DecisionDeny:
 		return verdict, u, &Error{Kind: ErrSecurity, Message: "Security violation: " + verdict.Why, Details: ruleDetails(p.Policy)}
-	case verdict.Decision == chat.DecisionAllow && ask:
-		verdict = policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: "the tool asks before every run"}
+	case verdict.Decision == chat.DecisionAllow && ask != "":
+		verdict = policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: ask}
 		p.Policy = verdict.Detail(p.Call.ID)
 	case verdict.Decision != chat.DecisionAllow:
 		verdict.Decision = chat.DecisionAsk // whatever else a policy says

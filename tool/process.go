@@ -59,8 +59,21 @@ func (c *Call) Command(argv ...string) sandbox.Command {
 // Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside where the command
 // itself sends it. When ctx ends, the whole tree of processes ends.
 func (c *Call) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
+	return c.exec(ctx, cmd, true)
+}
+
+// Ask is Exec for a command whose standard output is an answer to a program, which nobody wants to see: only what it writes to its
+// standard error is shown.
+func (c *Call) Ask(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
+	return c.exec(ctx, cmd, false)
+}
+
+func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sandbox.Exit, error) {
 	told := make(chan struct{}) // how it is held is told before anything that it says
-	cmd.Stdout, cmd.Stderr = tee(cmd.Stdout, gate{told, c.Output("stdout")}), tee(cmd.Stderr, gate{told, c.Output("stderr")})
+	if output {
+		cmd.Stdout = tee(cmd.Stdout, gate{told, c.Output("stdout")})
+	}
+	cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {
 		close(told)

@@ -149,6 +149,11 @@ func newEntry(namespace string, t *Tool) (*Entry, error) {
 func (r *Registry) put(e *Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.insert(e)
+}
+
+// insert is put for who holds the lock.
+func (r *Registry) insert(e *Entry) error {
 	if r.entries == nil {
 		r.entries, r.folded = make(map[string]*Entry), make(map[string]string)
 	}
@@ -163,6 +168,37 @@ func (r *Registry) put(e *Entry) error {
 		r.folded[fold(name)] = name
 	}
 	r.order = append(r.order, e.Tool.Name())
+	return nil
+}
+
+// Replace puts a tool in the place of the one that has its name, with the state and the guard that it brings; one that nobody has
+// the name of is added.
+func (r *Registry) Replace(t *Tool) error {
+	if t == nil {
+		return fmt.Errorf("tool: %w: it is nil", ErrUnusable)
+	}
+	e, err := newEntry("", t)
+	if err != nil {
+		return fmt.Errorf("tool %q: %w", t.Name(), err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, order := r.entries[t.Name()], slices.Clone(r.order)
+	if old != nil && old.Tool.Name() == t.Name() {
+		r.remove(t.Name())
+	}
+	if err := r.insert(e); err != nil {
+		if old != nil && old.Tool.Name() == t.Name() {
+			if err := r.insert(old); err != nil {
+				panic(err) // its names were free a moment ago
+			}
+			r.order = order
+		}
+		return fmt.Errorf("tool %q: %w", t.Name(), err)
+	}
+	if slices.Contains(order, t.Name()) {
+		r.order = order
+	}
 	return nil
 }
 

@@ -198,6 +198,9 @@ type Guard struct {
 	Timeout          time.Duration
 	Root             string // relative paths are in it; empty: the workspace
 
+	// AskFor are the uses that a person is asked about: file_read, file_list, file_write, file_delete, command_exec.
+	AskFor []string
+
 	DangerousCommands []string // patterns of names of programs
 	DangerousPaths    []string // patterns of paths
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"wield/tool"
@@ -21,6 +22,7 @@ import (
 type Tools struct {
 	Root      string              `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
 	Dirs      []string            `key:"dirs" doc:"Directories with tools of your own."`
+	LLF       LLFTools            `key:"llf" doc:"Tools of LLF."`
 	Builtin   map[string]Builtin  `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
 	Search    Search              `key:"search" doc:"Where search_internet looks."`
 	Databases map[string]Database `key:"databases" doc:"Databases that query_database may ask, by name."`
@@ -94,8 +96,14 @@ type Toolbox struct {
 	// Problems are tools that could not be loaded. The others work.
 	Problems []error
 
-	temp    string
+	temp string
+
+	config  *Config
 	sources []toolSource
+	builtin map[string]*tool.Tool // by name
+	own     map[string]*tool.Tool // what the sources have loaded, by name
+	stamp   string                // of State, when it was read
+	loading sync.Mutex
 }
 
 // Close removes temporary files.
@@ -127,7 +135,7 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	box := &Toolbox{Registry: &tool.Registry{}, temp: temp}
+	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, config: c, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
 	if dir := c.DataDir(env.Getenv); dir != "" {
 		box.State = filepath.Join(dir, ToolStateFile)
 	}
@@ -173,40 +181,43 @@ func (c *Config) root(env *ToolEnvironment) (string, error) {
 
 // fill puts all tools into the registry.
 func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) error {
-	known := []string{}
+	order := []*tool.Tool{}
 	for _, make := range builtinTools {
-		known = t.add(known, make(env), c.builtin)
+		order = append(order, make(env)...)
 	}
-	for _, make := range toolSources {
-		source, err := make(t, c, env)
-		if err != nil {
-			return err
-		}
-		t.sources = append(t.sources, source)
-		made, problems := source.Load(context.Background()) // its bounds are its own
-		t.Problems = append(t.Problems, problems...)
-		known = t.add(known, made, c.own)
-	}
-	if err := t.Registry.Add(shared.ReadOutput()); err != nil { // without it a long output cannot be read to its end
+	order = append(order, shared.ReadOutput()) // without it a long output cannot be read to its end
+	state, err := t.readState()
+	if err != nil {
 		return err
 	}
+	for _, one := range order {
+		t.builtin[one.Name()] = one
+		if err := t.put(one, state); err != nil {
+			return err
+		}
+	}
+	if err := t.find(c, env); err != nil {
+		return err
+	}
+	_, t.Problems = t.load(context.Background(), state) // what it runs has a time of its own
+	t.Problems = append(t.Problems, t.problems(state)...)
+	known := slices.Concat(sortedKeys(t.builtin), sortedKeys(t.own))
 	for _, name := range sortedKeys(c.Tools.Builtin) {
 		if !slices.Contains(known, name) {
 			t.Problems = append(t.Problems, fmt.Errorf("tools.builtin.%s: there is no such tool%s", name, didYouMean(name, known)))
 		}
 	}
-	return t.apply(c)
-}
-
-// add puts tools into the registry as the configuration wants them, and their names to those that are known.
-func (t *Toolbox) add(known []string, tools []*tool.Tool, wanted func(*tool.Tool) *tool.Tool) []string {
-	for _, one := range tools {
-		known = append(known, one.Name())
-		if err := t.Registry.Add(wanted(one)); err != nil {
-			t.Problems = append(t.Problems, fmt.Errorf("%s: %w", one.Source, err))
+	for _, name := range sortedKeys(state.Tools) {
+		if !slices.Contains(known, name) {
+			t.Problems = append(t.Problems, fmt.Errorf("%s: there is no tool %s any more", t.State, name))
 		}
 	}
-	return known
+	for _, name := range c.Tools.Disable {
+		if !slices.Contains(known, name) {
+			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w", &tool.Error{Kind: tool.ErrNotFound, Tool: name}))
+		}
+	}
+	return nil
 }
 
 // builtin returns a built-in tool as the configuration wants it.
@@ -242,64 +253,6 @@ func (b Builtin) configured(builtin *tool.Tool) *tool.Tool {
 	guard.Timeout = time.Duration(b.Timeout)
 	t.Guard = &guard
 	return &t
-}
-
-// apply puts on top what commands have changed, and what is never offered.
-func (t *Toolbox) apply(c *Config) error {
-	state := &ToolState{}
-	if t.State != "" {
-		var err error
-		if state, err = LoadToolState(t.State); err != nil {
-			return err
-		}
-	}
-	for _, name := range sortedKeys(state.Tools) {
-		if err := t.change(name, state.Tools[name]); err != nil {
-			t.Problems = append(t.Problems, fmt.Errorf("%s: %w", t.State, err))
-		}
-	}
-	for _, name := range c.Tools.Disable {
-		if err := t.Registry.Set(name, tool.StateDisabled); err != nil {
-			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w", err))
-		}
-	}
-	return nil
-}
-
-// change makes of a tool what commands have made of it.
-func (t *Toolbox) change(name string, change ToolChange) error {
-	if change.State != "" {
-		s, ok := tool.ParseState(change.State)
-		if !ok {
-			return fmt.Errorf("tool %s: no state %q", name, change.State)
-		}
-		if err := t.Registry.Set(name, s); err != nil {
-			return err
-		}
-	}
-	e, ok := t.Registry.Lookup(name)
-	if !ok {
-		return fmt.Errorf("there is no tool %s any more", name)
-	}
-	guard := tool.Guard{}
-	if e.Guard != nil {
-		guard = *e.Guard
-	}
-	if change.Mode != "" {
-		guard.Mode = tool.Mode(change.Mode)
-	}
-	if change.Timeout != "" {
-		d, err := ToolTimeout(change.Timeout)
-		if err != nil {
-			return fmt.Errorf("tool %s: %w", name, err)
-		}
-		guard.Timeout = d
-	}
-	if change.RequiresApproval != nil {
-		guard.RequiresApproval = *change.RequiresApproval
-	}
-	guard.Whitelist = change.whitelist(guard.Whitelist)
-	return t.Registry.SetGuard(name, &guard)
 }
 
 // ToolTimeout reads the timeout of a tool, which is held to the same bounds as in the configuration.

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"wield/tool"
 	"wield/tool/dir"
@@ -24,18 +26,67 @@ var toolSources = []func(t *Toolbox, c *Config, env *ToolEnvironment) (toolSourc
 	requestTools,
 }
 
-// toolFiles finds the tools in tools.dirs.
+// find makes the sources.
+func (t *Toolbox) find(c *Config, env *ToolEnvironment) error {
+	for _, make := range toolSources {
+		source, err := make(t, c, env)
+		if err != nil {
+			return err
+		}
+		t.sources = append(t.sources, source)
+	}
+	return nil
+}
+
+// LLFTools says where tools of LLF are, beside those in tools.dirs.
+type LLFTools struct {
+	Dir      string `key:"dir" doc:"Directory with tool directories of LLF. Empty: LLF_TOOLS_DIR, else that of the registry."`
+	Registry string `key:"registry" doc:"Registry of tools. Empty: LLF_TOOLS_REGISTRY, else tools_registry.json in the directory."`
+}
+
+// toolFiles finds the tools in tools.dirs and tools.llf.
 func toolFiles(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) {
-	set := &dir.Set{Options: dir.Options{Level: sandbox.Level(c.Sandbox.Level), Getenv: env.Getenv}}
+	set := &dir.Set{Options: dir.Options{Level: sandbox.Level(c.Sandbox.Level), Getenv: env.Getenv, Root: t.Runner.Root, Builtin: sortedKeys(t.builtin)}}
 	for _, d := range c.Tools.Dirs {
 		d, err := env.absolute(d) // what protects it compares absolute paths
 		if err != nil {
 			return nil, fmt.Errorf("tools.dirs: %w", err)
 		}
-		t.Dirs = append(t.Dirs, d)
 		set.Dirs = append(set.Dirs, d)
 	}
+	if err := c.Tools.LLF.find(set, env); err != nil {
+		return nil, fmt.Errorf("tools.llf: %w", err)
+	}
+	t.Dirs = append(t.Dirs, set.Dirs...)
+	for _, file := range set.Registries {
+		t.Dirs = append(t.Dirs, file)
+	}
 	return set, nil
+}
+
+// find adds the directory and the registry of LLF, if there are any.
+func (l *LLFTools) find(set *dir.Set, env *ToolEnvironment) error {
+	registry, d := cmp.Or(l.Registry, env.Getenv("LLF_TOOLS_REGISTRY")), cmp.Or(l.Dir, env.Getenv("LLF_TOOLS_DIR"))
+	if registry == "" && d == "" {
+		return nil
+	}
+	var err error
+	if registry != "" {
+		if registry, err = env.absolute(registry); err != nil {
+			return err
+		}
+		d = cmp.Or(d, filepath.Dir(registry))
+	}
+	if d, err = env.absolute(d); err != nil {
+		return err
+	}
+	if registry != "" {
+		set.Registries = map[string]string{d: registry}
+	}
+	if !slices.Contains(set.Dirs, d) {
+		set.Dirs = append(set.Dirs, d)
+	}
+	return nil
 }
 
 // own returns a tool of a person's own as the configuration wants it. What it says itself about how it is offered and what it may

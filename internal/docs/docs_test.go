@@ -149,6 +149,10 @@ func notHere(b *block) string {
 		return "this block needs the network: set WIELD_DOCS_NETWORK=1 to run it"
 	case b.has("key"):
 		return "this block needs a key of a service"
+	case b.value("needs") != "":
+		if _, err := exec.LookPath(b.value("needs")); err != nil {
+			return "this block needs " + b.value("needs")
+		}
 	case b.has("running"):
 		return "this block needs a model server on this machine"
 	}
@@ -222,8 +226,8 @@ func wellFormed(b *block) error {
 	}
 	known := []string{"server", "network", "key", "running", "checkout", "tests", "fails", "fragment"}
 	for _, w := range b.words {
-		if !slices.Contains(known, w) && !strings.HasPrefix(w, "file=") && !strings.HasPrefix(w, "source=") {
-			return fmt.Errorf("a block is marked %q: the words are %v, file=NAME and source=NAME", w, known)
+		if !slices.Contains(known, w) && !strings.HasPrefix(w, "file=") && !strings.HasPrefix(w, "source=") && !strings.HasPrefix(w, "needs=") {
+			return fmt.Errorf("a block is marked %q: the words are %v, file=NAME, source=NAME and needs=NAME", w, known)
 		}
 	}
 	switch {

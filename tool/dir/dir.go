@@ -22,6 +22,11 @@ type Options struct {
 	Level sandbox.Level
 	// Getenv looks up variables that tools ask for; nil: there are none.
 	Getenv func(string) string
+	// Root is the workspace; paths in registries are relative to it.
+	Root string
+	// Builtin are names of tools that an entry of a registry may be about without a directory. What is loaded for one then has a
+	// state and a guard, and no handler.
+	Builtin []string
 }
 
 // Load returns the tools of the files in a directory, by their names. Files that are no tools are passed over; what is wrong
@@ -40,7 +45,7 @@ type unit struct {
 }
 
 // files lists the files of a directory that may be tools.
-func (o Options) files(dir string) ([]unit, error) {
+func (s *Set) files(dir string) ([]unit, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -54,7 +59,7 @@ func (o Options) files(dir string) ([]unit, error) {
 		}
 		for _, kind := range kinds {
 			if kind.is(file, info) {
-				units = append(units, unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) { return kind.load(o, ctx, file) }})
+				units = append(units, unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) { return kind.load(s, ctx, file) }})
 				break
 			}
 		}
@@ -65,9 +70,10 @@ func (o Options) files(dir string) ([]unit, error) {
 // kinds are the kinds of files that hold tools. The first that fits counts.
 var kinds = []struct {
 	is   func(file string, info os.FileInfo) bool
-	load func(o Options, ctx context.Context, file string) ([]*tool.Tool, error)
+	load func(s *Set, ctx context.Context, file string) ([]*tool.Tool, error)
 }{
-	{func(_ string, info os.FileInfo) bool { return info.Mode()&0o111 != 0 }, Options.program},
+	{isPython, (*Set).functions},
+	{func(_ string, info os.FileInfo) bool { return info.Mode()&0o111 != 0 }, (*Set).program},
 }
 
 // stamp is what of a file tells that it was changed.
@@ -76,7 +82,7 @@ func stamp(info os.FileInfo) string {
 }
 
 // program makes a tool of an executable file.
-func (o Options) program(ctx context.Context, file string) ([]*tool.Tool, error) {
+func (s *Set) program(ctx context.Context, file string) ([]*tool.Tool, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, &Error{File: file, Msg: err.Error()}
@@ -85,7 +91,7 @@ func (o Options) program(ctx context.Context, file string) ([]*tool.Tool, error)
 	base := filepath.Base(file)
 	t, err := readTags(file, strings.TrimSuffix(base, filepath.Ext(base)), f)
 	if err == nil && t == nil {
-		t, err = o.describe(ctx, file)
+		t, err = s.describe(ctx, file)
 	}
 	if err != nil {
 		return nil, err

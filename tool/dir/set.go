@@ -14,8 +14,14 @@ type Set struct {
 	Options
 	Dirs []string // absolute
 
-	units map[string]*loaded // by path
-	lists map[string][]unit  // the last that were found in each directory
+	// Registries are files with the registry of a directory of LLF, by directory, where it does not lie in it.
+	Registries map[string]string
+
+	python *interpreter
+	units  map[string]*loaded // by path
+	lists  map[string][]unit  // the last that were found in each directory
+
+	registers map[string]*loadedRegistry // by file
 }
 
 // loaded is what came out of a unit.
@@ -29,6 +35,9 @@ type loaded struct {
 // read again, and is the same *tool.Tool. What cannot be loaded any more stays as it was.
 func (s *Set) Load(ctx context.Context) ([]*tool.Tool, []error) {
 	if s.units == nil {
+		if s.python == nil {
+			s.python = &interpreter{}
+		}
 		s.units, s.lists = map[string]*loaded{}, map[string][]unit{}
 	}
 	var tools []*tool.Tool
@@ -38,6 +47,8 @@ func (s *Set) Load(ctx context.Context) ([]*tool.Tool, []error) {
 		list, err := s.list(dir)
 		if err != nil {
 			errs = append(errs, err)
+		}
+		if list == nil && err != nil {
 			list = s.lists[dir] // a directory that cannot be read for a moment loses nothing
 		}
 		s.lists[dir] = list
@@ -62,7 +73,14 @@ func (s *Set) Load(ctx context.Context) ([]*tool.Tool, []error) {
 }
 
 // list finds the units of a directory.
-func (s *Set) list(dir string) ([]unit, error) { return s.files(dir) }
+func (s *Set) list(dir string) ([]unit, error) {
+	files, err := s.files(dir)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := s.llf(dir)
+	return append(files, tools...), err
+}
 
 // unit loads one unit, if it has changed.
 func (s *Set) unit(ctx context.Context, u unit) *loaded {

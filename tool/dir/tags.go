@@ -68,19 +68,11 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 			}
 			break // the tags stand before everything else
 		}
-		key, value, ok := strings.Cut(text, ":")
-		word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
-		read := tags[word]
-		if near := nearTag(word); ok && read == nil && near != "" {
-			return nil, &Error{file, r.line, fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
+		is, err := r.tag(r.line, text)
+		if err != nil {
+			return nil, err
 		}
-		if !ok || read == nil {
-			continue // a comment
-		}
-		found = true
-		if msg := read(r, strings.TrimSpace(rest), strings.TrimSpace(value)); msg != "" {
-			return nil, &Error{file, r.line, msg}
-		}
+		found = found || is
 	}
 	switch {
 	case !found:
@@ -92,6 +84,26 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 	}
 	return r.finish()
 }
+
+// tag reads the text of a comment, and reports whether it is a tag.
+func (r *reader) tag(line int, text string) (bool, error) {
+	key, value, ok := strings.Cut(text, ":")
+	word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
+	read := tags[word]
+	if near := nearTag(word); ok && read == nil && near != "" {
+		return false, &Error{r.file, line, fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
+	}
+	if !ok || read == nil || r.schema == nil && schemaTags[word] {
+		return false, nil // a comment
+	}
+	if msg := read(r, strings.TrimSpace(rest), strings.TrimSpace(value)); msg != "" {
+		return false, &Error{r.file, line, msg}
+	}
+	return true, nil
+}
+
+// schemaTags are the tags that say what stands in the file itself where it is in Python.
+var schemaTags = map[string]bool{"tool": true, "description": true, "param": true}
 
 // comment returns the text of a comment line.
 func comment(line string) (string, bool) {
