@@ -1,5 +1,5 @@
 // The agent Claude Code, unmodified, does a task through the Messages protocol: with a model that only writes text, and with a
-// server of its own protocol behind wield.
+// server of its own protocol behind wield, to which its requests must arrive as they were sent.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { installed, play } from './agents.js';
+import { plainMessages, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
@@ -29,14 +30,16 @@ for (const [what, { kind, mode, speaks, url }] of Object.entries(backends)) {
     const dir = directory(t);
     writeFileSync(join(dir, 'agent.scenario.yaml'), scenario.replace('{speaks: openai}', `{speaks: ${speaks}}`));
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', 'agent.scenario.yaml'], { cwd: dir });
+    const behind = await recorder(t, upstream.url);
     writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
 keys: [{name: agent, secret: env:AGENT_KEY}]
 backends:
-  up: {kind: ${kind}, url: "${url(upstream)}"}
+  up: {kind: ${kind}, url: "${url(behind)}", forward: [thinking, metadata, context_management, output_config]}
 models:
   coder: {backend: up, mode: ${mode}}
 `);
     const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir, env: { AGENT_KEY: 'sesame' } });
+    const front = await recorder(t, server.url);
     const cwd = directory(t);
     const notes = join(cwd, 'notes.txt');
     writeFileSync(notes, 'the first line of the note\n');
@@ -45,13 +48,16 @@ models:
     const { code, output } = await play(t, join(bin, 'claude'), args, {
       cwd,
       env: {
-        ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder',
+        ANTHROPIC_BASE_URL: front.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder',
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
       },
     });
     assert.equal(code, 0, output);
     assert.match(output, /The note has two lines now\./);
     assert.equal(readFileSync(notes, 'utf8'), 'the first line of the note\na "second" line\n', output);
+
+    assert.ok(front.asked.every(({ size }) => size > 40_000), 'requests as large as they are in life');
+    if (kind === 'anthropic') assert.deepEqual(behind.asked.map(plainMessages), front.asked.map(plainMessages), 'field by field');
 
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
     assert.deepEqual(journal.map((entry) => entry.turn), ['read', 'edit', 'count', 'done'], 'one request a step, none in vain');
