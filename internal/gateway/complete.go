@@ -10,28 +10,15 @@ import (
 )
 
 // complete answers POST /v1/chat/completions.
-func (x *exchange) complete() *failure {
+func (x *exchange) complete(body []byte) *failure {
 	if !x.g.passive {
-		return x.answer()
-	}
-	leave, f := x.enter()
-	if f != nil {
-		return f
-	}
-	defer leave()
-	body, f := x.readBody()
-	if f != nil {
-		return f
+		return x.answer(body)
 	}
 	// Which form of request is allowed depends on the model, so that its name must be known first.
 	if m := x.g.models[peekModel(body)]; m != nil && m.Expose == ExposeToolRequest {
 		return x.completePassive(body)
 	}
-	req, err := x.front.decode(body)
-	if err != nil {
-		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
-	}
-	m, f := x.find(req.Model)
+	req, m, f := x.decode(body)
 	if f != nil {
 		return f
 	}

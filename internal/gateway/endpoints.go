@@ -30,46 +30,47 @@ type endpoint struct {
 	path  string
 	front *front // whose protocol it is
 	serve func(*exchange) *failure
+	take  func(*exchange, []byte) *failure // in place of serve: what answers a body, within the limits of whoever sends it
 }
 
 // endpoints are all URLs that are answered.
 var endpoints = newRoutes(
-	endpoint{http.MethodPost, pathCompletions, completionsFront, (*exchange).complete},
-	endpoint{http.MethodPost, pathResponses, responsesFront, (*exchange).respond},
-	endpoint{http.MethodGet, pathResponses + "/*", responsesFront, (*exchange).showResponse},
-	endpoint{http.MethodDelete, pathResponses + "/*", responsesFront, (*exchange).deleteResponse},
-	endpoint{http.MethodGet, pathResponses + "/*/input_items", responsesFront, (*exchange).listInput},
-	endpoint{http.MethodPost, pathConversations, responsesFront, (*exchange).createConversation},
-	endpoint{http.MethodGet, pathConversations + "/*", responsesFront, (*exchange).showConversation},
-	endpoint{http.MethodDelete, pathConversations + "/*", responsesFront, (*exchange).deleteConversation},
-	endpoint{http.MethodGet, pathConversations + "/*/items", responsesFront, (*exchange).listConversation},
-	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation},
-	endpoint{http.MethodPost, pathMessages, messagesFront, (*exchange).messages},
-	endpoint{http.MethodPost, pathCountTokens, messagesFront, (*exchange).countTokens},
-	endpoint{http.MethodPost, "/v1/embeddings", completionsFront, (*exchange).relay},
-	endpoint{http.MethodPost, pathTextCompletions, completionsFront, (*exchange).relay},
-	endpoint{http.MethodPost, "/v1/audio/speech", completionsFront, (*exchange).relay},
-	endpoint{http.MethodPost, "/v1/audio/transcriptions", completionsFront, (*exchange).relay},
-	endpoint{http.MethodPost, "/v1/audio/translations", completionsFront, (*exchange).relay},
-	endpoint{http.MethodPost, "/api/embed", ollamaFront, (*exchange).relay},
-	endpoint{http.MethodPost, "/api/embeddings", ollamaFront, (*exchange).relay},
-	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels},
-	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel},
-	endpoint{http.MethodPost, pathChat, ollamaFront, (*exchange).ollamaAnswer},
-	endpoint{http.MethodPost, "/api/generate", ollamaGenerate, (*exchange).ollamaAnswer},
-	endpoint{http.MethodGet, "/api/tags", ollamaFront, (*exchange).ollamaTags},
-	endpoint{http.MethodGet, "/api/ps", ollamaFront, (*exchange).ollamaRunning},
-	endpoint{http.MethodPost, "/api/show", ollamaFront, (*exchange).ollamaShow},
-	endpoint{http.MethodGet, "/api/version", ollamaFront, (*exchange).ollamaVersion},
-	endpoint{http.MethodPost, "/api/pull", ollamaFront, (*exchange).ollamaManage},
-	endpoint{http.MethodPost, "/api/push", ollamaFront, (*exchange).ollamaManage},
-	endpoint{http.MethodPost, "/api/create", ollamaFront, (*exchange).ollamaManage},
-	endpoint{http.MethodPost, "/api/copy", ollamaFront, (*exchange).ollamaManage},
-	endpoint{http.MethodDelete, "/api/delete", ollamaFront, (*exchange).ollamaManage},
-	endpoint{http.MethodGet, pathHealth, completionsFront, (*exchange).health},
-	endpoint{http.MethodGet, pathMetrics, completionsFront, (*exchange).metrics},
-	endpoint{http.MethodGet, pathCaptures, completionsFront, (*exchange).listCaptures},
-	endpoint{http.MethodGet, pathCaptures + "/*", completionsFront, (*exchange).showCapture},
+	endpoint{http.MethodPost, pathCompletions, completionsFront, nil, (*exchange).complete},
+	endpoint{http.MethodPost, pathResponses, responsesFront, nil, (*exchange).respond},
+	endpoint{http.MethodGet, pathResponses + "/*", responsesFront, (*exchange).showResponse, nil},
+	endpoint{http.MethodDelete, pathResponses + "/*", responsesFront, (*exchange).deleteResponse, nil},
+	endpoint{http.MethodGet, pathResponses + "/*/input_items", responsesFront, (*exchange).listInput, nil},
+	endpoint{http.MethodPost, pathConversations, responsesFront, (*exchange).createConversation, nil},
+	endpoint{http.MethodGet, pathConversations + "/*", responsesFront, (*exchange).showConversation, nil},
+	endpoint{http.MethodDelete, pathConversations + "/*", responsesFront, (*exchange).deleteConversation, nil},
+	endpoint{http.MethodGet, pathConversations + "/*/items", responsesFront, (*exchange).listConversation, nil},
+	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation, nil},
+	endpoint{http.MethodPost, pathMessages, messagesFront, nil, (*exchange).answer},
+	endpoint{http.MethodPost, pathCountTokens, messagesFront, nil, (*exchange).countTokens},
+	endpoint{http.MethodPost, "/v1/embeddings", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, pathTextCompletions, completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/audio/speech", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/audio/transcriptions", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/audio/translations", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/api/embed", ollamaFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/api/embeddings", ollamaFront, nil, (*exchange).relay},
+	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels, nil},
+	endpoint{http.MethodGet, pathModels + "/*", completionsFront, (*exchange).showModel, nil},
+	endpoint{http.MethodPost, pathChat, ollamaFront, nil, (*exchange).ollamaAnswer},
+	endpoint{http.MethodPost, "/api/generate", ollamaGenerate, nil, (*exchange).ollamaAnswer},
+	endpoint{http.MethodGet, "/api/tags", ollamaFront, (*exchange).ollamaTags, nil},
+	endpoint{http.MethodGet, "/api/ps", ollamaFront, (*exchange).ollamaRunning, nil},
+	endpoint{http.MethodPost, "/api/show", ollamaFront, (*exchange).ollamaShow, nil},
+	endpoint{http.MethodGet, "/api/version", ollamaFront, (*exchange).ollamaVersion, nil},
+	endpoint{http.MethodPost, "/api/pull", ollamaFront, (*exchange).ollamaManage, nil},
+	endpoint{http.MethodPost, "/api/push", ollamaFront, (*exchange).ollamaManage, nil},
+	endpoint{http.MethodPost, "/api/create", ollamaFront, (*exchange).ollamaManage, nil},
+	endpoint{http.MethodPost, "/api/copy", ollamaFront, (*exchange).ollamaManage, nil},
+	endpoint{http.MethodDelete, "/api/delete", ollamaFront, (*exchange).ollamaManage, nil},
+	endpoint{http.MethodGet, pathHealth, completionsFront, (*exchange).health, nil},
+	endpoint{http.MethodGet, pathMetrics, completionsFront, (*exchange).metrics, nil},
+	endpoint{http.MethodGet, pathCaptures, completionsFront, (*exchange).listCaptures, nil},
+	endpoint{http.MethodGet, pathCaptures + "/*", completionsFront, (*exchange).showCapture, nil},
 )
 
 // routes are endpoints, ordered for finding one. The paths are few and fixed, so this is all the routing there is; a
@@ -173,6 +174,9 @@ func (g *Gateway) route(x *exchange) *failure {
 	if len(found) > 0 {
 		x.front, x.arg, x.path = found[0].front, arg, found[0].path
 	}
+	if x.front.idHeader != "" {
+		x.set(x.front.idHeader, x.id)
+	}
 	if f := g.checkHost(x.r); f != nil {
 		return f
 	}
@@ -183,6 +187,8 @@ func (g *Gateway) route(x *exchange) *failure {
 	switch {
 	case len(found) == 0:
 		return g.unknownURL(x.r)
+	case e != nil && e.take != nil:
+		return x.take(e.take)
 	case e != nil:
 		return e.serve(x)
 	case x.r.Method == http.MethodOptions && g.allowsOrigin(x.r.Header.Get("Origin")):

@@ -38,14 +38,14 @@ func TestRoutes(t *testing.T) {
 func TestFronts(t *testing.T) {
 	for path, found := range endpoints.exact {
 		for _, e := range found {
-			if e.front == nil || e.serve == nil || e.method == "" {
+			if e.front == nil || (e.serve == nil) == (e.take == nil) || e.method == "" {
 				t.Errorf("%s: half an endpoint", path)
 			}
 		}
 	}
 	for _, p := range endpoints.patterns {
 		for _, e := range p.endpoints {
-			if e.front == nil || e.serve == nil || e.method == "" {
+			if e.front == nil || (e.serve == nil) == (e.take == nil) || e.method == "" {
 				t.Errorf("%s: half an endpoint", e.path)
 			}
 		}

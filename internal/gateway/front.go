@@ -28,6 +28,7 @@ type front struct {
 	form       string   // the field that says which form an answer is to have; "": response_format
 	streamType []string // of a stream, as a header's value
 	keepAlive  string   // what is sent into a stream that is silent for long; "": nothing can be
+	idHeader   string   // in which clients of this protocol look for the id of a request, beside X-Request-Id; "": none
 	tagged     bool     // clients put a tag behind the name of a model that has none
 }
 
@@ -76,7 +77,26 @@ func completionsHead(h head) openai.ResponseOptions {
 }
 
 // answer answers a request for an answer of a model, in the protocol of the URL.
-func (x *exchange) answer() *failure {
+func (x *exchange) answer(body []byte) *failure {
+	req, m, f := x.decode(body)
+	if f != nil {
+		return f
+	}
+	return x.converse(m, req)
+}
+
+// decode reads a request for an answer, and finds the model that it names.
+func (x *exchange) decode(body []byte) (*chat.Request, *Model, *failure) {
+	req, err := x.front.decode(body)
+	if err != nil {
+		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.find(req.Model)
+	return req, m, f
+}
+
+// take answers a request with a body, which take is given, within the limits of whoever asks.
+func (x *exchange) take(take func(*exchange, []byte) *failure) *failure {
 	leave, f := x.enter()
 	if f != nil {
 		return f
@@ -86,15 +106,7 @@ func (x *exchange) answer() *failure {
 	if f != nil {
 		return f
 	}
-	req, err := x.front.decode(body)
-	if err != nil {
-		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
-	}
-	m, f := x.find(req.Model)
-	if f != nil {
-		return f
-	}
-	return x.converse(m, req)
+	return take(x, body)
 }
 
 // enter finds out who asks, and takes a place within their limits, which leave gives back.

@@ -3,7 +3,6 @@ package gateway
 import (
 	"net/http"
 
-	"wield/chat"
 	"wield/wire/anthropic"
 )
 
@@ -25,35 +24,17 @@ var messagesFront = &front{
 	form:        "output_config.format",
 	streamType:  []string{"text/event-stream; charset=utf-8"},
 	keepAlive:   anthropic.KeepAlive,
+	idHeader:    "Request-Id",
 }
 
 func messagesHead(h head) anthropic.ResponseOptions {
 	return anthropic.ResponseOptions{ID: newID("msg_"), Model: h.model, Thinking: anthropic.ThinkingOf(h.req)}
 }
 
-// messages answers POST /v1/messages.
-func (x *exchange) messages() *failure {
-	x.set("Request-Id", x.id) // which clients of this protocol name in their errors
-	return x.answer()
-}
-
 // countTokens answers POST /v1/messages/count_tokens with an estimate. No model is asked.
-func (x *exchange) countTokens() *failure {
-	x.set("Request-Id", x.id)
-	leave, f := x.enter()
+func (x *exchange) countTokens(body []byte) *failure {
+	req, _, f := x.decode(body)
 	if f != nil {
-		return f
-	}
-	defer leave()
-	body, f := x.readBody()
-	if f != nil {
-		return f
-	}
-	req, err := x.front.decode(body)
-	if err != nil {
-		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
-	}
-	if _, f := x.find(req.Model); f != nil {
 		return f
 	}
 	x.body(http.StatusOK, anthropic.AppendTokens(nil, anthropic.CountTokens(req)))

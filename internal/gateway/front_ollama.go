@@ -50,20 +50,11 @@ func generateHead(h head) ollama.ResponseOptions {
 
 // ollamaAnswer answers with an answer of a model, or, to a request that says nothing to it, that it is loaded: clients send
 // such a request ahead, so that the first answer does not have to wait.
-func (x *exchange) ollamaAnswer() *failure {
-	leave, f := x.enter()
-	if f != nil {
-		return f
-	}
-	defer leave()
-	body, f := x.readBody()
-	if f != nil {
-		return f
-	}
+func (x *exchange) ollamaAnswer(body []byte) *failure {
 	req, err := x.front.decode(body)
 	if e := chat.AsError(err); e != nil {
 		if e.Code == jsonbody.CodeUnsupported && x.relays(body) {
-			return x.relayBody(body)
+			return x.relay(body)
 		}
 		return &failure{status: http.StatusBadRequest, err: e}
 	}

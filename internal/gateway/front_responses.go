@@ -41,16 +41,7 @@ func responsesHead(h head, req *responses.Request) responses.ResponseOptions {
 }
 
 // respond answers POST /v1/responses.
-func (x *exchange) respond() *failure {
-	leave, f := x.enter()
-	if f != nil {
-		return f
-	}
-	defer leave()
-	body, f := x.readBody()
-	if f != nil {
-		return f
-	}
+func (x *exchange) respond(body []byte) *failure {
 	req, err := responses.DecodeRequest(body)
 	if err != nil {
 		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}

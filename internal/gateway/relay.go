@@ -25,21 +25,7 @@ type Relay interface {
 const codeNoRelay = "unsupported_endpoint"
 
 // relay answers a URL whose requests go to the model's server as they are, but for the name of the model.
-func (x *exchange) relay() *failure {
-	leave, f := x.enter()
-	if f != nil {
-		return f
-	}
-	defer leave()
-	body, f := x.readBody()
-	if f != nil {
-		return f
-	}
-	return x.relayBody(body)
-}
-
-// relayBody passes a body on.
-func (x *exchange) relayBody(body []byte) *failure {
+func (x *exchange) relay(body []byte) *failure {
 	sent, err := readRelayed(x.r.Header.Get("Content-Type"), body)
 	if err != nil {
 		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}

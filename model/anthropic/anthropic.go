@@ -18,7 +18,6 @@ import (
 	"wield/chat"
 	"wield/model/exchange"
 	"wield/wire/anthropic"
-	"wield/wire/sse"
 )
 
 // Version is the version of the protocol that is spoken. A header anthropic-version of the options wins over it.
@@ -86,7 +85,7 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 	})
 }
 
-func (protocol) NewReader() exchange.Reader { return &reader{} }
+func (protocol) NewReader() exchange.Reader { return &anthropic.StreamReader{} }
 
 func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	return anthropic.DecodeResponse(dst, body)
@@ -94,11 +93,4 @@ func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, err
 
 func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
 	return anthropic.DecodeError(status, header, body)
-}
-
-// A reader reads one stream.
-type reader struct{ anthropic.StreamReader }
-
-func (r *reader) Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error) {
-	return r.StreamReader.Feed(dst, frame.Data)
 }

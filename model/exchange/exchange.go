@@ -41,8 +41,8 @@ type Protocol interface {
 
 // A Reader makes events of the frames of one stream.
 type Reader interface {
-	// Feed appends the events of one frame. The frame's memory is used again afterwards.
-	Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error)
+	// Feed appends the events of one frame's data, whose memory is used again afterwards.
+	Feed(dst []chat.Event, data []byte) ([]chat.Event, error)
 	// Done reports whether the stream has ended by what its protocol ends streams with.
 	Done() bool
 	// Finished reports whether the answer is whole, even if the stream goes on.

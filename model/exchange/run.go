@@ -136,7 +136,7 @@ func (x *exchange) stream(ctx context.Context) error {
 		if err != nil {
 			return x.failure(ctx, err, "the stream broke off")
 		}
-		events, err = reader.Feed(events[:0], frame)
+		events, err = reader.Feed(events[:0], frame.Data)
 		if !x.emit(events) {
 			return nil
 		}

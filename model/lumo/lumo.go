@@ -21,7 +21,6 @@ import (
 	"wield/chat"
 	"wield/model/exchange"
 	"wield/wire/lumo"
-	"wield/wire/sse"
 )
 
 // TitleName is the name of the event that carries a conversation's title.
@@ -210,12 +209,8 @@ func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.E
 	return lumo.DecodeError(status, header, body)
 }
 
-// A reader reads one stream.
+// A reader reads one stream, and tells of its title.
 type reader struct{ lumo.StreamReader }
-
-func (r *reader) Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error) {
-	return r.StreamReader.Feed(dst, frame.Data)
-}
 
 func (r *reader) Close(dst []chat.Event) ([]chat.Event, error) {
 	dst, err := r.StreamReader.Close(dst)

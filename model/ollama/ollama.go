@@ -23,7 +23,6 @@ import (
 	"wield/chat"
 	"wield/model/exchange"
 	"wield/wire/ollama"
-	"wield/wire/sse"
 )
 
 // forwarded are the fields of a client's request in this protocol that every server of it understands.
@@ -140,7 +139,7 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 	})
 }
 
-func (protocol) NewReader() exchange.Reader { return &reader{} }
+func (protocol) NewReader() exchange.Reader { return &ollama.StreamReader{} }
 
 func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	return ollama.DecodeResponse(dst, body)
@@ -148,11 +147,4 @@ func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, err
 
 func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
 	return ollama.DecodeError(status, header, body)
-}
-
-// A reader reads one stream.
-type reader struct{ ollama.StreamReader }
-
-func (r *reader) Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error) {
-	return r.StreamReader.Feed(dst, frame.Data)
 }

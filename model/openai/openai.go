@@ -19,7 +19,6 @@ import (
 	"wield/chat"
 	"wield/model/exchange"
 	"wield/wire/openai"
-	"wield/wire/sse"
 )
 
 // Options describe a server and how it wants to be spoken to.
@@ -114,7 +113,7 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 	})
 }
 
-func (protocol) NewReader() exchange.Reader { return &reader{} }
+func (protocol) NewReader() exchange.Reader { return &openai.StreamReader{} }
 
 func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	return openai.DecodeResponse(dst, body)
@@ -122,11 +121,4 @@ func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, err
 
 func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
 	return openai.DecodeError(status, header, body)
-}
-
-// A reader reads one stream.
-type reader struct{ openai.StreamReader }
-
-func (r *reader) Feed(dst []chat.Event, frame sse.Frame) ([]chat.Event, error) {
-	return r.StreamReader.Feed(dst, frame.Data)
 }

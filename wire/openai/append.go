@@ -190,7 +190,7 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 		w.b = jsonbody.AppendString(w.b, p.Text)
 	case chat.PartImage:
 		w.b = append(w.b, `{"type":"image_url","image_url":{"url":`...)
-		w.b = jsonbody.AppendString(w.b, location(p, "image/png"))
+		w.b = jsonbody.AppendString(w.b, jsonbody.Location(p, "image/png"))
 		if p.Detail != "" {
 			w.str("detail", p.Detail)
 		}
@@ -206,7 +206,7 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 		w.b = append(w.b, '}')
 	case chat.PartFile:
 		w.b = append(w.b, `{"type":"file","file":{"file_data":`...)
-		w.b = jsonbody.AppendString(w.b, location(p, "application/octet-stream"))
+		w.b = jsonbody.AppendString(w.b, jsonbody.Location(p, "application/octet-stream"))
 		if p.Name != "" {
 			w.str("filename", p.Name)
 		}
@@ -217,17 +217,6 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 	}
 	w.b = append(w.b, '}')
 	return nil
-}
-
-// location returns the address of a part's content, which may be a data: URL.
-func location(p *chat.Part, media string) string {
-	if p.URL != "" {
-		return p.URL
-	}
-	if p.MediaType != "" {
-		media = p.MediaType
-	}
-	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
 func (w *requestWriter) calls(calls []chat.Call) {

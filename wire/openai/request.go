@@ -120,7 +120,7 @@ func (d *requestReader) field(key string) {
 	case "parallel_tool_calls":
 		q.Parallel = d.Boolean()
 	case "response_format":
-		d.format()
+		q.Format = d.Format("json_schema.schema")
 	case "stop":
 		d.stop()
 	case "max_completion_tokens":
@@ -376,59 +376,6 @@ func (d *requestReader) checkChoice() {
 		offered[d.req.Tools[i].Name] = true
 	}
 	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return !offered[name] })
-}
-
-func (d *requestReader) format() {
-	if d.Null() {
-		return
-	}
-	var f chat.Format
-	var kind string
-	d.Members(func(key string) {
-		switch key {
-		case "type":
-			kind = d.Text()
-		case "json_schema":
-			d.Members(func(key string) { d.formatField(&f, key) })
-		default:
-			d.formatField(&f, key) // some servers take the schema here
-		}
-	})
-	switch kind {
-	case "text":
-		f.Kind = chat.FormatText
-	case "json_object":
-		if f.Kind = chat.FormatJSON; f.Schema != nil {
-			f.Kind = chat.FormatSchema
-		}
-	case "json_schema":
-		f.Kind = chat.FormatSchema
-		if f.Schema == nil {
-			d.RefuseAt("json_schema.schema", CodeMissing, "the format json_schema needs a schema")
-		}
-	case "":
-		d.RefuseAt("type", CodeMissing, "this must be text, json_object or json_schema")
-	default:
-		d.RefuseAt("type", CodeInvalidValue, "this must be text, json_object or json_schema")
-	}
-	d.req.Format = &f
-}
-
-func (d *requestReader) formatField(f *chat.Format, key string) {
-	switch key {
-	case "name":
-		f.Name = d.Text()
-	case "description":
-		f.Description = d.Optional()
-	case "strict":
-		f.Strict = d.Boolean()
-	case "schema":
-		if !d.Null() && d.Is('{') {
-			f.Schema = d.Raw()
-		}
-	default:
-		d.Skip()
-	}
 }
 
 func (d *requestReader) stop() {

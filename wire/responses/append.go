@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -209,7 +208,7 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 		w.str("text", p.Text)
 	case chat.PartImage:
 		w.b = append(w.b, `{"type":"input_image"`...)
-		w.str("image_url", location(p, "image/png"))
+		w.str("image_url", jsonbody.Location(p, "image/png"))
 		if p.Detail != "" {
 			w.str("detail", p.Detail)
 		}
@@ -218,7 +217,7 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 		if p.Name != "" {
 			w.str("filename", p.Name)
 		}
-		w.str("file_data", location(p, "application/octet-stream"))
+		w.str("file_data", jsonbody.Location(p, "application/octet-stream"))
 	case chat.PartAudio:
 		return chat.Errorf(chat.ErrBadRequest, "this protocol takes no audio")
 	default:
@@ -230,17 +229,6 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 	}
 	w.b = append(w.b, '}')
 	return nil
-}
-
-// location is where a part's content lies: its address, or the content itself as one.
-func location(p *chat.Part, kind string) string {
-	if p.URL != "" {
-		return p.URL
-	}
-	if p.MediaType != "" {
-		kind = p.MediaType
-	}
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
 func (w *requestWriter) tools(req *chat.Request) {

@@ -281,7 +281,7 @@ func (d *requestReader) textOptions() {
 			at := d.Mark()
 			value := d.Bytes[at:d.Pos:d.Pos]
 			if key == "format" {
-				d.Again(at, "", d.format)
+				d.Again(at, "", func() { d.req.Format = d.Format("schema") })
 				if d.req.Format != nil {
 					echo = append(append(echo[:0], `{"format":`...), value...)
 				}
@@ -303,57 +303,6 @@ func (d *requestReader) textOptions() {
 			}
 		}
 		d.repeat("text", append(echo, '}'))
-	}
-}
-
-func (d *requestReader) format() {
-	if d.Null() {
-		return
-	}
-	var f chat.Format
-	var kind string
-	d.Members(func(key string) {
-		switch key {
-		case "type":
-			kind = d.Text()
-		case "json_schema": // the shape of chat completions
-			d.Members(func(key string) { d.formatField(&f, key) })
-		default:
-			d.formatField(&f, key)
-		}
-	})
-	switch kind {
-	case "text":
-		f.Kind = chat.FormatText
-	case "json_object":
-		f.Kind = chat.FormatJSON
-	case "json_schema":
-		f.Kind = chat.FormatSchema
-		if f.Schema == nil {
-			d.RefuseAt("schema", jsonbody.CodeMissing, "the format json_schema needs a schema")
-		}
-	case "":
-		d.RefuseAt("type", jsonbody.CodeMissing, "this must be text, json_object or json_schema")
-	default:
-		d.RefuseAt("type", jsonbody.CodeInvalidValue, "this must be text, json_object or json_schema")
-	}
-	d.req.Format = &f
-}
-
-func (d *requestReader) formatField(f *chat.Format, key string) {
-	switch key {
-	case "name":
-		f.Name = d.Text()
-	case "description":
-		f.Description = d.Optional()
-	case "strict":
-		f.Strict = d.Boolean()
-	case "schema":
-		if !d.Null() && d.Is('{') {
-			f.Schema = d.Raw()
-		}
-	default:
-		d.Skip()
 	}
 }
 
