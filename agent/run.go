@@ -188,8 +188,8 @@ func (r *Run) ask(ctx context.Context, step Step) error {
 			break
 		}
 		if e.Kind != chat.KindTurnStart && e.Kind != chat.KindIdle && !t.framed {
-			t.framed = true
-			r.emit(chat.Event{Kind: chat.KindTurnStart, Turn: r.turns, Detail: t.detail()})
+			start, _ := t.take(chat.Event{Kind: chat.KindTurnStart, Detail: t.detail()})
+			r.emit(start)
 		}
 		if e, ok := t.take(e); ok && !r.emit(e) {
 			break

@@ -473,3 +473,18 @@ func TestCancelled(t *testing.T) {
 		}
 	})
 }
+
+// A bounce makes a turn of its own, so that spans of one turn point into one text.
+func TestBouncesAreTurns(t *testing.T) {
+	model := &fakeModel{answers: []answer{calls(call("1", "no_such_tool", "{}")), calls(call("2", "look", "{}"))}}
+	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("x"))), agent.Options{}).Run(ask("go"))
+	var got []string
+	for _, e := range play(t, run) {
+		if e.Kind == chat.KindTurnStart || e.Kind == chat.KindResult {
+			got = append(got, fmt.Sprint(e.Kind, e.Turn))
+		}
+	}
+	if want := "turn_start 0 turn_start 1 result 1 turn_start 2"; strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -38,8 +38,10 @@ type note struct {
 
 // take takes the next event, and returns it as one of the run. It reports false for one that does not go on.
 func (t *turn) take(e chat.Event) (chat.Event, bool) {
-	t.last = max(t.last, e.Turn)
-	e.Turn += t.turn
+	if e.Kind == chat.KindTurnStart && t.framed { // after a bounce
+		t.last++
+	}
+	e.Turn = t.turn + t.last
 	switch e.Kind {
 	case chat.KindTurnStart:
 		t.framed = true

@@ -41,6 +41,7 @@ func commands(app *app) []*cobra.Command {
 	return []*cobra.Command{
 		newInitCmd(app),
 		newServeCmd(app),
+		newRunCmd(app),
 		newDemoCmd(app),
 		newScriptCmd(app),
 		newParseCmd(app),

@@ -22,10 +22,10 @@ var exitCodes = []exitCodeDoc{
 	{exitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
 	{exitUsage, "the command line or the configuration is wrong; wield eval: it could not run"},
 	{exitModel, "the model's server cannot be reached, or refuses the key"},
-	{exitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run"},
-	{exitLimit, "a limit was reached: wield sandbox run"},
-	{exitTool, "a tool failed: wield tool run"},
-	{exitMalformed, "the model wrote no valid call, whatever was mended: wield tune"},
+	{exitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run, wield run"},
+	{exitLimit, "a limit was reached: wield run, wield sandbox run"},
+	{exitTool, "a tool failed: wield tool run; again and again: wield run"},
+	{exitMalformed, "the model wrote no valid call, whatever was mended: wield tune, wield run"},
 	{exitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
 }
 

@@ -1,0 +1,406 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/agent"
+	"wield/chat"
+	"wield/internal/config"
+	"wield/model/script"
+	"wield/schema"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+// Limits of a run from the command line, where nothing else is said.
+const (
+	runIterations = 50
+	runCalls      = 200
+)
+
+// maxTask bounds what is read from the input.
+const maxTask = 10 << 20
+
+// A runFlags is how wield run was called.
+type runFlags struct {
+	file     string
+	upstream config.Upstream
+	scenario string
+	tools    []string
+	write    bool
+	policy   string
+	rules    config.RunRules
+	onAsk    string
+	system   string
+	output   string
+	outFile  string
+	schema   string
+	turns    int
+	calls    int
+	tokens   int
+	time     time.Duration
+}
+
+func newRunCmd(app *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] TASK...",
+		Short: "Carry out one task with a model and tools",
+		Long: `Asks a model, runs the tools that it calls, and goes on until there is an answer, without asking anybody anything. The answer goes to the
+output, everything else to the error stream. What comes through a pipe is added to the task.
+
+The model is one of the configuration, one of a server (--upstream), or a scripted one (--scenario), which needs no key and no
+network. The tools are those that are enabled, and those that --tools names, which are enabled for this run. A policy decides about every
+call; where none is configured, reading on this machine is allowed and all else asked about. What is asked about is denied, unless
+--on-ask says otherwise.
+
+Exit codes: 0 there is an answer, 2 wrong use, 3 the model cannot be reached, 4 a call that was needed was denied, 5 a limit was
+reached, 6 a tool failed again and again, 7 the model wrote no valid call or not the form that --output-schema wants, 130 interrupted.`,
+		Example: `  wield run "Read package.json and tell me the version"
+  git diff | wield run --tools read_file "Review this change"
+  wield run --output stream-json --max-turns 5 "Count the files"
+  wield run --tools write_file --write --allow '{path: ["out/**"], op: [write]}' "Write a summary to out/summary.md"
+  wield run --scenario calculator --tools calculator "What is 123 * 45?"`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), app, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
+	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, as configured, or at the server of --upstream")
+	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Mode, "mode", "", "how the model of --upstream is given tools, as `MODE`: text, native or auto")
+	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that the model of --upstream is told")
+	fl.StringVar(&f.scenario, "scenario", "", "`NAME` or file of a scenario that answers in place of a model")
+	fl.StringSliceVar(&f.tools, "tools", nil, "`NAMES` of tools to enable for this run; no others are offered then")
+	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, as far as the policy allows it")
+	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy that decides about calls (default default)")
+	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "`RULE` that allows calls: the name of a tool, or such as {command: [git diff]}; several times")
+	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "`RULE` that denies calls; several times")
+	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, or fail, which ends the run")
+	fl.StringVar(&f.system, "system", "", "`TEXT` of instructions for the model")
+	fl.StringVar(&f.output, "output", "text", "form of the output: text, json, or stream-json")
+	fl.StringVarP(&f.outFile, "out", "o", "", "`FILE` for the output")
+	fl.StringVar(&f.schema, "output-schema", "", "`FILE` with the JSON Schema that the answer has to fit")
+	fl.IntVar(&f.turns, "max-turns", runIterations, "answers of the model at most")
+	fl.IntVar(&f.calls, "max-calls", runCalls, "calls at most")
+	fl.IntVar(&f.tokens, "max-tokens", 0, "tokens at most, read and written; 0: no limit")
+	fl.DurationVar(&f.time, "max-time", 0, "time at most; 0: no limit")
+	return cmd
+}
+
+// check reports what is wrong with the flags by themselves.
+func (f *runFlags) check() error {
+	switch f.onAsk {
+	case "deny", "allow", "fail":
+	default:
+		return usageErrorf("--on-ask %s: there are deny, allow and fail", f.onAsk)
+	}
+	if runOutputs[f.output] == nil {
+		return usageErrorf("--output %s: there are text, json and stream-json", f.output)
+	}
+	if f.turns < 1 || f.calls < 1 || f.tokens < 0 || f.time < 0 {
+		return usageErrorf("a limit is a positive number")
+	}
+	return nil
+}
+
+func (f *runFlags) run(ctx context.Context, app *app, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	req, err := f.request(app.stdin, args)
+	if err != nil {
+		return err
+	}
+	r, err := f.load(app)
+	if err != nil {
+		return err
+	}
+	model, err := f.model(app, r)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	box, err := f.box(app, r)
+	if err != nil {
+		return err
+	}
+	err = f.carryOut(ctx, app, model, box.Runner, req)
+	return errors.Join(err, box.Close())
+}
+
+// request returns what the model is to do: the words of the command line, and what came through a pipe.
+func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error) {
+	task := strings.Join(args, " ")
+	if piped(stdin) {
+		data, err := io.ReadAll(io.LimitReader(stdin, maxTask+1))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the input: %w", err)
+		case len(data) > maxTask:
+			return nil, usageErrorf("the input has more than %d MiB", maxTask>>20)
+		}
+		if text := strings.TrimRight(string(data), "\r\n"); text != "" {
+			task = strings.TrimLeft(task+"\n\n"+text, "\n")
+		}
+	}
+	if strings.TrimSpace(task) == "" {
+		return nil, usageErrorf("there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
+	}
+	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}}
+	if f.system != "" {
+		req.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(f.system)}}, req.Messages...)
+	}
+	if f.schema != "" {
+		raw, err := os.ReadFile(f.schema)
+		if err == nil {
+			_, err = schema.Compile(raw)
+		}
+		if err != nil {
+			return nil, usageErrorf("--output-schema: %w", err)
+		}
+		req.Format = &chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: raw}
+	}
+	return req, nil
+}
+
+// piped reports whether there is an input to read: a pipe or a file, and not a terminal or the null device.
+func piped(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	if !ok {
+		return stdin != nil
+	}
+	info, err := file.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
+}
+
+// load reads the configuration, with the project's on top.
+func (f *runFlags) load(app *app) (*config.Result, error) {
+	o := config.Options{File: f.file, Getenv: app.getenv}
+	if f.upstream.URL != "" {
+		o.Upstream = f.upstream
+	}
+	r, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := tightened(r.Config); err != nil {
+		return nil, err
+	}
+	if f.scenario != "" {
+		r.AddScripted(demoModel, f.scenario)
+		if f.upstream.Model == "" {
+			f.upstream.Model = demoModel
+		}
+	}
+	if len(r.Models) == 0 {
+		r.AddScripted(demoModel, demoModel)
+	}
+	return r, nil
+}
+
+// model builds the model that is asked.
+func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error) {
+	names := r.ModelNames()
+	name := f.upstream.Model
+	if name == "" {
+		if len(names) > 1 {
+			return nil, usageErrorf("there are several models; choose one with --model: %s", strings.Join(names, ", "))
+		}
+		name = names[0]
+	}
+	if _, ok := r.Models[name]; !ok {
+		return nil, usageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
+	}
+	return r.AgentModel(name, config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))})
+}
+
+// box makes the tools and the rules about them.
+func (f *runFlags) box(app *app, r *config.Result) (*config.Toolbox, error) {
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range box.Problems {
+		fmt.Fprintf(app.stderr, "wield: %v\n", p)
+	}
+	if err := errors.Join(f.choose(box, r), f.judge(box, r)); err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	return box, nil
+}
+
+// choose switches the tools that the command line names on, and all others off.
+func (f *runFlags) choose(box *config.Toolbox, r *config.Result) error {
+	if len(f.tools) == 0 {
+		return nil
+	}
+	wanted := map[string]bool{"read_output": true}
+	for _, name := range f.tools {
+		e, err := find(box, name)
+		switch {
+		case err != nil:
+			return err
+		case r.Disabled(e.Tool.Name()):
+			return usageErrorf("--tools %s: the configuration says that this tool is never offered", name)
+		}
+		wanted[e.Tool.Name()] = true
+		if f.write {
+			guard := tool.Guard{}
+			if e.Guard != nil {
+				guard = *e.Guard
+			}
+			guard.Mode = tool.ModeRW
+			if err := box.Registry.SetGuard(e.Tool.Name(), &guard); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range box.Registry.Entries() {
+		state := tool.StateDisabled
+		if wanted[e.Tool.Name()] {
+			state = tool.StateEnabled
+		}
+		if err := box.Registry.Set(e.Tool.Name(), state); err != nil {
+			return usageErrorf("%w", err)
+		}
+	}
+	return nil
+}
+
+// judge gives the runner its policy, and what becomes of questions.
+func (f *runFlags) judge(box *config.Toolbox, r *config.Result) error {
+	def, err := r.RunPolicy(f.policy, box.Registry.Entries(), f.rules, append(box.Dirs, box.State)...)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	p, err := policy.New(def)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	box.Runner.Policy = p
+	switch f.onAsk {
+	case "allow":
+		box.Runner.Approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
+	case "fail":
+		box.Runner.Approvals = new(tool.MemoryApprovals)
+	}
+	return nil
+}
+
+// A yes answers every question with yes, because the command line says so.
+type yes struct{ *tool.MemoryApprovals }
+
+func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+	a, err := y.MemoryApprovals.Ask(ctx, q)
+	if err != nil || a.State != chat.ApprovalPending {
+		return a, err
+	}
+	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "--on-ask allow"})
+}
+
+// carryOut runs the task and prints what comes of it.
+func (f *runFlags) carryOut(ctx context.Context, app *app, model *config.AgentModel, runner *tool.Runner, req *chat.Request) (err error) {
+	out := app.stdout
+	if f.outFile != "" {
+		file, err := os.Create(f.outFile)
+		if err != nil {
+			return usageErrorf("--out: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = file
+	}
+	req.Model = model.Name
+	a := agent.New(model.Model, runner, agent.Options{Limits: agent.Limits{
+		Iterations: f.turns, Calls: f.calls, PerTool: -1, Time: f.time, Tokens: f.tokens}})
+	run := a.Run(req)
+	p := &runPrinter{id: newRunID(), out: out, log: app.stderr, model: model.Name, format: req.Format}
+	show := runOutputs[f.output](p)
+	show.start(runner.Offered(req.Messages[len(req.Messages)-1].Text()))
+	for e, err := range run.Events(ctx) {
+		if err == nil {
+			show.event(e)
+		}
+	}
+	return show.end(ctx, run.Outcome())
+}
+
+func newRunID() string {
+	var random [12]byte
+	rand.Read(random[:]) // never fails
+	return "run_" + hex.EncodeToString(random[:])
+}
+
+// exitOf returns the exit code of an outcome, and why it is not 0.
+func exitOf(ctx context.Context, o *agent.Outcome, format *chat.Format) (int, error) {
+	needed := func() *agent.Denial {
+		for i := range o.Denied {
+			if o.Denied[i].Needed {
+				return &o.Denied[i]
+			}
+		}
+		return nil
+	}
+	switch denied := needed(); {
+	case o.Err != nil:
+		return exitCode(ctx, o.Err)
+	case o.Reason == agent.EndWaiting:
+		a := o.Waiting[0]
+		return exitDenied, fmt.Errorf("%s needs an approval: %s", a.Tool, a.Why)
+	case o.GaveUp:
+		return exitMalformed, errors.New("the model wrote no valid call")
+	case denied != nil:
+		return exitDenied, fmt.Errorf("a call of %s was denied: %s", denied.Tool, denied.Why)
+	case o.Failing:
+		return exitTool, errors.New("a tool failed again and again, and the run was stopped")
+	case o.Limit != "":
+		return exitLimit, fmt.Errorf("the limit on %s was reached", limitNames[o.Limit])
+	case o.Reason == agent.EndEmpty:
+		return exitFailed, errors.New("the model gave no answer")
+	case fits(o.Text, format) != nil:
+		return exitMalformed, fmt.Errorf("the answer does not have the form of --output-schema: %w", fits(o.Text, format))
+	}
+	return exitOK, nil
+}
+
+// limitNames are the limits in the words of an error.
+var limitNames = map[agent.Limit]string{
+	agent.LimitIterations: "answers of the model (--max-turns)",
+	agent.LimitCalls:      "calls (--max-calls)",
+	agent.LimitPerTool:    "calls of one tool",
+	agent.LimitTime:       "time (--max-time)",
+	agent.LimitTokens:     "tokens (--max-tokens)",
+	agent.LimitCost:       "cost",
+	agent.LimitRepeats:    "repeated calls",
+}
+
+// fits reports why an answer does not have the form that it should have.
+func fits(answer string, format *chat.Format) error {
+	if format == nil {
+		return nil
+	}
+	s, err := schema.Compile(format.Schema)
+	if err != nil {
+		return err
+	}
+	text := strings.TrimSpace(answer)
+	if !json.Valid([]byte(text)) {
+		return errors.New("it is no JSON")
+	}
+	for _, v := range s.Validate(text) {
+		return errors.New(v.String())
+	}
+	return nil
+}

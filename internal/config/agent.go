@@ -1,0 +1,128 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/metrics"
+	"wield/model/route"
+	"wield/model/script"
+	"wield/prompt"
+	"wield/schema"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+// An AgentModel is a model as an agent asks it: with the bridge and what it falls back on, and without what is there for
+// clients. Its reasoning stays, which has to go back to some servers.
+type AgentModel struct {
+	Model   chat.Model
+	Name    string // as configured
+	closers []func()
+}
+
+// Close gives back the connections to servers.
+func (m *AgentModel) Close() {
+	for _, f := range m.closers {
+		f()
+	}
+}
+
+// AgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of when it is whole.
+func (c *Config) AgentModel(name string, env Environment) (*AgentModel, error) {
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Catalogue == nil {
+		env.Catalogue = script.Catalogue("")
+	}
+	if env.Metrics == nil {
+		env.Metrics = metrics.New("")
+	}
+	own := *c
+	own.Models = maps.Clone(c.Models)
+	for name, m := range own.Models {
+		if m.Repair == dialect.RepairFull.String() {
+			m.Repair = dialect.RepairSafe.String()
+		}
+		m.Release = "checked"
+		own.Models[name] = m
+	}
+	w := workshop{config: &own, env: env, backends: map[string]chat.Model{}, bridges: map[string]chat.Model{}, schemas: &schema.Cache{},
+		decoders: &dialect.Cache{}, blocks: &prompt.Cache{}, servers: map[string]*standing{}}
+	chain := []chat.Model{}
+	for _, next := range append([]string{name}, c.Models[name].Fallback...) {
+		b, err := w.bridge(next)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, b)
+	}
+	m := &AgentModel{Model: chain[0], Name: name, closers: w.closers}
+	if len(chain) > 1 {
+		m.Model = route.Fallback(chain...)
+	}
+	return m, nil
+}
+
+// RunRules are rules that somebody gives for one run: selectors in YAML, such as {command: [git diff]}, or names of tools.
+type RunRules struct {
+	Allow, Deny []string
+}
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
+
+// RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the strictest decides. Where
+// none is configured, what changes nothing and stays on this machine is allowed, and all else asked about.
+func (r *Result) RunPolicy(name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
+	if name == "" {
+		name = "default"
+	}
+	def, err := r.PolicyDefinition(name, protect...)
+	if err != nil {
+		return policy.Definition{}, err
+	}
+	if len(r.Policies) == 0 {
+		var harmless []string
+		for _, e := range tools {
+			if e.State != tool.StateDisabled && e.Tool.Facts.ReadOnly && !e.Tool.Facts.Network {
+				harmless = append(harmless, e.Tool.Name())
+			}
+		}
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: harmless}},
+			policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
+	}
+	for _, side := range []struct {
+		flag     string
+		texts    []string
+		decision chat.Decision
+	}{{"--allow", rules.Allow, chat.DecisionAllow}, {"--deny", rules.Deny, chat.DecisionDeny}} {
+		for _, text := range side.texts {
+			s, err := parseSelector(side.flag, text)
+			if err != nil {
+				return policy.Definition{}, err
+			}
+			def.Rules = append(def.Rules, policy.Rule{Decision: side.decision, Selector: s})
+		}
+	}
+	return def, nil
+}
+
+// parseSelector reads a rule of the command line.
+func parseSelector(flag, text string) (policy.Selector, error) {
+	if toolName.MatchString(text) {
+		return policy.Selector{Tool: []string{text}}, nil
+	}
+	var s Selector
+	d := newDecoder(flag)
+	d.decode([]byte(text), &s)
+	if errs, _ := d.done().split(); len(errs) > 0 {
+		return policy.Selector{}, fmt.Errorf("%w\nA rule is the name of a tool, or a mapping such as {command: [git diff]}, {path: [\"docs/**\"], op: [write]}, {host: [example.com]}", errs)
+	}
+	rule := policy.Rule{Decision: chat.DecisionAllow, Selector: s.selector()}
+	return rule.Selector, rule.Check()
+}
