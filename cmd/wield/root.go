@@ -49,6 +49,7 @@ func commands(app *app) []*cobra.Command {
 		newEvalCmd(app),
 		newTuneCmd(app),
 		newSandboxCmd(app),
+		newBrowserCmd(app),
 		newDoctorCmd(app),
 		newToolCmd(app),
 		newSessionsCmd(app),

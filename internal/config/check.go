@@ -86,6 +86,7 @@ func (b *Backend) check(d *decoder, path string) {
 		}
 	}
 	b.checkLumo(d, path)
+	b.checkBrowser(d, path)
 	for _, name := range sortedKeys(b.Headers) {
 		checkHeader(d, path+".headers."+name, name, b.Headers[name])
 	}
@@ -130,6 +131,7 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	m.checkProfile(d, path+".profile", c)
 	m.checkNative(d, path, c)
 	m.checkModules(d, path, c)
+	m.checkBrowserModel(d, path, c)
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
 

@@ -79,7 +79,7 @@ type KeyLimits struct {
 
 // A Backend is a server that runs models.
 type Backend struct {
-	Kind       string           `key:"kind" enum:"openai|script|anthropic|ollama|lumo|browser" doc:"Protocol that it speaks. script answers from scenario files, in process."`
+	Kind       string           `key:"kind" enum:"openai|script|anthropic|ollama|lumo|browser" doc:"Protocol that it speaks. script answers from scenario files, in process; browser is a model behind a web page."`
 	URL        URL              `key:"url" doc:"Base address, such as http://127.0.0.1:11434/v1."`
 	Key        Secret           `key:"key" doc:"Key that the backend asks for, as env:NAME or file:PATH."`
 	Headers    map[string]Value `key:"headers" doc:"Headers to send along. Those that carry secrets as env:NAME or file:PATH."`
@@ -91,6 +91,7 @@ type Backend struct {
 	CallIDs    string           `key:"call_ids" enum:"any|nine" doc:"Which ids of calls a server of kind openai takes. nine: only those of nine letters and digits, as Mistral's servers."`
 	Forward    []string         `key:"forward" doc:"Names of request fields unknown to wield that are passed on."`
 	Lumo       Lumo             `key:"lumo" doc:"What is particular to Lumo (kind lumo)."`
+	Browser    Browser          `key:"browser" doc:"The page that a model is behind, and the browser that shows it (kind browser)."`
 }
 
 // Retry says how often to try.
@@ -141,7 +142,7 @@ type Instructions struct {
 	ForTools        string    `key:"forTools" doc:"What stands before the definitions of the tools. Empty: the built-in text of the dialect."`
 	ForToolBounce   string    `key:"forToolBounce" doc:"Answer to a call through the wrong channel; {toolCall} stands for the call, which is otherwise appended."`
 	Fallback        string    `key:"fallback" doc:"Instructions for when the client sends none."`
-	InjectInto      string    `key:"injectInto" enum:"system|first|last" doc:"Where the instructions go: into a system message, or in brackets in front of the first or last message of the user, for backends that take no system message. For backends of kind lumo it is first if nothing is said here."`
+	InjectInto      string    `key:"injectInto" enum:"system|first|last" doc:"Where the instructions go: into a system message, or in brackets in front of the first or last message of the user, for backends that take no system message. For backends of kinds lumo and browser it is first if nothing is said here."`
 	ReplacePatterns []Replace `key:"replacePatterns" doc:"Replacements in the client's instructions."`
 }
 
@@ -223,6 +224,7 @@ func (b *Backend) setDefaults() {
 	b.Queue = 64
 	b.Retry.Attempts = 2
 	b.Lumo.Version = 2
+	b.Browser = defaultBrowser()
 	b.Constrain = constrainAuto
 	b.CallIDs = "any"
 }

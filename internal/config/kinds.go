@@ -11,7 +11,7 @@ import (
 	wire "wield/wire/openai"
 )
 
-// A kind of backends is a protocol that servers are spoken with.
+// A kind of backends is a protocol that servers are spoken with, or a page that is.
 type kind struct {
 	example string // of a base address
 	model   func(b *Backend, o exchange.Options, key string) serverModel
@@ -23,12 +23,13 @@ type serverModel interface {
 	Close()
 }
 
-// kinds are the kinds of backends that are reached over HTTP. Those that wield runs inside itself stand in workshop.backend.
+// kinds are the kinds of backends that have an address. Those that wield runs inside itself stand in workshop.backend.
 var kinds = map[string]kind{
 	"openai":    {"http://127.0.0.1:11434/v1", openAIServer},
 	"ollama":    {"http://127.0.0.1:11434", ollamaServer},
 	"anthropic": {"https://api.anthropic.com", anthropicServer},
 	"lumo":      {"https://lumo.example/api", lumoServer},
+	"browser":   {"https://chat.example", browserServer},
 }
 
 // kindNames lists the kinds that this version can use.

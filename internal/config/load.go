@@ -107,6 +107,7 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	c.applyFlags(d, o.Flags)
 	c.applyUpstream(d, o.Upstream)
 	c.applyLumo(d)
+	c.applyBrowser(d)
 	c.check(d)
 	warnLater(d)
 	errs, warnings := d.done().split()

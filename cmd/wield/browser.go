@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+	"wield/model/browser"
+)
+
+func newBrowserCmd(app *app) *cobra.Command {
+	return group("browser", "Log in at the page of a model",
+		`A backend of kind browser is a model behind a web page. These commands are about the browser that shows it.`,
+		`  wield browser login
+  wield browser login page --config wield.yaml`,
+		newBrowserLoginCmd(app))
+}
+
+func newBrowserLoginCmd(app *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "login [BACKEND]",
+		Short: "Open the page in a window, to log in",
+		Long: `Opens the page of a backend of kind browser in a window, with the profile directory that its configuration names. Log in there as you
+always do. The command ends when the page no longer asks for it, which it sees by the selector browser.login, or when you close the
+window; the profile keeps the login for the service.
+
+One browser can use a profile at a time: end the service first if it has the page open.`,
+		Example: `  wield browser login
+  wield browser login page --config wield.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if len(args) > 0 {
+				name = args[0]
+			}
+			return runBrowserLogin(cmd.Context(), app, file, name)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`")
+	return cmd
+}
+
+func runBrowserLogin(ctx context.Context, app *app, file, name string) error {
+	c, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+	if err != nil {
+		return err
+	}
+	o, err := c.LoginOptions(name)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	fmt.Fprintf(app.stderr, "Log in at %s in the window that opens. Close it when you are done.\n", o.URL)
+	in, err := browser.Login(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case in:
+		fmt.Fprintf(app.stdout, "logged in; the profile is in %s\n", o.Browser.Profile)
+	default:
+		fmt.Fprintf(app.stdout, "the window is closed; the profile is in %s\n", o.Browser.Profile)
+	}
+	return nil
+}

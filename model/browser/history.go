@@ -1,0 +1,101 @@
+package browser
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"unicode"
+
+	"wield/chat"
+)
+
+// A turn is one message of a conversation, as a page knows it.
+type turn struct {
+	role  chat.Role
+	print [sha256.Size]byte // what has to be the same for it to be the same turn
+	text  string            // to be typed; "" in what a page has had
+}
+
+// A talk is a conversation.
+type talk []turn
+
+// talkOf returns the conversation of a request. Its last turn must be one that can be typed.
+func talkOf(req *chat.Request) (talk, error) {
+	if err := unsupported(req); err != nil {
+		return nil, err
+	}
+	var t talk
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		text := m.Text()
+		if strings.TrimSpace(text) == "" && m.Role != chat.RoleAssistant {
+			continue
+		}
+		switch m.Role {
+		case chat.RoleAssistant:
+			t = append(t, turn{m.Role, fingerprint(text), text})
+		default:
+			t = append(t, turn{m.Role, sha256.Sum256([]byte(text)), text})
+		}
+	}
+	if len(t) == 0 || t[len(t)-1].role == chat.RoleAssistant {
+		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "messages", Message: "the last message must be one that can be typed into the page, not the assistant's"}
+	}
+	return t, nil
+}
+
+// goesOn reports whether the conversation goes on where a page stands.
+func (t talk) goesOn(said talk) bool {
+	if len(said) == 0 || len(said) >= len(t) {
+		return false
+	}
+	for i := range said {
+		if said[i].role != t[i].role || said[i].print != t[i].print {
+			return false
+		}
+	}
+	// Another answer in between is one that the page has not given.
+	return !slices.ContainsFunc(t[len(said):], func(n turn) bool { return n.role == chat.RoleAssistant })
+}
+
+// prompt returns what to type for turns that a page has not had. Several become one text: a page has one field.
+func (t talk) prompt() string {
+	if len(t) == 1 {
+		return t[0].text
+	}
+	if !slices.ContainsFunc(t, func(n turn) bool { return n.role == chat.RoleAssistant }) {
+		texts := make([]string, len(t))
+		for i := range t {
+			texts[i] = t[i].text
+		}
+		return strings.Join(texts, "\n\n")
+	}
+	var b strings.Builder
+	b.WriteString("This conversation goes on. What was said so far, between lines of dashes:\n")
+	for i := range t {
+		b.WriteString("\n---\n\n" + strings.ToUpper(string(t[i].role)) + ":\n" + t[i].text + "\n")
+	}
+	b.WriteString("\n---\n\nAnswer the last message.")
+	return b.String()
+}
+
+// fingerprint sums up an answer by its words. Clients hand back an answer with its calls written anew: in another layout, perhaps
+// with other keys around the name and the arguments. Whoever wrote the same words in the same order wrote the same answer.
+func fingerprint(text string) [sha256.Size]byte {
+	h := sha256.New()
+	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	for _, w := range words {
+		w = strings.ToLower(w)
+		if slices.Contains(callKeys, w) {
+			continue
+		}
+		h.Write([]byte(w))
+		h.Write([]byte{0})
+	}
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+// callKeys are words around a call that say nothing about it.
+var callKeys = []string{"json", "name", "arguments", "parameters", "args", "input", "function", "tool", "tool_name", "type"}
