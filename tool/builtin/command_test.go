@@ -1,9 +1,11 @@
 package builtin
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,5 +144,66 @@ func TestDiagnostics(t *testing.T) {
 	ruff := readRuff("ruff", "/p", `[{"filename":"/p/a.py","code":"F401","message":"unused","location":{"row":1,"column":8}}]`, "")
 	if len(ruff) != 1 || ruff[0] != (diagnostic{"a.py", 1, 8, "warning", "F401 unused", "ruff"}) {
 		t.Errorf("%+v", ruff)
+	}
+}
+
+// TestCheckers runs each checker that is here on a project with mistakes.
+func TestCheckers(t *testing.T) {
+	for _, tt := range []struct {
+		name, program string
+		files         map[string]string
+		want          []diagnostic // messages only have to begin like this
+	}{
+		{"go vet", "go", map[string]string{
+			"go.mod": "module m\n", "m.go": "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n", "b/b.go": "package b\n\nfunc f() int { return \"x\" }\n",
+		}, []diagnostic{{"b/b.go", 3, 23, "error", "cannot use", "go vet"}, {"m.go", 5, 24, "warning", "fmt.Printf format %d has arg", "go vet"}}},
+		{"gopls", "gopls", map[string]string{
+			"go.mod": "module m\n\ngo 1.26\n", "m.go": "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n", "b/b.go": "package b\n\nfunc f() int { return \"x\" }\n",
+		}, []diagnostic{{"b/b.go", 3, 23, "error", "cannot use", "gopls"}, {"m.go", 5, 24, "warning", "fmt.Printf format %d has arg", "gopls"}}},
+		{"tsc", "tsc", map[string]string{
+			"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["src"]}`, "src/a.ts": "export const n: number = \"x\";\n", "src/b.ts": "export const s = 'fine';\n",
+		}, []diagnostic{{"src/a.ts", 1, 14, "error", "TS2322: Type 'string' is not assignable", "tsc"}}},
+		{"ruff", "ruff", map[string]string{
+			"pyproject.toml": "[project]\nname = \"m\"\nversion = \"1\"\n", "m.py": "import os\n\nprint('x')\n",
+		}, []diagnostic{{"m.py", 1, 8, "warning", "F401 ", "ruff"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := exec.LookPath(tt.program); err != nil {
+				t.Skipf("there is no %s here: it is not tested", tt.program)
+			}
+			res, err := unheld(t, tree(t, tt.files)).Call(t.Context(), "get_diagnostics", `{}`)
+			if err != nil || !res.OK {
+				t.Fatalf("%s, %v", res.Error, err)
+			}
+			var out diagnosticsOutput
+			if err := json.Unmarshal(res.Data, &out); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(out.Checkers, tt.name) || len(out.Failed) > 0 {
+				t.Errorf("%s", res.Data)
+			}
+			var got []diagnostic
+			for _, d := range out.Diagnostics {
+				if d.Source == tt.name {
+					got = append(got, d)
+				}
+			}
+			same := func(a, b diagnostic) bool {
+				begins := strings.HasPrefix(a.Message, b.Message)
+				a.Message = b.Message
+				return begins && a == b
+			}
+			if !slices.EqualFunc(got, tt.want, same) {
+				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCheckerFails: a project that a checker cannot read is not a project without mistakes.
+func TestCheckerFails(t *testing.T) {
+	res, err := unheld(t, tree(t, map[string]string{"go.mod": "no such thing\n", "m.go": "package m\n"})).Call(t.Context(), "get_diagnostics", `{}`)
+	if err != nil || !strings.Contains(string(res.Data), `"failed":[{"checker":"go vet","message":"`) || !strings.Contains(string(res.Data), "go.mod:1") {
+		t.Errorf("%s %s, %v", res.Data, res.Error, err)
 	}
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -22,7 +23,17 @@ type diagnosticsOutput struct {
 	Count       int          `json:"count"`
 	Checkers    []string     `json:"checkers"`          // that ran
 	Missing     []string     `json:"missing,omitempty"` // that the project could use and this machine does not have
+	Failed      []failure    `json:"failed,omitempty"`  // that could not check the project
 }
+
+// A failure is what a checker said that found nothing and did not end well either.
+type failure struct {
+	Checker string `json:"checker"`
+	Message string `json:"message"`
+}
+
+// failureBytes is how much is told of what it said.
+const failureBytes = 2000
 
 type diagnostic struct {
 	File     string `json:"file"`
@@ -39,13 +50,14 @@ type checker struct {
 	files []string
 	argv  []string
 	read  func(name, dir, stdout, stderr string) []diagnostic
+	grave string // the argument with which it tells errors only, if it does not say what is one
 }
 
 var checkers = []checker{
-	{"go vet", []string{"go.mod"}, []string{"go", "vet", "-json", "./..."}, readVet},
-	{"gopls", []string{"go.mod"}, []string{"gopls", "check"}, readPlaces("warning")},
-	{"tsc", []string{"tsconfig.json"}, []string{"tsc", "--noEmit", "--pretty", "false"}, readTSC},
-	{"ruff", []string{"pyproject.toml", "ruff.toml", "setup.py"}, []string{"ruff", "check", "--no-cache", "--output-format", "json"}, readRuff},
+	{"go vet", []string{"go.mod"}, []string{"go", "vet", "-json", "./..."}, readVet, ""},
+	{"gopls", []string{"go.mod"}, []string{"gopls", "check"}, readPlaces("warning"), "-severity=error"},
+	{"tsc", []string{"tsconfig.json"}, []string{"tsc", "--noEmit", "--pretty", "false"}, readTSC, ""},
+	{"ruff", []string{"pyproject.toml", "ruff.toml", "setup.py"}, []string{"ruff", "check", "--no-cache", "--output-format", "json"}, readRuff, ""},
 }
 
 func getDiagnostics(o *Options) *tool.Tool {
@@ -65,7 +77,8 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagno
 	}
 	defer root.Close()
 	out := diagnosticsOutput{Diagnostics: []diagnostic{}, Checkers: []string{}}
-	for _, k := range checkers {
+	for i := range checkers {
+		k := &checkers[i]
 		fits := slices.ContainsFunc(k.files, func(f string) bool {
 			_, err := root.Stat(filepath.Join(dir, f))
 			return err == nil
@@ -73,18 +86,15 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagno
 		if !fits {
 			continue
 		}
-		argv := k.argv
+		var names []string
 		if k.name == "gopls" { // it checks files and not packages
-			names, err := list(ctx, root, listInput{Path: dir, Pattern: "**/*.go"})
-			if err != nil || len(names.Files) == 0 {
+			found, err := list(ctx, root, listInput{Path: dir, Pattern: "**/*.go"})
+			if err != nil || len(found.Files) == 0 {
 				continue
 			}
-			argv = append(append([]string{}, argv...), names.Files...)
+			names = found.Files
 		}
-		cmd := c.Command(argv...)
-		cmd.Dir = filepath.Join(c.Root, dir)
-		cmd.Env = append(cmd.Env, caches(c)...)
-		got, err := execute(ctx, c, cmd)
+		found, got, err := k.run(ctx, c, dir, "", names)
 		if err != nil {
 			if ctx.Err() != nil {
 				return diagnosticsOutput{}, err
@@ -93,13 +103,54 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagno
 			continue
 		}
 		out.Checkers = append(out.Checkers, k.name)
-		out.Diagnostics = append(out.Diagnostics, k.read(k.name, cmd.Dir, got.Stdout, got.Stderr)...)
+		if len(found) == 0 && got.Code != 0 {
+			out.Failed = append(out.Failed, failure{k.name, tail(got.Stdout+got.Stderr, failureBytes)})
+		}
+		if len(found) > 0 && k.grave != "" {
+			grave, _, err := k.run(ctx, c, dir, k.grave, names)
+			if err != nil {
+				return diagnosticsOutput{}, err
+			}
+			for i, d := range found {
+				if slices.Contains(grave, d) {
+					found[i].Severity = "error"
+				}
+			}
+		}
+		out.Diagnostics = append(out.Diagnostics, found...)
 	}
 	if len(out.Checkers)+len(out.Missing) == 0 {
 		return out, tool.Errorf(tool.ErrTool, "no checker fits this directory: there are go vet and gopls for go.mod, tsc for tsconfig.json, ruff for pyproject.toml")
 	}
 	out.Count = len(out.Diagnostics)
 	return out, nil
+}
+
+// run runs a checker in a directory and returns what it finds, in order.
+func (k *checker) run(ctx context.Context, c *tool.Call, dir, more string, names []string) ([]diagnostic, commandOutput, error) {
+	argv := slices.Clone(k.argv)
+	if more != "" {
+		argv = append(argv, more)
+	}
+	cmd := c.Command(append(argv, names...)...)
+	cmd.Dir = filepath.Join(c.Root, dir)
+	cmd.Env = append(cmd.Env, caches(c)...)
+	got, err := execute(ctx, c, cmd)
+	if err != nil {
+		return nil, got, err
+	}
+	found := k.read(k.name, cmd.Dir, got.Stdout, got.Stderr)
+	sortDiagnostics(found)
+	return slices.Compact(found), got, nil
+}
+
+// tail returns the end of a text, where programs say why they failed.
+func tail(s string, most int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= most {
+		return s
+	}
+	return "..." + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
 // place is file:line:column: message.
@@ -145,8 +196,7 @@ func readVet(name, dir, stdout, stderr string) []diagnostic {
 			}
 		}
 	}
-	sortDiagnostics(all)
-	return slices.Compact(all)
+	return all
 }
 
 // tscLine is file(line,column): error TS1: message.
@@ -181,10 +231,7 @@ func sortDiagnostics(all []diagnostic) {
 		if c := strings.Compare(a.File, b.File); c != 0 {
 			return c
 		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Message, b.Message))
 	})
 }
 
