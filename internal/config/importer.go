@@ -203,6 +203,14 @@ func (i *importer) llf(root map[string]any) {
 	if _, ok := i.take("llm_endpoint.api_key"); ok {
 		i.note("the key of the backend was not copied: put it under backends.llf.key, as env:NAME")
 	}
+	switch mode, _ := i.take("llm_endpoint.tool_execution_mode"); mode {
+	case nil, "single_pass": // what wield does
+	case "dual_pass_write_only", "dual_pass_all":
+		i.note("not taken over: tool_execution_mode %s. It asks the model twice and throws the second answer away, so that tools act on what nobody reads; "+
+			"wield runs tools in the turn that is shown, as single_pass does", mode)
+	default:
+		i.note("not taken over: tool_execution_mode %v, which is none of single_pass, dual_pass_write_only and dual_pass_all", mode)
+	}
 }
 
 // llfTool takes over one tool. A tool that was on by itself when its rule matched is on.
@@ -211,7 +219,12 @@ func (i *importer) llfTool(t map[string]any) {
 	if name == "" {
 		return
 	}
-	if kind, _ := t["type"].(string); kind != "" && kind != "llm_invokable" && kind != "function_calling" {
+	switch kind, _ := t["type"].(string); kind {
+	case "", "llm_invokable", "function_calling":
+	case "input_processor", "output_processor", "preprocessor", "postprocessor":
+		i.note("not taken over: %s, which is a %s; write it as a module of kind exec", name, kind)
+		return
+	default:
 		i.note("not taken over: the tool %s, which is a %s", name, kind)
 		return
 	}

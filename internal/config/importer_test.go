@@ -56,8 +56,14 @@ auth: {password: hush}
 		len(file.Whitelist) != 1 || command.Enabled || command.Timeout.String() != "5m" {
 		t.Errorf("%s", text)
 	}
-	if said := strings.Join(notes, "\n"); strings.Contains(text, "hush") || !strings.Contains(said, "shaper") || !strings.Contains(said, "its rule matched") {
+	if said := strings.Join(notes, "\n"); strings.Contains(text, "hush") || !strings.Contains(said, "shaper, which is a postprocessor; write it as a module") || !strings.Contains(said, "its rule matched") {
 		t.Errorf("%s", said)
+	}
+	for mode, want := range map[string]string{"single_pass": "", "dual_pass_all": "asks the model twice", "dual_pass_write_only": "asks the model twice", "thrice": "none of single_pass"} {
+		_, notes, err := Import(LLF, []byte(`{"llm_endpoint": {"api_base_url": "http://127.0.0.1:1234/v1", "tool_execution_mode": "`+mode+`"}}`))
+		if said := strings.Join(notes, "\n"); err != nil || !strings.Contains(said, want) || strings.Contains(said, "execution") != (want != "") {
+			t.Errorf("%s: %v, %s", mode, err, said)
+		}
 	}
 	for _, bad := range []struct{ from, data, want string }{
 		{"other", "a: 1", "none of"}, {"llf", "[1]", "no keys"}, {"llf", "{", "cannot be read"},
