@@ -234,10 +234,11 @@ func (p *HTTPParam) values() ([]json.RawMessage, error) {
 }
 
 // A requestSource finds the tools that are HTTP requests: those of the configuration, and those in files of the directories of
-// tools.
+// tools, told one by one or by a document.
 type requestSource struct {
 	config *Config
 	dirs   []string
+	base   string // where relative paths begin
 	look   lookUp
 	files  map[string]*requestFile // that were read before
 }
@@ -251,7 +252,7 @@ type requestFile struct {
 
 func requestTools(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) {
 	look := func(s Secret) (string, error) { return s.Resolve(env.Getenv) }
-	return &requestSource{config: c, dirs: t.Dirs, look: look, files: map[string]*requestFile{}}, nil
+	return &requestSource{config: c, dirs: t.Dirs, base: env.Dir, look: look, files: map[string]*requestFile{}}, nil
 }
 
 // Load makes the tools. What is wrong with one is told, and the others are made.
@@ -267,15 +268,21 @@ func (s *requestSource) Load(context.Context) (tools []*tool.Tool, problems []er
 		}
 		now[where] = f
 	}
+	for _, name := range sortedKeys(s.config.Tools.OpenAPI) {
+		where := "tools.openapi." + name
+		now[where] = s.document(s.config.Tools.OpenAPI[name], where, s.base)
+	}
 	for _, file := range filesOf(s.dirs, RequestSuffix) {
 		now[file] = s.read(file)
 	}
+	for _, file := range filesOf(s.dirs, OpenAPISuffix) {
+		now[file] = s.readOpenAPI(file)
+	}
 	s.files = now
 	for _, where := range sortedKeys(now) {
-		if f := now[where]; f.err != nil {
+		f := now[where]
+		if tools = append(tools, f.tools...); f.err != nil {
 			problems = append(problems, f.err)
-		} else {
-			tools = append(tools, f.tools...)
 		}
 	}
 	return tools, problems
@@ -291,9 +298,8 @@ func (s *requestSource) read(file string) *requestFile {
 		return f
 	}
 	f := &requestFile{text: string(data)}
-	h, err := readHTTPTool(file, data)
-	if err != nil {
-		f.err = err
+	h := &HTTPTool{}
+	if f.err = readEntry(file, data, h); f.err != nil {
 		return f
 	}
 	f.add(h, strings.TrimSuffix(filepath.Base(file), RequestSuffix), file, s.look)
@@ -327,15 +333,20 @@ func filesOf(dirs []string, suffix string) []string {
 	return files
 }
 
-// readHTTPTool reads the text of a file that holds one tool. The error is a Problems.
-func readHTTPTool(file string, data []byte) (*HTTPTool, error) {
-	h := &HTTPTool{}
-	h.setDefaults()
+// An entry is a part of the configuration that can also be a file of its own.
+type entry interface {
+	setDefaults()
+	check(d *decoder, path string)
+}
+
+// readEntry reads the text of a file that holds one entry. The error is a Problems.
+func readEntry(file string, data []byte, e entry) error {
+	e.setDefaults()
 	d := newDecoder(file)
-	d.decode(data, h)
-	h.check(d, "")
+	d.decode(data, e)
+	e.check(d, "")
 	if errs, _ := d.done().split(); len(errs) > 0 {
-		return nil, errs
+		return errs
 	}
-	return h, nil
+	return nil
 }

@@ -20,16 +20,16 @@ import (
 
 // Tools describes what wield can run.
 type Tools struct {
-	Root      string              `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
-	Dirs      []string            `key:"dirs" doc:"Directories with tools of your own."`
-	LLF       LLFTools            `key:"llf" doc:"Tools of LLF."`
-	Builtin   map[string]Builtin  `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
-	Search    Search              `key:"search" doc:"Where search_internet looks."`
-	Databases map[string]Database `key:"databases" doc:"Databases that query_database may ask, by name."`
-	Disable   []string            `key:"disable" doc:"Names of tools that are never offered."`
-	Sh        Reserved            `key:"sh" doc:"Reserved."`
-	HTTP      map[string]HTTPTool `key:"http" doc:"Tools that are one HTTP request, by name."`
-	OpenAPI   Reserved            `key:"openapi" doc:"Reserved."`
+	Root      string                  `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
+	Dirs      []string                `key:"dirs" doc:"Directories with tools of your own."`
+	LLF       LLFTools                `key:"llf" doc:"Tools of LLF."`
+	Builtin   map[string]Builtin      `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
+	Search    Search                  `key:"search" doc:"Where search_internet looks."`
+	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
+	Disable   []string                `key:"disable" doc:"Names of tools that are never offered."`
+	Sh        Reserved                `key:"sh" doc:"Reserved."`
+	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
+	OpenAPI   map[string]OpenAPITools `key:"openapi" doc:"Tools that OpenAPI documents describe, by a name of your choice."`
 }
 
 // Search says where search_internet looks.

@@ -100,6 +100,7 @@ var rooms = []room{
 	{path: "internal/eval", floor: 6, modules: anyModule},
 	{path: "internal/tune", floor: 6, modules: anyModule},
 	{path: "internal/doctor", floor: 7, modules: anyModule},
+	{path: "tool/openapi", floor: 7, modules: append([]string{"github.com/goccy/go-yaml"}, toolModules...)},
 	{path: "internal/config", floor: 9, modules: anyModule},
 	{path: "cmd/wield", floor: 10, modules: anyModule},
 
