@@ -94,25 +94,24 @@ const maxProblems = 100
 // The error is about reading. What is wrong with the store is in the report.
 func Verify(ctx context.Context, s Store, since Hash) (Report, error) {
 	v := verifier{streams: make(map[string]*streamCheck), since: since, found: since == Hash{}}
+	if err := v.heads(ctx, s); err != nil { // first those that there were, so that all their entries are read
+		return v.report, err
+	}
 	for e, err := range s.Read(ctx, Query{Deleted: true}) {
 		if err != nil {
 			return v.report, err
 		}
 		v.entry(&e)
 	}
-	for h, err := range s.Heads(ctx, HeadQuery{}) {
-		if err != nil {
-			return v.report, err
-		}
-		v.head(&h)
-	}
 	v.end()
-	return v.report, nil
+	err := v.unknown(ctx, s)
+	return v.report, err
 }
 
 type verifier struct {
 	report  Report
 	last    int64
+	index   []Head // as it was before
 	streams map[string]*streamCheck
 	missing [][2]int64 // ranges of positions without words, ascending
 	covered [][2]int64 // ranges that records of deletions name
@@ -124,7 +123,6 @@ type streamCheck struct {
 	seq, last int64
 	session   string
 	calls     map[string]int // 1 started, 2 has a result
-	seen      bool           // the index knows it
 }
 
 func (v *verifier) problem(pos int64, stream, format string, args ...any) {
@@ -193,24 +191,31 @@ func (v *verifier) stream(e *Entry) {
 	}
 }
 
-func (v *verifier) head(h *Head) {
-	s := v.streams[h.Stream]
-	switch {
-	case s == nil && h.Last <= v.last:
-		v.problem(h.Last, h.Stream, "the index names a stream that has no entries")
-	case s == nil: // it is newer than this look at the entries
-	case h.Last <= v.last && (h.Seq != s.seq || h.Last != s.last || h.Session != s.session):
-		v.problem(h.Last, h.Stream, "the index says that the stream has %d entries, it has %d", h.Seq, s.seq)
-		s.seen = true
-	default:
-		s.seen = true
+// heads reads the index.
+func (v *verifier) heads(ctx context.Context, s Store) error {
+	for h, err := range s.Heads(ctx, HeadQuery{}) {
+		if err != nil {
+			return err
+		}
+		v.index = append(v.index, h)
 	}
+	return nil
 }
 
+// end checks what can be said once all entries were seen.
 func (v *verifier) end() {
-	for id, s := range v.streams {
-		if !s.seen {
-			v.problem(s.last, id, "the index does not know the stream")
+	edge := int64(0) // what stands behind it may be newer than the index
+	for _, h := range v.index {
+		edge = max(edge, h.Last)
+	}
+	for _, h := range v.index {
+		s := v.streams[h.Stream]
+		switch {
+		case s == nil && within(v.covered, h.Last): // it was deleted meanwhile
+		case s == nil:
+			v.problem(h.Last, h.Stream, "the index names a stream that has no entries")
+		case s.seq < h.Seq || s.last < h.Last || s.seq > h.Seq && s.last <= edge || s.session != h.Session:
+			v.problem(h.Last, h.Stream, "the index says that the stream has %d entries, it has %d", h.Seq, s.seq)
 		}
 	}
 	for _, m := range v.missing {
@@ -223,6 +228,32 @@ func (v *verifier) end() {
 	if !v.found {
 		v.problem(0, "", "the hash %s is not in the chain: entries were cut off or replaced", v.since)
 	}
+}
+
+// unknown reports streams that the index does not know although they are still there.
+func (v *verifier) unknown(ctx context.Context, s Store) error {
+	for _, h := range v.index {
+		delete(v.streams, h.Stream)
+	}
+	if len(v.streams) == 0 {
+		return nil
+	}
+	v.index = nil
+	if err := v.heads(ctx, s); err != nil { // those that are new
+		return err
+	}
+	for _, h := range v.index {
+		delete(v.streams, h.Stream)
+	}
+	for id, c := range v.streams {
+		for _, err := range s.Read(ctx, Query{Stream: id, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			v.problem(c.last, id, "the index does not know the stream")
+		}
+	}
+	return nil
 }
 
 func within(ranges [][2]int64, p int64) bool {

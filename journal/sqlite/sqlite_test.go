@@ -4,14 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/sqlite"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open opens a journal that ends with the test.
 func open(tb testing.TB, path string, o sqlite.Options) *sqlite.Store {
