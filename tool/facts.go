@@ -15,7 +15,8 @@ import (
 
 // uses is what a call would touch, as the facts of its tool say.
 type uses struct {
-	operation string // as the arguments name it
+	operation string           // as the arguments name it
+	cwd       []policy.PathUse // the directory that a command goes to, if the arguments name one
 	policy.Call
 }
 
@@ -37,7 +38,7 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 		if !filepath.IsAbs(dir) {
 			u.Dir = filepath.Join(r.dir(), dir)
 		}
-		u.Paths = append(u.Paths, policy.PathUse{Path: dir, Op: OpList})
+		u.cwd = []policy.PathUse{{Path: u.Dir, Op: OpList}}
 	}
 	u.Argv = texts(args[f.Argv])
 	if program := text(args[f.Command]); program != "" {
@@ -83,13 +84,14 @@ func (r *Runner) isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// rooted returns the call with its relative paths in the root of the guard, where the tool itself takes them from.
+// rooted returns the call as a policy judges it: with the directory that a command goes to, and with its relative paths in the root of
+// the guard, where the tool itself takes them from.
 func (u *uses) rooted(g *Guard) policy.Call {
 	call := u.Call
+	call.Paths = slices.Concat(u.cwd, call.Paths)
 	if g == nil || g.Root == "" {
 		return call
 	}
-	call.Paths = slices.Clone(call.Paths)
 	for i, p := range call.Paths {
 		if !filepath.IsAbs(p.Path) && !strings.HasPrefix(p.Path, "~") {
 			call.Paths[i].Path = filepath.Join(g.Root, p.Path)
@@ -171,17 +173,4 @@ func texts(raw json.RawMessage) []string {
 		}
 	}
 	return list
-}
-
-// target returns what the whitelist of a guard is about: the first path, else the program.
-func (u *uses) target() (string, bool) {
-	switch {
-	case len(u.Paths) > 0:
-		return u.Paths[0].Path, true
-	case len(u.Argv) > 0:
-		return u.Argv[0], true
-	case u.Shell != "":
-		return u.Shell, true
-	}
-	return "", false
 }

@@ -47,7 +47,7 @@ func (g *Guard) asks(u *uses) string {
 	return ""
 }
 
-// listed refuses targets that are not on the whitelist. Paths are each looked at, of a command the program.
+// listed refuses targets that are not on the whitelist: paths, each by itself, and the program of a command.
 func (g *Guard) listed(u *uses) *Error {
 	if g.Whitelist == nil {
 		return nil
@@ -57,13 +57,26 @@ func (g *Guard) listed(u *uses) *Error {
 			return Errorf(ErrSecurity, "Not whitelisted: %s", p.Path)
 		}
 	}
-	if len(u.Paths) > 0 {
-		return nil
-	}
-	if target, ok := u.target(); ok && !slices.ContainsFunc(g.Whitelist, func(p string) bool { return wildcard(p, target) }) {
+	if !g.allowsCommand(u) {
 		return Errorf(ErrSecurity, "Command not whitelisted")
 	}
 	return nil
+}
+
+// allowsCommand reports whether the program of a command is listed. A star stands for letters of a bare name: a program by its path
+// is listed by that very path, since a path leads anywhere, or by a star alone, which is all of them. So is a line that a shell reads,
+// since it holds any number of programs.
+func (g *Guard) allowsCommand(u *uses) bool {
+	switch {
+	case u.Shell != "" && !slices.Contains(g.Whitelist, "*"):
+		return false
+	case len(u.Argv) == 0:
+		return true
+	}
+	program := u.Argv[0]
+	return slices.ContainsFunc(g.Whitelist, func(p string) bool {
+		return p == program || p == "*" || !strings.ContainsAny(program, `/\\`) && wildcard(p, program)
+	})
 }
 
 // allowsPath reports whether a pattern fits a path. A pattern with a slash is about the whole path, relative to the root or
@@ -126,7 +139,7 @@ func (g *Guard) dangerous(u *uses) bool {
 	}) {
 		return true
 	}
-	for _, use := range u.Paths {
+	for _, use := range append(u.Paths[:len(u.Paths):len(u.Paths)], u.cwd...) {
 		name := strings.ToLower(filepath.ToSlash(use.Path))
 		full := path.Clean(name)
 		if !path.IsAbs(full) {

@@ -167,7 +167,7 @@ func (r *Runner) ask(ctx context.Context, p Plan, v policy.Verdict, u uses) (Pla
 		Rule: p.Policy.Rule, Why: v.Why, Expires: r.expiry(),
 	}
 	if s, ok := r.Policy.(Suggester); ok {
-		q.Always = s.Always(u.Call)
+		q.Always = s.Always(u.rooted(p.entry.Guard))
 	}
 	a, err := r.Approvals.Ask(ctx, q)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestStyleOfTool(t *testing.T) {
 }
 
 func TestGuardLiterals(t *testing.T) {
-	facts := Facts{Command: "command", Arguments: "arguments", Operation: "operation",
+	facts := Facts{Command: "command", Arguments: "arguments", Shell: "shell", Dir: "cwd", Operation: "operation",
 		Ops: map[string]Op{"read": OpRead, "write": OpWrite, "list": OpList, "delete": OpDelete}, Paths: []PathFact{{Argument: "path"}}}
 	for _, test := range []struct {
 		name  string
@@ -130,6 +130,13 @@ func TestGuardLiterals(t *testing.T) {
 		{"outside_XE03", Guard{Whitelist: []string{"*.conf"}}, `{"operation":"read","path":"/etc/host.conf"}`, "Not whitelisted: /etc/host.conf"},
 		{"outside by dots_XE04", Guard{Whitelist: []string{"passwd"}}, `{"operation":"read","path":"../../../../../../etc/passwd"}`, "Not whitelisted: ../../../../../../etc/passwd"},
 		{"outside, all listed_XE05", Guard{Whitelist: []string{"*"}}, `{"operation":"read","path":"/etc/passwd"}`, "Not whitelisted: /etc/passwd"},
+		{"a path by a star_XE16", Guard{Whitelist: []string{"*rm", "/bin/*"}}, `{"command":"/bin/rm","arguments":["x"]}`, "Command not whitelisted"},
+		{"a way around_XE18", Guard{Whitelist: []string{"git*"}}, `{"command":"gitx/../../../../bin/sh","arguments":["-c","id"]}`, "Command not whitelisted"},
+		{"a path_XE18", Guard{Whitelist: []string{"git*", "/usr/bin/git"}}, `{"command":"/usr/bin/git"}`, ""},
+		{"a directory is no program", Guard{Whitelist: []string{"git*"}}, `{"command":"rm","arguments":["x"],"cwd":"git-data"}`, "Command not whitelisted"},
+		{"a program is no directory", Guard{Whitelist: []string{"ls"}}, `{"command":"ls","cwd":"sub"}`, ""},
+		{"a line that begins well_XE17", Guard{Whitelist: []string{"git*"}}, `{"shell":"git log; rm x"}`, "Command not whitelisted"},
+		{"a line where all is listed", Guard{Whitelist: []string{"*"}}, `{"shell":"git log; rm x"}`, ""},
 		{"command", Guard{Whitelist: []string{"git*"}}, `{"command":"git","arguments":["log"]}`, ""},
 		{"no whitelist", Guard{Mode: ModeRW}, `{"operation":"write","path":"a.txt"}`, ""},
 	} {

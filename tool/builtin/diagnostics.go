@@ -92,7 +92,9 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagno
 			if err != nil || len(found.Files) == 0 {
 				continue
 			}
-			names = found.Files
+			for _, name := range found.Files {
+				names = append(names, "./"+name) // a name may begin with a hyphen
+			}
 		}
 		found, got, err := k.run(ctx, c, dir, "", names)
 		if err != nil {

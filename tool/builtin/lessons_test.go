@@ -581,3 +581,19 @@ func TestPatterns_arg089(t *testing.T) {
 	}
 	y.refused("search_code", `{"query":"(n)\\1","options":{"regex":true}}`, fmt.Sprintf(`{"query":%q,"options":{"regex":true}}`, strings.Repeat("(", 5000)))
 }
+
+// TestWorkingDirectory: where a command is to run is put to the policy as it is, and is not taken for what the whitelist is about.
+func TestWorkingDirectory(t *testing.T) {
+	y := newYard(t)
+	if err := os.MkdirAll(filepath.Join(y.dir, "git-private"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	y.policy(policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Path: []string{"git-private"}}}, allows("ls", "touch"))
+	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW})
+	y.works("command_exec", `{"command":"ls","cwd":"docs"}`, `{"command":"ls","cwd":"$WS/docs/sub"}`)
+	y.refused("command_exec", `{"command":"ls","cwd":"git-private"}`, `{"command":"ls","cwd":"docs/../git-private"}`, `{"command":"ls","cwd":"$WS/git-private"}`, `{"command":"ls","cwd":".."}`, `{"command":"ls","cwd":"/etc"}`)
+	y.r.Policy = nil
+	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"git*", "ls"}})
+	y.works("command_exec", `{"command":"ls","cwd":"docs"}`)
+	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`, `{"shell":"ls; touch owned","cwd":"docs"}`, `{"command":"docs/../../../../../../../../../bin/touch","arguments":["owned"]}`)
+}
