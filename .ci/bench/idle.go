@@ -39,16 +39,16 @@ func (b *bench) measureIdle() error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	body := request("silent", 1, true)
-	least, n := b.wield.resident(), 0
-	fmt.Println("| silent streams | resident | a stream |\n|---:|---:|---:|")
+	last, n := b.wield.resident(), 0
+	fmt.Println("| silent streams | resident | each more |\n|---:|---:|---:|")
 	for _, want := range b.idle {
 		if err := b.silence(&open, transport, body, want-n); err != nil {
 			return err
 		}
-		n = want
 		time.Sleep(5 * time.Second)
 		now := b.wield.resident()
-		fmt.Printf("| %d | %.0f MB | %.0f KB |\n", n, mb(now), float64(now-least)/1e3/float64(n))
+		fmt.Printf("| %d | %.0f MB | %.0f KB |\n", want, mb(now), float64(now-last)/1e3/float64(want-n))
+		last, n = now, want
 	}
 	return nil
 }

@@ -54,9 +54,9 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
 	}
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	first, sign, err := begin(&x.body, (*buf)[:0])
+	x.body.room = buffers.Get().(*[]byte)
+	defer x.body.release()
+	first, sign, err := begin(&x.body, (*x.body.room)[:0])
 	if err != nil {
 		return x.failure(ctx, err, "the server broke off before its answer began")
 	}
@@ -314,12 +314,24 @@ type timedBody struct {
 	idle  time.Duration
 	begun bool
 	head  []byte // was read and put back
+
+	room *[]byte // of head; nil: it was given back
+}
+
+// release gives back the room of what was put back. A stream that is silent for hours does not keep it.
+func (b *timedBody) release() {
+	if b.room != nil {
+		buffers.Put(b.room)
+		b.room, b.head = nil, nil
+	}
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	if len(b.head) > 0 {
 		n := copy(p, b.head)
-		b.head = b.head[n:]
+		if b.head = b.head[n:]; len(b.head) == 0 {
+			b.release()
+		}
 		return n, nil
 	}
 	n, err := b.src.Read(p)
