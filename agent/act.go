@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"wield/chat"
+	"wield/journal"
 	"wield/tool"
 )
 
@@ -94,8 +96,11 @@ func (r *Run) decided(ctx context.Context, c *Ruling, a tool.Approval) error {
 	plan.Call.Arguments = string(a.Arguments)
 	for e, err := range r.runner.Run(ctx, plan) {
 		if err != nil {
-			if r.parked[c.Call.ID].ID != "" {
+			switch {
+			case r.parked[c.Call.ID].ID != "":
 				return nil // it still waits
+			case errors.Is(err, tool.ErrConsumed): // the call did not begin, or it would have a result by now: it is asked about again
+				return r.together(ctx, []Ruling{*c})
 			}
 			return err
 		}
@@ -137,6 +142,9 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
 	switch e.Kind {
 	case chat.KindPolicy:
 		r.seen.decided(e.ID, e.Detail.Policy)
+		if err := r.log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.Policy}); err != nil {
+			return err
+		}
 	case chat.KindApproval:
 		if e.Detail.Approval.State == chat.ApprovalPending {
 			if err := r.park(ctx, e.ID, e.Detail.Approval.ID); err != nil {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"wield/chat"
+	"wield/journal"
 	"wield/tool"
 )
 
@@ -12,6 +13,13 @@ import (
 type Options struct {
 	Limits Limits
 	Prices Prices
+
+	// Journal records runs, so that they can go on in another process; nil: they are kept nowhere. What the runner records and
+	// whom it asks is then the journal's: its own Records and Approvals have no part in it, but that without Approvals nobody is
+	// asked.
+	Journal journal.Store
+	Name    string // of the agent, in the journal
+	By      string // who asks, in the journal
 }
 
 // An Agent is a [chat.Model] that runs tools. It may be used by several goroutines at once.
@@ -41,6 +49,12 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 }
 
 // Run returns a run that carries out what the request asks for. Nothing happens before its events are ranged over.
+//
+// With a journal the run belongs to the session of the request (Conversation), or to a new one.
 func (a *Agent) Run(req *chat.Request) *Run {
-	return &Run{agent: a, req: req, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}}
+	return a.newRun(req, newLogbook(a.o.Journal, req.Conversation))
+}
+
+func (a *Agent) newRun(req *chat.Request, l *logbook) *Run {
+	return &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}}
 }

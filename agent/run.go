@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/journal"
 	"wield/tool"
 )
 
@@ -17,6 +18,7 @@ type Run struct {
 	agent  *Agent
 	req    *chat.Request
 	state  *State
+	log    *logbook
 	runner *tool.Runner // with what this run watches
 	parked map[string]tool.Approval
 
@@ -27,6 +29,9 @@ type Run struct {
 	before  time.Duration // what was used before Events began
 	seen    ledger
 	outcome Outcome
+
+	resumed bool                // from the journal, and did not go on yet
+	unknown []tool.FinishRecord // of calls that were cut off then
 
 	yield   func(chat.Event, error) bool
 	cancel  context.CancelFunc
@@ -106,16 +111,68 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 		r.yield, r.cancel, r.stopped, r.began = yield, cancel, false, time.Now()
 		r.before = r.state.Elapsed
 		r.runner = r.agent.runner.With(&r.seen)
-		r.seen.next = r.agent.runner.Records
+		release, err := r.begin(ctx)
+		if err != nil {
+			r.finish(ctx, err)
+			return
+		}
+		defer release()
 		r.finish(ctx, r.loop(ctx))
 	}
+}
+
+// begin opens the journal, and makes it what the runner records in and whom it asks.
+func (r *Run) begin(ctx context.Context) (release func(), err error) {
+	if r.log == nil {
+		r.seen.next = r.agent.runner.Records
+		return func() {}, nil
+	}
+	o := &r.agent.o
+	if err := r.log.open(ctx, journal.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By}, r.state.Messages); err != nil {
+		return nil, err
+	}
+	if release, err = r.log.hold(ctx); err != nil {
+		return nil, err
+	}
+	r.seen.next = r.log.writer
+	if r.runner.Approvals != nil {
+		r.runner.Approvals = r.approvals()
+	}
+	if err := r.goOn(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// approvals returns the questions of this run.
+func (r *Run) approvals() *journal.Approvals {
+	return &journal.Approvals{Store: r.log.store, Session: r.log.session, Run: r.log.id}
+}
+
+// ID returns the id of the run in the journal, or "".
+func (r *Run) ID() string {
+	if r.log == nil {
+		return ""
+	}
+	return r.log.id
+}
+
+// Session returns the id of the session that the run belongs to in the journal, or "".
+func (r *Run) Session() string {
+	if r.log == nil {
+		return ""
+	}
+	return r.log.session
 }
 
 // loop takes step after step, until the run is over, waits or fails.
 func (r *Run) loop(ctx context.Context) error {
 	for {
 		r.state.Elapsed = r.before + time.Since(r.began)
-		r.take()
+		if err := r.take(ctx); err != nil {
+			return err
+		}
 		step := r.state.Next()
 		var err error
 		switch step.Do {
@@ -144,16 +201,21 @@ func (r *Run) loop(ctx context.Context) error {
 }
 
 // take moves what was sent meanwhile into the conversation, unless calls are open.
-func (r *Run) take() {
+func (r *Run) take(ctx context.Context) error {
 	if len(r.state.open) > 0 {
-		return
+		return nil
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range r.queue {
+	queue := r.queue
+	r.queue = nil
+	r.mu.Unlock()
+	for _, m := range queue {
+		if err := r.log.note(ctx, entered(m, r.agent.o.By)); err != nil {
+			return err
+		}
 		r.state.Add(m)
 	}
-	r.queue = nil
+	return nil
 }
 
 // more reports whether something was sent since the last answer. If not, nothing can be sent any more.
@@ -176,9 +238,16 @@ func (r *Run) emit(e chat.Event) bool {
 // ask asks the model, passes on what it answers, and puts the answer into the conversation.
 func (r *Run) ask(ctx context.Context, step Step) error {
 	if step.Tell != "" {
-		r.state.Add(chat.Message{Role: chat.RoleUser, Parts: chat.Text(step.Tell)})
+		m := chat.Message{Role: chat.RoleUser, Parts: chat.Text(step.Tell)}
+		if err := r.log.note(ctx, entered(m, "wield")); err != nil {
+			return err
+		}
+		r.state.Add(m)
 	}
 	req := r.request(step)
+	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Turn: r.turns, Model: req.Model, Attempt: 1}}); err != nil {
+		return err
+	}
 	t := &turn{state: r.state, turn: r.turns, index: r.calls, model: req.Model}
 	r.last = t
 	var failed error
@@ -197,10 +266,15 @@ func (r *Run) ask(ctx context.Context, step Step) error {
 	}
 	r.turns, r.calls = t.turn+t.last+1, r.calls+len(t.ids)
 	r.spend(t.usage)
-	switch {
-	case failed != nil || r.stopped:
+	broken := failed != nil || r.stopped
+	if r.log != nil {
+		if err := r.log.note(ctx, t.records(failed, broken)...); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	if broken {
 		r.broken(t)
-	default:
+	} else {
 		r.state.Add(t.message(false))
 	}
 	return failed
@@ -284,6 +358,10 @@ func (r *Run) finish(ctx context.Context, err error) {
 	default:
 		o.Reason = EndAnswer
 	}
+	if err := r.closing(ctx); err != nil {
+		r.fail(ctx, err)
+		return
+	}
 	if o.Usage.Known {
 		r.emit(chat.Event{Kind: chat.KindUsage, Turn: max(r.turns-1, 0), Detail: &chat.Detail{Usage: &o.Usage}})
 	}
@@ -305,6 +383,7 @@ func (r *Run) fail(ctx context.Context, err error) {
 	if r.stopped || ctx.Err() != nil {
 		o.Reason = EndCancel
 	}
+	_ = r.closing(ctx) // what cannot be recorded now is seen when the run goes on: it has no end
 	for _, c := range r.state.Open() {
 		result := tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name})
 		answer := result.Chat(&c, tool.StylePlain)

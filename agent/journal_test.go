@@ -1,0 +1,332 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wield/agent"
+	"wield/chat"
+	"wield/journal"
+	"wield/tool"
+)
+
+// A dyingStore stops the process, as far as the journal can see it: from one append on, before it or after it, everything fails.
+type dyingStore struct {
+	journal.Store
+
+	mu    sync.Mutex
+	n     int
+	at    int // the append at which it happens, from 1; 0: never
+	after bool
+	dead  bool
+	kinds []journal.Kind // of the append at which it happened
+}
+
+var errDead = errors.New("killed")
+
+func (s *dyingStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return 0, errDead
+	}
+	s.n++
+	if s.n != s.at {
+		return s.Store.Append(ctx, stream, after, records...)
+	}
+	s.dead = true
+	for _, r := range records {
+		s.kinds = append(s.kinds, r.Kind)
+	}
+	if s.after {
+		if _, err := s.Store.Append(ctx, stream, after, records...); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errDead
+}
+
+// Claim and Release fail too: a lease that a dead process had ends by itself.
+func (s *dyingStore) Claim(ctx context.Context, stream, owner string, ttl time.Duration) (journal.Lease, error) {
+	if s.isDead() {
+		return journal.Lease{}, errDead
+	}
+	return s.Store.Claim(ctx, stream, owner, ttl)
+}
+
+func (s *dyingStore) Release(ctx context.Context, l journal.Lease) error {
+	if s.isDead() {
+		return errDead
+	}
+	return s.Store.Release(ctx, l)
+}
+
+func (s *dyingStore) isDead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dead
+}
+
+// An effects counts what tools did, by the arguments of the call.
+type effects struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (f *effects) add(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n == nil {
+		f.n = map[string]int{}
+	}
+	f.n[what]++
+}
+
+// script answers by how many results the conversation has, as a model that was killed and asked again would.
+type scripted struct{ answers []answer }
+
+func (m *scripted) model() *modelFunc {
+	return &modelFunc{func(req *chat.Request) answer {
+		turns := 0
+		for _, msg := range req.Messages {
+			if msg.Role == chat.RoleAssistant {
+				turns++
+			}
+		}
+		if turns < len(m.answers) {
+			return m.answers[turns]
+		}
+		return answer{text: "done"}
+	}}
+}
+
+func killTools(t *testing.T, did *effects) *tool.Runner {
+	does := func(kind string) func(context.Context, string) (string, error) {
+		return func(_ context.Context, args string) (string, error) {
+			did.add(kind + args)
+			return "did " + args, nil
+		}
+	}
+	repeats := writes("repeats", does("repeats"))
+	repeats.Idempotent = true
+	asks := writes("asks", does("asks"))
+	asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
+	r := tools(t, reads("look", does("look")), writes("save", does("save")), repeats, asks)
+	r.Approvals = new(tool.MemoryApprovals)
+	return r
+}
+
+// TestKilled kills runs of several turns, with tools of every kind and a question to a person, before and after each record that
+// is written, and lets them go on. No call that may not be repeated runs twice, none is lost, each has one result, the
+// conversation holds the order of strict servers and the chain of the journal is whole.
+func TestKilled(t *testing.T) {
+	s := &scripted{answers: []answer{
+		{text: "First.", calls: []chat.Call{call("", "look", `{"n":1}`), call("", "save", `{"n":2}`), call("", "repeats", `{"n":3}`)}},
+		{calls: []chat.Call{call("", "asks", `{"n":4}`), call("", "save", `{"n":5}`), call("", "look", `{"n":6}`)}},
+		{calls: []chat.Call{call("", "repeats", `{"n":7}`), call("", "nothing", `{"n":8}`)}},
+	}}
+	points := map[string]int{}
+	synctest.Test(t, func(t *testing.T) {
+		for at := 1; ; at++ {
+			finished := false
+			for _, after := range []bool{false, true} {
+				store := &dyingStore{Store: new(journal.Memory), at: at, after: after}
+				did := new(effects)
+				runner := killTools(t, did)
+				id := killAndResume(t, s, store, runner)
+				if !store.dead {
+					finished = true
+					break
+				}
+				where := fmt.Sprintf("append %d (%v), after=%t", at, store.kinds, after)
+				points[fmt.Sprint(store.kinds, after)]++
+				checkKilled(t, where, store.Store, id, did)
+			}
+			if finished {
+				t.Logf("%d appends, %d kinds of points", at-1, len(points))
+				return
+			}
+		}
+	})
+}
+
+// killAndResume drives a run to its end, whatever happens. It returns its id.
+func killAndResume(t *testing.T, s *scripted, store *dyingStore, runner *tool.Runner) string {
+	t.Helper()
+	a := agent.New(s.model(), runner, agent.Options{Journal: store})
+	run := a.Run(ask("go"))
+	id := run.ID()
+	for range 6 {
+		_, err := record(run.Events(t.Context()))
+		switch o := run.Outcome(); {
+		case o.Reason == agent.EndWaiting:
+			for _, w := range o.Waiting {
+				approvals := &journal.Approvals{Store: store}
+				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil && !errors.Is(err, errDead) && !errors.Is(err, tool.ErrDecided) {
+					t.Fatal(err)
+				}
+			}
+		case err == nil:
+			return id
+		}
+		if !store.isDead() {
+			continue // a question was answered, and this process goes on
+		}
+		time.Sleep(20 * time.Minute) // the lease is over
+		a = agent.New(s.model(), runner, agent.Options{Journal: store.Store})
+		next, err := a.Resume(t.Context(), id, nil)
+		switch {
+		case errors.Is(err, journal.ErrNotFound): // it was killed before there was a run
+			return ""
+		case errors.Is(err, agent.ErrEnded): // it was killed behind the last record
+			return id
+		case err != nil:
+			t.Fatalf("append %d: %v", store.at, err)
+		}
+		run, store = next, &dyingStore{Store: store.Store}
+	}
+	t.Fatalf("append %d: the run does not come to an end: %+v", store.at, run.Outcome())
+	return ""
+}
+
+func checkKilled(t *testing.T, where string, store journal.Store, id string, did *effects) {
+	t.Helper()
+	if id == "" {
+		return
+	}
+	for what, n := range did.n {
+		if n > 1 && !strings.HasPrefix(what, "repeats") {
+			t.Errorf("%s: %s ran %d times", where, what, n)
+		}
+	}
+	var messages []chat.Message
+	count := map[string]int{}
+	state := agent.NewState(agent.Limits{}, nil)
+	ended := false
+	for e, err := range store.Read(t.Context(), journal.Query{Stream: id}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch r := &e.Record; r.Kind {
+		case journal.KindMessage:
+			state.Add(r.Message.Message)
+		case journal.KindTurnEnd:
+			if r.TurnEnd.Error == nil {
+				state.Add(r.TurnEnd.Message)
+			}
+		case journal.KindResult:
+			count[r.Result.CallID]++
+			result := r.Result.Result.Chat(&chat.Call{ID: r.Result.CallID}, tool.StylePlain)
+			if !state.Add(result.Message()) {
+				t.Errorf("%s: the result of %s has no call", where, r.Result.CallID)
+			}
+			if what := r.Result.Result.Error; strings.Contains(what, "not known") && strings.Contains(string(r.Result.Result.Details), "unknown") && !r.Result.Started {
+				t.Errorf("%s: a call that did not begin is unknown", where)
+			}
+		case journal.KindEnd:
+			ended = true
+		}
+	}
+	messages = state.Messages
+	if err := strict(messages); err != nil {
+		t.Errorf("%s: %v\n%s", where, err, dump(messages))
+	}
+	for _, n := range count {
+		if n != 1 {
+			t.Errorf("%s: a call has %d results", where, n)
+		}
+	}
+	if len(count) != 8 || !ended {
+		t.Errorf("%s: %d calls have results, ended=%t\n%s", where, len(count), ended, dump(messages))
+	}
+	// What has a good result was done; what was done and has none is said to be unknown.
+	for _, r := range results(messages) {
+		_, text, _ := strings.Cut(r, ": ")
+		if args, ok := strings.CutPrefix(text, "did "); ok && !slices.ContainsFunc([]string{"look", "save", "repeats", "asks"}, func(k string) bool { return did.n[k+args] > 0 }) {
+			t.Errorf("%s: %s was not done", where, args)
+		}
+	}
+	if _, err := journal.Verify(t.Context(), store, journal.Hash{}); err != nil {
+		t.Errorf("%s: the chain: %v", where, err)
+	}
+}
+
+// A run that waits goes on in another process, long after.
+func TestWaitsInTheJournal(t *testing.T) {
+	for _, tt := range []struct {
+		answer tool.Answer
+		want   string
+	}{
+		{tool.Answer{State: chat.ApprovalApproved}, `0: did {"n":1}`},
+		{tool.Answer{State: chat.ApprovalEdited, Arguments: []byte(`{"n":2}`)}, `0: did {"n":2}`},
+		{tool.Answer{State: chat.ApprovalDenied, Reason: "not today"}, "User denied approval"},
+	} {
+		t.Run(string(tt.answer.State), func(t *testing.T) {
+			store := new(journal.Memory)
+			s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`))}}
+			did := new(effects)
+			first := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store}).Run(ask("go"))
+			play(t, first)
+			if first.Outcome().Reason != agent.EndWaiting {
+				t.Fatalf("the outcome is %+v", first.Outcome())
+			}
+			approvals := &journal.Approvals{Store: store}
+			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); !errors.Is(err, tool.ErrDecided) {
+				t.Errorf("a second answer: %v", err)
+			}
+			other := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store})
+			second, err := other.Resume(t.Context(), first.ID(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			play(t, second)
+			got := strings.Join(results(second.Messages()), "\n")
+			if !strings.Contains(got, strings.TrimPrefix(tt.want, "0: ")) || second.Outcome().Reason != agent.EndAnswer {
+				t.Errorf("the results are %q, the outcome %+v", got, second.Outcome())
+			}
+			if err := strict(second.Messages()); err != nil {
+				t.Error(err)
+			}
+			if _, err := other.Resume(t.Context(), first.ID(), nil); !errors.Is(err, agent.ErrEnded) {
+				t.Errorf("a run that is over: %v", err)
+			}
+		})
+	}
+}
+
+// Two cannot drive one run: the one who comes second is refused while the first one holds it.
+func TestOneDrivesARun(t *testing.T) {
+	store := new(journal.Memory)
+	began, end := make(chan bool), make(chan bool)
+	waits := func(context.Context, string) (string, error) {
+		close(began)
+		<-end
+		return "x", nil
+	}
+	s := &scripted{answers: []answer{calls(call("", "waits", "{}"))}}
+	a := agent.New(s.model(), tools(t, reads("waits", waits)), agent.Options{Journal: store})
+	run := a.Run(ask("go"))
+	done := make(chan error)
+	go func() {
+		_, err := record(run.Events(t.Context()))
+		done <- err
+	}()
+	<-began
+	if _, err := a.Resume(t.Context(), run.ID(), nil); !errors.Is(err, journal.ErrHeld) {
+		t.Errorf("a second one: %v", err)
+	}
+	close(end)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
