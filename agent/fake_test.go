@@ -199,7 +199,9 @@ func checkOrder(messages []chat.Message) error {
 }
 
 // A modelFunc answers by what it is asked.
-type modelFunc struct{ answer func(req *chat.Request) answer }
+type modelFunc struct {
+	answer func(req *chat.Request) answer
+}
 
 func (m *modelFunc) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	one := &fakeModel{answers: []answer{m.answer(req)}}
