@@ -146,6 +146,7 @@ func (v *verifier) entry(e *Entry) {
 		v.missing = extend(v.missing, e.Position)
 		return
 	}
+	s := v.place(e)
 	if e.leaf() != e.Seal.Leaf {
 		v.problem(e.Position, e.Stream, "the entry was changed")
 		return
@@ -154,14 +155,14 @@ func (v *verifier) entry(e *Entry) {
 		v.problem(e.Position, e.Stream, "%v", err)
 		return
 	}
-	v.stream(e)
+	v.call(s, e)
 	if e.Record.Kind == KindDeleted {
 		v.covered = append(v.covered, e.Record.Deleted.Positions...)
 	}
 }
 
-// stream checks an entry's place in its stream.
-func (v *verifier) stream(e *Entry) {
+// place checks an entry's place in its stream, and returns what is known of that.
+func (v *verifier) place(e *Entry) *streamCheck {
 	s := v.streams[e.Stream]
 	if s == nil {
 		s = &streamCheck{session: e.Session, calls: make(map[string]int)}
@@ -172,6 +173,11 @@ func (v *verifier) stream(e *Entry) {
 		v.problem(e.Position, e.Stream, "number %d of session %q follows number %d of session %q", e.Seq, e.Session, s.seq, s.session)
 	}
 	s.seq, s.last = e.Seq, e.Position
+	return s
+}
+
+// call checks that a call has one start and one result.
+func (v *verifier) call(s *streamCheck, e *Entry) {
 	switch r := &e.Record; r.Kind {
 	case KindStart:
 		if s.calls[r.Start.CallID] != 0 {

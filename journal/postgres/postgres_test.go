@@ -1,8 +1,12 @@
 package postgres_test
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -10,6 +14,8 @@ import (
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/postgres"
+	"wield/tool"
+	"wield/tool/approvaltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -47,4 +53,136 @@ func TestPostgres(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T, o journal.Options) journal.Store {
 		return open(t, next(t), postgres.Options{Options: o})
 	})
+	journaltest.Share(t, func(t *testing.T) (a, b journal.Store) {
+		address, o := next(t), postgres.Options{Poll: 10 * time.Millisecond}
+		return open(t, address, o), open(t, address, o)
+	})
+	t.Run("Newer", func(t *testing.T) { newer(t, next(t)) })
+	t.Run("Locked", func(t *testing.T) { locked(t, next(t)) })
+	t.Run("ReadOnly", func(t *testing.T) { readOnly(t, next(t)) })
+	t.Run("Tampered", func(t *testing.T) { tampered(t, next(t)) })
+	t.Run("Broken", func(t *testing.T) { broken(t, next(t)) })
+	t.Run("Vacuum", func(t *testing.T) { vacuum(t, next(t)) })
+	t.Run("Reopen", func(t *testing.T) { reopen(t, next(t)) })
+}
+
+// raw opens the database as any program does.
+func raw(t *testing.T, address string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func do(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func newer(t *testing.T, address string) {
+	open(t, address, postgres.Options{})
+	do(t, raw(t, address), "UPDATE wield_version SET version = 99")
+	if _, err := postgres.Open(t.Context(), address, postgres.Options{}); !errors.Is(err, journal.ErrVersion) {
+		t.Error(err)
+	}
+}
+
+func locked(t *testing.T, address string) {
+	s := open(t, address, postgres.Options{Wait: 10 * time.Millisecond})
+	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	tx, err := raw(t, address).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE wield_entries"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), "run_1", 1, journaltest.EndRecord()); !errors.Is(err, journal.ErrLocked) {
+		t.Errorf("while another process has the table: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	journaltest.Add(t, s, "run_1", 1, journaltest.EndRecord())
+	journaltest.Whole(t, s)
+}
+
+func readOnly(t *testing.T, address string) {
+	s := open(t, address, postgres.Options{})
+	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	reader := open(t, address+"&default_transaction_read_only=on", postgres.Options{})
+	if _, err := reader.Append(t.Context(), "run_1", 1, journaltest.EndRecord()); !errors.Is(err, journal.ErrReadOnly) {
+		t.Error(err)
+	}
+	journaltest.Whole(t, reader)
+}
+
+func tampered(t *testing.T, address string) {
+	s := open(t, address, postgres.Options{})
+	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"), journaltest.MessageRecord("a"))
+	do(t, raw(t, address), "UPDATE wield_entries SET body = convert_to(replace(convert_from(body, 'UTF8'), '\"a\"', '\"b\"'), 'UTF8') WHERE position = 2")
+	if r, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(r.Problems) != 1 || r.Problems[0].What != "the entry was changed" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// broken cuts every connection of the store, as a server does that is started again. The next use makes new ones.
+func broken(t *testing.T, address string) {
+	s := open(t, address, postgres.Options{})
+	w := journal.NewWriter(s, "run_1", 0)
+	if err := w.Append(t.Context(), journaltest.RunRecord("ses")); err != nil {
+		t.Fatal(err)
+	}
+	db := raw(t, address)
+	do(t, db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'wield'")
+	var err error
+	for range 20 { // as often as there may be connections, and once more
+		if err = w.Append(t.Context(), journaltest.StartRecord("call_1")); err == nil {
+			break
+		}
+	}
+	if err != nil || w.Seq() != 2 {
+		t.Errorf("after all connections were cut: %v", err)
+	}
+	journaltest.Whole(t, s)
+}
+
+func vacuum(t *testing.T, address string) {
+	s := open(t, address, postgres.Options{})
+	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	if err := s.Vacuum(t.Context()); err != nil {
+		t.Error(err)
+	}
+	journaltest.Whole(t, s)
+}
+
+func reopen(t *testing.T, address string) {
+	n := 0
+	at := func(t *testing.T, run string) tool.Approvals {
+		return &journal.Approvals{Store: open(t, address, postgres.Options{}), Session: "ses", Run: run}
+	}
+	approvaltest.Reopen(t, func(t *testing.T) tool.Approvals {
+		n++
+		return at(t, fmt.Sprint("run_", n))
+	}, func(t *testing.T, s tool.Approvals) tool.Approvals {
+		if err := s.(*journal.Approvals).Store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return at(t, s.(*journal.Approvals).Run)
+	})
+}
+
+// TestAddress checks that an address that cannot be read is not repeated: it may hold a password.
+func TestAddress(t *testing.T) {
+	_, err := postgres.Open(t.Context(), "postgres://user:hunter2@host:port/x", postgres.Options{})
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
 }

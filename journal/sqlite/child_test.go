@@ -25,7 +25,7 @@ import (
 const childVariable = "WIELD_JOURNAL_TEST_CHILD"
 
 // parts are what processes of tests do. What they print, the test reads.
-var parts = map[string]func(path, arg string) error{"calls": makeCalls, "race": raceFor, "full": fill, "readonly": write}
+var parts = map[string]func(path, arg string) error{"calls": makeCalls, "race": raceFor, "full": fill, "readonly": write, "record": record}
 
 func TestMain(m *testing.M) {
 	if words := strings.Fields(os.Getenv(childVariable)); len(words) == 3 {
@@ -177,3 +177,32 @@ func write(path, _ string) error {
 	}
 	return nil
 }
+
+// record records calls in a new journal: a turn with its call, the start, the result.
+func record(path, _ string) error {
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	w := journal.NewWriter(s, "run_1", 0)
+	if err := w.Append(ctx, journaltest.RunRecord("ses")); err != nil {
+		return err
+	}
+	for n := range recorded {
+		id := fmt.Sprint("call_", n)
+		for _, r := range []journal.Record{journaltest.MessageRecord("a turn"), journaltest.StartRecord(id), journaltest.ResultRecord(id)} {
+			if err := w.Append(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	recorded = 200
+	// besides is what making the file, bringing the log into it now and then, and closing it may take.
+	besides = 20
+)
