@@ -19,7 +19,11 @@ func (c *Config) databases(getenv func(string) string) (map[string]database.Sour
 		if err != nil {
 			return nil, fmt.Errorf("tools.databases.%s.url: %w", name, err)
 		}
-		all[name] = database.Source{URL: address}
+		source := database.Source{URL: address}
+		if err := source.Check(); err != nil {
+			return nil, fmt.Errorf("tools.databases.%s.url: %w", name, err)
+		}
+		all[name] = source
 	}
 	return all, nil
 }

@@ -19,7 +19,9 @@ func toolboxOf(t *testing.T, text, data string) *Toolbox {
 	if err := os.WriteFile(file, []byte("wield: config/v1\ndata: "+data+"\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	getenv := func(name string) string { return map[string]string{"KEY": "s3cret-key"}[name] }
+	getenv := func(name string) string {
+		return map[string]string{"KEY": "s3cret-key", "SHOP": "postgres://clerk:pass@127.0.0.1/shop", "NOTES": "sqlite:notes.db"}[name]
+	}
 	r, err := Load(Options{File: file, Getenv: getenv})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,21 @@ type Source struct {
 	URL string
 }
 
+// The ways to begin an address.
+const sqliteScheme = "sqlite:"
+
+var postgresSchemes = []string{"postgres://", "postgresql://"}
+
+// Check reports whether the address is of a kind that is known. Its error does not repeat the address.
+func (s Source) Check() error {
+	path, file := strings.CutPrefix(s.URL, sqliteScheme)
+	server := slices.ContainsFunc(postgresSchemes, func(scheme string) bool { return strings.HasPrefix(s.URL, scheme) })
+	if file && path != "" || server {
+		return nil
+	}
+	return errors.New("the address is neither postgres://.. nor sqlite:PATH")
+}
+
 // Options are what the tool knows. The zero value knows the files of the workspace.
 type Options struct {
 	Sources map[string]Source
@@ -187,11 +202,11 @@ func (o Options) source(in *In) (source, error) {
 		}
 		return nil, tool.Errorf(tool.ErrInvalid, "There is no database %q; %s", in.Database, known)
 	}
-	if path, ok := strings.CutPrefix(s.URL, "sqlite:"); ok {
+	if err := s.Check(); err != nil {
+		return nil, tool.Errorf(tool.ErrNotAvailable, "Database %s: %w", in.Database, err)
+	}
+	if path, ok := strings.CutPrefix(s.URL, sqliteScheme); ok {
 		return file{path: path, named: true}, nil
 	}
-	if strings.HasPrefix(s.URL, "postgres://") || strings.HasPrefix(s.URL, "postgresql://") {
-		return server{name: in.Database, url: s.URL}, nil
-	}
-	return nil, tool.Errorf(tool.ErrNotAvailable, "The address of database %s is neither postgres://.. nor sqlite:PATH", in.Database)
+	return server{name: in.Database, url: s.URL}, nil
 }

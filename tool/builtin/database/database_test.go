@@ -2,15 +2,21 @@ package database
 
 import (
 	"database/sql"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shop makes a workspace with a database.
 func shop(t *testing.T) string {
@@ -150,5 +156,88 @@ func TestDefinition(t *testing.T) {
 	}
 	if found := tool.Lint(defs); found != nil {
 		t.Errorf("%v", found)
+	}
+}
+
+// TestCaps asks for more than is shown: rows, columns, the bytes of a value and of a result.
+func TestCaps(t *testing.T) {
+	r := runner(t, Options{Cell: 40}, shop(t), tool.ModeRO)
+	numbers := `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 5000) SELECT `
+	for _, tt := range []struct {
+		name, query, more string
+		rows, columns     int
+		cut               bool
+		holds             string
+	}{
+		{"as many as are usual", numbers + `i FROM n`, ``, 100, 1, true, `[100]]`},
+		{"as many as are asked for", numbers + `i FROM n`, `,"max_rows":7`, 7, 1, true, `[7]]`},
+		{"as many as there are", numbers + `i FROM n LIMIT 7`, `,"max_rows":7`, 7, 1, false, `[7]]`},
+		{"columns", `SELECT ` + strings.Repeat("1,", 250) + `2`, ``, 1, 200, true, ``},
+		{"a text", `SELECT hex(zeroblob(100))`, ``, 1, 1, true, `"0000000000000000000000000000000000000000… (40 of 200 bytes)"`},
+		{"bytes", `SELECT zeroblob(100)`, ``, 1, 1, true, `"bytes":100,"truncated":true`},
+	} {
+		got := call(t, r, `{"path":"shop.db","query":"`+tt.query+`"`+tt.more+`}`)
+		var out Out
+		if err := json.Unmarshal([]byte(got), &out); err != nil {
+			t.Fatalf("%s: %v: %s", tt.name, err, got)
+		}
+		if len(out.Rows) != tt.rows || out.Count != tt.rows || len(out.Columns) != tt.columns || out.Truncated != tt.cut || !strings.Contains(got, tt.holds) {
+			t.Errorf("%s: %d rows, %d columns, cut %v: %.300s", tt.name, len(out.Rows), len(out.Columns), out.Truncated, got)
+		}
+	}
+	// A thousand rows of the largest values end when the result is large.
+	o := Options{Cell: 1 << 20}
+	q := &request{sql: numbers + `zeroblob(600000) FROM n`, rows: mostRows, cell: o.Cell}
+	out, err := file{path: "shop.db", named: true}.ask(t.Context(), &tool.Call{Root: shop(t)}, q)
+	if err != nil || !out.Truncated || out.Count > 10 {
+		t.Errorf("%d rows, cut %v, %v", out.Count, out.Truncated, err)
+	}
+}
+
+// TestCompanions: a file beside a database that is another one in truth is neither read nor written.
+func TestCompanions(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"-journal", "-wal", "-shm"} {
+		dir := shop(t)
+		if err := os.Symlink(outside, filepath.Join(dir, "shop.db"+end)); err != nil {
+			t.Skip(err)
+		}
+		for _, args := range []string{`{"path":"shop.db","query":"SELECT 1"}`, `{"path":"shop.db","mode":"rw","query":"DELETE FROM items"}`} {
+			if got := call(t, runner(t, Options{}, dir, tool.ModeRW), args); !strings.Contains(got, "no file of its own") {
+				t.Errorf("%s, %s: %s", end, args, got)
+			}
+		}
+	}
+	if b, err := os.ReadFile(outside); err != nil || string(b) != "mine" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestFacts: what the policy is told of a call.
+func TestFacts(t *testing.T) {
+	p, err := policy.New(policy.Definition{Default: "deny", Rules: []policy.Rule{
+		{Decision: "deny", Selector: policy.Selector{Path: []string{"private/**"}}},
+		{Decision: "allow", Selector: policy.Selector{Path: []string{"**"}, Op: []policy.Op{policy.OpRead}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := shop(t)
+	if err := os.Mkdir(filepath.Join(dir, "private"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, Options{}, dir, tool.ModeRW)
+	r.Policy = p
+	for args, ok := range map[string]bool{
+		`{"path":"shop.db","query":"SELECT 1"}`:                                 true,
+		`{"path":"private/shop.db","query":"SELECT 1"}`:                         false,
+		`{"path":"shop.db","mode":"rw","query":"DELETE FROM items WHERE id=0"}`: false,
+	} {
+		if got := call(t, r, args); strings.HasPrefix(got, `{"success":true`) != ok {
+			t.Errorf("%s: %s", args, got)
+		}
 	}
 }

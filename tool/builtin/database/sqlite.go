@@ -101,7 +101,18 @@ func (f file) locate(c *tool.Call) (string, error) {
 	if now, err := os.Lstat(name); err != nil || !os.SameFile(now, checked) {
 		return "", tool.Errorf(tool.ErrSecurity, "%s changed while it was looked at", f.path)
 	}
-	return name, nil
+	return name, f.companions(name)
+}
+
+// companions refuses files beside a database that lead elsewhere: SQLite reads them and writes to them, as the database's own.
+func (f file) companions(name string) error {
+	for _, end := range []string{"-journal", "-wal", "-shm"} {
+		info, err := os.Lstat(name + end)
+		if err == nil && (!info.Mode().IsRegular() || links(info) > 1) {
+			return tool.Errorf(tool.ErrSecurity, "%s%s is no file of its own", f.path, end)
+		}
+	}
+	return nil
 }
 
 func (f file) existing(name string) (string, error) {
