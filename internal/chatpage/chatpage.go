@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"wield/chat"
 	"wield/model/browser"
 )
 
@@ -35,7 +36,10 @@ const (
 var Selectors = browser.Selectors{Prompt: "#prompt", Answer: ".answer", Send: "#send", Stop: "#stop", Login: "#login"}
 
 // A Message is one that stands in the page.
-type Message struct{ Role, Text string }
+type Message struct {
+	Role string `json:"role"`
+	Text string `json:"text"`
+}
 
 // A Page is the server of one.
 type Page struct {
@@ -108,6 +112,25 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request) {
 		p.mu.Unlock()
 	} else if err != nil {
 		_, _ = w.Write([]byte("The model failed."))
+	}
+}
+
+// Model returns an Answer that asks a model, which is told nothing but the conversation in words.
+func Model(m chat.Model) func(context.Context, []Message, func(string)) error {
+	return func(ctx context.Context, talk []Message, write func(string)) error {
+		req := &chat.Request{Stream: true}
+		for _, said := range talk {
+			req.Messages = append(req.Messages, chat.Message{Role: chat.Role(said.Role), Parts: chat.Text(said.Text)})
+		}
+		for e, err := range m.Stream(ctx, req) {
+			if err != nil {
+				return err
+			}
+			if e.Kind == chat.KindText {
+				write(e.Text)
+			}
+		}
+		return nil
 	}
 }
 

@@ -161,7 +161,7 @@ func lostWorld(err error) bool {
 	s := err.Error()
 	return strings.Contains(s, "Cannot find context") || strings.Contains(s, "Execution context was destroyed") ||
 		strings.Contains(s, "uniqueContextId not found") || strings.Contains(s, "No frame for given id") ||
-		strings.Contains(s, "wield is not defined")
+		strings.Contains(s, "wield is not defined") || strings.Contains(s, "Inspected target navigated or closed")
 }
 
 // enter makes the world, if there is none.

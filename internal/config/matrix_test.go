@@ -38,6 +38,7 @@ var matrixBackends = []struct {
 	{"anthropic, text", script.SpeaksAnthropic, `kind: anthropic, url: "URL"`, ", mode: text", false, ""},
 	{"lumo, version 1", script.SpeaksLumo, `kind: lumo, url: "URL", lumo: {version: 1}`, "", false, "user:"},
 	{"lumo, version 2", script.SpeaksLumo, `kind: lumo, url: "URL", lumo: {version: 2}`, "", false, "user:"},
+	{matrixBrowser, "", `kind: browser, url: "URL", browser: {PAGE}`, "", false, ""},
 	{"script", "", `kind: script, scenario: "SCENARIO"`, ", mode: text", false, ""},
 }
 
@@ -290,7 +291,10 @@ func testMatrix(t *testing.T, page *matrixPage) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			server, file := matrixServer(t, b.speaks, b.native, b.prefix)
-			where := strings.NewReplacer("URL", server, "SCENARIO", file)
+			if b.name == matrixBrowser {
+				server = page.showChat(t, file)
+			}
+			where := strings.NewReplacer("URL", server, "SCENARIO", file, "PAGE", matrixSelectors())
 			patient := matrixService(t, where.Replace(b.text), b.model, "2m")
 			impatient := matrixService(t, where.Replace(b.text), b.model, "50ms")
 			for _, f := range matrixFronts {
@@ -419,6 +423,7 @@ type matrixPage struct {
 	mu     sync.Mutex
 	rounds map[[2]string]int      // tool rounds that were made, by backend and front
 	faults map[[2]string][]string // what a client got, by fault and front
+	missed []string               // backends that could not be tested here
 }
 
 func (p *matrixPage) round(backend, front string) {
@@ -493,14 +498,18 @@ func (p *matrixPage) compare(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s has no place for the tables", name)
 	}
-	if old == p.tables() {
+	found := p.tables()
+	for _, name := range p.missed { // what the page says of them cannot be checked, and stays
+		found = replaceRow(found, name, old)
+	}
+	if old == found {
 		return
 	}
 	if !*update {
 		t.Errorf("the tables of %s are not what was found out: go test ./internal/config -run Matrix -update", name)
 		return
 	}
-	if err := os.WriteFile(name, []byte(before+begin+p.tables()+end+after), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte(before+begin+found+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

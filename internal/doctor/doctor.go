@@ -19,6 +19,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/tune"
+	"wield/model/browser"
 )
 
 // A State says how something is.
@@ -125,11 +126,14 @@ func (v *visit) answers() bool {
 		return true
 	}
 	e := chat.AsError(err)
-	d := diagnoses[e.Kind]
+	d, ok := pages[e.Code]
+	if !ok {
+		d = diagnoses[e.Kind]
+	}
 	if d.check == "" {
 		d = diagnosis{"answers", "look at the backend's log: " + v.where()}
 	}
-	if d.check != "reachable" {
+	if d.check != "reachable" && d.check != "browser" {
 		v.say("reachable", OK, v.where(), "")
 	}
 	if d.check == "answers" {
@@ -150,6 +154,18 @@ var diagnoses = map[chat.ErrorKind]diagnosis{
 	chat.ErrNotFound:    {"answers", "the backend knows no model SERVED: put the name that it has there under models.NAME.model"},
 	chat.ErrRateLimit:   {"answers", "the backend's limit is reached: ask again later, or with another key"},
 	chat.ErrOverloaded:  {"answers", "the backend has no room now: ask again later"},
+}
+
+// pages are the diagnoses of models behind web pages, by the codes of their errors. Where there is no fix, the error has one.
+var pages = map[string]diagnosis{
+	browser.CodeBrowser:  {"browser", "install Chromium, or put the path of a browser under backends.BACKEND.browser.program"},
+	browser.CodeSandbox:  {"browser", "run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: false"},
+	browser.CodeInUse:    {"browser", "end the other browser with this profile, or put another directory under backends.BACKEND.browser.profile"},
+	browser.CodeLoad:     {"reachable", "open ADDRESS in a browser of your own; see that backends.BACKEND.url, proxy and hosts are right"},
+	browser.CodeLogin:    {"authorised", "run wield browser login BACKEND"},
+	browser.CodeSelector: {"answers", "open ADDRESS in a browser, find the element with its developer tools, and put its selector under backends.BACKEND.browser"},
+	browser.CodeSend:     {"answers", "see that browser.prompt is the field itself and browser.send the button that sends, under backends.BACKEND"},
+	browser.CodeClosed:   {"answers", "ask again; if it stays so, look at ADDRESS in a browser of your own"},
 }
 
 func (v *visit) where() string {

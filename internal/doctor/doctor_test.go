@@ -16,6 +16,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/tune"
+	"wield/model/browser"
 	"wield/model/openai"
 	"wield/model/script"
 )
@@ -61,6 +62,34 @@ func TestDiagnoses(t *testing.T) {
 		m.Close()
 		if strings.Join(got, ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
 			t.Errorf("%s: %s\nfixes: %s", tt.name, strings.Join(got, ", "), fixes)
+		}
+	}
+}
+
+// broken is a model behind a web page that cannot be asked.
+type broken struct{ code string }
+
+func (b broken) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	kind := chat.ErrUnavailable
+	if b.code == browser.CodeLogin {
+		kind = chat.ErrAuth
+	}
+	return chat.Fail(&chat.Error{Kind: kind, Code: b.code, Message: "it is broken"})
+}
+
+// TestPages: the line and the fix for what goes wrong with a web page.
+func TestPages(t *testing.T) {
+	for code, want := range map[string]struct{ line, fix string }{
+		browser.CodeLogin:    {"reachable ok, authorised failed", "run wield browser login b"},
+		browser.CodeSelector: {"reachable ok, authorised ok, answers failed", "backends.b.browser"},
+		browser.CodeSandbox:  {"browser failed", "backends.b.browser.sandbox: false"},
+		browser.CodeBrowser:  {"browser failed", "backends.b.browser.program"},
+		browser.CodeInUse:    {"browser failed", "backends.b.browser.profile"},
+		browser.CodeLoad:     {"reachable failed", "open https://chat.example"},
+	} {
+		got, fixes := states(Examine(t.Context(), Patient{Name: "web", Backend: "b", Model: broken{code}, Address: "https://chat.example"}, Options{}))
+		if !strings.HasPrefix(strings.Join(got, ", "), want.line+", streams skipped") || !strings.Contains(fixes, want.fix) {
+			t.Errorf("%s: %s\nfixes: %s", code, strings.Join(got, ", "), fixes)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 		m.drop(p)
 		return err
 	}
-	p.said = append(talk, turn{role: chat.RoleAssistant, print: fingerprint(a.text)})
+	p.said = append(talk, turn{role: chat.RoleAssistant, words: wordsOf(a.text)})
 	for i := range p.said {
 		p.said[i].text = ""
 	}

@@ -22,7 +22,21 @@ import (
 	"wield/wire/openai"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withBrowser{m}) }
+
+// withBrowser ends the browser that tests share.
+type withBrowser struct{ m *testing.M }
+
+func (w withBrowser) Run() int {
+	code := w.m.Run()
+	if shared.b != nil {
+		shared.b.Close()
+	}
+	return code
+}
+
+// shared is the browser of the tests that need none of their own: starting one takes longer than most of them.
+var shared struct{ b *chromium.Browser }
 
 // A site is a page, the model behind it, and the directory that its browser writes to.
 type site struct {
@@ -31,27 +45,60 @@ type site struct {
 	tmp  string
 }
 
-// serve serves a page. Its browser is gone at the end of the test, with all that it has made.
-func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
+// open serves a page that the shared browser shows.
+func open(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
+	t.Helper()
+	needChromium(t)
+	if shared.b == nil {
+		b, err := chromium.Start(t.Context(), chromium.Options{NoSandbox: os.Getuid() == 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.b = b
+	}
+	s := &site{page: &chatpage.Page{Answer: answer}}
+	server := httptest.NewServer(s.page)
+	s.Model = browser.New(options(server.URL, change))
+	browser.Lend(s.Model, shared.b)
+	t.Cleanup(func() {
+		browser.TakeBack(s.Model)
+		s.Close()
+		server.Close()
+	})
+	return s
+}
+
+func needChromium(t *testing.T) {
 	t.Helper()
 	if _, err := chromium.Find(""); err != nil {
 		t.Skipf("SKIPPED, nothing behind a web page is tested: %v", err)
 	}
-	s := &site{page: &chatpage.Page{Answer: answer}, tmp: shortDir(t)}
-	t.Setenv("TMPDIR", s.tmp)
-	server := httptest.NewServer(s.page)
+}
+
+// options are those of tests.
+func options(url string, change func(*browser.Options)) browser.Options {
 	o := browser.Options{
-		URL:       server.URL,
+		URL:       url,
 		Selectors: chatpage.Selectors,
 		Browser:   chromium.Options{NoSandbox: os.Getuid() == 0},
-		Load:      20 * time.Second,
+		Load:      30 * time.Second,
 		First:     time.Minute,
 		Settle:    300 * time.Millisecond,
 	}
 	if change != nil {
 		change(&o)
 	}
-	s.Model = browser.New(o)
+	return o
+}
+
+// serve serves a page. Its browser is gone at the end of the test, with all that it has made.
+func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
+	t.Helper()
+	needChromium(t)
+	s := &site{page: &chatpage.Page{Answer: answer}, tmp: shortDir(t)}
+	t.Setenv("TMPDIR", s.tmp)
+	server := httptest.NewServer(s.page)
+	s.Model = browser.New(options(server.URL, change))
 	t.Cleanup(func() {
 		s.Close()
 		server.Close()
@@ -144,7 +191,7 @@ var rendered = []struct{ name, text, want string }{
 // TestMarkdown asks for text of every form, which the page shows as elements and forgets, and gets the text back, in pieces, while
 // the page makes all of it anew again and again.
 func TestMarkdown(t *testing.T) {
-	s := serve(t, slowly, nil)
+	s := open(t, slowly, nil)
 	var texts, wants []string
 	for _, c := range rendered {
 		if c.want == "" {
@@ -169,7 +216,7 @@ func TestMarkdown(t *testing.T) {
 
 // TestConversation_C01: one page a conversation, in which only what is new is typed.
 func TestConversation_C01(t *testing.T) {
-	s := serve(t, func(ctx context.Context, talk []chatpage.Message, write func(string)) error {
+	s := open(t, func(ctx context.Context, talk []chatpage.Message, write func(string)) error {
 		return chatpage.InPieces(ctx, write, fmt.Sprintf("Answer %d:\n\n```json\n{\"name\": \"f\", \"arguments\": {\"n\": %d}}\n```", len(talk), len(talk)), 9, 5*time.Millisecond)
 	}, nil)
 	first := []chat.Message{user("[rules]\n\none")}
@@ -204,7 +251,7 @@ func TestConversation_C01(t *testing.T) {
 
 // TestSame shows that an answer like the one before it is an answer, also in a page whose old messages have left the document.
 func TestSame(t *testing.T) {
-	s := serve(t, func(_ context.Context, _ []chatpage.Message, write func(string)) error { write("Yes."); return nil }, nil)
+	s := open(t, func(_ context.Context, _ []chatpage.Message, write func(string)) error { write("Yes."); return nil }, nil)
 	var messages []chat.Message
 	for i := range 4 {
 		messages = append(messages, user(fmt.Sprintf("Is %d a number?", i)))
@@ -221,7 +268,7 @@ func TestSame(t *testing.T) {
 
 // TestVariants: what a page can do to whoever asks it, and the error that says what it was.
 func TestVariants(t *testing.T) {
-	s := serve(t, slowly, func(o *browser.Options) { o.Load = 8 * time.Second })
+	s := open(t, slowly, nil)
 	const long = "This answer is long enough for the page to close in the middle of it, or to be loaded anew.\n\nIt goes on."
 	for _, c := range []struct {
 		variant chatpage.Variant
@@ -233,7 +280,6 @@ func TestVariants(t *testing.T) {
 		{chatpage.Slow, "", "", ""},
 		{chatpage.Asking, "", "", ""},
 		{chatpage.Login, browser.CodeLogin, chat.ErrAuth, "wield browser login"},
-		{chatpage.Deaf, browser.CodeSend, chat.ErrProtocol, "browser.send (#send) has no effect"},
 		{chatpage.Loading, browser.CodeClosed, chat.ErrUnavailable, "loaded anew"},
 	} {
 		s.page.Be(c.variant)
@@ -287,18 +333,30 @@ func canceled() context.Context {
 // TestSelectors: a selector that nothing matches, or that is none, is named.
 func TestSelectors(t *testing.T) {
 	var o *browser.Options
-	s := serve(t, echo, func(options *browser.Options) { o = options; o.Load = time.Second; o.Selectors.Prompt = "#nothing" })
+	s := open(t, echo, func(options *browser.Options) { o = options; o.Load = time.Second; o.Selectors.Prompt = "#nothing" })
 	_, _, err := s.ask(t.Context(), user("hi"))
 	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector || !strings.Contains(e.Message, `has nothing for browser.prompt: no element that can be seen matches #nothing`) {
 		t.Errorf("%v", err)
 	}
 	o.Selectors.Prompt, o.Selectors.Stop = "#prompt", "[["
 	m := browser.New(*o)
+	browser.Lend(m, shared.b)
 	defer m.Close()
+	defer browser.TakeBack(m)
 	for _, err := range m.Stream(t.Context(), &chat.Request{Messages: []chat.Message{user("hi")}}) {
 		if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector || !strings.Contains(e.Message, "browser.stop is no CSS selector: [[") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestDeaf: a button without effect.
+func TestDeaf(t *testing.T) {
+	s := open(t, echo, func(o *browser.Options) { o.Load = 5 * time.Second })
+	s.page.Be(chatpage.Deaf)
+	_, _, err := s.ask(t.Context(), user("hi"))
+	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSend || !strings.Contains(e.Message, "browser.send (#send) has no effect") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -349,7 +407,7 @@ func kill(tmp, argument string) {
 
 // TestEditable: a prompt field that is no form element, and no button.
 func TestEditable(t *testing.T) {
-	s := serve(t, echo, func(o *browser.Options) { o.Selectors.Send = ""; o.Selectors.Stop = "" })
+	s := open(t, echo, func(o *browser.Options) { o.Selectors.Send = ""; o.Selectors.Stop = "" })
 	s.page.Be(chatpage.Editable)
 	const text = "One line\n\n```json\n{\"a\": [1, 2]}\n```"
 	if got, _, err := s.ask(t.Context(), user(text)); err != nil || got != text {
@@ -359,7 +417,7 @@ func TestEditable(t *testing.T) {
 
 // TestCancel: whoever goes away in the middle of an answer has it stopped.
 func TestCancel(t *testing.T) {
-	s := serve(t, func(ctx context.Context, _ []chatpage.Message, write func(string)) error {
+	s := open(t, func(ctx context.Context, _ []chatpage.Message, write func(string)) error {
 		return chatpage.InPieces(ctx, write, strings.Repeat("Word after word.\n\n", 10_000), 30, 10*time.Millisecond)
 	}, nil)
 	n := 0
@@ -402,7 +460,7 @@ func waitFor(t *testing.T, good func() bool) {
 
 // TestLimits: too much, and too little.
 func TestLimits(t *testing.T) {
-	s := serve(t, func(ctx context.Context, talk []chatpage.Message, write func(string)) error {
+	s := open(t, func(ctx context.Context, talk []chatpage.Message, write func(string)) error {
 		switch talk[len(talk)-1].Text {
 		case "much":
 			_ = chatpage.InPieces(ctx, write, strings.Repeat("All work and no play.\n\n", 4000), 4000, time.Millisecond)
@@ -436,7 +494,7 @@ func TestHuge(t *testing.T) {
 		fmt.Fprintf(&b, "Paragraph %d has **some** words, `code` and a [link](https://example.org/%d).\n\n```python\nprint(%d)\n```\n\n", i, i, i)
 	}
 	text := strings.TrimSpace(b.String())
-	s := serve(t, func(ctx context.Context, _ []chatpage.Message, write func(string)) error {
+	s := open(t, func(ctx context.Context, _ []chatpage.Message, write func(string)) error {
 		return chatpage.InPieces(ctx, write, text, 1<<15, 50*time.Millisecond)
 	}, nil)
 	got, _, err := s.ask(t.Context(), user("much, please"))

@@ -12,7 +12,8 @@ import (
 // A turn is one message of a conversation, as a page knows it.
 type turn struct {
 	role  chat.Role
-	print [sha256.Size]byte // what has to be the same for it to be the same turn
+	print [sha256.Size]byte // of what was typed; not of an answer
+	words string            // of an answer
 	text  string            // to be typed; "" in what a page has had
 }
 
@@ -33,9 +34,9 @@ func talkOf(req *chat.Request) (talk, error) {
 		}
 		switch m.Role {
 		case chat.RoleAssistant:
-			t = append(t, turn{m.Role, fingerprint(text), text})
+			t = append(t, turn{role: m.Role, words: wordsOf(text), text: text})
 		default:
-			t = append(t, turn{m.Role, sha256.Sum256([]byte(text)), text})
+			t = append(t, turn{role: m.Role, print: sha256.Sum256([]byte(text)), text: text})
 		}
 	}
 	if len(t) == 0 || t[len(t)-1].role == chat.RoleAssistant {
@@ -50,7 +51,7 @@ func (t talk) goesOn(said talk) bool {
 		return false
 	}
 	for i := range said {
-		if said[i].role != t[i].role || said[i].print != t[i].print {
+		if said[i].role != t[i].role || said[i].print != t[i].print || !sameAnswer(said[i].words, t[i].words) {
 			return false
 		}
 	}
@@ -79,22 +80,22 @@ func (t talk) prompt() string {
 	return b.String()
 }
 
-// fingerprint sums up an answer by its words. Clients hand back an answer with its calls written anew: in another layout, perhaps
-// with other keys around the name and the arguments. Whoever wrote the same words in the same order wrote the same answer.
-func fingerprint(text string) [sha256.Size]byte {
-	h := sha256.New()
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-	for _, w := range words {
-		w = strings.ToLower(w)
-		if slices.Contains(callKeys, w) {
-			continue
+// sameAnswer reports whether a client's answer is that of a page, by their words. Some clients leave out what was said in front of
+// a call, so that the end of an answer stands for it.
+func sameAnswer(page, client string) bool {
+	return page == client || client != "" && strings.HasSuffix(page, client)
+}
+
+// wordsOf returns the words of an answer, each behind a blank. Clients hand back an answer with its calls written anew: in another
+// layout, perhaps with other keys around the name and the arguments. The same words in the same order are the same answer.
+func wordsOf(text string) string {
+	var b strings.Builder
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		if w = strings.ToLower(w); !slices.Contains(callKeys, w) {
+			b.WriteString(" " + w)
 		}
-		h.Write([]byte(w))
-		h.Write([]byte{0})
 	}
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	return sum
+	return b.String()
 }
 
 // callKeys are words around a call that say nothing about it.

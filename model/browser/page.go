@@ -18,7 +18,7 @@ var pageScript string
 const (
 	glance    = 50 * time.Millisecond // for something to appear
 	stopGrace = 2 * time.Second       // for an answer to stop
-	tries     = 3                     // to type a prompt: a page that is still being made throws away what was typed
+	tries     = 5                     // to type a prompt: a page that is still being made throws away what was typed
 )
 
 // A page is one conversation in one tab. Whoever has set busy alone uses the rest.
@@ -191,8 +191,8 @@ func (p *page) insert(ctx context.Context, text string) (held bool, err error) {
 	if err := sleep(ctx, glance); err != nil {
 		return false, err
 	}
-	if p.o.Selectors.Send != "" { // the button is of use when the page has seen the text
-		v, ok, err := p.await(ctx, p.o.Load/tries, func(v view) bool { return v.Ready })
+	if p.o.Selectors.Send != "" { // the button is of use when the page has seen the text, unless it has thrown it away
+		v, ok, err := p.await(ctx, p.o.Load/2, func(v view) bool { return v.Ready || v.Empty })
 		if err != nil {
 			return false, err
 		}
