@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -322,4 +323,44 @@ func TestEveryRouteIsChecked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRest: memory is given back once after each time of work, and not while there is work.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(one(says(text("a"), finish(chat.FinishStop))))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		freed := 0
+		go g.rest(ctx, func() { freed++ })
+		ask := func() {
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost"+pathCompletions, strings.NewReader(hello)))
+			if w.Code != 200 {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+		}
+		for _, step := range []struct {
+			asks, want int
+			wait       time.Duration
+		}{
+			{0, 0, time.Hour},         // there is nothing to give back
+			{20, 0, time.Second},      // at work
+			{1, 1, 2 * restAfter},     // at rest
+			{0, 1, time.Hour},         // still
+			{100, 1, 9 * time.Second}, // at work
+			{1, 2, 2 * restAfter},
+		} {
+			for range max(step.asks, 1) {
+				if step.asks > 0 {
+					ask()
+				}
+				time.Sleep(step.wait)
+			}
+			synctest.Wait()
+			if freed != step.want {
+				t.Errorf("%+v: memory was given back %d times", step, freed)
+			}
+		}
+	})
 }

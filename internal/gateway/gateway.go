@@ -29,6 +29,7 @@ type memory struct {
 	threads       threads
 	archive       archive
 	running       atomic.Int64 // completions under way
+	asked         atomic.Int64 // requests so far, of any kind
 	draining      atomic.Bool
 }
 
@@ -73,6 +74,7 @@ func newGateway(o Options, m *memory) *Gateway {
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g = g.current.Load()
+	g.asked.Add(1)
 	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), front: completionsFront, id: requestID(r.Header)}
 	defer x.end()
 	x.set("X-Request-Id", x.id)

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -43,6 +45,11 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		// No ReadTimeout and no WriteTimeout: both would cut off a model that takes longer. The handler sets its own deadlines.
 		ErrorLog: slog.NewLogLogger(g.opts.Log.Handler(), slog.LevelWarn),
 	}
+	var resting sync.WaitGroup
+	defer resting.Wait()
+	awake, sleep := context.WithCancel(base)
+	defer sleep()
+	resting.Go(func() { g.rest(awake, debug.FreeOSMemory) })
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	select {
@@ -61,6 +68,30 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	}
 	<-failed
 	return nil
+}
+
+// restAfter is how long nobody must have asked for anything until memory is given back.
+const restAfter = 30 * time.Second
+
+// rest calls free, which gives memory back to the system, once after each time of work. The runtime by itself keeps what the
+// work needed, in case it comes again, and a gateway that is used now and then would look as large as at its busiest.
+func (g *Gateway) rest(ctx context.Context, free func()) {
+	tick := time.NewTicker(restAfter)
+	defer tick.Stop()
+	var last, freed int64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asked := g.asked.Load()
+		if asked == last && asked != freed {
+			free()
+			freed = asked
+		}
+		last = asked
+	}
 }
 
 // shutdown waits at most d for all exchanges to end, and reports whether they have.
