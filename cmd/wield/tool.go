@@ -31,7 +31,8 @@ switch them. What they change is kept in the file tools.json in the data directo
   wield tool show get_current_time --as hermes`,
 		newToolListCmd(app, &file), newToolShowCmd(app, &file), newToolRunCmd(app, &file), newToolLintCmd(app, &file),
 		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolConfigCmd(app, &file),
-		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file))
+		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
+		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
 	return cmd
 }

@@ -60,7 +60,7 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&tools, "tools", "", "file with definitions, a JSON array in the form of the OpenAI protocol")
+	cmd.Flags().StringVar(&tools, "tools", "", "file with definitions as JSON, in the form of OpenAI, Anthropic, Ollama or MCP")
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	return cmd
@@ -99,29 +99,11 @@ func readTools(file string) ([]chat.Tool, error) {
 	if err != nil {
 		return nil, usageErrorf("--tools: %w", err)
 	}
-	var list []struct {
-		chatTool
-		Function chatTool `json:"function"`
-	}
-	if err := json.Unmarshal(data, &list); err != nil {
+	defs, err := definitionsIn(data)
+	if err != nil {
 		return nil, usageErrorf("--tools %s: %w", file, err)
 	}
-	var defs []chat.Tool
-	for _, t := range list {
-		d := t.Function
-		if d.Name == "" {
-			d = t.chatTool
-		}
-		defs = append(defs, chat.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters})
-	}
 	return defs, nil
-}
-
-// A chatTool is a definition as it stands in a file.
-type chatTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
 }
 
 // A toolCase is one line of a file of cases.

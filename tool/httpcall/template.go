@@ -105,3 +105,6 @@ func (t template) expand(args arguments, escape func(string) string) (string, er
 }
 
 func plain(s string) string { return s }
+
+// Places returns the names of the arguments that have a place in a text.
+func Places(text string) []string { return parse(text).names() }
