@@ -597,3 +597,41 @@ func TestWorkingDirectory(t *testing.T) {
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`)
 	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`, `{"shell":"ls; touch owned","cwd":"docs"}`, `{"command":"docs/../../../../../../../../../bin/touch","arguments":["owned"]}`)
 }
+
+// TestPlantedRepository puts a repository without a .git among the files of the workspace, as anybody who may write files can, whose
+// configuration names a program. The state of it is not told, since git would run that program first.
+func TestPlantedRepository(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	y := newYard(t)
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-C", y.dir}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Logf("git %v: %s", args, out)
+		}
+		return string(out)
+	}
+	git("init", "-q")
+	git("add", "notes.txt")
+	git("commit", "-q", "-m", "one")
+	for _, name := range []string{"HEAD", "objects", "refs", "index"} {
+		if err := os.Rename(filepath.Join(y.dir, ".git", name), filepath.Join(y.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(y.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	y.works("write_file", `{"path":"config","content":"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n[filter \"x\"]\n\tclean = touch owned; cat\n"}`,
+		`{"path":".gitattributes","content":"* filter=x\n"}`, `{"path":"notes.txt","content":"NOTES"}`)
+	y.refused("git_status", `{}`)
+	y.policy(allows("git"))
+	y.refused("command_exec", `{"command":"git","arguments":["status"]}`, `{"shell":"git diff"}`, `{"command":"git","arguments":["--git-dir=.","status"]}`)
+	if said := git("status"); !strings.Contains(y.everything(), "/yard/owned") {
+		t.Logf("SKIPPED: that this git would run it: %s", said)
+	}
+}

@@ -161,6 +161,9 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 	for i, w := range words[1:] {
 		a.value(o.kinds[i], w, spelled)
 	}
+	if o.joined && o.kinds[0] == kindExec { // without a value it runs the program that it usually does
+		a.effect(effectExec, spelled...)
+	}
 }
 
 // assignment is what env and its like read as a variable.
@@ -279,6 +282,9 @@ func (a *analysis) cluster(p *program, words []field) int {
 			return 1
 		}
 		if o.joined {
+			if o.kinds[0] == kindExec {
+				a.effect(effectExec, spelled...)
+			}
 			return 1
 		}
 		n := min(1+len(o.kinds), len(words))
@@ -429,6 +435,14 @@ var kindTable = map[kind]kindRow{
 	kindNet:    {plain: &use{kind: useEffect, flagged: effectNet}},
 	kindAsk:    {plain: &use{kind: useMaybe, op: OpRead, flagged: effectAsk}},
 	kindRange:  {look: lookRange},
+
+	kindRemote:  {look: lookRemote(OpWrite)},
+	kindArchive: {look: lookRemote(OpWrite)},
+	kindUnpack:  {plain: &use{kind: usePath, op: OpRead}, look: lookUnpack},
+	kindQuery:   {look: lookQuery},
+	kindPage:    {look: lookPage},
+	kindProcs:   {look: lookProcs},
+
 	kindRepo:   {plain: &use{kind: useDir, op: OpRead, flagged: effectExec}},
 	kindRev:    {plain: &use{kind: useMaybe, op: OpRead}, look: lookRev},
 	kindSed:    {look: lookSed},

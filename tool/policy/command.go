@@ -376,6 +376,9 @@ func (e *eval) useURL(u use, node string) {
 	if !strings.Contains(text, "://") {
 		host, rest, scp := strings.Cut(text, ":")
 		switch {
+		case strings.HasPrefix(rest, ":"):
+			e.builtin(chat.DecisionAsk, SubjectHost, text, node, "address", "what stands before :: is a program that git runs", nil)
+			return
 		case scp && !strings.Contains(host, "/") && !strings.Contains(host, ".") && !strings.Contains(host, "@"), !strings.ContainsAny(text, "./:@") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/"):
 			return // the name of a remote, or a directory
 		case scp && strings.Contains(host, "@") || scp && strings.Trim(strings.SplitN(rest, "/", 2)[0], "0123456789") != "":

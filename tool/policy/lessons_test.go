@@ -478,3 +478,27 @@ func TestOtherShells(t *testing.T) {
 		t.Log("SKIPPED: no shell here reads these lines as commands, so that it is not shown what they do")
 	}
 }
+
+// TestProgramsByName: a rule that allows a program by its name alone does not allow what else it can be made to do.
+func TestProgramsByName(t *testing.T) {
+	w := newTree(t)
+	var names []string
+	for name := range programs() {
+		if !strings.Contains(name, ".") {
+			names = append(names, quoteWord(name))
+		}
+	}
+	p := commands(t, "", names, nil)
+	w.commandsIn(t, p, "ask",
+		"tar -cf host:x a.txt", "tar cf host:x a.txt", "tar xf x.tar", "tar -cf x a.txt -I sh", "unzip x.zip", "unzip -o x.zip", "rsync a.txt host:", "rsync host:a b", "rsync rsync://host/a b", "ldd ./a.out",
+		"ps eww", "ps axe", "less '+!id' a.txt", "git grep -O x", "git grep --open-files-in-pager x", "git ls-remote ext::sh", "kubectl get pods -o go-template-file=/etc/hosts", "hostname other",
+		`jq -n 'import "../other/plan" as $p; $p'`, `yq 'load("../other/plan.txt")' config.json`, "patch -p1 < a.txt", "patch -i a.txt", "awk 'BEGIN{system(1)}'", "sed -n 1e a.txt", "zip x a.txt -TT sh",
+		"split --filter=sh a.txt", "rg --pre sh x", "fd -x rm", "man -P sh ls", "go vet -vettool=x", "go env -w A=b", "cargo --config x build", "node -e 1", "python3 -c 1", "pytest -p x", "perl -e 1",
+		"curl -K x", "wget -e x http://example.com", "docker -H tcp://x ps", "terraform apply", "openssl req -engine x", "bat --pager=sh a.txt", "mypy --python-executable sh a.txt", "eslint --rulesdir x a.txt")
+	for _, line := range []string{"tar -cf x.tar src", "tar tf x.tar", "unzip -l x.zip", "rsync -a src copy", "ps aux", "ps -ef", "less a.txt", "git grep x", "git ls-remote origin", "kubectl get pods -o yaml", "hostname -f",
+		"jq .import config.json", "yq .a config.json", "patch a.txt x.diff"} {
+		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+			t.Errorf("%s: %s", line, v)
+		}
+	}
+}

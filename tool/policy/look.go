@@ -2,6 +2,7 @@ package policy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -249,4 +250,50 @@ func (s *sedScript) line() string {
 	line, rest, _ := strings.Cut(s.rest, "\n")
 	s.rest = rest
 	return strings.TrimSpace(line)
+}
+
+// lookRemote tells a file from HOST:FILE, for which another machine is asked.
+func lookRemote(op Op) func(*analysis, field, []string) {
+	return func(a *analysis, w field, spelled []string) {
+		if before, _, ok := strings.Cut(w.text, ":"); ok && !strings.Contains(before, "/") {
+			a.effect(effectNet, spelled...)
+			return
+		}
+		a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: op})
+	}
+}
+
+// onlyLists are the options with which an archive is looked at and nothing is unpacked.
+var onlyLists = regexp.MustCompile(`^-[a-zA-Z]*[ltpZvz]`)
+
+// lookUnpack is for an archive that is unpacked where the program is, under whatever names are in it.
+func lookUnpack(a *analysis, _ field, spelled []string) {
+	if !slices.ContainsFunc(a.canonical[1:], func(w field) bool { return w.known && onlyLists.MatchString(w.text) }) {
+		a.effect(effectWrite, spelled...)
+	}
+}
+
+// riskyQuery is what a program of jq or yq reads files with, or runs another one.
+var riskyQuery = regexp.MustCompile(`(^|[^.\w])(import|include|load\w*|system|eval)\b`)
+
+func lookQuery(a *analysis, w field, spelled []string) {
+	if riskyQuery.MatchString(w.text) {
+		a.effect(effectRead, spelled...)
+	}
+}
+
+// lookPage tells a file from +COMMAND, which a pager carries out when it begins.
+func lookPage(a *analysis, w field, spelled []string) {
+	if strings.HasPrefix(w.text, "+") {
+		a.effect(effectExec, spelled...)
+		return
+	}
+	a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: OpRead})
+}
+
+// lookProcs finds the letter e among those of ps, which shows the environment of programs, where keys are.
+func lookProcs(a *analysis, w field, spelled []string) {
+	if strings.Contains(strings.ToLower(w.text), "e") {
+		a.effect(effectRead, spelled...)
+	}
 }

@@ -90,10 +90,18 @@ const (
 	kindNet    kind = "net"
 	kindRange  kind = "range"
 	kindRepo   kind = "repo"
+
+	kindRemote  kind = "remote"
+	kindArchive kind = "archive"
+	kindUnpack  kind = "unpack"
+	kindQuery   kind = "query"
+	kindPage    kind = "page"
+	kindProcs   kind = "procs"
 )
 
 var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
-	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo}
+	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
+	kindPage, kindProcs}
 
 // effect is what an option does beside taking values.
 type effect string
