@@ -2,8 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -31,7 +33,7 @@ const MaxRecord = 64 << 20
 // Prepare checks records and writes them as JSON.
 func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, error) {
 	b := Batch{Stream: stream, After: after, Rows: make([]Row, 0, len(records))}
-	if stream == "" || after < 0 || len(records) == 0 {
+	if !isID(stream) || after < 0 || len(records) == 0 {
 		return b, fmt.Errorf("%w: an append names a stream, a number and at least one record", ErrRecord)
 	}
 	for i := range records {
@@ -51,7 +53,9 @@ func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, 
 			return b, fmt.Errorf("%w: a record of kind %s only begins a stream", ErrRecord, r.Kind)
 		}
 		if first {
-			b.Opened, b.Session = r.Kind, r.session()
+			if b.Opened, b.Session = r.Kind, r.session(); !isID(b.Session) {
+				return b, fmt.Errorf("%w: a record of kind %s names the session that its stream belongs to", ErrRecord, r.Kind)
+			}
 		}
 		b.add(r, o.mask(body))
 	}
@@ -86,12 +90,28 @@ func (b *Batch) add(r *Record, body []byte) {
 	rule := rules[r.Kind]
 	row := Row{Kind: r.Kind, Body: body}
 	if rule.call != nil {
-		row.Call = rule.call(r)
+		row.Call = callKey(rule.call(r))
 	}
 	if rule.state != "" {
 		b.State = rule.state
 	}
 	b.Rows, b.Durable = append(b.Rows, row), b.Durable || rule.durable
+}
+
+// maxID is how long the id of a stream or a session may be.
+const maxID = 256
+
+// isID reports whether text can be an id in every store.
+func isID(s string) bool {
+	return s != "" && len(s) <= maxID && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
+}
+
+// callKey makes the id of a call one that every store can keep. A model may write anything there.
+func callKey(id string) string {
+	if isID(id) {
+		return id
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
 }
 
 // session returns the session that an opening record names.

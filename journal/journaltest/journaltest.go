@@ -290,6 +290,11 @@ func refused(t *testing.T, s journal.Store) {
 		records []journal.Record
 	}{
 		{"no stream", "", 0, []journal.Record{RunRecord("s")}},
+		{"a stream with a zero byte", "run\x001", 0, []journal.Record{RunRecord("s")}},
+		{"a stream that is no text", "run\xff", 0, []journal.Record{RunRecord("s")}},
+		{"a stream that is too long", strings.Repeat("r", 257), 0, []journal.Record{RunRecord("s")}},
+		{"no session", "run_1", 0, []journal.Record{RunRecord("")}},
+		{"a session with a zero byte", "run_1", 0, []journal.Record{RunRecord("s\x00")}},
 		{"no records", "run_1", 0, nil},
 		{"a number below 0", "run_1", -1, []journal.Record{RunRecord("s")}},
 		{"no kind", "run_1", 0, []journal.Record{{}}},
@@ -332,7 +337,12 @@ func duplicate(t *testing.T, s journal.Store) {
 		t.Errorf("two starts at once: %v", err)
 	}
 	Add(t, s, "run_2", 0, RunRecord("ses"), StartRecord("call_1"), ResultRecord("call_1")) // another run has ids of its own
-	if r := Whole(t, s); r.Calls != 2 || r.Open != 0 {
+	odd := "a\x00b" + strings.Repeat("c", 1000)                                            // a model writes ids, and anything into them
+	Add(t, s, "run_2", 3, StartRecord(odd), ResultRecord(odd))
+	if _, err := s.Append(t.Context(), "run_2", 5, ResultRecord(odd)); !errors.Is(err, journal.ErrDuplicate) {
+		t.Errorf("a second result of a call with an odd id: %v", err)
+	}
+	if r := Whole(t, s); r.Calls != 3 || r.Open != 0 {
 		t.Errorf("%+v", r)
 	}
 }
