@@ -16,6 +16,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	lines          []string // tools of one line of shell, from --sh
 }
 
 func osApp() *app {

@@ -28,12 +28,14 @@ switch them. What they change is kept in the file tools.json in the data directo
 		`  wield tool list
   wield tool enable get_current_time
   wield tool run get_current_time timezone=Europe/Oslo
+  wield tool run --sh 'lines: wc {path:path}' lines path=notes.txt
   wield tool show get_current_time --as hermes`,
 		newToolListCmd(app, &file), newToolShowCmd(app, &file), newToolRunCmd(app, &file), newToolLintCmd(app, &file),
 		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolConfigCmd(app, &file),
 		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
 		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
+	cmd.PersistentFlags().StringArrayVar(&app.lines, "sh", nil, "a tool that is one line of shell, such as 'disk: df -h'; it is enabled")
 	return cmd
 }
 
@@ -46,7 +48,7 @@ func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
 	if err := tightened(r.Config); err != nil {
 		return nil, nil, err
 	}
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv})
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, Sh: app.lines})
 	if err != nil {
 		return nil, nil, err
 	}

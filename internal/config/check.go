@@ -36,6 +36,10 @@ func (c *Config) check(d *decoder) {
 		p := c.Policies[name]
 		p.check(d, "policies."+name)
 	}
+	for _, name := range sortedKeys(c.Tools.Sh) {
+		s := c.Tools.Sh[name]
+		s.check(d, "tools.sh."+name, name)
+	}
 	for _, name := range sortedKeys(c.Tools.HTTP) {
 		h := c.Tools.HTTP[name]
 		h.check(d, "tools.http."+name)

@@ -175,9 +175,6 @@ type AgentApprovals struct {
 	Hold Duration `key:"hold" doc:"How long an answer is held open for a person to decide."`
 }
 
-// Reserved is a place for keys to come: it may stand in a file, empty.
-type Reserved struct{}
-
 // Sandbox says what the processes of tools may do.
 type Sandbox struct {
 	Level string `key:"level" enum:"none|limits|workspace|strict" doc:"How tightly they are held."`

@@ -293,8 +293,6 @@ func (d *decoder) unknownKey(path string, pair *ast.MappingValueNode, name strin
 	case hint != "":
 	case d.only != "":
 		hint = "; " + d.only
-	case len(fields) == 0:
-		hint = "; no keys are defined here yet"
 	default:
 		hint = "; known here: " + strings.Join(fieldNames(fields), ", ")
 	}

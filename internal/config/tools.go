@@ -27,7 +27,7 @@ type Tools struct {
 	Search    Search                  `key:"search" doc:"Where search_internet looks."`
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
 	Disable   []string                `key:"disable" doc:"Names of tools that are never offered."`
-	Sh        Reserved                `key:"sh" doc:"Reserved."`
+	Sh        map[string]ShTool       `key:"sh" doc:"Tools that are one line of shell, by name."`
 	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
 	OpenAPI   map[string]OpenAPITools `key:"openapi" doc:"Tools that OpenAPI documents describe, by a name of your choice."`
 }
@@ -79,7 +79,8 @@ const MemoryFile = "memories.db"
 // A ToolEnvironment is what tools have beside their configuration.
 type ToolEnvironment struct {
 	Getenv func(string) string
-	Dir    string // where relative paths begin; empty: the working directory
+	Dir    string   // where relative paths begin; empty: the working directory
+	Sh     []string // further tools that are one line of shell, as NAME: COMMAND
 
 	search    builtin.Search
 	databases map[string]database.Source

@@ -24,6 +24,7 @@ type toolSource interface {
 var toolSources = []func(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error){
 	toolFiles,
 	requestTools,
+	lineTools,
 }
 
 // find makes the sources.

@@ -169,8 +169,9 @@ func variables(arguments string) []string {
 		if json.Unmarshal(raw, &text) == nil && len(raw) > 0 && raw[0] == '"' {
 			value = text
 		}
-		if size += len(value); len(value) <= maxVariable && size <= maxVariables && !strings.Contains(value, "\x00") {
+		if len(value) <= maxVariable && size+len(value) <= maxVariables && !strings.Contains(value, "\x00") {
 			env = append(env, "ARG_"+name+"="+value)
+			size += len(value)
 		}
 	}
 	return env
