@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -188,49 +187,6 @@ func TestCalculator(t *testing.T) {
 		if want := fmt.Sprintf("%q", tt.want); err != nil || got != want {
 			t.Errorf("%q: %s, %v; want %s", tt.expr, got, err, want)
 		}
-	}
-}
-
-// TestLarge reads and searches a file of 2 GB, most of which is a hole, with little memory.
-func TestLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 2 GB")
-	}
-	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "large.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	line := strings.Repeat("a line of text that is not the one\n", 300)
-	for range 100 {
-		if _, err := f.WriteString(line); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Truncate(2 << 30); err != nil {
-		t.Skip("no room for a file of 2 GB: ", err)
-	}
-	if _, err := f.WriteAt([]byte("\nneedle\n"), 2<<30); err != nil {
-		t.Fatal(err)
-	}
-	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got, err := run(t, dir, "search_code", `{"query":"needle"}`, Options{})
-	if err != nil || !strings.Contains(got, `"line":30002`) {
-		t.Errorf("%s, %v", got, err)
-	}
-	got, err = run(t, dir, "read_file", `{"path":"large.txt","offset":29999}`, Options{})
-	if err != nil || !strings.Contains(got, "which goes on") && !strings.Contains(got, "its end") {
-		t.Errorf("%.200s, %v", got, err)
-	}
-	runtime.ReadMemStats(&after)
-	if d := int64(after.HeapSys) - int64(before.HeapSys); d > 64<<20 {
-		t.Errorf("the heap grew by %d MiB", d>>20)
-	}
-	if _, err := run(t, dir, "file_access", `{"operation":"read","path":"large.txt"}`, Options{}); err == nil {
-		t.Error("a file of 2 GB was read as a whole")
 	}
 }
 

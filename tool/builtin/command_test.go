@@ -17,6 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	memoryMain()
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -145,17 +144,11 @@ func TestEndless_arg058_arg060(t *testing.T) {
 		},
 	})
 	for _, path := range []string{"/plain", "/packed"} {
-		runtime.GC()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		got, err := fetchFrom(t, `{"url":"`+s.URL+path+`"}`, s)
-		runtime.ReadMemStats(&after)
 		if err != nil || !strings.Contains(got, `"truncated":true`) || len(got) > 30_000 {
 			t.Errorf("%s: %.200s, %v", path, got, err)
 		}
-		if d := int64(after.HeapSys) - int64(before.HeapSys); d > 64<<20 {
-			t.Errorf("%s: the heap grew by %d MiB", path, d>>20)
-		}
+		checkMemory(t, "fetch_webpage", `{"url":"`+s.URL+path+`"}`, t.TempDir(), s.Listener.Addr().String(), `"truncated":true`)
 	}
 }
 
