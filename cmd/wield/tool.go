@@ -112,20 +112,25 @@ func toolNames(app *app, file *string) func(*cobra.Command, []string, string) ([
 
 func newToolListCmd(app *app, file *string) *cobra.Command {
 	var enabled, asJSON bool
+	var as string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tools and their states",
 		Long: `Lists every tool with its state: enabled, disabled, or auto, which is offered only when one of its words stands in the user's
-message.`,
-		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --json",
+message. With --as it prints the definitions of those that are not disabled, as a model is shown them in that dialect.`,
+		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list --json",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
 				var rows []toolRow
+				var defs []chat.Tool
 				for _, e := range box.Registry.Entries() {
-					if !enabled || e.State != tool.StateDisabled {
-						rows = append(rows, rowOf(e))
+					if !enabled && as == "" || e.State != tool.StateDisabled {
+						rows, defs = append(rows, rowOf(e)), append(defs, e.Tool.Definition)
 					}
+				}
+				if as != "" {
+					return printAs(app.stdout, as, defs)
 				}
 				if asJSON {
 					return printLines(app.stdout, rows)
@@ -136,7 +141,18 @@ message.`,
 	}
 	cmd.Flags().BoolVar(&enabled, "enabled", false, "leave out those that are disabled")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().StringVar(&as, "as", "", "dialect to print the definitions in")
 	return cmd
+}
+
+// printAs writes definitions as a model is shown them in a dialect.
+func printAs(w io.Writer, name string, defs []chat.Tool) error {
+	d, ok := dialect.Lookup(name)
+	if !ok {
+		return usageErrorf("no dialect %q; wield dialect list shows them all", name)
+	}
+	_, err := fmt.Fprintf(w, "%s\n", d.AppendTools(nil, defs))
+	return err
 }
 
 // A toolRow is what is told of a tool.
@@ -207,12 +223,7 @@ dialect, with --json as one JSON object.`,
 				case err != nil:
 					return err
 				case as != "":
-					d, ok := dialect.Lookup(as)
-					if !ok {
-						return usageErrorf("no dialect %q; wield dialect list shows them all", as)
-					}
-					_, err = fmt.Fprintf(app.stdout, "%s\n", d.AppendTools(nil, []chat.Tool{e.Tool.Definition}))
-					return err
+					return printAs(app.stdout, as, []chat.Tool{e.Tool.Definition})
 				case asJSON:
 					return printLines(app.stdout, []toolRow{rowOf(e)})
 				}

@@ -102,6 +102,29 @@ func (s *requestSource) document(o OpenAPITools, where, base string) *requestFil
 	return f
 }
 
+// documents lists the files that are named now. No tool may write to them: a document says where secrets are sent.
+func (s *requestSource) documents(env *ToolEnvironment) ([]string, error) {
+	var files []string
+	for _, name := range sortedKeys(s.config.Tools.OpenAPI) {
+		file, err := env.absolute(s.config.Tools.OpenAPI[name].Document)
+		if err != nil {
+			return nil, fmt.Errorf("tools.openapi.%s: %w", name, err)
+		}
+		files = append(files, file)
+	}
+	for _, file := range filesOf(s.dirs, OpenAPISuffix) {
+		o := &OpenAPITools{}
+		data, err := readFile(file)
+		if err != nil || readEntry(file, data, o) != nil {
+			continue // who loads it tells
+		}
+		if files = append(files, o.Document); !filepath.IsAbs(o.Document) {
+			files[len(files)-1] = filepath.Join(filepath.Dir(file), o.Document)
+		}
+	}
+	return files, nil
+}
+
 // readOpenAPI makes the tools of a file that names a document.
 func (s *requestSource) readOpenAPI(file string) *requestFile {
 	data, err := readFile(file)

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,12 @@ tools:
   openapi:
     notes: {document: `+filepath.Join(dir, "notes.yaml")+`, enabled: true, timeout: 5s, auth: {key: {token: env:KEY}}}
 `, t.TempDir())
+	if document := filepath.Join(dir, "notes.yaml"); !slices.Contains(box.Dirs, document) {
+		t.Errorf("%s is not kept from tools: %q", document, box.Dirs)
+	}
+	if !slices.Contains(box.Runner.Redact, "s3cret-key") {
+		t.Errorf("the secret is not known to the runner: %q", box.Runner.Redact)
+	}
 	for name, want := range map[string]string{"get_note": "enabled ro true", "drop_note": "enabled ro false", "my_drop_note": "enabled rw false"} {
 		e := entryOf(t, box, name)
 		if got := fmt.Sprint(e.State, " ", e.Guard.Mode, " ", e.Tool.Facts.ReadOnly); got != want {

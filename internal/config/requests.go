@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -252,7 +253,31 @@ type requestFile struct {
 
 func requestTools(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) {
 	look := func(s Secret) (string, error) { return s.Resolve(env.Getenv) }
-	return &requestSource{config: c, dirs: t.Dirs, base: env.Dir, look: look, files: map[string]*requestFile{}}, nil
+	s := &requestSource{config: c, dirs: slices.Clone(t.Dirs), base: env.Dir, look: look, files: map[string]*requestFile{}}
+	documents, err := s.documents(env)
+	t.Dirs = append(t.Dirs, documents...)
+	return s, err
+}
+
+// requestSecrets lists the references to secrets that requests carry.
+func (c *Config) requestSecrets() []Secret {
+	var list []Secret
+	for _, name := range sortedKeys(c.Tools.HTTP) {
+		h := c.Tools.HTTP[name]
+		list = append(list, h.Bearer, h.Basic.Password)
+		for _, values := range []map[string]Value{h.Query, h.Headers} {
+			for _, key := range sortedKeys(values) {
+				list = append(list, values[key].secret)
+			}
+		}
+	}
+	for _, name := range sortedKeys(c.Tools.OpenAPI) {
+		auth := c.Tools.OpenAPI[name].Auth
+		for _, scheme := range sortedKeys(auth) {
+			list = append(list, auth[scheme].Token, auth[scheme].Password)
+		}
+	}
+	return list
 }
 
 // Load makes the tools. What is wrong with one is told, and the others are made.

@@ -283,6 +283,9 @@ func (c *Config) secrets(getenv func(string) string) []string {
 	for _, name := range sortedKeys(c.Tools.Databases) {
 		add(c.Tools.Databases[name].URL.Resolve(getenv))
 	}
+	for _, secret := range c.requestSecrets() {
+		add(secret.Resolve(getenv))
+	}
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		add(b.Key.Resolve(getenv))
