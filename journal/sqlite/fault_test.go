@@ -196,6 +196,7 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.Chmod(dir, 0o755) })    // so that it can be removed
 	program := filepath.Join(t.TempDir(), "test") // where another user can start it
 	text, err := os.ReadFile(os.Args[0])
 	if err == nil {
@@ -220,9 +221,6 @@ func TestReadOnly(t *testing.T) {
 		} else if err != nil {
 			t.Errorf("%v: %v\n%s", mode, err, out)
 		}
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // so that it can be removed
-		t.Fatal(err)
 	}
 }
 
