@@ -223,10 +223,7 @@ func TestX_E07_Links(t *testing.T) {
 
 // TestX_E07_SwappedWhileItIsRead has another process change a file for a link between the look at it and the reading.
 func TestX_E07_SwappedWhileItIsRead(t *testing.T) {
-	rounds := 300
-	if os.Getenv("WIELD_HEAVY") != "" {
-		rounds = 10_000
-	}
+	const rounds = 500
 	y := newYard(t)
 	y.link(filepath.Join(y.out, "plan.txt"), "link")
 	at, good, link := filepath.Join(y.dir, "docs/a.md"), filepath.Join(y.dir, "good"), filepath.Join(y.dir, "link")
