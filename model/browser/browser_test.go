@@ -36,7 +36,11 @@ func (w withBrowser) Run() int {
 }
 
 // shared is the browser of the tests that need none of their own: starting one takes longer than most of them.
-var shared struct{ b *chromium.Browser }
+var shared struct {
+	start sync.Once
+	b     *chromium.Browser
+	err   error
+}
 
 // A site is a page, the model behind it, and the directory that its browser writes to.
 type site struct {
@@ -49,12 +53,12 @@ type site struct {
 func open(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
 	t.Helper()
 	needChromium(t)
-	if shared.b == nil {
-		b, err := chromium.Start(t.Context(), chromium.Options{NoSandbox: os.Getuid() == 0})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.b = b
+	t.Parallel() // most of the time is waiting
+	shared.start.Do(func() {
+		shared.b, shared.err = chromium.Start(context.Background(), chromium.Options{NoSandbox: os.Getuid() == 0})
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
 	s := &site{page: &chatpage.Page{Answer: answer}}
 	server := httptest.NewServer(s.page)
@@ -352,7 +356,7 @@ func TestSelectors(t *testing.T) {
 
 // TestDeaf: a button without effect.
 func TestDeaf(t *testing.T) {
-	s := open(t, echo, func(o *browser.Options) { o.Load = 5 * time.Second })
+	s := open(t, echo, func(o *browser.Options) { o.Load = 12 * time.Second }) // for the page to be there, too
 	s.page.Be(chatpage.Deaf)
 	_, _, err := s.ask(t.Context(), user("hi"))
 	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSend || !strings.Contains(e.Message, "browser.send (#send) has no effect") {
@@ -458,33 +462,44 @@ func waitFor(t *testing.T, good func() bool) {
 	t.Fatal("it did not come to pass within half a minute")
 }
 
-// TestLimits: too much, and too little.
-func TestLimits(t *testing.T) {
+// TestTooLong: an answer that is longer than it may be is stopped.
+func TestTooLong(t *testing.T) {
+	s := open(t, func(ctx context.Context, _ []chatpage.Message, write func(string)) error {
+		write(strings.Repeat("All work and no play.\n\n", 1000))
+		<-ctx.Done()
+		return ctx.Err()
+	}, func(o *browser.Options) { o.MaxAnswer = 20_000 })
+	_, _, err := s.ask(t.Context(), user("go"))
+	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrProtocol || e.Code != browser.CodeTooLong || !strings.Contains(e.Message, "longer than 20000 bytes (browser.max_answer)") {
+		t.Error(err)
+	}
+	waitFor(t, func() bool { return s.page.Stopped() == 1 })
+}
+
+// TestSilence: a page that stands still before its answer is whole, or has not begun one, is stopped.
+func TestSilence(t *testing.T) {
 	s := open(t, func(ctx context.Context, talk []chatpage.Message, write func(string)) error {
-		switch talk[len(talk)-1].Text {
-		case "much":
-			_ = chatpage.InPieces(ctx, write, strings.Repeat("All work and no play.\n\n", 4000), 4000, time.Millisecond)
-			return nil
-		case "half":
+		if talk[len(talk)-1].Text == "half" {
 			write("The answer begins")
 		}
 		<-ctx.Done()
 		return ctx.Err()
-	}, func(o *browser.Options) { o.MaxAnswer = 20_000; o.Idle = time.Second; o.First = time.Second })
-	for prompt, want := range map[string]struct {
-		kind chat.ErrorKind
-		says string
-	}{
-		"much": {chat.ErrProtocol, "longer than 20000 bytes (browser.max_answer)"},
-		"half": {chat.ErrTimeout, "stood still for 1s"},
-		"none": {chat.ErrTimeout, "stood still for 1s"}, // the stop button is a sign of an answer
-	} {
-		_, _, err := s.ask(t.Context(), user(prompt))
-		if !errors.Is(err, want.kind) || !strings.Contains(err.Error(), want.says) {
+	}, func(o *browser.Options) { o.Idle = time.Second })
+	for _, prompt := range []string{"half", "none"} { // the stop button is a sign of an answer
+		if _, _, err := s.ask(t.Context(), user(prompt)); !errors.Is(err, chat.ErrTimeout) || !strings.Contains(err.Error(), "stood still for 1s") {
 			t.Errorf("%s: %v", prompt, err)
 		}
 	}
 	waitFor(t, func() bool { return s.page.Stopped() == 2 })
+}
+
+// TestNoAnswer: nothing on the page matches the selector of answers.
+func TestNoAnswer(t *testing.T) {
+	s := open(t, slowly, func(o *browser.Options) { o.Selectors.Answer = "#nothing" })
+	_, _, err := s.ask(t.Context(), user(strings.Repeat("again and ", 60)+"again"))
+	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector || !strings.Contains(e.Message, "browser.answer") {
+		t.Error(err)
+	}
 }
 
 // TestHuge reads an answer of a quarter of a megabyte, most of it while it is written.
