@@ -14,12 +14,17 @@ type Options struct {
 	Limits Limits
 	Prices Prices
 
-	// Journal records runs, so that they can go on in another process; nil: they are kept nowhere. What the runner records and
-	// whom it asks is then the journal's: its own Records and Approvals have no part in it, but that without Approvals nobody is
-	// asked.
+	// Journal records runs, so that they can go on in another process; nil: they are kept nowhere. The runner's own Records have
+	// no part in it then.
 	Journal journal.Store
+	// Wait keeps questions to a person in the journal, in place of the runner's own Approvals, so that a run can wait for an answer
+	// that comes from another process.
+	Wait bool
 	Name    string // of the agent, in the journal
 	By      string // who asks, in the journal
+
+	// Notes are kept with a new session, for whoever goes on with its runs.
+	Notes map[string]string
 }
 
 // An Agent is a [chat.Model] that runs tools. It may be used by several goroutines at once.

@@ -160,7 +160,7 @@ func TestKilled(t *testing.T) {
 // killAndResume drives a run to its end, whatever happens. It returns its id.
 func killAndResume(t *testing.T, s *scripted, store *dyingStore, runner *tool.Runner) string {
 	t.Helper()
-	a := agent.New(s.model(), runner, agent.Options{Journal: store})
+	a := agent.New(s.model(), runner, agent.Options{Journal: store, Wait: true})
 	run := a.Run(ask("go"))
 	id := run.ID()
 	for range 6 {
@@ -180,7 +180,7 @@ func killAndResume(t *testing.T, s *scripted, store *dyingStore, runner *tool.Ru
 			continue // a question was answered, and this process goes on
 		}
 		time.Sleep(20 * time.Minute) // the lease is over
-		a = agent.New(s.model(), runner, agent.Options{Journal: store.Store})
+		a = agent.New(s.model(), runner, agent.Options{Journal: store.Store, Wait: true})
 		next, err := a.Resume(t.Context(), id, nil)
 		switch {
 		case errors.Is(err, journal.ErrNotFound): // it was killed before there was a run
@@ -272,7 +272,7 @@ func TestWaitsInTheJournal(t *testing.T) {
 			store := new(journal.Memory)
 			s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`))}}
 			did := new(effects)
-			first := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store}).Run(ask("go"))
+			first := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store, Wait: true}).Run(ask("go"))
 			play(t, first)
 			if first.Outcome().Reason != agent.EndWaiting {
 				t.Fatalf("the outcome is %+v", first.Outcome())
@@ -284,7 +284,7 @@ func TestWaitsInTheJournal(t *testing.T) {
 			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); !errors.Is(err, tool.ErrDecided) {
 				t.Errorf("a second answer: %v", err)
 			}
-			other := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store})
+			other := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store, Wait: true})
 			second, err := other.Resume(t.Context(), first.ID(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -314,7 +314,7 @@ func TestOneDrivesARun(t *testing.T) {
 		return "x", nil
 	}
 	s := &scripted{answers: []answer{calls(call("", "waits", "{}"))}}
-	a := agent.New(s.model(), tools(t, reads("waits", waits)), agent.Options{Journal: store})
+	a := agent.New(s.model(), tools(t, reads("waits", waits)), agent.Options{Journal: store, Wait: true})
 	run := a.Run(ask("go"))
 	done := make(chan error)
 	go func() {

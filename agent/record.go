@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,31 +18,49 @@ type logbook struct {
 	id      string // of the run
 	session string
 	owner   string
+	fresh   bool // the session is new
 	opened  bool // there is a stream
 	writer  *journal.Writer
 }
 
-// leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has passed.
-const leaseTime = 3 * time.Minute
+// leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has passed. So long
+// nobody can go on with a run whose process was killed.
+const leaseTime = 30 * time.Second
 
 // newLogbook returns the logbook of a new run.
 func newLogbook(s journal.Store, session string) *logbook {
 	if s == nil {
 		return nil
 	}
+	l := &logbook{store: s, id: journal.NewID("run"), session: session, owner: journal.NewID("own")}
 	if session == "" {
-		session = journal.NewID("ses")
+		l.session, l.fresh = journal.NewID("ses"), true
 	}
-	return &logbook{store: s, id: journal.NewID("run"), session: session, owner: journal.NewID("own")}
+	return l
+}
+
+// longestTitle is how many characters of the task name a session.
+const longestTitle = 80
+
+// title returns the beginning of what was asked.
+func title(messages []chat.Message) string {
+	words := []rune(strings.Join(strings.Fields(said(messages)), " "))
+	if len(words) > longestTitle {
+		return string(words[:longestTitle]) + "…"
+	}
+	return string(words)
 }
 
 // open begins the stream of a new run with what is known of it.
-func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Message) error {
+func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Message, notes map[string]string) error {
 	if l == nil || l.opened {
 		return nil
 	}
 	run.Session = l.session
 	records := []journal.Record{{Kind: journal.KindRun, Run: &run}}
+	if l.fresh {
+		records = append(records, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: title(messages), Notes: notes}})
+	}
 	for i := range messages {
 		records = append(records, entered(messages[i], ""))
 	}

@@ -173,10 +173,10 @@ func each(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
 
 // recallQuestions finds the questions that the run waits for.
 func (r *Run) recallQuestions(ctx context.Context, m *memory) error {
-	if m.waits == nil {
+	store := r.approvals()
+	if m.waits == nil || store == nil { // with nobody to ask any more, the calls are looked at anew
 		return nil
 	}
-	store := r.approvals()
 	for _, id := range m.waits.Approvals {
 		a, err := store.Get(ctx, id)
 		if err != nil {

@@ -128,16 +128,14 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	o := &r.agent.o
-	if err := r.log.open(ctx, journal.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By}, r.state.Messages); err != nil {
+	if err := r.log.open(ctx, journal.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By}, r.state.Messages, o.Notes); err != nil {
 		return nil, err
 	}
 	if release, err = r.log.hold(ctx); err != nil {
 		return nil, err
 	}
 	r.seen.next = r.log.writer
-	if r.runner.Approvals != nil {
-		r.runner.Approvals = r.approvals()
-	}
+	r.runner.Approvals = r.approvals()
 	if err := r.goOn(ctx); err != nil {
 		release()
 		return nil, err
@@ -145,8 +143,11 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// approvals returns the questions of this run.
-func (r *Run) approvals() *journal.Approvals {
+// approvals returns where the questions of this run are kept.
+func (r *Run) approvals() tool.Approvals {
+	if !r.agent.o.Wait {
+		return r.agent.runner.Approvals
+	}
 	return &journal.Approvals{Store: r.log.store, Session: r.log.session, Run: r.log.id}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wield/agent"
 	"wield/chat"
@@ -51,6 +52,9 @@ type runFlags struct {
 	calls    int
 	tokens   int
 	time     time.Duration
+	unkept   bool
+
+	given []string // the flags as they were given, for whoever goes on with the run
 }
 
 func newRunCmd(app *app) *cobra.Command {
@@ -73,9 +77,17 @@ reached, 6 a tool failed again and again, 7 the model wrote no valid call or not
   wield run --output stream-json --max-turns 5 "Count the files"
   wield run --tools write_file --write --allow '{path: ["out/**"], op: [write]}' "Write a summary to out/summary.md"
   wield run --scenario calculator --tools calculator "What is 123 * 45?"`,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), app, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = givenFlags(cmd.Flags())
+			return f.run(cmd.Context(), app, args)
+		},
 	}
-	fl := cmd.Flags()
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// add defines the flags.
+func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, as configured, or at the server of --upstream")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
@@ -88,7 +100,7 @@ reached, 6 a tool failed again and again, 7 the model wrote no valid call or not
 	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy that decides about calls (default default)")
 	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "`RULE` that allows calls: the name of a tool, or such as {command: [git diff]}; several times")
 	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "`RULE` that denies calls; several times")
-	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, or fail, which ends the run")
+	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, fail, which ends the run, or wait, which ends it until wield sessions resume answers")
 	fl.StringVar(&f.system, "system", "", "`TEXT` of instructions for the model")
 	fl.StringVar(&f.output, "output", "text", "form of the output: text, json, or stream-json")
 	fl.StringVarP(&f.outFile, "out", "o", "", "`FILE` for the output")
@@ -97,15 +109,33 @@ reached, 6 a tool failed again and again, 7 the model wrote no valid call or not
 	fl.IntVar(&f.calls, "max-calls", runCalls, "calls at most")
 	fl.IntVar(&f.tokens, "max-tokens", 0, "tokens at most, read and written; 0: no limit")
 	fl.DurationVar(&f.time, "max-time", 0, "time at most; 0: no limit")
-	return cmd
+	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; the run cannot go on when it was interrupted")
+}
+
+// givenFlags returns the flags that were set, as they would be written.
+func givenFlags(fl *pflag.FlagSet) []string {
+	var list []string
+	fl.Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if several, ok := flag.Value.(pflag.SliceValue); ok {
+			values = several.GetSlice()
+		}
+		for _, v := range values {
+			list = append(list, "--"+flag.Name+"="+v)
+		}
+	})
+	return list
 }
 
 // check reports what is wrong with the flags by themselves.
 func (f *runFlags) check() error {
 	switch f.onAsk {
-	case "deny", "allow", "fail":
+	case "deny", "allow", "fail", "wait":
 	default:
-		return usageErrorf("--on-ask %s: there are deny, allow and fail", f.onAsk)
+		return usageErrorf("--on-ask %s: there are deny, allow, fail and wait", f.onAsk)
+	}
+	if f.onAsk == "wait" && f.unkept {
+		return usageErrorf("--on-ask wait needs the journal, which --no-journal leaves out")
 	}
 	if runOutputs[f.output] == nil {
 		return usageErrorf("--output %s: there are text, json and stream-json", f.output)
@@ -128,18 +158,45 @@ func (f *runFlags) run(ctx context.Context, app *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	return f.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
+		req.Model = f.upstream.Model
+		return f.carryOut(ctx, app, a.Run(req), runner, req)
+	})
+}
+
+// with makes the agent that the flags describe, and gives back what it holds when f has ended.
+func (f *runFlags) with(ctx context.Context, app *app, r *config.Result, do func(a *agent.Agent, runner *tool.Runner) error) error {
 	model, err := f.model(app, r)
 	if err != nil {
 		return err
 	}
 	defer model.Close()
+	f.upstream.Model = model.Name
 	box, err := f.box(app, r)
 	if err != nil {
 		return err
 	}
-	err = f.carryOut(ctx, app, model, box.Runner, req)
+	o := agent.Options{By: "wield run", Limits: agent.Limits{Iterations: f.turns, Calls: f.calls, PerTool: -1, Time: f.time, Tokens: f.tokens}}
+	if !f.unkept {
+		if o.Journal, err = r.OpenJournal(ctx, app.getenv); err != nil {
+			return errors.Join(fmt.Errorf("%w (--no-journal leaves it out)", err), box.Close())
+		}
+		given, err := json.Marshal(f.given)
+		if err != nil {
+			return errors.Join(err, o.Journal.Close(), box.Close())
+		}
+		o.Wait = f.onAsk == "wait" || f.onAsk == "fail"
+		o.Notes = map[string]string{runNote: string(given)}
+	}
+	err = do(agent.New(model.Model, box.Runner, o), box.Runner)
+	if o.Journal != nil {
+		err = errors.Join(err, o.Journal.Close())
+	}
 	return errors.Join(err, box.Close())
 }
+
+// runNote is the name under which the flags of a run stand in the journal.
+const runNote = "wield run"
 
 // request returns what the model is to do: the words of the command line, and what came through a pipe.
 func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error) {
@@ -163,17 +220,23 @@ func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error
 	if f.system != "" {
 		req.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(f.system)}}, req.Messages...)
 	}
-	if f.schema != "" {
-		raw, err := os.ReadFile(f.schema)
-		if err == nil {
-			_, err = schema.Compile(raw)
-		}
-		if err != nil {
-			return nil, usageErrorf("--output-schema: %w", err)
-		}
-		req.Format = &chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: raw}
+	return req, f.form(req)
+}
+
+// form asks for an answer that fits the schema of the flags, if there is one.
+func (f *runFlags) form(req *chat.Request) error {
+	if f.schema == "" {
+		return nil
 	}
-	return req, nil
+	raw, err := os.ReadFile(f.schema)
+	if err == nil {
+		_, err = schema.Compile(raw)
+	}
+	if err != nil {
+		return usageErrorf("--output-schema: %w", err)
+	}
+	req.Format = &chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: raw}
+	return nil
 }
 
 // piped reports whether there is an input to read: a pipe or a file, and not a terminal or the null device.
@@ -294,8 +357,8 @@ func (f *runFlags) judge(box *config.Toolbox, r *config.Result) error {
 	switch f.onAsk {
 	case "allow":
 		box.Runner.Approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
-	case "fail":
-		box.Runner.Approvals = new(tool.MemoryApprovals)
+	case "fail", "wait":
+		box.Runner.Approvals = new(tool.MemoryApprovals) // with a journal, questions are kept there
 	}
 	return nil
 }
@@ -311,8 +374,8 @@ func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
 	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "--on-ask allow"})
 }
 
-// carryOut runs the task and prints what comes of it.
-func (f *runFlags) carryOut(ctx context.Context, app *app, model *config.AgentModel, runner *tool.Runner, req *chat.Request) (err error) {
+// carryOut drives a run and prints what comes of it.
+func (f *runFlags) carryOut(ctx context.Context, app *app, run *agent.Run, runner *tool.Runner, req *chat.Request) (err error) {
 	out := app.stdout
 	if f.outFile != "" {
 		file, err := os.Create(f.outFile)
@@ -322,19 +385,32 @@ func (f *runFlags) carryOut(ctx context.Context, app *app, model *config.AgentMo
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
-	req.Model = model.Name
-	a := agent.New(model.Model, runner, agent.Options{Limits: agent.Limits{
-		Iterations: f.turns, Calls: f.calls, PerTool: -1, Time: f.time, Tokens: f.tokens}})
-	run := a.Run(req)
-	p := &runPrinter{id: newRunID(), out: out, log: app.stderr, model: model.Name, format: req.Format}
+	p := &runPrinter{id: run.ID(), out: out, log: app.stderr, model: req.Model, format: req.Format}
+	if p.id == "" {
+		p.id = newRunID()
+	}
 	show := runOutputs[f.output](p)
-	show.start(runner.Offered(req.Messages[len(req.Messages)-1].Text()))
+	show.start(runner.Offered(lastText(req)))
 	for e, err := range run.Events(ctx) {
 		if err == nil {
 			show.event(e)
 		}
 	}
-	return show.end(ctx, run.Outcome())
+	o := run.Outcome()
+	if f.onAsk == "wait" && o.Reason == agent.EndWaiting {
+		for _, a := range o.Waiting {
+			fmt.Fprintf(app.stderr, "waits for an answer: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
+			fmt.Fprintf(app.stderr, "  wield sessions resume %s --approve %s\n", run.ID(), a.ID)
+		}
+	}
+	return show.end(ctx, o)
+}
+
+func lastText(req *chat.Request) string {
+	if n := len(req.Messages); n > 0 {
+		return req.Messages[n-1].Text()
+	}
+	return ""
 }
 
 func newRunID() string {

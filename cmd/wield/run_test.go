@@ -255,3 +255,47 @@ func TestRunJSON(t *testing.T) {
 		t.Errorf("the document is %+v", got)
 	}
 }
+
+// A run that waits for an answer goes on with it, in another process; what the run was started with stands in the journal.
+func TestResumeWaiting(t *testing.T) {
+	scenario, err := filepath.Abs("testdata/run/tasks.scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		flag string
+		code int
+		want string
+	}{{"--approve", exitOK, "saved 33 bytes to tutorials"}, {"--deny", exitDenied, "I was not allowed to do that"}} {
+		t.Run(tt.flag, func(t *testing.T) {
+			dir := workspace(t)
+			t.Chdir(dir)
+			file := filepath.Join(dir, "wield.yaml")
+			if err := os.WriteFile(file, []byte("wield: config/v1\ntools: {search: {engine: searxng, url: "+searchServer(t)+"}}\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			code, out, log := runWield(t, dir, "", "run", "--config", file, "--scenario", scenario, "--tools", "search_internet,file_access", "--write",
+				"--allow", "search_internet", "--on-ask", "wait", "Search for Python tutorials and save the results to tutorials.txt")
+			id := regexp.MustCompile("run_[0-9a-f]+").FindString(log)
+			if code != exitDenied || id == "" {
+				t.Fatalf("exit code %d, output %q, log %q", code, out, log)
+			}
+			if _, err := os.Stat("tutorials.txt"); err == nil {
+				t.Fatal("the file was written before anybody answered")
+			}
+			code, out, log = runWield(t, dir, "", "sessions", "--config", file, "resume", id, tt.flag, "all", "--reason", "because")
+			if code != tt.code || !strings.Contains(out, tt.want) {
+				t.Errorf("exit code %d, output %q, log %q", code, out, log)
+			}
+			if _, err := os.Stat("tutorials.txt"); (err == nil) != (tt.code == exitOK) {
+				t.Errorf("the file: %v", err)
+			}
+			if code, _, log = runWield(t, dir, "", "sessions", "--config", file, "resume", id); code != exitUsage || !strings.Contains(log, "is over") {
+				t.Errorf("once more: exit code %d, log %q", code, log)
+			}
+			if code, out, _ = runWield(t, dir, "", "sessions", "--config", file, "list"); code != exitOK || !strings.Contains(out, "Search for Python tutorials") {
+				t.Errorf("the list is %q", out)
+			}
+		})
+	}
+}

@@ -16,12 +16,13 @@ import (
 
 func newSessionsCmd(app *app) *cobra.Command {
 	var file string
-	cmd := group("sessions", "List, show, delete and export conversations",
+	cmd := group("sessions", "List, show, go on with, delete and export conversations",
 		`A session is one conversation, with all its runs, calls and approvals. Sessions stand in the journal.`,
 		`  wield sessions list
   wield sessions show ses_6f1c...
   wield sessions export --all > runs.jsonl`,
-		newSessionsListCmd(app, &file), newSessionsShowCmd(app, &file), newSessionsDeleteCmd(app, &file), newSessionsExportCmd(app, &file))
+		newSessionsListCmd(app, &file), newSessionsShowCmd(app, &file), newSessionsResumeCmd(app, &file), newSessionsDeleteCmd(app, &file),
+		newSessionsExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
 	return cmd
 }
