@@ -20,8 +20,8 @@ type Options struct {
 	// Wait keeps questions to a person in the journal, in place of the runner's own Approvals, so that a run can wait for an answer
 	// that comes from another process.
 	Wait bool
-	Name    string // of the agent, in the journal
-	By      string // who asks, in the journal
+	Name string // of the agent, in the journal
+	By   string // who asks, in the journal
 
 	// Notes are kept with a new session, for whoever goes on with its runs.
 	Notes map[string]string
