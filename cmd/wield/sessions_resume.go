@@ -37,7 +37,7 @@ A call that had begun when the run was killed and may not run twice is not run a
 became of it. The output and the exit codes are those of wield run.`,
 		Example: `  wield sessions resume run_6f1c...
   wield sessions resume run_6f1c... --approve all
-  wield sessions resume run_6f1c... --deny apr_9d20... --reason "not on Fridays"`,
+  wield sessions resume run_6f1c... --deny apr_9d20... --reason "unsafe"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), app, args[0]) },
 	}
