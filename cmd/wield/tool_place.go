@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -130,6 +132,11 @@ func warnLint(app *app, tools []*tool.Tool) {
 	}
 }
 
+// breaksLine reports whether a program that reads text by lines may take r for the end of one, or not show it.
+func breaksLine(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
+}
+
 // A scaffold is the files of one kind of new tools. NAME and ABOUT stand for the name and the description.
 type scaffold struct {
 	kind, doc string
@@ -201,8 +208,8 @@ func newToolNewCmd(app *app, file *string) *cobra.Command {
 			if err := checkToolName(name); err != nil {
 				return err
 			}
-			if strings.ContainsAny(about, "\n'") {
-				return usageErrorf("--desc is one line without apostrophes")
+			if strings.ContainsFunc(about, breaksLine) {
+				return usageErrorf("--desc is one line of text")
 			}
 			for _, s := range scaffolds {
 				if s.kind != kind {
@@ -212,8 +219,11 @@ func newToolNewCmd(app *app, file *string) *cobra.Command {
 				if text == "" {
 					text = map[bool]string{false: "Greets a person in words, as the beginning of a tool.", true: "Asks a service about a city, as the beginning of a tool."}[kind == "http"]
 				}
+				if kind == "http" {
+					text = strings.ReplaceAll(text, "'", "''") // as YAML quotes it
+				}
 				var files []newFile
-				fill := strings.NewReplacer("{NAMES}", "Names", "NAME", name, "ABOUT", text, "env:NAME", "env:NAME")
+				fill := strings.NewReplacer("{NAMES}", "{NAMES}", "env:NAME", "env:NAME", "NAME", name, "ABOUT", text)
 				for _, f := range s.files {
 					f.name, f.text = fill.Replace(f.name), fill.Replace(f.text)
 					files = append(files, f)
