@@ -27,7 +27,7 @@ func TestServeBrowser(t *testing.T) {
 	page := &chatpage.Page{Answer: chatpage.Model(live.Model(script.Options{}))}
 	site := httptest.NewServer(page)
 	defer site.Close()
-	tmp, err := os.MkdirTemp("", "wb")
+	tmp, err := chromium.TestDir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,6 +154,16 @@ func tempDir() (string, error) {
 	return os.MkdirTemp("/tmp", "wield-chromium-")
 }
 
+// TestDir makes a directory for the temporary files of a test: the directory of a browser is found in it, since its path leaves room for
+// one. It is under TMPDIR, or, where that is too long, under /tmp.
+func TestDir() (string, error) {
+	under := os.TempDir()
+	if runtime.GOOS != "windows" && len(under)+len("/wield-0123456789/wield-chromium-0123456789") > maxTempDir {
+		under = "/tmp"
+	}
+	return os.MkdirTemp(under, "wield-")
+}
+
 const maxTempDir = 100 - len("/org.chromium.Chromium.XXXXXX/SingletonSocket")
 
 // options translates o.

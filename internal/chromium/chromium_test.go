@@ -37,7 +37,7 @@ func start(t *testing.T, o chromium.Options) *chromium.Browser {
 
 // tmp makes a directory for temporary files whose path is short.
 func tmp(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "wc")
+	dir, err := chromium.TestDir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Messag
 
 // shortDir returns a directory for sockets, whose paths are short.
 func shortDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "wb")
+	dir, err := chromium.TestDir()
 	if err != nil {
 		t.Fatal(err)
 	}
