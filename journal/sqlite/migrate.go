@@ -67,11 +67,12 @@ func migrate(ctx context.Context, db *sql.DB, wait time.Duration) error {
 
 // checkFile reports a file that is no journal, or that of a newer wield, before anything is written to it.
 func checkFile(ctx context.Context, conn *sql.Conn, newest int) error {
-	id, err := number(ctx, conn, "PRAGMA application_id")
+	// In this order: another process may make the tables meanwhile, and who sees them sees the mark that came with them.
+	tables, err := number(ctx, conn, "SELECT count(*) FROM sqlite_master")
 	if err != nil {
 		return err
 	}
-	tables, err := number(ctx, conn, "SELECT count(*) FROM sqlite_master")
+	id, err := number(ctx, conn, "PRAGMA application_id")
 	if err != nil {
 		return err
 	}
