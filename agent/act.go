@@ -14,6 +14,7 @@ import (
 
 // act gives every open call its result, or puts a question about it.
 func (r *Run) act(ctx context.Context, rulings []Ruling) error {
+	r.outputs.turn(r.state)
 	ctx, cancel := r.deadline(ctx)
 	defer cancel()
 	parked := r.parked
@@ -25,6 +26,7 @@ func (r *Run) act(ctx context.Context, rulings []Ruling) error {
 		switch {
 		case first.Refuse != "":
 			err = r.refuse(ctx, first)
+		case r.client[first.Call.Name]: // the client runs it, when all others have run
 		case waited:
 			err = r.decided(ctx, first, approval)
 		case len(r.parked) > 0 && !r.independent(first.Call.Name):
@@ -53,7 +55,7 @@ func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruli
 	open := false // the last group takes another
 	for _, c := range rulings {
 		_, waited := parked[c.Call.ID]
-		joins := c.Refuse == "" && !waited && r.independent(c.Call.Name)
+		joins := c.Refuse == "" && !waited && !r.client[c.Call.Name] && r.independent(c.Call.Name)
 		if joins && open {
 			groups[len(groups)-1] = append(groups[len(groups)-1], c)
 			continue

@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Limits Limits
 	Prices Prices
+	Window Window
 
 	// Journal records runs, so that they can go on in another process; nil: they are kept nowhere. The runner's own Records have
 	// no part in it then.
@@ -22,6 +23,16 @@ type Options struct {
 	Wait bool
 	Name string // of the agent, in the journal
 	By   string // who asks, in the journal
+
+	// Alike are names under which the same person asks: with one of them, tools may look into conversations of the others.
+	Alike []string
+	// Whole asks the model for answers that are read when they are whole, not while they are written.
+	Whole bool
+	// Detached notes in the journal that nobody keeps a connection open for the answer.
+	Detached bool
+
+	// Only is noted in the journal as the names of the only tools that the runner has of the agent's; nil: all. Who makes the runner sees to it.
+	Only *[]string
 
 	// Notes are kept with a new session, for whoever goes on with its runs.
 	Notes map[string]string
@@ -56,10 +67,16 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 // Run returns a run that carries out what the request asks for. Nothing happens before its events are ranged over.
 //
 // With a journal the run belongs to the session of the request (Conversation), or to a new one.
+//
+// The tools of the request are its client's: the model is offered them beside those of the runner, and when it has called some, the
+// run ends with EndClient as soon as the other calls have their results. It goes on with Resume and Give. Names must differ from
+// those of the runner's tools.
 func (a *Agent) Run(req *chat.Request) *Run {
 	return a.newRun(req, newLogbook(a.o.Journal, req.Conversation))
 }
 
 func (a *Agent) newRun(req *chat.Request, l *logbook) *Run {
-	return &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}}
+	r := &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}, ready: make(chan struct{})}
+	r.noteClient()
+	return r
 }

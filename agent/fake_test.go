@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"testing"
@@ -166,36 +165,6 @@ func results(messages []chat.Message) []string {
 		}
 	}
 	return list
-}
-
-// checkOrder holds a conversation to what strict servers want: every call has exactly one result, right behind its message, and no
-// result is without a call. Ids are unique.
-func checkOrder(messages []chat.Message) error {
-	seen := map[string]bool{}
-	for i := 0; i < len(messages); i++ {
-		m := &messages[i]
-		if m.Role == chat.RoleTool {
-			return fmt.Errorf("message %d is a result of %q, which does not stand behind its call", i, m.CallID)
-		}
-		open := map[string]bool{}
-		for _, c := range m.Calls {
-			if c.ID == "" || seen[c.ID] {
-				return fmt.Errorf("message %d: the id %q is empty or was there before", i, c.ID)
-			}
-			seen[c.ID], open[c.ID] = true, true
-		}
-		for n := range m.Calls {
-			i++
-			if i >= len(messages) || messages[i].Role != chat.RoleTool {
-				return fmt.Errorf("message %d: results are missing for %v", i, open)
-			}
-			if id := messages[i].CallID; id != m.Calls[n].ID {
-				return fmt.Errorf("message %d: the result of %q stands where that of %q belongs", i, id, m.Calls[n].ID)
-			}
-			delete(open, messages[i].CallID)
-		}
-	}
-	return nil
 }
 
 // A modelFunc answers by what it is asked.

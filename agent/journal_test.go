@@ -14,65 +14,9 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/journaltest"
 	"wield/tool"
 )
-
-// A dyingStore stops the process, as far as the journal can see it: from one append on, before it or after it, everything fails.
-type dyingStore struct {
-	journal.Store
-
-	mu    sync.Mutex
-	n     int
-	at    int // the append at which it happens, from 1; 0: never
-	after bool
-	dead  bool
-	kinds []journal.Kind // of the append at which it happened
-}
-
-var errDead = errors.New("killed")
-
-func (s *dyingStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead {
-		return 0, errDead
-	}
-	s.n++
-	if s.n != s.at {
-		return s.Store.Append(ctx, stream, after, records...)
-	}
-	s.dead = true
-	for _, r := range records {
-		s.kinds = append(s.kinds, r.Kind)
-	}
-	if s.after {
-		if _, err := s.Store.Append(ctx, stream, after, records...); err != nil {
-			return 0, err
-		}
-	}
-	return 0, errDead
-}
-
-// Claim and Release fail too: a lease that a dead process had ends by itself.
-func (s *dyingStore) Claim(ctx context.Context, stream, owner string, ttl time.Duration) (journal.Lease, error) {
-	if s.isDead() {
-		return journal.Lease{}, errDead
-	}
-	return s.Store.Claim(ctx, stream, owner, ttl)
-}
-
-func (s *dyingStore) Release(ctx context.Context, l journal.Lease) error {
-	if s.isDead() {
-		return errDead
-	}
-	return s.Store.Release(ctx, l)
-}
-
-func (s *dyingStore) isDead() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dead
-}
 
 // An effects counts what tools did, by the arguments of the call.
 type effects struct {
@@ -99,6 +43,9 @@ func (m *scripted) model() *modelFunc {
 			if msg.Role == chat.RoleAssistant {
 				turns++
 			}
+		}
+		if err := journaltest.Strict(req.Messages); err != nil {
+			return answer{err: err}
 		}
 		if turns < len(m.answers) {
 			return m.answers[turns]
@@ -137,16 +84,16 @@ func TestKilled(t *testing.T) {
 		for at := 1; ; at++ {
 			finished := false
 			for _, after := range []bool{false, true} {
-				store := &dyingStore{Store: new(journal.Memory), at: at, after: after}
+				store := &journaltest.Dying{Store: new(journal.Memory), At: at, After: after}
 				did := new(effects)
 				runner := killTools(t, did)
 				id := killAndResume(t, s, store, runner)
-				if !store.dead {
+				if !store.Dead() {
 					finished = true
 					break
 				}
-				where := fmt.Sprintf("append %d (%v), after=%t", at, store.kinds, after)
-				points[fmt.Sprint(store.kinds, after)]++
+				where := fmt.Sprintf("append %d (%v), after=%t", at, store.Kinds(), after)
+				points[fmt.Sprint(store.Kinds(), after)]++
 				checkKilled(t, where, store.Store, id, did)
 			}
 			if finished {
@@ -158,7 +105,7 @@ func TestKilled(t *testing.T) {
 }
 
 // killAndResume drives a run to its end, whatever happens. It returns its id.
-func killAndResume(t *testing.T, s *scripted, store *dyingStore, runner *tool.Runner) string {
+func killAndResume(t *testing.T, s *scripted, store *journaltest.Dying, runner *tool.Runner) string {
 	t.Helper()
 	a := agent.New(s.model(), runner, agent.Options{Journal: store, Wait: true})
 	run := a.Run(ask("go"))
@@ -169,14 +116,14 @@ func killAndResume(t *testing.T, s *scripted, store *dyingStore, runner *tool.Ru
 		case o.Reason == agent.EndWaiting:
 			for _, w := range o.Waiting {
 				approvals := &journal.Approvals{Store: store}
-				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil && !errors.Is(err, errDead) && !errors.Is(err, tool.ErrDecided) {
+				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) && !errors.Is(err, tool.ErrDecided) {
 					t.Fatal(err)
 				}
 			}
 		case err == nil:
 			return id
 		}
-		if !store.isDead() {
+		if !store.Dead() {
 			continue // a question was answered, and this process goes on
 		}
 		time.Sleep(20 * time.Minute) // the lease is over
@@ -188,11 +135,11 @@ func killAndResume(t *testing.T, s *scripted, store *dyingStore, runner *tool.Ru
 		case errors.Is(err, agent.ErrEnded): // it was killed behind the last record
 			return id
 		case err != nil:
-			t.Fatalf("append %d: %v", store.at, err)
+			t.Fatalf("append %d: %v", store.At, err)
 		}
-		run, store = next, &dyingStore{Store: store.Store}
+		run, store = next, &journaltest.Dying{Store: store.Store}
 	}
-	t.Fatalf("append %d: the run does not come to an end: %+v", store.at, run.Outcome())
+	t.Fatalf("append %d: the run does not come to an end: %+v", store.At, run.Outcome())
 	return ""
 }
 
@@ -235,7 +182,7 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 		}
 	}
 	messages = state.Messages
-	if err := strict(messages); err != nil {
+	if err := journaltest.Strict(messages); err != nil {
 		t.Errorf("%s: %v\n%s", where, err, dump(messages))
 	}
 	for _, n := range count {
@@ -253,9 +200,7 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 			t.Errorf("%s: %s was not done", where, args)
 		}
 	}
-	if _, err := journal.Verify(t.Context(), store, journal.Hash{}); err != nil {
-		t.Errorf("%s: the chain: %v", where, err)
-	}
+	journaltest.Whole(t, store)
 }
 
 // A run that waits goes on in another process, long after.
@@ -294,7 +239,7 @@ func TestWaitsInTheJournal(t *testing.T) {
 			if !strings.Contains(got, strings.TrimPrefix(tt.want, "0: ")) || second.Outcome().Reason != agent.EndAnswer {
 				t.Errorf("the results are %q, the outcome %+v", got, second.Outcome())
 			}
-			if err := strict(second.Messages()); err != nil {
+			if err := journaltest.Strict(second.Messages()); err != nil {
 				t.Error(err)
 			}
 			if _, err := other.Resume(t.Context(), first.ID(), nil); !errors.Is(err, agent.ErrEnded) {

@@ -97,10 +97,10 @@ func (l Limits) last(which Limit) string {
 
 // Prices say what tokens cost, for a million of them, in any currency.
 type Prices struct {
-	In     float64
-	Out    float64
-	Cached float64 // read from the server's cache of prompts; 0: as In
-	Known  bool    // false: nothing is known of prices, and a limit on cost has no effect
+	In              float64
+	Out             float64
+	Cached, Written *float64 // read from and written to the server's cache of prompts; nil: as In
+	Known           bool     // false: nothing is known of prices, and a limit on cost has no effect
 }
 
 // Cost returns what was paid, and whether that is known.
@@ -108,10 +108,17 @@ func (p Prices) Cost(u chat.Usage) (float64, bool) {
 	if !p.Known || !u.Known {
 		return 0, false
 	}
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.In
-	}
 	const million = 1e6
-	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / million, true
+	sum := float64(u.In-u.Cached-u.Written)*p.In + float64(u.Out)*p.Out
+	for _, part := range []struct {
+		tokens int
+		price  *float64
+	}{{u.Cached, p.Cached}, {u.Written, p.Written}} {
+		price := p.In
+		if part.price != nil {
+			price = *part.price
+		}
+		sum += float64(part.tokens) * price
+	}
+	return sum / million, true
 }

@@ -11,9 +11,8 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/journal/journaltest"
 	"wield/tool"
-	"wield/wire/anthropic"
-	"wield/wire/openai"
 )
 
 // randomAnswers makes a model that calls what there is and what there is not, with ids that it uses twice.
@@ -76,12 +75,12 @@ func TestTranscripts(t *testing.T) {
 				if run.Outcome().Reason == agent.EndWaiting {
 					break // its calls are open
 				}
-				if err := strict(history); err != nil {
+				if err := journaltest.Strict(history); err != nil {
 					t.Fatalf("seed %d: what is left: %v\n%s", seed, err, dump(history))
 				}
 			}
 			for i, req := range model.requests {
-				if err := strict(req.Messages); err != nil {
+				if err := journaltest.Strict(req.Messages); err != nil {
 					t.Fatalf("seed %d: request %d: %v\n%s", seed, i, err, dump(req.Messages))
 				}
 			}
@@ -132,19 +131,4 @@ func drive(t *testing.T, rnd *rand.Rand, run *agent.Run, approvals tool.Approval
 		}
 	}
 	return 4
-}
-
-// strict holds a conversation to the order, and to what the codecs of the protocols take.
-func strict(messages []chat.Message) error {
-	if err := checkOrder(messages); err != nil {
-		return err
-	}
-	req := &chat.Request{Model: "m", Messages: messages, MaxTokens: 10}
-	if _, err := openai.AppendRequest(nil, req, openai.RequestOptions{}); err != nil {
-		return fmt.Errorf("OpenAI: %w", err)
-	}
-	if _, err := anthropic.AppendRequest(nil, req, anthropic.RequestOptions{}); err != nil {
-		return fmt.Errorf("Anthropic: %w", err)
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -18,9 +19,11 @@ type logbook struct {
 	id      string // of the run
 	session string
 	owner   string
-	fresh   bool // the session is new
+	fresh   bool // the session is known to be new
 	opened  bool // there is a stream
 	writer  *journal.Writer
+	lease   journal.Lease // of a run that was resumed, until its events are ranged over
+	known   int64         // number of the last entry that this process knows of
 }
 
 // leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has passed. So long
@@ -57,9 +60,22 @@ func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Mes
 		return nil
 	}
 	run.Session = l.session
+	if !l.fresh {
+		l.fresh = true
+		for _, err := range l.store.Heads(ctx, journal.HeadQuery{Session: l.session, Limit: 1}) {
+			if err != nil {
+				return fmt.Errorf("agent: the run cannot be recorded: %w", err)
+			}
+			l.fresh = false
+		}
+	}
 	records := []journal.Record{{Kind: journal.KindRun, Run: &run}}
-	if l.fresh {
-		records = append(records, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: title(messages), Notes: notes}})
+	note, err := l.about(ctx, messages, notes)
+	if err != nil {
+		return fmt.Errorf("agent: the run cannot be recorded: %w", err)
+	}
+	if note != nil {
+		records = append(records, journal.Record{Kind: journal.KindSession, Session: note})
 	}
 	for i := range messages {
 		records = append(records, entered(messages[i], ""))
@@ -67,8 +83,34 @@ func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Mes
 	if _, err := l.store.Append(ctx, l.id, 0, records...); err != nil {
 		return fmt.Errorf("agent: the run cannot be recorded: %w", err)
 	}
-	l.opened = true
+	l.opened, l.known = true, int64(len(records))
 	return nil
+}
+
+// about returns what is known of the session from now on, or nil where nothing is new: the notes are those of its last run.
+func (l *logbook) about(ctx context.Context, messages []chat.Message, notes map[string]string) (*journal.SessionNote, error) {
+	if l.fresh {
+		return &journal.SessionNote{Title: title(messages), Notes: notes}, nil
+	}
+	if notes == nil {
+		return nil, nil
+	}
+	was := journal.SessionNote{}
+	for e, err := range l.store.Read(ctx, journal.Query{Session: l.session, Kinds: []journal.Kind{journal.KindSession}}) {
+		if err != nil {
+			return nil, err
+		}
+		was = *e.Record.Session
+	}
+	now := journal.SessionNote{Title: was.Title, Notes: maps.Clone(was.Notes)}
+	if now.Notes == nil {
+		now.Notes = map[string]string{}
+	}
+	maps.Copy(now.Notes, notes)
+	if maps.Equal(now.Notes, was.Notes) {
+		return nil, nil
+	}
+	return &now, nil
 }
 
 // entered is the record of a message that entered the conversation.
@@ -76,37 +118,60 @@ func entered(m chat.Message, by string) journal.Record {
 	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: m, By: by}}
 }
 
-// hold makes this process the one that drives the run, until the function that it returns is called.
-func (l *logbook) hold(ctx context.Context) (release func(), err error) {
+// hold makes this process the one that drives the run, until the function that it returns is called. lost is called if another one
+// has taken the run over, which happens when this one did not run for longer than its lease.
+func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
-	lease, err := l.store.Claim(ctx, l.id, l.owner, leaseTime)
+	// Whoever asked may have gone. A run that was resumed is held already, and has to be given back.
+	lease, err := l.store.Claim(context.WithoutCancel(ctx), l.id, l.owner, leaseTime)
 	if err != nil {
 		return nil, fmt.Errorf("agent: run %s: %w", l.id, err)
+	}
+	claimed := lease.Token == lease.Seq // and the last entry says so
+	if lease.Seq != l.known && !(claimed && lease.Seq == l.known+1) {
+		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
+		return nil, fmt.Errorf("agent: run %s: %w: another process has gone on with it meanwhile", l.id, journal.ErrConflict)
 	}
 	l.writer = journal.NewWriter(l.store, l.id, lease.Seq)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(leaseTime / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				if next, err := l.store.Claim(ctx, l.id, l.owner, leaseTime); err == nil {
-					lease = next
-				} // else somebody else has the run, and the next record fails
-			case <-ctx.Done():
-				return
-			}
+		if !l.renew(ctx, &lease) {
+			lost()
 		}
 	})
 	return func() {
 		cancel()
 		wg.Wait()
+		l.known = l.writer.Seq()
 		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
 	}, nil
+}
+
+// renew asks for more time until ctx ends. It returns false when the run is another process's. A journal that cannot be reached is no
+// reason to give up: if another process has the run then, the next record fails.
+func (l *logbook) renew(ctx context.Context, lease *journal.Lease) bool {
+	tick := time.NewTicker(leaseTime / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			next, err := l.store.Claim(ctx, l.id, l.owner, leaseTime)
+			switch {
+			case errors.Is(err, journal.ErrHeld):
+				return false
+			case err == nil && next.Token != lease.Token: // it was another's, who has left it: what stands there is not known here
+				*lease = next
+				return false
+			case err == nil:
+				*lease = next
+			}
+		case <-ctx.Done():
+			return true
+		}
+	}
 }
 
 // note records what happened. It is done even if whoever asked has gone: it did happen.
@@ -133,7 +198,14 @@ func (t *turn) records(failed error, broken bool) []journal.Record {
 			list = append(list, journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.Note}})
 		}
 	}
-	end := &journal.TurnEnd{Turn: t.turn + t.last, Message: t.message(broken), Raw: journal.Text(t.raw), Usage: t.usage, Finish: t.finish}
+	end := &journal.TurnEnd{Turn: t.turn + t.last, Message: t.message(broken), Usage: t.usage, Finish: t.finish}
+	for i, text := range t.raw {
+		if i == t.last {
+			end.Raw = journal.Text(text)
+		} else {
+			end.Before = append(end.Before, journal.Text(text))
+		}
+	}
 	switch {
 	case failed != nil:
 		e := chat.AsError(failed)
@@ -157,11 +229,25 @@ func (r *Run) closing(ctx context.Context) error {
 			w.Approvals = append(w.Approvals, a.ID)
 		}
 		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
+	case EndClient:
+		w := &journal.Wait{For: journal.WaitClient}
+		for _, c := range o.Client {
+			w.Calls = append(w.Calls, c.ID)
+		}
+		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
 	case EndError, EndCancel:
 		if errors.Is(o.Err, journal.ErrConflict) {
 			return nil // the run is somebody else's
 		}
-		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}})
+		w := &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
+		if o.Reason == EndError {
+			w.For = journal.WaitRetry
+		}
+		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
 	}
-	return r.log.note(ctx, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(o.Reason), Detail: string(o.Limit), Usage: o.Usage}})
+	end := &journal.End{Reason: string(o.Reason), Detail: string(o.Limit), Usage: o.Usage}
+	if o.Priced {
+		end.Cost = &o.Cost
+	}
+	return r.log.note(ctx, journal.Record{Kind: journal.KindEnd, End: end})
 }

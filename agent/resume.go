@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"wield/chat"
@@ -33,6 +34,7 @@ func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run
 	if err != nil {
 		return nil, fmt.Errorf("agent: run %s: %w", id, err)
 	}
+	l.lease, l.known = lease, lease.Seq
 	r, err := a.rebuild(ctx, l, like)
 	if err != nil {
 		return nil, errors.Join(err, l.store.Release(ctx, lease))
@@ -48,6 +50,28 @@ type memory struct {
 	asked   bool // a model was
 	ended   bool
 	waits   *journal.Wait
+}
+
+// worked returns how long the run was driven, from its records. Time in which it waited, or in which nobody drove it, is not
+// counted, and neither is that between the last record of a process that was killed and its end.
+func (m *memory) worked() time.Duration {
+	var sum time.Duration
+	var last time.Time // zero: nobody drives it
+	for i := range m.entries {
+		e := &m.entries[i]
+		if kind := e.Record.Kind; kind == journal.KindClaimed || kind == journal.KindResume {
+			last = e.At // from here on it is driven again, maybe long after the record before
+			continue
+		}
+		if !last.IsZero() && e.At.After(last) {
+			sum += e.At.Sub(last)
+		}
+		last = e.At
+		if e.Record.Kind == journal.KindWait {
+			last = time.Time{}
+		}
+	}
+	return sum
 }
 
 func (a *Agent) recall(ctx context.Context, l *logbook) (*memory, error) {
@@ -86,39 +110,71 @@ func (a *Agent) rebuild(ctx context.Context, l *logbook, like *chat.Request) (*R
 	if m.ended {
 		return nil, fmt.Errorf("%w: %s", ErrEnded, l.id)
 	}
-	l.session = m.run.Session
-	req := chat.Request{}
-	if like != nil {
-		req = *like
-	}
-	req.Model, req.Messages, req.Conversation = m.run.Model, m.before, l.session
-	r := a.newRun(&req, l)
+	r := a.replayed(m, l, like)
 	r.resumed = true
-	in := false
-	for i := range m.entries {
-		rec := &m.entries[i].Record
-		in = in || rec.Kind == journal.KindTurn
-		r.replay(rec, in)
-	}
 	if err := r.settle(m); err != nil {
 		return nil, err
 	}
 	return r, r.recallQuestions(ctx, m)
 }
 
+// Transcript returns the conversation of a run as the journal has it, whatever became of it.
+func (a *Agent) Transcript(ctx context.Context, id string) ([]chat.Message, error) {
+	l := &logbook{store: a.o.Journal, id: id, opened: true}
+	m, err := a.recall(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return a.replayed(m, l, nil).said(), nil
+}
+
+// replayed returns a run with all that happened in it.
+func (a *Agent) replayed(m *memory, l *logbook, like *chat.Request) *Run {
+	l.session = m.run.Session
+	req := chat.Request{}
+	if like != nil {
+		req = *like
+	}
+	req.Model, req.Messages, req.Conversation = m.run.Model, m.before, l.session
+	if len(req.Tools) == 0 {
+		req.Tools = fromClient(m.run.Client)
+	}
+	r := a.newRun(&req, l)
+	r.offered = slices.Concat(m.run.Offered, m.run.Client)
+	r.state.Elapsed = m.worked()
+	in := false
+	for i := range m.entries {
+		rec := &m.entries[i].Record
+		in = in || rec.Kind == journal.KindTurn
+		r.replay(rec, in)
+	}
+	return r
+}
+
 // replay takes in what happened before. in says that the run had begun to ask.
 func (r *Run) replay(rec *journal.Record, in bool) {
 	switch rec.Kind {
 	case journal.KindMessage:
+		r.queue = slices.DeleteFunc(r.queue, func(s sent) bool { return s.id == rec.Message.Sent })
 		if in {
 			r.state.Add(rec.Message.Message)
 		}
+	case journal.KindSent:
+		r.queue = append(r.queue, sent{rec.Sent.Message, rec.Sent.ID})
 	case journal.KindTurn:
 		r.turns = rec.Turn.Turn
+		r.learned = rec.Turn.Budget
+	case journal.KindSummary:
+		r.spend(rec.Summary.Usage, nil)
+		r.summary = Summary{Messages: rec.Summary.Messages, Text: rec.Summary.Text}
 	case journal.KindTurnEnd:
 		t := rec.TurnEnd
 		r.turns = t.Turn + 1
-		r.state.Usage.Add(t.Usage)
+		var failed error
+		if t.Error != nil {
+			failed = &chat.Error{Kind: chat.ErrorKind(t.Error.Kind)}
+		}
+		r.spend(t.Usage, failed)
 		if t.Error == nil { // else the model is asked again
 			r.calls += len(t.Message.Calls)
 			r.state.Add(t.Message)
@@ -126,13 +182,15 @@ func (r *Run) replay(rec *journal.Record, in bool) {
 	case journal.KindResult:
 		r.state.Add(r.rendered(rec.Result))
 	}
-	r.state.Cost, r.outcome.Priced = r.agent.o.Prices.Cost(r.state.Usage)
 }
 
 // rendered returns a recorded result as the model reads it.
 func (r *Run) rendered(f *tool.FinishRecord) chat.Message {
 	if f.Result.ErrorType == tool.ErrLimit && !f.Started {
 		return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: chat.Text(f.Result.Error), IsError: true}
+	}
+	if r.client[f.Tool] && !f.Started && len(f.Result.Parts) > 0 {
+		return fromOutside(f)
 	}
 	style := r.agent.runner.Style
 	if r.agent.runner.Tools != nil {
@@ -177,12 +235,15 @@ func (r *Run) recallQuestions(ctx context.Context, m *memory) error {
 	if m.waits == nil || store == nil { // with nobody to ask any more, the calls are looked at anew
 		return nil
 	}
+	open := r.state.Open()
 	for _, id := range m.waits.Approvals {
 		a, err := store.Get(ctx, id)
 		if err != nil {
 			return fmt.Errorf("agent: the question %s that run %s waits for: %w", id, r.log.id, err)
 		}
-		r.parked[a.CallID] = a
+		if slices.ContainsFunc(open, func(c chat.Call) bool { return c.ID == a.CallID }) { // else it has its result by now
+			r.parked[a.CallID] = a
+		}
 	}
 	return nil
 }
@@ -193,10 +254,42 @@ func (r *Run) goOn(ctx context.Context) error {
 		return nil
 	}
 	r.resumed = false
-	records := []journal.Record{{Kind: journal.KindResume, Resume: &journal.Resume{By: r.agent.o.By}}}
+	records := []journal.Record{{Kind: journal.KindResume, Resume: &journal.Resume{By: r.agent.o.By, Detached: r.agent.o.Detached}}}
 	for i := range r.unknown {
 		records = append(records, journal.Record{Kind: journal.KindResult, Result: &r.unknown[i]})
 	}
 	r.unknown = nil
-	return r.log.note(ctx, records...)
+	return r.log.note(ctx, append(records, r.takeGiven()...)...)
+}
+
+// Abort ends a run that nobody drives for good: calls without a result get one that says that they did not run, and the model is not
+// asked again.
+func (a *Agent) Abort(ctx context.Context, id string) error {
+	r, err := a.Resume(ctx, id, nil)
+	if err != nil {
+		return err
+	}
+	release, err := r.log.hold(ctx, func() {})
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := r.goOn(ctx); err != nil {
+		return err
+	}
+	var records []journal.Record
+	for _, c := range r.state.Open() {
+		f := tool.FinishRecord{CallID: c.ID, Tool: c.Name, Result: tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name}), At: time.Now()}
+		records = append(records, journal.Record{Kind: journal.KindResult, Result: &f})
+	}
+	return r.log.note(ctx, append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})...)
+}
+
+// Leave gives a run that Resume returned back, so that another can go on with it at once. It is for who does not range over its
+// events.
+func (r *Run) Leave(ctx context.Context) error {
+	if r.log == nil {
+		return nil
+	}
+	return r.log.store.Release(ctx, r.log.lease)
 }

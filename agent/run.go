@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wield/chat"
@@ -22,6 +24,14 @@ type Run struct {
 	runner *tool.Runner // with what this run watches
 	parked map[string]tool.Approval
 
+	outputs outputs
+
+	unpriced bool // an answer was not counted by the server
+
+	summary   Summary // that stands in the conversation
+	noSummary bool    // the model could not write one
+	learned   int     // tokens that the server may be sent, since it refused more; 0: nothing was refused
+
 	turns   int // that have begun, bounced ones included
 	calls   int
 	last    *turn
@@ -30,16 +40,31 @@ type Run struct {
 	seen    ledger
 	outcome Outcome
 
-	resumed bool                // from the journal, and did not go on yet
+	client map[string]bool // tools that the client runs, by name
+	given  []chat.Message  // results that it has handed in
+
+	offered []journal.Definition // tools that the journal has, of both
+
+	resumed bool                // the journal has it as stopped: it is to record that it goes on
 	unknown []tool.FinishRecord // of calls that were cut off then
 
 	yield   func(chat.Event, error) bool
 	cancel  context.CancelFunc
 	stopped bool // nobody listens any more
+	halted  atomic.Bool
+
+	ready chan struct{} // closed when the run has begun, or will not
+	once  sync.Once
 
 	mu    sync.Mutex
-	queue []chat.Message
+	queue []sent
 	ended bool
+}
+
+// A sent message waits to enter the conversation.
+type sent struct {
+	message chat.Message
+	id      string // under which the journal has it; empty: it has not
 }
 
 // A Reason says why a run ended.
@@ -51,6 +76,7 @@ const (
 	EndLimit   Reason = "limit"    // a limit was reached and the model gave no answer
 	EndEmpty   Reason = "empty"    // the model said nothing
 	EndWaiting Reason = "waiting"  // a person has to decide; the run goes on when it is ranged over again
+	EndClient  Reason = "client"   // the client has to run the calls in Outcome.Client
 	EndError   Reason = "error"    // Outcome.Err says what
 	EndCancel  Reason = "canceled" // whoever asked went away
 )
@@ -63,12 +89,13 @@ type Outcome struct {
 	Turns   int    // answers of the model
 	Calls   int
 	Usage   chat.Usage
-	Cost    float64
-	Priced  bool // Cost is known
+	Cost    float64 // of what was counted
+	Priced  bool    // all of it was, and Cost is known
 	Denied  []Denial
 	Failing bool              // the calls that the guard stopped failed each time
 	GaveUp  bool              // the last answer tried to call and could not
 	Waiting []tool.Approval   // EndWaiting: what has to be decided
+	Client  []chat.Call       // EndClient: what the client has to run
 	Finish  chat.FinishReason // of the last turn
 	Err     error             // EndError, EndCancel
 }
@@ -97,9 +124,42 @@ func (r *Run) Send(m chat.Message) bool {
 	if r.ended {
 		return false
 	}
-	r.queue = append(r.queue, m)
+	r.queue = append(r.queue, sent{message: m})
 	return true
 }
+
+// Accept is Send for who has promised that the message is not lost: when it returns without an error the message is in the journal,
+// and enters the conversation once, if need be when the run is resumed. It fails with ErrEnded when the run is over. Before the run
+// has begun it waits for that.
+func (r *Run) Accept(ctx context.Context, m chat.Message) error {
+	if r.log == nil {
+		if !r.Send(m) {
+			return ErrEnded
+		}
+		return nil
+	}
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	r.mu.Lock() // so that the run does not end meanwhile
+	defer r.mu.Unlock()
+	if r.ended {
+		return fmt.Errorf("%w: %s", ErrEnded, r.log.id)
+	}
+	s := sent{message: m, id: journal.NewID("msg")}
+	record := journal.Record{Kind: journal.KindSent, Sent: &journal.Sent{ID: s.id, Message: m, By: r.agent.o.By}}
+	if err := r.log.note(ctx, record); err != nil {
+		return err
+	}
+	r.queue = append(r.queue, s)
+	return nil
+}
+
+// Halt ends the run as if it were cancelled, but not before the calls of the last answer have their results. The model is not asked
+// again. It may be called from any goroutine.
+func (r *Run) Halt() { r.halted.Store(true) }
 
 // Events carries out the run and yields what happens. The stream is that of a [chat.Model]. Breaking out of it cancels the
 // answer or the calls that are under way; they get results that say so. A run that ended with EndWaiting goes on when it is
@@ -111,6 +171,7 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 		r.yield, r.cancel, r.stopped, r.began = yield, cancel, false, time.Now()
 		r.before = r.state.Elapsed
 		r.runner = r.agent.runner.With(&r.seen)
+		r.runner.Scope = r.scope()
 		release, err := r.begin(ctx)
 		if err != nil {
 			r.finish(ctx, err)
@@ -121,6 +182,17 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 	}
 }
 
+// scope returns what the tools of the run may see of its past.
+func (r *Run) scope() tool.Scope {
+	o := &r.agent.o
+	r.outputs.log = r.log
+	s := tool.Scope{Run: r.ID(), Session: r.Session(), By: o.By, Outputs: &r.outputs}
+	if o.Journal != nil {
+		s.Conversations = &conversations{store: o.Journal, by: o.By, alike: o.Alike}
+	}
+	return s
+}
+
 // begin opens the journal, and makes it what the runner records in and whom it asks.
 func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	if r.log == nil {
@@ -128,18 +200,27 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	o := &r.agent.o
-	if err := r.log.open(ctx, journal.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By}, r.state.Messages, o.Notes); err != nil {
+	opening := journal.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By, Detached: o.Detached, Only: o.Only,
+		Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))), Client: journal.Definitions(r.req.Tools)}
+	if !r.log.opened {
+		r.offered = slices.Concat(opening.Offered, opening.Client)
+	}
+	if err := r.log.open(ctx, opening, r.state.Messages, o.Notes); err != nil {
 		return nil, err
 	}
-	if release, err = r.log.hold(ctx); err != nil {
+	r.mu.Lock()
+	release, err = r.log.hold(ctx, r.cancel)
+	r.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
-	r.seen.next = r.log.writer
+	r.seen.next = &records{r.log.writer, r.log, r.runner.Shared}
 	r.runner.Approvals = r.approvals()
-	if err := r.goOn(ctx); err != nil {
+	if err := errors.Join(r.goOn(ctx), r.recallSummary(ctx)); err != nil {
 		release()
 		return nil, err
 	}
+	r.once.Do(func() { close(r.ready) })
 	return release, nil
 }
 
@@ -182,8 +263,11 @@ func (r *Run) loop(ctx context.Context) error {
 				continue
 			}
 			r.outcome.Limit = step.Limit
-			return nil
+			return r.take(ctx) // what came too late is there for the next run
 		case DoAsk:
+			if r.halted.Load() {
+				return context.Canceled
+			}
 			err = r.ask(ctx, step)
 		case DoRun:
 			err = r.act(ctx, step.Calls)
@@ -195,7 +279,7 @@ func (r *Run) loop(ctx context.Context) error {
 			return ctx.Err()
 		case r.stopped:
 			return context.Canceled
-		case len(r.parked) > 0:
+		case len(r.parked) > 0, step.Do == DoRun && len(r.Awaits()) > 0:
 			return nil
 		}
 	}
@@ -210,11 +294,16 @@ func (r *Run) take(ctx context.Context) error {
 	queue := r.queue
 	r.queue = nil
 	r.mu.Unlock()
-	for _, m := range queue {
-		if err := r.log.note(ctx, entered(m, r.agent.o.By)); err != nil {
+	for i, s := range queue {
+		record := entered(s.message, r.agent.o.By)
+		record.Message.Sent = s.id
+		if err := r.log.note(ctx, record); err != nil {
+			r.mu.Lock()
+			r.queue = append(queue[i:len(queue):len(queue)], r.queue...)
+			r.mu.Unlock()
 			return err
 		}
-		r.state.Add(m)
+		r.state.Add(s.message)
 	}
 	return nil
 }
@@ -236,7 +325,8 @@ func (r *Run) emit(e chat.Event) bool {
 	return !r.stopped
 }
 
-// ask asks the model, passes on what it answers, and puts the answer into the conversation.
+// ask asks the model, passes on what it answers, and puts the answer into the conversation. A server that finds the conversation too
+// long is sent less of it, once.
 func (r *Run) ask(ctx context.Context, step Step) error {
 	if step.Tell != "" {
 		m := chat.Message{Role: chat.RoleUser, Parts: chat.Text(step.Tell)}
@@ -245,11 +335,28 @@ func (r *Run) ask(ctx context.Context, step Step) error {
 		}
 		r.state.Add(m)
 	}
-	req := r.request(step)
-	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Turn: r.turns, Model: req.Model, Attempt: 1}}); err != nil {
+	for attempt := 1; ; attempt++ {
+		req, v, err := r.request(ctx, step)
+		if err != nil {
+			return err
+		}
+		err = r.answer(ctx, req, v, attempt)
+		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) || !r.refused(r.last, v, req.Tools) {
+			return err
+		}
+	}
+}
+
+// answer makes one request to the model.
+func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int) error {
+	begins := &journal.Turn{Turn: r.turns, Model: req.Model, Attempt: attempt, Budget: r.learned, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
+	if r.log != nil {
+		r.describe(begins, req)
+	}
+	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
-	t := &turn{state: r.state, turn: r.turns, index: r.calls, model: req.Model}
+	t := &turn{run: r, state: r.state, turn: r.turns, index: r.calls, model: req.Model}
 	r.last = t
 	var failed error
 	for e, err := range r.agent.model.Stream(ctx, req) {
@@ -266,7 +373,7 @@ func (r *Run) ask(ctx context.Context, step Step) error {
 		}
 	}
 	r.turns, r.calls = t.turn+t.last+1, r.calls+len(t.ids)
-	r.spend(t.usage)
+	r.spend(t.usage, failed)
 	broken := failed != nil || r.stopped
 	if r.log != nil {
 		if err := r.log.note(ctx, t.records(failed, broken)...); err != nil {
@@ -294,18 +401,19 @@ func (r *Run) broken(t *turn) {
 }
 
 // request returns what the model is asked.
-func (r *Run) request(step Step) *chat.Request {
+func (r *Run) request(ctx context.Context, step Step) (*chat.Request, View, error) {
 	req := *r.req
-	req.Messages = r.state.Messages[:len(r.state.Messages):len(r.state.Messages)]
-	req.Tools = r.runner.Offered(said(req.Messages))
-	req.Stream = true
+	req.Tools = append(r.runner.Offered(said(r.state.Messages)), r.req.Tools...)
+	req.Stream = !r.agent.o.Whole
 	switch {
 	case step.Limit != "":
-		req.Choice = chat.Choice{Mode: chat.ChoiceNone} // the tools stay, because the history speaks of them
+		req.Choice = chat.Choice{Mode: chat.ChoiceNone, Read: true} // the tools stay, because the history speaks of them
 	case r.state.calls > 0 && req.Choice.Mode != chat.ChoiceNone:
 		req.Choice = chat.Choice{} // what has to be called was called
 	}
-	return &req
+	v, err := r.view(ctx, req.Tools)
+	req.Messages = v.Messages[:len(v.Messages):len(v.Messages)]
+	return &req, v, err
 }
 
 // said returns the text of the last message of the user.
@@ -318,19 +426,27 @@ func said(messages []chat.Message) string {
 	return ""
 }
 
-func (r *Run) spend(u chat.Usage) {
+// spend counts what an answer used. failed is why it broke off, if it did.
+func (r *Run) spend(u chat.Usage, failed error) {
 	if u.Known && u.Requests == 0 {
 		u.Requests = 1
 	}
 	r.state.Usage.Add(u)
+	if !u.Known && (failed == nil || !unpaid[chat.AsError(failed).Kind]) {
+		r.unpriced = true
+	}
 	cost, known := r.agent.o.Prices.Cost(r.state.Usage)
-	r.state.Cost, r.outcome.Priced = cost, known
+	r.state.Cost, r.outcome.Priced = cost, known && !r.unpriced
 }
+
+// unpaid are the kinds of errors of servers that answered nothing.
+var unpaid = map[chat.ErrorKind]bool{chat.ErrAuth: true, chat.ErrBadRequest: true, chat.ErrNotFound: true, chat.ErrRateLimit: true,
+	chat.ErrContextLength: true, chat.ErrOverloaded: true}
 
 // finish ends the stream, and says what came of the run.
 func (r *Run) finish(ctx context.Context, err error) {
 	o := &r.outcome
-	o.Err, o.Waiting = nil, nil
+	o.Err, o.Waiting, o.Client = nil, nil, nil
 	r.state.Elapsed = r.before + time.Since(r.began)
 	o.Usage, o.Cost, o.Turns, o.Calls = r.state.Usage, r.state.Cost, r.state.turns, r.state.calls
 	o.Denied, o.Failing = r.seen.denials(), r.seen.failing(o.Limit)
@@ -345,12 +461,14 @@ func (r *Run) finish(ctx context.Context, err error) {
 		r.fail(ctx, err)
 		return
 	case len(r.parked) > 0:
-		o.Reason = EndWaiting
+		o.Reason, r.resumed = EndWaiting, r.log != nil
 		for _, c := range r.state.Open() {
 			if a, ok := r.parked[c.ID]; ok {
 				o.Waiting = append(o.Waiting, a)
 			}
 		}
+	case len(r.Awaits()) > 0:
+		o.Reason, o.Client, r.resumed = EndClient, r.Awaits(), r.log != nil
 	case r.last == nil || r.last.empty() || len(r.last.calls) > 0 && o.Text == "":
 		o.Reason = EndEmpty
 		if o.Limit != "" {
@@ -369,7 +487,10 @@ func (r *Run) finish(ctx context.Context, err error) {
 	f := chat.Finish{Reason: chat.FinishStop, Model: r.req.Model}
 	if t := r.last; t != nil && t.finish != nil {
 		f = *t.finish
-		if f.Reason == chat.FinishCalls {
+		switch {
+		case o.Reason == EndClient:
+			f.Reason = chat.FinishCalls
+		case f.Reason == chat.FinishCalls:
 			f.Reason = chat.FinishStop // the calls were carried out here
 		}
 	}
@@ -381,7 +502,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 func (r *Run) fail(ctx context.Context, err error) {
 	o := &r.outcome
 	o.Reason, o.Err = EndError, chat.AsError(err)
-	if r.stopped || ctx.Err() != nil {
+	if r.stopped || r.halted.Load() || ctx.Err() != nil {
 		o.Reason = EndCancel
 	}
 	_ = r.closing(ctx) // what cannot be recorded now is seen when the run goes on: it has no end
@@ -392,7 +513,12 @@ func (r *Run) fail(ctx context.Context, err error) {
 	}
 	r.mu.Lock()
 	r.ended = true
+	queue := r.queue
 	r.mu.Unlock()
+	for _, s := range queue { // whoever goes on with the conversation has them in it
+		r.state.Add(s.message)
+	}
+	r.once.Do(func() { close(r.ready) })
 	if !r.stopped {
 		r.yield(chat.Event{}, o.Err)
 	}

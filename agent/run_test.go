@@ -18,6 +18,8 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/journal"
+	"wield/journal/journaltest"
 	"wield/tool"
 )
 
@@ -132,7 +134,7 @@ func TestEveryCallHasOneResult(t *testing.T) {
 	}}
 	run := agent.New(model, tools(t, reads("look", says("x")), reads("fails", fails), reads("panics", panics)), agent.Options{}).Run(ask("go"))
 	play(t, run)
-	if err := checkOrder(run.Messages()); err != nil {
+	if err := journaltest.Strict(run.Messages()); err != nil {
 		t.Error(err)
 	}
 	got := results(run.Messages())
@@ -226,7 +228,7 @@ func TestLimits(t *testing.T) {
 			if n.Load() != tt.ran {
 				t.Errorf("%d calls ran, not %d", n.Load(), tt.ran)
 			}
-			if err := checkOrder(run.Messages()); err != nil {
+			if err := journaltest.Strict(run.Messages()); err != nil {
 				t.Error(err)
 			}
 			last := model.requests[len(model.requests)-1]
@@ -255,6 +257,34 @@ func TestLastAnswerThatCalls(t *testing.T) {
 	}
 }
 
+// A model that writes a call as text in its last answer does not have it shown: the answer is what stands beside the call.
+func TestLastAnswerThatWritesACall(t *testing.T) {
+	const written = "<tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>"
+	for _, tt := range []struct {
+		name, last, want string
+		reason           agent.Reason
+	}{
+		{"beside text", "Two so far.\n" + written, "Two so far.", agent.EndAnswer},
+		{"alone", written, "", agent.EndLimit},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ran := 0
+			counts := func(context.Context, string) (string, error) { ran++; return "2", nil }
+			model := &fakeModel{answers: []answer{{text: written}, {text: tt.last}}}
+			b := bridge.New(model, bridge.Options{Mode: bridge.ModeText})
+			run := agent.New(b, tools(t, reads("look", counts)), agent.Options{Limits: agent.Limits{Iterations: 2}}).Run(ask("go"))
+			events := play(t, run)
+			o := run.Outcome()
+			if got := strings.TrimSpace(texts(events)); got != tt.want || strings.TrimSpace(o.Text) != tt.want || o.Reason != tt.reason || ran != 1 {
+				t.Errorf("%d calls ran, the text is %q, and the outcome is %+v", ran, got, o)
+			}
+			if err := journaltest.Strict(run.Messages()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestDR13 holds defects of a seed: an over-limit result keeps its call, varied names do not get around the limits, text beside calls
 // stays.
 func TestDR13(t *testing.T) {
@@ -269,7 +299,7 @@ func TestDR13(t *testing.T) {
 	run := agent.New(model, tools(t, made...), agent.Options{}).Run(ask("go"))
 	play(t, run)
 	messages := run.Messages()
-	if err := checkOrder(messages); err != nil {
+	if err := journaltest.Strict(messages); err != nil {
 		t.Error(err)
 	}
 	if messages[1].Text() != "All at once." || len(messages[1].Calls) != 30 {
@@ -304,7 +334,7 @@ func TestRetryRepeatsNoTool(t *testing.T) {
 	}
 	again := agent.New(inner, tools(t, writes("save", counts)), agent.Options{}).Run(&chat.Request{Messages: run.Messages()})
 	play(t, again)
-	if ran != 1 || checkOrder(again.Messages()) != nil {
+	if ran != 1 || journaltest.Strict(again.Messages()) != nil {
 		t.Errorf("%d calls ran; the conversation is\n%s", ran, dump(again.Messages()))
 	}
 }
@@ -326,7 +356,7 @@ func TestTimeLimit(t *testing.T) {
 		if o := run.Outcome(); o.Reason != agent.EndAnswer || o.Limit != agent.LimitTime || o.Text != "done" {
 			t.Errorf("the outcome is %+v", o)
 		}
-		if err := checkOrder(run.Messages()); err != nil {
+		if err := journaltest.Strict(run.Messages()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -356,6 +386,34 @@ func TestMessagesQueue(t *testing.T) {
 	}
 	if run.Send(u("too late")) {
 		t.Error("a message was taken when the run was over")
+	}
+}
+
+// What was accepted while the run was busy stands in the conversation whoever goes on with it: the one that was stopped, or another process that
+// finds it in the journal.
+func TestMessageOfARunThatStopped(t *testing.T) {
+	store := new(journal.Memory)
+	var run *agent.Run
+	ctx, cancel := context.WithCancel(t.Context())
+	model := &fakeModel{answers: []answer{{text: "Five", wait: func(context.Context) {
+		if err := run.Accept(ctx, u("Also count the lines.")); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}, err: context.Canceled}}}
+	a := agent.New(model, tools(t), agent.Options{Journal: store})
+	run = a.Run(ask("go"))
+	for range run.Events(ctx) {
+	}
+	for name, get := range map[string]func() ([]chat.Message, error){
+		"here":       func() ([]chat.Message, error) { return run.Messages(), nil },
+		"recalled":   func() ([]chat.Message, error) { return a.Recall(t.Context(), run.Session()) },
+		"transcript": func() ([]chat.Message, error) { return a.Transcript(t.Context(), run.ID()) },
+	} {
+		messages, err := get()
+		if err != nil || len(messages) < 2 || messages[len(messages)-1].Text() != "Also count the lines." {
+			t.Errorf("%s: %v, the conversation is %s", name, err, dump(messages))
+		}
 	}
 }
 
@@ -394,7 +452,7 @@ func TestWaitsForAPerson(t *testing.T) {
 	if !slices.Equal(ran, []string{`{"n":1}`}) {
 		t.Errorf("ran %q", ran)
 	}
-	if err := checkOrder(run.Messages()); err != nil {
+	if err := journaltest.Strict(run.Messages()); err != nil {
 		t.Error(err)
 	}
 	got := strings.Join(results(run.Messages()), "\n")
@@ -468,7 +526,7 @@ func TestCancelled(t *testing.T) {
 		if !errors.Is(err, chat.ErrCanceled) || run.Outcome().Reason != agent.EndCancel {
 			t.Errorf("the error is %v, the outcome %+v", err, run.Outcome())
 		}
-		if err := checkOrder(run.Messages()); err != nil {
+		if err := journaltest.Strict(run.Messages()); err != nil {
 			t.Errorf("%v in\n%s", err, dump(run.Messages()))
 		}
 	})

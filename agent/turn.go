@@ -9,6 +9,7 @@ import (
 
 // A turn gathers one answer of the model while it goes by, and makes of its events those of the whole run.
 type turn struct {
+	run   *Run
 	state *State
 	model string // that was asked
 	turn  int    // number of the first turn of this answer in the run. A bridge may make several
@@ -23,10 +24,11 @@ type turn struct {
 	parts     []chat.Part
 	calls     []chat.Call
 	notes     []note
+	placed    int // of notes: those that belong to a call, or to text that was none
 	usage     chat.Usage
 	finish    *chat.Finish
-	raw       string
-	gaveUp    bool // a call could not be made whole, and there is none in its place
+	raw       []string // what the model wrote, of each turn within the answer
+	gaveUp    bool     // a call could not be made whole, and there is none in its place
 }
 
 // A note is something about the answer that is kept in the record.
@@ -56,7 +58,10 @@ func (t *turn) take(e chat.Event) (chat.Event, bool) {
 	case chat.KindRejected:
 		t.rejected(&e)
 	case chat.KindRaw:
-		t.raw += e.Text
+		for len(t.raw) <= t.last {
+			t.raw = append(t.raw, "")
+		}
+		t.raw[t.last] += e.Text
 	case chat.KindNote, chat.KindBounce, chat.KindConverted:
 		t.notes = append(t.notes, note{turn: e.Turn, event: e})
 	case chat.KindUsage:
@@ -76,7 +81,10 @@ func (t *turn) number(e *chat.Event) {
 		if t.ids == nil {
 			t.ids = map[int]string{}
 		}
-		id = t.state.newID(e.ID, t.index+e.Index)
+		if id = e.ID; t.run.client[e.Name] {
+			id = t.run.clientID(t.index + e.Index) // the result comes back from outside, and has to find its run
+		}
+		id = t.state.newID(id, t.index+e.Index)
 		t.ids[e.Index] = id
 	}
 	e.ID, e.Index = id, t.index+e.Index
@@ -87,6 +95,11 @@ func (t *turn) call(e *chat.Event) {
 	c := *e.Detail.Call
 	c.ID, c.Index = e.ID, e.Index
 	e.Detail = &chat.Detail{Call: &c}
+	for ; t.placed < len(t.notes); t.placed++ { // what was mended since the call before stood in this one
+		if n := &t.notes[t.placed]; n.event.Kind == chat.KindNote {
+			n.callID = c.ID
+		}
+	}
 	if c.Complete {
 		t.calls = append(t.calls, c)
 	}
@@ -98,6 +111,7 @@ func (t *turn) rejected(e *chat.Event) {
 		t.number(e)
 	}
 	t.notes = append(t.notes, note{turn: e.Turn, callID: e.ID, event: *e})
+	t.placed = len(t.notes)
 	if e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete {
 		t.text.WriteString(e.Detail.Rejected.Raw)
 		t.gaveUp = true
@@ -142,6 +156,9 @@ func (t *turn) message(broken bool) chat.Message {
 	}
 	return m
 }
+
+// silent reports whether nothing of the answer was shown.
+func (t *turn) silent() bool { return t.empty() && t.reasoning.Len() == 0 && len(t.ids) == 0 }
 
 // empty reports whether the model said nothing at all.
 func (t *turn) empty() bool { return t.text.Len() == 0 && len(t.calls) == 0 }

@@ -25,7 +25,7 @@ func (r *run) fail(e chat.Event, f failure) {
 	d := f.rejected
 	if d == nil {
 		d = &chat.RejectedDetail{Reason: f.reason, Name: f.call.Name, Arguments: f.call.Arguments, Raw: r.span(f.call),
-			At: f.call.At, End: f.call.End, Message: f.why()}
+			At: f.call.At, End: f.call.End, Message: f.why(), Dialect: f.call.Dialect}
 	}
 	if e.Origin != chat.OriginText && r.bounceable(f.reason) {
 		r.closeText() // what the decoder still holds was written before

@@ -91,11 +91,16 @@ type Options struct {
 	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
 	Decoders *dialect.Cache // nil: the Bridge has its own
-	Support  *Support       // what is known of models that refuse something; nil: the Bridge has its own
-	Probe    bool           // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
-	Hold     Hold           // how the backend is held to the form of an answer; "": HoldNone
-	Backend  string         // shown in TurnStart
-	Log      *slog.Logger   // gets a warning of every tool whose schema cannot be applied in full; nil: none
+
+	// Edits makes fenced blocks that are plainly edits calls of edit and create, whatever the dialect, as in [dialect.Options].
+	Edits bool
+	// Trace makes the stream tell of every place where a call could have begun (KindCandidate).
+	Trace   bool
+	Support *Support     // what is known of models that refuse something; nil: the Bridge has its own
+	Probe   bool         // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
+	Hold    Hold         // how the backend is held to the form of an answer; "": HoldNone
+	Backend string       // shown in TurnStart
+	Log     *slog.Logger // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at once if that one may.
@@ -180,4 +185,17 @@ func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 			yield(chat.Event{}, chat.AsError(err))
 		}
 	}
+}
+
+// Sent returns what Stream would send to the model for a request, at first, and whether the tools stand in its text. Nothing is asked: a mode
+// that a probe would find out is taken as it is known.
+func (b *Bridge) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
+	o := b.o
+	o.Probe = false
+	r := run{Bridge: &Bridge{model: b.model, o: o}, ctx: context.Background(), req: req, yield: func(chat.Event, error) bool { return true }}
+	if err := r.prepare(); err != nil {
+		return nil, false, err
+	}
+	sent, err = r.render()
+	return sent, r.mode == ModeText, err
 }

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,10 @@ var cases = []struct {
 	{name: "choice none", o: bridge.Options{Mode: bridge.ModeText}, req: with(ask(weather), func(r *chat.Request) { r.Choice.Mode = chat.ChoiceNone }),
 		answers: []answer{{text(textCall)}},
 		want:    seen{Content: textCall, Finish: chat.FinishStop}},
+	{name: "choice none, calls are read", o: bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1, On: []chat.Reason{chat.ReasonInvalid}}},
+		req:     with(ask(weather), func(r *chat.Request) { r.Choice = chat.Choice{Mode: chat.ChoiceNone, Read: true} }),
+		answers: []answer{{text("So far:\n" + textCall)}},
+		want:    seen{Content: "So far:", Calls: []string{`get_weather({"city": "Paris"})`}, Finish: chat.FinishCalls}},
 	{name: "length stays length", o: bridge.Options{Mode: bridge.ModeText}, req: ask(weather),
 		answers: []answer{{text(textCall), finish(chat.FinishLength)}},
 		want:    seen{Calls: []string{`get_weather({"city": "Paris"})`}, Finish: chat.FinishLength}},
@@ -57,7 +62,7 @@ var cases = []struct {
 		answers: []answer{{text("<tool_call>\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Par"), finish(chat.FinishLength)}},
 		want: seen{Content: "<tool_call>\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Par",
 			Rejected: []string{"incomplete get_weather"}, Finish: chat.FinishLength}},
-	{name: "unknown tool, then right", o: bridge.Options{Mode: bridge.ModeText}, req: ask(weather),
+	{name: "unknown tool, then right", o: bridge.Options{Mode: bridge.ModeText}, req: streamed(ask(weather)),
 		answers: []answer{{text("Let me see.\n<tool_call>\n{\"name\":\"weather\",\"arguments\":{}}\n</tool_call>\nDone?")}, {text("Let me see.\n" + textCall)}},
 		want: seen{Content: "Let me see.\n", Calls: []string{`get_weather({"city": "Paris"})`}, Rejected: []string{"unknown_tool weather"},
 			Bounces: []string{"TOOL_ERROR: Unknown tool: weather. Please try again with correct format."}, Finish: chat.FinishCalls}},
@@ -108,7 +113,7 @@ var cases = []struct {
 		answers: []answer{join(function("a", "get_weather", `{"city":"Paris"}`), function("b", "get_weather", `{"city":"Rome"}`))},
 		want: seen{Content: "The call of get_weather was not run: only one tool call per response is allowed.",
 			Calls: []string{`get_weather({"city":"Paris"})`}, Rejected: []string{"over_limit get_weather"}, Finish: chat.FinishCalls}},
-	{name: "required but not called", o: bridge.Options{Mode: bridge.ModeText}, req: with(ask(weather), func(r *chat.Request) { r.Choice.Mode = chat.ChoiceRequired }),
+	{name: "required but not called", o: bridge.Options{Mode: bridge.ModeText}, req: with(streamed(ask(weather)), func(r *chat.Request) { r.Choice.Mode = chat.ChoiceRequired }),
 		answers: []answer{{text("No.")}, {text(textCall)}},
 		want: seen{Content: "No.", Calls: []string{`get_weather({"city": "Paris"})`}, Finish: chat.FinishCalls,
 			Bounces: []string{"TOOL_ERROR: No tool was called, but one must be. Please try again with correct format."}}},
@@ -128,7 +133,7 @@ var cases = []struct {
 		answers: []answer{function("c1", "get_weather", `{"city":"Paris"}`), function("c1", "GetLiveContext", `{}`)},
 		want: seen{Calls: []string{`GetLiveContext({})`}, Rejected: []string{"unknown_tool get_weather"}, Finish: chat.FinishCalls,
 			Bounces: []string{"TOOL_ERROR: Unknown tool: get_weather. Please try again with correct format."}}},
-	{name: "a named tool must be called", o: bridge.Options{Mode: bridge.ModeText}, req: with(ask(weather, live), func(r *chat.Request) { r.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"} }),
+	{name: "a named tool must be called", o: bridge.Options{Mode: bridge.ModeText}, req: with(streamed(ask(weather, live)), func(r *chat.Request) { r.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"} }),
 		answers: []answer{{text("No.")}, {text("Still no.")}},
 		want: seen{Content: "No.\n\nStill no.", Finish: chat.FinishStop,
 			Bounces: []string{"TOOL_ERROR: No tool was called, but get_weather must be. Please try again with correct format."}}},
@@ -230,7 +235,7 @@ func TestA10(t *testing.T) {
 	for name, first := range map[string]answer{"parts": parts, "whole": whole} {
 		for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 			f := &fake{t: t, answers: []answer{first, second}, cut: cut}
-			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(live)))
+			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), streamed(ask(live))))
 			compare(t, seen{Content: "Let me look. ", Calls: []string{"GetLiveContext({})"}, Finish: chat.FinishCalls,
 				Bounces: []string{bounced("{\n  \"name\": \"GetLiveContext\",\n  \"arguments\": {}\n}")}}, s)
 			if want := "Let me look. " + apology; s.Raw[0] != want || s.suppressed[0] != apology {
@@ -378,7 +383,7 @@ func TestErrors(t *testing.T) {
 // TestBreak ends the request to the model when whoever reads goes away.
 func TestBreak(t *testing.T) {
 	f := &fake{t: t, answers: []answer{{text("a"), text("b"), text("c")}}}
-	for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(weather)) {
+	for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), streamed(ask(weather))) {
 		if e.Kind == chat.KindText {
 			break
 		}
@@ -509,7 +514,7 @@ func TestEcho(t *testing.T) {
 			f := &fake{t: t, cut: cut, answers: []answer{
 				join(answer{text(tc.first)}, native("", "get_weather", "{}", "")), join(answer{text(tc.second)}, function("", "web", "{}"))}}
 			f.answers[1] = answer{text(tc.second + "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}</tool_call>")}
-			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(weather)))
+			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), streamed(ask(weather))))
 			if s.Content != tc.want || len(s.Calls) != 1 {
 				t.Errorf("%q then %q shows %q, %v", tc.first, tc.second, s.Content, s.Calls)
 			}
@@ -585,6 +590,25 @@ func TestAR12(t *testing.T) {
 			if want := 3 + 2*i; where != prompt.InjectSystem && len(sent.Messages) != want {
 				t.Errorf("%s, request %d has %d messages, want %d", where, i, len(sent.Messages), want)
 			}
+		}
+	}
+}
+
+// TestCallBetween has a server report a call between two texts, right after one that ended a broken call: what is read of the text behind it
+// must not depend on how the text before was cut.
+func TestCallBetween(t *testing.T) {
+	broken := `<tool_call>{"name":"get_weather","arguments":{"city":"` + strings.Repeat("long ", 300) + `",}]}</tool_call>`
+	a := append(append(answer{text(broken)}, function("c1", "elsewhere", `{}`)...), text(textCall))
+	for _, n := range []int{1, 2, 3, 7, len(broken)} {
+		cut := func(s string) (list []string) {
+			for part := range slices.Chunk([]byte(s), n) {
+				list = append(list, string(part))
+			}
+			return list
+		}
+		got := collect(t, bridge.New(&fake{t: t, answers: []answer{a}, cut: cut}, bridge.Options{Mode: bridge.ModeText, Release: "eager"}).Stream(t.Context(), ask(weather)))
+		if len(got.Calls) != 1 || len(got.Natives) != 1 || len(got.Rejected) != 1 {
+			t.Errorf("in pieces of %d: calls %q, of the server %q, rejected %q", n, got.Calls, got.Natives, got.Rejected)
 		}
 	}
 }

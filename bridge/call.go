@@ -202,7 +202,7 @@ func (r *run) incomplete(e chat.Event, call chat.Call) {
 		raw = call.Arguments // the call did not come as text: this is all there is of it
 	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonIncomplete, Name: call.Name, Arguments: call.Arguments,
-		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call"}, true)
+		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call", Dialect: call.Dialect}, true)
 }
 
 // refuse ends a call over the limit. The client is told in the content, where the model will see it too.
@@ -212,7 +212,7 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 		message = "at most " + strconv.Itoa(r.max) + " tool calls per response are allowed"
 	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
-		Raw: r.span(call), At: call.At, End: call.End, Message: message}, false)
+		Raw: r.span(call), At: call.At, End: call.End, Message: message, Dialect: call.Dialect}, false)
 	r.unsaid = append(r.unsaid, "The call of "+oneLine(call.Name)+" was not run: "+message+".")
 }
 
@@ -268,7 +268,7 @@ func (r *run) rejected(e chat.Event) {
 	}
 	d := e.Detail.Rejected
 	r.fail(e, failure{reason: d.Reason, message: d.Message, rejected: d,
-		call: chat.Call{Name: d.Name, Arguments: d.Arguments, At: d.At, End: d.End}})
+		call: chat.Call{Name: d.Name, Arguments: d.Arguments, Dialect: d.Dialect, At: d.At, End: d.End}})
 }
 
 // id returns the id of a call that is released: its own, if the text or the backend gave it one that no other call of the

@@ -108,7 +108,7 @@ func TestRejectedDialects(t *testing.T) {
 func TestRejectedAfterBounce(t *testing.T) {
 	bad := "```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```"
 	for _, rest := range []string{"", "\nbye"} {
-		s, _ := play(t, bridge.Options{Mode: bridge.ModeText}, ask(weather), answer{text("Hi\n" + bad)}, answer{text(bad + rest)})
+		s, _ := play(t, bridge.Options{Mode: bridge.ModeText}, streamed(ask(weather)), answer{text("Hi\n" + bad)}, answer{text(bad + rest)})
 		want := "Hi\n\n" + bad + rest + "\n\nThe model could not call get_weather: missing required parameter: city"
 		if s.Content != want {
 			t.Errorf("content %q, want %q", s.Content, want)

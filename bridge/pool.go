@@ -48,7 +48,7 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
 	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
-		Thinking: b.o.Thinking, Drop: b.o.Drop, Cache: b.o.Decoders}
+		Thinking: b.o.Thinking, Drop: b.o.Drop, Cache: b.o.Decoders, Trace: b.o.Trace, Edits: b.o.Edits}
 	o.Thinking.Open = open
 	if mode == ModeText {
 		o.Prefix = b.o.Prefix
@@ -101,10 +101,13 @@ func (r *run) free() {
 	if r.dec != nil {
 		b.decoders.put(r.dec)
 	}
-	if cap(r.turn.raw)+cap(r.shown) > keptBuffer || cap(r.events) > keptBuffer/64 {
+	kept := &r.turn.kept
+	if cap(r.turn.raw)+cap(r.shown)+cap(kept.text) > keptBuffer || cap(r.events)+cap(kept.events) > keptBuffer/64 {
 		return
 	}
 	clear(r.events[:cap(r.events)])
-	*r = run{events: r.events[:0], shown: r.shown[:0], turn: turn{raw: r.turn.raw[:0]}}
+	clear(kept.events[:cap(kept.events)])
+	*r = run{events: r.events[:0], shown: r.shown[:0],
+		turn: turn{raw: r.turn.raw[:0], kept: keptAnswer{events: kept.events[:0], text: kept.text[:0]}}}
 	b.runs.Put(r)
 }

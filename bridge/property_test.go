@@ -44,8 +44,10 @@ func TestChunking(t *testing.T) {
 		answers := []answer{draw(), draw(), draw()}
 		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt, "mode"), Bounce: bridge.BounceOptions{Max: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "bounces")},
 			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"), Release: rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
-		whole := collect(t, bridge.New(&fake{t: t, answers: answers}, o).Stream(t.Context(), ask(weather)))
-		cutUp := collect(t, bridge.New(&fake{t: t, answers: answers, cut: randomly(rt)}, o).Stream(t.Context(), ask(weather)))
+		req := ask(weather)
+		req.Stream = rapid.Bool().Draw(rt, "stream")
+		whole := collect(t, bridge.New(&fake{t: t, answers: answers}, o).Stream(t.Context(), req))
+		cutUp := collect(t, bridge.New(&fake{t: t, answers: answers, cut: randomly(rt)}, o).Stream(t.Context(), req))
 		if diff := cmp.Diff(whole, cutUp, cmpopts.IgnoreFields(seen{}, "IDs"), cmpopts.IgnoreUnexported(seen{}), cmpopts.EquateEmpty()); diff != "" {
 			rt.Fatalf("%+v in pieces (-whole +pieces):\n%s", answers, diff)
 		}

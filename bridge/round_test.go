@@ -97,7 +97,7 @@ func TestCorrectiveRequest(t *testing.T) {
 	}
 
 	o = bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 3}}
-	s, f := play(t, o, ask(weather), answer{text(wrong)}, answer{text(wrong)}, answer{text(wrong)}, answer{text("I give up.")})
+	s, f := play(t, o, streamed(ask(weather)), answer{text(wrong)}, answer{text(wrong)}, answer{text(wrong)}, answer{text("I give up.")})
 	if len(s.Bounces) != 3 || len(f.requests[3].Messages) != len(f.requests[0].Messages)+6 || s.Content != "Hm. I give up." {
 		t.Errorf("three bounces: %+v", s)
 	}

@@ -41,6 +41,7 @@ type run struct {
 // A turn is one response of the model.
 type turn struct {
 	attempt  int
+	sent     *chat.Request
 	open     bool         // TurnStart has been sent
 	detail   *chat.Detail // of TurnStart and TurnEnd, once it is made
 	err      error        // that the model ended with
@@ -56,6 +57,7 @@ type turn struct {
 	markup   markup
 	logprobs *chat.Detail // of text that the decoder still holds
 	text     heldText
+	kept     keptAnswer
 	goesOn   bool // its text goes on with what the client has
 }
 
@@ -167,7 +169,8 @@ func (r *run) render() (*chat.Request, error) {
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
 func (r *run) answer(req *chat.Request, attempt int) error {
-	r.turn = turn{attempt: attempt, raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]}, goesOn: attempt == 1}
+	r.turn = turn{attempt: attempt, sent: req, raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]},
+		kept: keptAnswer{events: r.turn.kept.events[:0], text: r.turn.kept.text[:0]}, goesOn: attempt == 1}
 	if attempt > 1 {
 		r.turn.echo.begin(r.shown)
 		r.dec.Reset()
@@ -180,6 +183,7 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 		if r.turn.open {
 			r.flush()
 			r.unhold()
+			r.unkeep()
 			r.speak()
 		}
 		return r.turn.err
@@ -216,6 +220,9 @@ func (r *run) begin() {
 	if !r.turn.open {
 		r.turn.open = true
 		r.emit(chat.Event{Kind: chat.KindTurnStart, Detail: r.turnDetail()})
+		if !r.req.Stream {
+			r.keep()
+		}
 	}
 }
 
@@ -225,7 +232,7 @@ func (r *run) turnDetail() *chat.Detail {
 		d := &struct { // in one piece
 			detail chat.Detail
 			turn   chat.TurnDetail
-		}{turn: chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt}}
+		}{turn: chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Sent: r.turn.sent}}
 		if r.mode == ModeText {
 			d.turn.Dialect = r.o.Prompt.Dialect
 		}
@@ -237,6 +244,10 @@ func (r *run) turnDetail() *chat.Detail {
 
 // emit hands an event on.
 func (r *run) emit(e chat.Event) {
+	if k := &r.turn.kept; k.on && e.Kind != chat.KindIdle {
+		k.add(e)
+		return
+	}
 	if !r.stopped && !r.yield(e, nil) {
 		r.stopped = true
 	}
@@ -244,6 +255,11 @@ func (r *run) emit(e chat.Event) {
 
 // take handles one event of the model.
 func (r *run) take(e chat.Event) {
+	if e.Flags&chat.FlagUnplaced != 0 {
+		e.Flags &^= chat.FlagUnplaced
+		r.keep()
+		r.turn.kept.unplaced = r.turn.kept.on
+	}
 	switch e.Kind {
 	case chat.KindText:
 		at := len(r.turn.raw)
@@ -422,9 +438,15 @@ func (r *run) conclude() {
 		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
 	if len(t.failures) == 0 {
+		r.unkeep()
 		return
 	}
 	if !r.bounceable(t.failures[0].reason) {
+		if t.kept.unplaced && t.failures[0].reason == chat.ReasonConfused {
+			r.withdraw() // it may be the apology
+			t.muteAt = 0
+		}
+		r.unkeep()
 		t.mute = false
 		for i := range t.failures {
 			r.convert(&t.failures[i])
@@ -432,6 +454,10 @@ func (r *run) conclude() {
 		t.failures = nil
 		return
 	}
+	if t.kept.on {
+		t.muteAt = 0
+	}
+	r.disown()
 	r.left--
 	r.bounces++
 	f := &t.failures[0]
@@ -447,8 +473,11 @@ func (r *run) required() bool {
 }
 
 // bounceable reports whether an answer that failed for this reason may be asked for again: not when the client has been told
-// of a call, which would then be made twice.
+// of a call, which would then be made twice, nor when calls are unwanted, so that a corrected one would be no better.
 func (r *run) bounceable(reason chat.Reason) bool {
+	if r.req.Choice.Mode == chat.ChoiceNone && reason != ReasonFormat {
+		return false
+	}
 	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == ReasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
 }
 

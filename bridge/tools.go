@@ -27,11 +27,15 @@ type tool struct {
 	shape  *shape.Shape   // that they are read by
 }
 
-// offered returns the tools that the model may call, with their schemas.
+// offered returns the tools whose calls are read, with their schemas: those that the model may call, and with Choice.Read those that it
+// may not.
 func (r *run) offered() ([]tool, error) {
 	offered, err := prompt.Offered(r.req)
 	if err != nil {
 		return nil, err
+	}
+	if r.req.Choice.Mode == chat.ChoiceNone && r.req.Choice.Read {
+		offered = r.req.Tools
 	}
 	tools := make([]tool, len(offered))
 	for i := range offered {

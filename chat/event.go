@@ -88,6 +88,9 @@ const (
 	FlagSpent
 	// FlagDecoded marks a KindText whose text stood in a string with escapes, so that its span does not hold it as it is.
 	FlagDecoded
+	// FlagUnplaced marks text and reasoning of an answer that came in one piece, in a protocol that keeps text and calls apart: they
+	// may have stood before its calls or behind them (backend). A bridge takes the flag off.
+	FlagUnplaced
 )
 
 // An Event is one step of a stream. It is a value: copying is cheap, and only rare kinds allocate a Detail.
@@ -135,6 +138,7 @@ type TurnDetail struct {
 	Backend string
 	Dialect string
 	Attempt int
+	Sent    *Request // what the model is sent, where that is known. Nobody changes it
 }
 
 // Reason tells why text is no call.
@@ -157,6 +161,7 @@ type RejectedDetail struct {
 	Raw       string `json:"raw,omitempty"`       // the whole text of the attempt; it also stands in the content
 	Arguments string `json:"arguments,omitempty"` // what was read of the arguments
 	Message   string `json:"message,omitempty"`   // what is wrong and where, in words for the model and the developer
+	Dialect   string `json:"dialect,omitempty"`   // that it was read in; empty unless it is text that a decoder read
 	At        int    `json:"at,omitempty"`        // span of Raw
 	End       int    `json:"end,omitempty"`
 }

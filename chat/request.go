@@ -44,6 +44,9 @@ type Choice struct {
 	Mode    ChoiceMode
 	Name    string   // ChoiceNamed
 	Allowed []string // if not empty, only these of the tools offered; goes with ChoiceAuto and ChoiceRequired
+	// Read goes with ChoiceNone: a call that the model writes all the same is read as a call, for who asked to refuse it, and does not
+	// stand in the answer as text. No protocol carries it.
+	Read bool
 }
 
 // FormatKind says what shape the answer's text must have.
@@ -100,6 +103,9 @@ type Request struct {
 	// Conversation is the id of the conversation that this request goes on with, where it is known: for backends that keep
 	// conversations themselves.
 	Conversation string
+
+	// Caller is who asks, as a service knows them: the name of a key. It is sent to no backend.
+	Caller string
 
 	Stream bool // the client reads the answer as it is written
 

@@ -60,7 +60,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 			case isBlank(c):
 				i++
 			case c == '{':
-				a.state = aObject
+				a.state, a.val.patient = aObject, true
 			case c == '"' || c == '\'' && a.d.set.opts.Repair != RepairOff:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
 				i++

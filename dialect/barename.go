@@ -260,10 +260,7 @@ func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
 	h.args = newArgsReader(d, d.call.tool.Args)
 	r.call = h
-	in, base := d.in, d.base
-	d.in, d.base = d.held(r.objAt, to), r.objAt
-	j, v := h.run(d, 0)
-	d.in, d.base = in, base
+	j, v := d.runHeld(h, d.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.base+i {
 		return d.backTo(r.objAt+j, i)
 	}

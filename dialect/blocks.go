@@ -24,6 +24,7 @@ type blockReader struct {
 	n      int  // its length
 	indent int  // of its line: what the lines of the block lose
 	crlf   bool // lines end in two bytes
+	strict bool // fences that are indented belong to the text, and none opens a block inside
 	tool   int
 	word   string
 	plan   blockPlan
@@ -114,30 +115,53 @@ func onlyString(s *shape.Shape, but string) string {
 	return only
 }
 
+// readTool is the tool whose name is that of no language, and which only reads.
+const readTool = "read"
+
+// blockTool returns the tool that the info string of a fence names, and what a block holds for it.
+func (d *Decoder) blockTool(info string) (tool int, plan blockPlan, ok bool) {
+	word := infoWord(info)
+	if !d.set.blocks && !d.set.edits || word == "" {
+		return 0, plan, false
+	}
+	if tool, _, ok = d.set.names.resolve(word); !ok {
+		return 0, plan, false
+	}
+	plan = planBlock(d.set.names.tools[tool].Args)
+	return tool, plan, d.set.blocks || word == readTool && plan.list != ""
+}
+
+// infoWord returns the first word of an info string: the language.
+func infoWord(info string) string {
+	if k := strings.IndexAny(info, " \t"); k >= 0 {
+		return info[:k]
+	}
+	return info
+}
+
+// fenceIndent returns how far the line of the fence that opens is indented.
+func (d *Decoder) fenceIndent() int {
+	before := d.held(d.holdAt, d.candAt)
+	return len(before) - len(strings.TrimRight(before, " "))
+}
+
 // openBlock begins a block with an info string, whose opening line ends before i, if it calls a tool.
 func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
-	word := info
-	if k := strings.IndexAny(info, " \t"); k >= 0 {
-		word = info[:k]
-	}
-	if !d.set.blocks || word == "" {
-		return false
-	}
-	tool, _, ok := d.set.names.resolve(word)
+	tool, plan, ok := d.blockTool(info)
 	if !ok {
 		return false
 	}
-	at, before := d.base+i, d.held(d.holdAt, d.candAt)
+	at := d.base + i
 	r := &d.readers.block
-	*r = blockReader{mark: f.mark, n: f.n, indent: len(before) - len(strings.TrimRight(before, " ")), crlf: crlf, tool: tool, word: word,
-		plan: planBlock(d.set.names.tools[tool].Args), bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
+	*r = blockReader{mark: f.mark, n: f.n, indent: d.fenceIndent(), crlf: crlf, tool: tool, word: infoWord(info), plan: plan,
+		bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
 	r.head = r.plan.path != "" && r.plan.text != ""
 	d.dialect = "cli-block"
 	if r.plan == (blockPlan{}) {
 		d.fenced, d.fencedEnd = f, at // stands if there is text in it
 	} else {
 		d.fenced = fence{}
-		d.startCall(tool, word, "", d.candAt, at)
+		d.startCall(tool, r.word, "", d.candAt, at)
 	}
 	d.begin(i, r)
 	return true
@@ -182,7 +206,7 @@ func (r *blockReader) run(d *Decoder, i int) (int, verdict) {
 // readIndent reads the spaces at the start of a line.
 func (r *blockReader) readIndent(i int, c byte) int {
 	switch {
-	case c == ' ' && r.spaces < max(3, r.indent):
+	case c == ' ' && r.spaces < r.mostSpaces():
 		r.spaces++
 		return i + 1
 	case c == r.mark:
@@ -191,6 +215,14 @@ func (r *blockReader) readIndent(i int, c byte) int {
 		r.state = bRest
 	}
 	return i
+}
+
+// mostSpaces is how far a fence in the block may be indented.
+func (r *blockReader) mostSpaces() int {
+	if r.strict {
+		return r.indent
+	}
+	return max(3, r.indent)
 }
 
 // readMarks reads what may be a fence.
@@ -229,7 +261,7 @@ func (r *blockReader) readRest(d *Decoder, i int) int {
 	if n < 0 {
 		return len(d.in)
 	}
-	if r.state == bInfo && (r.mark != '`' || !r.ticks) {
+	if r.state == bInfo && !r.strict && (r.mark != '`' || !r.ticks) {
 		r.nested = append(r.nested, r.marks)
 	}
 	r.endLine(d, d.base+i+n)
@@ -249,6 +281,7 @@ func (r *blockReader) endLine(d *Decoder, at int) {
 	case r.head && strings.HasPrefix(d.held(line.at, at), blockFile):
 		r.head, r.file = false, true
 		path := strings.TrimSpace(d.held(line.at+len(blockFile), at))
+		d.sources.key(line.at+len(blockFile), line.at+len(blockFile))
 		d.writeArgs(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
 	case r.file:
@@ -318,6 +351,7 @@ func (r *blockReader) begin(d *Decoder, at int) {
 	if r.file {
 		before = ','
 	}
+	d.sources.key(at, at)
 	d.writeArgs(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
 }
 
@@ -332,7 +366,9 @@ func (r *blockReader) addPath(d *Decoder, l blockLine) {
 		var out []byte
 		if r.open {
 			out = append(out, ',')
+			d.sources.from(l.at)
 		} else {
+			d.sources.key(l.at, l.at)
 			out = append(appendQuoted([]byte{'{'}, r.plan.list), ":["...)
 		}
 		r.open = true
@@ -353,6 +389,7 @@ func (r *blockReader) finish(d *Decoder, i int) verdict {
 	case r.plan.list != "" && r.open:
 		d.writeArgs("]}", r.lineAt)
 	case r.plan.list != "" && r.lines > 0:
+		d.sources.key(r.lineAt, r.lineAt)
 		d.writeArgs(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
 	case len(r.paths) > 0:
 		r.callEach(d)
@@ -371,6 +408,7 @@ func (r *blockReader) callEach(d *Decoder) {
 			d.startCall(r.tool, r.word, "", l.at, l.at)
 		}
 		path := strings.TrimSpace(d.held(l.at, l.end))
+		d.sources.key(l.at, l.at)
 		d.writeArgs(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
 }

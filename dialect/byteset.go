@@ -63,8 +63,40 @@ var (
 	bareNameStop   = byteSet{}.with("\n<{ \t\r") // a name in no tag
 	captureStop    = byteSet{}.with(`"'\`)       // a string that is kept
 	literalStop    = doubleStop.with("<")        // a string between tokens
+	waitStop       = doubleStop.with("(")        // a key or a name that waits for its end
 	blockStop      = doubleStop                  // a line of a block: what is escaped in JSON
 )
+
+// headerWord are the bytes of the words and spaces in the header of a message.
+var headerWord = func() (s byteSet) {
+	for c := range s {
+		if c := byte(c); isNameByte(c) || c == '=' || c == ' ' || c == ':' {
+			s[c] = 1
+		}
+	}
+	return s
+}()
+
+// headerStop are the others, and the bytes that tokens begin with.
+var headerStop = headerWord.inverse()
+
+// wordStop are the bytes that do not belong to a keyword.
+var wordStop = func() (s byteSet) {
+	for c := range s {
+		if c := byte(c); isWord(c) || c == '\\' {
+			s[c] = 1
+		}
+	}
+	return s.inverse()
+}()
+
+// inverse returns the set of all other bytes.
+func (s byteSet) inverse() byteSet {
+	for c := range s {
+		s[c] = 1 - s[c]
+	}
+	return s
+}
 
 func controls() (s byteSet) {
 	for c := range 0x20 {

@@ -70,6 +70,7 @@ func (d *Decoder) startCall(t int, written, id string, at, end int) {
 		d.call.id = mintedID(d.calls)
 	}
 	d.calls++
+	d.sources.begin(end)
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.last, End: end})
 	d.last = end
 	if written != d.call.tool.Name && written != d.set.opts.Prefix+d.call.tool.Name {
@@ -106,6 +107,10 @@ func (d *Decoder) writeRaw(s string, at int) {
 }
 
 func (d *Decoder) emitArgs(s string, end int) {
+	if d.sources != nil {
+		d.sources.add(s, end)
+		end = max(end, d.last)
+	}
 	d.dst = appendDelta(d.dst, chat.KindCallArgs, d.call.index, s, d.last, end)
 	d.last = end
 }
@@ -185,26 +190,44 @@ func (d *Decoder) argsText() string {
 	return d.call.args.String()
 }
 
+// A wholeCall is what the event of a call's end points to.
+type wholeCall struct {
+	chat.Detail
+	chat.Call
+}
+
+// manyCalls is for how many calls at most memory is taken at once: whoever keeps one of them keeps that of all.
+const manyCalls = 8
+
+// newCall returns the memory of a call. A response with several calls is likely to have more.
+func (d *Decoder) newCall() *wholeCall {
+	if len(d.spare) == 0 {
+		d.spare = make([]wholeCall, min(max(1, d.calls/2), manyCalls))
+	}
+	c := &d.spare[0]
+	d.spare = d.spare[1:]
+	return c
+}
+
 // endCall closes the open call before the offset end.
 func (d *Decoder) endCall(end int, complete bool) {
 	c := &d.call
 	d.accepted = d.accepted || complete
 	d.lastCall = d.dialect
-	whole := &struct {
-		chat.Detail
-		chat.Call
-	}{Call: chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
-		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}}
+	whole := d.newCall()
+	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
+		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	whole.Detail.Call = &whole.Call
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: d.last, End: end,
 		Detail: &whole.Detail})
 	d.last = end
+	d.sources.finish(c.at, end)
 	d.call = openCall{index: c.index}
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
 func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) {
-	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, At: at, End: end}
+	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, Dialect: d.dialect, At: at, End: end}
 	index := -1
 	if d.call.open {
 		index = d.call.index

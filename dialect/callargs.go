@@ -66,10 +66,7 @@ func (r *callReader) beginInner(d *Decoder, i int) verdict {
 	if v := r.beginArguments(d, from-d.base); v != more {
 		return v
 	}
-	in, base := d.in, d.base
-	d.in, d.base = d.held(from, base+i), from
-	_, v := r.run(d, 0)
-	d.in, d.base = in, base
+	_, v := d.runHeld(r, d.held(from, d.base+i), from)
 	return v
 }
 
@@ -209,7 +206,16 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 	}
 	a := newArgsReader(d, d.call.tool.Args)
 	a.wrapped = r.enveloped()
-	a.at(end, 0)
+	if d.sources != nil && rec.argsFrom >= 0 { // the events stand where the name was read, but the bytes do not
+		d.sources.from(rec.argsFrom)
+		a.at(rec.argsFrom, 1)
+	} else {
+		a.at(end, 0)
+	}
+	if d.sources != nil && rec.argsFrom < 0 {
+		r.readFlat(a)
+		raw = "}"
+	}
 	if _, p := a.run(raw, 0); p == failed {
 		return a.err
 	} else if p == going {
@@ -218,6 +224,20 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 		}
 	}
 	return a.doom
+}
+
+// readFlat lets a read all of the flat arguments but their end, each from where it stands in the text.
+func (r *callReader) readFlat(a *argsReader) {
+	before := "{"
+	for _, f := range r.record.flat {
+		a.d.sources.key(f.from, f.from)
+		a.at(f.from, 0)
+		a.run(before+string(append(appendQuoted(nil, f.key), ':')), 0)
+		a.at(f.from, 1)
+		a.run(a.d.held(f.from, f.to), 0)
+		a.at(f.to, 0)
+		before = ","
+	}
 }
 
 // flatArguments returns the arguments of a call that has them beside its name: without what its tool declares the call would do

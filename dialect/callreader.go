@@ -42,6 +42,7 @@ type callReader struct {
 	content   []aside              // text beside an array of calls
 	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
 	textAt    int
+	headAt    int // where the object begins behind its brace, or what follows the name: see ahead
 	firstAt   int // where arguments begin whose first key is being read
 	firstIn   int // how many levels are open there
 	got       int // calls and attempts that came out
@@ -119,12 +120,13 @@ func jsonBody(list bool) func(d *Decoder, o *opener) body {
 }
 
 func (r *callReader) run(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) {
-		c := d.in[i]
+	in := d.in // which what is called here may change, but only for its own time
+	for i < len(in) {
+		c := in[i]
 		switch r.state {
 		case cSkip:
 			r.val.base = d.base
-			j, p := r.val.run(d.in, i)
+			j, p := r.val.run(in, i)
 			if p == failed {
 				return r.broken(d, j, r.val.err)
 			}
@@ -132,7 +134,7 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				r.endSkipped(d, i)
 			}
 		case cText:
-			j, p := r.text.run(d.in, i)
+			j, p := r.text.run(in, i)
 			if p == failed {
 				return r.broken(d, j, "a broken string")
 			}
@@ -143,12 +145,15 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 			}
 		case cArgs:
 			r.args.at(d.base, 1)
-			j, p := r.args.run(d.in, i)
-			if p == failed && j < len(d.in) && r.closes(d, d.in[j]) && r.closeArgs(d, j) {
+			j, p := r.args.run(in, i)
+			if p == failed && j < len(in) && r.closes(d, in[j]) && r.closeArgs(d, j) {
 				p = done
 			}
-			if p == failed {
+			switch p {
+			case failed:
 				return r.broken(d, j, r.args.err)
+			case short:
+				return j, waits
 			}
 			if i = j; p == done {
 				r.doom = r.args.doom
@@ -156,8 +161,8 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				r.state = cAfter
 			}
 		case cKey, cKeyEscape, cKeyBare:
-			if j := r.plainKey(d.in, i); j > i {
-				r.key, i = append(r.key, d.in[i:j]...), j
+			if j := r.plainKey(in, i); j > i {
+				r.key, i = append(r.key, in[i:j]...), j
 				continue
 			}
 			if c == '(' && r.call(d, i) {
@@ -188,14 +193,14 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				return i, v
 			}
 		case cCloser:
-			if c == r.closer[r.matched] {
-				if r.matched++; r.matched == len(r.closer) {
-					return r.closed(d, i+1)
-				}
-				i++
-				continue
+			rest := r.closer[r.matched:]
+			n := common(rest, in[i:])
+			if i += n; n == len(rest) {
+				return r.closed(d, i)
+			} else if i < len(in) {
+				return r.unclosed(d, i)
 			}
-			return r.unclosed(d, i)
+			r.matched += n
 		default:
 			if isBlank(c) {
 				if r.blanks++; r.blanks > maxHeader && !d.confirmed && !r.record.named {
@@ -220,6 +225,18 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 				i++
 				continue
 			}
+			if c == '"' && (r.state == cKeyOr || r.state == cValue && r.namesCall()) {
+				n, v := r.wholeString(d, i)
+				switch {
+				case v == waits:
+					return r.await(d, i)
+				case v != more:
+					return i + n, v
+				case n > 0:
+					i += n
+					continue
+				}
+			}
 			v, read := r.punctuation(d, c, i)
 			if v == finished && r.ended && r.got == r.valueGot {
 				return d.backTo(r.valueEnd, i) // separators, or a bracket, that no call followed
@@ -235,7 +252,82 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 			}
 		}
 	}
+	switch r.state {
+	case cFirstKey:
+		return r.unpeek(d, i)
+	case cKeyOr, cAfter, cCloser:
+		if d.patient(i) {
+			if rest := r.ahead(d); rest != "" {
+				d.await(i, rest, nil)
+			}
+		}
+	}
 	return i, more
+}
+
+// await leaves the input unread from the start of a key or of a name at i on.
+func (r *callReader) await(d *Decoder, i int) (int, verdict) {
+	d.await(i, r.ahead(d), &waitStop)
+	return i, left
+}
+
+// ahead returns how the call most likely goes on behind the input, up to what decides something; "": that is not known.
+func (r *callReader) ahead(d *Decoder) string {
+	rec := &r.record
+	switch {
+	case r.state == cCloser:
+		return r.closer[r.matched:]
+	case r.comma && !rec.named || rec.argsFrom >= 0 || rec.started || r.headAt < d.holdAt:
+		return ""
+	case rec.named:
+		return goesOn(beforeArguments[:], d.held(r.headAt, d.base+len(d.in)))
+	case r.first:
+		return goesOn(beforeName[:], d.held(r.headAt, d.base+len(d.in)))
+	}
+	return ""
+}
+
+// What most models write between the brace that opens a call and its name, and between that and the first key of its arguments.
+var (
+	beforeName      = [...]string{`"name": "`, `"name":"`}
+	beforeArguments = [...]string{`, "arguments": {"`, `,"arguments":{"`, `, "parameters": {"`, `,"parameters":{"`}
+)
+
+// goesOn returns what follows s in the first of the likely texts that begins with it.
+func goesOn(likely []string, s string) string {
+	for _, l := range likely {
+		if strings.HasPrefix(l, s) {
+			return l[len(s):]
+		}
+	}
+	return ""
+}
+
+// namesCall reports whether a string that begins now is the name of the call.
+func (r *callReader) namesCall() bool {
+	return (r.class == keyName || r.class == keyFunction) && !r.record.named
+}
+
+// wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it reads nothing, and waits
+// if the input ends before the string does.
+func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
+	n = plainKey(d.in[i:])
+	switch {
+	case n < 0 && d.patient(i):
+		return 0, waits
+	case n <= 0:
+		return 0, more
+	case r.state == cValue:
+		r.record.nameKey, r.state, r.headAt = r.word, cAfter, d.base+i+n
+		return n, r.named(d, d.in[i+1:i+n-1])
+	case r.first && strings.IndexByte(d.in[i:i+n], '(') >= 0:
+		return 0, more
+	}
+	r.key, r.quote = append(r.key[:0], d.in[i+1:i+n-1]...), '"'
+	if v = r.endKey(d, i+n-1); v != more {
+		return n - 1, v
+	}
+	return n, more
 }
 
 // punctuation reads a byte at call level that is neither blank nor part of a value. It reports whether the byte was used.
@@ -297,7 +389,7 @@ func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
 			at = d.callAt()
 		}
 		r.record = record{at: at, argsFrom: -1}
-		r.state = cKeyOr
+		r.state, r.headAt = cKeyOr, d.base+i+1
 		return more, true
 	case c == '[' && r.state == cStart:
 		r.stack = append(r.stack, level{array: true})
@@ -350,7 +442,7 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 			rec.argsFrom, r.key, r.quote, r.state = d.base+i, r.key[:0], 0, cInner
 			return more, true
 		}
-		if r.mayDefine(c) {
+		if r.mayDefine(c) && !otherKey(d.in[i:]) {
 			r.peek(d, i)
 			return more, true
 		}
@@ -570,6 +662,9 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (j int, v verdict, again 
 		return i, finished, false
 	}
 	switch {
+	case strings.HasPrefix(d.in[i:], r.closer):
+		j, v = r.closed(d, i+len(r.closer))
+		return j, v, false
 	case c == r.closer[0]:
 		r.state, r.matched = cCloser, 0
 		return i, more, true

@@ -45,18 +45,19 @@ func allCases(t testing.TB) []dialecttest.Case {
 // dialect reads must come out whether or not it was named.
 func TestCases(t *testing.T) {
 	var out []byte
+	var suite dialecttest.Suite
 	for i, c := range allCases(t) {
 		if i%sample > 0 {
 			continue
 		}
 		for _, c := range variants(c) {
 			t.Run(c.ID, func(t *testing.T) {
-				err := c.Check()
-				if err == nil {
+				failures := suite.Case(&c)
+				if len(failures) == 0 {
 					return
 				}
-				t.Errorf("text %q\n%v", c.Text, err)
-				line, _ := json.Marshal(map[string]any{"id": c.ID, "dialect": c.Dialect, "text": c.Text, "want": c.Want, "why": c.Why, "error": err.Error()})
+				t.Errorf("text %q\n%v", c.Text, failures)
+				line, _ := json.Marshal(map[string]any{"id": c.ID, "dialect": c.Dialect, "text": c.Text, "want": c.Want, "why": c.Why, "error": fmt.Sprint(failures)})
 				out = append(append(out, line...), '\n')
 			})
 		}

@@ -14,76 +14,83 @@ var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>
 // A channelReader reads the header of a message, which is markup, and then gives way to what reads its body: text, reasoning, or
 // a call.
 type channelReader struct {
-	form  *channelForm
-	n     int    // bytes of the header that were read
-	token []byte // of a token in it, as far as it was read
-	head  string // the whole header
-	to    string // whom the message is for: a tool, unless it is one of the parties
-	done  bool   // the header was read
-	last  int    // where it ends
+	form   *channelForm
+	n      int       // bytes of the header that were read
+	tokens tagChoice // that may stand in it
+	inside int       // bytes of one of them that were read
+	head   string    // the whole header
+	to     string    // whom the message is for: a tool, unless it is one of the parties
+	done   bool      // the header was read
+	last   int       // where it ends
 }
 
 // channelBody returns the constructor of readers of headers that begin with the opener.
 func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, o *opener) body {
 		r := &d.readers.channel
-		*r = channelReader{form: f, n: len(o.literal), token: r.token[:0]}
+		*r = channelReader{form: f, n: len(o.literal), tokens: tagChoice{tags: r.tokens.tags}}
+		r.tokens.begin(f.tokens)
 		return r
 	}
 }
 
 func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
-		if r.done {
-			if isBlank(c) {
-				if d.base+i-r.last > maxHeader {
-					return r.text(d, i)
-				}
-				continue
-			}
-			if c != '{' {
-				return r.text(d, i)
-			}
-			return r.call(d, i)
-		}
-		if r.n >= maxHeader || c == '\n' || !r.fits(c) {
+	for !r.done {
+		n, ok, ended := r.headerPart(d.in[i:])
+		i, r.n = i+n, r.n+n
+		switch {
+		case !ok:
 			return i, refused
+		case !ended:
+			if d.patient(i) {
+				d.await(i, r.tokens.likely(r.inside), &headerStop)
+			}
+			return i, more
 		}
-		if r.n++; !r.ended(c) {
-			continue
-		}
-		r.head = d.held(d.candAt, d.base+i+1)
+		r.head = d.held(d.candAt, d.base+i)
 		if !r.header(d) {
-			return r.frame(d, i+1)
+			return r.frame(d, i)
 		}
-		r.done, r.last = true, d.base+i+1
+		r.done, r.last = true, d.base+i
+	}
+	for ; i < len(d.in); i++ {
+		switch c := d.in[i]; {
+		case c == '{':
+			return r.call(d, i)
+		case !isBlank(c) || d.base+i-r.last > maxHeader:
+			return r.text(d, i)
+		}
 	}
 	return i, more
 }
 
-// fits reports whether c may follow in the header: a word, white space, or a token of the form.
-func (r *channelReader) fits(c byte) bool {
-	if len(r.token) == 0 && c != '<' {
-		return isNameByte(c) || c == '=' || c == ' ' || c == ':'
-	}
-	r.token = append(r.token, c)
-	for _, t := range r.form.tokens {
-		if strings.HasPrefix(t, string(r.token)) {
-			return true
+// headerPart reads in, which goes on with the header, up to the header's end or to a byte that it cannot have, and returns how many
+// bytes that are: words, spaces and the tokens of the form can stand in it.
+func (r *channelReader) headerPart(in string) (n int, ok, ended bool) {
+	in, long := in[:min(len(in), maxHeader-r.n)], len(in) > maxHeader-r.n
+	for n < len(in) {
+		if r.inside == 0 && in[n] != '<' {
+			if !headerWord.has(in[n]) {
+				return n, false, false
+			}
+			n++
+			continue
+		}
+		m, k := r.tokens.take(in, n, r.inside)
+		n += k
+		switch m {
+		case noMatch:
+			return n - 1, false, false
+		case partMatch:
+			r.inside += k
+		case fullMatch:
+			r.inside = 0
+			if r.tokens.restart(); r.form.tokens[r.tokens.kind] == r.form.body {
+				return n, true, true
+			}
 		}
 	}
-	return false
-}
-
-// ended reports whether c, which was read, ends the header.
-func (r *channelReader) ended(c byte) bool {
-	if c != '>' {
-		return false
-	}
-	last := string(r.token) == r.form.body
-	r.token = r.token[:0]
-	return last
+	return n, !long, false
 }
 
 // header reports whether the message is for a tool.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 
 	"wield/chat"
@@ -13,6 +14,7 @@ const (
 	maxBlank  = 64   // bytes of white space at the end of a line that are held for a call to claim
 	maxDepth  = 64   // nesting of a JSON value
 	maxAlone  = 1024 // bytes of arguments after which a call on a line of its own streams
+	maxWait   = 64   // bytes that a machine leaves unread until it knows how they end
 )
 
 // A state is what the decoder does with the next byte.
@@ -25,6 +27,7 @@ const (
 	inElement       // the place where a call may begin: after an opener, at a line's start, on the first line of a fence
 	inBody          // a body machine reads
 	inClosing       // the line that closes a fence whose call was read
+	inOpened        // behind the line that opens a fence, in which no form of block was found
 )
 
 // A Decoder turns the text of one model response into events.
@@ -57,6 +60,15 @@ type Decoder struct {
 	dst  []chat.Event
 	last int // end of the last event's span
 
+	// Bytes from the offset unread on that a machine wants to read together with what follows them, such as the start of a key. They
+	// are held. When an input is the last word about its bytes, as at the end of the text, nothing waits.
+	waiting bool
+	unread  int
+	expect  string   // what they most likely go on with, of which nothing but the last byte decides anything
+	met     int      // how much of it came
+	stop    *byteSet // where nothing is expected: the bytes that may decide; nil: any may
+	final   bool
+
 	state  state
 	ctx    lineContext
 	quick  *byteSet // see plainTable
@@ -84,13 +96,17 @@ type Decoder struct {
 	wanted    int // bytes of what a whole message begins with that were read
 
 	call     openCall
-	calls    int    // calls and attempts so far
-	lastCall string // the dialect of the last call that ended
+	calls    int         // calls and attempts so far
+	spare    []wholeCall // memory for those to come
+	lastCall string      // the dialect of the last call that ended
 
+	sources *sources // records where arguments are read from; nil: nobody asks
 	think   reasoning
-	shadows bool   // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
-	frame   string // what closes the tag around the answer that was left out
-	seen    bool   // content other than white space, or a call, came out since the start
+	shadows bool     // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
+	frame   string   // what closes the tag around the answer that was left out
+	above   lastText // what was passed on, where names of files are looked for
+	seen    bool     // content other than white space, or a call, came out since the start
+	steps   int      // bytes that were looked at, each time anew: tests hold it to be linear in the text
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.
@@ -110,20 +126,38 @@ func (d *Decoder) Reset() {
 	if readers == nil {
 		readers = new(bodies)
 	}
-	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, joined: d.joined, readers: readers}
+	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, joined: d.joined, readers: readers, sources: d.sources, steps: d.steps,
+		above: lastText{b: d.above.b[:0]}}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
 }
 
 // Feed appends to dst the events that chunk completes and returns it. Events may alias chunk.
 func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
-	if d.quick != nil && chunk != "" && chunk[len(chunk)-1] < 0x80 && d.quick.none(chunk) {
-		return d.pass(dst, chunk)
+	if chunk == "" {
+		return dst
+	}
+	whole := chunk[len(chunk)-1] < 0x80
+	if whole && d.quick != nil {
+		if d.quick.none(chunk) {
+			return d.pass(dst, chunk)
+		}
+		return d.read(dst, chunk)
+	}
+	if n := d.met + len(chunk); n < len(d.expect) && d.expect[d.met:n] == chunk {
+		d.met = n
+		return dst
+	}
+	if d.met > 0 {
+		d.unmeet()
+	}
+	if whole && d.cut == "" {
+		return d.read(dst, chunk)
 	}
 	return d.feed(dst, chunk)
 }
 
-// feed takes in a chunk that needs a look. What it ends with of a character waits for the rest.
+// feed takes in a chunk that begins or ends in a character. What it ends with of one waits for the rest.
 func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 	if d.cut != "" {
 		dst, chunk = d.joinRune(dst, chunk)
@@ -133,7 +167,7 @@ func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 		dst = d.read(dst, chunk[:n])
 	}
 	if cut > 0 {
-		d.cut, d.after, d.quick = chunk[len(chunk)-cut:], d.quick, nil
+		d.cut, d.after, d.quick, d.expect = chunk[len(chunk)-cut:], d.quick, nil, ""
 	}
 	return dst
 }
@@ -160,22 +194,35 @@ func (d *Decoder) joinRune(dst []chat.Event, chunk string) ([]chat.Event, string
 func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 	d.dst = dst
 	switch {
-	case d.passes(chunk):
+	case d.quick != nil && d.passes(chunk):
 	case d.set.wholeMessage:
 		d.feedWhole(chunk)
 	default:
-		d.consume(chunk, d.base+len(d.in))
+		at := d.base + len(d.in)
+		if d.waiting {
+			d.arena.write(chunk)
+			d.spilled = at + len(chunk)
+			chunk, at = d.takeUnread()
+		}
+		d.consume(chunk, at)
 		d.quick = d.plainTable()
 	}
 	dst, d.dst = d.dst, nil
 	return dst
 }
 
+// takeUnread returns the bytes that wait, to the end of what is held, and where they begin.
+func (d *Decoder) takeUnread() (in string, at int) {
+	d.waiting, d.expect = false, ""
+	return d.arena.slice(d.unread-d.holdAt, d.spilled-d.holdAt), d.unread
+}
+
 // passes emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
 func (d *Decoder) passes(chunk string) bool {
-	switch d.quick {
-	case nil:
+	if d.waiting {
 		return false
+	}
+	switch d.quick {
 	case &d.set.mid:
 		return d.glance(chunk)
 	case &doubleStop:
@@ -206,11 +253,17 @@ func (d *Decoder) passes(chunk string) bool {
 // Close appends the events that the end of the text completes and returns dst. The decoder must be Reset before it is fed
 // again.
 func (d *Decoder) Close(dst []chat.Event) []chat.Event {
+	if d.met > 0 {
+		d.unmeet()
+	}
 	if d.cut != "" {
 		dst = d.read(dst, d.cut)
 		d.cut = ""
 	}
-	d.dst = dst
+	d.dst, d.final = dst, true
+	if d.waiting {
+		d.consume(d.takeUnread())
+	}
 	if d.set.wholeMessage {
 		d.closeWhole()
 	} else {
@@ -225,7 +278,9 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 // of text, and in a string argument. Nearly all of every text is one of the two.
 func (d *Decoder) plainTable() *byteSet {
 	switch {
-	case d.last < d.base+len(d.in):
+	case d.waiting:
+		return d.stop
+	case d.last < d.base+len(d.in) || d.sources != nil:
 		return nil
 	case d.state == inBody:
 		return d.body.plain(d)
@@ -237,6 +292,9 @@ func (d *Decoder) plainTable() *byteSet {
 
 // pass emits a chunk in which nothing begins or ends.
 func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
+	if d.waiting {
+		return d.passHeld(dst, chunk)
+	}
 	at, end := d.last, d.last+len(chunk)
 	if d.in != "" {
 		d.in = ""
@@ -246,8 +304,47 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	if d.state == inBody {
 		kind, index = chat.KindCallArgs, d.call.index
 		d.passArgs(chunk, end)
+	} else if d.set.forms {
+		d.above.add(chunk, at)
 	}
 	return appendDelta(dst, kind, index, chunk, at, end)
+}
+
+// passHeld adds a chunk to what waits.
+func (d *Decoder) passHeld(dst []chat.Event, chunk string) []chat.Event {
+	end := d.base + len(d.in) + len(chunk)
+	if end-d.unread > maxWait {
+		return d.read(dst, chunk)
+	}
+	d.arena.write(chunk)
+	d.in, d.base, d.spilled = "", end, end
+	return dst
+}
+
+// unmeet holds what was met of what was expected, where the text goes on in another way or to what decides.
+func (d *Decoder) unmeet() {
+	met := d.expect[:d.met]
+	d.expect, d.met = "", 0
+	if cut := partialRune(met); cut > 0 {
+		d.cut, d.after = met[len(met)-cut:], nil
+		met = met[:len(met)-cut]
+	}
+	d.arena.write(met)
+	end := d.base + len(d.in) + len(met)
+	d.in, d.base, d.spilled = "", end, end
+}
+
+// await leaves the input unread from i on. What follows is held as well, as long as it is what is expected, or has no byte of stop.
+func (d *Decoder) await(i int, expect string, stop *byteSet) {
+	if expect != "" {
+		stop = nil
+	}
+	d.waiting, d.unread, d.expect, d.stop = true, d.base+i, expect, stop
+}
+
+// patient reports whether a machine may leave the bytes of the input from i on unread, to read them together with what follows.
+func (d *Decoder) patient(i int) bool {
+	return !d.final && d.holding && len(d.in)-i < maxWait && d.sources == nil
 }
 
 // appendDelta appends an event of text. An event is large: filling it where it stands takes half the time of building and
@@ -278,10 +375,11 @@ func (d *Decoder) passArgs(chunk string, end int) {
 	d.settleLater(end-len(chunk), end, false)
 }
 
-// consume reads one input. What is not decided at its end is kept in the arena.
+// consume reads one input. At its end text goes out, and what is held moves to the arena.
 func (d *Decoder) consume(in string, base int) {
 	d.in, d.base = in, base
-	for i := 0; i < len(in); {
+	d.steps += len(in)
+	for i := 0; i < len(in) && !d.waiting; {
 		switch d.state {
 		case inText:
 			i = d.scanText(i)
@@ -292,32 +390,54 @@ func (d *Decoder) consume(in string, base int) {
 		case inElement:
 			i = d.scanElement(i)
 		case inBody:
-			i = d.runBody(i)
+			var v verdict
+			if i, v = d.body.run(d, i); v != more {
+				i = d.leftOff(i, v)
+			}
 		case inClosing:
 			i = d.scanClosing(i)
+		case inOpened:
+			i = d.scanOpened(i)
 		}
 	}
-	d.spill()
+	switch end := base + len(in); {
+	case !d.holding:
+		d.textUpTo(end)
+	default:
+		if !d.confirmed {
+			d.textUpTo(d.holdAt)
+		}
+		if d.spilled < end {
+			d.arena.write(in[d.spilled-base:])
+			d.spilled = end
+		}
+	}
+}
+
+// character returns where the character begins that the byte at i belongs to. What is read again up to there ends with a whole one.
+func (d *Decoder) character(i int) int {
+	for least := max(0, i-utf8.UTFMax+1); i > least && i < len(d.in) && d.in[i]&0xC0 == 0x80; {
+		i--
+	}
+	return i
 }
 
 // reread reads held bytes again in the middle of another input.
 func (d *Decoder) reread(held string, at int) {
-	in, base := d.in, d.base
+	in, base, final := d.in, d.base, d.final
+	d.final = true
 	d.consume(held, at)
-	d.in, d.base = in, base
+	d.in, d.base, d.final = in, base, final
 }
 
-// spill ends an input: text goes out, what is held moves to the arena.
-func (d *Decoder) spill() {
-	end := d.base + len(d.in)
-	if d.holding {
-		if !d.confirmed {
-			d.textUpTo(d.holdAt)
-		}
-		d.stash(end)
-		return
-	}
-	d.textUpTo(end)
+// runHeld has a machine read held bytes in the middle of another input.
+func (d *Decoder) runHeld(b body, held string, at int) (int, verdict) {
+	in, base, final := d.in, d.base, d.final
+	d.in, d.base, d.final = held, at, true
+	d.steps += len(held)
+	i, v := b.run(d, 0)
+	d.in, d.base, d.final = in, base, final
+	return i, v
 }
 
 // closeText decides all that is still open at the end of the text.
@@ -372,6 +492,7 @@ func (d *Decoder) held(from, to int) string {
 		return d.in[from-d.base : to-d.base]
 	}
 	d.stash(to)
+	d.steps += to - from
 	return d.arena.slice(from-d.holdAt, to-d.holdAt)
 }
 
@@ -407,6 +528,9 @@ func (d *Decoder) emitText(s string, end int) {
 	}
 	if !d.seen && !blank(s) {
 		d.seen = true
+	}
+	if d.set.forms {
+		d.above.add(s, d.last)
 	}
 	d.dst = appendDelta(d.dst, chat.KindText, 0, s, d.last, end)
 	d.last = end
@@ -473,7 +597,9 @@ func (a *arena) write(s string) {
 	if cap(a.b)-len(a.b) < len(s) {
 		a.next(len(s))
 	}
-	a.b = append(a.b, s...)
+	n := len(a.b)
+	a.b = a.b[:n+len(s)]
+	copy(a.b[n:], s)
 }
 
 // next begins a block that has room for n bytes.

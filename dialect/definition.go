@@ -1,6 +1,9 @@
 package dialect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The definition of a tool has a name and parameters, as a call of it may have; but the parameters are a JSON Schema. Arguments that
 // may be one are held to their end, since a call that was begun cannot be taken back.
@@ -17,6 +20,16 @@ func (r *callReader) peek(d *Decoder, i int) {
 func (r *callReader) mayDefine(c byte) bool {
 	rec := &r.record
 	return c == '{' && rec.known && !rec.done && r.doom == ""
+}
+
+// otherKey reports whether the object that s begins with begins with a key that no schema does.
+func otherKey(s string) bool {
+	s = trimBlanks(s[1:])
+	if s == "" || s[0] != '"' {
+		return false
+	}
+	n := plainKey(s)
+	return n > 0 && !slices.Contains(definitionKeys[:], s[1:n-1])
 }
 
 // readFirst reads a byte of the first key.
@@ -39,11 +52,11 @@ func (r *callReader) readFirst(d *Decoder, c byte, i int) (int, verdict) {
 // definitionKey reports whether the key so far, and c, may be one of a schema that is no parameter of the tool.
 func (r *callReader) definitionKey(d *Decoder, c byte) bool {
 	for _, k := range definitionKeys {
-		if !strings.HasPrefix(k, string(r.key)) || r.declares(d, k) {
+		if !strings.HasPrefix(k, string(r.key)) {
 			continue
 		}
 		rest := k[len(r.key):]
-		if rest == "" && c == r.quote || rest != "" && c == rest[0] {
+		if (rest == "" && c == r.quote || rest != "" && c == rest[0]) && !r.declares(d, k) {
 			return true
 		}
 	}
@@ -54,7 +67,7 @@ func (r *callReader) definitionKey(d *Decoder, c byte) bool {
 func (r *callReader) holdArguments(d *Decoder, i int) (int, verdict) {
 	r.record.argsFrom, r.record.argsTo, r.record.argsKey = r.firstAt, -1, r.word
 	r.skip(d, i)
-	return i, r.again(d, i)
+	return r.again(d, i)
 }
 
 // beginPeeked begins the arguments, which are no schema and were read up to i.
@@ -66,7 +79,17 @@ func (r *callReader) beginPeeked(d *Decoder, i int) (int, verdict) {
 	if r.state != cArgs {
 		r.skip(d, i)
 	}
-	return i, r.again(d, i)
+	return r.again(d, i)
+}
+
+// unpeek leaves the arguments unread while it is open whether they may be a schema, if all of them stand in this input: what decides
+// then reads them from their beginning.
+func (r *callReader) unpeek(d *Decoder, i int) (int, verdict) {
+	if at := r.firstAt - d.base; at >= 0 && d.patient(at) {
+		r.state = cValue
+		return at, peeks
+	}
+	return i, more
 }
 
 // cut decides, where the text ends, about arguments that were looked at and did not begin a call yet.
@@ -87,14 +110,14 @@ func (r *callReader) cut(d *Decoder) verdict {
 	return v
 }
 
-// again reads what was held of the arguments up to i.
-func (r *callReader) again(d *Decoder, i int) verdict {
+// again reads what was held of the arguments up to i, and returns where to go on.
+func (r *callReader) again(d *Decoder, i int) (int, verdict) {
+	if r.firstAt >= d.base {
+		return r.firstAt - d.base, more
+	}
 	d.stash(d.base + i)
-	in, base := d.in, d.base
-	d.in, d.base = d.held(r.firstAt, base+i), r.firstAt
-	_, v := r.run(d, 0)
-	d.in, d.base = in, base
-	return v
+	_, v := d.runHeld(r, d.held(r.firstAt, d.base+i), r.firstAt)
+	return i, v
 }
 
 // defines reports whether the arguments that were held are a schema, and not parameters of the tool.

@@ -223,6 +223,7 @@ func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == 
 // elementWay reads the literal or the word that tells how a section goes on.
 func (d *Decoder) elementWay(i int) int {
 	e := &d.elem
+	rest := ""
 	for ; i < len(d.in); i++ {
 		part := false
 		for k := range e.opener.ways {
@@ -234,7 +235,7 @@ func (d *Decoder) elementWay(i int) int {
 				d.dialect = w.dialect
 				return d.begin(i+1, w.body(d, e.opener))
 			default:
-				part = true
+				part, rest = true, w.then[e.n+1:]
 			}
 		}
 		if e.n++; part {
@@ -246,6 +247,9 @@ func (d *Decoder) elementWay(i int) int {
 		}
 		d.dialect = w.dialect
 		return d.begin(i, w.body(d, e.opener))
+	}
+	if d.patient(i) {
+		d.await(i, rest, nil)
 	}
 	return i
 }
@@ -259,6 +263,8 @@ const (
 	refused                 // it is no call; only before a call was confirmed
 	broken                  // a call was confirmed, and rejected because of this byte
 	left                    // the body has ended the candidate itself
+	waits                   // what follows is to be read again together with what comes behind it, up to a quote: see Decoder.patient
+	peeks                   // the same, but the very next byte may decide
 )
 
 // A body reads what stands behind an opener.
@@ -283,12 +289,16 @@ type bodies struct {
 	literal literalReader
 	name    nameReader
 	block   blockReader
+	form    formReader
+	patch   patchReader
 	val     value // of what is skipped
 	argsVal value // of arguments
+
+	strict *Decoder // of whole messages
 }
 
-func (d *Decoder) runBody(i int) int {
-	i, v := d.body.run(d, i)
+// leftOff acts on what a body machine left off with before i.
+func (d *Decoder) leftOff(i int, v verdict) int {
 	switch v {
 	case finished:
 		return d.finishBody(i)
@@ -296,6 +306,10 @@ func (d *Decoder) runBody(i int) int {
 		return d.refuse(i, "the shape of a call does not follow")
 	case broken:
 		return d.breakBody(i)
+	case waits:
+		d.await(i, "", &waitStop)
+	case peeks:
+		d.await(i, "", nil)
 	}
 	return i
 }
@@ -317,6 +331,7 @@ func (d *Decoder) backTo(at, i int) (int, verdict) {
 	if at >= d.base {
 		return at - d.base, finished
 	}
+	i = d.character(i)
 	again := d.held(at, d.base+i)
 	d.trace(at, chat.OutcomeAccepted, "")
 	if d.accepted {
@@ -339,6 +354,7 @@ func (d *Decoder) breakBody(i int) int {
 		d.ctx.bol = bol
 		return at - d.base
 	}
+	i = d.character(i)
 	again := d.held(at, d.base+i)
 	d.leave(false)
 	d.ctx.bol = bol

@@ -12,3 +12,6 @@ func TakeOut(name string) (add func()) {
 	table = slices.Delete(slices.Clone(table), i, i+1)
 	return func() { table = append(table, row) }
 }
+
+// Steps makes a Decoder one that the kit counts the work of.
+func (d *Decoder) Steps() int { return d.steps }

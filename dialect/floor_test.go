@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/dialect"
 )
 
 // floor is the cheapest push scanner there can be: one call a chunk, one look at a table for each byte, one event appended a
@@ -84,5 +85,82 @@ func BenchmarkFloor(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// playback gives back what a decoder made of a text: a copy of each chunk, since what is held must be kept, the events that belong to
+// the chunk, and for each call the one allocation of its details. What BenchmarkCalls needs beyond it is the reading itself.
+type playback struct {
+	text   []byte
+	events []chat.Event
+	upTo   []int // how many events there are up to the end of each chunk
+	chunk  int
+	sent   int
+}
+
+//go:noinline
+func (p *playback) Feed(dst []chat.Event, chunk string) []chat.Event {
+	p.text = append(p.text, chunk...)
+	for ; p.sent < p.upTo[p.chunk]; p.sent++ {
+		dst = append(dst, p.events[p.sent])
+		if e := &dst[len(dst)-1]; e.Kind == chat.KindCallEnd {
+			whole := &struct {
+				chat.Detail
+				chat.Call
+			}{Call: *e.Detail.Call}
+			whole.Detail.Call = &whole.Call
+			e.Detail = &whole.Detail
+		}
+	}
+	p.chunk++
+	return dst
+}
+
+func (p *playback) reset() { p.text, p.chunk, p.sent = p.text[:0], 0, 0 }
+
+// record has the decoder read a text in chunks of size bytes. What comes at its end comes with the last chunk.
+func record(d *dialect.Decoder, text string, size int) *playback {
+	p := new(playback)
+	d.Reset()
+	for i := 0; i < len(text); i += size {
+		p.events = d.Feed(p.events, text[i:min(i+size, len(text))])
+		p.upTo = append(p.upTo, len(p.events))
+	}
+	p.events = d.Close(p.events)
+	p.upTo[len(p.upTo)-1] = len(p.events)
+	return p
+}
+
+// BenchmarkCallsFloor emits the events of BenchmarkCalls without reading the text: BenchmarkCallsFloor/DIALECT/CHUNK.
+func BenchmarkCallsFloor(b *testing.B) {
+	for _, name := range []string{"hermes", "qwen3-coder", "pythonic", "harmony"} {
+		messages := hundredCalls(b, name)
+		d, err := dialect.New(dialect.Options{Dialect: name, Tools: benchTools})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, c := range []struct {
+			name string
+			size int
+		}{{"whole", mib}, {"16", 16}, {"4", 4}} {
+			b.Run(name+"/"+c.name, func(b *testing.B) {
+				bytes := 0
+				var floors []*playback
+				for _, text := range messages {
+					floors, bytes = append(floors, record(d, text, c.size)), bytes+len(text)
+				}
+				buf := make([]chat.Event, 0, 64)
+				b.SetBytes(int64(bytes))
+				for b.Loop() {
+					for k, text := range messages {
+						p := floors[k]
+						p.reset()
+						for i := 0; i < len(text); i += c.size {
+							buf = p.Feed(buf[:0], text[i:min(i+c.size, len(text))])
+						}
+					}
+				}
+			})
+		}
 	}
 }

@@ -194,7 +194,10 @@ func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
 		case m == noMatch:
 			return r.fail(d, j, "nothing that follows a name")
 		case m == partMatch:
-			i = j
+			if i = j; d.patient(i) {
+				d.await(i, r.want, nil)
+				return i, more
+			}
 		case r.wanted == tailID:
 			r.idAt = d.base + j
 			r.state, r.nameAt = hID, -1
@@ -396,6 +399,8 @@ func (r *headerReader) readArgs(d *Decoder, i int) (int, verdict) {
 	switch p {
 	case failed:
 		return r.fail(d, i, why)
+	case short:
+		return i, waits
 	case done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
 		if r.form.callClose == "" && r.fence == 0 {
@@ -442,6 +447,9 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 	j, m := r.match(d.in, i, &l)
 	switch {
 	case m == partMatch:
+		if d.patient(j) {
+			d.await(j, r.want, nil)
+		}
 		return j, more
 	case m == fullMatch:
 		r.noiseAt = -1

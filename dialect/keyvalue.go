@@ -264,6 +264,7 @@ func (r *literalReader) readToken(d *Decoder, c byte, i int) (int, verdict) {
 
 // key writes a key that ends before i.
 func (r *literalReader) key(d *Decoder, key string, i int) verdict {
+	d.sources.key(d.base+i-len(r.word), d.base+i-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
 	r.out = append(appendQuoted(r.out[:0], key), ':')
 	return r.write(d, string(r.out), i)

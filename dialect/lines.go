@@ -24,6 +24,7 @@ type lineReader struct {
 	tool   int
 	name   string
 	lines  []string
+	starts []int  // of the lines in the text, for whoever asks
 	inline string // what stands behind ARGS: on its line
 	block  bool   // the last line opened a block scalar, or belongs to one
 	indent int    // of the line that opened it
@@ -107,6 +108,9 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 			return r.finish(d, i)
 		}
 		r.lines = append(r.lines, line)
+		if d.sources != nil {
+			r.starts = append(r.starts, r.lineAt)
+		}
 	}
 	return more
 }
@@ -162,12 +166,16 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 		d.endCall(d.base+i, true)
 		return finished
 	}
-	out, notes, why := r.arguments(d)
+	out, tops, notes, why := r.arguments(d)
 	if why != "" {
 		d.reject(chat.ReasonMalformed, "", why, 0, d.base+i)
 		return broken
 	}
-	d.writeArgs(out, d.base+i)
+	if d.sources == nil || len(tops) == 0 {
+		d.writeArgs(out, d.base+i)
+	} else {
+		r.writeTops(d, tops, d.base+i)
+	}
 	for _, n := range notes {
 		n.At, n.End = d.call.at, d.base+i
 		d.note(n)
@@ -176,8 +184,8 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 	return finished
 }
 
-// arguments returns the JSON of the lines, and what was mended.
-func (r *lineReader) arguments(d *Decoder) (json string, notes []chat.NoteDetail, why string) {
+// arguments returns the JSON of the lines, of which keys it is made, and what was mended.
+func (r *lineReader) arguments(d *Decoder) (json string, tops []topKey, notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
@@ -185,19 +193,40 @@ func (r *lineReader) arguments(d *Decoder) (json string, notes []chat.NoteDetail
 		}
 		args, notes, err := Arguments(r.inline, s, d.set.opts.Repair)
 		if err != nil {
-			return "", nil, "what stands behind ARGS: is no object"
+			return "", nil, nil, "what stands behind ARGS: is no object"
 		}
-		return args, notes, ""
+		return args, nil, notes, ""
 	}
 	p := blockParser{lines: r.lines, repair: d.set.opts.Repair}
 	out, ok := p.object(0, s)
 	switch {
 	case p.twice != "":
-		return "", nil, "the key " + strconv.Quote(p.twice) + " stands twice with different values"
+		return "", nil, nil, "the key " + strconv.Quote(p.twice) + " stands twice with different values"
 	case !ok || p.at < len(p.lines):
-		return "", nil, "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
+		return "", nil, nil, "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
 	}
-	return string(out), p.notes, ""
+	return string(out), p.tops, p.notes, ""
+}
+
+// writeTops writes the arguments key by key, each for the lines that it was read from.
+func (r *lineReader) writeTops(d *Decoder, tops []topKey, end int) {
+	for i, t := range tops {
+		at, to := r.starts[t.from], end
+		if t.to < len(r.starts) {
+			to = r.starts[t.to]
+		}
+		at += indentOf(r.lines[t.from])
+		before := "{"
+		if i > 0 {
+			before = ","
+		}
+		d.sources.key(at, at+len(t.key))
+		d.writeArgs(before+string(appendQuoted(nil, t.key))+":", at+len(t.key)+1)
+		d.sources.within(at+len(t.key)+1, to)
+		d.writeArgs(string(t.value), to)
+		d.sources.from(to)
+	}
+	d.writeArgs("}", end)
 }
 
 func (r *lineReader) end(d *Decoder) verdict {
@@ -221,6 +250,15 @@ type blockParser struct {
 	repair Repair
 	notes  []chat.NoteDetail
 	twice  string // the key that stands twice
+	depth  int    // of the object that is being read
+	tops   []topKey
+}
+
+// A topKey is a key of the arguments, with the lines [from, to) that it was read from.
+type topKey struct {
+	key      string
+	value    []byte
+	from, to int
 }
 
 func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
@@ -248,6 +286,8 @@ func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
 	var keys []string
 	values := map[string][]byte{}
 	indent := -1
+	p.depth++
+	from := map[string][2]int{}
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
 		if strings.TrimSpace(line) == "" {
@@ -266,6 +306,7 @@ func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
 			return nil, false
 		}
 		p.at++
+		first := p.at - 1
 		prop, _ := s.Prop(key)
 		v, ok := p.value(rest, indent, prop)
 		if !ok || values[key] != nil && !p.again(key, values[key], v) {
@@ -274,7 +315,12 @@ func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
 		if values[key] == nil {
 			keys = append(keys, key)
 		}
-		values[key] = v
+		values[key], from[key] = v, [2]int{first, p.at}
+	}
+	if p.depth--; p.depth == 0 {
+		for _, key := range keys {
+			p.tops = append(p.tops, topKey{key, values[key], from[key][0], from[key][1]})
+		}
 	}
 	out := []byte{'{'}
 	for i, key := range keys {

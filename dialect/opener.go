@@ -164,6 +164,9 @@ type trieNode struct {
 	child uint16 // that child; 0: none, or several
 	table uint16 // one more than the index of its table; 0: it has none
 	end   *opener
+
+	rest string // of the first opener that was added of those that lead through it, up to the end of the first on the way
+	to   int32  // where that ends
 }
 
 func (t *trie) add(o opener) {
@@ -173,6 +176,9 @@ func (t *trie) add(o opener) {
 	t.root[o.literal[0]] = true
 	at := int32(0)
 	for i := 0; i < len(o.literal); i++ {
+		if t.nodes[at].rest == "" {
+			t.nodes[at].rest = o.literal[i:]
+		}
 		next := t.next(at, o.literal[i])
 		if next == 0 {
 			next = int32(len(t.nodes))
@@ -207,6 +213,30 @@ func (t *trie) link(n *trieNode, c byte, child uint16) {
 		several[n.c], several[c] = n.child, child
 		n.child, n.table = 0, uint16(len(t.tables))
 	}
+}
+
+// seal finds where the likeliest ways through the automaton end, once all openers are in it.
+func (t *trie) seal() {
+	for i := len(t.nodes) - 1; i >= 0; i-- { // a child stands behind its parent
+		n := &t.nodes[i]
+		if n.rest == "" {
+			continue
+		}
+		n.to = t.next(int32(i), n.rest[0])
+		length := 1
+		if child := &t.nodes[n.to]; child.end == nil && child.rest != "" {
+			n.to, length = child.to, 1+len(child.rest)
+		}
+		n.rest = n.rest[:length]
+	}
+}
+
+// likely returns how an opener most likely goes on from a node, and the node where it ends.
+func (t *trie) likely(at int32) (rest string, to int32) {
+	if int(at) >= len(t.nodes) {
+		return "", 0
+	}
+	return t.nodes[at].rest, t.nodes[at].to
 }
 
 func (t *trie) starts(c byte) bool { return t.root[c] }

@@ -80,5 +80,11 @@ type Options struct {
 	Thinking Thinking
 	Drop     []string // special tokens to leave out wherever they stand, besides the built-in list
 	Trace    bool     // emit a Candidate event for every opener
-	Cache    *Cache   // of automata; nil: unless nothing but tools is given, one is built for each decoder
+
+	// Edits reads fenced blocks that can hardly be anything else as calls of read, edit and create, whatever the dialect: those that name their
+	// file behind === FILE:, groups of search and replace text with the name of a file, patches, and blocks of the language read. It is
+	// for conversations in which a person sees what a call would do. A block of a language, a diff, a file below its name may
+	// be meant to be looked at, and are calls under the dialect cli-block alone.
+	Edits bool
+	Cache *Cache // of automata; nil: unless nothing but tools is given, one is built for each decoder
 }

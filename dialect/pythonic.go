@@ -240,16 +240,15 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 
 // readWord reads what may be a keyword.
 func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
+	j := min(wordStop.index(d.in, i), i+maxHeader+1-len(r.word))
 	switch {
-	case isWord(c) || c == '\\':
-		if len(r.word) > maxHeader {
-			if r.state == pWord {
-				return r.leave(d, i)
-			}
-			return r.fail(d, i, "the keyword is too long")
-		}
-		r.word = append(r.word, c)
-		return i + 1, more
+	case j > i:
+		r.word = append(r.word, d.in[i:j]...)
+		return j, more
+	case !wordStop.has(c) && r.state == pWord:
+		return r.leave(d, i)
+	case !wordStop.has(c):
+		return r.fail(d, i, "the keyword is too long")
 	case isBlank(c) && c != '\n':
 		return i + 1, more
 	case c == '=' && r.state == pWord:
@@ -267,7 +266,11 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 	if v != more {
 		return j, v
 	}
-	if _, v = r.readValue(d, word, 0, d.base+i, 0); v != more {
+	base, step := d.base+i, 0
+	if d.sources != nil {
+		base, step = r.wordAt, 1
+	}
+	if _, v = r.readValue(d, word, 0, base, step); v != more {
 		return i, v
 	}
 	return i, more
@@ -301,6 +304,7 @@ func (r *pyReader) keyword(d *Decoder, i int) {
 		return
 	}
 	r.keyed = true
+	d.sources.key(r.wordAt, r.wordAt+len(r.word))
 	r.key(d, key, i)
 }
 
@@ -329,6 +333,7 @@ func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
 	key := string(r.word)
 	if c != '{' {
 		r.keyed = true
+		d.sources.key(r.wordAt, r.wordAt+len(key))
 		r.key(d, key, i)
 		return i, more
 	}
@@ -366,7 +371,13 @@ func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
 	}
 	key := s.Props[r.n].Name
 	r.n++
+	at := d.base + i
+	if r.state == pKeyword {
+		at = r.wordAt
+	}
+	d.sources.key(at, at)
 	r.key(d, key, i)
+	d.sources.from(at)
 	d.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.base + i, End: d.base + i})
 	return i, more
 }
@@ -383,7 +394,7 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 	case paused:
 		r.state = pAfter
 		if next := r.val.next; next != "" {
-			r.word, r.wordAt, r.state = append(r.word[:0], next...), base+j*step, pKeyword
+			r.word, r.wordAt, r.state = append(r.word[:0], next...), base+(j-len(next))*step, pKeyword
 			r.val.next = ""
 		}
 	}
@@ -503,11 +514,8 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
 	d.stash(d.base + i)
 	r.start(d, r.argsAt-d.base)
-	in, base := d.in, d.base
-	d.in, d.base = d.held(r.argsAt, to), r.argsAt
 	r.state = pArg
-	j, v := r.run(d, 0)
-	d.in, d.base = in, base
+	j, v := d.runHeld(r, d.held(r.argsAt, to), r.argsAt)
 	if v == finished && r.argsAt+j < to {
 		return d.backTo(r.argsAt+j, i)
 	}
@@ -666,6 +674,14 @@ func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHead
 // run returns the offset of the parenthesis, or limit, or that of a line's end inside quotes.
 func (p *parens) run(in string, i, limit int) int {
 	for ; i < limit; i++ {
+		if p.quote != 0 && !p.esc && !p.shut {
+			if j := min(stringStop.index(in, i), limit); j > i {
+				p.word, i = isWord(in[j-1]), j
+				if i == limit {
+					break
+				}
+			}
+		}
 		c := in[i]
 		word := p.word
 		p.word = isWord(c)

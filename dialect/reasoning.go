@@ -95,13 +95,15 @@ func (d *Decoder) emitReasoning(s string, end int) {
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.last, End: end})
 	if len(d.set.opts.Tools) > 0 && d.set.opts.Thinking.Calls != CallsNever {
 		if d.think.shadow == nil {
-			d.think.shadow = &Decoder{set: d.set}
+			d.think.shadow = &Decoder{set: d.set, sources: d.sources}
 			d.think.shadow.Reset()
 			d.think.shadow.think.open = false
 			d.think.shadow.shadows, d.think.shadow.seen = true, true
 			d.think.shadow.base, d.think.shadow.last = d.last, d.last
 		}
+		before := d.think.shadow.steps
 		d.think.collect(d.think.shadow.Feed(nil, s))
+		d.steps += d.think.shadow.steps - before
 	}
 	d.last = end
 }

@@ -102,28 +102,25 @@ func renderIsObject(raw string) bool {
 
 // The JSON shapes. The arguments stay as they are, byte for byte: the JSON grammar decides where they end.
 
-func renderCallName(dst []byte, c *chat.Call) ([]byte, string) {
-	dst = append(dst, `{"name": `...)
+// renderBetween writes the rest of an object with the name and the arguments of a call.
+func renderBetween(dst []byte, before string, c *chat.Call, between string) []byte {
+	dst = append(dst, before...)
 	dst = renderQuote(dst, c.Name)
-	dst = append(dst, `, "arguments": `...)
+	dst = append(dst, between...)
 	dst = append(dst, c.Arguments...)
-	return append(dst, '}'), ""
+	return append(dst, '}')
+}
+
+func renderCallName(dst []byte, c *chat.Call) ([]byte, string) {
+	return renderBetween(dst, `{"name": `, c, `, "arguments": `), ""
 }
 
 func renderCallParametersKey(dst []byte, c *chat.Call) ([]byte, string) {
-	dst = append(dst, `{"name": `...)
-	dst = renderQuote(dst, c.Name)
-	dst = append(dst, `, "parameters": `...)
-	dst = append(dst, c.Arguments...)
-	return append(dst, '}'), ""
+	return renderBetween(dst, `{"name": `, c, `, "parameters": `), ""
 }
 
 func renderCallKeyed(dst []byte, c *chat.Call) ([]byte, string) {
-	dst = append(dst, '{')
-	dst = renderQuote(dst, c.Name)
-	dst = append(dst, `: `...)
-	dst = append(dst, c.Arguments...)
-	return append(dst, '}'), ""
+	return renderBetween(dst, `{`, c, `: `), ""
 }
 
 func renderCallCohere(dst []byte, c *chat.Call) ([]byte, string) {
@@ -133,19 +130,11 @@ func renderCallCohere(dst []byte, c *chat.Call) ([]byte, string) {
 		dst = renderQuote(dst, c.ID)
 		dst = append(dst, `, `...)
 	}
-	dst = append(dst, `"tool_name": `...)
-	dst = renderQuote(dst, c.Name)
-	dst = append(dst, `, "parameters": `...)
-	dst = append(dst, c.Arguments...)
-	return append(dst, '}'), ""
+	return renderBetween(dst, `"tool_name": `, c, `, "parameters": `), ""
 }
 
 func renderCallFunction(dst []byte, c *chat.Call) ([]byte, string) {
-	dst = append(dst, `{"function": `...)
-	dst = renderQuote(dst, c.Name)
-	dst = append(dst, `, "arguments": `...)
-	dst = append(dst, c.Arguments...)
-	return append(dst, '}'), ""
+	return renderBetween(dst, `{"function": `, c, `, "arguments": `), ""
 }
 
 func renderCallOpenAI(dst []byte, c *chat.Call) ([]byte, string) {

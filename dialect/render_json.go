@@ -206,6 +206,9 @@ func renderSpace(raw string, i int) int {
 
 // renderUnquote returns the text of the JSON string in raw, and whether raw is one.
 func renderUnquote(raw string) (string, bool) {
+	if n := len(raw) - 1; n > 0 && raw[0] == '"' && raw[n] == '"' && doubleStop.none(raw[1:n]) && utf8.ValidString(raw) {
+		return raw[1:n], true
+	}
 	var s string
 	if !strings.HasPrefix(raw, `"`) || json.Unmarshal([]byte(raw), &s) != nil {
 		return "", false

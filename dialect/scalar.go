@@ -68,6 +68,9 @@ func (v *value) endScalar(i int) {
 		v.tok = v.tok[:v.comma]
 	}
 	to := from + len(v.tok)
+	if v.d.sources != nil {
+		i = to
+	}
 	text := strings.TrimSpace(string(v.tok))
 	if v.source {
 		text = strings.ReplaceAll(text, `\_`, "_") // Markdown
@@ -103,6 +106,38 @@ func (v *value) endScalar(i int) {
 	}
 	v.endValue(i)
 }
+
+// usualScalar reads the integer or truth value at i if the input holds all of it and it fits its shape as it stands, and returns its
+// length, else 0.
+func (v *value) usualScalar(in string, i int) int {
+	j, types := i, shape.Integer|shape.Number
+	switch rest := in[i:]; {
+	case strings.HasPrefix(rest, "true"):
+		j, types = i+len("true"), shape.Boolean
+	case strings.HasPrefix(rest, "false"):
+		j, types = i+len("false"), shape.Boolean
+	default:
+		for j < len(in) && isDigit(in[j]) {
+			j++
+		}
+		if n := j - i; n == 0 || n > maxDigits || n > 1 && in[i] == '0' {
+			return 0
+		}
+	}
+	if j == len(in) || scalarStart(in[j]) {
+		return 0
+	}
+	if t := v.shape.Type(); v.repair != RepairOff && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
+		return 0
+	}
+	v.markValue(i)
+	v.lag += j - i
+	v.endValue(j)
+	return j - i
+}
+
+// maxDigits is how many digits an integer may have that every reader of JSON takes for the same.
+const maxDigits = 15
 
 // scalar returns the JSON of a number, a word or a source text, and the repair that made it so.
 func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {

@@ -22,6 +22,9 @@ type set struct {
 	midJSON      bool   // which may also begin in the middle of a line,
 	keyedJSON    bool   // and have the name as its key
 	blocks       bool   // fenced blocks with the name of a tool are calls
+	edits        bool   // those that are plainly edits or reads are, and no others
+	forms        bool   // blocks of the forms are calls
+	formTools    [len(blockForms)]formTool
 	bareName     string // the dialect of a name and an object without an opener
 }
 
@@ -46,6 +49,10 @@ func newSet(o Options) (*set, error) {
 		return s, nil
 	}
 	s.blocks = tools && on["cli-block"]
+	s.edits = tools && o.Edits && !o.Only && !s.blocks
+	if s.blocks || s.edits {
+		s.formTools, s.forms = s.findFormTools()
+	}
 	s.bareJSON, s.bareName = "raw-json", "name-json"
 	if d := firstRow(expected, func(d *Dialect) bool { return d.bareJSON }); d != nil {
 		s.bareJSON = d.Name
@@ -152,6 +159,8 @@ func newAutomaton(s *set) *automaton {
 	for _, token := range s.opts.Drop {
 		a.add(opener{literal: token, use: useDrop})
 	}
+	a.trie.seal()
+	a.closers.seal()
 	return a
 }
 

@@ -1,6 +1,9 @@
 package dialect
 
-// A tagChoice follows a text byte by byte through the tags that may stand there. Those that it left are not looked at again.
+import "math/bits"
+
+// A tagChoice follows a text through the tags that may stand there, none of which begins with another. Those that it left are not looked
+// at again.
 type tagChoice struct {
 	tags  []choiceTag
 	alive uint16
@@ -29,33 +32,33 @@ func (t *tagChoice) begin(tags []string) {
 // restart begins anew with the same tags.
 func (t *tagChoice) restart() { t.alive = 1<<len(t.tags) - 1 }
 
-// whole returns the tag that in begins with at i, if it is all there.
-func (t *tagChoice) whole(in string, i int) (kind tagKind, n int) {
-	for _, tag := range t.tags {
-		if n := len(tag.text); len(in)-i >= n && in[i] == tag.text[0] && in[i:i+n] == tag.text {
-			return tag.kind, n
-		}
+// likely returns how the text most likely goes on behind its first n bytes, or nothing if there are none.
+func (t *tagChoice) likely(n int) string {
+	if n == 0 || t.alive == 0 {
+		return ""
 	}
-	return 0, 0
+	return t.tags[bits.TrailingZeros16(t.alive)].text[n:]
 }
 
-// next takes c, the byte number n of the text. Of a part, want is what may follow in all of the tags that are left.
-func (t *tagChoice) next(c byte, n int) (m tagMatch, want string) {
-	for k, tag := range t.tags {
-		switch bit := uint16(1) << k; {
-		case t.alive&bit == 0:
-		case tag.text[n] != c:
-			t.alive &^= bit
-		case n+1 == len(tag.text):
-			t.kind = tag.kind
-			return fullMatch, ""
+// take follows in from i on, behind the first n bytes of the text, to the byte that decides or to its end. It returns how many bytes that
+// are.
+func (t *tagChoice) take(in string, i, n int) (m tagMatch, used int) {
+	m, in = noMatch, in[i:]
+	for alive := t.alive; alive != 0; alive &= alive - 1 {
+		k := bits.TrailingZeros16(alive)
+		rest := t.tags[k].text[n:]
+		same := common(rest, in)
+		switch {
+		case same == len(rest):
+			t.kind = t.tags[k].kind
+			return fullMatch, same
+		case same == len(in):
+			m = partMatch
 		default:
-			rest := tag.text[n+1:]
-			if m == noMatch {
-				want = rest
-			}
-			m, want = partMatch, want[:common(want, rest)]
+			t.alive &^= 1 << k
+			same++ // the byte that differs was read as well
 		}
+		used = max(used, same)
 	}
-	return m, want
+	return m, used
 }

@@ -61,28 +61,67 @@ func (r *tagReader) ending(d *Decoder, t string) ending {
 
 // wholeEnd looks for the proper end of the value where s holds all of it, and returns its length, else 0.
 func (r *tagReader) wholeEnd(s string) (e ending, n int) {
-	if r.form.elements || r.form.cdata && openCDATA(r.text) {
+	if r.form.cdata && openCDATA(r.text) {
 		return e, 0
 	}
 	if r.form.newlines {
 		n = lineBreak(s)
 	}
-	if !strings.HasPrefix(s[n:], r.form.paramClose) {
+	if !strings.HasPrefix(s[n:], r.close) {
 		return e, 0
 	}
-	e = ending{closed: true, end: n + len(r.form.paramClose), next: -1}
+	e = ending{closed: true, end: n + len(r.close), next: -1}
 	tag := r.trim(s[e.end:])
 	n = len(s) - len(tag)
 	if n-e.end > maxHeader {
 		return e, 0
 	}
-	for k, f := range r.follow() {
-		if f != "" && strings.HasPrefix(tag, f) {
-			e.kind = tagKind(k)
-			return e, n + len(f)
+	tags := r.follow()
+	k, size := r.wholeTag(tag, tags[:])
+	if size == 0 {
+		return e, 0
+	}
+	e.kind = k
+	return e, n + size
+}
+
+// restOfEnd returns how s most likely goes on where it begins the end of the value, else nothing.
+func (r *tagReader) restOfEnd(s string) string {
+	if r.form.elements || r.form.cdata && openCDATA(r.text) {
+		return ""
+	}
+	if r.form.newlines {
+		s = s[lineBreak(s):]
+	}
+	if strings.HasPrefix(r.ahead, s) {
+		return r.ahead[len(s):]
+	}
+	if !strings.HasPrefix(s, r.close) {
+		return ""
+	}
+	tag, tags := r.trim(s[len(r.close):]), r.follow()
+	if tag == "" {
+		return ""
+	}
+	return goesOn(tags[:], tag)
+}
+
+// wholeTag looks for one of the tags at the start of s and returns its length, or 0. That of a parameter which ends before the name has
+// its first byte: of a closing tag that is a slash.
+func (r *tagReader) wholeTag(s string, tags []string) (k tagKind, n int) {
+	for k, tag := range tags {
+		switch {
+		case tag == "" || !strings.HasPrefix(s, tag):
+		case !r.form.elements || k != int(tagParam):
+			return tagKind(k), len(tag)
+		case len(s) == len(tag):
+			return 0, 0
+		case s[len(tag)] != '/':
+			r.name = append(r.name[:0], s[len(tag)])
+			return tagParam, len(tag) + 1
 		}
 	}
-	return e, 0
+	return 0, 0
 }
 
 // trim returns what stands behind a tag without white space before it.

@@ -73,6 +73,11 @@ type tagReader struct {
 	known   bool
 	val     *value // writes the arguments object
 	param   string
+	keyAt   int // where the name of the parameter begins
+	keyEnd  int // where it ends
+	nameEnd int // where a name in quotes ends
+	valueAt int // where its value does
+	sent    int // how much of the value went out
 	shape   *shape.Shape
 	untyped shape.Untyped
 	stream  bool      // the value is a string that goes out as it comes
@@ -84,6 +89,7 @@ type tagReader struct {
 	meant   string    // the attribute that says how the value is meant: "true", "false", or nothing
 	whole   bool      // the value holds all arguments
 	close   string    // the tag that ends the value
+	ahead   string    // that and what most likely follows it
 	text    []byte    // of a value that does not stream
 	tail    []byte    // a newline, and what may be the tags that end the value
 	want    string    // bytes behind the tail that decide nothing but at their end
@@ -126,7 +132,11 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
-	*r = tagReader{form: f, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
+	ahead := r.ahead
+	if r.form != f {
+		ahead = f.paramClose + "\n" + f.paramOpen
+	}
+	*r = tagReader{form: f, ahead: ahead, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
 		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
 	if o.use == useSection && !f.alone {
 		r.section = o
@@ -205,30 +215,35 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
 			return r.object(d, i)
 		}
+		tags := r.tags()
+		if k, n := r.wholeTag(d.in[i:], tags[:]); n > 0 {
+			return r.tag(d, k, i+n)
+		}
 		if !r.form.elements {
-			tags := r.tags()
-			r.between.begin(tags[:])
-			if k, n := r.between.whole(d.in, i); n > 0 {
-				return r.tag(d, k, i+n)
+			if rest := goesOn(tags[:], d.in[i:]); rest != "" && d.patient(i) {
+				d.await(i, rest, nil)
+				return i, left
 			}
+			r.between.begin(tags[:])
 		}
 	}
-	r.tail = append(r.tail, c)
-	if r.expected(c) {
-		return r.skip(d.in, i+1), more
-	}
-	if !r.form.elements {
-		switch m, want := r.between.next(c, len(r.tail)-1); m {
-		case fullMatch:
-			r.want, r.tail = "", r.tail[:0]
-			return r.tag(d, r.between.kind, i+1)
-		case partMatch:
-			r.want = want
-			return i + 1, more
+	if r.form.elements {
+		r.tail = append(r.tail, c)
+		if r.expected(c) {
+			return r.skip(d.in, i+1), more
 		}
-		return r.noTag(d, i)
+		return r.readElement(d, i)
 	}
-	return r.readElement(d, i)
+	m, n := r.between.take(d.in, i, len(r.tail))
+	r.tail = append(r.tail, d.in[i:i+n]...)
+	switch i += n; m {
+	case fullMatch:
+		r.want, r.tail = "", r.tail[:0]
+		return r.tag(d, r.between.kind, i)
+	case partMatch:
+		return i, more
+	}
+	return r.noTag(d, i-1)
 }
 
 // readElement is readTag for forms with an element for each argument, behind the byte at i.
@@ -305,7 +320,10 @@ func (r *tagReader) skip(in string, i int) int {
 
 // common returns the length of what a and b begin with.
 func common(a, b string) (n int) {
-	for n < len(a) && n < len(b) && a[n] == b[n] {
+	if len(b) > len(a) {
+		b = b[:len(a)]
+	}
+	for n < len(b) && a[n] == b[n] {
 		n++
 	}
 	return n

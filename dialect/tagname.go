@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,10 @@ import (
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	if stop := r.nameStop(); stop != nil {
 		if j := min(stop.index(d.in, i), i+maxHeader+1-len(r.name)); j > i {
+			if j == len(d.in) && len(r.name) == 0 && d.patient(i) {
+				d.await(i, "", stop)
+				return i, left
+			}
 			r.name, i = append(r.name, d.in[i:j]...), j
 			if i == len(d.in) {
 				return i, more
@@ -44,7 +49,7 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case r.form.quoted && r.quote != 1:
 		if c == r.quote {
-			r.quote = 1 // closed
+			r.quote, r.nameEnd = 1, d.base+i // closed
 		} else if c < 0x20 || c == '<' && r.form.tagEnd == "" {
 			return r.fail(d, i, "the name is not closed")
 		} else {
@@ -52,14 +57,22 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		}
 		return i + 1, more
 	case r.form.tagEnd != "" && r.quote == 1:
-		if r.attrs = append(r.attrs, c); len(r.attrs) > maxHeader {
-			return r.fail(d, i, "the tag is not closed")
+		end := r.form.tagEnd
+		j := strings.IndexByte(d.in[i:], end[len(end)-1]) + 1
+		if j == 0 {
+			j = len(d.in) - i
 		}
-		if !strings.HasSuffix(string(r.attrs), r.form.tagEnd) {
-			return i + 1, more
+		j = min(j, maxHeader+1-len(r.attrs))
+		r.attrs, i = append(r.attrs, d.in[i:i+j]...), i+j
+		switch {
+		case len(r.attrs) > maxHeader:
+			return r.fail(d, i-1, "the tag is not closed")
+		case !strings.HasSuffix(string(r.attrs), end):
+			return i, more
+		case bytes.IndexByte(r.name, '&') >= 0:
+			r.name = append(r.name[:0], decodeEntities(string(r.name))...)
 		}
-		r.name = append(r.name[:0], decodeEntities(string(r.name))...)
-		return r.endName(d, i+1)
+		return r.endName(d, i)
 	case r.form.bare:
 		return r.readBare(d, c, i)
 	case c == end:
@@ -109,16 +122,12 @@ func (r *tagReader) nameText(d *Decoder, i int) string {
 // endName ends the tag with a name before i.
 func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
 	name := strings.TrimSpace(r.nameText(d, i-1))
+	r.keyAt, r.keyEnd = d.base+i-1-len(r.name), d.base+i-1
+	if r.form.quoted && !r.form.elements {
+		r.keyAt, r.keyEnd = r.nameAt, r.nameEnd
+	}
 	closed := len(r.attrs) > 0 && r.attrs[len(r.attrs)-1] == '/'
-	r.meant = ""
-	for _, means := range [...]string{"true", "false"} {
-		if a := string(r.attrs); a != "" && (strings.Contains(a, `string="`+means+`"`) || strings.Contains(a, `string='`+means+`'`)) {
-			r.meant = means
-		}
-	}
-	if a := string(r.attrs); r.form.typed != "" && strings.Contains(a, ` type="`) {
-		r.meant = strconv.FormatBool(strings.Contains(a, ` type="`+r.form.typed+`"`))
-	}
+	r.meant = r.meaning()
 	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
 	switch {
 	case r.state == tParam && closed:
@@ -131,6 +140,41 @@ func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
 		return r.tag(d, tagCallClose, i)
 	}
 	return i, v
+}
+
+// meaning returns what the attributes say about how the value is meant, or nothing.
+func (r *tagReader) meaning() (meant string) {
+	if len(r.attrs) == 0 {
+		return ""
+	}
+	for _, m := range attributeMeanings {
+		if bytes.Contains(r.attrs, m.text) {
+			meant = m.meant
+		}
+	}
+	if r.form.typed == "" {
+		return meant
+	}
+	typed := ""
+	for rest, ok := string(r.attrs), true; ok && typed != "true"; {
+		if _, rest, ok = strings.Cut(rest, ` type="`); ok {
+			kind, quoted := strings.CutPrefix(rest, r.form.typed)
+			typed = strconv.FormatBool(quoted && strings.HasPrefix(kind, `"`))
+		}
+	}
+	if typed != "" {
+		return typed
+	}
+	return meant
+}
+
+// attributeMeanings are the attributes that say how a value is meant; the last one counts.
+var attributeMeanings = [...]struct {
+	text  []byte
+	meant string
+}{
+	{[]byte(`string="true"`), "true"}, {[]byte("string='true'"), "true"},
+	{[]byte(`string="false"`), "false"}, {[]byte("string='false'"), "false"},
 }
 
 // looseName reports whether s is, or begins, what stands before the quote of a name: white space, which a tokenizer may have
@@ -157,6 +201,8 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 		text := r.nameText(d, i+1)
 		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
 			if name, ok := strings.CutSuffix(text, end); ok {
+				r.keyAt = d.base + i + 1 - len(r.name)
+				r.keyEnd = r.keyAt + len(name)
 				r.name = r.name[:0]
 				r.param = strings.TrimSpace(name)
 				r.keyed()

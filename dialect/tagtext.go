@@ -54,7 +54,11 @@ func (d *Decoder) emitPieces(dst []chat.Event, s string, end int) []chat.Event {
 }
 
 func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
-	dst = append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.index, Text: s, At: d.last, End: end})
+	if d.sources != nil {
+		d.sources.add(s, end)
+		end = max(end, d.last)
+	}
+	dst = appendDelta(dst, chat.KindCallArgs, d.call.index, s, d.last, end)
 	d.last = end
 	return dst
 }

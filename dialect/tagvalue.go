@@ -13,6 +13,10 @@ func (r *tagReader) beginUnopened(d *Decoder, i int) (int, verdict) {
 	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
 	r.missing(d, r.form.valueOpen, at)
 	v := r.beginParam(d, r.param, i)
+	if text != "" {
+		r.valueAt = at
+		d.sources.from(at)
+	}
 	switch {
 	case v != more || text == "":
 	case text[0] == '<':
@@ -30,6 +34,7 @@ func (r *tagReader) beginText(c byte) {
 		r.stream = true
 		r.val.markValue(0)
 		r.val.write(`"`, 0)
+		r.val.d.sources.from(r.valueAt)
 	}
 	r.waits = false
 }
@@ -52,6 +57,7 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 		r.close += r.param + ">"
 	}
 	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
+	r.valueAt = d.base + i
 	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
 		r.stream, r.waits = false, false
 		return more
@@ -82,10 +88,12 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	}
 	r.entity, r.marked = false, false
 	r.val.base = d.base + i
+	d.sources.key(r.keyAt, r.keyEnd)
 	if !r.addKey(d) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
 	}
+	d.sources.from(r.valueAt)
 	return more
 }
 
@@ -125,11 +133,13 @@ func (r *tagReader) unwrap(d *Decoder) bool {
 	}
 	out = strings.TrimSpace(out)
 	r.val.kwargs = false
+	r.stands(d, out, 1)
 	r.val.run(out[1:len(out)-1], 0)
 	if r.val.state == vScalar {
 		r.val.endScalar(0)
 	}
 	r.val.kwargs = true
+	r.val.step = 0
 	if r.val.err == "" {
 		d.noteValue(r.val, chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
 	}
@@ -171,6 +181,12 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 		if e, n := r.wholeEnd(in[i:]); n > 0 {
 			return r.endValue(d, e, i+n)
 		}
+		if d.patient(i) {
+			if rest := r.restOfEnd(in[i:]); rest != "" {
+				d.await(i, rest, nil)
+				return i, left
+			}
+		}
 		r.tail = append(r.tail, in[i])
 		i++
 	}
@@ -195,25 +211,32 @@ func (r *tagReader) suspicious(in string, i int) bool {
 // readTail reads on in what may be the tags behind a value: newline, closing tag, blanks, and the tag that follows.
 func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 	for i < len(d.in) && len(r.tail) > 0 {
-		c := d.in[i]
-		if len(r.tail) == 1 && !r.endsValue(c) {
-			r.add(d, oneByte(r.tail[0]), i)
-			r.tail = r.tail[:0]
-			return i, more
-		}
-		r.tail = append(r.tail, c)
-		i++
-		if r.expected(c) {
-			i = r.skip(d.in, i)
-			continue
-		}
 		if r.closed > 0 {
-			switch r.follows(c) {
+			m, n := r.follows(d.in, i)
+			r.tail = append(r.tail, d.in[i:i+n]...)
+			i += n
+			switch m {
 			case fullMatch:
 				return r.endValue(d, ending{match: fullMatch, closed: true, end: r.closed, kind: r.behind.kind, next: -1}, i)
 			case partMatch:
 				continue
 			}
+		} else {
+			c := d.in[i]
+			if len(r.tail) == 1 && !r.endsValue(c) {
+				r.add(d, oneByte(r.tail[0]), i)
+				r.tail = r.tail[:0]
+				return i, more
+			}
+			r.tail = append(r.tail, c)
+			i++
+			if r.expected(c) {
+				i = r.skip(d.in, i)
+				continue
+			}
+		}
+		for ; i < len(d.in) && d.in[i]&0xC0 == 0x80; i++ { // the rest of a character
+			r.tail = append(r.tail, d.in[i])
 		}
 		for r.want, r.closed = "", 0; len(r.tail) > 0; {
 			t := r.tailText(d, i)
@@ -237,28 +260,34 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-// follows takes c, which was added to the tail behind the closing tag of the value: white space, or a byte of the tag that follows.
-func (r *tagReader) follows(c byte) (m tagMatch) {
+// follows reads what stands behind the closing tag of the value, from i on: white space, and the tag that follows. It returns how many
+// bytes it read.
+func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 	r.want = ""
-	if r.tagFrom == 0 {
-		if isBlank(c) {
-			if len(r.tail)-r.closed > maxHeader {
-				return noMatch
-			}
-			return partMatch
-		}
-		if c == lineEscape[0] && r.form.bare {
-			return noMatch // it is for ending to say
-		}
-		r.tagFrom = len(r.tail) - 1
-		if len(r.behind.tags) == 0 {
-			tags := r.follow()
-			r.behind.begin(tags[:])
-		}
-		r.behind.restart()
+	if r.tagFrom > 0 {
+		return r.behind.take(in, i, len(r.tail)-r.tagFrom)
 	}
-	m, r.want = r.behind.next(c, len(r.tail)-1-r.tagFrom)
-	return m
+	for from := i; ; i++ {
+		switch n = i - from; {
+		case n > 0 && len(r.tail)+n-r.closed > maxHeader:
+			return noMatch, n
+		case i == len(in):
+			return partMatch, n
+		case isBlank(in[i]):
+			continue
+		case in[i] == lineEscape[0] && r.form.bare:
+			return noMatch, n + 1 // it is for ending to say
+		}
+		break
+	}
+	r.tagFrom = len(r.tail) + n
+	if len(r.behind.tags) == 0 {
+		tags := r.follow()
+		r.behind.begin(tags[:])
+	}
+	r.behind.restart()
+	m, k := r.behind.take(in, i, 0)
+	return m, n + k
 }
 
 // openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only, however long the text.
@@ -313,10 +342,15 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	if !e.closed {
 		r.missing(d, r.form.paramClose, end)
 	}
+	d.sources.within(r.valueAt, r.tailAt)
 	if v := r.finishValue(d, end); v != more {
 		return i, v
 	}
 	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
+	if r.keyAt = end + len(r.form.paramOpen); r.form.quoted {
+		r.keyAt++
+	}
+	r.keyEnd = r.keyAt + len(e.param)
 	j, v := r.tag(d, e.kind, i-len(e.rest))
 	switch {
 	case v != more:
@@ -351,8 +385,12 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 			return w
 		}
 		v.base = end
+		if r.tailAt >= r.valueAt {
+			d.sources.within(r.valueAt, min(end, r.tailAt))
+		}
 	}
 	if r.stream && !r.entity {
+		d.sources.from(r.tailAt)
 		v.write(`"`, 0)
 		v.endValue(0)
 		return more
@@ -362,7 +400,9 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
+		d.sources.within(r.valueAt+r.sent, r.tailAt)
 		d.writeBuilt(text, v.base)
+		d.sources.from(end)
 		v.write(`"`, 0)
 		v.endValue(0)
 		return more
@@ -396,16 +436,31 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 	}
 	sh := v.shape
 	v.shape, v.python = nil, false
+	r.stands(d, out, 0)
 	v.run(out, 0)
 	if v.state == vScalar {
-		v.endScalar(0)
+		v.endScalar(len(out) * v.step)
 	}
+	v.base, v.step = end, 0
+	d.sources.from(end)
 	v.shape, v.python = sh, true
 	if v.err != "" {
 		_, w := r.failAt(d, end, v.err)
 		return w
 	}
 	return more
+}
+
+// stands says where out, which is to be written as the value but for skip bytes at either end, stands in the text, for whoever asks.
+func (r *tagReader) stands(d *Decoder, out string, skip int) {
+	if d.sources == nil || r.val.hold.on {
+		return
+	}
+	raw := d.held(r.valueAt, max(r.valueAt, r.tailAt))
+	if lead := len(raw) - len(trimBlanks(raw)); strings.TrimSpace(raw) == out {
+		d.sources.from(r.valueAt + lead + skip)
+		r.val.base, r.val.step = r.valueAt+lead+skip, 1
+	}
 }
 
 // unquoted returns a value without what models put around it: the quotes of a string where the form has them, and the escapes of
@@ -434,8 +489,13 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 	if r.fresh {
 		r.fresh = false
 		if r.form.newlines {
+			n := len(s)
 			s = strings.TrimPrefix(s, "\r")
 			s = strings.TrimPrefix(s, "\n")
+			if len(s) < n {
+				r.valueAt += n - len(s)
+				d.sources.from(r.valueAt)
+			}
 			if s == "" {
 				return
 			}
@@ -448,6 +508,7 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 		}
 		r.val.base = d.base + i - (len(s) - cut)
 		writeEscaped(r.val, s[:cut])
+		r.sent = r.val.base - r.valueAt
 		s = s[cut:]
 	}
 	r.text = append(r.text, s...)

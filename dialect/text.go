@@ -300,7 +300,8 @@ func (d *Decoder) refuse(i int, why string) int {
 		d.holding = false
 		return resume - d.base
 	}
-	rest := d.held(resume, end)
+	i = d.character(i)
+	rest := d.held(resume, d.base+i)
 	d.textUpTo(resume)
 	d.holding = false
 	d.reread(rest, resume)
@@ -309,14 +310,22 @@ func (d *Decoder) refuse(i int, why string) int {
 
 // scanOpener walks the automaton.
 func (d *Decoder) scanOpener(i int) int {
-	for ; i < len(d.in); i++ {
-		d.node = d.set.trie.next(d.node, d.in[i])
-		if d.node == 0 {
+	t := &d.set.trie
+	for i < len(d.in) {
+		if rest, to := t.likely(d.node); rest != "" && strings.HasPrefix(d.in[i:], rest) {
+			d.node, i = to, i+len(rest)
+		} else if d.node = t.next(d.node, d.in[i]); d.node == 0 {
 			return d.refuse(i, "no opener")
+		} else {
+			i++
 		}
-		if o := d.set.trie.end(d.node); o != nil {
-			return d.opened(i+1, o)
+		if o := t.end(d.node); o != nil {
+			return d.opened(i, o)
 		}
+	}
+	if d.patient(i) {
+		rest, _ := t.likely(d.node)
+		d.await(i, rest, nil)
 	}
 	return i
 }
@@ -475,15 +484,30 @@ func (d *Decoder) scanFence(i int) int {
 func (d *Decoder) openFence(i int, mark byte) int {
 	end := d.base + i
 	f := fence{mark: mark, n: d.elem.n}
-	if !d.elem.long {
-		line := d.held(d.candAt+f.n, end)
-		info := strings.TrimSpace(line)
-		if d.openBlock(i, f, info, strings.HasSuffix(line, "\r\n")) {
-			return i
-		}
-		word, _, _ := strings.Cut(info, " ")
-		f.fits = carriers[strings.ToLower(word)]
+	if d.elem.long {
+		return d.openPlain(i, f)
 	}
+	line := d.held(d.candAt+f.n, end)
+	info, crlf := strings.TrimSpace(line), strings.HasSuffix(line, "\r\n")
+	if d.openForm(i, f, info, crlf) {
+		return i
+	}
+	return d.openOther(i, f, info, crlf)
+}
+
+// openOther opens a fence that is no block of a form behind its opening line, which ends before i.
+func (d *Decoder) openOther(i int, f fence, info string, crlf bool) int {
+	if d.openBlock(i, f, info, crlf) {
+		return i
+	}
+	word, _, _ := strings.Cut(info, " ")
+	f.fits = carriers[strings.ToLower(word)]
+	return d.openPlain(i, f)
+}
+
+// openPlain opens a fence that is no block.
+func (d *Decoder) openPlain(i int, f fence) int {
+	end := d.base + i
 	if !f.fits || len(d.set.opts.Tools) == 0 {
 		d.ctx = d.candCtx
 		d.ctx.newLine()

@@ -19,6 +19,7 @@ type value struct {
 	discard bool // read, but write nothing
 	kwargs  bool // the outermost object is written by the caller: run pauses behind each of its values
 	quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
+	patient bool // run may stop short
 
 	state   valueState
 	stack   []frame
@@ -106,11 +107,8 @@ const (
 	done
 	failed
 	paused // behind a value of an object that the caller writes
+	short  // what follows is to be read again together with what comes behind it
 )
-
-func newValue(d *Decoder, s *shape.Shape, python bool) *value {
-	return new(value).reset(d, s, python)
-}
 
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
 func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
@@ -286,9 +284,13 @@ func (v *value) run(in string, i int) (int, progress) {
 			}
 			if same && !v.hold.on && len(v.pend) == 0 {
 				v.lag = i - from
-				if n := v.usual(in, i); n > 0 {
+				switch n := v.usual(in, i); {
+				case n > 0:
 					i += n
-					break
+					continue
+				case n == keyCut && v.patient && v.d.patient(i):
+					flush(i)
+					return i, short
 				}
 			}
 			flush(i)
@@ -338,7 +340,7 @@ func (v *value) run(in string, i int) (int, progress) {
 
 // usual reads what stands between values at i, if it is what usually does: a whole key without escapes that is new, a colon, a
 // comma that something follows, the quote of a string that fits its shape. It returns how many bytes that are, all of which belong
-// to the arguments as they are, or 0.
+// to the arguments as they are, 0 if it is something else, or keyCut if it ends with the start of a key.
 func (v *value) usual(in string, i int) int {
 	switch c := in[i]; {
 	case c == '"' && v.state == vKeyOrEnd:
@@ -351,6 +353,8 @@ func (v *value) usual(in string, i int) int {
 		v.markValue(i)
 		v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
 		return 1
+	case scalarStart(c) && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
+		return v.usualScalar(in, i)
 	case c == ':' && v.state == vColon:
 		f := &v.stack[len(v.stack)-1]
 		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
@@ -363,10 +367,12 @@ func (v *value) usual(in string, i int) int {
 			j++
 		}
 		switch f := &v.stack[len(v.stack)-1]; {
-		case j == len(in):
+		case j == len(in): // the very next byte may decide: it is not waited for more
 		case f.object && in[j] == '"':
 			if n := v.newKey(in, j); n > 0 {
 				return j + n - i
+			} else if n < 0 {
+				return n
 			}
 		case !f.object && in[j] != f.close && in[j] != '/' && in[j] != '#':
 			v.state = vFirstOrEnd
@@ -376,10 +382,14 @@ func (v *value) usual(in string, i int) int {
 	return 0
 }
 
-// newKey reads the quoted key at i, and returns its length, or 0 if it is not all there, has escapes, or stands in the object already.
+// newKey reads the quoted key at i, and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the
+// object already.
 func (v *value) newKey(in string, i int) int {
 	n := plainKey(in[i:])
-	if n == 0 || v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {
+	if n <= 0 {
+		return n
+	}
+	if v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {
 		return 0
 	}
 	v.nameKey(in[i+1:i+n-1], i+n)
@@ -454,7 +464,11 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 // writePend writes the comma that waited, and the blanks behind it, which end at the offset end of the text.
 func (v *value) writePend(end int) {
 	if len(v.pend) > 0 {
-		v.writeSame(string(v.pend), end)
+		s := ","
+		if len(v.pend) > 1 {
+			s = string(v.pend)
+		}
+		v.writeSame(s, end)
 		v.pend = v.pend[:0]
 	}
 }

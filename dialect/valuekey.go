@@ -24,7 +24,10 @@ func (v *value) beginKey(c byte, i int) {
 	}
 }
 
-// plainKey returns the length of the quoted key that s begins with, if s holds it whole and it has no escapes, else 0.
+// keyCut says that a text ends before the key that it begins with.
+const keyCut = -1
+
+// plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or keyCut.
 func plainKey(s string) int {
 	for i := 1; i < len(s) && i <= maxHeader; i++ {
 		switch c := s[i]; {
@@ -34,7 +37,7 @@ func plainKey(s string) int {
 			return 0
 		}
 	}
-	return 0
+	return keyCut
 }
 
 // wholeKey reads a key of n bytes at i at once.

@@ -18,8 +18,8 @@ const requestStart = `{"tool_request"`
 func (d *Decoder) feedWhole(chunk string) {
 	if d.state == inText && d.seen {
 		at := d.last
-		d.dst = append(d.dst, chat.Event{Kind: chat.KindText, Text: chunk, At: at, End: at + len(chunk)})
 		d.last = at + len(chunk)
+		d.dst = appendDelta(d.dst, chat.KindText, 0, chunk, at, d.last)
 		return
 	}
 	d.whole.WriteString(chunk)
@@ -57,7 +57,7 @@ func (d *Decoder) wholeText(text string) {
 // closeWhole decides about the message.
 func (d *Decoder) closeWhole() {
 	text := d.whole.String()
-	name, args, ok := readRequest(strings.Trim(text, " \t\r\n"))
+	name, args, ok := d.readers.readRequest(strings.Trim(text, " \t\r\n"))
 	if ok {
 		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
 	}
@@ -68,65 +68,86 @@ func (d *Decoder) closeWhole() {
 		d.wholeText(text)
 		return
 	}
-	call := &chat.Call{Index: d.calls, ID: mintedID(d.calls), Name: name, Arguments: args, Complete: true, Dialect: "tool-request", End: len(text)}
+	call := &chat.Call{Index: d.calls, ID: mintedID(d.calls), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
 	d.dst = append(d.dst,
 		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name},
-		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args},
+		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value},
 		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, End: len(text), Detail: &chat.Detail{Call: call}})
+	if d.sources != nil {
+		d.sources.begin(0)
+		if args.at > 0 {
+			d.sources.from(args.at + len(text) - len(strings.TrimLeft(text, " \t\r\n")))
+		}
+		d.sources.add(args.value, d.sources.at+len(args.value))
+		d.sources.finish(0, len(text))
+	}
 	d.last = len(text)
 	d.whole.Reset()
 }
 
 // readRequest reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything that is not
 // plain JSON make it none.
-func readRequest(text string) (name, args string, ok bool) {
-	outer, ok := strictObject(text)
+func (b *bodies) readRequest(text string) (name string, args member, ok bool) {
+	if !json.Valid([]byte(text)) {
+		return "", args, false
+	}
+	outer, ok := b.strictObject(text)
 	if !ok || len(outer) != 1 || outer[0].key != "tool_request" {
-		return "", "", false
+		return "", args, false
 	}
-	inner, ok := strictObject(outer[0].value)
+	inner, ok := b.strictObject(outer[0].value)
 	if !ok {
-		return "", "", false
+		return "", args, false
 	}
-	args = "{}"
+	args.value = "{}"
 	for _, m := range inner {
 		switch m.key {
 		case "name":
 			if json.Unmarshal([]byte(m.value), &name) != nil {
-				return "", "", false
+				return "", args, false
 			}
 		case "arguments":
-			if _, ok := strictObject(m.value); !ok {
-				return "", "", false
+			if m.value[0] != '{' {
+				return "", args, false
 			}
-			args = m.value
+			args = m
+			args.at += outer[0].at
 		default:
-			return "", "", false
+			return "", args, false
 		}
 	}
 	if name == "" || strings.TrimSpace(name) != name {
-		return "", "", false
+		return "", args, false
 	}
 	return name, args, true
 }
 
-type member struct{ key, value string }
+// A member is a key of an object and its value, which begins at the offset at of the object's text.
+type member struct {
+	key, value string
+	at         int
+}
 
-// strictObject returns the members of a JSON object that has no key twice, at any depth.
-func strictObject(text string) ([]member, bool) {
-	if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
+// strictObject returns the members of a JSON object that has no key twice, at any depth. The text is valid JSON.
+func (b *bodies) strictObject(text string) ([]member, bool) {
+	if text[0] != '{' {
 		return nil, false
 	}
-	d := &Decoder{set: &set{opts: Options{Repair: RepairOff}}, readers: new(bodies)}
-	d.call = openCall{open: true}
-	v := newValue(d, nil, false)
+	d := b.strict
+	if d == nil {
+		d = &Decoder{set: &set{opts: Options{Repair: RepairOff}}, readers: new(bodies)}
+		b.strict = d
+	}
+	d.dst, d.last, d.call = d.dst[:0], 0, openCall{open: true}
+	v := d.readers.val.reset(d, nil, false)
 	v.step = 1
 	if n, p := v.run(text, 0); p != done || n != len(text) || hasNote(d.dst) {
 		return nil, false
 	}
 	members := make([]member, len(v.keys))
 	for i, k := range v.keys {
-		members[i] = member{k.key, strings.TrimSpace(text[k.from:k.to])}
+		value := trimBlanks(text[k.from:k.to])
+		members[i] = member{k.key, strings.TrimSpace(value), k.to - len(value)}
 	}
 	return members, true
 }

@@ -86,7 +86,7 @@ test('the list of models', async (t) => {
   const anthropic = sdk(await start(t, ['serve', '--listen', '127.0.0.1:0']));
   const names = [];
   for await (const model of anthropic.models.list()) names.push(model.id);
-  assert.deepEqual(names, ['demo']);
+  assert.deepEqual(names, ['demo', 'demo-agent']);
   assert.equal((await anthropic.models.retrieve('demo')).display_name, 'demo');
 });
 

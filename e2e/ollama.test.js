@@ -27,8 +27,8 @@ async function behind(t, turns) {
 test('what there is', async (t) => {
   const ollama = await demo(t);
   const { models } = await ollama.list();
-  assert.deepEqual(models.map((m) => m.name), ['demo']);
-  assert.deepEqual((await ollama.ps()).models.map((m) => m.model), ['demo']);
+  assert.deepEqual(models.map((m) => m.name), ['demo', 'demo-agent']);
+  assert.deepEqual((await ollama.ps()).models.map((m) => m.model), ['demo', 'demo-agent']);
   assert.ok((await ollama.show({ model: 'demo' })).capabilities.includes('tools'));
   assert.match((await ollama.version()).version, /^\d+\.\d+\.\d+$/);
 });

@@ -41,7 +41,7 @@ export function directory(t) {
  * no configuration of this machine reaches it. The end of test t stops it, and fails if it has to be killed.
  */
 export async function start(t, args, { cwd = directory(t), env = {}, bin = program() } = {}) {
-  const home = directory(t);
+  const home = mkdtempSync(join(tmpdir(), 'wield-e2e-'));
   const child = spawn(bin, args, {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -54,6 +54,7 @@ export async function start(t, args, { cwd = directory(t), env = {}, bin = progr
     const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
     const { signal } = await ended;
     clearTimeout(timer);
+    rmSync(home, { recursive: true, force: true }); // not before: what the program counted is written when it ends
     if (signal === 'SIGKILL') throw new Error(`wield ${args.join(' ')} did not stop when asked to:\n${output}`);
   });
   const url = await new Promise((resolve, reject) => {

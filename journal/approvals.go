@@ -71,6 +71,15 @@ func (a *Approvals) Get(ctx context.Context, id string) (tool.Approval, error) {
 	return found.Approval, err
 }
 
+// Find returns an approval with where it comes from.
+func (a *Approvals) Find(ctx context.Context, id string) (Pending, error) {
+	found, err := a.get(ctx, id)
+	if err != nil {
+		return Pending{}, err
+	}
+	return Pending{Approval: found.Approval, Session: found.session, Run: found.run}, nil
+}
+
 func (a *Approvals) get(ctx context.Context, id string) (approval, error) {
 	var found approval
 	for e, err := range a.Store.Read(ctx, Query{Stream: id}) {
@@ -152,11 +161,11 @@ func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Appro
 	}
 }
 
-// A Pending is a question without an answer, and where it comes from.
+// A Pending is a question, as Waiting yields it one without an answer, and where it comes from.
 type Pending struct {
 	tool.Approval
 	Session, Run string
-	Changed      time.Time
+	Changed      time.Time // zero from Find
 }
 
 // Waiting yields the questions that nobody has answered and that have not expired, the latest first: of the run, or of all runs

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -143,11 +144,16 @@ func (o *Options) mask(body []byte) []byte {
 
 // masked masks what its JSON form hides: text that is no UTF-8 is written as base64.
 func (o *Options) masked(r *Record) *Record {
-	if o.Mask == nil || r.TurnEnd == nil || utf8.ValidString(string(r.TurnEnd.Raw)) {
+	odd := func(t Text) bool { return !utf8.ValidString(string(t)) }
+	if o.Mask == nil || r.TurnEnd == nil || !odd(r.TurnEnd.Raw) && !slices.ContainsFunc(r.TurnEnd.Before, odd) {
 		return r
 	}
 	clean, end := *r, *r.TurnEnd
 	end.Raw = Text(o.Mask(string(end.Raw)))
+	end.Before = slices.Clone(end.Before)
+	for i, text := range end.Before {
+		end.Before[i] = Text(o.Mask(string(text)))
+	}
 	clean.TurnEnd = &end
 	return &clean
 }

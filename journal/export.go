@@ -28,14 +28,20 @@ func Export(ctx context.Context, s Store, q Query, w io.Writer) (int, error) {
 		if e.Deleted() {
 			continue
 		}
-		line, err := encode(exportLine{e.Position, e.Stream, e.Seq, e.Session, e.At, e.Seal.Hash, e.Body})
+		line, err := e.Line(Options{})
 		if err != nil {
 			return n, err
 		}
-		if _, err := w.Write(append(line, '\n')); err != nil {
+		if _, err := w.Write(line); err != nil {
 			return n, err
 		}
 		n++
 	}
 	return n, nil
+}
+
+// Line returns the entry as Export writes it, with what o masks taken out.
+func (e *Entry) Line(o Options) ([]byte, error) {
+	line, err := encode(exportLine{e.Position, e.Stream, e.Seq, e.Session, e.At, e.Seal.Hash, o.mask(e.Body)})
+	return append(line, '\n'), err
 }

@@ -71,11 +71,14 @@ type Session struct {
 	Model   string    `json:"model,omitempty"` // of its last run
 	Agent   string    `json:"agent,omitempty"`
 	Dir     string    `json:"dir,omitempty"`
+	By      string    `json:"by,omitempty"` // who asked for its first run
 	Bytes   int64     `json:"bytes"`
 	Begun   time.Time `json:"begun"`
 	Changed time.Time `json:"changed"`
 	Last    int64     `json:"last"` // position of its last entry
 	Streams []Head    `json:"-"`    // the latest first
+
+	owned bool // By is known
 }
 
 // Sessions yields sessions, those that changed last first. before is the Last of the last session that was seen, 0 for the
@@ -122,18 +125,48 @@ func LookUp(ctx context.Context, s Store, id string) (Session, error) {
 	if len(session.Streams) == 0 {
 		return session, ErrNotFound
 	}
-	for e, err := range s.Read(ctx, Query{Session: id, Kinds: []Kind{KindRun, KindSession}}) {
+	for e, err := range s.Read(ctx, Query{Session: id, Kinds: []Kind{KindRun, KindSession, KindObject}}) {
 		if err != nil {
 			return session, err
 		}
-		switch r := &e.Record; r.Kind {
-		case KindRun:
-			session.Model, session.Agent, session.Dir = r.Run.Model, r.Run.Agent, r.Run.Dir
-		case KindSession:
-			session.Title = r.Session.Title
-		}
+		session.tell(&e.Record)
 	}
 	return session, nil
+}
+
+// tell takes what a record says of the session.
+func (s *Session) tell(r *Record) {
+	switch r.Kind {
+	case KindRun:
+		if s.Model, s.Agent, s.Dir = r.Run.Model, r.Run.Agent, r.Run.Dir; !s.owned {
+			s.By, s.owned = r.Run.By, true
+		}
+	case KindSession:
+		s.Title = r.Session.Title
+	case KindObject:
+		var title string
+		if r.Object.Type == objectTitle && json.Unmarshal(r.Object.Data, &title) == nil {
+			s.Title = title
+		}
+	}
+}
+
+// objectTitle is the type of the object that holds a title which somebody gave a session. It is no record of a run, since only
+// who drives one may add to it.
+const objectTitle = "title"
+
+// Rename gives a session another title. It fails with ErrNotFound.
+func Rename(ctx context.Context, s Store, session, title string) error {
+	if _, err := LookUp(ctx, s, session); err != nil {
+		return err
+	}
+	data, err := encode(title)
+	if err != nil {
+		return err
+	}
+	r := Record{Kind: KindObject, Object: &Object{Session: session, Type: objectTitle, Data: data}}
+	_, err = s.Append(ctx, NewID("ttl"), 0, r)
+	return err
 }
 
 // add takes the next stream of the session, the latest first.

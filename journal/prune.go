@@ -15,10 +15,13 @@ type Keep struct {
 	Now   time.Time     // zero: now
 }
 
-// Prune deletes sessions, those that were not changed for the longest time first, and returns their ids in that order. A session
-// with a run that is not over, or that somebody drives, stays.
+// abandoned is how long a run that is not over is left alone when room is needed: its model failed, or whoever was to answer never came.
+const abandoned = 7 * 24 * time.Hour
+
+// Prune deletes sessions, those that were not changed for the longest time first, and returns their ids in that order. One that somebody
+// drives stays. By size, sessions go of which no run waits for anything, and after them those that have waited for a week.
 func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
-	list, total, err := endedSessions(ctx, s)
+	over, waiting, total, err := sessionsToGo(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +30,13 @@ func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
 		now = time.Now()
 	}
 	var gone []string
-	for _, session := range list {
+	for i, session := range slices.Concat(over, waiting) {
+		needed := i >= len(over) && now.Sub(session.Changed) <= abandoned
 		why := Reason("")
 		switch {
 		case k.Age > 0 && now.Sub(session.Changed) > k.Age:
 			why = ReasonAge
-		case k.Bytes > 0 && total > k.Bytes:
+		case k.Bytes > 0 && total > k.Bytes && !needed:
 			why = ReasonSize
 		default:
 			continue
@@ -48,14 +52,13 @@ func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
 	return gone, nil
 }
 
-// endedSessions returns the sessions of which no run goes on, the oldest first, and the bytes of all records.
-func endedSessions(ctx context.Context, s Store) ([]*Session, int64, error) {
-	total := int64(0)
+// sessionsToGo returns the sessions of which no run goes on or waits, and the others, each the oldest first, and the bytes of all records.
+func sessionsToGo(ctx context.Context, s Store) (over, waiting []*Session, total int64, err error) {
 	byID := make(map[string]*Session)
 	live := make(map[string]bool)
 	for h, err := range s.Heads(ctx, HeadQuery{}) {
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
 		total += h.Bytes
 		if h.Session == "" {
@@ -69,12 +72,15 @@ func endedSessions(ctx context.Context, s Store) ([]*Session, int64, error) {
 		session.add(&h)
 		live[h.Session] = live[h.Session] || h.Opened == KindRun && h.State != StateEnded
 	}
-	var list []*Session
 	for id, session := range byID {
-		if !live[id] {
-			list = append(list, session)
+		if live[id] {
+			waiting = append(waiting, session)
+		} else {
+			over = append(over, session)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Session) int { return cmp.Compare(a.Last, b.Last) })
-	return list, total, nil
+	oldest := func(a, b *Session) int { return cmp.Compare(a.Last, b.Last) }
+	slices.SortFunc(over, oldest)
+	slices.SortFunc(waiting, oldest)
+	return over, waiting, total, nil
 }

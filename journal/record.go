@@ -24,6 +24,7 @@ const (
 	KindSession Kind = "session"  // Session: what is known of the session now, such as its title; the last one counts
 	KindClaimed Kind = "claimed"  // Claimed: the run has a new owner. Only stores write it
 	KindMessage Kind = "message"  // Message: enters the conversation from outside
+	KindSent    Kind = "sent"     // Sent: a message waits to enter the conversation
 	KindTurn    Kind = "turn"     // Turn: a model is about to be asked
 	KindTurnEnd Kind = "turn_end" // TurnEnd: what it answered, whole
 	KindBounce  Kind = "bounce"   // Bounce: a corrective second request was made
@@ -76,6 +77,7 @@ var rules = map[Kind]rule{
 	KindSession:  {has: func(r *Record) bool { return r.Session != nil }},
 	KindClaimed:  {has: func(r *Record) bool { return r.Claimed != nil }, store: true},
 	KindMessage:  {has: func(r *Record) bool { return r.Message != nil }},
+	KindSent:     {has: func(r *Record) bool { return r.Sent != nil }, durable: true},
 	KindTurn:     {has: func(r *Record) bool { return r.Turn != nil }},
 	KindTurnEnd:  {has: func(r *Record) bool { return r.TurnEnd != nil }},
 	KindBounce:   {has: func(r *Record) bool { return r.Bounce != nil }},
@@ -107,6 +109,7 @@ type Record struct {
 	Session  *SessionNote       `json:"session,omitempty"`
 	Claimed  *Claimed           `json:"claimed,omitempty"`
 	Message  *Message           `json:"message,omitempty"`
+	Sent     *Sent              `json:"sent,omitempty"`
 	Turn     *Turn              `json:"turn,omitempty"`
 	TurnEnd  *TurnEnd           `json:"turn_end,omitempty"`
 	Bounce   *chat.BounceDetail `json:"bounce,omitempty"`
@@ -129,14 +132,37 @@ type Record struct {
 
 // A Run opens the stream of a run.
 type Run struct {
-	Session string            `json:"session"`
-	Parent  string            `json:"parent,omitempty"` // the run that this one was made from
-	Agent   string            `json:"agent,omitempty"`  // as configured
-	Model   string            `json:"model,omitempty"`
-	Dir     string            `json:"dir,omitempty"`
-	Tools   map[string]string `json:"tools,omitempty"`  // hash of each tool's definition
-	Limits  map[string]int64  `json:"limits,omitempty"` // as the run began
-	By      string            `json:"by,omitempty"`     // the key or the person that asked
+	Session string `json:"session"`
+	Parent  string `json:"parent,omitempty"` // the run that this one was made from
+	Agent   string `json:"agent,omitempty"`  // as configured
+	Model   string `json:"model,omitempty"`
+	Dir     string `json:"dir,omitempty"`
+	By      string `json:"by,omitempty"` // the key or the person that asked
+
+	// Detached says that nobody keeps a connection open for the answer: a service goes on with the run by itself.
+	Detached bool `json:"detached,omitempty"`
+	// Only are the names of the only tools of the agent that the run may use; nil: all.
+	Only *[]string `json:"only,omitempty"`
+	// Client are the tools that whoever asked runs, so that a run which goes on without them offers them as before.
+	Client []Definition `json:"client,omitempty"`
+	// Offered are the tools that a model was told of when the run began.
+	Offered []Definition `json:"offered,omitempty"`
+}
+
+// A Definition is a tool as a model was told of it, kept so that what the model wrote can be read again later.
+type Definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Definitions returns tools as a journal keeps them.
+func Definitions(tools []chat.Tool) []Definition {
+	list := make([]Definition, 0, len(tools))
+	for _, t := range tools {
+		list = append(list, Definition{t.Name, t.Description, t.Parameters})
+	}
+	return list
 }
 
 // A SessionNote is what is known of a session.
@@ -153,6 +179,15 @@ type Claimed struct {
 // A Message entered the conversation from outside of the run: from a person, a client, a module.
 type Message struct {
 	chat.Message
+	By   string `json:"by,omitempty"`
+	Sent string `json:"sent,omitempty"` // id of the Sent that it is; empty: it was not recorded before
+}
+
+// A Sent is a message to a run that is busy. It is in the conversation as soon as there is a Message with its id, and is not lost when
+// the process ends before.
+type Sent struct {
+	ID string `json:"id"`
+	chat.Message
 	By string `json:"by,omitempty"`
 }
 
@@ -162,13 +197,25 @@ type Turn struct {
 	Model   string `json:"model,omitempty"`
 	Backend string `json:"backend,omitempty"`
 	Attempt int    `json:"attempt,omitempty"` // from 1
+
+	// What it is sent of the conversation, where that is not all.
+	Budget  int `json:"budget,omitempty"`  // tokens that it may have, by an estimate; 0: any number
+	Pruned  int `json:"pruned,omitempty"`  // results in whose place a note is sent
+	Dropped int `json:"dropped,omitempty"` // messages that are not sent
+	Room    int `json:"room,omitempty"`    // tokens that there was room for, by all that is known; 0: any number
+
+	// Tools are those that the model is told of, where they are others than those of Run.Offered and Run.Client.
+	Tools *[]Definition `json:"tools,omitempty"`
+	// Digest is that of the messages and the tools, so that they are known to be the same when they are put together again.
+	Digest string `json:"digest,omitempty"`
 }
 
 // A TurnEnd is what a model answered. Its calls stand in Message, before any of them runs.
 type TurnEnd struct {
 	Turn    int          `json:"turn"`
 	Message chat.Message `json:"message"`
-	Raw     Text         `json:"raw,omitempty"` // the model's whole text, as it was
+	Raw     Text         `json:"raw,omitempty"`    // the model's whole text, as it was
+	Before  []Text       `json:"before,omitempty"` // the texts of the answers that were bounced before it, each a turn of its own
 	Usage   chat.Usage   `json:"usage"`
 	Finish  *chat.Finish `json:"finish,omitempty"`
 	Error   *Failure     `json:"error,omitempty"` // the turn broke off
@@ -198,11 +245,13 @@ type Again struct {
 	CallID string `json:"call_id"`
 }
 
-// A Summary stands in the history, for the model, in place of the messages before it. The records of those stay.
+// A Summary stands in the conversation, for the model, in place of the messages before it. The records of those stay.
 type Summary struct {
-	Until int64  `json:"until"` // number of the last record that it stands for
-	Text  string `json:"text"`
-	Model string `json:"model,omitempty"` // that wrote it
+	Messages int        `json:"messages"` // how many it stands for, from the first one of the conversation
+	Digest   string     `json:"digest"`   // of those messages: it stands for no others
+	Text     string     `json:"text"`
+	Model    string     `json:"model,omitempty"` // that wrote it
+	Usage    chat.Usage `json:"usage"`           // for writing it
 }
 
 // A Wait says why a run stopped and what it waits for.
@@ -220,12 +269,15 @@ type WaitFor string
 const (
 	WaitApproval WaitFor = "approval" // a person
 	WaitClient   WaitFor = "client"   // results of the client's own calls
-	WaitDrain    WaitFor = "drain"    // the service was stopped
+	WaitDrain    WaitFor = "drain"    // it was cut off: the service was stopped, or whoever listened has gone
+	WaitRetry    WaitFor = "retry"    // somebody who tries again what failed; Note says what it was
 )
 
 // Resume says that a run goes on.
 type Resume struct {
 	By string `json:"by,omitempty"`
+	// Detached says that from here on nobody keeps a connection open for the answer, as in Run.
+	Detached bool `json:"detached,omitempty"`
 }
 
 // An End is the end of a run.
@@ -233,6 +285,7 @@ type End struct {
 	Reason string     `json:"reason"` // stop, limit, error, canceled ..
 	Detail string     `json:"detail,omitempty"`
 	Usage  chat.Usage `json:"usage"`
+	Cost   *float64   `json:"cost,omitempty"` // by the prices of the run; nil: not known
 	Error  *Failure   `json:"error,omitempty"`
 }
 

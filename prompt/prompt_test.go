@@ -241,6 +241,9 @@ func TestHostileDefinitions(t *testing.T) {
 		return []chat.Tool{weather, {Name: word, Description: word,
 			Parameters: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%s:{"type":"string","description":%s,"enum":[%s,"x"]},"o":{"type":%s},"a":{"type":"array","items":{"const":%s}}}}`, q, q, q, q, q))}}
 	}
+	type said struct{ word, text string }
+	read := make(map[said]bool)
+	var cache dialect.Cache
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
 		want := strings.Count(string(d.AppendTools(nil, define("word"))), "\n")
@@ -264,8 +267,13 @@ func TestHostileDefinitions(t *testing.T) {
 			if strings.Count(text, "</tools>") > 1 {
 				t.Errorf("%s: %q closes the element:\n%s", name, word, text)
 			}
+			if read[said{word, text}] {
+				continue // another dialect shows tools in the same way
+			}
+			read[said{word, text}] = true
+			offered := shapes([]chat.Tool{weather}, word)
 			for _, reader := range append(dialect.Names(), "auto") {
-				c, err := dialect.Parse(text, dialect.Options{Dialect: reader, Tools: shapes([]chat.Tool{weather}, word)})
+				c, err := dialect.Parse(text, dialect.Options{Dialect: reader, Tools: offered, Cache: &cache})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,6 +28,7 @@ type ruleSet struct {
 	results string // what results look like, in rule 5
 	final   string // rule 6
 	inline  bool   // a call may follow other text on its line
+	own     bool   // examples are those that the tools' descriptions have, written in the dialect
 }
 
 const (
@@ -66,7 +67,7 @@ var ruleSets = [...]ruleSet{
 		many:   "You may use several tools in one response: a TOOL line and an ARGS block for each, with an empty line between them",
 		syntax: "TOOL: begins a line; each argument is one line under ARGS:, indented by two spaces", name: "TOOL must match exactly one of the available tools",
 		args: "ARGS must include all required parameters", results: "TOOL_RESULT", final: "respond normally without TOOL and ARGS lines"},
-	{dialect: "cli-block", intro: "You have access to these tools:", sample: `{"text": "value1"}`,
+	{dialect: "cli-block", intro: "You have access to these tools:", own: true, sample: `{"text": "value1"}`,
 		many:   "You may use several tools in one response: one code block for each call",
 		syntax: "The block must be closed; its fence must be longer than any fence in the text", name: "The language of the block must match exactly one of the available tools",
 		args: "The text in the block is the argument. Where a tool takes a path and a text, the first line is === FILE: and the path; where it takes paths, each line is one. " +
@@ -122,14 +123,15 @@ func renderBlock(o *Options, d voice, tools []chat.Tool, bare bool) block {
 			shown[i].Name = o.Prefix + tools[i].Name
 		}
 	}
-	b := block{tools: string(d.AppendTools(nil, shown))}
+	rules := ruleSetOf(d)
+	b := block{tools: string(d.AppendTools(nil, rules.described(shown)))}
 	definitions := b.tools
 	if o.apart() {
 		definitions = ""
 	}
 	switch {
 	case o.ForTools == "":
-		b.rules = ruleSetOf(d).text(o, d, shown, definitions, bare)
+		b.rules = rules.text(o, d, shown, definitions, bare)
 	case strings.Contains(o.ForTools, "{{tools}}") || definitions == "":
 		b.rules = expand(o.ForTools, variables{"prefix": o.Prefix, "tools": definitions})
 	default:
@@ -202,9 +204,60 @@ func (r *ruleSet) rules(o *Options) string {
 	return b.String()
 }
 
+// exampleMark stands before the example in a description of a tool: its arguments as JSON.
+const exampleMark = " Example: "
+
+// ownExample parts the description of a tool from the example of its arguments at its end.
+func ownExample(t *chat.Tool) (about, arguments string, ok bool) {
+	i := strings.LastIndex(t.Description, exampleMark)
+	if i < 0 {
+		return t.Description, "", false
+	}
+	arguments = strings.TrimSpace(t.Description[i+len(exampleMark):])
+	if !strings.HasPrefix(arguments, "{") || !json.Valid([]byte(arguments)) {
+		return t.Description, "", false
+	}
+	return t.Description[:i], arguments, true
+}
+
+// described returns tools as the definitions show them: without examples where those are shown in the dialect.
+func (r *ruleSet) described(tools []chat.Tool) []chat.Tool {
+	if !r.own {
+		return tools
+	}
+	list := make([]chat.Tool, len(tools))
+	for i := range tools {
+		list[i] = tools[i]
+		list[i].Description, _, _ = ownExample(&tools[i])
+	}
+	return list
+}
+
+// mostExamples bounds the examples of tools.
+const mostExamples = 12
+
+// ownExamples shows a call of each tool whose description has an example.
+func (r *ruleSet) ownExamples(d voice, tools []chat.Tool) string {
+	var b strings.Builder
+	n := 0
+	for i := range tools {
+		_, arguments, ok := ownExample(&tools[i])
+		if !ok || n == mostExamples {
+			continue
+		}
+		text, err := d.AppendCalls(nil, []chat.Call{{Name: tools[i].Name, Arguments: arguments}})
+		if err != nil {
+			continue // another dialect would have to be learned for it
+		}
+		n++
+		b.WriteString("A call of " + inline(tools[i].Name) + ":\n" + string(text) + "\n\n")
+	}
+	return b.String()
+}
+
 // examples shows one round with a tool that is on offer, so that no example teaches a name that does not exist.
 func (r *ruleSet) examples(d voice, tools []chat.Tool) string {
-	e := exampleOf(tools)
+	e := exampleOf(tools, r.own)
 	text, err := d.AppendCalls(nil, []chat.Call{e.call})
 	if err != nil { // the name cannot be written in this dialect
 		fence, _ := voiceOf("json-fence")
@@ -219,7 +272,11 @@ func (r *ruleSet) examples(d voice, tools []chat.Tool) string {
 		result = string(d.AppendResults(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}))
 		result = strings.ReplaceAll(result, "\n", " ") // an example is no result: it must not stand at the start of a line
 	}
-	return "User: " + e.ask + "\nYou:" + between + string(text) + "\n\nSystem: " + result + "\n\nYou: " + e.answer
+	before := ""
+	if r.own {
+		before = r.ownExamples(d, tools)
+	}
+	return before + "User: " + e.ask + "\nYou:" + between + string(text) + "\n\nSystem: " + result + "\n\nYou: " + e.answer
 }
 
 // An example is one round of a conversation.
@@ -229,8 +286,8 @@ type example struct {
 }
 
 // exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one of the first
-// tool's with a value for each required parameter.
-func exampleOf(tools []chat.Tool) example {
+// tool's with a value for each required parameter, or that of its description if own says so.
+func exampleOf(tools []chat.Tool, own bool) example {
 	for i := range tools {
 		if tools[i].Name != "read_file" {
 			continue
@@ -247,9 +304,13 @@ func exampleOf(tools []chat.Tool) example {
 		}
 	}
 	t := &tools[0]
+	arguments := exampleValue(schema.ShapeOf(t.Parameters), 0)
+	if _, written, ok := ownExample(t); ok && own {
+		arguments = written
+	}
 	return example{
 		ask:    "(asks for something that needs " + inline(t.Name) + ")",
-		call:   chat.Call{Name: t.Name, Arguments: exampleValue(schema.ShapeOf(t.Parameters), 0), Reasoning: "why the tool is needed"},
+		call:   chat.Call{Name: t.Name, Arguments: arguments, Reasoning: "why the tool is needed"},
 		data:   "(what the tool found)",
 		answer: "(the answer, which uses what the tool found)",
 	}

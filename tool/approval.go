@@ -61,6 +61,7 @@ type Question struct {
 type Answer struct {
 	State     chat.ApprovalState `json:"state"`               // approved, edited, denied or cancelled
 	Arguments json.RawMessage    `json:"arguments,omitempty"` // edited: what is to run instead
+	Refused   string             `json:"refused,omitempty"`   // edited: the parts of the call that were taken out of it, and no more; in words, for the model
 	Reason    string             `json:"reason,omitempty"`    // for the model
 	By        string             `json:"by,omitempty"`        // who decided
 	Always    bool               `json:"always,omitempty"`    // the offered rule is to be kept
@@ -82,6 +83,9 @@ func (a *Answer) Check() error {
 	case chat.ApprovalApproved, chat.ApprovalDenied, chat.ApprovalCancelled:
 		if len(a.Arguments) > 0 {
 			return fmt.Errorf("%w: only an edited call has other arguments", ErrAnswer)
+		}
+		if a.Refused != "" {
+			return fmt.Errorf("%w: only an edited call has parts that were refused", ErrAnswer)
 		}
 	case chat.ApprovalEdited:
 		if err := strictObject(string(a.Arguments)); err != nil {

@@ -79,6 +79,8 @@ func TestApprovals(t *testing.T) {
 		{name: "cancelled", answer: Answer{State: chat.ApprovalCancelled}, result: "Error: The approval was cancelled, the call was not run"},
 		{name: "edited", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`)},
 			result: "(The user changed the arguments to {\"city\":\"Bergen\"})\ndeployed to Bergen", ran: "Bergen"},
+		{name: "parts refused", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`), Refused: "part 2 of 2"},
+			result: "(The user refused part 2 of 2. The rest of the call was carried out.)\ndeployed to Bergen", ran: "Bergen"},
 		{name: "edited to what is denied", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"city":"Rome"}`)},
 			result: "(The user changed the arguments to {\"city\":\"Rome\"})\nError: Security violation: not there\ndetails: {\"rule\":\"no Rome\"}"},
 		{name: "edited to what does not fit", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{}`)},

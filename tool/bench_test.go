@@ -8,11 +8,23 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/tool/policy"
 )
 
 // pipeline returns a runner with one typed tool, and a call of it.
 func pipeline(t testing.TB) (*Runner, chat.Call) {
 	return runner(t, Func("weather", "Tells the weather.", weather)), call("weather", `{"city":"Oslo","days":3}`)
+}
+
+// ruled returns the same with a policy that allows the tool by a rule.
+func ruled(t testing.TB) (*Runner, chat.Call) {
+	r, c := pipeline(t)
+	p, err := policy.New(policy.Definition{Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"weather"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Policy = p
+	return r, c
 }
 
 func once(t testing.TB, r *Runner, c chat.Call) {
@@ -43,6 +55,15 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
+// BenchmarkPipelineRuled does so under a policy.
+func BenchmarkPipelineRuled(b *testing.B) {
+	r, c := ruled(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		once(b, r, c)
+	}
+}
+
 // BenchmarkDecode is the floor: reading the arguments and running the function, with nothing around them.
 func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
@@ -56,14 +77,14 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// maxAllocs is what a call may allocate on its way from its text to its result.
-const maxAllocs = 40
+// maxAllocs is what a call may allocate on its way from its text to its result, the policy's decision included.
+const maxAllocs = 39
 
 func TestPipelineAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("SKIPPED: the race detector allocates on its own")
 	}
-	r, c := pipeline(t)
+	r, c := ruled(t)
 	once(t, r, c)
 	if n := testing.AllocsPerRun(500, func() { once(t, r, c) }); n > maxAllocs {
 		t.Errorf("%v allocations a call, at most %d", n, maxAllocs)

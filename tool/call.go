@@ -22,6 +22,8 @@ type Call struct {
 	Temp string   // private temporary directory; empty: there is none
 	Env  []string // variables for processes beyond those of the runner, as NAME=VALUE
 
+	Scope Scope // on whose behalf it runs
+
 	box     Box
 	emit    func(chat.Event)
 	decider Decider

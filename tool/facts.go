@@ -44,6 +44,9 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 	if program := text(args[f.Command]); program != "" {
 		u.Argv = append([]string{program}, texts(args[f.Arguments])...)
 	}
+	if code := text(args[f.Code]); len(f.Program) > 0 && code != "" {
+		u.Argv = append(slices.Clone(f.Program), code)
+	}
 	u.Shell = text(args[f.Shell])
 	for _, p := range f.Paths {
 		op := p.Op
@@ -101,7 +104,7 @@ func (u *uses) rooted(g *Guard) policy.Call {
 }
 
 func (f *Facts) none() bool {
-	return f.Command == "" && f.Argv == "" && f.Shell == "" && f.Dir == "" && f.Operation == "" && f.Edits == "" && len(f.Paths) == 0 && len(f.URLs) == 0
+	return f.Command == "" && f.Argv == "" && f.Code == "" && f.Shell == "" && f.Dir == "" && f.Operation == "" && f.Edits == "" && len(f.Paths) == 0 && len(f.URLs) == 0
 }
 
 // argument returns the argument of a name, in which a point leads into an object.

@@ -184,38 +184,26 @@ func glob(pattern, name string) bool {
 	return globParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
 }
 
-// globParts keeps the last ** in mind instead of trying all ways, so that its work is bounded by the product of the lengths.
 func globParts(pattern, name []string) bool {
-	p, n, star, mark := 0, 0, -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == "**":
-			star, mark = p, n
-			p++
-		case p < len(pattern) && wildcard(pattern[p], name[n]):
-			p, n = p+1, n+1
-		case star >= 0:
-			mark++
-			p, n = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == "**" {
-		p++
-	}
-	return p == len(pattern)
+	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == "**" }, func(p, n int) bool { return wildcard(pattern[p], name[n]) })
 }
 
 // wildcard reports whether a pattern with * and ? fits the whole of name.
 func wildcard(pattern, name string) bool {
+	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == '*' }, func(p, n int) bool { return pattern[p] == '?' || pattern[p] == name[n] })
+}
+
+// fits reports whether a pattern fits the whole of a name, both of so many places: at some of the pattern stands what fits any number
+// of the name's, at the others what fits one. It keeps the last of the former in mind instead of trying all ways, so that its work is
+// bounded by the product of the lengths.
+func fits(pattern, name int, many func(p int) bool, one func(p, n int) bool) bool {
 	p, n, star, mark := 0, 0, -1, 0
-	for n < len(name) {
+	for n < name {
 		switch {
-		case p < len(pattern) && pattern[p] == '*':
+		case p < pattern && many(p):
 			star, mark = p, n
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+		case p < pattern && one(p, n):
 			p, n = p+1, n+1
 		case star >= 0:
 			mark++
@@ -224,5 +212,8 @@ func wildcard(pattern, name string) bool {
 			return false
 		}
 	}
-	return strings.Trim(pattern[p:], "*") == ""
+	for p < pattern && many(p) {
+		p++
+	}
+	return p == pattern
 }

@@ -74,7 +74,7 @@ func (x *execution) handler() Handler {
 func (x *execution) call(attempt int, emit func(chat.Event)) *Call {
 	r := x.runner
 	return &Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits, Attempt: attempt,
-		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, box: r.Sandbox, emit: emit, decider: r.Policy}
+		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, Scope: r.Scope, box: r.Sandbox, emit: emit, decider: r.Policy}
 }
 
 // An outcome is what a handler returned.
@@ -158,8 +158,12 @@ func (x *execution) judge(ctx context.Context, result Result, err error) Result 
 	}
 	e := *asError(err)
 	if ctx.Err() != nil && e.Kind != ErrUnexpected {
-		if e = (Error{Kind: ErrCanceled, Details: e.Details}); errors.Is(context.Cause(ctx), errTime) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e = Error{Kind: ErrCanceled, Details: e.Details}
+		switch {
+		case errors.Is(context.Cause(ctx), errTime):
 			e.Kind, e.Timeout = ErrTimeout, x.limits.Timeout
+		case errors.Is(ctx.Err(), context.DeadlineExceeded): // the time of whoever asked, not that of the tool
+			e.Kind = ErrTimeout
 		}
 		if x.lost {
 			e.Details = []byte(`{"note":"the tool did not stop, so that it is not known what it has done"}`)

@@ -120,8 +120,11 @@ func lintNameUnique(l *linted, report reporter) {
 var vagueNames = []string{"tool", "run", "do", "do_it", "exec", "execute", "process", "handle", "helper", "util", "utils", "misc", "func",
 	"function", "action", "task", "call", "data", "get", "set", "test", "main", "my_tool", "do_something", "do_stuff", "stuff", "thing", "foo", "bar"}
 
+// shortNames are those of programs that every model knows.
+var shortNames = []string{"sh", "go", "ls", "cp", "mv"}
+
 func lintNameVague(l *linted, report reporter) {
-	if slices.Contains(vagueNames, strings.ToLower(l.Name)) || len(l.Name) < 3 {
+	if slices.Contains(vagueNames, strings.ToLower(l.Name)) || len(l.Name) < 3 && !slices.Contains(shortNames, l.Name) {
 		report("", "%q does not say what the tool does", l.Name)
 	}
 }

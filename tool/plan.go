@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -35,6 +37,7 @@ type Plan struct {
 	Notes      []chat.NoteDetail  `json:"notes,omitempty"` // what was mended in the arguments
 	Policy     *chat.PolicyDetail `json:"policy,omitempty"`
 	Approval   string             `json:"approval,omitempty"` // id of the question, if it needs one
+	Denied     string             `json:"denied,omitempty"`   // what was taken out of the call because it may not be done; in words
 	Result     *Result            `json:"result,omitempty"`
 
 	entry *Entry  // that was planned with
@@ -56,11 +59,16 @@ func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) {
 	switch {
 	case err != nil:
 		return p.reject(err), nil
-	case verdict.Decision == chat.DecisionAsk:
+	case verdict.Decision == chat.DecisionAsk && r.Approvals != nil:
+		if err := r.preview(ctx, &p); err != nil {
+			return p.reject(err), nil
+		}
+	}
+	if verdict.Decision == chat.DecisionAsk {
 		return r.ask(ctx, p, verdict, u)
 	}
 	if p.entry.Tool.Cache.TTL > 0 {
-		if p.Result = r.shared().cached(p.Binding); p.Result != nil {
+		if p.Result = r.shared().cached(ctx, p.Binding); p.Result != nil {
 			p.Outcome = OutcomeCached
 		}
 	}
@@ -115,7 +123,7 @@ func (r *Runner) binding(p *Plan) string {
 	part := func(s string) { b = append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...) }
 	part(p.Call.Name)
 	part(p.Definition)
-	part(string(canonical(p.Call.Arguments)))
+	part(string(Canonical(p.Call.Arguments)))
 	part(r.Root)
 	part(p.Dir)
 	for _, v := range r.Env {
@@ -125,8 +133,55 @@ func (r *Runner) binding(p *Plan) string {
 	return string(hex.AppendEncode(room[:0], sum[:]))
 }
 
-// decide asks the guard of the tool and the policy. The stricter of the two decides. The error says why the call is refused.
+// decide asks the guard of the tool and the policy. The stricter of the two decides. The error says why the call is refused. Where the call
+// is about several things that stand for themselves, those that are refused are taken out of it, if others are left.
 func (r *Runner) decide(ctx context.Context, p *Plan) (policy.Verdict, uses, *Error) {
+	verdict, u, err := r.judge(p)
+	if err == nil || !r.reduce(p) {
+		return verdict, u, err
+	}
+	return r.judge(p)
+}
+
+// reduce takes out of a call the paths that are denied, and reports whether some are left that are not.
+func (r *Runner) reduce(p *Plan) bool {
+	name := p.entry.Tool.Facts.Each
+	var args map[string]json.RawMessage
+	if name == "" || json.Unmarshal([]byte(p.Call.Arguments), &args) != nil {
+		return false
+	}
+	paths := texts(args[name])
+	var left, denied []string
+	for _, path := range paths {
+		one := *p
+		one.Call.Arguments = withTexts(args, name, []string{path})
+		if _, _, err := r.judge(&one); err != nil {
+			denied = append(denied, policy.Visible(path)+" ("+strings.TrimPrefix(err.Sentence(), violation)+")")
+		} else {
+			left = append(left, path)
+		}
+	}
+	if len(left) == 0 || len(denied) == 0 {
+		return false
+	}
+	p.Call.Arguments = withTexts(args, name, left)
+	p.Binding, p.Denied = r.binding(p), strings.Join(denied, "; ")
+	return true
+}
+
+// withTexts returns arguments in which a list of texts is another one.
+func withTexts(args map[string]json.RawMessage, name string, list []string) string {
+	out := maps.Clone(args)
+	out[name], _ = marshal(list)
+	text, _ := marshal(out) // what was JSON can be written as JSON
+	return string(text)
+}
+
+// violation begins the sentence about what a rule denies.
+const violation = "Security violation: "
+
+// judge asks the guard of the tool and the policy about all of a call.
+func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 	u := r.facts(p.entry, p.Call.Arguments)
 	ask, err := p.entry.Guard.check(p.entry.Tool, &u)
 	if err != nil {
@@ -139,7 +194,7 @@ func (r *Runner) decide(ctx context.Context, p *Plan) (policy.Verdict, uses, *Er
 	}
 	switch {
 	case verdict.Decision == chat.DecisionDeny:
-		return verdict, u, &Error{Kind: ErrSecurity, Message: "Security violation: " + verdict.Why, Details: ruleDetails(p.Policy)}
+		return verdict, u, &Error{Kind: ErrSecurity, Message: violation + verdict.Why, Details: ruleDetails(p.Policy)}
 	case verdict.Decision == chat.DecisionAllow && ask != "":
 		verdict = policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: ask}
 		p.Policy = verdict.Detail(p.Call.ID)

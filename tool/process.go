@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
+	"time"
 
 	"wield/chat"
 	"wield/tool/sandbox"
@@ -17,6 +21,7 @@ type Box struct {
 	Limits   sandbox.Limit // for what a tool does not limit itself
 	Readable []string      // what processes may read beyond the workspace and the system's own
 	Writable []string      // what they may change beyond the workspace and the temporary directory
+	Cache    string        // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 }
 
 // Command returns a command that is held as the call allows: in its directory, with its environment, within its limits. It may
@@ -34,9 +39,12 @@ func (c *Call) Command(argv ...string) sandbox.Command {
 	var may []string
 	if c.Tool != nil {
 		cmd.Net = c.Tool.Facts.Network
-		if !c.Tool.Facts.ReadOnly && (c.Guard == nil || c.Guard.Mode == ModeRW) {
+		if c.changes() {
 			may = append(may, c.Root)
 			may = append(may, c.box.Writable...)
+			if dir := c.cache(); dir != "" {
+				may = append(may, dir)
+			}
 		}
 	}
 	for _, dir := range append(may, c.Temp) {
@@ -56,8 +64,43 @@ func (c *Call) Command(argv ...string) sandbox.Command {
 	return cmd
 }
 
+// changes reports whether processes of the call may change files.
+func (c *Call) changes() bool {
+	return c.Tool != nil && !c.Tool.Facts.ReadOnly && (c.Guard == nil || c.Guard.Mode == ModeRW)
+}
+
+// cache returns the directory of what processes keep, and makes it; empty: there is none for this call. A call that changes nothing
+// has none either: what it leaves behind would be used by those that do.
+func (c *Call) cache() string {
+	dir := c.box.Cache
+	if dir == "" || !c.changes() || os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	now := time.Now()
+	_ = os.Chtimes(dir, now, now) // that it is in use; else it is the older one day
+	return dir
+}
+
+// Caches are the variables that send what programs keep between runs into the cache of the [Box], or into the private temporary
+// directory, since nothing of the person's own may be changed.
+func (c *Call) Caches() []string {
+	dir := c.cache()
+	switch {
+	case dir != "":
+	case c.Temp != "":
+		dir = filepath.Join(c.Temp, "cache")
+	default:
+		return nil
+	}
+	env := []string{"GOTOOLCHAIN=local", "npm_config_update_notifier=false"}
+	for _, name := range []string{"GOCACHE", "XDG_CACHE_HOME", "npm_config_cache"} {
+		env = append(env, name+"="+filepath.Join(dir, strings.ToLower(name)))
+	}
+	return env
+}
+
 // Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside where the command
-// itself sends it. When ctx ends, the whole tree of processes ends.
+// itself sends it. If its Stdout and Stderr are the same writer, their order is kept. When ctx ends, the whole tree of processes ends.
 func (c *Call) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
 	return c.exec(ctx, cmd, true)
 }
@@ -70,10 +113,16 @@ func (c *Call) Ask(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, erro
 
 func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sandbox.Exit, error) {
 	told := make(chan struct{}) // how it is held is told before anything that it says
-	if output {
+	switch {
+	case output && same(cmd.Stdout, cmd.Stderr): // they stay one, so that the order is kept
 		cmd.Stdout = tee(cmd.Stdout, gate{told, c.Output("stdout")})
+		cmd.Stderr = cmd.Stdout
+	case output:
+		cmd.Stdout = tee(cmd.Stdout, gate{told, c.Output("stdout")})
+		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
+	default:
+		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	}
-	cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {
 		close(told)
@@ -83,6 +132,11 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	close(told)
 	exit, err := p.Wait()
 	return exit, processError(err)
+}
+
+// same reports whether two writers are one.
+func same(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // A gate is a writer that waits until it is opened.

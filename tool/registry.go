@@ -414,7 +414,7 @@ func (s *Session) Offered(text string) []chat.Tool {
 // Hash returns the hash of a definition: of its name, its description and its schema, however that is laid out.
 func Hash(d chat.Tool) string {
 	h := sha256.New()
-	for _, part := range []string{d.Name, d.Description, string(canonical(string(d.Parameters)))} {
+	for _, part := range []string{d.Name, d.Description, string(Canonical(string(d.Parameters)))} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))

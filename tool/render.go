@@ -36,7 +36,15 @@ func (r *Result) Append(dst []byte, s Style) []byte {
 
 func (r *Result) appendPlain(dst []byte) []byte {
 	start := len(dst)
-	if len(r.Edited) > 0 {
+	if r.Denied != "" {
+		dst = append(append(append(dst, "(Left out, because it is denied: "...), r.Denied...), ")\n"...)
+	}
+	switch {
+	case r.Refused != "" && r.OK:
+		dst = append(append(append(dst, "(The user refused "...), r.Refused...), ". The rest of the call was carried out.)\n"...)
+	case r.Refused != "":
+		dst = append(append(append(dst, "(The user refused "...), r.Refused...), ". The rest of the call failed.)\n"...)
+	case len(r.Edited) > 0:
 		dst = append(dst, "(The user changed the arguments to "...)
 		dst = append(append(dst, r.Edited...), ")\n"...)
 	}
@@ -154,7 +162,13 @@ func (r *Result) notes() []member {
 			list = append(list, member{"output_id", quote(t.Spill)})
 		}
 	}
-	if len(r.Edited) > 0 {
+	if r.Denied != "" {
+		list = append(list, member{"denied", quote(r.Denied)})
+	}
+	switch {
+	case r.Refused != "":
+		list = append(list, member{"refused", quote(r.Refused)})
+	case len(r.Edited) > 0:
 		list = append(list, member{"edited_arguments", r.Edited})
 	}
 	return list

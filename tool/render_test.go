@@ -63,6 +63,9 @@ func TestStyles(t *testing.T) {
 			`{"success":true,"truncated":true,"shown_bytes":2,"total_bytes":9,"output_id":"0a","result":"ab"}`},
 		{"edited", Result{OK: true, Data: quote("ab"), Edited: json.RawMessage(`{"a":1}`)}, "(The user changed the arguments to {\"a\":1})\nab",
 			`{"success":true,"data":"ab","error":null,"edited_arguments":{"a":1}}`, `{"success":true,"edited_arguments":{"a":1},"result":"ab"}`},
+		{"parts refused", Result{OK: true, Data: quote("ab"), Edited: json.RawMessage(`{"a":1}`), Refused: "part 1 of 2"},
+			"(The user refused part 1 of 2. The rest of the call was carried out.)\nab",
+			`{"success":true,"data":"ab","error":null,"refused":"part 1 of 2"}`, `{"success":true,"refused":"part 1 of 2","result":"ab"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for style, want := range map[Style]string{StylePlain: test.plain, StyleC: test.c, StyleLLF: test.llf} {

@@ -25,6 +25,10 @@ type Result struct {
 
 	// Edited are the arguments that ran in place of the model's, because a person changed them.
 	Edited json.RawMessage `json:"edited,omitempty"`
+	// Refused tells which parts of the call a person refused, if that is all that they changed.
+	Refused string `json:"refused,omitempty"`
+	// Denied tells which parts of the call were left out because they are denied, and why.
+	Denied string `json:"denied,omitempty"`
 }
 
 // A Truncation says how much of an output is missing and where it can be read.

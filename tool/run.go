@@ -45,6 +45,7 @@ type execution struct {
 	began   time.Time
 	started bool      // there is a start record
 	edited  bool      // a person changed the arguments
+	refused string    // or only took parts of the call out, these
 	lost    bool      // the handler did not come back
 	waits   *Approval // that is not decided
 
@@ -135,8 +136,9 @@ func (x *execution) conclude(ctx context.Context, err error) (Result, error) {
 
 // finish records the result. What was recorded is what the model is told.
 func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
+	result.Denied = x.plan.Denied
 	if x.edited {
-		result.Edited = []byte(x.plan.Call.Arguments)
+		result.Edited, result.Refused = []byte(x.plan.Call.Arguments), x.refused
 	}
 	switch {
 	case x.lost:
@@ -177,6 +179,7 @@ func (x *execution) consume(ctx context.Context) error {
 		return err
 	}
 	if x.plan.Outcome = OutcomeReady; len(a.Answer.Arguments) > 0 {
+		x.refused = a.Answer.Refused
 		return x.edit(ctx, string(a.Answer.Arguments))
 	}
 	return nil

@@ -162,6 +162,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// The time of whoever asked is not said to be that of the tool.
+func TestTimeOfTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		slow := Func("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		result := ""
+		for e, err := range runner(t, slow).RunAll(ctx, []chat.Call{call("slow", `{}`)}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == chat.KindResult {
+				result = e.Detail.Result.Parts[0].Text
+			}
+		}
+		if want := "Error: Tool execution timed out"; result != want {
+			t.Errorf("got %q, want %q", result, want)
+		}
+	})
+}
+
 func TestIncompleteCallIsNotRun(t *testing.T) {
 	c := call("weather", `{"city":"Oslo"}`)
 	c.Complete = false

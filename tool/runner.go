@@ -52,6 +52,8 @@ type Runner struct {
 
 	ApprovalTTL time.Duration // how long a question stands; 0: 24 h
 
+	Scope Scope // on whose behalf calls run
+
 	once sync.Once
 	own  *Shared
 }
@@ -60,7 +62,7 @@ type Runner struct {
 func (r *Runner) With(records Records) *Runner {
 	return &Runner{Tools: r.Tools, Policy: r.Policy, Approvals: r.Approvals, Records: records, Shared: r.shared(),
 		Middleware: r.Middleware, Limits: r.Limits, Repair: r.Repair, Redact: r.Redact, Parallel: r.Parallel, Style: r.Style,
-		Root: r.Root, Dir: r.Dir, Temp: r.Temp, Env: r.Env, Sandbox: r.Sandbox, ApprovalTTL: r.ApprovalTTL}
+		Root: r.Root, Dir: r.Dir, Temp: r.Temp, Env: r.Env, Sandbox: r.Sandbox, ApprovalTTL: r.ApprovalTTL, Scope: r.Scope}
 }
 
 func (r *Runner) dir() string {

@@ -14,8 +14,9 @@ import (
 type Shared struct {
 	CacheEntries int    // how many results are kept; 0: 1024
 	CacheBytes   int    // how many bytes of them; 0: 32 MiB
-	Temp         string // directory for the private one with the rest of long outputs; empty: the system's
-	SpillBytes   int    // how many bytes of outputs are kept there; 0: 256 MiB
+	Cache        Cache  // keeps results beyond the life of the process; nil: nothing does
+	Temp         string // directory for the private file with the rest of long outputs; empty: the system's
+	SpillBytes   int    // how many bytes of outputs are kept in it; 0: 256 MiB
 
 	mu      sync.Mutex
 	entries map[string]*list.Element // by binding
@@ -24,6 +25,15 @@ type Shared struct {
 	flights map[string]*flight // by binding
 
 	spills spills
+}
+
+// A Cache keeps results beyond the life of a process, of tools that say for how long (Caching). What fails in it is as if nothing were
+// kept: a call runs without it.
+type Cache interface {
+	// Get returns the result that is kept under the binding of a call, as long as its time is not over.
+	Get(ctx context.Context, binding string) (r Result, ok bool, err error)
+	// Put keeps a result until a time.
+	Put(ctx context.Context, binding string, r Result, until time.Time) error
 }
 
 // Close removes what was kept on disk.
@@ -43,7 +53,20 @@ const (
 )
 
 // cached returns the result of an earlier identical call, or nil.
-func (s *Shared) cached(binding string) *Result {
+func (s *Shared) cached(ctx context.Context, binding string) *Result {
+	if r := s.recalled(binding); r != nil || s.Cache == nil {
+		return r
+	}
+	r, ok, err := s.Cache.Get(ctx, binding)
+	if err != nil || !ok {
+		return nil
+	}
+	r.Cached = true
+	return &r
+}
+
+// recalled returns the result of an earlier identical call in this process, or nil.
+func (s *Shared) recalled(binding string) *Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	el := s.entries[binding]
@@ -62,11 +85,15 @@ func (s *Shared) cached(binding string) *Result {
 }
 
 // keep keeps a result if its tool wants that and it is good.
-func (s *Shared) keep(t *Tool, binding string, r Result) {
+func (s *Shared) keep(ctx context.Context, t *Tool, binding string, r Result) {
 	if t.Cache.TTL <= 0 || !r.OK {
 		return
 	}
-	k := &kept{binding: binding, result: r, size: r.size() + len(binding), until: time.Now().Add(t.Cache.TTL)}
+	until := time.Now().Add(t.Cache.TTL)
+	if s.Cache != nil && r.Truncated == nil { // the rest of one that was cut does not outlive the process
+		_ = s.Cache.Put(context.WithoutCancel(ctx), binding, r, until) // then it is not kept, which is no reason to fail
+	}
+	k := &kept{binding: binding, result: r, size: r.size() + len(binding), until: until}
 	entries, bytes := or(s.CacheEntries, defaultCacheEntries), or(s.CacheBytes, defaultCacheBytes)
 	if k.size > bytes {
 		return
@@ -195,7 +222,7 @@ func (s *Shared) fly(ctx context.Context, f *flight, x *execution) (Result, erro
 		f.result, f.err = result, err
 	}
 	if err == nil {
-		s.keep(x.plan.entry.Tool, x.plan.Binding, result)
+		s.keep(ctx, x.plan.entry.Tool, x.plan.Binding, result)
 	}
 	return result, err
 }

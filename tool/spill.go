@@ -7,21 +7,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
 
-// spills keep outputs that were too long, in files of a private directory that is made when it is first needed.
+// spills keep outputs that were too long in one file, as a ring: what is new takes the place of what is oldest. The file has no name
+// as soon as it is open, where the system allows that, so that it is gone with the process, however that ends.
 type spills struct {
 	mu    sync.Mutex
-	root  *os.Root
-	dir   string
-	sizes map[string]int
+	file  *os.File
+	name  string // set while the file has one
+	kept  map[string]extent
 	order []string // oldest first
-	total int
+	next  int64    // where the next output begins
+
+	closed bool
 }
+
+// An extent is a part of the file.
+type extent struct{ from, to int64 }
+
+func (e extent) overlaps(o extent) bool { return e.from < o.to && o.from < e.to }
 
 const defaultSpillBytes = 256 << 20
 
@@ -37,82 +45,99 @@ func (s *Shared) save(output string) (string, error) {
 	if len(output) > most {
 		return "", errors.New("tool: the output is too long to be kept")
 	}
-	for len(p.order) > 0 && p.total+len(output) > most {
-		p.forget(p.order[0])
+	at := p.room(int64(len(output)), int64(most))
+	if _, err := p.file.WriteAt([]byte(output), at.from); err != nil {
+		return "", fmt.Errorf("tool: %w", err)
 	}
 	var random [8]byte
 	rand.Read(random[:]) // never fails
 	id := hex.EncodeToString(random[:])
-	f, err := p.root.OpenFile(id, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("tool: %w", err)
-	}
-	_, err = f.WriteString(output)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("tool: %w", errors.Join(err, p.root.Remove(id)))
-	}
-	if p.sizes == nil {
-		p.sizes = make(map[string]int)
-	}
-	p.sizes[id], p.order, p.total = len(output), append(p.order, id), p.total+len(output)
+	p.kept[id], p.order, p.next = at, append(p.order, id), at.to
 	return id, nil
 }
 
 func (p *spills) open(temp string) error {
-	if p.root != nil {
+	switch {
+	case p.file != nil:
 		return nil
+	case p.closed:
+		return errors.New("tool: outputs are not kept any more")
 	}
-	dir, err := os.MkdirTemp(temp, "wield-output-")
+	f, err := os.CreateTemp(temp, "wield-output-") // for its owner alone
 	if err != nil {
 		return fmt.Errorf("tool: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("tool: %w", errors.Join(err, os.Remove(dir)))
+	if os.Remove(f.Name()) != nil { // Windows keeps the names of open files
+		p.name = f.Name()
 	}
-	p.dir, p.root = dir, root
+	p.file, p.kept = f, make(map[string]extent)
 	return nil
 }
 
-func (p *spills) forget(id string) {
-	p.root.Remove(id) // a file that cannot be removed now goes with the directory
-	p.total -= p.sizes[id]
-	delete(p.sizes, id)
-	p.order = p.order[1:]
+// room returns where an output of size bytes goes, in a file of most bytes, and forgets what is there.
+func (p *spills) room(size, most int64) extent {
+	at := extent{p.next, p.next + size}
+	if at.to > most {
+		at = extent{0, size}
+	}
+	taken := func(id string) bool { return p.kept[id].overlaps(at) }
+	for slices.ContainsFunc(p.order, taken) {
+		delete(p.kept, p.order[0])
+		p.order = p.order[1:]
+	}
+	return at
 }
 
 func (p *spills) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.root == nil {
+	p.closed = true // a call that ends late would make another file, which nobody closes
+	if p.file == nil {
 		return nil
 	}
-	err := errors.Join(p.root.Close(), os.RemoveAll(p.dir))
-	p.root, p.dir, p.sizes, p.order, p.total = nil, "", nil, nil, 0
+	err := p.file.Close()
+	if p.name != "" {
+		err = errors.Join(err, os.Remove(p.name))
+	}
+	p.file, p.name, p.kept, p.order = nil, "", nil, nil
 	return err
 }
 
-// read returns up to n bytes of an output from offset on, and how long it is.
-func (p *spills) read(id string, offset, n int) (string, int, error) {
+// Spilled returns an output that was too long to be shown whole, by the id that its Truncation names. It reports false where it is
+// not kept any more.
+func (s *Shared) Spilled(id string) (string, bool) {
+	text, ok, err := s.spills.read(id)
+	return text, ok && err == nil
+}
+
+// read returns an output. It reports false where there is none.
+func (p *spills) read(id string) (string, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	size, ok := p.sizes[id]
+	at, ok := p.kept[id]
 	if !ok {
-		return "", 0, Errorf(ErrInvalid, "There is no output %s: it was never kept, or it was the oldest when there was no more room", cut(id, 64))
+		return "", false, nil
 	}
-	if offset > size {
-		return "", size, Errorf(ErrInvalid, "The output has %d bytes, so that it cannot be read from %d", size, offset)
+	b := make([]byte, at.to-at.from)
+	if _, err := p.file.ReadAt(b, at.from); err != nil {
+		return "", true, &Error{Kind: ErrUnexpected, Cause: err}
 	}
-	f, err := p.root.Open(id)
-	if err != nil {
-		return "", size, &Error{Kind: ErrUnexpected, Cause: err}
+	return string(b), true, nil
+}
+
+// output returns an output of this process, or one that the conversation of the call remembers.
+func (s *Shared) output(ctx context.Context, c *Call, id string) (string, error) {
+	text, ok, err := s.spills.read(id)
+	if !ok && c.Scope.Outputs != nil {
+		text, ok, err = c.Scope.Outputs.Output(ctx, id)
 	}
-	defer f.Close()
-	b := make([]byte, min(n, size-offset))
-	if _, err := f.ReadAt(b, int64(offset)); err != nil && !errors.Is(err, io.EOF) {
-		return "", size, &Error{Kind: ErrUnexpected, Cause: err}
+	switch {
+	case err != nil:
+		return "", err
+	case !ok:
+		return "", Errorf(ErrInvalid, "There is no output %s: it was never kept, or it was the oldest when there was no more room", cut(id, 64))
 	}
-	return string(b), size, nil
+	return text, nil
 }
 
 // ReadOutputName is the name of the tool that reads the rest of outputs that were too long.
@@ -126,40 +151,48 @@ const (
 // ReadOutput returns the tool that reads the rest of outputs that were too long.
 func (s *Shared) ReadOutput() *Tool {
 	type input struct {
-		ID     string `json:"id" jsonschema:"the id that the truncated result names"`
+		ID     string `json:"id" jsonschema:"the id that the result names, such as its output_id"`
 		Offset int    `json:"offset,omitempty" jsonschema:"byte to begin at, from 0"`
 		Length int    `json:"length,omitempty" jsonschema:"how many bytes to read, up to 61440"`
 	}
-	t := Func(ReadOutputName, "Reads more of a tool's output that was too long to be shown whole. Example: {\"id\":\"9f86d081884c7d65\",\"offset\":65536}",
-		func(_ context.Context, in input) (Result, error) {
+	t := Stream(ReadOutputName, "Reads more of a tool's output that was too long to be shown whole. Example: {\"id\":\"9f86d081884c7d65\",\"offset\":65536}",
+		func(ctx context.Context, c *Call, in input) (Result, error) {
 			if in.Offset < 0 || in.Length < 0 {
 				return Result{}, Errorf(ErrInvalid, "offset and length must not be negative")
 			}
-			text, size, err := s.spills.read(in.ID, in.Offset, min(or(in.Length, readOutputDefault), readOutputMost))
-			if err != nil {
+			whole, err := s.output(ctx, c, in.ID)
+			switch size := len(whole); {
+			case err != nil:
 				return Result{}, err
+			case in.Offset > size:
+				return Result{}, Errorf(ErrInvalid, "The output has %d bytes, so that it cannot be read from %d", size, in.Offset)
 			}
-			end := in.Offset + len(text)
-			if whole := wholeRunes(text); end < size && whole != "" {
-				text, end = whole, in.Offset+len(whole)
-			}
-			return JSON(struct {
-				Content string `json:"content"`
-				Offset  int    `json:"offset"`
-				Next    int    `json:"next,omitempty"` // where to read on; 0: this is the end
-				Size    int    `json:"size"`
-			}{text, in.Offset, next(end, size), size})
+			return JSON(excerpt(whole, in.Offset, min(or(in.Length, readOutputDefault), readOutputMost)))
 		})
 	t.Facts.ReadOnly, t.Source = true, "builtin"
 	t.Limits.Output = -1
 	return t
 }
 
-func next(end, size int) int {
-	if end >= size {
-		return 0
+// An outputPart is what read_output gives.
+type outputPart struct {
+	Content string `json:"content"`
+	Offset  int    `json:"offset"`
+	Next    int    `json:"next,omitempty"` // where to read on; 0: this is the end
+	Size    int    `json:"size"`
+}
+
+// excerpt returns up to n bytes of an output, and whole characters only.
+func excerpt(whole string, offset, n int) outputPart {
+	p := outputPart{Offset: offset, Size: len(whole)}
+	p.Content = whole[offset:min(offset+n, len(whole))]
+	if end := offset + len(p.Content); end < len(whole) {
+		if runes := wholeRunes(p.Content); runes != "" {
+			p.Content = runes
+		}
+		p.Next = offset + len(p.Content)
 	}
-	return end
+	return p
 }
 
 // wholeRunes returns s without the beginning of a character at its end.

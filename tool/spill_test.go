@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -116,24 +118,59 @@ func TestSpillsAreBounded(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	if _, _, err := s.spills.read(ids[0], 0, 5); err == nil {
+	if _, ok := s.Spilled(ids[0]); ok {
 		t.Error("the oldest is still there")
 	}
-	if got, _, err := s.spills.read(ids[1], 0, 5); err != nil || got != "12345" {
-		t.Errorf("%q, %v", got, err)
+	if got, ok := s.Spilled(ids[1]); !ok || got != "12345" {
+		t.Errorf("%q, %t", got, ok)
 	}
 	if _, err := s.save("12345678901"); err == nil {
 		t.Error("more was kept than there is room for")
 	}
-	info, err := os.Stat(s.spills.dir)
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the directory: %v, %v", info.Mode(), err)
+	info, err := s.spills.file.Stat()
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info.Mode(), err)
+	}
+	if left, err := os.ReadDir(s.Temp); err != nil || runtime.GOOS != "windows" && len(left) != 0 {
+		t.Errorf("%d files would be left by a process that is killed, %v", len(left), err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(s.Temp); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left, %v", len(left), err)
+	}
+	if _, err := s.save("1"); err == nil {
+		t.Error("an output was kept after the end")
+	}
+}
+
+// What is kept comes back as it was, the newest are kept, and as many of them as fit into half of the room at the least.
+func TestSpillsComeBackWhole(t *testing.T) {
+	const room = 100
+	s := &Shared{Temp: t.TempDir(), SpillBytes: room}
+	defer s.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	var ids, texts []string
+	for n := range 2000 {
+		text := strings.Repeat(string(rune('a'+n%26)), random.IntN(room/2+1))
+		id, err := s.save(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, texts = append(ids, id), append(texts, text)
+		sum, gone := 0, false
+		for i := len(ids) - 1; i >= max(0, len(ids)-20); i-- {
+			got, ok := s.Spilled(ids[i])
+			sum += len(texts[i])
+			switch {
+			case ok && (gone || got != texts[i]):
+				t.Fatalf("after %d, output %d is %q and was %q; a newer one is gone: %t", n, i, got, texts[i], gone)
+			case !ok && sum <= room/2:
+				t.Fatalf("after %d, output %d is gone, though it and all newer ones have %d bytes", n, i, sum)
+			}
+			gone = gone || !ok
+		}
 	}
 }
 

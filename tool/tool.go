@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/tool/edit"
 	"wield/tool/policy"
 )
 
@@ -30,6 +31,9 @@ type Tool struct {
 	Cache    Caching
 	Debounce time.Duration // identical calls that begin within it share one run; 0: each has its own
 	Parallel int           // how many calls run at a time; 0: no limit
+
+	// Preview tells what a call would change in files, without changing anything. Nil: nobody knows.
+	Preview func(ctx context.Context, c *Call) ([]edit.Change, error)
 
 	// Batch runs several calls of one turn at once. Nil: each call is handed to Handler.
 	Batch BatchHandler
@@ -156,9 +160,13 @@ type Facts struct {
 	Arguments string // the list of its arguments
 	Argv      string // program and arguments in one list
 	Shell     string // text for a shell
+	Code      string // text for Program, which gets it as its last argument
 	Dir       string // the directory it runs in
 
+	Program []string // that every call runs, with the arguments that stand before Code
+
 	Paths []PathFact
+	Each  string // the argument, a list of paths, of which each stands for itself: one that is denied is left out, and the others are seen to
 	Edits string // text of edits, in a syntax that package edit reads; the files that it names are written
 	URLs  []string
 

@@ -29,6 +29,7 @@ func TestWithKeepsEveryField(t *testing.T) {
 	}
 	r.Tools, r.Approvals, r.Policy = new(tool.Registry), new(tool.MemoryApprovals), allows{}
 	r.Sandbox.Level, r.Limits.Timeout = "limits", 1
+	r.Scope.Session = "ses_1"
 	records := new(tool.MemoryRecords)
 	w := reflect.ValueOf(r.With(records)).Elem()
 	for i := range v.NumField() {

@@ -1,5 +1,5 @@
-// Command tally reads `go test -json` on its standard input and prints what a person wants to see of it: the line of each
-// package, the output of what failed, every skipped test with its reason. With -sum FILE it adds one line "PASSED FAILED
+// Command tally runs a `go test -json` command, which its arguments are, and prints what a person wants to see of it: the line of
+// each package, the output of what failed, every skipped test with its reason. With -sum FILE it adds one line "PASSED FAILED
 // SKIPPED" to FILE. Its exit status is 1 if anything failed or nothing ran.
 package main
 
@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -22,84 +24,146 @@ type event struct {
 	Test       string
 	Elapsed    float64
 	Output     string
+
+	FailedBuild string // of a package that was not tested because of it
 }
 
 // A test is what was heard of one test so far.
 type test struct {
-	name   string
-	output []string
+	pack, name string
+	output     []string
+}
+
+// String names a test for people.
+func (t *test) String() string { return strings.TrimPrefix(t.pack, "wield/") + ": " + t.name }
+
+// A tally is what was heard of one command.
+type tally struct {
+	passed, skipped int
+	failed          int      // tests
+	broken          []string // what failed besides tests, in words
+	skips, slows    []string
+
+	open  map[string]*test
+	blame map[string]bool // packages that have failed tests
 }
 
 func main() {
 	sum := flag.String("sum", "", "file to which the counts are added")
 	slow := flag.Duration("slow", 10*time.Second, "name the tests that take longer than this")
 	flag.Parse()
-
-	var passed, failed, skipped int
-	open := make(map[string]*test)
-	var skips, slows []string
-	in := bufio.NewScanner(os.Stdin)
-	in.Buffer(nil, 64<<20)
-	for in.Scan() {
-		var e event
-		if json.Unmarshal(in.Bytes(), &e) != nil || e.Action == "" {
-			fmt.Println(in.Text()) // go itself speaks, not a test
-			continue
-		}
-		if e.Test == "" {
-			if strings.HasSuffix(e.Action, "output") && worthShowing(e.Output) {
-				fmt.Print(e.Output)
-			}
-			if e.Action == "build-fail" {
-				failed++
-			}
-			continue
-		}
-		key := e.Package + " " + e.Test
-		t := open[key]
-		if t == nil {
-			t = &test{name: strings.TrimPrefix(e.Package, "wield/") + ": " + e.Test}
-			open[key] = t
-		}
-		switch e.Action {
-		case "output":
-			t.output = append(t.output, e.Output)
-		case "pass":
-			passed++
-		case "fail":
-			failed++
-			fmt.Printf("--- FAIL %s\n%s", t.name, strings.Join(t.output, ""))
-		case "skip":
-			skipped++
-			skips = append(skips, t.name+reason(t.output))
-		}
-		if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
-			delete(open, key)
-			if d := time.Duration(e.Elapsed * float64(time.Second)); d > *slow && !strings.Contains(e.Test, "/") {
-				slows = append(slows, fmt.Sprintf("%6.1fs %s", d.Seconds(), t.name))
-			}
-		}
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: tally [-sum FILE] go test -json ...")
+		os.Exit(2)
 	}
-	if err := in.Err(); err != nil {
-		fmt.Fprintln(os.Stderr, "tally:", err)
-		os.Exit(1)
-	}
-	for _, t := range open { // the package died
-		failed++
-		fmt.Printf("--- FAIL %s: it never ended\n%s", t.name, strings.Join(t.output, ""))
-	}
-	print("slow", slows)
-	print("SKIPPED", skips)
-	fmt.Printf("tests: %d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	t := run(flag.Args(), os.Stdout, *slow)
+	print("FAILED", t.broken)
+	print("slow", t.slows)
+	print("SKIPPED", t.skips)
+	failed := t.failed + len(t.broken)
+	fmt.Printf("tests: %d passed, %d failed, %d skipped\n", t.passed, failed, t.skipped)
 	if *sum != "" {
-		if err := add(*sum, passed, failed, skipped); err != nil {
+		if err := add(*sum, t.passed, failed, t.skipped); err != nil {
 			fmt.Fprintln(os.Stderr, "tally:", err)
 			os.Exit(1)
 		}
 	}
-	if failed > 0 || passed == 0 {
+	if failed > 0 || t.passed == 0 {
 		os.Exit(1)
 	}
+}
+
+// run runs a command to its end, and prints the lines of its packages meanwhile.
+func run(command []string, out io.Writer, slow time.Duration) *tally {
+	t := &tally{open: map[string]*test{}, blame: map[string]bool{}}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.broken = append(t.broken, err.Error())
+		return t
+	}
+	if err := t.read(stdout, out, slow); err != nil {
+		t.broken = append(t.broken, err.Error())
+		_, _ = io.Copy(io.Discard, stdout) // or it would wait for ever
+	}
+	if err := cmd.Wait(); err != nil && t.failed+len(t.broken) == 0 {
+		t.broken = append(t.broken, fmt.Sprintf("%s: %v", strings.Join(command, " "), err))
+	}
+	return t
+}
+
+// read hears the events of a command.
+func (t *tally) read(events io.Reader, out io.Writer, slow time.Duration) error {
+	in := bufio.NewScanner(events)
+	in.Buffer(nil, 64<<20)
+	for in.Scan() {
+		var e event
+		if json.Unmarshal(in.Bytes(), &e) != nil || e.Action == "" {
+			fmt.Fprintln(out, in.Text()) // go itself speaks, not a test
+			continue
+		}
+		if e.Test == "" {
+			t.ofPackage(&e, out)
+		} else {
+			t.ofTest(&e, out, slow)
+		}
+	}
+	for _, open := range t.open { // the package died
+		open.output = append(open.output, "it never ended\n")
+		t.fail(open, out)
+	}
+	return in.Err()
+}
+
+func (t *tally) ofPackage(e *event, out io.Writer) {
+	switch {
+	case strings.HasSuffix(e.Action, "output"):
+		if worthShowing(e.Output) {
+			fmt.Fprint(out, e.Output)
+		}
+	case e.Action == "build-fail":
+		t.broken = append(t.broken, e.ImportPath+" does not build")
+	case e.Action == "fail" && e.FailedBuild == "" && !t.blame[e.Package]:
+		t.broken = append(t.broken, e.Package+" failed beside its tests")
+	}
+}
+
+func (t *tally) ofTest(e *event, out io.Writer, slow time.Duration) {
+	key := e.Package + " " + e.Test
+	one := t.open[key]
+	if one == nil {
+		one = &test{pack: e.Package, name: e.Test}
+		t.open[key] = one
+	}
+	switch e.Action {
+	case "output":
+		one.output = append(one.output, e.Output)
+		return
+	case "pass":
+		t.passed++
+	case "fail":
+		t.fail(one, out)
+	case "skip":
+		t.skipped++
+		t.skips = append(t.skips, one.String()+reason(one.output))
+	default:
+		return
+	}
+	delete(t.open, key)
+	if d := time.Duration(e.Elapsed * float64(time.Second)); d > slow && !strings.Contains(e.Test, "/") {
+		t.slows = append(t.slows, fmt.Sprintf("%6.1fs %s", d.Seconds(), one))
+	}
+}
+
+// fail tells of a test that failed, with what it said.
+func (t *tally) fail(one *test, out io.Writer) {
+	t.failed++
+	t.blame[one.pack] = true
+	fmt.Fprintf(out, "--- FAIL %s\n%s", one, strings.Join(one.output, ""))
 }
 
 // worthShowing reports whether a line that belongs to a package and to no test tells anything.

@@ -17,10 +17,11 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	lines          []string // tools of one line of shell, from --sh
+	journal        journalOpener
 }
 
 func osApp() *app {
-	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, journal: configuredJournal}
 }
 
 // The exit codes. exitCodes in topics.go says what they mean.
@@ -86,14 +87,17 @@ func isExitError(err error) bool {
 func exitCode(ctx context.Context, err error) (int, error) {
 	var exit *exitError
 	var problems config.Problems
+	var file *config.FileError
 	var failed *chat.Error
 	switch {
 	case errors.As(err, &exit):
 		return exit.code, exit.err
-	case errors.As(err, &problems):
+	case errors.As(err, &problems), errors.As(err, &file):
 		return exitUsage, err
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, chat.ErrCanceled)):
 		return exitInterrupted, errors.New("interrupted")
+	case isJournalFailure(err): // which an agent cannot go on without either, but it is not the model
+		return exitFailed, err
 	case errors.As(err, &failed) && (failed.Kind == chat.ErrAuth || failed.Kind == chat.ErrUnavailable):
 		return exitModel, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,13 +25,49 @@ says the section journal of the configuration.`,
 	return cmd
 }
 
+// A journalOpener opens the journal of a configuration: to look at it, when it has to be there, or to write to it.
+type journalOpener func(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error)
+
+// configuredJournal opens the journal where the configuration says.
+func configuredJournal(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error) {
+	if look {
+		return c.LookAtJournal(ctx, getenv)
+	}
+	return c.OpenJournal(ctx, getenv)
+}
+
+// openJournal opens the journal of this program.
+func (a *app) openJournal(ctx context.Context, c *config.Config, look bool) (journal.Store, error) {
+	if a.journal == nil {
+		return configuredJournal(ctx, c, a.getenv, look)
+	}
+	return a.journal(ctx, c, a.getenv, look)
+}
+
+// openCounted opens the journal for a run whose calls are counted.
+func (a *app) openCounted(ctx context.Context, c *config.Config) (journal.Store, error) {
+	s, err := a.openJournal(ctx, c, false)
+	if err != nil {
+		return nil, err
+	}
+	return c.OpenStats(a.getenv, nil).Journal(s), nil
+}
+
+// journalFailures are why a run cannot be recorded.
+var journalFailures = []error{journal.ErrConflict, journal.ErrDuplicate, journal.ErrHeld, journal.ErrRecord, journal.ErrCorrupt, journal.ErrFull,
+	journal.ErrReadOnly, journal.ErrDisk, journal.ErrLocked, journal.ErrClosed}
+
+func isJournalFailure(err error) bool {
+	return slices.ContainsFunc(journalFailures, func(kind error) bool { return errors.Is(err, kind) })
+}
+
 // withJournal opens the journal that the configuration names, which must be there.
 func withJournal(ctx context.Context, app *app, file string, do func(s journal.Store) error) error {
 	r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	s, err := r.Config.LookAtJournal(ctx, app.getenv)
+	s, err := app.openJournal(ctx, r.Config, true)
 	if err != nil {
 		return err
 	}

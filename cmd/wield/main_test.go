@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
-	testscript.Main(m, map[string]func(){"wield": main})
+	testscript.Main(m, map[string]func(){"wield": main, "wield-mortal": mainMortal})
 }
 
 // TestScripts runs testdata/script: each file is a command line session, with the program as a process of its own.
@@ -28,7 +29,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CONFIG_HOME", "")
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector waits for a second at the end of a program
+			name, value, _ := strings.Cut(quickEnd, "=")
+			e.Setenv(name, value)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": checkCode},

@@ -2,14 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"wield/internal/api"
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/web"
+	"wield/internal/webhook"
+	"wield/journal"
 )
 
 // A site is what serve serves, and how it is built again when its configuration changes.
@@ -17,19 +26,34 @@ type site struct {
 	options     config.Options
 	scenario    string // as --scenario gives it
 	environment config.Environment
+	app         *app
 
 	config  *config.Result    // in force
 	service *config.Service   // in force
 	before  []*config.Service // that requests may still use
+	journal journal.Store     // that runs are in
+	forgets bool              // it keeps nothing beyond this process
+	key     string            // that was made because none is configured
+
+	demoDir         string // that demo-agent works in
+	demoIsTemporary bool
+
+	api     *api.Server
+	page    *web.Site
+	sender  *webhook.Sender
+	gateway atomic.Pointer[gateway.Gateway]
+	shown   atomic.Pointer[config.Service] // the service in force, for whoever asks meanwhile
+	told    atomic.Pointer[config.Result]  // the configuration in force, likewise
+	lines   *api.Log                       // the last lines of the log
 }
 
 // build reads the configuration and composes what it describes, and puts it in force.
-func (s *site) build() (*config.Result, *config.Service, error) {
+func (s *site) build(ctx context.Context) (*config.Result, *config.Service, error) {
 	c, err := config.Load(s.options)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := addScenarios(c.Config, s.scenario); err != nil {
+	if err := s.addScenarios(c); err != nil {
 		return nil, nil, err
 	}
 	if s.service == nil {
@@ -40,8 +64,13 @@ func (s *site) build() (*config.Result, *config.Service, error) {
 			return nil, nil, err
 		}
 	}
+	if s.environment.Hub == nil {
+		if err := s.openRuns(ctx, c); err != nil {
+			return nil, nil, err
+		}
+	}
 	env := s.environment
-	env.Before = s.service
+	env.Before, env.File = s.service, c.File
 	service, err := c.Compose(env)
 	if err != nil {
 		return nil, nil, err
@@ -50,15 +79,25 @@ func (s *site) build() (*config.Result, *config.Service, error) {
 		env.Log.Warn(w.Error())
 	}
 	service.Gateway.Version = thisBuild().Version
+	if err := s.addAPI(c, service); err != nil {
+		service.Close()
+		return nil, nil, err
+	}
+	s.addKey(&service.Gateway)
+	env.Hub.Replace(append(slices.Clone(service.Agents), service.Plain...))
 	if s.service != nil {
 		s.service.Close() // what requests use is left alone
 		s.before = append(s.before, s.service)
 		if len(s.before) > keptServices {
-			s.before[0].Close()
+			if err := giveBack(s.before[0]); err != nil {
+				env.Log.Error("what an earlier configuration used cannot be given back", "error", err)
+			}
 			s.before = s.before[1:]
 		}
 	}
 	s.config, s.service = c, service
+	s.shown.Store(service)
+	s.told.Store(c)
 	return c, service, nil
 }
 
@@ -68,9 +107,13 @@ const keptServices = 8
 
 // close gives back what was built, the parts that were replaced as well.
 func (s *site) close() {
-	s.service.Close()
-	for _, b := range s.before {
-		b.Close()
+	err := s.closeRuns()
+	if s.service != nil {
+		err = errors.Join(err, giveBack(append(s.before, s.service)...))
+	}
+	err = errors.Join(err, s.closeDemo())
+	if err != nil {
+		s.environment.Log.Error("not all was given back", "error", err)
 	}
 	s.environment.Trace.Close()
 	if ring := s.environment.Capture; ring != nil {
@@ -89,8 +132,15 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway) <-chan struct{} {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	watch := config.NewWatch(s.config.File)
+	stopTools := s.followTools(ctx)
+	reload := func(why string) {
+		stopTools()
+		s.reload(ctx, g, why)
+		stopTools = s.followTools(ctx)
+	}
 	go func() {
 		defer close(over)
+		defer func() { stopTools() }()
 		defer signal.Stop(hangUp)
 		tick := time.NewTicker(reloadEvery)
 		defer tick.Stop()
@@ -99,10 +149,10 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway) <-chan struct{} {
 			case <-ctx.Done():
 				return
 			case <-hangUp:
-				s.reload(g, "signal")
+				reload("signal")
 			case <-tick.C:
 				if watch.Changed() {
-					s.reload(g, "file")
+					reload("file")
 				}
 			}
 		}
@@ -111,15 +161,18 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway) <-chan struct{} {
 }
 
 // reload puts a changed configuration in force, or says why it cannot be and leaves all as it is.
-func (s *site) reload(g *gateway.Gateway, why string) {
-	log, old := s.environment.Log, s.config
-	c, service, err := s.build()
+func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) {
+	log, old, key := s.environment.Log, s.config, s.key
+	c, service, err := s.build(ctx)
 	if err != nil {
 		log.Error("the configuration was not changed: what is wrong must be put right first; the old one stays in force",
 			"config", old.File, "because", why, "error", err)
 		return
 	}
 	g.Replace(service.Gateway)
+	if s.key != key { // models that need one are new
+		fmt.Fprintf(s.app.stdout, "key, until the next start: %s\n", s.key)
+	}
 	log.Info("the configuration was read again", "config", c.File, "because", why, "models", strings.Join(c.ModelNames(), ","))
 	for _, key := range restartKeys(old.Config, c.Config) {
 		log.Warn("the change of a key has no effect before the next start", "key", key)
@@ -136,7 +189,10 @@ func restartKeys(old, new *config.Config) []string {
 		{"listen", old.Listen != new.Listen},
 		{"tls", old.TLS != new.TLS},
 		{"capture", old.Capture != new.Capture},
+		{"webhooks", !reflect.DeepEqual(old.Webhooks, new.Webhooks)},
 		{"trace", old.Trace.Stamp() != new.Trace.Stamp()},
+		{"journal", old.Journal != new.Journal},
+		{"data", old.Data != new.Data},
 		{"timeouts.drain", old.Timeouts.Drain != new.Timeouts.Drain},
 	} {
 		if k.changed {

@@ -23,7 +23,13 @@ import (
 // await asks again and again until ok, which is soon when all is well.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+	awaitFor(t, patience, what, ok)
+}
+
+// awaitFor is await for what takes long.
+func awaitFor(t *testing.T, longest time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(longest); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("this does not happen: " + what)
 		}

@@ -41,6 +41,7 @@ func commands(app *app) []*cobra.Command {
 	return []*cobra.Command{
 		newInitCmd(app),
 		newServeCmd(app),
+		newChatCmd(app),
 		newRunCmd(app),
 		newDemoCmd(app),
 		newScriptCmd(app),
@@ -53,10 +54,13 @@ func commands(app *app) []*cobra.Command {
 		newDoctorCmd(app),
 		newToolCmd(app),
 		newSessionsCmd(app),
+		newReplayCmd(app),
+		newTraceCmd(app),
 		newJournalCmd(app),
 		newConfigCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),
+		newStatsCmd(app),
 		newVersionCmd(app),
 		newManCmd(app),
 	}

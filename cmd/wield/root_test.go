@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -58,13 +59,16 @@ func TestHelpIsWhole(t *testing.T) {
 	})
 }
 
+// shellWords finds the words of a command line: what stands in quotes is one.
+var shellWords = regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`)
+
 // TestExamplesParse checks that the command lines of all examples are ones that the program takes.
 func TestExamplesParse(t *testing.T) {
 	app, _, _ := testApp()
 	walk(newRootCmd(app), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			for part := range strings.SplitSeq(strings.TrimSpace(line), "|") {
-				words := strings.Fields(part)
+				words := shellWords.FindAllString(part, -1)
 				if end := slices.IndexFunc(words, func(w string) bool { return strings.ContainsAny(w[:1], "#<>&") }); end >= 0 {
 					words = words[:end]
 				}

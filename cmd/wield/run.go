@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/internal/config"
+	"wield/journal"
 	"wield/model/script"
 	"wield/schema"
 	"wield/tool"
@@ -51,10 +53,19 @@ type runFlags struct {
 	turns    int
 	calls    int
 	tokens   int
+	cost     float64
+	context  int
 	time     time.Duration
 	unkept   bool
+	session  string   // to go on with
+	goesOn   bool     // with the last session of this directory
+	input    string   // form of the input
+	lines    []string // tools of one line of shell
 
-	given []string // the flags as they were given, for whoever goes on with the run
+	journal journal.Store // of the run; nil: none
+	trace   bool          // the model tells of every place where a call could have begun
+	edits   bool          // its blocks that are plainly edits are calls
+	given   []string      // the flags as they were given, for whoever goes on with the run
 }
 
 func newRunCmd(app *app) *cobra.Command {
@@ -93,14 +104,14 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
 	fl.StringVar(&f.upstream.Mode, "mode", "", "how the model of --upstream is given tools, as `MODE`: text, native or auto")
-	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that the model of --upstream is told")
+	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that the model of --upstream or --scenario is told")
 	fl.StringVar(&f.scenario, "scenario", "", "`NAME` or file of a scenario that answers in place of a model")
 	fl.StringSliceVar(&f.tools, "tools", nil, "`NAMES` of tools to enable for this run; no others are offered then")
 	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, as far as the policy allows it")
 	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy that decides about calls (default default)")
 	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "`RULE` that allows calls: the name of a tool, or such as {command: [git diff]}; several times")
 	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "`RULE` that denies calls; several times")
-	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, fail, which ends the run, or wait, which ends it until wield sessions resume answers")
+	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, fail, which ends the run, wait, which ends it until wield sessions resume answers, or webhook:URL, which asks there")
 	fl.StringVar(&f.system, "system", "", "`TEXT` of instructions for the model")
 	fl.StringVar(&f.output, "output", "text", "form of the output: text, json, or stream-json")
 	fl.StringVarP(&f.outFile, "out", "o", "", "`FILE` for the output")
@@ -108,7 +119,13 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.turns, "max-turns", runIterations, "answers of the model at most")
 	fl.IntVar(&f.calls, "max-calls", runCalls, "calls at most")
 	fl.IntVar(&f.tokens, "max-tokens", 0, "tokens at most, read and written; 0: no limit")
+	fl.IntVar(&f.context, "context", 0, "`TOKENS` that the model's context holds: of a longer conversation it is sent a part; 0: as configured")
+	fl.Float64Var(&f.cost, "max-cost", 0, "`AMOUNT` of money at most, by the table prices of the configuration; 0: no limit")
 	fl.DurationVar(&f.time, "max-time", 0, "time at most; 0: no limit")
+	fl.StringArrayVar(&f.lines, "sh", nil, "a tool for this run that is one line of shell, such as 'disk: df -h'; several times")
+	fl.BoolVar(&f.goesOn, "continue", false, "go on with the last session of this directory")
+	fl.StringVar(&f.session, "session", "", "go on with the session of this `ID`")
+	fl.StringVar(&f.input, "input", "text", "form of what comes through a pipe: text, or stream-json for a message a line")
 	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; the run cannot go on when it was interrupted")
 }
 
@@ -132,7 +149,23 @@ func (f *runFlags) check() error {
 	switch f.onAsk {
 	case "deny", "allow", "fail", "wait":
 	default:
-		return usageErrorf("--on-ask %s: there are deny, allow, fail and wait", f.onAsk)
+		address, ok := strings.CutPrefix(f.onAsk, "webhook:")
+		if !ok {
+			return usageErrorf("--on-ask %s: there are deny, allow, fail, wait and webhook:URL", f.onAsk)
+		}
+		if _, err := newHook(address); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.input != "text" && f.input != "stream-json":
+		return usageErrorf("--input %s: there are text and stream-json", f.input)
+	case f.goesOn && f.session != "":
+		return usageErrorf("--continue and --session both say which session goes on: give one of them")
+	case (f.goesOn || f.session != "") && f.unkept:
+		return usageErrorf("sessions stand in the journal, which --no-journal leaves out")
+	case (f.goesOn || f.session != "") && f.system != "":
+		return usageErrorf("--system stands at the beginning of a session: it cannot be said later")
 	}
 	if f.onAsk == "wait" && f.unkept {
 		return usageErrorf("--on-ask wait needs the journal, which --no-journal leaves out")
@@ -140,7 +173,7 @@ func (f *runFlags) check() error {
 	if runOutputs[f.output] == nil {
 		return usageErrorf("--output %s: there are text, json and stream-json", f.output)
 	}
-	if f.turns < 1 || f.calls < 1 || f.tokens < 0 || f.time < 0 {
+	if f.turns < 1 || f.calls < 1 || f.tokens < 0 || f.time < 0 || !(f.cost >= 0) || f.context < 0 {
 		return usageErrorf("a limit is a positive number")
 	}
 	return nil
@@ -160,6 +193,14 @@ func (f *runFlags) run(ctx context.Context, app *app, args []string) error {
 	}
 	return f.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
 		req.Model = f.upstream.Model
+		if f.goesOn || f.session != "" {
+			if err := f.past(ctx, a, runner, req); err != nil {
+				return err
+			}
+		}
+		if f.input == "stream-json" {
+			return f.converse(ctx, app, a, runner, req)
+		}
 		return f.carryOut(ctx, app, a.Run(req), runner, req)
 	})
 }
@@ -172,19 +213,26 @@ func (f *runFlags) with(ctx context.Context, app *app, r *config.Result, do func
 	}
 	defer model.Close()
 	f.upstream.Model = model.Name
+	o := agent.Options{By: "wield run", Alike: ownNames, Prices: r.AgentPrices(model.Name), Window: r.AgentWindow(model.Name), Limits: f.limits()}
+	if f.context > 0 {
+		o.Window.Tokens = f.context
+	}
+	if f.cost > 0 && !o.Prices.Known {
+		return usageErrorf("--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
+	}
 	box, err := f.box(app, r)
 	if err != nil {
 		return err
 	}
-	o := agent.Options{By: "wield run", Limits: agent.Limits{Iterations: f.turns, Calls: f.calls, PerTool: -1, Time: f.time, Tokens: f.tokens}}
 	if !f.unkept {
-		if o.Journal, err = r.OpenJournal(ctx, app.getenv); err != nil {
+		if o.Journal, err = app.openCounted(ctx, r.Config); err != nil {
 			return errors.Join(fmt.Errorf("%w (--no-journal leaves it out)", err), box.Close())
 		}
 		given, err := json.Marshal(f.given)
 		if err != nil {
 			return errors.Join(err, o.Journal.Close(), box.Close())
 		}
+		f.journal = o.Journal
 		o.Wait = f.onAsk == "wait" || f.onAsk == "fail"
 		o.Notes = map[string]string{runNote: string(given)}
 	}
@@ -195,12 +243,25 @@ func (f *runFlags) with(ctx context.Context, app *app, r *config.Result, do func
 	return errors.Join(err, box.Close())
 }
 
+// ownNames are the names under which commands ask for runs: the same person types them.
+var ownNames = []string{"wield run", "wield chat"}
+
 // runNote is the name under which the flags of a run stand in the journal.
 const runNote = "wield run"
 
 // request returns what the model is to do: the words of the command line, and what came through a pipe.
 func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error) {
 	task := strings.Join(args, " ")
+	if f.input == "stream-json" {
+		if task != "" {
+			return nil, usageErrorf("with --input stream-json the task comes through the pipe")
+		}
+		req := new(chat.Request)
+		if f.system != "" {
+			req.Messages = []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(f.system)}}
+		}
+		return req, f.form(req)
+	}
 	if piped(stdin) {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxTask+1))
 		switch {
@@ -264,6 +325,10 @@ func (f *runFlags) load(app *app) (*config.Result, error) {
 	}
 	if f.scenario != "" {
 		r.AddScripted(demoModel, f.scenario)
+		if m := r.Models[demoModel]; f.upstream.Dialect != "" {
+			m.Dialect = config.Dialect(f.upstream.Dialect)
+			r.Models[demoModel] = m
+		}
 		if f.upstream.Model == "" {
 			f.upstream.Model = demoModel
 		}
@@ -287,13 +352,20 @@ func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error)
 	if _, ok := r.Models[name]; !ok {
 		return nil, usageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
 	}
-	return r.AgentModel(name, config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))})
+	m, err := r.AgentModel(name, config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
+	if err != nil {
+		return nil, usageErrorf("%w", err) // nobody was asked yet: what is wrong was written by a person
+	}
+	return m, nil
 }
 
 // box makes the tools and the rules about them.
 func (f *runFlags) box(app *app, r *config.Result) (*config.Toolbox, error) {
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv})
-	if err != nil {
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, Sh: f.lines})
+	switch {
+	case err != nil && len(f.lines) > 0:
+		return nil, usageErrorf("%w", err)
+	case err != nil:
 		return nil, err
 	}
 	for _, p := range box.Problems {
@@ -333,7 +405,7 @@ func (f *runFlags) choose(box *config.Toolbox, r *config.Result) error {
 	}
 	for _, e := range box.Registry.Entries() {
 		state := tool.StateDisabled
-		if wanted[e.Tool.Name()] {
+		if wanted[e.Tool.Name()] || e.Tool.Source == config.SourceLine {
 			state = tool.StateEnabled
 		}
 		if err := box.Registry.Set(e.Tool.Name(), state); err != nil {
@@ -345,7 +417,13 @@ func (f *runFlags) choose(box *config.Toolbox, r *config.Result) error {
 
 // judge gives the runner its policy, and what becomes of questions.
 func (f *runFlags) judge(box *config.Toolbox, r *config.Result) error {
-	def, err := r.RunPolicy(f.policy, box.Registry.Entries(), f.rules, append(box.Dirs, box.State)...)
+	rules := f.rules
+	for _, e := range box.Registry.Entries() {
+		if e.Tool.Source == config.SourceLine { // whoever wrote the line wants it to run
+			rules.Allow = append(slices.Clip(rules.Allow), e.Tool.Name())
+		}
+	}
+	def, err := r.RunPolicy(f.policy, box.Registry.Entries(), rules, append(box.Dirs, box.State)...)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
@@ -357,8 +435,13 @@ func (f *runFlags) judge(box *config.Toolbox, r *config.Result) error {
 	switch f.onAsk {
 	case "allow":
 		box.Runner.Approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
+	case "deny":
 	case "fail", "wait":
 		box.Runner.Approvals = new(tool.MemoryApprovals) // with a journal, questions are kept there
+	default:
+		if box.Runner.Approvals, err = newHook(strings.TrimPrefix(f.onAsk, "webhook:")); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -458,7 +541,7 @@ var limitNames = map[agent.Limit]string{
 	agent.LimitPerTool:    "calls of one tool",
 	agent.LimitTime:       "time (--max-time)",
 	agent.LimitTokens:     "tokens (--max-tokens)",
-	agent.LimitCost:       "cost",
+	agent.LimitCost:       "cost (--max-cost)",
 	agent.LimitRepeats:    "repeated calls",
 }
 

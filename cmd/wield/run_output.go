@@ -166,6 +166,7 @@ type runEnding struct {
 	Turns    int             `json:"turns"`
 	Calls    int             `json:"calls"`
 	Usage    *runUsage       `json:"usage"` // null: the server counts none
+	Cost     *float64        `json:"cost"`  // null: not known
 	Denied   []agent.Denial  `json:"denied_calls"`
 	Waiting  []runWaiting    `json:"waiting"`
 	Error    string          `json:"error,omitempty"`
@@ -194,6 +195,9 @@ func (p *runPrinter) ending(o *agent.Outcome, code int, err error) *runEnding {
 	}
 	if u := o.Usage; u.Known {
 		e.Usage = &runUsage{u.In, u.Out, u.Cached, u.Reasoning, u.Requests}
+	}
+	if o.Priced {
+		e.Cost = &o.Cost
 	}
 	for _, a := range o.Waiting {
 		e.Waiting = append(e.Waiting, runWaiting{a.ID, a.CallID, a.Tool, a.Why})

@@ -122,20 +122,21 @@ func TestRunTasks(t *testing.T) {
 		{name: "commands", args: []string{"--tools", "command_exec", "--write", "--allow", "{command: [ls]}"}, task: "List all Python files in the current directory", out: `These are the Python files:\nmain\.py\n$`},
 		{name: "news", args: search, task: "What's the latest news about AI?", out: `^latest AI news 1: What it says\. \(https://example\.com/1\), of 5 results\n$`},
 		{name: "tutorials", args: saving, task: "Search for Python tutorials and save the results to tutorials.txt", out: `saved 33 bytes to tutorials\.txt`, check: written("tutorials.txt", "Learn Python")},
-		{name: "summary", args: saving, task: "Search for FastAPI tutorials, summarize the top 3, and save the summary to fastapi_summary.md", out: `fastapi_summary\.md \(\d+ bytes\)`, check: written("fastapi_summary.md", "# FastAPI Tutorials Summary")},
+		{name: "summary", args: saving, task: "Search for FastAPI tutorials, summarize the top 3, and save the summary to fastapi_summary.md", out: `fastapi_summary\.md \(98 bytes\)`, check: written("fastapi_summary.md", "# FastAPI Tutorials Summary\n\n1. FastAPI tutorials 1\n2. FastAPI tutorials 2\n3. FastAPI tutorials 3\n")},
 
 		{name: "a pipe", args: []string{"--tools", "calculator"}, stdin: "What is 123 * 45?\n", out: `5535`},
 		{name: "asked and nobody there", args: []string{"--tools", "command_exec", "--write"}, task: "List all Python files", code: exitDenied, log: `a call of command_exec was denied: User denied approval`},
 		{name: "asked and allowed", args: []string{"--tools", "command_exec", "--write", "--on-ask", "allow"}, task: "List all Python files", out: `main\.py`},
 		{name: "asked and failed", args: []string{"--tools", "command_exec", "--write", "--on-ask", "fail"}, task: "List all Python files", code: exitDenied, log: `command_exec needs an approval`},
 		{name: "denied by a rule", args: append(slices.Clone(saving), "--deny", "{path: [tutorials.txt]}"), task: "Search for Python tutorials and save the results to tutorials.txt", code: exitDenied, out: `I must not write that file`, log: `a call of file_access was denied`, check: absent("tutorials.txt")},
-		{name: "no more turns", args: []string{"--tools", "calculator", "--max-turns", "1"}, task: "What is 123 * 45?", log: `^$`},
+		{name: "no more turns", args: []string{"--tools", "calculator", "--max-turns", "1"}, task: "What is 123 * 45?", code: exitLimit, out: `^Let me work that out\.\s*$`, log: `the limit on answers of the model \(--max-turns\) was reached`},
 		{name: "a form that is not kept", args: []string{"--tools", "calculator", "--output-schema", "answer.schema"}, task: "What is 123 * 45?", code: exitMalformed},
 		{name: "no more calls", args: []string{"--tools", "calculator", "--max-calls", "1"}, task: "What is 123 * 45?", code: exitLimit, out: `As far as I got`, log: `the limit on calls \(--max-calls\) was reached`},
 		{name: "no such server", args: []string{"--upstream", "http://127.0.0.1:1/v1", "--model", "m"}, task: "x", code: exitModel},
 		{name: "no task", code: exitUsage, log: `there is no task`},
 		{name: "no such tool", args: []string{"--tools", "nothing"}, task: "x", code: exitUsage, log: `no tool "nothing"`},
 		{name: "no such model", args: []string{"--model", "nothing"}, task: "x", code: exitUsage, log: `there is no such model`},
+		{name: "no such scenario", args: []string{"--scenario", "nothing"}, task: "x", code: exitUsage, log: `there is no scenario "nothing"`},
 		{name: "a rule that is none", args: []string{"--allow", "{commands: [ls]}"}, task: "x", code: exitUsage, log: `commands`},
 	}
 	scenario, err := filepath.Abs("testdata/run/tasks.scenario.yaml")
@@ -263,25 +264,37 @@ func TestResumeWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		flag string
-		code int
-		want string
-	}{{"--approve", exitOK, "saved 33 bytes to tutorials"}, {"--deny", exitDenied, "I was not allowed to do that"}} {
-		t.Run(tt.flag, func(t *testing.T) {
+		command []string
+		flag    string
+		code    int
+		want    string
+	}{
+		{[]string{"run"}, "--approve", exitOK, "saved 33 bytes to tutorials"},
+		{[]string{"run"}, "--deny", exitDenied, "I was not allowed to do that"},
+		{[]string{"chat", "-p"}, "--approve", exitOK, "saved 33 bytes to tutorials"},
+	} {
+		t.Run(strings.Join(append(tt.command, tt.flag), " "), func(t *testing.T) {
 			dir := workspace(t)
 			t.Chdir(dir)
 			file := filepath.Join(dir, "wield.yaml")
 			if err := os.WriteFile(file, []byte("wield: config/v1\ntools: {search: {engine: searxng, url: "+searchServer(t)+"}}\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			code, out, log := runWield(t, dir, "", "run", "--config", file, "--scenario", scenario, "--tools", "search_internet,file_access", "--write",
-				"--allow", "search_internet", "--on-ask", "wait", "Search for Python tutorials and save the results to tutorials.txt")
+			code, out, log := runWield(t, dir, "", append(tt.command, "--config", file, "--scenario", scenario, "--tools", "search_internet,file_access", "--write",
+				"--allow", "search_internet", "--on-ask", "wait", "Search for Python tutorials and save the results to tutorials.txt")...)
 			id := regexp.MustCompile("run_[0-9a-f]+").FindString(log)
 			if code != exitDenied || id == "" {
 				t.Fatalf("exit code %d, output %q, log %q", code, out, log)
 			}
 			if _, err := os.Stat("tutorials.txt"); err == nil {
 				t.Fatal("the file was written before anybody answered")
+			}
+			for _, wrong := range [][]string{
+				{"--approve", "all", "--deny", "all"}, {"--approve", "apr_none"}, {"--approve", "all", "--deny", "apr_none"}, {"--approve", "all", "--output", "xml"},
+			} {
+				if code, out, _ = runWield(t, dir, "", append([]string{"sessions", "--config", file, "resume", id}, wrong...)...); code != exitUsage || out != "" {
+					t.Errorf("%v: exit code %d, output %q", wrong, code, out)
+				}
 			}
 			code, out, log = runWield(t, dir, "", "sessions", "--config", file, "resume", id, tt.flag, "all", "--reason", "because")
 			if code != tt.code || !strings.Contains(out, tt.want) {

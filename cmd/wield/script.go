@@ -21,13 +21,13 @@ import (
 )
 
 func newScriptCmd(app *app) *cobra.Command {
-	return group("script", "Serve, run and check scripted models",
+	return group("script", "Serve, run, check and record scripted models",
 		`A scripted model answers from a scenario: a file that says which request gets which answer, and how it breaks.
 A scenario is named by its file, or by its name in the catalogue that is part of the program (see wield demo --list).`,
 		`  wield script serve weather.scenario.yaml
   wield script run weather.scenario.yaml
   wield script lint *.scenario.yaml`,
-		newScriptServeCmd(app), newScriptRunCmd(app), newScriptLintCmd(app))
+		newScriptServeCmd(app), newScriptRunCmd(app), newScriptLintCmd(app), newScriptRecordCmd(app))
 }
 
 // catalogueFlag is where the scenarios are that are named without a file.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/api"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
+	"wield/internal/web"
 	"wield/model/script"
 )
 
@@ -41,14 +44,16 @@ func newServeCmd(app *app) *cobra.Command {
 get tool calls, whatever the model behind writes.
 
 The models come from the configuration file. --upstream and --model add one on the command line. With neither, the
-scripted model demo is served, which needs no key and no network: it answers from a scenario file.
+scripted models demo and demo-agent are served, which need no network: they answer from scenario files. demo-agent runs tools in a
+directory of its own, and asks before it changes anything.
 
 A model whose server does not take tools, or ignores them, needs --mode text: wield then describes the tools in the prompt and
 reads the calls in what the model writes.
 
-serve prints its address and lines to try it with, logs to the standard error, and ends on SIGINT or SIGTERM after it has
-finished the answers under way (timeouts.drain at most). When the configuration file changes, or on SIGHUP, it is read again:
-answers under way end as they began, and a file with problems changes nothing.`,
+serve prints its address, that of its page, and lines to try it with. On the page one sees and steers what models and tools do;
+where only this machine reaches the service, the printed address lets whoever opens it in, once. serve logs to the standard error,
+and ends on SIGINT or SIGTERM after it has finished the answers under way (timeouts.drain at most). When the configuration file
+changes, or on SIGHUP, it is read again: answers under way end as they began, and a file with problems changes nothing.`,
 		Example: `  wield serve
   wield serve --listen 127.0.0.1:0
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
@@ -79,21 +84,23 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if err != nil {
 		return err
 	}
+	lines := new(api.Log)
+	log = slog.New(lines.Handler(log.Handler()))
 	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream}
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{options: o, scenario: f.scenario, environment: config.Environment{
+	s := site{app: app, lines: lines, options: o, scenario: f.scenario, environment: config.Environment{
 		Getenv:    app.getenv,
 		Log:       log,
 		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
 		Metrics:   metrics.New(thisBuild().Version),
 	}}
-	c, service, err := s.build()
+	defer s.close()
+	c, service, err := s.build(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.close()
 	certificate, err := c.TLS.Server(log)
 	if err != nil {
 		return err
@@ -107,7 +114,11 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 		l = tls.NewListener(l, certificate)
 	}
 	g := gateway.New(service.Gateway)
-	printWelcome(app.stdout, address, c.Config)
+	s.gateway.Store(g)
+	defer context.AfterFunc(ctx, s.api.Close)() // its streams do not hold the end up
+	base := baseURL(address, c.Config)
+	s.environment.Hub.SetAddress(base + pageOfApproval)
+	printWelcome(app.stdout, address, base, c.Config, s.key, s.api.Token)
 	for _, name := range c.ModelNames() {
 		if p := c.ProfileOf(name); p.Name != "" {
 			log.Debug("profile", "model", name, "profile", p.Name, "dialects", strings.Join(p.Dialects, ","))
@@ -116,9 +127,19 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	log.Info("serving", "address", address.String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
 	following, leave := context.WithCancel(ctx)
 	followed := s.follow(following, g)
+	if err := s.environment.Hub.Recover(ctx); err != nil {
+		log.Error("runs of an earlier process do not go on", "error", err)
+	}
+	g.Recover(ctx)
+	told := s.tellOthers(following, s.sender)
+	counted := s.keepCount(following)
+	drained := s.drainAfter(following, time.Duration(c.Timeouts.Drain))
 	err = g.Serve(ctx, l, time.Duration(c.Timeouts.Drain))
 	leave()
 	<-followed
+	<-drained
+	<-told
+	<-counted
 	if err != nil {
 		return err
 	}
@@ -126,11 +147,12 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	return nil
 }
 
-// addScenarios adds the scripted models: what --scenario names, or demo if there is no other model.
-func addScenarios(c *config.Config, scenario string) error {
+// addScenarios adds the scripted models: what --scenario names, or those of the demo if there is no other model.
+func (s *site) addScenarios(c *config.Result) error {
+	scenario := s.scenario
 	if scenario == "" {
 		if len(c.Models) == 0 {
-			c.AddScripted(demoModel, demoModel)
+			s.addDemo(c)
 		}
 		return nil
 	}
@@ -169,11 +191,23 @@ func freePort(address string) string {
 	return net.JoinHostPort(host, "0")
 }
 
-// printWelcome says where the service is and how to try it.
-func printWelcome(w io.Writer, addr net.Addr, c *config.Config) {
-	base := "http://" + dialable(addr)
+// pageOfApproval is where the page shows an approval, whose id follows.
+const pageOfApproval = web.Root + "#/approvals/"
+
+// baseURL returns the address by which this machine reaches the service.
+func baseURL(addr net.Addr, c *config.Config) string {
 	if c.TLS.Cert != "" {
-		base = "https://" + dialable(addr)
+		return "https://" + dialable(addr)
+	}
+	return "http://" + dialable(addr)
+}
+
+// printWelcome says where the service is and how to try it. Where only this machine reaches it, the address of the page lets whoever reads it
+// in, once: token makes what does.
+func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Config, made string, token func() string) {
+	page := base + "/"
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		page = base + api.Prefix + "/login?token=" + token()
 	}
 	names := c.ModelNames()
 	if len(names) == 0 {
@@ -181,9 +215,13 @@ func printWelcome(w io.Writer, addr net.Addr, c *config.Config) {
 	}
 	name := names[0]
 	fmt.Fprintf(w, "wield listens on %s\n", base)
+	fmt.Fprintf(w, "page: %s\n", page)
 	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
+	if made != "" {
+		fmt.Fprintf(w, "key, until the next start: %s\n", made)
+	}
 	auth, key := "", "any"
-	if len(c.Keys) > 0 {
+	if len(c.Keys) > 0 || made != "" && len(c.Models[name].Agent.Tools) > 0 {
 		auth, key = " \\\n  -H \"Authorization: Bearer $WIELD_KEY\"", "$WIELD_KEY"
 	}
 	fmt.Fprintf(w, `

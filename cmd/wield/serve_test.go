@@ -272,7 +272,7 @@ func TestServeProcess(t *testing.T) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, self, "serve", "--listen", "127.0.0.1:0", "--log-format", "json")
 			cmd.Args[0] = "wield" // which TestMain runs as the program
-			cmd.Env = []string{"HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
+			cmd.Env = []string{"HOME=" + t.TempDir(), quickEnd}
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()

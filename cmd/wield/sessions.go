@@ -2,15 +2,18 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"wield/chat"
 	"wield/journal"
 )
 
@@ -48,6 +51,9 @@ same as JSON, one session a line; the last of one page is the --before of the ne
 				for session, err := range journal.Sessions(cmd.Context(), s, before) {
 					if err != nil {
 						return err
+					}
+					if session.Runs == 0 { // something else that is kept, such as a response
+						continue
 					}
 					if err := printSession(app, &session, asJSON); err != nil {
 						return err
@@ -103,11 +109,12 @@ texts included, is printed by export.`,
 					return err
 				}
 				out := bufio.NewWriter(app.stdout)
+				var said history
 				for e, err := range s.Read(cmd.Context(), journal.Query{Session: session.ID}) {
 					if err != nil {
 						return err
 					}
-					if text := describe(&e.Record); text != "" {
+					if text := describe(&e.Record); text != "" && !said.has(&e) {
 						fmt.Fprintf(out, "%s  %s\n", e.At.Format(time.TimeOnly), text)
 					}
 				}
@@ -115,6 +122,36 @@ texts included, is printed by export.`,
 			})
 		},
 	}
+}
+
+// A history counts what earlier runs of a session have said: the next one begins with all of it, which nobody wants to read again.
+type history struct {
+	run      string // that is read
+	messages int    // of all runs so far
+	again    int    // of those, the ones that this run repeats
+	began    bool   // the run has asked its model
+}
+
+// has reports whether an entry repeats what was said in an earlier run.
+func (h *history) has(e *journal.Entry) bool {
+	switch e.Record.Kind {
+	case journal.KindRun:
+		*h = history{run: e.Stream, messages: h.messages, again: h.messages}
+	case journal.KindMessage, journal.KindTurnEnd, journal.KindResult:
+		if e.Stream != h.run {
+			return false
+		}
+		if e.Record.Kind == journal.KindMessage && !h.began && h.again > 0 {
+			h.again--
+			return true
+		}
+		if t := e.Record.TurnEnd; t == nil || t.Error == nil {
+			h.messages++
+		}
+	case journal.KindTurn:
+		h.began = h.began || e.Stream == h.run
+	}
+	return false
 }
 
 // describe says in a line what a person looks for in a record. It is empty for what is of no interest to most.
@@ -136,7 +173,10 @@ func describe(r *journal.Record) string {
 		if text := r.Result.Result.Error; text != "" {
 			return fmt.Sprintf("%s failed: %s", plain(r.Result.Tool), plain(text))
 		}
-		return fmt.Sprintf("%s gave %s", plain(r.Result.Tool), plain(string(r.Result.Result.Data)))
+		parts := chat.Message{Parts: r.Result.Result.Parts} // of a client, or of a tool that gives more than JSON
+		return fmt.Sprintf("%s gave %s", plain(r.Result.Tool), plain(cmp.Or(string(r.Result.Result.Data), parts.Text())))
+	case journal.KindSummary:
+		return fmt.Sprintf("summary of the first %d messages: %s", r.Summary.Messages, plain(r.Summary.Text))
 	case journal.KindWait:
 		return "waits: " + string(r.Wait.For)
 	case journal.KindQuestion:
@@ -144,9 +184,24 @@ func describe(r *journal.Record) string {
 	case journal.KindAnswer:
 		return fmt.Sprintf("%s by %s %s", r.Answer.State, plain(r.Answer.By), plain(r.Answer.Reason))
 	case journal.KindEnd:
-		return "ends: " + plain(r.End.Reason)
+		return describeEnd(r.End)
 	}
 	return ""
+}
+
+// describeEnd says how a run ended and what it used, as far as that is known.
+func describeEnd(e *journal.End) string {
+	text := "ends: " + plain(e.Reason)
+	if e.Detail != "" {
+		text += " (limit: " + plain(e.Detail) + ")"
+	}
+	if e.Usage.Known {
+		text += fmt.Sprintf(", %d tokens read, %d written", e.Usage.In, e.Usage.Out)
+	}
+	if e.Cost != nil {
+		text += ", cost " + strconv.FormatFloat(*e.Cost, 'f', -1, 64)
+	}
+	return text
 }
 
 func describeTurn(t *journal.TurnEnd) string {

@@ -61,19 +61,12 @@ func (f *resumeFlags) run(ctx context.Context, app *app, id string) error {
 		if err := stored.recall(ctx, s, run.Session); err != nil {
 			return err
 		}
+		if err := f.override(&stored); err != nil {
+			return err // before anything is decided for good
+		}
 		return f.answer(ctx, app, s, id)
 	})
 	if err != nil {
-		return err
-	}
-	stored.outFile = f.outFile
-	if *f.file != "" {
-		stored.file = *f.file
-	}
-	if f.output != "" {
-		stored.output = f.output
-	}
-	if err := stored.check(); err != nil {
 		return err
 	}
 	r, err := stored.load(app)
@@ -83,6 +76,18 @@ func (f *resumeFlags) run(ctx context.Context, app *app, id string) error {
 	return stored.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
 		return stored.goOn(ctx, app, a, runner, id, run)
 	})
+}
+
+// override puts these flags over those that the run was started with.
+func (f *resumeFlags) override(stored *runFlags) error {
+	stored.outFile = f.outFile
+	if *f.file != "" {
+		stored.file = *f.file
+	}
+	if f.output != "" {
+		stored.output = f.output
+	}
+	return stored.check()
 }
 
 // goOn drives a run on.
@@ -129,18 +134,25 @@ func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journa
 
 // recall sets the flags to those that a run was started with.
 func (f *runFlags) recall(ctx context.Context, s journal.Store, session string) error {
+	given := ""
 	for e, err := range s.Read(ctx, journal.Query{Session: session, Kinds: []journal.Kind{journal.KindSession}}) {
 		if err != nil {
 			return err
 		}
 		if note := e.Record.Session.Notes[runNote]; note != "" {
-			if err := json.Unmarshal([]byte(note), &f.given); err != nil {
-				return fmt.Errorf("the flags of the run: %w", err)
-			}
+			given = note
 		}
 	}
-	if f.given == nil {
+	if given == "" {
 		return usageErrorf("the session %s was not begun by wield run", plain(session))
+	}
+	return f.parse(given)
+}
+
+// parse sets the flags to those of a note in the journal.
+func (f *runFlags) parse(note string) error {
+	if err := json.Unmarshal([]byte(note), &f.given); err != nil {
+		return fmt.Errorf("the flags of the run: %w", err)
 	}
 	fl := pflag.NewFlagSet("wield run", pflag.ContinueOnError)
 	f.add(fl)
@@ -150,41 +162,56 @@ func (f *runFlags) recall(ctx context.Context, s journal.Store, session string) 
 	return nil
 }
 
-// answer decides the questions that the command line answers.
+// answer decides the questions that the command line answers. All of them are looked up first: what is wrong decides nothing.
 func (f *resumeFlags) answer(ctx context.Context, app *app, s journal.Store, run string) error {
 	approvals := &journal.Approvals{Store: s}
+	var list []string
+	states := map[string]chat.ApprovalState{}
 	for _, side := range []struct {
 		ids   []string
 		state chat.ApprovalState
 	}{{f.approve, chat.ApprovalApproved}, {f.deny, chat.ApprovalDenied}} {
-		ids, err := named(ctx, s, run, side.ids)
+		ids, err := named(ctx, approvals, run, side.ids)
 		if err != nil {
 			return err
 		}
 		for _, id := range ids {
-			a, err := approvals.Decide(ctx, id, tool.Answer{State: side.state, By: "command line", Reason: f.reason})
-			switch {
-			case errors.Is(err, tool.ErrDecided):
-				fmt.Fprintf(app.stderr, "wield: %s was %s by %s before\n", plain(id), a.State, plain(a.Answer.By))
-			case errors.Is(err, tool.ErrNoApproval):
-				return usageErrorf("there is no question %s", plain(id))
-			case err != nil:
-				return err
+			switch was, ok := states[id]; {
+			case !ok:
+				list, states[id] = append(list, id), side.state
+			case was != side.state:
+				return usageErrorf("--approve and --deny both answer %s: nothing was decided", plain(id))
 			}
+		}
+	}
+	for _, id := range list {
+		a, err := approvals.Decide(ctx, id, tool.Answer{State: states[id], By: "command line", Reason: f.reason})
+		switch {
+		case errors.Is(err, tool.ErrDecided):
+			fmt.Fprintf(app.stderr, "wield: %s was %s by %s before\n", plain(id), a.State, plain(a.Answer.By))
+		case err != nil:
+			return err
 		}
 	}
 	return nil
 }
 
-// named returns the ids that are meant: all stands for every question of the run that has no answer.
-func named(ctx context.Context, s journal.Store, run string, ids []string) ([]string, error) {
+// named returns the ids that are meant, which are those of questions of the run: all stands for every one that has no answer.
+func named(ctx context.Context, approvals *journal.Approvals, run string, ids []string) ([]string, error) {
 	var list []string
 	for _, id := range ids {
 		if id != "all" {
+			a, err := approvals.Find(ctx, id)
+			switch {
+			case errors.Is(err, tool.ErrNoApproval) || err == nil && a.Run != run:
+				return nil, usageErrorf("there is no question %s of the run %s", plain(id), plain(run))
+			case err != nil:
+				return nil, err
+			}
 			list = append(list, id)
 			continue
 		}
-		for p, err := range (&journal.Approvals{Store: s, Run: run}).Waiting(ctx) {
+		for p, err := range (&journal.Approvals{Store: approvals.Store, Run: run}).Waiting(ctx) {
 			if err != nil {
 				return nil, err
 			}

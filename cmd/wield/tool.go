@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -134,6 +134,9 @@ message. With --as it prints the definitions of those that are not disabled, as 
 				}
 				if asJSON {
 					return printLines(app.stdout, rows)
+				}
+				if n := len(box.Problems); n > 0 {
+					fmt.Fprintf(app.stderr, "wield: not in the list: %s that could not be loaded\n", count(n, "tool"))
 				}
 				return printTools(app.stdout, rows)
 			})
@@ -304,7 +307,8 @@ func newToolRunCmd(app *app, file *string) *cobra.Command {
 tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE whose value is JSON, or text where it is none. The
 result is printed as a model reads it; what the tool shows while it runs goes to the error stream.
 
-A call that needs an approval is shown and not run, unless --yes approves it.
+The policy named default decides, or the one that --policy names. Where no policies are configured, tools that only look at files of the
+workspace run, and every other call needs an approval. One that needs an approval is shown and not run, unless --yes approves it.
 
 Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is disabled, denied or not approved, 6 the tool failed.`,
 		Example: `  wield tool run get_current_time
@@ -359,16 +363,17 @@ func (f *toolRun) run(cmd *cobra.Command, app *app, box *config.Toolbox, r *conf
 func (f *toolRun) prepare(box *config.Toolbox, r *config.Result, e *tool.Entry) error {
 	runner := box.Runner
 	runner.Records, runner.Approvals = &tool.MemoryRecords{}, &tool.MemoryApprovals{}
-	var err error
-	if runner.Policy, err = decider(r, f.policy, append(box.Dirs, box.State)...); err != nil {
-		return err
-	}
+	entries := box.Registry.Entries()
 	if f.enable {
 		session := box.Registry.Session()
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
 			return usageErrorf("%w", err)
 		}
-		runner.Tools = session
+		runner.Tools, entries = session, session.Entries()
+	}
+	var err error
+	if runner.Policy, err = decider(r, box, f.policy, entries); err != nil {
+		return err
 	}
 	if f.timeout > 0 {
 		guard := tool.Guard{Mode: tool.ModeRW}
@@ -528,23 +533,10 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-// decider returns the policy of the given name, or the default one. Where none is configured, what a person calls is allowed, but
-// for what the checks that are always there think of it.
-func decider(r *config.Result, name string, protect ...string) (tool.Decider, error) {
-	if name == "" {
-		name = "default"
-		if len(r.Policies) == 0 {
-			if r.File != "" {
-				file, err := filepath.Abs(r.File)
-				if err != nil {
-					return nil, err
-				}
-				protect = append(protect, file)
-			}
-			return policy.New(policy.Definition{Name: "none", Default: chat.DecisionAllow, Protected: protect})
-		}
-	}
-	def, err := r.PolicyDefinition(name, protect...)
+// decider returns the policy of the given name, or the default one. Where none is configured, what only looks is allowed, as for
+// agents, and a person is asked about everything else.
+func decider(r *config.Result, box *config.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
+	def, err := r.RunPolicy(name, entries, config.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}

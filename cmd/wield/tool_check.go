@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 				}))
 				return nil
 			}
-			defs, err := definitions(app, *file, tools, args)
+			defs, broken, err := definitions(app, *file, tools, args)
 			if err != nil {
 				return err
 			}
@@ -56,6 +57,9 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 			if len(found) > 0 {
 				return fmt.Errorf("%s in %s", count(len(found), "finding"), count(len(defs), "tool"))
 			}
+			if broken > 0 {
+				return fmt.Errorf("%s could not be loaded", count(broken, "tool"))
+			}
 			fmt.Fprintf(app.stderr, "%s: ok\n", count(len(defs), "tool"))
 			return nil
 		},
@@ -67,15 +71,15 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 }
 
 // definitions returns those of a file, else those of the tools, of which names picks some.
-func definitions(app *app, file, tools string, names []string) ([]chat.Tool, error) {
+func definitions(app *app, file, tools string, names []string) (defs []chat.Tool, broken int, err error) {
 	if tools != "" {
 		if len(names) > 0 {
-			return nil, usageErrorf("--tools and names of tools do not go together")
+			return nil, 0, usageErrorf("--tools and names of tools do not go together")
 		}
-		return readTools(tools)
+		defs, err = readTools(tools)
+		return defs, 0, err
 	}
-	var defs []chat.Tool
-	err := withTools(app, file, func(box *config.Toolbox, _ *config.Result) error {
+	err = withTools(app, file, func(box *config.Toolbox, _ *config.Result) error {
 		for _, name := range names {
 			e, err := find(box, name)
 			if err != nil {
@@ -84,13 +88,14 @@ func definitions(app *app, file, tools string, names []string) ([]chat.Tool, err
 			defs = append(defs, e.Tool.Definition)
 		}
 		if len(names) == 0 {
+			broken = len(box.Problems)
 			for _, e := range box.Registry.Entries() {
 				defs = append(defs, e.Tool.Definition)
 			}
 		}
 		return nil
 	})
-	return defs, err
+	return defs, broken, err
 }
 
 // readTools reads a file of definitions.
@@ -117,7 +122,7 @@ type toolCase struct {
 }
 
 func newToolTestCmd(app *app, file *string) *cobra.Command {
-	var enable bool
+	var enable, yes bool
 	cmd := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "Run tools on cases and compare what comes out",
@@ -126,39 +131,58 @@ func newToolTestCmd(app *app, file *string) *cobra.Command {
   {"name":"..","tool":"get_current_date","arguments":{},"contains":"weekday"}
 
 want is the whole data of the result as JSON, contains a part of its text, error a part of its error, where "" stands for any. A case
-without one of them must succeed. Cases run one after the other. Calls that need an approval fail.
+without one of them must succeed. Cases run one after the other. Calls that need an approval fail,
+unless --yes approves them: where no policies are configured, that is every call of a tool that does more than look.
 
 Exit codes: 0 all cases hold, 1 some do not, 2 it could not run.`,
-		Example: "  wield tool test --enable cases.jsonl",
+		Example: "  wield tool test --enable --yes cases.jsonl",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
-				var err error
-				if box.Runner.Policy, err = decider(r, "", append(box.Dirs, box.State)...); err != nil {
-					return err
+				if yes {
+					box.Runner.Approvals = &yesApprovals{&tool.MemoryApprovals{}}
 				}
+				entries := box.Registry.Entries()
 				if enable {
-					if err := enableAll(box); err != nil {
+					session, err := enableAll(box)
+					if err != nil {
 						return err
 					}
+					box.Runner.Tools, entries = session, session.Entries()
+				}
+				var err error
+				if box.Runner.Policy, err = decider(r, box, "", entries); err != nil {
+					return err
 				}
 				return testTools(cmd, app, box.Runner, args)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&enable, "enable", false, "run tools that are disabled, too")
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve the calls that need an approval")
 	return cmd
 }
 
-func enableAll(box *config.Toolbox) error {
+// yesApprovals answers every question when it is asked.
+type yesApprovals struct{ tool.Approvals }
+
+// Ask implements [tool.Approvals].
+func (y *yesApprovals) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+	a, err := y.Approvals.Ask(ctx, q)
+	if err != nil || a.State != chat.ApprovalPending {
+		return a, err
+	}
+	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
+}
+
+func enableAll(box *config.Toolbox) (*tool.Session, error) {
 	session := box.Registry.Session()
 	for _, e := range box.Registry.Entries() {
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	box.Runner.Tools = session
-	return nil
+	return session, nil
 }
 
 func testTools(cmd *cobra.Command, app *app, runner *tool.Runner, files []string) error {

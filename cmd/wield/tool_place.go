@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/config"
+	"wield/internal/wholefile"
 	"wield/tool"
 )
 
@@ -93,23 +94,10 @@ func (p *placement) write(app *app, file string, files ...newFile) error {
 
 // writeNew puts a file in place as a whole.
 func writeNew(name string, f newFile) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	t, err := os.CreateTemp(dir, ".wield-*")
-	if err != nil {
-		return err
-	}
-	_, err = t.WriteString(f.text)
-	err = errors.Join(err, t.Chmod(f.mode), t.Close())
-	if err == nil {
-		err = os.Rename(t.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(t.Name()))
-	}
-	return nil
+	return wholefile.Write(name, []byte(f.text), f.mode)
 }
 
 var toolName = regexp.MustCompile(`\A[a-z][a-z0-9]*(_[a-z0-9]+)*\z`)

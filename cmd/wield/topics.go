@@ -69,7 +69,7 @@ func envText() string {
 yield to flags. The file is $WIELD_CONFIG, or $XDG_CONFIG_HOME/wield/config.yaml with ~/.config for the variable if it is not
 set. Secrets stand in variables of your choice, which the file refers to as env:NAME.
 
-` + table(func(row func(cells ...string)) {
+` + glossary(func(row func(name, text string)) {
 		row("WIELD_CONFIG", "Configuration file.")
 		row("WIELD_CATALOGUE", "Directory with the scenarios that commands name without a file, in place of those in the program.")
 		row("WIELD_LOG_LEVEL", "Level of serve's log: "+strings.Join(logLevels, ", ")+".")
@@ -78,6 +78,22 @@ set. Secrets stand in variables of your choice, which the file refers to as env:
 			row(v.Name, v.Doc)
 		}
 	})
+}
+
+// nameWidth is where the texts of a glossary begin. A name that is longer has a line of its own.
+const nameWidth = 34
+
+// glossary lines up the names and texts that fill adds.
+func glossary(fill func(row func(name, text string))) string {
+	var b strings.Builder
+	fill(func(name, text string) {
+		if name = "  " + name; len(name) >= nameWidth {
+			b.WriteString(name + "\n")
+			name = ""
+		}
+		fmt.Fprintf(&b, "%-*s %s\n", nameWidth, name, text)
+	})
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // table lines up the cells of the rows that fill adds.

@@ -186,12 +186,15 @@ func Shapes(tools []Tool) ([]shape.Tool, error) {
 }
 
 // Maker returns what makes decoders of package dialect for the case.
-func (c *Case) Maker() (Maker, error) {
+func (c *Case) Maker() (Maker, error) { return c.maker(new(dialect.Cache)) }
+
+// maker is Maker with a cache for the many decoders that one text, or many texts, are read with.
+func (c *Case) maker(cache *dialect.Cache) (Maker, error) {
 	o, err := c.Options()
 	if err != nil {
 		return nil, err
 	}
-	o.Cache = new(dialect.Cache) // for the many decoders that one text is read with
+	o.Cache = cache
 	if _, err := dialect.New(o); err != nil {
 		return nil, err
 	}
@@ -202,9 +205,12 @@ func (c *Case) Maker() (Maker, error) {
 }
 
 // Check decodes the text with a decoder of package dialect, compares what comes out with what is wanted, and runs All over it.
-func (c *Case) Check() error {
+func (c *Case) Check() error { return new(Suite).check(c) }
+
+// check is Case with the failures as one error.
+func (s *Suite) check(c *Case) error {
 	var errs []error
-	for _, f := range new(Suite).Case(c) {
+	for _, f := range s.Case(c) {
 		errs = append(errs, fmt.Errorf("%s: %w", f.Rule, f.Err))
 	}
 	return errors.Join(errs...)

@@ -15,6 +15,14 @@ type Decoder interface {
 	Close(dst []chat.Event) []chat.Event
 }
 
+// A Counter is a decoder that counts its steps: in any unit, over all that it was fed since it was made, and the more of them the more
+// it does, such as the bytes that it looked at. Its time is not taken. A clock measures whatever else the machine does, too,
+// and nobody but the decoder can count.
+type Counter interface {
+	Decoder
+	Steps() int
+}
+
 // A Maker returns a decoder that has seen nothing yet.
 type Maker func() Decoder
 
@@ -23,7 +31,8 @@ type Maker func() Decoder
 // appended is found out. A panic is returned as an error.
 func Decode(mk Maker, text string, cuts ...int) (events []chat.Event, err error) {
 	defer caught(&err)
-	return decode(mk(), text, cuts), nil
+	events, _ = decode(mk(), nil, nil, text, cuts)
+	return events, nil
 }
 
 // caught turns a panic into an error, when it is deferred.
@@ -33,8 +42,8 @@ func caught(err *error) {
 	}
 }
 
-func decode(d Decoder, text string, cuts []int) []chat.Event {
-	var all, buf []chat.Event
+// decode appends the events of a text to all. It also returns the buffer that it had the decoder append to.
+func decode(d Decoder, all, buf []chat.Event, text string, cuts []int) (events, buffer []chat.Event) {
 	from := 0
 	for _, to := range cuts {
 		buf = d.Feed(buf[:0], text[from:to])
@@ -45,7 +54,10 @@ func decode(d Decoder, text string, cuts []int) []chat.Event {
 	buf = d.Feed(buf[:0], text[from:])
 	all = append(all, buf...)
 	clear(buf)
-	return append(all, d.Close(buf[:0])...)
+	buf = d.Close(buf[:0])
+	all = append(all, buf...)
+	clear(buf)
+	return all, buf
 }
 
 // Merge joins adjacent deltas of one kind: of text, reasoning, markup, and of the arguments of one call. What is left no longer

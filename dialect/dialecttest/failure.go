@@ -47,33 +47,37 @@ func (f Failure) String() string {
 // A textCheck looks at one text, given the events of the whole.
 type textCheck struct {
 	rule  Rule
-	check func(mk Maker, text string, whole []chat.Event) error
+	check func(r *reader, text string, whole []chat.Event) error
 }
 
 // textChecks hold for every text, the ones first that the others take for granted.
 var textChecks = [...]textCheck{
-	{RuleStructure, func(_ Maker, _ string, whole []chat.Event) error { return Structure(whole) }},
-	{RuleConservation, func(_ Maker, text string, whole []chat.Event) error { return Conservation(text, whole) }},
-	{RuleSplit, func(mk Maker, text string, whole []chat.Event) error {
-		return invariance(mk, text, whole, Splits(text))
+	{RuleStructure, func(_ *reader, _ string, whole []chat.Event) error { return Structure(whole) }},
+	{RuleConservation, func(_ *reader, text string, whole []chat.Event) error { return Conservation(text, whole) }},
+	{RuleSplit, func(r *reader, text string, whole []chat.Event) error {
+		return r.invariance(text, whole, Splits(text))
 	}},
-	{RuleReuse, func(mk Maker, text string, _ []chat.Event) error { return Reuse(mk, text) }},
+	{RuleReuse, func(r *reader, text string, _ []chat.Event) error { return Reuse(r.mk, text) }},
 }
 
 // blockChecks are textChecks with few splits, where every one would take too long.
 var blockChecks = [...]textCheck{
 	textChecks[0],
 	textChecks[1],
-	{RuleSplit, func(mk Maker, text string, whole []chat.Event) error {
-		return invariance(mk, text, whole, blocks(text, 1, 4, 16))
+	{RuleSplit, func(r *reader, text string, whole []chat.Event) error {
+		return r.invariance(text, whole, blocks(text, 1, 4, 16))
 	}},
 }
 
 // All checks a decoder over one text: structure, conservation, every split, and reuse after Reset.
-func All(mk Maker, text string) error { return ruleError(checkText(mk, text, textChecks[:])) }
+func All(mk Maker, text string) error {
+	return ruleError((&reader{mk: mk}).checkText(text, textChecks[:]))
+}
 
 // Quick is All with three splits, in blocks of 1, 4 and 16 bytes, and without reuse: for many or long texts.
-func Quick(mk Maker, text string) error { return ruleError(checkText(mk, text, blockChecks[:])) }
+func Quick(mk Maker, text string) error {
+	return ruleError((&reader{mk: mk}).checkText(text, blockChecks[:]))
+}
 
 func ruleError(_ []chat.Event, f *Failure) error {
 	if f == nil {
@@ -83,20 +87,24 @@ func ruleError(_ []chat.Event, f *Failure) error {
 }
 
 // checkText returns the events of the whole, and the first rule that is broken.
-func checkText(mk Maker, text string, checks []textCheck) ([]chat.Event, *Failure) {
-	whole, err := Decode(mk, text)
+func (r *reader) checkText(text string, checks []textCheck) ([]chat.Event, *Failure) {
+	whole, err := Decode(r.mk, text)
 	if err != nil {
 		return nil, &Failure{Rule: RulePanic, Text: text, Err: err}
 	}
 	for _, c := range checks {
-		err := c.check(mk, text, whole)
+		err := c.check(r, text, whole)
 		if err == nil {
 			continue
 		}
 		f := &Failure{Rule: c.rule, Text: text, Err: err}
 		var split *SplitError
-		if errors.As(err, &split) {
+		var reset *resetError
+		switch {
+		case errors.As(err, &split):
 			f.Cuts = split.Cuts
+		case errors.As(err, &reset):
+			f.Rule = RuleReuse
 		}
 		return whole, f
 	}

@@ -1,10 +1,10 @@
 package dialecttest
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -104,34 +104,28 @@ func Invariance(mk Maker, text string) error {
 	if err != nil {
 		return err
 	}
-	return invariance(mk, text, whole, Splits(text))
+	return (&reader{mk: mk}).invariance(text, whole, Splits(text))
 }
 
-func invariance(mk Maker, text string, whole []chat.Event, splits func(yield func(cuts []int) bool)) error {
+// invariance is Invariance with the events of the whole and the splits given.
+func (r *reader) invariance(text string, whole []chat.Event, splits func(yield func(cuts []int) bool)) error {
 	want := Merge(whole)
 	for cuts := range splits {
-		diff := splitDiff(mk, text, want, cuts)
-		if diff == "" {
+		err := r.check(text, cuts, want)
+		if err == nil {
 			continue
 		}
-		if few := fewerCuts(cuts, func(cuts []int) bool { return splitDiff(mk, text, want, cuts) != "" }); len(few) < len(cuts) {
-			cuts, diff = few, splitDiff(mk, text, want, few)
+		var reset *resetError
+		if errors.As(err, &reset) {
+			return err
 		}
-		return &SplitError{text, cuts, diff}
+		fresh := func(cuts []int) error { return (&reader{mk: r.mk}).check(text, cuts, want) }
+		if few := fewerCuts(cuts, func(cuts []int) bool { return fresh(cuts) != nil }); len(few) < len(cuts) {
+			cuts, err = few, fresh(few)
+		}
+		return &SplitError{text, cuts, err.Error()}
 	}
 	return nil
-}
-
-// splitDiff says what a split changes, or "".
-func splitDiff(mk Maker, text string, want []chat.Event, cuts []int) string {
-	got, err := Decode(mk, text, cuts...)
-	if err == nil {
-		err = Conservation(text, got)
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return Diff(want, Merge(got))
 }
 
 // fewerCuts leaves out cuts, many at a time and then fewer, as long as the split still fails.
@@ -162,10 +156,11 @@ func Reuse(mk Maker, text string) (err error) {
 	if !ok {
 		return nil
 	}
-	decode(d, text[:len(text)/2], nil) // leaves it wherever half of the text ends
+	decode(d, nil, nil, text[:len(text)/2], nil) // leaves it wherever half of the text ends
 	for _, after := range []string{"half of the text", "the text"} {
 		r.Reset()
-		if diff := Diff(Merge(fresh), Merge(decode(d, text, nil))); diff != "" {
+		again, _ := decode(d, nil, nil, text, nil)
+		if diff := Diff(Merge(fresh), Merge(again)); diff != "" {
 			return fmt.Errorf("after Reset behind %s: %s", after, diff)
 		}
 	}
@@ -175,7 +170,7 @@ func Reuse(mk Maker, text string) (err error) {
 // Diff describes the first difference between two lists of events, or returns "" if there is none.
 func Diff(want, got []chat.Event) string {
 	for i := range max(len(want), len(got)) {
-		if i < len(want) && i < len(got) && reflect.DeepEqual(want[i], got[i]) {
+		if i < len(want) && i < len(got) && same(&want[i], &got[i]) {
 			continue
 		}
 		return fmt.Sprintf("event %d: want %s, got %s", i, at(want, i), at(got, i))

@@ -38,7 +38,7 @@ func (s *Suite) RoundTrip(calls []chat.Call) (written bool, failures []Failure) 
 	}
 	for i, text := range texts {
 		content := []string{"", "Before.After."}[i]
-		whole, f := checkText(mk, text, blockChecks[:])
+		whole, f := s.reader.use(mk).checkText(text, blockChecks[:])
 		if f == nil {
 			if err := readBack(calls, content, whole); err != nil {
 				f = &Failure{Rule: RuleRender, Text: text, Err: err}
@@ -348,7 +348,7 @@ func (s *Suite) echoes(rule Rule, write func(text string) string) []Failure {
 	var failures []Failure
 	for _, h := range s.hostile() {
 		text := write(h)
-		whole, f := checkText(mk, text, blockChecks[:])
+		whole, f := s.reader.use(mk).checkText(text, blockChecks[:])
 		if f == nil {
 			for _, e := range whole {
 				if e.Kind == chat.KindCallStart || e.Kind == chat.KindRejected {

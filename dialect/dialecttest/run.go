@@ -9,8 +9,9 @@ type TB interface {
 // Run checks every case with Case.Check and reports what fails to t.
 func Run(t TB, cases []Case) {
 	t.Helper()
+	s := new(Suite)
 	for i := range cases {
-		if err := cases[i].Check(); err != nil {
+		if err := s.check(&cases[i]); err != nil {
 			t.Errorf("%s: %v", cases[i].ID, err)
 		}
 	}

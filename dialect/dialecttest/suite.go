@@ -1,6 +1,9 @@
 package dialecttest
 
-import "wield/chat"
+import (
+	"wield/chat"
+	"wield/dialect"
+)
 
 // A Suite checks a dialect: how it is read, over cases and over texts that the suite makes, and how it is written, if it is.
 // The zero value checks package dialect over cases.
@@ -26,6 +29,9 @@ type Suite struct {
 	Prose string
 	// Rounds is how many random messages are written and read back; 0: 100. They depend on nothing but this number.
 	Rounds int
+
+	cache  dialect.Cache // of decoders of package dialect
+	reader reader
 }
 
 // defaultRounds is the number of random messages.
@@ -52,7 +58,7 @@ func (s *Suite) Case(c *Case) []Failure {
 		return []Failure{*f}
 	}
 	var failures []Failure
-	whole, f := checkText(mk, c.Text, textChecks[:])
+	whole, f := s.reader.use(mk).checkText(c.Text, textChecks[:])
 	if f != nil {
 		f.Case = c.ID
 		failures = append(failures, *f)
@@ -68,7 +74,7 @@ func (s *Suite) Case(c *Case) []Failure {
 func (s *Suite) maker(c *Case) (Maker, *Failure) {
 	makerOf := s.New
 	if makerOf == nil {
-		makerOf = (*Case).Maker
+		makerOf = func(c *Case) (Maker, error) { return c.maker(&s.cache) }
 	}
 	mk, err := makerOf(c)
 	if err != nil {

@@ -3,6 +3,7 @@ package dialecttest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"time"
@@ -10,16 +11,24 @@ import (
 	"wield/chat"
 )
 
-// Limits of work. One text may cost five times what as many bytes in sixteen texts cost: caches are small, and memory grows by
-// doubling. With the square of the length it costs sixteen times as much.
+// Limits of work. What is counted is compared between a text and one that is sixteen times as long: that may cost five times what
+// sixteen of the short one do, since memory grows by doubling. With the square of the length it costs sixteen times as much.
+// Time is compared over a wider range and with more slack, since other programs disturb each other's caches.
 const (
-	workSize   = 4 << 10
-	workTimes  = 16
-	workSlack  = 5
+	workSize  = 2 << 10
+	workTimes = 16
+	workSlack = 5
+	workTries = 8
+	workGrant = 16 // bytes allocated a byte of text that are never too many
+
+	timeSize  = 1 << 10
+	timeTimes = 64
+	timeSlack = 16
+	timeTries = 16
+	timeSure  = 2 // readings after which a text that takes twice too long is not read again
+	timeGrant = 5 * time.Millisecond
+
 	workChunk  = 8
-	workTries  = 8
-	workSure   = 3  // runs after which a text that takes twice too long is not run again
-	workGrant  = 16 // bytes allocated a byte of text that are never too many
 	proseSize  = 1 << 20
 	proseMost  = 64 // allocations a MiB of prose
 	proseTries = 3
@@ -52,18 +61,22 @@ func repeat(s string, size int) string { return strings.Repeat(s, size/len(s)+1)
 var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>", "<tool_call", "<think></think", "\n", " ", "\\", `"`, "é",
 	"<think>", "<think>\n", "<think>\n<thinking>\n", "<|channel|>analysis<|message|>"}
 
-// linear compares what one long text costs with what many short ones of the same kind do. Bytes allocated are counted. Steps
-// are not: a decoder is a closed box, and only it could count them. So they are timed. Both sides take as long if all is well,
-// so that whatever else the machine does slows them alike; the least of several runs counts for each, and what seems slow is
-// run again before it is reported.
+// linear compares what one long text costs with what many short ones of the same kind do: in bytes allocated, and in steps or in
+// time.
 func (s *Suite) linear() []Failure {
 	mk, f := s.made("linear", hostileTools)
 	if f != nil {
 		return []Failure{*f}
 	}
+	rules := []func(Maker, workload) error{growsInCounts}
+	if _, ok := mk().(Counter); !ok {
+		rules = append(rules, growsInTime)
+	}
 	for _, w := range s.workloads() {
-		if err := grows(mk, w); err != nil {
-			return []Failure{{Rule: RuleLinear, Case: w.name, Err: err}} // others like it are as slow, and would take long
+		for _, rule := range rules {
+			if err := rule(mk, w); err != nil {
+				return []Failure{{Rule: RuleLinear, Case: w.name, Err: err}} // others like it are as slow, and would take long
+			}
 		}
 	}
 	return nil
@@ -133,60 +146,82 @@ func numberedArguments(size int) string {
 
 // A cost is what it takes to read texts.
 type cost struct {
-	time  time.Duration
 	bytes uint64
+	steps int // of a Counter
+	time  time.Duration
 }
 
-// grows compares a long text with short ones.
-func grows(mk Maker, w workload) (err error) {
+// growsInCounts compares what is counted for a long text and for short ones. Bytes are allocated by others too, such as the runtime,
+// and so are read again before they are found to be too many.
+func growsInCounts(mk Maker, w workload) (err error) {
 	defer caught(&err)
 	small, large := w.text(workSize), w.text(workTimes*workSize)
-	share := float64(len(large)) / float64(workTimes*max(1, len(small)))
-	most := workSlack * max(1, share)
-	var short, long cost
+	most := workSlack * share(small, large, workTimes)
 	var buf []chat.Event
-	for try := range workTries {
-		time.Sleep(time.Duration(try) * time.Millisecond) // what disturbs may pass
-		short, long = short.least(read(mk, small, workTimes, &buf)), long.least(read(mk, large, 1, &buf))
-		switch {
-		case float64(long.bytes) > most*float64(short.bytes)+workGrant*float64(len(large)):
-			err = fmt.Errorf("%d texts of %d bytes allocate %d bytes, one of %d bytes %d", workTimes, len(small), short.bytes, len(large), long.bytes)
-		case float64(long.time) > most*float64(short.time):
-			err = fmt.Errorf("%d texts of %d bytes take %v, one of %d bytes %v", workTimes, len(small), short.time, len(large), long.time)
-		default:
+	for range workTries {
+		short, long := read(mk, small, 1, &buf), read(mk, large, 1, &buf)
+		if float64(long.steps) > most*float64(workTimes*short.steps) {
+			return fmt.Errorf("a text of %d bytes takes %d steps, one of %d bytes %d", len(small), short.steps, len(large), long.steps)
+		}
+		if float64(long.bytes) <= most*float64(workTimes*short.bytes)+workGrant*float64(len(large)) {
 			return nil
 		}
-		if try+1 >= workSure && float64(long.time) > 2*most*float64(short.time) {
-			break
-		}
+		err = fmt.Errorf("a text of %d bytes allocates %d bytes, one of %d bytes %d", len(small), short.bytes, len(large), long.bytes)
 	}
 	return err
 }
 
-// least returns the lesser of either cost. The zero value stands for none.
-func (c cost) least(other cost) cost {
-	if c == (cost{}) {
-		return other
+// growsInTime compares the time of a long text with that of short ones. Both sides take as long if all is well; the least of
+// several readings counts for each.
+func growsInTime(mk Maker, w workload) (err error) {
+	defer caught(&err)
+	small, large := w.text(timeSize), w.text(timeTimes*timeSize)
+	most := timeSlack * share(small, large, timeTimes)
+	short, long := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	var buf []chat.Event
+	for try := range timeTries {
+		short, long = min(short, read(mk, small, timeTimes, &buf).time), min(long, read(mk, large, 1, &buf).time)
+		times := float64(long) / float64(max(1, short))
+		if times <= most || long <= timeGrant {
+			return nil
+		}
+		if times > 2*most && try+1 >= timeSure {
+			break
+		}
 	}
-	return cost{min(c.time, other.time), min(c.bytes, other.bytes)}
+	return fmt.Errorf("%d texts of %d bytes take %v, one of %d bytes %v", timeTimes, len(small), short, len(large), long)
 }
 
-// read returns what it costs to read a text some times. The buffer of the events is none of the decoder's.
-func read(mk Maker, text string, times int, buf *[]chat.Event) cost {
+// share returns how much more than so many times as long as the small text the large one is; 1 if it is not.
+func share(small, large string, times int) float64 {
+	return max(1, float64(len(large))/float64(times*max(1, len(small))))
+}
+
+// read returns what it costs to read a text some times, each time with a fresh decoder. The buffer of the events is none of the
+// decoder's.
+func read(mk Maker, text string, times int, buf *[]chat.Event) (c cost) {
 	decoders := make([]Decoder, times)
 	for i := range decoders {
 		decoders[i] = mk()
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
+	start := threadTime()
 	for _, d := range decoders {
 		*buf = feed(d, *buf, text, workChunk)
 		*buf = d.Close((*buf)[:0])
 	}
-	took := time.Since(start)
+	c.time = threadTime() - start
 	runtime.ReadMemStats(&after)
-	return cost{took, after.TotalAlloc - before.TotalAlloc}
+	c.bytes = after.TotalAlloc - before.TotalAlloc
+	for _, d := range decoders {
+		if d, ok := d.(Counter); ok {
+			c.steps += d.Steps()
+		}
+	}
+	return c
 }
 
 // feed reads text in chunks of size bytes and drops the events.
@@ -209,7 +244,7 @@ func (s *Suite) prose() []Failure {
 		block = Prose(1 << 10)
 	}
 	text := strings.Repeat(block, proseSize/len(block)+1)
-	events, f := checkText(mk, text[:min(len(text), 4*len(block))], blockChecks[:])
+	events, f := s.reader.use(mk).checkText(text[:min(len(text), 4*len(block))], blockChecks[:])
 	if f == nil && !s.Alone {
 		for _, e := range events {
 			if e.Kind != chat.KindText {
@@ -230,13 +265,13 @@ func (s *Suite) prose() []Failure {
 	return []Failure{*f}
 }
 
-// allocates counts the allocations of a decoder that has read the text once before.
+// allocates counts the allocations of a decoder that has read some of the text before.
 func allocates(mk Maker, text string) (err error) {
 	defer caught(&err)
 	var errs []error
 	for _, size := range []int{4, 16, 1 << 10} {
 		d := mk()
-		buf := feed(d, make([]chat.Event, 0, 1<<10), text, size)
+		buf := feed(d, make([]chat.Event, 0, 1<<10), text[:len(text)/8], size)
 		most := uint64(proseMost * len(text) / proseSize)
 		best := ^uint64(0)
 		for i := 0; i < proseTries && best > most; i++ {

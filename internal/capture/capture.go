@@ -16,9 +16,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"wield/chat"
 	"wield/internal/mask"
 )
 
@@ -40,12 +42,16 @@ type Record struct {
 	Bounces  int           `json:"bounces,omitempty"`
 	Error    string        `json:"error,omitempty"` // kind
 	Took     time.Duration `json:"took_ns"`
+	Usage    chat.Usage    `json:"usage,omitzero"` // of all turns
 
 	RequestBytes int64 `json:"request_bytes"` // before anything was cut off
 	AnswerBytes  int64 `json:"answer_bytes"`
 
 	Request Body `json:"request,omitempty"` // not in a list
 	Answer  Body `json:"answer,omitempty"`
+
+	Turns []Turn `json:"turns,omitempty"` // what stands behind the answer; not in a list
+	over  bool   // there were more
 }
 
 // A Body is what is kept of a request or an answer. Marshalled, it is masked.
@@ -62,7 +68,13 @@ func (b Body) Append(p []byte) Body {
 // MarshalJSON returns the body as a string, masked.
 func (b Body) MarshalJSON() ([]byte, error) { return json.Marshal(mask.Text(string(b))) }
 
-func (r *Record) size() int { return len(r.Request) + len(r.Answer) }
+func (r *Record) size() int {
+	n := len(r.Request) + len(r.Answer)
+	for i := range r.Turns {
+		n += r.Turns[i].size()
+	}
+	return n
+}
 
 // Options say what is kept, and where.
 type Options struct {
@@ -129,9 +141,18 @@ func (r *Ring) List() []Record {
 	list := make([]Record, 0, len(r.records))
 	for i := len(r.records) - 1; i >= 0; i-- {
 		rec := *r.records[i]
-		rec.Request, rec.Answer = nil, nil
+		rec.Request, rec.Answer, rec.Turns = nil, nil, nil
 		list = append(list, rec)
 	}
+	return list
+}
+
+// All returns the records themselves, newest first. They must not be changed.
+func (r *Ring) All() []*Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := slices.Clone(r.records)
+	slices.Reverse(list)
 	return list
 }
 

@@ -10,6 +10,7 @@
 package chromium
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ var (
 
 // startTime bounds the start of a browser, closeTime an orderly end. After that it is killed.
 const (
-	startTime = time.Minute
+	startTime = 2 * time.Minute
 	closeTime = 5 * time.Second
 )
 
@@ -46,6 +47,10 @@ type Options struct {
 	Visible bool     // with a window
 	Proxy   string   // that all requests go through, such as http://127.0.0.1:3128
 	Hosts   []string // if there are any, the only ones that pages may reach; * stands for any characters
+	Env     []string // variables, NAME=VALUE, in place of those that it would have
+
+	// Patience is how long a page may take for one answer; 0: 30 s.
+	Patience time.Duration
 
 	// NoSandbox gives up the walls between a page and the machine, which Chromium cannot set up for root and in some containers.
 	NoSandbox bool
@@ -86,6 +91,8 @@ type Browser struct {
 	out     *tail
 	pid     int
 
+	patience time.Duration
+
 	close sync.Once
 	ended chan struct{}
 }
@@ -106,7 +113,7 @@ func Start(ctx context.Context, o Options) (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{dir: dir, out: &tail{}, ended: make(chan struct{})}
+	b := &Browser{dir: dir, out: &tail{}, patience: cmp.Or(o.Patience, callTime), ended: make(chan struct{})}
 	if o.Profile == "" {
 		o.Profile = filepath.Join(dir, "profile")
 	}
@@ -177,6 +184,7 @@ func (b *Browser) options(program string, o Options) []chromedp.ExecAllocatorOpt
 		chromedp.Flag("disable-crash-reporter", true),
 		chromedp.NoInheritEnv,
 		chromedp.Env(environment(b.dir)...),
+		chromedp.Env(o.Env...), // the last of a name counts
 		chromedp.ModifyCmdFunc(apart),
 		chromedp.CombinedOutput(b.out),
 	)

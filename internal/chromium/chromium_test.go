@@ -110,6 +110,88 @@ func TestTab(t *testing.T) {
 	}
 }
 
+// TestGuest: what a guest keeps, nobody else sees, and its tabs are seen while those of others are; its end closes them.
+func TestGuest(t *testing.T) {
+	tmp(t)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<title>One</title>")) }))
+	defer page.Close()
+	b := start(t, chromium.Options{Hosts: []string{"127.0.0.1"}})
+	const library = `{ keep: (s) => { if (s) document.cookie = 'kept=' + s; return document.cookie; }, seen: () => document.visibilityState }`
+	keep := func(tab *chromium.Tab, what, want string) {
+		t.Helper()
+		var got string
+		if _, err := tab.Call(t.Context(), &got, "keep", what); err != nil || got != want {
+			t.Errorf("%q is kept (%v), want %q", got, err, want)
+		}
+	}
+	var tabs []*chromium.Tab
+	var guests []*chromium.Guest
+	for _, name := range []string{"ann", "bob"} {
+		g, err := b.Guest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab, err := g.Open(t.Context(), page.URL, library)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tab.Close()
+		keep(tab, "", "")
+		keep(tab, name, "kept="+name)
+		tabs, guests = append(tabs, tab), append(guests, g)
+	}
+	second, err := guests[0].Open(t.Context(), page.URL, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	keep(second, "", "kept=ann")
+	own, err := b.Open(t.Context(), page.URL, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	keep(own, "", "")
+	for i, tab := range []*chromium.Tab{second, tabs[1], own} {
+		var seen string
+		if _, err := tab.Call(t.Context(), &seen, "seen"); err != nil || seen != "visible" {
+			t.Errorf("tab %d is %s, %v", i, seen, err)
+		}
+		if n, err := tab.Heap(t.Context()); err != nil || n < 10_000 {
+			t.Errorf("tab %d holds %d bytes, %v", i, n, err)
+		}
+	}
+	guests[0].Close()
+	if _, err := second.Call(t.Context(), nil, "seen"); !errors.Is(err, chromium.ErrTabClosed) {
+		t.Errorf("a tab of a guest that has left: %v", err)
+	}
+	guests[1].Close()
+	again, err := b.Guest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	tab, err := again.Open(t.Context(), page.URL, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	keep(tab, "", "")
+	b.Close()
+	if _, err := b.Guest(t.Context()); !errors.Is(err, chromium.ErrClosed) {
+		t.Errorf("a guest of a browser that has ended: %v", err)
+	}
+}
+
+// TestMute: nobody waits forever for a tab that the browser does not finish to open.
+func TestMute(t *testing.T) {
+	tmp(t)
+	b := start(t, chromium.Options{Patience: 1})
+	if _, err := b.Open(t.Context(), "about:blank", library); err == nil || err.Error() != "the page did not react for 1ns" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestProfile: one that is named stays, is private, and has one browser at a time.
 func TestProfile(t *testing.T) {
 	dir := tmp(t)

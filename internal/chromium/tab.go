@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,17 +22,24 @@ import (
 // ErrTabClosed is the error of a tab that was closed, crashed, or went with its browser.
 var ErrTabClosed = errors.New("the page was closed")
 
-// callTime bounds one call to a page. A page that does not answer for so long hangs.
+// errMute is the error of a page that does not answer.
+var errMute = errors.New("the page did not react")
+
+// callTime bounds one call to a page, unless Options.Patience does. A page that does not answer for so long hangs.
 const callTime = 30 * time.Second
+
+// openTries is how many tabs are opened until one answers: on a busy machine a browser may never finish to make one.
+const openTries = 2
 
 // A Tab is one page. Its calls are made one after the other.
 type Tab struct {
-	ctx     context.Context
-	cancel  func()
-	library string
-	world   runtime.ExecutionContextID
-	loaded  atomic.Bool // the library is in the world
-	crashed atomic.Bool
+	ctx      context.Context
+	cancel   func()
+	patience time.Duration
+	library  string
+	world    runtime.ExecutionContextID
+	loaded   atomic.Bool // the library is in the world
+	crashed  atomic.Bool
 
 	work sync.WaitGroup // begun by events
 }
@@ -39,23 +47,51 @@ type Tab struct {
 // Open opens a tab with an address. The library is an expression in JavaScript: what it is, Call finds under the name wield. The
 // context bounds the opening alone.
 func (b *Browser) Open(ctx context.Context, address, library string) (*Tab, error) {
-	tab, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewWindow(false))
-	t := &Tab{ctx: tab, cancel: cancel, library: library}
-	stop := context.AfterFunc(ctx, cancel)
-	defer stop()
-	if err := chromedp.Do(tab); err != nil {
-		t.Close()
-		return nil, t.explain(ctx, err)
+	return b.open(ctx, address, library)
+}
+
+func (b *Browser) open(ctx context.Context, address, library string, more ...chromedp.ContextOption) (*Tab, error) {
+	var t *Tab
+	var err error
+	for range openTries {
+		if t, err = b.tab(ctx, library, more); !errors.Is(err, errMute) {
+			break
+		}
 	}
-	if err := chromedp.Listen(tab, t.listen); err != nil {
-		t.Close()
-		return nil, t.explain(ctx, err)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.navigate(ctx, address); err != nil {
 		t.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// tab opens an empty tab.
+func (b *Browser) tab(ctx context.Context, library string, more []chromedp.ContextOption) (*Tab, error) {
+	inner, cancel := chromedp.NewContext(b.ctx, append(slices.Clone(more), chromedp.WithNewWindow(false))...)
+	t := &Tab{ctx: inner, cancel: cancel, patience: b.patience, library: library}
+	limited, end := context.WithTimeout(ctx, t.patience)
+	defer end()
+	stop := context.AfterFunc(limited, cancel)
+	defer stop()
+	err := chromedp.Do(inner)
+	if err == nil {
+		err = chromedp.Listen(inner, t.listen)
+	}
+	if err == nil && stop() {
+		return t, nil
+	}
+	late := limited.Err()
+	t.Close()
+	switch {
+	case late != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("%w for %v", errMute, t.patience)
+	case err == nil: // and too late
+		return nil, ctx.Err()
+	}
+	return nil, t.explain(ctx, err)
 }
 
 // navigate asks for an address. That the page is there is known from its elements, not from events: many pages never stop loading.
@@ -96,7 +132,7 @@ func (t *Tab) Closed() bool { return t.ctx.Err() != nil }
 
 // do runs f on the page until ctx, the tab or its time ends.
 func (t *Tab) do(ctx context.Context, f func(context.Context, *chromedp.Target) error) error {
-	inner, cancel := context.WithTimeout(t.ctx, callTime)
+	inner, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -114,7 +150,7 @@ func (t *Tab) explain(ctx context.Context, err error) error {
 	case t.ctx.Err() != nil, errors.Is(err, chromedp.ErrTargetDetached):
 		return ErrTabClosed
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the page did not react for %v", callTime)
+		return fmt.Errorf("%w for %v", errMute, t.patience)
 	}
 	return err
 }

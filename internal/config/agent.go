@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"regexp"
+	"strings"
 
 	"wield/chat"
 	"wield/dialect"
@@ -79,14 +80,18 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
 // RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the strictest decides. Where
 // none is configured, what changes nothing and stays on this machine is allowed, and all else asked about.
 func (r *Result) RunPolicy(name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
+	return r.runPolicy(name, tools, rules, append([]string{r.File}, protect...)...)
+}
+
+func (c *Config) runPolicy(name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
 	if name == "" {
 		name = "default"
 	}
-	def, err := r.PolicyDefinition(name, protect...)
+	def, err := c.policyDefinition(name, protect...)
 	if err != nil {
 		return policy.Definition{}, err
 	}
-	if len(r.Policies) == 0 {
+	if len(c.Policies) == 0 {
 		var harmless []string
 		for _, e := range tools {
 			if e.State != tool.StateDisabled && e.Tool.Facts.ReadOnly && !e.Tool.Facts.Network {
@@ -103,6 +108,9 @@ func (r *Result) RunPolicy(name string, tools []*tool.Entry, rules RunRules, pro
 	}{{"--allow", rules.Allow, chat.DecisionAllow}, {"--deny", rules.Deny, chat.DecisionDeny}} {
 		for _, text := range side.texts {
 			s, err := parseSelector(side.flag, text)
+			if err == nil {
+				err = namesTools(side.flag, text, tools)
+			}
 			if err != nil {
 				return policy.Definition{}, err
 			}
@@ -110,6 +118,21 @@ func (r *Result) RunPolicy(name string, tools []*tool.Entry, rules RunRules, pro
 		}
 	}
 	return def, nil
+}
+
+// namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A pattern may match none.
+func namesTools(flag, text string, tools []*tool.Entry) error {
+	if !toolName.MatchString(text) || strings.Contains(text, "*") {
+		return nil
+	}
+	var names []string
+	for _, e := range tools {
+		if e.Tool.Name() == text {
+			return nil
+		}
+		names = append(names, e.Tool.Name())
+	}
+	return fmt.Errorf("%s: there is no tool %q%s", flag, text, didYouMean(text, names))
 }
 
 // parseSelector reads a rule of the command line.

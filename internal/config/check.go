@@ -14,6 +14,7 @@ func (c *Config) check(d *decoder) {
 	c.TLS.check(d)
 	c.Trace.check(d)
 	c.Journal.check(d)
+	c.Tools.Local.check(d)
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)
@@ -28,6 +29,7 @@ func (c *Config) check(d *decoder) {
 		m.check(d, "models."+name, name, c)
 	}
 	c.checkProfiles(d)
+	c.checkPrices(d)
 	for _, name := range sortedKeys(c.Modules) {
 		m := c.Modules[name]
 		m.check(d, "modules."+name, c)
@@ -133,8 +135,10 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 		p.check(d, fmt.Sprintf("%s.instructions.replacePatterns[%d].pattern", path, i))
 	}
 	m.checkProfile(d, path+".profile", c)
+	m.Agent.Context.check(d, path+".agent.context")
 	m.checkNative(d, path, c)
 	m.checkModules(d, path, c)
+	m.checkAgent(d, path, c)
 	m.checkBrowserModel(d, path, c)
 	m.Instructions.checkTemplate(d, path+".instructions.template")
 }
@@ -153,36 +157,4 @@ func (in *Instructions) checkTemplate(d *decoder, path string) {
 	for _, name := range prompt.Missing(in.Template) {
 		d.warn(path, "the template does not hold {{%s}}, so that the model never sees it", name)
 	}
-}
-
-// later lists the keys whose feature this version does not have. A star stands for any name.
-var later = []struct{ path, what string }{
-	{"models.*.agent.tools", laterAgent},
-	{"models.*.agent.policy", laterAgent},
-	{"models.*.agent.limits", laterAgent},
-	{"models.*.agent.activity", laterAgent},
-	{"models.*.agent.collisions", laterAgent},
-	{"models.*.agent.approvals", laterAgent},
-}
-
-const laterAgent = "models have no tools of wield's yet; see wield tool"
-
-// warnLater says of each key in the file that has no effect yet that it has none.
-func warnLater(d *decoder) {
-	for path := range d.places {
-		for _, l := range later {
-			if matchPath(l.path, path) {
-				d.warn(path, "no effect in this version: %s", l.what)
-			}
-		}
-	}
-}
-
-func matchPath(pattern, path string) bool {
-	before, after, ok := strings.Cut(pattern, "*")
-	if !ok {
-		return pattern == path
-	}
-	rest, ok := strings.CutPrefix(path, before)
-	return ok && strings.HasSuffix(rest, after) && len(rest) > len(after)
 }

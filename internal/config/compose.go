@@ -13,9 +13,12 @@ import (
 	"wield/internal/capture"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
+	"wield/internal/runs"
+	"wield/internal/stats"
 	"wield/internal/trace"
 	"wield/model/route"
 	"wield/model/script"
+	"wield/model/stop"
 	"wield/module"
 	"wield/prompt"
 	"wield/schema"
@@ -23,18 +26,27 @@ import (
 
 // An Environment is what a running service has beside its configuration.
 type Environment struct {
-	Getenv    func(string) string // for secrets
-	Log       *slog.Logger        // nil: none
-	Catalogue fs.FS               // scenarios that are named without a file; nil: those in the program
-	Metrics   *metrics.Metrics    // counts what the models do; nil: nothing is counted
-	Capture   *capture.Ring       // keeps exchanges; nil: nothing is kept
-	Trace     *trace.Tracer       // sends spans; nil: none
-	Before    *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
+	Getenv     func(string) string // for secrets
+	Log        *slog.Logger        // nil: none
+	Catalogue  fs.FS               // scenarios that are named without a file; nil: those in the program
+	Metrics    *metrics.Metrics    // counts what the models do; nil: nothing is counted
+	Stats      *stats.Store        // counts it hour by hour; nil: nothing does
+	Capture    *capture.Ring       // keeps exchanges; nil: nothing is kept
+	Trace      *trace.Tracer       // sends spans; nil: none
+	Backend    chat.Model          // answers in place of every backend; nil: those of the configuration do
+	Candidates bool                // models tell of every place where a call could have begun
+	Edits      bool                // blocks that are plainly edits are calls, whatever the dialect
+	Hub        *runs.Hub           // carries on the runs of models with tools of wield's; nil: such models are served without them
+	File       string              // that the configuration was read from, so that no tool writes to it
+	Before     *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 
 // A Service is what a configuration describes, ready to be served.
 type Service struct {
 	Gateway gateway.Options
+	Agents  []runs.Agent // for the hub
+	Plain   []runs.Agent // for the hub as well: models that wield runs no tools for, for conversations that it keeps
+	Tools   *Toolbox     // that they use; nil: there are none
 	closers []func()
 	servers map[string]*standing
 }
@@ -90,7 +102,14 @@ func (c *Config) Compose(env Environment) (*Service, error) {
 		}
 		o.Models = append(o.Models, m)
 	}
-	return &Service{Gateway: o, closers: w.closers, servers: w.servers}, nil
+	s := &Service{Gateway: o, closers: w.closers, servers: w.servers}
+	if err := w.agents(s); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.closers = w.closers
+	s.Plain = w.plain(o.Models)
+	return s, nil
 }
 
 // A workshop holds what models share while they are built.
@@ -131,6 +150,9 @@ func (w *workshop) keys() ([]gateway.Key, error) {
 // model builds one model as clients see it.
 func (w *workshop) model(name string) (gateway.Model, error) {
 	m := w.config.Models[name]
+	if len(m.Agent.Tools) > 0 && w.env.Hub != nil {
+		return w.finished(name, &m, w.env.Hub.Model(name))
+	}
 	served, err := w.bridge(name)
 	if err != nil {
 		return gateway.Model{}, err
@@ -150,7 +172,11 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 	if err != nil {
 		return gateway.Model{}, err
 	}
-	served = module.New(served, module.Options{Modules: modules, Log: w.env.Log})
+	return w.finished(name, &m, module.New(served, module.Options{Modules: modules, Log: w.env.Log}))
+}
+
+// finished returns a model with what stands between it and its clients.
+func (w *workshop) finished(name string, m *Model, served chat.Model) (gateway.Model, error) {
 	if !m.Reasoning {
 		served = quiet{served}
 	}
@@ -158,8 +184,17 @@ func (w *workshop) model(name string) (gateway.Model, error) {
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
 	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations}
+	if len(m.Agent.Tools) == 0 || w.env.Hub == nil { // what runs of agents do is counted by what they record
+		g.Model = w.env.Stats.Model(name, w.config.AgentPrices(name), g.Model)
+	}
 	if s := w.servers[m.Backend]; s != nil {
 		g.Relay, g.Upstream = s.relay, m.Model
+	}
+	if len(m.Agent.Tools) > 0 && w.env.Hub != nil {
+		g.NeedsKey, g.Annotations = true, g.Annotations || m.Agent.Activity == string(runs.ActivityItems)
+		if !m.Commands.Enabled { // a command is no task, and is over at once
+			g.Lasting = lasting{answers: w.env.Hub.Answers(name), metrics: w.env.Metrics, name: name, quiet: !m.Reasoning}
+		}
 	}
 	if m.Expose == "tool_request" {
 		g.Expose = gateway.ExposeToolRequest
@@ -211,6 +246,8 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		NoTools:  !m.Calls.Enabled,
 		NamedIDs: m.Calls.IDs == "named",
 		Hold:     w.hold(m),
+		Trace:    w.env.Candidates,
+		Edits:    w.env.Edits,
 		Prompt: prompt.Options{
 			Template:      m.Instructions.Template,
 			ForTools:      m.Instructions.ForTools,
@@ -240,6 +277,9 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 
 // backend returns the model behind a bridge.
 func (w *workshop) backend(m *Model) (chat.Model, error) {
+	if w.env.Backend != nil {
+		return w.env.Backend, nil
+	}
 	b := w.config.Backends[m.Backend]
 	if b.Kind == "script" {
 		return w.scripted(&b, m)
@@ -261,7 +301,7 @@ func (w *workshop) scripted(b *Backend, m *Model) (chat.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backends.%s.scenario: %w", m.Backend, err)
 	}
-	return w.counted(b, m.Backend, live.Model(script.Options{Dialect: w.taught(m)})), nil
+	return w.counted(b, m.Backend, stop.New(live.Model(script.Options{Dialect: w.taught(m)}))), nil
 }
 
 // taught returns the dialect that a model is taught: what its scenario writes where that names none. A model behind
@@ -294,6 +334,21 @@ func (c *Config) AddScripted(name, scenario string) {
 	m.Mode = "text" // a scenario writes text
 	put(&c.Backends, backend, b)
 	put(&c.Models, name, m)
+}
+
+// AddScriptedAgent adds a model that answers from a scenario and has built-in tools, which may change what is in root.
+func (c *Config) AddScriptedAgent(name, scenario, root string, tools ...string) {
+	c.AddScripted(name, scenario)
+	m := c.Models[name]
+	m.Agent.Tools = tools
+	c.Models[name] = m
+	c.Tools.Root = root
+	for _, one := range tools {
+		b := c.Tools.Builtin[one]
+		b.setDefaults()
+		b.Mode = "rw"
+		put(&c.Tools.Builtin, one, b)
+	}
 }
 
 // AddScenarios adds a model for each scenario in the directory, under the name of its file.

@@ -39,11 +39,14 @@ type Config struct {
 	Modules  map[string]Module  `key:"modules" doc:"Modules, which change texts on their way to models and back, by name."`
 	Profiles map[string]Profile `key:"profiles" doc:"Profiles of model families, by name: your own, and changes to built-in ones."`
 	Tools    Tools              `key:"tools" doc:"Tools that wield itself runs."`
+	Prices   map[string]Price   `key:"prices" doc:"What models cost, by their name here or at the server; * stands for any characters."`
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
 	Sandbox  Sandbox            `key:"sandbox" doc:"What the processes of tools may do."`
 	Capture  Capture            `key:"capture" doc:"What is kept of the traffic, to look at later."`
 	Log      Log                `key:"log" doc:"What the log may hold."`
 	Journal  Journal            `key:"journal" doc:"The record of runs."`
+	Stats    Stats              `key:"stats" doc:"The numbers of calls and answers."`
+	Webhooks []Webhook          `key:"webhooks" doc:"Services that are told what happens to runs."`
 	Trace    Trace              `key:"trace" doc:"Traces of requests, for OpenTelemetry."`
 }
 
@@ -160,14 +163,18 @@ type Agent struct {
 	Modules    []string       `key:"modules" doc:"Names of modules that see every message and every answer, whether wield runs tools for the model or not."`
 	Activity   string         `key:"activity" enum:"hidden|reasoning|items" doc:"What the client sees of the calls that wield runs."`
 	Collisions string         `key:"collisions" enum:"error|client|server" doc:"Whose tool wins when both sides have one of the same name."`
+	Context    AgentContext   `key:"context" doc:"What the model is sent of a long conversation."`
 	Approvals  AgentApprovals `key:"approvals" doc:"How a request deals with questions to a person."`
 }
 
 // AgentLimits bound one run.
 type AgentLimits struct {
-	Iterations int `key:"iterations" min:"1" doc:"Requests to the model."`
-	Calls      int `key:"calls" min:"1" doc:"Calls in all."`
-	PerTool    int `key:"per_tool" min:"1" doc:"Calls of one tool."`
+	Iterations int      `key:"iterations" min:"1" doc:"Requests to the model."`
+	Calls      int      `key:"calls" min:"1" doc:"Calls in all."`
+	PerTool    int      `key:"per_tool" min:"1" doc:"Calls of one tool."`
+	Time       Duration `key:"time" doc:"Time that it takes, without the time in which it waits for a person; 0s: any."`
+	Tokens     int      `key:"tokens" min:"0" doc:"Tokens read and written, as the server counts them; 0: any number."`
+	Cost       Amount   `key:"cost" doc:"What it costs by the table prices; 0: anything. Without a price for the model it has no effect."`
 }
 
 // AgentApprovals says how a request deals with questions to a person.
@@ -205,9 +212,11 @@ func Default() *Config {
 			Approval:  Duration(24 * time.Hour),
 		},
 		Limits:  Limits{Body: 32 << 20},
+		Tools:   Tools{Local: defaultLocal()},
 		Sandbox: Sandbox{Level: "workspace"},
 		Capture: Capture{Requests: "auto", Keep: 500},
 		Journal: Journal{Store: "sqlite", Mask: true},
+		Stats:   Stats{Keep: Duration(400 * 24 * time.Hour)},
 	}
 }
 
@@ -242,6 +251,7 @@ func (m *Model) setDefaults() {
 	m.Agent.Limits = AgentLimits{Iterations: 10, Calls: 20, PerTool: 10}
 	m.Agent.Activity = "hidden"
 	m.Agent.Collisions = "error"
+	m.Agent.Context.Strategy = contextLeaveOut
 }
 
 // DefaultBackend returns a backend as an empty entry of the file would make it.

@@ -55,14 +55,8 @@ func TestExample(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
 		}
 	}
-	var warned []string
 	for _, w := range r.Warnings {
-		warned = append(warned, w.Path)
-	}
-	want := []string{"models.coder.agent.tools", "models.coder.agent.policy", "models.coder.agent.limits", "models.coder.agent.activity",
-		"models.coder.agent.collisions", "models.coder.agent.approvals"}
-	if diff := cmp.Diff(want, warned); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+		t.Errorf("a warning: %v", w)
 	}
 }
 
@@ -258,7 +252,7 @@ func TestLayerErrors(t *testing.T) {
 		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}}, `--mode: models.m.mode: "txt" is none of text, native, auto; did you mean "text"?`},
 		{"dialect", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Dialect: "hermez"}}, `--dialect: models.m.dialect: no dialect "hermez"; did you mean "hermes"?`},
 		{"absent file", Options{File: "testdata/none.yaml"}, "testdata/none.yaml: no such file"},
-		{"directory", Options{File: "testdata"}, "testdata is a directory"},
+		{"directory", Options{File: "testdata"}, "testdata: it is a directory; name the file, such as "},
 		{"absent file in a variable", Options{Getenv: env("WIELD_CONFIG", "testdata/none.yaml")}, "testdata/none.yaml: no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"wield/internal/wholefile"
 )
 
 // ErrNotWritten is the kind of errors of SetModel: the file is as it was.
@@ -44,17 +46,7 @@ func replaceFile(file string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotWritten, err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
+	if err := wholefile.Write(file, data, info.Mode().Perm()); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"wield/chat"
@@ -60,6 +61,32 @@ func TestHarmless(t *testing.T) {
 	}
 	if decided[chat.DecisionAllow]*100 < count*95 {
 		t.Errorf("%d of %d are allowed, want 95 %%", decided[chat.DecisionAllow], count)
+	}
+}
+
+// TestEveryday holds what the policy of everyday work decides about single lines, most of them ways to write, run or read what
+// its rules are not meant to open. A line may be decided more strictly than it says, unless it is wanted to be allowed.
+func TestEveryday(t *testing.T) {
+	p := commonPolicy(t)
+	root := workspace(t)
+	f, err := os.Open(filepath.Join("..", "..", "tool", "policy", "testdata", "everyday.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	milder := map[chat.Decision][]chat.Decision{chat.DecisionAsk: {chat.DecisionAllow}, chat.DecisionDeny: {chat.DecisionAllow, chat.DecisionAsk}, chat.DecisionAllow: {chat.DecisionAsk, chat.DecisionDeny}}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var c struct {
+			Command string
+			Want    chat.Decision
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		v := p.Decide(policy.Call{Tool: "command_exec", Shell: c.Command, Root: root})
+		if wrong, ok := milder[c.Want]; !ok || slices.Contains(wrong, v.Decision) {
+			t.Errorf("%s: %s, want %s", c.Command, v, c.Want)
+		}
 	}
 }
 

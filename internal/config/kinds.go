@@ -14,6 +14,7 @@ import (
 // A kind of backends is a protocol that servers are spoken with, or a page that is.
 type kind struct {
 	example string // of a base address
+	stops   bool   // answers end at the stop sequences of requests by themselves
 	model   func(b *Backend, o exchange.Options, key string) serverModel
 }
 
@@ -25,11 +26,11 @@ type serverModel interface {
 
 // kinds are the kinds of backends that have an address. Those that wield runs inside itself stand in workshop.backend.
 var kinds = map[string]kind{
-	"openai":    {"http://127.0.0.1:11434/v1", openAIServer},
-	"ollama":    {"http://127.0.0.1:11434", ollamaServer},
-	"anthropic": {"https://api.anthropic.com", anthropicServer},
-	"lumo":      {"https://lumo.example/api", lumoServer},
-	"browser":   {"https://chat.example", browserServer},
+	"openai":    {"http://127.0.0.1:11434/v1", true, openAIServer},
+	"ollama":    {"http://127.0.0.1:11434", true, ollamaServer},
+	"anthropic": {"https://api.anthropic.com", true, anthropicServer},
+	"lumo":      {"https://lumo.example/api", false, lumoServer},
+	"browser":   {"https://chat.example", false, browserServer},
 }
 
 // kindNames lists the kinds that this version can use.

@@ -80,21 +80,63 @@ func findFile(o Options) (string, []byte, error) {
 	return file, data, err
 }
 
+// A FileError says why a file that was named cannot be read as a configuration, and what to name in its place.
+type FileError struct {
+	Name string
+	Err  error
+	Fix  string // what to do; empty: that is plain
+}
+
+func (e *FileError) Error() string {
+	text := fmt.Sprintf("configuration: %s: %v", e.Name, e.Err)
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	return text
+}
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Reasons of a FileError.
+var (
+	errIsDir   = errors.New("it is a directory")
+	errTooLong = fmt.Errorf("it is longer than %d MiB", maxFile>>20)
+)
+
 func readFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, &FileError{Name: name, Err: plainCause(err)}
 	case info.IsDir():
-		return nil, fmt.Errorf("configuration: %s is a directory", name)
+		return nil, &FileError{Name: name, Err: errIsDir, Fix: "name the file, such as " + fileIn(name)}
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("configuration: %s is too long for one", name)
+		return nil, &FileError{Name: name, Err: errTooLong}
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, &FileError{Name: name, Err: plainCause(err)}
 	}
 	return data, nil
+}
+
+// plainCause returns what is behind an error of the file system, which would name the file a second time.
+func plainCause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// fileIn returns the file of a directory that may have been meant: one that is there, else the usual name.
+func fileIn(dir string) string {
+	usual := []string{"wield.yaml", "config.yaml", "wield.yml", "config.yml"}
+	for _, name := range usual {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return filepath.Join(dir, name)
+		}
+	}
+	return filepath.Join(dir, usual[0])
 }
 
 func load(file string, data []byte, o Options) (*Result, error) {
@@ -109,7 +151,6 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	c.applyLumo(d)
 	c.applyBrowser(d)
 	c.check(d)
-	warnLater(d)
 	errs, warnings := d.done().split()
 	if len(errs) > 0 {
 		return nil, errs

@@ -283,6 +283,8 @@ func hearOllama(lines []string, h *heard) {
 func TestMatrix(t *testing.T) {
 	var page matrixPage
 	t.Run("backends", func(t *testing.T) { testMatrix(t, &page) })
+	t.Run("raw", page.testRaw)
+	t.Run("unread", page.testUnread)
 	page.compare(t)
 }
 
@@ -366,13 +368,19 @@ func matrixServer(t *testing.T, speaks script.Speaks, native bool, prefix string
 	if err := os.WriteFile(file, []byte(strings.Replace(text, "SPEAKS", said, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return scripted(t, file), file
+}
+
+// scripted starts a server that plays the scenario in a file, and returns its address.
+func scripted(t *testing.T, file string) string {
+	t.Helper()
 	live, err := script.Open(file, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(scriptserver.New(scriptserver.Options{Scenarios: []*script.Live{live}}))
 	t.Cleanup(server.Close)
-	return server.URL, file
+	return server.URL
 }
 
 // matrixService starts a service with one model, whose backend may be silent for so long.
@@ -430,20 +438,28 @@ func (p *matrixPage) round(backend, front string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.rounds == nil {
-		p.rounds, p.faults = map[[2]string]int{}, map[[2]string][]string{}
+		p.rounds = map[[2]string]int{}
 	}
 	p.rounds[[2]string{backend, front}]++
 }
 
 func (p *matrixPage) fault(says, front string, stream bool, h heard) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	word := fmt.Sprint(h.status)
 	switch {
 	case h.ended:
 		word = "the answer"
 	case stream && h.status == http.StatusOK:
 		word = "an error in the stream"
+	}
+	p.note(says, front, word)
+}
+
+// note takes down what a client got of a fault.
+func (p *matrixPage) note(says, front, word string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.faults == nil {
+		p.faults = map[[2]string][]string{}
 	}
 	key := [2]string{says, front}
 	if !slices.Contains(p.faults[key], word) {
@@ -476,13 +492,20 @@ func (p *matrixPage) tables() string {
 	}
 	b.WriteString("\n")
 	head("the server's answer")
-	for _, fault := range matrixFaults {
-		b.WriteString("| " + fault.says + " |")
+	row := func(says string) {
+		b.WriteString("| " + says + " |")
 		for _, f := range matrixFronts {
-			b.WriteString(" " + strings.Join(p.faults[[2]string{fault.says, f.name}], ", or ") + " |")
+			b.WriteString(" " + strings.Join(p.faults[[2]string{says, f.name}], ", or ") + " |")
 		}
 		b.WriteString("\n")
 	}
+	for _, fault := range matrixFaults {
+		row(fault.says)
+	}
+	for _, fault := range rawFaults {
+		row(fault.says)
+	}
+	row(unread)
 	return b.String()
 }
 

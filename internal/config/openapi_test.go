@@ -68,7 +68,7 @@ tools:
 	for _, p := range box.Problems {
 		problems = append(problems, p.Error())
 	}
-	for _, want := range []string{`notes.yaml:8: the path /broken/{x}: there is no parameter "x"`, "lost.openapi.yaml: stat ", "unset.openapi.yaml: auth.key.token: env:NO_SUCH: the variable is not set"} {
+	for _, want := range []string{`notes.yaml:8: the path /broken/{x}: there is no parameter "x"`, "lost.openapi.yaml: " + filepath.Join(dir, "nowhere.yaml") + ": ", "unset.openapi.yaml: auth.key.token: env:NO_SUCH: the variable is not set"} {
 		if !strings.Contains(strings.Join(problems, "\n"), want) {
 			t.Errorf("no problem says %q:\n%s", want, strings.Join(problems, "\n"))
 		}

@@ -155,10 +155,14 @@ var ErrNoPolicy = errors.New("no policy of that name")
 // PolicyDefinition returns the policy of a name. The default one is there even if the file has none: it asks about everything.
 // The files of the configuration itself, and those of protect, are never written to.
 func (r *Result) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {
-	p, ok := r.Policies[name]
+	return r.policyDefinition(name, append([]string{r.File}, protect...)...)
+}
+
+func (c *Config) policyDefinition(name string, protect ...string) (policy.Definition, error) {
+	p, ok := c.Policies[name]
 	if !ok {
-		if name != "default" || len(r.Policies) > 0 {
-			return policy.Definition{}, fmt.Errorf("%w: %q%s", ErrNoPolicy, name, didYouMean(name, sortedKeys(r.Policies)))
+		if name != "default" || len(c.Policies) > 0 {
+			return policy.Definition{}, fmt.Errorf("%w: %q%s", ErrNoPolicy, name, didYouMean(name, sortedKeys(c.Policies)))
 		}
 		p.setDefaults()
 	}
@@ -166,7 +170,7 @@ func (r *Result) PolicyDefinition(name string, protect ...string) (policy.Defini
 	for i := range p.Rules {
 		def.Rules = append(def.Rules, p.Rules[i].rule())
 	}
-	for _, file := range append([]string{r.File}, protect...) {
+	for _, file := range protect {
 		if file == "" {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -178,6 +179,13 @@ func (g *Glob) parse(text string) error {
 	}
 	*g = Glob(text)
 	return nil
+}
+
+// Matches reports whether a name fits the pattern.
+func (g Glob) Matches(name string) bool {
+	expr := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(string(g)))
+	ok, err := regexp.MatchString("^(?s:"+expr+")$", name)
+	return err == nil && ok
 }
 
 func (g *Glob) pattern() string { return `^[^\[\]{}\\]+$` }

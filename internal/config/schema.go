@@ -95,6 +95,8 @@ func schemaOf(v reflect.Value, f field) *schemaNode {
 			n.Type = []string{"string", "integer"}
 			n.Minimum, n.Maximum = byteBound(f.min), byteBound(f.max)
 			n.Default = size.String()
+		} else if _, ok := s.(*Amount); ok {
+			n.Type, n.Minimum = []string{"string", "number"}, "0"
 		} else if text := fmt.Sprint(v.Interface()); !v.IsZero() {
 			n.Default = text
 		}

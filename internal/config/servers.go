@@ -12,6 +12,7 @@ import (
 	"wield/internal/metrics"
 	"wield/model/exchange"
 	"wield/model/route"
+	"wield/model/stop"
 )
 
 // server returns the model that a backend serves, which all models on that backend share: its limits hold for all of them. A
@@ -45,9 +46,13 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		FirstByte: time.Duration(t.FirstByte),
 		Idle:      time.Duration(t.Idle),
 	}, key)
-	limit := route.Limit(w.counted(b, name, server), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
+	var model chat.Model = server
+	if !kinds[b.Kind].stops {
+		model = stop.New(model)
+	}
+	limit := route.Limit(w.counted(b, name, model), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
 	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)
-	model := route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
+	model = route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
 	relay, _ := server.(gateway.Relay)
 	return w.use(name, &standing{print: print, model: model, relay: relay, close: server.Close}), nil
 }

@@ -64,6 +64,9 @@ func (s *ShTool) tool(name string) (*tool.Tool, error) {
 	return t, nil
 }
 
+// SourceLine is the source of tools that a command line makes.
+const SourceLine = "--sh"
+
 // shTools are tools of one line, which stay as they are.
 type shTools []*tool.Tool
 
@@ -91,7 +94,7 @@ func lineTools(_ *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) 
 		if err != nil {
 			return nil, fmt.Errorf("--sh: %w", err)
 		}
-		t.State, t.Source = tool.StateEnabled, "--sh"
+		t.State, t.Source = tool.StateEnabled, SourceLine
 		t.Guard = &tool.Guard{Mode: tool.ModeRO}
 		tools = append(tools, t)
 	}

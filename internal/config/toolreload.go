@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wield/tool"
+	"wield/tool/builtin/local"
 	"wield/tool/dir"
 )
 
@@ -99,7 +100,7 @@ func (t *Toolbox) load(ctx context.Context, state *ToolState) (ToolNews, []error
 			case other != nil:
 				errs = append(errs, fmt.Errorf("%s: the name %s is taken by %s", one.Source, name, other.Source))
 				continue
-			case t.builtin[name] != nil && !dir.IsLLF(one):
+			case t.builtin[name] != nil && t.builtin[name].Source != local.Source && !dir.IsLLF(one):
 				errs = append(errs, fmt.Errorf("%s: the name %s is taken by a built-in tool", one.Source, name))
 				continue
 			}

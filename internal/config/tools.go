@@ -13,9 +13,13 @@ import (
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
+	"wield/tool/builtin/conversation"
 	"wield/tool/builtin/database"
+	"wield/tool/builtin/local"
 	"wield/tool/builtin/memory"
+	"wield/tool/results"
 	"wield/tool/sandbox"
+	"wield/tool/undo"
 )
 
 // Tools describes what wield can run.
@@ -25,7 +29,9 @@ type Tools struct {
 	LLF       LLFTools                `key:"llf" doc:"Tools of LLF."`
 	Builtin   map[string]Builtin      `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
 	Search    Search                  `key:"search" doc:"Where search_internet looks."`
+	Results   Results                 `key:"results" doc:"Results that are used again for the same call, of tools that have cache."`
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
+	Local     LocalActions            `key:"localActions" doc:"Tools for models that write blocks of text: read, edit, create, and executors."`
 	Disable   []string                `key:"disable" doc:"Names of tools that are never offered."`
 	Sh        map[string]ShTool       `key:"sh" doc:"Tools that are one line of shell, by name."`
 	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
@@ -46,7 +52,8 @@ type Builtin struct {
 	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
 	Whitelist        []string `key:"whitelist" doc:"Targets that it may touch: patterns of paths or programs. Not there: what the policy allows. An empty list: none."`
 	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
-	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it dangerous operations are refused."`
+	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never. For tools whose answer does not change with what others do."`
+	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it command_exec and file_access refuse dangerous operations."`
 }
 
 // What a tool has where neither the configuration nor the tool itself says another time, and the most that there is.
@@ -67,10 +74,12 @@ type toolMaker func(e *ToolEnvironment) []*tool.Tool
 var builtinTools = []toolMaker{
 	func(*ToolEnvironment) []*tool.Tool { return clock.Clock{}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool {
-		return builtin.Tools(builtin.Options{Search: e.search})
+		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo})
 	},
 	func(e *ToolEnvironment) []*tool.Tool { return database.Options{Sources: e.databases}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool { return memory.Options{Path: e.memories}.Tools() },
+	func(*ToolEnvironment) []*tool.Tool { return conversation.Tools() },
+	func(e *ToolEnvironment) []*tool.Tool { return e.local.Tools() },
 }
 
 // MemoryFile is the name of the file of memories in the data directory.
@@ -85,6 +94,7 @@ type ToolEnvironment struct {
 	search    builtin.Search
 	databases map[string]database.Source
 	memories  string // the file of memories
+	local     local.Options
 }
 
 // A Toolbox is every tool that a configuration knows, ready to run.
@@ -93,11 +103,14 @@ type Toolbox struct {
 	Runner   *tool.Runner // without a policy and without approvals: who runs calls adds them
 	State    string       // the file that commands change
 	Dirs     []string     // directories of tools, which no tool may write to
+	Undo     *undo.Log    // what local actions have changed; nil: nothing is kept
 
 	// Problems are tools that could not be loaded. The others work.
 	Problems []error
 
-	temp string
+	temp    *scratch
+	made    time.Time
+	results *results.Store // nil: none outlive the program
 
 	config  *Config
 	sources []toolSource
@@ -107,9 +120,13 @@ type Toolbox struct {
 	loading sync.Mutex
 }
 
-// Close removes temporary files.
+// Close removes temporary files, and what is too much of those that last.
 func (t *Toolbox) Close() error {
-	return errors.Join(t.Runner.Shared.Close(), os.RemoveAll(t.temp))
+	err := errors.Join(t.Runner.Shared.Close(), t.temp.Close(), trimCaches(t.Runner.Sandbox.Cache, t.made))
+	if t.results != nil {
+		err = errors.Join(err, t.results.Close())
+	}
+	return err
 }
 
 // Toolbox makes the tools. Their states are those of the configuration with what commands have changed on top.
@@ -132,23 +149,31 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if dir := c.DataDir(env.Getenv); dir != "" {
 		env.memories = filepath.Join(dir, MemoryFile)
 	}
-	temp, err := os.MkdirTemp("", "wield-tools-")
+	env.local = c.local(env.Getenv)
+	kept, err := c.keptResults(env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := newScratch(os.TempDir())
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, config: c, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
+	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, made: time.Now(), results: kept, config: c, Undo: env.local.Undo, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
 	if dir := c.DataDir(env.Getenv); dir != "" {
 		box.State = filepath.Join(dir, ToolStateFile)
 	}
-	shared := &tool.Shared{Temp: temp}
+	shared := &tool.Shared{Temp: temp.dir}
+	if kept != nil {
+		shared.Cache = kept
+	}
 	box.Runner = &tool.Runner{
 		Tools:       box.Registry,
 		Shared:      shared,
 		Limits:      tool.Limits{Timeout: time.Duration(c.Timeouts.Tool)},
 		Redact:      c.secrets(env.Getenv),
 		Root:        root,
-		Temp:        temp,
-		Sandbox:     tool.Box{Level: sandbox.Level(c.Sandbox.Level)},
+		Temp:        temp.dir,
+		Sandbox:     tool.Box{Level: sandbox.Level(c.Sandbox.Level), Cache: c.buildCache(env.Getenv, root)},
 		ApprovalTTL: time.Duration(c.Timeouts.Approval),
 	}
 	if err := box.fill(c, &env, shared); err != nil {
@@ -226,9 +251,16 @@ func (c *Config) builtin(one *tool.Tool) *tool.Tool {
 	b, ok := c.Tools.Builtin[one.Name()]
 	if !ok {
 		b.setDefaults()
+		if one.Source == local.Source && c.Tools.Local.Enabled {
+			b.Enabled, b.Mode = true, string(tool.ModeRW)
+		}
 	}
-	if own := one.Limits.Timeout; own > 0 && b.Timeout == Duration(defaultToolTimeout) {
+	switch own := one.Limits.Timeout; {
+	case b.Timeout != Duration(defaultToolTimeout): // it is configured
+	case own > 0:
 		b.Timeout = Duration(min(own, maxToolTimeout))
+	case c.Timeouts.Tool > 0:
+		b.Timeout = c.Timeouts.Tool
 	}
 	return b.configured(one)
 }
@@ -252,6 +284,9 @@ func (b Builtin) configured(builtin *tool.Tool) *tool.Tool {
 	}
 	guard.Mode, guard.Whitelist, guard.RequiresApproval = tool.Mode(b.Mode), b.Whitelist, guard.RequiresApproval || b.RequiresApproval
 	guard.Timeout = time.Duration(b.Timeout)
+	if b.Cache > 0 {
+		t.Cache.TTL = time.Duration(b.Cache)
+	}
 	t.Guard = &guard
 	return &t
 }
@@ -278,6 +313,9 @@ func (c *Config) secrets(getenv func(string) string) []string {
 	}
 	for _, k := range c.Keys {
 		add(k.Secret.secret.Resolve(getenv))
+	}
+	for _, w := range c.Webhooks {
+		add(w.Secret.Resolve(getenv))
 	}
 	add(c.Tools.Search.Key.Resolve(getenv))
 	for _, name := range sortedKeys(c.Tools.Databases) {

@@ -69,6 +69,11 @@ tools:
 	if e := entryOf(t, box, "get_current_date"); e.State != tool.StateDisabled || e.Guard.Mode != tool.ModeRO || e.Guard.Whitelist != nil {
 		t.Errorf("state %s, guard %+v", e.State, e.Guard)
 	}
+	for name, want := range map[string]time.Duration{"file_access": 20 * time.Second, "bash": 20 * time.Second} {
+		if got := entryOf(t, box, name).Guard.Timeout; got != want {
+			t.Errorf("%s has %s for a run, and timeouts.tool says %s", name, got, want)
+		}
+	}
 	r := box.Runner
 	if r.Limits.Timeout != 20*time.Second || r.ApprovalTTL != time.Hour || r.Sandbox.Level != "strict" || !filepath.IsAbs(r.Root) {
 		t.Errorf("runner %+v", r)
@@ -175,5 +180,24 @@ func TestToolStateAtOnce(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(file))
 	if err != nil || len(left) != 2 { // the file and its lock
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestRulesNameTools: a rule of the command line that names no tool would deny nothing, so that it is refused.
+func TestRulesNameTools(t *testing.T) {
+	box := toolboxOf(t, "", t.TempDir())
+	r := &Result{Config: Default()}
+	for rule, want := range map[string]string{
+		"comand_exec":              `--deny: there is no tool "comand_exec"; did you mean "command_exec"?`,
+		"command_exec":             "",
+		"nothing_*":                "",
+		"{tool: [whatever]}":       "",
+		"{command: [git diff]}":    "",
+		"{command: [git, [diff]]}": "--deny",
+	} {
+		_, err := r.RunPolicy("", box.Registry.Entries(), RunRules{Deny: []string{rule}})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", rule, err, want)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"wield/internal/wholefile"
 )
 
 // ToolStateFile is the name of the file in the data directory that keeps what commands such as wield tool enable change. The
@@ -65,48 +67,42 @@ func LoadToolState(file string) (*ToolState, error) {
 // ChangeToolState changes what the file says of one tool. Commands that do so at the same time wait for each other, and the file
 // is replaced as a whole.
 func ChangeToolState(file, name string, change func(*ToolChange) error) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("state of the tools: %w", err)
+	return changeFile("state of the tools", file, func() ([]byte, error) {
+		s, err := LoadToolState(file)
+		if err != nil {
+			return nil, err
+		}
+		t := s.Tools[name]
+		if err := change(&t); err != nil {
+			return nil, err
+		}
+		if t.Changed = time.Now().UTC().Truncate(time.Second); t.Empty() {
+			delete(s.Tools, name)
+		} else {
+			s.Tools[name] = t
+		}
+		data, err := json.MarshalIndent(s, "", "  ")
+		return append(data, '\n'), err
+	})
+}
+
+// changeFile replaces a file of the data directory by what change makes, readable by its owner alone. Programs that do so at the same time
+// wait for each other. The error says what the file is.
+func changeFile(what, file string, change func() ([]byte, error)) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	unlock, err := lockFile(file + ".lock")
 	if err != nil {
-		return fmt.Errorf("state of the tools: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer unlock()
-	s, err := LoadToolState(file)
+	data, err := change()
 	if err != nil {
 		return err
 	}
-	t := s.Tools[name]
-	if err := change(&t); err != nil {
-		return err
-	}
-	if t.Changed = time.Now().UTC().Truncate(time.Second); t.Empty() {
-		delete(s.Tools, name)
-	} else {
-		s.Tools[name] = t
-	}
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return fmt.Errorf("state of the tools: %w", err)
-	}
-	return writeWhole(file, append(data, '\n'))
-}
-
-// writeWhole puts a file in place as a whole, readable by its owner alone.
-func writeWhole(file string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
-	if err != nil {
-		return fmt.Errorf("state of the tools: %w", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("state of the tools: %w", errors.Join(err, os.Remove(f.Name())))
+	if err := wholefile.Write(file, data, 0o600); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

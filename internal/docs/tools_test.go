@@ -14,8 +14,11 @@ import (
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
+	"wield/tool/builtin/conversation"
 	"wield/tool/builtin/database"
+	"wield/tool/builtin/local"
 	"wield/tool/builtin/memory"
+	"wield/tool/files"
 )
 
 // TestToolPage compares the page of the built-in tools with their definitions; with -update it writes it.
@@ -31,13 +34,14 @@ configuration. What each may touch is decided by the [policy](../policy.md) from
 [sandbox](../sandbox.md). How tools are used and written stands [here](README.md).
 
 `)
-	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(), memory.Options{}.Tools())
+	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(), memory.Options{}.Tools(), conversation.Tools(), local.Options{Executors: local.DefaultExecutors()}.Tools())
 	for _, one := range all {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", one.Name(), one.Name())
 	}
 	for _, one := range all {
 		b.WriteString(toolSection(t, one))
 	}
+	b.WriteString(limitsSection())
 	text := b.String()
 	if *update {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -49,6 +53,34 @@ configuration. What each may touch is decided by the [policy](../policy.md) from
 		t.Error("docs/tools/builtin.md is not what the tools say: go test ./internal/docs -run ToolPage -args -update")
 	}
 }
+
+// limitsSection tells the limits that no setting changes, and what is refused unless the tool asks.
+func limitsSection() string {
+	var b strings.Builder
+	b.WriteString("\n## Fixed limits\n\n| what | limit |\n|---|---|\n")
+	for _, row := range [][2]string{
+		{"a file that is read or written whole", fmt.Sprintf("%d MiB", files.DefaultMaxFile>>20)},
+		{"what a model is shown of a result", "64 KiB; up to 10 MiB are kept, and `read_output` reads on, at most 60 KiB at once"},
+		{"the arguments of a call", "1 MiB, 4096 names"},
+		{"a run of a tool", "60 s; with `timeout` 1 s to 300 s"},
+		{"`read_file`", "48 KiB at once; a window of lines for more"},
+		{"`list_files`", "10,000 names"},
+		{"`search_code`", "1000 matches; of a line the first 1 MiB"},
+		{"`fetch_webpage`", "4 MiB of a page, unpacked; 200,000 characters are shown"},
+		{"`search_internet`, `wikipedia_search`", "50 results"},
+		{"`query_database`", "64 KiB of statement; 1000 rows, 200 columns, 4 MiB of result"},
+		{"`add_memory`", "16 KiB, 20 tags of 100 bytes; 50 are found at once"},
+		{"a path", "4096 bytes, 255 a name, 40 symbolic links"},
+	} {
+		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
+	}
+	b.WriteString("\n## Dangerous operations\n\nUnless `requires_approval` is set, so that a person is asked before each run, these are refused with `Dangerous operation requires\napproval`, whatever the policy says:\n\n")
+	fmt.Fprintf(&b, "- by `command_exec`, programs named %s, by any path, and anywhere in a line for a shell;\n", codes(tool.DangerousCommands()))
+	fmt.Fprintf(&b, "- by `file_access`, paths that fit %s.\n", codes(tool.DangerousPaths("")))
+	return b.String()
+}
+
+func codes(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
 // A parameter is a property of a schema, as the page shows it.
 type parameter struct {
@@ -138,6 +170,9 @@ func touches(f *tool.Facts) string {
 	}
 	if f.Shell != "" {
 		parts = append(parts, "the command line `"+f.Shell+"`")
+	}
+	if f.Code != "" {
+		parts = append(parts, "the program `"+strings.Join(f.Program, " ")+"` with `"+f.Code+"`")
 	}
 	if f.Dir != "" {
 		parts = append(parts, "the directory `"+f.Dir+"`")

@@ -30,8 +30,21 @@ type record struct {
 	output   []responses.Item
 	created  int64
 	metadata json.RawMessage
+	seq      int64 // how many records the journal has of it; 0: none
 	bytes    int
+
+	making *making // of a response that is made in the background and has not ended: how
 }
+
+// A making is what has to be known of a response to go on with it, or to say that nobody does.
+type making struct {
+	Model  string `json:"model"`
+	Answer string `json:"answer,omitempty"` // of the model's Lasting; none: it ended with its process
+	Life   int    `json:"life,omitempty"`   // how many processes have worked on it before
+}
+
+// unfinished reports whether a response is being made, or was when its process ended.
+func (r *record) unfinished() bool { return r.making != nil }
 
 // An archive keeps the responses and conversations that were used last. The zero value is ready, and safe for concurrent use.
 type archive struct {
@@ -69,35 +82,6 @@ func (a *archive) use(key archiveKey) *record {
 	}
 	a.order.MoveToFront(e)
 	return e.Value.(*record)
-}
-
-// chain returns what was said up to the end of a response, oldest first. missing is the id of one that is not kept.
-func (a *archive) chain(key archiveKey) (items []responses.Item, missing string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var links []*record
-	for ; key.id != ""; key.id = links[len(links)-1].previous {
-		r := a.use(key)
-		if r == nil || r.kind != keptResponseKind {
-			return nil, key.id
-		}
-		links = append(links, r)
-	}
-	for _, r := range slices.Backward(links) {
-		items = append(append(items, r.input...), r.output...)
-	}
-	return items, ""
-}
-
-// said returns the items of a conversation. One that is not known has none.
-func (a *archive) said(key archiveKey) (items []responses.Item, known bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r := a.use(key)
-	if r == nil || r.kind != conversationKind {
-		return nil, false
-	}
-	return slices.Clone(r.input), true
 }
 
 // item returns an item by its id.

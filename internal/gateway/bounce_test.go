@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"wield/bridge"
+	"wield/model/openai"
 )
 
 // asker is one way to ask for an answer with the tool get_weather on offer. STREAM stands for true or false.
-type asker struct{ name, path, body, tokens string }
+type asker struct{ name, path, body, tokens, required string }
 
 var askers = []asker{
-	{"completions", "/v1/chat/completions", `{"model":"m","stream":STREAM,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}],` + weatherTool + `}`, `"prompt_tokens":10`},
-	{"responses", "/v1/responses", `{"model":"m","stream":STREAM,"input":"hi","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`, `"input_tokens":10`},
-	{"messages", "/v1/messages", `{"model":"m","stream":STREAM,"max_tokens":100,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"get_weather","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`, `"input_tokens":10`},
-	{"ollama", "/api/chat", `{"model":"m","stream":STREAM,"messages":[{"role":"user","content":"hi"}],` + weatherTool + `}`, `"prompt_eval_count":10`},
+	{"completions", "/v1/chat/completions", `{"model":"m","stream":STREAM,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}],` + weatherTool + `}`, `"prompt_tokens":10`, `,"tool_choice":"required"`},
+	{"responses", "/v1/responses", `{"model":"m","stream":STREAM,"input":"hi","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`, `"input_tokens":10`, `,"tool_choice":"required"`},
+	{"messages", "/v1/messages", `{"model":"m","stream":STREAM,"max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"get_weather","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`, `"input_tokens":10`, `,"tool_choice":{"type":"any"}`},
+	{"ollama", "/api/chat", `{"model":"m","stream":STREAM,"messages":[{"role":"user","content":"hi"}],` + weatherTool + `}`, `"prompt_eval_count":10`, ""},
 }
 
 // TestBounceInEveryFront: whatever protocol a client speaks, it sees the second answer and nothing of what failed, the tokens of
@@ -47,6 +48,55 @@ func TestBounceInEveryFront(t *testing.T) {
 				}
 				if n := resp.Header.Get("X-Wield-Bounces") + resp.Trailer.Get("X-Wield-Bounces"); n != "1" {
 					t.Errorf("%s, %s, stream %s: the header says %q bounces", tc.name, a.name, stream, n)
+				}
+			}
+		}
+	}
+}
+
+// TestOnlyTheGoodAnswer: whoever waits for a whole answer, in whatever protocol, sees nothing of what the model said before its
+// call failed, neither text nor thoughts, however the backend sends it. The same holds for a stream where the backend answers in
+// one piece and reports the call beside the text.
+func TestOnlyTheGoodAnswer(t *testing.T) {
+	const before = `{"reasoning_content":"FAILED thought","content":"FAILED text. "}`
+	const good = `{"reasoning_content":"RIGHT thought","content":"It is sunny. "}`
+	const call = `{"tool_calls":[{"index":0,"id":"g","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]}`
+	wrote := `{"content":"` + "\\n```json\\n{\\\"name\\\":\\\"get_weather\\\",\\\"arguments\\\":{\\\"city\\\":\\\"Rome\\\"}}\\n```" + `"}`
+	for _, tc := range []struct {
+		name     string
+		mode     bridge.Mode
+		required bool
+		beside   bool // the call does not come as text
+		failed   []string
+		second   []string
+	}{
+		{"confused", bridge.ModeText, false, true, []string{before, `{"tool_calls":[{"index":0,"id":"n","function":{"name":"get_weather","arguments":"{\"city\":\"FAILED\"}"}}]}`, `{"content":"FAILED apology"}`}, []string{good, wrote}},
+		{"unknown", bridge.ModeNative, false, true, []string{before, `{"tool_calls":[{"index":0,"id":"n","function":{"name":"FAILED","arguments":"{}"}}]}`}, []string{good, call}},
+		{"invalid", bridge.ModeNative, false, true, []string{before, `{"tool_calls":[{"index":0,"id":"n","function":{"name":"get_weather","arguments":"{\"town\":\"FAILED\"}"}}]}`}, []string{good, call}},
+		{"invalid in text", bridge.ModeText, false, false, []string{before, `{"content":"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"town\":1}}</tool_call>"}`}, []string{good, wrote}},
+		{"malformed", bridge.ModeText, false, false, []string{before, `{"content":"<tool_call>{\"name\":\"get_weather\",\"arguments\":{FAILED</tool_call>"}`}, []string{good, wrote}},
+		{"refused at first", bridge.ModeNative, true, false, []string{before, `{"content":"FAILED: I refuse."}`}, []string{good, call}},
+	} {
+		for how, o := range map[string]openai.Options{"as asked": {}, "always streamed": {AlwaysStream: true}, "never streamed": {NoStream: true}} {
+			for _, a := range askers {
+				for _, stream := range []string{"false", "true"} {
+					if stream == "true" && !(o.NoStream && tc.beside) || tc.required && a.required == "" {
+						continue // the text is shown while it is written; Ollama's protocol cannot require a call
+					}
+					body := strings.ReplaceAll(a.body, "STREAM", stream)
+					if tc.required {
+						body = strings.TrimSuffix(body, "}") + a.required + "}"
+					}
+					srv, asked := spokenAs(t, o, bridge.Options{Mode: tc.mode}, tc.failed, tc.second)
+					resp, got := send(t, srv, http.MethodPost, a.path, body)
+					if resp.StatusCode != 200 || strings.Contains(got, "FAILED") || asked.Load() != 2 {
+						t.Errorf("%s, %s, %s, stream %s: status %d after %d requests: %s", tc.name, how, a.name, stream, resp.StatusCode, asked.Load(), got)
+					}
+					for _, want := range []string{"It is sunny.", "RIGHT thought", "get_weather", "Rome"} {
+						if !strings.Contains(got, want) {
+							t.Errorf("%s, %s, %s, stream %s: %q is missing: %s", tc.name, how, a.name, stream, want, got)
+						}
+					}
 				}
 			}
 		}

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,8 +37,33 @@ func (x *exchange) keepAnswer(b []byte) {
 	}
 }
 
-// traced returns m with spans of its answer sent, if they are wanted.
+// watched is a model whose answer is looked at by a record.
+type watched struct {
+	next chat.Model
+	x    *exchange
+}
+
+// Stream implements chat.Model.
+func (w watched) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		w.next.Stream(ctx, req)(func(e chat.Event, err error) bool {
+			if err == nil && int(e.Kind) < len(captured) && captured[e.Kind] {
+				w.x.heard.Watch(req, &e, time.Now())
+			}
+			return yield(e, err)
+		})
+	}
+}
+
+// captured are the kinds of events that a record keeps.
+var captured = [...]bool{chat.KindTurnStart: true, chat.KindRaw: true, chat.KindCallEnd: true, chat.KindNote: true, chat.KindRejected: true,
+	chat.KindBounce: true, chat.KindConverted: true, chat.KindFinish: true, chat.KindUsage: true, chat.KindIdle: false}
+
+// traced returns m with spans of its answer sent, and kept, if they are wanted.
 func (x *exchange) traced(m chat.Model) chat.Model {
+	if x.heard != nil && x.g.opts.Capture != nil {
+		m = watched{m, x}
+	}
 	t := x.g.opts.Trace
 	if t == nil {
 		return m
@@ -71,7 +98,7 @@ func (x *exchange) capture(now time.Time) {
 // administer lets those in who may see what others have said: holders of a key of the role admin, or, where there are no keys,
 // whoever sits at this machine.
 func (x *exchange) administer() *failure {
-	if len(x.g.holders) == 0 {
+	if len(x.g.holders) == 0 || x.g.opts.Open && secretOf(x.r.Header) == "" {
 		host, _, _ := net.SplitHostPort(x.r.RemoteAddr)
 		if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
 			return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/bridge"
 	"wield/chat"
 	"wield/internal/capture"
 )
@@ -21,6 +22,7 @@ func TestCapture(t *testing.T) {
 			return chat.Errorf(chat.ErrTimeout, "late")
 		}
 		emit(text("the answer sk-abcdefghijklmnop"))
+		emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 12, Out: 3}}})
 		emit(finish(chat.FinishStop))
 		return nil
 	}))
@@ -46,7 +48,7 @@ func TestCapture(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	for id, wants := range map[string][]string{
-		"one":   {`hello`, `the answer [masked]`},
+		"one":   {`hello`, `the answer [masked]`, `"in":12,"out":3`},
 		"two":   {`\"stream\":true`, `data: [DONE]`},
 		"three": {`fail`, `late`},
 	} {
@@ -96,5 +98,47 @@ func TestLogContent(t *testing.T) {
 	await(t, func() bool { return strings.Contains(log.String(), "msg=content") })
 	if s := log.String(); !strings.Contains(s, "hello [masked]") || !strings.Contains(s, "the answer") || strings.Contains(s, "sk-abc") {
 		t.Errorf("%s", s)
+	}
+}
+
+// TestCaptureTurns keeps what the model was sent and wrote behind an answer, and the answer that was sent back to it.
+func TestCaptureTurns(t *testing.T) {
+	ring, err := capture.New(capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	model := bridge.New(fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
+		asked++
+		args := `{"nonsense":1}`
+		if asked > 1 {
+			args = `{"city":"Rome"}`
+		}
+		emit(text(`<tool_call>{"name":"get_weather","arguments":` + args + `}</tool_call>`))
+		emit(finish(chat.FinishStop))
+		return nil
+	}), bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}})
+	o := one(model)
+	o.Capture = ring
+	srv := serve(t, o)
+	resp, body := ask(t, srv, `{"model":"m","messages":[{"role":"user","content":"weather?"}],"tools":[{"type":"function","function":{"name":"get_weather",
+		"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}}}]}`)
+	if resp.StatusCode != 200 || !strings.Contains(body, "Rome") {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	await(t, func() bool { return len(ring.All()) == 1 })
+	r := ring.All()[0]
+	if len(r.Turns) != 2 {
+		t.Fatalf("%+v", r.Turns)
+	}
+	first, second := &r.Turns[0], &r.Turns[1]
+	if !strings.Contains(string(first.Raw), "nonsense") || first.Bounce == nil || !strings.Contains(string(first.Bounce.Suppressed), "nonsense") || len(first.Tools) != 1 {
+		t.Errorf("%+v", first)
+	}
+	if !strings.Contains(string(second.Raw), "Rome") || len(second.Calls) != 1 || second.Calls[0].Dialect != "hermes" || len(second.Sent) <= len(first.Sent) {
+		t.Errorf("%+v", second)
+	}
+	if ring.List()[0].Turns != nil {
+		t.Error("a list holds turns")
 	}
 }

@@ -40,6 +40,9 @@ func overLimit(h *holder, limit string, wait time.Duration) *failure {
 
 // whole answers with one body.
 func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure {
+	if f := x.prepare(req); f != nil {
+		return f
+	}
 	m = x.traced(m)
 	ctx := x.r.Context()
 	a := answer{c: c}

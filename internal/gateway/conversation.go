@@ -14,17 +14,25 @@ type conversation struct {
 	messages []chat.Message // what was said, oldest first, without instructions
 	pending  *chat.Call     // the request that waits for its result: only until the next answer
 	answered string         // the tool whose result the last turn brought
-	known    bool           // it is remembered, not made for a new id
 }
 
 // window is how many messages of a conversation are remembered: ten turns.
 const window = 20
 
+// A resumption is what a request makes of a conversation.
+type resumption struct {
+	past    conversation    // as it was
+	all     []chat.Message  // what the model is to be told
+	turn    []chat.Message  // what is to be remembered of it
+	ignored []ignoredResult // results that nobody waits for
+	taken   *kept           // where past is kept, if the results answer what is pending there; nil: there are none
+}
+
 // resume puts together what the model is to be told: the instructions of this request, what was said before, and what is
-// new: the results that are awaited and the last user message. turn is what is to be remembered of it. The gateway's memory is
-// the history, so that what the request says of earlier turns, and of what the assistant said, counts for nothing. ignored are the
-// results that nobody waits for.
-func (c conversation) resume(sent []chat.Message, raw []passiveMessage) (all, turn []chat.Message, ignored []ignoredResult) {
+// new: the results that are awaited and the last user message. The gateway's memory is the history, so that what the request says
+// of earlier turns, and of what the assistant said, counts for nothing.
+func (c conversation) resume(sent []chat.Message, raw []passiveMessage) resumption {
+	s := resumption{past: c}
 	if len(raw) != len(sent) {
 		raw = make([]passiveMessage, len(sent))
 	}
@@ -35,7 +43,7 @@ func (c conversation) resume(sent []chat.Message, raw []passiveMessage) (all, tu
 		switch role := raw[i].Role; {
 		case role == roleToolResult:
 			if why := c.unwanted(results, &raw[i]); why != "" {
-				ignored = append(ignored, ignoredResult{raw[i].Name, why})
+				s.ignored = append(s.ignored, ignoredResult{raw[i].Name, why})
 				continue
 			}
 			if results == nil {
@@ -50,14 +58,15 @@ func (c conversation) resume(sent []chat.Message, raw []passiveMessage) (all, tu
 		}
 	}
 	if results != nil {
-		turn = append(turn, *results)
+		s.turn = append(s.turn, *results)
 	}
 	// Some clients send the question again with the result. It has been said already.
 	again := results != nil && user != nil && userAt < resultAt && user.Text() == c.lastUser()
 	if user != nil && !again {
-		turn = append(turn, *user)
+		s.turn = append(s.turn, *user)
 	}
-	return slices.Concat(instructions, c.messages, turn), turn, ignored
+	s.all = slices.Concat(instructions, c.messages, s.turn)
+	return s
 }
 
 // An ignoredResult is a result that counts for nothing, and why: for the log.
@@ -108,17 +117,23 @@ func (c conversation) extend(turn []chat.Message, answer chat.Message) conversat
 			all = all[i:] // a result whose request is forgotten would be an orphan
 		}
 	}
-	next := conversation{messages: make([]chat.Message, len(all)), known: true}
+	next := conversation{messages: make([]chat.Message, len(all))}
 	for i, m := range all {
 		next.messages[i] = detach(m)
 	}
-	if len(turn) > 0 && turn[0].Role == chat.RoleTool {
-		next.answered = strings.Clone(turn[0].Name)
-	}
+	next.answered = resultFor(turn)
 	if n := len(answer.Calls); n > 0 {
 		next.pending = &next.messages[len(all)-1].Calls[n-1]
 	}
 	return next
+}
+
+// resultFor returns the tool whose result a turn brings, "" if it brings none.
+func resultFor(turn []chat.Message) string {
+	if len(turn) > 0 && turn[0].Role == chat.RoleTool {
+		return strings.Clone(turn[0].Name)
+	}
+	return ""
 }
 
 // detach copies what a message refers to, which else would keep the whole body of its request.
@@ -159,7 +174,8 @@ func (c conversation) size() int {
 type conversationKey struct{ holder, model, id string }
 
 // conversations remembers the conversations that were used last. The zero value is ready, and safe for concurrent use. Of two
-// exchanges that go on with one conversation at the same time, the one that ends later is remembered.
+// exchanges that go on with one conversation at the same time, the one that ends later is remembered; but only one of them can
+// answer a request that is pending.
 type conversations struct {
 	mu    sync.Mutex
 	byKey map[conversationKey]*list.Element
@@ -179,16 +195,33 @@ const (
 	maxConversationBytes = 64 << 20
 )
 
-// get returns the conversation of a key, which is empty if it is not known.
-func (s *conversations) get(key conversationKey) conversation {
+// resume goes on with the conversation of a key, which is empty if it is not known. A pending request that a result came for is
+// answered from here on, so that the same result sent twice at once counts once. If the exchange fails, restore makes it pending
+// again.
+func (s *conversations) resume(key conversationKey, sent []chat.Message, raw []passiveMessage) resumption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byKey[key]
 	if e == nil {
-		return conversation{}
+		return conversation{}.resume(sent, raw)
 	}
 	s.order.MoveToFront(e)
-	return e.Value.(*kept).conversation
+	k := e.Value.(*kept)
+	next := k.resume(sent, raw)
+	if name := resultFor(next.turn); name != "" {
+		k.pending, k.answered = nil, name
+		next.taken = k
+	}
+	return next
+}
+
+// restore makes a request pending again whose results came to nothing, unless the conversation has gone on without them.
+func (s *conversations) restore(key conversationKey, r resumption) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byKey[key]; r.taken != nil && e != nil && e.Value == r.taken {
+		r.taken.conversation = r.past
+	}
 }
 
 // put remembers a conversation, and forgets those that were not used for the longest time if there are too many.

@@ -39,6 +39,7 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathResponses, responsesFront, nil, (*exchange).respond},
 	endpoint{http.MethodGet, pathResponses + "/*", responsesFront, (*exchange).showResponse, nil},
 	endpoint{http.MethodDelete, pathResponses + "/*", responsesFront, (*exchange).deleteResponse, nil},
+	endpoint{http.MethodPost, pathResponses + "/*/cancel", responsesFront, (*exchange).cancelResponse, nil},
 	endpoint{http.MethodGet, pathResponses + "/*/input_items", responsesFront, (*exchange).listInput, nil},
 	endpoint{http.MethodPost, pathConversations, responsesFront, (*exchange).createConversation, nil},
 	endpoint{http.MethodGet, pathConversations + "/*", responsesFront, (*exchange).showConversation, nil},
@@ -186,6 +187,9 @@ func (g *Gateway) route(x *exchange) *failure {
 	e := forMethod(found, x.r.Method)
 	switch {
 	case len(found) == 0:
+		if m := g.mounted(x.r.URL.Path); m != nil {
+			return x.serveMount(m)
+		}
 		return g.unknownURL(x.r)
 	case e != nil && e.take != nil:
 		return x.take(e.take)

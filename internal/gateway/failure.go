@@ -34,6 +34,7 @@ const (
 	codeRate       = "rate_limit_exceeded"
 	codeBackendKey = "backend_refused_credentials"
 	codeStopping   = "shutting_down"
+	codePasses     = "unsupported_tool_execution_mode"
 	codeInternal   = "internal_error"
 )
 
@@ -66,12 +67,23 @@ func badField(param, code, message string) *failure {
 // modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran under; if it
 // has ended, that is the reason, whatever the model makes of it.
 func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
-	e := chat.AsError(err)
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):
-		return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeStopping, "the service is shutting down; try again")
+		return stopping()
 	case ctx.Err() != nil:
 		return &failure{status: statusGone, err: &chat.Error{Kind: chat.ErrCanceled, Message: "the client went away", Cause: err}}
+	}
+	return toldError(x.front, chat.AsError(err))
+}
+
+// stopping is what a client is told whose answer was cut off, or not begun, because the service ends.
+func stopping() *failure {
+	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeStopping, "the service is shutting down; try again")
+}
+
+// toldError is a model's error as clients of a protocol are told of it.
+func toldError(front *front, e *chat.Error) *failure {
+	switch {
 	case e.Kind == chat.ErrAuth:
 		// The client's own key was accepted: to answer 401 would send its user to look for a fault in it.
 		told := *e
@@ -81,12 +93,12 @@ func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 			told.Code = codeBackendKey
 		}
 		return &failure{status: http.StatusBadGateway, err: &told}
-	case e.Param == paramFormat && x.front.form != "":
+	case e.Param == paramFormat && front.form != "":
 		told := *e
-		told.Param = x.front.form
+		told.Param = front.form
 		e = &told
 	}
-	return &failure{status: x.front.status(e.Kind), err: e}
+	return &failure{status: front.status(e.Kind), err: e}
 }
 
 func messageOf(e *chat.Error) string {

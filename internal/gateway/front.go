@@ -122,8 +122,15 @@ func (x *exchange) enter() (leave func(), f *failure) {
 }
 
 func (x *exchange) leave() {
-	x.g.running.Add(-1)
-	x.holder.end()
+	if !x.lent {
+		x.g.giveBack(x.holder)
+	}
+}
+
+// giveBack gives back a place that enter has taken.
+func (g *Gateway) giveBack(h *holder) {
+	g.running.Add(-1)
+	h.end()
 }
 
 // find returns the model of this name, if the holder may use it, and notes it for the log.
@@ -150,6 +157,29 @@ func (x *exchange) converse(m *Model, req *chat.Request) *failure {
 	}
 	return x.whole(m.Model, req, x.front.whole(h))
 }
+
+// prepare completes a request for a model, and refuses what no model here does.
+func (x *exchange) prepare(req *chat.Request) *failure {
+	req.Caller = x.holder.keyName()
+	for i := range req.Extra {
+		e := &req.Extra[i]
+		if e.Key != paramPasses {
+			continue
+		}
+		switch mode := string(e.Value); mode {
+		case `"single_pass"`, "null":
+		case `"dual_pass_write_only"`, `"dual_pass_all"`:
+			return badField(paramPasses, codePasses, "the value "+mode+" is refused: it has the model answer without tools first, then runs its tools "+
+				"unseen and throws their answer away, so that the answer tells of what was not done; use single_pass, or leave the field out")
+		default:
+			return badField(paramPasses, codePasses, "the only value of "+paramPasses+" is single_pass, not "+quote(mode))
+		}
+	}
+	return nil
+}
+
+// paramPasses is a field in which a client may say how tools are to be run.
+const paramPasses = "tool_execution_mode"
 
 // checkMessages refuses a conversation in which nobody has said anything yet: chat templates fail on it in ways that name
 // neither the field nor the reason.

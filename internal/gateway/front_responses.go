@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"wield/chat"
@@ -50,7 +53,7 @@ func (x *exchange) respond(body []byte) *failure {
 	if f != nil {
 		return f
 	}
-	k := keeper{archive: &x.g.archive, owner: x.holder.keyName(), req: req}
+	k := keeper{x: x, shelf: x.shelf(), owner: x.holder.keyName(), req: req}
 	if f := k.resume(m.Match || m.FromUser); f != nil {
 		return f
 	}
@@ -60,6 +63,9 @@ func (x *exchange) respond(body []byte) *failure {
 	req.Request.Conversation = req.Conversation
 	x.recognise(m, &req.Request)
 	k.o = responsesHead(head{now: x.start, model: m.Name, annotations: m.Annotations}, req)
+	if req.Background {
+		return x.background(m, k, len(body))
+	}
 	if req.Stream {
 		return x.stream(m.Model, &req.Request, &keptStream{responses.NewStreamWriter(k.o), k})
 	}
@@ -68,26 +74,38 @@ func (x *exchange) respond(body []byte) *failure {
 
 // A keeper sees to what is remembered of one response, and what was remembered before it.
 type keeper struct {
-	archive *archive
-	owner   string
-	req     *responses.Request
-	o       responses.ResponseOptions
+	x     *exchange // nil: none waits for it
+	shelf shelf
+	owner string
+	req   *responses.Request
+	o     responses.ResponseOptions
+
+	record *record // of a response that is made in the background: what is kept of it so far
 }
 
 // resume puts in front of the input what was said before, and in the place of references what they stand for. With named, an id
 // that is not known is a client's own, and begins a conversation.
 func (k *keeper) resume(named bool) *failure {
-	req := k.req
+	req, ctx := k.req, k.x.r.Context()
 	var before []responses.Item
 	switch {
 	case req.Previous != "":
-		found, missing := k.archive.chain(archiveKey{k.owner, req.Previous})
+		found, missing, err := k.shelf.chain(ctx, archiveKey{k.owner, req.Previous})
+		switch {
+		case errors.Is(err, errUnfinished):
+			return badField("previous_response_id", codeUnfinished, "the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
+		case err != nil:
+			return k.x.shelfFailure(err)
+		}
 		if missing != "" {
 			return notKept("previous_response_id", codePrevious, "response", missing)
 		}
 		before = found
 	case req.Kept != "":
-		found, known := k.archive.said(archiveKey{k.owner, req.Kept})
+		found, known, err := k.shelf.said(ctx, archiveKey{k.owner, req.Kept})
+		if err != nil {
+			return k.x.shelfFailure(err)
+		}
 		if !known && !named {
 			return notKept("conversation", codeNotKept, "conversation", req.Kept)
 		}
@@ -95,7 +113,10 @@ func (k *keeper) resume(named bool) *failure {
 	}
 	for i := range req.Input {
 		if it := &req.Input[i]; it.Reference() {
-			found, ok := k.archive.item(archiveKey{k.owner, it.ID})
+			found, ok, err := k.shelf.item(ctx, archiveKey{k.owner, it.ID})
+			if err != nil {
+				return k.x.shelfFailure(err)
+			}
 			if !ok {
 				return notKept("input["+strconv.Itoa(i)+"].id", responses.CodeUnknownItem, "item", it.ID)
 			}
@@ -127,30 +148,47 @@ func notKept(param, code, what, id string) *failure {
 	return f
 }
 
+// key is the response's own.
+func (k *keeper) key() archiveKey { return archiveKey{k.owner, k.o.ID} }
+
 // keep remembers a response that has ended: result is its body, items its output.
-func (k *keeper) keep(result []byte, items []json.RawMessage) {
+func (k *keeper) keep(ctx context.Context, result []byte, items []json.RawMessage) {
 	if !k.req.Store && k.req.Kept == "" {
 		return
 	}
+	input := k.input()
+	output, ok := outputOf(items)
+	if !ok {
+		return // a call whose arguments no client could read either
+	}
+	if k.req.Kept != "" {
+		k.shelf.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
+	}
+	if k.req.Store {
+		k.shelf.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
+	}
+}
+
+// input returns what was asked, as it is kept.
+func (k *keeper) input() []responses.Item {
 	stem := k.o.ID[len("resp_"):]
 	input := make([]responses.Item, len(k.req.Input))
 	for i := range k.req.Input {
 		input[i] = k.req.Input[i].Named(stem + "_in" + strconv.Itoa(i))
 	}
+	return input
+}
+
+func outputOf(items []json.RawMessage) ([]responses.Item, bool) {
 	output := make([]responses.Item, len(items))
 	for i, raw := range items {
 		it, err := responses.DecodeItem(raw)
 		if err != nil {
-			return // a call whose arguments no client could read either
+			return nil, false
 		}
 		output[i] = it
 	}
-	if k.req.Kept != "" {
-		k.archive.add(archiveKey{k.owner, k.req.Kept}, k.o.Created, append(append([]responses.Item(nil), input...), output...))
-	}
-	if k.req.Store {
-		k.archive.put(&record{key: archiveKey{k.owner, k.o.ID}, kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
-	}
+	return output, true
 }
 
 // A keptStream is remembered before its last event goes out, so that the client can refer to it at once.
@@ -162,7 +200,7 @@ type keptStream struct {
 func (s *keptStream) Append(dst []byte, e chat.Event) []byte {
 	dst = s.StreamWriter.Append(dst, e)
 	if e.Kind == chat.KindFinish {
-		s.keep(s.Result(nil), s.Items())
+		s.keep(s.x.r.Context(), s.Result(nil), s.Items())
 	}
 	return dst
 }
@@ -174,7 +212,7 @@ type keptResponse struct {
 }
 
 func (r *keptResponse) Append(dst []byte) []byte {
-	r.keep(r.Response.Append(nil), r.Items())
+	r.keep(r.x.r.Context(), r.Response.Append(nil), r.Items())
 	return r.Response.Append(dst)
 }
 
@@ -183,7 +221,13 @@ func (x *exchange) kept(kind recordKind) (*record, *failure) {
 	if f := x.authenticate(); f != nil {
 		return nil, f
 	}
-	r := x.g.archive.get(archiveKey{x.holder.keyName(), x.arg})
+	r, err := x.shelf().get(x.r.Context(), archiveKey{x.holder.keyName(), x.arg})
+	if err != nil {
+		return nil, x.shelfFailure(err)
+	}
+	if r == nil {
+		r = x.g.jobs.begun(archiveKey{x.holder.keyName(), x.arg})
+	}
 	if r == nil || r.kind != kind {
 		return nil, notKept("", codeNotKept, string(kind), x.arg)
 	}
@@ -196,8 +240,17 @@ func (x *exchange) showResponse() *failure {
 	if f != nil {
 		return f
 	}
-	if x.r.URL.Query().Get("stream") == "true" {
-		return badField("stream", jsonbody.CodeUnsupported, "a response that was kept is given as a whole; leave stream out")
+	j, f := x.making(r)
+	if f != nil {
+		return f
+	}
+	q := x.r.URL.Query()
+	if q.Get("stream") == "true" {
+		return x.showStream(r, j, q.Get("starting_after"))
+	}
+	if j != nil {
+		x.body(http.StatusOK, j.body())
+		return nil
 	}
 	x.body(http.StatusOK, r.body)
 	return nil
@@ -215,7 +268,15 @@ func (x *exchange) forget(kind recordKind, object string) *failure {
 	if f != nil {
 		return f
 	}
-	x.g.archive.remove(r.key)
+	if r.unfinished() {
+		if f := x.abandon(r, errForgotten); f != nil {
+			return f
+		}
+	}
+	x.g.jobs.forget(r.key)
+	if err := x.shelf().remove(x.r.Context(), r.key); err != nil {
+		return x.shelfFailure(err)
+	}
 	x.body(http.StatusOK, responses.AppendDeleted(nil, object, x.arg))
 	return nil
 }
@@ -295,7 +356,7 @@ func (x *exchange) createConversation() *failure {
 	}
 	key := archiveKey{x.holder.keyName(), newID("conv_")}
 	r := &record{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
-	x.g.archive.put(r)
+	x.shelf().put(x.r.Context(), r)
 	x.body(http.StatusOK, responses.AppendConversation(nil, key.id, r.created, r.metadata))
 	return nil
 }
@@ -340,7 +401,7 @@ func (x *exchange) extendConversation() *failure {
 	if f != nil {
 		return f
 	}
-	x.g.archive.add(r.key, r.created, items)
+	x.shelf().add(x.r.Context(), r.key, r.created, items)
 	page := responses.Page{}
 	for i := range items {
 		page.Items = append(page.Items, items[i].Raw)

@@ -19,6 +19,7 @@ type Gateway struct {
 	passive bool     // some model is exposed as ExposeToolRequest
 	holders []*holder
 	routes  *routes
+	mounts  []Mount // the longest prefix first
 	*memory
 }
 
@@ -28,16 +29,20 @@ type memory struct {
 	conversations conversations
 	threads       threads
 	archive       archive
+	jobs          jobs
 	running       atomic.Int64 // completions under way
 	asked         atomic.Int64 // requests so far, of any kind
 	draining      atomic.Bool
+	stopping      chan struct{} // closed when draining begins
 }
 
 var _ http.Handler = (*Gateway)(nil)
 
 // New returns a gateway that serves what o says. Of two models with one name the later one counts.
 func New(o Options) *Gateway {
-	g := newGateway(o, &memory{})
+	m := &memory{stopping: make(chan struct{})}
+	m.jobs.open()
+	g := newGateway(o, m)
 	g.current.Store(g)
 	return g
 }
@@ -53,7 +58,7 @@ func (g *Gateway) Replace(o Options) {
 func newGateway(o Options, m *memory) *Gateway {
 	o.setDefaults()
 	g := &Gateway{opts: o, made: time.Now(), routes: endpoints, models: make(map[string]*Model, len(o.Models)), memory: m}
-	g.holders = newHolders(o.Keys, g.made)
+	g.holders, g.mounts = newHolders(o.Keys, g.made), sortMounts(o.Mounts)
 	for i := range o.Models {
 		m := o.Models[i]
 		if _, ok := g.models[m.Name]; !ok {

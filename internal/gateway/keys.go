@@ -128,15 +128,7 @@ func (g *Gateway) identify(r *http.Request) (*holder, *failure) {
 		return nil, nil
 	}
 	secret := secretOf(r.Header)
-	var found *holder
-	if secret != "" {
-		hash := HashKey(secret)
-		for _, h := range g.holders { // all of them, so that the time says nothing
-			if subtle.ConstantTimeCompare(hash[:], h.Hash[:]) == 1 {
-				found = h
-			}
-		}
-	}
+	found := g.holderOf(secret)
 	switch {
 	case found != nil || g.opts.Open:
 		return found, nil
@@ -144,6 +136,21 @@ func (g *Gateway) identify(r *http.Request) (*holder, *failure) {
 		return nil, noKey
 	}
 	return nil, wrongKey
+}
+
+// holderOf returns whose key a secret is, or nil.
+func (g *Gateway) holderOf(secret string) *holder {
+	if secret == "" {
+		return nil
+	}
+	var found *holder
+	hash := HashKey(secret)
+	for _, h := range g.holders { // all of them, so that the time says nothing
+		if subtle.ConstantTimeCompare(hash[:], h.Hash[:]) == 1 {
+			found = h
+		}
+	}
+	return found
 }
 
 // secretOf returns the key that a client sent, in the header of the OpenAI protocol or in that of the Anthropic one.

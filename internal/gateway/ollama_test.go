@@ -107,6 +107,7 @@ func TestOllamaErrors(t *testing.T) {
 		{"POST", "/api/chat", `{"model":"m","messages":[{"role":"system","content":"x"}]}`, 400, "role user"},
 		{"POST", "/api/chat", `{"model":"none","messages":[{"role":"user","content":"x"}]}`, 404, "none"},
 		{"POST", "/api/generate", `{"model":"m","prompt":"a","raw":true}`, 400, "raw"},
+		{"POST", "/api/generate", `{"model":"m","prompt":"a","context":[1,2]}`, 400, "context"},
 		{"POST", "/api/show", `{"model":"none"}`, 404, "none"},
 		{"POST", "/api/show", `[]`, 400, "object"},
 		{"POST", "/api/pull", `{"model":"x"}`, 501, "configuration"},
@@ -175,6 +176,7 @@ func TestOllamaRelay(t *testing.T) {
 	for _, c := range []struct{ path, body, want string }{
 		{"/api/generate", `{"model":"m:latest","prompt":"a","suffix":"b","stream":false}`, `/api/generate {"model":"there","prompt":"a","suffix":"b","stream":false}`},
 		{"/api/generate", `{"model":"m","prompt":"a","raw":true}`, `/api/generate {"model":"there","prompt":"a","raw":true}`},
+		{"/api/generate", `{"model":"m","prompt":"a","context":[1,2]}`, `/api/generate {"model":"there","prompt":"a","context":[1,2]}`},
 		{"/api/embed", `{"model":"m:latest","input":"a"}`, `/api/embed {"model":"there","input":"a"}`},
 	} {
 		resp, body := send(t, srv, "POST", c.path, c.body)

@@ -8,6 +8,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/metrics"
 	"wield/internal/trace"
+	"wield/journal"
 )
 
 // Expose says in which form a model is shown to clients.
@@ -23,6 +24,7 @@ const (
 type Model struct {
 	Name     string // what clients ask for, compared exactly
 	Model    chat.Model
+	Lasting  Lasting // makes answers in the background that outlive the process; nil: none can
 	Expose   Expose
 	Match    bool      // requests are recognised as going on with an earlier one by the messages they begin with
 	FromUser bool      // the field user of a request names the conversation, where nothing else does
@@ -51,11 +53,14 @@ type Options struct {
 	// Origins are the web origins, such as https://app.example, whose pages may call the service from a browser; "*" is any.
 	Origins []string
 
+	Mounts []Mount // parts of the service that other packages answer
+
 	MaxBody      int64         // bytes of a request; 0: 32 MiB
 	BodyTimeout  time.Duration // in which a request's body must have arrived; 0: one minute
 	WriteTimeout time.Duration // in which a client must take what is written; 0: 30 seconds
 	KeepAlive    time.Duration // silence after which a stream gets a comment; 0: 15 seconds; negative: none
 
+	Journal journal.Store    // keeps responses and conversations of the Responses protocol; nil: they are kept in memory, and not for long
 	Metrics *metrics.Metrics // what /metrics shows; nil: nothing is counted
 	Capture *capture.Ring    // keeps what is said, for /admin/captures; nil: nothing is kept
 	Trace   *trace.Tracer    // sends spans of what happens; nil: none

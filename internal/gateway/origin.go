@@ -44,7 +44,9 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) *failure {
 	if origin == "" {
 		switch r.Header.Get("Sec-Fetch-Site") {
 		case "cross-site", "same-site":
-			return originFailure("a page of another site")
+			if !g.followsLink(r) {
+				return originFailure("a page of another site")
+			}
 		}
 		return nil
 	}

@@ -58,11 +58,16 @@ func (x *exchange) completePassive(body []byte) *failure {
 	if key.id == "" {
 		key.id = "conv_" + rand.Text()
 	}
-	past := x.g.conversations.get(key)
-	all, turn, ignored := past.resume(req.Messages, extra.messages)
-	x.logIgnored(ignored)
-	req.Messages, req.Conversation = all, key.id
-	if !asks(turn) {
+	resumed := x.g.conversations.resume(key, req.Messages, extra.messages)
+	answered := false
+	defer func() {
+		if !answered {
+			x.g.conversations.restore(key, resumed)
+		}
+	}()
+	x.logIgnored(resumed.ignored)
+	req.Messages, req.Conversation = resumed.all, key.id
+	if !asks(resumed.turn) {
 		return badField("messages", codeUserTurn, "no user message was given, and no result of a tool request that waits for one")
 	}
 	a := &passiveAnswer{id: newID("chatcmpl-"), created: x.start.Unix(), model: m.Name, conversation: key.id}
@@ -71,8 +76,8 @@ func (x *exchange) completePassive(body []byte) *failure {
 	} else {
 		f = x.whole(m.Model, req, a)
 	}
-	if f == nil {
-		x.g.conversations.put(key, past.extend(turn, a.message()))
+	if answered = f == nil; answered {
+		x.g.conversations.put(key, resumed.past.extend(resumed.turn, a.message()))
 	}
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"wield/chat"
@@ -282,6 +283,67 @@ func TestBR09FailureKeepsPending(t *testing.T) {
 	}
 }
 
+// TestResultSentTwiceAtOnce: of two requests that bring the result of one pending request at the same time one counts, and the model
+// is asked once. If that one fails the result can be sent again.
+func TestResultSentTwiceAtOnce(t *testing.T) {
+	var asked atomic.Int32
+	var busy atomic.Bool
+	entered, leave := make(chan struct{}, 1), make(chan error)
+	model := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
+		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleUser {
+			for _, e := range call(0, "call_0", "lookup_weather", `{"city":"Lisbon"}`) {
+				emit(e)
+			}
+			emit(finish(chat.FinishCalls))
+			return nil
+		}
+		asked.Add(1)
+		if busy.CompareAndSwap(false, true) {
+			entered <- struct{}{}
+			err := <-leave
+			if busy.Store(false); err != nil {
+				return err
+			}
+		}
+		emit(text("18 degrees"))
+		emit(finish(chat.FinishStop))
+		return nil
+	})
+	srv := serve(t, Options{Models: []Model{{Name: "b", Model: model, Expose: ExposeToolRequest}}})
+	say := func(messages string) int {
+		resp, _ := ask(t, srv, `{"model":"b","conversation_id":"c","messages":[`+messages+`]}`)
+		return resp.StatusCode
+	}
+	if status := say(askWeather); status != 200 {
+		t.Fatalf("status %d", status)
+	}
+	for _, round := range []struct {
+		fails  error
+		status int
+	}{{chat.Errorf(chat.ErrUnavailable, "down"), 502}, {nil, 200}} {
+		first := make(chan int)
+		go func() { first <- say(clearSky) }()
+		<-entered // the model is at work on the first
+		if status := say(clearSky); status != 400 {
+			t.Errorf("the same result again, while it is being answered: status %d", status)
+		}
+		leave <- round.fails
+		if status := <-first; status != round.status {
+			t.Errorf("status %d, want %d", status, round.status)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	close(leave)
+	if status := say(clearSky); status != 400 {
+		t.Errorf("after the answer: status %d", status)
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
 // TestPassiveErrors: the ordinary errors name the right place here as well.
 func TestPassiveErrors(t *testing.T) {
 	s := newSatellite(t)
@@ -324,7 +386,7 @@ func TestConversationLimits(t *testing.T) {
 	if n := len(s.byKey); n != maxConversations || s.order.Len() != n {
 		t.Errorf("%d conversations", n)
 	}
-	if s.get(conversationKey{id: "9"}).known || !s.get(conversationKey{id: "10"}).known {
+	if s.byKey[conversationKey{id: "9"}] != nil || s.byKey[conversationKey{id: "10"}] == nil {
 		t.Error("not the oldest were forgotten")
 	}
 	s.put(conversationKey{id: "giant"}, conversation{}.extend(user(strings.Repeat("x", maxConversationBytes)), answer))

@@ -98,8 +98,8 @@ func (r *recorder) last() string {
 	return r.asked[len(r.asked)-1]
 }
 
-// TestResponses: one round with a call, streamed and whole; the next request continues by id.
-func TestResponses(t *testing.T) {
+// testResponses: one round with a call, streamed and whole; the next request continues by id.
+func testResponses(t *testing.T, serve serving) {
 	rec := &recorder{answers: [][]chat.Event{append([]chat.Event{text("I look.")}, call(0, "call_a", "f", `{"a":1}`)...)}}
 	srv := serve(t, one(rec.model()))
 	first := respond(t, srv, 200, `{"model":"m","input":"go","instructions":"Be brief.","tools":[{"type":"function","name":"f"}]}`)
@@ -136,8 +136,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestItemReferences stand for items of earlier responses.
-func TestItemReferences(t *testing.T) {
+// testItemReferences stand for items of earlier responses.
+func testItemReferences(t *testing.T, serve serving) {
 	rec := &recorder{answers: [][]chat.Event{call(0, "call_a", "f", `{}`)}}
 	srv := serve(t, one(rec.model()))
 	first := respond(t, srv, 200, `{"model":"m","input":"go","tools":[{"type":"function","name":"f"}]}`)
@@ -150,8 +150,8 @@ func TestItemReferences(t *testing.T) {
 	}
 }
 
-// TestStoreFalse keeps nothing.
-func TestStoreFalse(t *testing.T) {
+// testStoreFalse keeps nothing.
+func testStoreFalse(t *testing.T, serve serving) {
 	srv := serve(t, one(says(text("hi"))))
 	for _, stream := range []string{"false", "true"} {
 		_, body := send(t, srv, "POST", pathResponses, `{"model":"m","input":"go","store":false,"stream":`+stream+`}`)
@@ -167,8 +167,8 @@ func TestStoreFalse(t *testing.T) {
 	}
 }
 
-// TestKeptApart: a response, its items and a conversation are another key's affair, and it is not told that they exist.
-func TestKeptApart(t *testing.T) {
+// testKeptApart: a response, its items and a conversation are another key's affair, and it is not told that they exist.
+func testKeptApart(t *testing.T, serve serving) {
 	o := one(says(text("hi")))
 	o.Keys = []Key{{Name: "a", Hash: HashKey("secret-a")}, {Name: "b", Hash: HashKey("secret-b")}}
 	srv := serve(t, o)
@@ -201,8 +201,8 @@ func TestKeptApart(t *testing.T) {
 	}
 }
 
-// TestInputItems lists what was sent, page by page.
-func TestInputItems(t *testing.T) {
+// testInputItems lists what was sent, page by page.
+func testInputItems(t *testing.T, serve serving) {
 	srv := serve(t, one(says(text("hi"))))
 	first := respond(t, srv, 200, `{"model":"m","input":[{"role":"user","content":"a"},{"role":"assistant","content":"b","id":"msg_own"},{"role":"user","content":"c"}]}`)
 	list := func(query string) responded {
@@ -228,8 +228,8 @@ func TestInputItems(t *testing.T) {
 	}
 }
 
-// TestConversations: what belongs to one is said again with each request.
-func TestConversations(t *testing.T) {
+// testConversations: what belongs to one is said again with each request.
+func testConversations(t *testing.T, serve serving) {
 	rec := &recorder{}
 	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "matching", Model: rec.model(), Match: true}}})
 	_, body := send(t, srv, "POST", pathConversations, `{"items":[{"role":"developer","content":"Be brief."}],"metadata":{"a":"b"}}`)
@@ -265,7 +265,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// TestResponsesErrors: before the first byte an error has a status, and after it ends the stream in the protocol's own way.
+// testResponsesErrors: before the first byte an error has a status, and after it ends the stream in the protocol's own way.
 func TestResponsesErrors(t *testing.T) {
 	broken := &chat.Error{Kind: chat.ErrUnavailable, Message: "it broke off"}
 	srv := serve(t, Options{Models: []Model{{Name: "m", Model: fails(broken, text("Hel"), idle())}, {Name: "down", Model: fails(broken)}}})
@@ -289,7 +289,7 @@ func TestResponsesErrors(t *testing.T) {
 	}{
 		{400, `{"model":"m"}`, responses.CodeMissingInput, "input"},
 		{400, `{"model":"m","input":[{"role":"developer","content":"x"}]}`, codeUserTurn, "input"},
-		{400, `{"model":"m","input":"x","background":true}`, "unsupported_value", "background"},
+		{400, `{"model":"m","input":"x","background":true,"store":false}`, "mutually_exclusive_fields", "background"},
 		{400, `{"model":"m","input":"x","conversation":"c","previous_response_id":"r"}`, responses.CodeExclusive, "previous_response_id"},
 		{404, `{"model":"nobody","input":"x"}`, codeModel, "model"},
 		{404, `{"model":"m","input":"x","previous_response_id":"resp_none"}`, codePrevious, "previous_response_id"},
@@ -312,14 +312,14 @@ func TestArchiveBounds(t *testing.T) {
 	for i := range maxRecords + 10 {
 		id := fmt.Sprint("r", i)
 		a.put(&record{key: archiveKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
-		if _, missing := a.chain(archiveKey{"o", id}); missing != "" {
+		if _, missing, _ := (shelf{archive: &a}).chain(t.Context(), archiveKey{"o", id}); missing != "" {
 			t.Fatalf("after %d, %s is gone although it was just used", i, missing)
 		}
 	}
 	if n := a.order.Len(); n != maxRecords || len(a.byKey) != n || len(a.items) != n {
 		t.Errorf("%d records, %d keys, %d items, want %d", n, len(a.byKey), len(a.items), maxRecords)
 	}
-	if _, missing := a.chain(archiveKey{"o", "r0"}); missing != "r0" {
+	if _, missing, _ := (shelf{archive: &a}).chain(t.Context(), archiveKey{"o", "r0"}); missing != "r0" {
 		t.Errorf("the oldest is still there: %q", missing)
 	}
 	for i := range 10 {

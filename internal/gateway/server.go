@@ -28,8 +28,9 @@ const heapFloor = 16 << 20
 // errDraining is the cause of the contexts that end because the server stops.
 var errDraining = errors.New("the server is shutting down")
 
-// Serve answers requests on l until ctx ends. It then takes no new connections, gives the exchanges that run the time drain
-// to end by themselves, cancels the models of those that have not, so that their clients get an error frame, and returns.
+// Serve answers requests on l until ctx ends. It then takes no new connections, gives the exchanges that run, and the responses
+// that are made in the background, the time drain to end by themselves, cancels the models of those that have not, so that their
+// clients get an error frame, and returns.
 // The error is nil unless l failed.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	floor := make([]byte, heapFloor)
@@ -56,13 +57,22 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	case err := <-failed:
 		cut(errDraining)
 		srv.Close()
+		g.jobs.drain(base)
 		return err
 	case <-ctx.Done():
 	}
-	g.draining.Store(true)
-	if !shutdown(srv, drain) {
+	if !g.draining.Swap(true) {
+		close(g.stopping)
+	}
+	limit, over := context.WithTimeout(base, drain)
+	defer over()
+	quiet := shutdown(limit, srv)
+	g.jobs.drain(limit)
+	if !quiet {
 		cut(errDraining)
-		if !shutdown(srv, lastWords) {
+		last, over := context.WithTimeout(context.WithoutCancel(base), lastWords)
+		defer over()
+		if !shutdown(last, srv) {
 			srv.Close()
 		}
 	}
@@ -94,9 +104,5 @@ func (g *Gateway) rest(ctx context.Context, free func()) {
 	}
 }
 
-// shutdown waits at most d for all exchanges to end, and reports whether they have.
-func shutdown(srv *http.Server, d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
-	return srv.Shutdown(ctx) == nil
-}
+// shutdown waits for all exchanges to end until ctx does, and reports whether they have.
+func shutdown(ctx context.Context, srv *http.Server) bool { return srv.Shutdown(ctx) == nil }

@@ -38,6 +38,9 @@ const flushAt = 16 << 10
 
 // stream answers with a stream.
 func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
+	if f := x.prepare(req); f != nil {
+		return f
+	}
 	m = x.traced(m)
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()

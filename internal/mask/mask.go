@@ -6,22 +6,144 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Masked stands in the place of a secret.
 const Masked = "[masked]"
 
-// rules are forms of secrets. The first group of one is the secret; without a group it is the whole match. A value of a key that is called
-// like a secret is one, whether the JSON around it is quoted once or more often; the others are known by how they begin.
-var rules = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(?:api[_-]?key|authorization|passw(?:or)?d|passphrase|secret|(?:access|refresh|auth|session|id|api|bearer)[_-]?token|private[_-]?key|credentials?)[\\]*"\s*:\s*[\\]*"([^"\\]+)`),
-	regexp.MustCompile(`(?i)\bbearer\s+([a-z0-9._~+/=-]{8,})`),
-	regexp.MustCompile(`://[^/\s:@"\\]+:([^/\s@"\\]+)@`),
-	regexp.MustCompile(`\b(?:sk|pk|rk|hf|ghp|gho|ghs|ghr|ghu|github_pat|glpat|npm|pypi|wield|xox[abeoprs])[-_][A-Za-z0-9_-]{12,}`),
-	regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`),
-	regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`),
-	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`),
+// A rule is a form of secrets. Looking for what every match begins with is far cheaper than trying the expression at every byte, and texts
+// can be long.
+type rule struct {
+	marks []string       // one of them stands where a match begins
+	fold  bool           // they may be written in upper case
+	word  bool           // and nothing of a word stands before them
+	re    *regexp.Regexp // from there on; its first group is the secret, without one it is the whole match
+}
+
+var rules = []rule{
+	{marks: []string{"bearer"}, fold: true, word: true, re: regexp.MustCompile(`^(?i:bearer)\s+((?i)[a-z0-9._~+/=-]{8,})`)},
+	{marks: []string{"://"}, re: regexp.MustCompile(`^://[^/\s:@"\\]+:([^/\s@"\\]+)@`)},
+	{marks: services("sk", "pk", "rk", "hf", "ghp", "gho", "ghs", "ghr", "ghu", "github_pat", "glpat", "npm", "pypi", "wield", "xoxa", "xoxb", "xoxe", "xoxo", "xoxp", "xoxr", "xoxs"),
+		word: true, re: regexp.MustCompile(`^(?:sk|pk|rk|hf|ghp|gho|ghs|ghr|ghu|github_pat|glpat|npm|pypi|wield|xox[abeoprs])[-_][A-Za-z0-9_-]{12,}`)},
+	{marks: []string{"AKIA", "ASIA"}, word: true, re: regexp.MustCompile(`^[A-Z]{4}[0-9A-Z]{16}\b`)},
+	{marks: []string{"AIza"}, word: true, re: regexp.MustCompile(`^AIza[A-Za-z0-9_-]{30,}`)},
+	{marks: []string{"eyJ"}, word: true, re: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{marks: []string{"-----BEGIN "}, re: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`)},
+}
+
+// services returns the marks of keys that begin with the name of who gave them.
+func services(names ...string) (marks []string) {
+	for _, n := range names {
+		marks = append(marks, n+"-", n+"_")
+	}
+	return marks
+}
+
+// find appends where matches of the rule stand in text. lower is the text in lower case, made when it is first wanted.
+func (r *rule) find(all []Span, text string, lower func() string) []Span {
+	in := text
+	if r.fold {
+		in = lower()
+	}
+	for _, mark := range r.marks {
+		for at := 0; ; {
+			i := strings.Index(in[at:], mark)
+			if i < 0 {
+				break
+			}
+			p := at + i
+			at = p + 1
+			if r.word && p > 0 && isWord(text[p-1]) {
+				continue
+			}
+			if m := r.re.FindStringSubmatchIndex(text[p:]); m != nil {
+				all = append(all, Span{p + m[len(m)-2], p + m[len(m)-1]})
+				at = p + m[1]
+			}
+		}
+	}
+	return all
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// secretNames are how the keys of JSON end whose values are secrets, in lower case.
+var secretNames = append(spelled([]string{"api", "private"}, "key"), append(spelled([]string{"access", "refresh", "auth", "session", "id", "api", "bearer"}, "token"),
+	"authorization", "passwd", "password", "passphrase", "secret", "credential", "credentials")...)
+
+// spelled returns the ways to write a name of two words.
+func spelled(first []string, second string) (names []string) {
+	for _, f := range first {
+		names = append(names, f+second, f+"_"+second, f+"-"+second)
+	}
+	return names
+}
+
+// isSecret reports whether a key ends like the name of a secret.
+func isSecret(key string) bool {
+	key = lowered(key)
+	for _, n := range secretNames {
+		if strings.HasSuffix(key, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// longestName is how much of a key is looked at.
+const longestName = 24
+
+// named appends where the values of keys stand that are called like a secret, whether the JSON around them is quoted once or more often.
+func named(all []Span, text string) []Span {
+	taken := 0 // what stands before it is a value
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], ':')
+		if i < 0 {
+			return all
+		}
+		colon := at + i
+		at = colon + 1
+		end := len(strings.TrimRight(text[max(0, colon-longestSpace):colon], space)) + max(0, colon-longestSpace)
+		if end <= taken || text[end-1] != '"' {
+			continue
+		}
+		name := strings.TrimRight(text[max(taken, end-1-longestName):end-1], `\`)
+		if !isSecret(name) {
+			continue
+		}
+		value := len(text) - len(strings.TrimLeft(strings.TrimLeft(text[at:], space), `\`))
+		if value == len(text) || text[value] != '"' {
+			continue
+		}
+		value++
+		n := strings.IndexAny(text[value:], `"\`)
+		if n < 0 {
+			n = len(text) - value
+		}
+		if n > 0 {
+			all = append(all, Span{value, value + n})
+		}
+		at, taken = value+n, value+n
+	}
+}
+
+const (
+	space        = " \t\n\f\r"
+	longestSpace = 1 << 10 // between a key and its colon
+)
+
+// lowered returns text with its ASCII letters in lower case, byte for byte.
+func lowered(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
 }
 
 // A Span is a part of a text, in bytes.
@@ -29,11 +151,10 @@ type Span struct{ At, End int }
 
 // Find returns where secrets stand in text, in order. None overlaps another.
 func Find(text string) []Span {
-	var all []Span
-	for _, re := range rules {
-		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
-			all = append(all, Span{m[len(m)-2], m[len(m)-1]})
-		}
+	lower := sync.OnceValue(func() string { return lowered(text) })
+	all := named(nil, text)
+	for i := range rules {
+		all = rules[i].find(all, text, lower)
 	}
 	return Join(all)
 }

@@ -17,8 +17,9 @@ func (id spanID) String() string  { return hex.EncodeToString(id[:]) }
 
 // Kinds of spans, in the numbers of the protocol.
 const (
-	kindServer = 2
-	kindClient = 3
+	kindInternal = 1
+	kindServer   = 2
+	kindClient   = 3
 )
 
 // A span is one piece of time. Only the goroutine of its request touches it, until it is sent.

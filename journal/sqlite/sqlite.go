@@ -172,7 +172,8 @@ func classify(err error) error {
 		return err
 	}
 	kind := kinds[e.Code()&0xff]
-	if e.Code() == codes.SQLITE_IOERR_WRITE { // a quota, or a limit on the size of files
+	switch e.Code() {
+	case codes.SQLITE_IOERR_WRITE, codes.SQLITE_IOERR_SHMSIZE: // a quota, or a limit on the size of files
 		kind = journal.ErrFull
 	}
 	if kind == nil {

@@ -9,6 +9,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/undo"
 )
 
 // Options are what the tools share. The zero value works.
@@ -18,8 +19,9 @@ type Options struct {
 	// Transport carries what is asked of the services that stand here, whose addresses no call chooses. Nil: an own one, which
 	// ignores the environment's proxies.
 	Transport http.RoundTripper
-	Search    Search // where search_internet looks
-	Wikipedia string // address of the interface of a wiki; empty: Wikipedia's
+	Search    Search    // where search_internet looks
+	Undo      *undo.Log // keeps what undoes edits and writes; nil: nothing does
+	Wikipedia string    // address of the interface of a wiki; empty: Wikipedia's
 
 	grepAfter int // files that search_code searches before it asks ripgrep; 0: 512, -1: it never does, 1: at once
 }

@@ -70,7 +70,7 @@ func commandExec(*Options) *tool.Tool {
 		})
 	t.Definition.Parameters = []byte(commandSchema)
 	t.Facts = tool.Facts{Command: "command", Arguments: "arguments", Shell: "shell", Dir: "cwd"}
-	t.Guard = &tool.Guard{Mode: tool.ModeRO}
+	t.Guard = &tool.Guard{Mode: tool.ModeRO, DangerousCommands: tool.DangerousCommands()}
 	t.Limits.Timeout = mostCommandSeconds * time.Second
 	t.Style = tool.StyleLLF
 	return t
@@ -134,7 +134,7 @@ func runTests(o *Options) *tool.Tool {
 			}
 			cmd := c.Command(argv...)
 			cmd.Dir = filepath.Join(c.Root, in.Dir)
-			cmd.Env = append(cmd.Env, caches(c)...)
+			cmd.Env = append(cmd.Env, c.Caches()...)
 			out, err := execute(ctx, c, cmd)
 			return testOutput{s.name, err == nil && out.Code == 0, out}, err
 		})
@@ -159,19 +159,6 @@ func suiteOf(c *tool.Call, o *Options, dir string) (*suite, error) {
 		known = append(known, suites[i].file)
 	}
 	return nil, tool.Errorf(tool.ErrTool, "no way of testing is known for this directory: it has none of %s", strings.Join(known, ", "))
-}
-
-// caches are the variables that send what programs keep between runs into the private temporary directory, since nothing of the
-// person's own may be changed.
-func caches(c *tool.Call) []string {
-	if c.Temp == "" {
-		return nil
-	}
-	env := []string{"GOTOOLCHAIN=local", "npm_config_update_notifier=false"}
-	for _, name := range []string{"GOCACHE", "XDG_CACHE_HOME", "npm_config_cache"} {
-		env = append(env, name+"="+filepath.Join(c.Temp, "cache", strings.ToLower(name)))
-	}
-	return env
 }
 
 type statusInput struct{}

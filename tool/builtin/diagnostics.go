@@ -136,7 +136,7 @@ func (k *checker) run(ctx context.Context, c *tool.Call, dir, more string, names
 	}
 	cmd := c.Command(append(argv, names...)...)
 	cmd.Dir = filepath.Join(c.Root, dir)
-	cmd.Env = append(cmd.Env, caches(c)...)
+	cmd.Env = append(cmd.Env, c.Caches()...)
 	got, err := execute(ctx, c, cmd)
 	if err != nil {
 		return nil, got, err

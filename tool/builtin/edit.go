@@ -2,11 +2,13 @@ package builtin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
 	"wield/tool"
 	"wield/tool/edit"
+	"wield/tool/files"
 )
 
 type editInput struct {
@@ -44,7 +46,7 @@ func editFile(o *Options) *tool.Tool {
 			defer root.Close()
 			changes, err := edit.Plan(root, ops)
 			if err == nil {
-				err = edit.Apply(root, changes)
+				_, err = o.Undo.Do(root, c.Name, c.ID, changes)
 			}
 			if err != nil {
 				return editOutput{}, editError(err)
@@ -53,7 +55,34 @@ func editFile(o *Options) *tool.Tool {
 		})
 	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}, Edits: "edits"}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
+	t.Preview = preview(o, func(root *files.Root, in editInput) ([]edit.Change, error) {
+		ops, err := in.ops()
+		if err != nil {
+			return nil, err
+		}
+		changes, err := edit.Plan(root, ops)
+		if err != nil {
+			return nil, editError(err)
+		}
+		return changes, nil
+	})
 	return t
+}
+
+// preview makes what tells what a call would change of what plans it.
+func preview[In any](o *Options, plan func(*files.Root, In) ([]edit.Change, error)) func(context.Context, *tool.Call) ([]edit.Change, error) {
+	return func(_ context.Context, c *tool.Call) ([]edit.Change, error) {
+		var in In
+		if err := json.Unmarshal([]byte(c.Arguments), &in); err != nil {
+			return nil, err
+		}
+		root, err := workspace(c, o)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		return plan(root, in)
+	}
 }
 
 // ops returns what the arguments ask for.

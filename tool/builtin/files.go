@@ -8,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"wield/tool"
+	"wield/tool/edit"
 	"wield/tool/files"
 )
 
@@ -152,15 +155,54 @@ func writeFile(o *Options) *tool.Tool {
 				return written{}, err
 			}
 			defer root.Close()
-			n, err := root.Write(in.Path, strings.NewReader(in.Content), files.WriteOptions{Parents: true})
-			if err != nil {
-				return written{}, fileError(err)
+			changes, err := in.changes(root)
+			if err == nil {
+				_, err = o.Undo.Do(root, c.Name, c.ID, changes)
 			}
-			return written{in.Path, n}, nil
+			if err != nil {
+				return written{}, writeError(err)
+			}
+			return written{in.Path, int64(len(in.Content))}, nil
 		})
 	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
+	t.Preview = preview(o, func(root *files.Root, in writeInput) ([]edit.Change, error) {
+		changes, err := in.changes(root)
+		if err != nil {
+			return nil, writeError(err)
+		}
+		return changes, nil
+	})
 	return t
+}
+
+// changes returns what the call makes of its file.
+func (in *writeInput) changes(root *files.Root) ([]edit.Change, error) {
+	name, err := root.Rel(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	c := edit.Change{Path: name, Exists: true, After: []byte(in.Content)}
+	c.Before, err = root.ReadFile(name)
+	switch {
+	case err == nil:
+		c.Existed = true
+		if info, err := root.Stat(name); err == nil {
+			c.Mode = info.Mode().Perm()
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return []edit.Change{c}, nil
+}
+
+// writeError makes an error of a write one that a model can act on.
+func writeError(err error) error {
+	var file *files.Error
+	if errors.As(err, &file) {
+		return fileError(file)
+	}
+	return editError(err)
 }
 
 type listInput struct {
@@ -286,7 +328,7 @@ func fileAccess(o *Options) *tool.Tool {
 				return tool.Result{}, err
 			}
 			defer root.Close()
-			out, err := access(ctx, root, in)
+			out, err := access(ctx, c, o, root, in)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -298,7 +340,7 @@ func fileAccess(o *Options) *tool.Tool {
 		Operation: "operation",
 		Ops:       map[string]tool.Op{"read": tool.OpRead, "write": tool.OpWrite, "list": tool.OpList, "delete": tool.OpDelete},
 	}
-	t.Guard = &tool.Guard{Mode: tool.ModeRO}
+	t.Guard = &tool.Guard{Mode: tool.ModeRO, DangerousPaths: tool.DangerousPaths("")}
 	t.Style = tool.StyleLLF
 	return t
 }
@@ -309,7 +351,7 @@ type content struct {
 	Encoding string `json:"encoding"`
 }
 
-func access(ctx context.Context, root *files.Root, in accessInput) (any, error) {
+func access(ctx context.Context, c *tool.Call, o *Options, root *files.Root, in accessInput) (any, error) {
 	switch in.Operation {
 	case "read":
 		b, err := root.ReadFile(in.Path)
@@ -328,8 +370,12 @@ func access(ctx context.Context, root *files.Root, in accessInput) (any, error) 
 				return nil, tool.Errorf(tool.ErrInvalid, "content is no base64: %w", err)
 			}
 		}
-		if err := root.WriteFile(in.Path, b, files.WriteOptions{Parents: true}); err != nil {
-			return nil, fileError(err)
+		changes, err := (&writeInput{Path: in.Path, Content: string(b)}).changes(root)
+		if err == nil {
+			_, err = o.Undo.Do(root, c.Name, c.ID, changes)
+		}
+		if err != nil {
+			return nil, writeError(err)
 		}
 		return map[string]int{"bytes_written": len(b)}, nil
 	case "list":
@@ -339,10 +385,31 @@ func access(ctx context.Context, root *files.Root, in accessInput) (any, error) 
 		}
 		return l, nil
 	case "delete":
-		if err := root.Remove(in.Path); err != nil {
-			return nil, fileError(err)
+		if err := remove(c, o, root, in.Path); err != nil {
+			return nil, writeError(err)
 		}
 		return map[string]string{"deleted": in.Path}, nil
 	}
 	return nil, tool.Errorf(tool.ErrInvalid, "operation: no %q; there are read, write, list and delete", in.Operation)
+}
+
+// remove removes a file, which can be undone, or what else can be removed.
+func remove(c *tool.Call, o *Options, root *files.Root, path string) error {
+	info, err := root.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return root.Remove(path)
+	}
+	if name, err := root.Rel(path); err != nil || name != filepath.ToSlash(filepath.Clean(path)) {
+		return root.Remove(path) // a link goes, not what it leads to
+	}
+	changes, err := (&writeInput{Path: path}).changes(root)
+	if errors.Is(err, files.ErrTooLarge) {
+		return root.Remove(path) // it cannot be kept
+	}
+	if err != nil {
+		return err
+	}
+	changes[0].Exists, changes[0].After = false, nil
+	_, err = o.Undo.Do(root, c.Name, c.ID, changes)
+	return err
 }

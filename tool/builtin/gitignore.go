@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"path"
 	"strings"
 
@@ -76,4 +77,27 @@ func (g *ignored) match(name string, dir bool) bool {
 		}
 	}
 	return false
+}
+
+// Files returns the names of files below a root that no .gitignore leaves out and that do not begin with a point, at most so many.
+func Files(ctx context.Context, root *files.Root, most int) []string {
+	var g ignored
+	g.enter(root, ".")
+	skip := func(name string, dir bool) bool { return strings.HasPrefix(path.Base(name), ".") || g.match(name, dir) }
+	var names []string
+	for e, err := range root.Walk(ctx, ".", func(e files.Entry) bool {
+		if skip(e.Name, true) {
+			return false
+		}
+		g.enter(root, e.Name)
+		return true
+	}) {
+		if err != nil || !e.Info.Mode().IsRegular() || skip(e.Name, false) {
+			continue
+		}
+		if names = append(names, e.Name); len(names) == most {
+			break
+		}
+	}
+	return names
 }

@@ -398,7 +398,7 @@ func TestX_E15_ApprovalIsAsked(t *testing.T) {
 	y := newYard(t)
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"rm"}, RequiresApproval: true})
 	y.refused("command_exec", `{"command":"rm","arguments":["-f","notes.txt"]}`)
-	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"rm"}, DangerousCommands: []string{"rm"}})
+	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"rm"}, DangerousCommands: tool.DangerousCommands()})
 	y.refused("command_exec", `{"command":"rm","arguments":["-f","notes.txt"]}`, `{"command":"/bin/rm","arguments":["-f","notes.txt"]}`)
 }
 

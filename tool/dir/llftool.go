@@ -309,16 +309,6 @@ func (e *llfEntry) definition(file string) (*tool.Tool, error) {
 	return t, nil
 }
 
-// dangerousCommands and dangerousPaths need a person's word.
-var (
-	dangerousCommands = []string{"rm", "rmdir", "del", "format", "dd", "mkfs*", "fdisk", "parted", "chmod", "chown", "kill", "killall", "pkill",
-		"sudo", "su", "shutdown", "reboot", "poweroff", "halt", "init", "shred", "truncate", "unlink"}
-	dangerousPaths = []string{"/etc/**", "/sys/**", "/proc/**", "/dev/**", "/boot/**", "/var/log/**", "~root/**", "/root/.ssh/**",
-		"*.key", "*.pem", "*.p12", "*.pfx", "*.keystore", "*.jks", "*.env", ".env", "*credentials*", "*secrets*", "*password*",
-		"passwd", "shadow", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"}
-	dangerousHomes = []string{".ssh", ".aws", ".gcp", ".gnupg", ".config"}
-)
-
 // network are the categories of tools that are of no use without it.
 var networkCategories = []string{"internet", "network", "web", "search", "api", "http"}
 
@@ -341,16 +331,10 @@ func (s *Set) allow(t *tool.Tool, e *llfEntry, reg *registry) {
 		g.Root = s.path(e.root)
 	}
 	if e.dangerousCmds {
-		g.DangerousCommands = dangerousCommands
+		g.DangerousCommands = tool.DangerousCommands()
 	}
 	if e.dangerousPaths {
-		g.DangerousPaths = slices.Clone(dangerousPaths)
-		for _, name := range dangerousHomes {
-			g.DangerousPaths = append(g.DangerousPaths, "~/"+name+"/**")
-			if home := s.getenv("HOME"); home != "" {
-				g.DangerousPaths = append(g.DangerousPaths, filepath.ToSlash(filepath.Join(home, name))+"/**")
-			}
-		}
+		g.DangerousPaths = tool.DangerousPaths(s.getenv("HOME"))
 	}
 	t.Guard = g
 	t.Facts = llfFacts(t.Definition.Parameters, e)

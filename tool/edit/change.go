@@ -204,6 +204,10 @@ func (d *document) replaceAll(old, with string) string {
 
 // update carries out the hunks of an Update, one behind the other. All that fail are reported.
 func (p *planner) update(c *Change, op *Op) *Failure {
+	if text, ok := op.fresh(); ok && !c.Exists {
+		p.failed.Good++
+		return c.create(&Op{Kind: Create, Path: op.Path, New: true, Content: text, Line: op.Line})
+	}
 	d, f := c.open(op)
 	if f != nil {
 		return f
@@ -235,6 +239,19 @@ func (p *planner) update(c *Change, op *Op) *Failure {
 		c.After = []byte(d.String())
 	}
 	return nil
+}
+
+// fresh returns the text of the hunks if none of them looks for anything: what is put into a file that is not there makes it.
+func (op *Op) fresh() (string, bool) {
+	var text strings.Builder
+	for i := range op.Hunks {
+		h := &op.Hunks[i]
+		if !h.Inline || strings.TrimSpace(strings.Join(h.search(), "")) != "" {
+			return "", false
+		}
+		text.WriteString(joinLines(h.replace()))
+	}
+	return text.String(), len(op.Hunks) > 0
 }
 
 // move gives a file another path.

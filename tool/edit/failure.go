@@ -2,7 +2,9 @@ package edit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // A Reason says why an operation cannot be carried out. It is itself an error, so that errors.Is(err, edit.NotFound) works.
@@ -146,7 +148,7 @@ func (d *document) explain(path string, h *Hunk, m *miss) *Failure {
 	case NoScope:
 		f.Hint = "Copy the line behind @@ from the file."
 	case NotFound:
-		if with := h.replace(); h.changes() && len(strings.TrimSpace(strings.Join(with, ""))) > 0 && d.has(with) {
+		if h.adds() && d.has(h.replace()) {
 			f.Reason = Already
 			return f
 		}
@@ -154,6 +156,12 @@ func (d *document) explain(path string, h *Hunk, m *miss) *Failure {
 		f.Near = d.near(h)
 	}
 	return f
+}
+
+// adds reports whether a hunk brings lines. The text that one leaves which only takes lines away says nothing: it stands in the file
+// before as well.
+func (h *Hunk) adds() bool {
+	return slices.ContainsFunc(h.Lines, func(l Line) bool { return l.Kind == Add && strings.TrimSpace(l.Text) != "" })
 }
 
 // has reports whether lines stand in the document one behind the other.
@@ -214,7 +222,9 @@ func (d *document) near(h *Hunk) string {
 		}
 	}
 	if most == 0 {
-		return ""
+		if best, most = d.alike(search); most == 0 {
+			return ""
+		}
 	}
 	first := -1
 	for k, l := range search {
@@ -224,6 +234,42 @@ func (d *document) near(h *Hunk) string {
 		}
 	}
 	return d.numbered(max(best-around, 0), min(best+len(search)+around, best+mostShown, len(d.lines)), first)
+}
+
+// Bounds of the search for words: how long a word is that tells anything, and in how many lines it is looked for.
+const (
+	tellingWord = 3
+	wordLines   = 64
+)
+
+// alike returns where the search text would begin for most of its words to stand in the lines that it has them in. It is for showing
+// alone, when not even one line of the text is in the file.
+func (d *document) alike(search []string) (best, most int) {
+	at := map[string][]int{}
+	for i, l := range d.lines {
+		for _, w := range words(l) {
+			if n := len(at[w]); n < wordLines && (n == 0 || at[w][n-1] != i) {
+				at[w] = append(at[w], i)
+			}
+		}
+	}
+	votes := map[int]int{}
+	for k, l := range search {
+		for _, w := range words(l) {
+			for _, i := range at[w] {
+				votes[i-k] += len(w)
+				if v := votes[i-k]; v > most || v == most && i-k < best {
+					best, most = i-k, v
+				}
+			}
+		}
+	}
+	return best, most
+}
+
+func words(l string) []string {
+	all := strings.FieldsFunc(strings.ToLower(l), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+	return slices.DeleteFunc(all, func(w string) bool { return len(w) < tellingWord })
 }
 
 // numbered returns the lines [from, to), counted from 0, with their numbers, counted from 1; > stands before the line mark.

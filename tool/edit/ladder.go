@@ -212,7 +212,16 @@ func within(d *document, h *Hunk) []found {
 	if !h.Inline || strings.TrimSpace(search) == "" {
 		return nil
 	}
-	return d.inline(search, strings.Join(h.replace(), "\n"))
+	places := d.inline(search, strings.Join(h.replace(), "\n"))
+	if len(places) == 1 && len(h.replace()) > 1 && d.allOf(places[0].splices[0], search) && len(shifted(d, h)) == 1 {
+		return nil // a line without what it is indented by: those that come are to be indented like it
+	}
+	return places
+}
+
+// allOf reports whether a text is all of the lines of a splice but for blanks around it.
+func (d *document) allOf(s splice, text string) bool {
+	return strings.TrimSpace(strings.Join(d.lines[s.from:s.to], "\n")) == strings.TrimSpace(text)
 }
 
 // inline finds every place where old stands, and puts with there.

@@ -83,6 +83,9 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(text, "a\nx\r\na\n\ta")
 	}
+	for _, s := range seeds(f) {
+		f.Add(strings.ReplaceAll(s.text, s.name, "f"), s.file)
+	}
 	dir := f.TempDir()
 	root, err := files.Open(dir, files.Options{})
 	if err != nil {

@@ -31,6 +31,8 @@ type use struct {
 	op      Op
 	flagged effect   // why a rule that allows has to spell it; "" if it does not
 	spelled []string // words any of which spells it
+	operand bool     // a word that is no option, nor the value of one
+	guess   bool     // nobody knows whether it is used so
 }
 
 // useKind says what the text of a use is.
@@ -41,8 +43,9 @@ const (
 	usePath   useKind = "path"
 	useMaybe  useKind = "maybe" // a path, if something of that name is there or it looks like one
 	useURL    useKind = "url"
-	useShell  useKind = "shell" // a line that a shell reads
-	useDir    useKind = "dir"   // a directory that it works in
+	useShell  useKind = "shell"  // a line that a shell reads
+	useDir    useKind = "dir"    // a directory that it works in
+	useInside useKind = "inside" // a text that may be a command: rules that ask or deny hold in it
 )
 
 // An analysis is what the table of programs makes of a command.
@@ -54,6 +57,8 @@ type analysis struct {
 	wraps     bool      // it runs nothing itself
 	asks      bool      // what it runs is never known in full
 	suffixes  bool      // inner may begin at any word
+	edits     bool      // the files that it is given are written
+	untabled  bool      // it is a sub-command of which nothing is known
 }
 
 // analyse looks a command up in the table of programs.
@@ -91,6 +96,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 		}
 		next := programs()[name]
 		if next == nil {
+			a.untabled = true
 			break
 		}
 		p = next
@@ -106,6 +112,18 @@ func (a *analysis) program(p *program, name string, words []field) {
 		a.plain(p, rest)
 	default:
 		a.options(p, rest)
+	}
+	if a.edits {
+		a.edited()
+	}
+}
+
+// edited adds that the files which a program reads are written as well.
+func (a *analysis) edited() {
+	for _, u := range a.uses {
+		if u.operand && u.kind == usePath && u.op == OpRead {
+			a.uses = append(a.uses, use{kind: usePath, text: u.text, tilde: u.tilde, op: OpWrite})
+		}
 	}
 }
 
@@ -131,7 +149,11 @@ func (a *analysis) globals(p *program, words []field) (kept, rest []field) {
 		if len(o.kinds) > 0 && !joined && !o.joined {
 			n = min(1+len(o.kinds), len(words))
 		}
-		a.option(o, name, value, joined, words[:n])
+		if !o.declared {
+			n, o = a.oneOption(p, words)
+		} else {
+			a.option(o, name, value, joined, words[:n])
+		}
 		inside := len(o.kinds) == 1 && o.kinds[0] == kindDir // looked at by itself
 		if !o.declared || !o.harmless() && !inside {
 			kept = append(kept, words[:n]...)
@@ -147,11 +169,9 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 	if before, _, ok := strings.Cut(words[0].text, "="); ok {
 		spelled = append(spelled, before)
 	}
-	if o.effect != effectNone && o.effect != effectLook {
-		a.effect(o.effect, spelled...)
-	}
+	a.does(o.effect, spelled)
 	if joined {
-		k := kindMaybe
+		k := kindAny
 		if len(o.kinds) > 0 {
 			k = o.kinds[0]
 		}
@@ -166,12 +186,26 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 	}
 }
 
+// does records the effect of an option.
+func (a *analysis) does(e effect, spelled []string) {
+	switch e {
+	case effectNone, effectLook:
+	case effectEdit:
+		a.edits = true
+		a.effect(effectWrite, spelled...)
+	case effectRest:
+		a.effect(effectExec, spelled...)
+	default:
+		a.effect(e, spelled...)
+	}
+}
+
 // assignment is what env and its like read as a variable.
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // options reads options and operands in any order, as most programs do.
 func (a *analysis) options(p *program, words []field) {
-	operands, ended := 0, false
+	operands, ended, all := 0, false, words
 	for len(words) > 0 {
 		w := words[0]
 		if w.known && w.text == "-" && p.asks { // for env: nothing is handed on
@@ -202,7 +236,13 @@ func (a *analysis) options(p *program, words []field) {
 			continue
 		}
 		n, o := a.oneOption(p, words)
-		if o.effect == effectLook {
+		switch o.effect {
+		case effectLook:
+			return
+		case effectRest:
+			if n < len(words) {
+				a.wrapped(p, words[n:])
+			}
 			return
 		}
 		if n == 2 && slices.Contains(o.kinds, kindModule) {
@@ -214,9 +254,18 @@ func (a *analysis) options(p *program, words []field) {
 	switch {
 	case p.wraps && p.asks:
 		a.effect(effectAsk, "")
-	case operands == 0 && p.bare != effectNone:
+	case p.bare != effectNone && operands > 0 && a.without(p):
+		a.effect(p.bare, texts(all)...)
+	case p.bare != effectNone && operands == 0:
 		a.effect(p.bare, texts(a.canonical[1:])...)
 	}
+}
+
+// without reports whether none of the options is there without which a program does what it does without operands.
+func (a *analysis) without(p *program) bool {
+	return p.unless != nil && !slices.ContainsFunc(a.canonical[1:], func(w field) bool {
+		return w.known && p.unless[strings.Replace(w.text, "--", "-", 1)]
+	})
 }
 
 // isOperand reports whether a word cannot be an option.
@@ -224,11 +273,12 @@ func isOperand(w field) bool { return !w.known || !strings.HasPrefix(w.text, "-"
 
 // module goes on with a program that another one runs by its name, with the words that are left.
 func (a *analysis) module(name field, rest []field) {
-	p := programs()[name.text]
+	p := programs()["python-m."+name.text]
+	if p == nil {
+		p = programs()[name.text]
+	}
 	if p == nil || p.wraps {
-		for _, w := range rest {
-			a.value(kindMaybe, w, nil)
-		}
+		a.options(&program{operands: []kind{kindAny}}, rest)
 		return
 	}
 	canonical := a.canonical
@@ -240,38 +290,69 @@ func (a *analysis) module(name field, rest []field) {
 func (a *analysis) oneOption(p *program, words []field) (n int, o option) {
 	typed := words[0].text
 	o, name, value, joined := p.find(p.options, typed)
-	if o.declared || p.style == styleGo || strings.HasPrefix(typed, "--") {
-		if !o.declared && p.wraps {
-			a.suffixes = a.suffixes || p.asks
-		}
-		n = 1
-		if len(o.kinds) > 0 && !joined && !o.joined {
-			n = min(1+len(o.kinds), len(words))
-		}
-		a.option(o, name, value, joined, words[:n])
-		return n, o
+	switch {
+	case o.declared:
+	case p.style == styleGo || p.style == styleCC || strings.HasPrefix(typed, "--"):
+		a.unknown(p, name, value, joined, words)
+		return 1, o
+	default:
+		return a.cluster(p, words)
 	}
-	return a.cluster(p, words), option{}
+	n = 1
+	if len(o.kinds) > 0 && !joined && !o.joined {
+		n = min(1+len(o.kinds), len(words))
+	}
+	a.option(o, name, value, joined, words[:n])
+	return n, o
+}
+
+// riskyOption finds what an option of which the table says nothing may do by its name.
+var riskyOption = regexp.MustCompile(`(?i)out|writ|exec|comm?and|cmd|hook|plugin|script|shell|prog|tool|load|requir|import|conf|rc$|init|eval|edit|pager|dump|trace|save|stor|fix|place|delet|remov|forc|install|upgrad|updat|push|remote|ur[il]\b|proxy|host|serve|listen|daemon|port$|brows|interactive|allow|unsafe|trust|env|agent|wrap|runner|driver|helper|compress|dir|file|path|dest|target|backup|append|patch|appl|prefix|record|report|socket|connect|fetch|key|secret|token|passw`)
+
+// unknown records an option that the table does not have. What it takes may be a file that is written, and it is asked about if it
+// takes something that is more than a number or a switch, or if its name says that it does more than to choose what is shown.
+func (a *analysis) unknown(p *program, name, value string, joined bool, words []field) {
+	a.suffixes = a.suffixes || p.wraps
+	bare := strings.TrimLeft(name, "-+")
+	if strings.HasPrefix(bare, "no-") && !joined {
+		return
+	}
+	spelled := []string{name, words[0].text}
+	if riskyOption.MatchString(bare) || joined && !plainSetting.MatchString(value) {
+		a.uses = append(a.uses, use{kind: useEffect, text: name, flagged: effectUnknown, spelled: spelled})
+	}
+	if joined {
+		a.value(kindAny, field{text: value, known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
+		a.uses = append(a.uses, use{kind: useInside, text: value})
+		return
+	}
+	a.mayTake(words)
+}
+
+// plainSetting is a value that names no file and no program.
+var plainSetting = regexp.MustCompile(`^([0-9]+[A-Za-z%]?|true|false|yes|no|on|off|auto|always|never|none|all|short|long|full|json|text|)$`)
+
+// mayTake records that the word behind an option that nobody knows may be its value, and a file that is written.
+func (a *analysis) mayTake(words []field) {
+	if len(words) > 1 && words[1].known && !strings.HasPrefix(words[1].text, "-") {
+		a.value(kindAny, words[1], nil)
+	}
 }
 
 // cluster reads short options that stand together, the last of which may take what is left, or the next word, as its value.
-func (a *analysis) cluster(p *program, words []field) int {
+func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 	typed := words[0].text
 	for i := 1; i < len(typed); i++ {
 		name := typed[:1] + typed[i:i+1]
 		o, ok := p.options[name]
 		if !ok {
-			if p.wraps && p.asks {
-				a.suffixes = true
-			}
-			if i == 1 && strings.ContainsAny(typed[2:], "/~") { // a value of an option that nobody knows
-				a.value(kindMaybe, field{text: typed[2:], known: true, tilde: typed[2] == '~'}, nil)
-			}
+			a.unknownLetter(p, name, i, words)
 			continue
 		}
 		spelled := []string{name, typed}
-		if o.effect != effectNone {
-			a.effect(o.effect, spelled...)
+		a.does(o.effect, spelled)
+		if o.effect == effectRest || o.effect == effectLook {
+			return 1, o
 		}
 		if len(o.kinds) == 0 {
 			continue
@@ -279,22 +360,39 @@ func (a *analysis) cluster(p *program, words []field) int {
 		if i+1 < len(typed) {
 			value := typed[i+1:]
 			a.value(o.kinds[0], field{text: strings.TrimPrefix(value, "="), known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
-			return 1
+			return 1, option{}
 		}
 		if o.joined {
 			if o.kinds[0] == kindExec {
 				a.effect(effectExec, spelled...)
 			}
-			return 1
+			return 1, option{}
 		}
 		n := min(1+len(o.kinds), len(words))
 		for k, w := range words[1:n] {
 			a.value(o.kinds[k], w, spelled)
 		}
-		return n
+		return n, o
 	}
-	return 1
+	return 1, option{}
 }
+
+// unknownLetter records a short option that the table does not have, the letter at i of the first word.
+func (a *analysis) unknownLetter(p *program, name string, i int, words []field) {
+	typed := words[0].text
+	a.suffixes = a.suffixes || p.wraps
+	if strings.EqualFold(name[1:], "o") {
+		a.uses = append(a.uses, use{kind: useEffect, text: name, flagged: effectUnknown, spelled: []string{name, typed}})
+	}
+	switch {
+	case i == 1 && strings.ContainsAny(typed[2:], "/~."): // a value
+		a.value(kindAny, field{text: strings.TrimPrefix(typed[2:], "="), known: true, tilde: typed[2] == '~'}, nil)
+	case i == len(typed)-1 && !isDigit(name[1]):
+		a.mayTake(words)
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // operand records what a word that is no option is for, and returns it.
 func (a *analysis) operand(p *program, n int, w field, last bool) kind {
@@ -311,9 +409,22 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	if last && n > 0 && p.last != "" {
 		k = p.last
 	}
+	before := len(a.uses)
 	a.value(k, w, []string{w.text})
+	for i := range a.uses[before:] {
+		a.uses[before+i].operand = true
+	}
+	if a.untabled && w.known && k != kindAny {
+		a.value(kindAny, w, nil)
+	}
+	if w.known && strings.HasPrefix(w.text, "@") && slices.Contains(fileKinds, k) {
+		a.uses = append(a.uses, use{kind: useEffect, text: w.text, flagged: effectUnknown, spelled: []string{w.text}})
+	}
 	return k
 }
+
+// fileKinds are those of which some programs take an @FILE for a file of further options.
+var fileKinds = []kind{kindRead, kindMake, kindScript, kindMaybe, kindAny}
 
 // hasPattern reports whether an option has taken the place of the first operand, as -e does for grep and sed.
 func (a *analysis) hasPattern(p *program) bool {
@@ -426,7 +537,12 @@ var kindTable = map[kind]kindRow{
 	kindMake:   {plain: &use{kind: usePath, op: OpWrite}},
 	kindDir:    {plain: &use{kind: useDir, op: OpRead}},
 	kindMaybe:  {plain: &use{kind: useMaybe, op: OpRead}, look: lookMaybe},
-	kindExec:   {plain: &use{kind: useMaybe, op: OpRead, flagged: effectExec}},
+	kindAny:    {plain: &use{kind: useMaybe, op: OpRead}, look: lookAny},
+	kindStamp:  {look: lookStamp},
+	kindNamed:  {look: lookNamed},
+	kindPkg:    {plain: &use{kind: usePath, op: OpRead}, look: lookPackage},
+	kindConf:   {plain: &use{kind: useEffect, flagged: effectExec}, look: lookConf},
+	kindExec:   {plain: &use{kind: useMaybe, op: OpRead, flagged: effectExec}, look: lookExec},
 	kindModule: {plain: &use{kind: useEffect, flagged: effectExec}},
 	kindScript: {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}},
 	kindShell:  {plain: &use{kind: useShell, flagged: effectExec}},

@@ -65,12 +65,14 @@ type Finding struct {
 	Subject  Subject
 	Text     string // the subject in its normal form: words without quotes, a path as it resolves
 	Node     string // the place in the syntax tree of a command line, "CallExpr 1:4"; else ""
+	Depth    int    // of that command line: 1 is the one of the call, 2 one that it hands to a shell, and so on; 0: there is none
 	Rule     string // as in Verdict
 	File     string
 	Line     int
 	Why      string
 	Fix      *Rule // what would make it allow; nil if no rule does
 	builtin  bool
+	ofRule   bool
 }
 
 // tells reports whether another finding says the same, of whatever place.
@@ -102,6 +104,9 @@ func (v Verdict) String() string {
 // Visible writes text so that nothing in it is invisible or moves the cursor: control characters, format characters such as
 // those that turn the direction of text, and line separators are shown as escapes. Runs of more than eight blanks are counted.
 func Visible(s string) string {
+	if plain(s) {
+		return s
+	}
 	var b strings.Builder
 	blanks := 0
 	flush := func() {
@@ -135,4 +140,21 @@ func Visible(s string) string {
 	}
 	flush()
 	return b.String()
+}
+
+// plain reports whether a text is shown as it is: it is, as a rule.
+func plain(s string) bool {
+	blanks := 0
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+		if blanks++; s[i] != ' ' {
+			blanks = 0
+		}
+		if blanks > 8 {
+			return false
+		}
+	}
+	return true
 }

@@ -75,7 +75,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 		e.command(inner, sc, node)
 	}
 	if a.suffixes {
-		e.suffixes(words, text, node)
+		e.suffixes(words, sc, text, node)
 	}
 	if a.asks {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper", words[0].text+" runs another command, and what it adds to it is not known in full", nil)
@@ -234,11 +234,14 @@ func (e *eval) byCommandRules(a *analysis, words []field, text, node string) boo
 }
 
 // suffixes looks for commands that rules deny behind a wrapper whose options are not known.
-func (e *eval) suffixes(words []field, text, node string) {
+func (e *eval) suffixes(words []field, sc scope, text, node string) {
 	for i := 1; i < len(words); i++ {
 		a := &analysis{canonical: words[i:]}
 		if words[i].known && !strings.HasPrefix(words[i].text, "-") && e.byCommandRules(a, words[i:], text, node) {
 			return
+		}
+		if words[i].known && strings.Contains(words[i].text, " ") {
+			e.within(words[i].text, sc, node)
 		}
 	}
 }
@@ -343,9 +346,11 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		case usePath, useMaybe:
 			allowed, _ = e.usePath(u, sc, node)
 		case useURL:
-			e.useURL(u, node)
+			e.useURL(u, sc, node)
 		case useShell:
 			e.shell(u.text, sc)
+		case useInside:
+			e.within(u.text, sc, node)
 		}
 		if u.flagged == effectNone || by == nil || allowed && u.flagged == effectWrite || u.spelledBy(by.pattern) {
 			continue
@@ -355,6 +360,21 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		}
 		what := first(append(slices.Clone(u.spelled), u.text)...)
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", fmt.Sprintf("%s %s, and the rule that allows the command does not spell it", Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
+	}
+}
+
+// within looks for commands that rules ask about or deny in a text that may be a command, and for nothing else.
+func (e *eval) within(text string, sc scope, node string) {
+	if e.depth >= maxDepth {
+		return
+	}
+	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring, looked: e.looked, depth: e.depth, lines: e.lines}
+	probe.shell(text, sc)
+	for _, f := range probe.findings {
+		if f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
+			f.Node = node
+			e.add(f)
+		}
 	}
 }
 
@@ -371,11 +391,14 @@ func (e *eval) goesTo(u use, sc scope, node string) scope {
 	return either(sc, there)
 }
 
-func (e *eval) useURL(u use, node string) {
+func (e *eval) useURL(u use, sc scope, node string) {
 	text := u.text
 	if !strings.Contains(text, "://") {
 		host, rest, scp := strings.Cut(text, ":")
 		switch {
+		case strings.HasPrefix(text, "/") || strings.HasPrefix(text, "."): // a repository in another directory
+			e.usePath(use{kind: useMaybe, text: text, op: OpRead}, sc, node)
+			return
 		case strings.HasPrefix(rest, ":"):
 			e.builtin(chat.DecisionAsk, SubjectHost, text, node, "address", "what stands before :: is a program that git runs", nil)
 			return
@@ -416,6 +439,9 @@ func (e *eval) usePath(u use, sc scope, node string) (allowed bool, rel string) 
 
 func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	text := string(u.op) + " " + u.text
+	if u.tilde && u.guess {
+		return false, u.text
+	}
 	if u.tilde {
 		e.outsideCommand(place{abs: u.text, outside: true}, u, node)
 		return false, u.text
@@ -428,9 +454,16 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, u.text
 	}
 	at := r.locate(u.text, dir)
+	if at.outside && u.guess {
+		return false, at.abs // it is asked about as what is read there
+	}
 	if at.outside {
 		e.outsideCommand(at, u, node)
 		return false, at.abs
+	}
+	if u.guess {
+		e.mayWrite(at, node)
+		return false, at.rel()
 	}
 	maybe := u.kind == useMaybe || !strings.Contains(u.text, "/")
 	if check, why := e.refused(at, u.op, maybe); check != "" {
@@ -446,6 +479,20 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule is about the path")
 	}
 	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
+}
+
+// mayWrite asks about a place that nobody knows to be written, if it must not be.
+func (e *eval) mayWrite(at place, node string) {
+	if at.err != nil {
+		return
+	}
+	part := first(e.protected(at.abs, foldNames(at.names)), protectedName(foldNames(at.asked)))
+	if r := e.pathRule(at, OpWrite, true); part == "" && r != nil && r.Decision != chat.DecisionAllow {
+		part = at.rel()
+	}
+	if part != "" {
+		e.builtin(chat.DecisionAsk, SubjectPath, "write "+at.rel(), node, "options", "nothing is known of what it is for: it may be written, and "+part+" is not to be", nil)
+	}
 }
 
 // outsideCommand judges a path outside of the root that a command uses. To read there is asked about, to write is denied.

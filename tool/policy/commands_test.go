@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -231,6 +233,35 @@ func FuzzShell(f *testing.F) {
 			t.Fatalf("rm before %q: %s", command, after)
 		}
 	})
+}
+
+// BenchmarkEveryday judges all harmless commands, and tells the median and the longest of their times; each is the least of several.
+func BenchmarkEveryday(b *testing.B) {
+	p, root := narrow(b), b.TempDir()
+	data, err := os.ReadFile(filepath.Join("testdata", "harmless.jsonl"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var times []time.Duration
+	for b.Loop() {
+		times = times[:0]
+		for line := range strings.Lines(string(data)) {
+			var c commandCase
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				b.Fatal(err)
+			}
+			least := time.Hour
+			for range 10 {
+				began := time.Now()
+				p.Decide(Call{Tool: "sh", Shell: c.Command, Root: root})
+				least = min(least, time.Since(began))
+			}
+			times = append(times, least)
+		}
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "median-µs")
+	b.ReportMetric(float64(times[len(times)-1].Microseconds()), "longest-µs")
 }
 
 func BenchmarkShell(b *testing.B) {

@@ -36,7 +36,8 @@ type eval struct {
 	looked   bool         // at the two above
 	findings []Finding
 	source   string // the command line that is being judged
-	depth    int    // of command lines in command lines
+	depth    int    // of command lines and commands in one another
+	lines    int    // of them that are lines
 }
 
 // begin reads the arguments. If they cannot be read nothing else is looked at.
@@ -114,11 +115,14 @@ func (e *eval) builtin(d chat.Decision, s Subject, text, node, check, why string
 	e.add(Finding{Decision: d, Subject: s, Text: Visible(text), Node: node, Rule: "built-in: " + check, Why: Visible(why), Fix: fix, builtin: true})
 }
 
-func (e *eval) add(f Finding) { e.findings = append(e.findings, f) }
+func (e *eval) add(f Finding) {
+	f.Depth = e.lines
+	e.findings = append(e.findings, f)
+}
 
 // byRule adds the finding of a rule.
 func (e *eval) byRule(r *rule, s Subject, text, node, why string) {
-	e.add(Finding{Decision: r.Decision, Subject: s, Text: Visible(text), Node: node, Rule: r.text, File: r.File, Line: r.Line, Why: why})
+	e.add(Finding{Decision: r.Decision, Subject: s, Text: Visible(text), Node: node, Rule: r.text, File: r.File, Line: r.Line, Why: why, ofRule: true})
 }
 
 // byDefault adds the finding that no rule is about the subject.

@@ -15,6 +15,66 @@ func lookMaybe(a *analysis, w field, _ []string) {
 	}
 }
 
+// lookAny finds the paths in NAME=PATH and NAME:PATH, and takes what it finds for files that may be written.
+func lookAny(a *analysis, w field, _ []string) {
+	lookMaybe(a, w, nil)
+	for _, text := range insideOf(w.text) {
+		a.uses = append(a.uses, use{kind: useMaybe, text: text, tilde: strings.HasPrefix(text, "~"), op: OpWrite, guess: true})
+	}
+}
+
+// insideOf lists a text, and what is behind the first and the last of the signs that part a name from a value.
+func insideOf(text string) []string {
+	list := []string{text}
+	first, last := strings.IndexAny(text, "=:,"), strings.LastIndexAny(text, "=:,")
+	if first >= 0 && text[first+1:] != "" {
+		list = append(list, text[first+1:])
+	}
+	if last > first && text[last+1:] != "" {
+		list = append(list, text[last+1:])
+	}
+	return list
+}
+
+// lookExec is for what is run: a rule that denies holds in it.
+func lookExec(a *analysis, w field, _ []string) {
+	for _, text := range insideOf(w.text) {
+		a.uses = append(a.uses, use{kind: useInside, text: strings.TrimLeft(text, "! ")})
+		if bare := unlist.Replace(text); bare != text {
+			a.uses = append(a.uses, use{kind: useInside, text: bare})
+		}
+	}
+}
+
+// unlist takes the signs of a list or a text away, which several programs write their settings with.
+var unlist = strings.NewReplacer("[", " ", "]", " ", `"`, " ", "'", " ", ",", " ", "!", " ")
+
+// lookConf is for a setting of git, as NAME=VALUE: many are commands, those behind a ! among them.
+func lookConf(a *analysis, w field, spelled []string) {
+	lookExec(a, w, spelled)
+}
+
+// lookNamed is for what goes by a name, unless it is a file, whose code runs.
+func lookNamed(a *analysis, w field, spelled []string) {
+	if strings.ContainsAny(w.text, "/\\") || strings.HasPrefix(w.text, ".") || strings.HasPrefix(w.text, "file:") {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// lookPackage tells a package of the project from PACKAGE@VERSION, which another machine gives out.
+func lookPackage(a *analysis, w field, spelled []string) {
+	if strings.Contains(w.text, "@") {
+		a.effect(effectNet, spelled...)
+	}
+}
+
+// lookStamp is for the time that date shows, +FORMAT, or sets.
+func lookStamp(a *analysis, w field, spelled []string) {
+	if !strings.HasPrefix(w.text, "+") {
+		a.effect(effectWrite, spelled...)
+	}
+}
+
 // stage is the number between the colons of :0:PATH, a file as the index of git has it.
 var stage = regexp.MustCompile(`^[0-3]:`)
 
@@ -41,7 +101,12 @@ func lookRange(a *analysis, w field, _ []string) {
 }
 
 // makeVariables change which programs make runs, or how.
-var makeVariables = regexp.MustCompile(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z]*PATH)$`)
+var makeVariables = regexp.MustCompile(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z]*PATH|` +
+	`(HOST)?(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|RM|CP|MV|LN|MKDIR|INSTALL|SH|BASH|SED|AWK|GREP|GO|PYTHON3?|NODE|NPM|CARGO|RUSTC|PERL|DOCKER|CURL|[A-Z_]*(CMD|COMMAND|RUNNER|LAUNCHER|WRAPPER|SHELL)))$|` +
+	`^CMAKE_.*(COMPILER|LAUNCHER|TOOLCHAIN|INCLUDE|PROGRAM|LINKER|_AR|PREFIX|_DIR|FLAGS)`)
+
+// flagsThatRun are those of compilers and linkers that run other programs, load code or write elsewhere.
+var flagsThatRun = regexp.MustCompile(`-W[lap],|-X|-B|-o|-f(plugin|use-ld|module|dump)|-specs|-wrapper|@`)
 
 var plainValue = regexp.MustCompile(`^[A-Za-z0-9_.,+%@:/-]*$`)
 
@@ -52,10 +117,11 @@ func lookAssign(a *analysis, w field, spelled []string) {
 		return
 	}
 	name = strings.TrimRight(name, ":?+!")
-	if makeVariables.MatchString(name) || !plainValue.MatchString(value) {
+	if makeVariables.MatchString(name) || !plainValue.MatchString(value) || strings.HasPrefix(value, "-") && flagsThatRun.MatchString(value) {
 		a.effect(effectExec, append(spelled, name)...)
+		a.uses = append(a.uses, use{kind: useInside, text: value})
 	}
-	lookMaybe(a, w, nil)
+	lookAny(a, w, nil)
 }
 
 // lookSplit is for a text that a wrapper cuts into words and runs.

@@ -27,11 +27,13 @@ type program struct {
 	style    style
 	operands []kind
 	last     kind // of the last operand, if it differs
+	taken    bool // the operands are those of another entry
 	options  map[string]option
 	global   map[string]option
 	subs     map[string]bool // nil: it has none
 	skip     map[string]bool
 	bare     effect
+	unless   map[string]bool // options without which it does what bare says
 
 	wraps    bool // runs the command that follows
 	before   int  // operands before that command
@@ -47,6 +49,7 @@ type option struct {
 	joined   bool   // the value may be missing, and is joined
 	effect   effect // of the option itself
 	declared bool
+	taken    bool // over from another entry
 }
 
 // style is how a program reads options.
@@ -56,6 +59,7 @@ const (
 	styleGNU   style = "gnu"
 	styleFind  style = "find"
 	styleGo    style = "go"
+	styleCC    style = "cc"
 	stylePlain style = "plain"
 	styleTar   style = "tar"
 )
@@ -82,6 +86,11 @@ const (
 	kindRev    kind = "rev"
 	kindAssign kind = "assign"
 	kindMaybe  kind = "maybe"
+	kindAny    kind = "any"
+	kindStamp  kind = "stamp"
+	kindConf   kind = "conf"
+	kindNamed  kind = "named"
+	kindPkg    kind = "package"
 	kindSplit  kind = "split"
 	kindData   kind = "data"
 	kindFlags  kind = "goflags"
@@ -101,7 +110,7 @@ const (
 
 var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
 	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
-	kindPage, kindProcs}
+	kindPage, kindProcs, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
 // effect is what an option does beside taking values.
 type effect string
@@ -115,9 +124,12 @@ const (
 	effectAsk     effect = "ask"     // cannot be judged
 	effectCommand effect = "command" // runs the words that follow, up to ; or +
 	effectLook    effect = "look"    // a wrapper that only looks, and runs nothing
+	effectEdit    effect = "edit"    // writes the files that it would read
+	effectRest    effect = "rest"    // runs the words that follow, all of them
+	effectUnknown effect = "unknown" // an option that the table does not have
 )
 
-var effects = []effect{effectExec, effectWrite, effectRead, effectNet, effectAsk, effectCommand, effectLook}
+var effects = []effect{effectExec, effectWrite, effectRead, effectNet, effectAsk, effectCommand, effectLook, effectEdit, effectRest}
 
 // effectTexts say what an effect is, for people.
 var effectTexts = map[effect]string{
@@ -127,6 +139,7 @@ var effectTexts = map[effect]string{
 	effectNet:     "talks to other machines",
 	effectAsk:     "cannot be judged from here",
 	effectCommand: "runs another program",
+	effectUnknown: "is not known here, and may write files or run programs",
 }
 
 // readPrograms reads the table.
@@ -144,6 +157,8 @@ func readPrograms(text string) (map[string]*program, error) {
 			err = entry.join(table, words[1:])
 		} else if entry == nil {
 			err = fmt.Errorf("%s stands before any program", words[0])
+		} else if words[0] == "like" {
+			err = entry.like(table[words[1]])
 		} else {
 			err = entry.directive(words[0], words[1:])
 		}
@@ -167,14 +182,30 @@ func (p *program) join(table map[string]*program, names []string) error {
 	return nil
 }
 
+// like takes over the options and operands of another entry, which has to stand above.
+func (p *program) like(other *program) error {
+	if other == nil || other == p {
+		return fmt.Errorf("like names no entry above")
+	}
+	p.style, p.operands, p.last, p.taken = other.style, other.operands, other.last, true
+	for name, o := range other.options {
+		o.taken = true
+		p.options[name] = o
+	}
+	return nil
+}
+
 func (p *program) directive(name string, words []string) error {
 	switch name {
 	case "style":
 		p.style = style(words[0])
-		if !slices.Contains([]style{styleGNU, styleFind, styleGo, stylePlain, styleTar}, p.style) {
+		if !slices.Contains([]style{styleGNU, styleFind, styleGo, styleCC, stylePlain, styleTar}, p.style) {
 			return fmt.Errorf("no style %s", words[0])
 		}
 	case "operands":
+		if p.taken {
+			p.operands, p.taken = nil, false
+		}
 		for _, w := range words {
 			k, err := readKind(w)
 			if err != nil {
@@ -214,6 +245,11 @@ func (p *program) directive(name string, words []string) error {
 		p.project = true
 	case "suffixes":
 		p.suffixes = true
+	case "unless":
+		p.unless = map[string]bool{}
+		for _, w := range words {
+			p.unless[w] = true
+		}
 	case "bare":
 		p.bare = effect(words[0])
 		if !slices.Contains(effects, p.bare) {
@@ -254,7 +290,7 @@ func readOptions(to map[string]option, specs []string) error {
 		if !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "+") || len(name) < 2 {
 			return fmt.Errorf("%s: no option", spec)
 		}
-		if _, ok := to[name]; ok {
+		if old, ok := to[name]; ok && !old.taken {
 			return fmt.Errorf("a second %s", name)
 		}
 		to[name] = o
@@ -305,11 +341,25 @@ func (p *program) find(options map[string]option, typed string) (o option, name,
 		}
 		return option{}, name, value, joined
 	}
+	if p.style == styleCC {
+		return prefixed(options, typed)
+	}
 	if strings.HasPrefix(name, "--") && len(name) > 2 {
 		if full := shortened(options, name); full != "" {
 			return options[full], full, value, joined
 		}
 	}
+	return option{}, name, value, joined
+}
+
+// prefixed finds the longest option that a word begins with, as compilers read it: the rest of the word is its value.
+func prefixed(options map[string]option, typed string) (o option, name, value string, joined bool) {
+	for n := len(typed) - 1; n > 1; n-- {
+		if o, ok := options[typed[:n]]; ok {
+			return o, typed[:n], strings.TrimPrefix(typed[n:], "="), len(o.kinds) > 0
+		}
+	}
+	name, value, joined = strings.Cut(typed, "=")
 	return option{}, name, value, joined
 }
 

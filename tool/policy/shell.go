@@ -27,9 +27,10 @@ type scope struct {
 // shell judges a command line.
 func (e *eval) shell(text string, sc scope) {
 	e.depth++
+	e.lines++
 	outer := e.source
 	e.source = text
-	defer func() { e.depth--; e.source = outer }()
+	defer func() { e.depth--; e.lines--; e.source = outer }()
 	refuse := func(d chat.Decision, check, why string) {
 		e.builtin(d, SubjectCommand, text, "", check, why, nil)
 	}
@@ -182,10 +183,22 @@ func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 	}
 	after = scope{dirs: sc.dirs}
 	e.undecidable(c, compoundWhy(c))
+	if co, ok := c.(*syntax.CoprocClause); ok && co.Name != nil {
+		e.unnamed(co, sc)
+	}
 	if e.inside(c, sc) {
 		after.dirs = nil
 	}
 	return after, after
+}
+
+// unnamed judges a coprocess as if it had no name: a shell takes the first word for one only before a compound command, the parser
+// before a pipe as well, so that the program in coproc rm x | ls would be a mere name.
+func (e *eval) unnamed(c *syntax.CoprocClause, sc scope) {
+	from, to := c.Name.Pos().Offset(), c.End().Offset()
+	if from < to && to <= uint(len(e.source)) {
+		e.shell(e.source[from:to], sc)
+	}
 }
 
 // compoundWhy says why a command is undecidable.

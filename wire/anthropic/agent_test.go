@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -163,6 +164,35 @@ func TestAgentRequest(t *testing.T) {
 				t.Errorf("message %d of the role %s", i, m.Role)
 			}
 		}
+	}
+}
+
+// TestRecordedRequest_ClaudeCode does the same with what Claude Code 2.1.329 sent on the fourth turn of a task: its request as it
+// was recorded, with every word of its texts replaced by another one of the same length, and every name of the machine.
+func TestRecordedRequest_ClaudeCode(t *testing.T) {
+	body, err := os.ReadFile("testdata/agent.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := DecodeRequest(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := AppendRequest(nil, req, RequestOptions{Stream: true, Forward: []string{"context_management"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(canonical(t, body), canonical(t, out)); diff != "" {
+		t.Errorf("(-sent +written):\n%s", diff)
+	}
+	var calls []string
+	for _, m := range req.Messages {
+		for _, c := range m.Calls {
+			calls = append(calls, c.Name)
+		}
+	}
+	if len(body) < 40_000 || len(req.Tools) != 12 || strings.Join(calls, " ") != "Read Edit Bash" {
+		t.Errorf("%d bytes with %d tools, and the calls %q", len(body), len(req.Tools), calls)
 	}
 }
 

@@ -395,14 +395,14 @@ func TestDecodeError(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	req, err := ollama.DecodeGenerate([]byte(`{"model":"m","prompt":"Why?","system":"Be brief.","images":["iVBORw0KGgo="],"suffix":"","raw":false,"options":{"seed":1}}`))
+	req, err := ollama.DecodeGenerate([]byte(`{"model":"m","prompt":"Why?","system":"Be brief.","images":["iVBORw0KGgo="],"suffix":"","raw":false,"context":[],"options":{"seed":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(req.Messages) != 2 || req.Messages[0].Text() != "Be brief." || req.Messages[1].Text() != "Why?" || len(req.Messages[1].Parts) != 2 || *req.Seed != 1 {
 		t.Errorf("%+v", req)
 	}
-	for _, body := range []string{`{"prompt":"a","raw":true}`, `{"prompt":"a","suffix":"b"}`, `{"prompt":"a","template":"{{.}}"}`, `{"prompt":7}`} {
+	for _, body := range []string{`{"prompt":"a","raw":true}`, `{"prompt":"a","suffix":"b"}`, `{"prompt":"a","template":"{{.}}"}`, `{"prompt":"a","context":[1,2]}`, `{"prompt":7}`} {
 		var e *chat.Error
 		if _, err := ollama.DecodeGenerate([]byte(body)); !errors.As(err, &e) || e.Param == "" {
 			t.Errorf("%s: %v", body, err)

@@ -162,9 +162,17 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 // DecodeResponse appends the events of a response's body, Finish last. An error is a *chat.Error.
 func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	var r StreamReader
+	at := len(dst)
 	dst, err := r.Feed(dst, body)
 	if err != nil {
 		return dst, err
+	}
+	if r.calls > 0 { // the protocol does not tell whether text or calls came first
+		for i := range dst[at:] {
+			if e := &dst[at+i]; e.Kind == chat.KindText || e.Kind == chat.KindReasoning {
+				e.Flags |= chat.FlagUnplaced
+			}
+		}
 	}
 	r.done = true // a server that answers as a whole need not say so
 	if !r.seen {

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"wield/chat"
@@ -50,11 +51,11 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 			system = chat.Text(d.Optional())
 		case "images":
 			d.list(func() { user.Parts = append(user.Parts, d.image()) })
-		case "suffix", "template", "raw":
-			if raw := string(d.Raw()); d.Bad == nil && raw != `""` && raw != "false" && raw != "null" {
-				d.Refuse(jsonbody.CodeUnsupported, "the model is asked in a conversation, which has no place for this")
+		case "suffix", "template", "raw", "context": // context holds the tokens of an earlier prompt and its answer
+			if raw := string(d.Raw()); d.Bad == nil && !slices.Contains(nothing, raw) {
+				d.Refuse(jsonbody.CodeUnsupported, "the model is asked in a conversation, which has no place for this; earlier turns can be sent to /api/chat as messages")
 			}
-		case "messages", "tools", "context": // context holds the tokens of earlier answers, of which none were given
+		case "messages", "tools":
 			d.Skip()
 		default:
 			d.field(key)
@@ -72,6 +73,9 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 	}
 	return d.req, nil
 }
+
+// nothing is what clients write where they want none of something.
+var nothing = []string{`""`, "false", "null", "[]"}
 
 type requestReader struct {
 	jsonbody.Reader

@@ -283,14 +283,25 @@ func (r *StreamReader) show(d *delta) {
 	if d.reasoning == "" {
 		d.reasoning = d.thinking
 	}
+	at := len(r.out)
 	r.text(chat.KindReasoning, d.reasoning, nil)
 	r.text(chat.KindText, d.text, d.logprobs)
 	r.text(chat.KindText, d.refusal, nil)
+	if r.whole && (len(d.calls) > 0 || len(d.legacy) > 0) {
+		unplace(r.out[at:])
+	}
 	if len(d.calls) > 0 && d.calls[0] == '[' {
 		r.calls.read(r, d.calls)
 	}
 	if len(d.legacy) > 0 && d.legacy[0] == '{' {
 		r.calls.readLegacy(r, d.legacy)
+	}
+}
+
+// unplace marks what a message says beside calls: the protocol does not tell what came first.
+func unplace(said []chat.Event) {
+	for i := range said {
+		said[i].Flags |= chat.FlagUnplaced
 	}
 }
 

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -76,8 +77,33 @@ func agentRequest() []byte {
 // back in another form, which is the only difference: the tools of the namespace stand beside the others, and what is no
 // function is gone.
 func TestAgentRequest(t *testing.T) {
-	sent := agentRequest()
-	if n := len(sent); n < 40<<10 || n > 60<<10 {
+	req := writtenAgain(t, agentRequest())
+	if len(req.Tools) != 12 || len(req.Messages) != 7 || req.Messages[4].Role != chat.RoleAssistant || len(req.Messages[4].Calls) != 2 {
+		t.Errorf("%d tools, %d messages", len(req.Tools), len(req.Messages))
+	}
+}
+
+// TestRecordedRequest_Codex does the same with what Codex 0.169.0 sent on the fourth turn of a task: its request as it was
+// recorded, with every word of its texts replaced by another one of the same length, and every name of the machine.
+func TestRecordedRequest_Codex(t *testing.T) {
+	sent, err := os.ReadFile("testdata/agent.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := writtenAgain(t, sent)
+	calls := 0
+	for _, m := range req.Messages {
+		calls += len(m.Calls)
+	}
+	if len(req.Tools) != 12 || calls != 3 {
+		t.Errorf("%d tools, %d calls", len(req.Tools), calls)
+	}
+}
+
+// writtenAgain reads a request, writes it, and compares every field.
+func writtenAgain(t *testing.T, sent []byte) *Request {
+	t.Helper()
+	if n := len(sent); n < 40_000 || n > 60<<10 {
 		t.Fatalf("the request has %d bytes, which is not its size", n)
 	}
 	req := decode(t, string(sent))
@@ -90,6 +116,16 @@ func TestAgentRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, got := fields(t, sent), fields(t, written)
+	for _, item := range want["input"].([]any) { // what a server says of its items is nothing that a model is told
+		item := item.(map[string]any)
+		delete(item, "id")
+		delete(item, "status")
+		parts, _ := item["content"].([]any)
+		for _, part := range parts {
+			delete(part.(map[string]any), "annotations")
+			delete(part.(map[string]any), "logprobs")
+		}
+	}
 	var flat []any
 	for _, tool := range want["tools"].([]any) {
 		switch tool := tool.(map[string]any); tool["type"] {
@@ -107,9 +143,7 @@ func TestAgentRequest(t *testing.T) {
 	for key := range got {
 		t.Errorf("%s was added", key)
 	}
-	if len(req.Tools) != 12 || len(req.Messages) != 7 || req.Messages[4].Role != chat.RoleAssistant || len(req.Messages[4].Calls) != 2 {
-		t.Errorf("%d tools, %d messages", len(req.Tools), len(req.Messages))
-	}
+	return req
 }
 
 func fields(t *testing.T, body []byte) (m map[string]any) {

@@ -25,6 +25,8 @@ type Request struct {
 	Kept     string // id of the conversation that this belongs to, which is kept
 	Store    bool   // whether the response is to be kept; it is unless the client says otherwise
 
+	Background bool // the answer is to be made whether or not the client waits for it
+
 	instructions string
 	echo         map[string]json.RawMessage // fields that a response repeats
 	spaced       map[string]spaced          // of the tools that came in a namespace, by the name the model sees
@@ -57,6 +59,26 @@ func DecodeRequest(body []byte) (*Request, error) {
 	d.req.Continue(nil)
 	return d.req, nil
 }
+
+// Restore reads back what a response repeats of its request, so that a response like it can be written by another process. The
+// result has no input.
+func Restore(response []byte) (*Request, error) {
+	d := requestReader{req: &Request{Store: true}}
+	if err := d.Init(response); err != nil {
+		return nil, err
+	}
+	d.Members(func(key string) {
+		if _, ok := echoed[key]; ok || restored[key] {
+			d.field(key)
+		} else {
+			d.Skip()
+		}
+	})
+	return d.req, d.Done()
+}
+
+// restored are the fields that a response has in common with its request, beside those that are echoed.
+var restored = map[string]bool{"model": true, "store": true, "conversation": true, "background": true}
 
 // Continue sets the messages to the instructions, what was said before, and the input, in which no references may be left
 // that matter.
@@ -162,8 +184,8 @@ func (d *requestReader) around(key string) {
 				r.Store = *v
 			}
 		case "background":
-			if v := d.Boolean(); v != nil && *v {
-				d.Refuse(jsonbody.CodeUnsupported, "answers in the background are not offered; leave background out or set it to false, and use stream to follow a long answer")
+			if v := d.Boolean(); v != nil {
+				r.Background = *v
 			}
 		case "prompt":
 			if !d.Null() {
@@ -173,6 +195,9 @@ func (d *requestReader) around(key string) {
 			d.include()
 		}
 	})
+	if key == "background" {
+		return // it is carried out here, and would be carried out a second time by a server that it is passed on to
+	}
 	r.Extra = append(r.Extra, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: raw})
 }
 
@@ -199,6 +224,8 @@ func (d *requestReader) check() {
 	switch {
 	case r.Previous != "" && r.Kept != "":
 		d.RefuseAt("previous_response_id", CodeExclusive, "this cannot stand beside conversation, which says as well what was said before")
+	case r.Background && !r.Store:
+		d.RefuseAt("background", CodeExclusive, "an answer in the background is asked for later, so that it must be stored: leave store out, or set it to true")
 	case len(r.Input) == 0 && r.Previous == "" && r.Kept == "":
 		d.RefuseAt("input", CodeMissingInput, "there must be an input: a text, or a list of at least one item")
 	case r.Choice.Mode == chat.ChoiceNamed && r.Tool(r.Choice.Name) == nil:

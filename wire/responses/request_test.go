@@ -209,7 +209,7 @@ func TestRefusedRequests(t *testing.T) {
 		{`{"input":[{"type":"function_call_output","output":"x"}]}`, "input[0].call_id", jsonbody.CodeMissing, ""},
 		{`{"input":[{"type":"function_call_output","call_id":"c"}]}`, "input[0].output", jsonbody.CodeMissing, ""},
 		{`{"input":[{"type":"item_reference"}]}`, "input[0].id", jsonbody.CodeMissing, ""},
-		{`{"input":"x","background":true}`, "background", jsonbody.CodeUnsupported, "answers in the background are not offered"},
+		{`{"input":"x","background":true,"store":false}`, "background", CodeExclusive, "an answer in the background is asked for later, so that it must be stored"},
 		{`{"input":"x","prompt":{"id":"p"}}`, "prompt", jsonbody.CodeUnsupported, ""},
 		{`{"input":"x","previous_response_id":"r","conversation":"c"}`, "previous_response_id", CodeExclusive, ""},
 		{`{"input":"x","conversation":{}}`, "conversation.id", jsonbody.CodeMissing, ""},

@@ -57,6 +57,8 @@ const (
 	statusCompleted  = "completed"
 	statusIncomplete = "incomplete"
 	statusFailed     = "failed"
+	statusQueued     = "queued"
+	statusCancelled  = "cancelled"
 )
 
 // An object writes the response object at any time of its making.
@@ -81,7 +83,9 @@ func (b *object) append(dst []byte, status, reason string, err *chat.Error) []by
 	dst = strconv.AppendInt(dst, b.o.Created, 10)
 	dst = append(dst, `,"status":"`...)
 	dst = append(dst, status...)
-	dst = append(dst, `","background":false,"error":`...)
+	dst = append(dst, `","background":`...)
+	dst = strconv.AppendBool(dst, b.o.Request != nil && b.o.Request.Background)
+	dst = append(dst, `,"error":`...)
 	dst = appendFailure(dst, err)
 	dst = append(dst, `,"incomplete_details":`...)
 	if reason == "" {

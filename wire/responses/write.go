@@ -13,6 +13,7 @@ import (
 type StreamWriter struct {
 	object
 	open     openItem
+	queued   bool
 	started  bool
 	ended    bool
 	sequence int
@@ -88,10 +89,39 @@ func (w *StreamWriter) start(dst []byte) []byte {
 	if w.started {
 		return dst
 	}
-	w.started = true
-	dst = w.whole(dst, "response.created")
+	w.started, w.status = true, statusRunning
+	if !w.queued {
+		dst = w.whole(dst, "response.created")
+	}
 	return w.whole(dst, "response.in_progress")
 }
+
+// Queue appends the events of a response that nobody works on yet. n is the number of the first of them.
+func (w *StreamWriter) Queue(dst []byte, n int) []byte {
+	w.queued, w.status, w.sequence = true, statusQueued, n
+	dst = w.whole(dst, "response.created")
+	return w.whole(dst, "response.queued")
+}
+
+// Start appends the event that says that the response is worked on, if that was not said before.
+func (w *StreamWriter) Start(dst []byte) []byte { return w.start(dst) }
+
+// Cancel appends the event that ends a stream whose response nobody wants any more. What was done of it stays.
+func (w *StreamWriter) Cancel(dst []byte) []byte {
+	if w.ended {
+		return dst
+	}
+	dst = w.start(dst)
+	w.ended = true
+	if w.open.kind != nil {
+		w.end(&w.open, statusIncomplete)
+	}
+	w.status = statusCancelled
+	return w.whole(dst, "response.cancelled")
+}
+
+// Next returns the number that the next event gets.
+func (w *StreamWriter) Next() int { return w.sequence }
 
 // item appends an event that holds the open item.
 func (w *StreamWriter) item(dst []byte, name, status string) []byte {
@@ -257,7 +287,19 @@ func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 		w.end(&w.open, statusIncomplete)
 	}
 	w.status, w.err = statusFailed, err
-	dst = w.event(dst, "error")
+	dst = appendErrorEvent(w.event(dst, "error"), err)
+	return w.whole(dst, "response.failed")
+}
+
+// AppendBroken appends the event, of number n, that ends a stream which tells of a response no further. What becomes of that is not
+// said.
+func AppendBroken(dst []byte, n int, err *chat.Error) []byte {
+	w := StreamWriter{sequence: n}
+	return appendErrorEvent(w.event(dst, "error"), err)
+}
+
+// appendErrorEvent appends what an event of an error has behind its number.
+func appendErrorEvent(dst []byte, err *chat.Error) []byte {
 	dst = append(dst, `,"code":`...)
 	dst = jsonbody.AppendString(dst, failureCode(err))
 	dst = append(dst, `,"message":`...)
@@ -268,8 +310,7 @@ func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 	} else {
 		dst = jsonbody.AppendString(dst, err.Param)
 	}
-	dst = append(dst, "}\n\n"...)
-	return w.whole(dst, "response.failed")
+	return append(dst, "}\n\n"...)
 }
 
 // Result appends the response as it stands. After the stream's end it is what the last event held.

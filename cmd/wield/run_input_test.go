@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"wield/chat"
+	"wield/schema"
+)
+
+// TestRunInput reads messages as lines, and what are none.
+func TestRunInput(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/run-input.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	const sum = `{"type":"message","text":"What is 123 * 45?"}`
+	for _, test := range []struct {
+		line, want string
+		code       int
+	}{
+		{sum, "123 * 45 is 5535.", exitOK},
+		{"\n  \n" + sum, "123 * 45 is 5535.", exitOK},
+		{sum + "\n" + `{"type":"message"}`, "line 2: a message has a text", exitUsage},
+		{`{"type":"message","text":""}`, "line 1: a message has a text", exitUsage},
+		{`{"type":"note","text":"x"}`, "there is message", exitUsage},
+		{`{"type":"message","text":"x","extra":1}`, "unknown field", exitUsage},
+		{`{"type":"message","text":`, "line 1", exitUsage},
+		{"", "", exitOK},
+	} {
+		code, out, log := runWield(t, dir, test.line, "run", "--scenario", "calculator", "--tools", "calculator", "--input", "stream-json")
+		if code != test.code || !strings.Contains(out+log, test.want) {
+			t.Errorf("%q: exit code %d\n%s%s", test.line, code, out, log)
+		}
+		for line := range strings.Lines(test.line) {
+			if l := parseInput([]byte(line), nil); strings.TrimSpace(line) != "" && json.Valid([]byte(line)) && (l.err == nil) != (len(s.Validate(strings.TrimSpace(line))) == 0) {
+				t.Errorf("%q: read with %v, and the schema says %v", line, l.err, s.Validate(line))
+			}
+		}
+	}
+	if code, _, log := runWield(t, dir, sum, "run", "--scenario", "calculator", "--input", "stream-json", "a task"); code != exitUsage {
+		t.Errorf("with a task: %d %s", code, log)
+	}
+}
+
+// TestContinue goes on with sessions.
+func TestContinue(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("package.json", []byte(`{"version": "1.0.0"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do := func(want int, args ...string) string {
+		t.Helper()
+		code, out, log := runWield(t, dir, "", args...)
+		if code != want {
+			t.Fatalf("%q: exit code %d, want %d\n%s%s", args, code, want, out, log)
+		}
+		return out + log
+	}
+	sum := []string{"run", "--scenario", "calculator", "--tools", "calculator"}
+	do(exitOK, append(sum, "What is 123 * 45?")...)
+	do(exitUsage, append(sum, "--continue", "--session", "ses_1", "What is 123 * 45?")...)
+	do(exitUsage, append(sum, "--session", "ses_1", "What is 123 * 45?")...)
+	do(exitUsage, append(sum, "--continue", "--no-journal", "What is 123 * 45?")...)
+	do(exitUsage, append(sum, "--continue", "--system", "x", "What is 123 * 45?")...)
+	do(exitOK, "run", "--continue", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
+	list := do(exitOK, "sessions", "list")
+	if strings.Count(list, "\n") != 1 || !strings.Contains(list, "2 runs  What is 123 * 45?") {
+		t.Fatalf("sessions:\n%s", list)
+	}
+	id := strings.Fields(list)[0]
+	do(exitOK, append(sum, "--session", id, "What is 123 * 45?")...)
+	show := do(exitOK, "sessions", "show", id)
+	for text, want := range map[string]int{"user: What is 123 * 45?": 2, "user: Read package.json": 1, "tool: ": 0, "assistant: The version": 1, "run of ": 3} {
+		if got := strings.Count(show, text); got != want {
+			t.Errorf("%q stands %d times, want %d, in\n%s", text, got, want, show)
+		}
+	}
+	elsewhere := t.TempDir()
+	t.Chdir(elsewhere)
+	do(exitUsage, append(sum, "--continue", "What is 123 * 45?")...)
+}
+
+// TestOnAskWebhook asks a service, and takes nothing but a clear answer for yes.
+func TestOnAskWebhook(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	scenario := "wield: scenario/v1\nname: ls\nturns:\n  - id: call\n    when: {last: user}\n    reply: [{call: {name: command_exec, args: {command: ls, arguments: [main.py]}}}]\n" +
+		"  - {id: end, when: {last: tool}, reply: [{text: \"got ${result}\"}]}\n"
+	for name, text := range map[string]string{"main.py": "", "other.txt": "", "ls.scenario.yaml": scenario} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name, answer string
+		status, code int
+		want         string
+	}{
+		{"approved", `{"decision":"approve","by":"ann"}`, 200, exitOK, "main.py"},
+		{"edited", `{"decision":"approve","arguments":{"command":"ls","arguments":["other.txt"]}}`, 200, exitOK, "other.txt"},
+		{"edited into what is no call", `{"decision":"approve","arguments":{"command":7}}`, 200, exitOK, "Invalid arguments"},
+		{"denied", `{"decision":"deny","reason":"not today"}`, 200, exitDenied, "not today"},
+		{"no answer", `{}`, 200, exitDenied, "decision is approve or deny"},
+		{"something else", `yes`, 200, exitDenied, "nobody could be asked"},
+		{"more", `{"decision":"approve","sure":true}`, 200, exitDenied, "unknown field"},
+		{"redirected", `{"decision":"approve"}`, 307, exitDenied, "status 307"},
+		{"failed", `{"decision":"approve"}`, 500, exitDenied, "status 500"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var asked []byte
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked, _ = io.ReadAll(r.Body)
+				w.WriteHeader(test.status)
+				io.WriteString(w, test.answer)
+			}))
+			defer s.Close()
+			code, out, log := runWield(t, dir, "", "run", "--scenario", "ls.scenario.yaml", "--tools", "command_exec", "--write", "--on-ask", "webhook:"+s.URL, "x")
+			if code != test.code || !strings.Contains(out+log, test.want) {
+				t.Errorf("exit code %d\n%s%s", code, out, log)
+			}
+			var q struct{ Type, Approval, Tool, Why string }
+			if err := json.Unmarshal(asked, &q); err != nil || q.Type != "approval" || q.Approval == "" || q.Tool != "command_exec" || q.Why == "" {
+				t.Errorf("asked %s (%v)", asked, err)
+			}
+		})
+	}
+	for _, address := range []string{"", "ftp://x", "x", "http://"} {
+		if code, _, log := runWield(t, dir, "", "run", "--on-ask", "webhook:"+address, "x"); code != exitUsage {
+			t.Errorf("webhook:%s: %d %s", address, code, log)
+		}
+	}
+	if a, err := parseHookAnswer([]byte(`{"decision":"approve"}`)); err != nil || a.State != chat.ApprovalApproved {
+		t.Errorf("%+v %v", a, err)
+	}
+}
+
+// TestRunSh makes tools of lines.
+func TestRunSh(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	scenario := "wield: scenario/v1\nname: sh\nturns:\n  - {id: call, when: {last: user}, reply: [{call: {name: said, args: {}}}]}\n  - {id: end, when: {last: tool}, reply: [{text: \"got ${result}\"}]}\n"
+	if err := os.WriteFile("sh.scenario.yaml", []byte(scenario), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"run", "--scenario", "sh.scenario.yaml", "--no-journal"}
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "x")...); code != exitOK || !strings.Contains(out, "got hello") {
+		t.Errorf("%d %s %s", code, out, log)
+	}
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--tools", "calculator", "x")...); code != exitOK || !strings.Contains(out, "got hello") {
+		t.Errorf("beside --tools: %d %s %s", code, out, log)
+	}
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--deny", "said", "x")...); strings.Contains(out, "got hello") {
+		t.Errorf("denied: %d %s %s", code, out, log)
+	}
+	if code, _, log := runWield(t, dir, "", append(run, "--sh", "echo", "x")...); code != exitUsage || !strings.Contains(log, "--sh") {
+		t.Errorf("%d %s", code, log)
+	}
+}

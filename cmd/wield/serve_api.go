@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+
+	"wield/internal/api"
+	"wield/internal/config"
+	"wield/internal/gateway"
+	"wield/internal/web"
+	"wield/internal/webhook"
+	"wield/tool"
+)
+
+// addAPI mounts the interface over runs, and the page that stands on it. It is made with the first service and answers from the one in force.
+func (s *site) addAPI(c *config.Result, service *config.Service) error {
+	if s.api == nil {
+		var err error
+		if s.sender, err = c.Sender(s.environment.Getenv, s.journal, s.environment.Log); err != nil {
+			return err
+		}
+		s.api, err = api.New(api.Options{
+			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, Models: s.models,
+			Settings: s.settings, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Version: thisBuild().Version, Log: s.environment.Log,
+		})
+		if err != nil {
+			return err
+		}
+		if s.page, err = web.New(); err != nil {
+			return err
+		}
+	}
+	if !s.forgets { // that one has no bounds, and the gateway's own memory has
+		service.Gateway.Journal = s.journal
+	}
+	page := func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.page.ServeHTTP(w, r) }
+	service.Gateway.Mounts = append(service.Gateway.Mounts,
+		gateway.Mount{Prefix: api.Prefix + "/", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
+		gateway.Mount{Prefix: web.Root, Linked: true, Serve: page},
+		gateway.Mount{Prefix: web.Prefix, Serve: page})
+	return nil
+}
+
+// holder returns who has the key with a hash.
+func (s *site) holder(hash [sha256.Size]byte) (api.Caller, bool) {
+	g := s.gateway.Load()
+	if g == nil {
+		return api.Caller{}, false
+	}
+	who, ok := g.WhoHas(hash)
+	return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
+}
+
+// tools returns the tools of the service in force.
+func (s *site) tools() []*tool.Entry {
+	if service := s.shown.Load(); service != nil && service.Tools != nil {
+		return service.Tools.Registry.Entries()
+	}
+	return nil
+}
+
+// probe tries the server behind a model of the configuration in force.
+func (s *site) probe(ctx context.Context, model string) error {
+	c := s.told.Load()
+	if c == nil {
+		return nil
+	}
+	return c.Reach(ctx, model)
+}
+
+// models returns the models of the service in force.
+func (s *site) models() []api.Model {
+	service := s.shown.Load()
+	if service == nil {
+		return nil
+	}
+	tools := map[string][]string{}
+	for i := range service.Agents {
+		a := &service.Agents[i]
+		tools[a.Name] = []string{}
+		for _, t := range a.Runner.Offered("") {
+			tools[a.Name] = append(tools[a.Name], t.Name)
+		}
+	}
+	var list []api.Model
+	for i := range service.Gateway.Models {
+		name := service.Gateway.Models[i].Name
+		names, ok := tools[name]
+		m := api.Model{Name: name, Agent: ok, Tools: names}
+		if s.demoDir != "" && name == demoAgent {
+			m.Try = demoTries()
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// tellOthers sends what happens to runs to other services, until ctx ends. The channel is closed when it is over.
+func (s *site) tellOthers(ctx context.Context, sender *webhook.Sender) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := sender.Run(ctx); err != nil && ctx.Err() == nil {
+			s.environment.Log.Error("other services are told nothing more", "error", err)
+		}
+	}()
+	return over
+}

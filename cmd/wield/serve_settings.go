@@ -1,0 +1,16 @@
+package main
+
+import "wield/internal/api"
+
+// settings tells what is configured, and where, of the configuration in force.
+func (s *site) settings() api.Settings {
+	c := s.told.Load()
+	if c == nil {
+		return api.Settings{Items: []api.Setting{}, Keys: []api.Key{}}
+	}
+	out := c.Settings()
+	if len(c.Keys) == 0 {
+		out.Keys = append(out.Keys, api.Key{Name: ownKey, Role: api.RoleAdmin, From: "made at the start"})
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package dialect
+
+import "strings"
+
+// A patchReader reads a patch that stands in the text without a fence:
+//
+//	*** Begin Patch
+//	*** Update File: main.go
+//	@@
+//	-x := 1
+//	+x := 2
+//	*** End Patch
+//
+// All of it is one argument. One without its last line is a call that is not complete.
+type patchReader struct {
+	blockReader
+	begun bool // the call was
+	first bool // the line is that which begins the patch
+	rest  bool // the line is not its last one, whatever follows
+}
+
+// newPatch begins behind the words that begin a patch. Where they are shown rather than written, no line of a file follows.
+func newPatch(d *Decoder, _ *opener) body {
+	r := &d.readers.patch
+	*r = patchReader{first: true}
+	r.from, r.lineAt = d.candAt, d.candAt
+	return r
+}
+
+// patchForm is the row of the form that has the same text in a fence.
+func (d *Decoder) patchForm() *formTool {
+	for k := range blockForms {
+		if f := &blockForms[k]; f.strict && f.info == nil {
+			return &d.set.formTools[k]
+		}
+	}
+	return nil
+}
+
+func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
+	for i < len(d.in) {
+		end, ended := len(d.in), false
+		if n := strings.IndexByte(d.in[i:], '\n'); n >= 0 {
+			end, ended = i+n, true
+		}
+		switch {
+		case !r.begun:
+			if ended = d.in[i] == '\n'; ended { // byte by byte: what is refused is refused at the byte that tells
+				end = i
+			} else {
+				end = i + 1
+			}
+			if v := r.begins(d, d.base+end, ended); v != more {
+				return i, v
+			}
+		case !r.rest:
+			line := d.held(r.lineAt, min(d.base+end, r.lineAt+maxHeader))
+			if last := isLine(patchEnd)(strings.TrimLeft(line, " \t"), ended); last == yes && len(line) < maxHeader {
+				return end, r.finish(d, r.lineAt+len(strings.TrimRight(line, " \t\r")))
+			} else if last == no || len(line) == maxHeader {
+				r.rest = true
+			}
+		}
+		if i = end; ended {
+			i++
+		}
+		if r.begun && (r.rest || ended) {
+			r.write(d, d.base+i)
+		}
+		if ended {
+			r.first, r.rest, r.lineAt = false, false, d.base+i
+		}
+	}
+	return i, more
+}
+
+// begins looks at the first lines up to the offset end, and begins the call when they are those of a patch.
+func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
+	if end-r.lineAt > maxHeader || !d.patchForm().on || d.fenced.mark != 0 || d.candCtx.fence.mark != 0 || d.candAt > d.holdAt && !strings.HasSuffix(d.held(d.holdAt, d.candAt), "\n") {
+		return refused
+	}
+	line := d.held(r.lineAt, end)
+	is := isSectionLine(line, ended)
+	if r.first {
+		if is = isLine(patchBegin)(line, ended); is == yes {
+			return more
+		}
+	}
+	switch is {
+	case no:
+		return refused
+	case yes:
+		t := d.patchForm()
+		r.begun, r.plan = true, t.plan
+		d.startCall(t.tool, d.set.names.tools[t.tool].Name, "", d.candAt, d.candAt)
+	}
+	return more
+}
+
+// finish ends the call with the text up to the offset end.
+func (r *patchReader) finish(d *Decoder, end int) verdict {
+	r.write(d, end)
+	d.writeArgs(`"}`, end)
+	d.endCall(end, true)
+	return finished
+}
+
+func (r *patchReader) end(d *Decoder) verdict {
+	if !r.begun {
+		return refused
+	}
+	line := d.held(r.lineAt, min(d.base, r.lineAt+maxHeader))
+	if len(line) < maxHeader && strings.TrimSpace(line) == patchEnd {
+		return r.finish(d, r.lineAt+len(strings.TrimRight(line, " \t\r")))
+	}
+	r.write(d, d.base)
+	d.endCall(d.base, false)
+	return finished
+}
+
+func (*patchReader) plain(*Decoder) *byteSet { return nil }

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"wield/chat"
+)
+
+func TestApprovals(t *testing.T) {
+	s := newService(t)
+	id, others := s.filled()
+	var list Approvals
+	s.get("/approvals", "k-client", &list)
+	if len(list.Items) != 1 || list.Items[0].ID != id {
+		t.Errorf("%+v", list)
+	}
+	a := list.Items[0]
+	if string(a.Arguments) != `{"path":"a"}` || a.Rule == "" || a.Facts == nil || len(a.Facts.Parameters) == 0 || a.Facts.Changed || a.State != chat.ApprovalPending || a.Run != "run_a" {
+		t.Errorf("%+v", a)
+	}
+	list = Approvals{}
+	s.get("/approvals", "k-approver", &list)
+	if len(list.Items) != 2 {
+		t.Errorf("%+v", list)
+	}
+	for _, tt := range []struct{ body, field string }{
+		{`{}`, "/decision"},
+		{`{"decision":"yes"}`, "/decision"},
+		{`{"decision":"allow","who":"me"}`, "/who"},
+		{`{"decision":"allow","arguments":{"path":"b"}}`, "/arguments"},
+		{`{"decision":"edit"}`, "/arguments"},
+		{`{"decision":"edit","arguments":[1]}`, "/arguments"},
+		{`{"decision":"edit","arguments":null}`, "/arguments"},
+		{`{"decision":"edit","arguments":{"path":3}}`, "/arguments/path"},
+		{`{"decision":"edit","arguments":{"path":"b","more":1}}`, "/arguments/more"},
+		{`{"decision":"edit","arguments":{}}`, "/arguments/path"},
+		{`{"decision":"deny","always":true}`, "/always"},
+		{`{"decision":"deny","reason":"` + strings.Repeat("x", 5000) + `"}`, "/reason"},
+		{`{"decision":"allow","decision":"deny"}`, ""},
+		{`{"decision":`, ""},
+	} {
+		if f := s.refused("POST", "/approvals/"+id, "k-approver", tt.body, 400); f.Error.Field != tt.field {
+			t.Errorf("%.60s: field %q, want %q (%s)", tt.body, f.Error.Field, tt.field, f.Error.Message)
+		}
+	}
+	s.refused("POST", "/approvals/"+id, "k-client", `{"decision":"allow"}`, 403)
+	status, body := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","arguments":{"path":"b"},"reason":"rather there"}`)
+	var got Approval
+	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != chat.ApprovalEdited || string(got.Answer.Arguments) != `{"path":"b"}` || got.Answer.By != "amy" {
+		t.Errorf("%d %s %v", status, body, err)
+	}
+	f := s.refused("POST", "/approvals/"+id, "k-admin", `{"decision":"deny"}`, 409)
+	if f.Error.Kind != KindDecided || f.Approval == nil || f.Approval.Answer.By != "amy" || !strings.Contains(f.Error.Message, "amy") {
+		t.Errorf("%+v", f)
+	}
+	if status, body := s.do("POST", "/approvals/"+others, "k-admin", `{"decision":"allow","always":true}`); status != 200 || !bytes.Contains(body, []byte(`"always":true`)) {
+		t.Errorf("%d %s", status, body)
+	}
+	list = Approvals{}
+	if s.get("/approvals?state=decided", "k-admin", &list); len(list.Items) != 2 {
+		t.Errorf("%+v", list)
+	}
+	list = Approvals{}
+	if s.get("/approvals", "k-admin", &list); len(list.Items) != 0 {
+		t.Errorf("%+v", list)
+	}
+	old := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
+	if f := s.refused("POST", "/approvals/"+old, "k-approver", `{"decision":"allow"}`, 410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != chat.ApprovalExpired {
+		t.Errorf("%+v", f)
+	}
+	if s.get("/approvals", "k-admin", &list); len(list.Items) != 0 {
+		t.Errorf("one that has expired waits: %+v", list)
+	}
+}

@@ -1,0 +1,324 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/capture"
+	"wield/internal/mask"
+	"wield/internal/playback"
+)
+
+// maxTold is how many bytes of a text stand in a timeline; the whole one is in the records.
+const maxTold = 64 << 10
+
+// A Timeline is a run, or an exchange, as a person looks at it: what happened when, turn by turn.
+type Timeline struct {
+	Kind    string         `json:"kind" jsonschema:"run or exchange"`
+	ID      string         `json:"id"`
+	Session string         `json:"session,omitempty"`
+	Title   string         `json:"title,omitempty"`
+	Model   string         `json:"model,omitempty"`
+	Agent   string         `json:"agent,omitempty"`
+	Begun   time.Time      `json:"begun"`
+	Ended   time.Time      `json:"ended" jsonschema:"when the last thing happened"`
+	Reason  string         `json:"reason,omitempty" jsonschema:"why it ended"`
+	Error   *Trouble       `json:"error,omitempty"`
+	Usage   Usage          `json:"usage"`
+	Cost    *float64       `json:"cost,omitempty" jsonschema:"by the prices of the configuration; without it it is not known"`
+	Tools   []ParseTool    `json:"tools" jsonschema:"that the model was told of"`
+	Turns   []TimelineTurn `json:"turns"`
+	Request string         `json:"request,omitempty" jsonschema:"of an exchange: what the client sent, masked"`
+	Answer  string         `json:"answer,omitempty" jsonschema:"of an exchange: what the client received, masked"`
+	Path    string         `json:"path,omitempty"`
+	Status  int            `json:"status,omitempty"`
+}
+
+// A TimelineTurn is one answer of a model.
+type TimelineTurn struct {
+	Turn     int                   `json:"turn"`
+	Model    string                `json:"model,omitempty"`
+	Backend  string                `json:"backend,omitempty"`
+	Asked    time.Time             `json:"asked"`
+	Ended    time.Time             `json:"ended"`
+	Said     []TimelineSaid        `json:"said" jsonschema:"what entered the conversation before it; of an exchange, what the model was sent"`
+	Bytes    int                   `json:"bytes" jsonschema:"of the model's text"`
+	Text     string                `json:"text,omitempty" jsonschema:"of an exchange: the model's text, masked. That of a run is read by itself"`
+	Usage    Usage                 `json:"usage"`
+	Finish   string                `json:"finish,omitempty"`
+	Error    *Trouble              `json:"error,omitempty"`
+	Bounces  []Bounce              `json:"bounces"`
+	Rejected []chat.RejectedDetail `json:"rejected"`
+	Notes    []chat.NoteDetail     `json:"notes"`
+	Calls    []TimelineCall        `json:"calls"`
+}
+
+// A TimelineSaid is a message.
+type TimelineSaid struct {
+	Role string `json:"role"`
+	Text string `json:"text"`
+}
+
+// A TimelineCall is a call and what became of it.
+type TimelineCall struct {
+	ID        string             `json:"id"`
+	Name      string             `json:"name"`
+	Arguments string             `json:"arguments" jsonschema:"as they were run"`
+	Written   *string            `json:"written,omitempty" jsonschema:"as the model wrote them, where a person changed them"`
+	Origin    chat.Origin        `json:"origin,omitempty"`
+	Dialect   string             `json:"dialect,omitempty"`
+	Reasoning string             `json:"reasoning,omitempty"`
+	At        int                `json:"at,omitempty"`
+	End       int                `json:"end,omitempty"`
+	Policy    *chat.PolicyDetail `json:"policy,omitempty"`
+	Decided   time.Time          `json:"decided,omitzero" jsonschema:"by the rules"`
+	Approvals []TimelineApproval `json:"approvals"`
+	Started   time.Time          `json:"started,omitzero"`
+	Ended     time.Time          `json:"ended,omitzero"`
+	Runs      int                `json:"runs"`
+	Result    *Result            `json:"result,omitempty"`
+	ErrorType string             `json:"error_type,omitempty"`
+}
+
+// A TimelineApproval is a question to a person about a call.
+type TimelineApproval struct {
+	ID       string             `json:"id"`
+	Asked    time.Time          `json:"asked"`
+	Answered time.Time          `json:"answered,omitzero"`
+	State    chat.ApprovalState `json:"state"`
+	By       string             `json:"by,omitempty"`
+	Reason   string             `json:"reason,omitempty"`
+	Rule     string             `json:"rule,omitempty"`
+}
+
+// A TurnText is the text of one answer, and how it is read.
+type TurnText struct {
+	Text    string      `json:"text"`
+	Tools   []ParseTool `json:"tools"`
+	Reading Reading     `json:"reading"`
+}
+
+// cutText returns a text for a timeline.
+func cutText(s string) string {
+	if len(s) > maxTold {
+		s = strings.ToValidUTF8(s[:maxTold], "") + "…"
+	}
+	return mask.Text(s)
+}
+
+// recording returns the run that the path names as it is recorded.
+func (x *call) recording() (*playback.Recording, error) {
+	if _, err := x.run(); err != nil {
+		return nil, err
+	}
+	list, err := playback.Load(x.r.Context(), x.s.o.Journal, x.arg("run"))
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// runTimeline answers GET /runs/{run}/timeline.
+func (x *call) runTimeline() (any, error) {
+	r, err := x.recording()
+	if err != nil {
+		return nil, err
+	}
+	t := &Timeline{Kind: "run", ID: r.ID, Session: r.Session, Title: r.Title, Model: r.Run.Model, Agent: r.Run.Agent, Begun: r.Begun, Ended: r.Ended,
+		Tools: offeredTools(r), Turns: []TimelineTurn{}}
+	if e := r.End; e != nil {
+		t.Reason, t.Usage, t.Cost = e.Reason, usageOf(e.Usage), e.Cost
+		if e.Error != nil {
+			t.Error = &Trouble{e.Error.Kind, e.Error.Message}
+		}
+	}
+	for _, turn := range r.Turns {
+		t.Turns = append(t.Turns, timelineTurn(turn))
+	}
+	return t, nil
+}
+
+func offeredTools(r *playback.Recording) []ParseTool {
+	list := []ParseTool{}
+	for _, d := range r.Run.Offered {
+		list = append(list, ParseTool{Name: d.Name, Description: d.Description, Parameters: d.Parameters})
+	}
+	return list
+}
+
+func timelineTurn(t *playback.Turn) TimelineTurn {
+	out := TimelineTurn{Turn: t.Number, Model: t.Model, Asked: t.Asked, Ended: t.Ended, Said: []TimelineSaid{}, Bounces: []Bounce{}, Rejected: []chat.RejectedDetail{},
+		Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
+	for _, m := range t.Said {
+		out.Said = append(out.Said, TimelineSaid{string(m.Role), cutText(m.Text())})
+	}
+	if e := t.End; e != nil {
+		out.Bytes, out.Usage = len(e.Raw), usageOf(e.Usage)
+		if e.Finish != nil {
+			out.Finish = string(e.Finish.Reason)
+		}
+		if e.Error != nil {
+			out.Error = &Trouble{e.Error.Kind, e.Error.Message}
+		}
+	}
+	for _, b := range t.Bounces {
+		out.Bounces = append(out.Bounces, bounceOf(b))
+	}
+	for _, r := range t.Rejects {
+		d := r.RejectedDetail
+		d.Raw, d.Arguments = cutText(d.Raw), cutText(d.Arguments)
+		out.Rejected = append(out.Rejected, d)
+	}
+	for _, n := range t.Repairs {
+		d := n.NoteDetail
+		d.Before, d.After = cutText(d.Before), cutText(d.After)
+		out.Notes = append(out.Notes, d)
+	}
+	for _, c := range t.Calls {
+		out.Calls = append(out.Calls, timelineCall(c))
+	}
+	return out
+}
+
+func bounceOf(b *chat.BounceDetail) Bounce {
+	out := Bounce{Reason: b.Reason, Suppressed: cutText(b.Suppressed), Sent: cutText(b.Sent)}
+	if b.Call != nil {
+		out.Name = b.Call.Name
+	}
+	return out
+}
+
+func timelineCall(c *playback.Call) TimelineCall {
+	out := TimelineCall{ID: c.ID, Name: c.Name, Arguments: cutText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect, Reasoning: c.Reasoning, At: c.At, End: c.End,
+		Policy: c.Policy, Decided: c.Decided, Runs: c.Runs, Approvals: []TimelineApproval{}}
+	for _, q := range c.Questions {
+		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: chat.ApprovalPending, Rule: q.Rule}
+		if q.Answer != nil {
+			if len(q.Answer.Arguments) > 0 && out.Written == nil {
+				written := out.Arguments
+				out.Written = &written
+			}
+			a.State, a.Answered, a.By, a.Reason = q.Answer.State, q.Answer.At, q.Answer.By, q.Answer.Reason
+		}
+		out.Approvals = append(out.Approvals, a)
+	}
+	if c.Start != nil {
+		out.Started = c.Start.At
+		out.Arguments = cutText(string(c.Start.Arguments))
+	}
+	if f := c.Result; f != nil {
+		shown := f.Result.Chat(&c.Call, 0)
+		m := shown.Message()
+		out.Ended, out.ErrorType = f.At, string(f.Result.ErrorType)
+		out.Result = &Result{Text: cutText(m.Text()), IsError: !f.Result.OK}
+	}
+	return out
+}
+
+// readTurn answers GET /runs/{run}/turns/{turn}.
+func (x *call) readTurn() (any, error) {
+	r, err := x.recording()
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(x.arg("turn"))
+	if err != nil || n < 0 || n >= len(r.Turns) {
+		return nil, notFound("turn", x.arg("turn"))
+	}
+	name := x.query("dialect")
+	if name == "" {
+		name = "auto"
+	}
+	if _, ok := dialect.Lookup(name); !ok && name != "auto" {
+		return nil, invalid("dialect", "there is no dialect %s", quote(name)).with("wield dialect list prints them")
+	}
+	t := r.Turns[n]
+	text := ""
+	if t.End != nil {
+		text = mask.Text(strings.ToValidUTF8(string(t.End.Raw), "\ufffd"))
+	}
+	if len(text) > maxReadAll {
+		text = strings.ToValidUTF8(text[:maxReadAll], "")
+	}
+	tools := offeredTools(r)
+	shapes, err := parseShapes(tools)
+	if err != nil {
+		return nil, err
+	}
+	o := dialect.Options{Tools: shapes}
+	reading := readAs(x.r.Context(), text, o, name, t.Model, x.query("only") == "true", 0)
+	reading.Content, reading.Reasoning = "", "" // they are parts of the text, which stands beside them
+	return &TurnText{Text: text, Tools: tools, Reading: reading}, nil
+}
+
+// mediaScenario is the content type of scenarios.
+const mediaScenario = "application/yaml"
+
+// exportScenario answers GET /runs/{run}/scenario.
+func (x *call) exportScenario() error {
+	r, err := x.recording()
+	if err != nil {
+		return err
+	}
+	name := strings.ReplaceAll(r.ID, "_", "-")
+	text, err := playback.Scenario(name, []*playback.Recording{r}, nil, mask.Text)
+	if err != nil {
+		return err
+	}
+	h := x.w.Header()
+	h.Set("Content-Type", mediaScenario)
+	h.Set("Content-Disposition", `attachment; filename="`+name+`.scenario.yaml"`)
+	x.begun = true
+	x.deadline()
+	_, err = x.w.Write(text)
+	return err
+}
+
+// exchangeTimeline answers GET /captures/{capture}/timeline.
+func (x *call) exchangeTimeline() (any, error) {
+	r, err := x.exchange()
+	if err != nil {
+		return nil, err
+	}
+	i := inspectedExchange(r)
+	t := &Timeline{Kind: "exchange", ID: r.ID, Title: i.Title, Model: r.Model, Begun: r.Time, Ended: r.Time.Add(r.Took), Path: r.Path, Status: r.Status,
+		Usage: usageOf(r.Usage), Tools: []ParseTool{}, Turns: []TimelineTurn{}, Request: bodyText(r.Request), Answer: bodyText(r.Answer)}
+	if r.Error != "" {
+		t.Error = &Trouble{Kind: r.Error}
+	}
+	for n := range r.Turns {
+		turn := &r.Turns[n]
+		for _, o := range turn.Tools {
+			t.Tools = append(t.Tools, ParseTool{Name: o.Name, Parameters: o.Parameters})
+		}
+		t.Turns = append(t.Turns, exchangeTurn(turn, n))
+	}
+	return t, nil
+}
+
+// bodyText returns what is kept of a body, masked.
+func bodyText(b capture.Body) string { return mask.Text(strings.ToValidUTF8(string(b), "\ufffd")) }
+
+func exchangeTurn(t *capture.Turn, n int) TimelineTurn {
+	out := TimelineTurn{Turn: n, Model: t.Model, Backend: t.Backend, Asked: t.Began, Ended: t.Began.Add(t.Took), Text: bodyText(t.Raw), Bytes: len(t.Raw), Said: []TimelineSaid{},
+		Bounces: []Bounce{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
+	for _, s := range t.Sent {
+		out.Said = append(out.Said, TimelineSaid{s.Role, bodyText(s.Text)})
+	}
+	if b := t.Bounce; b != nil {
+		out.Bounces = append(out.Bounces, Bounce{b.Reason, b.Name, bodyText(b.Suppressed), bodyText(b.Sent)})
+	}
+	for _, r := range t.Rejected {
+		out.Rejected = append(out.Rejected, chat.RejectedDetail{Reason: r.Reason, Name: r.Name, Message: r.Message, Raw: bodyText(r.Raw)})
+	}
+	for _, m := range t.Notes {
+		out.Notes = append(out.Notes, chat.NoteDetail{Kind: m.Kind, Path: m.Path, Before: bodyText(m.Before), After: bodyText(m.After)})
+	}
+	for _, c := range t.Calls {
+		out.Calls = append(out.Calls, TimelineCall{ID: c.ID, Name: c.Name, Arguments: bodyText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect, Approvals: []TimelineApproval{}})
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package capture
+
+import (
+	"encoding/json"
+	"time"
+
+	"wield/chat"
+)
+
+// Bounds of what is kept of the turns of one exchange.
+const (
+	maxTurns = 8   // answers of the model, second chances among them
+	maxParts = 256 // calls, notes or rejects of one turn
+)
+
+// A Turn is one answer of the model behind an exchange: what it was sent, what it wrote, and what was read from that.
+type Turn struct {
+	Attempt  int           `json:"attempt"` // from 1
+	Model    string        `json:"model,omitempty"`
+	Backend  string        `json:"backend,omitempty"`
+	Dialect  string        `json:"dialect,omitempty"` // that the model was told of
+	Began    time.Time     `json:"began"`
+	Took     time.Duration `json:"took_ns"`
+	Sent     []Said        `json:"sent,omitempty"`
+	Tools    []Offered     `json:"tools,omitempty"` // that the client offered
+	Raw      Body          `json:"raw,omitempty"`   // the model's whole text
+	Calls    []Call        `json:"calls,omitempty"`
+	Notes    []Note        `json:"notes,omitempty"`
+	Rejected []Reject      `json:"rejected,omitempty"`
+	Bounce   *Bounce       `json:"bounce,omitempty"` // why it was asked again
+}
+
+// A Said is one message as the model was sent it.
+type Said struct {
+	Role string `json:"role"`
+	Text Body   `json:"text"`
+}
+
+// An Offered is a tool that the model could call.
+type Offered struct {
+	Name       string          `json:"name"`
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+}
+
+// A Call is one that was read from an answer.
+type Call struct {
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	Arguments Body        `json:"arguments"`
+	Complete  bool        `json:"complete"`
+	Origin    chat.Origin `json:"origin,omitempty"`
+	Dialect   string      `json:"dialect,omitempty"`
+}
+
+// A Note is one thing that was mended.
+type Note struct {
+	Kind   chat.NoteKind `json:"kind"`
+	Path   string        `json:"path,omitempty"`
+	Before Body          `json:"before,omitempty"`
+	After  Body          `json:"after,omitempty"`
+}
+
+// A Reject is text that tried to be a call.
+type Reject struct {
+	Reason  chat.Reason `json:"reason"`
+	Name    string      `json:"name,omitempty"`
+	Message string      `json:"message,omitempty"`
+	Raw     Body        `json:"raw,omitempty"`
+}
+
+// A Bounce is a second chance for the model.
+type Bounce struct {
+	Reason     chat.Reason `json:"reason"`
+	Name       string      `json:"name,omitempty"`
+	Suppressed Body        `json:"suppressed,omitempty"` // the failed answer, which the client never saw
+	Sent       Body        `json:"sent,omitempty"`       // what the model was told
+}
+
+// size returns how many bytes a turn keeps.
+func (t *Turn) size() int {
+	n := len(t.Raw)
+	for _, s := range t.Sent {
+		n += len(s.Text)
+	}
+	for _, o := range t.Tools {
+		n += len(o.Parameters)
+	}
+	for _, c := range t.Calls {
+		n += len(c.Arguments)
+	}
+	for _, r := range t.Rejected {
+		n += len(r.Raw)
+	}
+	for _, m := range t.Notes {
+		n += len(m.Before) + len(m.After)
+	}
+	if t.Bounce != nil {
+		n += len(t.Bounce.Suppressed) + len(t.Bounce.Sent)
+	}
+	return n
+}
+
+// kept returns what is kept of a text.
+func kept(s string) Body { return Body(nil).Append([]byte(s[:min(len(s), MaxBody)])) }
+
+// Watch takes in one event of the answer to a request. What is kept is bounded; the rest is forgotten.
+func (r *Record) Watch(req *chat.Request, e *chat.Event, now time.Time) {
+	if e.Kind == chat.KindTurnStart {
+		r.begin(req, e.Detail.Turn, now)
+		return
+	}
+	if e.Kind == chat.KindUsage {
+		r.Usage = *e.Detail.Usage // told once, at the end
+		return
+	}
+	if len(r.Turns) == 0 || len(r.Turns) == maxTurns && r.over {
+		return
+	}
+	t := &r.Turns[len(r.Turns)-1]
+	t.Took = now.Sub(t.Began)
+	switch e.Kind {
+	case chat.KindRaw:
+		t.Raw = kept(e.Text)
+	case chat.KindCallEnd:
+		if c := e.Detail.Call; len(t.Calls) < maxParts {
+			t.Calls = append(t.Calls, Call{c.ID, c.Name, kept(c.Arguments), c.Complete, c.Origin, c.Dialect})
+		}
+	case chat.KindNote:
+		if n := e.Detail.Note; len(t.Notes) < maxParts {
+			t.Notes = append(t.Notes, Note{n.Kind, n.Path, kept(n.Before), kept(n.After)})
+		}
+	case chat.KindRejected:
+		if x := e.Detail.Rejected; len(t.Rejected) < maxParts {
+			t.Rejected = append(t.Rejected, Reject{x.Reason, x.Name, x.Message, kept(x.Raw)})
+		}
+	case chat.KindBounce, chat.KindConverted:
+		b := e.Detail.Bounce
+		t.Bounce = &Bounce{Reason: b.Reason, Suppressed: kept(b.Suppressed), Sent: kept(b.Sent)}
+		if b.Call != nil {
+			t.Bounce.Name = b.Call.Name
+		}
+	}
+}
+
+// begin begins a turn.
+func (r *Record) begin(req *chat.Request, d *chat.TurnDetail, now time.Time) {
+	if len(r.Turns) == maxTurns {
+		r.over = true
+		return
+	}
+	t := Turn{Began: now}
+	if d != nil {
+		t.Attempt, t.Model, t.Backend, t.Dialect = d.Attempt, d.Model, d.Backend, d.Dialect
+		if d.Sent != nil {
+			t.Sent = said(d.Sent)
+		}
+	}
+	if len(r.Turns) == 0 && req != nil {
+		for _, o := range req.Tools {
+			t.Tools = append(t.Tools, Offered{o.Name, o.Parameters})
+		}
+	}
+	r.Turns = append(r.Turns, t)
+}
+
+// said returns messages as they are kept: the last ones, as far as there is room.
+func said(req *chat.Request) []Said {
+	var list []Said
+	room := MaxBody
+	for i := len(req.Messages) - 1; i >= 0 && room > 0; i-- {
+		m := &req.Messages[i]
+		text := m.Text()
+		if len(m.Calls) > 0 {
+			if raw, err := json.Marshal(m.Calls); err == nil {
+				text += string(raw)
+			}
+		}
+		s := kept(text[:min(len(text), room)])
+		room -= len(s)
+		list = append([]Said{{string(m.Role), s}}, list...)
+	}
+	return list
+}

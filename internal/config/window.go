@@ -1,0 +1,39 @@
+package config
+
+import "wield/agent"
+
+// AgentContext says what a model is sent of a long conversation.
+type AgentContext struct {
+	Tokens   int    `key:"tokens" min:"0" doc:"What the model's context holds; 0: it is not known, and all is sent until the server says that it is too long."`
+	Reserve  int    `key:"reserve" min:"0" doc:"Tokens of it that are kept free for the answer; 0: a quarter, and at most 8192."`
+	Strategy string `key:"strategy" enum:"leave_out|summarize" doc:"What becomes of the oldest turns when results that became notes are not enough: they are left out, or the model writes a summary of them."`
+}
+
+// The strategies.
+const (
+	contextLeaveOut  = "leave_out"
+	contextSummarize = "summarize"
+)
+
+// AgentWindow returns how much of a conversation a model is sent. Where it falls back on others, it is what the smallest context
+// that is known holds.
+func (c *Config) AgentWindow(model string) agent.Window {
+	m := c.Models[model]
+	w := m.Agent.Context.window()
+	for _, next := range m.Fallback {
+		if n := c.Models[next].Agent.Context.Tokens; n > 0 && (w.Tokens == 0 || n < w.Tokens) {
+			w.Tokens = n
+		}
+	}
+	return w
+}
+
+func (c *AgentContext) window() agent.Window {
+	return agent.Window{Tokens: c.Tokens, Reserve: c.Reserve, Summarize: c.Strategy == contextSummarize}
+}
+
+func (c *AgentContext) check(d *decoder, path string) {
+	if c.Tokens > 0 && c.Reserve >= c.Tokens {
+		d.at(path+".reserve", "%d tokens are to be kept free of a context of %d: nothing would be left", c.Reserve, c.Tokens)
+	}
+}

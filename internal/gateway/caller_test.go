@@ -1,0 +1,27 @@
+package gateway_test
+
+import (
+	"testing"
+
+	"wield/internal/gateway"
+)
+
+func TestWhoHas(t *testing.T) {
+	keys := []gateway.Key{
+		{Name: "home", Hash: gateway.HashKey("k-1"), Models: []string{"home-*"}},
+		{Name: "ada", Hash: gateway.HashKey("k-2"), Role: gateway.RoleAdmin},
+	}
+	g := gateway.New(gateway.Options{Keys: keys})
+	for secret, want := range map[string]gateway.Caller{"k-1": {Name: "home", Role: gateway.RoleClient}, "k-2": {Name: "ada", Role: gateway.RoleAdmin}, "k-3": {}} {
+		if got, ok := g.WhoHas(gateway.HashKey(secret)); got != want || ok != (want.Name != "") {
+			t.Errorf("%s is of %+v, %v", secret, got, ok)
+		}
+	}
+	if !g.Sees("home", "home-1") || g.Sees("home", "other") || !g.Sees("ada", "other") || g.Sees("nobody", "other") {
+		t.Error("who sees what is wrong")
+	}
+	g.Replace(gateway.Options{Keys: keys[1:]})
+	if _, ok := g.WhoHas(gateway.HashKey("k-1")); ok {
+		t.Error("a key that was taken away still is somebody's")
+	}
+}

@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"wield/chat"
+)
+
+// A Caller is who sends a request. The zero value is nobody in particular.
+type Caller struct {
+	Name string // of the key
+	Role Role
+}
+
+// A Mount is a part of the service that another package answers, at the URLs below a prefix. The gateway sees to it that the request
+// addresses the service by its own name and comes from no foreign page, as everywhere, and writes the log.
+type Mount struct {
+	// Prefix of the paths, such as /api/v1/; one that does not end in a slash is one path, and so is / alone. Endpoints of the gateway
+	// itself are not covered, and of several mounts the longest prefix counts.
+	Prefix string
+
+	// Linked lets a browser come from a link on another page. It is for documents, which tell that page nothing.
+	Linked bool
+
+	// Roles are those whose keys let a request in. Empty: every request comes in, and Serve decides by itself; by is known then if
+	// a key came along.
+	Roles []Role
+
+	Serve func(w http.ResponseWriter, r *http.Request, by Caller)
+}
+
+// Who returns whose key a secret is. It reports false if it is nobody's.
+func (g *Gateway) Who(secret string) (Caller, bool) {
+	if h := g.current.Load().holderOf(secret); h != nil {
+		return h.caller(), true
+	}
+	return Caller{}, false
+}
+
+// Known reports whether a key of this name and role is still in force, for who has let its holder in for longer than a request.
+func (g *Gateway) Known(c Caller) bool {
+	return slices.ContainsFunc(g.current.Load().holders, func(h *holder) bool { return h.caller() == c })
+}
+
+// Stopping returns a channel that is closed when the service begins to end, so that answers which go on until the client leaves can
+// end as well.
+func (g *Gateway) Stopping() <-chan struct{} { return g.stopping }
+
+// caller is the holder for those outside of this package.
+func (h *holder) caller() Caller {
+	if h == nil {
+		return Caller{}
+	}
+	role := h.Role
+	if role == "" {
+		role = RoleClient
+	}
+	return Caller{Name: h.Name, Role: role}
+}
+
+// sortMounts returns mounts with the longest prefix first.
+func sortMounts(mounts []Mount) []Mount {
+	sorted := slices.Clone(mounts)
+	slices.SortStableFunc(sorted, func(a, b Mount) int { return len(b.Prefix) - len(a.Prefix) })
+	return sorted
+}
+
+// mounted returns the mount that a path belongs to, or nil.
+func (g *Gateway) mounted(path string) *Mount {
+	for i := range g.mounts {
+		m := &g.mounts[i]
+		if path == m.Prefix || len(m.Prefix) > 1 && strings.HasSuffix(m.Prefix, "/") && strings.HasPrefix(path, m.Prefix) {
+			return m
+		}
+	}
+	return nil
+}
+
+// followsLink reports whether a request is a browser's that shows a document in place of the page which links to it.
+func (g *Gateway) followsLink(r *http.Request) bool {
+	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
+		return false
+	}
+	m := g.mounted(r.URL.Path)
+	return m != nil && m.Linked
+}
+
+// mountMethods are those that a page of a listed origin may use where another package answers.
+const mountMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
+
+// serveMount hands a request to a mount, if its key lets it in.
+func (x *exchange) serveMount(m *Mount) *failure {
+	x.path = m.Prefix
+	if x.r.Method == http.MethodOptions && x.g.allowsOrigin(x.r.Header.Get("Origin")) {
+		x.preflight(mountMethods)
+		return nil
+	}
+	h := x.g.holderOf(secretOf(x.r.Header))
+	if len(m.Roles) > 0 {
+		switch {
+		case h == nil && secretOf(x.r.Header) == "":
+			return noKey
+		case h == nil:
+			return wrongKey
+		case !slices.Contains(m.Roles, h.caller().Role):
+			return forbidden("insufficient_permissions", "a key of the role "+string(h.caller().Role)+" may not use this URL")
+		}
+	}
+	x.holder = h
+	w := &mountWriter{ResponseWriter: x.w, x: x}
+	m.Serve(w, x.r, h.caller())
+	if x.status == 0 { // net/http sends it
+		x.status = http.StatusOK
+	}
+	return nil
+}
+
+// A mountWriter notes what is answered, for the log, and gives the client its time to take each write.
+type mountWriter struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+func (w *mountWriter) WriteHeader(status int) {
+	if w.x.status == 0 && status >= http.StatusOK {
+		w.x.status = status
+		if status >= http.StatusInternalServerError {
+			w.x.err = &chat.Error{Kind: chat.ErrUnavailable, Code: codeInternal, Message: http.StatusText(status)}
+		}
+	}
+	w.x.deadline(time.Now())
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *mountWriter) Write(p []byte) (int, error) {
+	if w.x.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.x.deadline(time.Now())
+	n, err := w.ResponseWriter.Write(p)
+	w.x.written += int64(n)
+	return n, err
+}
+
+// Unwrap lets a ResponseController reach what is behind.
+func (w *mountWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

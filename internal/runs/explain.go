@@ -1,0 +1,115 @@
+package runs
+
+import (
+	"context"
+	"errors"
+
+	"wield/agent"
+	"wield/chat"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+// Explain tells what would be decided now about a call of a run, and what it would change. An empty run stands for none: agent says
+// whose rules and tools count.
+func (h *Hub) Explain(ctx context.Context, run, agent string, call chat.Call) (*tool.Explanation, error) {
+	if run != "" {
+		k, err := h.look(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		agent = k.run.Agent
+	}
+	a, err := h.agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	return a.Runner.Explain(ctx, call)
+}
+
+// Judge tells what the rules of an agent say of what a call would touch: a command, paths, addresses. Its directories are the agent's.
+func (h *Hub) Judge(agent string, c policy.Call) (policy.Verdict, error) {
+	a, err := h.agent(agent)
+	if err != nil {
+		return policy.Verdict{}, err
+	}
+	c.Root = a.Runner.Root
+	if a.Runner.Policy == nil {
+		return policy.Verdict{Decision: chat.DecisionAllow, Rule: "default", Why: "the agent has no policy"}, nil
+	}
+	return a.Runner.Policy.Decide(c), nil
+}
+
+// A Trial is a call that a person makes, by the tools and rules of an agent.
+type Trial struct {
+	Agent    string
+	Call     chat.Call
+	By       string // who makes it
+	Approved bool   // whoever makes it approves it, if the rules ask
+}
+
+// Try runs a call outside of any run. With tool.ErrPending the rules ask, and it was not approved. Nothing of it is recorded.
+func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
+	a, err := h.agent(t.Agent)
+	if err != nil {
+		return nil, err
+	}
+	approvals := new(tool.MemoryApprovals)
+	r := a.Runner.With(nil)
+	r.Approvals = approvals
+	p, err := r.Plan(ctx, t.Call)
+	if err != nil {
+		return nil, err
+	}
+	if p.Outcome == tool.OutcomeNeedsApproval {
+		if !t.Approved {
+			return nil, tool.ErrPending
+		}
+		if _, err := approvals.Decide(ctx, p.Approval, tool.Answer{State: chat.ApprovalApproved, By: t.By}); err != nil {
+			return nil, err
+		}
+	}
+	h.log.Info("a tool is run by hand", "tool", t.Call.Name, "agent", t.Agent, "by", t.By)
+	for e, err := range r.Run(ctx, p) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == chat.KindResult {
+			return e.Detail.Result, nil
+		}
+	}
+	return nil, errors.New("runs: the call left no result")
+}
+
+// A renderer is a model that tells what it would send to the one behind it, and whether the tools stand in the text of that.
+type renderer interface {
+	Sent(req *chat.Request) (sent *chat.Request, inText bool, err error)
+}
+
+// A Question is what a model was asked in a turn of a run.
+type Question struct {
+	agent.Asked
+	Sent   *chat.Request // as it went to the server, by the configuration of now; nil: that is not known
+	InText bool          // of Sent: the tools stand in its text
+}
+
+// Asked tells what the model was asked at the n-th time in a run, from 0. Nothing is asked again.
+func (h *Hub) Asked(ctx context.Context, run string, n int) (*Question, error) {
+	k, err := h.look(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	a, err := h.agent(k.run.Agent)
+	if err != nil { // its agent is gone; what it was asked is in the journal
+		a = &Agent{Name: k.run.Agent, Runner: &tool.Runner{}}
+	}
+	asked, err := h.loop(a, k.run.By, false).Asked(ctx, run, n)
+	if err != nil {
+		return nil, failure(err)
+	}
+	q := &Question{Asked: *asked}
+	if m, ok := a.Model.(renderer); ok {
+		q.Sent, q.InText, err = m.Sent(&asked.Request)
+	}
+	return q, err
+}

@@ -1,0 +1,35 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+
+	"wield/agent"
+	"wield/chat"
+	"wield/journal"
+	"wield/tool"
+)
+
+// Conversation returns a conversation as the last run of a session has left it, for the next one to go on with. It fails with
+// journal.ErrNotFound where there is none, and with ErrWaiting while that run is not over.
+func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message, error) {
+	known, err := journal.LookUp(ctx, h.store, session)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: session %q", err, session)
+	case known.Runs > 0 && known.State != journal.StateEnded:
+		return nil, fmt.Errorf("%w: the last run of session %s is not over, and the session goes on with it", ErrWaiting, session)
+	}
+	return agent.New(nil, &tool.Runner{Tools: h.Tools(known.Agent)}, agent.Options{Journal: h.store}).Recall(ctx, session) // no model is asked
+}
+
+// rendered returns the result of a call as the model read it.
+func rendered(tools tool.Source, f *tool.FinishRecord) chat.Result {
+	style := tool.StylePlain
+	if tools != nil {
+		if e, ok := tools.Lookup(f.Tool); ok {
+			style = e.Tool.Style
+		}
+	}
+	return f.Result.Chat(&chat.Call{ID: f.CallID, Name: f.Tool}, style)
+}

@@ -1,0 +1,196 @@
+package runs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wield/chat"
+	"wield/internal/runs"
+	"wield/journal"
+	"wield/journal/journaltest"
+	"wield/tool"
+)
+
+// A script answers by how many answers the whole conversation has, and only what strict servers would take.
+type script []answer
+
+func (s script) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	if err := journaltest.Strict(req.Messages); err != nil {
+		return chat.Fail(err)
+	}
+	n := 0
+	for i := range req.Messages {
+		if req.Messages[i].Role == chat.RoleAssistant {
+			n++
+		}
+	}
+	a := answer{text: "done"}
+	if n < len(s) {
+		a = s[n]
+	}
+	return a.stream(ctx)
+}
+
+// TestKilled kills the process of a hub before and after each append of a run, with a message that is sent while the run is busy and
+// a question to a person. The next hub takes the run up and brings it to its end: no call is made twice, each has one result, and a
+// message that was accepted enters the conversation once.
+func TestKilled(t *testing.T) {
+	kinds := map[string]bool{}
+	for at, whole := 1, false; !whole; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &journaltest.Dying{Store: new(journal.Memory), At: at, After: after}
+					killHub(t, store)
+					whole = !store.Dead()
+					kinds[fmt.Sprint(store.Kinds(), after)] = true
+				})
+			})
+		}
+	}
+	t.Logf("%d kinds of points", len(kinds))
+}
+
+func killHub(t *testing.T, store *journaltest.Dying) {
+	s := newShop(t)
+	m := longStory
+	h := newHub(t, store, m, s)
+	if err := h.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"})
+	accepted := false
+	if err == nil {
+		accepted = h.Send(t.Context(), l.ID, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and be quick")}) == nil // else the process is dead, or the run over
+	} else if !errors.Is(err, journaltest.ErrDead) {
+		t.Fatal(err)
+	}
+	finish(t, h, store)
+	if store.Dead() {
+		drainNow(h)
+		next := newHub(t, store.Store, m, s)
+		if err := next.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, next, store.Store)
+	}
+	checkRuns(t, store.Store, s, accepted)
+}
+
+// finish answers the questions of a hub's runs, until all of them are over or the process is dead.
+func finish(t *testing.T, h *runs.Hub, store journal.Store) {
+	t.Helper()
+	for range 6 {
+		time.Sleep(journal.MaxLease) // what was driven is not any more
+		synctest.Wait()
+		open := 0
+		for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if head.State != journal.StateEnded {
+				open++
+			}
+		}
+		if d, ok := store.(*journaltest.Dying); open == 0 || ok && d.Dead() {
+			return
+		}
+		for p, err := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, journaltest.ErrDead) {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Error("the run does not come to its end")
+}
+
+// checkRuns holds runs to what they promise. accepted says that a message to them was.
+func checkRuns(t *testing.T, store journal.Store, s *shop, accepted bool) {
+	t.Helper()
+	journaltest.Whole(t, store)
+	for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries := journaltest.List(t, store.Read(t.Context(), journal.Query{Stream: head.Stream}))
+		messages, err := journaltest.Transcript(entries)
+		if err == nil {
+			err = journaltest.Strict(messages)
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		list, err := journal.Calls(func(yield func(journal.Entry, error) bool) {
+			for i := range entries {
+				if !yield(entries[i], nil) {
+					return
+				}
+			}
+		})
+		if err != nil || len(list) != 5 {
+			t.Errorf("%d calls, %v", len(list), err)
+		}
+		for _, c := range list {
+			if n := s.count(c.Tool + string(c.Start.Arguments)); n > 1 || c.Result.Result.OK && n != 1 {
+				t.Errorf("%s %s was done %d times", c.Tool, c.Start.Arguments, n)
+			}
+		}
+		heard := 0
+		for i := range messages {
+			if messages[i].Text() == "and be quick" {
+				heard++
+			}
+		}
+		if heard > 1 || accepted && heard == 0 {
+			t.Errorf("the message was accepted (%t) and stands in the conversation %d times", accepted, heard)
+		}
+		if last := messages[len(messages)-1]; last.Text() != "done" || !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == journal.KindEnd }) {
+			t.Errorf("the last message is %q", last.Text())
+		}
+	}
+}
+
+// TestKilledAfterAnswer kills the process at each append of a run that began with a request, and went on by itself when a person had
+// answered. From the answer on the next hub brings it to its end, without the client.
+func TestKilledAfterAnswer(t *testing.T) {
+	for at, whole := 1, false; !whole; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &journaltest.Dying{Store: new(journal.Memory), At: at}
+				s := newShop(t)
+				m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {calls: []chat.Call{call("look", `{"n":2}`)}}}
+				h := newHub(t, store, m, s)
+				request(t.Context(), h.Model("worker"), ask("go"))
+				decided := false
+				for p, err := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, err = h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"})
+					decided = err == nil
+				}
+				synctest.Wait()
+				if whole = !store.Dead(); store.Dead() && decided {
+					drainNow(h)
+					h = newHub(t, store.Store, m, s)
+					if err := h.Recover(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if decided {
+					finish(t, h, store.Store)
+				}
+			})
+		})
+	}
+}

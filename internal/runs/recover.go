@@ -1,0 +1,225 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wield/chat"
+	"wield/journal"
+	"wield/tool"
+)
+
+// Recover takes up what an earlier process left: runs that it was driving without anybody waiting for them, as it does with those that
+// are detached and with those that went on after an answer, and all runs whose questions have been answered since. From then on the
+// hub does the same for the processes beside it: it hears of answers that they write into the journal, and goes on with what one of them
+// leaves when it ends, or when it has not renewed its lease, until Drain.
+func (h *Hub) Recover(ctx context.Context) error {
+	var last int64
+	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Limit: 1}) {
+		if err != nil {
+			return fmt.Errorf("runs: %w", err)
+		}
+		last = head.Last
+	}
+	h.around.Go(func() { h.listen(last) })
+	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}}) {
+		if err != nil {
+			return fmt.Errorf("runs: %w", err)
+		}
+		if err := h.takeUp(ctx, head.Stream, true); err != nil {
+			h.log.Error("a run of an earlier process cannot go on", "run", head.Stream, "error", err)
+		}
+	}
+	return nil
+}
+
+// takeUp goes on with a run that was left, if it can go on by itself. At the start it says which ones cannot.
+func (h *Hub) takeUp(ctx context.Context, run string, start bool) error {
+	k, err := h.look(ctx, run)
+	if err != nil {
+		return err
+	}
+	if _, err := h.agent(k.run.Agent); err != nil {
+		return nil // it belongs to somebody else
+	}
+	w, err := h.waits(ctx, k)
+	switch {
+	case err != nil:
+		return err
+	case k.head.State == journal.StateEnded:
+		return nil
+	case w != nil && w.For == journal.WaitApproval:
+		return h.takeUpWaiting(ctx, run, w)
+	case w != nil && w.For != journal.WaitDrain:
+		return nil
+	case !k.carried: // who asked made the request again, or does not want the answer any more
+		if start {
+			h.log.Info("a run was cut off with the request that it belonged to; who wants its answer can go on with it", "run", run,
+				"how", "wield sessions resume "+run+", or POST /api/v1/runs/"+run+"/resume")
+		}
+		return nil
+	}
+	h.around.Go(func() { h.takeOver(run) })
+	return nil
+}
+
+// waits returns what a run waits for; nil: nothing.
+func (h *Hub) waits(ctx context.Context, k known) (*journal.Wait, error) {
+	if k.head.State != journal.StateWaiting {
+		return nil, nil
+	}
+	var w *journal.Wait
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: k.head.Stream, Kinds: []journal.Kind{journal.KindWait}}) {
+		if err != nil {
+			return nil, err
+		}
+		w = e.Record.Wait
+	}
+	return w, nil
+}
+
+// takeUpWaiting goes on with a run whose question was answered, and looks after one whose question was not.
+func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) error {
+	approvals := journal.Approvals{Store: h.store}
+	var pending []tool.Approval
+	for _, id := range w.Approvals {
+		a, err := approvals.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if a.State != chat.ApprovalPending {
+			h.wake(run)
+			return nil
+		}
+		pending = append(pending, a)
+	}
+	h.watchTime(run, pending)
+	return nil
+}
+
+// takeOver goes on with a run that nobody drives here, or looks at it again when the lease of who has it is over.
+func (h *Hub) takeOver(run string) {
+	_, err := h.Resume(h.base, run)
+	var held *journal.HeldError
+	switch {
+	case errors.As(err, &held): // by a process that was killed, or by one that lives, which shows when it asks for more time
+		h.later(run, time.Until(held.Until))
+	case err == nil, errors.Is(err, ErrHeld), errors.Is(err, ErrEnded), errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
+		// it goes on, here or elsewhere, or is none of this hub
+	default:
+		h.log.Error("a run cannot go on", "run", run, "error", err)
+		if passes(err) {
+			h.later(run, latest)
+		}
+	}
+}
+
+// passes reports whether a failure is one of the journal that may be over in a while.
+func passes(err error) bool {
+	return errors.Is(err, journal.ErrFull) || errors.Is(err, journal.ErrLocked) || errors.Is(err, journal.ErrReadOnly)
+}
+
+// The time after which a run that another process drives is looked at again. Its lease may have been given by a clock that is ahead.
+const (
+	soonest = time.Second
+	latest  = 30 * time.Second
+)
+
+// later looks at a run again after a while, in case that nobody drives it then.
+func (h *Hub) later(run string, wait time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining || h.live[run] != nil {
+		return
+	}
+	if t := h.timers[run]; t != nil {
+		t.Stop()
+	}
+	h.timers[run] = time.AfterFunc(min(max(wait, soonest), latest), func() {
+		h.mu.Lock()
+		if h.draining {
+			h.mu.Unlock()
+			return
+		}
+		delete(h.timers, run)
+		h.around.Add(1)
+		h.mu.Unlock()
+		defer h.around.Done()
+		if err := h.takeUp(h.base, run, false); err != nil && h.base.Err() == nil {
+			h.log.Error("a run cannot go on", "run", run, "error", err)
+		}
+	})
+}
+
+// forget ends that a run is looked at again, because it is over.
+func (h *Hub) forget(run string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.timers[run]; t != nil {
+		t.Stop()
+		delete(h.timers, run)
+	}
+}
+
+// listen hears what other processes do with runs: it wakes those whose questions are answered, and looks after those that go on
+// by themselves, in case that their process leaves them.
+func (h *Hub) listen(after int64) {
+	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer}
+	for e, err := range h.store.Watch(h.base, journal.Query{Kinds: kinds, After: after}) {
+		if err != nil {
+			if h.base.Err() == nil {
+				h.log.Error("other processes are not heard any more", "error", err)
+			}
+			return
+		}
+		switch r := &e.Record; r.Kind {
+		case journal.KindAnswer:
+			if run, err := h.asking(h.base, e.Stream); err == nil {
+				h.wake(run)
+			}
+		case journal.KindRun:
+			if r.Run.Detached {
+				h.later(e.Stream, latest)
+			}
+		case journal.KindResume:
+			if r.Resume.Detached {
+				h.later(e.Stream, latest)
+			}
+		case journal.KindWait:
+			if r.Wait.For != journal.WaitClient {
+				h.later(e.Stream, soonest)
+			}
+		case journal.KindEnd:
+			h.forget(e.Stream)
+		}
+	}
+}
+
+// Drain takes no more runs, lets those that are driven go on until ctx ends, and cuts off the others, which go on in the next process.
+// When it returns, nothing of the hub runs any more. Runs that belong to a request end with it.
+func (h *Hub) Drain(ctx context.Context) error {
+	h.mu.Lock()
+	h.draining = true
+	for _, t := range h.timers {
+		t.Stop()
+	}
+	clear(h.timers)
+	h.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		h.driving.Wait()
+		close(idle)
+	}()
+	var err error
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		err = fmt.Errorf("runs: cut off, to go on with the next start: %w", ctx.Err())
+	}
+	h.stop()
+	<-idle
+	h.around.Wait()
+	return err
+}

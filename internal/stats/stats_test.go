@@ -1,0 +1,380 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wield/agent"
+	"wield/bridge"
+	"wield/chat"
+	"wield/journal"
+	"wield/tool"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
+
+// TestQuantiles compares percentiles with the exact ones, for times of very different spreads.
+func TestQuantiles(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for name, draw := range map[string]func() float64{
+		"even":       func() float64 { return random.Float64() * 1e9 },
+		"log normal": func() float64 { return math.Exp(random.NormFloat64()*2 + 15) },
+		"two humps": func() float64 {
+			if random.IntN(10) == 0 {
+				return 30e9 + random.Float64()*1e9
+			}
+			return 2e6 + random.Float64()*1e5
+		},
+		"all the same": func() float64 { return 123456789 },
+		"days":         func() float64 { return random.Float64() * 1e14 },
+	} {
+		var h Histogram
+		var exact []time.Duration
+		for range 10_000 {
+			d := time.Duration(draw())
+			exact = append(exact, d)
+			h.Add(d)
+		}
+		slices.Sort(exact)
+		for _, q := range []float64{0, 0.01, 0.5, 0.95, 0.99, 1} {
+			want := exact[max(0, int(math.Ceil(q*float64(len(exact))))-1)]
+			got := h.Quantile(q)
+			if off := math.Abs(float64(got-want)) / float64(want); off > accuracy+1e-6 && want > time.Microsecond {
+				t.Errorf("%s: p%g is %s, and exactly %s: off by %.2f %%", name, q*100, got, want, off*100)
+			}
+		}
+	}
+	var none *Histogram
+	if none.Quantile(0.5) != 0 || (&Histogram{}).Quantile(0.5) != 0 || none.Sum() != 0 {
+		t.Error("no times have a percentile")
+	}
+}
+
+// A reply is a model that answers with texts, one after the other.
+type reply []string
+
+func (r *reply) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	text := "done"
+	if len(*r) > 0 {
+		text, *r = (*r)[0], (*r)[1:]
+	}
+	return func(yield func(chat.Event, error) bool) {
+		_ = yield(chat.Event{Kind: chat.KindText, Text: text, End: len(text)}, nil) &&
+			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}}}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+	}
+}
+
+const (
+	good   = `<tool_call>{"name":"look","arguments":{"at":"x"}}</tool_call>`
+	comma  = `<tool_call>{"name":"look","arguments":{"at":"y",}}</tool_call>`
+	nobody = `<tool_call>{"name":"fly","arguments":{"at":"x"}}</tool_call>`
+)
+
+func definitions() []chat.Tool {
+	return []chat.Tool{{Name: "look", Description: "Looks.", Parameters: []byte(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)},
+		{Name: "idle", Parameters: []byte(`{"type":"object"}`)}}
+}
+
+func drain(t *testing.T, m chat.Model, req *chat.Request) {
+	t.Helper()
+	for _, err := range m.Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func one(t *testing.T, s *Store, q Query) *Row {
+	t.Helper()
+	rows, err := s.Query(t.Context(), q)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	return rows[0]
+}
+
+func wants(t *testing.T, what string, r *Row, want map[Counter]int64) {
+	t.Helper()
+	for c := range numCounters {
+		if got := r.Count(c); got != want[c] {
+			t.Errorf("%s: %s is %d, want %d", what, c, got, want[c])
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	s := New("", Options{Now: at(noon)})
+	back := &reply{good, comma, nobody, good, nobody, nobody, "no call", good + good}
+	m := s.Model("m", agent.Prices{In: 1, Out: 2, Known: true}, bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}))
+	ask := func(messages ...chat.Message) {
+		drain(t, m, &chat.Request{Model: "m", Caller: "ann", Tools: definitions(),
+			Messages: append([]chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}, messages...)})
+	}
+	ask() // right at once
+	ask() // mended
+	ask() // bounced, and right then
+	ask() // bounced, and wrong again
+	ask() // text
+	called := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "1", Name: "look", Arguments: `{"at":"x"}`}, {ID: "2", Name: "idle", Arguments: "{}"}}}
+	ask(called, chat.Message{Role: chat.RoleTool, CallID: "1"}, chat.Message{Role: chat.RoleTool, CallID: "2", IsError: true}) // the same call twice more
+
+	size := func(i int) int64 {
+		d := definitions()[i]
+		return int64(len(d.Name) + len(d.Description) + len(d.Parameters))
+	}
+	wants(t, "all", one(t, s, Query{}), map[Counter]int64{Answers: 6, Bounced: 2, Mended: 1, Bounces: 2, Requests: 8, TokensIn: 80, TokensOut: 40, Cost: 6*10 + 2*10 + 8*10,
+		Calls: 5, FirstTry: 3, Repaired: 1, Repairs: 1, UnknownTool: 3, Duplicate: 2, Done: 1, ToolError: 1, Offered: 12, OfferedSize: 6 * (size(0) + size(1))})
+	look := one(t, s, Query{By: []Dim{ByTool, ByDialect, ByModel, ByClient}, Only: Dims{Tool: "look"}})
+	if look.Dims != (Dims{Model: "m", Client: "ann", Dialect: "hermes", Tool: "look"}) || look.Attempts() != 5 {
+		t.Errorf("%+v, %d attempts", look.Dims, look.Attempts())
+	}
+	rows, err := s.Query(t.Context(), Query{By: []Dim{ByTool}})
+	var tools []string
+	for _, r := range rows {
+		tools = append(tools, r.Tool)
+	}
+	if want := []string{"idle", "look", otherName}; err != nil || !slices.Equal(tools, want) {
+		t.Errorf("%v, %v", tools, err)
+	}
+	if r := one(t, s, Query{}); r.Times(AnswerTime).N() != 6 || r.Times(FirstTime).N() != 6 {
+		t.Errorf("%d answers and %d first events have times", r.Times(AnswerTime).N(), r.Times(FirstTime).N())
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		if yield(chat.Event{Kind: chat.KindText, Text: "x"}, nil) && f.err != nil {
+			yield(chat.Event{}, f.err)
+		}
+	}
+}
+
+func TestAnswersThatFail(t *testing.T) {
+	s := New("", Options{Now: at(noon)})
+	for range s.Model("m", agent.Prices{}, failing{&chat.Error{Kind: chat.ErrOverloaded}}).Stream(t.Context(), &chat.Request{}) {
+	}
+	for range s.Model("m", agent.Prices{}, failing{}).Stream(t.Context(), &chat.Request{}) {
+		break // the client goes away
+	}
+	r := one(t, s, Query{By: []Dim{ByClient}})
+	wants(t, "all", r, map[Counter]int64{Answers: 2, Failed: 1, Canceled: 1})
+	if r.Client != Nobody || r.Times(AnswerTime) != nil {
+		t.Errorf("%q, %d times", r.Client, r.Times(AnswerTime).N())
+	}
+}
+
+// TestJournal counts a run of an agent by what it records.
+func TestJournal(t *testing.T) {
+	s := New("", Options{})
+	store := s.Journal(&journal.Memory{})
+	tools := new(tool.Registry)
+	look := tool.Func("look", "Looks.", func(_ context.Context, in struct {
+		At string `json:"at"`
+	}) (string, error) {
+		if in.At == "y" {
+			return "", tool.Errorf(tool.ErrTimeout, "too long")
+		}
+		return "seen", nil
+	})
+	if err := tools.Add(look); err != nil {
+		t.Fatal(err)
+	}
+	back := &reply{good + comma, nobody, good, "done"}
+	a := agent.New(bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}), &tool.Runner{Tools: tools},
+		agent.Options{Name: "helper", Journal: store})
+	run := a.Run(&chat.Request{Caller: "ann", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
+	for _, err := range run.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := one(t, s, Query{By: []Dim{ByTool}, Only: Dims{Tool: "look"}})
+	for c, want := range map[Counter]int64{Calls: 3, FirstTry: 1, Repaired: 1, Repairs: 1, Done: 2, Timeout: 1, Duplicate: 1, Offered: 3} {
+		if got := r.Count(c); got != want {
+			t.Errorf("%s is %d, want %d", c, got, want)
+		}
+	}
+	if n := r.Times(RunTime).N(); n != 3 {
+		t.Errorf("%d times of runs", n)
+	}
+	all := one(t, s, Query{})
+	for c, want := range map[Counter]int64{Answers: 3, Bounced: 1, Mended: 1, Bounces: 1, Requests: 4, TokensIn: 40, UnknownTool: 1, Runs: 1, Limited: 0} {
+		if got := all.Count(c); got != want {
+			t.Errorf("%s is %d, want %d", c, got, want)
+		}
+	}
+	if rows, err := s.Query(t.Context(), Query{By: []Dim{ByModel}}); err != nil || len(rows) != 1 || rows[0].Model != "helper" {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+// TestApprovals counts questions and answers, also those that another process put.
+func TestApprovals(t *testing.T) {
+	s := New("", Options{})
+	under := &journal.Memory{}
+	asker, answerer := s.Journal(under), s.Journal(under)
+	put := func(store journal.Store, stream string, after int64, r journal.Record) {
+		t.Helper()
+		if _, err := store.Append(t.Context(), stream, after, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := time.Now().Add(-90 * time.Second)
+	put(asker, "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "s", Agent: "helper", By: "ann"}})
+	for i, state := range []chat.ApprovalState{chat.ApprovalApproved, chat.ApprovalDenied, chat.ApprovalExpired} {
+		id := fmt.Sprintf("q%d", i)
+		put(asker, id, 0, journal.Record{Kind: journal.KindQuestion, Question: &journal.Question{ID: id, Session: "s", Run: "run", Asked: asked,
+			Question: tool.Question{Tool: "write"}}})
+		put(answerer, id, 1, journal.Record{Kind: journal.KindAnswer, Answer: &journal.Answer{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
+	}
+	r := one(t, s, Query{By: []Dim{ByModel, ByClient, ByTool}})
+	wants(t, "questions", r, map[Counter]int64{Asked: 3, Approved: 1, Refused: 1, Unanswered: 1})
+	wait := r.Times(WaitTime)
+	if off := wait.Quantile(0.5) - time.Minute; r.Model != "helper" || r.Client != "ann" || wait.N() != 2 || off.Abs() > time.Second {
+		t.Errorf("%+v, %d waits, the middle one off by %s", r.Dims, wait.N(), off)
+	}
+}
+
+// TestFiles has several programs count at once, some of them cut off, and compares with one that counted all.
+func TestFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "stats")
+	whole := New("", Options{Now: at(noon)})
+	var wg sync.WaitGroup
+	for n := range 4 {
+		s := New(dir, Options{Now: at(noon)})
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(n)))
+			for i := range 300 {
+				d := Dims{Model: []string{"a", "b\tc", "100%"}[random.IntN(3)], Client: "x", Tool: []string{"t", "u"}[random.IntN(2)], Dialect: "hermes"}
+				counts, times := []count{{d, Calls, 1}, {d, Repairs, random.Int64N(3)}}, []took{{d, RunTime, time.Duration(random.Int64N(1e10))}}
+				when := noon.Add(-time.Duration(random.IntN(20)) * time.Hour)
+				s.add(when, counts, times)
+				whole.add(when, counts, times)
+				if i%50 == 0 {
+					if err := s.Flush(); err != nil {
+						t.Error(err)
+					}
+				}
+				if i%70 == 0 { // a program that is killed while it writes
+					if err := appendTo(filepath.Join(dir, "2026-03-04.stats"), []byte("492372\ta\tx\thermes\tt\tcalls=12")); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	read := New(dir, Options{})
+	same := func(what string, asked ...Query) {
+		t.Helper()
+		for _, q := range append(asked, Query{}, Query{By: []Dim{ByModel, ByTool}}, Query{Step: 24 * time.Hour, By: []Dim{ByTool}}) {
+			a, err := whole.Query(t.Context(), q)
+			b, err2 := read.Query(t.Context(), q)
+			if err != nil || err2 != nil || !slices.EqualFunc(a, b, equal) || len(a) == 0 {
+				t.Errorf("%s: %+v: %d rows and %d, %v, %v", what, q, len(a), len(b), err, err2)
+			}
+		}
+	}
+	byHour := []Query{{Step: time.Hour, By: []Dim{ByTool}}, {From: noon.Add(-5 * time.Hour), To: noon.Add(-time.Hour)},
+		{Only: Dims{Model: "b\tc"}, Step: 6 * time.Hour}}
+	same("as written", byHour...)
+	for _, tt := range []struct {
+		days  int
+		head  string
+		asked []Query
+	}{{5, compacted, byHour}, {12, daily, nil}, {13, daily, nil}} {
+		if err := read.tidy(noon.AddDate(0, 0, tt.days)); err != nil {
+			t.Fatal(err)
+		}
+		for _, day := range []string{"2026-03-03.stats", "2026-03-04.stats"} {
+			text, err := os.ReadFile(filepath.Join(dir, day))
+			if err != nil || !strings.HasPrefix(string(text), tt.head) {
+				t.Errorf("%s after %d days begins with %.40q: %v", day, tt.days, text, err)
+			}
+		}
+		same(fmt.Sprint("after ", tt.days, " days"), tt.asked...)
+	}
+	old := New(dir, Options{Now: at(noon.AddDate(2, 0, 0))})
+	if err := old.tidy(old.o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%d files are left after two years, %v", len(left), err)
+	}
+}
+
+func equal(a, b *Row) bool {
+	if a.Time != b.Time || a.Dims != b.Dims || a.counts != b.counts {
+		return false
+	}
+	for i := range a.times {
+		x, y := a.times[i], b.times[i]
+		if x.N() != y.N() || x.N() > 0 && x.counts != y.counts {
+			return false
+		}
+	}
+	return true
+}
+
+// TestDiskFull keeps what cannot be written.
+func TestNoPlace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := New(filepath.Join(file, "stats"), Options{Now: at(noon)})
+	for range 2 {
+		s.add(noon, []count{{Dims{Model: "m"}, Answers, 1}}, []took{{Dims{Model: "m"}, AnswerTime, time.Second}})
+		if s.Flush() == nil {
+			t.Fatal("it was written into a file's directory")
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := one(t, s, Query{}); r.Count(Answers) != 2 || r.Times(AnswerTime).N() != 2 {
+		t.Errorf("%d answers, %d times", r.Count(Answers), r.Times(AnswerTime).N())
+	}
+}
+
+func TestBounds(t *testing.T) {
+	s := New("", Options{})
+	for i := range 2 * maxTools {
+		s.add(noon.Add(time.Duration(i)*time.Hour), []count{{Dims{Tool: fmt.Sprint("t", i)}, Calls, 1}}, nil)
+	}
+	s.add(noon.Add(2*maxTools*time.Hour), []count{{Dims{Tool: strings.Repeat("x", 100)}, Calls, 1}}, nil)
+	if len(s.tools) > maxTools || len(s.pending) > maxInMemory+1 {
+		t.Errorf("%d names of tools and %d cells are kept", len(s.tools), len(s.pending))
+	}
+	for _, q := range []Query{{By: []Dim{"day"}}, {Step: time.Minute}, {Step: -time.Hour}, {From: noon, To: noon}} {
+		if _, err := s.Query(t.Context(), q); err == nil {
+			t.Errorf("%+v is answered", q)
+		}
+	}
+	var none *Store
+	none.add(noon, nil, nil)
+	if rows, err := none.Query(t.Context(), Query{}); err != nil || rows != nil || none.Close() != nil {
+		t.Error("a store that there is not counts")
+	}
+}

@@ -1,0 +1,120 @@
+// What can be taken from a timeline: requests, tests, cases and scenarios that make it happen again.
+
+import {button, copy, toast} from './ui.js';
+import {rounded} from './exact.js';
+import {share, textOf} from './share.js';
+
+// actions are what can be done with a timeline.
+export function actions(t, app, turn, signal) {
+  return [
+    t.request ? button('Copy as curl', () => copy(asCurl(t)), {icon: 'copy'}) : button('Copy as curl', () => copy(runCurl(t)), {icon: 'copy'}),
+    button('Copy as Go test', async () => {
+      try {
+        copy(asGoTest(t, await textOf(t, turn(), app, signal)));
+      } catch (e) {
+        if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
+      }
+    }, {icon: 'copy'}),
+    button('Copy as case', async () => {
+      try {
+        copy(await asCase(t, await textOf(t, turn(), app, signal), app, signal));
+      } catch (e) {
+        if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
+      }
+    }, {icon: 'copy'}),
+    t.kind === 'run' && button('Copy as scenario', async () => {
+      try {
+        copy(await app.api.text(`/runs/${encodeURIComponent(t.id)}/scenario`));
+      } catch (e) {
+        toast(e, {kind: 'bad'});
+      }
+    }, {icon: 'copy'}),
+    t.session && button('Go on from here', () => app.go(`chat/${encodeURIComponent(t.session)}`), {icon: 'branch'}),
+    button('Share', () => share(t, app, signal), {icon: 'export'}),
+  ];
+}
+
+const shell = (s) => `'${s.replaceAll("'", "'\\''")}'`;
+
+function asCurl(t) {
+  return `curl -s ${shell(location.origin + t.path)} \\\n  -H "Authorization: Bearer $WIELD_KEY" -H 'Content-Type: application/json' \\\n  -d ${shell(t.request)}\n`;
+}
+
+function runCurl(t) {
+  const input = t.turns[0]?.said.findLast((m) => m.role === 'user')?.text ?? '';
+  return `curl -s ${shell(`${location.origin}/api/v1/runs`)} \\\n  -H "Authorization: Bearer $WIELD_KEY" -H 'Content-Type: application/json' \\\n  -d ${shell(JSON.stringify({agent: t.agent || t.model, input}))}\n`;
+}
+
+// asGoTest writes a test that reads the text of an answer again, and fails until somebody has said what should come out.
+function asGoTest(t, text) {
+  const tools = t.tools.map(plainTool);
+  return `package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"wield/dialect"
+	"wield/schema"
+	"wield/schema/shape"
+)
+
+// From ${t.kind} ${t.id}.
+func TestReading(t *testing.T) {
+	var tools []struct {
+		Name       string
+		Parameters json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(${JSON.stringify(JSON.stringify(tools))}), &tools); err != nil {
+		t.Fatal(err)
+	}
+	var o dialect.Options
+	for _, d := range tools {
+		s, err := schema.Compile(d.Parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Tools = append(o.Tools, shape.Tool{Name: d.Name, Args: s.Shape()})
+	}
+	got, err := dialect.Parse(${JSON.stringify(text)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{} // "name arguments" of each call that should be read
+	if len(got.Calls) != len(want) {
+		t.Fatalf("%d calls: %+v", len(got.Calls), got.Calls)
+	}
+	for i, c := range got.Calls {
+		if c.Name+" "+c.Arguments != want[i] {
+			t.Errorf("call %d is %s %s, want %s", i, c.Name, c.Arguments, want[i])
+		}
+	}
+}
+`;
+}
+
+const plainTool = (x) => ({name: x.name ?? x.function?.name, parameters: x.parameters ?? x.function?.parameters ?? {}});
+
+// asCase writes a line of a file of cases: the text, the tools, and what is read from it now. Who keeps it says with it that this is right.
+async function asCase(t, text, app, signal) {
+  const {readings: [r]} = await app.api.post('/parse', {text, tools: t.tools, dialects: ['auto']}, {signal});
+  const args = (c) => {
+    try {
+      return rounded(c.arguments) ? {arguments_text: c.arguments} : {arguments: JSON.parse(c.arguments)};
+    } catch {
+      return {arguments_text: c.arguments};
+    }
+  };
+  return JSON.stringify({id: `${t.kind}/${t.id}`, tools: t.tools.map((x) => ({type: 'function', function: plainTool(x)})), text, want: {
+    content: r.content ?? '', ...(r.reasoning && {reasoning: r.reasoning}), calls: r.calls.map((c) => (c.complete ? {name: c.name, ...args(c)} : {name: c.name, incomplete: true})),
+    rejected: r.rejected.map((x) => ({reason: x.reason, ...(x.name && {name: x.name})})), notes: [...new Set(r.notes.map((n) => n.kind))]}}) + '\n';
+}
+
+// pretty writes JSON so that it can be read; other texts stay as they are.
+export function pretty(s) {
+  try {
+    return JSON.stringify(JSON.parse(s), null, 2);
+  } catch {
+    return s ?? '';
+  }
+}

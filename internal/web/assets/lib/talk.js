@@ -1,0 +1,143 @@
+// A conversation as it is shown: runs with the messages that began them, and what happened in each. It is made of events, the same way whether
+// they are read again or arrive as they happen.
+
+// States of a call. Each has a word, and a kind that gives its colour.
+export const states = {
+  detected: ['detected', 'info'],
+  approval: ['waits for approval', 'wait'],
+  approved: ['approved', 'info'],
+  queued: ['queued', 'info'],
+  running: ['running', 'info'],
+  done: ['done', 'ok'],
+  failed: ['failed', 'bad'],
+  denied: ['denied', 'warn'],
+  expired: ['approval expired', 'warn'],
+  cancelled: ['cancelled', 'warn'],
+  interrupted: ['interrupted', 'warn'],
+  rejected: ['not run', 'bad'],
+};
+
+const longestOutput = 200_000; // characters of a call's live output that are kept
+
+// A Talk is one run as its events tell it. items are, in order: {kind: 'text' or 'reasoning', text}, {kind: 'call', ...}, {kind: 'bounce', ...},
+// {kind: 'rejected', ...}.
+export class Talk {
+  constructor(run) {
+    this.run = run;
+    this.items = [];
+    this.calls = new Map();
+    this.early = new Map(); // notes of calls that have not come yet, as the journal tells them
+    this.usage = null;
+    this.finish = '';
+    this.model = '';
+    this.changed = new Set(); // items that are to be shown again
+  }
+
+  // add takes an event.
+  add(e) {
+    takers[e.kind]?.(this, e);
+  }
+
+  item(it) {
+    this.items.push(it);
+    this.changed.add(it);
+    return it;
+  }
+
+  // insert puts an item that is no event behind those of its turn.
+  insert(it) {
+    const at = this.items.findIndex((have) => have.turn > it.turn);
+    if (at < 0) this.items.push(it);
+    else this.items.splice(at, 0, it);
+    this.changed.add(it);
+    return it;
+  }
+
+  // say adds to the text that is being written.
+  say(kind, e) {
+    const last = this.items.at(-1);
+    const it = last?.kind === kind && last.turn === e.turn ? last : this.item({kind, text: '', turn: e.turn});
+    it.text += e.text ?? '';
+    this.changed.add(it);
+  }
+
+  // call returns the call of an id, which is begun if it is not known.
+  call(e) {
+    let c = this.calls.get(e.call_id);
+    if (!c) {
+      c = this.item({kind: 'call', id: e.call_id, name: e.name ?? '', state: 'detected', args: '', notes: this.early.get(e.call_id) ?? [], output: '', result: null, approval: null, policy: null, turn: e.turn, run: this.run.id});
+      this.calls.set(e.call_id, c);
+    }
+    if (e.name) c.name = e.name;
+    this.changed.add(c);
+    return c;
+  }
+
+  // working returns what the run does, in a few words: what it waits for is none.
+  working() {
+    const running = this.items.filter((it) => it.kind === 'call' && ['running', 'queued'].includes(it.state));
+    if (running.length) return `Using ${running.map((c) => c.name).join(', ')}…`;
+    const last = this.items.at(-1);
+    if (last?.kind === 'text') return '';
+    return 'Thinking…';
+  }
+}
+
+// What each kind of event changes.
+const takers = {
+  turn_start: (t, e) => { if (e.model) t.model = e.model; },
+  text: (t, e) => t.say('text', e),
+  reasoning: (t, e) => t.say('reasoning', e),
+  call_end(t, e) {
+    const c = t.call({...e, call_id: e.call_id || e.call?.id, name: e.call?.name});
+    c.args = e.call?.arguments ?? '';
+    c.origin = e.origin;
+    c.dialect = e.dialect;
+  },
+  note(t, e) {
+    if (!e.call_id) return;
+    if (!t.calls.has(e.call_id)) {
+      t.early.set(e.call_id, [...t.early.get(e.call_id) ?? [], e.note]);
+      return;
+    }
+    t.call(e).notes.push(e.note);
+  },
+  policy(t, e) {
+    const c = t.call(e);
+    c.policy = e.policy;
+  },
+  approval(t, e) {
+    const c = t.call(e);
+    c.approval = {...c.approval, ...e.approval};
+    if (!['done', 'failed', 'interrupted'].includes(c.state)) c.state = approvalStates[e.approval.state] ?? 'approval';
+  },
+  tool_state(t, e) {
+    const c = t.call(e);
+    if (c.result) return;
+    c.state = e.state === 'done' || e.state === 'failed' ? c.state : e.state;
+    if (e.state === 'interrupted') c.state = 'interrupted';
+  },
+  progress(t, e) {
+    const c = t.call(e);
+    if (c.result) return;
+    if (e.progress.text) c.output = (c.output + e.progress.text).slice(-longestOutput);
+    c.progress = e.progress;
+    if (c.state === 'detected' || c.state === 'queued') c.state = 'running';
+  },
+  result(t, e) {
+    const c = t.call(e);
+    c.result = e.result;
+    const denied = c.approval && ['denied', 'expired', 'cancelled'].includes(c.approval.state);
+    if (c.state === 'interrupted') return;
+    c.state = !e.result.is_error ? 'done' : denied ? approvalStates[c.approval.state] : c.policy?.decision === 'deny' ? 'denied' : 'failed';
+    if (e.result.is_error && /it is not known whether|interrupted/i.test(e.result.text)) c.state = 'interrupted';
+  },
+  native_call: (t, e) => { const c = t.call({...e, call_id: e.call_id || `native-${e.turn}-${e.name}`}); c.args = e.text ?? ''; c.native = true; c.state = 'running'; },
+  native_result: (t, e) => { const c = t.call({...e, call_id: e.call_id || `native-${e.turn}-${e.name}`}); c.result = {text: e.text ?? '', is_error: false}; c.state = 'done'; },
+  rejected: (t, e) => { t.item({kind: 'rejected', turn: e.turn, name: e.name || e.rejected?.name, ...e.rejected}); },
+  bounce: (t, e) => { t.item({kind: 'bounce', turn: e.turn, ...e.bounce}); },
+  usage: (t, e) => { t.usage = e.usage; },
+  finish: (t, e) => { t.finish = e.finish; },
+};
+
+const approvalStates = {pending: 'approval', approved: 'approved', edited: 'approved', denied: 'denied', expired: 'expired', cancelled: 'cancelled', consumed: 'approved'};

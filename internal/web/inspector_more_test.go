@@ -1,0 +1,164 @@
+package web_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"wield/dialect/dialecttest"
+)
+
+// copies lets the tests read what the page puts into the clipboard.
+func (s *sheet) copies() {
+	s.t.Helper()
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		if err := s.tab.Permit(s.t.Context(), s.w.base, name); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *sheet) copied() (text string) {
+	s.t.Helper()
+	s.wait(".toast", "Copied")
+	s.evaluate(&text, "navigator.clipboard.readText()")
+	s.click("Close", ".toasts")
+	return text
+}
+
+// TestInspectorAsked: of each answer of a run it is seen what the model was sent, word for word, with the tools that stand in its text.
+func TestInspectorAsked(t *testing.T) {
+	b := browser(t)
+	w, run := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
+	s.click("What the model was sent")
+	s.wait(".folded[open]", "as it was", "The tools stand in the messages", "What is six times seven?", "calculator")
+	s.pictures("inspector-asked")
+	s.click("Next answer")
+	s.click("What the model was sent")
+	s.wait(".folded[open]", "as it was", "42", "6 * 7")
+}
+
+// TestInspectorFork: from an answer of a run one goes to the message that it was given to, writes it in another way, and both chats are there.
+func TestInspectorFork(t *testing.T) {
+	b := browser(t)
+	w, run := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
+	s.click("Fork here")
+	s.wait(".said-user textarea", "What is six times seven?")
+	s.write("textarea[aria-label='Edited message']", "What is seven times six?")
+	s.press("Enter")
+	s.wait(".said-user", "What is seven times six?")
+	s.wait(".said-model", "It is done.")
+	s.wait(".session-list", "What is seven times six?")
+	var page struct{ Items []struct{ ID string } }
+	if w.ask(adminKey, "GET", "/sessions", nil, &page); len(page.Items) != 2 {
+		t.Errorf("there are %+v", page.Items)
+	}
+}
+
+// TestInspectorCompare: two calls, of two runs, stand side by side, and what differs is marked.
+func TestInspectorCompare(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, shop, shopFiles)
+	var runs []string
+	for _, decision := range []map[string]any{{"decision": "edit", "arguments": map[string]string{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <b>noon</b>"}}, {"decision": "stop"}} {
+		id := w.begins("shop", "Open the shop on Sundays.")
+		var a struct{ Run string }
+		if status := w.ask(approverKey, "POST", "/approvals/"+id, decision, &a); status != 200 {
+			t.Fatal(status)
+		}
+		if decision["decision"] == "edit" {
+			w.question(a.Run) // of the next call
+			if err := os.WriteFile(filepath.Join(w.dir, "work", "hours.md"), []byte(shopFiles["work/hours.md"]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runs = append(runs, a.Run)
+	}
+	s := w.open(b, adminKey, "#/inspector/run/"+runs[0]+"/1")
+	var order []string // a person's time stands alone: the check is over when it begins
+	s.evaluate(&order, `Promise.all([import('/web/pages/inspector.js'), fetch('/api/v1/runs/`+runs[0]+`/timeline').then((r) => r.json())]).then(([inspector, t]) => {
+		const [check, wait] = inspector.spans(t).filter((s) => s.turn === 1 && ['check', 'wait'].includes(s.kind));
+		return [check.kind, wait.kind, check.end <= wait.at ? 'apart' : 'the check takes ' + (check.end - wait.at) + ' ms of the wait'];
+	})`)
+	if want := []string{"check", "wait", "apart"}; !slices.Equal(order, want) {
+		t.Errorf("the spans are %q, want %q", order, want)
+	}
+	s.wait(".panel", "as a person changed them", "Sunday: <b>noon</b>", "as the model wrote them", "Sunday: 11:00 to 15:00", "by amy")
+	s.click("Compare", ".inspect-main")
+	s.wait(".toast", "edit_file is chosen")
+	s.goTo("#/inspector/run/" + runs[1] + "/1")
+	s.wait(".panel", "edit_file", "denied")
+	s.click("Compare", ".inspect-main")
+	s.wait("dialog .differs", "new_string", "Sunday: <b>noon</b>", "Sunday: 11:00 to 15:00")
+	s.wait("dialog .differs", "people", "edited by amy", "denied by amy")
+	s.wait("dialog tr:not(.differs)", "old_string")
+	s.pictures("inspector-compare")
+}
+
+// TestInspectorCopiesByHand: where the browser lets nothing into the clipboard, what was to be copied is shown and selected.
+func TestInspectorCopiesByHand(t *testing.T) {
+	b := browser(t)
+	w, run := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0/0")
+	s.click("Copy the link", ".panel.chosen-call")
+	s.wait("dialog textarea", w.base+"/#/inspector/run/"+run+"/0/0")
+	var selected string
+	s.evaluate(&selected, "getSelection().toString()")
+	if want := w.base + "/#/inspector/run/" + run + "/0/0"; selected != want {
+		t.Errorf("%q is selected, want %q", selected, want)
+	}
+}
+
+// TestInspectorLinks: an address leads to a call, or to a stretch of the model's text, and such addresses can be copied.
+func TestInspectorLinks(t *testing.T) {
+	b := browser(t)
+	w, run := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0/0")
+	s.copies()
+	s.wait(".panel.chosen-call", "calculator")
+	s.click("Copy the link", ".panel.chosen-call")
+	if got, want := s.copied(), w.base+"/#/inspector/run/"+run+"/0/0"; got != want {
+		t.Errorf("the link is %s, want %s", got, want)
+	}
+	s.goTo("#/inspector/run/" + run + "/0?at=0-5")
+	s.wait(".split-text .lit", "Right")
+	s.wait(".split-where", "Bytes 0 to 5, as the address says")
+	s.click("Copy the link", ".split-where")
+	if got, want := s.copied(), w.base+"/#/inspector/run/"+run+"/0?at=0-5"; got != want {
+		t.Errorf("the link is %s, want %s", got, want)
+	}
+}
+
+// TestInspectorCase: what was read can be kept as a case, which holds for what reads it now.
+func TestInspectorCase(t *testing.T) {
+	b := browser(t)
+	w, run := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
+	s.copies()
+	s.wait(".split-call", "calculator")
+	s.click("Copy as case")
+	line := s.copied()
+	cases, err := dialecttest.Read(strings.NewReader(line))
+	if err != nil || len(cases) != 1 || len(cases[0].Want.Calls) != 1 || cases[0].Want.Calls[0].Name != "calculator" || string(cases[0].Want.Calls[0].Arguments) != `{"expression":"6 * 7"}` {
+		t.Fatalf("%v: %s", err, line)
+	}
+	if len(cases[0].Want.Notes) == 0 || !strings.HasPrefix(cases[0].Text, "Right.") {
+		t.Errorf("%+v", cases[0])
+	}
+	s.click("Copy as Go test")
+	if got := s.copied(); !strings.Contains(got, "func TestReading(") || !strings.Contains(got, "6 * 7") {
+		t.Errorf("the test is %s", got)
+	}
+	s.click("Copy as scenario")
+	if got := s.copied(); !strings.Contains(got, "wield: scenario/v1") {
+		t.Errorf("the scenario is %s", got)
+	}
+	s.click("Copy as curl")
+	if got := s.copied(); !strings.Contains(got, "/api/v1/runs") || !strings.Contains(got, "six times seven") {
+		t.Errorf("the command is %s", got)
+	}
+}

@@ -1,0 +1,35 @@
+package prompt
+
+import (
+	"strings"
+	"testing"
+
+	"wield/chat"
+)
+
+// TestOwnExamples: in blocks of text each tool's example is shown as a block, and not as JSON.
+func TestOwnExamples(t *testing.T) {
+	tools := []chat.Tool{
+		{Name: "read", Description: `Read files. Example: {"paths": ["a.go", "b.go"]}`, Parameters: []byte(`{"type":"object","properties":{"paths":{"type":"array","items":{"type":"string"}}},"required":["paths"]}`)},
+		{Name: "edit", Description: `Change a file. Example: {"path": "a.go", "edits": "<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n"}`, Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string"},"edits":{"type":"string"}},"required":["edits"]}`)},
+		{Name: "plain", Description: "Has no Example: at all", Parameters: []byte(`{"type":"object"}`)},
+	}
+	for dialect, want := range map[string][]string{
+		"cli-block":  {"- read(paths: string[]): Read files.\n", "A call of read:\n```read\na.go\nb.go\n```\n", "A call of edit:\n```edit\n=== FILE: a.go\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n", "Has no Example: at all"},
+		"json-fence": {"Read files. Example: {"},
+	} {
+		d, ok := voiceOf(dialect)
+		if !ok {
+			t.Fatal(dialect)
+		}
+		rules := renderBlock(&Options{}, d, tools, false).rules
+		for _, w := range want {
+			if !strings.Contains(rules, w) {
+				t.Errorf("%s: %q is not in\n%s", dialect, w, rules)
+			}
+		}
+		if dialect == "cli-block" && strings.Contains(rules, `{"paths"`) {
+			t.Errorf("there is JSON in\n%s", rules)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package tool
+
+import (
+	"context"
+
+	"wield/chat"
+	"wield/tool/edit"
+	"wield/tool/policy"
+)
+
+// An Explanation is what would be decided about a call now, and how that comes about.
+type Explanation struct {
+	Call    chat.Call         // with the name of the tool and the arguments that would run
+	Notes   []chat.NoteDetail // what was mended in the arguments
+	Facts   policy.Call       // what the rules are asked about
+	Verdict policy.Verdict
+	Always  string        // the rule that would have allowed it, if it is asked about and there is one
+	Changes []edit.Change // what would become of files
+	Unknown error         // why the changes are not known, of a tool that could tell
+}
+
+// Explain tells what would be decided about a call, and what the call would change. It runs nothing and asks nobody. The error is
+// an *Error that says why there would be no decision: no such tool, arguments that do not fit.
+func (r *Runner) Explain(ctx context.Context, call chat.Call) (*Explanation, error) {
+	p := Plan{Call: call, Dir: r.dir(), by: r}
+	if err := r.resolve(&p); err != nil {
+		return nil, err
+	}
+	if err := r.read(&p); err != nil {
+		return nil, err
+	}
+	verdict, u, refused := r.decide(ctx, &p)
+	e := &Explanation{Call: p.Call, Notes: p.Notes, Facts: u.rooted(p.entry.Guard), Verdict: verdict}
+	switch {
+	case refused != nil && verdict.Decision == "":
+		e.Verdict = policy.Verdict{Decision: chat.DecisionDeny, Rule: "built-in: the limits of the tool", Why: refused.Error()}
+	case verdict.Decision == chat.DecisionAsk:
+		if s, ok := r.Policy.(Suggester); ok {
+			e.Always = s.Always(e.Facts)
+		}
+	}
+	if e.Verdict.Decision != chat.DecisionDeny && p.entry.Tool.Preview != nil {
+		e.Changes, e.Unknown = r.changes(ctx, &p)
+	}
+	return e, nil
+}
