@@ -19,6 +19,9 @@ func (r *Run) act(ctx context.Context, rulings []Ruling) error {
 	defer cancel()
 	parked := r.parked
 	r.parked = map[string]tool.Approval{}
+	if err := r.denied(ctx, parked); err != nil {
+		return err
+	}
 	for _, group := range r.groups(rulings, parked) {
 		var err error
 		first := &group[0]
@@ -90,6 +93,27 @@ func (r *Run) together(ctx context.Context, group []Ruling) error {
 		}
 	}
 	return nil
+}
+
+// denied cancels the run if somebody answered one of its questions by ending it. Nobody has to answer the others any more then.
+func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error {
+	for id, a := range parked {
+		now, err := r.runner.Approvals.Get(ctx, a.ID)
+		if err != nil {
+			return fmt.Errorf("agent: the question about call %s: %w", id, err)
+		}
+		r.over = r.over || now.Answer.Stop
+	}
+	if !r.over {
+		return nil
+	}
+	for id, a := range parked {
+		answer := tool.Answer{State: chat.ApprovalCancelled, Reason: "the run was ended"}
+		if _, err := r.runner.Approvals.Decide(ctx, a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
+			return fmt.Errorf("agent: the question about call %s: %w", id, err)
+		}
+	}
+	return context.Canceled
 }
 
 // decided runs a call that waited for a person.

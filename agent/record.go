@@ -239,6 +239,9 @@ func (r *Run) closing(ctx context.Context) error {
 		if errors.Is(o.Err, journal.ErrConflict) {
 			return nil // the run is somebody else's
 		}
+		if r.over {
+			return r.log.note(ctx, r.endings()...)
+		}
 		w := &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
 		if o.Reason == EndError {
 			w.For = journal.WaitRetry

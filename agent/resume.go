@@ -277,12 +277,18 @@ func (a *Agent) Abort(ctx context.Context, id string) error {
 	if err := r.goOn(ctx); err != nil {
 		return err
 	}
+	return r.log.note(ctx, r.endings()...)
+}
+
+// endings are the records with which a run ends for good before its answer: calls without a result get one that says that they did
+// not run.
+func (r *Run) endings() []journal.Record {
 	var records []journal.Record
 	for _, c := range r.state.Open() {
 		f := tool.FinishRecord{CallID: c.ID, Tool: c.Name, Result: tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name}), At: time.Now()}
 		records = append(records, journal.Record{Kind: journal.KindResult, Result: &f})
 	}
-	return r.log.note(ctx, append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})...)
+	return append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})
 }
 
 // Leave gives a run that Resume returned back, so that another can go on with it at once. It is for who does not range over its

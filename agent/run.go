@@ -51,6 +51,7 @@ type Run struct {
 	yield   func(chat.Event, error) bool
 	cancel  context.CancelFunc
 	stopped bool // nobody listens any more
+	over    bool // a person ended it with an answer: it does not go on
 	halted  atomic.Bool
 
 	ready chan struct{} // closed when the run has begun, or will not
@@ -502,7 +503,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 func (r *Run) fail(ctx context.Context, err error) {
 	o := &r.outcome
 	o.Reason, o.Err = EndError, chat.AsError(err)
-	if r.stopped || r.halted.Load() || ctx.Err() != nil {
+	if r.stopped || r.over || r.halted.Load() || ctx.Err() != nil {
 		o.Reason = EndCancel
 	}
 	_ = r.closing(ctx) // what cannot be recorded now is seen when the run goes on: it has no end

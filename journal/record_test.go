@@ -62,7 +62,7 @@ func samples() []Record {
 		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost, Error: &Failure{Kind: "k", Message: "m"}}},
 		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at, Question: question}},
 		{Kind: KindAnswer, Answer: &Answer{At: at, Answer: tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
-			Reason: "r", By: "someone", Always: true, Refused: "the second part"}}},
+			Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject, Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},
 		{Kind: KindDeleted, Deleted: &Deleted{Session: "ses_1", Reason: ReasonAsked, Positions: [][2]int64{{1, 4}, {9, 9}}}},

@@ -65,6 +65,7 @@ type Answer struct {
 	Reason    string             `json:"reason,omitempty"`    // for the model
 	By        string             `json:"by,omitempty"`        // who decided
 	Always    bool               `json:"always,omitempty"`    // the offered rule is to be kept
+	Stop      bool               `json:"stop,omitempty"`      // denied: the run that asked is to end with it
 }
 
 // An Approval is a question and what became of it.
@@ -96,6 +97,9 @@ func (a *Answer) Check() error {
 	}
 	if a.Always && a.State != chat.ApprovalApproved {
 		return fmt.Errorf("%w: a rule is kept only with an approval of the call as it is", ErrAnswer)
+	}
+	if a.Stop && a.State != chat.ApprovalDenied {
+		return fmt.Errorf("%w: a run ends only with an answer that denies its call", ErrAnswer)
 	}
 	return nil
 }

@@ -49,6 +49,7 @@ type Answer struct {
 	Reason    string          `json:"reason,omitempty"`
 	Refused   string          `json:"refused,omitempty" jsonschema:"the parts that were taken out of the call, in words"`
 	Always    bool            `json:"always,omitempty" jsonschema:"the offered rule was kept"`
+	Stop      bool            `json:"stop,omitempty" jsonschema:"the run that asked ended with it"`
 }
 
 // Approvals is a page of approvals, the latest first.
@@ -105,7 +106,7 @@ func (x *call) approvalOf(p *journal.Pending) Approval {
 	}
 	if !p.Decided.IsZero() {
 		a.Answer = &Answer{By: p.Answer.By, At: p.Decided, Arguments: p.Answer.Arguments, Reason: p.Answer.Reason, Refused: p.Answer.Refused,
-			Always: p.Answer.Always}
+			Always: p.Answer.Always, Stop: p.Answer.Stop}
 	}
 	return a
 }
@@ -215,15 +216,11 @@ func (x *call) decide() (any, error) {
 			return nil, err
 		}
 	}
-	_, err = x.s.decide(x.r.Context(), p.ID, answer, in.Decision == VerdictStop)
+	p.Approval, err = x.s.decide(x.r.Context(), p.ID, answer, in.Decision == VerdictStop)
 	if err != nil && !errors.Is(err, tool.ErrDecided) {
 		return nil, err
 	}
-	now, lost := x.s.lookUp(x.r.Context(), p.ID)
-	if lost != nil {
-		return nil, lost
-	}
-	view := x.approvalOf(&now)
+	view := x.approvalOf(&p) // as it was decided, whatever the run has made of it by now
 	if err != nil {
 		return nil, &decidedError{tooLate(&view), view}
 	}

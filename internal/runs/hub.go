@@ -527,8 +527,10 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 	return a, nil
 }
 
-// Refuse answers a question with no, if nobody answered before, and ends the run that asked. The run does not go on in between.
+// Refuse answers a question with no, if nobody answered before, and ends the run that asked. That stands in the answer, so that whoever
+// else hears of it first, here or in the next process, ends the run too.
 func (h *Hub) Refuse(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
+	answer.Stop = true
 	approvals := journal.Approvals{Store: h.store}
 	a, err := approvals.Decide(ctx, approval, answer)
 	if err != nil {

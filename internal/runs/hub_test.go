@@ -324,6 +324,82 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A slow store returns from recording an answer long after everybody else has heard of it.
+type slow struct{ journal.Store }
+
+func (s slow) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	at, err := s.Store.Append(ctx, stream, after, records...)
+	if err == nil && records[0].Kind == journal.KindAnswer {
+		time.Sleep(time.Minute)
+	}
+	return at, err
+}
+
+// An answer that ends its run does so whoever hears of it first: the model is not asked again, no call runs, and nobody is asked for
+// more.
+func TestRefuse(t *testing.T) {
+	no := tool.Answer{State: chat.ApprovalDenied, By: "me", Reason: "enough"}
+	for _, where := range []string{"here", "heard first", "in the next process"} {
+		t.Run(where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &model{answers: []answer{{calls: []chat.Call{call("asks", `{"n":1}`), call("asks", `{"n":2}`), call("save", `{"n":3}`)}}, {text: "It went on."}}}
+				memory, s := new(journal.Memory), newShop(t)
+				h := newHub(t, memory, m, s)
+				if where == "heard first" {
+					h = newHub(t, slow{memory}, m, s)
+				}
+				if where != "in the next process" {
+					if err := h.Recover(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				l := start(t, h, "go")
+				o := l.Outcome()
+				if len(o.Waiting) < 2 {
+					t.Fatalf("the outcome is %+v", o)
+				}
+				refuse := h.Refuse
+				if where == "in the next process" { // this one died with the answer
+					refuse = func(ctx context.Context, id string, a tool.Answer) (tool.Approval, error) {
+						a.Stop = true
+						return (&journal.Approvals{Store: memory}).Decide(ctx, id, a)
+					}
+				}
+				a, err := refuse(t.Context(), o.Waiting[0].ID, no)
+				if err != nil || a.State != chat.ApprovalDenied || !a.Answer.Stop {
+					t.Fatalf("%+v, %v", a, err)
+				}
+				if where == "in the next process" {
+					drainNow(h)
+					h = newHub(t, memory, m, s)
+					if err := h.Recover(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				follow(t, h, l.ID, "") // to its end
+				for e, err := range memory.Read(t.Context(), journal.Query{Stream: l.ID, Kinds: []journal.Kind{journal.KindEnd}}) {
+					if err != nil || e.Record.End.Reason != string(agent.EndCancel) {
+						t.Errorf("it ended with %+v, %v", e.Record.End, err)
+					}
+				}
+				if n := len(m.asked()); n != 1 {
+					t.Errorf("the model was asked %d times", n)
+				}
+				if len(s.ran) != 0 {
+					t.Errorf("there ran %v", s.ran)
+				}
+				approvals := journal.Approvals{Store: memory}
+				for p := range approvals.Waiting(t.Context()) {
+					t.Errorf("a question still stands: %+v", p)
+				}
+				if _, err := h.Resume(t.Context(), l.ID); !errors.Is(err, runs.ErrEnded) {
+					t.Errorf("it goes on: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // What is sent to a run that is busy is read before the model is asked again.
 func TestSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -316,6 +316,7 @@ func answers(t *testing.T, s tool.Approvals) {
 		"edited to a name twice":   {State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"a":1,"a":2}`)},
 		"approved with arguments":  {State: chat.ApprovalApproved, Arguments: json.RawMessage(`{}`)},
 		"denied for good":          {State: chat.ApprovalDenied, Always: true},
+		"approved to the end":      {State: chat.ApprovalApproved, Stop: true},
 	} {
 		if _, err := s.Decide(t.Context(), a.ID, answer); !errors.Is(err, tool.ErrAnswer) {
 			t.Errorf("%s: %v", name, err)
