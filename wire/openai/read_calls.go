@@ -22,8 +22,9 @@ type slot struct {
 	hasIndex bool
 	id, name string
 	args     strings.Builder
-	sent     int // bytes of args that were emitted
-	number   int // index of the call, once it is open
+	told     bool // args are more than white space, which a call without arguments may have too
+	sent     int  // bytes of args that were emitted
+	number   int  // index of the call, once it is open
 	open     bool
 	json     progress
 }
@@ -121,6 +122,7 @@ func (c *calls) add(d callDelta, place int) {
 	}
 	s.addName(d.name)
 	s.args.WriteString(d.args)
+	s.told = s.told || strings.TrimSpace(d.args) != ""
 	s.json.write(d.args)
 }
 
@@ -170,7 +172,7 @@ func (s *slot) addName(name string) {
 func (c *calls) advance(r *StreamReader, final bool, reason chat.FinishReason) {
 	for c.cur < len(c.slots) {
 		s := c.slots[c.cur]
-		if s.name != "" && s.args.Len() > s.sent && (s.open || strings.TrimSpace(s.args.String()) != "") {
+		if s.name != "" && s.args.Len() > s.sent && s.told {
 			c.emit(r, s)
 		}
 		last := c.cur == len(c.slots)-1
@@ -190,7 +192,8 @@ func (c *calls) announce(r *StreamReader) {
 	}
 }
 
-// emit opens a call if need be and emits its new arguments.
+// emit opens a call if need be and emits its new arguments. White space waits for what follows it: if nothing does, end puts other
+// arguments in its place.
 func (c *calls) emit(r *StreamReader, s *slot) {
 	if !s.open {
 		s.open = true
@@ -201,7 +204,7 @@ func (c *calls) emit(r *StreamReader, s *slot) {
 		}
 		r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: s.number, ID: s.id, Name: s.name})
 	}
-	if text := s.args.String()[s.sent:]; text != "" {
+	if text := s.args.String()[s.sent:]; s.told && text != "" {
 		s.sent += len(text)
 		r.emit(chat.Event{Kind: chat.KindCallArgs, Origin: chat.OriginFunction, Index: s.number, Text: text})
 	}
@@ -218,9 +221,10 @@ func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 		}
 		return
 	}
-	if strings.TrimSpace(s.args.String()) == "" {
+	if !s.told {
 		s.args.Reset()
 		s.args.WriteString("{}")
+		s.told = true
 		s.json.write("{}")
 	}
 	c.emit(r, s)
