@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,5 +161,33 @@ func TestInspectorCase(t *testing.T) {
 	s.click("Copy as curl")
 	if got := s.copied(); !strings.Contains(got, "/api/v1/runs") || !strings.Contains(got, "six times seven") {
 		t.Errorf("the command is %s", got)
+	}
+}
+
+// TestInspectorCopiesFail: whatever was to be copied, that it cannot be had is said, and who has left the view is told nothing.
+func TestInspectorCopiesFail(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, plain, nil)
+	s := w.open(b, adminKey, "#/inspector")
+	for _, c := range []struct{ what, fails, told string }{
+		{"Copy as Go test", "Error", "it is gone"}, {"Copy as case", "Error", "it is gone"}, {"Copy as scenario", "Error", "it is gone"},
+		{"Copy as Go test", "AbortError", ""}, {"Copy as case", "AbortError", ""}, {"Copy as scenario", "AbortError", ""},
+	} {
+		var told string
+		s.evaluate(&told, fmt.Sprintf(`import('/web/lib/copies.js').then(async ({actions}) => {
+			const fails = async (path, {signal} = {}) => {
+				if (!signal) throw new Error('what is asked for cannot be given up');
+				throw Object.assign(new Error('it is gone'), {name: %q});
+			};
+			const list = actions({kind: 'run', id: 'run_1', turns: [], tools: []}, {api: {get: fails, post: (path, body, o) => fails(path, o), text: fails}}, () => 0, new AbortController().signal);
+			list.find((el) => el && el.textContent === %q).click();
+			await new Promise((done) => setTimeout(done, 20));
+			const words = [...document.querySelectorAll('.toast')].map((el) => el.innerText.trim()).join();
+			for (const el of document.querySelectorAll('.toast button')) el.click();
+			return words;
+		})`, c.fails, c.what))
+		if told != c.told {
+			t.Errorf("%s, with an %s: %q is said, want %q", c.what, c.fails, told, c.told)
+		}
 	}
 }

@@ -25,8 +25,8 @@ async function send(method, path, body, {signal} = {}) {
 }
 
 // text asks for something that is no JSON, such as an export.
-export async function text(path) {
-  return (await reach(path, {})).text();
+export async function text(path, {signal} = {}) {
+  return (await reach(path, {signal})).text();
 }
 
 async function reach(path, options) {

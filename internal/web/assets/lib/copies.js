@@ -4,31 +4,22 @@ import {button, copy, toast} from './ui.js';
 import {rounded} from './exact.js';
 import {share, textOf} from './share.js';
 
-// actions are what can be done with a timeline.
+// actions are what can be done with a timeline. get reads what is to be copied; who has left the view by then gets nothing, and is told nothing.
 export function actions(t, app, turn, signal) {
+  const copying = (words, get) => button(words, async () => {
+    try {
+      const text = await get();
+      if (!signal?.aborted) copy(text);
+    } catch (e) {
+      if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
+    }
+  }, {icon: 'copy'});
+  const written = () => textOf(t, turn(), app, signal);
   return [
-    t.request ? button('Copy as curl', () => copy(asCurl(t)), {icon: 'copy'}) : button('Copy as curl', () => copy(runCurl(t)), {icon: 'copy'}),
-    button('Copy as Go test', async () => {
-      try {
-        copy(asGoTest(t, await textOf(t, turn(), app, signal)));
-      } catch (e) {
-        if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
-      }
-    }, {icon: 'copy'}),
-    button('Copy as case', async () => {
-      try {
-        copy(await asCase(t, await textOf(t, turn(), app, signal), app, signal));
-      } catch (e) {
-        if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
-      }
-    }, {icon: 'copy'}),
-    t.kind === 'run' && button('Copy as scenario', async () => {
-      try {
-        copy(await app.api.text(`/runs/${encodeURIComponent(t.id)}/scenario`));
-      } catch (e) {
-        toast(e, {kind: 'bad'});
-      }
-    }, {icon: 'copy'}),
+    copying('Copy as curl', () => (t.request ? asCurl(t) : runCurl(t))),
+    copying('Copy as Go test', async () => asGoTest(t, await written())),
+    copying('Copy as case', async () => asCase(t, await written(), app, signal)),
+    t.kind === 'run' && copying('Copy as scenario', () => app.api.text(`/runs/${encodeURIComponent(t.id)}/scenario`, {signal})),
     t.session && button('Go on from here', () => app.go(`chat/${encodeURIComponent(t.session)}`), {icon: 'branch'}),
     button('Share', () => share(t, app, signal), {icon: 'export'}),
   ];
