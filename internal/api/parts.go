@@ -2,7 +2,7 @@ package api
 
 import (
 	"encoding/json"
-	"unicode/utf8"
+	"strings"
 
 	"wield/tool/builtin/local"
 )
@@ -29,10 +29,7 @@ func partsOf(name string, arguments json.RawMessage) []CallPart {
 	for i, path := range p.Paths {
 		c := CallPart{Path: path, What: p.Summary(i), Diff: p.Diff(i)}
 		if len(c.Diff) > room {
-			for room > 0 && !utf8.RuneStart(c.Diff[room]) {
-				room--
-			}
-			c.Diff, c.Cut = c.Diff[:room], true
+			c.Diff, c.Cut = strings.ToValidUTF8(c.Diff[:room], ""), true
 		}
 		room -= len(c.Diff)
 		list = append(list, c)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // twoGroups is a call with two groups, one for each of two files.
@@ -60,6 +61,25 @@ func TestRefusedParts(t *testing.T) {
 	for name, want := range map[string]string{"a.txt": "1\n", "b.txt": "two\n"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestPartsCut: what is told of parts has a bound, which cuts no character, and nothing is told behind it.
+func TestPartsCut(t *testing.T) {
+	for shift := range 3 {
+		long := strings.Repeat("x", shift) + strings.Repeat("\u20ac", maxDiff/3+10)
+		edits, err := json.Marshal("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+" + long + "\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := partsOf("edit", json.RawMessage(`{"edits":`+string(edits)+`}`))
+		if len(parts) != 2 || !parts[0].Cut || !parts[1].Cut {
+			t.Fatalf("there are %d parts", len(parts))
+		}
+		all := parts[0].Diff + parts[1].Diff
+		if !utf8.ValidString(all) || len(all) > maxDiff || len(all) < maxDiff-utf8.UTFMax {
+			t.Errorf("%d bytes are told of at most %d, valid: %t", len(all), maxDiff, utf8.ValidString(all))
 		}
 	}
 }
