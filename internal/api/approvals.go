@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,6 +211,9 @@ func (x *call) decide() (any, error) {
 	if err := x.checkDecision(in, &p); err != nil {
 		return nil, err
 	}
+	if in.Decision == VerdictEdit && len(in.Arguments) > 0 && same(in.Arguments, p.Arguments) {
+		in.Decision, in.Arguments = VerdictAllow, nil // nobody changed anything, and the model would be told so
+	}
 	answer := tool.Answer{State: verdicts[in.Decision], Arguments: in.Arguments, Reason: in.Reason, By: x.caller.Name, Always: in.Always}
 	if len(in.Refused) > 0 {
 		if answer.Arguments, answer.Refused, err = without(p.Tool, p.Arguments, in.Refused); err != nil {
@@ -225,6 +229,12 @@ func (x *call) decide() (any, error) {
 		return nil, &decidedError{tooLate(&view), view}
 	}
 	return &view, nil
+}
+
+// same reports whether two texts of arguments say the same: other blanks, another order of members, other escapes. Numbers that are written in
+// another way are others, and so is a text with a name twice, of which a program may take either.
+func same(a, b json.RawMessage) bool {
+	return bytes.Equal(tool.Canonical(string(a)), tool.Canonical(string(b)))
 }
 
 // tooLate is what a second answer is told.

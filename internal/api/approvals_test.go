@@ -76,3 +76,37 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("one that has expired waits: %+v", list)
 	}
 }
+
+// TestEditOfNothing: an edit whose arguments say what was asked is an approval of it; what is not surely the same is an edit.
+func TestEditOfNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name, asked, sent string
+		state             chat.ApprovalState
+	}{
+		{"to the byte", `{"path":"a"}`, `{"path":"a"}`, chat.ApprovalApproved},
+		{"blanks", `{"path":"a"}`, `{ "path" : "a" }`, chat.ApprovalApproved},
+		{"escapes", `{"path":"a/b"}`, `{"path":"\u0061\/b"}`, chat.ApprovalApproved},
+		{"order", `{"path":"a","size":2}`, `{"size":2,"path":"a"}`, chat.ApprovalApproved},
+		{"another value", `{"path":"a"}`, `{"path":"A"}`, chat.ApprovalEdited},
+		{"more", `{"path":"a"}`, `{"path":"a","size":2}`, chat.ApprovalEdited},
+		{"less", `{"path":"a","size":2}`, `{"path":"a"}`, chat.ApprovalEdited},
+		{"a number that a float would round", `{"path":"a","size":9007199254740993}`, `{"path":"a","size":9007199254740992}`, chat.ApprovalEdited},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newService(t)
+			s.filled()
+			id := s.ask("run_a", tt.asked, time.Now().Add(time.Hour))
+			var got Approval
+			status, body := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","arguments":`+tt.sent+`,"reason":"so be it"}`)
+			if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tt.state || got.Answer == nil || got.Answer.Reason != "so be it" {
+				t.Fatalf("%d %s", status, body)
+			}
+			if edited := len(got.Answer.Arguments) > 0; edited != (tt.state == chat.ApprovalEdited) {
+				t.Errorf("the answer has the arguments %s", got.Answer.Arguments)
+			}
+		})
+	}
+	if same(json.RawMessage(`{"path":"a","path":"b"}`), json.RawMessage(`{"path":"b"}`)) {
+		t.Error("a name twice says what programs make of it")
+	}
+}

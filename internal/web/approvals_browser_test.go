@@ -234,6 +234,33 @@ func TestApprovalsTwice(t *testing.T) {
 	}
 }
 
+// TestApprovalsEditNothing: who edits and has changed nothing is told so, and approves what was asked.
+func TestApprovalsEditNothing(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, shop, shopFiles)
+	id := w.begins("shop", "Open the shop on Sundays.")
+	s := w.open(b, adminKey, "#/approvals/"+id)
+	s.wait(".diff", "Sunday: 11:00")
+	s.press("e")
+	s.wait(".form", "new_string")
+	unchanged, written := "This is what was asked: nothing is changed yet.", "Approve what is written"
+	s.wait("[role=status]", unchanged)
+	s.gone(".approval-bar button", written)
+	s.click("As JSON")
+	s.write(".form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: noon"}`)
+	s.wait(".approval-bar .primary", written)
+	s.gone("[role=status]", unchanged)
+	s.write(".form textarea", `{"new_string": `)
+	s.wait(".form", "this is no JSON")
+	s.gone("[role=status]", unchanged)
+	s.write(".form textarea", `{"new_string": "Sunday: 11:00 to 15:00", "path": "hours.md", "old_string": "Sunday: closed"}`) // in another order
+	s.wait("[role=status]", unchanged)
+	s.wait(".diff", "Sunday: 11:00")
+	s.gone(".approval-bar button", written)
+	s.click("Approve", ".approval-bar")
+	s.wait(".outcome", "Approved by ada")
+}
+
 // TestApprovalsExpire: a question that nobody answered in time says so by itself, and cannot be answered any more.
 func TestApprovalsExpire(t *testing.T) {
 	b := browser(t)

@@ -2,7 +2,7 @@
 
 import * as api from './api.js';
 import {h, put, badge, button, sentence, toast, when} from './ui.js';
-import {exact, members, rounded} from './exact.js';
+import {exact, members, rounded, same} from './exact.js';
 import {effect as effects, verdict, upper} from './review.js';
 import {form} from './form.js';
 import {parts} from './parts.js';
@@ -35,7 +35,7 @@ export function summary(a) {
 //   busy()             somebody is writing an answer
 //   end()
 export function card(app, approval, {onDecided, inside = false} = {}) {
-  let a = approval, review = null, editing = null, choice = null, seenEnd = false, inexact = false, wished = false, sending = false, asked = 0, over = false;
+  let a = approval, review = null, editing = null, unchanged = false, choice = null, seenEnd = false, inexact = false, wished = false, sending = false, asked = 0, over = false;
   const mayDecide = app.may('approver', 'admin');
   const element = h('article', {class: 'approval', 'aria-label': `Question about ${a.tool}`});
   const head = h('header', {class: 'approval-head'});
@@ -48,6 +48,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   const bar = h('footer', {class: 'approval-bar'});
   const bottom = h('div', {class: 'approval-end'});
   const said = h('p', {class: 'bad-words', role: 'alert'});
+  const nothing = h('p', {class: 'soft', role: 'status'});
   const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Reason, for the model (may stay empty)', 'aria-label': 'Reason', maxlength: '2000'});
   const keep = h('input', {type: 'checkbox', id: `keep-${a.id}`});
   put(element, head, effect, chosen, rules, whole, writing, bottom, bar);
@@ -125,12 +126,13 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     const some = !editing && omitted().length > 0, none = some && choice.empty();
     const ready = review !== null && seenEnd && !sending && !none && (!editing || (review.problems ?? []).length === 0);
     const why = review === null ? 'Wait until all of it is here' : !seenEnd ? 'Read to the end first' : none ? 'Nothing is left of it: deny it' : null;
-    const rule = review?.always && !editing && !some && a.always ? a.always : '';
+    const edits = editing && !unchanged;
+    const rule = review?.always && !edits && !some && a.always ? a.always : '';
     bar.append(...[
       rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Remember, until the service ends: '), h('code', null, exact(rule))),
       h('div', {class: 'row'}, reason),
       h('div', {class: 'row'},
-        button(editing ? 'Approve what is written' : some ? 'Approve what is marked' : 'Approve', editing ? sendEdit : some ? approveSome : approve, {kind: 'primary', icon: 'check', disabled: !ready, title: why}),
+        button(edits ? 'Approve what is written' : some ? 'Approve what is marked' : 'Approve', editing ? sendEdit : some ? approveSome : approve, {kind: 'primary', icon: 'check', disabled: !ready, title: why}),
         editing ? button('Do not edit', stopEdit) : button('Edit', edit, {icon: 'edit', disabled: sending || review === null || inexact}),
         button('Deny', deny, {kind: 'danger', icon: 'close', disabled: sending}),
         button('Deny and end the run', stop, {icon: 'stop', disabled: sending}),
@@ -250,12 +252,29 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     editing = form(a.facts?.parameters, a.arguments ?? {}, {oninput: () => {
       clearTimeout(pause);
       pause = setTimeout(() => { const args = written(); if (args) look(args); }, 250);
+      compare();
     }});
-    put(writing, h('section', {class: 'stack'}, h('h3', null, 'Run this instead'), editing.element));
+    put(writing, h('section', {class: 'stack'}, h('h3', null, 'Run this instead'), editing.element, nothing));
     chosen.hidden = true;
-    paintBar();
+    unchanged = null;
+    compare();
     editing.focus();
     writing.scrollIntoView({block: 'nearest'});
+  }
+
+  // compare says at once whether what is written would change anything. If not, to approve it is to approve what was asked.
+  function compare() {
+    let args = null;
+    try {
+      args = editing.value();
+    } catch {
+      // it can be no arguments, which is said at the field after a moment
+    }
+    const now = args !== null && same(args, a.arguments ?? {});
+    if (now === unchanged) return;
+    unchanged = now;
+    put(nothing, now && 'This is what was asked: nothing is changed yet.');
+    paintBar();
   }
 
   // written returns what is written in the form, or nothing if it can be no arguments.
@@ -273,7 +292,8 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   async function sendEdit() {
     const args = written();
     if (!args) return;
-    await send(JSON.stringify(args) === JSON.stringify(a.arguments) ? {decision: 'allow'} : {decision: 'edit', arguments: args});
+    if (same(args, a.arguments ?? {})) await approve();
+    else await send({decision: 'edit', arguments: args});
   }
 
   function stopEdit() {

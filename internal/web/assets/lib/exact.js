@@ -64,3 +64,10 @@ export function rounded(text) {
 function digits(token) {
   return token.replace(/[eE].*$/, '').replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '').length;
 }
+
+// same reports whether two values of JSON say the same, in whatever order the members of objects stand.
+export function same(a, b) {
+  if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return a === b;
+  const names = Object.keys(a);
+  return Array.isArray(a) === Array.isArray(b) && names.length === Object.keys(b).length && names.every((n) => Object.hasOwn(b, n) && same(a[n], b[n]));
+}
