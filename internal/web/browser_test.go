@@ -138,3 +138,48 @@ func TestDown(t *testing.T) {
 		t.Errorf("an unknown address is answered with %s", resp.Status)
 	}
 }
+
+// TestToasts: what is said again is counted, of many notices a few are seen, and whoever wants to reaches all of them.
+func TestToasts(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, plain, nil)
+	s := w.open(b, adminKey, "#/playground")
+	say := func(script string) { s.evaluate(nil, `import('/web/lib/ui.js').then(({toast}) => { `+script+` })`) }
+	say(`for (let i = 0; i < 50; i++) toast(new Error('the disk is full'), {kind: 'bad'}); toast('the disk is full', {time: 0});`)
+	if n := s.count(".toast"); n != 2 { // an error and a notice are not the same
+		t.Fatalf("%d notices are seen", n)
+	}
+	s.wait(".toast.bad", "the disk is full (50 times)")
+	say(`for (let i = 1; i < 6; i++) toast('number ' + i, {kind: 'bad'});`)
+	if n := s.count(".toast"); n != 4 {
+		t.Errorf("%d notices are seen", n)
+	}
+	s.gone(".toast", "the disk is full")
+	s.pictures("toasts")
+	s.click("3 earlier")
+	if n := s.count(".toast"); n != 7 {
+		t.Errorf("%d of 7 notices can be reached", n)
+	}
+	s.wait(".toast", "the disk is full (50 times)")
+	s.wait(".toast-more [aria-expanded=true]", "The latest only")
+	s.click("The latest only")
+	s.gone(".toast", "the disk is full")
+	say(`toast(new Error('the disk is full'), {kind: 'bad'});`) // it happens still, so it is seen
+	s.wait(".toast", "the disk is full (51 times)")
+	s.click("Close", ".toast:last-child")
+	s.gone(".toast", "the disk is full (")
+	var focused bool
+	if s.evaluate(&focused, `document.activeElement.closest('.toast') !== null`); !focused {
+		t.Error("the focus is lost with a notice that was closed")
+	}
+	say(`for (let i = 0; i < 500; i++) toast('again ' + i, {kind: 'bad'});`)
+	s.wait(".toast-more", "96 earlier")
+	var held int
+	if s.evaluate(&held, `document.querySelectorAll('.toast').length`); held != 100 {
+		t.Errorf("%d notices are held", held)
+	}
+	s.click("Close all")
+	s.gone(".toast, .toast-more")
+	say(`toast('for a moment', {time: 30}); toast('for a moment', {time: 30});`)
+	s.gone(".toast")
+}

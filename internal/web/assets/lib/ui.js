@@ -96,15 +96,68 @@ export function button(words, onclick, {icon: name, kind = '', quiet = false, ..
     name && icon(name), quiet ? null : h('span', null, words));
 }
 
-// toast shows a notice for a while. Errors stay until they are closed.
+// Notices, the latest last. Those that are seen leave room for the page; how many are held is bounded as well, since something that goes wrong again
+// and again has somebody come back to a page that is full of it.
+const seenNotices = 4, heldNotices = 100;
+const notices = [];
+let allNotices = false; // are the earlier ones seen too?
+
+// toast shows a notice for a while. Errors stay until they are closed. What is said already is counted there and not said twice; of many the
+// earlier ones are behind a button.
 export function toast(message, {kind = '', time = kind === 'bad' ? 0 : 5000} = {}) {
-  let box = document.querySelector('.toasts');
-  if (!box) document.body.append(box = h('div', {class: 'toasts', role: 'status', 'aria-live': 'polite'}));
   const text = message instanceof Error ? sentence(message) : String(message);
-  const el = h('div', {class: ['toast', kind]}, h('span', null, text), button('Close', () => el.remove(), {icon: 'close', quiet: true}));
-  box.append(el);
-  if (time) setTimeout(() => el.remove(), time);
-  return () => el.remove();
+  let n = notices.find((x) => x.text === text && x.kind === kind);
+  if (!n) notices.push(n = notice(text, kind));
+  else repeat(n);
+  clearTimeout(n.timer);
+  if (time) n.timer = setTimeout(n.close, time);
+  while (notices.length > heldNotices) notices[0].close();
+  arrange();
+  return n.close;
+}
+
+// notice makes one. A reader of the screen says all of it again when its count changes.
+function notice(text, kind) {
+  const n = {text, kind, times: 1, timer: 0, count: h('span', {class: 'soft'})};
+  n.close = () => {
+    clearTimeout(n.timer);
+    const at = notices.indexOf(n);
+    if (at < 0) return;
+    const held = n.el.contains(document.activeElement);
+    notices.splice(at, 1);
+    n.el.remove();
+    arrange();
+    if (held) (notices[at] ?? notices.at(-1))?.el.querySelector('button').focus();
+  };
+  n.el = h('div', {class: ['toast', kind], 'aria-atomic': 'true'}, h('span', null, text, n.count), button('Close', () => n.close(), {icon: 'close', quiet: true}));
+  return n;
+}
+
+// repeat counts a notice once more. One that is not seen comes forth.
+function repeat(n) {
+  put(n.count, ` (${++n.times} times)`);
+  if (!n.el.hidden) return;
+  notices.push(...notices.splice(notices.indexOf(n), 1));
+  n.el.remove();
+}
+
+// arrange shows the latest notices, and how many there are before them.
+function arrange() {
+  let box = document.querySelector('.toasts');
+  if (!box) document.body.append(box = h('div', {class: 'toasts'}, h('div', {class: 'toast-list', role: 'status', 'aria-atomic': 'false'})));
+  const list = box.querySelector('.toast-list'), earlier = Math.max(0, notices.length - seenNotices);
+  if (!earlier) allNotices = false;
+  notices.forEach((n, i) => {
+    n.el.hidden = !allNotices && i < earlier;
+    if (n.el.parentNode !== list) list.append(n.el);
+  });
+  let more = box.querySelector('.toast-more');
+  if (!more) {
+    box.prepend(more = h('div', {class: 'toast-more row end'}, button('', () => { allNotices = !allNotices; arrange(); }), button('Close all', () => { for (const n of [...notices]) n.close(); })));
+  }
+  more.hidden = !earlier;
+  more.firstChild.setAttribute('aria-expanded', String(allNotices));
+  put(more.firstChild, h('span', null, allNotices ? 'The latest only' : `${earlier} earlier`));
 }
 
 // sentence says what went wrong, and what to do about it.
