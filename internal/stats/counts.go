@@ -11,7 +11,7 @@ const (
 	Failed                         // of Answers: ended in an error
 	Canceled                       // of Answers: the client went away
 	Bounced                        // of Answers: asked for again at least once
-	Mended                         // of Bounced: ended without an attempt that came to nothing
+	Mended                         // of Bounced: ended with what was asked for, and without an attempt that came to nothing
 	Bounces                        // corrective requests
 	Requests                       // requests to servers
 	TokensIn                       // tokens of prompts

@@ -162,7 +162,7 @@ func (c *counting) record(r *journal.Record) {
 		c.run.asked = c.now
 	case journal.KindBounce:
 		if r.Bounce.Sent != "" { // else a call was taken over from another channel
-			c.bounce()
+			c.bounce(r.Bounce.Reason)
 		}
 	case journal.KindReject:
 		c.rejected(&r.Reject.RejectedDetail, originOf(r.Reject.Dialect))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wield/agent"
+	"wield/bridge"
 	"wield/chat"
 )
 
@@ -39,6 +40,7 @@ type tally struct {
 	counts  []count
 	times   []took
 	bounced bool
+	wanted  bool // the last bounce asked for a call, and none has come since
 	open    bool // an attempt came to nothing and was not bounced
 }
 
@@ -71,6 +73,7 @@ func (t *tally) call(tool, dialect string, origin chat.Origin) Dims {
 
 // called counts a whole call in which a number of things were mended.
 func (t *tally) called(d Dims, repairs int64) {
+	t.wanted = false
 	t.addTo(d, Calls, 1)
 	t.addTo(d, Repairs, repairs)
 	switch {
@@ -101,9 +104,10 @@ func (t *tally) rejected(r *chat.RejectedDetail, origin chat.Origin) {
 	t.open = true
 }
 
-func (t *tally) bounce() {
+// bounce counts a corrective request. It asks for a call, unless it was the form of a text that was wrong.
+func (t *tally) bounce(reason chat.Reason) {
 	t.add(Bounces, 1)
-	t.bounced, t.open = true, false
+	t.bounced, t.wanted, t.open = true, reason != bridge.ReasonFormat, false
 }
 
 func (t *tally) usage(u *chat.Usage) {
@@ -133,7 +137,7 @@ func (t *tally) ended(failure string) {
 		t.add(Canceled, 1)
 	case failure != "":
 		t.add(Failed, 1)
-	case t.bounced && !t.open:
+	case t.bounced && !t.wanted && !t.open:
 		t.add(Mended, 1)
 	}
 }
@@ -177,7 +181,7 @@ func (a *answer) take(e chat.Event, err error) bool {
 		a.rejected(e.Detail.Rejected, e.Origin)
 		a.repairs = 0
 	case chat.KindBounce:
-		a.bounce()
+		a.bounce(e.Detail.Bounce.Reason)
 	case chat.KindNativeCall:
 		a.addTo(a.call(e.Name, "", chat.OriginNative), Native, 1)
 	case chat.KindUsage:

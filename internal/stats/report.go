@@ -42,7 +42,7 @@ var rates = []rate{
 	{"success", "results that are good", sum(Done), results},
 	{"cached", "results taken from an earlier identical call", sum(Cached), results},
 	{"bounced", "answers that were asked for again", sum(Bounced), sum(Answers)},
-	{"bounce_success", "answers asked for again that were right then", sum(Mended), sum(Bounced)},
+	{"bounce_success", "answers asked for again that held a call then, and no attempt that came to nothing", sum(Mended), sum(Bounced)},
 	{"failed", "answers that failed", sum(Failed), sum(Answers)},
 	{"limited", "runs that reached a limit", sum(Limited), sum(Runs)},
 	{"approved", "answers to questions that let the call run", sum(Approved, Edited), sum(Approved, Edited, Refused, Unanswered, Withdrawn)},

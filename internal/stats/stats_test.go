@@ -154,6 +154,72 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestFiguresAddUp draws what models write, and holds what is counted to what was drawn: each attempt and each answer is one thing and no other.
+func TestFiguresAddUp(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 7))
+	texts := []string{good, comma, nobody, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>", "in words"}
+	counters := []Counter{FirstTry, Repaired, UnknownTool, Invalid, Answers}
+	for round := range 300 {
+		s, most := New("", Options{Now: at(noon)}), random.IntN(3)
+		want := map[Counter]int64{}
+		var again int64 // calls after a bounce in which nothing was mended
+		for range 1 + random.IntN(6) {
+			back := &reply{}
+			right := false
+			for bounces := 0; ; bounces++ {
+				what := random.IntN(len(texts))
+				*back = append(*back, texts[what])
+				c := counters[what]
+				called := c == FirstTry || c == Repaired
+				if right = called && bounces > 0; called {
+					want[Calls]++
+				}
+				if c == FirstTry && bounces > 0 {
+					again++
+				} else if c != Answers {
+					want[c]++
+				}
+				if called || c == Answers || bounces == most {
+					if want[Bounces] += int64(bounces); bounces > 0 {
+						want[Bounced]++
+					}
+					break
+				}
+			}
+			if want[Answers]++; right {
+				want[Mended]++
+			}
+			max := most
+			if max == 0 {
+				max = -1 // none; 0 is the usual one
+			}
+			drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: max}})),
+				&chat.Request{Model: "m", Tools: definitions(), Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
+		}
+		r := one(t, s, Query{})
+		for _, c := range []Counter{Answers, Bounced, Mended, Bounces, Calls, FirstTry, Repaired, UnknownTool, Invalid, Malformed} {
+			if got := r.Count(c); got != want[c] {
+				t.Errorf("round %d: %s is %d, want %d", round, c, got, want[c])
+			}
+		}
+		if sum := r.Sum(FirstTry, Repaired) + again; sum != r.Count(Calls) || r.Attempts() != sum+r.Sum(UnknownTool, Invalid) {
+			t.Errorf("round %d: %d calls and %d attempts, of which %d are told apart", round, r.Count(Calls), r.Attempts(), sum)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestBounceForm: where the form of a text was wrong, the text that comes then is what was asked for.
+func TestBounceForm(t *testing.T) {
+	s := New("", Options{Now: at(noon)})
+	back := &reply{"no JSON", `{"a":1}`}
+	drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText})),
+		&chat.Request{Model: "m", Format: &chat.Format{Kind: chat.FormatJSON}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
+	wants(t, "a form", one(t, s, Query{}), map[Counter]int64{Answers: 1, Bounced: 1, Mended: 1, Bounces: 1, Requests: 2, TokensIn: 20, TokensOut: 10})
+}
+
 type failing struct{ err error }
 
 func (f failing) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
@@ -220,6 +286,31 @@ func TestJournal(t *testing.T) {
 	}
 	if rows, err := s.Query(t.Context(), Query{By: []Dim{ByModel}}); err != nil || len(rows) != 1 || rows[0].Model != "helper" {
 		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+// TestJournalBounce: an agent that answers in words when asked for a call again was not right then.
+func TestJournalBounce(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		bounce chat.BounceDetail
+		calls  []chat.Call
+		mended int64
+	}{
+		{"in words", chat.BounceDetail{Reason: chat.ReasonInvalid, Sent: "again"}, nil, 0},
+		{"with a call", chat.BounceDetail{Reason: chat.ReasonInvalid, Sent: "again"}, []chat.Call{{ID: "1", Name: "look", Arguments: "{}", Complete: true}}, 1},
+		{"of a form", chat.BounceDetail{Reason: bridge.ReasonFormat, Sent: "again"}, nil, 1},
+	} {
+		s := New("", Options{})
+		_, err := s.Journal(&journal.Memory{}).Append(t.Context(), "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "s", Agent: "helper", By: "ann"}},
+			journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}}, journal.Record{Kind: journal.KindBounce, Bounce: &tt.bounce},
+			journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: tt.calls}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := one(t, s, Query{}); r.Count(Bounced) != 1 || r.Count(Mended) != tt.mended {
+			t.Errorf("%s: %d answers were sent back, and %d right then, want %d", tt.name, r.Count(Bounced), r.Count(Mended), tt.mended)
+		}
 	}
 }
 
