@@ -254,7 +254,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
       pause = setTimeout(() => { const args = written(); if (args) look(args); }, 250);
       compare();
     }});
-    put(writing, h('section', {class: 'stack'}, h('h3', null, 'Run this instead'), editing.element, nothing));
+    put(writing, h('section', {class: 'stack'}, h('div', {class: 'row'}, h('h3', null, 'Run this instead'), nothing), editing.element));
     chosen.hidden = true;
     unchanged = null;
     compare();
