@@ -82,8 +82,10 @@ func newSession(t *testing.T, root, program string) *session {
 var address = regexp.MustCompile(`(127\.0\.0\.1|localhost):84[0-9]{2}\b`)
 
 // local replaces each address of a page by one that is free here, the same one wherever the page names it again, so that
-// pages can be run beside a running wield.
+// pages can be run beside a running wield. A module that is replaced by the checkout at ~/wield is replaced by the checkout's own
+// path: to the go command the same files at another path are others, and it would compile all of wield for each page.
 func (s *session) local(text string) string {
+	text = strings.ReplaceAll(text, `"wield=$HOME/wield"`, quote("wield="+s.root))
 	return address.ReplaceAllStringFunc(text, func(shown string) string {
 		_, port, _ := strings.Cut(shown, ":")
 		if s.ports[port] == "" {
