@@ -123,7 +123,14 @@ func (p *pane) answers(key string) {
 func (p *pane) leaves() {
 	p.t.Helper()
 	p.presses("C-d")
-	p.until("the end of wield", func(s string) bool { return strings.Contains(s, "wield ended with ") })
+	pressed := time.Now()
+	p.until("the end of wield", func(s string) bool {
+		if strings.Contains(s, "Something runs: Ctrl-C stops it.") && time.Since(pressed) > time.Second { // the turn was not over yet
+			p.presses("C-d")
+			pressed = time.Now()
+		}
+		return strings.Contains(s, "wield ended with ")
+	})
 	if s := p.screen(); !strings.Contains(s, "wield ended with 0\n") {
 		p.t.Errorf("wield did not end well:\n%s", s)
 	}
