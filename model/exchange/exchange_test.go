@@ -215,7 +215,11 @@ func TestPause(t *testing.T) {
 // TestSilence: a server that says nothing is given up, before its answer and in it.
 func TestSilence(t *testing.T) {
 	for _, begun := range []bool{false, true} {
-		s := server(t, exchange.Options{FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+		o := exchange.Options{FirstByte: 50 * time.Millisecond, Idle: time.Minute}
+		if begun {
+			o = exchange.Options{FirstByte: time.Minute, Idle: 500 * time.Millisecond} // in which what came with the header has to be read
+		}
+		s := server(t, o, func(w http.ResponseWriter, r *http.Request) {
 			if begun {
 				io.WriteString(w, "data: a\n\n")
 				http.NewResponseController(w).Flush()
