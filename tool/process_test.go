@@ -22,7 +22,6 @@ func shell(t *testing.T) *Runner {
 		_, err := c.Exec(ctx, cmd)
 		return out.String(), err
 	})
-	x.Limits.Timeout = 2 * time.Second
 	r := runner(t, x)
 	r.Root, r.Temp, r.Sandbox.Level = t.TempDir(), t.TempDir(), sandbox.None
 	return r
@@ -58,6 +57,7 @@ func TestExec(t *testing.T) {
 // TestTimeoutEndsTheTree starts a process that outlives its parent in a session of its own.
 func TestTimeoutEndsTheTree_XE31(t *testing.T) {
 	r := shell(t)
+	r.Limits.Timeout = 2 * time.Second
 	start := time.Now()
 	got, err := r.Call(t.Context(), "sh", `{"line":"trap '' TERM; (setsid sleep 300 &) ; sleep 300"}`)
 	if err != nil || got.ErrorType != ErrTimeout || got.Error != "Tool execution timed out" {
