@@ -141,8 +141,26 @@ func broken(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	db := raw(t, address)
-	do(t, db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'wield'")
-	var err error
+	var cut []string
+	rows, err := db.QueryContext(t.Context(), "SELECT pid FROM pg_stat_activity WHERE application_name = 'wield'")
+	for err == nil && rows.Next() {
+		var pid string
+		err = rows.Scan(&pid)
+		cut = append(cut, pid)
+	}
+	if err == nil {
+		err = rows.Close()
+	}
+	if err != nil || len(cut) == 0 {
+		t.Fatalf("the connections of the store: %q, %v", cut, err)
+	}
+	these := "WHERE pid IN (" + strings.Join(cut, ", ") + ")"
+	do(t, db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+these)
+	for left := 1; left > 0; { // they are told to end, and take a moment
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity "+these).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 20 { // as often as there may be connections, and once more
 		if err = w.Append(t.Context(), journaltest.StartRecord("call_1")); err == nil {
 			break
