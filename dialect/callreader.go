@@ -119,139 +119,39 @@ func jsonBody(list bool) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, o *opener) body { return newCallReader(d, o, list) }
 }
 
+// run is the method of body. What is called here may change d.in, but only for its own time.
 func (r *callReader) run(d *Decoder, i int) (int, verdict) {
-	in := d.in // which what is called here may change, but only for its own time
-	for i < len(in) {
-		c := in[i]
+	for v := more; i < len(d.in); {
 		switch r.state {
 		case cSkip:
-			r.val.base = d.base
-			j, p := r.val.run(in, i)
-			if p == failed {
-				return r.broken(d, j, r.val.err)
-			}
-			if i = j; p == done {
-				r.endSkipped(d, i)
-			}
+			i, v = r.inSkipped(d, i)
 		case cText:
-			j, p := r.text.run(in, i)
-			if p == failed {
-				return r.broken(d, j, "a broken string")
-			}
-			if i = j; p == done {
-				if v := r.endText(d, i); v != more {
-					return i, v
-				}
-			}
+			i, v = r.inText(d, i)
 		case cArgs:
-			r.args.at(d.base, 1)
-			j, p := r.args.run(in, i)
-			if p == failed && j < len(in) && r.closes(d, in[j]) && r.closeArgs(d, j) {
-				p = done
-			}
-			switch p {
-			case failed:
-				return r.broken(d, j, r.args.err)
-			case short:
-				return j, waits
-			}
-			if i = j; p == done {
-				r.doom = r.args.doom
-				r.record.done = r.doom == ""
-				r.state = cAfter
-			}
+			i, v = r.inArgs(d, i)
 		case cKey, cKeyEscape, cKeyBare:
-			if j := r.plainKey(in, i); j > i {
-				r.key, i = append(r.key, in[i:j]...), j
-				continue
-			}
-			if c == '(' && r.call(d, i) {
-				return i, more
-			}
-			if v := r.readKey(d, c, i); v != more {
-				return i, v
-			}
-			if r.state != cColon || r.quote != 0 {
-				i++
-			}
+			i, v = r.inKey(d, i)
 		case cComment:
-			if i = r.val.readComment(c, i); r.val.err != "" {
-				return r.broken(d, i, r.val.err)
-			}
-			if r.val.state == vDone {
-				r.state = r.back
-				r.note(d, chat.NoteComment, "", "", i-1, i)
-			}
+			i, v = r.inComment(d, i)
 		case cFirstKey:
-			var v verdict
-			if i, v = r.readFirst(d, c, i); v != more {
-				return i, v
-			}
+			i, v = r.readFirst(d, d.in[i], i)
 		case cInner:
+			v = r.readInner(d, d.in[i], i+1)
 			i++
-			if v := r.readInner(d, c, i); v != more {
-				return i, v
-			}
 		case cCloser:
-			rest := r.closer[r.matched:]
-			n := common(rest, in[i:])
-			if i += n; n == len(rest) {
-				return r.closed(d, i)
-			} else if i < len(in) {
-				return r.unclosed(d, i)
-			}
-			r.matched += n
+			i, v = r.inCloser(d, i)
 		default:
-			if isBlank(c) {
-				if r.blanks++; r.blanks > maxHeader && !d.confirmed && !r.record.named {
-					return i, refused
-				}
-				i++
-				continue
-			}
-			if r.state == cEnd {
-				j, v, again := r.behind(d, c, i)
-				if !again {
-					return j, v
-				}
-				i = j
-				continue
-			}
-			if (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart {
-				r.val = d.readers.val.reset(d, nil, false)
-				r.val.state, r.val.discard = vDone, true
-				r.val.comment(c)
-				r.back, r.state = r.state, cComment
-				i++
-				continue
-			}
-			if c == '"' && (r.state == cKeyOr || r.state == cValue && r.namesCall()) {
-				n, v := r.wholeString(d, i)
-				switch {
-				case v == waits:
-					return r.await(d, i)
-				case v != more:
-					return i + n, v
-				case n > 0:
-					i += n
-					continue
-				}
-			}
-			v, read := r.punctuation(d, c, i)
-			if v == finished && r.ended && r.got == r.valueGot {
-				return d.backTo(r.valueEnd, i) // separators, or a bracket, that no call followed
-			}
-			if v != more {
-				return i, v
-			}
-			if read {
-				i++
-			}
-			if r.state == cEnd && r.closer == "" {
-				return i, finished
-			}
+			i, v = r.atCall(d, i)
+		}
+		if v != more {
+			return i, v
 		}
 	}
+	return r.pause(d, i)
+}
+
+// pause ends an input, with what most likely follows.
+func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 	switch r.state {
 	case cFirstKey:
 		return r.unpeek(d, i)
@@ -263,6 +163,137 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
+}
+
+// inSkipped reads in a value without a meaning.
+func (r *callReader) inSkipped(d *Decoder, i int) (int, verdict) {
+	r.val.base = d.base
+	i, p := r.val.run(d.in, i)
+	switch p {
+	case failed:
+		return r.broken(d, i, r.val.err)
+	case done:
+		r.endSkipped(d, i)
+	}
+	return i, more
+}
+
+// inText reads in a string that is kept.
+func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
+	i, p := r.text.run(d.in, i)
+	switch p {
+	case failed:
+		return r.broken(d, i, "a broken string")
+	case done:
+		return i, r.endText(d, i)
+	}
+	return i, more
+}
+
+// inArgs reads in the arguments.
+func (r *callReader) inArgs(d *Decoder, i int) (int, verdict) {
+	r.args.at(d.base, 1)
+	i, p := r.args.run(d.in, i)
+	if p == failed && i < len(d.in) && r.closes(d, d.in[i]) && r.closeArgs(d, i) {
+		p = done
+	}
+	switch p {
+	case failed:
+		return r.broken(d, i, r.args.err)
+	case short:
+		return i, waits
+	case done:
+		r.doom = r.args.doom
+		r.record.done = r.doom == ""
+		r.state = cAfter
+	}
+	return i, more
+}
+
+// inKey reads in a key.
+func (r *callReader) inKey(d *Decoder, i int) (int, verdict) {
+	if j := r.plainKey(d.in, i); j > i {
+		r.key = append(r.key, d.in[i:j]...)
+		return j, more
+	}
+	c := d.in[i]
+	if c == '(' && r.call(d, i) {
+		return i, left // to another body
+	}
+	v := r.readKey(d, c, i)
+	if v == more && (r.state != cColon || r.quote != 0) {
+		i++
+	}
+	return i, v
+}
+
+// inComment reads in a comment.
+func (r *callReader) inComment(d *Decoder, i int) (int, verdict) {
+	if i = r.val.readComment(d.in[i], i); r.val.err != "" {
+		return r.broken(d, i, r.val.err)
+	}
+	if r.val.state == vDone {
+		r.state = r.back
+		r.note(d, chat.NoteComment, "", "", i-1, i)
+	}
+	return i, more
+}
+
+// inCloser reads in what may be the closer of the section.
+func (r *callReader) inCloser(d *Decoder, i int) (int, verdict) {
+	rest := r.closer[r.matched:]
+	n := common(rest, d.in[i:])
+	switch i += n; {
+	case n == len(rest):
+		return r.closed(d, i)
+	case i < len(d.in):
+		return r.unclosed(d, i)
+	}
+	r.matched += n
+	return i, more
+}
+
+// atCall reads a byte at call level, or a whole key or name.
+func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
+	c := d.in[i]
+	switch {
+	case isBlank(c):
+		if r.blanks++; r.blanks > maxHeader && !d.confirmed && !r.record.named {
+			return i, refused
+		}
+		return i + 1, more
+	case r.state == cEnd:
+		return r.behind(d, c, i)
+	case (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart:
+		r.comment(d, c)
+		return i + 1, more
+	case c == '"' && (r.state == cKeyOr || r.state == cValue && r.namesCall()):
+		switch n, v := r.wholeString(d, i); {
+		case v == waits:
+			return r.await(d, i)
+		case v != more || n > 0:
+			return i + n, v
+		}
+	}
+	v, read := r.punctuation(d, c, i)
+	if v == finished && r.ended && r.got == r.valueGot {
+		return d.backTo(r.valueEnd, i) // separators, or a bracket, that no call followed
+	}
+	if v == more && read {
+		i++
+	}
+	if v == more && r.state == cEnd && r.closer == "" {
+		v = finished
+	}
+	return i, v
+}
+
+// comment begins a comment at its first byte.
+func (r *callReader) comment(d *Decoder, c byte) {
+	r.val = d.readers.val.reset(d, nil, false)
+	r.val.state, r.val.discard = vDone, true
+	r.val.comment(c)
+	r.back, r.state = r.state, cComment
 }
 
 // await leaves the input unread from the start of a key or of a name at i on.
@@ -583,197 +614,6 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 		rec.unknown = true
 	}
 	return more
-}
-
-// closeObject ends the innermost object.
-func (r *callReader) closeObject(d *Decoder, end int) (verdict, bool) {
-	top := r.stack[len(r.stack)-1]
-	r.stack = r.stack[:len(r.stack)-1]
-	if !top.calls {
-		r.state = cAfter
-		return more, true
-	}
-	if !top.env || r.record.named {
-		if v := r.finishRecord(d, end); v != more {
-			return v, false
-		}
-	}
-	r.state = cBetween
-	if len(r.stack) == 0 {
-		r.endValue(end)
-	}
-	return more, true
-}
-
-// endValue ends the whole value before the offset end.
-func (r *callReader) endValue(end int) {
-	r.state, r.ended, r.valueEnd, r.valueGot = cEnd, true, end, r.got
-}
-
-func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
-	r.stack = r.stack[:len(r.stack)-1]
-	if len(r.stack) > 0 {
-		r.record = record{at: d.base + i + 1, argsFrom: -1}
-		r.state = cAfter
-		return more, true
-	}
-	if r.got == 0 {
-		return r.fail(d, i, "an empty list"), false
-	}
-	r.endValue(d.base + i + 1)
-	return more, true
-}
-
-// closes reports whether c may begin what ends the section, or the fence that the call stands in.
-func (r *callReader) closes(d *Decoder, c byte) bool {
-	if r.closer != "" {
-		return c == r.closer[0]
-	}
-	return c == d.fenced.mark && c != 0 || c == d.candCtx.fence.mark && c != 0
-}
-
-// closeArgs ends arguments whose closing brackets are missing, if nothing else is.
-func (r *callReader) closeArgs(d *Decoder, i int) bool {
-	a := r.args
-	if d.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
-		return false
-	}
-	a.val.err = ""
-	return a.val.closeAll(i) && !missingRequired(d.call.tool.Args, a.val.has)
-}
-
-// missingBrace reads on behind a call object that was not closed, as if it had been.
-func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
-	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {
-		return r.fail(d, i, "a closing brace is missing"), false
-	}
-	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
-	for len(r.stack) > 0 && !r.stack[len(r.stack)-1].array {
-		if v, _ := r.closeObject(d, d.base+i); v != more {
-			return v, false
-		}
-	}
-	return more, false
-}
-
-// behind reads what follows the value.
-func (r *callReader) behind(d *Decoder, c byte, i int) (j int, v verdict, again bool) {
-	if r.closer == "" {
-		return i, finished, false
-	}
-	switch {
-	case strings.HasPrefix(d.in[i:], r.closer):
-		j, v = r.closed(d, i+len(r.closer))
-		return j, v, false
-	case c == r.closer[0]:
-		r.state, r.matched = cCloser, 0
-		return i, more, true
-	case c == '`' && r.inner:
-		r.valueEnd = d.base + i + 1
-		return i + 1, more, true
-	case c == '}' && d.set.opts.Repair != RepairOff:
-		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
-		r.valueEnd = d.base + i + 1
-		return i + 1, more, true
-	case (c == '{' || c == '[' || c == ',' || c == ';') && !r.optional:
-		r.endLast(d, d.base+i)
-		r.state = cStart
-		if c == ',' || c == ';' {
-			return i + 1, more, true
-		}
-		return i, more, true
-	}
-	j, v = r.unclosed(d, i)
-	return j, v, false
-}
-
-// closed ends the section behind its closer.
-func (r *callReader) closed(d *Decoder, i int) (int, verdict) {
-	r.endLast(d, d.base+i)
-	return i, finished
-}
-
-// unclosed ends the section where its closer turned out to be missing: what stands behind the value is text again.
-func (r *callReader) unclosed(d *Decoder, i int) (int, verdict) {
-	if v := r.endUnclosed(d, r.valueEnd); v == broken {
-		return i, v
-	}
-	return d.backTo(r.valueEnd, i)
-}
-
-// endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text again.
-func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
-	if r.rejection != nil {
-		r.endLast(d, end)
-	}
-	if d.call.open {
-		switch {
-		case r.optional:
-		case d.set.opts.Repair == RepairOff:
-			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
-			return broken
-		default:
-			d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
-		}
-		d.endCall(end, true)
-	}
-	return finished
-}
-
-// fail ends the candidate because of the byte at i.
-func (r *callReader) fail(d *Decoder, i int, why string) verdict {
-	if !d.confirmed && !(r.record.known && r.explicit) {
-		return refused
-	}
-	rec := &r.record
-	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between() || r.ended && r.got == r.valueGot && !rec.named) {
-		return finished
-	}
-	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.base+i)
-	return broken
-}
-
-// between reports whether no call is being read: what stands there belongs to none.
-func (r *callReader) between() bool {
-	switch r.state {
-	case cBetween, cElement, cElementOr:
-		return true
-	}
-	return r.stack[len(r.stack)-1].env && !r.record.named
-}
-
-func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
-	return i, r.fail(d, i, why)
-}
-
-// end decides what an end of the text means.
-func (r *callReader) end(d *Decoder) verdict {
-	end := d.base
-	if v := r.cut(d); v != more {
-		return v
-	}
-	if r.state == cArgs {
-		r.args.at(end, 0)
-	}
-	switch {
-	case r.state == cEnd || r.state == cCloser && r.ended:
-		return r.endUnclosed(d, r.valueEnd)
-	case r.state == cArgs && r.args.end() == done && r.args.doom == "":
-		r.record.done, r.state = true, cAfter
-	}
-	if !d.call.open {
-		if d.confirmed {
-			return finished
-		}
-		return refused
-	}
-	if r.state == cAfter && r.record.done && r.closer == "" && d.set.opts.Repair == RepairFull && !r.inArray() {
-		r.note(d, chat.NoteMissingCloser, "", "}", 0, 0)
-		d.endCall(end, true)
-		return finished
-	}
-	d.endCall(end, false)
-	return finished
 }
 
 func (r *callReader) plain(*Decoder) *byteSet {

@@ -22,14 +22,20 @@ func (r *callReader) mayDefine(c byte) bool {
 	return c == '{' && rec.known && !rec.done && r.doom == ""
 }
 
-// otherKey reports whether the object that s begins with begins with a key that no schema does.
+// otherKey reports whether the object that s begins with begins with a key that no schema does, as far as s goes.
 func otherKey(s string) bool {
 	s = trimBlanks(s[1:])
 	if s == "" || s[0] != '"' {
 		return false
 	}
-	n := plainKey(s)
-	return n > 0 && !slices.Contains(definitionKeys[:], s[1:n-1])
+	switch n := plainKey(s); n {
+	case 0:
+		return false
+	case keyCut:
+		return !slices.ContainsFunc(definitionKeys[:], func(k string) bool { return strings.HasPrefix(k, s[1:]) })
+	default:
+		return !slices.Contains(definitionKeys[:], s[1:n-1])
+	}
 }
 
 // readFirst reads a byte of the first key.

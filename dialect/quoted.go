@@ -30,6 +30,110 @@ func (v *value) plain() *byteSet {
 	return &stringStop
 }
 
+// inString reads in a string.
+func (v *value) inString(in string, i int) int {
+	if i = v.plainString(in, i); i == len(in) {
+		return i
+	}
+	c := in[i]
+	if v.quotes > 0 && c != v.quote {
+		v.restoreQuotes(i)
+	}
+	switch {
+	case c == '\\' && !v.raw:
+		if n := plainEscape(in[i:]); n > 0 && !v.escaped && !(v.quote == '\'' && in[i+1] == '\'') {
+			return i + n
+		}
+		v.flush(in, i)
+		v.state, v.from = vEscape, i+1
+		return i + 1
+	case c == v.quote && !v.escaped:
+		return v.closeString(in, i)
+	case c == '"':
+		return v.put(`\"`, in, i)
+	case c == '\\': // of a raw string
+		return v.put(`\\`, in, i)
+	case v.repair == RepairOff:
+		v.flush(in, i)
+		v.fail("a control character in a string")
+		return i
+	}
+	i = v.put(controlEscape(c), in, i)
+	if v.triple == 0 {
+		v.note(chat.NoteRawNewline, string(c), controlEscape(c), i-1, i)
+	}
+	return i
+}
+
+// closeString reads the quote that may close a string.
+func (v *value) closeString(in string, i int) int {
+	double := v.quote == '"' && v.triple == 0
+	if double && !v.hold.on && v.stays { // it is written together with what follows
+		i++
+		v.lag = i - v.from
+		v.endValue(i)
+		return i
+	}
+	if double {
+		i++
+		v.flush(in, i)
+		v.from = i
+		v.endValue(i)
+		return i
+	}
+	v.flush(in, i)
+	i++
+	v.from = i
+	if v.triple == 3 {
+		if v.quotes++; v.quotes == 3 {
+			v.write(`"`, i)
+			v.endValue(i)
+		}
+		return i
+	}
+	if v.state = vShut; v.repair != RepairFull {
+		v.shut(i)
+	}
+	return i
+}
+
+// behindQuote looks at the byte behind what may be the closing single quote of a string.
+func (v *value) behindQuote(c byte, i int) {
+	if isWord(c) || c == v.quote { // nothing that follows a string begins like this
+		v.write("'", i)
+		v.note(chat.NoteEscape, "'", `\'`, i-1, i)
+		v.state = vString
+		return
+	}
+	v.shut(i)
+}
+
+// secondQuote reads behind the first or the second quote of a Python string.
+func (v *value) secondQuote(c byte, i int) int {
+	more := c == v.quote
+	if more {
+		i++
+	}
+	v.from = i
+	switch {
+	case more && v.state == vQuote1:
+		v.state = vQuote2
+		return i
+	case v.state == vQuote1:
+		v.state = vString
+		v.write(`"`, i)
+		return i
+	}
+	v.write(`"`, i)
+	if more {
+		v.triple, v.quotes, v.state = 3, 0, vString
+		return i
+	}
+	v.write(`"`, i)
+	v.endValue(i)
+	return i
+}
+
 // restoreQuotes writes quotes that turned out not to end a triple-quoted string.
 func (v *value) restoreQuotes(i int) {
 	q := string(v.quote)

@@ -61,6 +61,22 @@ func (v *value) beginsNext() bool {
 	return true
 }
 
+// inScalar reads a byte of a number or a word, or ends it before i.
+func (v *value) inScalar(c byte, i int) int {
+	if !v.scalarByte(c) {
+		v.endScalar(i)
+		v.from = i
+		return i
+	}
+	v.tok = append(v.tok, c)
+	i++
+	v.from = i
+	if v.prefixed(c) {
+		v.beginString(c, i-1)
+	}
+	return i
+}
+
 // endScalar ends a number, a word or a source text before i.
 func (v *value) endScalar(i int) {
 	from := i - len(v.tok)

@@ -43,8 +43,10 @@ type value struct {
 	hold    hold
 	back    valueState // state to go back to behind a comment
 
-	lag        int // bytes that were read and belong to the arguments as they are, but are not written yet
-	base, step int // an offset i of the input is at base+i*step of the text
+	from       int  // where in the input begins what was read and is to be written as it is
+	stays      bool // that stands in the text, and is held there
+	lag        int  // bytes that were read and belong to the arguments as they are, but are not written yet
+	base, step int  // an offset i of the input is at base+i*step of the text
 	err        string
 }
 
@@ -54,10 +56,11 @@ const (
 	vValue       valueState = iota
 	vFirstOrEnd             // behind '[' or a comma in an array
 	vKeyOrEnd               // behind '{' or a comma in an object
+	vColon                  // behind a key
+	vAfter                  // behind a value in an array or object; up to here blanks and punctuation are read
 	vKey                    // in a quoted key
 	vKeyEscape              // behind a back-slash in it
 	vKeyBare                // in a key without quotes
-	vColon                  // behind a key
 	vString                 // in a string
 	vEscape                 // behind a back-slash in it
 	vHex                    // in the digits of an escape
@@ -65,7 +68,6 @@ const (
 	vQuote1                 // behind the first quote of a Python string
 	vQuote2                 // behind the second
 	vScalar                 // in a number or a word
-	vAfter                  // behind a value in an array or object
 	vSlash                  // behind the first byte of a comment
 	vLineComment            // to the end of the line
 	vComment                // to */
@@ -119,223 +121,124 @@ func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	from := i // in[from:i] is to be written as it is
-	same := v.step == 1 && v.d.holding && !v.discard
-	flush := func(to int) {
-		v.lag = 0
-		switch {
-		case from >= to:
-		case v.step == 1 && v.d.holding && !v.hold.on && !v.discard:
-			v.d.writeRaw(in[from:to], v.base+from)
-		default:
-			v.write(in[from:to], to)
-		}
-	}
+	v.from, v.stays = i, v.step == 1 && v.d.holding && !v.discard
 	for i < len(in) {
-		if v.kwargs && v.state == vAfter && len(v.stack) == 1 {
-			flush(i)
-			return i, paused
-		}
-		c := in[i]
 		switch v.state {
 		case vString:
-			j := v.plainString(in, i)
-			if j == len(in) {
-				i = j
-				continue
-			}
-			i = j
-			c = in[i]
-			if v.quotes > 0 && c != v.quote {
-				v.restoreQuotes(i)
-			}
-			switch {
-			case c == '\\' && !v.raw:
-				if n := plainEscape(in[i:]); n > 0 && !v.escaped && !(v.quote == '\'' && in[i+1] == '\'') {
-					i += n
-					continue
-				}
-				flush(i)
-				v.state = vEscape
-				i++
-				from = i
-			case c == v.quote && !v.escaped:
-				if v.triple == 3 {
-					flush(i)
-					i++
-					from = i
-					if v.quotes++; v.quotes == 3 {
-						v.write(`"`, i)
-						v.endValue(i)
-					}
-					break
-				}
-				if c == '"' && same && !v.hold.on {
-					i++
-					v.lag = i - from
-					v.endValue(i)
-					break
-				}
-				if c == '"' {
-					i++
-					flush(i)
-					from = i
-					v.endValue(i)
-					break
-				}
-				flush(i)
-				i++
-				from = i
-				if v.state = vShut; v.repair != RepairFull {
-					v.shut(i)
-				}
-			case c == '"':
-				flush(i)
-				i++
-				from = i
-				v.write(`\"`, i)
-			case c == '\\': // of a raw string
-				flush(i)
-				i++
-				from = i
-				v.write(`\\`, i)
-			default: // a control character
-				flush(i)
-				if v.repair == RepairOff {
-					return i, v.fail("a control character in a string")
-				}
-				i++
-				from = i
-				v.write(controlEscape(c), i)
-				if v.triple == 0 {
-					v.note(chat.NoteRawNewline, string(c), controlEscape(c), i-1, i)
-				}
-			}
+			i = v.inString(in, i)
 		case vEscape:
-			flush(i)
-			i = v.readEscape(c, i)
-			from = i
+			i = v.readEscape(in[i], i)
+			v.from = i
 		case vHex:
-			i = v.readHex(c, i)
-			from = i
+			i = v.readHex(in[i], i)
+			v.from = i
 		case vShut:
-			if from = i; isWord(c) || c == v.quote { // nothing that follows a string begins like this
-				v.write("'", i)
-				v.note(chat.NoteEscape, "'", `\'`, i-1, i)
-				v.state = vString
-				break
-			}
-			v.shut(i)
-		case vQuote1:
-			if c == v.quote {
-				v.state = vQuote2
-				i++
-				from = i
-				break
-			}
-			v.state = vString
-			v.write(`"`, i)
-			from = i
-		case vQuote2:
-			v.write(`"`, i)
-			if c == v.quote {
-				v.triple, v.quotes, v.state = 3, 0, vString
-				i++
-				from = i
-				break
-			}
-			v.write(`"`, i)
-			v.endValue(i)
-			from = i
+			v.behindQuote(in[i], i)
+		case vQuote1, vQuote2:
+			i = v.secondQuote(in[i], i)
 		case vScalar:
-			if !v.scalarByte(c) {
-				if v.endScalar(i); v.err != "" {
-					return i, failed
-				}
-				from = i
-				break
-			}
-			v.tok = append(v.tok, c)
-			i++
-			from = i
-			if v.prefixed(c) {
-				v.beginString(c, i-1)
-			}
+			i = v.inScalar(in[i], i)
 		case vKey, vKeyEscape, vKeyBare:
-			if j := stringStop.index(in, i); v.state == vKey && j > i {
-				v.tok, i, from = append(v.tok, in[i:j]...), j, j
-				continue
-			}
-			i = v.readKey(c, i)
-			from = i
+			i = v.inKey(in, i)
 		case vSlash, vLineComment, vComment, vStar:
-			i = v.readComment(c, i)
-			from = i
-		default: // between values: blanks and punctuation
-			if isBlank(c) {
-				if len(v.pend) > 0 {
-					v.pend = append(v.pend, c)
-					i++
-					from = i
-					break
-				}
-				i++
-				break
-			}
-			if same && !v.hold.on && len(v.pend) == 0 {
-				v.lag = i - from
-				switch n := v.usual(in, i); {
-				case n > 0:
-					i += n
-					continue
-				case n == keyCut && v.patient && v.d.patient(i):
-					flush(i)
-					return i, short
-				}
-			}
-			flush(i)
-			from = i
-			if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != RepairOff {
-				v.comment(c)
-				i++
-				from = i
-				break
-			}
-			if c == '"' && v.state == vKeyOrEnd {
-				if n := plainKey(in[i:]); n > 0 {
-					i = v.wholeKey(in, i, n)
-					from = i
-					break
-				}
-			}
-			kept := v.punctuation(c, i)
-			if v.err != "" {
-				return i, failed
-			}
-			if kept {
-				i++
-				if v.state == vDone { // the closer of the outermost value
-					flush(i)
-					return i, done
-				}
-			} else if v.state != vValueAgain {
-				i++
-				from = i
-			} else {
-				v.state = v.back
-				from = i
+			i = v.readComment(in[i], i)
+			v.from = i
+		default:
+			var p progress
+			if i, p = v.between(in, i); p != going {
+				return i, p
 			}
 		}
-		if v.err != "" {
+		switch {
+		case v.err != "":
 			return i, failed
-		}
-		if v.state == vDone {
-			flush(i)
+		case v.state == vDone:
+			v.flush(in, i)
 			return i, done
 		}
 	}
-	flush(len(in))
+	v.flush(in, i)
 	return i, going
+}
+
+// flush writes what was read up to i and is to be written as it is.
+func (v *value) flush(in string, i int) {
+	v.lag = 0
+	switch from := v.from; {
+	case from >= i:
+	case !v.hold.on && v.stays:
+		v.d.writeRaw(in[from:i], v.base+from)
+	default:
+		v.write(in[from:i], i)
+	}
+}
+
+// put writes s in place of the byte at i.
+func (v *value) put(s, in string, i int) int {
+	v.flush(in, i)
+	v.from = i + 1
+	v.write(s, i+1)
+	return i + 1
+}
+
+// between reads blanks and punctuation between values.
+func (v *value) between(in string, i int) (int, progress) {
+	for i < len(in) && v.state <= vAfter {
+		if v.kwargs && v.state == vAfter && len(v.stack) == 1 {
+			v.flush(in, i)
+			return i, paused
+		}
+		n := 0
+		switch {
+		case isBlank(in[i]):
+			if n = 1; len(v.pend) > 0 {
+				v.pend = append(v.pend, in[i])
+				v.from = i + 1
+			}
+		case !v.hold.on && len(v.pend) == 0 && v.stays:
+			v.lag = i - v.from
+			n = v.usual(in, i)
+		}
+		switch {
+		case n > 0:
+			i += n
+		case n == keyCut && v.patient && v.d.patient(i):
+			v.flush(in, i)
+			return i, short
+		default:
+			return v.unusual(in, i), going
+		}
+	}
+	return i, going
+}
+
+// unusual reads a byte of punctuation, or a key.
+func (v *value) unusual(in string, i int) int {
+	c := in[i]
+	v.flush(in, i)
+	v.from = i
+	if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != RepairOff {
+		v.comment(c)
+		v.from = i + 1
+		return i + 1
+	}
+	if c == '"' && v.state == vKeyOrEnd {
+		if n := plainKey(in[i:]); n > 0 {
+			v.from = v.wholeKey(in, i, n)
+			return v.from
+		}
+	}
+	switch kept := v.punctuation(c, i); {
+	case v.err != "":
+	case v.state == vValueAgain:
+		v.state = v.back
+	case kept:
+		i++
+	default:
+		i++
+		v.from = i
+	}
+	return i
 }
 
 // usual reads what stands between values at i, if it is what usually does: a whole key without escapes that is new, a colon, a

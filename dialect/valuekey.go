@@ -48,6 +48,19 @@ func (v *value) wholeKey(in string, i, n int) int {
 	return i + n
 }
 
+// inKey reads in a key.
+func (v *value) inKey(in string, i int) int {
+	if v.state == vKey {
+		if j := stringStop.index(in, i); j > i {
+			v.tok, v.from = append(v.tok, in[i:j]...), j
+			return j
+		}
+	}
+	i = v.readKey(in[i], i)
+	v.from = i
+	return i
+}
+
 // readKey reads a byte of a key.
 func (v *value) readKey(c byte, i int) int {
 	switch {

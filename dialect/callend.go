@@ -1,0 +1,196 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/chat"
+)
+
+// closeObject ends the innermost object.
+func (r *callReader) closeObject(d *Decoder, end int) (verdict, bool) {
+	top := r.stack[len(r.stack)-1]
+	r.stack = r.stack[:len(r.stack)-1]
+	if !top.calls {
+		r.state = cAfter
+		return more, true
+	}
+	if !top.env || r.record.named {
+		if v := r.finishRecord(d, end); v != more {
+			return v, false
+		}
+	}
+	r.state = cBetween
+	if len(r.stack) == 0 {
+		r.endValue(end)
+	}
+	return more, true
+}
+
+// endValue ends the whole value before the offset end.
+func (r *callReader) endValue(end int) {
+	r.state, r.ended, r.valueEnd, r.valueGot = cEnd, true, end, r.got
+}
+
+func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
+	r.stack = r.stack[:len(r.stack)-1]
+	if len(r.stack) > 0 {
+		r.record = record{at: d.base + i + 1, argsFrom: -1}
+		r.state = cAfter
+		return more, true
+	}
+	if r.got == 0 {
+		return r.fail(d, i, "an empty list"), false
+	}
+	r.endValue(d.base + i + 1)
+	return more, true
+}
+
+// closes reports whether c may begin what ends the section, or the fence that the call stands in.
+func (r *callReader) closes(d *Decoder, c byte) bool {
+	if r.closer != "" {
+		return c == r.closer[0]
+	}
+	return c == d.fenced.mark && c != 0 || c == d.candCtx.fence.mark && c != 0
+}
+
+// closeArgs ends arguments whose closing brackets are missing, if nothing else is.
+func (r *callReader) closeArgs(d *Decoder, i int) bool {
+	a := r.args
+	if d.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
+		return false
+	}
+	a.val.err = ""
+	return a.val.closeAll(i) && !missingRequired(d.call.tool.Args, a.val.has)
+}
+
+// missingBrace reads on behind a call object that was not closed, as if it had been.
+func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
+	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {
+		return r.fail(d, i, "a closing brace is missing"), false
+	}
+	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
+	for len(r.stack) > 0 && !r.stack[len(r.stack)-1].array {
+		if v, _ := r.closeObject(d, d.base+i); v != more {
+			return v, false
+		}
+	}
+	return more, false
+}
+
+// behind reads what follows the value.
+func (r *callReader) behind(d *Decoder, c byte, i int) (int, verdict) {
+	if r.closer == "" {
+		return i, finished
+	}
+	switch {
+	case strings.HasPrefix(d.in[i:], r.closer):
+		return r.closed(d, i+len(r.closer))
+	case c == r.closer[0]:
+		r.state, r.matched = cCloser, 0
+		return i, more
+	case c == '`' && r.inner:
+		r.valueEnd = d.base + i + 1
+		return i + 1, more
+	case c == '}' && d.set.opts.Repair != RepairOff:
+		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
+		r.valueEnd = d.base + i + 1
+		return i + 1, more
+	case (c == '{' || c == '[' || c == ',' || c == ';') && !r.optional:
+		r.endLast(d, d.base+i)
+		r.state = cStart
+		if c == ',' || c == ';' {
+			i++
+		}
+		return i, more
+	}
+	return r.unclosed(d, i)
+}
+
+// closed ends the section behind its closer.
+func (r *callReader) closed(d *Decoder, i int) (int, verdict) {
+	r.endLast(d, d.base+i)
+	return i, finished
+}
+
+// unclosed ends the section where its closer turned out to be missing: what stands behind the value is text again.
+func (r *callReader) unclosed(d *Decoder, i int) (int, verdict) {
+	if v := r.endUnclosed(d, r.valueEnd); v == broken {
+		return i, v
+	}
+	return d.backTo(r.valueEnd, i)
+}
+
+// endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text again.
+func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
+	if r.rejection != nil {
+		r.endLast(d, end)
+	}
+	if d.call.open {
+		switch {
+		case r.optional:
+		case d.set.opts.Repair == RepairOff:
+			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
+			return broken
+		default:
+			d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
+		}
+		d.endCall(end, true)
+	}
+	return finished
+}
+
+// fail ends the candidate because of the byte at i.
+func (r *callReader) fail(d *Decoder, i int, why string) verdict {
+	if !d.confirmed && !(r.record.known && r.explicit) {
+		return refused
+	}
+	rec := &r.record
+	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between() || r.ended && r.got == r.valueGot && !rec.named) {
+		return finished
+	}
+	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.base+i)
+	return broken
+}
+
+// between reports whether no call is being read: what stands there belongs to none.
+func (r *callReader) between() bool {
+	switch r.state {
+	case cBetween, cElement, cElementOr:
+		return true
+	}
+	return r.stack[len(r.stack)-1].env && !r.record.named
+}
+
+func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
+	return i, r.fail(d, i, why)
+}
+
+// end decides what an end of the text means.
+func (r *callReader) end(d *Decoder) verdict {
+	end := d.base
+	if v := r.cut(d); v != more {
+		return v
+	}
+	if r.state == cArgs {
+		r.args.at(end, 0)
+	}
+	switch {
+	case r.state == cEnd || r.state == cCloser && r.ended:
+		return r.endUnclosed(d, r.valueEnd)
+	case r.state == cArgs && r.args.end() == done && r.args.doom == "":
+		r.record.done, r.state = true, cAfter
+	}
+	if !d.call.open {
+		if d.confirmed {
+			return finished
+		}
+		return refused
+	}
+	if r.state == cAfter && r.record.done && r.closer == "" && d.set.opts.Repair == RepairFull && !r.inArray() {
+		r.note(d, chat.NoteMissingCloser, "", "}", 0, 0)
+		d.endCall(end, true)
+		return finished
+	}
+	d.endCall(end, false)
+	return finished
+}
