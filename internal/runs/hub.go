@@ -280,6 +280,10 @@ func (h *Hub) settle(l *Live) bool {
 	h.mu.Lock()
 	if l.outcome.Reason == agent.EndWaiting && l.woken && !h.draining {
 		l.woken = false
+		select {
+		case <-l.woke: // of the same answer, which a listener hears of once more
+		default:
+		}
 		h.mu.Unlock()
 		return true
 	}
