@@ -63,7 +63,7 @@ func (x *call) showStats() (any, error) {
 // A StatsOverview is what the page shows first.
 type StatsOverview struct {
 	From     *time.Time     `json:"from,omitempty"`
-	To       *time.Time     `json:"to,omitempty"`
+	To       time.Time      `json:"to" jsonschema:"the end that was asked for, or now as the service has it"`
 	All      []stats.Report `json:"all" jsonschema:"one row, or none if nothing was counted"`
 	Steps    []stats.Report `json:"steps" jsonschema:"one row for each step of time in which something was counted"`
 	Step     float64        `json:"step" jsonschema:"of time, in seconds"`
@@ -80,9 +80,13 @@ func (x *call) overviewStats() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	to := q.To
+	if to.IsZero() {
+		to = x.s.o.Stats.Now().UTC()
+	}
 	step := q.Step
 	if step == 0 {
-		step = stepFor(q.From, q.To)
+		step = stepFor(q.From, to)
 	}
 	q.Step = 0
 	list := []stats.Query{q, q, q, q, q, q}
@@ -93,8 +97,8 @@ func (x *call) overviewStats() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &StatsOverview{Step: step.Seconds(), Rates: meaningsOfRates()}
-	out.From, out.To = span(&q)
+	out := &StatsOverview{To: to, Step: step.Seconds(), Rates: meaningsOfRates()}
+	out.From, _ = span(&q)
 	for i, to := range []*[]stats.Report{&out.All, &out.Steps, &out.Models, &out.Clients, &out.Dialects, &out.Tools} {
 		*to = reports(rows[i])
 	}
@@ -103,9 +107,6 @@ func (x *call) overviewStats() (any, error) {
 
 // stepFor returns the step of a picture of a time: some dozens of steps.
 func stepFor(from, to time.Time) time.Duration {
-	if to.IsZero() {
-		to = time.Now()
-	}
 	const hour, day = time.Hour, 24 * time.Hour
 	for _, step := range []time.Duration{hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day} {
 		if to.Sub(from) <= 45*step+hour {
@@ -191,7 +192,7 @@ func (x *call) statsQuery() (stats.Query, error) {
 		if err != nil {
 			return q, badQuery("since", err)
 		}
-		q.From = time.Now().Add(-d).UTC()
+		q.From = x.s.o.Stats.Now().Add(-d).UTC()
 	}
 	if text := x.query("step"); text != "" {
 		d, err := stats.ParseSince(text)

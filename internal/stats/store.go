@@ -87,6 +87,14 @@ func New(dir string, o Options) *Store {
 	return &Store{dir: dir, o: o, pending: map[key]*cell{}, tools: map[string]bool{}}
 }
 
+// Now returns the time by the clock that a Store counts by, which is where its numbers end.
+func (s *Store) Now() time.Time {
+	if s == nil {
+		return time.Now()
+	}
+	return s.o.Now()
+}
+
 // A count is one step of a counter.
 type count struct {
 	Dims

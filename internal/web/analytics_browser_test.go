@@ -16,9 +16,8 @@ func (w *world) counted() {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	now := time.Now().UTC()
 	for back := range 6 * 24 {
-		at := now.Add(-time.Duration(back+2) * time.Hour)
+		at := today.Add(-time.Duration(back+2) * time.Hour)
 		var text strings.Builder
 		line := func(model, dialect, tool, numbers string) {
 			fmt.Fprintf(&text, "\n%d\t%s\t%s\t%s\t%s\t%s\t.\n", at.Unix()/3600, model, []string{"ada", "cleo", "-"}[back%3], dialect, tool, strings.ReplaceAll(numbers, " ", "\t"))

@@ -136,6 +136,10 @@ type world struct {
 	ran     atomic.Int32    // how often something asked for /pwned, which texts do that should not run
 }
 
+// today is when the statistics of every service under test are asked for, and when they count: in the middle of a step of the picture that the page
+// draws of a week. Whoever writes numbers before and looks at them later sees them in the same places, whatever hour strikes in between.
+var today = time.Date(2026, 3, 4, 9, 26, 53, 0, time.UTC)
+
 // newWorld starts a service. The configuration is head and the text, in which DIR stands for a directory of the test's own; files are put there
 // before, such as scenarios for backends of kind script.
 func newWorld(t testing.TB, text string, files map[string]string) *world {
@@ -151,7 +155,7 @@ func newWorld(t testing.TB, text string, files map[string]string) *world {
 		}
 	}
 	w.text = head + "data: DIR/data\n" + text
-	w.stats = stats.New(filepath.Join(w.dir, "stats"), stats.Options{})
+	w.stats = stats.New(filepath.Join(w.dir, "stats"), stats.Options{Now: func() time.Time { return today }})
 	w.journal = w.stats.Journal(w.journal)
 	var err error
 	if w.capture, err = capture.New(capture.Options{}); err != nil {

@@ -397,7 +397,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// countedEvenly writes numbers into the steps of time that the view shows of a week, whatever hour it is.
+// countedEvenly writes numbers into the steps of time that the view shows of a week.
 func (w *world) countedEvenly() {
 	w.t.Helper()
 	dir := filepath.Join(w.dir, "stats")
@@ -405,8 +405,7 @@ func (w *world) countedEvenly() {
 		w.t.Fatal(err)
 	}
 	const step = 6 * time.Hour
-	now := time.Now().UTC()
-	begin := now.Add(-7 * 24 * time.Hour).Truncate(step)
+	begin := today.Add(-7 * 24 * time.Hour).Truncate(step)
 	files := map[string]string{}
 	for i := 1; i < 28; i++ {
 		at := begin.Add(time.Duration(i) * step)
