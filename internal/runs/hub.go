@@ -337,27 +337,9 @@ func (h *Hub) lookUp(run string) *Live {
 // Cancel ends a run for good, and with it the questions that it waits for. Calls under way are cancelled; those without a result get
 // one that says so.
 func (h *Hub) Cancel(ctx context.Context, run string) error {
-	if l := h.lookUp(run); l != nil {
-		l.end(errCanceled)
-		select {
-		case <-l.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	known, err := h.look(ctx, run)
-	switch {
-	case err != nil:
+	known, err := h.abort(ctx, run)
+	if err != nil {
 		return err
-	case known.head.State == journal.StateEnded:
-		return fmt.Errorf("%w: %s", ErrEnded, run)
-	}
-	a, err := h.agent(known.run.Agent)
-	if err != nil { // its agent is gone; nothing of it is needed
-		a = &Agent{Name: known.run.Agent, Runner: &tool.Runner{}}
-	}
-	if err := h.loop(a, known.run.By, false).Abort(ctx, run); err != nil {
-		return failure(err)
 	}
 	approvals := journal.Approvals{Store: h.store, Session: known.run.Session, Run: run}
 	for p, err := range approvals.Waiting(ctx) {
@@ -370,6 +352,49 @@ func (h *Hub) Cancel(ctx context.Context, run string) error {
 		}
 	}
 	return nil
+}
+
+// abort ends a run that is not over: it cuts it off if it is live, and writes its end. An answer may make it live again at any moment, but
+// not while its end is written.
+func (h *Hub) abort(ctx context.Context, run string) (known, error) {
+	for {
+		if l := h.lookUp(run); l != nil {
+			l.end(errCanceled)
+			select {
+			case <-l.done:
+			case <-ctx.Done():
+				return known{}, ctx.Err()
+			}
+		}
+		k, ended, err := h.end(ctx, run)
+		if ended || err != nil {
+			return k, err
+		}
+	}
+}
+
+// end writes the end of a run that is not live. It reports false if it is live.
+func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
+	h.claiming.Lock()
+	defer h.claiming.Unlock()
+	if h.lookUp(run) != nil {
+		return known{}, false, nil
+	}
+	k, err := h.look(ctx, run)
+	switch {
+	case err != nil:
+		return k, false, err
+	case k.head.State == journal.StateEnded:
+		return k, false, fmt.Errorf("%w: %s", ErrEnded, run)
+	}
+	a, err := h.agent(k.run.Agent)
+	if err != nil { // its agent is gone; nothing of it is needed
+		a = &Agent{Name: k.run.Agent, Runner: &tool.Runner{}}
+	}
+	if err := h.loop(a, k.run.By, false).Abort(ctx, run); err != nil {
+		return k, false, failure(err)
+	}
+	return k, true, nil
 }
 
 // Send puts a message into the conversation of a run that is under way, before the model is asked again. When it returns, the message
@@ -516,12 +541,13 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 		}
 		return tool.Approval{}, keeping
 	}
-	a, err := approvals.Decide(ctx, approval, answer)
+	decide := func() (tool.Approval, error) { return approvals.Decide(ctx, approval, answer) }
+	if rule != nil {
+		decide = rule.with(decide)
+	}
+	a, err := decide()
 	if err != nil {
 		return a, err
-	}
-	if rule != nil {
-		rule.keep()
 	}
 	run, err := h.asking(ctx, approval)
 	if err != nil {
@@ -544,8 +570,8 @@ func (h *Hub) Refuse(ctx context.Context, approval string, answer tool.Answer) (
 	if err == nil {
 		err = h.Cancel(ctx, run)
 	}
-	if errors.Is(err, ErrEnded) {
-		err = nil // another way
+	if errors.Is(err, ErrEnded) || errors.Is(err, ErrHeld) {
+		err = nil // another way, or by who drives it elsewhere and has the answer before them
 	}
 	return a, err
 }

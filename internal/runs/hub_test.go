@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -324,15 +325,59 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A slow store returns from recording an answer long after everybody else has heard of it.
-type slow struct{ journal.Store }
+// A slow store returns from recording an answer some time after everybody else has heard of it.
+type slow struct {
+	journal.Store
+	by time.Duration
+}
 
 func (s slow) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
 	at, err := s.Store.Append(ctx, stream, after, records...)
 	if err == nil && records[0].Kind == journal.KindAnswer {
-		time.Sleep(time.Minute)
+		time.Sleep(s.by)
 	}
 	return at, err
+}
+
+// A run that an answer wakes while somebody ends it is over then, and goes on before that or not at all.
+func TestCancelWoken(t *testing.T) {
+	for range 50 {
+		store, s := dawdling{new(journal.Memory)}, newShop(t)
+		h := newHub(t, store, asksOnce(), s)
+		if err := h.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l := start(t, h, "go")
+		id := l.Outcome().Waiting[0].ID
+		answered := make(chan error)
+		go func() {
+			_, err := (&journal.Approvals{Store: store}).Decide(t.Context(), id, tool.Answer{State: chat.ApprovalApproved})
+			answered <- err
+		}()
+		if err := h.Cancel(t.Context(), l.ID); err != nil && !errors.Is(err, runs.ErrEnded) {
+			t.Error(err)
+		}
+		if err := <-answered; err != nil && !errors.Is(err, tool.ErrDecided) {
+			t.Error(err)
+		}
+		for head, err := range store.Store.Heads(t.Context(), journal.HeadQuery{Stream: l.ID}) {
+			if err != nil || head.State != journal.StateEnded {
+				t.Errorf("the run is %s, %v", head.State, err)
+			}
+		}
+		drainNow(h)
+	}
+}
+
+// A dawdling store takes its time to say how things stand.
+type dawdling struct{ journal.Store }
+
+func (d dawdling) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journal.Head, error] {
+	list := d.Store.Heads(ctx, q)
+	return func(yield func(journal.Head, error) bool) {
+		list(yield)
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // An answer that ends its run does so whoever hears of it first: the model is not asked again, no call runs, and nobody is asked for
@@ -350,7 +395,7 @@ func TestRefuse(t *testing.T) {
 				memory, s := new(journal.Memory), newShop(t)
 				h := newHub(t, memory, m, s)
 				if where == "heard first" {
-					h = newHub(t, slow{memory}, m, s)
+					h = newHub(t, slow{memory, time.Minute}, m, s)
 				}
 				if where != "in the next process" {
 					if err := h.Recover(t.Context()); err != nil {

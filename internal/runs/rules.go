@@ -198,12 +198,20 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 // maxKept bounds the rules of one agent. Each is decided by for every call.
 const maxKept = 500
 
-func (o *offer) keep() {
-	o.kept.change(func(list []keptRule) []keptRule {
-		list = slices.DeleteFunc(list, func(r keptRule) bool { return r.Text == o.rule.Text })
-		if len(list) >= maxKept {
-			list = slices.Delete(list, 0, 1)
-		}
-		return append(list, o.rule)
-	})
+// with returns a decision with which the rule is kept. Whoever hears of the decision before it returns, such as the run that goes on with it,
+// finds the rule in force: until then nobody is told which rules are.
+func (o *offer) with(decide func() (tool.Approval, error)) func() (tool.Approval, error) {
+	return func() (a tool.Approval, err error) {
+		o.kept.change(func(list []keptRule) []keptRule {
+			if a, err = decide(); err != nil {
+				return list
+			}
+			list = slices.DeleteFunc(list, func(r keptRule) bool { return r.Text == o.rule.Text })
+			if len(list) >= maxKept {
+				list = slices.Delete(list, 0, 1)
+			}
+			return append(list, o.rule)
+		})
+		return a, err
+	}
 }

@@ -2,8 +2,10 @@ package runs_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"wield/agent"
 	"wield/chat"
@@ -102,4 +104,50 @@ func TestKeepChanged(t *testing.T) {
 			t.Errorf("%v, %v", err, h.Rules())
 		}
 	})
+}
+
+// Who hears of an answer before it has returned finds the rule in force that it keeps: the run that goes on with it does not ask again, and who
+// looks at the rules sees it.
+func TestKeepHeardFirst(t *testing.T) {
+	s, store := newShop(t), slow{Store: new(journal.Memory), by: 100 * time.Millisecond}
+	h := newHub(t, store, nil, s)
+	agents := ruled(t, s)
+	agents[0].Model = &model{answers: []answer{{calls: []chat.Call{call("save", `{"n":1}`)}}, {calls: []chat.Call{call("save", `{"n":1}`)}}, {text: "Saved."}}}
+	h.Replace(agents)
+	if err := h.Recover(t.Context()); err != nil { // from now on it hears of answers
+		t.Fatal(err)
+	}
+	l, err := h.Start(t.Context(), runs.Start{Agent: "home", Request: ask("go"), By: "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := l.Outcome().Waiting[0].ID
+	looked := make(chan int)
+	go func() {
+		for e, err := range store.Watch(t.Context(), journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindAnswer}}) {
+			if err != nil || e.Record.Answer == nil {
+				t.Error(err)
+			}
+			break
+		}
+		looked <- len(h.Rules())
+	}()
+	if _, err := h.Decide(t.Context(), id, tool.Answer{State: chat.ApprovalApproved, By: "me", Always: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-looked; n != 1 {
+		t.Errorf("with the answer come %d rules", n)
+	}
+	var list []runs.Numbered
+	for n, err := range h.Follow(t.Context(), l.ID, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list = append(list, n); strings.Count(seen(list), "approval save") > 1 {
+			break // it waits again
+		}
+	}
+	if text := seen(list); !strings.HasSuffix(text, "text  Saved.\nturn_end  \nusage  \nfinish  ") {
+		t.Errorf("what followed:%s", text)
+	}
 }
