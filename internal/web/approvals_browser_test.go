@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // shop is a service whose agent changes a file and runs a command, and asks before it does, and one that writes what should not be overlooked.
@@ -70,7 +71,7 @@ func (w *world) begins(agent, input string) (id string) {
 // question waits for the question of a run.
 func (w *world) question(run string) string {
 	w.t.Helper()
-	for w.t.Context().Err() == nil {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var list struct {
 			Items []struct{ ID, Run, State string }
 		}
@@ -81,6 +82,7 @@ func (w *world) question(run string) string {
 			}
 		}
 	}
+	w.t.Fatal("the run asks nothing")
 	return ""
 }
 
@@ -142,6 +144,7 @@ func TestApprovals(t *testing.T) {
 	}
 	s.press("r")
 	s.pictures("approvals-command")
+	s.wait(".approval-bar .primary:not(:disabled)") // its end was seen
 	s.press("a")
 	s.wait(".outcome", "Approved by ada")
 	s.wait(".approval-bar", "The rule was kept")
@@ -220,7 +223,8 @@ func TestApprovalsTwice(t *testing.T) {
 	s := w.open(b, adminKey, "#/approvals/"+id)
 	s.wait(".diff", "Sunday: 11:00")
 	s.wait(".approval-bar .primary:not(:disabled)")
-	other := w.open(b, "", "#/playground") // the page of the question is not seen now, and rests
+	other := w.open(b, "", "#/playground")
+	s.call(nil, "rested") // it is not seen any more, and hears of nothing
 	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)
 	}

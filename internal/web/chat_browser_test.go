@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -49,7 +48,7 @@ turns:
 
 func chatWorld(t *testing.T) *world {
 	t.Helper()
-	scenario := strings.NewReplacer("CANARY", strings.ReplaceAll(canary, "'", "''"), "SLOW", strings.Repeat("word by word ", 400), "BT", "`").Replace(talkScenario)
+	scenario := strings.NewReplacer("CANARY", strings.ReplaceAll(canary, "'", "''"), "SLOW", strings.Repeat("word by word ", 4000), "BT", "`").Replace(talkScenario)
 	return newWorld(t, talks, map[string]string{"talk.yaml": scenario, "evil.html": canary})
 }
 
@@ -92,7 +91,7 @@ func TestChat(t *testing.T) {
 		}
 	}
 	check()
-	s.evaluate(nil, "location.reload()")
+	s.reload()
 	s.wait(".foot-line", "What happened")
 	check()
 	s.pictures("chat-done")
@@ -277,6 +276,7 @@ func TestChatTabs(t *testing.T) {
 	one.wait(".card .badge", "done")
 	one.wait(".said-model strong", "answer")
 	two.front()
+	two.wait(".foot-line") // the run is over, and what is said now begins another one
 	two.says("hello again")
 	two.wait(".said-model", "You said: hello again")
 	one.front()
@@ -314,7 +314,7 @@ func TestChatConnection(t *testing.T) {
 	s.says("Count.")
 	for i := 0; i < words; i += 80 {
 		s.wait(".said-model", fmt.Sprintf("w%03d", i))
-		w.cut()
+		w.door.cut()
 	}
 	s.wait(".said-model", fmt.Sprintf("w%03d", words-1))
 	s.wait(".foot-line")
@@ -326,10 +326,8 @@ func TestChatConnection(t *testing.T) {
 // TestChatDown: that a model's server is not there is said before anything was written.
 func TestChatDown(t *testing.T) {
 	b := browser(t)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	address := gone.URL
-	gone.Close()
-	w := newWorld(t, "backends:\n  off: {kind: openai, url: \""+address+"/v1\"}\nmodels:\n  away: {backend: off, model: m}\n", nil)
+	const nobody = "http://127.0.0.1:1/v1" // a port that nothing is given by chance
+	w := newWorld(t, "backends:\n  off: {kind: openai, url: \""+nobody+"\"}\nmodels:\n  away: {backend: off, model: m}\n", nil)
 	s := w.open(b, clientKey, "#/chat")
 	s.wait(".notice", "The model away cannot be asked now", "the backend off cannot be reached", "Start the server")
 	s.pictures("chat-down")
@@ -378,7 +376,7 @@ func TestChatDecides(t *testing.T) {
 	s.call(nil, "press", ".question .keep input")
 	s.click("Approve", ".question")
 	s.wait(".foot-line")
-	s.evaluate(nil, `document.querySelectorAll('details.card').forEach((d) => { d.open = true; })`)
+	s.evaluate(nil, `document.querySelectorAll('details.card:not([open]) > summary').forEach((el) => el.click())`) // as a person, so that they stay open
 	s.wait(".card-question", "Allowed by ada", "The rule was kept")
 	s.wait(".foot-line")
 	if n := s.count(".question"); n != 0 {
@@ -392,6 +390,6 @@ func TestChatDecides(t *testing.T) {
 	s.wait(".question .diff")
 	s.write(".question input[type=text]", "not today")
 	s.click("Deny and end the run", ".question")
-	s.wait(".card-question", "Denied by ada: not today")
+	s.wait(`.card[data-state="denied"] .card-question`, "Denied by ada: not today")
 	s.wait(".run-foot", "It was stopped")
 }

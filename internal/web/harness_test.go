@@ -82,7 +82,7 @@ func (s *shared) start() (*chromium.Browser, error) {
 	}
 	before, had := os.LookupEnv("TMPDIR")
 	os.Setenv("TMPDIR", s.dir)
-	s.browser, err = chromium.Start(context.Background(), chromium.Options{NoSandbox: os.Getuid() == 0, Hosts: []string{"127.0.0.1"}, Env: env})
+	s.browser, err = chromium.Start(context.Background(), chromium.Options{NoSandbox: os.Getuid() == 0, Hosts: []string{"127.0.0.1"}, Env: env, Patience: patience})
 	if had {
 		os.Setenv("TMPDIR", before)
 	} else {
@@ -126,12 +126,11 @@ type world struct {
 	journal journal.Store
 	capture *capture.Ring
 	stats   *stats.Store
-	address string
+	door    *door
 	base    string // http://HOST:PORT
 	api     *api.Server
 	hub     *runs.Hub
 	stop    func()
-	cut     func()          // breaks all connections off, while the service goes on
 	guest   *chromium.Guest // who opens its page; nil: nobody yet
 	ran     atomic.Int32    // how often something asked for /pwned, which texts do that should not run
 }
@@ -144,7 +143,7 @@ var today = time.Date(2026, 3, 4, 9, 26, 53, 0, time.UTC)
 // before, such as scenarios for backends of kind script.
 func newWorld(t testing.TB, text string, files map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), journal: &journal.Memory{}, address: "127.0.0.1:0"}
+	w := &world{t: t, dir: t.TempDir(), journal: &journal.Memory{}}
 	for name, content := range files {
 		path := filepath.Join(w.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -161,9 +160,14 @@ func newWorld(t testing.TB, text string, files map[string]string) *world {
 	if w.capture, err = capture.New(capture.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	if w.door, err = newDoor(); err != nil {
+		t.Fatal(err)
+	}
+	w.base = "http://" + w.door.Addr().String()
 	w.start()
 	t.Cleanup(func() {
 		w.stop()
+		w.door.Listener.Close()
 		if err := w.journal.Close(); err != nil {
 			t.Error(err)
 		}
@@ -243,15 +247,9 @@ func (w *world) start() {
 		{Prefix: "/pwned", Linked: true, Serve: func(http.ResponseWriter, *http.Request, gateway.Caller) { w.ran.Add(1) }},
 	}
 	g = gateway.New(service.Gateway)
-	inner, err := net.Listen("tcp", w.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &wires{Listener: inner}
-	w.cut = l.cut
-	w.address, w.base = l.Addr().String(), "http://"+l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
+	l := w.door.open()
 	go func() { over <- g.Serve(ctx, l, 5*time.Second) }()
 	if err := w.hub.Recover(ctx); err != nil {
 		t.Error(err)
@@ -277,31 +275,95 @@ func (w *world) start() {
 	}
 }
 
-// wires are the connections of a service.
-type wires struct {
+// A door is the address of a world, which nobody else gets while the service is stopped: who comes then is turned away.
+type door struct {
 	net.Listener
-	mu   sync.Mutex
-	list []net.Conn
+	mu     sync.Mutex
+	inside chan net.Conn // to the service; nil: there is none
+	gone   chan bool     // closed when that service listens no more
+	list   []net.Conn
 }
 
-func (l *wires) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err == nil {
-		l.mu.Lock()
-		l.list = append(l.list, c)
-		l.mu.Unlock()
+func newDoor() (*door, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	d := &door{Listener: l}
+	go d.keep()
+	return d, nil
 }
 
-func (l *wires) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.list {
+// keep lets in who comes, until the door is closed for good.
+func (d *door) keep() {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil {
+			return
+		}
+		d.mu.Lock()
+		inside, gone := d.inside, d.gone
+		if inside != nil {
+			d.list = append(d.list, c)
+		}
+		d.mu.Unlock()
+		select {
+		case inside <- c: // never, if there is no service
+		case <-gone:
+			c.Close()
+		}
+	}
+}
+
+// open lets people in to a service that starts.
+func (d *door) open() *hall {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inside, d.gone = make(chan net.Conn), make(chan bool)
+	return &hall{d, d.inside, d.gone}
+}
+
+// shut turns away who comes from now on.
+func (d *door) shut(gone chan bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gone == gone && d.inside != nil {
+		d.inside = nil
+		close(gone)
+	}
+}
+
+// cut breaks all connections off.
+func (d *door) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.list {
 		c.Close() // one that has ended is closed already
 	}
-	l.list = nil
+	d.list = nil
 }
+
+// A hall is a door as one service sees it.
+type hall struct {
+	door   *door
+	inside chan net.Conn
+	gone   chan bool
+}
+
+func (l *hall) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.inside:
+		return c, nil
+	case <-l.gone:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *hall) Close() error   { l.door.shut(l.gone); return nil }
+func (l *hall) Addr() net.Addr { return l.door.Addr() }
+
+// patience is how long something may take that takes no time on a machine which does nothing else.
+const patience = time.Minute
 
 // ask sends a request to the interface with a key, and reads the answer into out, if that is not nil.
 func (w *world) ask(key, method, path string, body, out any) int {
@@ -376,7 +438,7 @@ const library = `(() => {
     watch.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
   });
   const until = async (f, what) => {
-    for (const end = Date.now() + 28000; Date.now() < end;) {
+    for (const end = Date.now() + 55000; Date.now() < end;) {
       const got = f();
       if (got) return got;
       await change();
@@ -399,7 +461,15 @@ const library = `(() => {
     focus: async (selector) => { const el = await until(() => all(selector)[0], selector); el.focus(); if (el.select) el.select(); return true; },
     focused: () => { const el = document.activeElement; return el ? el.tagName.toLowerCase() + ' ' + name(el).slice(0, 60) : ''; },
     place: async (selector) => { const el = await until(() => all(selector)[0], selector); const r = el.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; },
-    choose: async (selector, value) => { const el = await until(() => all(selector)[0], selector); el.value = value; el.dispatchEvent(new Event('input', {bubbles: true})); el.dispatchEvent(new Event('change', {bubbles: true})); return el.value === value; },
+    choose: async (selector, value) => {
+      const el = await until(() => all(selector).find((e) => e.tagName !== 'SELECT' || [...e.options].some((o) => o.value === value)), selector + ' with the choice ' + JSON.stringify(value));
+      el.value = value;
+      if (el.value !== value) throw new Error(selector + ' does not take ' + JSON.stringify(value) + ' but ' + JSON.stringify(el.value));
+      el.dispatchEvent(new Event('input', {bubbles: true}));
+      el.dispatchEvent(new Event('change', {bubbles: true}));
+      return true;
+    },
+    rested: () => until(() => document.hidden, 'the page to be hidden').then(() => true),
     evaluate: (source) => (0, eval)(source),
     attribute: (selector, a) => { const el = document.querySelector(selector); return el && el.getAttribute(a); },
     hash: () => location.hash, title: () => document.title,
@@ -478,6 +548,14 @@ func (s *sheet) goTo(path string) {
 	if err := s.tab.Go(s.t.Context(), s.w.base+"/"+path); err != nil {
 		s.t.Fatal(err)
 	}
+	s.call(nil, "ready")
+}
+
+// reload loads the page anew. What is asked afterwards is asked of the new one.
+func (s *sheet) reload() {
+	s.t.Helper()
+	s.evaluate(nil, "document.documentElement.dataset.old = '', location.reload(), true")
+	s.wait("html:not([data-old])")
 	s.call(nil, "ready")
 }
 

@@ -6,14 +6,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"wield/dialect/dialecttest"
 )
 
-// copies lets the tests read what the page puts into the clipboard.
+// clipboard is held by the test that copies: a browser has one for all of its guests.
+var clipboard sync.Mutex
+
+// copies lets a test read what the page puts into the clipboard, which is its own until it ends.
 func (s *sheet) copies() {
 	s.t.Helper()
+	clipboard.Lock()
+	s.t.Cleanup(clipboard.Unlock)
 	for _, name := range []string{"clipboard-read", "clipboard-write"} {
 		if err := s.tab.Permit(s.t.Context(), s.w.base, name); err != nil {
 			s.t.Fatal(err)
@@ -25,7 +31,8 @@ func (s *sheet) copied() (text string) {
 	s.t.Helper()
 	s.wait(".toast", "Copied")
 	s.evaluate(&text, "navigator.clipboard.readText()")
-	s.click("Close", ".toasts")
+	s.evaluate(nil, "document.querySelectorAll('.toasts button').forEach((b) => b.click()), true") // it goes by itself, too
+	s.gone(".toast")
 	return text
 }
 

@@ -35,7 +35,7 @@ export function summary(a) {
 //   busy()             somebody is writing an answer
 //   end()
 export function card(app, approval, {onDecided, inside = false} = {}) {
-  let a = approval, review = null, editing = null, unchanged = false, choice = null, seenEnd = false, inexact = false, wished = false, sending = false, asked = 0, over = false;
+  let a = approval, review = null, editing = null, unchanged = false, choice = null, seenEnd = false, inexact = false, wished = false, sending = false, asked = 0, looking = false;
   const mayDecide = app.may('approver', 'admin');
   const element = h('article', {class: 'approval', 'aria-label': `Question about ${a.tool}`});
   const head = h('header', {class: 'approval-head'});
@@ -76,13 +76,10 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
       put(left);
       return;
     }
-    const s = Math.round((new Date(a.expires) - Date.now()) / 1000);
+    const s = Math.ceil((new Date(a.expires) - Date.now()) / 1000);
     if (s <= 0) {
       put(left, 'expired');
-      if (!over) {
-        over = true;
-        reload();
-      }
+      reload(); // until the service, whose clock counts, says so too
       return;
     }
     put(left, `expires in ${s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`}`);
@@ -179,6 +176,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
       wished = false;
       edit();
     }
+    watcher.takeRecords(); // of the end of less than is shown now
     watcher.unobserve(bottom);
     watcher.observe(bottom); // is the end seen now?
   }
@@ -251,6 +249,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     }
     editing = form(a.facts?.parameters, a.arguments ?? {}, {oninput: () => {
       clearTimeout(pause);
+      asked++; // what is found out about what was written before is of no interest any more
       pause = setTimeout(() => { const args = written(); if (args) look(args); }, 250);
       compare();
     }});
@@ -306,11 +305,14 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   }
 
   async function reload() {
+    if (looking) return;
+    looking = true;
     try {
       update(await api.get(`/approvals/${a.id}`));
     } catch {
       // it is shown as it was
     }
+    looking = false;
   }
 
   function update(now) {

@@ -2,12 +2,13 @@
 
 import {h, frame} from './ui.js';
 
-// list makes one: list({height: 28, row: (item, i) => element, label: 'Events', onpick: (item, i) => {}}). The keys Up, Down, j, k, Home, End,
+// list makes one: list({height: 28, row: (item, i) => element, label: 'Events', onpick: (item, i) => {}}). With id: (item) => name, what is
+// picked stays picked while other items come before it. The keys Up, Down, j, k, Home, End,
 // PageUp and PageDown move through it, and Enter picks. onend is called when somebody has scrolled to the last rows.
 //
 // It returns {el, set(items), add(items), pick(i), picked(), items(), stay(on)}: stay keeps the end in sight while rows are added, as long as
 // the person has not scrolled away from it.
-export function list({height, row, label, onpick, onmove, onend}) {
+export function list({height, row, label, onpick, onmove, onend, id}) {
   let items = [], at = -1, follow = false;
   const rows = new Map(); // by index, those in the document
   const inner = h('div', {class: 'list-inner', role: 'listbox', 'aria-label': label});
@@ -24,16 +25,28 @@ export function list({height, row, label, onpick, onmove, onend}) {
       }
     }
     for (let i = first; i < last; i++) {
-      if (rows.has(i)) continue;
+      if (rows.has(i)) {
+        rows.get(i).el.setAttribute('aria-setsize', items.length);
+        continue;
+      }
+      const item = items[i];
       const e = h('div', {class: 'list-row', role: 'option', 'aria-selected': String(i === at), 'aria-posinset': i + 1, 'aria-setsize': items.length,
-        onclick: () => { move(i); onpick?.(items[i], i); }}, row(items[i], i));
+        onclick: () => pick(item)}, row(item, i));
       e.style.top = `${i * height}px`;
       e.style.height = `${height}px`;
-      rows.set(i, {el: e, item: items[i]});
+      rows.set(i, {el: e, item});
       inner.append(e);
     }
   };
   const soon = frame(paint);
+
+  // pick picks an item whose row was clicked. It may stand elsewhere by now, since rows are painted later.
+  const pick = (item) => {
+    const i = place(item);
+    if (i >= 0) move(i);
+    onpick?.(item, i);
+  };
+  const place = (item) => (id ? items.findIndex((it) => id(it) === id(item)) : items.indexOf(item));
 
   const move = (i) => {
     if (items.length === 0) return;
@@ -76,7 +89,13 @@ export function list({height, row, label, onpick, onmove, onend}) {
   };
   return {
     el,
-    set(list) { items = list; at = Math.min(at, items.length - 1); grown(); },
+    set(list) {
+      const was = items[at];
+      items = list;
+      const now = id && was ? place(was) : -1;
+      at = now >= 0 ? now : Math.min(at, items.length - 1);
+      grown();
+    },
     add(list) { for (const it of list) items.push(it); grown(); },
     refresh() { for (const r of rows.values()) r.el.remove(); rows.clear(); paint(); },
     pick: move,

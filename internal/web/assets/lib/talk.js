@@ -109,7 +109,8 @@ const takers = {
   approval(t, e) {
     const c = t.call(e);
     c.approval = {...c.approval, ...e.approval};
-    if (!['done', 'failed', 'interrupted'].includes(c.state)) c.state = approvalStates[e.approval.state] ?? 'approval';
+    if (c.result) c.state = outcome(c);
+    else if (!begun.includes(c.state)) c.state = approvalStates[e.approval.state] ?? 'approval';
   },
   tool_state(t, e) {
     const c = t.call(e);
@@ -127,10 +128,7 @@ const takers = {
   result(t, e) {
     const c = t.call(e);
     c.result = e.result;
-    const denied = c.approval && ['denied', 'expired', 'cancelled'].includes(c.approval.state);
-    if (c.state === 'interrupted') return;
-    c.state = !e.result.is_error ? 'done' : denied ? approvalStates[c.approval.state] : c.policy?.decision === 'deny' ? 'denied' : 'failed';
-    if (e.result.is_error && /it is not known whether|interrupted/i.test(e.result.text)) c.state = 'interrupted';
+    c.state = outcome(c);
   },
   native_call: (t, e) => { const c = t.call({...e, call_id: e.call_id || `native-${e.turn}-${e.name}`}); c.args = e.text ?? ''; c.native = true; c.state = 'running'; },
   native_result: (t, e) => { const c = t.call({...e, call_id: e.call_id || `native-${e.turn}-${e.name}`}); c.result = {text: e.text ?? '', is_error: false}; c.state = 'done'; },
@@ -139,5 +137,17 @@ const takers = {
   usage: (t, e) => { t.usage = e.usage; },
   finish: (t, e) => { t.finish = e.finish; },
 };
+
+// outcome is the state of a call that has a result. What was decided about it may be heard of before the result or after it.
+function outcome(c) {
+  if (c.state === 'interrupted') return c.state;
+  if (!c.result.is_error) return 'done';
+  if (/it is not known whether|interrupted/i.test(c.result.text)) return 'interrupted';
+  if (['denied', 'expired', 'cancelled'].includes(c.approval?.state)) return approvalStates[c.approval.state];
+  return c.policy?.decision === 'deny' ? 'denied' : 'failed';
+}
+
+// begun are the states of calls that nobody decides about any more.
+const begun = ['queued', 'running', 'interrupted'];
 
 const approvalStates = {pending: 'approval', approved: 'approved', edited: 'approved', denied: 'denied', expired: 'expired', cancelled: 'cancelled', consumed: 'approved'};

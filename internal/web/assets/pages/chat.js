@@ -33,7 +33,7 @@ class View {
     const tick = setInterval(() => this.tick(), 1000);
     this.ends.push(() => clearInterval(tick));
     this.list();
-    this.loadModels();
+    this.known = this.loadModels();
   }
 
   end() {
@@ -371,10 +371,10 @@ class View {
     try { return sessionStorage.getItem(`wield.draft.${this.id}`) ?? ''; } catch { return ''; }
   }
 
-  keepDraft(text = this.input.value) {
+  keepDraft(text = this.input.value, id = this.id) {
     try {
-      if (text) sessionStorage.setItem(`wield.draft.${this.id}`, text);
-      else sessionStorage.removeItem(`wield.draft.${this.id}`);
+      if (text) sessionStorage.setItem(`wield.draft.${id}`, text);
+      else sessionStorage.removeItem(`wield.draft.${id}`);
     } catch { /* the browser keeps nothing */ }
   }
 
@@ -402,17 +402,19 @@ class View {
   }
 
   async send() {
-    const text = this.input.value, m = this.current();
-    if (this.sending || !(text.trim() || this.files.length) || !m) return;
+    const text = this.input.value;
+    if (this.sending || !(text.trim() || this.files.length)) return;
     this.sending = true;
     this.sendButton.disabled = true;
     try {
+      await this.known; // whoever is quick may send before the models are listed
+      if (!this.current()) return; // the notice says why
       const attachments = await Promise.all(this.files.map(encoded));
       if (!await this.tell(text, attachments)) {
         await this.start({input: text, attachments, ...(this.branch && {before: this.branch})});
       }
-      this.input.value = '';
-      this.keepDraft('');
+      if (this.input.value === text) this.input.value = ''; // else the next message was begun meanwhile
+      this.keepDraft();
       this.files = [];
       this.branch = null;
       this.paintChips();
@@ -422,7 +424,8 @@ class View {
     } finally {
       this.sending = false;
       this.sendButton.disabled = false;
-      this.input.focus();
+      const at = document.activeElement; // the answer may be here by now, and the person elsewhere
+      if (!at || at === document.body || this.composer.contains(at)) this.input.focus();
     }
   }
 
@@ -447,6 +450,7 @@ class View {
     if (run.session !== this.id) {
       const line = input.trim().split('\n')[0] || attachments[0]?.name || 'Untitled';
       this.app.api.patch(`/sessions/${run.session}`, {title: line.length > 80 ? `${line.slice(0, 79)}…` : line}).catch(() => {}).then(() => this.listSoon());
+      this.keepDraft(this.input.value === input ? '' : this.input.value, run.session); // what is written by now goes along
       this.keepDraft('');
       this.input.value = '';
       this.app.go(`chat/${run.session}`);

@@ -26,7 +26,7 @@ export function show(root, route, app) {
   const search = h('input', {type: 'search', value: q, class: 'grow mono', placeholder: 'tool:x dialect:y status:error repaired:true dur:>2s "text"', 'aria-label': 'Search', spellcheck: 'false'});
   const said = h('p', {class: 'bad-words filter-note', role: 'alert'});
   const tail = h('button', {type: 'button', class: 'button', 'aria-pressed': 'true', onclick: () => { live = !live; paintLive(); if (live) fresh(); }}, 'Live');
-  const items = list({height: itemHeight, label: 'Runs and exchanges', row: itemRow, onpick: (it) => open(it), onend: () => { if (next && !reading) load(true); }});
+  const items = list({height: itemHeight, label: 'Runs and exchanges', row: itemRow, id: (it) => `${it.kind} ${it.id}`, onpick: (it) => open(it), onend: () => { if (next && !reading) load(true); }});
   items.el.classList.add('inspect-list');
   const older = button('Older', () => load(true));
   const side = h('div', {class: 'inspect-side'}, h('form', {class: 'row', role: 'search', onsubmit: (e) => { e.preventDefault(); seek(search.value); }}, search, tail), said, items.el, h('div', {class: 'row end'}, older));
