@@ -46,7 +46,7 @@ func tmp(t *testing.T) string {
 	return dir
 }
 
-const library = `{ title: () => document.title, sum: (a, b) => a + b, image: (s) => new Promise((r) => { const i = new Image(); i.onload = i.onerror = () => r(i.naturalWidth); i.src = s; }) }`
+const library = `{ title: () => new Promise((r) => document.readyState === 'complete' ? r(document.title) : addEventListener('load', () => r(document.title))), sum: (a, b) => a + b, image: (s) => new Promise((r) => { const i = new Image(); i.onload = i.onerror = () => r(i.naturalWidth); i.src = s; }) }`
 
 // TestTab: what a page is asked, it answers; its own scripts see nothing of it; the browser gets none of this program's
 // environment; hosts that are not allowed are not reached; and nothing is left.

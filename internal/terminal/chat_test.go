@@ -148,6 +148,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 		}
 	}
 	k.idle("approved by somebody")
+	k.idle("Done or not") // it has gone on
 	if _, err := os.Stat(filepath.Join(k.root, "a.txt")); err != nil {
 		t.Error(err)
 	}

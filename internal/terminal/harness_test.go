@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var update = flag.Bool("update", false, "write the expected screens")
 
 // patience is how long a test waits for something that has to come. It says nothing about how fast that is.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // A talk is a conversation with a terminal in front of it.
 type talk struct {
