@@ -82,7 +82,12 @@ func TestAnalytics(t *testing.T) {
 	}
 	s.goTo("#/analytics?client=nobody")
 	s.wait(".empty", "Nothing was counted")
+	s.call(nil, "choose", `select[aria-label="Client"]`, "")
+	s.wait(".heat", "hermes")
 	s.call(nil, "choose", `select[aria-label="Client"]`, "cleo")
+	if got := hash(s); got != "#/analytics?client=cleo" {
+		t.Errorf("the address is %s", got)
+	}
 	s.wait(".heat", "hermes")
 
 	c := w.open(b, clientKey, "#/analytics")

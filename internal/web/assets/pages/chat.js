@@ -407,8 +407,6 @@ class View {
     this.sending = true;
     this.sendButton.disabled = true;
     try {
-      await this.known; // whoever is quick may send before the models are listed
-      if (!this.current()) return; // the notice says why
       const attachments = await Promise.all(this.files.map(encoded));
       if (!await this.tell(text, attachments)) {
         await this.start({input: text, attachments, ...(this.branch && {before: this.branch})});
@@ -445,8 +443,12 @@ class View {
 
   // start starts a run, in the session that is shown, in one that branches off it, or in a new one.
   async start({input, attachments = [], before}) {
-    const m = this.current(), tools = this.chosen.get(m.name);
-    const run = await this.app.api.post('/runs', {agent: m.name, input, ...(attachments.length && {attachments}), ...(tools && {tools: [...tools]}), ...(this.id && {session: this.id}), ...(before && {before})});
+    const session = this.id;
+    await this.known; // whoever is quick says something before the models are listed
+    const m = this.current();
+    if (!m) throw new Error('There is no model that could be asked');
+    const tools = this.chosen.get(m.name);
+    const run = await this.app.api.post('/runs', {agent: m.name, input, ...(attachments.length && {attachments}), ...(tools && {tools: [...tools]}), ...(session && {session}), ...(before && {before})});
     if (run.session !== this.id) {
       const line = input.trim().split('\n')[0] || attachments[0]?.name || 'Untitled';
       this.app.api.patch(`/sessions/${run.session}`, {title: line.length > 80 ? `${line.slice(0, 79)}…` : line}).catch(() => {}).then(() => this.listSoon());
