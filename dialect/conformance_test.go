@@ -21,7 +21,11 @@ import (
 	"wield/dialect/dialecttest"
 )
 
-const conformanceFile = "../../shared/data/conformance.jsonl.gz"
+// Files of reference data: texts of other projects' tests, and recorded answers of models.
+const (
+	conformanceFile = "../../shared/data/conformance.jsonl.gz"
+	answersFile     = "../../shared/data/bfcl-dev.jsonl.gz"
+)
 
 // The floors: of how many reference texts the calls must come out as other projects' tests want them. They were measured and
 // only ever rise.
@@ -54,9 +58,15 @@ type conformanceCall struct {
 
 func conformanceRows(t *testing.T) []conformanceRow {
 	t.Helper()
-	f, err := os.Open(conformanceFile)
+	return referenceRows[conformanceRow](t, conformanceFile)
+}
+
+// referenceRows returns the rows of a packed file of reference data. It skips the test where there is none.
+func referenceRows[Row any](t *testing.T, name string) []Row {
+	t.Helper()
+	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("SKIPPED: reference file %s is not there", conformanceFile)
+		t.Skipf("SKIPPED: reference file %s is not there", name)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -66,11 +76,11 @@ func conformanceRows(t *testing.T) []conformanceRow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []conformanceRow
+	var rows []Row
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
-		var r conformanceRow
+		var r Row
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 	"wield/schema"
@@ -144,6 +145,37 @@ func TestEdits(t *testing.T) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		}
+	}
+}
+
+// TestEditsNowhere: nothing in the texts of the reference data is taken for an edit. None of them is one.
+func TestEditsNowhere(t *testing.T) {
+	type row struct {
+		ID   string `json:"id"`
+		Text string `json:"text"`
+	}
+	d, err := dialect.New(dialect.Options{Tools: formTools, Edits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const least = 15_000
+	texts := 0
+	for _, name := range []string{conformanceFile, answersFile} {
+		for i, r := range referenceRows[row](t, name) {
+			if i%sample > 0 {
+				continue
+			}
+			texts++
+			d.Reset()
+			for _, e := range d.Close(d.Feed(nil, r.Text)) {
+				if e.Kind == chat.KindCallEnd && e.Detail.Call.Dialect == "cli-block" {
+					t.Errorf("%s: %s %s", r.ID, e.Name, e.Detail.Call.Arguments)
+				}
+			}
+		}
+	}
+	if texts < least/sample {
+		t.Errorf("only %d texts were read", texts)
 	}
 }
 
