@@ -338,8 +338,14 @@ func status(code int, contentType, body string, header ...string) func(http.Resp
 
 const htmlPage = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>private words</body></html>"
 
-// heldIdle is the time in which a silent server must be given up.
-const heldIdle = 100 * time.Millisecond
+// heldIdle is the time in which a silent server must be given up: more than it takes to read what came before.
+const heldIdle = 250 * time.Millisecond
+
+// The faults of a server that falls silent.
+const (
+	silentAtOnce = "silence before the first byte"
+	silentLater  = "silence mid-stream"
+)
 
 // heldFrame bounds one frame, heldBody a whole answer.
 const (
@@ -383,9 +389,9 @@ var faults = []fault{
 		failing(502, "error=protocol"), failing(200, "error=protocol")},
 	{"a duplicate chunk", saysRaw(firstChunk+nextChunk+lastChunk+lastChunk+doneChunk+doneChunk, wholeBody),
 		want{status: 200, text: "half whole"}, want{status: 200, text: "half whole"}},
-	{"silence before the first byte", func(w http.ResponseWriter, r *http.Request, _ bool) { silence(w, r) },
+	{silentAtOnce, func(w http.ResponseWriter, r *http.Request, _ bool) { silence(w, r) },
 		failing(504, "error=timeout"), failing(504, "error=timeout")},
-	{"silence mid-stream", then(saysRaw(firstChunk, `{"choices":[`), silence),
+	{silentLater, then(saysRaw(firstChunk, `{"choices":[`), silence),
 		failing(504, "error=timeout"), failing(200, "error=timeout")},
 	{"an empty answer", saysRaw("", ""), failing(502, "error=protocol"), failing(502, "error=protocol")},
 }
@@ -401,11 +407,14 @@ func TestHold(t *testing.T) {
 			}
 			fa.answer(w, r, strings.Contains(string(body), `"stream":true`))
 		}))
-		idle := 30 * time.Second // a machine that is busy is no silent server
-		if strings.HasPrefix(fa.name, "silence") {
+		first, idle := 30*time.Second, 30*time.Second // a machine that is busy is no silent server
+		switch fa.name {
+		case silentAtOnce:
+			first = heldIdle
+		case silentLater:
 			idle = heldIdle
 		}
-		m := openai.New(openai.Options{URL: backend.URL + "/v1", FirstByte: idle, Idle: idle, MaxFrame: heldFrame, MaxBody: heldBody})
+		m := openai.New(openai.Options{URL: backend.URL + "/v1", FirstByte: first, Idle: idle, MaxFrame: heldFrame, MaxBody: heldBody})
 		var log syncBuilder
 		o := one(bridge.New(m, bridge.Options{Mode: bridge.ModeText}))
 		o.Log = textLog(&log)
