@@ -81,8 +81,8 @@ func newWorld(t *testing.T) world {
 		t.Fatal(err)
 	}
 	w.tcp, w.udp = serve(t, "tcp4", "127.0.0.1:0"), serveUDP(t)
-	// The path of a socket is short, and the test's directory may be long.
-	short, err := os.MkdirTemp("", "s")
+	// The path of a socket is short, and the directories of tests may be long.
+	short, err := os.MkdirTemp("/tmp", "wield-s")
 	if err != nil {
 		t.Fatal(err)
 	}
