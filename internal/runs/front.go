@@ -296,7 +296,7 @@ func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.
 	}
 	with := *a
 	with.Runner, with.Options.Whole = a.runner(like.Tools), !like.Stream
-	l, err = h.take(ctx, &with, k, like, carried, func(r *agent.Run) error {
+	l, err = h.take(ctx, &with, k, like, carried, nil, func(r *agent.Run) error {
 		for _, m := range said {
 			r.Send(m)
 		}

@@ -12,7 +12,9 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/journaltest"
 	"wield/tool"
+	"wield/tool/approvaltest"
 )
 
 // A reply is what a client gets of one request.
@@ -176,6 +178,38 @@ func TestMixedTools(t *testing.T) {
 	if again := k.request(t); again.text != "All done." || len(m.asked()) != len(asked) {
 		t.Errorf("a second time: %+v, %d requests", again, len(m.asked()))
 	}
+}
+
+// An answer that is heard late, when its run has gone on with a request up to the calls of its client, takes the run from nobody: the
+// results would find it busy.
+func TestHeardLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, s := new(journal.Memory), newShop(t)
+		h := newHub(t, store, mixed(), s)
+		defer drainNow(h)
+		if err := h.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := &talk{model: h.Model("worker"), tools: door, caller: "me"}
+		run, _ := agent.RunOf(k.say(t, "go").calls[0].ID)
+		before := journaltest.List(t, store.Read(t.Context(), journal.Query{Stream: run}))
+		beside := journal.Approvals{Store: store, Session: before[0].Session, Run: run}
+		q, err := beside.Ask(t.Context(), approvaltest.Question("binding"))
+		if err == nil {
+			_, err = beside.Decide(t.Context(), q.ID, tool.Answer{State: chat.ApprovalApproved})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		after := journaltest.List(t, store.Read(t.Context(), journal.Query{Stream: run}))
+		if len(after) != len(before) {
+			t.Errorf("the run was taken: its record %d is of the kind %s", len(before)+1, after[len(before)].Record.Kind)
+		}
+		if second := k.did(t); len(second.calls) != 1 {
+			t.Errorf("the second answer: %+v", second)
+		}
+	})
 }
 
 // What cannot go on is said, with the run's name.

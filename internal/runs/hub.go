@@ -423,7 +423,12 @@ func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 // Resume goes on with a run that stopped: one that waits and can go on, that was cut off, or whose model failed. A run that is
 // driven here already is returned as it is.
 func (h *Hub) Resume(ctx context.Context, run string) (*Live, error) {
-	l, live, err := h.rebuild(ctx, run, nil, true)
+	return h.resume(ctx, run, nil)
+}
+
+// resume is Resume for a run that may go on only if still, which is asked when nobody drives it here, says so. nil: it may.
+func (h *Hub) resume(ctx context.Context, run string, still func() error) (*Live, error) {
+	l, live, err := h.rebuild(ctx, run, nil, true, still)
 	if err == nil && !live {
 		h.carry(l)
 	}
@@ -431,7 +436,7 @@ func (h *Hub) Resume(ctx context.Context, run string) (*Live, error) {
 }
 
 // rebuild makes a run live that the journal has. live says that it was before.
-func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carried bool) (l *Live, live bool, err error) {
+func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carried bool, still func() error) (l *Live, live bool, err error) {
 	k, err := h.look(ctx, run)
 	switch {
 	case err != nil:
@@ -447,7 +452,7 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 	if like == nil {
 		with.Runner = a.runner(clientTools(k.run))
 	}
-	l, err = h.take(ctx, &with, k, like, carried, nil)
+	l, err = h.take(ctx, &with, k, like, carried, still, nil)
 	if err != nil {
 		if l := h.lookUp(run); l != nil {
 			return l, true, nil
@@ -456,12 +461,18 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 	return l, false, err
 }
 
-// take makes a run live that the journal has and that nobody drives. prepare, if it is not nil, sees the run before.
-func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, prepare func(*agent.Run) error) (*Live, error) {
+// take makes a run live that the journal has and that nobody drives. still, if it is not nil, says before that it may, and prepare sees
+// the run.
+func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (*Live, error) {
 	h.claiming.Lock()
 	defer h.claiming.Unlock()
 	if h.lookUp(k.head.Stream) != nil { // its lease may seem to be over, when the clock jumps
 		return nil, fmt.Errorf("%w: run %s goes on in this process", ErrHeld, k.head.Stream)
+	}
+	if still != nil {
+		if err := still(); err != nil {
+			return nil, err
+		}
 	}
 	a = a.only(k.run.Only)
 	r, err := h.loop(a, k.run.By, carried || k.run.Detached).Resume(ctx, k.head.Stream, like)

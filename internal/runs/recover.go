@@ -101,12 +101,12 @@ func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) er
 
 // takeOver goes on with a run that nobody drives here, or looks at it again when the lease of who has it is over.
 func (h *Hub) takeOver(run string) {
-	_, err := h.Resume(h.base, run)
+	_, err := h.resume(h.base, run, func() error { return h.byItself(h.base, run) })
 	var held *journal.HeldError
 	switch {
 	case errors.As(err, &held): // by a process that was killed, or by one that lives, which shows when it asks for more time
 		h.later(run, time.Until(held.Until))
-	case err == nil, errors.Is(err, ErrHeld), errors.Is(err, ErrEnded), errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
+	case err == nil, errors.Is(err, ErrHeld), errors.Is(err, ErrWaiting), errors.Is(err, ErrEnded), errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
 		// it goes on, here or elsewhere, or is none of this hub
 	default:
 		h.log.Error("a run cannot go on", "run", run, "error", err)
@@ -114,6 +114,20 @@ func (h *Hub) takeOver(run string) {
 			h.later(run, latest)
 		}
 	}
+}
+
+// byItself fails for a run that does not go on by itself, though it did when it was looked at before: a request may have gone on with it
+// meanwhile, up to calls that its client runs, and the results would find it taken.
+func (h *Hub) byItself(ctx context.Context, run string) error {
+	k, err := h.look(ctx, run)
+	if err != nil {
+		return err
+	}
+	w, err := h.waits(ctx, k)
+	if err == nil && w != nil && w.For != journal.WaitApproval && w.For != journal.WaitDrain {
+		err = fmt.Errorf("%w: %s", ErrWaiting, run)
+	}
+	return err
 }
 
 // passes reports whether a failure is one of the journal that may be over in a while.

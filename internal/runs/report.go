@@ -48,7 +48,7 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 		s.say(became(&questions[i]))
 	}
 	for {
-		l, live, err := h.rebuild(ctx, run, req, false)
+		l, live, err := h.rebuild(ctx, run, req, false, nil)
 		switch {
 		case errors.Is(err, ErrEnded):
 			if err := h.sayAnswers(ctx, run, seq, s); err != nil {
