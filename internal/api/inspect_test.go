@@ -312,3 +312,49 @@ func TestTimeline(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestTimelineBounces: an answer that was sent back is told from its beginning, without secrets. Where a timeline has no room for it, that is said, and
+// the text of the answer has all of it.
+func TestTimelineBounces(t *testing.T) {
+	s := newService(t)
+	call := `<tool_call>{"name":"nothing"}</tool_call>`
+	long := strings.Repeat("\u20ac", maxTold)
+	s.add("run_w", 0, runBy("cleo", "ses_w"), said(chat.RoleUser, "go"), journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
+		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonUnknownTool, Call: &chat.Call{Name: "nothing"}, Suppressed: call, Sent: "again"}},
+		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call + long, Sent: "again!"}},
+		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonConfused, Suppressed: "taken over"}},
+		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text("Let me see.\nsk-abcdefghijklmnop\n" + call), journal.Text("So " + call + long)},
+			Raw: "done", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("done")}}})
+	var run Timeline
+	var whole TurnText
+	s.get("/runs/run_w/timeline", "k-client", &run)
+	s.get("/runs/run_w/turns/0", "k-client", &whole)
+	for _, tt := range []struct {
+		what string
+		got  []TimelineBounce
+		long string
+		cut  bool
+	}{{"timeline", run.Turns[0].Bounces, long[:maxTold-len(call)-1], true}, {"text", whole.Bounces, long, false}} {
+		want := []TimelineBounce{
+			{Bounce: Bounce{Reason: chat.ReasonUnknownTool, Name: "nothing", Suppressed: call, Sent: "again"}, Began: "Let me see.\n[masked]\n"},
+			{Bounce: Bounce{Reason: chat.ReasonInvalid, Suppressed: call + strings.ToValidUTF8(tt.long, ""), Sent: "again!"}, Began: "So ", Cut: tt.cut},
+			{Bounce: Bounce{Reason: chat.ReasonConfused, Suppressed: "taken over"}},
+		}
+		if len(tt.got) != len(want) {
+			t.Fatalf("the %s has %d bounces", tt.what, len(tt.got))
+		}
+		for i := range want {
+			if tt.got[i] != want[i] {
+				t.Errorf("the %s, bounce %d: %.200q..., %d and %d bytes; want %.200q..., %d and %d", tt.what, i, fmt.Sprint(tt.got[i]), len(tt.got[i].Began), len(tt.got[i].Suppressed), fmt.Sprint(want[i]), len(want[i].Began), len(want[i].Suppressed))
+			}
+		}
+	}
+	rec := &capture.Record{ID: "req_w", Turns: []capture.Turn{{Raw: capture.Body("Well.\n" + call), Bounce: &capture.Bounce{Reason: chat.ReasonInvalid, Name: "x", Suppressed: capture.Body(call), Sent: capture.Body("no")}},
+		{Raw: capture.Body("other"), Bounce: &capture.Bounce{Suppressed: capture.Body(strings.Repeat("x", capture.MaxBody))}}}}
+	if b := exchangeTurn(&rec.Turns[0], 0).Bounces[0]; b != (TimelineBounce{Bounce: Bounce{Reason: chat.ReasonInvalid, Name: "x", Suppressed: call, Sent: "no"}, Began: "Well.\n"}) {
+		t.Errorf("%+v", b)
+	}
+	if b := exchangeTurn(&rec.Turns[1], 1).Bounces[0]; !b.Cut || b.Began != "" {
+		t.Errorf("what is kept of a text is told as all of it, or begins with %q", b.Began)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/mask"
 	"wield/internal/playback"
+	"wield/journal"
 )
 
 // maxTold is how many bytes of a text stand in a timeline; the whole one is in the records.
@@ -50,7 +51,7 @@ type TimelineTurn struct {
 	Usage    Usage                 `json:"usage"`
 	Finish   string                `json:"finish,omitempty"`
 	Error    *Trouble              `json:"error,omitempty"`
-	Bounces  []Bounce              `json:"bounces"`
+	Bounces  []TimelineBounce      `json:"bounces"`
 	Rejected []chat.RejectedDetail `json:"rejected"`
 	Notes    []chat.NoteDetail     `json:"notes"`
 	Calls    []TimelineCall        `json:"calls"`
@@ -96,17 +97,34 @@ type TimelineApproval struct {
 
 // A TurnText is the text of one answer, and how it is read.
 type TurnText struct {
-	Text    string      `json:"text"`
-	Tools   []ParseTool `json:"tools"`
-	Reading Reading     `json:"reading"`
+	Text    string           `json:"text"`
+	Tools   []ParseTool      `json:"tools"`
+	Bounces []TimelineBounce `json:"bounces" jsonschema:"the answers before it that were sent back, whole"`
+	Reading Reading          `json:"reading"`
+}
+
+// A TimelineBounce is a second chance for a model, with the answer that failed.
+type TimelineBounce struct {
+	Bounce
+	Began string `json:"began,omitempty" jsonschema:"the failed answer up to what no client sees"`
+	Cut   bool   `json:"cut,omitempty" jsonschema:"there is more of it than is told here; of a run the text of the answer has it"`
 }
 
 // cutText returns a text for a timeline.
 func cutText(s string) string {
-	if len(s) > maxTold {
-		s = strings.ToValidUTF8(s[:maxTold], "") + "…"
+	s, cut := clip(s, maxTold)
+	if cut {
+		s += "…"
 	}
-	return mask.Text(s)
+	return s
+}
+
+// clip returns as much of a text as is told, masked, and whether that is not all.
+func clip(s string, most int) (text string, cut bool) {
+	if len(s) > most {
+		s, cut = strings.ToValidUTF8(s[:most], ""), true
+	}
+	return mask.Text(s), cut
 }
 
 // recording returns the run that the path names as it is recorded.
@@ -150,7 +168,7 @@ func offeredTools(r *playback.Recording) []ParseTool {
 }
 
 func timelineTurn(t *playback.Turn) TimelineTurn {
-	out := TimelineTurn{Turn: t.Number, Model: t.Model, Asked: t.Asked, Ended: t.Ended, Said: []TimelineSaid{}, Bounces: []Bounce{}, Rejected: []chat.RejectedDetail{},
+	out := TimelineTurn{Turn: t.Number, Model: t.Model, Asked: t.Asked, Ended: t.Ended, Said: []TimelineSaid{}, Bounces: []TimelineBounce{}, Rejected: []chat.RejectedDetail{},
 		Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
 	for _, m := range t.Said {
 		out.Said = append(out.Said, TimelineSaid{string(m.Role), cutText(m.Text())})
@@ -164,9 +182,7 @@ func timelineTurn(t *playback.Turn) TimelineTurn {
 			out.Error = &Trouble{e.Error.Kind, e.Error.Message}
 		}
 	}
-	for _, b := range t.Bounces {
-		out.Bounces = append(out.Bounces, bounceOf(b))
-	}
+	out.Bounces = bouncesOf(t, maxTold)
 	for _, r := range t.Rejects {
 		d := r.RejectedDetail
 		d.Raw, d.Arguments = cutText(d.Raw), cutText(d.Arguments)
@@ -183,10 +199,41 @@ func timelineTurn(t *playback.Turn) TimelineTurn {
 	return out
 }
 
-func bounceOf(b *chat.BounceDetail) Bounce {
-	out := Bounce{Reason: b.Reason, Suppressed: cutText(b.Suppressed), Sent: cutText(b.Sent)}
+// bouncesOf returns the bounces of a turn, with as much of each text. The answers that failed are recorded in their order; what was taken over from
+// another channel was no answer that failed.
+func bouncesOf(t *playback.Turn, most int) []TimelineBounce {
+	list := []TimelineBounce{}
+	var failed []journal.Text
+	if t.End != nil {
+		failed = t.End.Before
+	}
+	for _, b := range t.Bounces {
+		whole := b.Suppressed
+		if b.Sent != "" && len(failed) > 0 {
+			whole, failed = string(failed[0]), failed[1:]
+		}
+		list = append(list, bounceOf(b, whole, most))
+	}
+	return list
+}
+
+// bounceOf returns a bounce with the answer that failed, the end of which was suppressed.
+func bounceOf(b *chat.BounceDetail, whole string, most int) TimelineBounce {
+	out := TimelineBounce{Bounce: Bounce{Reason: b.Reason}}
 	if b.Call != nil {
 		out.Name = b.Call.Name
+	}
+	began, ok := strings.CutSuffix(strings.ToValidUTF8(whole, "\ufffd"), strings.ToValidUTF8(b.Suppressed, "\ufffd"))
+	if !ok {
+		began = ""
+	}
+	for _, part := range []struct {
+		to   *string
+		text string
+	}{{&out.Began, began}, {&out.Suppressed, b.Suppressed}, {&out.Sent, b.Sent}} {
+		var cut bool
+		*part.to, cut = clip(part.text, most)
+		out.Cut = out.Cut || cut
 	}
 	return out
 }
@@ -251,7 +298,7 @@ func (x *call) readTurn() (any, error) {
 	o := dialect.Options{Tools: shapes}
 	reading := readAs(x.r.Context(), text, o, name, t.Model, x.query("only") == "true", 0)
 	reading.Content, reading.Reasoning = "", "" // they are parts of the text, which stands beside them
-	return &TurnText{Text: text, Tools: tools, Reading: reading}, nil
+	return &TurnText{Text: text, Tools: tools, Bounces: bouncesOf(t, maxReadAll), Reading: reading}, nil
 }
 
 // mediaScenario is the content type of scenarios.
@@ -304,12 +351,14 @@ func bodyText(b capture.Body) string { return mask.Text(strings.ToValidUTF8(stri
 
 func exchangeTurn(t *capture.Turn, n int) TimelineTurn {
 	out := TimelineTurn{Turn: n, Model: t.Model, Backend: t.Backend, Asked: t.Began, Ended: t.Began.Add(t.Took), Text: bodyText(t.Raw), Bytes: len(t.Raw), Said: []TimelineSaid{},
-		Bounces: []Bounce{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
+		Bounces: []TimelineBounce{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
 	for _, s := range t.Sent {
 		out.Said = append(out.Said, TimelineSaid{s.Role, bodyText(s.Text)})
 	}
 	if b := t.Bounce; b != nil {
-		out.Bounces = append(out.Bounces, Bounce{b.Reason, b.Name, bodyText(b.Suppressed), bodyText(b.Sent)})
+		d := bounceOf(&chat.BounceDetail{Reason: b.Reason, Suppressed: string(b.Suppressed), Sent: string(b.Sent)}, string(t.Raw), capture.MaxBody)
+		d.Name, d.Cut = b.Name, len(b.Suppressed) == capture.MaxBody || len(b.Sent) == capture.MaxBody
+		out.Bounces = append(out.Bounces, d)
 	}
 	for _, r := range t.Rejected {
 		out.Rejected = append(out.Rejected, chat.RejectedDetail{Reason: r.Reason, Name: r.Name, Message: r.Message, Raw: bodyText(r.Raw)})

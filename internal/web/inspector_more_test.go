@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"wield/chat"
 	"wield/dialect/dialecttest"
+	"wield/journal"
 )
 
 // clipboard is held by the test that copies: a browser has one for all of its guests.
@@ -197,4 +199,26 @@ func TestInspectorCopiesFail(t *testing.T) {
 			t.Errorf("%s, with an %s: %q is said, want %q", c.what, c.fails, told, c.told)
 		}
 	}
+}
+
+// TestInspectorBounceWhole: an answer that was sent back is there from its beginning, and a long one says that it is cut, until all of it is wanted.
+func TestInspectorBounceWhole(t *testing.T) {
+	b := browser(t)
+	w, run := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
+	s.wait(".bounced", "How its answer began", "Let me see.", "formula")
+	s.gone(".bounced button", "Show all of it")
+	call := strings.Repeat("word ", 20_000) + "the very end"
+	if _, err := w.journal.Append(t.Context(), "run_cut", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_cut", Agent: "sums", By: "ada"}},
+		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
+		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call, Sent: "again"}},
+		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text(call)}, Raw: "ok", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("ok")}}},
+		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.goTo("#/inspector/run/run_cut/0")
+	s.wait(".bounced .caution", "longer than what is shown")
+	s.click("Show all of it")
+	s.wait(".bounced .suppressed", "the very end")
+	s.gone(".bounced .caution")
 }

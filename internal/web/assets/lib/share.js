@@ -64,7 +64,7 @@ function asPage(t, text) {
   const o = JSON.parse(text);
   const part = (name, content) => `<h3>${escape(name)}</h3>\n<pre>${escape(content)}</pre>\n`;
   const turns = o.turns.map((x, n) => `<h2>Answer ${n + 1}: ${escape(x.model ?? '')}</h2>\n`
-    + (x.said?.length ? part('before it', x.said.map((m) => `${m.role}: ${m.text}`).join('\n\n')) : '') + x.bounces.map((b) => part(`sent back: ${b.reason}`, `${b.suppressed ?? ''}\n\n${b.sent ?? ''}`)).join('')
+    + (x.said?.length ? part('before it', x.said.map((m) => `${m.role}: ${m.text}`).join('\n\n')) : '') + x.bounces.map((b) => part(`sent back: ${b.reason}`, `${b.began ?? ''}${b.suppressed ?? ''}\n\n${b.sent ?? ''}`)).join('')
     + part('what the model wrote', x.text ?? '') + x.notes.map((m) => part(`mended: ${m.kind} ${m.path ?? ''}`, `${m.before ?? ''} → ${m.after ?? ''}`)).join('')
     + x.calls.map((c) => part(`call of ${c.name}${c.dialect ? `, read as ${c.dialect}` : ''}${c.policy ? `, ${c.policy.decision} by ${c.policy.rule ?? ''}` : ''}`, c.arguments) + (c.result ? part('its result', c.result.text) : '')).join('')).join('');
   return `<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>${escape(o.title || o.id)}</title>\n`

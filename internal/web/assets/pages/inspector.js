@@ -274,7 +274,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     append(body, h('div', {class: 'row'}, h('h3', {class: 'grow'}, `Answer ${chosen + 1} of ${t.turns.length}`), h('span', {class: 'soft small'}, `${turn.model}${turn.backend ? ` at ${turn.backend}` : ''}, ${bytes(turn.bytes)}`, turn.usage.known ? `, ${count(turn.usage.input_tokens)} + ${count(turn.usage.output_tokens)} tokens` : '', turn.finish ? `, ended with ${turn.finish}` : ''),
       t.session && forkButton(t, chosen, app, signal), button('Answer before', () => step(-1), {quiet: true, icon: 'retry', disabled: chosen === 0}), button('Next answer', () => step(1), {quiet: true, icon: 'down', disabled: chosen >= t.turns.length - 1})));
     if (turn.error) append(body, h('p', {class: 'bad-words'}, `${turn.error.kind}: ${turn.error.message}`));
-    for (const b of turn.bounces) append(body, bouncePart(b, t, app));
+    turn.bounces.forEach((b, k) => append(body, bouncePart(b, t, chosen, k, app, get)));
     if (turn.rejected.length) append(body, refusedPart(turn.rejected));
     append(body, readPart(t, chosen, turn, app, get, signal, span));
     turn.calls.forEach((c, k) => append(body, decisionPart(t, chosen, c, k, app)));
@@ -366,11 +366,24 @@ function recorded(turn, reading) {
   return h('section', null, h('h3', null, 'Mended at the time'), h('ul', null, turn.notes.slice(0, 100).map((n) => h('li', null, badge(n.kind, 'warn'), ' ', h('code', null, n.path ?? ''), ' ', h('code', null, visible(n.before ?? '')), ' → ', h('code', null, visible(n.after ?? ''))))));
 }
 
-function bouncePart(b, t, app) {
+// bouncePart shows an answer that was sent back. Of a long one of a run all is read when somebody wants it; of an exchange no more is kept.
+function bouncePart(b, t, n, k, app, get) {
+  const body = h('div', {class: 'panel-body stack'});
+  const paint = (x) => put(body, x.began && h('div', null, h('h3', null, 'How its answer began'), h('pre', null, visible(x.began))),
+    h('div', null, h('h3', null, 'What it had answered, which the client never saw'), h('pre', {class: 'suppressed'}, visible(x.suppressed ?? ''))),
+    x.sent && h('div', null, h('h3', null, 'What it was told'), h('pre', null, visible(x.sent))),
+    x.cut && h('div', {class: 'row'}, h('p', {class: 'caution'}, t.kind === 'run' ? 'These texts are longer than what is shown.' : 'No more of these texts was kept.'), t.kind === 'run' && button('Show all of it', whole)));
+  const whole = async () => {
+    try {
+      const got = await get(`/runs/${encodeURIComponent(t.id)}/turns/${n}`);
+      paint(got.bounces[k]);
+    } catch (e) {
+      if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
+    }
+  };
+  paint(b);
   return h('section', {class: 'panel bounced'}, h('header', null, badge('sent back', 'wait'), h('span', null, `The model was asked again: ${b.reason}`), b.name && h('code', null, b.name), h('span', {class: 'grow'}),
-    b.suppressed && button('Playground', () => hand(b.suppressed, t.tools, app), {icon: 'playground'})),
-    h('div', {class: 'panel-body stack'}, h('div', null, h('h3', null, 'What it had answered, which the client never saw'), h('pre', {class: 'suppressed'}, visible(b.suppressed ?? ''))),
-      b.sent && h('div', null, h('h3', null, 'What it was told'), h('pre', null, visible(b.sent)))));
+    b.suppressed && button('Playground', () => hand(b.suppressed, t.tools, app), {icon: 'playground'})), body);
 }
 
 // refusedPart shows texts that tried to be calls, and why they were none.
