@@ -59,6 +59,7 @@ type analysis struct {
 	suffixes  bool      // inner may begin at any word
 	edits     bool      // the files that it is given are written
 	untabled  bool      // it is a sub-command of which nothing is known
+	pattern   bool      // an option has taken the place of the first operand
 }
 
 // analyse looks a command up in the table of programs.
@@ -206,6 +207,7 @@ var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 // options reads options and operands in any order, as most programs do.
 func (a *analysis) options(p *program, words []field) {
 	operands, ended, all := 0, false, words
+	a.pattern = false
 	for len(words) > 0 {
 		w := words[0]
 		if w.known && w.text == "-" && p.asks { // for env: nothing is handed on
@@ -302,8 +304,16 @@ func (a *analysis) oneOption(p *program, words []field) (n int, o option) {
 	if len(o.kinds) > 0 && !joined && !o.joined {
 		n = min(1+len(o.kinds), len(words))
 	}
+	a.marks(p, name)
 	a.option(o, name, value, joined, words[:n])
 	return n, o
+}
+
+// marks notes that an option takes the place of the first operand.
+func (a *analysis) marks(p *program, name string) {
+	if len(p.operands) > 0 && slices.Contains(patternOptions, name) && p.replaces(name, p.operands[0]) {
+		a.pattern = true
+	}
 }
 
 // riskyOption finds what an option of which the table says nothing may do by its name.
@@ -350,6 +360,7 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 			continue
 		}
 		spelled := []string{name, typed}
+		a.marks(p, name)
 		a.does(o.effect, spelled)
 		if o.effect == effectRest || o.effect == effectLook {
 			return 1, o
@@ -399,10 +410,10 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	k := kindMaybe
 	if len(p.operands) > 0 {
 		k = p.operands[min(n, len(p.operands)-1)]
-		if n == 0 && k == kindText && len(p.operands) > 1 && a.hasPattern(p) {
-			k = p.operands[1]
-		}
-		if n == 0 && (k == kindSed || k == kindAwk) && a.hasPattern(p) {
+		if n == 0 && len(p.operands) > 1 && slices.Contains(patternKinds, k) && (a.pattern || a.hasPattern(p, k)) {
+			if !a.pattern { // some programs read no options behind an operand: then it is what it would be without
+				a.value(k, w, []string{w.text})
+			}
 			k = p.operands[1]
 		}
 	}
@@ -426,14 +437,40 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 // fileKinds are those of which some programs take an @FILE for a file of further options.
 var fileKinds = []kind{kindRead, kindMake, kindScript, kindMaybe, kindAny}
 
-// hasPattern reports whether an option has taken the place of the first operand, as -e does for grep and sed.
-func (a *analysis) hasPattern(p *program) bool {
-	return slices.ContainsFunc(a.canonical[1:], func(w field) bool {
-		return w.known && slices.ContainsFunc(patternOptions, func(o string) bool {
-			return p.options[o].declared && (w.text == o || strings.HasPrefix(w.text, o+"=") || len(o) == 2 && strings.HasPrefix(w.text, o))
-		})
-	})
+// hasPattern reports whether an option may take the place of the first operand, as -e does for grep and sed, wherever it stands.
+func (a *analysis) hasPattern(p *program, k kind) bool {
+	return slices.ContainsFunc(a.canonical[1:], func(w field) bool { return w.known && p.givesPattern(w.text, k) })
 }
+
+// givesPattern reports whether a word is an option in place of the first operand: by its name, the beginning of a long one, or as one letter of several.
+func (p *program) givesPattern(typed string, k kind) bool {
+	if name, _, _ := strings.Cut(typed, "="); strings.HasPrefix(name, "--") {
+		return len(name) > 2 && slices.ContainsFunc(patternOptions, func(o string) bool { return strings.HasPrefix(o, name) && p.replaces(o, k) })
+	}
+	if !strings.HasPrefix(typed, "-") {
+		return false
+	}
+	for _, letter := range typed[1:] {
+		name := "-" + string(letter)
+		if slices.Contains(patternOptions, name) && p.replaces(name, k) {
+			return true
+		}
+		if len(p.options[name].kinds) > 0 {
+			return false // what is left is its value
+		}
+	}
+	return false
+}
+
+// replaces reports whether an option of patternOptions stands in for a first operand of a kind. A script that is given in another way comes with the
+// option, as with sed -e; for jq -e is something else.
+func (p *program) replaces(name string, k kind) bool {
+	o := p.options[name]
+	return o.declared && (k == kindText || len(o.kinds) > 0)
+}
+
+// patternKinds are those of a first operand that an option may replace.
+var patternKinds = []kind{kindText, kindSed, kindAwk, kindQuery}
 
 // patternOptions stand in for the first operand of programs whose first operand is a pattern or a script.
 var patternOptions = []string{"-e", "-f", "--regexp", "--file", "--expression", "--files", "--source", "--from-file"}

@@ -280,3 +280,76 @@ func BenchmarkShell(b *testing.B) {
 		})
 	}
 }
+
+// TestPatterns: the first operand of a program that takes a pattern, an expression or a script is none of its files, and every file is one, however
+// the pattern is given. What runs something is seen wherever some version of the program would take it for a script.
+func TestPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		command string
+		paths   string // in their order
+		runs    bool
+	}{
+		{"grep Sunday hours.md", "hours.md", false},
+		{"grep -n Sunday hours.md", "hours.md", false},
+		{"grep -rniE foo/bar src lib", "src lib", false},
+		{"grep -n -- -x a.txt", "a.txt", false},
+		{"grep --line-number a/b c", "c", false},
+		{"grep -A 2 a/b c", "c", false},
+		{"grep -nA2 a/b c", "c", false},
+		{"egrep -q .env x", "x", false},
+		{"zgrep -c a/b c.gz", "c.gz", false},
+		{"grep -e a/b c", "c", false},
+		{"grep -ne a/b c", "c", false},
+		{"grep -nea/b c", "c", false},
+		{"grep --regexp=a/b c", "c", false},
+		{"grep --regexp a/b c", "c", false},
+		{"grep --rege=a/b c", "c", false},
+		{"grep c --rege a/b", "c", false},
+		{"grep c -e a/b", "c", false},
+		{"grep c -ne a/b", "c", false},
+		{"grep -f a.list c", "a.list c", false},
+		{"grep -nf a.list c", "a.list c", false},
+		{"grep -fa.list c", "a.list c", false},
+		{"grep --file=a.list c", "a.list c", false},
+		{"grep --file a.list c", "a.list c", false},
+		{"grep --exclude-from=a.list x c", "a.list c", false},
+		{"grep c -f a.list", "c a.list", false},
+		{"grep -K a/b c", "a/b c", false}, // nobody knows this option
+		{"rg -n a/b src", "src", false},
+		{"rg -uu -i a/b src", "src", false},
+		{"rg -e a/b src", "src", false},
+		{"rg --files src", "src", false},
+		{"rg -nf a.list src", "a.list src", false},
+		{"git grep -n a/b", "", false},
+		{"sed -n 1,5p a.txt", "a.txt", false},
+		{"sed s/a/b/ a.txt b.txt", "a.txt b.txt", false},
+		{"sed -n -e p a.txt", "a.txt", false},
+		{"sed -ne p a.txt", "a.txt", false},
+		{"sed -f a.sed a.txt", "a.sed a.txt", true}, // a script that nobody has read
+		{"sed --expression=p a.txt", "a.txt", false},
+		{"sed s/a/id/e a.txt", "a.txt", true},
+		{"sed s/a/id/e -e p", "s/a/id/e", true},
+		{"sed -- s/a/id/e -e", "s/a/id/e -e", true},
+		{"awk {print} a.txt", "a.txt", false},
+		{"awk -F: {print} a.txt", "a.txt", false},
+		{"awk -f a.awk a.txt", "a.awk a.txt", true},
+		{"awk BEGIN{system(\"id\")} -f a.awk", "BEGIN{system(\"id\")} a.awk", true},
+		{"find src -name *.go", "src", false},
+		{"find src lib -path */a/b -newer c.txt", "src lib c.txt", false},
+		{"jq -r .a/b c.json", "c.json", false},
+		{"jq -e .a c.json", "c.json", false},
+		{"jq -f a.jq c.json", "a.jq c.json", false},
+	} {
+		var paths []string
+		runs := false
+		for _, u := range analyse(literal(strings.Fields(tt.command))).uses {
+			runs = runs || u.flagged == effectExec
+			if (u.kind == usePath || u.kind == useMaybe) && !u.guess {
+				paths = append(paths, u.text)
+			}
+		}
+		if got := strings.Join(paths, " "); got != tt.paths || runs != tt.runs {
+			t.Errorf("%s: the paths are %q, want %q; something runs: %t, want %t", tt.command, got, tt.paths, runs, tt.runs)
+		}
+	}
+}
