@@ -62,6 +62,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   watcher.observe(bottom);
 
   const timer = setInterval(paintTime, 1000);
+  let pause; // after which what was typed is looked at
 
   function paintHead() {
     const facts = a.facts ?? {};
@@ -235,12 +236,12 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
 
   // endEntry takes away what a person could have written.
   function endEntry() {
+    clearTimeout(pause);
     editing = choice = null;
     put(writing);
     put(chosen);
   }
 
-  let pause;
   function edit() {
     if (editing || a.state !== 'pending' || !mayDecide || inexact) return;
     if (review === null) {
