@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 
+	"wield/agent"
 	"wield/internal/api"
 	"wield/internal/config"
 	"wield/internal/gateway"
@@ -22,7 +23,7 @@ func (s *site) addAPI(c *config.Result, service *config.Service) error {
 		}
 		s.api, err = api.New(api.Options{
 			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, Models: s.models,
-			Settings: s.settings, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Version: thisBuild().Version, Log: s.environment.Log,
+			Settings: s.settings, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Version: thisBuild().Version, Log: s.environment.Log,
 		})
 		if err != nil {
 			return err
@@ -58,6 +59,15 @@ func (s *site) tools() []*tool.Entry {
 		return service.Tools.Registry.Entries()
 	}
 	return nil
+}
+
+// prices tells what the answers of a model cost by the configuration in force.
+func (s *site) prices(model string) agent.Prices {
+	c := s.told.Load()
+	if c == nil {
+		return agent.Prices{}
+	}
+	return c.AgentPrices(model)
 }
 
 // probe tries the server behind a model of the configuration in force.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"wield/agent"
 	"wield/internal/capture"
 	"wield/internal/runs"
 	"wield/internal/stats"
@@ -39,6 +40,7 @@ type Options struct {
 	Probe    Probe                                       // tries a model's server; nil: all are taken to be there
 	Links    Links                                       // lets those in who have a link; nil: nobody
 	Settings func() Settings                             // what is configured
+	Prices   func(model string) agent.Prices             // of what models answer; nil: nothing is known of them
 	Lines    *Log                                        // the last lines of the log
 	Version  string
 	Log      *slog.Logger // nil: none

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"wield/agent"
 	"wield/chat"
 	"wield/internal/capture"
 	"wield/journal"
@@ -306,6 +307,14 @@ func TestTimeline(t *testing.T) {
 
 	var ex Timeline
 	s.get("/captures/req_i/timeline", "k-admin", &ex)
+	if ex.Cost != nil {
+		t.Errorf("it costs %v, without prices", *ex.Cost)
+	}
+	s.api.o.Prices = func(model string) agent.Prices { return agent.Prices{Known: model == "talk", In: 10, Out: 100} }
+	ex = Timeline{}
+	if s.get("/captures/req_i/timeline", "k-admin", &ex); ex.Cost == nil || *ex.Cost != 0.001 {
+		t.Errorf("it costs %v", ex.Cost)
+	}
 	text := fmt.Sprintf("%+v", ex)
 	if strings.Contains(text, "sk-abc") || len(ex.Turns) != 2 || ex.Turns[0].Bounces[0].Sent != "Please try again" || ex.Turns[1].Said[0].Text != "the Okapi" ||
 		ex.Turns[1].Calls[0].Dialect != "raw-json" || ex.Turns[1].Text == "" || len(ex.Tools) != 1 || ex.Usage.In != 30 || ex.Usage.Requests != 2 {

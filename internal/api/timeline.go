@@ -29,7 +29,7 @@ type Timeline struct {
 	Reason  string         `json:"reason,omitempty" jsonschema:"why it ended"`
 	Error   *Trouble       `json:"error,omitempty"`
 	Usage   Usage          `json:"usage"`
-	Cost    *float64       `json:"cost,omitempty" jsonschema:"by the prices of the configuration; without it it is not known"`
+	Cost    *float64       `json:"cost,omitempty" jsonschema:"by the prices of the configuration: of a run by those of then, of an exchange by those of now; without it it is not known"`
 	Tools   []ParseTool    `json:"tools" jsonschema:"that the model was told of"`
 	Turns   []TimelineTurn `json:"turns"`
 	Request string         `json:"request,omitempty" jsonschema:"of an exchange: what the client sent, masked"`
@@ -333,6 +333,11 @@ func (x *call) exchangeTimeline() (any, error) {
 	i := inspectedExchange(r)
 	t := &Timeline{Kind: "exchange", ID: r.ID, Title: i.Title, Model: r.Model, Begun: r.Time, Ended: r.Time.Add(r.Took), Path: r.Path, Status: r.Status,
 		Usage: usageOf(r.Usage), Tools: []ParseTool{}, Turns: []TimelineTurn{}, Request: bodyText(r.Request), Answer: bodyText(r.Answer)}
+	if x.s.o.Prices != nil {
+		if cost, ok := x.s.o.Prices(r.Model).Cost(r.Usage); ok {
+			t.Cost = &cost
+		}
+	}
 	if r.Error != "" {
 		t.Error = &Trouble{Kind: r.Error}
 	}

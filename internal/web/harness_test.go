@@ -207,7 +207,8 @@ func (w *world) start() {
 			who, ok := g.WhoHas(hash)
 			return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
 		},
-		Probe: c.Reach,
+		Probe:  c.Reach,
+		Prices: c.AgentPrices,
 		Tools: func() []*tool.Entry {
 			if service.Tools == nil {
 				return nil

@@ -222,3 +222,15 @@ func TestInspectorBounceWhole(t *testing.T) {
 	s.wait(".bounced .suppressed", "the very end")
 	s.gone(".bounced .caution")
 }
+
+// TestInspectorCost: what a request to the gateway cost is told by the prices of the configuration, as that of a run is. Without a price it is not known.
+func TestInspectorCost(t *testing.T) {
+	b := browser(t)
+	const told = "wield: scenario/v1\nname: sums\nturns:\n  - id: all\n    when: {}\n    reply: [{text: fine}]\n    usage: {in: 1500, out: 250}\n"
+	for _, tt := range []struct{ prices, want string }{{"prices: {plain: {in: 3, out: 15}}\n", "cost 0.00825"}, {"", "cost not known"}} {
+		w := newWorld(t, tt.prices+curious, map[string]string{"sums.yaml": told})
+		w.complete(`{"model":"plain","messages":[{"role":"user","content":"What is it?"}]}`)
+		s := w.open(b, adminKey, "#/inspector/exchange/"+w.capture.List()[0].ID)
+		s.wait(".inspect-main .row.soft", tt.want)
+	}
+}

@@ -243,7 +243,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     put(head, h('div', {class: 'row'}, button('Back', back, {quiet: true, icon: 'close'}), h('h2', {class: 'grow cut'}, t.title || t.id),
       badge(t.error ? t.error.kind || 'error' : t.reason || (t.kind === 'exchange' ? String(t.status) : 'under way'), t.error || t.status >= 400 ? 'bad' : t.reason === 'answer' || t.kind === 'exchange' ? 'ok' : t.reason ? 'warn' : 'info')),
     h('div', {class: 'row soft small'}, h('span', {class: 'mono'}, t.id), h('span', null, when(t.begun)), h('span', null, t.agent || t.model), h('span', null, lasts(Date.parse(t.ended) - Date.parse(t.begun))),
-      t.usage.known && h('span', null, `${count(t.usage.input_tokens)} + ${count(t.usage.output_tokens)} tokens`), t.kind === 'run' && h('span', null, t.cost === undefined || t.cost === null ? 'cost not known' : `cost ${t.cost}`)),
+      t.usage.known && h('span', null, `${count(t.usage.input_tokens)} + ${count(t.usage.output_tokens)} tokens`), h('span', null, t.cost === undefined || t.cost === null ? 'cost not known' : `cost ${Number(t.cost.toPrecision(6))}`)),
     t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal)));
   };
 
