@@ -105,6 +105,14 @@ func (t *Tab) navigate(ctx context.Context, address string) error {
 	})
 }
 
+// Before has a script run in each page that the tab loads from now on, among the page's own scripts and before them.
+func (t *Tab) Before(ctx context.Context, script string) error {
+	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return err
+	})
+}
+
 // listen hears of what would otherwise stop the page or leave calls without an answer.
 func (t *Tab) listen(ev any) {
 	switch ev.(type) {

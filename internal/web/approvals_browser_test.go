@@ -330,3 +330,67 @@ func TestNotify(t *testing.T) {
 	s.click("Notifications are on")
 	s.wait("button", "Notify me")
 }
+
+// notices stands in for what the browser shows outside of the page. A notice is an attribute of the root element, where the tests see it, and an event
+// there is a click on it.
+const notices = `globalThis.Notification = class {
+	static permission = 'granted';
+	static requestPermission() { return Promise.resolve('granted'); }
+	constructor(title, options) {
+		const root = document.documentElement;
+		root.dataset.notices = JSON.stringify([...JSON.parse(root.dataset.notices ?? '[]'), {title, ...options}]);
+		root.addEventListener('notice-' + options.tag, () => this.onclick?.());
+	}
+	close() { document.documentElement.dataset.closed = 'yes'; }
+}`
+
+// TestNotice: a question that comes while nobody sees the page is told by the browser, once and in words, and a click on that leads to it. Nothing is
+// told to who looks at the page, nor of what was asked before.
+func TestNotice(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, shop, shopFiles)
+	w.begins("trick", "long") // before the page was open
+	s := w.open(b, adminKey, "#/approvals")
+	if err := s.tab.Before(t.Context(), notices); err != nil {
+		t.Fatal(err)
+	}
+	s.evaluate(nil, "location.reload()")
+	s.wait(".queue-item", "write_file")
+	s.click("Notify me")
+	s.wait("button", "Notifications are on")
+	s.goTo("#/playground")
+	s.wait("nav a[data-view=approvals] .mark", "1")
+	w.begins("trick", "number") // somebody looks
+	s.wait("nav a[data-view=approvals] .mark", "2")
+	told := func() (list []struct{ Title, Body, Tag string }) {
+		s.t.Helper()
+		s.evaluate(&list, "JSON.parse(document.documentElement.dataset.notices ?? '[]')")
+		return list
+	}
+	if list := told(); len(list) != 0 {
+		t.Errorf("who looks is told %+v", list)
+	}
+	other := w.open(b, "", "#/playground") // now nobody sees the page
+	var hidden bool
+	if s.evaluate(&hidden, "document.hidden"); !hidden {
+		t.Fatal("the page is seen")
+	}
+	id := w.begins("shop", "Open the shop on Sundays.")
+	s.wait("html[data-notices]")
+	list := told()
+	if len(list) != 1 || list[0].Title != "wield asks: edit_file" || list[0].Body != "hours.md" || list[0].Tag != id {
+		t.Fatalf("it tells %+v", list)
+	}
+	other.tab.Close()
+	s.front()
+	s.evaluate(nil, "document.documentElement.dispatchEvent(new Event('notice-"+id+"'))")
+	s.wait(".approval", "hours.md")
+	var hash string
+	if s.call(&hash, "hash"); hash != "#/approvals/"+id {
+		t.Errorf("a click leads to %s", hash)
+	}
+	s.wait("html[data-closed=yes]")
+	if list := told(); len(list) != 1 {
+		t.Errorf("it tells of the same again: %+v", list)
+	}
+}
