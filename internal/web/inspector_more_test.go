@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,5 +234,37 @@ func TestInspectorCost(t *testing.T) {
 		w.complete(`{"model":"plain","messages":[{"role":"user","content":"What is it?"}]}`)
 		s := w.open(b, adminKey, "#/inspector/exchange/"+w.capture.List()[0].ID)
 		s.wait(".inspect-main .row.soft", tt.want)
+	}
+}
+
+// TestInspectorGoTest: what is copied as a test of Go is one: it passes as it is, whatever the text and the calls hold, and fails when another call is
+// wanted.
+func TestInspectorGoTest(t *testing.T) {
+	b := browser(t)
+	odd := "\ufeff`${x}` \u2028 \"quoted\" \\ <b>\n"
+	call := func(formula string) string {
+		arguments, _ := json.Marshal(map[string]string{"expression": formula})
+		return `<tool_call>{"name":"calculator","arguments":` + string(arguments) + `}</tool_call>`
+	}
+	answer := odd + call("6 * 7") + call(odd) + `<tool_call>{"name":"calculator","arguments":{"expression":"cut`
+	w := newWorld(t, curious, map[string]string{"sums.yaml": "wield: scenario/v1\nname: sums\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " + yamlString(answer) + "}]\n"})
+	w.complete(`{"model":"plain","messages":[{"role":"user","content":"go"}],"tools":[{"type":"function","function":{"name":"calculator","parameters":{"type":"object","properties":{"expression":{"type":"string"}}}}}]}`)
+	s := w.open(b, adminKey, "#/inspector/exchange/"+w.capture.List()[0].ID)
+	s.copies()
+	s.wait(".split-call", "calculator")
+	s.click("Copy as Go test")
+	text := s.copied()
+	if n := strings.Count(text, "\n\t\t\"calculator"); n != 3 {
+		t.Fatalf("%d calls are wanted:\n%s", n, text)
+	}
+	for want, source := range map[string]string{"ok": text, "FAIL": strings.Replace(text, `\"6 * 7\"}",`, `\"6 * 8\"}",`, 1)} {
+		file := filepath.Join(t.TempDir(), "reading_test.go")
+		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", file).CombinedOutput()
+		if (err == nil) != (want == "ok") || !strings.Contains(string(out), want) {
+			t.Errorf("%v, want %s:\n%s\n%s", err, want, out, source)
+		}
 	}
 }

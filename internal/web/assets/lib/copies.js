@@ -17,7 +17,7 @@ export function actions(t, app, turn, signal) {
   const written = () => textOf(t, turn(), app, signal);
   return [
     copying('Copy as curl', () => (t.request ? asCurl(t) : runCurl(t))),
-    copying('Copy as Go test', async () => asGoTest(t, await written())),
+    copying('Copy as Go test', async () => asGoTest(t, await written(), app, signal)),
     copying('Copy as case', async () => asCase(t, await written(), app, signal)),
     t.kind === 'run' && copying('Copy as scenario', () => app.api.text(`/runs/${encodeURIComponent(t.id)}/scenario`, {signal})),
     t.session && button('Go on from here', () => app.go(`chat/${encodeURIComponent(t.session)}`), {icon: 'branch'}),
@@ -36,9 +36,20 @@ function runCurl(t) {
   return `curl -s ${shell(`${location.origin}/api/v1/runs`)} \\\n  -H "Authorization: Bearer $WIELD_KEY" -H 'Content-Type: application/json' \\\n  -d ${shell(JSON.stringify({agent: t.agent || t.model, input}))}\n`;
 }
 
-// asGoTest writes a test that reads the text of an answer again, and fails until somebody has said what should come out.
-function asGoTest(t, text) {
-  const tools = t.tools.map(plainTool);
+// readNow returns what is read from the text of an answer now.
+async function readNow(t, text, app, signal) {
+  const {readings: [r]} = await app.api.post('/parse', {text, tools: t.tools, dialects: ['auto']}, {signal});
+  return r;
+}
+
+// goText writes a text as Go does. What JSON leaves as it is and a file of Go may not have is escaped as well.
+const goText = (s) => JSON.stringify(s).replaceAll('\ufeff', '\\ufeff');
+
+// asGoTest writes a test that reads the text of an answer again, and holds the calls to those that are read from it now. Who keeps it says with it
+// that this is right, or writes there what should come out.
+async function asGoTest(t, text, app, signal) {
+  const tools = t.tools.map(plainTool), {calls} = await readNow(t, text, app, signal);
+  const want = calls.map((c) => `\n\t\t${goText(c.complete ? `${c.name} ${c.arguments}` : `${c.name}, incomplete`)},`).join('');
   return `package main
 
 import (
@@ -56,7 +67,7 @@ func TestReading(t *testing.T) {
 		Name       string
 		Parameters json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(${JSON.stringify(JSON.stringify(tools))}), &tools); err != nil {
+	if err := json.Unmarshal([]byte(${goText(JSON.stringify(tools))}), &tools); err != nil {
 		t.Fatal(err)
 	}
 	var o dialect.Options
@@ -67,17 +78,21 @@ func TestReading(t *testing.T) {
 		}
 		o.Tools = append(o.Tools, shape.Tool{Name: d.Name, Args: s.Shape()})
 	}
-	got, err := dialect.Parse(${JSON.stringify(text)}, o)
+	got, err := dialect.Parse(${goText(text)}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{} // "name arguments" of each call that should be read
+	want := []string{${want && `${want}\n\t`}} // what was read when this was written: the name and the arguments of each call
 	if len(got.Calls) != len(want) {
 		t.Fatalf("%d calls: %+v", len(got.Calls), got.Calls)
 	}
 	for i, c := range got.Calls {
-		if c.Name+" "+c.Arguments != want[i] {
-			t.Errorf("call %d is %s %s, want %s", i, c.Name, c.Arguments, want[i])
+		read := c.Name + " " + c.Arguments
+		if !c.Complete {
+			read = c.Name + ", incomplete"
+		}
+		if read != want[i] {
+			t.Errorf("call %d is %s, want %s", i, read, want[i])
 		}
 	}
 }
@@ -88,7 +103,7 @@ const plainTool = (x) => ({name: x.name ?? x.function?.name, parameters: x.param
 
 // asCase writes a line of a file of cases: the text, the tools, and what is read from it now. Who keeps it says with it that this is right.
 async function asCase(t, text, app, signal) {
-  const {readings: [r]} = await app.api.post('/parse', {text, tools: t.tools, dialects: ['auto']}, {signal});
+  const r = await readNow(t, text, app, signal);
   const args = (c) => {
     try {
       return rounded(c.arguments) ? {arguments_text: c.arguments} : {arguments: JSON.parse(c.arguments)};
