@@ -393,3 +393,46 @@ func TestChatDecides(t *testing.T) {
 	s.wait(`.card[data-state="denied"] .card-question`, "Denied by ada: not today")
 	s.wait(".run-foot", "It was stopped")
 }
+
+// TestCodeInPieces: a block of code of a megabyte is shown in pieces, with time for others in between. While it grows, what is there stays; in the end
+// all of it is there, in whatever steps it came.
+func TestCodeInPieces(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, plain, nil)
+	s := w.open(b, adminKey, "#/playground")
+	var got struct {
+		Steps, Parts, First, Kept int
+		Same, Redone, Short       bool
+		After                     string
+	}
+	s.evaluate(&got, `import('/web/lib/markdown.js').then(async ({growing}) => {
+		let now = 0, asked = 0;
+		performance.now = () => now += 3; // as if each look at the clock came after 3 ms of work
+		const out = {}, body = [];
+		for (let i = 0; i < 20_000; i++) body.push(i % 7 ? 'line ' + i + ' of the code, which has some words in it' : '');
+		const md = growing(() => asked++);
+		document.body.append(md.el);
+		const text = (el) => { const parts = [...el.querySelectorAll('.code-part')]; return parts.length ? parts.map((p) => p.textContent).join('\n') : el.querySelector('code').textContent; };
+		const all = (source) => { let n = 0; for (let last = -1; asked !== last && n < 10_000; n++) { last = asked; md.set(source); } return n; };
+		const half = 'Before.\n\n`+"```js"+`\n' + body.slice(0, 10_000).join('\n'), whole = 'Before.\n\n`+"```js"+`\n' + body.join('\n') + '\n`+"```"+`\n\nAfter.';
+		md.set(half);
+		out.first = md.el.querySelectorAll('.code-part').length;
+		md.set(half); // it grows before all of it was there
+		const old = [...md.el.querySelectorAll('.code-part')];
+		out.steps = all(whole);
+		const now2 = [...md.el.querySelectorAll('.code-part')];
+		out.kept = old.filter((el, i) => el === now2[i]).length;
+		out.parts = now2.length;
+		out.same = text(md.el) === body.join('\n');
+		out.after = md.el.lastChild.textContent;
+		all('`+"```"+`\nother\n' + body.join('\n'));
+		out.redone = text(md.el) === 'other\n' + body.join('\n') && md.el.childNodes.length === 1;
+		all('`+"```"+`\nshort\n`+"```"+`');
+		out.short = text(md.el) === 'short' && md.el.querySelectorAll('.code-part').length === 0;
+		md.el.remove();
+		return out;
+	})`)
+	if got.Parts < 60 || got.First < 1 || got.First > 5 || got.Steps < 20 || got.Kept < 2 || !got.Same || got.After != "After." || !got.Redone || !got.Short {
+		t.Errorf("%+v", got)
+	}
+}

@@ -166,3 +166,31 @@ func BenchmarkPageWriting(b *testing.B) {
 	b.ReportMetric(before, "heap-before-MiB")
 	b.ReportMetric(s.heap(b), "heap-after-MiB")
 }
+
+// BenchmarkPageCode opens a chat whose one answer is a block of code of a megabyte.
+func BenchmarkPageCode(b *testing.B) {
+	br := only(b)
+	w := newWorld(b, curious, map[string]string{"sums.yaml": curiousScenario})
+	line := "\tif err := doSomething(with, some, words); err != nil { return err }\n"
+	text := "```go\n" + strings.Repeat(line, 1<<20/len(line)) + "// The very end.\n```\n"
+	if _, err := w.journal.Append(b.Context(), "run_code", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_code", Agent: "sums", By: "ada"}},
+		journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("code")}}},
+		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
+		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}}},
+		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
+		b.Fatal(err)
+	}
+	s := w.open(br, adminKey, "#/chat")
+	s.evaluate(nil, watchTasks)
+	var list []float64
+	for b.Loop() {
+		var took float64
+		s.evaluate(&took, `new Promise((done) => { const at = performance.now(); location.hash = '#/chat/ses_code';
+			const look = () => { if (document.querySelector('.said-model code')?.textContent.includes('The very end.')) done(performance.now() - at); else setTimeout(() => requestAnimationFrame(look), 50); }; look(); })`)
+		list = append(list, took)
+		s.goTo("#/chat")
+		s.gone(".said-model")
+	}
+	b.ReportMetric(median(list), "open-ms")
+	s.reportTasks(b)
+}

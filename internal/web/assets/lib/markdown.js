@@ -16,39 +16,65 @@ export function markdown(text) {
 // With more, a long text is shown in pieces: after some milliseconds set calls more, and the next set of the same text goes on.
 export function growing(more = null) {
   const el = h('div', {class: 'markdown'});
-  const shown = []; // {source, from}: the blocks in the document
-  let known = '', whole = true;
+  const shown = []; // {source, from, code}: the blocks in the document; of one of code its view
+  let known = '', left = null; // what is to be shown yet
   const cut = (n) => {
     while (el.childNodes.length > n) el.lastChild.remove();
     shown.length = Math.min(shown.length, n);
+  };
+  const add = (b) => {
+    const code = b.kind === 'code' ? codeView() : null;
+    el.append(code?.el ?? element(b));
+    shown.push({code});
+  };
+  // go shows what is left until the time is over, and reports whether that was all.
+  const go = (over) => {
+    for (const b of left.blocks) {
+      const i = left.at++, old = shown[i];
+      if (left.same && old?.source === b.source && (!old.code || old.code.whole())) {
+        old.from = b.from;
+        continue;
+      }
+      const grows = left.same && b.kind === 'code' && old?.code;
+      if (left.same) cut(grows ? i + 1 : i);
+      left.same = false;
+      if (!grows) add(b);
+      shown[i].source = copied(b.source);
+      shown[i].from = b.from;
+      shown[i].code?.set(b.data);
+      left.code = shown[i].code;
+      if (!fill(over) || over()) return false;
+    }
+    cut(left.at);
+    return true;
+  };
+  // fill goes on with the block of code that is being shown.
+  const fill = (over) => {
+    if (left.code && !left.code.fill(over)) return false;
+    left.code = null;
+    return true;
   };
   return {
     el,
     set(text) {
       text = text.replace(/\r\n?/g, '\n');
-      if (text === known && whole) return;
-      let i = text.startsWith(known) ? Math.max(0, shown.length - 1) : 0, same = true;
-      const until = performance.now() + pieceTime;
-      known = text;
-      whole = true;
-      for (const b of blocks(text, i > 0 ? shown[i].from : 0)) {
-        if (same && shown[i]?.source === b.source) {
-          shown[i++].from = b.from;
-          continue;
-        }
-        if (same) cut(i);
-        same = false;
-        el.append(element(b));
-        shown[i++] = {source: copied(b.source), from: b.from};
-        if (more && performance.now() > until) {
-          whole = false;
-          more();
-          return;
-        }
+      if (text === known && !left) return;
+      if (text !== known) {
+        const at = text.startsWith(known) ? Math.max(0, shown.length - 1) : 0;
+        left = {blocks: unhurried(blocks(text, at > 0 ? shown[at].from : 0)), at, same: true, code: null};
+        known = text;
       }
-      cut(i);
+      const until = performance.now() + pieceTime;
+      const over = () => more !== null && performance.now() > until;
+      if (fill(over) && go(over)) left = null;
+      else more();
     },
   };
+}
+
+// unhurried lets a loop over a generator end, and another one go on with it.
+function unhurried(list) {
+  return {[Symbol.iterator]: () => ({next: () => list.next()})};
 }
 
 const pieceTime = 8; // milliseconds
@@ -111,7 +137,7 @@ function interrupts(line) {
 }
 
 function fenced(lines, i, m) {
-  const mark = m[2], body = [];
+  const mark = m[2], body = [], indent = new RegExp(`^ {0,${m[1].length}}`);
   let n = 1;
   for (; lines[i + n]; n++) {
     const end = /^ {0,3}(`{3,}|~{3,})[ \t]*$/.exec(lines[i + n].text);
@@ -119,7 +145,7 @@ function fenced(lines, i, m) {
       n++;
       break;
     }
-    body.push(lines[i + n].text.replace(new RegExp(`^ {0,${m[1].length}}`), ''));
+    body.push(lines[i + n].text.replace(indent, ''));
   }
   return ['code', n, {language: m[3].trim().split(/\s/)[0], text: body.join('\n')}];
 }
@@ -222,9 +248,52 @@ function element(b) {
 }
 
 // codeBlock shows code with its language and a button that copies it.
-export function codeBlock(text, language = '') {
-  return h('div', {class: 'code-block'}, h('div', {class: 'code-head'}, h('span', null, language), button('Copy', () => copy(text), {icon: 'copy', quiet: true})),
-    h('pre', {tabindex: '0'}, h('code', null, text)));
+function codeBlock(text, language) {
+  const view = codeView();
+  view.set({text, language});
+  view.fill(() => false);
+  return view.el;
+}
+
+// A browser takes long for a text of many lines. So a long one stands in parts, of which those that are not seen are not laid out.
+const partSize = 8 << 10;
+
+// codeView is a block of code that may grow: {el, set({text, language}), fill(over), whole()}. fill shows parts of it until it is over, and reports
+// whether all is there. What is there already stays as it is.
+function codeView() {
+  const name = h('span'), code = h('code');
+  let text = '', at = 0; // what is shown of it
+  const starts = []; // of the parts in the text
+  const part = (piece) => {
+    const el = h('span', {class: 'code-part'}, piece);
+    el.style.containIntrinsicBlockSize = `auto ${piece.split('\n').length}lh`;
+    return el;
+  };
+  return {
+    el: h('div', {class: 'code-block'}, h('div', {class: 'code-head'}, name, button('Copy', () => copy(text), {icon: 'copy', quiet: true})), h('pre', {tabindex: '0'}, code)),
+    set({text: now, language}) {
+      name.textContent = language;
+      if (now === text) return;
+      const keep = now.startsWith(text) ? starts.length - 1 : 0; // the last part may go on
+      while (starts.length > Math.max(0, keep)) {
+        at = starts.pop();
+        code.lastChild.remove();
+      }
+      text = now;
+    },
+    fill(over) {
+      while (at < text.length) {
+        const line = text.indexOf('\n', at + partSize), end = line < 0 ? text.length : line;
+        const piece = text.slice(at, end);
+        code.append(starts.length === 0 && end === text.length ? piece : part(piece));
+        starts.push(at);
+        at = end + 1;
+        if (over() && at < text.length) return false;
+      }
+      return true;
+    },
+    whole: () => at >= text.length,
+  };
 }
 
 // Marks inside a line, in the order in which they are looked for at each place.
