@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +31,7 @@ type session struct {
 	state string // file that carries variables and directory from block to block
 	env   []string
 	ports map[string]string // address that the page shows -> address in use here
+	kept  []int             // sockets that keep these from others
 }
 
 // goVariables are those settings of the go command that are this machine's, not the reader's.
@@ -51,6 +53,11 @@ func newSession(t *testing.T, root, program string) *session {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(func() {
+		for _, fd := range s.kept {
+			syscall.Close(fd)
+		}
+	})
 	// The pages that import the packages say that the checkout is ~/wield.
 	if err := os.Symlink(root, filepath.Join(s.home, "wield")); err != nil {
 		t.Fatal(err)
@@ -89,15 +96,69 @@ func (s *session) local(text string) string {
 	return address.ReplaceAllStringFunc(text, func(shown string) string {
 		_, port, _ := strings.Cut(shown, ":")
 		if s.ports[port] == "" {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			fd, address, err := reserve()
 			if err != nil {
 				panic(err) // no port is free on this machine
 			}
-			s.ports[port] = l.Addr().String()
-			l.Close()
+			s.ports[port], s.kept = address, append(s.kept, fd)
 		}
 		return s.ports[port]
 	})
+}
+
+// reserve finds an address that is free, and a socket that keeps it so until it is closed: nobody is given it by chance, neither to listen at nor
+// to connect from. Who asks for it can listen there on Linux, where that is done with SO_REUSEADDR as servers do. Elsewhere nothing keeps it.
+func reserve() (fd int, address string, err error) {
+	syscall.ForkLock.RLock()
+	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return -1, "", err
+	}
+	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	var name syscall.Sockaddr
+	if err == nil {
+		name, err = syscall.Getsockname(fd)
+	}
+	if err != nil || runtime.GOOS != "linux" {
+		syscall.Close(fd)
+		fd = -1
+	}
+	if err != nil {
+		return -1, "", err
+	}
+	return fd, fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
+}
+
+// TestReserve: what is reserved is given to nobody else, and can be listened at.
+func TestReserve(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED, an address can be kept on Linux alone")
+	}
+	fd, address, err := reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Error("somebody answers before somebody listens")
+	}
+	for range 2 { // it is reserved still after a server has ended
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		l.Close()
+	}
 }
 
 // shown makes output look as if the page's own addresses and an unnamed directory had been used.
