@@ -20,8 +20,8 @@ func apart(cmd *exec.Cmd) {
 	dieWithParent(cmd.SysProcAttr)
 }
 
-// reapTime bounds the wait for processes that were killed.
-const reapTime = 2 * time.Second
+// reapTime bounds the wait for processes that were killed. On a busy machine they take a while to die, and write until then.
+const reapTime = 30 * time.Second
 
 // reap kills what is left of a browser whose process has ended, and waits until it is gone. Children of a browser may outlive it
 // for a moment; those of its group are found by the group, others by its directories, where the system shows them.
