@@ -158,11 +158,20 @@ func TestKeyboard(t *testing.T) {
 	s.wait(".tiles", "Right at the first try")
 	s.steer("Tab", "Time")
 	s.press("Down")
-	s.wait(".tiles", "Right at the first try")
+	s.wait(".analytics:not([aria-busy]) .tiles", "Right at the first try")
 	if got := hash(s); got != "#/analytics?since=30d" {
 		t.Errorf("the address is %s", got)
 	}
-	s.held("after a choice")
+	var at string
+	if s.call(&at, "focused"); at != "select Time" {
+		t.Errorf("after a choice %q has the focus", at)
+	}
+	s.press("Down") // from there to the next one
+	s.wait(".analytics:not([aria-busy]) .tiles", "Right at the first try")
+	if got := hash(s); got != "#/analytics?since=90d" {
+		t.Errorf("the address is %s", got)
+	}
+	s.steer("Tab", "Export") // letters choose in what has a choice
 
 	// The settings, a tool by its form, and out.
 	s.press("g", "s")

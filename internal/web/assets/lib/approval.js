@@ -1,7 +1,7 @@
 // One question to a person: what would run, why it is asked about, and the answer.
 
 import * as api from './api.js';
-import {h, put, badge, button, sentence, toast, when} from './ui.js';
+import {h, put, sameFocus, badge, button, sentence, toast, when} from './ui.js';
 import {exact, members, rounded, same} from './exact.js';
 import {effect as effects, verdict, upper} from './review.js';
 import {form} from './form.js';
@@ -106,9 +106,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
 
   // paintBar shows what can be answered now. Who is writing, or about to press a button, goes on with that.
   function paintBar() {
-    const held = bar.contains(document.activeElement) ? document.activeElement : null;
-    fillBar();
-    if (held) (held.isConnected ? held : [...bar.querySelectorAll('button')].find((b) => b.textContent === held.textContent))?.focus({preventScroll: true});
+    sameFocus(bar, fillBar);
   }
 
   function fillBar() {

@@ -56,6 +56,16 @@ export function put(el, ...children) {
   return append(el, ...children);
 }
 
+// sameFocus paints what is in el anew. What had the focus there gets it back, or else what is there now of the same kind, name and address.
+export function sameFocus(el, paint) {
+  const held = document.activeElement;
+  const mine = held !== el && el.contains(held);
+  paint();
+  if (!mine || document.activeElement === held) return;
+  const known = (at) => at.getAttribute('href') ?? at.getAttribute('aria-label') ?? at.textContent;
+  (held.isConnected ? held : [...el.querySelectorAll(held.tagName)].find((at) => known(at) === known(held)))?.focus({preventScroll: true});
+}
+
 // safeAddress returns an address that leads to a page, or to a picture's data; any other becomes one that leads nowhere.
 export function safeAddress(address) {
   const a = address.trim();

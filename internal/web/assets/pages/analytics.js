@@ -1,7 +1,7 @@
 // What models and tools did: answers, calls, what was wrong with them, how long things took. All numbers come in one answer of
 // /stats/overview, and every choice stands in the address.
 
-import {h, put, svg, button, table, badge, toast, sentence, download, count, lasts, when} from '../lib/ui.js';
+import {h, put, sameFocus, svg, button, table, badge, toast, sentence, download, count, lasts, when} from '../lib/ui.js';
 
 export const title = 'Analytics';
 
@@ -38,12 +38,13 @@ const orDash = (v) => v ? count(v) : '–';
 
 // show puts the view into root.
 export function show(root, route, app) {
-  const choice = Object.fromEntries(['since', 'heat', ...filters].map((name) => [name, route.query[name] ?? '']));
+  const chosen = (at) => Object.fromEntries(['since', 'heat', ...filters].map((name) => [name, at.query[name] ?? '']));
+  let choice = chosen(route);
   const body = h('div', {class: 'page-body analytics', 'aria-live': 'off'});
   const head = h('header', {class: 'page-head'});
   put(root, head, body);
   const ending = new AbortController();
-  let timer, last;
+  let timer, last, painted, asking;
 
   const query = () => {
     const q = new URLSearchParams({since: choice.since || '7d'});
@@ -57,13 +58,17 @@ export function show(root, route, app) {
   };
   const load = async () => {
     clearTimeout(timer);
+    asking?.abort();
+    const mine = asking = new AbortController();
     try {
-      last = await app.api.get(`/stats/overview?${query()}`, {signal: ending.signal});
+      last = await app.api.get(`/stats/overview?${query()}`, {signal: AbortSignal.any([mine.signal, ending.signal])});
+      if (mine.signal.aborted) return;
       paint();
     } catch (e) {
       if (e.name === 'AbortError') return;
-      if (!last) put(body, h('p', {class: 'bad-words', role: 'alert'}, sentence(e)));
+      if (!last || body.ariaBusy) put(body, h('p', {class: 'bad-words', role: 'alert'}, sentence(e))); // what stood there is of another choice
     }
+    body.ariaBusy = null;
     if (!ending.signal.aborted) timer = setTimeout(() => document.hidden ? again() : load(), every);
   };
   const again = () => document.addEventListener('visibilitychange', load, {once: true, signal: ending.signal});
@@ -81,18 +86,29 @@ export function show(root, route, app) {
 
   const paint = () => {
     const options = {model: names(last.models, 'model'), client: names(last.clients, 'client'), dialect: names(last.dialects, 'dialect'), tool: names(last.tools, 'tool')};
-    put(head, h('h1', null, title), h('label', null, h('span', {class: 'hidden-words'}, 'Time'),
-      select('Time', spans.map(([v, words]) => [v, words]), choice.since || '7d', (since) => choose({since: since === '7d' ? '' : since}))),
-    filters.map((f) => (options[f].length > 1 || choice[f]) && select(upper(f), [['', `all ${f}s`], ...withChoice(options[f], choice[f]).map((v) => [v, v])], choice[f], (v) => choose({[f]: v}))),
-    h('span', {class: 'grow'}), button('Export', save, {icon: 'export'}));
-    const all = last.all[0];
-    if (!all) {
-      put(body, h('p', {class: 'empty'}, 'Nothing was counted in this time. Ask a model something, or look further back.'));
-      return;
-    }
-    put(body, tiles(all), over(last), h('div', {class: 'columns'}, heat(last, choice, choose), wrongs(all)), tools(last, choose), models(last, choose), clients(last, choose), unused(last));
+    const now = JSON.stringify([options, choice]); // a choice that is open stays open while nothing else can be chosen
+    if (now !== painted) sameFocus(head, () => paintHead(options));
+    painted = now;
+    sameFocus(body, paintBody);
   };
 
+  const paintHead = (options) => put(head, h('h1', null, title), h('label', null, h('span', {class: 'hidden-words'}, 'Time'),
+    select('Time', spans.map(([v, words]) => [v, words]), choice.since || '7d', (since) => choose({since: since === '7d' ? '' : since}))),
+  filters.map((f) => (options[f].length > 1 || choice[f]) && select(upper(f), [['', `all ${f}s`], ...withChoice(options[f], choice[f]).map((v) => [v, v])], choice[f], (v) => choose({[f]: v}))),
+  h('span', {class: 'grow'}), button('Export', save, {icon: 'export'}));
+
+  const paintBody = () => {
+    const all = last.all[0];
+    if (!all) put(body, h('p', {class: 'empty'}, 'Nothing was counted in this time. Ask a model something, or look further back.'));
+    else put(body, tiles(all), over(last), h('div', {class: 'columns'}, heat(last, choice, choose), wrongs(all)), tools(last, choose), models(last, choose), clients(last, choose), unused(last));
+  };
+
+  app.onmove((at) => {
+    choice = chosen(at);
+    body.ariaBusy = 'true';
+    load();
+    return true;
+  });
   put(body, h('p', {class: 'empty'}, 'Counting …'));
   load();
   return () => { ending.abort(); clearTimeout(timer); };

@@ -1,6 +1,6 @@
 // The chat: conversations with models, and what their tools do meanwhile.
 
-import {h, put, icon, button, badge, toast, ask, prompt, sentence, ago, bytes, download, visible, dialog, later} from '../lib/ui.js';
+import {h, put, sameFocus, icon, button, badge, toast, ask, prompt, sentence, ago, bytes, download, visible, dialog, later} from '../lib/ui.js';
 import {RunView} from '../lib/runview.js';
 
 export const title = 'Chat';
@@ -232,11 +232,9 @@ class View {
     }
     if (listing.signal.aborted) return;
     this.further = further;
-    const focused = this.items.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
-    put(this.items, items.map((s) => h('li', null, h('a', {href: `#/chat/${encodeURIComponent(s.id)}`, dataset: {id: s.id}},
-      h('span', {class: 'session-title'}, s.title || 'Untitled'), h('span', {class: 'session-meta'}, s.state === 'waiting' ? badge('waits', 'wait') : s.state === 'open' ? badge('runs', 'info') : null, ago(s.changed))))));
+    sameFocus(this.items, () => put(this.items, items.map((s) => h('li', null, h('a', {href: `#/chat/${encodeURIComponent(s.id)}`, dataset: {id: s.id}},
+      h('span', {class: 'session-title'}, s.title || 'Untitled'), h('span', {class: 'session-meta'}, s.state === 'waiting' ? badge('waits', 'wait') : s.state === 'open' ? badge('runs', 'info') : null, ago(s.changed)))))));
     if (items.length === 0) put(this.items, h('li', {class: 'empty'}, this.search.value ? 'No chat has all these words.' : 'No chats yet.'));
-    if (focused) [...this.items.querySelectorAll('a')].find((a) => a.getAttribute('href') === focused)?.focus();
     const mine = items.find((s) => s.id === this.id);
     if (mine && this.session) {
       this.session = mine;
