@@ -164,6 +164,19 @@ func renderCallTag(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, "\n}"...), ""
 }
 
+// renderCallBare writes a name, and the arguments on the next line. Their first key is what shows that the two are a call.
+func renderCallBare(dst []byte, c *chat.Call) ([]byte, string) {
+	dst, why := renderCallHeader("\n")(dst, c)
+	first := true
+	renderEach(c.Arguments, func(key, _ string) {
+		if first && len(key) > renderName {
+			why = "the name of the first argument is too long"
+		}
+		first = false
+	})
+	return dst, why
+}
+
 // renderCallHeader returns a writer of a name, what stands between, and the arguments.
 func renderCallHeader(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
@@ -455,6 +468,9 @@ func renderCallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, ')'), ""
 }
 
+// renderName is how long a name is at most that is written. Readers take no more than maxHeader, with what stands around it.
+const renderName = 200
+
 // renderIsName reports whether s can stand bare in a tag, an attribute or before a parenthesis.
 func renderIsName(s string) bool {
 	for i := 0; i < len(s); i++ {
@@ -466,7 +482,7 @@ func renderIsName(s string) bool {
 			return false
 		}
 	}
-	return s != ""
+	return s != "" && len(s) <= renderName
 }
 
 // renderIsIdentifier reports whether s is a Python identifier. Keywords are let through as argument names, since every

@@ -112,6 +112,9 @@ func TestAppendCalls(t *testing.T) {
 			}
 		}
 		renderedBack(t, d, []chat.Call{{Name: "get.data", Arguments: `{"s":"x"}`}})
+		for n := 190; n < 270; n++ { // more than what readers take
+			renderedBack(t, d, []chat.Call{{Name: "read_file", Arguments: `{"` + strings.Repeat("k", n) + `":"x"}`}})
+		}
 		for _, bad := range []chat.Call{{Name: "f", Arguments: "{bad"}, {Name: "f", Arguments: "[1]"}, {Name: "", Arguments: "{}"}} {
 			if b, err := d.AppendCalls(nil, []chat.Call{bad}); err == nil || len(b) > 0 {
 				t.Errorf("%s writes %+v as %q", name, bad, b)

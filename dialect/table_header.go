@@ -44,7 +44,7 @@ var headerRows = []Dialect{
 			{literal: ">>>", use: useBody, body: newNameMark, lineStart: true},
 			{literal: "all\n", use: useDrop, first: true, named: true},
 		},
-		write: renderRow{call: renderCallHeader("\n"), tools: renderToolsSignature}},
+		write: renderRow{call: renderCallBare, tools: renderToolsSignature}},
 	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
 		openers: []opener{
