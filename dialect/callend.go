@@ -53,16 +53,6 @@ func (r *callReader) closes(d *Decoder, c byte) bool {
 	return c == d.fenced.mark && c != 0 || c == d.candCtx.fence.mark && c != 0
 }
 
-// closeArgs ends arguments whose closing brackets are missing, if nothing else is.
-func (r *callReader) closeArgs(d *Decoder, i int) bool {
-	a := r.args
-	if d.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
-		return false
-	}
-	a.val.err = ""
-	return a.val.closeAll(i) && !missingRequired(d.call.tool.Args, a.val.has)
-}
-
 // missingBrace reads on behind a call object that was not closed, as if it had been.
 func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
 	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {

@@ -194,7 +194,7 @@ func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
 func (r *callReader) inArgs(d *Decoder, i int) (int, verdict) {
 	r.args.at(d.base, 1)
 	i, p := r.args.run(d.in, i)
-	if p == failed && i < len(d.in) && r.closes(d, d.in[i]) && r.closeArgs(d, i) {
+	if p == failed && i < len(d.in) && r.closes(d, d.in[i]) && r.args.closeMissing(i) {
 		p = done
 	}
 	switch p {

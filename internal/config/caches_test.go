@@ -13,7 +13,7 @@ func TestTrimCaches(t *testing.T) {
 	data := t.TempDir()
 	getenv := func(string) string { return "" }
 	c := &Config{Data: data}
-	mine, other := c.buildCache(getenv, "/work/a"), c.buildCache(getenv, "/work/b")
+	mine, other := c.buildCache(getenv, "/srv/a"), c.buildCache(getenv, "/srv/b")
 	if mine == other || filepath.Dir(mine) != filepath.Join(data, "builds") {
 		t.Fatalf("the caches are %s and %s", mine, other)
 	}

@@ -23,7 +23,7 @@ func TestKeptRules(t *testing.T) {
 		{Tool: "bash", Arguments: `{"code":"git status"}`, Shell: "git status", Root: "/work"},
 		{Tool: "odd", Arguments: `{"text":"it's: {\"#\"}","n":3}`},
 	}
-	dir := `/work/it's "odd": #1`
+	dir := `/srv/it's "odd": #1`
 	kept := 0
 	for _, c := range calls {
 		rules := base.Propose(c)
@@ -36,7 +36,7 @@ func TestKeptRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := KeepRules(file, "/work/other", rules[:1]); err != nil {
+		if err := KeepRules(file, "/srv/other", rules[:1]); err != nil {
 			t.Fatal(err)
 		}
 	}
