@@ -16,8 +16,8 @@ type Decoder interface {
 }
 
 // A Counter is a decoder that counts its steps: in any unit, over all that it was fed since it was made, and the more of them the more
-// it does, such as the bytes that it looked at. Its time is not taken. A clock measures whatever else the machine does, too,
-// and nobody but the decoder can count.
+// it does, such as the bytes that it looked at. They are compared more strictly than its time, since a clock measures whatever else the
+// machine does, too.
 type Counter interface {
 	Decoder
 	Steps() int
