@@ -275,6 +275,45 @@ func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Messag
 // resumeWith makes the run live that results belong to, with them and with what else the client says. from is the number of the
 // record behind which all this stands. Without a run the results have been answered before.
 func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (l *Live, from int64, err error) {
+	for stands := time.Now(); ; {
+		l, from, err := h.tryWith(ctx, a, run, tail, like, carried)
+		var letting *lettingGo
+		if !errors.As(err, &letting) || time.Since(stands) > patience {
+			return l, from, err
+		}
+		if err := letting.wait(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// lettingGo says that a run cannot be had yet: it has stopped for the results of its client, who was told so by the journal, but who
+// drove it has not let go of it.
+type lettingGo struct {
+	live *Live // that drives it; nil: another process
+	err  error
+}
+
+func (l *lettingGo) Error() string { return l.err.Error() }
+func (l *lettingGo) Unwrap() error { return l.err }
+
+// patience is how long another process is given to let go of a run. What holds it longer has died, or goes on with the run.
+const patience = 2 * time.Second
+
+func (l *lettingGo) wait(ctx context.Context) error {
+	if l.live != nil {
+		return l.live.wait(ctx)
+	}
+	select {
+	case <-time.After(20 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tryWith is resumeWith once.
+func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (*Live, int64, error) {
 	k, err := h.look(ctx, run)
 	if err == nil && (k.run.By != like.Caller || k.run.Agent != a.Name) {
 		err = fmt.Errorf("%w: %q", ErrUnknownRun, run)
@@ -286,17 +325,18 @@ func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.
 	if err != nil {
 		return nil, 0, err
 	}
+	stands := w != nil && w.For == journal.WaitClient
 	results, said := split(tail)
 	if known, err := h.hasResult(ctx, run, results[0].CallID); err != nil {
 		return nil, 0, err
-	} else if known && (k.head.State == journal.StateEnded || w != nil && w.For == journal.WaitClient) {
+	} else if known && (k.head.State == journal.StateEnded || stands) {
 		return nil, 0, nil
 	} else if known {
 		results = nil // a request with them broke off, and is made again
 	}
 	with := *a
 	with.Runner, with.Options.Whole = a.runner(like.Tools), !like.Stream
-	l, err = h.take(ctx, &with, k, like, carried, nil, func(r *agent.Run) error {
+	l, live, err := h.take(ctx, &with, k, like, carried, nil, func(r *agent.Run) error {
 		for _, m := range said {
 			r.Send(m)
 		}
@@ -305,7 +345,16 @@ func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.
 		}
 		return r.Give(results...)
 	})
-	return l, k.head.Seq, err
+	if live {
+		err = fmt.Errorf("%w: run %s goes on in this process", ErrHeld, run)
+	}
+	if stands && errors.Is(err, ErrHeld) {
+		err = &lettingGo{l, err}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return l, k.head.Seq, nil
 }
 
 func split(tail []chat.Message) (results, said []chat.Message) {

@@ -212,6 +212,53 @@ func TestHeardLate(t *testing.T) {
 	})
 }
 
+// A lingering store belongs to a process that takes a while to let go of a run.
+type lingering struct{ journal.Store }
+
+func (s lingering) Release(ctx context.Context, l journal.Lease) error {
+	time.Sleep(time.Second)
+	return s.Store.Release(ctx, l)
+}
+
+// An answer in the background tells its client of calls as soon as they stand in the journal. The results find the run still in the hands of
+// who drove it, here or in another process, and wait until it is let go of.
+func TestResultsAtOnce(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		t.Run(fmt.Sprint(beside), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, s, m := new(journal.Memory), newShop(t), mixed()
+				first := newHub(t, lingering{memory}, m, s)
+				defer drainNow(first)
+				second := first
+				if beside {
+					second = newHub(t, memory, m, s)
+					defer drainNow(second)
+				}
+				k := &talk{model: second.Model("worker"), tools: door, caller: "me"}
+				for n := range 2 {
+					in := &chat.Request{Messages: append(k.messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text("go")}), Tools: door, Caller: "me"}
+					name, err := first.Answers("worker").Begin(t.Context(), in)
+					if err != nil {
+						t.Fatal(err)
+					}
+					begun := time.Now()
+					told := request(t.Context(), first.Answers("worker").Answer(name), in)
+					if told.err != nil || len(told.calls) != 2 || time.Since(begun) != 0 {
+						t.Fatalf("conversation %d: told %+v after %s", n, told, time.Since(begun))
+					}
+					k.messages = append(in.Messages, chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(told.text), Calls: told.calls})
+					if r := k.did(t); len(r.calls) != 1 {
+						t.Errorf("conversation %d: the results give %+v", n, r)
+					}
+					if r := k.did(t); r.text != "All done." {
+						t.Errorf("conversation %d: the last results give %+v", n, r)
+					}
+				}
+			})
+		})
+	}
+}
+
 // What cannot go on is said, with the run's name.
 func TestMixedErrors(t *testing.T) {
 	store, s, m := new(journal.Memory), newShop(t), mixed()

@@ -360,10 +360,8 @@ func (h *Hub) abort(ctx context.Context, run string) (known, error) {
 	for {
 		if l := h.lookUp(run); l != nil {
 			l.end(errCanceled)
-			select {
-			case <-l.done:
-			case <-ctx.Done():
-				return known{}, ctx.Err()
+			if err := l.wait(ctx); err != nil {
+				return known{}, err
 			}
 		}
 		k, ended, err := h.end(ctx, run)
@@ -401,11 +399,11 @@ func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
 // is in the journal.
 func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 	if l := h.lookUp(run); l != nil {
-		switch err := l.run.Accept(ctx, m); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, agent.ErrEnded):
+		if err := l.run.Accept(ctx, m); !errors.Is(err, agent.ErrEnded) {
 			return failure(err)
+		}
+		if err := l.wait(ctx); err != nil { // what it came to is known then
+			return err
 		}
 	}
 	known, err := h.look(ctx, run)
@@ -452,34 +450,28 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 	if like == nil {
 		with.Runner = a.runner(clientTools(k.run))
 	}
-	l, err = h.take(ctx, &with, k, like, carried, still, nil)
-	if err != nil {
-		if l := h.lookUp(run); l != nil {
-			return l, true, nil
-		}
-	}
-	return l, false, err
+	return h.take(ctx, &with, k, like, carried, still, nil)
 }
 
 // take makes a run live that the journal has and that nobody drives. still, if it is not nil, says before that it may, and prepare sees
-// the run.
-func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (*Live, error) {
+// the run. live says that the run was live before, and that nothing was done to it: there is one look, since it may end at any time.
+func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (l *Live, live bool, err error) {
 	h.claiming.Lock()
 	defer h.claiming.Unlock()
-	if h.lookUp(k.head.Stream) != nil { // its lease may seem to be over, when the clock jumps
-		return nil, fmt.Errorf("%w: run %s goes on in this process", ErrHeld, k.head.Stream)
+	if l := h.lookUp(k.head.Stream); l != nil { // its lease may seem to be over, when the clock jumps
+		return l, true, nil
 	}
 	if still != nil {
 		if err := still(); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	a = a.only(k.run.Only)
 	r, err := h.loop(a, k.run.By, carried || k.run.Detached).Resume(ctx, k.head.Stream, like)
 	if err != nil {
-		return nil, failure(err)
+		return nil, false, failure(err)
 	}
-	l := h.newLive(a, r, k.run.By)
+	l = h.newLive(a, r, k.run.By)
 	close(l.recorded)
 	if prepare != nil {
 		err = prepare(r)
@@ -488,9 +480,9 @@ func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, c
 		err = h.enter(l, carried)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.Leave(context.WithoutCancel(ctx)))
+		return nil, false, errors.Join(err, r.Leave(context.WithoutCancel(ctx)))
 	}
-	return l, nil
+	return l, false, nil
 }
 
 // failure says in this package's words why a run cannot be had.

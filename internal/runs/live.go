@@ -43,6 +43,16 @@ func (l *Live) Outcome() agent.Outcome {
 	return l.outcome
 }
 
+// wait waits until nobody drives the run here any more.
+func (l *Live) wait(ctx context.Context) error {
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // setCancel keeps how the run is ended.
 func (l *Live) setCancel(cancel context.CancelCauseFunc) {
 	l.mu.Lock()

@@ -58,12 +58,10 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 		case err != nil:
 			return err
 		case live: // it goes on by itself
-			select {
-			case <-l.done:
-				continue
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := l.wait(ctx); err != nil {
+				return err
 			}
+			continue
 		}
 		return h.finishRun(ctx, a, l, req, s)
 	}
