@@ -304,8 +304,15 @@ func (l *lettingGo) wait(ctx context.Context) error {
 	if l.live != nil {
 		return l.live.wait(ctx)
 	}
+	return sleep(ctx, soon)
+}
+
+// soon is when a run that another process has is asked for again.
+const soon = 20 * time.Millisecond
+
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(20 * time.Millisecond):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

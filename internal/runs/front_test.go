@@ -377,6 +377,32 @@ func TestApprovalBehindModel(t *testing.T) {
 	}
 }
 
+// Another process may be the one that goes on after an answer. A request that comes here meanwhile waits for what it makes of it.
+func TestApprovalBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, s, m := new(journal.Memory), newShop(t), asksOnce()
+		m.answers[1].wait = make(chan bool)
+		first, second := newHub(t, store, m, s), newHub(t, store, m, s)
+		defer drainNow(first)
+		defer drainNow(second)
+		k := &talk{model: second.Model("worker"), caller: "me"}
+		k.say(t, "go")
+		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
+			if _, err := first.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		time.AfterFunc(time.Minute, func() { close(m.answers[1].wait) })
+		if next := k.say(t, "and now?"); !strings.HasPrefix(next.text, "The approval of asks is approved by me.\n\nThanks.\n\nMay I?") {
+			t.Errorf("the next answer: %q", next.text)
+		}
+		if n := s.count(`asks{"n":1}`); n != 1 {
+			t.Errorf("it ran %d times", n)
+		}
+	})
+}
+
 // A question that is answered while the answer is held open does not end it.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -47,9 +47,14 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 	for i := range questions {
 		s.say(became(&questions[i]))
 	}
-	for {
+	for pause := soon; ; pause = min(2*pause, soonest) {
 		l, live, err := h.rebuild(ctx, run, req, false, nil)
 		switch {
+		case errors.Is(err, ErrHeld): // another process heard of the answer first; its lease ends if it dies
+			if err := sleep(ctx, pause); err != nil {
+				return err
+			}
+			continue
 		case errors.Is(err, ErrEnded):
 			if err := h.sayAnswers(ctx, run, seq, s); err != nil {
 				return err
