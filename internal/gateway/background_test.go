@@ -189,6 +189,34 @@ func TestBackground(t *testing.T) {
 	})
 }
 
+// A slow journal takes a second for what is written.
+type slowJournal struct{ journal.Store }
+
+func (s slowJournal) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	time.Sleep(time.Second)
+	return s.Store.Append(ctx, stream, after, records...)
+}
+
+// TestBackgroundKept: who is shown that a response is completed can go on from it at once.
+func TestBackgroundKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, g, id := begun(t, slowJournal{new(journal.Memory)})
+		p <- "one"
+		close(p)
+		synctest.Wait() // its end is being written
+		if r := look(t, g, id); r.Status != "in_progress" {
+			t.Errorf("before its end is kept: %+v", r)
+		}
+		for look(t, g, id).Status != "completed" {
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+		}
+		if code, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 200 {
+			t.Errorf("%d %s", code, body)
+		}
+	})
+}
+
 // TestBackgroundConversation: what is said in the background stands in its conversation when it is whole.
 func TestBackgroundConversation(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, store journal.Store) {

@@ -50,6 +50,7 @@ type job struct {
 
 	mu      sync.Mutex
 	writer  *responses.StreamWriter
+	before  []byte // its end, while that is being kept; nil else
 	frames  frameLog
 	changed chan struct{} // closed at the next change; nil: nobody waits for it
 	over    bool          // no frames come any more
@@ -129,6 +130,9 @@ func (j *job) since(after int) (list [][]byte, over bool, changed <-chan struct{
 func (j *job) body() []byte {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.before != nil {
+		return j.before
+	}
 	return j.writer.Result(nil)
 }
 
@@ -186,6 +190,7 @@ func (j *job) write(f func(*responses.StreamWriter) []byte) {
 // finish adds the last events, once the response is kept: who sees them finds it there.
 func (j *job) finish(ctx context.Context, f func(*responses.StreamWriter) []byte) {
 	j.mu.Lock()
+	j.before = j.writer.Result(nil)
 	last := f(j.writer)
 	body, items := j.writer.Result(nil), j.writer.Items()
 	j.mu.Unlock()
@@ -194,7 +199,7 @@ func (j *job) finish(ctx context.Context, f func(*responses.StreamWriter) []byte
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.over = true
+	j.before, j.over = nil, true
 	j.emit(last)
 }
 
