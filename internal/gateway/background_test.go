@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -433,6 +434,140 @@ func TestBackgroundBounds(t *testing.T) {
 	if err := j.checkPlace(3); err == nil || err.err.Code != codeFrames {
 		t.Errorf("following forgotten events: %+v", err)
 	}
+}
+
+// A gated journal gives leases back when the test lets it.
+type gatedJournal struct {
+	journal.Store
+	gate chan struct{}
+}
+
+func (s gatedJournal) Release(ctx context.Context, l journal.Lease) error {
+	<-s.gate
+	return s.Store.Release(ctx, l)
+}
+
+// TestBackgroundReleased: nobody is told that a response has ended before it can be deleted, whether they follow it or ask. Who deletes
+// it meanwhile waits.
+func TestBackgroundReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		p, g, id := begun(t, gatedJournal{new(journal.Memory), gate})
+		followed, deleted := make(chan struct{}), make(chan int)
+		go func() {
+			direct(t.Context(), g, "GET", pathResponses+"/"+id+"?stream=true", "")
+			close(followed)
+		}()
+		p <- "one"
+		close(p)
+		synctest.Wait()
+		if r := look(t, g, id); r.Status != "in_progress" {
+			t.Errorf("while it is held, it is %s", r.Status)
+		}
+		select {
+		case <-followed:
+			t.Error("its stream has ended while it is held")
+		default:
+		}
+		go func() {
+			code, _ := direct(t.Context(), g, "DELETE", pathResponses+"/"+id, "")
+			deleted <- code
+		}()
+		synctest.Wait()
+		close(gate)
+		<-followed
+		if code := <-deleted; code != 200 {
+			t.Errorf("deleted at its end: %d", code)
+		}
+	})
+}
+
+// A muteLog keeps whoever says one thing waiting.
+type muteLog struct {
+	slog.Handler
+	message string
+	until   chan struct{}
+}
+
+func (l muteLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == l.message {
+		<-l.until
+	}
+	return nil
+}
+
+func (l muteLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// TestBackgroundPlaces: when a client is told that its response has ended, it may ask for the next one, whatever is left to do.
+func TestBackgroundPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		until := make(chan struct{})
+		defer close(until)
+		p := newPaced()
+		o := one(p.model())
+		o.Keys = []Key{{Name: "k", Hash: HashKey("k"), Concurrent: 1}}
+		o.Log = slog.New(muteLog{slog.DiscardHandler, "a response was made in the background", until})
+		g, key := New(o), []string{"Authorization", "Bearer k"}
+		ids := []string{begin(t, g, inBackground, key...)}
+		p <- "one"
+		close(p)
+		synctest.Wait()
+		ids = append(ids, begin(t, g, inBackground, key...))
+		synctest.Wait()
+		for _, id := range ids {
+			if r := look(t, g, id, key...); r.Status != "completed" {
+				t.Errorf("%s is %s", id, r.Status)
+			}
+		}
+		g.jobs.mu.Lock()
+		defer g.jobs.mu.Unlock()
+		if n := len(g.jobs.running); n != 0 {
+			t.Errorf("%d count as running", n)
+		}
+	})
+}
+
+// TestBackgroundSlowFollower: who takes events more slowly than they are made is told that some are missing, and is sent none twice.
+func TestBackgroundSlowFollower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, g, id := begun(t, nil)
+		synctest.Wait()
+		w := &stuckWriter{ResponseRecorder: httptest.NewRecorder(), goes: make(chan struct{})}
+		req := httptest.NewRequestWithContext(t.Context(), "GET", pathResponses+"/"+id+"?stream=true", nil)
+		req.Host = "localhost"
+		followed := make(chan struct{})
+		go func() {
+			g.ServeHTTP(w, req)
+			close(followed)
+		}()
+		synctest.Wait()
+		for range 6 {
+			p <- strings.Repeat("x", maxFrameBytes/4)
+		}
+		synctest.Wait()
+		close(w.goes)
+		<-followed
+		seen := streamedEvents(t, w.Body.String())
+		for i, e := range seen {
+			if e.number != i {
+				t.Errorf("event %d has the number %d", i, e.number)
+			}
+		}
+		if last := seen[len(seen)-1]; !strings.Contains(last.data, "not kept any more") {
+			t.Errorf("the last event is %s %s", last.name, last.data)
+		}
+	})
+}
+
+// A stuckWriter is a client that takes nothing for a while.
+type stuckWriter struct {
+	*httptest.ResponseRecorder
+	goes chan struct{}
+}
+
+func (w *stuckWriter) Write(b []byte) (int, error) {
+	<-w.goes
+	return w.ResponseRecorder.Write(b)
 }
 
 // TestBackgroundDrain: a response that is not whole when the service has to end has failed, and that is on record.

@@ -272,10 +272,13 @@ func (x *exchange) follow(j *job, after int) *failure {
 	defer alive.Stop()
 	after = max(after, j.life*numbersPerLife-1)
 	for {
-		list, over, changed := j.since(after)
+		list, lost, over, changed := j.since(after)
 		after += len(list)
 		switch {
 		case !x.push(list):
+			return nil
+		case lost:
+			x.push([][]byte{responses.AppendBroken(nil, after+1, tooSlow())})
 			return nil
 		case over && j.left:
 			x.push([][]byte{responses.AppendBroken(nil, after+1, stopping().err)})
@@ -300,6 +303,12 @@ func (x *exchange) follow(j *job, after int) *failure {
 			return nil
 		}
 	}
+}
+
+// tooSlow is the error of a stream whose client has not taken the events before they were forgotten.
+func tooSlow() *chat.Error {
+	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeFrames,
+		Message: "the events that come next are not kept any more: they were made faster than this client took them; ask for the response without stream"}
 }
 
 // aliveTimer returns the timer of signs of life, which never fires where there are none.

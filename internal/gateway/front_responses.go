@@ -272,6 +272,10 @@ func (x *exchange) forget(kind recordKind, object string) *failure {
 		if f := x.abandon(r, errForgotten); f != nil {
 			return f
 		}
+	} else if j := x.g.jobs.get(r.key); j != nil { // its end may have been kept this moment
+		if err := j.wait(x.r.Context()); err != nil {
+			return x.modelFailure(x.r.Context(), err)
+		}
 	}
 	x.g.jobs.forget(r.key)
 	if err := x.shelf().remove(x.r.Context(), r.key); err != nil {

@@ -47,10 +47,11 @@ type job struct {
 	ctx    context.Context // of its making, which outlives every request
 	cancel context.CancelCauseFunc
 	gone   chan struct{} // closed when nothing of it runs any more
+	letGo  func()        // gives back what it holds: its lease, and its place within the limits of whoever asked
 
 	mu      sync.Mutex
 	writer  *responses.StreamWriter
-	before  []byte // its end, while that is being kept; nil else
+	before  []byte // what was told of it before its end, while that is being kept; nil else
 	frames  frameLog
 	changed chan struct{} // closed at the next change; nil: nobody waits for it
 	over    bool          // no frames come any more
@@ -113,17 +114,22 @@ func (j *job) tellChange() {
 	}
 }
 
-// since returns the frames behind a number, whether more may come, and what is closed when they do.
-func (j *job) since(after int) (list [][]byte, over bool, changed <-chan struct{}) {
+// since returns the frames behind a number, whether no more come, and what is closed when they do. lost says that the next one is not
+// kept any more: whoever follows takes them more slowly than they are made.
+func (j *job) since(after int) (list [][]byte, lost, over bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if from := after + 1 - j.frames.first; from < len(j.frames.list) {
-		list = j.frames.list[max(from, 0):]
+	from := after + 1 - j.frames.first
+	if from < 0 {
+		return nil, true, j.over, nil
+	}
+	if from < len(j.frames.list) {
+		list = j.frames.list[from:]
 	}
 	if j.changed == nil && !j.over {
 		j.changed = make(chan struct{})
 	}
-	return list, j.over, j.changed
+	return list, false, j.over, j.changed
 }
 
 // body returns the response as it is now.
@@ -187,7 +193,8 @@ func (j *job) write(f func(*responses.StreamWriter) []byte) {
 	j.emit(f(j.writer))
 }
 
-// finish adds the last events, once the response is kept: who sees them finds it there.
+// finish adds the last events, once the response is kept and nothing is held for it any more: who sees that it has ended, by its events
+// or by asking, can go on with it, delete it and ask for the next one.
 func (j *job) finish(ctx context.Context, f func(*responses.StreamWriter) []byte) {
 	j.mu.Lock()
 	j.before = j.writer.Result(nil)
@@ -197,10 +204,12 @@ func (j *job) finish(ctx context.Context, f func(*responses.StreamWriter) []byte
 	if !errors.Is(context.Cause(ctx), errForgotten) {
 		j.keeper.finish(context.WithoutCancel(ctx), body, items)
 	}
+	j.letGo()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.before, j.over = nil, true
 	j.emit(last)
+	j.g.jobs.retire(j)
 }
 
 // conclude ends a response that its model did not finish.
@@ -209,6 +218,7 @@ func (j *job) conclude(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 	case j.last != nil && (errors.Is(cause, errDraining) || chat.AsError(err).Code == codeStopping):
+		j.letGo() // another process may go on with it at once
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.over, j.left = true, true
@@ -237,6 +247,11 @@ func (j *job) end(ctx context.Context, cause error) error {
 		}
 	}
 	j.cancel(cause)
+	return j.wait(ctx)
+}
+
+// wait waits until nothing of the job runs any more.
+func (j *job) wait(ctx context.Context) error {
 	select {
 	case <-j.gone:
 		return nil
@@ -332,10 +347,21 @@ func (a *jobs) start(f func()) {
 	}
 }
 
-// dismiss gives a job's place back.
+// dismiss ends a job.
 func (a *jobs) dismiss(j *job) {
 	j.cancel(nil)
+	a.retire(j)
+	close(j.gone)
+	a.around.Done()
+}
+
+// retire gives the place of a job back that makes no more events.
+func (a *jobs) retire(j *job) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running[j.keeper.key()] != j {
+		return
+	}
 	delete(a.running, j.keeper.key())
 	a.bytes -= j.bytes
 	if len(j.frames.list) > 0 && !j.left {
@@ -346,9 +372,6 @@ func (a *jobs) dismiss(j *job) {
 		a.kept -= a.ended[0].frames.bytes
 		a.ended = a.ended[1:]
 	}
-	a.mu.Unlock()
-	close(j.gone)
-	a.around.Done()
 }
 
 // forget drops what is kept of a job that has ended.
@@ -387,14 +410,19 @@ func (a *jobs) drain(ctx context.Context) {
 	}
 }
 
-// launch makes the response of a job that has its place. release is called when it is over.
+// launch makes the response of a job that has its place. release is called when it is over, before anybody is told.
 func (g *Gateway) launch(j *job, req *chat.Request, lease *journal.Lease, release func()) {
 	go func() {
 		defer g.jobs.dismiss(j)
-		defer release()
+		drop := func() {}
 		if lease != nil {
-			defer holdLease(g.opts.Journal, *lease)()
+			drop = holdLease(g.opts.Journal, *lease)
 		}
+		j.letGo = sync.OnceFunc(func() {
+			drop()
+			release()
+		})
+		defer j.letGo()
 		j.run(j.ctx, req)
 	}()
 }
