@@ -20,6 +20,8 @@ type openCall struct {
 	rawFrom int
 	rawTo   int
 	args    strings.Builder
+	told    int // how many bytes of args came out: those behind them go out together, see Decoder.tellArgs
+	tellAt  int // where the text begins that those were read from
 	// Bytes of the text that are to follow in args, which are copied together.
 	later     bool
 	laterFrom int
@@ -86,7 +88,7 @@ func (d *Decoder) writeArgs(s string, end int) {
 	d.flattenArgs()
 	grow(&d.call.args, len(s))
 	d.call.args.WriteString(s)
-	d.emitArgs(s, end)
+	d.builtArgs(len(s), end)
 }
 
 // writeRaw adds s, the bytes of the text from the offset at on, to the arguments of the open call.
@@ -103,23 +105,47 @@ func (d *Decoder) writeRaw(s string, at int) {
 		return
 	}
 	c.rawTo = end
-	d.emitArgs(s, end)
+	d.dst = d.emitDelta(d.dst, s, end)
 }
 
-func (d *Decoder) emitArgs(s string, end int) {
+// emitDelta appends to dst the event of s, which is told of at once; the text was read up to end.
+func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
 	if d.sources != nil {
 		d.sources.add(s, end)
 		end = max(end, d.last)
 	}
-	d.dst = appendDelta(d.dst, chat.KindCallArgs, d.call.index, s, d.last, end)
+	dst = appendDelta(dst, chat.KindCallArgs, d.call.index, s, d.last, end)
 	d.last = end
+	return dst
+}
+
+// builtArgs takes note of n bytes that were added to the arguments. Their event waits for more of them: what a machine writes piece by
+// piece, such as a comma, a key and a quote, is one event in the end.
+func (d *Decoder) builtArgs(n, end int) {
+	c := &d.call
+	if d.sources != nil {
+		d.sources.add(c.args.String()[c.args.Len()-n:], end)
+		end = max(end, d.last)
+	}
+	if c.told == c.args.Len()-n {
+		c.tellAt = d.last
+	}
+	d.last = end
+}
+
+// tellArgs emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
+func (d *Decoder) tellArgs() {
+	if c := &d.call; c.told < c.args.Len() {
+		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.last)
+		c.told = c.args.Len()
+	}
 }
 
 // flattenArgs makes the arguments so far a text of their own, to which another can be added.
 func (d *Decoder) flattenArgs() {
 	if d.call.raw {
 		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
-		d.call.raw = false
+		d.call.raw, d.call.told = false, d.call.args.Len()
 	}
 	d.settleArgs()
 }
@@ -149,9 +175,10 @@ func (d *Decoder) settleArgs() {
 			c.args.WriteString(s)
 		}
 	}
+	c.told = c.args.Len()
 }
 
-// settleLater lets the bytes [from, to) of the text follow in the arguments.
+// settleLater lets the bytes [from, to) of the text, which the caller tells of, follow in the arguments.
 func (d *Decoder) settleLater(from, to int, escaped bool) {
 	c := &d.call
 	if c.later && c.laterTo == from {
@@ -159,6 +186,7 @@ func (d *Decoder) settleLater(from, to int, escaped bool) {
 		return
 	}
 	d.flattenArgs()
+	d.tellArgs()
 	c.later, c.laterFrom, c.laterTo, c.escaped = true, from, to, escaped
 }
 
@@ -211,6 +239,7 @@ func (d *Decoder) newCall() *wholeCall {
 
 // endCall closes the open call before the offset end.
 func (d *Decoder) endCall(end int, complete bool) {
+	d.tellArgs()
 	c := &d.call
 	d.accepted = d.accepted || complete
 	d.lastCall = d.dialect
@@ -230,6 +259,7 @@ func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) 
 	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, Dialect: d.dialect, At: at, End: end}
 	index := -1
 	if d.call.open {
+		d.tellArgs()
 		index = d.call.index
 		r.At, r.Name, r.Arguments = d.call.at, d.call.tool.Name, d.argsText()
 	} else {

@@ -205,6 +205,7 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 			chunk, at = d.takeUnread()
 		}
 		d.consume(chunk, at)
+		d.tellArgs()
 		d.quick = d.plainTable()
 	}
 	dst, d.dst = d.dst, nil
@@ -270,6 +271,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 		d.closeText()
 		d.promote()
 	}
+	d.tellArgs()
 	dst, d.dst = d.dst, nil
 	return dst
 }
@@ -546,6 +548,7 @@ func (d *Decoder) markupUpTo(end int) {
 
 // note records something about the bytes [at, end) of the text.
 func (d *Decoder) note(n chat.NoteDetail) {
+	d.tellArgs()
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindNote, Index: d.call.index, At: n.At, End: n.End, Detail: &chat.Detail{Note: &n}})
 }
 

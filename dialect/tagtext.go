@@ -13,7 +13,7 @@ func writeEscaped(v *value, s string) {
 	case v.hold.on:
 		v.hold.text = appendEscaped(v.hold.text, s)
 	case v.discard || s == "":
-	case len(s) > maxPieces:
+	case len(s) > maxPieces || !d.call.later:
 		d.writeBuilt(s, v.base)
 	default:
 		d.settleLater(v.base-len(s), v.base, true)
@@ -27,9 +27,7 @@ func (d *Decoder) writeBuilt(s string, end int) {
 	n := d.call.args.Len()
 	grow(&d.call.args, len(s)+len(s)/8)
 	buildEscaped(&d.call.args, s)
-	if d.call.args.Len() > n {
-		d.emitArgs(d.call.args.String()[n:], end)
-	}
+	d.builtArgs(d.call.args.Len()-n, end)
 }
 
 // maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only when they are asked
@@ -50,16 +48,6 @@ func (d *Decoder) emitPieces(dst []chat.Event, s string, end int) []chat.Event {
 	if from < len(s) {
 		dst = d.emitDelta(dst, s[from:], end)
 	}
-	return dst
-}
-
-func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
-	if d.sources != nil {
-		d.sources.add(s, end)
-		end = max(end, d.last)
-	}
-	dst = appendDelta(dst, chat.KindCallArgs, d.call.index, s, d.last, end)
-	d.last = end
 	return dst
 }
 

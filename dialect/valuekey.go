@@ -155,7 +155,7 @@ func (v *value) addKey(key string) {
 	b.WriteString(before)
 	buildEscaped(b, key)
 	b.WriteString(`":`)
-	d.emitArgs(b.String()[n:], v.base)
+	d.builtArgs(b.Len()-n, v.base)
 	f := &v.stack[len(v.stack)-1]
 	v.keys[f.key].from = -1
 	v.shape, _ = f.shape.Prop(key)
