@@ -58,6 +58,9 @@ var (
 	tagStop        = doubleStop.with("<")        // a tagged value: what is escaped in JSON, or may begin the end of the value
 	entityStop     = tagStop.with("&")           // where character references are decoded
 	elementStop    = doubleStop.with("]")        // where tags begin with a bracket
+	openTagStop    = byteSet{}.with("<")         // the same without what is escaped
+	lineTagStop    = openTagStop.with("\r\n")    // where lines around a value belong to its tags
+	bracketStop    = byteSet{}.with("]")         // where tags begin with a bracket
 	tagNameStop    = byteSet{}.with("<>\n")      // a name in a tag
 	quotedNameStop = controls().with(`"'<`)      // the same in quotes
 	bareNameStop   = byteSet{}.with("\n<{ \t\r") // a name in no tag

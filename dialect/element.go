@@ -223,6 +223,14 @@ func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == 
 // elementWay reads the literal or the word that tells how a section goes on.
 func (d *Decoder) elementWay(i int) int {
 	e := &d.elem
+	if e.n == 0 {
+		for k := range e.opener.ways {
+			if w := &e.opener.ways[k]; !w.word && strings.HasPrefix(d.in[i:], w.then) {
+				d.dialect = w.dialect
+				return d.begin(i+len(w.then), w.body(d, e.opener))
+			}
+		}
+	}
 	rest := ""
 	for ; i < len(d.in); i++ {
 		part := false

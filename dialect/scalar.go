@@ -152,6 +152,17 @@ func (v *value) usualScalar(in string, i int) int {
 	return j - i
 }
 
+// plainScalar reports whether text is a truth value or an integer that every reader of JSON takes for the same.
+func plainScalar(text string) bool {
+	switch text {
+	case "true", "false", "null":
+		return true
+	case "":
+		return false
+	}
+	return len(text) <= maxDigits && digits(text) && (text[0] != '0' || len(text) == 1)
+}
+
 // maxDigits is how many digits an integer may have that every reader of JSON takes for the same.
 const maxDigits = 15
 

@@ -76,8 +76,7 @@ func (r *tagReader) wholeEnd(s string) (e ending, n int) {
 	if n-e.end > maxHeader {
 		return e, 0
 	}
-	tags := r.follow()
-	k, size := r.wholeTag(tag, tags[:])
+	k, size := r.nextTag(tag)
 	if size == 0 {
 		return e, 0
 	}
@@ -122,6 +121,19 @@ func (r *tagReader) wholeTag(s string, tags []string) (k tagKind, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// nextTag looks for the tag at the start of s that may stand behind a value, and returns its length, or 0.
+func (r *tagReader) nextTag(s string) (k tagKind, n int) {
+	switch f := r.form; {
+	case f.elements:
+	case strings.HasPrefix(s, f.paramOpen):
+		return tagParam, len(f.paramOpen)
+	case strings.HasPrefix(s, f.callClose):
+		return tagCallClose, len(f.callClose)
+	}
+	tags := r.follow()
+	return r.wholeTag(s, tags[:])
 }
 
 // trim returns what stands behind a tag without white space before it.

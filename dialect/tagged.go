@@ -178,7 +178,7 @@ func (r *tagReader) begin(d *Decoder, end int) {
 	}
 	r.got++
 	r.val.kwargs, r.val.base, r.val.step = true, end, 0
-	r.val.run("{", 0)
+	r.val.openObject()
 }
 
 // A tagMatch is how far a text agrees with a tag.
@@ -215,6 +215,9 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
 			return r.object(d, i)
 		}
+		if k, n := r.usualTag(d.in[i:]); n > 0 {
+			return r.tag(d, k, i+n)
+		}
 		tags := r.tags()
 		if k, n := r.wholeTag(d.in[i:], tags[:]); n > 0 {
 			return r.tag(d, k, i+n)
@@ -244,6 +247,20 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	return r.noTag(d, i-1)
+}
+
+// usualTag looks for the tag at the start of s that most likely stands there, and returns its length, or 0.
+func (r *tagReader) usualTag(s string) (k tagKind, n int) {
+	f := r.form
+	switch {
+	case r.state == tPair && strings.HasPrefix(s, f.valueOpen):
+		return tagValue, len(f.valueOpen)
+	case r.state == tBody && !f.elements && strings.HasPrefix(s, f.paramOpen):
+		return tagParam, len(f.paramOpen)
+	case r.state == tBody && strings.HasPrefix(s, f.callClose):
+		return tagCallClose, len(f.callClose)
+	}
+	return 0, 0
 }
 
 // readElement is readTag for forms with an element for each argument, behind the byte at i.
@@ -509,7 +526,7 @@ func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict)
 	}
 	r.val.base, r.val.kwargs = end, false
 	if complete {
-		r.val.run("}", 0)
+		r.val.closeObject()
 		if r.val.err != "" {
 			return r.failAt(d, end, r.val.err)
 		}

@@ -10,6 +10,11 @@ import (
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
+	if len(r.name) == 0 && r.quote == 0 && d.holding {
+		if j, v := r.wholeName(d, i); j > i {
+			return j, v
+		}
+	}
 	if stop := r.nameStop(); stop != nil {
 		if j := min(stop.index(d.in, i), i+maxHeader+1-len(r.name)); j > i {
 			if j == len(d.in) && len(r.name) == 0 && d.patient(i) {
@@ -89,6 +94,51 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	return i + 1, more
 }
 
+// wholeName reads a name and what ends it at once, if the input holds both and the tag has nothing else. It returns where it ends, or i.
+func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
+	f, in := r.form, d.in
+	from, stop := i, &tagNameStop
+	switch {
+	case f.elements || f.loose || f.tagEnd != "":
+		return i, more
+	case f.quoted && in[i] != '"':
+		return i, more
+	case f.quoted:
+		from, stop = i+1, &quotedNameStop
+	case f.bare && r.state == tName:
+		stop = &bareNameStop
+	}
+	to := stop.index(in, from)
+	if to == len(in) || to == from || to-from > maxHeader {
+		return i, more
+	}
+	name, rest := in[from:to], in[to:]
+	r.keyAt, r.keyEnd = d.base+from, d.base+to
+	switch {
+	case f.quoted && (len(rest) < 2 || rest[0] != '"' || rest[1] != f.nameEnd[0]):
+	case f.quoted:
+		return r.takeName(d, name, to+2)
+	case f.bare && r.state == tParam && strings.HasPrefix(rest, f.paramEnd):
+		r.param = strings.TrimSpace(name)
+		r.keyed()
+		return to + len(f.paramEnd), more
+	case f.bare && r.state == tName && (rest[0] == '\n' || !isBlank(rest[0])):
+		return to, r.named(d, strings.TrimSuffix(name, lineEscape), to)
+	case !f.bare && rest[0] == f.nameEnd[0]:
+		return r.takeName(d, name, to+1)
+	}
+	return i, more
+}
+
+// takeName takes the name in a tag that ends before i.
+func (r *tagReader) takeName(d *Decoder, name string, i int) (int, verdict) {
+	name = strings.TrimSpace(name)
+	if r.meant = ""; r.state == tParam {
+		return i, r.beginParam(d, name, i)
+	}
+	return i, r.named(d, name, i)
+}
+
 // nameStop returns the bytes of which each needs a look in the name, where all others belong to it, else nil.
 func (r *tagReader) nameStop() *byteSet {
 	f := r.form
@@ -129,10 +179,10 @@ func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
 	closed := len(r.attrs) > 0 && r.attrs[len(r.attrs)-1] == '/'
 	r.meant = r.meaning()
 	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
-	switch {
-	case r.state == tParam && closed:
-		return r.fail(d, i, "a parameter without a value")
-	case r.state == tParam:
+	if r.state == tParam {
+		if closed {
+			return r.fail(d, i, "a parameter without a value")
+		}
 		return i, r.beginParam(d, name, i)
 	}
 	v := r.named(d, name, i)

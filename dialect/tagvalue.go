@@ -67,29 +67,15 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 
 // openParam opens the value of a parameter whose name and shape are known.
 func (r *tagReader) openParam(d *Decoder, i int) verdict {
-	t := r.shape.Type()
-	r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
-	if t == 0 && r.known && r.untyped == shape.UntypedString && !r.val.has(r.param) {
-		r.stream = true
-	}
-	switch r.meant {
-	case "true":
-		r.stream = r.known && !r.val.has(r.param)
-	case "false":
-		r.stream = r.stream && t != 0
-	}
-	r.waits = r.stream && (r.form.cdata || r.meant == "false" || r.form.strings)
-	r.stream = r.stream && !r.waits
-	if r.form.elements {
-		r.stream = r.known && t == shape.String && len(r.shape.Enum) == 0 && !r.val.has(r.param)
-	}
-	if r.whole {
-		r.stream, r.waits = false, false
+	again := r.val.has(r.param)
+	r.stream, r.waits = false, false
+	if r.known && !again && !r.whole {
+		r.flows()
 	}
 	r.entity, r.marked = false, false
 	r.val.base = d.base + i
 	d.sources.key(r.keyAt, r.keyEnd)
-	if !r.addKey(d) {
+	if !r.addKey(again) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
 	}
@@ -97,10 +83,29 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	return more
 }
 
-// addKey writes the name of the parameter, and the quote of a string that goes out as it comes.
-func (r *tagReader) addKey(d *Decoder) bool {
+// flows decides whether the value is a string that goes out as it comes, or whether its first byte will tell.
+func (r *tagReader) flows() {
+	t := r.shape.Type()
+	text := t == shape.String && len(r.shape.Enum) == 0
+	if r.form.elements {
+		r.stream = text
+		return
+	}
+	text = text || t == 0 && r.untyped == shape.UntypedString
+	switch r.meant {
+	case "true":
+		text = true
+	case "false":
+		text = text && t != 0
+	}
+	r.waits = text && (r.form.cdata || r.meant == "false" || r.form.strings)
+	r.stream = text && !r.waits
+}
+
+// addKey writes the name of the parameter, which the arguments may have already, and the quote of a string that goes out as it comes.
+func (r *tagReader) addKey(again bool) bool {
 	v := r.val
-	if v.discard || v.hold.on || v.has(r.param) {
+	if v.discard || v.hold.on || again {
 		if v.state == vAfter {
 			v.kwargs = false
 			v.run(",", 0)
@@ -172,8 +177,9 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	if r.waits {
 		r.beginText(in[i])
 	}
-	for i < len(in) && !r.suspicious(in, i) {
-		i++
+	stop := r.valueStop()
+	for i = stop.index(in, i); i < len(in) && !r.suspicious(in, i); {
+		i = stop.index(in, i+1)
 	}
 	r.add(d, in[from:i], i)
 	if i < len(in) {
@@ -191,6 +197,17 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 		i++
 	}
 	return i, more
+}
+
+// valueStop returns the bytes that may begin the end of a value.
+func (r *tagReader) valueStop() *byteSet {
+	switch {
+	case r.form.elements:
+		return &bracketStop
+	case r.form.newlines:
+		return &lineTagStop
+	}
+	return &openTagStop
 }
 
 // suspicious reports whether the byte at i may begin the end of the value, as far as the input shows.
@@ -433,6 +450,12 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 	}
 	if c != shape.Fits {
 		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
+	}
+	if d.sources == nil && plainScalar(out) {
+		v.markValue(0)
+		v.write(out, 0)
+		v.endValue(0)
+		return more
 	}
 	sh := v.shape
 	v.shape, v.python = nil, false

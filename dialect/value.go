@@ -511,6 +511,23 @@ func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 	return false
 }
 
+// openObject opens the outermost value, an object whose brace the caller has read.
+func (v *value) openObject() {
+	v.write("{", 0)
+	v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
+	v.state = vKeyOrEnd
+}
+
+// closeObject closes the outermost value, an object in which the caller may write no value more.
+func (v *value) closeObject() {
+	if v.state != vAfter || v.hold.on || len(v.stack) != 1 {
+		v.run("}", 0)
+		return
+	}
+	v.write("}", 0)
+	v.stack, v.state = v.stack[:0], vDone
+}
+
 // closerText returns the JSON of a closing bracket.
 func closerText(c byte) string {
 	if c == '}' {
