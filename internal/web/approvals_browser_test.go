@@ -354,7 +354,7 @@ func TestNotice(t *testing.T) {
 	if err := s.tab.Before(t.Context(), notices); err != nil {
 		t.Fatal(err)
 	}
-	s.evaluate(nil, "location.reload()")
+	s.reload() // the notices stand in for the browser's from now on
 	s.wait(".queue-item", "write_file")
 	s.click("Notify me")
 	s.wait("button", "Notifications are on")

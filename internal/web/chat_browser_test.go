@@ -229,6 +229,13 @@ func TestChatScripts(t *testing.T) {
 	}
 }
 
+// drop drops a file on the conversation.
+func (s *sheet) drop(name, kind, content string) {
+	s.t.Helper()
+	s.evaluate(nil, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q, {type: %q}));
+		document.querySelector('.talk').dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true})); })()`, base64.StdEncoding.EncodeToString([]byte(content)), name, kind))
+}
+
 // TestChatFiles: a text and a picture go along with a message; too much is said at once.
 func TestChatFiles(t *testing.T) {
 	b := browser(t)
@@ -236,12 +243,7 @@ func TestChatFiles(t *testing.T) {
 	s := w.open(b, clientKey, "#/chat")
 	s.wait("select", "plain")
 	s.call(nil, "choose", "select", "plain")
-	drop := func(name, kind, content string) {
-		t.Helper()
-		s.evaluate(nil, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q, {type: %q}));
-			document.querySelector('.talk').dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true})); })()`, base64.StdEncoding.EncodeToString([]byte(content)), name, kind))
-	}
-	drop("notes.txt", "text/plain", "inside the notes")
+	s.drop("notes.txt", "text/plain", "inside the notes")
 	s.wait(".chip", "notes.txt")
 	s.says("what is in it?")
 	s.wait(".said-model", "inside the notes")
@@ -249,7 +251,7 @@ func TestChatFiles(t *testing.T) {
 	s.evaluate(nil, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(9 << 20)], 'huge.bin'));
 		document.querySelector('.talk').dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true})); })()`)
 	s.wait(".toast", "huge.bin is too large (9.0 MiB)")
-	drop("x.zip", "application/zip", "\x00\x01\x02")
+	s.drop("x.zip", "application/zip", "\x00\x01\x02")
 	s.wait(".chip", "x.zip")
 	s.says("and this?")
 	s.wait(".toast", "is neither text nor a picture")

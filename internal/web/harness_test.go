@@ -133,6 +133,7 @@ type world struct {
 	stop    func()
 	guest   *chromium.Guest // who opens its page; nil: nobody yet
 	ran     atomic.Int32    // how often something asked for /pwned, which texts do that should not run
+	post    post            // the answers on their way to the page
 }
 
 // today is when the statistics of every service under test are asked for, and when they count: in the middle of a step of the picture that the page
@@ -243,7 +244,7 @@ func (w *world) start() {
 	show := func(rw http.ResponseWriter, r *http.Request, _ gateway.Caller) { page.ServeHTTP(rw, r) }
 	service.Gateway.Journal = w.journal
 	service.Gateway.Mounts = []gateway.Mount{
-		{Prefix: api.Prefix + "/", Serve: func(rw http.ResponseWriter, r *http.Request, _ gateway.Caller) { a.ServeHTTP(rw, r) }},
+		{Prefix: api.Prefix + "/", Serve: func(rw http.ResponseWriter, r *http.Request, _ gateway.Caller) { w.post.carry(a, rw, r) }},
 		{Prefix: web.Root, Linked: true, Serve: show}, {Prefix: web.Prefix, Serve: show},
 		{Prefix: "/pwned", Linked: true, Serve: func(http.ResponseWriter, *http.Request, gateway.Caller) { w.ran.Add(1) }},
 	}
@@ -473,6 +474,7 @@ const library = `(() => {
     rested: () => until(() => document.hidden, 'the page to be hidden').then(() => true),
     evaluate: (source) => (0, eval)(source),
     attribute: (selector, a) => { const el = document.querySelector(selector); return el && el.getAttribute(a); },
+    arrived: (path, n) => until(() => performance.getEntriesByType('resource').filter((e) => e.responseEnd > 0 && new URL(e.name).pathname === '/api/v1' + path).length >= n, n + ' answers to ' + path).then(() => true),
     hash: () => location.hash, title: () => document.title,
     wide: () => [document.documentElement.scrollWidth, innerWidth],
     violations: () => violations,

@@ -71,6 +71,7 @@ function login(note = '') {
     enter.disabled = true;
     try {
       app.who = await api.post('/login', {key: key.value.trim()});
+      api.loggedIn();
       if (location.hash === '#used') location.hash = '';
       frame();
     } catch (err) {

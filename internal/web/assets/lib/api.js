@@ -30,6 +30,7 @@ export async function text(path, {signal} = {}) {
 }
 
 async function reach(path, options) {
+  const asked = visits;
   let response;
   try {
     response = await fetch(base + path, {credentials: 'same-origin', cache: 'no-store', ...options});
@@ -38,11 +39,11 @@ async function reach(path, options) {
     throw new ApiError(0);
   }
   if (response.ok) return response;
-  throw await failure(response);
+  throw await failure(response, asked);
 }
 
 // failure reads what an answer says is wrong. One that is not of the service, such as a proxy's, says no more than its status.
-async function failure(response) {
+async function failure(response, asked) {
   let body = null;
   try {
     body = await response.json();
@@ -50,15 +51,34 @@ async function failure(response) {
     // no JSON
   }
   const error = new ApiError(response.status, body?.error ?? {kind: 'other', message: `the answer has status ${response.status}`}, body);
-  if (response.status === 401) onLogout?.();
+  if (response.status === 401 && asked === visits) onLogout?.(); // else the caller is known again by now
   return error;
 }
 
-let onLogout = null;
+let onLogout = null, visits = 0;
 
 // whenLoggedOut says what to do when the service does not know the caller any more.
 export function whenLoggedOut(f) {
   onLogout = f;
+}
+
+// loggedIn says that the service knows the caller from now on. An answer to what was asked for before may still come, and say otherwise.
+export function loggedIn() {
+  visits++;
+}
+
+// inOrder tells answers that come too late: const turn = inOrder(), then const news = turn() with each request. When the answer is there, news()
+// reports whether it may be shown: it may not behind that to a later request, which knew more.
+export function inOrder() {
+  let asked = 0, shown = 0;
+  return () => {
+    const mine = ++asked;
+    return () => {
+      if (mine < shown) return false;
+      shown = mine;
+      return true;
+    };
+  };
 }
 
 // pages yields the items of a list, page by page, each page with its next: for await (const {items, next} of pages('/runs', {state: 'open'})).
@@ -104,9 +124,11 @@ export function stream(path, {after = '', onEvent, onBatch, onState, signal, hid
           onState?.('over');
           return;
         }
+        if (ended()) return; // while the answer was under way
         onState?.('open');
         failed = 0;
         const done = await read(response.body, (list) => {
+          if (ended()) return; // nobody wants what had arrived by then
           for (const e of list) if (e.id) after = e.id;
           const bad = list.find((e) => e.name === 'error');
           const good = list.filter((e) => e.name !== 'error');

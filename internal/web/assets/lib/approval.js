@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import {h, put, sameFocus, badge, button, sentence, toast, when} from './ui.js';
+import {older} from './talk.js';
 import {exact, members, rounded, same} from './exact.js';
 import {effect as effects, verdict, upper} from './review.js';
 import {form} from './form.js';
@@ -226,7 +227,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   }
 
   function settle(now) {
-    a = now;
+    if (!older(now, a)) a = now;
     endEntry();
     paint();
     onDecided?.(a);
@@ -315,6 +316,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   }
 
   function update(now) {
+    if (older(now, a)) return;
     const settled = now.state !== a.state;
     a = now;
     if (settled) {

@@ -5,9 +5,10 @@ import {button, toast} from './ui.js';
 // forkButton opens the chat with the message that an answer was given to, so that it can be written in another way. What follows is a chat of its
 // own; the run stays as it is.
 export function forkButton(t, n, app, signal) {
-  return button('Fork here', async () => {
+  return button('Fork here', async ({currentTarget: pressed}) => {
     try {
       const position = await before(t, n, app, signal);
+      if (!pressed.isConnected) return; // the person looks at something else by now
       if (position === null) throw new Error('The message that this answer was given to is not in the journal any more');
       app.go(`chat/${encodeURIComponent(t.session)}?edit=${position}`);
     } catch (e) {

@@ -2,7 +2,7 @@
 
 import {h, put, append, icon, button, badge, toast, sentence, frame, ago, copy, visible, when, later} from './ui.js';
 import {growing} from './markdown.js';
-import {Talk} from './talk.js';
+import {Talk, older} from './talk.js';
 import {Card} from './toolcard.js';
 
 const pieceTime = 8; // milliseconds that are painted at a time
@@ -10,7 +10,7 @@ const pieceTime = 8; // milliseconds that are painted at a time
 // A RunView shows one run in a conversation, which is what it is made with: {app, runs, input, branch, near(), bottom(), start(), paintStatus(), paintChips()}.
 export class RunView {
   constructor(view, run) {
-    Object.assign(this, {view, run, talk: new Talk(run), said: [], parts: new Map(), lost: false, read: 0, turns: 0});
+    Object.assign(this, {view, run, talk: new Talk(run), said: [], parts: new Map(), lost: false, read: 0, turns: 0, turn: view.app.api.inOrder(), sending: false});
     this.before = h('div', {class: 'run-said'});
     this.body = h('div', {class: 'run-body'});
     this.foot = h('div', {class: 'run-foot'});
@@ -70,14 +70,7 @@ export class RunView {
   edit(s, el) {
     if (el.querySelector('textarea')) return;
     const field = h('textarea', {value: s.text, 'aria-label': 'Edited message'});
-    const send = async () => {
-      if (!field.value.trim()) return;
-      try {
-        await this.view.start({input: field.value, before: s.position});
-      } catch (e) {
-        toast(e, {kind: 'bad'});
-      }
-    };
+    const send = () => { if (field.value.trim()) this.send(field.value, s); };
     const box = h('div', {class: 'stack'}, field, h('div', {class: 'row end'}, h('span', {class: 'soft grow'}, 'Goes on as a new chat; this one stays as it is.'),
       button('Cancel', () => done()), button('Send', send, {kind: 'primary', icon: 'send'})));
     const done = () => { box.remove(); el.classList.remove('editing'); };
@@ -95,10 +88,19 @@ export class RunView {
       toast('The files of this message are not sent again. Edit it and attach them.', {kind: 'bad'});
       return;
     }
+    this.send(s.text, s);
+  }
+
+  // send says something in place of a message, once however often it is wanted until it is said.
+  async send(input, s) {
+    if (this.sending) return;
+    this.sending = true;
     try {
-      await this.view.start({input: s.text, before: s.position});
+      await this.view.start({input, before: s.position});
     } catch (e) {
       toast(e, {kind: 'bad'});
+    } finally {
+      this.sending = false;
     }
   }
 
@@ -133,8 +135,11 @@ export class RunView {
   // refresh asks how the run stands.
   refresh = later(60, async () => {
     if (this.control.signal.aborted) return;
+    const news = this.turn();
     try {
-      this.run = await this.view.app.api.get(`/runs/${this.run.id}`, {signal: this.control.signal});
+      const run = await this.view.app.api.get(`/runs/${this.run.id}`, {signal: this.control.signal});
+      if (!news()) return;
+      this.run = run;
     } catch { return; }
     for (const c of this.talk.calls.values()) if (c.approval?.state === 'pending') this.approval(c);
     this.paint();
@@ -149,7 +154,12 @@ export class RunView {
   async approval(c) {
     try {
       const a = await this.view.app.api.get(`/approvals/${c.approval.id}`, {signal: this.control.signal});
-      this.talk.add({kind: 'approval', turn: c.turn, call_id: c.id, name: c.name, approval: {...a, state: a.state}});
+      if (a.id !== c.approval.id) return;
+      if (older(a, c.approval)) { // it was asked for before what the events have told since
+        await this.approval(c);
+        return;
+      }
+      this.talk.add({kind: 'approval', turn: c.turn, call_id: c.id, name: c.name, approval: a});
       c.asked = a;
       this.parts.get(c)?.asking?.update(a);
     } catch { return; }

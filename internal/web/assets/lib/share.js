@@ -20,6 +20,7 @@ export async function share(t, app, signal) {
       texts[n] = '';
     }
   }
+  if (signal?.aborted) return;
   const whole = {...t, turns: t.turns.map((x, n) => ({...x, text: texts[n]}))};
   const words = h('input', {type: 'text', class: 'grow', placeholder: 'words to leave out, with commas between them', 'aria-label': 'Words to leave out'});
   const results = h('input', {type: 'checkbox'});

@@ -17,6 +17,13 @@ export const states = {
   rejected: ['not run', 'bad'],
 };
 
+// older reports whether an approval stands for less than what is known of it: an answer is final, so one that says that there is none was
+// asked for before.
+export function older(now, known) {
+  const stage = (a) => ({pending: 0, consumed: 2})[a.state] ?? 1;
+  return now.id === known.id && stage(now) < stage(known);
+}
+
 const longestOutput = 200_000; // characters of a call's live output that are kept
 
 // A Talk is one run as its events tell it. items are, in order: {kind: 'text' or 'reasoning', text}, {kind: 'call', ...}, {kind: 'bounce', ...},
@@ -107,8 +114,10 @@ const takers = {
     c.policy = e.policy;
   },
   approval(t, e) {
-    const c = t.call(e);
-    c.approval = {...c.approval, ...e.approval};
+    const c = t.call(e), again = c.approval && c.approval.id !== e.approval.id;
+    if (c.approval && older(e.approval, c.approval)) return;
+    if (again) c.asked = null; // it is asked about once more
+    c.approval = again ? e.approval : {...c.approval, ...e.approval};
     if (c.result) c.state = outcome(c);
     else if (!begun.includes(c.state)) c.state = approvalStates[e.approval.state] ?? 'approval';
   },

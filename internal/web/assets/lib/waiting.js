@@ -8,11 +8,13 @@ const lookEvery = 10_000; // while nobody sees the page, whose connection rests 
 // watch keeps the number up to date until the function that it returns is called.
 export function watch(app) {
   let known = null, pause, over = false;
+  const turn = api.inOrder();
   const look = async () => {
     clearTimeout(pause);
+    const news = turn();
     try {
       const {items, next} = await api.get('/approvals?limit=100');
-      if (over) return;
+      if (over || !news()) return;
       app.mark('approvals', next ? 100 : items.length);
       const fresh = known && items.filter((a) => !known.has(a.id));
       known = new Set(items.map((a) => a.id));

@@ -1,4 +1,4 @@
-import {h, put, button, badge, sentence, toast, ago} from '../lib/ui.js';
+import {h, put, sameFocus, button, badge, sentence, toast, ago} from '../lib/ui.js';
 import {exact} from '../lib/exact.js';
 import {card, stateBadge, summary} from '../lib/approval.js';
 import {want, wanted} from '../lib/waiting.js';
@@ -15,26 +15,30 @@ export function show(root, route, app) {
   const box = h('div', {class: 'queue'}, list, detail);
   const which = h('select', {'aria-label': 'Which questions', onchange: () => { state = which.value; load(); }},
     h('option', {value: 'pending'}, 'Waiting'), h('option', {value: 'all', selected: state === 'all'}, 'All'));
-  const bell = h('span');
+  const bell = button('', ring);
+  const turn = app.api.inOrder();
   put(root, h('header', {class: 'page-head'}, h('h1', null, title), which, h('span', {class: 'grow'}), bell), box);
 
   function paintBell() {
     const on = wanted();
-    put(bell, button(on ? 'Notifications are on' : 'Notify me', async () => {
-      try {
-        await want(!on);
-      } catch (e) {
-        toast(`${e.message}.`, {kind: 'bad'});
-      }
-      paintBell();
-    }, {'aria-pressed': String(on)}));
+    put(bell.querySelector('span'), on ? 'Notifications are on' : 'Notify me');
+    bell.setAttribute('aria-pressed', String(on));
+  }
+
+  async function ring() {
+    try {
+      await want(bell.getAttribute('aria-pressed') !== 'true');
+    } catch (e) {
+      toast(`${e.message}.`, {kind: 'bad'});
+    }
+    paintBell();
   }
 
   function paintList() {
     document.title = (state === 'pending' && items.length ? `(${items.length}) ` : '') + `${title} · wield`;
-    put(list, items.map((a) => h('li', null, h('a', {href: `#/approvals/${encodeURIComponent(a.id)}`, class: 'queue-item', 'aria-current': a.id === at ? 'true' : null},
+    sameFocus(list, () => put(list, items.map((a) => h('li', null, h('a', {href: `#/approvals/${encodeURIComponent(a.id)}`, class: 'queue-item', 'aria-current': a.id === at ? 'true' : null},
       h('span', {class: 'row'}, h('strong', null, exact(a.tool)), a.facts?.dangerous && badge('!', 'bad'), h('span', {class: 'grow'}), state === 'all' ? stateBadge(a) : null, h('span', {class: 'soft'}, ago(a.asked))),
-      h('span', {class: 'queue-what mono'}, exact(summary(a)))))));
+      h('span', {class: 'queue-what mono'}, exact(summary(a))))))));
     if (more) list.append(h('li', {class: 'soft more'}, `These are the latest ${items.length}. There are more.`));
     if (items.length === 0 && loaded) put(list, h('li', {class: 'empty'}, state === 'pending' ? 'Nothing waits for an answer.' : 'Nothing was asked yet.'));
     box.classList.toggle('one', at !== '');
@@ -68,9 +72,10 @@ export function show(root, route, app) {
   }
 
   async function load() {
+    const news = turn(), asked = state;
     try {
-      const got = await app.api.get(`/approvals?limit=100&state=${state}`);
-      if (over) return;
+      const got = await app.api.get(`/approvals?limit=100&state=${asked}`);
+      if (over || asked !== state || !news()) return;
       const first = !loaded;
       items = got.items;
       more = got.next !== undefined;
@@ -78,7 +83,7 @@ export function show(root, route, app) {
       paintList();
       if (shown) {
         const now = items.find((a) => a.id === at) ?? await app.api.get(`/approvals/${encodeURIComponent(at)}`);
-        if (now.id === at) shown?.update(now);
+        if (!over && now.id === at) shown?.update(now);
       } else if (first && !at && items.length && matchMedia('(min-width: 761px)').matches) {
         pick(items[0].id);
       } else if (!at) {

@@ -19,7 +19,8 @@ export function show(root, route, app) {
 
 class View {
   constructor(root, app) {
-    Object.assign(this, {app, models: [], session: null, id: '', runs: [], files: [], branch: null, chosen: new Map(), ends: [], listed: pageOfList, further: false});
+    Object.assign(this, {app, models: [], session: null, id: '', runs: [], files: [], branch: null, chosen: new Map(), ends: [], listed: pageOfList, further: false,
+      heard: null, along: null, picked: false, over: false, reach: app.api.inOrder()});
     this.build(root);
     this.ends.push(app.feed((e) => this.hear(e)));
     this.ends.push(app.keys({
@@ -37,6 +38,7 @@ class View {
   }
 
   end() {
+    this.over = true;
     this.keepDraft();
     this.close();
     for (const f of this.ends) f();
@@ -47,6 +49,7 @@ class View {
   close() {
     for (const r of this.runs) r.end();
     this.runs = [];
+    this.heard = null;
     this.loading?.abort();
   }
 
@@ -61,7 +64,7 @@ class View {
     this.stream = h('div', {class: 'stream', role: 'log', 'aria-label': 'Conversation', tabindex: '0'});
     this.status = h('span', {class: 'status soft', role: 'status'});
     this.input = h('textarea', {rows: '1', placeholder: 'Write a message', 'aria-label': 'Message', oninput: () => this.grow(), onkeydown: (e) => this.onKey(e), onpaste: (e) => this.attach(e.clipboardData.files)});
-    this.model = h('select', {'aria-label': 'Model', onchange: () => this.pickModel()});
+    this.model = h('select', {'aria-label': 'Model', onchange: () => { this.picked = true; this.pickModel(); }});
     this.toolButton = button('Tools', () => this.pickTools(), {icon: 'tool'});
     this.file = h('input', {type: 'file', multiple: true, hidden: true, 'aria-label': 'Files', onchange: () => { this.attach(this.file.files); this.file.value = ''; }});
     this.chips = h('div', {class: 'chips'});
@@ -80,15 +83,19 @@ class View {
   }
 
   // go shows a session, or none. position is that of a message which is to be edited.
-  async go(id, position) {
-    if (id === this.id && this.session) return this.editAt(position);
-    this.keepDraft();
+  go(id, position) {
+    if (id === this.id && this.session) {
+      this.editAt(position);
+      return;
+    }
+    const along = this.along === id; // what is written by now goes along, as it stands
+    if (!along) this.keepDraft();
     this.close();
-    Object.assign(this, {id, session: null, files: [], branch: null});
+    Object.assign(this, {id, session: null, files: along ? this.files : [], branch: null, along: null, picked: false});
     this.side.classList.remove('open');
     put(this.tools);
     this.paintChips();
-    this.input.value = this.draft();
+    if (!along) this.input.value = this.draft();
     this.grow();
     this.mark();
     this.paintStatus();
@@ -100,12 +107,18 @@ class View {
     }
     put(this.name, '…');
     put(this.stream, h('p', {class: 'soft'}, 'Loading…'));
-    const loading = this.loading = new AbortController();
+    this.loading = new AbortController();
+    this.reading = this.open(this.loading.signal, position);
+  }
+
+  // open reads the session and shows it, or says why it cannot be.
+  async open(signal, position) {
     try {
-      await this.load(loading.signal);
+      await this.load(signal);
       this.editAt(position);
     } catch (e) {
-      if (loading.signal.aborted) return;
+      if (signal.aborted) return;
+      this.heard = null;
       put(this.name, 'Chat');
       put(this.stream, h('div', {class: 'empty', role: 'alert'}, h('p', null, e.status === 404 ? 'This chat is not there: it was deleted, or belongs to another key.' : sentence(e)), button('New chat', () => this.app.go('chat'))));
     }
@@ -129,15 +142,17 @@ class View {
     return list.length > 0 && h('div', {class: 'row tries'}, list.map((text) => button(text, () => { this.input.value = text; this.send(); })));
   }
 
-  // load reads a session: what was said from its transcript, and what happened from the events of its runs.
+  // load reads a session: what was said from its transcript, and what happened from the events of its runs. What is heard of meanwhile may be in
+  // what is read or not, so it is looked at afterwards.
   async load(signal) {
-    const {api} = this.app;
-    this.session = await api.get(`/sessions/${encodeURIComponent(this.id)}`, {signal});
+    const {api} = this.app, heard = this.heard = [];
+    const session = await api.get(`/sessions/${encodeURIComponent(this.id)}`, {signal});
     const states = new Map();
     for await (const page of api.pages('/runs', {session: this.id, limit: 100}, {signal})) for (const r of page.items) states.set(r.id, r);
     const steps = [];
     for await (const page of api.pages(`/sessions/${encodeURIComponent(this.id)}/transcript`, {limit: 100}, {param: 'after', signal})) steps.push(...page.items);
     if (signal.aborted) return;
+    Object.assign(this, {session, heard: null});
     put(this.stream);
     for (const s of steps) {
       if (!states.has(s.run)) continue;
@@ -147,39 +162,66 @@ class View {
     }
     for (const r of [...states.values()].reverse()) if (!this.runs.some((have) => have.run.id === r.id)) this.addRun(r, false);
     this.paintHead();
-    const agent = this.session.agent;
-    if (agent && this.models.some((m) => m.name === agent)) this.model.value = agent;
+    const {agent} = session;
+    if (agent && !this.picked && this.models.some((m) => m.name === agent)) this.model.value = agent;
     this.pickModel();
     this.bottom(true);
     const queue = [...this.runs]; // the latest is seen first
     const next = async () => { for (let r; (r = queue.pop()) && !signal.aborted;) await r.follow(); };
     for (let i = 0; i < 3; i++) next();
+    for (const e of heard) this.take(e);
   }
 
+  // addRun shows a run, in the order in which they began.
   addRun(run, follow = true) {
-    const r = new RunView(this, run);
-    this.runs.push(r);
+    const r = new RunView(this, run), begun = Date.parse(run.begun);
+    const at = this.runs.findIndex((later) => Date.parse(later.run.begun) > begun);
     this.stream.querySelector('.welcome')?.remove();
-    this.stream.append(r.el);
+    if (at < 0) {
+      this.runs.push(r);
+      this.stream.append(r.el);
+    } else {
+      this.stream.insertBefore(r.el, this.runs[at].el);
+      this.runs.splice(at, 0, r);
+    }
     if (follow) r.follow();
     return r;
   }
 
   // hear takes what is recorded in the service, by whomever.
   hear(e) {
-    if (e.kind === 'feed.open') {
-      if (this.wasLost && this.session) for (const r of this.runs) r.refresh();
-      this.wasLost = false;
-      this.listSoon();
-      return;
-    }
-    if (e.kind === 'feed.lost') { this.wasLost = true; return; }
-    if (['run', 'session', 'end', 'wait', 'resume', 'deleted'].includes(e.kind)) this.listSoon();
+    if (['feed.open', 'run', 'session', 'end', 'wait', 'resume', 'deleted'].includes(e.kind)) this.listSoon();
+    if (this.heard) this.heard.push(e); // until the session is here
+    else if (this.session) this.take(e);
+  }
+
+  // take takes what concerns the session that is shown.
+  take(e) {
+    if (e.kind === 'feed.open') this.catchUp();
     const run = this.runs.find((r) => r.run.id === e.stream);
-    if (e.kind === 'run' && this.session && e.session === this.id && !run) this.found(e.stream);
+    if (e.kind === 'run' && e.session === this.id && !run) this.found(e.stream);
     if (e.kind === 'message' && run) run.steps();
     if (e.kind === 'end' && run) run.ended();
     if (['answer', 'consumed'].includes(e.kind)) for (const r of this.runs) r.decided(e.stream);
+  }
+
+  // catchUp looks for what happened while nothing was heard.
+  async catchUp() {
+    const {api} = this.app, {signal} = this.loading, list = [];
+    try {
+      for await (const page of api.pages('/runs', {session: this.id, limit: 100}, {signal})) list.push(...page.items);
+    } catch {
+      return; // who is told that the connection is lost is told when it is back
+    }
+    if (signal.aborted) return;
+    for (const run of list.reverse()) {
+      const known = this.runs.find((r) => r.run.id === run.id);
+      if (!known) this.addRun(run).steps();
+      else if (known.run.state !== 'ended') {
+        known.steps();
+        known.refresh();
+      }
+    }
   }
 
   // toQuestion goes to what waits for a decision: to the first thing in it that can be used.
@@ -215,6 +257,7 @@ class View {
 
   // list shows the latest sessions, as many as are wanted.
   async list() {
+    if (this.over) return;
     this.listing?.abort();
     const listing = this.listing = new AbortController();
     const items = [];
@@ -259,11 +302,14 @@ class View {
   }
 
   async rename() {
-    const title = await prompt('Title of this chat', this.session.title ?? '');
+    const {id} = this, title = await prompt('Title of this chat', this.session.title ?? '');
     if (title === null || !title.trim()) return;
     try {
-      this.session = await this.app.api.patch(`/sessions/${this.id}`, {title: title.trim()});
-      put(this.name, this.session.title);
+      const session = await this.app.api.patch(`/sessions/${id}`, {title: title.trim()});
+      if (this.session && this.id === id) { // else the person is elsewhere by now
+        this.session = session;
+        put(this.name, session.title);
+      }
       this.list();
     } catch (e) {
       toast(e, {kind: 'bad'});
@@ -271,19 +317,23 @@ class View {
   }
 
   async export() {
+    const {id} = this;
     try {
-      download(`${this.id}.jsonl`, await this.app.api.text(`/sessions/${this.id}/export`), 'application/jsonl');
+      download(`${id}.jsonl`, await this.app.api.text(`/sessions/${id}/export`), 'application/jsonl');
     } catch (e) {
       toast(e, {kind: 'bad'});
     }
   }
 
   async remove() {
+    const {id} = this;
     if (!await ask('Delete this chat?', 'All that is recorded of it is deleted, for good.', {yes: 'Delete', kind: 'danger'})) return;
     try {
-      await this.app.api.del(`/sessions/${this.id}`);
-      this.session = null;
-      this.app.go('chat');
+      await this.app.api.del(`/sessions/${id}`);
+      if (!this.over && this.id === id) {
+        this.session = null;
+        this.app.go('chat');
+      }
       this.list();
     } catch (e) {
       toast(e, {kind: 'bad'});
@@ -324,9 +374,10 @@ class View {
     this.toolButton.hidden = tools.length === 0;
     const chosen = this.chosen.get(m.name);
     put(this.toolButton.querySelector('span'), chosen ? `Tools: ${chosen.size} of ${tools.length}` : `Tools: ${tools.length}`);
+    const news = this.reach();
     try {
       const reach = await this.app.api.get(`/models/${encodeURIComponent(m.name)}/reach`);
-      if (this.current() !== m) return;
+      if (this.current() !== m || !news()) return;
       this.say(reach.ok ? '' : `The model ${m.name} cannot be asked now: ${reach.message}. ${reach.fix ? reach.fix[0].toUpperCase() + reach.fix.slice(1) + '.' : ''}`);
     } catch { /* an old service, or none: the stream says so */ }
   }
@@ -365,8 +416,8 @@ class View {
     }
   }
 
-  draft() {
-    try { return sessionStorage.getItem(`wield.draft.${this.id}`) ?? ''; } catch { return ''; }
+  draft(id = this.id) {
+    try { return sessionStorage.getItem(`wield.draft.${id}`) ?? ''; } catch { return ''; }
   }
 
   keepDraft(text = this.input.value, id = this.id) {
@@ -400,29 +451,45 @@ class View {
   }
 
   async send() {
-    const text = this.input.value;
-    if (this.sending || !(text.trim() || this.files.length)) return;
+    const text = this.input.value, {id, branch} = this, files = [...this.files];
+    if (this.sending || !(text.trim() || files.length)) return;
     this.sending = true;
     this.sendButton.disabled = true;
     try {
-      const attachments = await Promise.all(this.files.map(encoded));
+      const attachments = await Promise.all(files.map(encoded));
+      await this.reading; // whoever is quick says something before it is known what goes on here
+      this.stay(id);
       if (!await this.tell(text, attachments)) {
-        await this.start({input: text, attachments, ...(this.branch && {before: this.branch})});
+        await this.start({input: text, attachments, ...(branch && {before: branch})});
       }
-      if (this.input.value === text) this.input.value = ''; // else the next message was begun meanwhile
-      this.keepDraft();
-      this.files = [];
-      this.branch = null;
-      this.paintChips();
-      this.grow();
+      this.sent(id, text, files, branch);
     } catch (e) {
       toast(e, {kind: 'bad'}); // what was written stays
     } finally {
       this.sending = false;
       this.sendButton.disabled = false;
       const at = document.activeElement; // the answer may be here by now, and the person elsewhere
-      if (!at || at === document.body || this.composer.contains(at)) this.input.focus();
+      if (!at || at === document.body || at === this.sendButton) this.input.focus();
     }
+  }
+
+  // stay fails if the person has left a chat, where what was to be said stands as a draft.
+  stay(id) {
+    if (this.over || this.id !== id) throw new Error('The message was not sent, because its chat was left before it was here');
+  }
+
+  // sent takes away what was sent from a chat. What was written or attached meanwhile stays, here or in the chat where the person is by now.
+  sent(id, text, files, branch) {
+    if (this.over || this.id !== id) {
+      if (this.draft(id) === text) this.keepDraft('', id);
+      return;
+    }
+    if (this.input.value === text) this.input.value = '';
+    if (!this.along) this.keepDraft();
+    this.files = this.files.filter((f) => !files.includes(f));
+    if (this.branch === branch) this.branch = null;
+    this.paintChips();
+    this.grow();
   }
 
   // tell says something to the run that goes on. It resolves to false if there is none, or none any more.
@@ -443,19 +510,22 @@ class View {
   async start({input, attachments = [], before}) {
     const session = this.id;
     await this.known; // whoever is quick says something before the models are listed
+    this.stay(session);
     const m = this.current();
     if (!m) throw new Error('There is no model that could be asked');
     const tools = this.chosen.get(m.name);
     const run = await this.app.api.post('/runs', {agent: m.name, input, ...(attachments.length && {attachments}), ...(tools && {tools: [...tools]}), ...(session && {session}), ...(before && {before})});
-    if (run.session !== this.id) {
+    const elsewhere = this.over || this.id !== session; // the person, by now
+    if (run.session !== session) {
       const line = input.trim().split('\n')[0] || attachments[0]?.name || 'Untitled';
       this.app.api.patch(`/sessions/${run.session}`, {title: line.length > 80 ? `${line.slice(0, 79)}…` : line}).catch(() => {}).then(() => this.listSoon());
-      this.keepDraft(this.input.value === input ? '' : this.input.value, run.session); // what is written by now goes along
+      if (elsewhere) return;
       this.keepDraft('');
-      this.input.value = '';
+      this.along = run.session;
       this.app.go(`chat/${run.session}`);
       return;
     }
+    if (elsewhere) return;
     if (!this.runs.some((r) => r.run.id === run.id)) this.addRun(run).steps();
     this.bottom(true);
   }

@@ -1,7 +1,7 @@
 // The inspector: finds a run or an exchange, and shows what happened in it: when, what the model was sent and wrote, how that was read, what
 // was mended or sent back, what the rules and people decided, and what came of it.
 
-import {h, put, append, badge, button, toast, dialog, sentence, copy, when, lasts, count, bytes, visible} from '../lib/ui.js';
+import {h, put, append, sameFocus, badge, button, toast, dialog, sentence, copy, when, lasts, count, bytes, visible} from '../lib/ui.js';
 import {list} from '../lib/list.js';
 import {tree} from '../lib/tree.js';
 import {split, asides} from '../lib/split.js';
@@ -21,15 +21,15 @@ const statusKinds = {ok: 'ok', error: 'bad', open: 'info', waiting: 'wait'};
 export function show(root, route, app) {
   const abort = new AbortController();
   const get = (path) => app.api.get(path, {signal: abort.signal});
-  let q = route.query.q ?? '', next = '', live = true, asked = 0, reading = false, endDetail = null;
+  let q = route.query.q ?? '', next = '', live = true, stood = 0, turn = 0, line = Promise.resolve(), older = false, endDetail = null;
 
   const search = h('input', {type: 'search', value: q, class: 'grow mono', placeholder: 'tool:x dialect:y status:error repaired:true dur:>2s "text"', 'aria-label': 'Search', spellcheck: 'false'});
   const said = h('p', {class: 'bad-words filter-note', role: 'alert'});
-  const tail = h('button', {type: 'button', class: 'button', 'aria-pressed': 'true', onclick: () => { live = !live; paintLive(); if (live) fresh(); }}, 'Live');
-  const items = list({height: itemHeight, label: 'Runs and exchanges', row: itemRow, id: (it) => `${it.kind} ${it.id}`, onpick: (it) => open(it), onend: () => { if (next && !reading) load(true); }});
+  const tail = h('button', {type: 'button', class: 'button', 'aria-pressed': 'true', onclick: () => { live = !live; paintLive(); if (live) fresh(); else stood++; }}, 'Live');
+  const items = list({height: itemHeight, label: 'Runs and exchanges', row: itemRow, id: (it) => `${it.kind} ${it.id}`, onpick: (it) => open(it), onend: () => more()});
   items.el.classList.add('inspect-list');
-  const older = button('Older', () => load(true));
-  const side = h('div', {class: 'inspect-side'}, h('form', {class: 'row', role: 'search', onsubmit: (e) => { e.preventDefault(); seek(search.value); }}, search, tail), said, items.el, h('div', {class: 'row end'}, older));
+  const oldest = button('Older', () => more());
+  const side = h('div', {class: 'inspect-side'}, h('form', {class: 'row', role: 'search', onsubmit: (e) => { e.preventDefault(); seek(search.value); history.replaceState(null, '', address(shown)); }}, search, tail), said, items.el, h('div', {class: 'row end'}, oldest));
   const main = h('div', {class: 'inspect-main'});
   const grid = h('div', {class: 'inspect'}, side, main);
   put(root, h('header', {class: 'page-head'}, h('h1', null, title), h('span', {class: 'grow'}), button('Filters', filters, {quiet: true, icon: 'menu'})), grid);
@@ -39,28 +39,44 @@ export function show(root, route, app) {
     tail.classList.toggle('primary', live);
   };
 
-  // load reads the first page of what was searched for, or the one behind what is shown.
-  const load = async (more = false) => {
-    const mine = ++asked;
-    reading = true;
+  // Pages are read one after the other, so that each finds the list as the one before it left it. With another search a new line begins.
+  const inLine = (read) => {
+    const mine = turn;
+    line = line.then(() => mine === turn && read(() => mine === turn));
+    return line;
+  };
+  // load reads the first page of what was searched for. What the page looks for by itself is of no interest to who wants the list to stand still.
+  const load = (byItself = false) => {
+    const before = stood;
+    return inLine((wanted) => read('', () => wanted() && (!byItself || before === stood)));
+  };
+  // more reads the page behind what is shown.
+  const more = () => {
+    if (!next || older) return;
+    older = true;
+    inLine(async (wanted) => {
+      if (next) await read(next, wanted);
+      if (wanted()) older = false;
+    });
+  };
+  const read = async (before, wanted) => {
+    if (!wanted()) return;
     try {
-      const query = new URLSearchParams({limit: '50', ...(q && {q}), ...(more && next && {before: next})});
+      const query = new URLSearchParams({limit: '50', ...(q && {q}), ...(before && {before})});
       const page = await get(`/inspect?${query}`);
-      if (mine !== asked) return; // somebody searched for something else meanwhile
+      if (!wanted()) return;
       put(said);
       said.classList.remove('wrong');
-      if (more) items.add(page.items);
+      if (before) items.add(page.items);
       else items.set(joined(page));
-      if (more || items.items() === page.items) next = page.next ?? '';
-      older.hidden = !next;
+      if (before || items.items() === page.items) next = page.next ?? '';
+      oldest.hidden = !next;
       if (items.items().length === 0) put(said, h('span', {class: 'soft'}, q ? 'Nothing that is kept is like this.' : 'Nothing has happened yet.'));
     } catch (e) {
-      if (e.name !== 'AbortError' && mine === asked) {
+      if (e.name !== 'AbortError' && wanted()) {
         put(said, sentence(e));
         said.classList.add('wrong'); // it is not asked for again by itself
       }
-    } finally {
-      if (mine === asked) reading = false;
     }
   };
   // joined puts a first page that was read again in front of the later items that are shown, if it follows on them. Where so much has happened
@@ -76,7 +92,9 @@ export function show(root, route, app) {
     search.value = q;
     items.set([]);
     next = '';
-    history.replaceState(null, '', address(shown));
+    turn++;
+    line = Promise.resolve();
+    older = false;
     load();
   };
 
@@ -89,8 +107,8 @@ export function show(root, route, app) {
     due = setTimeout(async () => {
       missed = false;
       const begun = performance.now();
-      await load();
-      if (shown && running) await refresh();
+      if (live) await load(true);
+      if (live && shown && running) await refresh();
       rest = Math.max(1000, 4 * (performance.now() - begun));
       due = null;
       if (missed) fresh();
@@ -106,15 +124,17 @@ export function show(root, route, app) {
   const detail = async (kind, id, turn, call, span) => {
     endDetail?.();
     endDetail = null;
-    shown = {kind, id};
+    running = false;
+    const mine = shown = {kind, id}, order = app.api.inOrder();
     grid.classList.add('with-detail');
     put(main, h('p', {class: 'empty'}, 'Reading…'));
     const path = kind === 'run' ? `/runs/${encodeURIComponent(id)}/timeline` : `/captures/${encodeURIComponent(id)}/timeline`;
     let view = null;
     const paint = async () => {
+      const news = order();
       try {
         const t = await get(path);
-        if (shown?.id !== id) return;
+        if (shown !== mine || !news()) return;
         running = kind === 'run' && !t.reason;
         if (view) view.set(t);
         else {
@@ -123,7 +143,7 @@ export function show(root, route, app) {
           put(main, view.el);
         }
       } catch (e) {
-        if (e.name !== 'AbortError' && !view) put(main, h('div', {class: 'empty', role: 'alert'}, h('p', null, sentence(e)), button('Back', () => app.go(address(null)))));
+        if (e.name !== 'AbortError' && !view && shown === mine) put(main, h('div', {class: 'empty', role: 'alert'}, h('p', null, sentence(e)), button('Back', () => app.go(address(null)))));
       }
     };
     refresh = paint;
@@ -240,11 +260,11 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     rows.set(all);
     rows.refresh();
     rows.el.style.height = `${Math.min(8.5 * 26, Math.max(1, all.length) * 26 + 2)}px`;
-    put(head, h('div', {class: 'row'}, button('Back', back, {quiet: true, icon: 'close'}), h('h2', {class: 'grow cut'}, t.title || t.id),
+    sameFocus(head, () => put(head, h('div', {class: 'row'}, button('Back', back, {quiet: true, icon: 'close'}), h('h2', {class: 'grow cut'}, t.title || t.id),
       badge(t.error ? t.error.kind || 'error' : t.reason || (t.kind === 'exchange' ? String(t.status) : 'under way'), t.error || t.status >= 400 ? 'bad' : t.reason === 'answer' || t.kind === 'exchange' ? 'ok' : t.reason ? 'warn' : 'info')),
     h('div', {class: 'row soft small'}, h('span', {class: 'mono'}, t.id), h('span', null, when(t.begun)), h('span', null, t.agent || t.model), h('span', null, lasts(Date.parse(t.ended) - Date.parse(t.begun))),
       t.usage.known && h('span', null, `${count(t.usage.input_tokens)} + ${count(t.usage.output_tokens)} tokens`), h('span', null, t.cost === undefined || t.cost === null ? 'cost not known' : `cost ${Number(t.cost.toPrecision(6))}`)),
-    t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal)));
+    t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal))));
   };
 
   const choose = (n, call) => {
@@ -353,7 +373,7 @@ function readPart(t, n, turn, app, get, signal, span) {
       if (span) view.mark(...span);
       span = null;
     } catch (e) {
-      if (e.name !== 'AbortError') put(box, h('p', {class: 'bad-words', role: 'alert'}, sentence(e)));
+      if (e.name !== 'AbortError' && mine === asked) put(box, h('p', {class: 'bad-words', role: 'alert'}, sentence(e)));
     }
   };
   load('auto');

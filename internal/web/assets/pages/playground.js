@@ -39,7 +39,7 @@ export function show(root, route, app) {
   const more = h('div', {class: 'asides stack'});
   const result = h('div', {class: 'stack', hidden: true}, groups,
     h('div', {class: 'row'}, h('span', {class: 'soft'}, 'Arrived'), slider, fedNote), view.el, more);
-  let picked = 'auto', last = '', reading = null, asked = 0;
+  let picked = 'auto', last = '', reading = null, asked = 0, reads = 0;
 
   const read = async () => {
     Object.assign(kept, {text: text.value, tools: tools.value, repair: repair.value, model: model.value.trim(), only: only.checked, chunk: Math.max(1, Number(chunk.value) || 8)});
@@ -52,15 +52,16 @@ export function show(root, route, app) {
       put(said, `The tools are no JSON list: ${e.message}.`);
       return;
     }
-    const body = {text: kept.text, tools: list, repair: kept.repair, only: kept.only, ...(kept.model && {model: kept.model})};
+    const mine = ++reads, body = {text: kept.text, tools: list, repair: kept.repair, only: kept.only, ...(kept.model && {model: kept.model})};
     try {
       const all = await app.api.post('/parse', {...body, dialects: ['all']}, {signal: abort.signal});
-      last = kept.text;
+      if (mine !== reads) return; // another text is read by now
+      last = body.text;
       result.hidden = false;
       paintGroups(all.readings, body);
       await pick(picked, body);
     } catch (e) {
-      if (e.name !== 'AbortError') put(said, sentence(e));
+      if (e.name !== 'AbortError' && mine === reads) put(said, sentence(e));
     }
   };
 
@@ -95,7 +96,7 @@ export function show(root, route, app) {
       if (mine !== asked) return;
       reading = got.readings[0];
     } catch (e) {
-      if (e.name !== 'AbortError') toast(e, {kind: 'bad'});
+      if (e.name !== 'AbortError' && mine === asked) toast(e, {kind: 'bad'});
       return;
     }
     const bytes = new Bytes(last);

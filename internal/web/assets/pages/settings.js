@@ -134,12 +134,17 @@ async function agentsOf(app) {
 // tryTool lets somebody run a tool, by the rules of an agent.
 function tryTool(root, t, agents, app) {
   const having = agents.filter((a) => (a.tools ?? []).includes(t.name));
-  const agent = h('select', {id: 'try-agent'}, (having.length ? having : agents).map((a) => h('option', null, a.name)));
-  const args = form(t.parameters, {}, {oninput: () => put(approve)});
+  const agent = h('select', {id: 'try-agent', onchange: () => changed()}, (having.length ? having : agents).map((a) => h('option', null, a.name)));
+  const args = form(t.parameters, {}, {oninput: () => changed()});
   const approve = h('div');
   const out = h('div', {class: 'stack', 'aria-live': 'polite'});
   const run = button('Run', () => send(false), {kind: 'primary'});
-  let sent = 0;
+  let sent = 0, changes = 0;
+  // changed takes the offer to run it away: what would run now has not been looked at.
+  function changed() {
+    changes++;
+    put(approve);
+  }
   async function send(approved) {
     let written;
     try {
@@ -148,7 +153,7 @@ function tryTool(root, t, agents, app) {
       args.show([{field: e.field ?? '', message: e.message}]);
       return;
     }
-    const mine = ++sent;
+    const mine = ++sent, before = changes;
     run.disabled = true;
     put(approve);
     put(out, h('p', {class: 'soft'}, 'It runs…'));
@@ -163,7 +168,7 @@ function tryTool(root, t, agents, app) {
       }
       const shown = effect(review);
       put(out, got.ran ? null : shown.elements, verdict(review, shown.light, got.ran ? 'What the rules say' : review.decision === 'ask' ? 'The rules ask' : 'The rules refuse it'));
-      if (!got.ran && review.decision === 'ask') put(approve, button('I have looked at it: run it', () => send(true), {kind: 'primary', icon: 'check'}));
+      if (!got.ran && review.decision === 'ask' && before === changes) put(approve, button('I have looked at it: run it', () => send(true), {kind: 'primary', icon: 'check'}));
       if (got.result) {
         out.prepend(h('section', null, h('h3', null, got.result.is_error ? 'It failed' : 'Result', got.ran && h('span', {class: 'soft'}, ` after ${got.seconds < 1 ? `${Math.round(got.seconds * 1000)} ms` : `${got.seconds.toFixed(1)} s`}`)),
           h('pre', {class: ['exact', 'result', got.result.is_error && 'bad-words'], tabindex: '0', role: 'region', 'aria-label': 'Result'}, exact(got.result.text))));
@@ -171,7 +176,7 @@ function tryTool(root, t, agents, app) {
     } catch (e) {
       put(out, h('p', {class: 'bad-words', role: 'alert'}, sentence(e)));
     } finally {
-      run.disabled = false;
+      if (mine === sent) run.disabled = false;
     }
   }
   put(root, h('p', null, h('a', {href: '#/settings/tools'}, 'All tools')), h('div', {class: 'row'}, h('h2', {class: 'mono'}, exact(t.name)), badge(t.state, t.state === 'disabled' ? '' : 'ok'), facts(t)),
@@ -194,6 +199,7 @@ async function policies(root, _, app) {
   const what = h('textarea', {class: 'mono', rows: '3', spellcheck: 'false', 'aria-label': 'What to decide about', placeholder: cases[0].example, oninput: () => soon()});
   const out = h('div', {class: 'stack', 'aria-live': 'polite'});
   let pause, sent = 0;
+  const turn = app.api.inOrder();
   const soon = () => { clearTimeout(pause); pause = setTimeout(ask, 200); };
   async function ask() {
     const mine = ++sent;
@@ -213,17 +219,19 @@ async function policies(root, _, app) {
     }
   }
   async function paintKept() {
-    const {items} = await app.api.get('/rules');
+    const news = turn(), {items} = await app.api.get('/rules');
+    if (!news()) return;
     put(kept, table([
       {title: 'Rule', cell: (r) => h('code', {class: 'value'}, exact(r.text))}, {title: 'Agent', cell: (r) => r.agent}, {title: 'Kept by', cell: (r) => h('a', {href: `#/approvals/${r.approval}`}, r.by || 'somebody')}, {title: 'When', cell: (r) => when(r.at)},
-      {title: '', cell: (r) => button('Take back', async () => {
+      {title: '', cell: (r) => button('Take back', async ({currentTarget: taken}) => {
+        taken.disabled = true; // until it is shown what is left
         try {
           await app.api.del(`/rules/${r.id}`);
           toast('The rule decides no more.');
         } catch (e) {
           toast(e, {kind: 'bad'});
         }
-        paintKept();
+        paintKept().catch(() => { taken.disabled = false; });
       }, {icon: 'trash'})},
     ], items, {caption: 'Kept rules', empty: 'No rule was kept when an approval was decided.'}));
   }
@@ -231,11 +239,16 @@ async function policies(root, _, app) {
     put(root, h('p', {class: 'empty'}, 'No agent runs tools here, so that no policy decides.'));
     return undefined;
   }
-  await paintKept();
+  const off = app.feed((e) => { if (e.kind === 'answer') paintKept().catch(() => {}); });
+  try {
+    await paintKept();
+  } catch (e) {
+    off();
+    throw e;
+  }
   put(root, h('section', {class: 'panel'}, h('header', null, h('h2', {class: 'grow'}, 'Try the rules'), h('label', {for: 'policy-agent'}, 'of'), agent),
     h('div', {class: 'panel-body stack'}, h('p', {class: 'soft'}, 'What is written here is decided about, and not run.'), h('div', {class: 'row'}, kind), what, out)),
   h('section', {class: 'panel'}, h('header', null, h('h2', null, 'Rules that were kept with an approval')), h('div', {class: 'panel-body'}, kept)));
-  const off = app.feed((e) => { if (e.kind === 'answer') paintKept().catch(() => {}); });
   return () => { clearTimeout(pause); off(); sent = -1; };
 }
 
