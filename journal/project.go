@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"time"
 
@@ -97,6 +98,8 @@ func Sessions(ctx context.Context, s Store, before int64) iter.Seq2[Session, err
 			seen[h.Session] = true
 			session, err := LookUp(ctx, s, h.Session)
 			switch {
+			case errors.Is(err, ErrNotFound): // it was deleted meanwhile
+				continue
 			case err != nil:
 				yield(Session{}, err)
 				return

@@ -155,6 +155,20 @@ func sessions(t *testing.T, s journal.Store) {
 	if _, err := journal.LookUp(t.Context(), s, "ses_z"); !errors.Is(err, journal.ErrNotFound) {
 		t.Error(err)
 	}
+	var left []string // while one is looked at, another is deleted
+	for session, err := range journal.Sessions(t.Context(), s, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left = append(left, session.ID); len(left) == 1 {
+			if err := s.Delete(t.Context(), "ses_c", journal.ReasonAsked); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := strings.Join(left, " "); got != "ses_a ses_b" {
+		t.Errorf("sessions %s", got)
+	}
 }
 
 func rename(t *testing.T, s journal.Store) {
