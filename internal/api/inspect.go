@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,6 +175,9 @@ func (x *call) searchRuns(f *Filter, before time.Time) (list []Inspected, more t
 		}
 		more = h.Begun
 		i, texts, err := x.s.inspectedRun(ctx, &h, len(f.words) > 0)
+		if errors.Is(err, journal.ErrNotFound) { // it was deleted meanwhile
+			continue
+		}
 		if err != nil {
 			return nil, more, err
 		}
@@ -208,12 +212,17 @@ var inspected = []journal.Kind{journal.KindRun, journal.KindMessage, journal.Kin
 func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool) (i Inspected, texts []string, err error) {
 	i = Inspected{Kind: "run", ID: h.Stream, Session: h.Session, Time: h.Begun, Took: millis(h.Changed.Sub(h.Begun)), Status: runStatus[h.State], Tools: []string{}, Dialects: []string{}}
 	texts = append(texts, h.Stream, h.Session)
+	there := false
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: inspected}) {
 		if err != nil {
 			return i, nil, err
 		}
+		if e.Seq > h.Seq { // it would not fit the state
+			break
+		}
 		switch r := &e.Record; r.Kind {
 		case journal.KindRun:
+			there = true
 			i.Model, i.Key = r.Run.Model, r.Run.By
 			if r.Run.Agent != "" {
 				i.Model = r.Run.Agent
@@ -242,6 +251,9 @@ func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool)
 				i.Status, i.Error = "error", f.Kind
 			}
 		}
+	}
+	if !there {
+		return i, nil, journal.ErrNotFound
 	}
 	return i, texts, nil
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,6 +56,69 @@ func TestRuns(t *testing.T) {
 	s.get("/runs/run_a/records?after=3", "k-client", &page)
 	if len(page.Items) != 4 || page.Next != "" || page.Items[0].Seq != first+1 {
 		t.Errorf("%+v", page)
+	}
+}
+
+// A busy store is written to whenever somebody has looked for a stream and not read it yet.
+type busyStore struct {
+	journal.Store
+	meanwhile func()
+}
+
+func (s *busyStore) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journal.Head, error] {
+	return func(yield func(journal.Head, error) bool) {
+		for h, err := range s.Store.Heads(ctx, q) {
+			if do := s.meanwhile; do != nil {
+				s.meanwhile = nil
+				do()
+			}
+			if !yield(h, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestRunMeanwhile: a run that ends, or is deleted, while it is looked at is told as it was or is, and not half of each.
+func TestRunMeanwhile(t *testing.T) {
+	store := &busyStore{Store: &journal.Memory{}}
+	s := serve(t, options(store))
+	s.filled()
+	store.meanwhile = func() {
+		s.add("run_a", 5, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, ended("answer"))
+	}
+	var run Run
+	s.get("/runs/run_a", "k-admin", &run)
+	if run.State != journal.StateWaiting || run.Waits == nil || run.Ended != nil {
+		t.Errorf("%+v", run)
+	}
+	s.add("run_b", 5, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
+	store.meanwhile = func() { s.add("run_b", 6, ended("answer")) }
+	run = Run{}
+	s.get("/runs/run_b", "k-admin", &run)
+	if run.State != journal.StateOpen || run.Ended != nil {
+		t.Errorf("%+v", run)
+	}
+	for path, want := range map[string]int{"/sessions": 1, "/runs": 1, "/inspect": 1} {
+		store := &busyStore{Store: &journal.Memory{}}
+		s := serve(t, options(store))
+		s.filled()
+		store.meanwhile = func() {
+			if err := store.Delete(t.Context(), "ses_run_a", journal.ReasonAsked); err != nil {
+				t.Error(err)
+			}
+		}
+		var list struct{ Items []struct{ ID, Kind string } }
+		s.get(path, "k-admin", &list)
+		n := 0
+		for _, i := range list.Items {
+			if i.Kind != "exchange" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s while a session is deleted: %+v", path, list)
+		}
 	}
 }
 

@@ -81,12 +81,16 @@ type Runs struct {
 // told are the records that a Run is made of.
 var told = []journal.Kind{journal.KindRun, journal.KindWait, journal.KindResume, journal.KindEnd}
 
-// look returns a run of the journal. ok is false where the stream is none of a run, or deleted.
+// look returns a run of the journal, as it was with its head: what came behind that would not fit the state. ok is false where the stream
+// is none of a run, or deleted.
 func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, err error) {
 	run = Run{ID: h.Stream, Session: h.Session, State: h.State, Begun: h.Begun, Changed: h.Changed}
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: told}) {
 		if err != nil {
 			return run, false, err
+		}
+		if e.Seq > h.Seq {
+			break
 		}
 		switch r := &e.Record; r.Kind {
 		case journal.KindRun:
