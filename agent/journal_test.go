@@ -249,6 +249,69 @@ func TestWaitsInTheJournal(t *testing.T) {
 	}
 }
 
+// An ending store tells when the end of a run is about to be written.
+type endingStore struct {
+	journal.Store
+	ending func()
+}
+
+func (s *endingStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	if records[len(records)-1].Kind == journal.KindEnd {
+		s.ending()
+	}
+	return s.Store.Append(ctx, stream, after, records...)
+}
+
+// What is sent to a run that has stopped stands in the journal, and the run goes on with it. Behind its end there is nothing, whoever
+// sends something at that moment.
+func TestAcceptStopped(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		t.Run(fmt.Sprint(stop), func(t *testing.T) {
+			memory := new(journal.Memory)
+			var run *agent.Run
+			late := make(chan error, 1)
+			store := &endingStore{memory, func() {
+				go func() { late <- run.Accept(context.WithoutCancel(t.Context()), u("too late")) }()
+				time.Sleep(10 * time.Millisecond) // so that it comes first if it can
+			}}
+			s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`))}}
+			run = agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(ask("go"))
+			play(t, run)
+			if err := run.Accept(t.Context(), u("and more")); err != nil {
+				t.Fatal(err)
+			}
+			answer := tool.Answer{State: chat.ApprovalApproved}
+			if stop {
+				answer = tool.Answer{State: chat.ApprovalDenied, Stop: true}
+			}
+			if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), run.Outcome().Waiting[0].ID, answer); err != nil {
+				t.Fatal(err)
+			}
+			_, err := record(run.Events(t.Context()))
+			if o := run.Outcome(); stop != (o.Reason == agent.EndCancel) || stop != (err != nil) {
+				t.Fatalf("%v, %+v", err, o)
+			}
+			if err := <-late; !errors.Is(err, agent.ErrEnded) {
+				t.Errorf("sent at its end: %v", err)
+			}
+			if said := run.Messages(); !slices.ContainsFunc(said, func(m chat.Message) bool { return m.Text() == "and more" }) {
+				t.Errorf("the conversation is %+v", said)
+			}
+			var last journal.Kind
+			for e, err := range memory.Read(t.Context(), journal.Query{Stream: run.ID()}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = e.Record.Kind
+			}
+			if last != journal.KindEnd {
+				t.Errorf("the last record is of the kind %s", last)
+			}
+			journaltest.Whole(t, memory)
+		})
+	}
+}
+
 // Two cannot drive one run: the one who comes second is refused while the first one holds it.
 func TestOneDrivesARun(t *testing.T) {
 	store := new(journal.Memory)

@@ -19,11 +19,11 @@ type logbook struct {
 	id      string // of the run
 	session string
 	owner   string
-	fresh   bool // the session is known to be new
-	opened  bool // there is a stream
-	writer  *journal.Writer
-	lease   journal.Lease // of a run that was resumed, until its events are ranged over
-	known   int64         // number of the last entry that this process knows of
+	fresh   bool            // the session is known to be new
+	opened  bool            // there is a stream
+	writer  *journal.Writer // of the last time that the run was held; nil: it was not
+	lease   journal.Lease   // of a run that was resumed, until its events are ranged over
+	known   int64           // number of the last entry that this process knew of before there was a writer
 }
 
 // leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has passed. So long
@@ -129,8 +129,12 @@ func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err er
 	if err != nil {
 		return nil, fmt.Errorf("agent: run %s: %w", l.id, err)
 	}
+	known := l.known
+	if l.writer != nil {
+		known = l.writer.Seq() // messages may have come since the run stopped
+	}
 	claimed := lease.Token == lease.Seq // and the last entry says so
-	if lease.Seq != l.known && !(claimed && lease.Seq == l.known+1) {
+	if lease.Seq != known && !(claimed && lease.Seq == known+1) {
 		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
 		return nil, fmt.Errorf("agent: run %s: %w: another process has gone on with it meanwhile", l.id, journal.ErrConflict)
 	}
@@ -145,7 +149,6 @@ func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err er
 	return func() {
 		cancel()
 		wg.Wait()
-		l.known = l.writer.Seq()
 		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
 	}, nil
 }

@@ -130,8 +130,8 @@ func (r *Run) Send(m chat.Message) bool {
 }
 
 // Accept is Send for who has promised that the message is not lost: when it returns without an error the message is in the journal,
-// and enters the conversation once, if need be when the run is resumed. It fails with ErrEnded when the run is over. Before the run
-// has begun it waits for that.
+// and enters the conversation once, if need be when the run is resumed. It fails with ErrEnded when the run is over, and with
+// journal.ErrConflict when it is another process's. Before the run has begun it waits for that.
 func (r *Run) Accept(ctx context.Context, m chat.Message) error {
 	if r.log == nil {
 		if !r.Send(m) {
@@ -144,7 +144,7 @@ func (r *Run) Accept(ctx context.Context, m chat.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	r.mu.Lock() // so that the run does not end meanwhile
+	r.mu.Lock() // so that the run does not end meanwhile, and is not taken up again
 	defer r.mu.Unlock()
 	if r.ended {
 		return fmt.Errorf("%w: %s", ErrEnded, r.log.id)
@@ -506,23 +506,30 @@ func (r *Run) fail(ctx context.Context, err error) {
 	if r.stopped || r.over || r.halted.Load() || ctx.Err() != nil {
 		o.Reason = EndCancel
 	}
+	if r.over { // what is recorded now is its end, behind which nothing may come
+		r.close()
+	}
 	_ = r.closing(ctx) // what cannot be recorded now is seen when the run goes on: it has no end
 	for _, c := range r.state.Open() {
 		result := tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name})
 		answer := result.Chat(&c, tool.StylePlain)
 		r.state.Add(answer.Message())
 	}
-	r.mu.Lock()
-	r.ended = true
-	queue := r.queue
-	r.mu.Unlock()
-	for _, s := range queue { // whoever goes on with the conversation has them in it
+	for _, s := range r.close() { // whoever goes on with the conversation has them in it
 		r.state.Add(s.message)
 	}
 	r.once.Do(func() { close(r.ready) })
 	if !r.stopped {
 		r.yield(chat.Event{}, o.Err)
 	}
+}
+
+// close ends that anything can be sent, and returns what was and has not entered the conversation.
+func (r *Run) close() []sent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	return r.queue
 }
 
 var errNoResult = errors.New("agent: a call ended without a result")

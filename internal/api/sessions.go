@@ -150,7 +150,10 @@ func (x *call) deleteSession() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, x.s.o.Journal.Delete(x.r.Context(), s.ID, journal.ReasonAsked)
+	if x.s.o.Hub == nil {
+		return nil, x.s.o.Journal.Delete(x.r.Context(), s.ID, journal.ReasonAsked)
+	}
+	return nil, x.s.o.Hub.Delete(x.r.Context(), s.ID)
 }
 
 // exportSession answers GET /sessions/{session}/export with JSON Lines.

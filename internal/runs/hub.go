@@ -398,8 +398,8 @@ func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
 // Send puts a message into the conversation of a run that is under way, before the model is asked again. When it returns, the message
 // is in the journal.
 func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
-	if l := h.lookUp(run); l != nil {
-		if err := l.run.Accept(ctx, m); !errors.Is(err, agent.ErrEnded) {
+	for l := h.lookUp(run); l != nil; l = h.lookUp(run) { // more than once if it has stopped and was taken up again
+		if err := l.run.Accept(ctx, m); !errors.Is(err, agent.ErrEnded) && !errors.Is(err, journal.ErrConflict) {
 			return failure(err)
 		}
 		if err := l.wait(ctx); err != nil { // what it came to is known then
@@ -529,6 +529,25 @@ func (h *Hub) look(ctx context.Context, run string) (known, error) {
 	return k, nil
 }
 
+// Delete removes the words of a session, as the journal does. A run that is told as waiting or over may not have been let go of this
+// moment, which is waited for.
+func (h *Hub) Delete(ctx context.Context, session string) error {
+	for begun := time.Now(); ; {
+		err := h.store.Delete(ctx, session, journal.ReasonAsked)
+		var held *journal.HeldError
+		if !errors.As(err, &held) || time.Since(begun) > patience {
+			return err
+		}
+		k, unknown := h.look(ctx, held.Stream)
+		if unknown != nil || k.head.State == journal.StateOpen {
+			return err
+		}
+		if err := sleep(ctx, soon); err != nil {
+			return err
+		}
+	}
+}
+
 // Decide answers a question, if nobody did so before, and lets the run that waits for it go on. Of a later answer the approval is
 // returned as it is, with tool.ErrDecided. A rule that the answer keeps is one of the agent's from then on, see Rules.
 func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
@@ -593,14 +612,24 @@ func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
 // wake goes on with a run because one of its questions was answered, or has lapsed. One that is driven now looks again when it
 // stops.
 func (h *Hub) wake(run string) {
+	if h.rouse(run) {
+		defer h.around.Done()
+		h.takeOver(run)
+	}
+}
+
+// rouse wakes a live run. It reports true if the run is not live and is to be taken over, which Drain waits for: then around is to be
+// told when that is done.
+func (h *Hub) rouse(run string) bool {
 	h.mu.Lock()
-	l, draining := h.live[run], h.draining
-	if l != nil {
+	defer h.mu.Unlock()
+	if l := h.live[run]; l != nil {
 		l.wake()
+		return false
 	}
-	h.mu.Unlock()
-	if l != nil || draining {
-		return
+	if h.draining {
+		return false
 	}
-	h.takeOver(run)
+	h.around.Add(1)
+	return true
 }

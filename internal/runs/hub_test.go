@@ -15,6 +15,7 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/journaltest"
 	"wield/tool"
 )
 
@@ -468,6 +469,125 @@ func TestSend(t *testing.T) {
 		if err := h.Send(t.Context(), l.ID, chat.Message{}); !errors.Is(err, runs.ErrEnded) {
 			t.Errorf("a message to a run that is over: %v", err)
 		}
+	})
+}
+
+// A gated store keeps whoever gives a lease back, or looks for a stream, waiting until the test lets them.
+type gated struct {
+	journal.Store
+	release, heads chan struct{} // nil: at once
+}
+
+func (s *gated) Release(ctx context.Context, l journal.Lease) error {
+	if s.release != nil {
+		<-s.release
+	}
+	return s.Store.Release(ctx, l)
+}
+
+func (s *gated) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journal.Head, error] {
+	if s.heads != nil {
+		<-s.heads
+	}
+	return s.Store.Heads(ctx, q)
+}
+
+// Who is told that a run is over, or waits, may delete its session, though it was not let go of yet. While it goes on nobody may.
+func TestDeleteAtOnce(t *testing.T) {
+	for name, m := range map[string]*model{"ended": {}, "waiting": asksOnce()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				free := make(chan bool)
+				if len(m.answers) == 0 {
+					m.answers = []answer{{text: "done"}}
+				}
+				m.answers[0].wait = free
+				store := &gated{Store: new(journal.Memory), release: make(chan struct{})}
+				h := newHub(t, store, m, newShop(t))
+				l := start(t, h, "go")
+				synctest.Wait()
+				if err := h.Delete(t.Context(), l.Session); !errors.Is(err, journal.ErrHeld) {
+					t.Errorf("while it goes on: %v", err)
+				}
+				close(free)
+				for range h.Follow(t.Context(), l.ID, "") { // up to where it is told as what it is
+					if head := headOf(t, store.Store, l.ID); head.State != journal.StateOpen {
+						break
+					}
+				}
+				time.AfterFunc(time.Second, func() { close(store.release) })
+				if err := h.Delete(t.Context(), l.Session); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func headOf(t *testing.T, s journal.Store, run string) (head journal.Head) {
+	t.Helper()
+	for h, err := range s.Heads(t.Context(), journal.HeadQuery{Stream: run}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		head = h
+	}
+	return head
+}
+
+// When a hub is drained nothing of it runs any more, not even what looks whether a question has lapsed.
+func TestDrainLapsing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t)
+		s.runner.ApprovalTTL = time.Hour
+		store := &gated{Store: new(journal.Memory)}
+		h := newHub(t, store, asksOnce(), s)
+		<-start(t, h, "go").Done()
+		time.Sleep(30 * time.Minute)
+		store.heads = make(chan struct{})
+		time.Sleep(time.Hour)
+		drained := make(chan struct{})
+		go func() {
+			drainNow(h)
+			close(drained)
+		}()
+		synctest.Wait()
+		select {
+		case <-drained:
+			t.Error("the journal is still looked at")
+		default:
+		}
+		close(store.heads)
+		<-drained
+	})
+}
+
+// A message may come while an answer is held open for a person, when the run has stopped and nobody but this process knows of it: the
+// run goes on after the answer, and the model reads it.
+func TestSendHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, s, m := new(journal.Memory), newShop(t), asksOnce()
+		h := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner, Hold: time.Minute}}})
+		defer drainNow(h)
+		got := make(chan reply)
+		go func() { got <- request(t.Context(), h.Model("worker"), ask("go")) }()
+		synctest.Wait()
+		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
+			if err := h.Send(t.Context(), p.Run, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := <-got; r.err != nil || s.count(`asks{"n":1}`) != 1 {
+			t.Errorf("the answer: %+v", r)
+		}
+		asked := m.asked()
+		if last := asked[len(asked)-1].Messages; last[len(last)-1].Text() != "and more" {
+			t.Errorf("the model was asked %+v", last)
+		}
+		journaltest.Whole(t, store)
 	})
 }
 
