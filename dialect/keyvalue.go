@@ -29,6 +29,7 @@ type literalReader struct {
 	word  []byte // a key, or a bare value
 	tail  []byte // what may be a token or the closer
 	quote byte
+	comma bool // a comma was read that the value machine does not know of yet
 	out   []byte
 	ended bool
 }
@@ -112,12 +113,17 @@ func (r *literalReader) begin(d *Decoder, i int) {
 	}
 	r.open = append(r.open, '}')
 	r.state = gKey
-	r.write(d, "{", i+1)
+	r.val.base, r.val.step = d.base+i+1, 0
+	r.val.openObject()
 }
 
 // write hands JSON to the value machine; the input was read up to i.
 func (r *literalReader) write(d *Decoder, s string, i int) verdict {
 	r.val.base, r.val.step = d.base+i, 0
+	if r.comma {
+		r.comma = false
+		r.val.run(",", 0)
+	}
 	if _, p := r.val.run(s, 0); p == failed {
 		_, v := r.fail(d, i, r.val.err)
 		return v
@@ -142,13 +148,15 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 		case c == '}':
 			return r.closeBracket(d, c, i)
 		case c == r.form.token[0]:
-			r.tail = append(r.tail, c)
-			return i + 1, more
+			return r.beginToken(d, i, r.form.token)
 		case c == '"':
 			r.state = gKeyWord
 			return i + 1, more
 		}
 		r.state, r.word = gKeyWord, r.word[:0]
+		if j := wordStop.index(d.in, i); j < len(d.in) && j-i < maxHeader {
+			r.word, i = append(r.word, d.in[i:j]...), j
+		}
 		return i, more
 	case gKeyWord:
 		switch {
@@ -173,13 +181,20 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.state = gAfter
-		return i, r.write(d, r.scalar(), i)
+		out := r.scalar()
+		if r.val.base = d.base + i; r.val.writeScalar(out) {
+			return i, more
+		}
+		return i, r.write(d, out, i)
 	case gAfter:
 		switch {
 		case c == ',':
 			r.state = gValue
 			if r.open[len(r.open)-1] == '}' {
 				r.state = gKey
+			}
+			if r.comma = r.state == gKey && r.val.state == vAfter; r.comma {
+				return i + 1, more
 			}
 			return i + 1, r.write(d, ",", i+1)
 		case c == r.open[len(r.open)-1]:
@@ -188,8 +203,7 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 		return r.fail(d, i, "a comma or a closing bracket is missing")
 	}
 	if c == r.form.closer[0] { // gCloser
-		r.tail = append(r.tail, c)
-		return i + 1, more
+		return r.beginToken(d, i, r.form.closer)
 	}
 	return r.fail(d, i, "the end of the call is missing")
 }
@@ -198,8 +212,7 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 func (r *literalReader) value(d *Decoder, c byte, i int) (int, verdict) {
 	switch c {
 	case r.form.token[0]:
-		r.tail = append(r.tail, c)
-		return i + 1, more
+		return r.beginToken(d, i, r.form.token)
 	case '{', '[':
 		if len(r.open) >= maxDepth {
 			return r.fail(d, i, "nested too deeply")
@@ -232,6 +245,15 @@ func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
 	return i + 1, r.write(d, string(c), i+1)
 }
 
+// beginToken reads the token at i, of which the first byte is there, or that byte only.
+func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdict) {
+	if strings.HasPrefix(d.in[i:], token) {
+		return r.token(d, i+len(token))
+	}
+	r.tail = append(r.tail, d.in[i])
+	return i + 1, more
+}
+
 // readToken reads what may be the token before a string, or the end of the call.
 func (r *literalReader) readToken(d *Decoder, c byte, i int) (int, verdict) {
 	want := r.form.token
@@ -251,21 +273,45 @@ func (r *literalReader) readToken(d *Decoder, c byte, i int) (int, verdict) {
 		return i + 1, more
 	}
 	r.tail = r.tail[:0]
+	return r.token(d, i+1)
+}
+
+// token goes on behind a whole token, or the closer, that ends before i.
+func (r *literalReader) token(d *Decoder, i int) (int, verdict) {
 	switch r.state {
 	case gCloser:
-		return r.finish(d, i+1)
+		return r.finish(d, i)
 	case gKey:
 		r.state, r.word = gKeyText, r.word[:0]
-		return i + 1, more
+		return i, more
 	}
 	r.state = gText
-	return i + 1, r.write(d, `"`, i+1)
+	if r.val.base = d.base + i; r.val.opensText() {
+		return i, more
+	}
+	return i, r.write(d, `"`, i)
+}
+
+// endText ends a string before i, behind its token.
+func (r *literalReader) endText(d *Decoder, i int) verdict {
+	r.state = gAfter
+	if v := r.val; v.state == vString && !v.hold.on {
+		v.base, v.step = d.base+i, 0
+		v.endText()
+		return more
+	}
+	return r.write(d, `"`, i)
 }
 
 // key writes a key that ends before i.
 func (r *literalReader) key(d *Decoder, key string, i int) verdict {
 	d.sources.key(d.base+i-len(r.word), d.base+i-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
+	if v := r.val; len(r.open) == 1 && v.takesKey(key) {
+		r.comma, v.base = false, d.base+i
+		v.addKey(key)
+		return more
+	}
 	r.out = append(appendQuoted(r.out[:0], key), ':')
 	return r.write(d, string(r.out), i)
 }
@@ -291,19 +337,25 @@ func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 		if d.in[i] == token[len(r.tail)] {
 			r.tail = append(r.tail, d.in[i])
 			if i++; len(r.tail) == len(token) {
-				r.tail, r.state = r.tail[:0], gAfter
-				return i, r.write(d, `"`, i)
+				r.tail = r.tail[:0]
+				return i, r.endText(d, i)
 			}
 			continue
 		}
 		return i, r.flush(d, i)
 	}
 	from := i
-	for i < len(d.in) && d.in[i] != token[0] {
-		i++
+	if n := strings.IndexByte(d.in[i:], token[0]); n >= 0 {
+		i += n
+	} else {
+		i = len(d.in)
 	}
 	if v := r.text(d, d.in[from:i], i); v != more {
 		return i, v
+	}
+	if strings.HasPrefix(d.in[i:], token) {
+		i += len(token)
+		return i, r.endText(d, i)
 	}
 	if i < len(d.in) {
 		r.tail = append(r.tail, d.in[i])
@@ -324,8 +376,10 @@ func (r *literalReader) text(d *Decoder, s string, i int) verdict {
 	if s == "" {
 		return more
 	}
-	if doubleStop.none(s) {
-		return r.write(d, s, i)
+	if v := r.val; v.state == vString && !v.hold.on && !v.discard {
+		v.base, v.step = d.base+i, 0
+		d.writeBuilt(s, v.base)
+		return more
 	}
 	r.out = appendEscaped(r.out[:0], s)
 	return r.write(d, string(r.out), i)

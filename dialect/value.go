@@ -528,6 +528,44 @@ func (v *value) closeObject() {
 	v.stack, v.state = v.stack[:0], vDone
 }
 
+// opensText begins a string whose opening quote the caller has read, if it may go out as it comes, and reports whether it does.
+func (v *value) opensText() bool {
+	if v.state != vValue || v.hold.on || !v.fits(shape.String) {
+		return false
+	}
+	v.markValue(0)
+	v.write(`"`, 0)
+	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
+	return true
+}
+
+// endText ends such a string.
+func (v *value) endText() {
+	v.write(`"`, 0)
+	v.endValue(0)
+}
+
+// writeScalar writes a whole scalar if it is one that needs no conversion, and reports whether it is.
+func (v *value) writeScalar(text string) bool {
+	types := shape.Boolean
+	if text != "" && isDigit(text[0]) {
+		types = shape.Integer | shape.Number
+	}
+	if v.state != vValue || v.hold.on || text == "null" || !plainScalar(text) || !v.fits(types) {
+		return false
+	}
+	v.markValue(0)
+	v.write(text, 0)
+	v.endValue(0)
+	return true
+}
+
+// fits reports whether a value of one of the types may stand where v is, whatever it is.
+func (v *value) fits(types shape.Types) bool {
+	t := v.shape.Type()
+	return v.repair == RepairOff || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
+}
+
 // closerText returns the JSON of a closing bracket.
 func closerText(c byte) string {
 	if c == '}' {

@@ -141,6 +141,14 @@ func (v *value) nameKey(key string, i int) {
 	}
 }
 
+// takesKey reports whether addKey may write key.
+func (v *value) takesKey(key string) bool {
+	if v.discard || v.hold.on || v.state != vAfter && (v.state != vKeyOrEnd || len(v.pend) > 0) {
+		return false
+	}
+	return !v.has(key)
+}
+
 // addKey writes a key of the outermost object, which does not have it yet, and what stands before and behind it.
 func (v *value) addKey(key string) {
 	d, before := v.d, `"`
