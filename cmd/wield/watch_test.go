@@ -42,7 +42,8 @@ func TestToolWatch(t *testing.T) {
 	}
 	script := func(text string) {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(file+".new", []byte(text), 0o755), os.Rename(file+".new", file)); err != nil {
+		written := filepath.Join(dir, "written") // elsewhere, for whoever looks at the directory meanwhile would find a tool of that name in it as well
+		if err := errors.Join(os.WriteFile(written, []byte(text), 0o755), os.Rename(written, file)); err != nil {
 			t.Fatal(err)
 		}
 	}
