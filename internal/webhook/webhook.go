@@ -84,11 +84,13 @@ var pauses = [attempts - 1]time.Duration{time.Second, 5 * time.Second, 20 * time
 // longestPause is what an endpoint can ask for at most.
 const longestPause = 5 * time.Minute
 
-// A Sender sends events. Several goroutines may use it at once.
+// A Sender sends events. Several goroutines may use it at once, once it runs.
 type Sender struct {
 	store journal.Store
 	log   *slog.Logger
 	ends  []*endpoint
+	begun bool  // after is known
+	after int64 // the position in the journal that events are sent from
 }
 
 type endpoint struct {
@@ -142,23 +144,36 @@ func newEndpoint(e Endpoint, t http.RoundTripper) (*endpoint, error) {
 	return &endpoint{Endpoint: e, host: u.Host, secret: secret, client: client}, nil
 }
 
-// Run sends what happens from now on, until ctx ends. The error is nil then.
-func (s *Sender) Run(ctx context.Context) error {
+// Begin looks where the journal ends: what happens from now on is sent, although Run may come later.
+func (s *Sender) Begin(ctx context.Context) error {
 	if len(s.ends) == 0 {
 		return nil
 	}
-	after := int64(0)
 	for h, err := range s.store.Heads(ctx, journal.HeadQuery{Limit: 1}) {
 		if err != nil {
 			return fmt.Errorf("webhook: %w", err)
 		}
-		after = h.Last
+		s.after = h.Last
+	}
+	s.begun = true
+	return nil
+}
+
+// Run sends what happens from Begin on, or from now on where that was not called, until ctx ends. The error is nil then.
+func (s *Sender) Run(ctx context.Context) error {
+	if len(s.ends) == 0 {
+		return nil
+	}
+	if !s.begun {
+		if err := s.Begin(ctx); err != nil {
+			return err
+		}
 	}
 	var all sync.WaitGroup
 	failed := make(chan error, len(s.ends))
 	for _, e := range s.ends {
 		all.Go(func() {
-			if err := s.follow(ctx, e, after); err != nil && ctx.Err() == nil {
+			if err := s.follow(ctx, e, s.after); err != nil && ctx.Err() == nil {
 				failed <- fmt.Errorf("webhook: to %s: %w", e.host, err)
 			}
 			e.client.CloseIdleConnections()

@@ -104,6 +104,33 @@ func over() journal.Record {
 	return journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}
 }
 
+// TestBegin sends what happens between Begin and Run, and nothing from before.
+func TestBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := &far{}, &journal.Memory{}
+		s, err := New(Options{Journal: store, Endpoints: []Endpoint{{URL: "https://hooks.example/x", Secret: testSecret}}, Transport: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, store, "run_before", 0, begun())
+		if err := s.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		add(t, store, "run_between", 0, begun(), over())
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(f.got) != 2 || !strings.Contains(f.got[0].body, "run_between") || !strings.Contains(f.got[1].body, "run.ended") {
+			t.Errorf("sent %+v", f.got)
+		}
+	})
+}
+
 // TestRound sends every kind of event, and answers by the link that came with the question.
 func TestRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
