@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"wield/internal/api"
@@ -42,38 +41,42 @@ type site struct {
 	page    *web.Site
 	sender  *webhook.Sender
 	gateway atomic.Pointer[gateway.Gateway]
-	shown   atomic.Pointer[config.Service] // the service in force, for whoever asks meanwhile
-	told    atomic.Pointer[config.Result]  // the configuration in force, likewise
-	lines   *api.Log                       // the last lines of the log
+
+	// What the gateway answers and what is told of it change as one: nobody is told of a model before it answers.
+	telling sync.RWMutex
+	shown   *config.Service // the service in force, for whoever asks meanwhile
+	told    *config.Result  // the configuration in force, likewise
+
+	lines *api.Log // the last lines of the log
 }
 
-// build reads the configuration and composes what it describes, and puts it in force.
-func (s *site) build(ctx context.Context) (*config.Result, *config.Service, error) {
+// build reads the configuration and composes what it describes. It is in force when it is told.
+func (s *site) build(ctx context.Context) (*config.Result, error) {
 	c, err := config.Load(s.options)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := s.addScenarios(c); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if s.service == nil {
 		if s.environment.Capture, err = c.Captures(s.environment.Getenv); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if s.environment.Trace, err = c.Trace.Tracer(s.environment.Getenv, thisBuild().Version, s.environment.Log); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if s.environment.Hub == nil {
 		if err := s.openRuns(ctx, c); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	env := s.environment
 	env.Before, env.File = s.service, c.File
 	service, err := c.Compose(env)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, w := range c.Warnings {
 		env.Log.Warn(w.Error())
@@ -81,7 +84,7 @@ func (s *site) build(ctx context.Context) (*config.Result, *config.Service, erro
 	service.Gateway.Version = thisBuild().Version
 	if err := s.addAPI(c, service); err != nil {
 		service.Close()
-		return nil, nil, err
+		return nil, err
 	}
 	s.addKey(&service.Gateway)
 	env.Hub.Replace(append(slices.Clone(service.Agents), service.Plain...))
@@ -96,9 +99,22 @@ func (s *site) build(ctx context.Context) (*config.Result, *config.Service, erro
 		}
 	}
 	s.config, s.service = c, service
-	s.shown.Store(service)
-	s.told.Store(c)
-	return c, service, nil
+	return c, nil
+}
+
+// tell lets a gateway answer as the service in force says, and tells of that from then on.
+func (s *site) tell(answer func(gateway.Options)) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	answer(s.service.Gateway)
+	s.shown, s.told = s.service, s.config
+}
+
+// inForce returns what the gateway answers by; nothing before it does.
+func (s *site) inForce() (*config.Service, *config.Result) {
+	s.telling.RLock()
+	defer s.telling.RUnlock()
+	return s.shown, s.told
 }
 
 // keptServices bounds the services of earlier configurations whose connections are looked after; what older ones have left
@@ -126,12 +142,10 @@ func (s *site) close() {
 // reloadEvery is how often the file is looked at.
 const reloadEvery = time.Second
 
-// follow builds anew when the file has changed, and on SIGHUP, until ctx ends. The channel is closed when it is over.
-func (s *site) follow(ctx context.Context, g *gateway.Gateway) <-chan struct{} {
+// follow builds anew when the file has changed, and when somebody hangs up, until ctx ends. The channel is closed when it is over.
+func (s *site) follow(ctx context.Context, g *gateway.Gateway, hangUp <-chan os.Signal) <-chan struct{} {
 	over := make(chan struct{})
-	hangUp := make(chan os.Signal, 1)
-	signal.Notify(hangUp, syscall.SIGHUP)
-	watch := config.NewWatch(s.config.File)
+	watch := s.config.Watch()
 	stopTools := s.followTools(ctx)
 	reload := func(why string) {
 		stopTools()
@@ -141,7 +155,6 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway) <-chan struct{} {
 	go func() {
 		defer close(over)
 		defer func() { stopTools() }()
-		defer signal.Stop(hangUp)
 		tick := time.NewTicker(reloadEvery)
 		defer tick.Stop()
 		for {
@@ -163,13 +176,13 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway) <-chan struct{} {
 // reload puts a changed configuration in force, or says why it cannot be and leaves all as it is.
 func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) {
 	log, old, key := s.environment.Log, s.config, s.key
-	c, service, err := s.build(ctx)
+	c, err := s.build(ctx)
 	if err != nil {
 		log.Error("the configuration was not changed: what is wrong must be put right first; the old one stays in force",
 			"config", old.File, "because", why, "error", err)
 		return
 	}
-	g.Replace(service.Gateway)
+	s.tell(g.Replace)
 	if s.key != key { // models that need one are new
 		fmt.Fprintf(s.app.stdout, "key, until the next start: %s\n", s.key)
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -97,7 +98,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 		Metrics:   metrics.New(thisBuild().Version),
 	}}
 	defer s.close()
-	c, service, err := s.build(ctx)
+	c, err := s.build(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,11 +114,19 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if certificate != nil {
 		l = tls.NewListener(l, certificate)
 	}
-	g := gateway.New(service.Gateway)
+	var g *gateway.Gateway
+	s.tell(func(o gateway.Options) { g = gateway.New(o) })
 	s.gateway.Store(g)
 	defer context.AfterFunc(ctx, s.api.Close)() // its streams do not hold the end up
 	base := baseURL(address, c.Config)
 	s.environment.Hub.SetAddress(base + pageOfApproval)
+	// From the first line on somebody may rely on it that signals are heard, that changes are seen and that others are told.
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
+	if err := s.sender.Begin(ctx); err != nil && ctx.Err() == nil {
+		log.Error("other services may not be told of what happens first", "error", err)
+	}
 	printWelcome(app.stdout, address, base, c.Config, s.key, s.api.Token)
 	for _, name := range c.ModelNames() {
 		if p := c.ProfileOf(name); p.Name != "" {
@@ -126,12 +135,12 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	}
 	log.Info("serving", "address", address.String(), "models", strings.Join(c.ModelNames(), ","), "config", c.File)
 	following, leave := context.WithCancel(ctx)
-	followed := s.follow(following, g)
+	followed := s.follow(following, g, hangUp)
 	if err := s.environment.Hub.Recover(ctx); err != nil {
 		log.Error("runs of an earlier process do not go on", "error", err)
 	}
 	g.Recover(ctx)
-	told := s.tellOthers(following, s.sender)
+	told := s.tellOthers(following)
 	counted := s.keepCount(following)
 	drained := s.drainAfter(following, time.Duration(c.Timeouts.Drain))
 	err = g.Serve(ctx, l, time.Duration(c.Timeouts.Drain))

@@ -10,7 +10,6 @@ import (
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/web"
-	"wield/internal/webhook"
 	"wield/tool"
 )
 
@@ -55,7 +54,7 @@ func (s *site) holder(hash [sha256.Size]byte) (api.Caller, bool) {
 
 // tools returns the tools of the service in force.
 func (s *site) tools() []*tool.Entry {
-	if service := s.shown.Load(); service != nil && service.Tools != nil {
+	if service, _ := s.inForce(); service != nil && service.Tools != nil {
 		return service.Tools.Registry.Entries()
 	}
 	return nil
@@ -63,7 +62,7 @@ func (s *site) tools() []*tool.Entry {
 
 // prices tells what the answers of a model cost by the configuration in force.
 func (s *site) prices(model string) agent.Prices {
-	c := s.told.Load()
+	_, c := s.inForce()
 	if c == nil {
 		return agent.Prices{}
 	}
@@ -72,7 +71,7 @@ func (s *site) prices(model string) agent.Prices {
 
 // probe tries the server behind a model of the configuration in force.
 func (s *site) probe(ctx context.Context, model string) error {
-	c := s.told.Load()
+	_, c := s.inForce()
 	if c == nil {
 		return nil
 	}
@@ -81,7 +80,7 @@ func (s *site) probe(ctx context.Context, model string) error {
 
 // models returns the models of the service in force.
 func (s *site) models() []api.Model {
-	service := s.shown.Load()
+	service, _ := s.inForce()
 	if service == nil {
 		return nil
 	}
@@ -107,11 +106,11 @@ func (s *site) models() []api.Model {
 }
 
 // tellOthers sends what happens to runs to other services, until ctx ends. The channel is closed when it is over.
-func (s *site) tellOthers(ctx context.Context, sender *webhook.Sender) <-chan struct{} {
+func (s *site) tellOthers(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if err := sender.Run(ctx); err != nil && ctx.Err() == nil {
+		if err := s.sender.Run(ctx); err != nil && ctx.Err() == nil {
 			s.environment.Log.Error("other services are told nothing more", "error", err)
 		}
 	}()

@@ -4,7 +4,7 @@ import "wield/internal/api"
 
 // settings tells what is configured, and where, of the configuration in force.
 func (s *site) settings() api.Settings {
-	c := s.told.Load()
+	_, c := s.inForce()
 	if c == nil {
 		return api.Settings{Items: []api.Setting{}, Keys: []api.Key{}}
 	}

@@ -288,6 +288,9 @@ func TestServeProcess(t *testing.T) {
 				t.Fatalf("%v\n%s", err, cmd.Wait())
 			}
 			base := strings.TrimPrefix(strings.TrimSpace(line), "wield listens on ")
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil { // which it heeds as soon as it has said where it is
+				t.Fatal(err)
+			}
 			checkRound(t, base, "demo")
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)

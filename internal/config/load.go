@@ -42,7 +42,8 @@ type Result struct {
 	File     string   // that was read; empty: there is none
 	Warnings Problems // what has no effect, and the like
 
-	read *decoder // where every value stands
+	read  *decoder // where every value stands
+	state stamp    // of the file, from before it was read
 }
 
 // maxFile bounds a configuration file, so that a wrong path is not read whole.
@@ -54,15 +55,21 @@ func Load(o Options) (*Result, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	file, data, err := findFile(o)
+	file, data, state, err := findFile(o)
 	if err != nil {
 		return nil, err
 	}
-	return load(file, data, o)
+	r, err := load(file, data, o)
+	if err != nil {
+		return nil, err
+	}
+	r.state = state
+	return r, nil
 }
 
-// findFile returns the file's name and text; no name if there is no file and there need not be one.
-func findFile(o Options) (string, []byte, error) {
+// findFile returns the file's name, its text, and its state from before it was read, so that a change meanwhile is one to come; no
+// name if there is no file and there need not be one.
+func findFile(o Options) (string, []byte, stamp, error) {
 	file, must := o.File, true
 	if file == "" {
 		file = o.Getenv("WIELD_CONFIG")
@@ -71,13 +78,14 @@ func findFile(o Options) (string, []byte, error) {
 		file, must = DefaultFile(o.Getenv), false
 	}
 	if file == "" {
-		return "", nil, nil
+		return "", nil, stamp{}, nil
 	}
+	state := stampOf(file)
 	data, err := readFile(file)
 	if errors.Is(err, fs.ErrNotExist) && !must {
-		return "", nil, nil
+		return "", nil, stamp{}, nil
 	}
-	return file, data, err
+	return file, data, state, err
 }
 
 // A FileError says why a file that was named cannot be read as a configuration, and what to name in its place.

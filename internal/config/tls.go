@@ -99,10 +99,9 @@ type Watch struct {
 	known, later stamp
 }
 
-// NewWatch watches the file from its present state on.
-func NewWatch(name string) *Watch {
-	s := stampOf(name)
-	return &Watch{name: name, known: s, later: s}
+// Watch watches the file of a configuration from the state on in which it was read, however long ago that was.
+func (r *Result) Watch() *Watch {
+	return &Watch{name: r.File, known: r.state, later: r.state}
 }
 
 // Changed reports whether the file is another one than the last time it did so. A change counts once the file has stayed the

@@ -20,14 +20,21 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("a")
-	w := NewWatch(file)
+	write("wield: config/v1\n")
+	c, err := Load(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("changed before anybody watched")
+	w := c.Watch()
 	ask := func(when string, want bool) {
 		t.Helper()
 		if got := w.Changed(); got != want {
 			t.Errorf("%s: %v", when, got)
 		}
 	}
+	ask("changed since it was read", false)
+	ask("changed since it was read, and settled", true)
 	ask("unchanged", false)
 	write("ab")
 	ask("being written", false)
