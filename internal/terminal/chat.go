@@ -223,6 +223,14 @@ func (c *conversation) loop(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	asked := false // for a line, where there is no terminal
+	var escape <-chan time.Time
+	take := func(in input) {
+		asked, escape = false, nil
+		c.take(ctx, in, more)
+		if c.keys.pending() { // from now on, whatever else happens meanwhile
+			escape = time.After(escapeTime)
+		}
+	}
 	for !c.quit && c.screen.failed == nil {
 		if c.screen.plain {
 			c.nextLine(ctx)
@@ -235,20 +243,21 @@ func (c *conversation) loop(ctx context.Context) error {
 				more <- struct{}{}
 			}
 		}
-		var escape <-chan time.Time
-		if c.keys.pending() {
-			escape = time.After(escapeTime)
-		}
 		select {
 		case <-ctx.Done():
 			c.stop()
 			c.drain(ctx)
 			return ctx.Err()
 		case in := <-inputs:
-			asked = false
-			c.take(ctx, in, more)
+			take(in)
 		case <-escape:
-			c.presses(ctx, c.keys.flush())
+			escape = nil
+			select {
+			case in := <-inputs: // what follows has come, and it was this process that was late
+				take(in)
+			default:
+				c.presses(ctx, c.keys.flush())
+			}
 		case it, ok := <-c.turn.stream():
 			if c.event(ctx, it, ok) {
 				continue // more has come already
@@ -563,6 +572,9 @@ func (c *conversation) paint() {
 	c.resized()
 	c.screen.paint(c.tail())
 	c.painted = c.o.Now()
+	if c.ask != nil && c.ask.since.IsZero() {
+		c.ask.since = c.painted
+	}
 }
 
 // tail returns what stands below the scrollback.

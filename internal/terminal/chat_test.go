@@ -7,13 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"wield/chat"
 	"wield/internal/terminal/vt"
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/builtin"
+	"wield/tool/edit"
 )
 
 // markdownTurns answer with everything that Markdown has.
@@ -186,19 +190,80 @@ func TestInterrupts(t *testing.T) {
 }
 
 func TestQueuedMessage(t *testing.T) {
-	turns := `
-  - when: {last: tool}
-    reply: [{text: "I read it."}]
-  - when: {user_contains: more}
-    reply: [{text: "The second answer."}]
-  - reply: [{pause: 300ms}, {text: "The first answer."}]
-`
-	k := start(t, 80, 24, false, options(t, scripted(t, turns)))
+	sent := make(chan struct{})
+	k := start(t, 80, 24, false, options(t, modelFunc(func(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+		text := "The second answer."
+		if req.Messages[len(req.Messages)-1].Text() == "go" {
+			<-sent
+			text = "The first answer."
+		}
+		return func(yield func(chat.Event, error) bool) {
+			_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
+				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+		}
+	})))
 	k.press("go\r")
 	k.waits("· Ctrl-C stops")
 	k.press("and more\r")
+	k.waits("> and more")
+	close(sent)
+	k.waits("The first answer.")
 	k.idle("The second answer.")
 	k.quits()
+}
+
+// What is typed before a question can be read is no answer, however long it took to find out what it is about.
+func TestTypedBeforeTheQuestion(t *testing.T) {
+	var now, previews atomic.Int64
+	var k *talk
+	list := writes(t)
+	for _, one := range list {
+		if preview := one.Preview; one.Name() == "write_file" {
+			one.Preview = func(ctx context.Context, call *tool.Call) ([]edit.Change, error) {
+				if previews.Add(1) == 2 { // the first one finds out whether it is worth a question
+					k.press("y")
+					now.Store(int64(time.Minute))
+				}
+				return preview(ctx, call)
+			}
+		}
+	}
+	o := options(t, scripted(t, writeTurns), list...)
+	o.Guard, o.Now = time.Second, func() time.Time { return clock().Add(time.Duration(now.Load())) }
+	k = start(t, 80, 30, false, o)
+	k.press("go\r")
+	k.waits("y\u00a0yes")
+	k.press(" ") // it is read when what was typed before has been looked at
+	now.Add(int64(time.Second))
+	k.press("n")
+	k.idle("denied")
+	if _, err := os.Stat(filepath.Join(k.root, "a.txt")); err == nil {
+		t.Error("the file was written")
+	}
+	k.quits()
+}
+
+// The key Esc is one although the model writes on without a pause.
+func TestEscapeWhileItWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := start(t, 80, 24, false, options(t, modelFunc(func(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Event, error] {
+			return func(yield func(chat.Event, error) bool) {
+				for ctx.Err() == nil && yield(chat.Event{Kind: chat.KindText, Text: "It goes on.\n"}, nil) {
+					time.Sleep(escapeTime / 4)
+				}
+				yield(chat.Event{}, ctx.Err())
+			}
+		})))
+		k.press("go\r")
+		k.waits("It goes on.")
+		k.press("\x12")
+		k.waits("search ")
+		k.press("\x1b")
+		k.until("the end of the search", func(s string) bool { return !strings.Contains(s, "search ") })
+		k.press("\x03")
+		k.idle("Stopped.")
+		k.quits()
+	})
 }
 
 func TestFailure(t *testing.T) {

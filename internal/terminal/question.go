@@ -21,7 +21,7 @@ type question struct {
 	approval tool.Approval
 	rest     []tool.Approval
 	store    tool.Approvals
-	since    time.Time
+	since    time.Time // that it can be read; zero: it was not painted yet
 	mode     askMode
 	reason   editor
 	parts    *local.Parts       // what can be refused one by one; nil: only all of it
@@ -78,8 +78,7 @@ func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
 
 // put shows one question, and listens for an answer from elsewhere.
 func (c *conversation) put(ctx context.Context, store tool.Approvals, a tool.Approval, rest []tool.Approval) {
-	q := &question{approval: a, rest: rest, store: store, since: c.o.Now(), answered: make(chan tool.Approval, 1),
-		parts: local.PartsOf(a.Tool, string(a.Arguments))}
+	q := &question{approval: a, rest: rest, store: store, answered: make(chan tool.Approval, 1), parts: local.PartsOf(a.Tool, string(a.Arguments))}
 	q.reason.wish = -1
 	c.ask = q
 	changes := c.preview(ctx, &a)
@@ -264,7 +263,7 @@ func (q *question) press(ctx context.Context, c *conversation, p press) bool {
 		return true
 	case p.key == keyClear || p.key == keySuspend:
 		return false
-	case c.o.Now().Sub(q.since) < c.o.Guard && p.key != keyInterrupt:
+	case c.o.Guard > 0 && (q.since.IsZero() || c.o.Now().Sub(q.since) < c.o.Guard):
 		return true // it was typed before anybody could read the question
 	}
 	switch q.mode {
