@@ -134,10 +134,22 @@ func (s *seat) answers(question, key string) {
 	s.t.Helper()
 	s.waits(question)
 	s.waits("y\u00a0yes")
-	time.Sleep(400 * time.Millisecond) // what is typed before anybody could have read it is no answer
-	s.pause(2 * time.Second)
+	if *record {
+		s.pause(2 * time.Second)
+	} else {
+		s.until("the hint that answers are taken", func(screen string) bool {
+			if strings.Contains(screen, noAnswer) {
+				return true
+			}
+			s.types("\r")
+			return false
+		})
+	}
 	s.types(key)
 }
+
+// noAnswer is what Enter gets for an answer, once somebody can have read the question. Before that no key is taken for anything.
+const noAnswer = "Neither Enter nor Esc says yes."
 
 // types types, one key after another where somebody will watch it.
 func (s *seat) types(text string) {

@@ -115,7 +115,13 @@ func (p *pane) presses(keys ...string) { p.t.Helper(); p.do(append([]string{"sen
 func (p *pane) answers(key string) {
 	p.t.Helper()
 	p.waits("y\u00a0yes")
-	time.Sleep(400 * time.Millisecond)
+	p.until("the hint that answers are taken", func(s string) bool {
+		if strings.Contains(s, noAnswer) {
+			return true
+		}
+		p.presses("Enter")
+		return false
+	})
 	p.types(key)
 }
 
@@ -243,7 +249,9 @@ func TestTmuxInput(t *testing.T) {
 	p.idle("Some words came.")
 	p.types("something else")
 	p.presses("Enter")
-	p.until("a second answer", func(s string) bool { return strings.Count(s, "Some words came.") == 2 })
+	p.until("a second answer", func(s string) bool {
+		return strings.Count(s, "Some words came.") == 2 && !strings.Contains(s, "· Ctrl-C stops")
+	})
 
 	p.presses("C-r")
 	p.types("need")
