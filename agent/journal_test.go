@@ -312,6 +312,44 @@ func TestAcceptStopped(t *testing.T) {
 	}
 }
 
+// A run that was cut off behind its answer, when only its end was missing, comes to that end: with the answer.
+func TestCutBehindTheAnswer(t *testing.T) {
+	memory := new(journal.Memory)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &scripted{answers: []answer{calls(call("", "look", "{}")), {text: "It is x."}}}
+	first := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: &cutting{memory, "It is x.", cancel}}).Run(ask("go"))
+	if _, err := record(first.Events(ctx)); err == nil || first.Outcome().Reason != agent.EndCancel {
+		t.Fatalf("%v, %+v", err, first.Outcome())
+	}
+	second, err := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: memory}).Resume(t.Context(), first.ID(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, second)
+	if o := second.Outcome(); o.Reason != agent.EndAnswer || o.Text != "It is x." || o.Finish != chat.FinishStop || o.Turns != 2 {
+		t.Errorf("the outcome is %+v", o)
+	}
+	for e, err := range memory.Read(t.Context(), journal.Query{Stream: first.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
+		if err != nil || e.Record.End.Reason != string(agent.EndAnswer) {
+			t.Errorf("%+v, %v", e.Record.End, err)
+		}
+	}
+}
+
+// A cutting store cuts a run off when an answer is recorded.
+type cutting struct {
+	journal.Store
+	text string
+	cut  func()
+}
+
+func (s *cutting) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	if t := records[len(records)-1].TurnEnd; t != nil && t.Message.Text() == s.text {
+		s.cut()
+	}
+	return s.Store.Append(ctx, stream, after, records...)
+}
+
 // Two cannot drive one run: the one who comes second is refused while the first one holds it.
 func TestOneDrivesARun(t *testing.T) {
 	store := new(journal.Memory)

@@ -178,10 +178,18 @@ func (r *Run) replay(rec *journal.Record, in bool) {
 		if t.Error == nil { // else the model is asked again
 			r.calls += len(t.Message.Calls)
 			r.state.Add(t.Message)
+			r.last = r.told(t)
 		}
 	case journal.KindResult:
 		r.state.Add(r.rendered(rec.Result))
 	}
+}
+
+// told returns a recorded turn, as far as the end of a run speaks of it: a run may have been cut off when only that was missing.
+func (r *Run) told(end *journal.TurnEnd) *turn {
+	t := &turn{run: r, state: r.state, turn: end.Turn, model: r.req.Model, calls: end.Message.Calls, finish: end.Finish}
+	t.text.WriteString(end.Message.Text())
+	return t
 }
 
 // rendered returns a recorded result as the model reads it.
