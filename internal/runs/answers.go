@@ -50,7 +50,7 @@ func (a Answers) begin(ctx context.Context, req *chat.Request) (string, error) {
 			return "", err
 		}
 		h.carry(l)
-		return answerName(run, from), nil
+		return answerName(run, from.seq), nil
 	}
 	if markedRun(req.Messages) != "" {
 		return "", nil

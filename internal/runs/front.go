@@ -261,7 +261,7 @@ func givenResults(messages []chat.Message) (run string, tail []chat.Message) {
 
 // goOn goes on with the run that results belong to.
 func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *speech) error {
-	l, _, err := h.resumeWith(ctx, a, run, tail, like, false)
+	l, from, err := h.resumeWith(ctx, a, run, tail, like, false)
 	switch {
 	case err != nil:
 		return err
@@ -269,12 +269,36 @@ func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Messag
 		results, _ := split(tail)
 		return h.retell(ctx, a, run, results[0].CallID, s)
 	}
+	for i := range from.said {
+		s.event(chat.Event{Kind: chat.KindText, Turn: from.said[i].Turn, Text: from.said[i].Message.Text()})
+	}
 	return h.attend(ctx, a, l, s)
 }
 
-// resumeWith makes the run live that results belong to, with them and with what else the client says. from is the number of the
-// record behind which all this stands. Without a run the results have been answered before.
-func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (l *Live, from int64, err error) {
+// A start is where an answer to results begins in their run.
+type start struct {
+	seq   int64              // number of the record that it stands behind
+	said  []*journal.TurnEnd // what the run has answered since: to a request with the same results, which broke off
+	heard []chat.Message     // what has entered the conversation since: with that request
+}
+
+// unheard returns those messages of a client that have not entered the conversation.
+func (s *start) unheard(said []chat.Message) []chat.Message {
+	heard := slices.Clone(s.heard)
+	return slices.DeleteFunc(slices.Clone(said), func(m chat.Message) bool {
+		i := slices.IndexFunc(heard, func(h chat.Message) bool {
+			return h.Role == m.Role && h.Text() == m.Text() && len(h.Parts) == len(m.Parts)
+		})
+		if i >= 0 {
+			heard = slices.Delete(heard, i, i+1)
+		}
+		return i >= 0
+	})
+}
+
+// resumeWith makes the run live that results belong to, with them and with what else the client says, and returns where the answer
+// begins. Without a run the results have been answered before.
+func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (l *Live, from start, err error) {
 	for stands := time.Now(); ; {
 		l, from, err := h.tryWith(ctx, a, run, tail, like, carried)
 		var letting *lettingGo
@@ -282,7 +306,7 @@ func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.
 			return l, from, err
 		}
 		if err := letting.wait(ctx); err != nil {
-			return nil, 0, err
+			return nil, start{}, err
 		}
 	}
 }
@@ -320,34 +344,44 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // tryWith is resumeWith once.
-func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (*Live, int64, error) {
+func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (*Live, start, error) {
 	k, err := h.look(ctx, run)
 	if err == nil && (k.run.By != like.Caller || k.run.Agent != a.Name) {
 		err = fmt.Errorf("%w: %q", ErrUnknownRun, run)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("the results belong to run %s, which is not in the journal (any more): begin the conversation anew: %w", run, err)
+		return nil, start{}, fmt.Errorf("the results belong to run %s, which is not in the journal (any more): begin the conversation anew: %w", run, err)
 	}
 	w, err := h.waits(ctx, k)
 	if err != nil {
-		return nil, 0, err
+		return nil, start{}, err
 	}
 	stands := w != nil && w.For == journal.WaitClient
 	results, said := split(tail)
-	if known, err := h.hasResult(ctx, run, results[0].CallID); err != nil {
-		return nil, 0, err
-	} else if known && (k.head.State == journal.StateEnded || stands) {
-		return nil, 0, nil
-	} else if known {
+	first := results[0].CallID
+	known, err := h.hasResult(ctx, run, first)
+	switch {
+	case err != nil:
+		return nil, start{}, err
+	case known && (k.head.State == journal.StateEnded || stands):
+		return nil, start{}, nil
+	case known:
 		results = nil // a request with them broke off, and is made again
 	}
+	from := start{seq: k.head.Seq}
 	with := *a
 	with.Runner, with.Options.Whole = a.runner(like.Tools), !like.Stream
 	l, live, err := h.take(ctx, &with, k, like, carried, nil, func(r *agent.Run) error {
+		if known {
+			if from, err = h.since(ctx, run, first); err != nil {
+				return err
+			}
+			said = from.unheard(said)
+		}
 		for _, m := range said {
 			r.Send(m)
 		}
-		if len(results) == 0 {
+		if known {
 			return nil
 		}
 		return r.Give(results...)
@@ -359,9 +393,9 @@ func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Mes
 		err = &lettingGo{l, err}
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, start{}, err
 	}
-	return l, k.head.Seq, nil
+	return l, from, nil
 }
 
 func split(tail []chat.Message) (results, said []chat.Message) {
@@ -386,6 +420,24 @@ func (h *Hub) hasResult(ctx context.Context, run, call string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// since returns the place behind a result, with what was answered and said since. An answer that broke off is not among that: the model is asked
+// again for it.
+func (h *Hub) since(ctx context.Context, run, call string) (from start, err error) {
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResult, journal.KindMessage, journal.KindTurnEnd}}) {
+		switch {
+		case err != nil:
+			return from, err
+		case e.Record.Message != nil && from.seq > 0:
+			from.heard = append(from.heard, e.Record.Message.Message)
+		case e.Record.Result != nil && e.Record.Result.CallID == call:
+			from.seq = e.Seq
+		case e.Record.TurnEnd != nil && e.Record.TurnEnd.Error == nil && from.seq > 0:
+			from.said = append(from.said, e.Record.TurnEnd)
+		}
+	}
+	return from, nil
 }
 
 // retell says again what a run has said since a result, to a client that asks a second time because the first answer did not reach

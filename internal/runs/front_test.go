@@ -259,6 +259,67 @@ func TestResultsAtOnce(t *testing.T) {
 	}
 }
 
+// A cutting store cuts a client off when an answer is recorded.
+type cutting struct {
+	journal.Store
+	text string
+	cut  func()
+}
+
+func (s *cutting) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	if t := records[len(records)-1].TurnEnd; s.cut != nil && t != nil && t.Message.Text() == s.text {
+		s.cut()
+	}
+	return s.Store.Append(ctx, stream, after, records...)
+}
+
+// A request with results that broke off is made again: the client gets what was answered to it meanwhile, and what it said besides is
+// read once.
+func TestAskedAgain(t *testing.T) {
+	for _, text := range []string{"I save.", "All done."} {
+		for _, background := range []bool{false, true} {
+			t.Run(fmt.Sprint(text, background), func(t *testing.T) {
+				store, s := &cutting{Store: new(journal.Memory), text: text}, newShop(t)
+				m := &model{answers: []answer{{calls: []chat.Call{call("open_door", "{}")}}}}
+				h := newHub(t, store, m, s)
+				k := &talk{model: h.Model("worker"), tools: door, caller: "me"}
+				k.say(t, "go")
+				k.results()
+				k.messages = append(k.messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and hurry")})
+				m.answers = []answer{{text: "I save.", calls: []chat.Call{call("save", "{}")}}, {text: "All done."}}
+				ctx, cancel := context.WithCancel(t.Context())
+				store.cut = cancel
+				req := &chat.Request{Messages: k.messages, Tools: k.tools, Caller: k.caller}
+				if r := request(ctx, k.model, req); r.err == nil {
+					t.Fatalf("it did not break off: %+v", r)
+				}
+				store.cut = nil
+				again := k.model
+				if background {
+					name, err := h.Answers("worker").Begin(t.Context(), req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					again = h.Answers("worker").Answer(name)
+				}
+				if r := request(t.Context(), again, req); r.err != nil || r.text != "I save.\n\nAll done." || s.count("save{}") != 1 {
+					t.Errorf("again: %+v", r)
+				}
+				asked := m.asked()
+				n := 0
+				for _, msg := range asked[len(asked)-1].Messages {
+					if msg.Text() == "and hurry" {
+						n++
+					}
+				}
+				if n != 1 {
+					t.Errorf("the model reads it %d times", n)
+				}
+			})
+		}
+	}
+}
+
 // What cannot go on is said, with the run's name.
 func TestMixedErrors(t *testing.T) {
 	store, s, m := new(journal.Memory), newShop(t), mixed()

@@ -426,15 +426,15 @@ func (h *Hub) Resume(ctx context.Context, run string) (*Live, error) {
 
 // resume is Resume for a run that may go on only if still, which is asked when nobody drives it here, says so. nil: it may.
 func (h *Hub) resume(ctx context.Context, run string, still func() error) (*Live, error) {
-	l, live, err := h.rebuild(ctx, run, nil, true, still)
+	l, live, err := h.rebuild(ctx, run, nil, true, still, nil)
 	if err == nil && !live {
 		h.carry(l)
 	}
 	return l, err
 }
 
-// rebuild makes a run live that the journal has. live says that it was before.
-func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carried bool, still func() error) (l *Live, live bool, err error) {
+// rebuild makes a run live that the journal has, as take does. live says that it was before.
+func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (l *Live, live bool, err error) {
 	k, err := h.look(ctx, run)
 	switch {
 	case err != nil:
@@ -450,7 +450,7 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 	if like == nil {
 		with.Runner = a.runner(clientTools(k.run))
 	}
-	return h.take(ctx, &with, k, like, carried, still, nil)
+	return h.take(ctx, &with, k, like, carried, still, prepare)
 }
 
 // take makes a run live that the journal has and that nobody drives. still, if it is not nil, says before that it may, and prepare sees

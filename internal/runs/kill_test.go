@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,5 +193,46 @@ func TestKilledAfterAnswer(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestReportKilled kills the process at each append of a run that goes on after an answer, and has the client go on with the conversation
+// in the next one: it gets all that the run says, each text once.
+func TestReportKilled(t *testing.T) {
+	for at, whole := 1, false; !whole; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					memory, s := new(journal.Memory), newShop(t)
+					m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {text: "I save.", calls: []chat.Call{call("save", `{"n":2}`)}}, {text: "All done."}}
+					k := &talk{model: newHub(t, memory, m, s).Model("worker"), caller: "me"}
+					k.say(t, "go")
+					store := &journaltest.Dying{Store: memory, At: at, After: after}
+					for p, err := range (&journal.Approvals{Store: memory}).Waiting(t.Context()) {
+						if err != nil {
+							t.Fatal(err)
+						}
+						if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}); err != nil {
+							t.Fatal(err)
+						}
+						dying := newHub(t, store, m, s)
+						if l, err := dying.Resume(t.Context(), p.Run); err == nil {
+							<-l.Done()
+						}
+						drainNow(dying)
+					}
+					whole = !store.Dead()
+					time.Sleep(journal.MaxLease)
+					k.model = newHub(t, memory, m, s).Model("worker")
+					r := k.say(t, "and now?")
+					if strings.Contains(r.text, "needs an approval") {
+						return // the answer was used up, and the call did not begin
+					}
+					if want := "The approval of asks is approved by me.\n\nI save.\n\nAll done.\n\n"; !strings.HasPrefix(r.text, want) {
+						t.Errorf("the next answer: %q", r.text)
+					}
+				})
+			})
+		}
 	}
 }

@@ -48,7 +48,11 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 		s.say(became(&questions[i]))
 	}
 	for pause := soon; ; pause = min(2*pause, soonest) {
-		l, live, err := h.rebuild(ctx, run, req, false, nil)
+		var answered []*journal.TurnEnd
+		l, live, err := h.rebuild(ctx, run, req, false, nil, func(*agent.Run) (err error) {
+			answered, err = h.answered(ctx, run, seq)
+			return err
+		})
 		switch {
 		case errors.Is(err, ErrHeld): // another process heard of the answer first; its lease ends if it dies
 			if err := sleep(ctx, pause); err != nil {
@@ -67,6 +71,11 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 				return err
 			}
 			continue
+		}
+		for _, t := range answered { // of one that broke off the model is asked for again
+			if text := t.Message.Text(); t.Error == nil && text != "" {
+				s.say(text)
+			}
 		}
 		return h.finishRun(ctx, a, l, req, s)
 	}
@@ -114,15 +123,24 @@ func became(a *tool.Approval) string {
 
 // sayAnswers says what a run has written behind a record.
 func (h *Hub) sayAnswers(ctx context.Context, run string, seq int64, s *speech) error {
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Seq: seq, Kinds: []journal.Kind{journal.KindTurnEnd}}) {
-		if err != nil {
-			return err
-		}
-		if text := e.Record.TurnEnd.Message.Text(); text != "" && !s.say(text) {
+	answered, err := h.answered(ctx, run, seq)
+	for _, t := range answered {
+		if text := t.Message.Text(); text != "" && !s.say(text) {
 			return nil
 		}
 	}
-	return nil
+	return err
+}
+
+// answered returns what a run has written behind a record.
+func (h *Hub) answered(ctx context.Context, run string, seq int64) (list []*journal.TurnEnd, err error) {
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Seq: seq, Kinds: []journal.Kind{journal.KindTurnEnd}}) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e.Record.TurnEnd)
+	}
+	return list, nil
 }
 
 // finishRun carries a run to its end in place of a request, and then answers the request.
