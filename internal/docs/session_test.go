@@ -253,7 +253,7 @@ func (s *session) serve(t *testing.T, text string) error {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
 		select {
 		case <-ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(blockTime):
 			t.Errorf("%s: does not stop when interrupted\n%s", text, out)
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-ended
