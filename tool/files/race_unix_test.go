@@ -163,3 +163,16 @@ func TestSpecialFiles_Path076_Path077(t *testing.T) {
 		big.Close()
 	}
 }
+
+// TestWriteModeIsExact: a mode that is wanted is given, whatever the process takes away from new files; the usual one is not.
+func TestWriteModeIsExact(t *testing.T) {
+	root, dir, _ := tree(t)
+	defer syscall.Umask(syscall.Umask(0o077))
+	must(t, root.WriteFile("wanted", []byte("x"), files.WriteOptions{Mode: 0o755}))
+	must(t, root.WriteFile("usual", []byte("x"), files.WriteOptions{}))
+	for name, want := range map[string]fs.FileMode{"wanted": 0o755, "usual": 0o600} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+	}
+}

@@ -16,7 +16,8 @@ type WriteOptions struct {
 	New bool
 	// Parents makes the directories above the file.
 	Parents bool
-	// Mode is the permission bits of a new file, 0644 if it is 0. A file that is replaced keeps its own.
+	// Mode is the permission bits of a new file, as they are: a file that comes back is what it was, whatever the umask says. 0 is
+	// 0644 without what the umask takes away. A file that is replaced keeps its own.
 	Mode fs.FileMode
 	// Expect, if it is not nil, is asked about the old version, nil if there is none, right before it is replaced. An error
 	// leaves everything as it was. That is how an editor makes sure that it replaces what it has read.
@@ -109,7 +110,7 @@ func (r *Root) replace(dir *os.Root, base, p string, content io.Reader, opts Wri
 			dir.Remove(temp)
 		}
 	}()
-	n, err = r.fill(f, p, content, old)
+	n, err = r.fill(f, p, content, old, opts.Mode.Perm())
 	if err = join(err, f.Close()); err != nil {
 		return n, err
 	}
@@ -165,8 +166,9 @@ func (r *Root) before(dir *os.Root, base string, opts WriteOptions) (fs.FileInfo
 	return info, opts.Expect(&File{File: f, Name: base, Size: info.Size(), Mode: info.Mode().Perm()})
 }
 
-// fill writes the content to the disk and gives the file the mode and, where it may, the owner of the old version.
-func (r *Root) fill(f *os.File, p string, content io.Reader, old fs.FileInfo) (int64, error) {
+// fill writes the content to the disk and gives the file the mode and, where it may, the owner of the old version. Where there is none
+// it gets a mode if one is wanted.
+func (r *Root) fill(f *os.File, p string, content io.Reader, old fs.FileInfo, mode fs.FileMode) (int64, error) {
 	if r.opts.MaxFile >= 0 {
 		content = io.LimitReader(content, r.opts.MaxFile+1)
 	}
@@ -179,7 +181,10 @@ func (r *Root) fill(f *os.File, p string, content io.Reader, old fs.FileInfo) (i
 	}
 	if old != nil {
 		own(f, old)
-		if err := f.Chmod(old.Mode().Perm()); err != nil {
+		mode = old.Mode().Perm()
+	}
+	if old != nil || mode != 0 {
+		if err := f.Chmod(mode); err != nil {
 			return n, err
 		}
 	}
