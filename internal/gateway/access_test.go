@@ -131,6 +131,43 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// A hookedWriter is a client that does something as soon as it has seen a text.
+type hookedWriter struct {
+	*httptest.ResponseRecorder
+	text string
+	then func()
+}
+
+func (w *hookedWriter) Write(b []byte) (int, error) {
+	n, err := w.ResponseRecorder.Write(b)
+	if then := w.then; then != nil && strings.Contains(string(b), w.text) {
+		w.then = nil
+		then()
+	}
+	return n, err
+}
+
+// TestLimitGivenBack: who has seen the end of an answer may ask for the next one, whatever the service has left to do.
+func TestLimitGivenBack(t *testing.T) {
+	for body, end := range map[string]string{hello: "}", helloStream: "[DONE]"} {
+		o := one(says(text(strings.Repeat("a", 64<<10))))
+		o.Keys = []Key{{Name: "k", Hash: HashKey("k"), Concurrent: 1}}
+		g, key := New(o), []string{"Authorization", "Bearer k"}
+		next := 0
+		w := &hookedWriter{httptest.NewRecorder(), end, func() { next, _ = direct(t.Context(), g, "POST", pathCompletions, body, key...) }}
+		req := httptest.NewRequestWithContext(t.Context(), "POST", pathCompletions, strings.NewReader(body))
+		req.Host = "localhost"
+		req.Header.Set(key[0], key[1])
+		g.ServeHTTP(w, req)
+		if w.Code != 200 || next != 200 {
+			t.Errorf("%s: %d, and then %d", body, w.Code, next)
+		}
+		if n := g.running.Load(); n != 0 {
+			t.Errorf("%d are running", n)
+		}
+	}
+}
+
 // TestLimitAnswer: over the limit is 429, with the time to wait.
 func TestLimitAnswer(t *testing.T) {
 	o := one(says(text("a")))

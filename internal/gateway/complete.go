@@ -57,6 +57,7 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	x.set("X-Wield-Bounces", strconv.Itoa(x.bounces))
 	buf := takeBuffer()
 	*buf = c.Append(*buf)
+	x.leave()
 	x.body(http.StatusOK, *buf)
 	giveBuffer(buf)
 	return nil

@@ -30,7 +30,8 @@ type exchange struct {
 	path     string // pattern of the endpoint; empty: there is none
 	arg      string // what stands for the * in the endpoint's path
 	holder   *holder
-	lent     bool // its place within the holder's limits belongs to a job
+	placed   bool // it has a place within the holder's limits
+	lent     bool // that place belongs to a job
 	bodyRead bool
 	live     *stream // the stream that answers, once there is one
 	status   int     // that was sent; 0: nothing was yet

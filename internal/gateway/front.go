@@ -118,13 +118,17 @@ func (x *exchange) enter() (leave func(), f *failure) {
 		return nil, overLimit(x.holder, limit, wait)
 	}
 	x.g.running.Add(1)
+	x.placed = true
 	return x.leave, nil
 }
 
+// leave gives back the place that enter has taken, unless it was given back or is a job's. That happens before the client is sent the end
+// of its answer: it may ask for the next one then.
 func (x *exchange) leave() {
-	if !x.lent {
+	if x.placed && !x.lent {
 		x.g.giveBack(x.holder)
 	}
+	x.placed = false
 }
 
 // giveBack gives back a place that enter has taken.

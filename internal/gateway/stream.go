@@ -104,6 +104,7 @@ func (s *stream) take(e chat.Event) bool {
 	case chat.KindFinish:
 		s.finished = true
 		s.x.bounces = e.Detail.Finish.Bounces
+		s.x.leave()
 	}
 	*s.buf = s.framer.Append(*s.buf, e)
 	if len(*s.buf) > 0 {
