@@ -53,6 +53,24 @@ func TestInspectorAsked(t *testing.T) {
 	s.wait(".folded[open]", "as it was", "42", "6 * 7")
 }
 
+// TestInspectorGrows: what becomes of a call is shown while one looks at it, and what one has opened beside it stays open.
+func TestInspectorGrows(t *testing.T) {
+	b := browser(t)
+	w := newWorld(t, shop, shopFiles)
+	id := w.begins("shop", "Open the shop on Sundays.")
+	s := w.open(b, adminKey, "#/inspector/run/"+w.only("/runs")+"/1/0")
+	s.wait(".panel.chosen-call", "nobody has decided yet", "There is none.")
+	s.click("What the model was sent")
+	s.wait(".folded[open]", "Open the shop on Sundays.")
+	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
+		t.Fatal(status)
+	}
+	s.wait(".panel.chosen-call", "by amy", "closed is closed")
+	s.gone(".panel.chosen-call", "There is none.")
+	s.wait(".turn h3", "Answer 2 of 3")
+	s.wait(".folded[open]", "Open the shop on Sundays.")
+}
+
 // TestInspectorFork: from an answer of a run one goes to the message that it was given to, writes it in another way, and both chats are there.
 func TestInspectorFork(t *testing.T) {
 	b := browser(t)

@@ -265,6 +265,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     h('div', {class: 'row soft small'}, h('span', {class: 'mono'}, t.id), h('span', null, when(t.begun)), h('span', null, t.agent || t.model), h('span', null, lasts(Date.parse(t.ended) - Date.parse(t.begun))),
       t.usage.known && h('span', null, `${count(t.usage.input_tokens)} + ${count(t.usage.output_tokens)} tokens`), h('span', null, t.cost === undefined || t.cost === null ? 'cost not known' : `cost ${Number(t.cost.toPrecision(6))}`)),
     t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal))));
+    if (parts.size) paintTurn();
   };
 
   const choose = (n, call) => {
@@ -273,33 +274,55 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
       return;
     }
     chosen = n;
+    lit = null;
     remember(n);
-    paintTurn(call);
+    paintTurn();
+    focusCall(call);
   };
   const focusCall = (call) => {
     if (call === null || call === undefined) return;
-    for (const old of body.querySelectorAll('.chosen-call')) old.classList.remove('chosen-call');
-    const part = body.querySelector(`[data-decision="${call}"]`);
-    part?.classList.add('chosen-call');
-    part?.scrollIntoView({block: 'nearest'});
+    lit = call;
+    light();
+    body.querySelector('.chosen-call')?.scrollIntoView({block: 'nearest'});
+  };
+  const light = () => {
+    for (const part of body.querySelectorAll('[data-decision]')) part.classList.toggle('chosen-call', part.dataset.decision === String(lit));
   };
 
-  const paintTurn = (call) => {
-    const turn = t.turns[chosen];
-    put(body);
+  // partsOf returns what is shown of an answer: for each part what it is made of, and what makes it.
+  const partsOf = (n) => {
+    const turn = t.turns[n], list = [];
+    const part = (name, of, make) => list.push([`${n} ${name} ${JSON.stringify(of)}`, make]);
     if (!turn) {
-      put(body, h('p', {class: 'empty'}, 'The model was not asked yet.'));
-      return;
+      part('none', null, () => h('p', {class: 'empty'}, 'The model was not asked yet.'));
+      return list;
     }
-    append(body, h('div', {class: 'row'}, h('h3', {class: 'grow'}, `Answer ${chosen + 1} of ${t.turns.length}`), h('span', {class: 'soft small'}, `${turn.model}${turn.backend ? ` at ${turn.backend}` : ''}, ${bytes(turn.bytes)}`, turn.usage.known ? `, ${count(turn.usage.input_tokens)} + ${count(turn.usage.output_tokens)} tokens` : '', turn.finish ? `, ended with ${turn.finish}` : ''),
-      t.session && forkButton(t, chosen, app, signal), button('Answer before', () => step(-1), {quiet: true, icon: 'retry', disabled: chosen === 0}), button('Next answer', () => step(1), {quiet: true, icon: 'down', disabled: chosen >= t.turns.length - 1})));
-    if (turn.error) append(body, h('p', {class: 'bad-words'}, `${turn.error.kind}: ${turn.error.message}`));
-    turn.bounces.forEach((b, k) => append(body, bouncePart(b, t, chosen, k, app, get)));
-    if (turn.rejected.length) append(body, refusedPart(turn.rejected));
-    append(body, readPart(t, chosen, turn, app, get, signal, span));
-    turn.calls.forEach((c, k) => append(body, decisionPart(t, chosen, c, k, app)));
-    append(body, saidPart(t, chosen, turn, get));
-    focusCall(call);
+    part('head', [t.turns.length, turn.model, turn.backend, turn.bytes, turn.usage, turn.finish], () => turnHead(turn, n));
+    if (turn.error) part('error', turn.error, () => h('p', {class: 'bad-words'}, `${turn.error.kind}: ${turn.error.message}`));
+    turn.bounces.forEach((b, k) => part(`bounce ${k}`, b, () => bouncePart(b, t, n, k, app, get)));
+    if (turn.rejected.length) part('refused', turn.rejected, () => refusedPart(turn.rejected));
+    part('text', [turn.ended, turn.bytes, turn.notes, turn.calls.length], () => readPart(t, n, turn, app, get, signal, span));
+    turn.calls.forEach((c, k) => part(`call ${k}`, c, () => decisionPart(t, n, c, k, app)));
+    saidPart(t, n, turn, get, part);
+    return list;
+  };
+  const turnHead = (turn, n) => h('div', {class: 'row'}, h('h3', {class: 'grow'}, `Answer ${n + 1} of ${t.turns.length}`), h('span', {class: 'soft small'}, `${turn.model}${turn.backend ? ` at ${turn.backend}` : ''}, ${bytes(turn.bytes)}`, turn.usage.known ? `, ${count(turn.usage.input_tokens)} + ${count(turn.usage.output_tokens)} tokens` : '', turn.finish ? `, ended with ${turn.finish}` : ''),
+    t.session && forkButton(t, n, app, signal), button('Answer before', () => step(-1), {quiet: true, icon: 'retry', disabled: n === 0}), button('Next answer', () => step(1), {quiet: true, icon: 'down', disabled: n >= t.turns.length - 1}));
+
+  // paintTurn shows the answer that is chosen. A part that has become another one is made anew; the others stay as the person left them.
+  let parts = new Map(), lit = null;
+  const paintTurn = () => {
+    const old = parts;
+    parts = new Map(partsOf(chosen).map(([key, make]) => [key, old.get(key) ?? make()]));
+    sameFocus(body, () => {
+      for (const [key, el] of old) if (!parts.has(key)) el.remove();
+      let at = body.firstChild;
+      for (const el of parts.values()) {
+        if (el === at) at = at.nextSibling;
+        else body.insertBefore(el, at);
+      }
+    });
+    light();
   };
   const step = (n) => {
     choose(Math.max(0, Math.min(t.turns.length - 1, chosen + n)), null);
@@ -308,7 +331,8 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
 
   set(t);
   chosen = Math.max(0, Math.min(t.turns.length - 1, first ?? interesting(t)));
-  paintTurn(firstCall);
+  paintTurn();
+  focusCall(firstCall);
   span = null; // it is of the first answer that is shown
   return {el, set, end() {}};
 }
@@ -456,17 +480,15 @@ function decisionPart(t, n, c, k, app) {
         h('div', null, h('h3', null, 'Result'), result ?? h('p', {class: 'soft'}, t.kind === 'exchange' ? 'The client runs this tool.' : 'There is none.')))));
 }
 
-// saidPart shows what was said before an answer, and what a client sent and received.
-function saidPart(t, n, turn, get) {
+// saidPart tells the parts that show what was said before an answer, and what a client sent and received.
+function saidPart(t, n, turn, get, part) {
   const said = turn.said ?? [];
-  const parts = [];
-  if (said.length) parts.push(folded(t.kind === 'run' ? 'What had been said before' : 'What the model was sent', said.map((m) => h('div', null, badge(m.role), h('pre', null, visible(m.text))))));
-  if (t.kind === 'run') parts.push(asked(t, n, get));
+  if (said.length) part('said', said, () => folded(t.kind === 'run' ? 'What had been said before' : 'What the model was sent', said.map((m) => h('div', null, badge(m.role), h('pre', null, visible(m.text))))));
+  if (t.kind === 'run') part('asked', turn.asked, () => asked(t, n, get));
   if (t.kind === 'exchange' && n === t.turns.length - 1) {
-    parts.push(folded('What the client sent', h('pre', null, visible(pretty(t.request)))));
-    parts.push(folded('What the client received', h('pre', null, visible(pretty(t.answer)))));
+    part('request', null, () => folded('What the client sent', h('pre', null, visible(pretty(t.request)))));
+    part('answer', null, () => folded('What the client received', h('pre', null, visible(pretty(t.answer)))));
   }
-  return parts;
 }
 
 function folded(words, content) {
