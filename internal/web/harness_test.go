@@ -430,6 +430,8 @@ type sheet struct {
 const library = `(() => {
   const violations = [];
   document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sourceFile + ':' + e.lineNumber));
+  const told = []; // what notices have said: most of them are gone before a machine that is busy comes to look
+  new MutationObserver((list) => { for (const r of list) for (const el of r.addedNodes) if (el instanceof Element && el.matches('.toast')) told.push(el.textContent); }).observe(document, {subtree: true, childList: true});
   const seen = (el) => el.getClientRects().length > 0 && getComputedStyle(el).visibility !== 'hidden';
   const all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
   const name = (el) => (el.getAttribute('aria-label') || (el.labels && el.labels[0] && el.labels[0].innerText) || el.innerText || el.textContent || '').trim();
@@ -457,6 +459,7 @@ const library = `(() => {
       return main && (main.classList.contains('login') || main.dataset.shown !== undefined && main.dataset.shown === location.hash.split('?')[0].split('/')[1]);
     }, 'the view of ' + location.hash).then(() => true),
     wait: (selector, words) => until(() => all(selector).some((el) => inside(el, words)), selector + (words === undefined ? '' : ' with ' + JSON.stringify(words))).then(() => true),
+    told: (words) => until(() => { const i = told.findIndex((text) => text.includes(words)); return i >= 0 && told.splice(i, 1); }, 'a notice with ' + JSON.stringify(words)).then(() => true),
     gone: (selector, words) => until(() => !all(selector).some((el) => inside(el, words)), 'the end of ' + selector + (words === undefined ? '' : ' with ' + JSON.stringify(words))).then(() => true),
     click: async (words, within) => { const el = await until(() => { const e = named((within ? controls.split(', ').map((c) => within + ' ' + c).join(', ') : controls), words); return e && !e.disabled && e; }, 'a control ' + words); el.scrollIntoView({block: 'nearest'}); el.focus(); el.click(); return true; },
     press: async (selector) => { const el = await until(() => { const e = all(selector)[0]; return e && !e.disabled && e; }, selector); el.scrollIntoView({block: 'nearest'}); el.focus(); el.click(); return true; },
@@ -571,6 +574,12 @@ func (s *sheet) wait(selector string, words ...string) {
 	for _, word := range words {
 		s.call(nil, "wait", selector, word)
 	}
+}
+
+// told waits until a notice has said something, whether or not it is still there. Each says it once.
+func (s *sheet) told(words string) {
+	s.t.Helper()
+	s.call(nil, "told", words)
 }
 
 // gone waits until no element is seen, with some words in it.

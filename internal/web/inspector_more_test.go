@@ -33,7 +33,7 @@ func (s *sheet) copies() {
 
 func (s *sheet) copied() (text string) {
 	s.t.Helper()
-	s.wait(".toast", "Copied")
+	s.told("Copied")
 	s.evaluate(&text, "navigator.clipboard.readText()")
 	s.evaluate(nil, "document.querySelectorAll('.toasts button').forEach((b) => b.click()), true") // it goes by itself, too
 	s.gone(".toast")
@@ -119,7 +119,7 @@ func TestInspectorCompare(t *testing.T) {
 	}
 	s.wait(".panel", "as a person changed them", "Sunday: <b>noon</b>", "as the model wrote them", "Sunday: 11:00 to 15:00", "by amy")
 	s.click("Compare", ".inspect-main")
-	s.wait(".toast", "edit_file is chosen")
+	s.told("edit_file is chosen")
 	s.goTo("#/inspector/run/" + runs[1] + "/1")
 	s.wait(".panel", "edit_file", "denied")
 	s.click("Compare", ".inspect-main")

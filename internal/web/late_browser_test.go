@@ -202,6 +202,7 @@ func TestLateLogin(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, plain, nil)
 	s := w.open(b, adminKey, "#/playground")
+	s.call(nil, "arrived", "/approvals", 2) // at the beginning and with the connection: nothing is asked for by itself from now on
 	s.evaluate(nil, `fetch('/api/v1/logout', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`)
 	l := w.late("GET", "/settings")
 	s.evaluate(nil, "location.hash = '#/settings', true")
@@ -230,6 +231,12 @@ func TestLateMessage(t *testing.T) {
 	s.comes(l)
 	if got := hash(s); got != "#/approvals" {
 		t.Errorf("the person is taken to %s", got)
+	}
+	session := "/sessions/" + w.only("/sessions")
+	for end := time.Now().Add(patience); w.times("PATCH", session) == 0; s.call(nil, "quiet") { // it is called by its first words when it was sent
+		if time.Now().After(end) {
+			t.Fatal("the chat gets no title")
+		}
 	}
 	s.goTo("#/chat")
 	s.wait("textarea:focus")
@@ -294,6 +301,7 @@ func TestLateTitle(t *testing.T) {
 		}
 	}
 	s.wait(".talk-head h1", "hello lion")
+	s.wait(".foot-line")
 	l := w.late("PATCH", strings.Replace(hash(s), "#/chat", "/sessions", 1))
 	s.click("Rename")
 	s.write("dialog input", "Mane")
