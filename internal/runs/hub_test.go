@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -475,7 +476,8 @@ func TestSend(t *testing.T) {
 // A gated store keeps whoever gives a lease back, or looks for a stream, waiting until the test lets them.
 type gated struct {
 	journal.Store
-	release, heads chan struct{} // nil: at once
+	release chan struct{}                 // nil: at once
+	heads   atomic.Pointer[chan struct{}] // nil: at once
 }
 
 func (s *gated) Release(ctx context.Context, l journal.Lease) error {
@@ -486,8 +488,8 @@ func (s *gated) Release(ctx context.Context, l journal.Lease) error {
 }
 
 func (s *gated) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journal.Head, error] {
-	if s.heads != nil {
-		<-s.heads
+	if gate := s.heads.Load(); gate != nil {
+		<-*gate
 	}
 	return s.Store.Heads(ctx, q)
 }
@@ -544,7 +546,8 @@ func TestDrainLapsing(t *testing.T) {
 		h := newHub(t, store, asksOnce(), s)
 		<-start(t, h, "go").Done()
 		time.Sleep(30 * time.Minute)
-		store.heads = make(chan struct{})
+		gate := make(chan struct{})
+		store.heads.Store(&gate)
 		time.Sleep(time.Hour)
 		drained := make(chan struct{})
 		go func() {
@@ -557,7 +560,7 @@ func TestDrainLapsing(t *testing.T) {
 			t.Error("the journal is still looked at")
 		default:
 		}
-		close(store.heads)
+		close(gate)
 		<-drained
 	})
 }
