@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -148,7 +149,7 @@ func (w *workshop) write(files map[string]string) {
 		if strings.HasSuffix(name, ".sh") {
 			mode = 0o751
 		}
-		if err := os.WriteFile(path, content(files[name]), mode); err != nil {
+		if err := errors.Join(os.WriteFile(path, content(files[name]), mode), os.Chmod(path, mode)); err != nil { // whatever the umask says
 			w.t.Fatal(err)
 		}
 	}
