@@ -66,7 +66,7 @@ func TestSetModel(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(file, []byte(tc.text), 0o640); err != nil {
+			if err := errors.Join(os.WriteFile(file, []byte(tc.text), 0o640), os.Chmod(file, 0o640)); err != nil { // whatever the umask says
 				t.Fatal(err)
 			}
 			err := SetModel(file, "coder", keys, func(string) string { return "" })
