@@ -196,6 +196,11 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			return r.endArgs(d, i+1)
 		case isWord(c):
 			r.state, r.word, r.wordAt = pKeyword, r.word[:0], d.base+i
+			if j := wordStop.index(d.in, i); j < len(d.in) && d.in[j] == '=' && j-i < maxHeader {
+				r.word = append(r.word, d.in[i:j]...)
+				r.keyword(d, j+1)
+				return j + 1, more
+			}
 			return i, more
 		}
 		return r.positional(d, i)
@@ -298,7 +303,10 @@ func (r *pyReader) noteBraces(d *Decoder) {
 
 // keyword begins the argument named by the word before i.
 func (r *pyReader) keyword(d *Decoder, i int) {
-	key := strings.ReplaceAll(r.wordText(d), `\_`, "_")
+	key := r.wordText(d)
+	if strings.IndexByte(key, '\\') >= 0 {
+		key = strings.ReplaceAll(key, `\_`, "_")
+	}
 	if !r.keyed && r.n == 0 && r.wraps(d, key) {
 		r.state = pWrapped
 		return
@@ -345,10 +353,10 @@ func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
 func (r *pyReader) key(d *Decoder, key string, i int) {
 	v := r.val
 	v.base, v.step, r.state = d.base+i, 0, pValue
-	if v.state == vValue {
-		v.run("{", 0)
+	if v.state == vValue && len(v.stack) == 0 {
+		v.openObject()
 	}
-	if !v.discard && !v.hold.on && !v.has(key) {
+	if v.takesKey(key) {
 		v.addKey(key)
 		return
 	}
@@ -385,6 +393,12 @@ func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
 // readValue lets the value machine read in, whose offset i is at base+i*step of the text.
 func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, verdict) {
 	r.val.base, r.val.step = base, step
+	if step == 1 && r.val.kwargs {
+		if n := r.val.wholeText(in, i); n > 0 {
+			r.state = pAfter
+			return i + n, more
+		}
+	}
 	j, p := r.val.run(in, i)
 	switch p {
 	case failed:
@@ -416,9 +430,9 @@ func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 	r.val.base, r.val.step, r.val.kwargs = d.base+i, 0, false
 	if r.val.state == vValue {
-		r.val.run("{", 0)
+		r.val.openObject()
 	}
-	r.val.run("}", 0)
+	r.val.closeObject()
 	return r.endCall(d, i)
 }
 

@@ -4,15 +4,17 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 )
 
 // plainString returns the offset of the first byte of in from i on that does not simply belong to the string.
 func (v *value) plainString(in string, i int) int {
-	stop := &doubleStop
+	j := 0
 	if v.quote == '\'' && !v.escaped {
-		stop = &stringStop
+		j = stringStop.index(in, i)
+	} else {
+		j = indexEscaped(in, i)
 	}
-	j := stop.index(in, i)
 	if v.quotes > 0 && j > i {
 		v.restoreQuotes(i)
 	}
@@ -106,6 +108,30 @@ func (v *value) behindQuote(c byte, i int) {
 		return
 	}
 	v.shut(i)
+}
+
+// wholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has what shows where it ends.
+// It returns its length, else 0.
+func (v *value) wholeText(in string, i int) int {
+	q := in[i]
+	if q != '"' && q != '\'' || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.d.sources != nil {
+		return 0
+	}
+	to := stringStop.index(in, i+1)
+	n := to + 1 - i
+	if n == 2 || to+1 >= len(in) || in[to] != q || isWord(in[to+1]) || in[to+1] == q || !v.fits(shape.String) {
+		return 0
+	}
+	v.markValue(i)
+	if q == '"' {
+		v.write(in[i:to+1], to+1)
+	} else {
+		v.write(`"`, to+1)
+		v.write(in[i+1:to], to+1)
+		v.write(`"`, to+1)
+	}
+	v.endValue(to + 1)
+	return n
 }
 
 // secondQuote reads behind the first or the second quote of a Python string.

@@ -73,7 +73,7 @@ var escapes = func() (t [256]string) {
 // escapedLen returns the length of s inside a JSON string.
 func escapedLen(s string) int {
 	n := len(s)
-	for i := doubleStop.index(s, 0); i < len(s); i = doubleStop.index(s, i+1) {
+	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
 		n += len(escapes[s[i]]) - 1
 	}
 	return n
@@ -82,7 +82,7 @@ func escapedLen(s string) int {
 // buildEscaped adds s as the inside of a JSON string to b.
 func buildEscaped(b *strings.Builder, s string) {
 	from := 0
-	for i := doubleStop.index(s, 0); i < len(s); i = doubleStop.index(s, i+1) {
+	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
 		b.WriteString(s[from:i])
 		b.WriteString(escapes[s[i]])
 		from = i + 1

@@ -249,20 +249,15 @@ func (v *value) usual(in string, i int) int {
 	case c == '"' && v.state == vKeyOrEnd:
 		return v.newKey(in, i)
 	case c == '"' && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
-		t := v.shape.Type()
-		if v.repair != RepairOff && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
+		if !v.fits(shape.String) {
 			return 0
 		}
-		v.markValue(i)
-		v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
+		v.usualQuote(i)
 		return 1
 	case scalarStart(c) && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
 		return v.usualScalar(in, i)
 	case c == ':' && v.state == vColon:
-		f := &v.stack[len(v.stack)-1]
-		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
-		v.keys[f.key].from = -1
-		v.state = vValue
+		v.usualColon()
 		return 1
 	case c == ',' && v.state == vAfter:
 		j := i + 1
@@ -285,7 +280,7 @@ func (v *value) usual(in string, i int) int {
 	return 0
 }
 
-// newKey reads the quoted key at i, and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the
+// newKey reads the quoted key at i, with the colon and the quote of a string that stand behind it, and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the
 // object already.
 func (v *value) newKey(in string, i int) int {
 	n := plainKey(in[i:])
@@ -296,7 +291,30 @@ func (v *value) newKey(in string, i int) int {
 		return 0
 	}
 	v.nameKey(in[i+1:i+n-1], i+n)
+	if j := i + n; j < len(in) && in[j] == ':' {
+		v.usualColon()
+		if j++; j < len(in) && in[j] == '"' && !v.python && v.fits(shape.String) {
+			v.lag = j - v.from
+			v.usualQuote(j)
+			j++
+		}
+		return j - i
+	}
 	return n
+}
+
+// usualColon reads the colon behind a key.
+func (v *value) usualColon() {
+	f := &v.stack[len(v.stack)-1]
+	v.shape, _ = f.shape.Prop(v.keys[f.key].key)
+	v.keys[f.key].from = -1
+	v.state = vValue
+}
+
+// usualQuote reads the quote at i that a string begins with.
+func (v *value) usualQuote(i int) {
+	v.markValue(i)
+	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
 }
 
 // vValueAgain is what punctuation leaves behind when the byte is to be read again in state back.
