@@ -102,6 +102,9 @@ var headerWord = func() (s byteSet) {
 // headerStop are the others, and the bytes that tokens begin with.
 var headerStop = headerWord.inverse()
 
+// literalNameStop are the bytes that do not belong to the name before the braces of a call in Gemma's literals.
+var literalNameStop = headerStop.with("=")
+
 // wordStop are the bytes that do not belong to a keyword.
 var wordStop = func() (s byteSet) {
 	for c := range s {

@@ -83,6 +83,10 @@ func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
 func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 	if r.from < 0 {
 		r.from = d.base + i
+		if d.patient(i) && literalNameStop.none(d.in[i:]) {
+			d.await(i, "", &literalNameStop)
+			return i, left
+		}
 	}
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
@@ -153,8 +157,12 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 			r.state = gKeyWord
 			return i + 1, more
 		}
-		r.state, r.word = gKeyWord, r.word[:0]
-		if j := wordStop.index(d.in, i); j < len(d.in) && j-i < maxHeader {
+		j := wordStop.index(d.in, i)
+		if j == len(d.in) && d.patient(i) {
+			d.await(i, "", &wordStop)
+			return i, left
+		}
+		if r.state, r.word = gKeyWord, r.word[:0]; j-i < maxHeader {
 			r.word, i = append(r.word, d.in[i:j]...), j
 		}
 		return i, more
@@ -250,8 +258,20 @@ func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdic
 	if strings.HasPrefix(d.in[i:], token) {
 		return r.token(d, i+len(token))
 	}
+	if r.awaits(d, i, token) {
+		return i, left
+	}
 	r.tail = append(r.tail, d.in[i])
 	return i + 1, more
+}
+
+// awaits leaves the input from i on unread, if it ends in the middle of the token that begins there.
+func (r *literalReader) awaits(d *Decoder, i int, token string) bool {
+	rest, ok := strings.CutPrefix(token, d.in[i:])
+	if ok = ok && d.patient(i); ok {
+		d.await(i, rest, nil)
+	}
+	return ok
 }
 
 // readToken reads what may be the token before a string, or the end of the call.
@@ -358,6 +378,9 @@ func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 		return i, r.endText(d, i)
 	}
 	if i < len(d.in) {
+		if r.awaits(d, i, token) {
+			return i, left
+		}
 		r.tail = append(r.tail, d.in[i])
 		i++
 	}
