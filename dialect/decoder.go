@@ -205,7 +205,9 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 			chunk, at = d.takeUnread()
 		}
 		d.consume(chunk, at)
-		d.tellArgs()
+		if d.call.told < d.call.args.Len() {
+			d.tellArgs()
+		}
 		d.quick = d.plainTable()
 	}
 	dst, d.dst = d.dst, nil
