@@ -60,7 +60,15 @@ func TestDemoAgent(t *testing.T) {
 	if status, body := do(t, "POST", api+"/approvals/"+id, `{"decision":"deny"}`, key...); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	if status, body := do(t, "GET", api+"/runs/"+run.ID+"/events", "", key...); status != 200 || !strings.Contains(body, "leave") {
+	status, body = do(t, "GET", api+"/runs/"+run.ID+"/events", "", key...)
+	said := ""
+	for line := range strings.Lines(body) { // it may come piece by piece, as it is written
+		var e struct{ Kind, Text string }
+		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil && e.Kind == "text" {
+			said += e.Text
+		}
+	}
+	if status != 200 || !strings.Contains(said, "I leave it at that") {
 		t.Errorf("%d %s", status, body)
 	}
 	s.end(t, 0)
