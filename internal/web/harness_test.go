@@ -335,14 +335,17 @@ func (d *door) shut(gone chan bool) {
 	}
 }
 
-// cut breaks all connections off.
-func (d *door) cut() {
+// cut breaks all connections off, and returns the addresses of those who had them.
+func (d *door) cut() map[string]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	broken := map[string]bool{}
 	for _, c := range d.list {
+		broken[c.RemoteAddr().String()] = true
 		c.Close() // one that has ended is closed already
 	}
 	d.list = nil
+	return broken
 }
 
 // A hall is a door as one service sees it.

@@ -24,6 +24,7 @@ type post struct {
 type letter struct {
 	t            testing.TB
 	method, path string
+	broken       map[string]bool // addresses of who asks for something else
 	made, sent   chan bool
 	send         func()
 }
@@ -31,12 +32,29 @@ type letter struct {
 // late keeps back the answer to the next request that is like this. A path without a query stands for all queries.
 func (w *world) late(method, path string) *letter {
 	w.t.Helper()
-	l := &letter{t: w.t, method: method, path: api.Prefix + path, made: make(chan bool), sent: make(chan bool)}
-	l.send = sync.OnceFunc(func() { close(l.sent) })
+	l := w.letter(method, path)
 	w.post.mu.Lock()
 	defer w.post.mu.Unlock()
 	w.post.letters = append(w.post.letters, l)
+	return l
+}
+
+func (w *world) letter(method, path string) *letter {
+	l := &letter{t: w.t, method: method, path: api.Prefix + path, made: make(chan bool), sent: make(chan bool)}
+	l.send = sync.OnceFunc(func() { close(l.sent) })
 	w.t.Cleanup(l.send)
+	return l
+}
+
+// lateAgain breaks all connections off, and keeps back the answer to the next such request on one that is made behind that: what was on its way
+// over a broken one gets no answer at all.
+func (w *world) lateAgain(method, path string) *letter {
+	w.t.Helper()
+	l := w.letter(method, path)
+	w.post.mu.Lock()
+	defer w.post.mu.Unlock()
+	l.broken = w.door.cut()
+	w.post.letters = append(w.post.letters, l)
 	return l
 }
 
@@ -66,7 +84,7 @@ func (p *post) take(r *http.Request) *letter {
 	}
 	p.asked[r.Method+" "+r.URL.Path]++
 	for i, l := range p.letters {
-		if l.method == r.Method && (l.path == r.URL.Path || l.path == r.URL.RequestURI()) {
+		if l.method == r.Method && !l.broken[r.RemoteAddr] && (l.path == r.URL.Path || l.path == r.URL.RequestURI()) {
 			p.letters = append(p.letters[:i:i], p.letters[i+1:]...)
 			return l
 		}
@@ -114,8 +132,7 @@ func TestLateRun(t *testing.T) {
 	s.wait("select", "helper")
 	s.says("write slowly")
 	s.wait(".said-model", "word by word")
-	l := w.late("GET", "/runs/"+w.only("/runs"))
-	w.door.cut() // it is looked at anew when the connection is back
+	l := w.lateAgain("GET", "/runs/"+w.only("/runs")) // it is looked at anew when the connection is back
 	l.wait()
 	s.press("Alt+s")
 	s.wait(".run-foot", "It was stopped")
@@ -144,8 +161,7 @@ func TestLateDecision(t *testing.T) {
 	w.ask(adminKey, "GET", "/approvals/"+first, nil, &a)
 	s := w.open(b, adminKey, "#/chat/"+a.Session)
 	s.wait(".question .diff")
-	l := w.late("GET", "/approvals/"+first)
-	w.door.cut() // it is looked at anew when the connection is back
+	l := w.lateAgain("GET", "/approvals/"+first) // it is looked at anew when the connection is back
 	l.wait()
 	if status := w.ask(approverKey, "POST", "/approvals/"+first, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)
