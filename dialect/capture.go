@@ -18,19 +18,13 @@ func (c *capture) begin(quote byte) {
 
 func (c *capture) run(in string, i int) (int, progress) {
 	for ; i < len(in); i++ {
-		b := in[i]
-		if len(c.esc) > 0 {
+		switch b := in[i]; {
+		case len(c.esc) > 0:
 			c.esc = append(c.esc, b)
-			if c.esc[1] == 'u' && len(c.esc) < 6 {
-				continue
-			}
-			if c.esc[1] == 'u' && isHighSurrogate(c.esc) && len(c.esc) < 12 {
+			if c.esc[1] == 'u' && (len(c.esc) < 6 || isHighSurrogate(c.esc) && len(c.esc) < 12) {
 				continue
 			}
 			c.unescape()
-			continue
-		}
-		switch {
 		case b == c.quote:
 			return i + 1, done
 		case b == '\\':

@@ -47,6 +47,15 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { anyText(t, dialect.Options{}, text) })
 }
 
+// TestLongNames reads names that are too long by an escape, which may add several bytes at once.
+func TestLongNames(t *testing.T) {
+	for n := 250; n < 260; n++ {
+		for _, escape := range []string{`\00`, `\00", "arguments": {}}`, `\ud83d\ude00x`, `\n"`, `\x\`} {
+			anyText(t, dialect.Options{}, `{"name":"`+strings.Repeat("0", n)+escape)
+		}
+	}
+}
+
 // FuzzNamed reads texts when a dialect is expected, with the others or alone. Its seeds are some of the cases of each dialect, for all
 // of them are read before anything new is: TestCases has them all.
 func FuzzNamed(f *testing.F) {
