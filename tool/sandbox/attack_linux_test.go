@@ -213,7 +213,7 @@ func symlinkSwap(a []string) error {
 
 func dial(network string) func([]string) error {
 	return func(a []string) error {
-		c, err := net.DialTimeout(network, a[0], 2*time.Second)
+		c, err := net.DialTimeout(network, a[0], time.Minute)
 		return closes(c, err)
 	}
 }
@@ -225,7 +225,7 @@ func udp(a []string) error {
 	}
 	defer c.Close()
 	c.Write([]byte(secret))
-	c.SetReadDeadline(time.Now().Add(2 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute)) // where it may be sent, it is answered
 	_, err = c.Read(make([]byte, 1))
 	return err
 }

@@ -292,18 +292,24 @@ func (k *keeper) watch() report {
 		}
 		break
 	}
+	k.bury(&r) // its end may have come with what was chosen
 	if r.Reason == "" && r.Code > 0 && k.spec.Group.refused() {
 		r.Reason = "processes" // it ended because of that before we looked
 	}
 	r.Survivors = k.killAll()
-	select {
-	case d := <-k.ended:
-		k.died(&r, d.status)
-	default:
-	}
+	k.bury(&r)
 	r.User, r.System = duration(k.used.Utime), duration(k.used.Stime)
 	r.MaxMemory = int64(k.used.Maxrss) << 10
 	return r
+}
+
+// bury takes down how the program ended, if it has and nobody has yet.
+func (k *keeper) bury(r *report) {
+	select {
+	case d := <-k.ended:
+		k.died(r, d.status)
+	default:
+	}
 }
 
 func duration(t syscall.Timeval) time.Duration { return time.Duration(t.Nano()) }

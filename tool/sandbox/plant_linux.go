@@ -53,10 +53,11 @@ func plant(ctx context.Context, p *Process, c Command, program string, s *stream
 		return nil, &Error{Kind: ErrHelper, Err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { t.status.SetReadDeadline(time.Now()) })
-	defer stop()
 	st, err := t.order(sp)
+	// Stopped before the context is looked at: an end that comes behind the look must not keep anybody from reading on.
+	unended := stop()
 	switch {
-	case ctx.Err() != nil:
+	case !unended:
 		err = &Error{Kind: contextKind(ctx), Err: context.Cause(ctx)}
 		return nil, err
 	case err != nil:

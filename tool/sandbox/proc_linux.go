@@ -130,26 +130,28 @@ func marked(id string) []int {
 	return pids
 }
 
-// sweeping is how long processes that got away are looked for, and clean how often none must be found: a process that is just
-// becoming another program shows no environment for a moment.
+// sweeping is how often processes that got away are looked for, and clean how often none must be found: a process that is just
+// becoming another program shows no environment for a moment. It is counted and not timed: on a machine that stands still for a
+// while, what is found must be ended all the same.
 const (
-	sweeping = 2 * time.Second
+	sweeping = 200
 	clean    = 3
 )
 
 // sweepMarked ends every process of a run that can be found by its marker, and returns how many are left.
-func sweepMarked(id string) int {
+func sweepMarked(id string) (left int) {
 	found := 0
-	for end := time.Now().Add(sweeping); ; time.Sleep(10 * time.Millisecond) {
+	for range sweeping {
 		pids := marked(id)
-		if found++; len(pids) > 0 {
+		if left = len(pids); left > 0 {
 			found = 0
-		}
-		if found == clean || time.Now().After(end) {
-			return len(pids)
+		} else if found++; found == clean {
+			break
 		}
 		for _, pid := range pids {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
+	return left
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -264,18 +265,86 @@ func TestWriterFails(t *testing.T) {
 	}
 }
 
+// An overdue context is one whose time is over when the test says so.
+type overdue struct {
+	context.Context
+	done chan struct{}
+	once sync.Once
+}
+
+func (o *overdue) end() { o.once.Do(func() { close(o.done) }) }
+
+func (o *overdue) Done() <-chan struct{} { return o.done }
+
+func (o *overdue) Err() error {
+	select {
+	case <-o.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // TestGrace checks that a tree is asked before it is ended, at every level, and that what it says then is not lost.
 func TestGrace(t *testing.T) {
 	unixOnly(t)
 	for _, l := range levels(t) {
 		t.Run(string(l), func(t *testing.T) {
-			t.Parallel() // most of the time they wait: the program has to have set its trap when its time is over
-			c := sandbox.Command{Level: l, Limits: sandbox.Limit{Time: 2 * time.Second, Grace: time.Minute}}
-			out, exit, err := sh(t, c, `trap "echo asked; exit 4" TERM; while :; do sleep 0.01; done`)
-			if !errors.Is(err, sandbox.ErrTimeout) || !strings.Contains(out, "asked\n") || exit.Code != 4 {
-				t.Errorf("%+v, %v: %q", exit, err, out)
+			ctx := &overdue{Context: t.Context(), done: make(chan struct{})}
+			var out bytes.Buffer
+			exit, err := sandbox.Run(ctx, sandbox.Command{Level: l, Dir: t.TempDir(), Limits: sandbox.Limit{Grace: time.Minute},
+				Argv: []string{"sh", "-c", `trap "echo asked; exit 4" TERM; echo ready; while :; do sleep 0.01; done`},
+				Stdout: writerFunc(func(b []byte) {
+					out.Write(b)
+					ctx.end() // its time is over when it has set its trap, however long that takes
+				})})
+			if !errors.Is(err, sandbox.ErrTimeout) || out.String() != "ready\nasked\n" || exit.Code != 4 {
+				t.Errorf("%+v, %v: %q", exit, err, &out)
 			}
 		})
+	}
+}
+
+// A hasty context ends just behind the look that found that it had not, for the at-th time.
+type hasty struct {
+	overdue
+	at    int
+	after []func()
+}
+
+func (h *hasty) Err() error {
+	err := h.overdue.Err()
+	if h.at--; h.at == 0 {
+		h.end()
+		for _, f := range h.after {
+			f()
+		}
+	}
+	return err
+}
+
+// AfterFunc is asked by the package context.
+func (h *hasty) AfterFunc(f func()) (stop func() bool) {
+	h.after = append(h.after, f)
+	return func() bool { h.after = nil; return true }
+}
+
+// TestEndsWhileStarting ends the context while a run is being started, at every moment at which it is looked at: whether the run
+// comes into being or not, nobody loses sight of its keeper, who alone knows the processes without a marker.
+func TestEndsWhileStarting(t *testing.T) {
+	unixOnly(t)
+	for at := range 4 {
+		for range 5 {
+			ctx := &hasty{overdue: overdue{Context: t.Context(), done: make(chan struct{})}, at: at + 1}
+			p, err := sandbox.Start(ctx, sandbox.Command{Argv: []string{"sleep", "1000"}, Level: sandbox.None, Dir: t.TempDir(), Limits: sandbox.Limit{Time: time.Minute}})
+			if err != nil {
+				continue
+			}
+			ctx.end()
+			if exit, err := p.Wait(); !errors.Is(err, sandbox.ErrTimeout) || exit.SignalNumber == 0 {
+				t.Errorf("look %d: it ended with %+v, %v", at, exit, err)
+			}
+		}
 	}
 }
 
