@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -212,23 +215,99 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// A roundTripper is a server without a network, so that time can be that of a test.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // TestSilence: a server that says nothing is given up, before its answer and in it.
 func TestSilence(t *testing.T) {
 	for _, begun := range []bool{false, true} {
-		o := exchange.Options{FirstByte: 50 * time.Millisecond, Idle: time.Minute}
-		if begun {
-			o = exchange.Options{FirstByte: time.Minute, Idle: 500 * time.Millisecond} // in which what came with the header has to be read
-		}
-		s := server(t, o, func(w http.ResponseWriter, r *http.Request) {
+		synctest.Test(t, func(t *testing.T) {
+			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", FirstByte: time.Minute, Idle: time.Second, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				body, w := io.Pipe()
+				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+				if begun {
+					go io.WriteString(w, "data: a\n\n")
+				}
+				return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
+			})})
+			defer x.Close()
+			begin, want := time.Now(), time.Minute
 			if begun {
-				io.WriteString(w, "data: a\n\n")
-				http.NewResponseController(w).Flush()
+				want = time.Second
 			}
-			<-r.Context().Done()
+			got, err := play(t.Context(), x, request("hi"))
+			if took := time.Since(begin); !errors.Is(err, chat.ErrTimeout) || strings.Contains(got, "a") != begun || took != want {
+				t.Errorf("%q, %v after %v, want %v", got, err, took, want)
+			}
 		})
-		if got, err := play(t.Context(), s, request("hi")); !errors.Is(err, chat.ErrTimeout) || strings.Contains(got, "a") != begun {
-			t.Errorf("%q, %v", got, err)
-		}
+	}
+}
+
+// A pipeListener takes connections that are no network's, so that time can be that of a test.
+type pipeListener struct {
+	conns chan net.Conn
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.ended) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// TestConnectionIsKept: streams one after the other use one connection, since the end of each is read. It may come a little later
+// than the terminator, and not much later.
+func TestConnectionIsKept(t *testing.T) {
+	for _, c := range []struct {
+		pause time.Duration
+		want  int
+	}{{0, 1}, {10 * time.Millisecond, 1}, {time.Second, 5}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &pipeListener{conns: make(chan net.Conn), ended: make(chan struct{})}
+			s := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, "data: a\n\ndata: END\n\n")
+				http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(c.pause):
+				case <-r.Context().Done():
+				}
+			})}
+			go s.Serve(l)
+			defer s.Close()
+			connections := 0
+			transport := exchange.NewTransport(time.Minute)
+			transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				connections++
+				ours, theirs := net.Pipe()
+				l.conns <- theirs
+				return ours, nil
+			}
+			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", Transport: transport})
+			defer x.Close()
+			for range 5 {
+				for e, err := range x.Stream(t.Context(), request("hi")) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if e.Kind == chat.KindFinish {
+						break // as most callers do
+					}
+				}
+				synctest.Wait() // the transport takes the connection back
+			}
+			if connections != c.want {
+				t.Errorf("%d connections for 5 streams whose end comes %v late, want %d", connections, c.pause, c.want)
+			}
+		})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -298,36 +297,6 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	if _, err := play(ctx, New(Options{URL: "http://127.0.0.1:1/v1"}), ask()); !errors.Is(err, chat.ErrTimeout) {
 		t.Errorf("deadline: %v", err)
-	}
-}
-
-// TestConnectionIsKept checks that streams one after the other use one connection, since the end of each is read.
-func TestConnectionIsKept(t *testing.T) {
-	var connections atomic.Int32
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, hello+finish+usage+done)
-	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	s.Start()
-	defer s.Close()
-	m := New(Options{URL: s.URL})
-	defer m.Close()
-	for range 5 {
-		for e, err := range m.Stream(t.Context(), ask()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Kind == chat.KindFinish {
-				break // as most callers do
-			}
-		}
-	}
-	if n := connections.Load(); n != 1 {
-		t.Errorf("%d connections for 5 streams", n)
 	}
 }
 
