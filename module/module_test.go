@@ -372,7 +372,7 @@ func TestExec(t *testing.T) {
 		{"junk", []module.Hook{module.OnMessage, module.OnComplete}, "hello", "one two three"},
 		{"silent", []module.Hook{module.OnChunk}, "hello", "one two three"},
 	} {
-		timeout := 20 * time.Second
+		timeout := time.Minute // only so that a failure ends
 		if tt.mode == "silent" {
 			timeout = 50 * time.Millisecond
 		}
@@ -396,7 +396,7 @@ func TestExec(t *testing.T) {
 
 // TestExecLeft goes away in the middle: the program ends with the stream.
 func TestExecLeft(t *testing.T) {
-	m, err := module.Exec(module.ExecOptions{Name: "left", Hooks: []module.Hook{module.OnChunk}, Command: run(t, "upper")})
+	m, err := module.Exec(module.ExecOptions{Name: "left", Hooks: []module.Hook{module.OnChunk}, Command: run(t, "upper"), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestExecLeft(t *testing.T) {
 }
 
 func TestExecMetadata(t *testing.T) {
-	m, err := module.Exec(module.ExecOptions{Name: "meta", Hooks: []module.Hook{module.OnMessage}, Command: run(t, "upper")})
+	m, err := module.Exec(module.ExecOptions{Name: "meta", Hooks: []module.Hook{module.OnMessage}, Command: run(t, "upper"), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

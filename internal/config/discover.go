@@ -46,11 +46,13 @@ const (
 
 // Discover asks the ports of this machine on which servers usually listen for their models. What speaks no OpenAI protocol is passed
 // over.
-func Discover(ctx context.Context) []Found { return discover(ctx, usualPorts) }
-
-func discover(ctx context.Context, ports []usual) []Found {
+func Discover(ctx context.Context) []Found {
 	ctx, cancel := context.WithTimeout(ctx, discoverTime)
 	defer cancel()
+	return discover(ctx, usualPorts)
+}
+
+func discover(ctx context.Context, ports []usual) []Found {
 	transport := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true} // no proxy: this machine is meant
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	found := make([]*Found, len(ports))

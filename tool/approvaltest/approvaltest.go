@@ -295,12 +295,24 @@ func expiry(t *testing.T, s tool.Approvals) {
 		t.Errorf("asked again after its time: %+v", b)
 	}
 	soon := Question("soon")
-	soon.Expires = time.Now().Add(500 * time.Millisecond)
-	c := must(s.Ask(t.Context(), soon))(t)
-	c = must(s.Decide(t.Context(), c.ID, answerOf(chat.ApprovalApproved)))(t)
+	c := decideInTime(t, s, &soon)
 	time.Sleep(time.Until(soon.Expires) + time.Millisecond)
 	if _, err := s.Consume(t.Context(), c.ID, "soon"); !errors.Is(err, tool.ErrRefused) {
 		t.Errorf("an approval was used after its time: %v", err)
+	}
+}
+
+// decideInTime asks a question and approves of it while its time goes on, which is short, and longer where the store and the machine
+// need more.
+func decideInTime(t *testing.T, s tool.Approvals, q *tool.Question) tool.Approval {
+	for within := 500 * time.Millisecond; ; within *= 2 {
+		q.Expires = time.Now().Add(within)
+		a := must(s.Ask(t.Context(), *q))(t)
+		got, err := s.Decide(t.Context(), a.ID, answerOf(chat.ApprovalApproved))
+		if errors.Is(err, tool.ErrDecided) && time.Now().After(q.Expires) && within < time.Minute {
+			continue // on a busy machine its time was over when the answer came, which was refused as it should be
+		}
+		return must(got, err)(t)
 	}
 }
 

@@ -21,8 +21,8 @@ func answers(text string) string {
 func TestDescribe(t *testing.T) {
 	const params = `{"type":"object","properties":{"name":{"type":"string","description":"who"},"file":{"type":"string"}},"required":["name"]}`
 	for _, form := range []string{
-		`{"name":"greet","description":"Greets.","parameters":` + params + `,"paths":{"read":["file"]},"timeout":"5s","network":true,"changes":false}`,
-		`{"type":"function","function":{"name":"greet","description":"Greets.","parameters":` + params + `,"strict":true},"paths":{"read":["file"]},"timeout":"5s","network":true,"changes":false}`,
+		`{"name":"greet","description":"Greets.","parameters":` + params + `,"paths":{"read":["file"]},"timeout":"55s","network":true,"changes":false}`,
+		`{"type":"function","function":{"name":"greet","description":"Greets.","parameters":` + params + `,"strict":true},"paths":{"read":["file"]},"timeout":"55s","network":true,"changes":false}`,
 	} {
 		dir := write(t, map[string]string{"any+": answers(form)})
 		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
@@ -31,7 +31,7 @@ func TestDescribe(t *testing.T) {
 		}
 		got := all[0]
 		if got.Name() != "greet" || got.Definition.Description != "Greets." || string(got.Definition.Parameters) != params || len(got.Facts.Paths) != 1 ||
-			got.Facts.Paths[0] != (tool.PathFact{Argument: "file", Op: tool.OpRead}) || !got.Facts.Network || !got.Facts.ReadOnly || got.Limits.Timeout != 5*time.Second {
+			got.Facts.Paths[0] != (tool.PathFact{Argument: "file", Op: tool.OpRead}) || !got.Facts.Network || !got.Facts.ReadOnly || got.Limits.Timeout != 55*time.Second {
 			t.Errorf("%+v", got)
 		}
 		res := callOf(t, got, `{"name":"Ann"}`)

@@ -92,7 +92,7 @@ class Colour(Enum):
 
 # path read: file
 # changes: no
-# timeout: 7s
+# timeout: 77s
 def count_words(file: Path, least: int = 1) -> int:
     """Counts the words of a file. Example: {"file": "a.txt"}
 
@@ -138,7 +138,7 @@ func TestFunctions(t *testing.T) {
 		!strings.Contains(string(d.Parameters), `"description": "path of the file, in the workspace"`) || !strings.Contains(string(d.Parameters), `"default": 1`) {
 		t.Errorf("%s %s", d.Description, d.Parameters)
 	}
-	if f := count.Facts; !f.ReadOnly || len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "file", Op: tool.OpRead}) || count.Limits.Timeout.Seconds() != 7 {
+	if f := count.Facts; !f.ReadOnly || len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "file", Op: tool.OpRead}) || count.Limits.Timeout.Seconds() != 77 {
 		t.Errorf("%+v", count)
 	}
 	if kinds.Guard == nil || kinds.Guard.Mode != tool.ModeRO {
