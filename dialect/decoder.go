@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"strings"
 	"unicode/utf8"
 	"unsafe"
 
@@ -92,8 +91,8 @@ type Decoder struct {
 	body      body
 	readers   *bodies
 	dialect   string // of the candidate
-	whole     strings.Builder
-	wanted    int // bytes of what a whole message begins with that were read
+	wanted    int    // bytes of what a whole message begins with that were read
+	gathers   bool   // nothing but the end of the message decides about it
 
 	call     openCall
 	calls    int         // calls and attempts so far
@@ -130,11 +129,18 @@ func (d *Decoder) Reset() {
 		above: lastText{b: d.above.b[:0]}}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
+	if d.set.wholeMessage {
+		d.arena.mark()
+	}
 }
 
 // Feed appends to dst the events that chunk completes and returns it. Events may alias chunk.
 func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if chunk == "" {
+		return dst
+	}
+	if d.gathers {
+		d.arena.write(chunk)
 		return dst
 	}
 	whole := chunk[len(chunk)-1] < 0x80

@@ -302,7 +302,7 @@ type bodies struct {
 	val     value // of what is skipped
 	argsVal value // of arguments
 
-	strict *Decoder // of whole messages
+	strict strictReader // of whole messages
 }
 
 // leftOff acts on what a body machine left off with before i.

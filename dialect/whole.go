@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"wield/chat"
 )
@@ -22,10 +23,12 @@ func (d *Decoder) feedWhole(chunk string) {
 		d.dst = appendDelta(d.dst, chat.KindText, 0, chunk, at, d.last)
 		return
 	}
-	d.whole.WriteString(chunk)
+	d.arena.write(chunk)
 	if !d.mayBeRequest(chunk) {
-		d.wholeText(d.whole.String())
+		d.wholeText(d.arena.text())
+		return
 	}
+	d.gathers = d.wanted == len(requestStart)
 }
 
 // mayBeRequest reports whether the message may be a request, going on with chunk.
@@ -46,7 +49,7 @@ func (d *Decoder) mayBeRequest(chunk string) bool {
 
 func (d *Decoder) wholeText(text string) {
 	d.seen = true
-	d.whole.Reset()
+	d.arena.mark()
 	if text == "" {
 		return
 	}
@@ -56,8 +59,9 @@ func (d *Decoder) wholeText(text string) {
 
 // closeWhole decides about the message.
 func (d *Decoder) closeWhole() {
-	text := d.whole.String()
-	name, args, ok := d.readers.readRequest(strings.Trim(text, " \t\r\n"))
+	text := d.arena.text()
+	r := &d.readers.strict
+	name, args, ok := r.request(strings.Trim(text, " \t\r\n"))
 	if ok {
 		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
 	}
@@ -68,11 +72,14 @@ func (d *Decoder) closeWhole() {
 		d.wholeText(text)
 		return
 	}
-	call := &chat.Call{Index: d.calls, ID: mintedID(d.calls), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
+	whole := d.newCall()
+	whole.Call = chat.Call{Index: d.calls, ID: mintedID(d.calls), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
+	whole.Detail.Call = &whole.Call
+	call := &whole.Call
 	d.dst = append(d.dst,
 		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name},
 		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value},
-		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, End: len(text), Detail: &chat.Detail{Call: call}})
+		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, End: len(text), Detail: &whole.Detail})
 	if d.sources != nil {
 		d.sources.begin(0)
 		if args.at > 0 {
@@ -82,28 +89,20 @@ func (d *Decoder) closeWhole() {
 		d.sources.finish(0, len(text))
 	}
 	d.last = len(text)
-	d.whole.Reset()
+	d.arena.mark()
 }
 
-// readRequest reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything that is not
+// request reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything that is not
 // plain JSON make it none.
-func (b *bodies) readRequest(text string) (name string, args member, ok bool) {
-	if !json.Valid([]byte(text)) {
-		return "", args, false
-	}
-	outer, ok := b.strictObject(text)
-	if !ok || len(outer) != 1 || outer[0].key != "tool_request" {
-		return "", args, false
-	}
-	inner, ok := b.strictObject(outer[0].value)
-	if !ok {
+func (r *strictReader) request(text string) (name string, args member, ok bool) {
+	if !r.read(text) || len(r.outer) != 1 || r.outer[0].key != "tool_request" {
 		return "", args, false
 	}
 	args.value = "{}"
-	for _, m := range inner {
+	for _, m := range r.inner {
 		switch m.key {
 		case "name":
-			if json.Unmarshal([]byte(m.value), &name) != nil {
+			if name, ok = plainText(m.value); !ok {
 				return "", args, false
 			}
 		case "arguments":
@@ -111,7 +110,6 @@ func (b *bodies) readRequest(text string) (name string, args member, ok bool) {
 				return "", args, false
 			}
 			args = m
-			args.at += outer[0].at
 		default:
 			return "", args, false
 		}
@@ -122,41 +120,22 @@ func (b *bodies) readRequest(text string) (name string, args member, ok bool) {
 	return name, args, true
 }
 
-// A member is a key of an object and its value, which begins at the offset at of the object's text.
+// plainText returns what a value of JSON stands for if it is a string.
+func plainText(value string) (text string, ok bool) {
+	if value[0] != '"' {
+		return "", false
+	}
+	text = value[1 : len(value)-1]
+	for i := range len(text) {
+		if text[i] == '\\' || text[i] >= utf8.RuneSelf {
+			return text, json.Unmarshal([]byte(value), &text) == nil
+		}
+	}
+	return text, true
+}
+
+// A member is a key of an object and its value, which begins at the offset at of the text.
 type member struct {
 	key, value string
 	at         int
-}
-
-// strictObject returns the members of a JSON object that has no key twice, at any depth. The text is valid JSON.
-func (b *bodies) strictObject(text string) ([]member, bool) {
-	if text[0] != '{' {
-		return nil, false
-	}
-	d := b.strict
-	if d == nil {
-		d = &Decoder{set: &set{opts: Options{Repair: RepairOff}}, readers: new(bodies)}
-		b.strict = d
-	}
-	d.dst, d.last, d.call = d.dst[:0], 0, openCall{open: true}
-	v := d.readers.val.reset(d, nil, false)
-	v.step = 1
-	if n, p := v.run(text, 0); p != done || n != len(text) || hasNote(d.dst) {
-		return nil, false
-	}
-	members := make([]member, len(v.keys))
-	for i, k := range v.keys {
-		value := trimBlanks(text[k.from:k.to])
-		members[i] = member{k.key, strings.TrimSpace(value), k.to - len(value)}
-	}
-	return members, true
-}
-
-func hasNote(events []chat.Event) bool {
-	for _, e := range events {
-		if e.Kind == chat.KindNote {
-			return true
-		}
-	}
-	return false
 }
