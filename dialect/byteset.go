@@ -1,6 +1,9 @@
 package dialect
 
-import "math/bits"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // A byteSet is a set of bytes: those that need a look where all others pass. It holds numbers rather than booleans so that
 // several bytes can be tried with one branch.
@@ -86,8 +89,19 @@ var (
 	captureStop    = byteSet{}.with(`"'\`)       // a string that is kept
 	literalStop    = doubleStop.with("<")        // a string between tokens
 	waitStop       = doubleStop.with("(")        // a key or a name that waits for its end
+	lineStop       = byteSet{}.with("\n")        // a line that is read as a whole
 	blockStop      = doubleStop                  // a line of a block: what is escaped in JSON
 )
+
+// yamlStop are the bytes of a scalar of YAML that may be more than text, or that JSON writes in another way.
+var yamlStop = func() (s byteSet) {
+	for c := range s {
+		if c == '#' || c == '"' || c == '\\' || c < 0x20 || c >= utf8.RuneSelf {
+			s[c] = 1
+		}
+	}
+	return s
+}()
 
 // headerWord are the bytes of the words and spaces in the header of a message.
 var headerWord = func() (s byteSet) {

@@ -91,6 +91,14 @@ func (d *Decoder) writeArgs(s string, end int) {
 	d.builtArgs(len(s), end)
 }
 
+// writeBytes is writeArgs for a text that is kept elsewhere no longer.
+func (d *Decoder) writeBytes(s []byte, end int) {
+	d.flattenArgs()
+	grow(&d.call.args, len(s))
+	d.call.args.Write(s)
+	d.builtArgs(len(s), end)
+}
+
 // writeRaw adds s, the bytes of the text from the offset at on, to the arguments of the open call.
 func (d *Decoder) writeRaw(s string, at int) {
 	c := &d.call

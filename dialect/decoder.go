@@ -139,7 +139,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if chunk == "" {
 		return dst
 	}
-	if d.gathers {
+	if d.gathers && d.cut == "" {
 		d.arena.write(chunk)
 		return dst
 	}

@@ -299,6 +299,7 @@ type bodies struct {
 	block   blockReader
 	form    formReader
 	patch   patchReader
+	lines   lineReader
 	val     value // of what is skipped
 	argsVal value // of arguments
 

@@ -55,7 +55,7 @@ func (p *flowParser) value(dst []byte, s *shape.Shape) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	return append(dst, yamlScalar(word, s)...), true
+	return appendYAMLScalar(dst, word, s), true
 }
 
 // list reads what read reads, with commas between, up to the closer.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 // block scalars, lists and nested objects are read as in YAML. The arguments go out when the call ends.
 type lineReader struct {
 	state  lineState
-	line   []byte
+	within bool // a part of the line was read
 	lineAt int
 	tool   int
 	name   string
@@ -28,6 +29,8 @@ type lineReader struct {
 	inline string // what stands behind ARGS: on its line
 	block  bool   // the last line opened a block scalar, or belongs to one
 	indent int    // of the line that opened it
+	parser blockParser
+	out    []byte
 }
 
 type lineState uint8
@@ -38,30 +41,48 @@ const (
 	lBody                  // in the arguments
 )
 
-func newLines(*Decoder, *opener) body { return new(lineReader) }
+func newLines(d *Decoder, _ *opener) body {
+	r := &d.readers.lines
+	*r = lineReader{lines: r.lines[:0], starts: r.starts[:0], parser: r.parser, out: r.out[:0]}
+	return r
+}
 
 func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 	for i < len(d.in) {
-		c := d.in[i]
-		if len(r.line) == 0 {
-			r.lineAt = d.base + i
-			if v, over := r.firstByte(d, c, i); over {
+		if !r.within {
+			r.within, r.lineAt = true, d.base+i
+			if v, over := r.firstByte(d, d.in[i], i); over {
+				r.within = false
 				return i, v
 			}
 		}
-		if r.state != lBody && len(r.line) >= maxHeader {
-			return i, refused
+		to := len(d.in)
+		n := strings.IndexByte(d.in[i:], '\n')
+		if n >= 0 {
+			to = i + n + 1
 		}
-		r.line = append(r.line, c)
-		i++
-		if c == '\n' {
-			if v := r.endLine(d, i); v != more {
-				return i, v
-			}
+		if most := r.lineAt + maxHeader - d.base; r.state != lBody && to > most {
+			return most, refused
 		}
+		if i = to; n < 0 {
+			break
+		}
+		if v := r.endLine(d, i); v != more {
+			return i, v
+		}
+	}
+	switch {
+	case !d.patient(len(d.in)):
+	case r.within && r.state == lBody:
+		d.await(len(d.in), "", &lineStop)
+	case !r.within && r.state == lArgs:
+		d.await(len(d.in), argsLine, nil)
 	}
 	return i, more
 }
+
+// argsLine is the line behind that of the name.
+const argsLine = "ARGS:\n"
 
 // firstByte decides by the first byte of a line whether the call goes on.
 func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool) {
@@ -83,8 +104,11 @@ func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool)
 
 // endLine takes the line that ends before i.
 func (r *lineReader) endLine(d *Decoder, i int) verdict {
-	line := strings.TrimRight(string(r.line), "\r\n")
-	r.line = r.line[:0]
+	line := d.held(r.lineAt, d.base+i)
+	for line != "" && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	r.within = false
 	switch r.state {
 	case lName:
 		name := strings.Trim(strings.TrimSpace(line), `"'`+"`")
@@ -102,8 +126,8 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		r.inline = strings.TrimSpace(rest)
 		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
 	case lBody:
-		if strings.TrimSpace(line) != "" {
-			r.track(line)
+		if text := strings.TrimSpace(line); text != "" {
+			r.track(line, text)
 		} else if !r.block {
 			return r.finish(d, i)
 		}
@@ -115,15 +139,18 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 	return more
 }
 
-// track notes whether a line opens a block scalar or belongs to the one that is open: blank lines count in it.
-func (r *lineReader) track(line string) {
-	indent := indentOf(line)
-	if r.block && indent > r.indent {
+// track notes whether a line opens a block scalar or belongs to the one that is open: blank lines count in it. text is the line
+// without the white space around it.
+func (r *lineReader) track(line, text string) {
+	if r.block && indentOf(line) > r.indent {
 		return
 	}
-	line = strings.TrimSpace(line)
-	_, rest, _ := cutKey(strings.TrimPrefix(line, "- "))
-	r.block, r.indent = isBlockStyle(rest) || strings.HasPrefix(line, "- ") && isBlockStyle(line[2:]), indent
+	r.block = false
+	switch text[len(text)-1] {
+	case '|', '>', '-', '+':
+		_, rest, _ := cutKey(strings.TrimPrefix(text, "- "))
+		r.block, r.indent = isBlockStyle(rest) || strings.HasPrefix(text, "- ") && isBlockStyle(text[2:]), indentOf(line)
+	}
 }
 
 func isBlockStyle(s string) bool {
@@ -166,13 +193,13 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 		d.endCall(d.base+i, true)
 		return finished
 	}
-	out, tops, notes, why := r.arguments(d)
+	notes, why := r.arguments(d)
 	if why != "" {
 		d.reject(chat.ReasonMalformed, "", why, 0, d.base+i)
 		return broken
 	}
-	if d.sources == nil || len(tops) == 0 {
-		d.writeArgs(out, d.base+i)
+	if tops := r.parser.tops; d.sources == nil || len(tops) == 0 {
+		d.writeBytes(r.out, d.base+i)
 	} else {
 		r.writeTops(d, tops, d.base+i)
 	}
@@ -184,28 +211,31 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 	return finished
 }
 
-// arguments returns the JSON of the lines, of which keys it is made, and what was mended.
-func (r *lineReader) arguments(d *Decoder) (json string, tops []topKey, notes []chat.NoteDetail, why string) {
+// arguments makes the JSON of the lines, in out, and returns what was mended.
+func (r *lineReader) arguments(d *Decoder) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
+	p := &r.parser
+	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.sources != nil}
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
 			r.inline += "\n" + strings.Join(r.lines, "\n")
 		}
 		args, notes, err := Arguments(r.inline, s, d.set.opts.Repair)
 		if err != nil {
-			return "", nil, nil, "what stands behind ARGS: is no object"
+			return nil, "what stands behind ARGS: is no object"
 		}
-		return args, nil, notes, ""
+		r.out = append(r.out[:0], args...)
+		return notes, ""
 	}
-	p := blockParser{lines: r.lines, repair: d.set.opts.Repair}
-	out, ok := p.object(0, s)
+	out, ok := p.object(r.out[:0], 0, s)
 	switch {
 	case p.twice != "":
-		return "", nil, nil, "the key " + strconv.Quote(p.twice) + " stands twice with different values"
+		return nil, "the key " + strconv.Quote(p.twice) + " stands twice with different values"
 	case !ok || p.at < len(p.lines):
-		return "", nil, nil, "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
+		return nil, "line " + strconv.Itoa(p.at+1) + " of the arguments has no key"
 	}
-	return string(out), p.tops, p.notes, ""
+	r.out = out
+	return p.notes, ""
 }
 
 // writeTops writes the arguments key by key, each for the lines that it was read from.
@@ -230,7 +260,7 @@ func (r *lineReader) writeTops(d *Decoder, tops []topKey, end int) {
 }
 
 func (r *lineReader) end(d *Decoder) verdict {
-	if len(r.line) > 0 {
+	if r.within {
 		if v := r.endLine(d, 0); v != more {
 			return v
 		}
@@ -249,9 +279,18 @@ type blockParser struct {
 	at     int
 	repair Repair
 	notes  []chat.NoteDetail
-	twice  string // the key that stands twice
-	depth  int    // of the object that is being read
+	twice  string     // the key that stands twice
+	depth  int        // of the object that is being read
+	keys   []blockKey // of the open objects, innermost last
+	tell   bool       // tops are wanted
 	tops   []topKey
+}
+
+// A blockKey is a key, where its value stands in what is written, and the lines [first, next) that it was read from.
+type blockKey struct {
+	key         string
+	from, to    int
+	first, next int
 }
 
 // A topKey is a key of the arguments, with the lines [from, to) that it was read from.
@@ -261,7 +300,12 @@ type topKey struct {
 	from, to int
 }
 
-func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+func indentOf(s string) (n int) {
+	for n < len(s) && (s[n] == ' ' || s[n] == '\t') {
+		n++
+	}
+	return n
+}
 
 // cutKey cuts a line without indentation into its key and what follows the colon.
 func cutKey(s string) (key, rest string, ok bool) {
@@ -281,13 +325,12 @@ func cutKey(s string) (key, rest string, ok bool) {
 	return strings.TrimSpace(key), strings.TrimSpace(rest), true
 }
 
-// object reads lines that are indented by at least min as the keys of an object.
-func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
-	var keys []string
-	values := map[string][]byte{}
+// object reads lines that are indented by at least min as the keys of an object, which it appends to dst.
+func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool) {
 	indent := -1
+	keys := blockKeys{base: len(p.keys)}
 	p.depth++
-	from := map[string][2]int{}
+	dst = append(dst, '{')
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
 		if strings.TrimSpace(line) == "" {
@@ -305,31 +348,92 @@ func (p *blockParser) object(min int, s *shape.Shape) ([]byte, bool) {
 		if in != indent || !ok {
 			return nil, false
 		}
-		p.at++
-		first := p.at - 1
-		prop, _ := s.Prop(key)
-		v, ok := p.value(rest, indent, prop)
-		if !ok || values[key] != nil && !p.again(key, values[key], v) {
+		if dst, ok = p.member(dst, &keys, key, rest, indent, s); !ok {
 			return nil, false
 		}
-		if values[key] == nil {
-			keys = append(keys, key)
-		}
-		values[key], from[key] = v, [2]int{first, p.at}
 	}
-	if p.depth--; p.depth == 0 {
-		for _, key := range keys {
-			p.tops = append(p.tops, topKey{key, values[key], from[key][0], from[key][1]})
+	if p.depth--; p.depth == 0 && p.tell {
+		for _, k := range p.keys {
+			p.tops = append(p.tops, topKey{k.key, dst[k.from:k.to], k.first, k.next})
 		}
 	}
-	out := []byte{'{'}
-	for i, key := range keys {
-		if i > 0 {
-			out = append(out, ',')
+	p.keys = p.keys[:keys.base]
+	return append(dst, '}'), true
+}
+
+// member appends to dst a key of an object, and the value that begins with rest behind it. A key that stands a second time has its
+// value in the place of the first.
+func (p *blockParser) member(dst []byte, keys *blockKeys, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
+	p.at++
+	k := blockKey{key: key, first: p.at - 1}
+	old := keys.find(p.keys, key)
+	end := len(dst)
+	if old < 0 {
+		if len(p.keys) > keys.base {
+			dst = append(dst, ',')
 		}
-		out = append(append(appendQuoted(out, key), ':'), values[key]...)
+		dst = append(appendQuoted(dst, key), ':')
 	}
-	return append(out, '}'), true
+	prop, _ := s.Prop(key)
+	k.from = len(dst)
+	dst, ok := p.value(dst, rest, indent, prop)
+	if !ok {
+		return nil, false
+	}
+	k.to, k.next = len(dst), p.at
+	if old < 0 {
+		keys.add(len(p.keys), key)
+		p.keys = append(p.keys, k)
+		return dst, true
+	}
+	was := &p.keys[old]
+	v := slices.Clone(dst[k.from:])
+	if !p.again(key, dst[was.from:was.to], v) {
+		return nil, false
+	}
+	dst = slices.Replace(dst[:end], was.from, was.to, v...)
+	more := len(v) - (was.to - was.from)
+	was.to, was.first, was.next = was.to+more, k.first, k.next
+	for j := old + 1; j < len(p.keys); j++ {
+		p.keys[j].from += more
+		p.keys[j].to += more
+	}
+	return dst, true
+}
+
+// blockKeys finds the keys of one object: those of a list from base on.
+type blockKeys struct {
+	base  int
+	index map[string]int // the same keys by name, once there are many
+}
+
+// find returns where key stands in the list, or -1.
+func (b *blockKeys) find(list []blockKey, key string) int {
+	if b.index == nil && len(list)-b.base > fewKeys {
+		b.index = make(map[string]int)
+		for j := b.base; j < len(list); j++ {
+			b.index[list[j].key] = j
+		}
+	}
+	if b.index != nil {
+		if j, ok := b.index[key]; ok {
+			return j
+		}
+		return -1
+	}
+	for j := b.base; j < len(list); j++ {
+		if list[j].key == key {
+			return j
+		}
+	}
+	return -1
+}
+
+// add takes note of a new key, which stands at j in the list.
+func (b *blockKeys) add(j int, key string) {
+	if b.index != nil {
+		b.index[key] = j
+	}
 }
 
 // again decides about a key that stands a second time: the same value does no harm, of different ones the last may win.
@@ -342,58 +446,56 @@ func (p *blockParser) again(key string, before, after []byte) bool {
 	return true
 }
 
-// value reads the value behind a key or a dash that is indented by indent.
-func (p *blockParser) value(rest string, indent int, s *shape.Shape) ([]byte, bool) {
+// value appends the value behind a key or a dash that is indented by indent.
+func (p *blockParser) value(dst []byte, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	switch {
 	case isBlockStyle(rest):
-		return appendQuoted(nil, p.block(rest, indent)), true
+		return appendQuoted(dst, p.block(rest, indent)), true
 	case rest == "":
 		if p.at < len(p.lines) {
 			next := p.lines[p.at]
 			in := indentOf(next)
 			if strings.HasPrefix(next[in:], "-") && in >= indent {
-				return p.list(in, s.Item())
+				return p.list(dst, in, s.Item())
 			}
 			if in > indent {
-				return p.object(in, s)
+				return p.object(dst, in, s)
 			}
 		}
 		if s.Type().Has(shape.Null) {
-			return []byte("null"), true
+			return append(dst, "null"...), true
 		}
-		return []byte(`""`), true
+		return append(dst, `""`...), true
 	}
-	return yamlScalar(rest, s), true
+	return appendYAMLScalar(dst, rest, s), true
 }
 
-// list reads lines that begin with a dash at the indentation in.
-func (p *blockParser) list(in int, s *shape.Shape) ([]byte, bool) {
-	out := []byte{'['}
-	for p.at < len(p.lines) {
+// list appends lines that begin with a dash at the indentation in.
+func (p *blockParser) list(dst []byte, in int, s *shape.Shape) ([]byte, bool) {
+	dst = append(dst, '[')
+	for first := true; p.at < len(p.lines); first = false {
 		line := p.lines[p.at]
 		if indentOf(line) != in || !strings.HasPrefix(line[in:], "-") {
 			break
 		}
 		rest := line[in+1:]
 		p.at++
-		if len(out) > 1 {
-			out = append(out, ',')
+		if !first {
+			dst = append(dst, ',')
 		}
-		var v []byte
 		ok := true
 		if key, _, isKey := cutKey(strings.TrimSpace(rest)); isKey && key != "" && s.Type() != shape.String {
 			p.at--
 			p.lines[p.at] = strings.Repeat(" ", in+1) + rest
-			v, ok = p.object(in+1, s)
+			dst, ok = p.object(dst, in+1, s)
 		} else {
-			v, ok = p.value(strings.TrimSpace(rest), in, s)
+			dst, ok = p.value(dst, strings.TrimSpace(rest), in, s)
 		}
 		if !ok {
 			return nil, false
 		}
-		out = append(out, v...)
 	}
-	return append(out, ']'), true
+	return append(dst, ']'), true
 }
 
 // block reads a block scalar: the lines that are indented more than indent.
@@ -427,8 +529,14 @@ func (p *blockParser) block(style string, indent int) string {
 	return text + "\n"
 }
 
-// yamlScalar returns the JSON of a scalar, or of a flow sequence or mapping, on one line.
-func yamlScalar(text string, s *shape.Shape) []byte {
+// appendYAMLScalar appends the JSON of a scalar, or of a flow sequence or mapping, on one line.
+func appendYAMLScalar(dst []byte, text string, s *shape.Shape) []byte {
+	switch t := s.Type(); {
+	case t == shape.String && text[0] != '\'' && yamlStop.none(text):
+		return append(append(append(dst, '"'), text...), '"')
+	case t.Only(shape.Integer|shape.Number) && isDigit(text[0]) && plainScalar(text):
+		return append(dst, text...)
+	}
 	text = cutComment(text)
 	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		inner := text[1 : n-1]
@@ -438,15 +546,15 @@ func yamlScalar(text string, s *shape.Shape) []byte {
 			inner = u
 		}
 		out, _, _ := shape.FitScalar(string(appendQuoted(nil, inner)), s, false)
-		return []byte(out)
+		return append(dst, out...)
 	}
 	out, _ := shape.Coerce(text, s, shape.CoerceOptions{Untyped: shape.UntypedPython})
 	if out[0] == '"' {
 		if flow, ok := yamlFlow(text, s); ok {
-			return flow
+			return append(dst, flow...)
 		}
 	}
-	return []byte(out)
+	return append(dst, out...)
 }
 
 // cutComment returns a scalar or a flow value without the comment behind it.
