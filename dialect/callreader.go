@@ -157,7 +157,7 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 		return r.unpeek(d, i)
 	case cKeyOr, cAfter, cCloser:
 		if d.patient(i) {
-			if rest := r.ahead(d); rest != "" {
+			if rest := r.ahead(d, i); rest != "" {
 				d.await(i, rest, nil)
 			}
 		}
@@ -194,6 +194,11 @@ func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
 func (r *callReader) inArgs(d *Decoder, i int) (int, verdict) {
 	r.args.at(d.base, 1)
 	i, p := r.args.run(d.in, i)
+	return r.behindArgs(d, i, p)
+}
+
+// behindArgs acts on what the reader of the arguments left off with before i.
+func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
 	if p == failed && i < len(d.in) && r.closes(d, d.in[i]) && r.args.closeMissing(i) {
 		p = done
 	}
@@ -298,16 +303,18 @@ func (r *callReader) comment(d *Decoder, c byte) {
 
 // await leaves the input unread from the start of a key or of a name at i on.
 func (r *callReader) await(d *Decoder, i int) (int, verdict) {
-	d.await(i, r.ahead(d), &waitStop)
+	d.await(i, r.ahead(d, i), &waitStop)
 	return i, left
 }
 
 // ahead returns how the call most likely goes on behind the input, up to what decides something; "": that is not known.
-func (r *callReader) ahead(d *Decoder) string {
+func (r *callReader) ahead(d *Decoder, i int) string {
 	rec := &r.record
 	switch {
 	case r.state == cCloser:
 		return r.closer[r.matched:]
+	case r.state == cValue && r.namesCall():
+		return r.wholeName(d, i)
 	case r.comma && !rec.named || rec.argsFrom >= 0 || rec.started || r.headAt < d.holdAt:
 		return ""
 	case rec.named:
@@ -316,6 +323,39 @@ func (r *callReader) ahead(d *Decoder) string {
 		return goesOn(beforeName[:], d.held(r.headAt, d.base+len(d.in)))
 	}
 	return ""
+}
+
+// wholeName returns how the name whose quote stands at i most likely goes on, with what stands between it and the arguments; "" if several
+// tools have names that begin like this.
+func (r *callReader) wholeName(d *Decoder, i int) string {
+	tool, begun := -1, d.in[i+1:]
+	for k := range d.set.names.tools {
+		if name := d.set.names.tools[k].Name; len(name) > len(begun) && name[:len(begun)] == begun {
+			if tool >= 0 {
+				return ""
+			}
+			tool = k
+		}
+	}
+	if tool < 0 || len(d.set.names.tools[tool].Name) > maxWait/2 || d.set.names.prefix != "" {
+		return ""
+	}
+	spaced := d.held(d.base+i-1, d.base+i) == " "
+	g := &d.readers.guess
+	if g.text == "" || g.tool != tool || g.spaced != spaced {
+		*g = guess{tool: tool, spaced: spaced, text: d.set.names.tools[tool].Name + `"` + beforeArguments[1]}
+		if spaced {
+			g.text = d.set.names.tools[tool].Name + `"` + beforeArguments[0]
+		}
+	}
+	return g.text[len(begun):]
+}
+
+// A guess is how a call goes on from the start of its name, if it is one of the tool.
+type guess struct {
+	tool   int
+	spaced bool
+	text   string
 }
 
 // What most models write between the brace that opens a call and its name, and between that and the first key of its arguments.
@@ -350,7 +390,10 @@ func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
 		return 0, more
 	case r.state == cValue:
 		r.record.nameKey, r.state, r.headAt = r.word, cAfter, d.base+i+n
-		return n, r.named(d, d.in[i+1:i+n-1])
+		if v = r.named(d, d.in[i+1:i+n-1]); v == more {
+			n = r.passBehind(d, i+n, ',') - i
+		}
+		return n, v
 	case r.first && strings.IndexByte(d.in[i:i+n], '(') >= 0:
 		return 0, more
 	}
@@ -358,7 +401,26 @@ func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
 	if v = r.endKey(d, i+n-1); v != more {
 		return n - 1, v
 	}
-	return n, more
+	return r.passBehind(d, i+n, ':') - i, more
+}
+
+// passBehind reads the colon behind a key, or the comma behind the name, if it stands at i, and the blanks behind it. It returns where it stopped.
+func (r *callReader) passBehind(d *Decoder, i int, c byte) int {
+	if i == len(d.in) || d.in[i] != c {
+		return i
+	}
+	switch {
+	case r.state == cColon && c == ':':
+		r.state = cValue
+	case r.state == cAfter && c == ',':
+		r.state, r.comma = cKeyOr, true
+	default:
+		return i
+	}
+	for i++; i < len(d.in) && isBlank(d.in[i]) && r.blanks < maxHeader; i++ {
+		r.blanks++
+	}
+	return i
 }
 
 // punctuation reads a byte at call level that is neither blank nor part of a value. It reports whether the byte was used.

@@ -68,13 +68,15 @@ type Decoder struct {
 	stop    *byteSet // where nothing is expected: the bytes that may decide; nil: any may
 	final   bool
 
-	state  state
-	ctx    lineContext
-	quick  *byteSet // see plainTable
-	plain  int      // bytes before this offset are text whatever they look like
-	rescan bool     // a body was refused that read nothing twice: what it held is scanned, however long
-	node   int32
-	elem   element
+	state   state
+	ctx     lineContext
+	quick   *byteSet // see plainTable
+	streams bool     // what passes belongs to arguments that stand in the text as they are
+	inArgs  bool     // see readsArgs
+	plain   int      // bytes before this offset are text whatever they look like
+	rescan  bool     // a body was refused that read nothing twice: what it held is scanned, however long
+	node    int32
+	elem    element
 
 	holding   bool
 	confirmed bool // the candidate is a call, or an attempt: what is held is kept only for reports
@@ -139,16 +141,15 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if chunk == "" {
 		return dst
 	}
-	if d.gathers && d.cut == "" {
-		d.arena.write(chunk)
-		return dst
-	}
 	whole := chunk[len(chunk)-1] < 0x80
 	if whole && d.quick != nil {
-		if d.quick.none(chunk) {
-			return d.pass(dst, chunk)
+		switch {
+		case !d.quick.none(chunk):
+			return d.read(dst, chunk)
+		case d.streams:
+			return d.passRaw(dst, chunk)
 		}
-		return d.read(dst, chunk)
+		return d.pass(dst, chunk)
 	}
 	if n := d.met + len(chunk); n < len(d.expect) && d.expect[d.met:n] == chunk {
 		d.met = n
@@ -157,7 +158,12 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if d.met > 0 {
 		d.unmeet()
 	}
-	if whole && d.cut == "" {
+	switch {
+	case d.cut != "":
+	case d.gathers:
+		d.arena.write(chunk)
+		return dst
+	case whole:
 		return d.read(dst, chunk)
 	}
 	return d.feed(dst, chunk)
@@ -210,7 +216,11 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 			d.spilled = at + len(chunk)
 			chunk, at = d.takeUnread()
 		}
-		d.consume(chunk, at)
+		if d.inArgs {
+			d.consumeArgs(chunk, at)
+		} else {
+			d.consume(chunk, at)
+		}
 		if d.call.told < d.call.args.Len() {
 			d.tellArgs()
 		}
@@ -287,17 +297,76 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 // plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the middle of a line
 // of text, and in a string argument. Nearly all of every text is one of the two.
 func (d *Decoder) plainTable() *byteSet {
+	d.inArgs, d.streams = d.state == inBody && d.sources == nil && d.readsArgs(), false
 	switch {
 	case d.waiting:
 		return d.stop
 	case d.last < d.base+len(d.in) || d.sources != nil:
 		return nil
+	case d.inArgs:
+		stop := d.readers.argsVal.plain()
+		d.streams = stop != nil && d.call.raw
+		return stop
 	case d.state == inBody:
 		return d.body.plain(d)
 	case d.state == inText && d.seen && !d.holding && !d.think.open && d.plain <= d.last && d.ctx.plain():
 		return &d.set.mid
 	}
 	return nil
+}
+
+// readsArgs reports whether the body machine only hands its input on, to the machine that reads the object of the arguments.
+func (d *Decoder) readsArgs() bool {
+	switch b := d.body.(type) {
+	case *callReader:
+		return b.state == cArgs && d.readers.args.state == aObject
+	case *headerReader:
+		return b.state == hArgs && b.skip == nil && d.readers.args.state == aObject
+	}
+	return false
+}
+
+// consumeArgs is consume for an input that such a machine would hand on.
+func (d *Decoder) consumeArgs(in string, base int) {
+	d.in, d.base = in, base
+	d.steps += len(in)
+	a := &d.readers.args
+	a.at(base, 1)
+	i, p := a.val.run(in, 0)
+	if p != going {
+		v := more
+		if p == failed {
+			a.fail(a.val.err)
+		}
+		switch b := d.body.(type) {
+		case *callReader:
+			i, v = b.behindArgs(d, i, p)
+		case *headerReader:
+			i, v = b.behindArgs(d, i, p)
+		}
+		if v != more {
+			i = d.leftOff(i, v)
+		}
+		d.scan(in, i)
+	}
+	d.putAside(in, base)
+}
+
+// passRaw is pass for the inside of a string of arguments that stand in the text as they are.
+func (d *Decoder) passRaw(dst []chat.Event, chunk string) []chat.Event {
+	a := &d.arena
+	n := len(a.b)
+	if n+len(chunk) > cap(a.b) {
+		return d.pass(dst, chunk)
+	}
+	a.b = a.b[:n+len(chunk)]
+	copy(a.b[n:], chunk)
+	at, end := d.last, d.last+len(chunk)
+	if d.in != "" {
+		d.in = ""
+	}
+	d.base, d.last, d.spilled, d.call.rawTo = end, end, end, end
+	return appendDelta(dst, chat.KindCallArgs, d.call.index, chunk, at, end)
 }
 
 // pass emits a chunk in which nothing begins or ends.
@@ -389,7 +458,13 @@ func (d *Decoder) passArgs(chunk string, end int) {
 func (d *Decoder) consume(in string, base int) {
 	d.in, d.base = in, base
 	d.steps += len(in)
-	for i := 0; i < len(in) && !d.waiting; {
+	d.scan(in, 0)
+	d.putAside(in, base)
+}
+
+// scan reads one input from i on.
+func (d *Decoder) scan(in string, i int) {
+	for i < len(in) && !d.waiting {
 		switch d.state {
 		case inText:
 			i = d.scanText(i)
@@ -410,6 +485,10 @@ func (d *Decoder) consume(in string, base int) {
 			i = d.scanOpened(i)
 		}
 	}
+}
+
+// putAside ends an input: text goes out, and what is held moves to the arena.
+func (d *Decoder) putAside(in string, base int) {
 	switch end := base + len(in); {
 	case !d.holding:
 		d.textUpTo(end)

@@ -300,6 +300,7 @@ type bodies struct {
 	form    formReader
 	patch   patchReader
 	lines   lineReader
+	guess   guess
 	val     value // of what is skipped
 	argsVal value // of arguments
 

@@ -380,14 +380,22 @@ func (r *headerReader) readFence(d *Decoder, i int) (int, verdict) {
 
 func (r *headerReader) readArgs(d *Decoder, i int) (int, verdict) {
 	var p progress
-	why := ""
 	if r.skip != nil {
 		r.skip.base, r.skip.step = d.base, 1
 		i, p = r.skip.run(d.in, i)
-		why = r.skip.err
 	} else {
 		r.args.at(d.base, 1)
 		i, p = r.args.run(d.in, i)
+	}
+	return r.behindArgs(d, i, p)
+}
+
+// behindArgs acts on what the reader of the object left off with before i.
+func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
+	why := ""
+	if r.skip != nil {
+		why = r.skip.err
+	} else {
 		if p == failed && i < len(d.in) && r.closes(d.in[i]) && r.args.closeMissing(i) {
 			p = done
 		}

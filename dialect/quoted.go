@@ -172,10 +172,7 @@ func (v *value) restoreQuotes(i int) {
 
 // plainJSON reports whether chunk, in the middle of a JSON string, has only whole escapes besides bytes that pass.
 func plainJSON(chunk string) bool {
-	for i := 0; i < len(chunk); i++ {
-		if !doubleStop.has(chunk[i]) {
-			continue
-		}
+	for i := doubleStop.index(chunk, 0); i < len(chunk); i = doubleStop.index(chunk, i) {
 		n := 0
 		if chunk[i] == '\\' {
 			n = plainEscape(chunk[i:])
@@ -183,7 +180,7 @@ func plainJSON(chunk string) bool {
 		if n == 0 {
 			return false
 		}
-		i += n - 1
+		i += n
 	}
 	return true
 }
