@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -108,10 +109,15 @@ func TestDeltaAllocations(t *testing.T) {
 		}
 		m := bridge.New(looped(append(a, finish(chat.FinishStop))), bridge.Options{Mode: bridge.ModeText})
 		req := ask(weather)
-		return testing.AllocsPerRun(20, func() {
-			for range m.Stream(t.Context(), req) {
-			}
-		})
+		// A pool may have lost the decoder, to the collector or, by dice, to the race detector: the least of the runs is one that had it.
+		least := math.Inf(1)
+		for range 20 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				for range m.Stream(t.Context(), req) {
+				}
+			}))
+		}
+		return least
 	}
 	few, many := allocations(50), allocations(1050)
 	if many-few > 20 { // the buffers grow now and then
