@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,17 +98,27 @@ func TestRelayForm(t *testing.T) {
 	}
 }
 
-// TestRelayWhole: no answer is cut, also by a server that answers before it has read the request.
+// TestRelayWhole: no answer is cut, also by a server that answers before it has read the request. It keeps the connection until the answer was
+// taken: who closes it with a request that was not read takes back what is still on its way.
 func TestRelayWhole(t *testing.T) {
 	answer := strings.Repeat("0123456789abcdef", 16<<10)
+	taken := make(chan bool)
 	srv := relaying(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer))) // so that its end is seen
 		w.WriteHeader(200)
 		w.(http.Flusher).Flush()
 		io.WriteString(w, answer)
+		w.(http.Flusher).Flush()
+		select {
+		case <-taken:
+		case <-t.Context().Done(): // the test has failed
+		}
 	})
 	question := `{"model":"m","input":"` + strings.Repeat("x", 300<<10) + `"}`
 	for range 40 {
-		if _, got := send(t, srv, "POST", "/v1/embeddings", question); got != answer {
+		_, got := send(t, srv, "POST", "/v1/embeddings", question)
+		taken <- true
+		if got != answer {
 			t.Fatalf("%d bytes of %d came", len(got), len(answer))
 		}
 	}
