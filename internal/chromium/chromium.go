@@ -86,7 +86,8 @@ var programs = []string{"chromium", "chromium-browser", "google-chrome", "google
 type Browser struct {
 	ctx     context.Context // of chromedp; it ends with the browser
 	cancel  func()
-	dir     string // for its temporary files
+	lost    <-chan struct{} // closed when it has ended
+	dir     string          // for its temporary files
 	profile string
 	out     *tail
 	pid     int
@@ -143,7 +144,9 @@ func Start(ctx context.Context, o Options) (*Browser, error) {
 		}
 		return nil, b.explain(err)
 	}
-	if p := chromedp.FromContext(tab).Browser.Process(); p != nil {
+	running := chromedp.FromContext(tab).Browser
+	b.lost = running.LostConnection
+	if p := running.Process(); p != nil {
 		b.pid = p.Pid
 	}
 	return b, nil
@@ -256,7 +259,17 @@ func (b *Browser) explain(err error) error {
 }
 
 // Done is closed when the browser has ended, by itself or by Close.
-func (b *Browser) Done() <-chan struct{} { return b.ctx.Done() }
+func (b *Browser) Done() <-chan struct{} { return b.lost }
+
+// gone reports whether the browser has ended, or is about to be ended by Close.
+func (b *Browser) gone() bool {
+	select {
+	case <-b.lost:
+		return true
+	default:
+		return b.ctx.Err() != nil
+	}
+}
 
 // Close ends the browser and returns when its processes and its temporary files are gone.
 func (b *Browser) Close() {

@@ -55,7 +55,7 @@ func (b *Browser) do(ctx context.Context, f func(context.Context, *chromedp.Brow
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case b.ctx.Err() != nil:
+	case b.gone():
 		return ErrClosed
 	}
 	return err

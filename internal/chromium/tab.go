@@ -11,11 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -28,13 +30,15 @@ var errMute = errors.New("the page did not react")
 // callTime bounds one call to a page, unless Options.Patience does. A page that does not answer for so long hangs.
 const callTime = 30 * time.Second
 
-// openTries is how many tabs are opened until one answers: on a busy machine a browser may never finish to make one.
-const openTries = 2
+// openTries is how many tabs are opened until one answers: on a busy machine a browser may never finish to make one, and one that
+// shares its process with a page that crashes is lost with it.
+const openTries = 3
 
 // A Tab is one page. Its calls are made one after the other.
 type Tab struct {
 	ctx      context.Context
 	cancel   func()
+	browser  *Browser
 	patience time.Duration
 	library  string
 	world    runtime.ExecutionContextID
@@ -62,6 +66,9 @@ func (b *Browser) open(ctx context.Context, address, library string, more ...chr
 		return nil, err
 	}
 	if err := t.navigate(ctx, address); err != nil {
+		if errors.Is(t.evaluate(ctx, "0", nil), ErrTabClosed) { // a page that crashed is told as one that was not loaded
+			err = ErrTabClosed
+		}
 		t.Close()
 		return nil, err
 	}
@@ -71,12 +78,18 @@ func (b *Browser) open(ctx context.Context, address, library string, more ...chr
 // tab opens an empty tab.
 func (b *Browser) tab(ctx context.Context, library string, more []chromedp.ContextOption) (*Tab, error) {
 	inner, cancel := chromedp.NewContext(b.ctx, append(slices.Clone(more), chromedp.WithNewWindow(false))...)
-	t := &Tab{ctx: inner, cancel: cancel, patience: b.patience, library: library}
+	t := &Tab{ctx: inner, cancel: cancel, browser: b, patience: b.patience, library: library}
 	limited, end := context.WithTimeout(ctx, t.patience)
 	defer end()
 	stop := context.AfterFunc(limited, cancel)
 	defer stop()
-	err := chromedp.Do(inner)
+	var crashed atomic.Bool
+	listening, deafen := context.WithCancel(inner)
+	defer deafen()
+	err := chromedp.ListenBrowser(listening, crashes(func() { crashed.Store(true); end() }))
+	if err == nil {
+		err = chromedp.Do(inner)
+	}
 	if err == nil {
 		err = chromedp.Listen(inner, t.listen)
 	}
@@ -86,12 +99,30 @@ func (b *Browser) tab(ctx context.Context, library string, more []chromedp.Conte
 	late := limited.Err()
 	t.Close()
 	switch {
+	case crashed.Load() && ctx.Err() == nil:
+		return nil, fmt.Errorf("%w: it crashed", errMute)
 	case late != nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("%w for %v", errMute, t.patience)
 	case err == nil: // and too late
 		return nil, ctx.Err()
 	}
 	return nil, t.explain(ctx, err)
+}
+
+// crashes returns a listener to a browser that tells of the crash of a tab that was made since. A tab that is being opened does not
+// tell of its own: calls to it are left without an answer.
+func crashes(tell func()) func(ev any) {
+	made := map[target.ID]bool{}
+	return func(ev any) {
+		switch ev := ev.(type) {
+		case *target.EventTargetCreated:
+			made[ev.TargetInfo.TargetID] = true
+		case *target.EventTargetCrashed:
+			if made[ev.TargetID] {
+				tell()
+			}
+		}
+	}
 }
 
 // navigate asks for an address. That the page is there is known from its elements, not from events: many pages never stop loading.
@@ -136,7 +167,9 @@ func (t *Tab) Close() {
 }
 
 // Closed reports whether the tab is known to be of no more use.
-func (t *Tab) Closed() bool { return t.ctx.Err() != nil }
+func (t *Tab) Closed() bool {
+	return t.crashed.Load() || t.ctx.Err() != nil || t.browser.gone() // of which the context hears a moment later
+}
 
 // do runs f on the page until ctx, the tab or its time ends.
 func (t *Tab) do(ctx context.Context, f func(context.Context, *chromedp.Target) error) error {
@@ -155,13 +188,22 @@ func (t *Tab) explain(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil && !t.crashed.Load():
 		return ctx.Err()
-	case t.ctx.Err() != nil, errors.Is(err, chromedp.ErrTargetDetached):
+	case t.Closed(), errors.Is(err, chromedp.ErrTargetDetached), noSession(err):
 		return ErrTabClosed
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w for %v", errMute, t.patience)
 	}
 	return err
 }
+
+// noSession reports whether the browser does not know the tab: it has closed it, and what it says of that comes later.
+func noSession(err error) bool {
+	var e *cdproto.Error
+	return errors.As(err, &e) && e.Code == codeNoSession
+}
+
+// codeNoSession is the code of the protocol's error "Session with given id not found".
+const codeNoSession = -32001
 
 // Insert types text into the element that has the focus, in one go.
 func (t *Tab) Insert(ctx context.Context, text string) error {

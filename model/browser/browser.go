@@ -135,15 +135,9 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	p, known, err := m.take(ctx, talk)
+	a := answer{o: &m.o, yield: yield, whole: !req.Stream}
+	p, err := m.converse(ctx, talk, &a)
 	if err != nil {
-		return err
-	}
-	a := answer{p: p, o: &m.o, yield: yield, whole: !req.Stream}
-	err = p.ask(ctx, talk[known:].prompt(), &a)
-	if err != nil {
-		p.abandon()
-		m.drop(p)
 		return err
 	}
 	p.said = append(talk, turn{role: chat.RoleAssistant, words: wordsOf(a.text)})
@@ -155,6 +149,25 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 		return errGone
 	}
 	return nil
+}
+
+// converse asks a page for the next turn of a conversation. A page that went away before the prompt was sent is replaced once: it
+// may have gone before the request came, with a browser that crashed, and nobody has heard of it until now.
+func (m *Model) converse(ctx context.Context, t talk, a *answer) (*page, error) {
+	for again := true; ; again = false {
+		p, known, err := m.take(ctx, t)
+		if err == nil {
+			a.p = p
+			if err = p.ask(ctx, t[known:].prompt(), a); err == nil {
+				return p, nil
+			}
+			p.abandon()
+			m.drop(p)
+		}
+		if !again || ctx.Err() != nil || p != nil && p.asked || !errors.Is(err, chromium.ErrTabClosed) {
+			return nil, err
+		}
+	}
 }
 
 // take returns a page for a conversation, and how many of its turns the page has had: the one that knows most of it, or a new one.

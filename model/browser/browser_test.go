@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -98,10 +99,16 @@ func options(url string, change func(*browser.Options)) browser.Options {
 // serve serves a page. Its browser is gone at the end of the test, with all that it has made.
 func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
 	t.Helper()
+	return serveBy(t, answer, change, func(s *site) http.Handler { return s.page })
+}
+
+// serveBy serves a page by a handler in front of it.
+func serveBy(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options), handler func(*site) http.Handler) *site {
+	t.Helper()
 	needChromium(t)
 	s := &site{page: &chatpage.Page{Answer: answer}, tmp: shortDir(t)}
 	t.Setenv("TMPDIR", s.tmp)
-	server := httptest.NewServer(s.page)
+	server := httptest.NewServer(handler(s))
 	s.Model = browser.New(options(server.URL, change))
 	t.Cleanup(func() {
 		s.Close()
@@ -394,6 +401,51 @@ func TestGone(t *testing.T) {
 		if text, _, err := s.ask(t.Context(), user("still there?")); err != nil || text != "still there?" {
 			t.Errorf("after %s: %q, %v", name, text, err)
 		}
+	}
+}
+
+// TestGoneBefore: what goes away before the prompt is sent, while the page is loaded, is opened once more, and no more than that.
+func TestGoneBefore(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: where processes cannot be looked for, none can be killed")
+	}
+	var argument string
+	var times, loads int
+	var mu sync.Mutex
+	s := serveBy(t, echo, nil, func(s *site) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Method == http.MethodGet && r.URL.Path == "/" {
+				if loads++; loads <= times {
+					kill(s.tmp, argument)
+				}
+			}
+			s.page.ServeHTTP(w, r)
+		})
+	})
+	for _, c := range []struct {
+		argument     string
+		times, loads int
+		code         string
+	}{
+		{"--type=renderer", 1, 2, ""},
+		{"", 1, 2, ""},
+		{"", 3, 2, browser.CodeClosed},
+		{"", 0, 1, ""},
+	} {
+		mu.Lock()
+		argument, times, loads = c.argument, c.times, 0
+		mu.Unlock()
+		text, _, err := s.ask(t.Context(), user("there?"))
+		if e := chat.AsError(err); c.code == "" && (err != nil || text != "there?") || c.code != "" && (e == nil || e.Code != c.code) {
+			t.Errorf("%+v: %q, %v", c, text, err)
+		}
+		mu.Lock()
+		if loads != c.loads {
+			t.Errorf("%+v: the page was loaded %d times", c, loads)
+		}
+		mu.Unlock()
 	}
 }
 

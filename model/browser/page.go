@@ -27,6 +27,7 @@ type page struct {
 	tab   *chromium.Tab
 	said  talk // what has been said in it
 	fresh bool // nothing has
+	asked bool // the prompt of this turn may have been sent
 
 	busy bool      // under the lock of the model, as used is
 	used time.Time // when the last answer ended
@@ -40,6 +41,7 @@ type view struct {
 
 // ask types a prompt and reads the answer.
 func (p *page) ask(ctx context.Context, prompt string, a *answer) error {
+	p.asked = false
 	if err := p.ready(ctx); err != nil {
 		return err
 	}
@@ -166,6 +168,7 @@ func (p *page) enter(ctx context.Context, prompt string) error {
 			return &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the field of browser.prompt (%s) did not take the text as it was typed", p.o.Selectors.Prompt)}
 		}
 	}
+	p.asked = true
 	if err := p.send(ctx); err != nil {
 		return err
 	}
