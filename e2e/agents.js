@@ -44,7 +44,7 @@ async function install(name, version, command) {
  * Runs a command to its end, in a home of its own and with temporary files of its own, and returns its output and exit code. Whatever is not on this machine is out
  * of its reach: other addresses lead to a proxy that is not there.
  */
-export async function play(t, command, args, { cwd, home = directory(t), env = {}, limit = 60_000 }) {
+export async function play(t, command, args, { cwd, home = directory(t), env = {}, limit = 180_000 }) {
   const nowhere = 'http://127.0.0.1:9';
   const child = spawn(command, args, {
     cwd,

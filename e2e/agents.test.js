@@ -48,7 +48,7 @@ const agents = [
 
 for (const agent of agents) {
   const row = { kind: 'agent', client: agent.name, version: agent.version, how: 'chat completions', stream: true, what: 'a model that writes text' };
-  test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 400_000 }, (t) => noted(row, async () => {
+  test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 600_000 }, (t) => noted(row, async () => {
     const bin = await installed(t, agent.name, agent.version, agent.command);
     if (!bin) return 'skipped';
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);

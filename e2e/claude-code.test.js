@@ -24,7 +24,7 @@ const backends = {
 const row = { kind: 'agent', client: '@anthropic-ai/claude-code', version, how: 'Messages', stream: true };
 
 for (const [what, { kind, mode, speaks, url }] of Object.entries(backends)) {
-  test(`Claude Code ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 400_000 }, (t) => noted({ ...row, what }, async () => {
+  test(`Claude Code ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 600_000 }, (t) => noted({ ...row, what }, async () => {
     const bin = await installed(t, '@anthropic-ai/claude-code', version, 'claude');
     if (!bin) return 'skipped';
     const dir = directory(t);

@@ -37,7 +37,7 @@ const backends = {
 };
 
 for (const [what, { mode, speaks }] of Object.entries(backends)) {
-  test(`Codex ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 400_000 }, (t) => noted({ ...row, what }, async () => {
+  test(`Codex ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 600_000 }, (t) => noted({ ...row, what }, async () => {
     const bin = await installed(t, '@openai/codex', version, 'codex');
     if (!bin) return 'skipped';
     const dir = directory(t);

@@ -29,7 +29,7 @@ async function python() {
   process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
   const path = join(dir, 'bin', 'python');
   try {
-    await exec('python3', ['-m', 'venv', dir], { timeout: 60_000 });
+    await exec('python3', ['-m', 'venv', dir], { timeout: 300_000 });
     assert.ok(existsSync(path));
     await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `openai==${version}`], { timeout: 300_000 });
   } catch (err) {
@@ -38,7 +38,7 @@ async function python() {
   return { path };
 }
 
-test(`Python's openai ${version}`, { timeout: 500_000 }, async (t) => {
+test(`Python's openai ${version}`, { timeout: 900_000 }, async (t) => {
   const { path, reason } = await python();
   if (!path) {
     t.skip(`openai==${version} cannot be installed here: ${reason}`);
