@@ -298,8 +298,8 @@ func testMatrix(t *testing.T, page *matrixPage) {
 			}
 			where := strings.NewReplacer("URL", server, "SCENARIO", file, "PAGE", matrixSelectors())
 			patient := matrixService(t, where.Replace(b.text), b.model, "2m")
-			impatient := matrixService(t, where.Replace(b.text), b.model, "500ms")
-			var silences sync.WaitGroup // at once, since each takes that long
+			impatient := matrixService(t, where.Replace(b.text), b.model, "2s") // what was sent before the silence must have been passed on by then
+			var silences sync.WaitGroup                                         // at once, since each takes that long
 			defer silences.Wait()
 			for _, f := range matrixFronts {
 				for _, stream := range []bool{false, true} {

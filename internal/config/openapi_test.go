@@ -50,7 +50,7 @@ func TestOpenAPITools(t *testing.T) {
 tools:
   dirs: [`+dir+`]
   openapi:
-    notes: {document: `+filepath.Join(dir, "notes.yaml")+`, enabled: true, timeout: 5s, auth: {key: {token: env:KEY}}}
+    notes: {document: `+filepath.Join(dir, "notes.yaml")+`, enabled: true, timeout: 95s, auth: {key: {token: env:KEY}}}
 `, t.TempDir())
 	if document := filepath.Join(dir, "notes.yaml"); !slices.Contains(box.Dirs, document) {
 		t.Errorf("%s is not kept from tools: %q", document, box.Dirs)

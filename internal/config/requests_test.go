@@ -50,12 +50,12 @@ tools:
       bearer: env:KEY
       enabled: true
       auto: [note]
-      timeout: 5s
+      timeout: 95s
     secret_note: {description: Read a secret note., url: `+s.URL+`, headers: {X-Key: env:NO_SUCH}}
 policies: {default: {default: allow, rules: [{allow: {host: ["`+s.Listener.Addr().String()+`"]}}]}}
 `, t.TempDir())
 	get, put := entryOf(t, box, "get_note"), entryOf(t, box, "put_note")
-	if get.State != tool.StateAuto || get.Guard.Timeout != 5*time.Second || get.Guard.Mode != tool.ModeRO || !get.Tool.Facts.ReadOnly || get.Tool.Source != "tools.http.get_note" {
+	if get.State != tool.StateAuto || get.Guard.Timeout != 95*time.Second || get.Guard.Mode != tool.ModeRO || !get.Tool.Facts.ReadOnly || get.Tool.Source != "tools.http.get_note" {
 		t.Errorf("%+v %+v", get, get.Tool)
 	}
 	if put.State != tool.StateDisabled || put.Tool.Facts.ReadOnly || put.Tool.Source != filepath.Join(dir, "put_note.http.yaml") {
