@@ -53,11 +53,28 @@ func (k *keeper) exec() ([]Layer, error) {
 		}
 		layers = append(layers, more...)
 	}
-	err := bounded(s.Limits.bounds(), func() (err error) {
-		k.pid, err = syscall.ForkExec(s.Program, s.Argv, attr)
-		return err
-	})
+	err := written(func() error {
+		return bounded(s.Limits.bounds(), func() (err error) {
+			k.pid, err = syscall.ForkExec(s.Program, s.Argv, attr)
+			return err
+		})
+	}, time.Sleep)
 	return layers, describe("exec", err)
+}
+
+// longestWriting bounds how long a program is waited for that is being written.
+const longestWriting = time.Second
+
+// written starts a program, and waits while it is open to be written, when it cannot run. Who has just written it may have closed it: what it
+// forked meanwhile for something else has it open, too, until it becomes another program, which takes its time on a busy machine.
+func written(start func() error, sleep func(time.Duration)) error {
+	for wait := time.Millisecond; ; wait *= 2 {
+		err := start()
+		if err != syscall.ETXTBSY || wait > longestWriting {
+			return err
+		}
+		sleep(wait)
+	}
 }
 
 // readyThreads makes the threads that the keeper may come to need: a tree that has used up what this user may have must not
@@ -316,7 +333,7 @@ func inside() int {
 		err = describe("rlimits", fix(0, s.Limits.bounds()))
 	}
 	if err == nil {
-		err = describe("exec", syscall.Exec(s.Program, s.Argv, s.Env))
+		err = describe("exec", written(func() error { return syscall.Exec(s.Program, s.Argv, s.Env) }, time.Sleep))
 	}
 	var f *failure
 	if !errors.As(err, &f) {
