@@ -32,6 +32,8 @@ type Options struct {
 	Path string           // of the file; it and its directory are made when the first memory is added
 	Now  func() time.Time // nil: time.Now
 	Max  int              // memories at most; 0: 10000
+
+	others time.Duration // how long other processes that use the file are waited for; 0: 5 s
 }
 
 // Bounds of a memory.
@@ -41,6 +43,8 @@ const (
 	maxTag     = 100 // bytes
 	maxFound   = 50
 	defaultMax = 10000
+
+	defaultOthers = 5 * time.Second
 )
 
 // properties are the parts of a memory as the tools take them.
@@ -75,11 +79,15 @@ func (o Options) Tools() []*tool.Tool {
 	if o.Max <= 0 {
 		o.Max = defaultMax
 	}
+	if o.others <= 0 {
+		o.others = defaultOthers
+	}
+	turn := make(chan struct{}, 1)
 	var list []*tool.Tool
 	for _, d := range tools {
 		schema := `{"type":"object","properties":{` + d.properties + `},"required":[` + d.required + `],"additionalProperties":false}`
 		t := tool.Raw(d.name, d.about, json.RawMessage(schema), func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-			return o.call(ctx, c, d.writes, d.run)
+			return o.call(ctx, c, turn, d.writes, d.run)
 		})
 		t.Facts.ReadOnly = !d.writes
 		t.State, t.Style, t.Source = tool.StateDisabled, tool.StyleLLF, "builtin"
@@ -88,10 +96,17 @@ func (o Options) Tools() []*tool.Tool {
 	return list
 }
 
-// call carries a call out on the file.
-func (o Options) call(ctx context.Context, c *tool.Call, writes bool, run func(context.Context, *store, []byte) (any, error)) (tool.Result, error) {
+// call carries a call out on the file. Calls take turns: SQLite lets whoever finds a file in use ask again now and then, and on a slow disk
+// it is always another one who is there first, until there is no patience left.
+func (o Options) call(ctx context.Context, c *tool.Call, turn chan struct{}, writes bool, run func(context.Context, *store, []byte) (any, error)) (tool.Result, error) {
 	if writes && c.Guard != nil && c.Guard.Mode != tool.ModeRW {
 		return tool.Result{}, tool.Errorf(tool.ErrSecurity, "Operation write not allowed in read-only mode")
+	}
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return tool.Result{}, ctx.Err()
 	}
 	s, err := o.open(ctx, writes)
 	if err != nil {

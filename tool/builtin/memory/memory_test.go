@@ -30,7 +30,7 @@ func over(t *testing.T, path string, mode tool.Mode, max int) *tool.Runner {
 	var reg tool.Registry
 	var mu sync.Mutex
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	o := Options{Path: path, Max: max, Now: func() time.Time {
+	o := Options{Path: path, Max: max, others: time.Millisecond, Now: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(time.Second)
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTogether adds memories from several calls at a time: none is lost.
+// TestTogether adds memories from several calls at a time: none is lost, even if none has the patience to find the file in use.
 func TestTogether(t *testing.T) {
 	r, path := kept(t, tool.ModeRW, 0)
 	var wg sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -54,7 +55,7 @@ func (o Options) open(ctx context.Context, writes bool) (*store, error) {
 	} else if err != nil {
 		return nil, failed(err)
 	}
-	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: o.Path}).EscapedPath(), RawQuery: "_pragma=busy_timeout(5000)&_pragma=trusted_schema(0)&_txlock=immediate"}
+	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: o.Path}).EscapedPath(), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=trusted_schema(0)&_txlock=immediate", o.others.Milliseconds())}
 	db, err := sql.Open("sqlite", address.String())
 	if err != nil {
 		return nil, failed(err)
