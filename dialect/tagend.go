@@ -84,25 +84,32 @@ func (r *tagReader) wholeEnd(s string) (e ending, n int) {
 	return e, n + size
 }
 
-// restOfEnd returns how s most likely goes on where it begins the end of the value, else nothing.
-func (r *tagReader) restOfEnd(s string) string {
-	if r.form.elements || r.form.cdata && openCDATA(r.text) {
-		return ""
+// restOfEnd returns how s most likely goes on where it begins the end of the value, and whether it does begin it. Nothing is what it goes on
+// with if the very next byte decides.
+func (r *tagReader) restOfEnd(s string) (rest string, ok bool) {
+	if r.form.cdata && openCDATA(r.text) {
+		return "", false
 	}
 	if r.form.newlines {
 		s = s[lineBreak(s):]
 	}
-	if strings.HasPrefix(r.ahead, s) {
-		return r.ahead[len(s):]
+	if rest, ok = strings.CutPrefix(r.ahead, s); ok {
+		return rest, rest != "" || r.form.elements
 	}
 	if !strings.HasPrefix(s, r.close) {
-		return ""
+		return "", false
 	}
 	tag, tags := r.trim(s[len(r.close):]), r.follow()
 	if tag == "" {
-		return ""
+		return "", false
 	}
-	return goesOn(tags[:], tag)
+	return r.restOfTag(tags[:], tag)
+}
+
+// restOfTag returns how s goes on if it begins one of the tags, and whether it does.
+func (r *tagReader) restOfTag(tags []string, s string) (rest string, ok bool) {
+	rest = goesOn(tags, s)
+	return rest, rest != "" || r.form.elements && s == r.form.paramOpen
 }
 
 // wholeTag looks for one of the tags at the start of s and returns its length, or 0. That of a parameter which ends before the name has

@@ -222,11 +222,13 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 		if k, n := r.wholeTag(d.in[i:], tags[:]); n > 0 {
 			return r.tag(d, k, i+n)
 		}
-		if !r.form.elements {
-			if rest := goesOn(tags[:], d.in[i:]); rest != "" && d.patient(i) {
+		if d.patient(i) {
+			if rest, ok := r.restOfTag(tags[:], d.in[i:]); ok {
 				d.await(i, rest, nil)
 				return i, left
 			}
+		}
+		if !r.form.elements {
 			r.between.begin(tags[:])
 		}
 	}

@@ -52,9 +52,11 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 			}
 		}
 	}
-	r.close = r.form.paramClose
-	if r.form.elements {
-		r.close += r.param + ">"
+	if r.close = r.form.paramClose; r.form.elements {
+		if n := len(r.close); !strings.HasPrefix(r.ahead, r.close) || !strings.HasPrefix(r.ahead[n:], r.param) || r.ahead[n+len(r.param):] != ">"+r.form.paramOpen {
+			r.ahead = r.close + r.param + ">" + r.form.paramOpen
+		}
+		r.close = r.ahead[:len(r.ahead)-len(r.form.paramOpen)]
 	}
 	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
 	r.valueAt = d.base + i
@@ -188,7 +190,7 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 			return r.endValue(d, e, i+n)
 		}
 		if d.patient(i) {
-			if rest := r.restOfEnd(in[i:]); rest != "" {
+			if rest, ok := r.restOfEnd(in[i:]); ok {
 				d.await(i, rest, nil)
 				return i, left
 			}
