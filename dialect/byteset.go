@@ -76,21 +76,22 @@ func (s *byteSet) none(in string) bool {
 // The bytes that do not simply belong to a string.
 var (
 	stringStop     = controls().with(`"'\`)
-	doubleStop     = stringStop.without("'")     // in double quotes
-	tagStop        = doubleStop.with("<")        // a tagged value: what is escaped in JSON, or may begin the end of the value
-	entityStop     = tagStop.with("&")           // where character references are decoded
-	elementStop    = doubleStop.with("]")        // where tags begin with a bracket
-	openTagStop    = byteSet{}.with("<")         // the same without what is escaped
-	lineTagStop    = openTagStop.with("\r\n")    // where lines around a value belong to its tags
-	bracketStop    = byteSet{}.with("]")         // where tags begin with a bracket
-	tagNameStop    = byteSet{}.with("<>\n")      // a name in a tag
-	quotedNameStop = controls().with(`"'<`)      // the same in quotes
-	bareNameStop   = byteSet{}.with("\n<{ \t\r") // a name in no tag
-	captureStop    = byteSet{}.with(`"'\`)       // a string that is kept
-	literalStop    = doubleStop.with("<")        // a string between tokens
-	waitStop       = doubleStop.with("(")        // a key or a name that waits for its end
-	lineStop       = byteSet{}.with("\n")        // a line that is read as a whole
-	blockStop      = doubleStop                  // a line of a block: what is escaped in JSON
+	doubleStop     = stringStop.without("'")         // in double quotes
+	tagStop        = doubleStop.with("<")            // a tagged value: what is escaped in JSON, or may begin the end of the value
+	entityStop     = tagStop.with("&")               // where character references are decoded
+	elementStop    = doubleStop.with("]")            // where tags begin with a bracket
+	openTagStop    = byteSet{}.with("<")             // the same without what is escaped
+	lineTagStop    = openTagStop.with("\r\n")        // where lines around a value belong to its tags
+	bracketStop    = byteSet{}.with("]")             // where tags begin with a bracket
+	tagNameStop    = byteSet{}.with("<>\n")          // a name in a tag
+	quotedNameStop = controls().with(`"'<`)          // the same in quotes
+	bareNameStop   = byteSet{}.with("\n<{ \t\r")     // a name in no tag
+	parenStop      = byteSet{}.with("\"'\\()[]{}\n") // arguments that are only looked through for their end
+	captureStop    = byteSet{}.with(`"'\`)           // a string that is kept
+	literalStop    = doubleStop.with("<")            // a string between tokens
+	waitStop       = doubleStop.with("(")            // a key or a name that waits for its end
+	lineStop       = byteSet{}.with("\n")            // a line that is read as a whole
+	blockStop      = doubleStop                      // a line of a block: what is escaped in JSON
 )
 
 // yamlStop are the bytes of a scalar of YAML that may be more than text, or that JSON writes in another way.

@@ -91,6 +91,13 @@ func (n *names) begin() nameRange { return nameRange{0, len(n.sorted), 0} }
 // narrow goes on by one byte. The range is empty when no declared name goes on like this.
 func (n *names) narrow(r nameRange, c byte) nameRange {
 	c = foldByte(c)
+	if r.hi == r.lo+1 { // as nearly always behind the first bytes
+		if s := n.sorted[r.lo].folded; len(s) <= r.n || s[r.n] != c {
+			r.hi = r.lo
+		}
+		r.n++
+		return r
+	}
 	lo := r.lo + sort.Search(r.hi-r.lo, func(i int) bool {
 		s := n.sorted[r.lo+i].folded
 		return len(s) > r.n && s[r.n] >= c

@@ -619,7 +619,10 @@ func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
 		}
 		return i + 1, more
 	case isNameByte(c) && d.base+i-r.nameAt < maxHeader:
-		return i + 1, more
+		for i++; i < len(d.in) && isNameByte(d.in[i]) && d.base+i-r.nameAt < maxHeader; {
+			i++
+		}
+		return i, more
 	}
 	return r.leave(d, i)
 }
@@ -688,8 +691,12 @@ func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHead
 // run returns the offset of the parenthesis, or limit, or that of a line's end inside quotes.
 func (p *parens) run(in string, i, limit int) int {
 	for ; i < limit; i++ {
-		if p.quote != 0 && !p.esc && !p.shut {
-			if j := min(stringStop.index(in, i), limit); j > i {
+		if !p.esc && !p.shut {
+			stop := &stringStop
+			if p.quote == 0 {
+				stop = &parenStop
+			}
+			if j := min(stop.index(in, i), limit); j > i {
 				p.word, i = isWord(in[j-1]), j
 				if i == limit {
 					break

@@ -117,7 +117,12 @@ func (v *value) wholeText(in string, i int) int {
 	if q != '"' && q != '\'' || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.d.sources != nil {
 		return 0
 	}
-	to := stringStop.index(in, i+1)
+	to := 0
+	if q == '"' {
+		to = indexEscaped(in, i+1)
+	} else {
+		to = stringStop.index(in, i+1)
+	}
 	n := to + 1 - i
 	if n == 2 || to+1 >= len(in) || in[to] != q || isWord(in[to+1]) || in[to+1] == q || !v.fits(shape.String) {
 		return 0
