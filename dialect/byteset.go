@@ -85,6 +85,7 @@ var (
 	bracketStop    = byteSet{}.with("]")             // where tags begin with a bracket
 	tagNameStop    = byteSet{}.with("<>\n")          // a name in a tag
 	quotedNameStop = controls().with(`"'<`)          // the same in quotes
+	attributeStop  = byteSet{}.with("<>\n")          // attributes behind a name
 	bareNameStop   = byteSet{}.with("\n<{ \t\r")     // a name in no tag
 	parenStop      = byteSet{}.with("\"'\\()[]{}\n") // arguments that are only looked through for their end
 	captureStop    = byteSet{}.with(`"'\`)           // a string that is kept

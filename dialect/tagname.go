@@ -11,7 +11,7 @@ import (
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	if len(r.name) == 0 && r.quote == 0 && d.holding {
-		if j, v := r.wholeName(d, i); j > i {
+		if j, v := r.wholeName(d, i); j > i || v != more {
 			return j, v
 		}
 	}
@@ -94,30 +94,27 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	return i + 1, more
 }
 
-// wholeName reads a name and what ends it at once, if the input holds both and the tag has nothing else. It returns where it ends, or i.
+// wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i. What may be the start of both
+// waits for the rest.
 func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 	f, in := r.form, d.in
-	from, stop := i, &tagNameStop
 	switch {
-	case f.elements || f.loose || f.tagEnd != "":
-		return i, more
-	case f.quoted && in[i] != '"':
+	case f.elements || f.tagEnd != "":
 		return i, more
 	case f.quoted:
-		from, stop = i+1, &quotedNameStop
-	case f.bare && r.state == tName:
+		return r.wholeQuoted(d, i)
+	}
+	stop := &tagNameStop
+	if f.bare && r.state == tName {
 		stop = &bareNameStop
 	}
-	to := stop.index(in, from)
-	if to == len(in) || to == from || to-from > maxHeader {
+	to := stop.index(in, i)
+	if to == len(in) || to == i || to-i > maxHeader {
 		return i, more
 	}
-	name, rest := in[from:to], in[to:]
-	r.keyAt, r.keyEnd = d.base+from, d.base+to
+	name, rest := in[i:to], in[to:]
+	r.keyAt, r.keyEnd = d.base+i, d.base+to
 	switch {
-	case f.quoted && (len(rest) < 2 || rest[0] != '"' || rest[1] != f.nameEnd[0]):
-	case f.quoted:
-		return r.takeName(d, name, to+2)
 	case f.bare && r.state == tParam && strings.HasPrefix(rest, f.paramEnd):
 		r.param = strings.TrimSpace(name)
 		r.keyed()
@@ -128,6 +125,58 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 		return r.takeName(d, name, to+1)
 	}
 	return i, more
+}
+
+// looseLead is what mostly stands before the quote of a name where the tag ends before the attribute.
+const looseLead = ` name=`
+
+// wholeQuoted is wholeName for a name in quotes, with the attributes that may stand behind it.
+func (r *tagReader) wholeQuoted(d *Decoder, i int) (int, verdict) {
+	f, in, from := r.form, d.in, i
+	if f.loose && in[i] != '"' {
+		if from = i + common(looseLead, in[i:]); from == len(in) && d.patient(i) {
+			d.await(i, looseLead[from-i:], nil)
+			return i, left
+		}
+		if from != i+len(looseLead) {
+			return i, more
+		}
+	}
+	if from == len(in) || in[from] != '"' {
+		return i, more
+	}
+	from++
+	to := quotedNameStop.index(in, from)
+	switch {
+	case to == len(in) && d.patient(i):
+		d.await(i, "", &quotedNameStop)
+		return i, left
+	case to == len(in) || to == from || to-from > maxHeader || in[to] != '"':
+		return i, more
+	case to+1 == len(in) && d.patient(i):
+		d.await(i, "", nil)
+		return i, left
+	case to+1 == len(in):
+		return i, more
+	}
+	r.keyAt, r.keyEnd = d.base+from, d.base+to
+	if in[to+1] == f.nameEnd[0] {
+		return r.takeName(d, in[from:to], to+2)
+	}
+	if !f.attributes {
+		return i, more
+	}
+	end := attributeStop.index(in, to+1)
+	switch {
+	case end == len(in) && d.patient(i):
+		d.await(i, "", &attributeStop)
+		return i, left
+	case end == len(in) || in[end] != f.nameEnd[0] || end-to > maxHeader:
+		return i, more
+	}
+	r.name, r.quote, r.nameAt, r.nameEnd = append(r.name, in[from:to]...), 1, d.base+from, d.base+to
+	r.attrs = append(r.attrs, in[to+1:end]...)
+	return r.endName(d, end+1)
 }
 
 // takeName takes the name in a tag that ends before i.
