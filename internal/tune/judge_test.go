@@ -77,7 +77,9 @@ type slow struct {
 
 func (s *slow) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		s.most.Store(max(s.most.Load(), s.open.Add(1)))
+		now := s.open.Add(1)
+		for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+		}
 		defer s.open.Add(-1)
 		time.Sleep(time.Minute / time.Duration(s.asked.Add(1)))
 		s.character.Stream(ctx, req)(yield)
