@@ -267,6 +267,55 @@ func TestLimitCanceledInQueue(t *testing.T) {
 	})
 }
 
+// TestLimitHandsOver: whoever has been given a slot waits no more, even if it has not come to its turn yet. Its place in the queue is
+// there for one that comes in that moment.
+func TestLimitHandsOver(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			l := Limit(&played{attempts: []string{"a finish", "b finish", "c finish"}}, LimitOptions{Concurrent: 1, Queue: 1})
+			next, stop := iter.Pull2(l.Stream(t.Context(), &chat.Request{}))
+			if e, err, _ := next(); err != nil || e.Text != "a" {
+				t.Fatalf("%+v, %v", e, err)
+			}
+			second := make(chan string, 1)
+			go func() { second <- play(t.Context(), l) }()
+			synctest.Wait()
+			stop()
+			if got := play(t.Context(), l); got != "c finish" && got != "b finish" {
+				t.Fatalf("with a free place in the queue: %s", got)
+			}
+			<-second
+			if l.Running() != 0 || l.Waiting() != 0 {
+				t.Fatalf("%d run and %d wait at the end", l.Running(), l.Waiting())
+			}
+		})
+	}
+}
+
+// TestLimitLeft: contexts that end while slots are handed over lose none.
+func TestLimitLeft(t *testing.T) {
+	l := Limit(&played{attempts: slices.Repeat([]string{"a finish"}, 1000)}, LimitOptions{Concurrent: 2, Queue: 100})
+	var all sync.WaitGroup
+	for n := range 100 {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if n%3 == 0 {
+				all.Go(cancel)
+			}
+			for range 10 {
+				if got := play(ctx, l); got != "a finish" && got != "!canceled" {
+					t.Error(got)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if l.Running() != 0 || l.Waiting() != 0 {
+		t.Errorf("%d run and %d wait at the end", l.Running(), l.Waiting())
+	}
+}
+
 func TestNoLimit(t *testing.T) {
 	l := Limit(&played{attempts: []string{"a finish"}}, LimitOptions{})
 	if got := play(t.Context(), l); got != "a finish" || l.Running() != 0 {
