@@ -58,7 +58,7 @@ func TestDiagnoses(t *testing.T) {
 		{"a used up limit", server(t, 429, "application/json", `{"error":{"message":"later"}}`), "reachable ok, authorised ok, answers failed, " + skipped, "ask again later"},
 	} {
 		m := openai.New(openai.Options{URL: tt.url})
-		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Address: tt.url}, Options{Timeout: 10 * time.Second}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Address: tt.url}, Options{Timeout: time.Minute}))
 		m.Close()
 		if strings.Join(got, ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
 			t.Errorf("%s: %s\nfixes: %s", tt.name, strings.Join(got, ", "), fixes)
