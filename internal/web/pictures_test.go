@@ -46,12 +46,15 @@ const probe = `<!doctype html><meta charset="utf-8"><style>body{margin:8px;font:
 type gallery struct {
 	t *testing.T
 	b *chromium.Browser
+
+	// wait is how long a view may take to look as it should. Once one has not come to that, the others are not waited for as long.
+	wait time.Duration
 }
 
 // newGallery returns a gallery, or skips the test loudly where pictures of the page would not be the same if nothing was wrong with it.
 func newGallery(t *testing.T, b *chromium.Browser) *gallery {
 	t.Helper()
-	g := &gallery{t: t, b: b}
+	g := &gallery{t: t, b: b, wait: patience}
 	font, err := fontSum()
 	if err != nil {
 		t.Skipf("SKIPPED, pictures of the page are not compared: %v", err)
@@ -167,7 +170,7 @@ func (g *gallery) compare(s *sheet, file, before string) {
 	}
 	var got image.Image
 	share := 1.0
-	for look := range 12 {
+	for look, end := 0, time.Now().Add(g.wait); look < 12 || !*update && time.Now().Before(end); look++ {
 		if look > 0 {
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -199,6 +202,7 @@ func (g *gallery) compare(s *sheet, file, before string) {
 	if share <= alikeShare {
 		return
 	}
+	g.wait = 0
 	name := strings.TrimSuffix(filepath.Base(file), ".png")
 	where := "WIELD_PICTURES names a directory for what was seen and the difference"
 	if dir := os.Getenv("WIELD_PICTURES"); dir != "" {
