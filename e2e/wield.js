@@ -47,11 +47,11 @@ export async function start(t, args, { cwd = directory(t), env = {}, bin = progr
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, TMPDIR: tmpdir(), WIELD_CI: process.env.WIELD_CI ?? '', HOME: home, XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state'), ...env },
   });
-  let output = '';
+  let output = '', said = '';
   const ended = new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
   t.after(async () => {
     child.kill('SIGINT');
-    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    const timer = setTimeout(() => child.kill('SIGKILL'), limit);
     const { signal } = await ended;
     clearTimeout(timer);
     rmSync(home, { recursive: true, force: true }); // not before: what the program counted is written when it ends
@@ -59,16 +59,16 @@ export async function start(t, args, { cwd = directory(t), env = {}, bin = progr
   });
   const url = await new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`wield ${args.join(' ')} named no address:\n${output}`)), limit);
-    const hear = (data) => {
+    child.stdout.on('data', (data) => {
       output += data;
-      const found = output.match(/http:\/\/(127\.0\.0\.1|\[::1\]|localhost):\d+/);
+      said += data; // without the log, which comes when it likes and may name other addresses
+      const found = said.match(/ listens? on (http:\/\/\S+)\n/);
       if (found) {
         clearTimeout(timer);
-        resolve(found[0]);
+        resolve(found[1]);
       }
-    };
-    child.stdout.on('data', hear);
-    child.stderr.on('data', hear);
+    });
+    child.stderr.on('data', (data) => (output += data));
     ended.then(({ code }) => {
       clearTimeout(timer);
       reject(new Error(`wield ${args.join(' ')} ended with ${code}:\n${output}`));

@@ -189,7 +189,7 @@ func (s *seat) leaves() {
 			}
 		case <-again.C: // the turn was not over yet, and the key was answered with a hint
 			if strings.Contains(s.screen.Screen(false, true), "Something runs: Ctrl-C stops it.") {
-				s.types("\x04")
+				_, _ = s.tty.Write([]byte("\x04")) // to who may have left by now
 			}
 		case <-patience:
 			s.t.Fatalf("wield does not end; the screen is\n%s", s.screen.Screen(false, true))

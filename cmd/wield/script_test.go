@@ -8,13 +8,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 )
 
 // script serve prints where it listens, answers there, and ends when it is told to, though a reply is under way.
 func TestScriptServe(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer nobodyLeft(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	in, out := io.Pipe()

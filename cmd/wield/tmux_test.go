@@ -54,8 +54,9 @@ func inTmux(t testing.TB, dir string, w, h int, env []string, args ...string) *p
 	return p
 }
 
-// afterwards runs a program and says how it ended, since tmux does not always notice. Then it waits for the end of the server.
-const afterwards = `"$@"; echo "wield ended with $?"; exec cat`
+// afterwards runs a program and says how it ended, since tmux does not always notice. Then it waits for the end of the server, and takes no
+// key for its own that was pressed while the program was ending.
+const afterwards = `"$@"; echo "wield ended with $?"; exec sleep 86400`
 
 // patient is how long something in tmux may take that has to come.
 const patient = time.Minute
