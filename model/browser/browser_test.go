@@ -432,7 +432,6 @@ func TestGoneBefore(t *testing.T) {
 		{"--type=renderer", 1, 2, ""},
 		{"", 1, 2, ""},
 		{"", 3, 2, browser.CodeClosed},
-		{"", 0, 1, ""},
 	} {
 		mu.Lock()
 		argument, times, loads = c.argument, c.times, 0
