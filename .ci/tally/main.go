@@ -1,11 +1,12 @@
 // Command tally runs a `go test -json` command, which its arguments are, and prints what a person wants to see of it: the line of
 // each package, the output of what failed, every skipped test with its reason. With -sum FILE it adds one line "PASSED FAILED
-// SKIPPED" to FILE. Its exit status is 1 if anything failed or nothing ran.
+// SKIPPED" to FILE, with -failures FILE the output of what failed. Its exit status is 1 if anything failed or nothing ran.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -41,6 +42,7 @@ func (t *test) String() string { return strings.TrimPrefix(t.pack, "wield/") + "
 type tally struct {
 	passed, skipped int
 	failed          int      // tests
+	failures        []string // what they said
 	broken          []string // what failed besides tests, in words
 	skips, slows    []string
 
@@ -50,10 +52,11 @@ type tally struct {
 
 func main() {
 	sum := flag.String("sum", "", "file to which the counts are added")
+	failures := flag.String("failures", "", "file to which the output of what failed is added")
 	slow := flag.Duration("slow", 10*time.Second, "name the tests that take longer than this")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: tally [-sum FILE] go test -json ...")
+		fmt.Fprintln(os.Stderr, "usage: tally [-sum FILE] [-failures FILE] go test -json ...")
 		os.Exit(2)
 	}
 	t := run(flag.Args(), os.Stdout, *slow)
@@ -62,11 +65,10 @@ func main() {
 	print("SKIPPED", t.skips)
 	failed := t.failed + len(t.broken)
 	fmt.Printf("tests: %d passed, %d failed, %d skipped\n", t.passed, failed, t.skipped)
-	if *sum != "" {
-		if err := add(*sum, t.passed, failed, t.skipped); err != nil {
-			fmt.Fprintln(os.Stderr, "tally:", err)
-			os.Exit(1)
-		}
+	err := errors.Join(add(*sum, fmt.Sprintln(t.passed, failed, t.skipped)), add(*failures, t.told()))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tally:", err)
+		os.Exit(1)
 	}
 	if failed > 0 || t.passed == 0 {
 		os.Exit(1)
@@ -163,7 +165,26 @@ func (t *tally) ofTest(e *event, out io.Writer, slow time.Duration) {
 func (t *tally) fail(one *test, out io.Writer) {
 	t.failed++
 	t.blame[one.pack] = true
-	fmt.Fprintf(out, "--- FAIL %s\n%s", one, strings.Join(one.output, ""))
+	said := fmt.Sprintf("--- FAIL %s\n%s", one, strings.Join(one.output, ""))
+	fmt.Fprint(out, said)
+	t.failures = append(t.failures, said)
+}
+
+// told returns what is worth saying once more when all is over: what failed, of much output the end.
+func (t *tally) told() string {
+	const most = 8 << 10 // of one test
+	var b strings.Builder
+	for _, said := range t.failures {
+		if len(said) > most {
+			head, _, _ := strings.Cut(said, "\n")
+			said = head + "\n...\n" + said[len(said)-most:]
+		}
+		b.WriteString(said)
+	}
+	for _, line := range t.broken {
+		b.WriteString("FAILED " + line + "\n")
+	}
+	return b.String()
 }
 
 // worthShowing reports whether a line that belongs to a package and to no test tells anything.
@@ -193,14 +214,15 @@ func print(title string, lines []string) {
 	}
 }
 
-func add(file string, passed, failed, skipped int) error {
+// add adds text to a file that has a name.
+func add(file, text string) error {
+	if file == "" || text == "" {
+		return nil
+	}
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(f, passed, failed, skipped); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,9 +50,22 @@ func TestTally(t *testing.T) {
 			if !strings.Contains(out.String(), tt.told) {
 				t.Errorf("told: %q", out.String())
 			}
+			if failing := all.told(); tt.failed > 0 && !strings.Contains(failing, tt.told) || (tt.failed+tt.broken > 0) != (failing != "") {
+				t.Errorf("told at the end: %q", failing)
+			}
 			if tt.skipped > 0 && all.skips[0] != "a: TestOne: there is no x" || len(all.slows) != tt.passed {
 				t.Errorf("skips %q, slow %q", all.skips, all.slows)
 			}
 		})
+	}
+}
+
+// TestToldMuch: of a test that said much the end is told once more, after its name.
+func TestToldMuch(t *testing.T) {
+	var all tally
+	all.open, all.blame = map[string]*test{}, map[string]bool{}
+	all.fail(&test{pack: "wield/a", name: "TestOne", output: []string{strings.Repeat("early\n", 10_000), "the reason\n"}}, io.Discard)
+	if told := all.told(); !strings.HasPrefix(told, "--- FAIL a: TestOne\n") || !strings.HasSuffix(told, "the reason\n") || len(told) > 10<<10 {
+		t.Errorf("told %d bytes: %.100q", len(told), told)
 	}
 }
