@@ -2,9 +2,11 @@ package web_test
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,13 @@ type post struct {
 	mu      sync.Mutex
 	letters []*letter
 	asked   map[string]int // how often something was asked for, by method and path
+	broken  []breach
+}
+
+// A breach is an answer under which the connection breaks off: before it or in its middle.
+type breach struct {
+	path   string
+	middle bool
 }
 
 // A letter is an answer that is kept back when it is made: it says what was so then.
@@ -58,6 +67,41 @@ func (w *world) lateAgain(method, path string) *letter {
 	return l
 }
 
+// breaks lets connections break off under the answers to the next requests for a path, one after the other.
+func (w *world) breaks(path string, middle ...bool) {
+	w.post.mu.Lock()
+	defer w.post.mu.Unlock()
+	for _, m := range middle {
+		w.post.broken = append(w.post.broken, breach{api.Prefix + path, m})
+	}
+}
+
+// breach breaks the connection off if the answer to this request is to be lost.
+func (p *post) breach(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.broken, func(b breach) bool { return r.Method == "GET" && b.path == r.URL.Path })
+	if i < 0 {
+		p.mu.Unlock()
+		return
+	}
+	b := p.broken[i]
+	p.broken = slices.Delete(p.broken, i, i+1)
+	p.mu.Unlock()
+	if b.middle {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":`)
+		_ = http.NewResponseController(w).Flush()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// breachesLeft returns how many answers are still to be lost.
+func (w *world) breachesLeft() int {
+	w.post.mu.Lock()
+	defer w.post.mu.Unlock()
+	return len(w.post.broken)
+}
+
 // wait waits until the answer is made.
 func (l *letter) wait() {
 	l.t.Helper()
@@ -95,6 +139,7 @@ func (p *post) take(r *http.Request) *letter {
 // carry answers a request.
 func (p *post) carry(from http.Handler, w http.ResponseWriter, r *http.Request) {
 	l := p.take(r)
+	p.breach(w, r)
 	if l == nil {
 		from.ServeHTTP(w, r)
 		return
@@ -139,6 +184,24 @@ func TestLateRun(t *testing.T) {
 	s.comes(l)
 	if n := s.count(".composer .danger"); n != 0 {
 		t.Error("a run that was stopped can be stopped")
+	}
+}
+
+// TestBrokenOff: an event lets the page look how a run stands, and it does, though the connections break off under the first answers.
+func TestBrokenOff(t *testing.T) {
+	b := browser(t)
+	w := chatWorld(t)
+	s := w.open(b, clientKey, "#/chat")
+	s.wait("select", "helper")
+	s.says("write slowly")
+	s.wait(".said-model", "word by word")
+	run := w.only("/runs")
+	w.breaks("/runs/"+run, true, true)
+	s.press("Alt+s")
+	s.wait(".run-foot", "It was stopped")
+	s.gone(".composer .danger")
+	if left := w.breachesLeft(); left != 0 {
+		t.Errorf("%d answers were not asked for", left)
 	}
 }
 

@@ -18,15 +18,41 @@ export const del = (path, options) => send('DELETE', path, undefined, options);
 
 // send asks for something. The answer is what its JSON says, or null if there is no body.
 async function send(method, path, body, {signal} = {}) {
-  const response = await reach(path, {method, signal, headers: body === undefined ? {} : {'Content-Type': 'application/json'},
-    body: body === undefined ? undefined : JSON.stringify(body)});
-  if (response.status === 204) return null;
-  return response.json();
+  const ask = async () => {
+    const response = await reach(path, {method, signal, headers: body === undefined ? {} : {'Content-Type': 'application/json'},
+      body: body === undefined ? undefined : JSON.stringify(body)});
+    return response.status === 204 ? null : whole(response.json());
+  };
+  return method === 'GET' ? reading(ask, signal) : ask();
 }
 
 // text asks for something that is no JSON, such as an export.
-export async function text(path, {signal} = {}) {
-  return (await reach(path, {signal})).text();
+export function text(path, {signal} = {}) {
+  return reading(async () => whole((await reach(path, {signal})).text()), signal);
+}
+
+// reading asks again, twice at most, where a connection broke off under an answer: who only looks does no harm by it, and an event that let the page
+// look is told once.
+async function reading(ask, signal) {
+  for (const wait of waits.slice(0, 2)) {
+    try {
+      return await ask();
+    } catch (e) {
+      if (!(e instanceof ApiError) || e.status !== 0) throw e;
+    }
+    await sleep(wait, signal);
+  }
+  return ask();
+}
+
+// whole waits for what an answer has to say.
+async function whole(said) {
+  try {
+    return await said;
+  } catch (e) {
+    if (e.name === 'AbortError' || e instanceof SyntaxError) throw e;
+    throw new ApiError(0); // it broke off
+  }
 }
 
 async function reach(path, options) {
