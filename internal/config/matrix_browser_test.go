@@ -34,11 +34,12 @@ func (p *matrixPage) showChat(t *testing.T, scenario string) string {
 	return page.URL
 }
 
-// matrixSelectors are what the configuration says of the page.
+// matrixSelectors are what the configuration says of the page. Each client has one of its own, so that none is closed for another: the
+// model behind it knows only what stands in it, and not that a text that is typed into a new one holds a result.
 func matrixSelectors() string {
 	s := chatpage.Selectors
-	return fmt.Sprintf("prompt: %q, answer: %q, send: %q, stop: %q, login: %q, settle: 300ms, sandbox: %v",
-		s.Prompt, s.Answer, s.Send, s.Stop, s.Login, os.Getuid() != 0)
+	return fmt.Sprintf("prompt: %q, answer: %q, send: %q, stop: %q, login: %q, settle: 300ms, pages: %d, sandbox: %v",
+		s.Prompt, s.Answer, s.Send, s.Stop, s.Login, 2*len(matrixFronts), os.Getuid() != 0)
 }
 
 // replaceRow puts the row of a backend as another table has it in its place.

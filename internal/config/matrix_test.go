@@ -21,15 +21,18 @@ import (
 	"wield/model/script"
 )
 
-// matrixBackends are all ways to reach a model. Each is a scripted server but the one that plays a scenario itself.
-var matrixBackends = []struct {
+// A matrixBackend is one way to reach a model.
+type matrixBackend struct {
 	name   string
 	speaks script.Speaks
 	text   string // of the backend in the file; URL stands for the server's address, SCENARIO for the file
 	model  string // more of the model
 	native bool   // the server has function calling
 	prefix string
-}{
+}
+
+// matrixBackends are all ways to reach a model. Each is a scripted server but the one that plays a scenario itself.
+var matrixBackends = []matrixBackend{
 	{"openai, function calling", script.SpeaksOpenAI, `kind: openai, url: "URL/v1"`, "", true, ""},
 	{"openai, text", script.SpeaksOpenAI, `kind: openai, url: "URL/v1"`, ", mode: text", false, ""},
 	{"ollama, function calling", script.SpeaksOllama, `kind: ollama, url: "URL"`, "", true, ""},
@@ -62,13 +65,16 @@ turns:
 // silent is the fault of a server that says nothing more, which is met by a service with less patience than others.
 const silent = "silent"
 
-// matrixFaults are what can go wrong between a service and a server.
-var matrixFaults = []struct {
+// A matrixFault is what can go wrong at a server.
+type matrixFault struct {
 	name, do string
 	status   int    // of an answer that is not streamed
 	early    bool   // the same status of a stream, which has not begun
 	says     string // what it is, for people
-}{
+}
+
+// matrixFaults are what can go wrong between a service and a server.
+var matrixFaults = []matrixFault{
 	{"broken", "cut_after: 2 chunks", 502, false, "the connection ends in the middle of the answer"},
 	{"reset", "cut_after: 2 chunks, reset: true", 502, false, "the connection is reset in the middle of the answer"},
 	{silent, "cut_after: 2 chunks, stall: 30s", 504, false, "silence in the middle of the answer, for longer than `timeouts.idle`"},
@@ -99,13 +105,16 @@ type told struct {
 	result   string
 }
 
-// matrixFronts are all ways to ask.
-var matrixFronts = []struct {
+// A matrixFront is one way to ask.
+type matrixFront struct {
 	name, path string
 	body       func(told) map[string]any
 	hear       func(lines []string, h *heard)
 	overloaded int // the status for a server that has no room
-}{
+}
+
+// matrixFronts are all ways to ask.
+var matrixFronts = []matrixFront{
 	{"chat completions", "/v1/chat/completions", chatBody, hearChat, 503},
 	{"Responses", "/v1/responses", responsesBody, hearResponses, 503},
 	{"Messages", "/v1/messages", messagesBody, hearMessages, 529},
@@ -281,77 +290,109 @@ func hearOllama(lines []string, h *heard) {
 // TestMatrix asks every kind of backend through every protocol, streamed and whole: a call and its result make one round, and
 // whatever goes wrong on the way is an error in the client's protocol, never an answer that looks whole.
 func TestMatrix(t *testing.T) {
-	var page matrixPage
-	t.Run("backends", func(t *testing.T) { testMatrix(t, &page) })
-	t.Run("raw", page.testRaw)
-	t.Run("unread", page.testUnread)
-	page.compare(t)
+	m := matrix{whole: t}
+	t.Run("backends", func(t *testing.T) {
+		for _, b := range matrixBackends {
+			t.Run(b.name, func(t *testing.T) {
+				t.Parallel()
+				m.testBackend(t, &b)
+			})
+		}
+	})
+	t.Run("raw", m.page.testRaw)
+	t.Run("unread", m.page.testUnread)
+	m.silences.Wait()
+	m.page.compare(t)
 }
 
-func testMatrix(t *testing.T, page *matrixPage) {
-	for _, b := range matrixBackends {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			server, file := matrixServer(t, b.speaks, b.native, b.prefix)
-			if b.name == matrixBrowser {
-				server = page.showChat(t, file)
-			}
-			where := strings.NewReplacer("URL", server, "SCENARIO", file, "PAGE", matrixSelectors())
-			patient := matrixService(t, where.Replace(b.text), b.model, "2m")
-			impatient := matrixService(t, where.Replace(b.text), b.model, "2s") // what was sent before the silence must have been passed on by then
-			var silences sync.WaitGroup                                         // at once, since each takes that long
-			defer silences.Wait()
-			for _, f := range matrixFronts {
-				for _, stream := range []bool{false, true} {
-					say := func(url string, s told) heard {
-						body := f.body(s)
-						body["model"], body["stream"] = "m", stream
-						return post(t, url+f.path, body, f.hear)
-					}
-					where := fmt.Sprintf("%s, stream %v", f.name, stream)
-					first := say(patient, told{question: "What is the weather in Rome?"})
-					if first.status != 200 || first.name != "get_weather" || first.id == "" || strings.ReplaceAll(first.args, " ", "") != `{"city":"Rome"}` ||
-						!strings.HasPrefix(first.text, "Let me look.") || !first.ended {
-						t.Errorf("%s: the call: %+v", where, first)
-						continue
-					}
-					second := say(patient, told{question: "What is the weather in Rome?", call: &first, result: "mackerel sky"})
-					if second.status != 200 || second.text != "The tool says mackerel sky" || second.name != "" || !second.ended {
-						t.Errorf("%s: the answer: %+v", where, second)
-						continue
-					}
-					page.round(b.name, f.name)
-					if b.speaks == "" {
-						continue // there is no connection that could break
-					}
-					for _, fault := range matrixFaults {
-						url, status := patient, fault.status
-						switch {
-						case fault.name == silent:
-							url = impatient
-						case status == http.StatusServiceUnavailable:
-							status = f.overloaded
-						}
-						check := func() {
-							h := say(url, told{question: "now " + fault.name})
-							wrong := h.ended || !strings.Contains(h.body, `"error"`)
-							if status == http.StatusOK {
-								wrong = !h.ended || !strings.HasPrefix(h.text, "one t")
-							}
-							if wrong || (!stream || fault.early) && h.status != status || !utf8.ValidString(h.body) {
-								t.Errorf("%s, %s: %+v", where, fault.name, h)
-							}
-							page.fault(fault.says, f.name, stream, h)
-						}
-						if fault.name == silent {
-							silences.Go(check)
-						} else {
-							check()
-						}
-					}
+// A matrix is what the rows of one run share. Servers that are silent are sat out beside everything else, since each takes its time and
+// needs nothing: they belong to the whole test and not to a row.
+type matrix struct {
+	whole    *testing.T
+	page     matrixPage
+	silences sync.WaitGroup
+}
+
+// testBackend makes the row of a backend. The page of a browser takes its time for every answer, so that its clients ask at once.
+func (m *matrix) testBackend(t *testing.T, b *matrixBackend) {
+	server, file := matrixServer(m.whole, b.speaks, b.native, b.prefix)
+	if b.name == matrixBrowser {
+		server = m.page.showChat(t, file)
+	}
+	where := strings.NewReplacer("URL", server, "SCENARIO", file, "PAGE", matrixSelectors())
+	patient := matrixService(t, where.Replace(b.text), b.model, "2m")
+	impatient := ""
+	if b.speaks != "" {
+		// What was sent before the silence must have been passed on by then.
+		impatient = matrixService(m.whole, where.Replace(b.text)+", concurrent: 0", b.model, "2s")
+	}
+	var clients sync.WaitGroup
+	for _, f := range matrixFronts {
+		for _, stream := range []bool{false, true} {
+			ask := func() {
+				if !m.testRound(t, b, &f, stream, patient) || b.speaks == "" {
+					return // without a speaker there is no connection that could break
+				}
+				for i := range matrixFaults {
+					m.testFault(t, &matrixFaults[i], &f, stream, patient, impatient)
 				}
 			}
-		})
+			if b.name == matrixBrowser {
+				clients.Go(ask)
+			} else {
+				ask()
+			}
+		}
+	}
+	clients.Wait()
+}
+
+// say asks the model of a matrix.
+func (f *matrixFront) say(t *testing.T, url string, stream bool, s told) heard {
+	t.Helper()
+	body := f.body(s)
+	body["model"], body["stream"] = "m", stream
+	return post(t, url+f.path, body, f.hear)
+}
+
+// testRound has a client make one round of a call and its result, and reports whether it did.
+func (m *matrix) testRound(t *testing.T, b *matrixBackend, f *matrixFront, stream bool, url string) bool {
+	first := f.say(t, url, stream, told{question: "What is the weather in Rome?"})
+	if first.status != 200 || first.name != "get_weather" || first.id == "" || strings.ReplaceAll(first.args, " ", "") != `{"city":"Rome"}` ||
+		!strings.HasPrefix(first.text, "Let me look.") || !first.ended {
+		t.Errorf("%s, stream %v: the call: %+v", f.name, stream, first)
+		return false
+	}
+	second := f.say(t, url, stream, told{question: "What is the weather in Rome?", call: &first, result: "mackerel sky"})
+	if second.status != 200 || second.text != "The tool says mackerel sky" || second.name != "" || !second.ended {
+		t.Errorf("%s, stream %v: the answer: %+v", f.name, stream, second)
+		return false
+	}
+	m.page.round(b.name, f.name)
+	return true
+}
+
+// testFault has a client ask a server at which something goes wrong.
+func (m *matrix) testFault(t *testing.T, fault *matrixFault, f *matrixFront, stream bool, patient, impatient string) {
+	status := fault.status
+	if status == http.StatusServiceUnavailable {
+		status = f.overloaded
+	}
+	check := func(t *testing.T, url string) {
+		h := f.say(t, url, stream, told{question: "now " + fault.name})
+		wrong := h.ended || !strings.Contains(h.body, `"error"`)
+		if status == http.StatusOK {
+			wrong = !h.ended || !strings.HasPrefix(h.text, "one t")
+		}
+		if wrong || (!stream || fault.early) && h.status != status || !utf8.ValidString(h.body) {
+			t.Errorf("%s, stream %v, %s: %+v", f.name, stream, fault.name, h)
+		}
+		m.page.fault(fault.says, f.name, stream, h)
+	}
+	if fault.name == silent {
+		m.silences.Go(func() { check(m.whole, impatient) })
+	} else {
+		check(t, patient)
 	}
 }
 
