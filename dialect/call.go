@@ -66,6 +66,7 @@ func (d *Decoder) confirm(at int, call bool) {
 
 // startCall opens a call of tool t whose text begins at the offset at and was read up to end.
 func (d *Decoder) startCall(t int, written, id string, at, end int) {
+	d.rememberHead(end)
 	d.confirm(at, true)
 	d.call = openCall{open: true, index: d.calls, id: id, tool: &d.set.names.tools[t], at: at}
 	if id == "" {
@@ -251,6 +252,7 @@ func (d *Decoder) endCall(end int, complete bool) {
 	c := &d.call
 	d.accepted = d.accepted || complete
 	d.lastCall = d.dialect
+	d.rememberTail(end)
 	whole := d.newCall()
 	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
 		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}

@@ -155,7 +155,10 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 	switch r.state {
 	case cFirstKey:
 		return r.unpeek(d, i)
-	case cKeyOr, cAfter, cCloser:
+	case cKeyOr, cAfter, cCloser, cEnd:
+		if r.closing() && d.awaitTail() {
+			break
+		}
 		if d.patient(i) {
 			if rest := r.ahead(d, i); rest != "" {
 				d.await(i, rest, nil)
@@ -163,6 +166,11 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
+}
+
+// closing reports whether all that may follow of the call, if it ends as usual, is what closes it.
+func (r *callReader) closing() bool {
+	return r.closer != "" && r.record.done && (r.ended || r.state == cAfter && len(r.stack) == 1)
 }
 
 // inSkipped reads in a value without a meaning.

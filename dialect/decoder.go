@@ -97,6 +97,8 @@ type Decoder struct {
 	gathers   bool   // nothing but the end of the message decides about it
 
 	call     openCall
+	head     callHead // of the last one
+	tail     callTail
 	calls    int         // calls and attempts so far
 	spare    []wholeCall // memory for those to come
 	lastCall string      // the dialect of the last call that ended
@@ -127,7 +129,7 @@ func (d *Decoder) Reset() {
 	if readers == nil {
 		readers = new(bodies)
 	}
-	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, joined: d.joined, readers: readers, sources: d.sources, steps: d.steps,
+	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, joined: d.joined, readers: readers, head: d.head, tail: d.tail, sources: d.sources, steps: d.steps,
 		above: lastText{b: d.above.b[:0]}}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
@@ -223,6 +225,9 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 		}
 		if d.call.told < d.call.args.Len() {
 			d.tellArgs()
+		}
+		if d.holding && !d.call.open && d.head.text != "" {
+			d.expectHead()
 		}
 		d.quick = d.plainTable()
 	}

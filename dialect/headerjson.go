@@ -115,6 +115,9 @@ func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
+	if r.state == hAfter && r.open && !d.waiting {
+		d.awaitTail()
+	}
 	return i, more
 }
 
@@ -455,7 +458,7 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 	j, m := r.match(d.in, i, &l)
 	switch {
 	case m == partMatch:
-		if d.patient(j) {
+		if d.patient(j) && !(r.open && d.awaitTail()) {
 			d.await(j, r.want, nil)
 		}
 		return j, more

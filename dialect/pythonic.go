@@ -136,7 +136,19 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
+	if r.state == pHeld && d.patient(i) && r.calm(d.base+i-r.argsAt) {
+		d.await(i, "", r.paren.stops())
+	}
 	return i, more
+}
+
+// calm reports whether n bytes of arguments that are held, and those that may wait behind them, are not yet so many that their number
+// decides something.
+func (r *pyReader) calm(n int) bool {
+	if r.first {
+		return n+2*maxWait < maxAlone
+	}
+	return n+2*maxWait < maxHeader
 }
 
 // named takes the name that ends before the parenthesis at i.
@@ -688,14 +700,21 @@ type parens struct {
 // without a keyword that do are short.
 func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHeader }
 
+// stops returns the bytes of which the next one needs a look, where all others only belong to what is read; nil: any may.
+func (p *parens) stops() *byteSet {
+	switch {
+	case p.esc || p.shut:
+		return nil
+	case p.quote == 0:
+		return &parenStop
+	}
+	return &stringStop
+}
+
 // run returns the offset of the parenthesis, or limit, or that of a line's end inside quotes.
 func (p *parens) run(in string, i, limit int) int {
 	for ; i < limit; i++ {
-		if !p.esc && !p.shut {
-			stop := &stringStop
-			if p.quote == 0 {
-				stop = &parenStop
-			}
+		if stop := p.stops(); stop != nil {
 			if j := min(stop.index(in, i), limit); j > i {
 				p.word, i = isWord(in[j-1]), j
 				if i == limit {

@@ -90,6 +90,7 @@ type tagReader struct {
 	whole   bool      // the value holds all arguments
 	close   string    // the tag that ends the value
 	ahead   string    // that and what most likely follows it
+	pair    string    // what most likely stands between the name of a parameter and its value, where each is an element
 	text    []byte    // of a value that does not stream
 	tail    []byte    // a newline, and what may be the tags that end the value
 	want    string    // bytes behind the tail that decide nothing but at their end
@@ -132,11 +133,14 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
-	ahead := r.ahead
+	ahead, pair := r.ahead, r.pair
 	if r.form != f {
-		ahead = f.paramClose + "\n" + f.paramOpen
+		ahead, pair = f.paramClose+"\n"+f.paramOpen, ""
+		if f.valueOpen != "" {
+			pair = f.paramEnd + f.valueOpen
+		}
 	}
-	*r = tagReader{form: f, ahead: ahead, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
+	*r = tagReader{form: f, ahead: ahead, pair: pair, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
 		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
 	if o.use == useSection && !f.alone {
 		r.section = o
@@ -412,6 +416,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		r.state, r.name = tType, r.name[:0]
 		return i, more
 	case k == tagValue:
+		r.rememberPair(d, end)
 		return i, r.beginParam(d, r.param, i)
 	case r.state == tPair:
 		if !r.mends(d) {

@@ -115,6 +115,9 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 	name, rest := in[i:to], in[to:]
 	r.keyAt, r.keyEnd = d.base+i, d.base+to
 	switch {
+	case f.bare && r.state == tParam && len(rest) < len(r.pair) && r.pair[:len(rest)] == rest && d.patient(i):
+		d.await(i, r.pair[len(rest):], nil)
+		return i, left
 	case f.bare && r.state == tParam && strings.HasPrefix(rest, f.paramEnd):
 		r.param = strings.TrimSpace(name)
 		r.keyed()
@@ -125,6 +128,14 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 		return r.takeName(d, name, to+1)
 	}
 	return i, more
+}
+
+// rememberPair takes what stands between the name of a parameter and its value, which begins at the offset end, for what will stand there
+// again.
+func (r *tagReader) rememberPair(d *Decoder, end int) {
+	if n := end - r.keyEnd; n != len(r.pair) && n < maxWait && r.keyEnd >= d.holdAt && d.sources == nil {
+		r.pair = d.held(r.keyEnd, end)
+	}
 }
 
 // looseLead is what mostly stands before the quote of a name where the tag ends before the attribute.
