@@ -41,13 +41,7 @@ var (
 // -update it writes them.
 func TestDialectPages(t *testing.T) {
 	root := checkout(t)
-	depend(t, root)
-	program := filepath.Join(t.TempDir(), "wield")
-	build := exec.Command("go", "build", "-o", program, "./cmd/wield")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := filepath.Join(built(t, root), "wield")
 	dir := filepath.Join(root, "docs", "dialects")
 	cases, err := dialecttest.ReadDir(os.DirFS(filepath.Join(root, "dialect", "testdata", "cases")))
 	if err != nil {

@@ -37,13 +37,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	root := checkout(t)
-	depend(t, root)
-	program := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(program, "wield"), "./cmd/wield")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := built(t, root)
 	for _, page := range pages(t, root) {
 		if *only != "" && *only != page {
 			continue
@@ -66,6 +60,37 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMain removes what tests share.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(shared)
+	os.Exit(code)
+}
+
+// shared is the directory that wield was built into, once for all tests, since that takes seconds.
+var shared string
+
+// built returns that directory.
+func built(t *testing.T, root string) string {
+	t.Helper()
+	if shared != "" {
+		return shared
+	}
+	depend(t, root)
+	dir, err := os.MkdirTemp("", "wield-docs-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "wield"), "./cmd/wield")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		os.RemoveAll(dir)
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	shared = dir
+	return shared
 }
 
 // depend looks at every source file, so that go test knows that a change of one of them makes an earlier result worthless:

@@ -37,6 +37,19 @@ type session struct {
 // goVariables are those settings of the go command that are this machine's, not the reader's.
 var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS"}
 
+// goSettings returns them as they are in an environment.
+var goSettings = sync.OnceValues(func() ([]string, error) {
+	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
+	if err != nil {
+		return nil, err
+	}
+	var settings []string
+	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		settings = append(settings, goVariables[i]+"="+value)
+	}
+	return settings, nil
+})
+
 // newSession returns the session of a page; program is the directory that wield was built into.
 func newSession(t *testing.T, root, program string) *session {
 	t.Helper()
@@ -74,13 +87,11 @@ func newSession(t *testing.T, root, program string) *session {
 	if mark := os.Getenv("WIELD_CI"); mark != "" {
 		s.env = append(s.env, "WIELD_CI="+mark)
 	}
-	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
+	settings, err := goSettings()
 	if err != nil {
 		t.Fatalf("go env: %v", err)
 	}
-	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		s.env = append(s.env, goVariables[i]+"="+value)
-	}
+	s.env = append(s.env, settings...)
 	s.env = append(s.env, "WIELD_LISTEN="+s.local("127.0.0.1:8420"))
 	return s
 }
