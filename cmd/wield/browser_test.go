@@ -35,7 +35,7 @@ func TestServeBrowser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "wield.yaml")
 	t.Setenv("TMPDIR", tmp)
 	selectors := chatpage.Selectors
-	text := fmt.Sprintf("wield: config/v1\nbackends:\n  page:\n    kind: browser\n    url: %q\n    browser: {prompt: %q, answer: %q, send: %q, stop: %q, sandbox: %v}\nmodels:\n  web: {backend: page}\n",
+	text := fmt.Sprintf("wield: config/v1\nbackends:\n  page:\n    kind: browser\n    url: %q\n    browser: {prompt: %q, answer: %q, send: %q, stop: %q, settle: 300ms, sandbox: %v}\nmodels:\n  web: {backend: page}\n",
 		site.URL, selectors.Prompt, selectors.Answer, selectors.Send, selectors.Stop, os.Getuid() != 0)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

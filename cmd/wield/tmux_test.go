@@ -224,6 +224,7 @@ func TestTmuxResize(t *testing.T) {
 		widths []int
 	}{{"60 to 120 columns", true, []int{60, 120, 70, 100, 60, 80}}, {"40 columns", false, []int{40, 120, 45, 100, 40, 80}}} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // most of it is the pauses of the answer
 			p := inTmux(t, t.TempDir(), 120, 30, nil, "chat", "--scenario", scenario, "--tools", "read_file")
 			p.types("go")
 			p.presses("Enter")
