@@ -96,6 +96,18 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 	return i, going
 }
 
+// plain is the method of body for a machine that leaves reading to a. In a string that holds the object a quote of the object has a
+// back-slash before it, so that none passes as it would in the object itself.
+func (a *argsReader) plain() *byteSet {
+	switch {
+	case a.state == aObject:
+		return a.val.plain()
+	case a.state == aString && len(a.esc) == 0 && a.doom == "" && a.val.inPlain():
+		return &stringStop
+	}
+	return nil
+}
+
 // end decides what the end of the text means for a value that is not complete.
 func (a *argsReader) end() progress {
 	if a.state == aWord {

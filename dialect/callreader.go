@@ -214,7 +214,8 @@ func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
 	case failed:
 		return r.broken(d, i, r.args.err)
 	case short:
-		return i, waits
+		d.await(i, d.readers.argsVal.restOfKey(d.in[i:]), &waitStop)
+		return i, left
 	case done:
 		r.doom = r.args.doom
 		r.record.done = r.doom == ""
@@ -687,8 +688,8 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 }
 
 func (r *callReader) plain(*Decoder) *byteSet {
-	if r.state == cArgs && r.args.state == aObject {
-		return r.args.val.plain()
+	if r.state == cArgs {
+		return r.args.plain()
 	}
 	return nil
 }

@@ -411,7 +411,8 @@ func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) 
 	case failed:
 		return r.fail(d, i, why)
 	case short:
-		return i, waits
+		d.await(i, d.readers.argsVal.restOfKey(d.in[i:]), &waitStop)
+		return i, left
 	case done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
 		if r.form.callClose == "" && r.fence == 0 {
@@ -615,8 +616,8 @@ func (r *headerReader) end(d *Decoder) verdict {
 }
 
 func (r *headerReader) plain(*Decoder) *byteSet {
-	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
-		return r.args.val.plain()
+	if r.state == hArgs && r.skip == nil {
+		return r.args.plain()
 	}
 	return nil
 }

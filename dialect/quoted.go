@@ -23,13 +23,18 @@ func (v *value) plainString(in string, i int) int {
 
 // plain is the method of body for a machine that leaves reading to v.
 func (v *value) plain() *byteSet {
-	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 {
+	if v.step != 1 || !v.inPlain() {
 		return nil
 	}
 	if v.quote == '"' {
 		return &doubleStop
 	}
 	return &stringStop
+}
+
+// inPlain reports whether v is in a string whose bytes go out as they come but for those that need a look.
+func (v *value) inPlain() bool {
+	return v.state == vString && !v.hold.on && !v.discard && !v.raw && !v.escaped && v.triple == 0
 }
 
 // inString reads in a string.

@@ -37,6 +37,7 @@ type value struct {
 	source  bool   // the scalar may be any expression
 	comma   int    // bytes of a source text up to the last comma that may end it
 	next    string // the keyword that was read behind that comma
+	rote    rote
 	tok     []byte
 	pend    []byte // a comma and the blanks behind it, until it is known whether something follows
 	keyAt   int    // where the key that is being read begins in the text
@@ -114,7 +115,8 @@ const (
 
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
 func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
-	*v = value{d: d, repair: d.set.opts.Repair, shape: s, python: python, stack: v.stack[:0], keys: v.keys[:0],
+	v.rote.begin(s)
+	*v = value{rote: v.rote, d: d, repair: d.set.opts.Repair, shape: s, python: python, stack: v.stack[:0], keys: v.keys[:0],
 		tok: v.tok[:0], pend: v.pend[:0], hold: hold{text: v.hold.text[:0]}}
 	return v
 }
@@ -245,9 +247,12 @@ func (v *value) unusual(in string, i int) int {
 // comma that something follows, the quote of a string that fits its shape. It returns how many bytes that are, all of which belong
 // to the arguments as they are, 0 if it is something else, or keyCut if it ends with the start of a key.
 func (v *value) usual(in string, i int) int {
+	if n := v.sameKey(in, i); n > 0 {
+		return n + v.behindKey(in, i+n)
+	}
 	switch c := in[i]; {
 	case c == '"' && v.state == vKeyOrEnd:
-		return v.newKey(in, i)
+		return v.newKey(in, i, i)
 	case c == '"' && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
 		if !v.fits(shape.String) {
 			return 0
@@ -267,7 +272,7 @@ func (v *value) usual(in string, i int) int {
 		switch f := &v.stack[len(v.stack)-1]; {
 		case j == len(in): // the very next byte may decide: it is not waited for more
 		case f.object && in[j] == '"':
-			if n := v.newKey(in, j); n > 0 {
+			if n := v.newKey(in, i, j); n > 0 {
 				return j + n - i
 			} else if n < 0 {
 				return n
@@ -281,8 +286,8 @@ func (v *value) usual(in string, i int) int {
 }
 
 // newKey reads the quoted key at i, with the colon and the quote of a string that stand behind it, and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the
-// object already.
-func (v *value) newKey(in string, i int) int {
+// object already. What stands before it begins at from.
+func (v *value) newKey(in string, from, i int) int {
 	n := plainKey(in[i:])
 	if n <= 0 {
 		return n
@@ -291,22 +296,36 @@ func (v *value) newKey(in string, i int) int {
 		return 0
 	}
 	v.nameKey(in[i+1:i+n-1], i+n)
-	if j := i + n; j < len(in) && in[j] == ':' {
-		v.usualColon()
-		if j++; j < len(in) && in[j] == '"' && !v.python && v.fits(shape.String) {
-			v.lag = j - v.from
-			v.usualQuote(j)
-			j++
-		}
-		return j - i
+	v.learnKey(in[from:i+n], i-from)
+	return n + v.behindKey(in, i+n)
+}
+
+// behindKey reads the colon at i, and the quote of a string that stands behind it. It returns how many bytes that are.
+func (v *value) behindKey(in string, i int) int {
+	if i == len(in) || in[i] != ':' {
+		return 0
 	}
-	return n
+	v.usualColon()
+	j := i + 1
+	if j+1 < len(in) && in[j] == ' ' && in[j+1] == '"' {
+		j++
+	}
+	if j < len(in) && in[j] == '"' && !v.python && v.fits(shape.String) {
+		v.lag = j - v.from
+		v.usualQuote(j)
+		j++
+	}
+	return j - i
 }
 
 // usualColon reads the colon behind a key.
 func (v *value) usualColon() {
 	f := &v.stack[len(v.stack)-1]
-	v.shape, _ = f.shape.Prop(v.keys[f.key].key)
+	if n := v.rote.same; n > 0 && v.knows() {
+		v.shape = v.rote.keys[n-1].shape
+	} else {
+		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
+	}
 	v.keys[f.key].from = -1
 	v.state = vValue
 }

@@ -1,0 +1,90 @@
+package dialect_test
+
+import (
+	"strings"
+	"testing"
+
+	"wield/chat"
+	"wield/dialect"
+)
+
+// TestEcho reads calls behind others that began, went on or ended a little differently, as a decoder that expects more of the same does: each
+// comes out as it does alone, in chunks of any size.
+func TestEcho(t *testing.T) {
+	call := func(name, args string) string {
+		return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + args + "}\n</tool_call>"
+	}
+	calls := []string{
+		call("write_file", `{"path":"a","content":"b","mode":1}`),
+		call("write_file", `{"path":"a","content":"b","mode":1}`),
+		call("write_file", `{"path": "a", "content": "b", "mode": 1}`),
+		call("write_file", `{"path":"a","content":"b","content":"b"}`),
+		call("write_file", `{"path":"a","path":"b","mode":1}`),
+		call("write_file", `{"path":"a","content":"b","mode":1,"path":"c"}`),
+		call("write_file", `{"content":"b","path":"a","mode":1}`),
+		call("write_file", `{"path":"a","mode":1}`),
+		call("write_file", `{"path":1,"content":["x","y"],"mode":"7"}`),
+		call("write_file", `{"path":{"path":"a","content":"b"},"content":"b","mode":1}`),
+		call("write_file", `{"path":"a","con\u0074ent":"b","content":"c"}`),
+		call("write_file", `{"path" : "a" , "content" : "b",}`),
+		call("write_file", `{'path':'a',content:"b","mode":1}`),
+		call("get_time", `{"path":"a","zone":"b"}`),
+		call("get_time", `{"zone":"b"}`),
+		call("write_file", `"{\"path\":\"a\",\"content\":\"it's b\\nc\",\"mode\":1}"`),
+		"<tool_call>\n[{\"name\": \"get_time\", \"arguments\": {\"zone\":\"b\"}}, {\"name\": \"get_time\", \"arguments\": {\"zone\":\"c\"}}]\n</tool_call>",
+		"<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\":\"a\"}",
+		"<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
+		"<tool_call>write_file\n<arg_key>path</arg_key><arg_value>a</arg_value>\n<arg_key>mode</arg_key> <arg_value>1</arg_value></tool_call>",
+		"write_file(path=\"a\", content='b (c', mode=1)",
+	}
+	o := dialect.Options{Tools: benchTools}
+	alone := decoder(t, o)
+	read := func(d *dialect.Decoder, text string, size int) (events []chat.Event) {
+		d.Reset()
+		for i := 0; i < len(text); i += size {
+			events = d.Feed(events, text[i:min(i+size, len(text))])
+		}
+		return d.Close(events)
+	}
+	for _, first := range calls {
+		for _, then := range calls {
+			want := outcome(read(decoder(t, o), first, len(first))) + outcome(read(alone, then, len(then)))
+			for _, size := range []int{1, 2, 3, 4, 7, 1000} {
+				if got := outcome(read(alone, first, size)) + outcome(read(alone, then, size)); got != want {
+					t.Errorf("%q behind %q in chunks of %d bytes: %s, want %s", then, first, size, got, want)
+				}
+				d := decoder(t, o)
+				both := read(d, first+"\n"+then, size)
+				if whole := read(decoder(t, o), first+"\n"+then, 1000); outcome(both) != outcome(whole) {
+					t.Errorf("%q in chunks of %d bytes: %s, whole %s", first+"\n"+then, size, outcome(both), outcome(whole))
+				}
+			}
+		}
+	}
+}
+
+// outcome writes what became of the calls in a text.
+func outcome(events []chat.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		switch e.Kind {
+		case chat.KindCallEnd:
+			b.WriteString(e.Name + e.Detail.Call.Arguments)
+			if !e.Detail.Call.Complete {
+				b.WriteString(" cut")
+			}
+		case chat.KindRejected:
+			b.WriteString("rejected: " + e.Detail.Rejected.Message)
+		case chat.KindNote:
+			b.WriteString(string(e.Detail.Note.Kind) + e.Detail.Note.Path)
+		case chat.KindText:
+			b.WriteString(e.Text)
+		default:
+			continue
+		}
+		if e.Kind != chat.KindText {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
