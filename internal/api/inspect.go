@@ -60,12 +60,15 @@ func (x *call) inspect() (any, error) {
 		return nil, err
 	}
 	exchanges := x.searchExchanges(&f, before)
-	for len(page.Items) < x.limit() && len(runs)+len(exchanges) > 0 {
-		if len(exchanges) == 0 || len(runs) > 0 && runs[0].Time.After(exchanges[0].Time) {
-			page.Items, runs = append(page.Items, runs[0]), runs[1:]
-		} else {
-			page.Items, exchanges = append(page.Items, exchanges[0]), exchanges[1:]
+	for len(runs)+len(exchanges) > 0 {
+		from := &runs
+		if len(runs) == 0 || len(exchanges) > 0 && !runs[0].Time.After(exchanges[0].Time) {
+			from = &exchanges
 		}
+		if n := len(page.Items); n >= x.limit() && !sameTime(&(*from)[0], &page.Items[n-1]) {
+			break
+		}
+		page.Items, *from = append(page.Items, (*from)[0]), (*from)[1:]
 	}
 	switch n := len(page.Items); {
 	case n > 0 && (len(runs)+len(exchanges) > 0 || !more.IsZero()):
@@ -76,15 +79,21 @@ func (x *call) inspect() (any, error) {
 	return page, nil
 }
 
-// searchExchanges returns the exchanges before a time that the filter asks for. Only who may see captures sees any.
+// sameTime reports whether two things began at a time that a page cannot part: the next one begins before it.
+func sameTime(a, b *Inspected) bool { return a.Time.UnixMicro() == b.Time.UnixMicro() }
+
+// searchExchanges returns the exchanges before a time that the filter asks for, the latest first: as many as a page may have, what began
+// at the same time as the last of those, and one more. They are kept in the order in which they ended.
 func (x *call) searchExchanges(f *Filter, before time.Time) []Inspected {
-	var list []Inspected
-	if x.s.o.Captures == nil || x.caller.Role != RoleAdmin {
+	if x.s.o.Captures == nil || x.caller.Role != RoleAdmin { // only who may see captures sees any
 		return nil
 	}
-	for _, r := range x.s.o.Captures.All() {
-		if !r.Time.Before(before) || len(list) > x.limit() {
-			continue
+	all := slices.DeleteFunc(x.s.o.Captures.All(), func(r *capture.Record) bool { return !r.Time.Before(before) })
+	slices.SortStableFunc(all, func(a, b *capture.Record) int { return b.Time.Compare(a.Time) })
+	var list []Inspected
+	for _, r := range all {
+		if n := len(list); n > x.limit() && !sameTime(&list[n-1], &list[n-2]) {
+			break
 		}
 		if i := inspectedExchange(r); f.holds(&i) && (len(f.words) == 0 || f.says(exchangeTexts(r)...)) {
 			list = append(list, i)

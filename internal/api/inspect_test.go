@@ -266,6 +266,43 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectOrder: page by page everything comes once, the latest first, though many began in the same microsecond and exchanges ended in another
+// order than they began.
+func TestInspectOrder(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	begun := at
+	s := serve(t, options(&journal.Memory{Options: journal.Options{Now: func() time.Time { return begun }}}))
+	for i := range 12 {
+		begun = at.Add(time.Duration(i/3) * time.Second)
+		s.add(fmt.Sprint("run_", i), 0, runBy("ada", fmt.Sprint("ses_", i)))
+		begins := at.Add(time.Duration((i*5%12)/4)*time.Second + time.Duration(i)) // as of another computer, to the nanosecond
+		if err := s.api.o.Captures.Add(&capture.Record{ID: fmt.Sprint("req_late_", i), Time: begins, Status: 200}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const kept = 12 + 12 + 3
+	for limit := 1; limit <= kept+1; limit++ {
+		seen, latest, next := map[string]bool{}, at.Add(time.Hour), ""
+		for range kept + 1 {
+			var page Inspections
+			s.get(fmt.Sprint("/inspect?limit=", limit, next), "k-admin", &page)
+			for _, i := range page.Items {
+				if seen[i.ID] || i.Time.After(latest) {
+					t.Errorf("pages of %d: %s of %v comes behind %v, seen before: %v", limit, i.ID, i.Time, latest, seen[i.ID])
+				}
+				seen[i.ID], latest = true, i.Time
+			}
+			if page.Next == "" {
+				break
+			}
+			next = "&before=" + page.Next
+		}
+		if len(seen) != kept {
+			t.Errorf("pages of %d have %d of %d", limit, len(seen), kept)
+		}
+	}
+}
+
 // TestTimeline: what happened in a run and behind an exchange is told in order, without secrets.
 func TestTimeline(t *testing.T) {
 	s := newService(t)

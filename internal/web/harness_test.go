@@ -134,6 +134,7 @@ type world struct {
 	guest   *chromium.Guest // who opens its page; nil: nobody yet
 	ran     atomic.Int32    // how often something asked for /pwned, which texts do that should not run
 	post    post            // the answers on their way to the page
+	clock   atomic.Value    // of type func() time.Time: what the journal's records are dated by; none: the time
 }
 
 // today is when the statistics of every service under test are asked for, and when they count: in the middle of a step of the picture that the page
@@ -144,7 +145,8 @@ var today = time.Date(2026, 3, 4, 9, 26, 53, 0, time.UTC)
 // before, such as scenarios for backends of kind script.
 func newWorld(t testing.TB, text string, files map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), journal: &journal.Memory{}}
+	w := &world{t: t, dir: t.TempDir()}
+	w.journal = &journal.Memory{Options: journal.Options{Now: w.now}}
 	for name, content := range files {
 		path := filepath.Join(w.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -177,6 +179,14 @@ func newWorld(t testing.TB, text string, files map[string]string) *world {
 		}
 	})
 	return w
+}
+
+// now tells the journal the time.
+func (w *world) now() time.Time {
+	if clock, ok := w.clock.Load().(func() time.Time); ok {
+		return clock()
+	}
+	return time.Now()
 }
 
 // start starts the service, at the address that it had before.

@@ -536,6 +536,40 @@ func TestLateList(t *testing.T) {
 	s.gone(`.inspect-list [aria-setsize="102"]`)
 }
 
+// TestCloseBeginnings: runs that began in the same instant, or almost, all stay in the list when another one begins.
+func TestCloseBeginnings(t *testing.T) {
+	b := browser(t)
+	for _, tt := range []struct {
+		name  string
+		apart []time.Duration
+		first int // how many are in the list at first
+	}{
+		{"the same decade", []time.Duration{5 * time.Microsecond}, 50}, // one is written with a digit less
+		{"the same second", []time.Duration{0, time.Second}, 51},       // two at a time, which no page parts
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
+			var asked int
+			at := today
+			var mu sync.Mutex
+			w.clock.Store(func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				at = at.Add(tt.apart[asked%len(tt.apart)])
+				asked++
+				return at
+			})
+			w.rush(t, 0, 120, 2)
+			s := w.open(b, adminKey, "#/inspector")
+			s.wait(fmt.Sprintf(`.inspect-list [aria-setsize="%d"]`, tt.first))
+			for i := 1; i <= 2; i++ {
+				w.rush(t, i, 1, 2)
+				s.wait(fmt.Sprintf(`.inspect-list [aria-setsize="%d"]`, tt.first+i))
+			}
+		})
+	}
+}
+
 // TestLateTimeline: an address that leads to another answer of the same run is followed, whatever the one before it brings.
 func TestLateTimeline(t *testing.T) {
 	b := browser(t)

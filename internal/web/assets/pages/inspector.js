@@ -82,10 +82,10 @@ export function show(root, route, app) {
   // joined puts a first page that was read again in front of the later items that are shown, if it follows on them. Where so much has happened
   // that it does not, or where more than enough are shown, it stands alone, and what comes after it is read again when somebody looks.
   const joined = (page) => {
-    const have = items.items(), ids = new Set(page.items.map((i) => i.id)), last = page.items.at(-1);
+    const have = items.items(), ids = new Set(page.items.map((i) => i.id)), last = have.findLastIndex((i) => ids.has(i.id));
     if (have.length > mostItems && items.el.scrollTop > itemHeight) return have; // somebody looks at older ones
-    if (!page.next || have.length > mostItems || !have.some((i) => ids.has(i.id))) return page.items;
-    return page.items.concat(have.filter((i) => i.time < last.time && !ids.has(i.id)));
+    if (!page.next || have.length > mostItems || last < 0) return page.items;
+    return page.items.concat(have.slice(last + 1));
   };
   const seek = (words) => {
     q = words.trim();
