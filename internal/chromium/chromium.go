@@ -194,7 +194,7 @@ func (b *Browser) options(program string, o Options) []chromedp.ExecAllocatorOpt
 	if o.Visible {
 		list = append(list, chromedp.VisibleWindow)
 	} else {
-		list = append(list, chromedp.DisableGPU)
+		list = append(list, chromedp.DisableGPU, chromedp.Flag("disable-features", strings.Join(unseen, ",")))
 	}
 	if o.Proxy != "" {
 		list = append(list, chromedp.ProxyServer(o.Proxy))
@@ -208,6 +208,11 @@ func (b *Browser) options(program string, o Options) []chromedp.ExecAllocatorOpt
 	}
 	return list
 }
+
+// unseen are the features that a browser without a window goes without: the pages of the list under its address bar, two in each window of each
+// guest, which take more time than most of the pages that are asked for; and a process in store for the next page. What a feature is called is up to
+// a version of Chromium, and one that does not know a name goes on without it. The first two are those that chromedp leaves out.
+var unseen = []string{"Translate", "BlinkGenPropertyTrees", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"}
 
 // passed are the variables that a browser gets from this program's environment. Keys of servers stand in others.
 var passed = []string{"PATH", "LANG", "LC_ALL", "LANGUAGE", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
