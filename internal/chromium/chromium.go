@@ -44,6 +44,7 @@ const (
 type Options struct {
 	Program string   // name or path; "": the first that is found
 	Profile string   // directory; "": a new one, gone with the browser
+	Temp    string   // directory in which its temporary files get one of their own; "": the system's
 	Visible bool     // with a window
 	Proxy   string   // that all requests go through, such as http://127.0.0.1:3128
 	Hosts   []string // if there are any, the only ones that pages may reach; * stands for any characters
@@ -110,7 +111,7 @@ func Start(ctx context.Context, o Options) (*Browser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dir, err := tempDir()
+	dir, err := tempDir(o.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +154,8 @@ func Start(ctx context.Context, o Options) (*Browser, error) {
 }
 
 // tempDir makes a directory whose path is short enough for a socket below it, of which a system has about a hundred bytes.
-func tempDir() (string, error) {
-	dir, err := os.MkdirTemp("", "wield-chromium-")
+func tempDir(under string) (string, error) {
+	dir, err := os.MkdirTemp(under, "wield-chromium-")
 	if err != nil || runtime.GOOS == "windows" || len(dir) <= maxTempDir {
 		return dir, err
 	}

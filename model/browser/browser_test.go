@@ -3,12 +3,14 @@ package browser_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(withBrowser{m}) }
 type withBrowser struct{ m *testing.M }
 
 func (w withBrowser) Run() int {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // tests mostly wait
+		_ = f.Value.Set(strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
+	}
 	code := w.m.Run()
 	if shared.b != nil {
 		shared.b.Close()
@@ -54,7 +60,7 @@ type site struct {
 func open(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
 	t.Helper()
 	needChromium(t)
-	t.Parallel() // most of the time is waiting
+	t.Parallel()
 	shared.start.Do(func() {
 		shared.b, shared.err = chromium.Start(context.Background(), chromium.Options{NoSandbox: os.Getuid() == 0})
 	})
@@ -106,10 +112,15 @@ func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Messag
 func serveBy(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options), handler func(*site) http.Handler) *site {
 	t.Helper()
 	needChromium(t)
+	t.Parallel()
 	s := &site{page: &chatpage.Page{Answer: answer}, tmp: shortDir(t)}
-	t.Setenv("TMPDIR", s.tmp)
 	server := httptest.NewServer(handler(s))
-	s.Model = browser.New(options(server.URL, change))
+	s.Model = browser.New(options(server.URL, func(o *browser.Options) {
+		o.Browser.Temp = s.tmp
+		if change != nil {
+			change(o)
+		}
+	}))
 	t.Cleanup(func() {
 		s.Close()
 		server.Close()
@@ -368,6 +379,31 @@ func TestDeaf(t *testing.T) {
 	_, _, err := s.ask(t.Context(), user("hi"))
 	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSend || !strings.Contains(e.Message, "browser.send (#send) has no effect") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestThrownAway: a page that is being made throws the prompt away when it has been looked at already. It is not taken for sent, nor the button for one
+// that cannot be pressed.
+func TestThrownAway(t *testing.T) {
+	s := serve(t, echo, nil)
+	if _, _, err := s.ask(t.Context(), user("hi")); err != nil {
+		t.Fatal(err)
+	}
+	if err := browser.Type(t.Context(), s.Model, "what is left"); err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := browser.Send(t.Context(), s.Model, "what was typed"); sent || err != nil {
+		t.Errorf("a prompt that is not there is sent: %v, %v", sent, err)
+	}
+	if err := browser.Type(t.Context(), s.Model, " "); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := browser.Send(t.Context(), s.Model, " ") // for which the page has no use
+	if e := chat.AsError(err); sent || e == nil || e.Code != browser.CodeSend || !strings.Contains(e.Message, "cannot be pressed") {
+		t.Errorf("a button that is off: %v, %v", sent, err)
+	}
+	if n := len(s.page.Talks()); n != 1 {
+		t.Errorf("the page was asked %d times", n)
 	}
 }
 

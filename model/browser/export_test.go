@@ -1,6 +1,10 @@
 package browser
 
-import "wield/internal/chromium"
+import (
+	"context"
+
+	"wield/internal/chromium"
+)
 
 // CloseTabs closes all tabs of a model's browser, as a user could.
 func CloseTabs(m *Model) {
@@ -19,4 +23,18 @@ func TakeBack(m *Model) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.browser = nil
+}
+
+// Type writes into the prompt field of a model's first page.
+func Type(ctx context.Context, m *Model, text string) error {
+	p := m.pages[0]
+	if err := p.call(ctx, nil, "focus"); err != nil {
+		return err
+	}
+	return p.tab.Insert(ctx, text)
+}
+
+// Send sends a prompt that was typed.
+func Send(ctx context.Context, m *Model, prompt string) (sent bool, err error) {
+	return m.pages[0].send(ctx, prompt)
 }

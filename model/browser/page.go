@@ -157,20 +157,19 @@ func (p *page) newChat(ctx context.Context) error {
 // enter types a prompt and sends it.
 func (p *page) enter(ctx context.Context, prompt string) error {
 	for try := 1; ; try++ {
-		held, err := p.insert(ctx, prompt)
+		sent, err := p.insert(ctx, prompt)
+		if err == nil && sent {
+			sent, err = p.send(ctx, prompt)
+		}
 		if err != nil {
 			return err
 		}
-		if held {
+		if sent {
 			break
 		}
 		if try == tries {
 			return &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the field of browser.prompt (%s) did not take the text as it was typed", p.o.Selectors.Prompt)}
 		}
-	}
-	p.asked = true
-	if err := p.send(ctx); err != nil {
-		return err
 	}
 	_, ok, err := p.await(ctx, p.o.Load, func(v view) bool { return v.Empty || !v.Prompt || v.Stop })
 	if err == nil && !ok {
@@ -207,19 +206,24 @@ func (p *page) insert(ctx context.Context, text string) (held bool, err error) {
 	return held, err
 }
 
-// send presses the button, or the key.
-func (p *page) send(ctx context.Context) error {
+// send presses the button, or the key. It reports whether the field still held the prompt: nothing is sent otherwise.
+func (p *page) send(ctx context.Context, prompt string) (sent bool, err error) {
+	p.asked = true
 	if p.o.Selectors.Send == "" {
-		return p.tab.Enter(ctx)
+		return true, p.tab.Enter(ctx)
 	}
-	var pressed bool
-	if err := p.call(ctx, &pressed, "press", "send"); err != nil {
-		return err
+	var is struct{ Held, Pressed bool }
+	if err := p.call(ctx, &is, "send", prompt); err != nil {
+		return false, err
 	}
-	if !pressed {
-		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the button of browser.send (%s) cannot be pressed", p.o.Selectors.Send)}
+	if is.Pressed {
+		return true, nil
 	}
-	return nil
+	p.asked = false
+	if is.Held {
+		err = &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the button of browser.send (%s) cannot be pressed", p.o.Selectors.Send)}
+	}
+	return false, err
 }
 
 // abandon stops an answer that nobody waits for any more. What comes of it is not looked at: the page is closed next.

@@ -10,6 +10,12 @@
 	const off = (e) => e.disabled === true || e.getAttribute('aria-disabled') === 'true';
 	const field = (e) => e instanceof HTMLTextAreaElement || e instanceof HTMLInputElement;
 	const held = (e) => (field(e) ? e.value : e.innerText);
+	const plain = (s) => s.replace(/[\s\u200b\ufeff]+/g, '');
+	// holds reports whether the prompt field holds the text, but for white space, which editors change.
+	const holds = (text) => {
+		const e = first(sel.prompt);
+		return !!e && plain(held(e)) === plain(text);
+	};
 	const bytes = (s) => new TextEncoder().encode(s).length;
 
 	// Text out of elements ------------------------------------------------------------------------------------------------
@@ -309,11 +315,14 @@
 			if (held(e).trim()) document.execCommand('delete');
 			return true;
 		},
-		// holds reports whether the prompt field holds the text, but for white space, which editors change.
-		holds(text) {
-			const e = first(sel.prompt);
-			const plain = (s) => s.replace(/[\s\u200b\ufeff]+/g, '');
-			return !!e && plain(held(e)) === plain(text);
+		holds,
+		// send presses the button if the prompt field still holds the text, which a page that is being made may have thrown away since it was looked at.
+		send(text) {
+			if (!holds(text)) return { held: false, pressed: false };
+			const e = first(sel.send);
+			const pressed = !!e && !off(e);
+			if (pressed) e.click();
+			return { held: true, pressed };
 		},
 		// read returns what has changed of the newest answer: how many bytes are still as they were, and what follows them.
 		// Settled says that no more is to come, so that an answer that is like the one before is one.
