@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"image"
 	"image/png"
@@ -15,6 +16,8 @@ import (
 	"net/http/cookiejar"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +41,10 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main() // this program is also what starts commands
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // tests wait for a browser half of their time
+		_ = f.Value.Set(strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
+	}
 	var s shared
 	started = s.start
 	code := m.Run()
