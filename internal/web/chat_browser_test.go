@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"wield/internal/chromium"
 )
 
 // talks is a service whose scripted models do what the tests of the chat need: compute after asking, write text that would like to be a script, call
@@ -59,13 +61,20 @@ func (s *sheet) says(text string) {
 	s.press("Enter")
 }
 
+// says opens the chat in a browser and says something to the helper.
+func (w *world) says(b *chromium.Browser, key, text string) *sheet {
+	w.t.Helper()
+	s := w.open(b, key, "#/chat")
+	s.wait("select", "helper")
+	s.says(text)
+	return s
+}
+
 // TestChat: a message, a call that is asked about and allowed in place, the answer in Markdown, and the same again after loading.
 func TestChat(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	s := w.open(b, adminKey, "#/chat")
-	s.wait("select", "helper")
-	s.says("the sum of 1 + 2, please")
+	s := w.says(b, adminKey, "the sum of 1 + 2, please")
 	s.wait(".said-user", "the sum of 1 + 2")
 	s.wait(".card .badge", "waits for approval")
 	s.wait(".question", "Why it asks", "expression", "1 + 2")
@@ -186,9 +195,7 @@ func TestChatEdits(t *testing.T) {
 func TestChatStops(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	s := w.open(b, clientKey, "#/chat")
-	s.wait("select", "helper")
-	s.says("write slowly")
+	s := w.says(b, clientKey, "write slowly")
 	s.wait(".said-model", "word by word")
 	s.press("Alt+s")
 	s.wait(".run-foot", "It was stopped")
@@ -202,9 +209,7 @@ func TestChatStops(t *testing.T) {
 func TestChatScripts(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	s := w.open(b, adminKey, "#/chat")
-	s.wait("select", "helper")
-	s.says("a script: " + canary)
+	s := w.says(b, adminKey, "a script: "+canary)
 	s.wait(".card .badge", "done")
 	s.wait(".said-model", "I have read it.")
 	s.wait(".foot-line")
@@ -264,9 +269,7 @@ func TestChatFiles(t *testing.T) {
 func TestChatTabs(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	one := w.open(b, adminKey, "#/chat")
-	one.wait("select", "helper")
-	one.says("the sum of 4 + 5")
+	one := w.says(b, adminKey, "the sum of 4 + 5")
 	one.wait(".question .button", "Approve")
 	var hash string
 	one.call(&hash, "hash")

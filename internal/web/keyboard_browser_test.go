@@ -245,9 +245,7 @@ func TestKeyboardRing(t *testing.T) {
 func TestStill(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	s := w.open(b, adminKey, "#/chat")
-	s.wait("select", "helper")
-	s.says("the sum of 1 + 2, please")
+	s := w.says(b, adminKey, "the sum of 1 + 2, please")
 	s.wait(".question")
 	var moving []string
 	s.evaluate(&moving, `[...document.querySelectorAll('*')].filter((el) => { const c = getComputedStyle(el); return c.animationName !== 'none' || c.transitionDuration.split(',').some((d) => parseFloat(d) > 0) || c.scrollBehavior === 'smooth'; }).map((el) => el.outerHTML.slice(0, 80))`)

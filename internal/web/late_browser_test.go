@@ -173,9 +173,7 @@ func (s *sheet) comes(l *letter) {
 func TestLateRun(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	s := w.open(b, clientKey, "#/chat")
-	s.wait("select", "helper")
-	s.says("write slowly")
+	s := w.says(b, clientKey, "write slowly")
 	s.wait(".said-model", "word by word")
 	l := w.lateAgain("GET", "/runs/"+w.only("/runs")) // it is looked at anew when the connection is back
 	l.wait()
@@ -191,9 +189,7 @@ func TestLateRun(t *testing.T) {
 func TestBrokenOff(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
-	s := w.open(b, clientKey, "#/chat")
-	s.wait("select", "helper")
-	s.says("write slowly")
+	s := w.says(b, clientKey, "write slowly")
 	s.wait(".said-model", "word by word")
 	run := w.only("/runs")
 	w.breaks("/runs/"+run, true, true)
