@@ -285,8 +285,8 @@ func (v *value) usual(in string, i int) int {
 	return 0
 }
 
-// newKey reads the quoted key at i, with the colon and the quote of a string that stand behind it, and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the
-// object already. What stands before it begins at from.
+// newKey reads the quoted key at i, with the colon and the quote of a string that stand behind it, and returns its length, keyCut if it is
+// not all there, or 0 if it has escapes or stands in the object already. What stands before it begins at from.
 func (v *value) newKey(in string, from, i int) int {
 	n := plainKey(in[i:])
 	if n <= 0 {
