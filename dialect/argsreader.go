@@ -63,7 +63,11 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				a.state, a.val.patient = aObject, true
 			case c == '"' || c == '\'' && a.d.set.opts.Repair != RepairOff:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
-				i++
+				if i++; c == '"' && a.wrapped {
+					if end := a.usual(in, i); end > 0 {
+						return end, done
+					}
+				}
 			case c == '[':
 				a.doom, a.state = "the arguments are an array, not an object", aSkip
 				a.val.discard = true
@@ -139,6 +143,25 @@ func (a *argsReader) endWord(i int) progress {
 func (a *argsReader) empty(i int) {
 	a.d.writeArgs("{}", a.pos(i))
 	a.d.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
+}
+
+// usual reads the rest of the string that holds the object, if it holds what the last one did, and returns where it ends, else 0.
+func (a *argsReader) usual(in string, i int) int {
+	if a.d.sources != nil {
+		return 0
+	}
+	u, s := &a.d.readers.inString, a.d.call.tool.Args
+	form := &stringNotation
+	n, end := u.read(form, s, in, i)
+	if n == 0 {
+		form = &spacedNotation
+		n, end = u.read(form, s, in, i)
+	}
+	if n == 0 {
+		return 0
+	}
+	u.write(a.d, form, in, n, a.pos(end-len(`"`)))
+	return end
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -245,7 +268,9 @@ func (a *argsReader) inside(s string, base, step int) progress {
 
 func (a *argsReader) endString(i int) progress {
 	switch {
-	case a.doom != "" || a.state == aBehind:
+	case a.doom != "":
+	case a.state == aBehind:
+		a.d.readers.inString.learn(a.d, a.d.call.tool.Args, a.val.keys)
 	case !a.read:
 		a.empty(i)
 	default:

@@ -88,6 +88,7 @@ var (
 	attributeStop  = byteSet{}.with("<>\n")          // attributes behind a name
 	bareNameStop   = byteSet{}.with("\n<{ \t\r")     // a name in no tag
 	parenStop      = byteSet{}.with("\"'\\()[]{}\n") // arguments that are only looked through for their end
+	callStop       = byteSet{}.with(")\n")           // the same, where only the end of a call or of its line decides
 	captureStop    = byteSet{}.with(`"'\`)           // a string that is kept
 	literalStop    = doubleStop.with("<")            // a string between tokens
 	waitStop       = doubleStop.with("(")            // a key or a name that waits for its end

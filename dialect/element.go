@@ -158,6 +158,9 @@ func (d *Decoder) elementName(i int) int {
 	e, s := &d.elem, d.set
 	literal := e.opener == nil && e.quote == 0
 	bare := s.bare.name && e.opener == nil && !e.list
+	if n := len(d.readers.alone); n > 0 && literal && !e.list && d.base+i == e.nameAt && strings.HasPrefix(d.in[i:], d.readers.alone) {
+		return d.elementCall(i + n - 1) // the same bytes lead to the same end
+	}
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
 		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.node == 0) && (s.bare.function || e.opener != nil || e.list) {
@@ -199,7 +202,8 @@ func (d *Decoder) qualifies(c byte) bool {
 // elementCall begins a function call: the name ends before i, where a parenthesis stands.
 func (d *Decoder) elementCall(i int) int {
 	e := &d.elem
-	name, _ := unescapeName(d.held(e.nameAt, d.base+i))
+	written := d.held(e.nameAt, d.base+i+1)
+	name, _ := unescapeName(written[:len(written)-1])
 	if _, ok := d.function(name, e.list); !ok && !e.marked() {
 		return d.refuse(i, "no declared tool")
 	}
@@ -209,7 +213,7 @@ func (d *Decoder) elementCall(i int) int {
 	case e.list:
 		d.dialect = "pythonic"
 	default:
-		d.dialect = "function-style"
+		d.dialect, d.readers.alone = "function-style", written
 	}
 	return d.begin(i, newPythonic(d, e))
 }
@@ -303,6 +307,11 @@ type bodies struct {
 	guess   guess
 	val     value // of what is skipped
 	argsVal value // of arguments
+
+	keywords usualArgs // of function calls
+	inString usualArgs // of calls whose arguments are a string
+	called   called
+	alone    string // the name of the last call on a line of its own, with the parenthesis behind it
 
 	strict strictReader // of whole messages
 }

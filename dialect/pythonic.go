@@ -136,10 +136,21 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
-	if r.state == pHeld && d.patient(i) && r.calm(d.base+i-r.argsAt) {
-		d.await(i, "", r.paren.stops())
+	if r.holds(d) && d.patient(i) && r.calm(d.base+i-r.argsAt) {
+		d.await(i, "", &callStop)
 	}
 	return i, more
+}
+
+// holds reports whether nothing is decided before the closing parenthesis, or the end of a line, but by the number of bytes.
+func (r *pyReader) holds(d *Decoder) bool {
+	switch r.state {
+	case pHeld:
+		return true
+	case pWord, pEqual:
+		return r.alone(d)
+	}
+	return false
 }
 
 // calm reports whether n bytes of arguments that are held, and those that may wait behind them, are not yet so many that their number
@@ -163,17 +174,34 @@ func (r *pyReader) named(d *Decoder, i int) {
 
 // function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
 func (d *Decoder) function(name string, list bool) (tool int, ok bool) {
+	last := &d.readers.called
+	if last.name == name && last.list == list && name != "" {
+		return last.tool, true
+	}
 	tool, _, ok = d.set.names.resolve(name)
 	if !ok && list && d.set.opts.Repair == RepairFull {
-		return d.set.names.resolveRest(name)
+		tool, ok = d.set.names.resolveRest(name)
+	}
+	if ok {
+		*last = called{name, list, tool}
 	}
 	return tool, ok
+}
+
+// A called is the function that was called last: most calls are of the same.
+type called struct {
+	name string
+	list bool
+	tool int
 }
 
 // punctuation reads a byte between the parts of a call.
 func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 	switch r.state {
 	case pArgs:
+		if j, v := r.usual(d, i); j > 0 {
+			return j, v
+		}
 		switch {
 		case r.quote == '`':
 			r.state = pHeld
@@ -253,6 +281,39 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		return r.leave(d, i)
 	}
 	return r.fail(d, i, "nothing may stand here")
+}
+
+// usual reads the arguments at i, with all that shows that they are those of a call, if they are written as the last ones. It returns 0 if
+// they are not.
+func (r *pyReader) usual(d *Decoder, i int) (int, verdict) {
+	if r.quote != 0 || r.braces || d.sources != nil {
+		return 0, more
+	}
+	u := &d.readers.keywords
+	n, end := u.read(&keywordNotation, d.set.names.tools[r.tool].Args, d.in, i)
+	if n == 0 {
+		return 0, more
+	}
+	begun := d.base + i
+	switch {
+	case r.alone(d):
+		if end == len(d.in) || d.in[end] != '\n' || d.base+end-r.argsAt >= maxAlone {
+			return 0, more
+		}
+		begun = r.argsAt
+	case r.closer == "":
+		begun += len(u.keys[0].key) + len("=")
+	}
+	r.startUsual(d, begun, d.in, n, d.base+end)
+	return r.endCall(d, end)
+}
+
+// startUsual opens the call, whose name was read up to the offset begun, and writes the n arguments that were found in in; the text
+// was read up to end.
+func (r *pyReader) startUsual(d *Decoder, begun int, in string, n, end int) {
+	d.startCall(r.tool, r.name, "", r.at, begun)
+	r.got++
+	d.readers.keywords.write(d, &keywordNotation, in, n, end)
 }
 
 // readWord reads what may be a keyword.
@@ -445,6 +506,7 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 		r.val.openObject()
 	}
 	r.val.closeObject()
+	d.readers.keywords.learn(d, d.call.tool.Args, r.val.keys)
 	return r.endCall(d, i)
 }
 
@@ -539,9 +601,18 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 // readHeld opens a call that is confirmed now, and reads what was held of its arguments, up to the offset to.
 func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
 	d.stash(d.base + i)
+	held := d.held(r.argsAt, to)
+	if r.quote == 0 && !r.braces && d.sources == nil {
+		n, end := d.readers.keywords.read(&keywordNotation, d.set.names.tools[r.tool].Args, held, 0)
+		if n > 0 && end == len(held) {
+			r.startUsual(d, r.argsAt, held, n, to)
+			_, v := r.endCall(d, to-d.base)
+			return i, v
+		}
+	}
 	r.start(d, r.argsAt-d.base)
 	r.state = pArg
-	j, v := d.runHeld(r, d.held(r.argsAt, to), r.argsAt)
+	j, v := d.runHeld(r, held, r.argsAt)
 	if v == finished && r.argsAt+j < to {
 		return d.backTo(r.argsAt+j, i)
 	}

@@ -598,9 +598,12 @@ func (v *value) writeScalar(text string) bool {
 }
 
 // fits reports whether a value of one of the types may stand where v is, whatever it is.
-func (v *value) fits(types shape.Types) bool {
-	t := v.shape.Type()
-	return v.repair == RepairOff || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
+func (v *value) fits(types shape.Types) bool { return fits(v.shape, types, v.repair) }
+
+// fits reports whether a value of one of the types may stand where s is asked for, whatever it is.
+func fits(s *shape.Shape, types shape.Types, r Repair) bool {
+	t := s.Type()
+	return r == RepairOff || (t == 0 || t.Any(types)) && (s == nil || len(s.Enum) == 0)
 }
 
 // closerText returns the JSON of a closing bracket.
