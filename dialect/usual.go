@@ -115,14 +115,13 @@ func (u *usualArgs) read(form *notation, s *shape.Shape, in string, i int) (n, e
 	return 0, 0
 }
 
-// readValue reads the value at i and returns where it ends, or 0 if it is not one that is written as it stands. An empty string is left
-// to the machine: in Python it may begin one in three quotes.
+// readValue reads the value at i and returns where it ends, or 0 if it is not one that is written as it stands.
 func (u *usualArgs) readValue(form *notation, key *usualKey, v *usualValue, in string, i int) int {
 	v.text = strings.HasPrefix(in[i:], form.quote)
 	if v.text {
 		v.from = i + len(form.quote)
 		v.to = indexEscaped(in, v.from)
-		if !key.texts || v.to == v.from || !strings.HasPrefix(in[v.to:], form.quote) {
+		if !key.texts || !strings.HasPrefix(in[v.to:], form.quote) {
 			return 0
 		}
 		return v.to + len(form.quote)
