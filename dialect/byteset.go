@@ -79,6 +79,7 @@ var (
 	doubleStop     = stringStop.without("'")         // in double quotes
 	tagStop        = doubleStop.with("<")            // a tagged value: what is escaped in JSON, or may begin the end of the value
 	entityStop     = tagStop.with("&")               // where character references are decoded
+	referenceStop  = byteSet{}.with("<&")            // what makes such a value more than clean text
 	elementStop    = doubleStop.with("]")            // where tags begin with a bracket
 	openTagStop    = byteSet{}.with("<")             // the same without what is escaped
 	lineTagStop    = openTagStop.with("\r\n")        // where lines around a value belong to its tags

@@ -22,6 +22,8 @@ type openCall struct {
 	args    strings.Builder
 	told    int // how many bytes of args came out: those behind them go out together, see Decoder.tellArgs
 	tellAt  int // where the text begins that those were read from
+	mark    int // how much of args there was at the end of a value, and where the text stood: see Decoder.endTold
+	markAt  int
 	// Bytes of the text that are to follow in args, which are copied together.
 	later     bool
 	laterFrom int
@@ -147,6 +149,29 @@ func (d *Decoder) tellArgs() {
 	if c := &d.call; c.told < c.args.Len() {
 		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.last)
 		c.told = c.args.Len()
+	}
+}
+
+// tellSome is tellArgs at the end of a chunk: it leaves out what waits for more of the arguments.
+func (d *Decoder) tellSome() {
+	if r, ok := d.body.(*tagReader); ok && r.quiet() {
+		d.tellValue()
+		return
+	}
+	d.tellArgs()
+}
+
+// endTold notes that what is added to the arguments from here on is not told of before tellArgs.
+func (d *Decoder) endTold() {
+	d.flattenArgs()
+	d.call.mark, d.call.markAt = d.call.args.Len(), d.last
+}
+
+// tellValue is tellArgs up to where endTold was called last.
+func (d *Decoder) tellValue() {
+	if c := &d.call; c.told < c.mark {
+		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:c.mark], c.tellAt, c.markAt)
+		c.told, c.tellAt = c.mark, c.markAt
 	}
 }
 

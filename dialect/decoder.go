@@ -224,7 +224,7 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 			d.consume(chunk, at)
 		}
 		if d.call.told < d.call.args.Len() {
-			d.tellArgs()
+			d.tellSome()
 		}
 		if d.holding && !d.call.open && d.head.text != "" {
 			d.expectHead()
@@ -253,12 +253,8 @@ func (d *Decoder) passes(chunk string) bool {
 		if !plainJSON(chunk) {
 			return false
 		}
-	case &tagStop, &elementStop:
-		if len(chunk) > maxPieces || !d.readers.tags.passes(chunk) {
-			return false
-		}
-		d.dst = d.passEscaped(d.dst, chunk)
-		return true
+	case &tagStop, &elementStop, &entityStop:
+		return len(chunk) <= maxPieces && d.readers.tags.passes(d, chunk)
 	case &blockStop:
 		if len(chunk) > maxPieces || !d.readers.block.passes(chunk) {
 			return false

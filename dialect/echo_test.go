@@ -35,6 +35,16 @@ func TestEcho(t *testing.T) {
 		"<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\":\"a\"}",
 		"<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
 		"<tool_call>write_file\n<arg_key>path</arg_key><arg_value>a</arg_value>\n<arg_key>mode</arg_key> <arg_value>1</arg_value></tool_call>",
+		"<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n\nb\n\n</parameter>\n</function>\n</tool_call>",
+		"<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n</parameter>\n<parameter=mode>\n1\n</parameter>\n</function>\n</tool_call>",
+		"<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=path>\nb\n</parameter>\n<parameter=mode>\n\"1\"\n</parameter>\n</function>\n</tool_call>",
+		"<tool_call>\n<function=write_file>\n<parameter=path>\na\n<parameter=content>\nb\n</parameter>\n</function>\n</tool_call>",
+		"<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content b\n</parameter>\n</function>\n</tool_call>",
+		"<tool_call>\n<function=other>\n<parameter=path>\na\n</parameter>\n<parameter=content>\nb\n</parameter>\n</function>\n</tool_call>",
+		"<tool_call>\n<function=get_time>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n{\"b\": 1}\n</parameter>\n</function></tool_call>",
+		"<function=write_file><parameter=path>a</parameter><parameter=content>b</parameter></function>",
+		"<function_calls>\n<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"mode\">1</parameter></invoke>\n<invoke name=\"write_file\"><parameter name=\"path\"></parameter><parameter name=\"mode\">x</parameter></invoke>\n</function_calls>",
+		"<function_calls>\n<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"mode\">1</parameter></invoke>\n<invoke name=\"get_time\"><parameter name=\"path\">b</parameter>",
 		"write_file(path=\"a\", content='b (c', mode=1)",
 	}
 	o := dialect.Options{Tools: benchTools}

@@ -295,6 +295,7 @@ type bodies struct {
 	channel channelReader
 	call    callReader
 	tags    tagReader
+	rote    tagRote // of its calls
 	python  pyReader
 	args    argsReader
 	header  headerReader

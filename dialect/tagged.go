@@ -133,6 +133,7 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	r := &d.readers.tags
+	d.readers.rote.ended = -1
 	ahead, pair := r.ahead, r.pair
 	if r.form != f {
 		ahead, pair = f.paramClose+"\n"+f.paramOpen, ""
@@ -176,9 +177,12 @@ func (r *tagReader) begin(d *Decoder, end int) {
 	if !r.known {
 		r.val = d.readers.argsVal.reset(d, nil, true)
 		r.val.discard = true
+		d.readers.rote.lose()
 	} else {
+		d.readers.rote.learnAfter(d, end)
 		d.startCall(r.tool, r.written, "", r.at, end)
 		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
+		d.readers.rote.begin(r.form, d.call.tool, end)
 	}
 	r.got++
 	r.val.kwargs, r.val.base, r.val.step = true, end, 0
@@ -423,6 +427,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 			return r.fail(d, i, "the value of "+r.param+" is missing")
 		}
 		d.noteValue(r.val, chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
+		d.readers.rote.lose()
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
@@ -440,6 +445,9 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	case tagSectionClose:
 		if r.got == 0 && r.state == tClosed {
 			return i, refused
+		}
+		if r.state == tClosed {
+			d.readers.rote.learnAfter(d, end)
 		}
 		if r.state == tBody {
 			if !r.repairable(d) {
@@ -509,6 +517,7 @@ func (r *tagReader) repairable(d *Decoder) bool {
 }
 
 func (r *tagReader) missing(d *Decoder, tag string, at int) {
+	d.readers.rote.lose()
 	if r.known && d.confirmed {
 		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
 	}
@@ -523,6 +532,7 @@ func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
 		return i, finished
 	}
 	r.state, r.blanks = tClosed, 0
+	d.readers.rote.ended = d.base + i
 	return i, more
 }
 

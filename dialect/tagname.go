@@ -10,6 +10,11 @@ import (
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
+	if r.state == tParam && d.readers.rote.starts(r, d.base+i) {
+		if j, v := r.readRote(d, i); j > i || v != more {
+			return j, v
+		}
+	}
 	if len(r.name) == 0 && r.quote == 0 && d.holding {
 		if j, v := r.wholeName(d, i); j > i || v != more {
 			return j, v

@@ -42,6 +42,9 @@ func (r *tagReader) beginText(c byte) {
 // beginParam begins the value of a parameter.
 func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 	r.param = name
+	if t := &d.readers.rote; t.from >= 0 {
+		t.learn(d, tagGap{name: name, keyAt: r.keyAt - t.from, key: r.keyEnd - t.from, meant: r.meant, untyped: r.untyped}, d.base+i)
+	}
 	var declared bool
 	if r.known {
 		r.shape, declared = d.call.tool.Args.Prop(name)
@@ -186,6 +189,9 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	r.add(d, in[from:i], i)
 	if i < len(in) {
 		r.tailAt = d.base + i
+		if j, v := r.readRote(d, i); j > i || v != more {
+			return j, v
+		}
 		if e, n := r.wholeEnd(in[i:]); n > 0 {
 			return r.endValue(d, e, i+n)
 		}
@@ -356,8 +362,20 @@ func oneByte(c byte) string {
 
 // endValue ends the value at the tags in the tail, all of which were read.
 func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
+	t := &d.readers.rote
+	if t.endValue(d, e, r.tailAt, d.base+i); e.param != "" {
+		t.lose()
+	}
+	return r.leaveValue(d, e, i)
+}
+
+// leaveValue is endValue for tags that are remembered.
+func (r *tagReader) leaveValue(d *Decoder, e ending, i int) (int, verdict) {
 	end := r.tailAt + e.end
 	r.closed = 0
+	if r.known && !r.fresh {
+		d.endTold()
+	}
 	if !e.closed {
 		r.missing(d, r.form.paramClose, end)
 	}
@@ -381,6 +399,8 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	case e.next >= 0:
 		r.tailAt = d.base + i - len(e.rest)
 		return r.tag(d, e.next, i)
+	case r.state == tClosed && e.rest == "":
+		return r.awaitAfter(d, j)
 	}
 	if v == finished && e.rest != "" {
 		return d.backTo(d.base+i-len(e.rest), i)
@@ -566,12 +586,12 @@ func (r *tagReader) plain(*Decoder) *byteSet {
 	return &tagStop
 }
 
-// passes reports whether chunk, in the middle of a value that goes out as it comes, belongs to it as a whole.
-func (r *tagReader) passes(chunk string) bool {
+// unsuspicious returns the length of what chunk begins with that belongs to a value which goes out as it comes.
+func (r *tagReader) unsuspicious(chunk string) int {
 	for i := 0; i < len(chunk); i++ {
 		if c := chunk[i]; (c == '<' || c == ']' || c == '\n' || c == '\r') && r.suspicious(chunk, i) {
-			return false
+			return i
 		}
 	}
-	return true
+	return len(chunk)
 }

@@ -52,3 +52,60 @@ func told(events []chat.Event) (s string) {
 	}
 	return s
 }
+
+// TestToldAgain is TestTold for calls behind others that were written alike, of which the decoder expects more of the same.
+func TestToldAgain(t *testing.T) {
+	calls := []chat.Call{
+		{Name: "write_file", Arguments: `{"path":"a","content":"b c","mode":1}`},
+		{Name: "write_file", Arguments: `{"path":"","content":"<b>\n</c>","mode":22}`},
+		{Name: "write_file", Arguments: `{"path":"a","content":"b\n","mode":1.0}`},
+		{Name: "write_file", Arguments: `{"path":"d","mode":"2","content":"\"é\""}`},
+		{Name: "get_time", Arguments: `{"zone":"b"}`},
+		{Name: "write_file", Arguments: `{"path":"d","mode":3,"content":"e & f"}`},
+		{Name: "write_file", Arguments: `{"path":"d","mode":4,"content":"]<]"}`},
+	}
+	for i := range calls {
+		calls[i].Index, calls[i].ID = i, fmt.Sprintf("call_%d", i)
+	}
+	for _, name := range dialect.Names() {
+		row, _ := dialect.Lookup(name)
+		text, err := row.AppendCalls(nil, calls)
+		if err != nil {
+			continue // one message holds one call
+		}
+		o := dialect.Options{Dialect: name, Tools: benchTools}
+		whole := decoder(t, o)
+		told := make([]int, len(text)+1) // the length of what has come out after each byte
+		var all []chat.Event
+		for n := 1; n <= len(text); n++ {
+			whole.Reset()
+			all = dialecttest.Merge(whole.Feed(nil, string(text[:n])))
+			told[n] = lengthOf(all)
+		}
+		for _, size := range []int{1, 2, 3, 4, 7, 16, 50} {
+			d, events := decoder(t, o), []chat.Event(nil)
+			for at := 0; at < len(text); at += size {
+				n := min(at+size, len(text))
+				events = d.Feed(events, string(text[at:n]))
+				if got := lengthOf(events); got != told[n] {
+					t.Errorf("%s in chunks of %d bytes: after %q %d bytes came out, whole %d", name, size, text[:n], got, told[n])
+					break
+				}
+			}
+			if !reflect.DeepEqual(dialecttest.Merge(events), all) {
+				t.Errorf("%s in chunks of %d bytes: other events than whole", name, size)
+			}
+		}
+	}
+}
+
+// lengthOf returns the length of what came out: of texts, and of the part of the text that they stand for.
+func lengthOf(events []chat.Event) (n int) {
+	for i := range events {
+		n += 1000 * len(events[i].Text)
+	}
+	if len(events) > 0 {
+		n += events[len(events)-1].End
+	}
+	return n
+}

@@ -1,0 +1,200 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/schema/shape"
+)
+
+// The calls of one tool mostly have the same parameters in the same order, so that what stands between two of their values is the same as
+// in the call before: the tags that end one value, name the next parameter and begin its value. A tagRote remembers these gaps. While the
+// gaps of a call are the remembered ones, the next one is expected as a whole: nothing comes out between the bytes of a value and those of
+// the next (see tagReader.quiet), so there is no hurry to read it chunk by chunk. And it is taken as a whole where it stands: it was read
+// in the same state behind the same gaps, and so means the same.
+type tagRote struct {
+	form *tagForm
+	tool *shape.Tool
+	gaps []tagGap
+	same int // how many of the gaps the call that is read had; -1: its gaps are not to be remembered
+
+	// The gap that is being read: where it begins, or -1.
+	from, closed, open int
+
+	after string // what stood behind the last call, up to the end of the section or the start of a call
+	ended int    // where the call before ended; -1: nowhere in this section
+}
+
+// A tagGap stands between two values of a call, before the first, or behind the last one.
+type tagGap struct {
+	text       string // with what follows it for sure, if anything, and a byte more: nothing comes out before that
+	n          int    // its length
+	closed     int    // where the closing tag of the value before it ends
+	open       int    // where the tag behind that ends
+	name       string // of the parameter whose value follows; "": the call ends
+	keyAt, key int    // where the name stands
+	meant      string // of the tag
+	untyped    shape.Untyped
+}
+
+// begin makes t ready for a call whose parameters begin at the offset at.
+func (t *tagRote) begin(form *tagForm, tool *shape.Tool, at int) {
+	if t.form != form || t.tool != tool {
+		t.form, t.tool, t.gaps = form, tool, t.gaps[:0]
+	}
+	t.same, t.from, t.closed, t.open = 0, at, 0, 0
+}
+
+// starts reports whether the parameters of the call begin at the offset at, in the name of the first one, of which r may have read a byte.
+func (t *tagRote) starts(r *tagReader, at int) bool {
+	return t.same == 0 && t.from == at && len(t.gaps) > 0 && strings.HasPrefix(t.gaps[0].name, string(r.name))
+}
+
+// endValue says that a value ends at the offset at with e, and a tag that ends at the offset end.
+func (t *tagRote) endValue(d *Decoder, e ending, at, end int) {
+	t.from, t.closed, t.open = at, e.end, end-at
+	switch {
+	case !e.closed || e.next >= 0 || e.rest != "" || e.kind != tagParam && e.kind != tagCallClose:
+		t.lose()
+	case e.kind == tagCallClose:
+		t.learn(d, tagGap{}, end)
+	}
+}
+
+// lose says that the call has something in it that a gap does not have.
+func (t *tagRote) lose() { t.same = -1 }
+
+// next returns the gap that most likely comes next, or nil.
+func (t *tagRote) next() *tagGap {
+	if uint(t.same) < uint(len(t.gaps)) {
+		return &t.gaps[t.same]
+	}
+	return nil
+}
+
+// learn takes the gap that ends at the offset end for the next one.
+func (t *tagRote) learn(d *Decoder, g tagGap, end int) {
+	from := t.from
+	g.n, t.from = end-from, -1
+	if from < 0 || t.same < 0 || g.n <= 0 || g.n > maxHeader || from < d.holdAt || !d.holding || d.sources != nil {
+		t.lose()
+		return
+	}
+	text := d.held(from, end)
+	if old := t.next(); old != nil && old.n == g.n && old.text[:g.n] == text && old.closed == t.closed {
+		t.same++
+		return
+	}
+	g.closed, g.open = t.closed, t.open
+	switch {
+	case g.name == "":
+		g.text = text
+	case t.form.newlines:
+		g.text = text + "\n\n"
+	default:
+		g.text = text + "\n"
+	}
+	t.gaps = append(t.gaps[:t.same], g)
+	t.same++
+}
+
+// readRote takes the expected gap at i, if the input holds all of it, or lets it wait if the input ends with a part of it. Otherwise it
+// returns i.
+func (r *tagReader) readRote(d *Decoder, i int) (int, verdict) {
+	t := &d.readers.rote
+	g, s := t.next(), d.in[i:]
+	switch {
+	case g == nil || d.sources != nil || r.form.cdata && openCDATA(r.text):
+	case len(s) >= g.n && s[:g.n] == g.text[:g.n]:
+		return r.takeGap(d, g, i)
+	case len(s) < g.n && g.text[:len(s)] == s && d.patient(i) && (g.name == "" || r.settled()):
+		d.await(i, g.text[len(s):], nil)
+		return i, left
+	}
+	return i, more
+}
+
+// takeGap reads the expected gap at i, which the input holds.
+func (r *tagReader) takeGap(d *Decoder, g *tagGap, i int) (int, verdict) {
+	d.readers.rote.same++
+	d.readers.rote.from = -1
+	if r.tailAt = d.base + i; r.state == tValue {
+		e := ending{closed: true, end: g.closed, next: -1}
+		if g.name == "" {
+			e.kind = tagCallClose
+			return r.leaveValue(d, e, i+g.n)
+		}
+		if j, v := r.leaveValue(d, e, i+g.open); v != more {
+			return j, v
+		}
+	}
+	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
+	r.keyAt, r.keyEnd, r.meant, r.untyped = d.base+i+g.keyAt, d.base+i+g.key, g.meant, g.untyped
+	return i + g.n, r.beginParam(d, g.name, i+g.n)
+}
+
+// passes emits a chunk that belongs to a value which goes out as it comes, and lets the start of the expected gap wait. It reports whether
+// the chunk is that.
+func (r *tagReader) passes(d *Decoder, chunk string) bool {
+	n := r.unsuspicious(chunk)
+	rest := chunk[n:]
+	switch {
+	case r.form.entities && !referenceStop.none(chunk[:n]):
+		return false
+	case rest == "":
+		d.dst = d.passEscaped(d.dst, chunk)
+		return true
+	}
+	g := d.readers.rote.next()
+	if g == nil || len(rest) >= g.n || g.text[:len(rest)] != rest {
+		return false
+	}
+	if n > 0 {
+		d.dst = d.passEscaped(d.dst, chunk[:n])
+	}
+	d.arena.write(rest)
+	end := d.last + len(rest)
+	d.in, d.base, d.spilled, d.quick = "", end, end, nil
+	d.await(-len(rest), g.text[len(rest):], nil)
+	return true
+}
+
+// awaitAfter lets what follows a call that ends before i in a section wait, if it is what stood there the last time.
+func (r *tagReader) awaitAfter(d *Decoder, i int) (int, verdict) {
+	t := &d.readers.rote
+	if s := d.in[i:]; len(s) < len(t.after) && t.after[:len(s)] == s && d.patient(i) {
+		d.await(i, t.after[len(s):], nil)
+		return i, left
+	}
+	return i, more
+}
+
+// learnAfter takes the bytes from the end of the call before to the offset end for what stands there.
+func (t *tagRote) learnAfter(d *Decoder, end int) {
+	from := t.ended
+	if t.ended = -1; from < d.holdAt || end-from > maxHeader || d.sources != nil {
+		return
+	}
+	if n := end - from; n != len(t.after) || d.held(from, end) != t.after {
+		t.after = d.held(from, end)
+	}
+}
+
+// settled reports whether the value that was read ends without a note.
+func (r *tagReader) settled() bool {
+	return r.state != tValue || !r.whole && !r.val.hold.on && (r.stream || r.meant != "true" && plainNumber(string(r.text), r.shape))
+}
+
+// plainNumber reports whether text is an integer that s takes as it stands.
+func plainNumber(text string, s *shape.Shape) bool {
+	t := s.Type()
+	return t.Any(shape.Integer|shape.Number) && t&^(shape.Integer|shape.Number) == 0 && text != "" && isDigit(text[0]) && plainScalar(text)
+}
+
+// quiet reports whether what was added to the arguments is not told of yet: from the end of one value to the start of the next.
+func (r *tagReader) quiet() bool {
+	switch r.state {
+	case tParam, tPair, tType:
+		return true
+	}
+	return r.state == tValue && r.fresh
+}
