@@ -335,8 +335,7 @@ func (r *blockReader) write(d *Decoder, to int) {
 	if len(s) > maxPieces {
 		d.writeBuilt(s, to)
 	} else {
-		d.settleLater(r.from, to, true)
-		d.dst = d.emitPieces(d.dst, s, to)
+		d.passPieces(s, to)
 	}
 	r.from = to
 }

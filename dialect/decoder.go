@@ -259,7 +259,7 @@ func (d *Decoder) passes(chunk string) bool {
 		if len(chunk) > maxPieces || !d.readers.block.passes(chunk) {
 			return false
 		}
-		d.dst = d.passEscaped(d.dst, chunk)
+		d.passEscaped(chunk)
 		return true
 	default:
 		if !d.quick.none(chunk) {

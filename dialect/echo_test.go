@@ -45,6 +45,8 @@ func TestEcho(t *testing.T) {
 		"<function=write_file><parameter=path>a</parameter><parameter=content>b</parameter></function>",
 		"<function_calls>\n<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"mode\">1</parameter></invoke>\n<invoke name=\"write_file\"><parameter name=\"path\"></parameter><parameter name=\"mode\">x</parameter></invoke>\n</function_calls>",
 		"<function_calls>\n<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"mode\">1</parameter></invoke>\n<invoke name=\"get_time\"><parameter name=\"path\">b</parameter>",
+		"<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"\">b</parameter></invoke>",
+		"<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"\">",
 		"write_file(path=\"a\", content='b (c', mode=1)",
 	}
 	o := dialect.Options{Tools: benchTools}

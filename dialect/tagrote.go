@@ -30,7 +30,8 @@ type tagGap struct {
 	n          int    // its length
 	closed     int    // where the closing tag of the value before it ends
 	open       int    // where the tag behind that ends
-	name       string // of the parameter whose value follows; "": the call ends
+	ends       bool   // the call ends behind it
+	name       string // of the parameter whose value follows
 	keyAt, key int    // where the name stands
 	meant      string // of the tag
 	untyped    shape.Untyped
@@ -56,7 +57,7 @@ func (t *tagRote) endValue(d *Decoder, e ending, at, end int) {
 	case !e.closed || e.next >= 0 || e.rest != "" || e.kind != tagParam && e.kind != tagCallClose:
 		t.lose()
 	case e.kind == tagCallClose:
-		t.learn(d, tagGap{}, end)
+		t.learn(d, tagGap{ends: true}, end)
 	}
 }
 
@@ -86,7 +87,7 @@ func (t *tagRote) learn(d *Decoder, g tagGap, end int) {
 	}
 	g.closed, g.open = t.closed, t.open
 	switch {
-	case g.name == "":
+	case g.ends:
 		g.text = text
 	case t.form.newlines:
 		g.text = text + "\n\n"
@@ -106,7 +107,7 @@ func (r *tagReader) readRote(d *Decoder, i int) (int, verdict) {
 	case g == nil || d.sources != nil || r.form.cdata && openCDATA(r.text):
 	case len(s) >= g.n && s[:g.n] == g.text[:g.n]:
 		return r.takeGap(d, g, i)
-	case len(s) < g.n && g.text[:len(s)] == s && d.patient(i) && (g.name == "" || r.settled()):
+	case len(s) < g.n && g.text[:len(s)] == s && d.patient(i) && (g.ends || r.settled()):
 		d.await(i, g.text[len(s):], nil)
 		return i, left
 	}
@@ -119,7 +120,7 @@ func (r *tagReader) takeGap(d *Decoder, g *tagGap, i int) (int, verdict) {
 	d.readers.rote.from = -1
 	if r.tailAt = d.base + i; r.state == tValue {
 		e := ending{closed: true, end: g.closed, next: -1}
-		if g.name == "" {
+		if g.ends {
 			e.kind = tagCallClose
 			return r.leaveValue(d, e, i+g.n)
 		}
@@ -141,7 +142,7 @@ func (r *tagReader) passes(d *Decoder, chunk string) bool {
 	case r.form.entities && !referenceStop.none(chunk[:n]):
 		return false
 	case rest == "":
-		d.dst = d.passEscaped(d.dst, chunk)
+		d.passEscaped(chunk)
 		return true
 	}
 	g := d.readers.rote.next()
@@ -149,7 +150,7 @@ func (r *tagReader) passes(d *Decoder, chunk string) bool {
 		return false
 	}
 	if n > 0 {
-		d.dst = d.passEscaped(d.dst, chunk[:n])
+		d.passEscaped(chunk[:n])
 	}
 	d.arena.write(rest)
 	end := d.last + len(rest)

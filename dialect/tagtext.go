@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"strings"
-
-	"wield/chat"
-)
+import "strings"
 
 // writeEscaped writes s, which ends where v stands in the text, as the inside of a JSON string.
 func writeEscaped(v *value, s string) {
@@ -16,8 +12,7 @@ func writeEscaped(v *value, s string) {
 	case len(s) > maxPieces || !d.call.later:
 		d.writeBuilt(s, v.base)
 	default:
-		d.settleLater(v.base-len(s), v.base, true)
-		d.dst = d.emitPieces(d.dst, s, v.base)
+		d.passPieces(s, v.base)
 	}
 }
 
@@ -34,11 +29,13 @@ func (d *Decoder) writeBuilt(s string, end int) {
 // for, so that a long value that comes in small chunks is not copied again and again.
 const maxPieces = 64
 
-// emitPieces appends to dst what s, which ends at the offset end, is inside a JSON string: its pieces and the escapes between them,
-// so that nothing is copied.
-func (d *Decoder) emitPieces(dst []chat.Event, s string, end int) []chat.Event {
-	from := 0
-	for i := doubleStop.index(s, 0); i < len(s); i = doubleStop.index(s, i+1) {
+// passPieces emits what s, the bytes of the text before the offset end, is inside a JSON string: its pieces and the escapes between them, so
+// that nothing is copied. They follow in the arguments.
+func (d *Decoder) passPieces(s string, end int) {
+	i, from := doubleStop.index(s, 0), 0
+	d.settleLater(end-len(s), end, i < len(s))
+	dst := d.dst
+	for ; i < len(s); i = doubleStop.index(s, i+1) {
 		if from < i {
 			dst = d.emitDelta(dst, s[from:i], end-len(s)+i)
 		}
@@ -48,17 +45,16 @@ func (d *Decoder) emitPieces(dst []chat.Event, s string, end int) []chat.Event {
 	if from < len(s) {
 		dst = d.emitDelta(dst, s[from:], end)
 	}
-	return dst
+	d.dst = dst
 }
 
 // passEscaped emits a chunk of a value in which nothing begins or ends, but that is not written as it is.
-func (d *Decoder) passEscaped(dst []chat.Event, chunk string) []chat.Event {
-	from, end := d.last, d.last+len(chunk)
+func (d *Decoder) passEscaped(chunk string) {
+	end := d.last + len(chunk)
 	d.in, d.base = "", end
 	d.arena.write(chunk)
 	d.spilled = end
-	d.settleLater(from, end, true)
-	return d.emitPieces(dst, chunk, end)
+	d.passPieces(chunk, end)
 }
 
 // escapes are what stands for the bytes of doubleStop in a JSON string.
