@@ -26,15 +26,22 @@ type tagRote struct {
 
 // A tagGap stands between two values of a call, before the first, or behind the last one.
 type tagGap struct {
-	text       string // with what follows it for sure, if anything, and a byte more: nothing comes out before that
-	n          int    // its length
-	closed     int    // where the closing tag of the value before it ends
-	open       int    // where the tag behind that ends
-	ends       bool   // the call ends behind it
-	name       string // of the parameter whose value follows
-	keyAt, key int    // where the name stands
-	meant      string // of the tag
-	untyped    shape.Untyped
+	text    string // with what follows it for sure, if anything, and a byte more: nothing comes out before that
+	n       int    // its length
+	closed  int    // where the closing tag of the value before it ends
+	open    int    // where the tag behind that ends
+	ends    bool   // the call ends behind it
+	name    string // of the parameter whose value follows
+	meant   string // of its tag
+	untyped shape.Untyped
+
+	// What the name amounts to: see tagRote.keep.
+	flat          bool
+	param         string
+	shape         *shape.Shape
+	stream, waits bool
+	close, ahead  string
+	json          string // what is added to the arguments, from the quote that ends a string before it
 }
 
 // begin makes t ready for a call whose parameters begin at the offset at.
@@ -118,7 +125,11 @@ func (r *tagReader) readRote(d *Decoder, i int) (int, verdict) {
 func (r *tagReader) takeGap(d *Decoder, g *tagGap, i int) (int, verdict) {
 	d.readers.rote.same++
 	d.readers.rote.from = -1
-	if r.tailAt = d.base + i; r.state == tValue {
+	r.tailAt = d.base + i
+	if g.flat && !r.val.hold.on && r.val.stack[0].index == nil {
+		return i + g.n, r.takeFlat(d, g, i)
+	}
+	if r.state == tValue {
 		e := ending{closed: true, end: g.closed, next: -1}
 		if g.ends {
 			e.kind = tagCallClose
@@ -129,7 +140,7 @@ func (r *tagReader) takeGap(d *Decoder, g *tagGap, i int) (int, verdict) {
 		}
 	}
 	r.name, r.quote, r.attrs = r.name[:0], 0, r.attrs[:0]
-	r.keyAt, r.keyEnd, r.meant, r.untyped = d.base+i+g.keyAt, d.base+i+g.key, g.meant, g.untyped
+	r.meant, r.untyped = g.meant, g.untyped
 	return i + g.n, r.beginParam(d, g.name, i+g.n)
 }
 
@@ -178,6 +189,48 @@ func (t *tagRote) learnAfter(d *Decoder, end int) {
 	if n := end - from; n != len(t.after) || d.held(from, end) != t.after {
 		t.after = d.held(from, end)
 	}
+}
+
+// keep remembers of the last gap what was made of the name in it: what is in the arguments from the offset from on. A parameter that
+// stands there already, or holds all arguments, is another matter, and so is each one behind it.
+func (t *tagRote) keep(r *tagReader, from int) {
+	n := t.same - 1
+	if n < 0 || t.gaps[n].flat || t.gaps[n].ends || n > 0 && !t.gaps[n-1].flat || n >= fewKeys {
+		return
+	}
+	g, args := &t.gaps[n], r.val.d.call.args.String()
+	g.flat, g.param, g.shape, g.stream, g.waits, g.close, g.ahead = true, r.param, r.shape, r.stream, r.waits, r.close, r.ahead
+	g.json = `"` + args[from:]
+}
+
+// takeFlat does what the tags in the gap at i and the name there made the readers do when keep looked.
+func (r *tagReader) takeFlat(d *Decoder, g *tagGap, i int) verdict {
+	v, json, end := r.val, g.json[1:], d.base+i+g.n
+	f := &v.stack[0]
+	if r.state == tValue {
+		if !r.fresh {
+			d.endTold()
+		}
+		if r.stream && !r.entity {
+			json = g.json
+			d.flattenArgs()
+			v.keys[f.key].to = d.call.args.Len() + 1
+		} else if w := r.finishValue(d, d.base+i+g.closed); w != more {
+			return w
+		}
+	}
+	d.writeArgs(json, end)
+	f.key = len(v.keys)
+	v.keys = append(v.keys, keySpan{key: g.param, from: -1})
+	if g.stream {
+		v.keys[f.key].from = d.call.args.Len() - 1
+	}
+	v.shape, v.state, v.base = g.shape, vValue, end
+	r.name, r.quote, r.attrs, r.meant, r.untyped = r.name[:0], 0, r.attrs[:0], g.meant, g.untyped
+	r.param, r.shape, r.stream, r.waits, r.close, r.ahead = g.param, g.shape, g.stream, g.waits, g.close, g.ahead
+	r.text, r.tail, r.closed, r.valueAt = r.text[:0], r.tail[:0], 0, end
+	r.state, r.fresh, r.whole, r.entity, r.marked = tValue, true, false, false, false
+	return more
 }
 
 // settled reports whether the value that was read ends without a note.

@@ -43,7 +43,7 @@ func (r *tagReader) beginText(c byte) {
 func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 	r.param = name
 	if t := &d.readers.rote; t.from >= 0 {
-		t.learn(d, tagGap{name: name, keyAt: r.keyAt - t.from, key: r.keyEnd - t.from, meant: r.meant, untyped: r.untyped}, d.base+i)
+		t.learn(d, tagGap{name: name, meant: r.meant, untyped: r.untyped}, d.base+i)
 	}
 	var declared bool
 	if r.known {
@@ -80,9 +80,13 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	r.entity, r.marked = false, false
 	r.val.base = d.base + i
 	d.sources.key(r.keyAt, r.keyEnd)
+	from := d.call.args.Len()
 	if !r.addKey(again) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
+	}
+	if r.known && !again && !r.whole {
+		d.readers.rote.keep(r, from)
 	}
 	d.sources.from(r.valueAt)
 	return more
