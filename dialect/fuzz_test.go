@@ -56,6 +56,11 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
+// TestStrayByte reads a byte behind a tag that goes on with a character which did not begin.
+func TestStrayByte(t *testing.T) {
+	anyText(t, dialect.Options{}, "<tool_call><function=find><parameter=></function></tool_call>\x83")
+}
+
 // FuzzNamed reads texts when a dialect is expected, with the others or alone. Its seeds are some of the cases of each dialect, for all
 // of them are read before anything new is: TestCases has them all.
 func FuzzNamed(f *testing.F) {

@@ -264,7 +264,7 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 				continue
 			}
 		}
-		for ; i < len(d.in) && d.in[i]&0xC0 == 0x80; i++ { // the rest of a character
+		for ; i > 0 && d.in[i-1] >= 0x80 && i < len(d.in) && d.in[i]&0xC0 == 0x80; i++ { // the rest of a character
 			r.tail = append(r.tail, d.in[i])
 		}
 		for r.want, r.closed = "", 0; len(r.tail) > 0; {
