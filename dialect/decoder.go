@@ -180,8 +180,13 @@ func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 	if n := len(chunk) - cut; n > 0 {
 		dst = d.read(dst, chunk[:n])
 	}
-	if cut > 0 {
-		d.cut, d.after, d.quick, d.expect = chunk[len(chunk)-cut:], d.quick, nil, ""
+	if cut == 0 {
+		return dst
+	}
+	if rest := chunk[len(chunk)-cut:]; d.met == 0 && len(rest) < len(d.expect) && d.expect[:cut] == rest {
+		d.met = cut
+	} else {
+		d.cut, d.after, d.quick, d.expect = rest, d.quick, nil, ""
 	}
 	return dst
 }
