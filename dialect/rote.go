@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"strings"
-
-	"wield/schema/shape"
-)
+import "wield/schema/shape"
 
 // A rote is the keys of the arguments that were read last, in order. Calls of one tool mostly have the same ones, laid out alike: such a
 // key is known by comparing it, and as no two of them are the same none of it stands in the object twice.
@@ -30,22 +26,6 @@ func (r *rote) begin(s *shape.Shape) {
 
 // knows reports whether all keys so far of the outermost object, which is the innermost as well, are the first of v.rote.
 func (v *value) knows() bool { return len(v.stack) == 1 && v.rote.same == len(v.keys) && !v.python }
-
-// sameKey reads the key at i, with the comma before it, if it is the next of v.rote, and returns its length, else 0.
-func (v *value) sameKey(in string, i int) int {
-	n := v.rote.same
-	if !v.knows() || n >= len(v.rote.keys) || in[i] != v.rote.keys[n].text[0] {
-		return 0
-	}
-	k := &v.rote.keys[n]
-	if (v.state != vAfter || n == 0) && (v.state != vKeyOrEnd || n > 0) || !strings.HasPrefix(in[i:], k.text) {
-		return 0
-	}
-	v.rote.same++
-	v.keys = append(v.keys, keySpan{key: in[i+k.at : i+len(k.text)-1], from: -1})
-	v.stack[0].key, v.state = n, vColon
-	return len(k.text)
-}
 
 // learnKey takes text for the next key of v.rote. It was added to the object; in text it begins, with its quote, at from.
 func (v *value) learnKey(text string, from int) {

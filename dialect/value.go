@@ -125,7 +125,18 @@ func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
 func (v *value) run(in string, i int) (int, progress) {
 	v.from, v.stays = i, v.step == 1 && v.d.holding && !v.discard
 	for i < len(in) {
+		if v.plainly() {
+			var p progress
+			if i, p = v.usual(in, i); p == short {
+				v.flush(in, i)
+				return i, short
+			}
+			if i == len(in) && v.state != vDone {
+				break
+			}
+		}
 		switch v.state {
+		case vDone:
 		case vString:
 			i = v.inString(in, i)
 		case vEscape:
@@ -186,30 +197,17 @@ func (v *value) put(s, in string, i int) int {
 // between reads blanks and punctuation between values.
 func (v *value) between(in string, i int) (int, progress) {
 	for i < len(in) && v.state <= vAfter {
-		if v.kwargs && v.state == vAfter && len(v.stack) == 1 {
+		switch {
+		case v.kwargs && v.state == vAfter && len(v.stack) == 1:
 			v.flush(in, i)
 			return i, paused
-		}
-		n := 0
-		switch {
-		case isBlank(in[i]):
-			if n = 1; len(v.pend) > 0 {
-				v.pend = append(v.pend, in[i])
-				v.from = i + 1
-			}
-		case !v.hold.on && len(v.pend) == 0 && v.stays:
-			v.lag = i - v.from
-			n = v.usual(in, i)
-		}
-		switch {
-		case n > 0:
-			i += n
-		case n == keyCut && v.patient && v.d.patient(i):
-			v.flush(in, i)
-			return i, short
-		default:
+		case !isBlank(in[i]):
 			return v.unusual(in, i), going
+		case len(v.pend) > 0:
+			v.pend = append(v.pend, in[i])
+			v.from = i + 1
 		}
+		i++
 	}
 	return i, going
 }
@@ -241,99 +239,6 @@ func (v *value) unusual(in string, i int) int {
 		v.from = i
 	}
 	return i
-}
-
-// usual reads what stands between values at i, if it is what usually does: a whole key without escapes that is new, a colon, a
-// comma that something follows, the quote of a string that fits its shape. It returns how many bytes that are, all of which belong
-// to the arguments as they are, 0 if it is something else, or keyCut if it ends with the start of a key.
-func (v *value) usual(in string, i int) int {
-	if n := v.sameKey(in, i); n > 0 {
-		return n + v.behindKey(in, i+n)
-	}
-	switch c := in[i]; {
-	case c == '"' && v.state == vKeyOrEnd:
-		return v.newKey(in, i, i)
-	case c == '"' && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
-		if !v.fits(shape.String) {
-			return 0
-		}
-		v.usualQuote(i)
-		return 1
-	case scalarStart(c) && (v.state == vValue || v.state == vFirstOrEnd) && !v.python:
-		return v.usualScalar(in, i)
-	case c == ':' && v.state == vColon:
-		v.usualColon()
-		return 1
-	case c == ',' && v.state == vAfter:
-		j := i + 1
-		for j < len(in) && isBlank(in[j]) {
-			j++
-		}
-		switch f := &v.stack[len(v.stack)-1]; {
-		case j == len(in): // the very next byte may decide: it is not waited for more
-		case f.object && in[j] == '"':
-			if n := v.newKey(in, i, j); n > 0 {
-				return j + n - i
-			} else if n < 0 {
-				return n
-			}
-		case !f.object && in[j] != f.close && in[j] != '/' && in[j] != '#':
-			v.state = vFirstOrEnd
-			return j - i
-		}
-	}
-	return 0
-}
-
-// newKey reads the quoted key at i, with the colon and the quote of a string that stand behind it, and returns its length, keyCut if it is
-// not all there, or 0 if it has escapes or stands in the object already. What stands before it begins at from.
-func (v *value) newKey(in string, from, i int) int {
-	n := plainKey(in[i:])
-	if n <= 0 {
-		return n
-	}
-	if v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {
-		return 0
-	}
-	v.nameKey(in[i+1:i+n-1], i+n)
-	v.learnKey(in[from:i+n], i-from)
-	return n + v.behindKey(in, i+n)
-}
-
-// behindKey reads the colon at i, and the quote of a string that stands behind it. It returns how many bytes that are.
-func (v *value) behindKey(in string, i int) int {
-	if i == len(in) || in[i] != ':' {
-		return 0
-	}
-	v.usualColon()
-	j := i + 1
-	if j+1 < len(in) && in[j] == ' ' && in[j+1] == '"' {
-		j++
-	}
-	if j < len(in) && in[j] == '"' && !v.python && v.fits(shape.String) {
-		v.lag = j - v.from
-		v.usualQuote(j)
-		j++
-	}
-	return j - i
-}
-
-// usualColon reads the colon behind a key.
-func (v *value) usualColon() {
-	f := &v.stack[len(v.stack)-1]
-	if n := v.rote.same; n > 0 && v.knows() {
-		v.shape = v.rote.keys[n-1].shape
-	} else {
-		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
-	}
-	v.keys[f.key].from = -1
-	v.state = vValue
-}
-
-// usualQuote reads the quote at i that a string begins with.
-func (v *value) usualQuote(i int) {
-	v.markValue(i)
-	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
 }
 
 // vValueAgain is what punctuation leaves behind when the byte is to be read again in state back.

@@ -1,0 +1,180 @@
+package dialect
+
+import (
+	"strings"
+
+	"wield/schema/shape"
+)
+
+// The usual is JSON as nearly all models write it nearly all the time: whole keys without escapes that are new, strings in double quotes,
+// integers and truth values that fit their shapes. All of it belongs to the arguments as it stands. It is read here, in few steps; at the
+// first byte of anything else the rest of the machine takes over, which would have read all that came before in the same way.
+
+// plainly reports whether what follows may be the usual: nothing is kept back, and what is written stands in the text.
+func (v *value) plainly() bool {
+	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.kwargs && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
+}
+
+// inJSON reports whether v is in a string as JSON has it.
+func (v *value) inJSON() bool {
+	return v.state == vString && v.quote == '"' && v.triple == 0 && !v.escaped && !v.raw
+}
+
+// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key has only begun.
+func (v *value) usual(in string, i int) (int, progress) {
+	for i < len(in) {
+		c, n := in[i], 0
+		switch v.state {
+		case vString:
+			if i = indexEscaped(in, i); i == len(in) {
+				return i, going
+			}
+			if c = in[i]; c == '"' {
+				n = 1
+				v.lag = i + 1 - v.from
+				v.endValue(i + 1)
+			} else if c == '\\' {
+				n = plainEscape(in[i:])
+			}
+		case vAfter, vKeyOrEnd:
+			switch n = v.sameKey(in, i); {
+			case n > 0:
+			case isBlank(c):
+				n = 1
+			case c == ',' && v.state == vAfter:
+				n = v.usualComma(in, i)
+			case c == '"' && v.state == vKeyOrEnd:
+				n = v.newKey(in, i, i)
+			case v.state == vAfter && c == v.stack[len(v.stack)-1].close && c != ')':
+				n = 1
+				v.usualClose(in, i)
+				if v.state == vDone {
+					return i + 1, going
+				}
+			}
+			if n == keyCut {
+				if v.patient && v.d.patient(i) {
+					return i, short
+				}
+				return i, going
+			}
+		case vColon:
+			switch {
+			case c == ':':
+				n = 1
+				v.usualColon()
+			case isBlank(c):
+				n = 1
+			}
+		case vValue, vFirstOrEnd:
+			switch {
+			case isBlank(c):
+				n = 1
+			case v.python:
+			case c == '"' && v.fits(shape.String):
+				n = 1
+				v.lag = i - v.from
+				v.usualQuote(i)
+			case scalarStart(c):
+				v.lag = i - v.from
+				n = v.usualScalar(in, i)
+			}
+		default:
+			return i, going
+		}
+		if n == 0 {
+			return i, going
+		}
+		i += n
+	}
+	return i, going
+}
+
+// sameKey reads the key at i, with the comma before it, if it is the next of v.rote, and returns its length, else 0, or keyCut if in ends
+// before it does.
+func (v *value) sameKey(in string, i int) int {
+	n := v.rote.same
+	if n >= len(v.rote.keys) || len(v.stack) != 1 || n != len(v.keys) || v.python || (v.state == vAfter) != (n > 0) {
+		return 0
+	}
+	k := &v.rote.keys[n]
+	switch rest := in[i:]; {
+	case strings.HasPrefix(rest, k.text):
+	case strings.HasPrefix(k.text, rest):
+		return keyCut
+	default:
+		return 0
+	}
+	v.rote.same++
+	v.keys = append(v.keys, keySpan{key: in[i+k.at : i+len(k.text)-1], from: -1})
+	v.stack[0].key, v.state = n, vColon
+	return len(k.text)
+}
+
+// usualComma reads the comma at i, if the start of another value or a whole key is known to stand behind it. It returns how many bytes
+// that are, 0 if not, or keyCut.
+func (v *value) usualComma(in string, i int) int {
+	j := i + 1
+	for j < len(in) && isBlank(in[j]) {
+		j++
+	}
+	f := &v.stack[len(v.stack)-1]
+	switch {
+	case j == len(in): // the very next byte may decide: it is not waited for more
+	case f.object && in[j] == '"':
+		n := v.newKey(in, i, j)
+		if n > 0 {
+			n += j - i
+		}
+		return n
+	case !f.object && in[j] != f.close && in[j] != '/' && in[j] != '#':
+		v.state = vFirstOrEnd
+		return j - i
+	}
+	return 0
+}
+
+// newKey reads the quoted key at i and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the object
+// already. What stands before it begins at from.
+func (v *value) newKey(in string, from, i int) int {
+	n := plainKey(in[i:])
+	if n <= 0 {
+		return n
+	}
+	if v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {
+		return 0
+	}
+	v.nameKey(in[i+1:i+n-1], i+n)
+	v.learnKey(in[from:i+n], i-from)
+	return n
+}
+
+// usualColon reads the colon behind a key.
+func (v *value) usualColon() {
+	f := &v.stack[len(v.stack)-1]
+	if n := v.rote.same; n > 0 && v.knows() {
+		v.shape = v.rote.keys[n-1].shape
+	} else {
+		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
+	}
+	v.keys[f.key].from = -1
+	v.state = vValue
+}
+
+// usualQuote reads the quote at i that a string begins with.
+func (v *value) usualQuote(i int) {
+	v.markValue(i)
+	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
+}
+
+// usualClose reads the bracket at i that ends the innermost array or object.
+func (v *value) usualClose(in string, i int) {
+	n := len(v.stack) - 1
+	if n == 0 {
+		v.stack, v.state = v.stack[:0], vDone
+		return
+	}
+	v.keys, v.stack = v.keys[:v.stack[n].keys], v.stack[:n]
+	v.lag = i + 1 - v.from
+	v.endValue(i + 1)
+}
