@@ -213,6 +213,8 @@ func (d *Decoder) joinRune(dst []chat.Event, chunk string) ([]chat.Event, string
 func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 	d.dst = dst
 	switch {
+	case d.inArgs:
+		d.readArgs(chunk)
 	case d.quick != nil && d.passes(chunk):
 	case d.set.wholeMessage:
 		d.feedWhole(chunk)
@@ -223,21 +225,22 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 			d.spilled = at + len(chunk)
 			chunk, at = d.takeUnread()
 		}
-		if d.inArgs {
-			d.consumeArgs(chunk, at)
-		} else {
-			d.consume(chunk, at)
-		}
-		if d.call.told < d.call.args.Len() {
-			d.tellSome()
-		}
-		if d.holding && !d.call.open && d.head.text != "" {
-			d.expectHead()
-		}
-		d.quick = d.plainTable()
+		d.consume(chunk, at)
+		d.settle()
 	}
 	dst, d.dst = d.dst, nil
 	return dst
+}
+
+// settle ends a chunk that was read: what was added to the arguments goes out, and what is to come is looked at as the state wants it.
+func (d *Decoder) settle() {
+	if d.call.told < d.call.args.Len() {
+		d.tellSome()
+	}
+	if d.holding && !d.call.open && d.head.text != "" {
+		d.expectHead()
+	}
+	d.quick = d.plainTable()
 }
 
 // takeUnread returns the bytes that wait, to the end of what is held, and where they begin.
@@ -332,30 +335,78 @@ func (d *Decoder) readsArgs() bool {
 	return false
 }
 
-// consumeArgs is consume for an input that such a machine would hand on.
-func (d *Decoder) consumeArgs(in string, base int) {
-	d.in, d.base = in, base
-	d.steps += len(in)
-	a := &d.readers.args
-	a.at(base, 1)
-	i, p := a.val.run(in, 0)
-	if p != going {
-		v := more
-		if p == failed {
-			a.fail(a.val.err)
-		}
-		switch b := d.body.(type) {
-		case *callReader:
-			i, v = b.behindArgs(d, i, p)
-		case *headerReader:
-			i, v = b.behindArgs(d, i, p)
-		}
-		if v != more {
-			i = d.leftOff(i, v)
-		}
-		d.scan(in, i)
+// readArgs reads a chunk where the machine that reads the object of the arguments stands.
+func (d *Decoder) readArgs(chunk string) {
+	at := d.base + len(d.in)
+	if d.waiting {
+		d.arena.write(chunk)
+		d.spilled = at + len(chunk)
+		chunk, at = d.takeUnread()
 	}
-	d.putAside(in, base)
+	d.in, d.base = chunk, at
+	d.steps += len(chunk)
+	v := &d.readers.argsVal
+	v.begin(at, 1, 0)
+	i, p := 0, going
+	if c := &d.call; c.raw && c.rawTo == at && v.plainly() {
+		if i, p = v.usual(chunk, 0); i == len(chunk) && v.state != vDone || p == short {
+			d.toldUsual(v, i, p)
+			return
+		}
+	}
+	if v.state == vDone {
+		v.flush(chunk, i)
+		p = done
+	} else {
+		i, p = v.goOn(chunk, i)
+	}
+	if p != going {
+		d.behindArgs(i, p)
+	}
+	d.putAside(chunk, at)
+	d.settle()
+}
+
+// toldUsual ends a chunk of which nothing but the usual was read, up to i: it goes out as one event, and where the machine stands is known.
+func (d *Decoder) toldUsual(v *value, i int, p progress) {
+	v.lag = 0
+	if i > 0 {
+		end := d.base + i
+		d.dst = appendDelta(d.dst, chat.KindCallArgs, d.call.index, d.in[:i], d.last, end)
+		d.last, d.call.rawTo = end, end
+	}
+	if end := d.base + len(d.in); d.spilled < end {
+		d.arena.write(d.in[d.spilled-d.base:])
+		d.spilled = end
+	}
+	d.quick, d.streams = nil, false
+	switch {
+	case p == short:
+		d.await(i, v.restOfKey(d.in[i:]), &waitStop)
+		d.quick = d.stop
+	case v.state == vString:
+		d.quick, d.streams = &doubleStop, true
+	}
+}
+
+// behindArgs acts on what the machine left off with before i.
+func (d *Decoder) behindArgs(i int, p progress) {
+	a := &d.readers.args
+	a.at(d.base, 1)
+	v := more
+	if p == failed {
+		a.fail(a.val.err)
+	}
+	switch b := d.body.(type) {
+	case *callReader:
+		i, v = b.behindArgs(d, i, p)
+	case *headerReader:
+		i, v = b.behindArgs(d, i, p)
+	}
+	if v != more {
+		i = d.leftOff(i, v)
+	}
+	d.scan(d.in, i)
 }
 
 // passRaw is pass for the inside of a string of arguments that stand in the text as they are.

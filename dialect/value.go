@@ -123,7 +123,17 @@ func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	v.from, v.stays = i, v.step == 1 && v.d.holding && !v.discard
+	v.begin(v.base, v.step, i)
+	return v.goOn(in, i)
+}
+
+// begin makes v ready for an input that is read from i on, and whose offset i is at base+i*step of the text.
+func (v *value) begin(base, step, i int) {
+	v.base, v.step, v.from, v.stays = base, step, i, step == 1 && v.d.holding && !v.discard
+}
+
+// goOn reads in from i on, where begin made v ready for it.
+func (v *value) goOn(in string, i int) (int, progress) {
 	for i < len(in) {
 		if v.plainly() {
 			var p progress
