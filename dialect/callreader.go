@@ -23,6 +23,10 @@ type callReader struct {
 	valueEnd int    // where the value ends, and what belongs to it: what follows that is no closer is text
 
 	state     callState
+	opener    *opener   // of the section; nil: it stands in none
+	place     headPlace // where the last object began, and what r.blanks was there
+	braceAt   int
+	atBrace   int
 	stack     []level
 	first     bool // the next key is the first of the outermost object
 	key       []byte
@@ -90,7 +94,7 @@ type level struct {
 // bracket was read already.
 func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 	r := &d.readers.call
-	*r = callReader{first: true, stack: r.stack[:0], key: r.key[:0], notes: r.notes[:0], text: r.text}
+	*r = callReader{opener: o, first: true, stack: r.stack[:0], key: r.key[:0], notes: r.notes[:0], text: r.text}
 	switch {
 	case o != nil:
 		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.elem.inner, o.keyed
@@ -278,6 +282,10 @@ func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case r.state == cEnd:
 		return r.behind(d, c, i)
+	case c == '{' && r.state <= cElementOr:
+		if n := r.beginsObject(d, i); n > 0 {
+			return i + n, more
+		}
 	case (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart:
 		r.comment(d, c)
 		return i + 1, more

@@ -8,6 +8,7 @@ package dialect
 // A callHead is how a call began, and where.
 type callHead struct {
 	text      string
+	beyond    int         // how many bytes of it stood behind the start, which they did not decide about
 	ctx       lineContext // of the candidate
 	confirmed bool        // it stood behind another call, in the same section
 }
@@ -21,7 +22,19 @@ func (d *Decoder) rememberHead(end int) {
 	if end <= from || end-from > maxHeader || d.sources != nil {
 		return
 	}
-	d.head.text, d.head.ctx, d.head.confirmed = trimLeft(d.held(from, end)), d.candCtx, d.confirmed
+	h, text := &d.head, trimLeft(d.held(from, end))
+	if n := len(h.text) - h.beyond; n != len(text) || h.text[:n] != text {
+		h.text, h.beyond = text, 0
+	}
+	h.ctx, h.confirmed = d.candCtx, d.confirmed
+}
+
+// extendHead adds to what was remembered n bytes of the input behind the start at i, which did not decide that the call starts.
+func (d *Decoder) extendHead(i, n int) {
+	h := &d.head
+	if was := len(h.text) - h.beyond; h.text != "" && was <= i {
+		h.text, h.beyond = d.in[i-was:i+n], n
+	}
 }
 
 // expectHead lets the rest of the input wait if it ends with what the last call began with.

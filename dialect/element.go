@@ -306,6 +306,7 @@ type bodies struct {
 	patch   patchReader
 	lines   lineReader
 	guess   guess
+	head    objectHead
 	val     value // of what is skipped
 	argsVal value // of arguments
 
