@@ -78,7 +78,7 @@ func (r *callReader) extendHead(d *Decoder, i int) {
 		for n++; n < len(in) && r.beginsSchema(d, in[key:n+1]); n++ {
 		}
 	}
-	d.extendHead(i, n)
+	d.extendHead(in[:n])
 }
 
 // beginsSchema reports whether a key that begins with s may be one of a schema that is no parameter of the tool.

@@ -29,11 +29,10 @@ func (d *Decoder) rememberHead(end int) {
 	h.ctx, h.confirmed = d.candCtx, d.confirmed
 }
 
-// extendHead adds to what was remembered n bytes of the input behind the start at i, which did not decide that the call starts.
-func (d *Decoder) extendHead(i, n int) {
-	h := &d.head
-	if was := len(h.text) - h.beyond; h.text != "" && was <= i {
-		h.text, h.beyond = d.in[i-was:i+n], n
+// extendHead adds to what was remembered what stands behind the start, and did not decide that the call starts.
+func (d *Decoder) extendHead(more string) {
+	if h := &d.head; h.text != "" {
+		h.text, h.beyond = h.text[:len(h.text)-h.beyond]+more, len(more)
 	}
 }
 
