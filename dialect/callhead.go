@@ -27,6 +27,26 @@ type objectHead struct {
 	word    string
 	headAt  int // from the brace on
 	blanks  int
+
+	whole string      // from where the candidate began up to the arguments; "": it was no candidate of its own, or not plainly one
+	ctx   lineContext // there
+}
+
+// sameHead reads a candidate at i that begins with all that the last call had before its arguments. It returns its length, else 0.
+func (d *Decoder) sameHead(i int) int {
+	h := &d.readers.head
+	if h.whole == "" || !strings.HasPrefix(d.in[i:], h.whole) || h.ctx != d.ctx {
+		return 0
+	}
+	brace := len(h.whole) - len(h.text)
+	d.candidate(i, inBody)
+	d.dialect, d.elem = h.place.dialect, element{opener: h.place.opener, list: h.place.depth > 0}
+	if h.place.opener != nil && h.place.opener.drop {
+		d.tokenEnd = d.base + i + len(h.place.opener.literal)
+	}
+	r := newCallReader(d, h.place.opener, h.place.depth > 0)
+	d.body = r
+	return brace + r.beginsObject(d, i+brace)
 }
 
 // beginsObject takes note of where the object at i begins, and reads its beginning if it is the known one. It returns its length, else 0.
@@ -52,7 +72,11 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 func (r *callReader) learnHead(d *Decoder, i int) {
 	rec, h := &r.record, &d.readers.head
 	n := d.base + i - r.braceAt
-	if i < n || n == len(h.text) && d.in[i-n:i] == h.text && h.place == r.place || n > maxHeader || d.sources != nil {
+	if i < n || n > maxHeader || d.sources != nil {
+		return
+	}
+	if n == len(h.text) && d.in[i-n:i] == h.text && h.place == r.place {
+		r.learnWhole(d, i)
 		return
 	}
 	if r.class != keyArguments || r.place.depth != len(r.stack)-1 || r.bare || r.keyed || rec.layered || rec.said || rec.id != "" || rec.reasoning != "" ||
@@ -61,6 +85,18 @@ func (r *callReader) learnHead(d *Decoder, i int) {
 	}
 	*h = objectHead{place: r.place, text: d.in[i-n : i], dialect: d.dialect, record: *rec, word: r.word, headAt: r.headAt - r.braceAt, blanks: r.blanks - r.atBrace}
 	h.record.argsKey = ""
+	r.learnWhole(d, i)
+}
+
+// learnWhole takes what stands before the object as well, if it is nothing but an opener.
+func (r *callReader) learnWhole(d *Decoder, i int) {
+	h, at := &d.readers.head, d.candAt-d.base
+	if d.confirmed || at < 0 || i-at > maxHeader || !r.place.first || r.atBrace > 0 || d.elem.inner || d.elem.first || d.fenced.mark != 0 || d.candCtx.label != "" {
+		return
+	}
+	if whole := d.in[at:i]; whole != h.whole || d.candCtx != h.ctx {
+		h.whole, h.ctx = whole, d.candCtx
+	}
 }
 
 // extendHead adds to what calls begin with the bytes behind the brace of the arguments at i that leave it open whether they are a schema.

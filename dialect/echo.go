@@ -36,6 +36,29 @@ func (d *Decoder) extendHead(more string) {
 	}
 }
 
+// headAgain reads a candidate at i that begins as the last call did, or lets it wait while that may be. It returns where to go on, and
+// reports whether it did.
+func (d *Decoder) headAgain(i int) (int, bool) {
+	h, rest := &d.head, d.in[i:]
+	if h.text == "" || rest[0] != h.text[0] || d.sources != nil {
+		return i, false
+	}
+	if n := len(rest); n >= len(h.text) {
+		n = d.sameHead(i)
+		return i + n, n > 0
+	} else if h.text[:n] != rest || h.confirmed || h.ctx != d.ctx {
+		return i, false
+	}
+	if !d.holding {
+		d.hold(d.base + i)
+	}
+	if !d.patient(i) {
+		return i, false
+	}
+	d.await(i, h.text[len(rest):], nil)
+	return len(d.in), true
+}
+
 // expectHead lets the rest of the input wait if it ends with what the last call began with.
 func (d *Decoder) expectHead() {
 	from := d.headFrom()

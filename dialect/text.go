@@ -155,6 +155,9 @@ func (d *Decoder) scanLineStart(i int) int {
 		d.ctx.quote = true
 		return i + 1
 	}
+	if j, ok := d.headAgain(i); ok {
+		return j
+	}
 	if d.set.trie.starts(c) || d.set.startsBare(c) || d.ctx.label != "" && (c == '{' || c == '[') {
 		d.candidate(i, inElement)
 		d.elem = element{}
