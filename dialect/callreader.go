@@ -94,7 +94,9 @@ type level struct {
 // bracket was read already.
 func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 	r := &d.readers.call
-	*r = callReader{opener: o, first: true, stack: r.stack[:0], key: r.key[:0], notes: r.notes[:0], text: r.text}
+	stack, key, notes, text := r.stack[:0], r.key[:0], r.notes[:0], r.text
+	*r = callReader{}
+	r.opener, r.first, r.stack, r.key, r.notes, r.text = o, true, stack, key, notes, text
 	switch {
 	case o != nil:
 		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.elem.inner, o.keyed

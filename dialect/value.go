@@ -116,8 +116,10 @@ const (
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
 func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
 	v.rote.begin(s)
-	*v = value{rote: v.rote, d: d, repair: d.set.opts.Repair, shape: s, python: python, stack: v.stack[:0], keys: v.keys[:0],
-		tok: v.tok[:0], pend: v.pend[:0], hold: hold{text: v.hold.text[:0]}}
+	rote, stack, keys, tok, pend, text := v.rote, v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
+	*v = value{}
+	v.d, v.repair, v.shape, v.python = d, d.set.opts.Repair, s, python
+	v.rote, v.stack, v.keys, v.tok, v.pend, v.hold.text = rote, stack, keys, tok, pend, text
 	return v
 }
 
