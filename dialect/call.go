@@ -70,10 +70,11 @@ func (d *Decoder) confirm(at int, call bool) {
 func (d *Decoder) startCall(t int, written, id string, at, end int) {
 	d.rememberHead(end)
 	d.confirm(at, true)
-	d.call = openCall{open: true, index: d.calls, id: id, tool: &d.set.names.tools[t], at: at}
 	if id == "" {
-		d.call.id = mintedID(d.calls)
+		id = mintedID(d.calls)
 	}
+	d.call = openCall{}
+	d.call.open, d.call.index, d.call.id, d.call.tool, d.call.at = true, d.calls, id, &d.set.names.tools[t], at
 	d.calls++
 	d.sources.begin(end)
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.last, End: end})
@@ -286,7 +287,9 @@ func (d *Decoder) endCall(end int, complete bool) {
 		Detail: &whole.Detail})
 	d.last = end
 	d.sources.finish(c.at, end)
-	d.call = openCall{index: c.index}
+	index := c.index
+	d.call = openCall{}
+	d.call.index = index
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.

@@ -147,6 +147,9 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if whole && d.quick != nil {
 		switch {
 		case !d.quick.none(chunk):
+			if d.inArgs {
+				return d.readArgs(dst, chunk)
+			}
 			return d.read(dst, chunk)
 		case d.streams:
 			return d.passRaw(dst, chunk)
@@ -157,7 +160,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		d.met = n
 		return dst
 	}
-	if d.met > 0 {
+	if d.met > 0 && !(whole && d.expect[d.met-1] < utf8.RuneSelf) {
 		d.unmeet()
 	}
 	switch {
@@ -165,6 +168,8 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	case d.gathers:
 		d.arena.write(chunk)
 		return dst
+	case whole && d.inArgs:
+		return d.readArgs(dst, chunk)
 	case whole:
 		return d.read(dst, chunk)
 	}
@@ -211,19 +216,18 @@ func (d *Decoder) joinRune(dst []chat.Event, chunk string) ([]chat.Event, string
 
 // read takes in a piece of the text.
 func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
+	if d.inArgs {
+		return d.readArgs(dst, chunk)
+	}
 	d.dst = dst
 	switch {
-	case d.inArgs:
-		d.readArgs(chunk)
 	case d.quick != nil && d.passes(chunk):
 	case d.set.wholeMessage:
 		d.feedWhole(chunk)
 	default:
 		at := d.base + len(d.in)
 		if d.waiting {
-			d.arena.write(chunk)
-			d.spilled = at + len(chunk)
-			chunk, at = d.takeUnread()
+			chunk, at = d.takeUnread(chunk)
 		}
 		d.consume(chunk, at)
 		d.settle()
@@ -243,10 +247,16 @@ func (d *Decoder) settle() {
 	d.quick = d.plainTable()
 }
 
-// takeUnread returns the bytes that wait, to the end of what is held, and where they begin.
-func (d *Decoder) takeUnread() (in string, at int) {
-	d.waiting, d.expect = false, ""
-	return d.arena.slice(d.unread-d.holdAt, d.spilled-d.holdAt), d.unread
+// takeUnread returns the bytes that wait, with what was met of those that were expected and with chunk, and where they begin.
+func (d *Decoder) takeUnread(chunk string) (in string, at int) {
+	end := d.base + len(d.in) + d.met + len(chunk)
+	if d.met > 0 {
+		d.arena.write(d.expect[:d.met])
+		d.met, d.in, d.base = 0, "", end
+	}
+	d.arena.write(chunk)
+	d.waiting, d.expect, d.spilled = false, "", end
+	return d.arena.slice(d.unread-d.holdAt, end-d.holdAt), d.unread
 }
 
 // passes emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
@@ -290,7 +300,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	}
 	d.dst, d.final = dst, true
 	if d.waiting {
-		d.consume(d.takeUnread())
+		d.consume(d.takeUnread(""))
 	}
 	if d.set.wholeMessage {
 		d.closeWhole()
@@ -336,12 +346,10 @@ func (d *Decoder) readsArgs() bool {
 }
 
 // readArgs reads a chunk where the machine that reads the object of the arguments stands.
-func (d *Decoder) readArgs(chunk string) {
+func (d *Decoder) readArgs(dst []chat.Event, chunk string) []chat.Event {
 	at := d.base + len(d.in)
 	if d.waiting {
-		d.arena.write(chunk)
-		d.spilled = at + len(chunk)
-		chunk, at = d.takeUnread()
+		chunk, at = d.takeUnread(chunk)
 	}
 	d.in, d.base = chunk, at
 	d.steps += len(chunk)
@@ -350,10 +358,10 @@ func (d *Decoder) readArgs(chunk string) {
 	i, p := 0, going
 	if c := &d.call; c.raw && c.rawTo == at && v.plainly() {
 		if i, p = v.usual(chunk, 0); i == len(chunk) && v.state != vDone || p == short {
-			d.toldUsual(v, i, p)
-			return
+			return d.toldUsual(dst, v, i, p)
 		}
 	}
+	d.dst = dst
 	if v.state == vDone {
 		v.flush(chunk, i)
 		p = done
@@ -365,14 +373,16 @@ func (d *Decoder) readArgs(chunk string) {
 	}
 	d.putAside(chunk, at)
 	d.settle()
+	dst, d.dst = d.dst, nil
+	return dst
 }
 
 // toldUsual ends a chunk of which nothing but the usual was read, up to i: it goes out as one event, and where the machine stands is known.
-func (d *Decoder) toldUsual(v *value, i int, p progress) {
+func (d *Decoder) toldUsual(dst []chat.Event, v *value, i int, p progress) []chat.Event {
 	v.lag = 0
 	if i > 0 {
 		end := d.base + i
-		d.dst = appendDelta(d.dst, chat.KindCallArgs, d.call.index, d.in[:i], d.last, end)
+		dst = appendDelta(dst, chat.KindCallArgs, d.call.index, d.in[:i], d.last, end)
 		d.last, d.call.rawTo = end, end
 	}
 	if end := d.base + len(d.in); d.spilled < end {
@@ -387,6 +397,7 @@ func (d *Decoder) toldUsual(v *value, i int, p progress) {
 	case v.state == vString:
 		d.quick, d.streams = &doubleStop, true
 	}
+	return dst
 }
 
 // behindArgs acts on what the machine left off with before i.
