@@ -150,18 +150,44 @@ func (a *argsReader) usual(in string, i int) int {
 	if a.d.sources != nil {
 		return 0
 	}
-	u, s := &a.d.readers.inString, a.d.call.tool.Args
-	form := &stringNotation
-	n, end := u.read(form, s, in, i)
-	if n == 0 {
-		form = &spacedNotation
-		n, end = u.read(form, s, in, i)
-	}
+	u := &a.d.readers.inString
+	form := u.quotedForm()
+	n, end := u.read(form, a.d.call.tool.Args, in, i)
 	if n == 0 {
 		return 0
 	}
 	u.write(a.d, form, in, n, a.pos(end-len(`"`)))
 	return end
+}
+
+// learn takes the arguments that were read for those of the next call.
+func (a *argsReader) learn() {
+	u, keys := &a.d.readers.inString, a.val.keys
+	u.learn(a.d, a.d.call.tool.Args, keys)
+	u.spaced = len(keys) > 1 && keys[0].to+1 < keys[1].from && a.d.argsText()[keys[0].to+1] == ' '
+}
+
+// quotedForm returns how arguments stand in a string.
+func (u *usualArgs) quotedForm() *notation {
+	if u.spaced {
+		return &spacedNotation
+	}
+	return &stringNotation
+}
+
+// follow has the decoder follow the object in the string, if it can.
+func (a *argsReader) follow(d *Decoder) {
+	n := len(a.esc)
+	if v := a.val; a.state != aString || !a.read || a.quote != '"' || a.doom != "" || n > 1 || n == 1 && v.state != vString && v.state != vValue {
+		return
+	}
+	switch a.val.state {
+	case vString, vAfter, vColon, vValue, vKeyOrEnd:
+		u := &d.readers.inString
+		if d.follow(u, u.quotedForm(), a.val, n); d.follows {
+			a.esc = a.esc[:0]
+		}
+	}
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -270,7 +296,7 @@ func (a *argsReader) endString(i int) progress {
 	switch {
 	case a.doom != "":
 	case a.state == aBehind:
-		a.d.readers.inString.learn(a.d, a.d.call.tool.Args, a.val.keys)
+		a.learn()
 	case !a.read:
 		a.empty(i)
 	default:

@@ -73,6 +73,7 @@ type Decoder struct {
 	quick   *byteSet // see plainTable
 	streams bool     // what passes belongs to arguments that stand in the text as they are
 	inArgs  bool     // see readsArgs
+	follows bool     // see follower
 	plain   int      // bytes before this offset are text whatever they look like
 	rescan  bool     // a body was refused that read nothing twice: what it held is scanned, however long
 	node    int32
@@ -221,6 +222,11 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 	}
 	d.dst = dst
 	switch {
+	case d.follows:
+		if d.followed(chunk); d.follows {
+			d.streams = false
+			d.quick = d.followTable()
+		}
 	case d.quick != nil && d.passes(chunk):
 	case d.set.wholeMessage:
 		d.feedWhole(chunk)
@@ -299,6 +305,10 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 		d.cut = ""
 	}
 	d.dst, d.final = dst, true
+	if d.follows {
+		d.catchUp()
+		d.stopFollowing()
+	}
 	if d.waiting {
 		d.consume(d.takeUnread(""))
 	}
@@ -317,9 +327,14 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 // of text, and in a string argument. Nearly all of every text is one of the two.
 func (d *Decoder) plainTable() *byteSet {
 	d.inArgs, d.streams = d.state == inBody && d.sources == nil && d.readsArgs(), false
+	if d.state == inBody && d.call.open && !d.waiting && d.sources == nil {
+		d.followArgs()
+	}
 	switch {
 	case d.waiting:
 		return d.stop
+	case d.follows:
+		return d.followTable()
 	case d.last < d.base+len(d.in) || d.sources != nil:
 		return nil
 	case d.inArgs:
@@ -433,7 +448,7 @@ func (d *Decoder) passRaw(dst []chat.Event, chunk string) []chat.Event {
 	if d.in != "" {
 		d.in = ""
 	}
-	d.base, d.last, d.spilled, d.call.rawTo = end, end, end, end
+	d.base, d.last, d.spilled, d.call.rawTo, d.call.laterTo = end, end, end, end, end
 	return appendDelta(dst, chat.KindCallArgs, d.call.index, chunk, at, end)
 }
 

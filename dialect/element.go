@@ -312,6 +312,8 @@ type bodies struct {
 
 	keywords usualArgs // of function calls
 	inString usualArgs // of calls whose arguments are a string
+	literals usualArgs // of those in Gemma's literals
+	follower follower
 	called   called
 	alone    string // the name of the last call on a line of its own, with the parenthesis behind it
 

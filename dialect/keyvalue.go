@@ -12,6 +12,7 @@ import (
 type literalForm struct {
 	token  string // at both ends of a string
 	closer string // of the call
+	args   *notation
 }
 
 // A literalReader reads a call of a form. What it reads it hands to a value machine as JSON.
@@ -96,8 +97,7 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 			if r.name == "" {
 				return i, refused
 			}
-			r.begin(d, i)
-			return i + 1, more
+			return r.begin(d, i), more
 		case !isNameByte(c) && c != ':' && c != ' ' || d.base+i-r.from >= maxHeader:
 			return i, refused
 		}
@@ -105,12 +105,15 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-// begin opens the call at the brace at i.
-func (r *literalReader) begin(d *Decoder, i int) {
+// begin opens the call at the brace at i, and returns where it goes on.
+func (r *literalReader) begin(d *Decoder, i int) int {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	if r.known {
 		d.startCall(r.tool, r.name, "", r.at, d.base+i)
 		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, false)
+		if end := r.usual(d, i+1); end > 0 {
+			return end
+		}
 	} else {
 		r.val = d.readers.argsVal.reset(d, nil, false)
 		r.val.discard = true
@@ -119,6 +122,48 @@ func (r *literalReader) begin(d *Decoder, i int) {
 	r.state = gKey
 	r.val.base, r.val.step = d.base+i+1, 0
 	r.val.openObject()
+	return i + 1
+}
+
+// usual reads the arguments at i, if they are written as the last ones, and returns where they end, else 0.
+func (r *literalReader) usual(d *Decoder, i int) int {
+	if d.sources != nil {
+		return 0
+	}
+	u := &d.readers.literals
+	n, end := u.read(r.form.args, d.call.tool.Args, d.in, i)
+	if n == 0 {
+		return 0
+	}
+	u.write(d, r.form.args, d.in, n, d.base+end)
+	r.state, r.ended = gCloser, true
+	return end
+}
+
+// follow has the decoder follow the arguments, if it can.
+func (r *literalReader) follow(d *Decoder) {
+	v := r.val
+	if !r.known || len(r.open) != 1 || len(r.tail) > 0 || r.comma {
+		return
+	}
+	switch r.state {
+	case gText, gAfter, gValue, gKey:
+		d.follow(&d.readers.literals, r.form.args, v, 0)
+	}
+}
+
+// resume goes on where the decoder followed the arguments to.
+func (r *literalReader) resume() {
+	switch r.val.state {
+	case vString:
+		r.state = gText
+	case vAfter:
+		r.state = gAfter
+	case vValue:
+		r.state = gValue
+	default:
+		r.state = gKey
+	}
 }
 
 // write hands JSON to the value machine; the input was read up to i.
@@ -249,6 +294,9 @@ func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
 	r.open = r.open[:len(r.open)-1]
 	if r.state = gAfter; len(r.open) == 0 {
 		r.state, r.ended = gCloser, true
+		if r.known {
+			d.readers.literals.learn(d, d.call.tool.Args, r.val.keys)
+		}
 	}
 	return i + 1, r.write(d, string(c), i+1)
 }

@@ -756,6 +756,45 @@ func (r *pyReader) plain(*Decoder) *byteSet {
 	return nil
 }
 
+// follow has the decoder follow the arguments, if it can.
+func (r *pyReader) follow(d *Decoder) {
+	v := r.val
+	if r.quote != 0 || r.braces || r.n > 0 || !v.kwargs || v.quoted {
+		return
+	}
+	switch {
+	case r.state == pValue && v.state == vQuote1 && v.quote == '"' && !v.raw && !v.escaped && !v.hold.on:
+		v.state = vValue // the quote is read again
+		d.follow(&d.readers.keywords, &keywordNotation, v, 1)
+		if !d.follows {
+			v.state = vQuote1
+		}
+	case r.state == pKeyword && len(v.stack) == 0 && v.state == vValue:
+		r.state = pArg // the word is read again
+		u, n := &d.readers.keywords, len(r.word)
+		if u.shape == d.call.tool.Args && len(u.keys) > 0 && len(u.keys[0].key) >= n && u.keys[0].key[:n] == string(r.word) && r.wordAt+n == d.base+len(d.in) {
+			d.follow(u, &keywordNotation, v, n)
+		}
+		if !d.follows {
+			r.state = pKeyword
+		}
+	case r.state == pValue && (v.state == vString || v.state == vAfter || v.state == vValue), r.state == pAfter, r.state == pArg && len(v.stack) == 0:
+		d.follow(&d.readers.keywords, &keywordNotation, v, 0)
+	}
+}
+
+// resume goes on where the decoder followed the arguments to.
+func (r *pyReader) resume() {
+	switch v := r.val; {
+	case v.state == vAfter:
+		r.keyed, r.state = true, pAfter
+	case len(v.stack) > 0:
+		r.keyed, r.state = true, pValue
+	default:
+		r.state = pArg
+	}
+}
+
 // parens finds the parenthesis that closes the arguments of a call.
 type parens struct {
 	depth int

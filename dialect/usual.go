@@ -10,34 +10,48 @@ import (
 // Where an input holds all arguments of such a call, nothing is left to decide about: they are compared with those of the last call
 // rather than read by a machine, and written at once. Whatever else stands there is left to the machine, from its first byte on.
 
-// A notation is how the arguments of a form of calls stand in the text, besides keys and values, and how they are written.
+// A notation is how the arguments of a form of calls stand in the text, besides keys and values, and what is written of that.
 type notation struct {
+	opens       string // what the object begins with
 	first, next string // before the first key, and before the others
-	behind      string // a key
+	keyEnd      string // behind a key, where it is known to be one
+	colon       string // behind that
 	quote       string // at both ends of a string
 	end         string // behind the last value
 
-	jsonFirst, jsonNext, jsonBehind string // what of it is written
+	jsonFirst, jsonNext, jsonColon string
+
+	stops *byteSet // the bytes that do not simply belong to a string
+	early int      // so many bytes before the end of a key it is told of
+	late  bool     // the quote before a string is told of with the next byte
 }
 
 var (
-	keywordNotation = notation{"", ", ", "=", `"`, ")", `{"`, `,"`, `":`}
-	stringNotation  = notation{`{\"`, `,\"`, `\":`, `\"`, `}"`, `{"`, `,"`, `":`}
-	spacedNotation  = notation{`{\"`, `, \"`, `\": `, `\"`, `}"`, `{"`, `, "`, `": `}
+	keywordNotation = notation{"", "", ", ", "=", "", `"`, ")", `"`, `,"`, ":", &doubleStop, 0, true}
+	stringNotation  = notation{"{", `\"`, `,\"`, `\"`, ":", `\"`, `}"`, `"`, `,"`, ":", &doubleStop, 0, false}
+	gemmaNotation   = notation{"", "", ",", ":", "", `<|"|>`, "}", `"`, `,"`, ":", &literalStop, 1, false}
+	escapeNotation  = notation{"", "", ",", ":", "", "<escape>", "}", `"`, `,"`, ":", &literalStop, 1, false}
+	spacedNotation  = notation{"{", `\"`, `, \"`, `\"`, ": ", `\"`, `}"`, `"`, `, "`, ": ", &doubleStop, 0, false}
 )
 
 // usualArgs are the arguments of the last call.
 type usualArgs struct {
 	shape  *shape.Shape
 	keys   []usualKey
+	spaced bool                 // blanks stand behind commas and colons
 	values [maxUsual]usualValue // of the call that is read
 }
 
 // A usualKey is a key, no two of which are the same, and what values of it stay as they are.
 type usualKey struct {
 	key     string
+	shape   *shape.Shape // of its value
 	texts   bool
 	numbers bool
+
+	form *notation // of what follows
+	text string    // what stands in the text up to the end of the key, with what is before it
+	json string    // what is written of that
 }
 
 // A usualValue is where a value stands in the input, without its quotes.
@@ -63,7 +77,7 @@ func (u *usualArgs) learn(d *Decoder, s *shape.Shape, keys []keySpan) {
 		}
 		prop, _ := s.Prop(key)
 		r, texts := d.set.opts.Repair, prop.Type().Only(shape.String)
-		u.keys = append(u.keys, usualKey{key, fits(prop, shape.String, r), !texts && fits(prop, shape.Integer|shape.Number, r)})
+		u.keys = append(u.keys, usualKey{key: key, shape: prop, texts: fits(prop, shape.String, r), numbers: !texts && fits(prop, shape.Integer|shape.Number, r)})
 	}
 }
 
@@ -88,7 +102,10 @@ func usualWord(key string) bool {
 // read compares the arguments at i, of the shape s, with the keys of u. It returns how many there are and where they end, or 0 if they
 // differ or do not all stand in the input.
 func (u *usualArgs) read(form *notation, s *shape.Shape, in string, i int) (n, end int) {
-	if u.shape != s || !strings.HasPrefix(in[i:], form.first) {
+	if u.shape != s || !strings.HasPrefix(in[i:], form.opens) {
+		return 0, 0
+	}
+	if i += len(form.opens); !strings.HasPrefix(in[i:], form.first) {
 		return 0, 0
 	}
 	i += len(form.first)
@@ -97,10 +114,13 @@ func (u *usualArgs) read(form *notation, s *shape.Shape, in string, i int) (n, e
 		if !strings.HasPrefix(in[i:], key.key) {
 			return 0, 0
 		}
-		if i += len(key.key); !strings.HasPrefix(in[i:], form.behind) {
+		if i += len(key.key); !strings.HasPrefix(in[i:], form.keyEnd) {
 			return 0, 0
 		}
-		if i = u.readValue(form, key, &u.values[n], in, i+len(form.behind)); i == 0 {
+		if i += len(form.keyEnd); !strings.HasPrefix(in[i:], form.colon) {
+			return 0, 0
+		}
+		if i = u.readValue(form, key, &u.values[n], in, i+len(form.colon)); i == 0 {
 			return 0, 0
 		}
 		n++
@@ -120,7 +140,11 @@ func (u *usualArgs) readValue(form *notation, key *usualKey, v *usualValue, in s
 	v.text = strings.HasPrefix(in[i:], form.quote)
 	if v.text {
 		v.from = i + len(form.quote)
-		v.to = indexEscaped(in, v.from)
+		if form.stops == &doubleStop {
+			v.to = indexEscaped(in, v.from)
+		} else {
+			v.to = form.stops.index(in, v.from)
+		}
 		if !key.texts || !strings.HasPrefix(in[v.to:], form.quote) {
 			return 0
 		}
@@ -138,18 +162,20 @@ func (u *usualArgs) readValue(form *notation, key *usualKey, v *usualValue, in s
 
 // write writes the arguments of the open call, of which read found n in in; the text was read up to end.
 func (u *usualArgs) write(d *Decoder, form *notation, in string, n, end int) {
-	size := len(form.jsonFirst) + (n-1)*len(form.jsonNext) + n*(len(form.jsonBehind)+len(`""`)) + len("}")
+	size := len("{}") + n*(len(form.jsonNext)+len(`"`)+len(form.jsonColon)+len(`""`))
 	for k := range n {
 		size += len(u.keys[k].key) + u.values[k].to - u.values[k].from
 	}
 	b := &d.call.args
 	b.Grow(size)
+	b.WriteByte('{')
 	before := form.jsonFirst
 	for k := range n {
 		v := &u.values[k]
 		b.WriteString(before)
 		b.WriteString(u.keys[k].key)
-		b.WriteString(form.jsonBehind)
+		b.WriteByte('"')
+		b.WriteString(form.jsonColon)
 		if v.text {
 			b.WriteByte('"')
 		}

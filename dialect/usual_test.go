@@ -78,7 +78,22 @@ func usualForms() []usualForm {
 		`{"path":"a","content":"b","mode":1`, `{"path":"a","content":"b","mode":1,}`, `{'path':'a','mode':1}`, `{path:"a",mode:1}`, `{"kind":"one","free":1}`,
 		`{"kind":"other","free":"1"}`, `{"free":"x","kind":"one"}`, `{"p\u0061th":"a","content":"b","mode":1}`, `["a"]`, `{"path":{"path":"a"},"mode":1}`, ` {"path":"a"} `,
 	}
+	literal := func(args string) string { return "<|tool_call>call:f{" + args + "}<tool_call|>" }
+	escape := func(args string) string {
+		return "<start_function_call>call:f{" + strings.ReplaceAll(args, `<|"|>`, "<escape>") + "}<end_function_call>"
+	}
+	literals := []string{
+		`path:<|"|>a<|"|>,content:<|"|>b c<|"|>,mode:1`, `path:<|"|>a<|"|>,content:<|"|>b c<|"|>`, `path:<|"|>a<|"|>`, ``, `path:<|"|>a<|"|>,more:<|"|>b<|"|>`,
+		`path: <|"|>a<|"|>, content: <|"|>b<|"|>, mode: 1`, `path:<|"|><|"|>,content:<|"|>b<|"|>,mode:1`, `path:<|"|>a"b\c<d<|e<|"|>,content:<|"|>b<|"|>`,
+		"path:<|\"|>a\nb<|\"|>,content:<|\"|>é<|\"|>,mode:1", `path:<|"|>a<|"|>,path:<|"|>b<|"|>`, `path:<|"|>a<|"|>,path:<|"|>a<|"|>,mode:1`, `mode:1,path:<|"|>a<|"|>`,
+		`path:"a",content:'b',mode:1`, `path:a,content:b c,mode:01`, `path:1,content:true,mode:<|"|>1<|"|>`, `path:<|"|>a<|"|>,content:<|"|>b<|"|>,mode:1 `,
+		`"path":<|"|>a<|"|>,<|"|>content<|"|>:<|"|>b<|"|>`, `path:{a:1},content:[<|"|>b<|"|>],mode:1`, `kind:<|"|>one<|"|>,free:1`, `kind:<|"|>other<|"|>,free:<|"|>1<|"|>`,
+		`free:<|"|>x<|"|>,kind:<|"|>one<|"|>`, `path:<|"|>a`, `path:<|"|>a<|"|>,`, `path:<|"|>a<|"|>,content`, `path<|"|>a<|"|>,content:<|"|>b<|"|>`, `path:<|"|>a<|"|>;mode:1`,
+	}
 	return []usualForm{
+		{"gemma4", "", "", "", literal, literals},
+		{"functiongemma", "", "", "", escape, literals},
+		{"functiongemma", "", "\n", "x", escape, literals},
 		{"function-style", "", "\n", "\n", function, keywords},
 		{"function-style", "", "\n", "", function, keywords},
 		{"function-style", "x\n", " ", " x", function, keywords},
@@ -113,7 +128,7 @@ func feedMerged(d *dialect.Decoder, text string, size int) []chat.Event {
 // TestUsualArguments holds calls that are compared to what is written of them.
 func TestUsualArguments(t *testing.T) {
 	for _, form := range usualForms() {
-		if form.after == " x" {
+		if form.dialect == "function-style" && form.after == " x" {
 			continue // prose about a function
 		}
 		d := decoder(t, dialect.Options{Dialect: form.dialect, Tools: usualTools(t)})
