@@ -74,6 +74,9 @@ func (f *follower) begin(kind followKind, lit string) { f.kind, f.lit, f.met = k
 
 // followed reads a chunk, and leaves it to the machine from where it goes on in another way.
 func (d *Decoder) followed(chunk string) {
+	if d.met > 0 {
+		d.unmeet()
+	}
 	f, base := &d.readers.follower, d.base+len(d.in)
 	d.catchUp()
 	d.in, d.base, d.expect = "", base, ""
