@@ -68,7 +68,7 @@ func (d *Decoder) confirm(at int, call bool) {
 
 // startCall opens a call of tool t whose text begins at the offset at and was read up to end.
 func (d *Decoder) startCall(t int, written, id string, at, end int) {
-	d.rememberHead(end)
+	d.rememberHead(id, end)
 	d.confirm(at, true)
 	if id == "" {
 		id = mintedID(d.calls)

@@ -1,5 +1,7 @@
 package dialect
 
+import "strings"
+
 // The calls of an answer begin alike: the same opener, the same layout, often the same tool. They end alike, too. Nothing comes out of the
 // bytes between the start of a candidate and that of its call, or between its arguments and its end, so there is no hurry to read
 // them one chunk at a time. What stood there the last time is expected, and read as a whole when all of it came or the text went on
@@ -7,17 +9,18 @@ package dialect
 
 // A callHead is how a call began, and where.
 type callHead struct {
-	text      string
-	beyond    int         // how many bytes of it stood behind the start, which they did not decide about
-	ctx       lineContext // of the candidate
-	confirmed bool        // it stood behind another call, in the same section
+	text       string
+	beyond     int         // how many bytes of it stood behind the start, which they did not decide about
+	idAt, idTo int         // where an id stands in it, of which each call has another
+	ctx        lineContext // of the candidate
+	confirmed  bool        // it stood behind another call, in the same section
 }
 
 // headFrom returns where the bytes begin that may be the head of a call: behind what was told.
 func (d *Decoder) headFrom() int { return max(d.last, d.candAt) }
 
 // rememberHead takes the bytes up to the offset end for the way that calls begin in. One is about to start there.
-func (d *Decoder) rememberHead(end int) {
+func (d *Decoder) rememberHead(id string, end int) {
 	from := d.headFrom()
 	if end <= from || end-from > maxHeader || d.sources != nil {
 		return
@@ -25,8 +28,42 @@ func (d *Decoder) rememberHead(end int) {
 	h, text := &d.head, trimLeft(d.held(from, end))
 	if n := len(h.text) - h.beyond; n != len(text) || h.text[:n] != text {
 		h.text, h.beyond = text, 0
+		h.findID(id)
 	}
 	h.ctx, h.confirmed = d.candCtx, d.confirmed
+}
+
+// findID notes where the id of the call stands under a key that means nothing else.
+func (h *callHead) findID(id string) {
+	h.idAt, h.idTo = 0, 0
+	if id == "" {
+		return
+	}
+	at := strings.Index(h.text, `"id":`) + len(`"id":`)
+	if at < len(`"id":`) {
+		return
+	}
+	if at < len(h.text) && h.text[at] == ' ' {
+		at++
+	}
+	if rest, ok := strings.CutPrefix(h.text[at:], `"`+id); ok && strings.HasPrefix(rest, `"`) {
+		h.idAt, h.idTo = at+1, at+1+len(id)
+	}
+}
+
+// rest returns how a head that begins like begun goes on, if it is like the last one but for the id, which ends in begun; "" if it is not.
+func (h *callHead) rest(begun string) string {
+	if n := len(begun); n < len(h.text) && h.text[:n] == begun {
+		return h.text[n:]
+	}
+	if h.idTo == 0 || len(begun) <= h.idAt || begun[:h.idAt] != h.text[:h.idAt] {
+		return ""
+	}
+	behind, text := begun[indexEscaped(begun, h.idAt):], h.text[h.idTo:]
+	if n := len(behind); n > 0 && n < len(text) && text[:n] == behind {
+		return text[n:]
+	}
+	return ""
 }
 
 // extendHead adds to what was remembered what stands behind the start, and did not decide that the call starts.
@@ -61,19 +98,25 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 
 // expectHead lets the rest of the input wait if it ends with what the last call began with.
 func (d *Decoder) expectHead() {
-	from := d.headFrom()
-	if from < d.base || d.final || d.sources != nil {
+	from, end := d.headFrom(), d.base+len(d.in)
+	if from < d.base && d.head.idTo == 0 || end-from > maxHeader || d.final || d.sources != nil {
 		return
 	}
-	begun := trimLeft(d.in[from-d.base:])
-	n := len(begun)
-	if n == 0 || n >= len(d.head.text) || d.head.text[:n] != begun || d.confirmed != d.head.confirmed || d.candCtx != d.head.ctx || d.think.open {
-		return
-	}
-	if d.waiting {
-		d.expect, d.stop = d.head.text[n:], nil
+	var begun string
+	if from >= d.base {
+		begun = trimLeft(d.in[from-d.base:])
 	} else {
-		d.await(len(d.in), d.head.text[n:], nil)
+		begun = trimLeft(d.arena.slice(from-d.holdAt, end-d.holdAt)) // behind an id
+	}
+	if begun == "" || d.confirmed != d.head.confirmed || d.candCtx != d.head.ctx || d.think.open {
+		return
+	}
+	switch rest := d.head.rest(begun); {
+	case rest == "":
+	case d.waiting:
+		d.expect, d.stop = rest, nil
+	default:
+		d.await(len(d.in), rest, nil)
 	}
 }
 
