@@ -12,7 +12,8 @@ import (
 type headPlace struct {
 	opener    *opener
 	dialect   string
-	depth     int // how many arrays are open
+	depth     int  // how many arrays are open, with the object around them
+	env       bool // an object is, which holds the list of calls
 	first     bool
 	midLine   bool
 	confirmed bool
@@ -22,6 +23,8 @@ type headPlace struct {
 type objectHead struct {
 	place   headPlace
 	text    string // from the brace up to the arguments; "": none is known
+	id      idPlace
+	layers  int    // how many objects are open in it
 	dialect string // of the call
 	record  record
 	word    string
@@ -51,21 +54,30 @@ func (d *Decoder) sameHead(i int) int {
 
 // beginsObject takes note of where the object at i begins, and reads its beginning if it is the known one. It returns its length, else 0.
 func (r *callReader) beginsObject(d *Decoder, i int) int {
-	r.place = headPlace{opener: r.opener, dialect: d.dialect, depth: len(r.stack), first: r.first, midLine: r.midLine, confirmed: d.confirmed}
+	r.place = headPlace{opener: r.opener, dialect: d.dialect, depth: len(r.stack), env: len(r.stack) > 0 && r.stack[0].env,
+		first: r.first, midLine: r.midLine, confirmed: d.confirmed}
+	r.known = false
 	r.braceAt = d.base + i
 	r.atBrace = r.blanks
 	h := &d.readers.head
-	if h.text == "" || h.place != r.place || !strings.HasPrefix(d.in[i:], h.text) {
+	if h.text == "" || h.place != r.place {
+		return 0
+	}
+	n, id := h.id.match(h.text, d.in[i:])
+	if n == 0 {
 		return 0
 	}
 	r.element(d, '{', i)
+	for range h.layers {
+		r.stack = append(r.stack, level{})
+	}
 	at := r.record.at
-	r.record, r.record.at = h.record, at
+	r.record, r.record.at, r.record.id, r.known = h.record, at, id, true
 	r.key, r.quote = append(r.key[:0], h.word...), '"'
 	r.word, r.class, r.state, r.first, r.comma = h.word, keyArguments, cValue, false, false
-	r.headAt, r.blanks = r.braceAt+h.headAt, r.blanks+h.blanks
+	r.headAt, r.blanks = r.braceAt+h.headAt+n-len(h.text), r.blanks+h.blanks
 	d.dialect = h.dialect
-	return len(h.text)
+	return n
 }
 
 // learnHead takes what stands between the brace of the object and its arguments at i for how they begin, if all of it was usual.
@@ -75,23 +87,41 @@ func (r *callReader) learnHead(d *Decoder, i int) {
 	if i < n || n > maxHeader || d.sources != nil {
 		return
 	}
-	if n == len(h.text) && d.in[i-n:i] == h.text && h.place == r.place {
+	if r.known {
 		r.learnWhole(d, i)
 		return
 	}
-	if r.class != keyArguments || r.place.depth != len(r.stack)-1 || r.bare || r.keyed || rec.layered || rec.said || rec.id != "" || rec.reasoning != "" ||
-		rec.argsFrom >= 0 || len(rec.flat) > 0 || len(r.notes) > 0 || len(r.content) > 0 || slices.ContainsFunc(r.stack[:r.place.depth], func(l level) bool { return !l.array }) {
+	layers := len(r.stack) - 1 - r.place.depth
+	if r.class != keyArguments || layers < 0 || r.bare || r.keyed || rec.said || rec.reasoning != "" ||
+		rec.argsFrom >= 0 || len(rec.flat) > 0 || len(r.notes) > 0 || len(r.content) > 0 || !r.plainPlace() {
 		return
 	}
-	*h = objectHead{place: r.place, text: d.in[i-n : i], dialect: d.dialect, record: *rec, word: r.word, headAt: r.headAt - r.braceAt, blanks: r.blanks - r.atBrace}
+	text := d.in[i-n : i]
+	id, ok := findID(text, rec.id)
+	if !ok || id.to > 0 && r.headAt-r.braceAt < id.to {
+		return
+	}
+	*h = objectHead{place: r.place, text: text, id: id, layers: layers, dialect: d.dialect, record: *rec, word: r.word,
+		headAt: r.headAt - r.braceAt, blanks: r.blanks - r.atBrace}
 	h.record.argsKey = ""
 	r.learnWhole(d, i)
+}
+
+// plainPlace reports whether r.place says all about what the object stands in, and no object opened in it is more than a layer.
+func (r *callReader) plainPlace() bool {
+	for k, l := range r.stack {
+		switch {
+		case k < r.place.depth && !l.array && !(k == 0 && l.env), k > r.place.depth && (l.array || l.calls || l.env):
+			return false
+		}
+	}
+	return true
 }
 
 // learnWhole takes what stands before the object as well, if it is nothing but an opener.
 func (r *callReader) learnWhole(d *Decoder, i int) {
 	h, at := &d.readers.head, d.candAt-d.base
-	if d.confirmed || at < 0 || i-at > maxHeader || !r.place.first || r.atBrace > 0 || d.elem.inner || d.elem.first || d.fenced.mark != 0 || d.candCtx.label != "" {
+	if d.confirmed || at < 0 || h.id.to > 0 || h.place.env || i-at > maxHeader || !r.place.first || r.atBrace > 0 || d.elem.inner || d.elem.first || d.fenced.mark != 0 || d.candCtx.label != "" {
 		return
 	}
 	if whole := d.in[at:i]; whole != h.whole || d.candCtx != h.ctx {

@@ -24,6 +24,7 @@ type callReader struct {
 
 	state     callState
 	opener    *opener   // of the section; nil: it stands in none
+	known     bool      // it began as the last one
 	place     headPlace // where the last object began, and what r.blanks was there
 	braceAt   int
 	atBrace   int

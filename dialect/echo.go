@@ -9,11 +9,11 @@ import "strings"
 
 // A callHead is how a call began, and where.
 type callHead struct {
-	text       string
-	beyond     int         // how many bytes of it stood behind the start, which they did not decide about
-	idAt, idTo int         // where an id stands in it, of which each call has another
-	ctx        lineContext // of the candidate
-	confirmed  bool        // it stood behind another call, in the same section
+	text      string
+	beyond    int         // how many bytes of it stood behind the start, which they did not decide about
+	id        idPlace     // of which each call has another
+	ctx       lineContext // of the candidate
+	confirmed bool        // it stood behind another call, in the same section
 }
 
 // headFrom returns where the bytes begin that may be the head of a call: behind what was told.
@@ -28,27 +28,9 @@ func (d *Decoder) rememberHead(id string, end int) {
 	h, text := &d.head, trimLeft(d.held(from, end))
 	if n := len(h.text) - h.beyond; n != len(text) || h.text[:n] != text {
 		h.text, h.beyond = text, 0
-		h.findID(id)
+		h.id, _ = findID(text, id)
 	}
 	h.ctx, h.confirmed = d.candCtx, d.confirmed
-}
-
-// findID notes where the id of the call stands under a key that means nothing else.
-func (h *callHead) findID(id string) {
-	h.idAt, h.idTo = 0, 0
-	if id == "" {
-		return
-	}
-	at := strings.Index(h.text, `"id":`) + len(`"id":`)
-	if at < len(`"id":`) {
-		return
-	}
-	if at < len(h.text) && h.text[at] == ' ' {
-		at++
-	}
-	if rest, ok := strings.CutPrefix(h.text[at:], `"`+id); ok && strings.HasPrefix(rest, `"`) {
-		h.idAt, h.idTo = at+1, at+1+len(id)
-	}
 }
 
 // rest returns how a head that begins like begun goes on, if it is like the last one but for the id, which ends in begun; "" if it is not.
@@ -56,14 +38,54 @@ func (h *callHead) rest(begun string) string {
 	if n := len(begun); n < len(h.text) && h.text[:n] == begun {
 		return h.text[n:]
 	}
-	if h.idTo == 0 || len(begun) <= h.idAt || begun[:h.idAt] != h.text[:h.idAt] {
+	at := h.id.at
+	if h.id.to == 0 || len(begun) <= at || begun[:at] != h.text[:at] {
 		return ""
 	}
-	behind, text := begun[indexEscaped(begun, h.idAt):], h.text[h.idTo:]
+	behind, text := begun[indexEscaped(begun, at):], h.text[h.id.to:]
 	if n := len(behind); n > 0 && n < len(text) && text[:n] == behind {
 		return text[n:]
 	}
 	return ""
+}
+
+// An idPlace is where the id of a call stands in a text; zero: nowhere.
+type idPlace struct{ at, to int }
+
+// findID returns where the id of the call stands in text under a key that means nothing else. It reports whether it does, or there is none.
+func findID(text, id string) (idPlace, bool) {
+	const key = `"id":`
+	at := strings.Index(text, key) + len(key)
+	if id == "" || at < len(key) {
+		return idPlace{}, id == ""
+	}
+	if at < len(text) && text[at] == ' ' {
+		at++
+	}
+	rest, ok := strings.CutPrefix(text[at:], `"`+id)
+	if !ok || rest == "" || rest[0] != '"' {
+		return idPlace{}, false
+	}
+	return idPlace{at + 1, at + 1 + len(id)}, true
+}
+
+// match returns how long what in begins with is if that is text but for the id, and the id there; 0 if it is something else.
+func (p idPlace) match(text, in string) (n int, id string) {
+	if p.to == 0 {
+		if strings.HasPrefix(in, text) {
+			n = len(text)
+		}
+		return n, ""
+	}
+	if !strings.HasPrefix(in, text[:p.at]) {
+		return 0, ""
+	}
+	to := min(p.at+maxHeader, len(in))
+	to = indexEscaped(in[:to], p.at)
+	if to == p.at || !strings.HasPrefix(in[to:], text[p.to:]) {
+		return 0, ""
+	}
+	return to + len(text) - p.to, in[p.at:to]
 }
 
 // extendHead adds to what was remembered what stands behind the start, and did not decide that the call starts.
@@ -99,7 +121,7 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 // expectHead lets the rest of the input wait if it ends with what the last call began with.
 func (d *Decoder) expectHead() {
 	from, end := d.headFrom(), d.base+len(d.in)
-	if from < d.base && d.head.idTo == 0 || end-from > maxHeader || d.final || d.sources != nil {
+	if from < d.base && d.head.id.to == 0 || end-from > maxHeader || d.final || d.sources != nil {
 		return
 	}
 	var begun string
