@@ -80,6 +80,19 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 	return n
 }
 
+// awaitsHead leaves the input from i on unread if it may be the start of a beginning with an id that is known. It reports whether it does.
+func (r *callReader) awaitsHead(d *Decoder, i int) bool {
+	h := &d.readers.head
+	if h.id.to == 0 || h.text == "" || h.place != r.place || !d.confirmed || d.sources != nil || !d.patient(i) {
+		return false
+	}
+	rest, ok := h.id.rest(h.text, d.in[i:])
+	if ok {
+		d.await(i, rest, &waitStop)
+	}
+	return ok
+}
+
 // learnHead takes what stands between the brace of the object and its arguments at i for how they begin, if all of it was usual.
 func (r *callReader) learnHead(d *Decoder, i int) {
 	rec, h := &r.record, &d.readers.head

@@ -289,6 +289,9 @@ func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
 		if n := r.beginsObject(d, i); n > 0 {
 			return i + n, more
 		}
+		if r.awaitsHead(d, i) {
+			return i, left
+		}
 	case (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart:
 		r.comment(d, c)
 		return i + 1, more

@@ -38,13 +38,11 @@ func (h *callHead) rest(begun string) string {
 	if n := len(begun); n < len(h.text) && h.text[:n] == begun {
 		return h.text[n:]
 	}
-	at := h.id.at
-	if h.id.to == 0 || len(begun) <= at || begun[:at] != h.text[:at] {
+	if h.id.to == 0 || len(begun) <= h.id.at {
 		return ""
 	}
-	behind, text := begun[indexEscaped(begun, at):], h.text[h.id.to:]
-	if n := len(behind); n > 0 && n < len(text) && text[:n] == behind {
-		return text[n:]
+	if rest, ok := h.id.rest(h.text, begun); ok {
+		return rest
 	}
 	return ""
 }
@@ -67,6 +65,28 @@ func findID(text, id string) (idPlace, bool) {
 		return idPlace{}, false
 	}
 	return idPlace{at + 1, at + 1 + len(id)}, true
+}
+
+// rest reports whether a text that begins with in may be text but for the id, and how it most likely goes on then; "": with an id.
+func (p idPlace) rest(text, in string) (rest string, ok bool) {
+	if n := len(in); n < p.at && text[:n] == in {
+		return text[n:p.at], true
+	}
+	if len(in) < p.at || in[:p.at] != text[:p.at] {
+		return "", false
+	}
+	to := indexEscaped(in, p.at)
+	if to-p.at > maxWait/2 {
+		return "", false
+	}
+	behind, text := in[to:], text[p.to:]
+	if !strings.HasPrefix(text, behind) || behind == text {
+		return "", false
+	}
+	if behind != "" {
+		rest = text[len(behind):]
+	}
+	return rest, true
 }
 
 // match returns how long what in begins with is if that is text but for the id, and the id there; 0 if it is something else.
