@@ -56,7 +56,7 @@ func (d *Decoder) sameHead(i int) int {
 func (r *callReader) beginsObject(d *Decoder, i int) int {
 	r.place = headPlace{opener: r.opener, dialect: d.dialect, depth: len(r.stack), env: len(r.stack) > 0 && r.stack[0].env,
 		first: r.first, midLine: r.midLine, confirmed: d.confirmed}
-	r.known = false
+	r.known = 0
 	r.braceAt = d.base + i
 	r.atBrace = r.blanks
 	h := &d.readers.head
@@ -72,7 +72,7 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 		r.stack = append(r.stack, level{})
 	}
 	at := r.record.at
-	r.record, r.record.at, r.record.id, r.known = h.record, at, id, true
+	r.record, r.record.at, r.record.id, r.known = h.record, at, id, n
 	r.key, r.quote = append(r.key[:0], h.word...), '"'
 	r.word, r.class, r.state, r.first, r.comma = h.word, keyArguments, cValue, false, false
 	r.headAt, r.blanks = r.braceAt+h.headAt+n-len(h.text), r.blanks+h.blanks
@@ -100,7 +100,7 @@ func (r *callReader) learnHead(d *Decoder, i int) {
 	if i < n || n > maxHeader || d.sources != nil {
 		return
 	}
-	if r.known {
+	if n == r.known {
 		r.learnWhole(d, i)
 		return
 	}

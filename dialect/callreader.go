@@ -24,7 +24,7 @@ type callReader struct {
 
 	state     callState
 	opener    *opener   // of the section; nil: it stands in none
-	known     bool      // it began as the last one
+	known     int       // how long its beginning is, if it is that of the last object; else 0
 	place     headPlace // where the last object began, and what r.blanks was there
 	braceAt   int
 	atBrace   int
