@@ -466,6 +466,7 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	if d.state == inBody {
 		kind, index = chat.KindCallArgs, d.call.index
 		d.passArgs(chunk, end)
+		d.streams = true // it does now, or follows in them later
 	} else if d.set.forms {
 		d.above.add(chunk, at)
 	}

@@ -179,7 +179,6 @@ func (r *tagReader) begin(d *Decoder, end int) {
 		r.val.discard = true
 		d.readers.rote.lose()
 	} else {
-		d.readers.rote.learnAfter(d, end)
 		d.startCall(r.tool, r.written, "", r.at, end)
 		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
 		d.readers.rote.begin(r.form, d.call.tool, end)
@@ -213,6 +212,11 @@ func matchTag[T string | []byte](text T, tag string) tagMatch {
 func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 	c := d.in[i]
 	if len(r.tail) == 0 {
+		if r.state == tClosed && d.readers.rote.ended == d.base+i {
+			if j, v := r.readAfter(d, i); j > i || v != more {
+				return j, v
+			}
+		}
 		if isBlank(c) {
 			if r.blanks++; r.blanks > maxHeader && r.val == nil {
 				return i, refused
@@ -434,6 +438,10 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && (!r.known || r.form.needed) {
 			return r.fail(d, i, "a name alone") // a word between tags is prose unless a tool has this name
 		}
+		if r.known && k == tagParam {
+			r.learnAfter(d, end, false)
+		}
+		d.readers.rote.ended = -1
 		r.begin(d, end)
 	}
 	switch k {
@@ -447,7 +455,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 			return i, refused
 		}
 		if r.state == tClosed {
-			d.readers.rote.learnAfter(d, end)
+			r.learnAfter(d, end, true)
 		}
 		if r.state == tBody {
 			if !r.repairable(d) {

@@ -20,8 +20,22 @@ type tagRote struct {
 	// The gap that is being read: where it begins, or -1.
 	from, closed, open int
 
-	after string // what stood behind the last call, up to the end of the section or the start of a call
-	ended int    // where the call before ended; -1: nowhere in this section
+	after tagAfter
+	ended int // where the call before ended; -1: nowhere in this section
+}
+
+// A tagAfter is what stood between the end of a call and that of its section, or the start of the next call.
+type tagAfter struct {
+	text   string
+	form   *tagForm
+	closer string
+	ends   bool // the section ends with it
+
+	// Of the call that it begins:
+	at      int // where its text does
+	tool    int
+	written string
+	name    string // what was read of the name of its first parameter
 }
 
 // A tagGap stands between two values of a call, before the first, or behind the last one.
@@ -170,24 +184,46 @@ func (r *tagReader) passes(d *Decoder, chunk string) bool {
 	return true
 }
 
-// awaitAfter lets what follows a call that ends before i in a section wait, if it is what stood there the last time.
-func (r *tagReader) awaitAfter(d *Decoder, i int) (int, verdict) {
+// readAfter reads what is expected behind a call that ended before i in a section, or lets what follows wait if it may become that. Otherwise
+// it returns i.
+func (r *tagReader) readAfter(d *Decoder, i int) (int, verdict) {
 	t := &d.readers.rote
-	if s := d.in[i:]; len(s) < len(t.after) && t.after[:len(s)] == s && d.patient(i) {
-		d.await(i, t.after[len(s):], nil)
+	a, s := &t.after, d.in[i:]
+	n := len(a.text)
+	switch {
+	case n == 0 || a.form != r.form || a.closer != r.closer() || d.sources != nil:
+	case len(s) >= n && s[:n] == a.text:
+		t.ended = -1
+		if a.ends {
+			return i + n, finished
+		}
+		r.at, r.tool, r.known, r.written = d.base+i+a.at, a.tool, true, a.written
+		r.name, r.quote, r.attrs, r.tail, r.val = append(r.name[:0], a.name...), 0, r.attrs[:0], r.tail[:0], nil
+		r.begin(d, d.base+i+n)
+		r.state = tParam
+		return i + n, more
+	case len(s) < n && a.text[:len(s)] == s && d.patient(i):
+		d.await(i, a.text[len(s):], nil)
 		return i, left
 	}
 	return i, more
 }
 
-// learnAfter takes the bytes from the end of the call before to the offset end for what stands there.
-func (t *tagRote) learnAfter(d *Decoder, end int) {
+// learnAfter takes the bytes from the end of the call before to the offset end for what stands there: it ends the section, or a call begins
+// with it.
+func (r *tagReader) learnAfter(d *Decoder, end int, ends bool) {
+	t := &d.readers.rote
 	from := t.ended
 	if t.ended = -1; from < d.holdAt || end-from > maxHeader || d.sources != nil {
 		return
 	}
-	if n := end - from; n != len(t.after) || d.held(from, end) != t.after {
-		t.after = d.held(from, end)
+	a := &t.after
+	if text := d.held(from, end); text != a.text {
+		a.text = text
+	}
+	a.form, a.closer, a.ends = r.form, r.closer(), ends
+	if a.at = r.at - from; !ends && (a.tool != r.tool || a.written != r.written || a.name != string(r.name)) {
+		a.tool, a.written, a.name = r.tool, r.written, string(r.name)
 	}
 }
 

@@ -404,7 +404,7 @@ func (r *tagReader) leaveValue(d *Decoder, e ending, i int) (int, verdict) {
 		r.tailAt = d.base + i - len(e.rest)
 		return r.tag(d, e.next, i)
 	case r.state == tClosed && e.rest == "":
-		return r.awaitAfter(d, j)
+		return r.readAfter(d, j)
 	}
 	if v == finished && e.rest != "" {
 		return d.backTo(d.base+i-len(e.rest), i)
@@ -439,6 +439,12 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		return more
 	}
 	text := string(r.text)
+	if d.sources == nil && r.meant != "true" && plainNumber(text, r.shape) {
+		v.markValue(0)
+		v.write(text, 0)
+		v.endValue(0)
+		return more
+	}
 	if r.form.entities && !r.marked && strings.IndexByte(text, '&') >= 0 {
 		text = decodeEntities(text)
 	}
