@@ -123,7 +123,9 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 		return i, false
 	}
 	if n := len(rest); n >= len(h.text) {
-		n = d.sameHead(i)
+		if n = d.sameHead(i); n == 0 {
+			n = d.sameTags(i)
+		}
 		return i + n, n > 0
 	} else if h.text[:n] != rest || h.confirmed || h.ctx != d.ctx {
 		return i, false

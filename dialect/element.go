@@ -296,6 +296,7 @@ type bodies struct {
 	call    callReader
 	tags    tagReader
 	rote    tagRote // of its calls
+	tagHead tagHead
 	python  pyReader
 	args    argsReader
 	header  headerReader

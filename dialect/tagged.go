@@ -141,9 +141,11 @@ func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 			pair = f.paramEnd + f.valueOpen
 		}
 	}
-	*r = tagReader{form: f, ahead: ahead, pair: pair, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
-		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
-	if o.use == useSection && !f.alone {
+	name, text, tail, scratch, attrs, between, behind := r.name[:0], r.text[:0], r.tail[:0], r.scratch[:0], r.attrs[:0], r.between.tags[:0], r.behind.tags[:0]
+	*r = tagReader{}
+	r.form, r.ahead, r.pair, r.at = f, ahead, pair, -1
+	r.name, r.text, r.tail, r.scratch, r.attrs, r.between.tags, r.behind.tags = name, text, tail, scratch, attrs, between, behind
+	if o != nil && o.use == useSection && !f.alone {
 		r.section = o
 	}
 	return r
@@ -438,7 +440,9 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && (!r.known || r.form.needed) {
 			return r.fail(d, i, "a name alone") // a word between tags is prose unless a tool has this name
 		}
-		if r.known && k == tagParam {
+		if r.known && k == tagParam && r.got == 0 {
+			r.learnHead(d, end)
+		} else if r.known && k == tagParam {
 			r.learnAfter(d, end, false)
 		}
 		d.readers.rote.ended = -1
