@@ -450,8 +450,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	}
 	switch k {
 	case tagParam:
-		r.state = tParam
-		return i, more
+		return r.beginName(d, i)
 	case tagCallClose:
 		return r.endCall(d, i, true)
 	case tagSectionClose:

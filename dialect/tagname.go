@@ -99,6 +99,15 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	return i + 1, more
 }
 
+// beginName goes on behind the tag of a parameter, which ends before i. Where that is the end of the input, the first gap of a call may wait.
+func (r *tagReader) beginName(d *Decoder, i int) (int, verdict) {
+	r.state = tParam
+	if i == len(d.in) && d.readers.rote.starts(r, d.base+i) {
+		return r.readRote(d, i)
+	}
+	return i, more
+}
+
 // wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i. What may be the start of both
 // waits for the rest.
 func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {

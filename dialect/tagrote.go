@@ -200,8 +200,7 @@ func (r *tagReader) readAfter(d *Decoder, i int) (int, verdict) {
 		r.at, r.tool, r.known, r.written = d.base+i+a.at, a.tool, true, a.written
 		r.name, r.quote, r.attrs, r.tail, r.val = append(r.name[:0], a.name...), 0, r.attrs[:0], r.tail[:0], nil
 		r.begin(d, d.base+i+n)
-		r.state = tParam
-		return i + n, more
+		return r.beginName(d, i+n)
 	case len(s) < n && a.text[:len(s)] == s && d.patient(i):
 		d.await(i, a.text[len(s):], nil)
 		return i, left
@@ -273,7 +272,7 @@ func (d *Decoder) sameTags(i int) int {
 	d.body, r.at, r.tool, r.known, r.written = r, d.candAt, h.tool, true, h.written
 	r.name = append(r.name, h.name...)
 	r.begin(d, d.base+i+n)
-	r.state = tParam
+	r.beginName(d, i+n)
 	return n
 }
 
