@@ -320,7 +320,15 @@ func (r *tagReader) takeFlat(d *Decoder, g *tagGap, i int) verdict {
 
 // settled reports whether the value that was read ends without a note.
 func (r *tagReader) settled() bool {
-	return r.state != tValue || !r.whole && !r.val.hold.on && (r.stream || r.meant != "true" && plainNumber(string(r.text), r.shape))
+	switch t := r.shape.Type(); {
+	case r.state != tValue || r.stream:
+		return true
+	case r.whole || r.val.hold.on:
+		return false
+	case r.meant == "true" || t == shape.String || t == 0 && r.untyped != shape.UntypedPython:
+		return true // any text is such a string, or a value without a type
+	}
+	return plainNumber(string(r.text), r.shape)
 }
 
 // plainNumber reports whether text is an integer that s takes as it stands.

@@ -206,7 +206,11 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 			}
 		}
 		r.tail = append(r.tail, in[i])
-		i++
+		return i + 1, more
+	}
+	if (!r.stream || r.entity) && d.patient(i) {
+		d.await(i, "", stop) // nothing of the value comes out before its end
+		return i, left
 	}
 	return i, more
 }
@@ -483,7 +487,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 	if c != shape.Fits {
 		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
 	}
-	if d.sources == nil && plainScalar(out) {
+	if d.sources == nil && (plainScalar(out) || strings.HasPrefix(out, `"`)) { // it is JSON, and such as the value would write without a look
 		v.markValue(0)
 		v.write(out, 0)
 		v.endValue(0)
