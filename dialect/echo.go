@@ -143,14 +143,14 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 // expectHead lets the rest of the input wait if it ends with what the last call began with.
 func (d *Decoder) expectHead() {
 	from, end := d.headFrom(), d.base+len(d.in)
-	if from < d.base && d.head.id.to == 0 || end-from > maxHeader || d.final || d.sources != nil {
+	if end-from > maxHeader || d.final || d.sources != nil {
 		return
 	}
 	var begun string
 	if from >= d.base {
 		begun = trimLeft(d.in[from-d.base:])
 	} else {
-		begun = trimLeft(d.arena.slice(from-d.holdAt, end-d.holdAt)) // behind an id
+		begun = trimLeft(d.arena.slice(from-d.holdAt, end-d.holdAt)) // an earlier input ended behind a blank, or in an id
 	}
 	if begun == "" || d.confirmed != d.head.confirmed || d.candCtx != d.head.ctx || d.think.open {
 		return
