@@ -22,19 +22,36 @@ type channelReader struct {
 	to     string    // whom the message is for: a tool, unless it is one of the parties
 	done   bool      // the header was read
 	last   int       // where it ends
+	from   int       // where it goes on behind the opener; -1: nothing of that was read
+	known  toolHeader
+}
+
+// A toolHeader is the header of the last message for a tool, behind its opener. The next one mostly is the same.
+type toolHeader struct {
+	form   *channelForm
+	opener int // how long that was
+	text   string
+	to     string
 }
 
 // channelBody returns the constructor of readers of headers that begin with the opener.
 func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, o *opener) body {
 		r := &d.readers.channel
-		*r = channelReader{form: f, n: len(o.literal), tokens: tagChoice{tags: r.tokens.tags}}
+		*r = channelReader{form: f, n: len(o.literal), from: -1, known: r.known, tokens: tagChoice{tags: r.tokens.tags}}
 		r.tokens.begin(f.tokens)
 		return r
 	}
 }
 
 func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
+	if r.from < 0 {
+		r.from = d.base + i
+		if k := &r.known; k.form == r.form && k.opener == r.n && k.text != "" && strings.HasPrefix(d.in[i:], k.text) {
+			i += len(k.text)
+			r.to, r.done, r.last = k.to, true, d.base+i
+		}
+	}
 	for !r.done {
 		n, ok, ended := r.headerPart(d.in[i:])
 		i, r.n = i+n, r.n+n
@@ -52,6 +69,9 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 			return r.frame(d, i)
 		}
 		r.done, r.last = true, d.base+i
+		if from := r.from - d.base; from >= 0 {
+			r.known = toolHeader{form: r.form, opener: r.n - (i - from), text: d.in[from:i], to: r.to}
+		}
 	}
 	for ; i < len(d.in); i++ {
 		switch c := d.in[i]; {

@@ -34,6 +34,7 @@ type headerReader struct {
 
 	state   headerState
 	at      int // where the call begins
+	from    int // where its header does, with the name; -1: that is not known
 	nameAt  int
 	name    string
 	id      string
@@ -53,6 +54,19 @@ type headerReader struct {
 	wanted  headerTail
 	args    *argsReader
 	skip    *value // of the body of a call to an undeclared tool
+	last    callHeader
+}
+
+// A callHeader is what stood between the opener of the last call and its object, and what was read there. The next one mostly is the same.
+type callHeader struct {
+	form   *headerForm
+	text   string
+	name   string
+	id     string
+	tool   int
+	kinded bool
+	fence  int
+	blanks int
 }
 
 type headerState uint8
@@ -90,7 +104,7 @@ func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
 
 func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
 	r := &d.readers.header
-	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
+	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, from: -1, nameAt: -1, noiseAt: -1, tail: r.tail[:0], last: r.last}
 	return r
 }
 
@@ -123,6 +137,11 @@ func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
 
 // readName reads the name, or the id behind it, up to the first byte that neither has.
 func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
+	if r.from < 0 {
+		if n := r.sameHeader(d, i); n > 0 {
+			return i + n, more
+		}
+	}
 	if r.nameAt < 0 {
 		r.nameAt = d.base + i
 	}
@@ -159,6 +178,29 @@ func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
+}
+
+// sameHeader reads the header at i, which begins there, if it is the last one again, and returns its length, else 0.
+func (r *headerReader) sameHeader(d *Decoder, i int) int {
+	r.from = d.base + i
+	h := &r.last
+	if h.form != r.form || h.text == "" || !strings.HasPrefix(d.in[i:], h.text) {
+		return 0
+	}
+	r.state, r.nameAt, r.blanks = hBefore, r.from, r.blanks+h.blanks
+	r.name, r.id, r.tool, r.known, r.kinded, r.fence = h.name, h.id, h.tool, true, h.kinded, h.fence
+	return len(h.text)
+}
+
+// learnHeader takes the header, behind which the object begins at i, for the next one.
+func (r *headerReader) learnHeader(d *Decoder, i int) {
+	from := r.from - d.base
+	if r.from < 0 || from < 0 || i-from > maxHeader {
+		return
+	}
+	if text := d.in[from:i]; r.last.form != r.form || text != r.last.text {
+		r.last = callHeader{form: r.form, text: text, name: r.name, id: r.id, tool: r.tool, kinded: r.kinded, fence: r.fence, blanks: r.blanks}
+	}
 }
 
 // cut takes what was read as the name, or as the id, up to the offset end.
@@ -356,6 +398,7 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	r.skip = nil
+	r.learnHeader(d, i)
 	d.startCall(r.tool, r.name, r.id, r.at, d.base+i)
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = true
@@ -551,7 +594,8 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		d.body = t
 		return t.run(d, i)
 	}
-	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, from: -1, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0],
+		last: r.last}
 	if r.got == 0 {
 		r.at = d.candAt
 	}
