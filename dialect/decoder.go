@@ -262,7 +262,7 @@ func (d *Decoder) takeUnread(chunk string) (in string, at int) {
 	}
 	d.arena.write(chunk)
 	d.waiting, d.expect, d.spilled = false, "", end
-	return d.arena.slice(d.unread-d.holdAt, end-d.holdAt), d.unread
+	return d.arena.end(end-d.unread, d.unread-d.holdAt), d.unread
 }
 
 // passes emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
@@ -815,6 +815,14 @@ func (a *arena) part(from, to int) string {
 		at += len(s)
 	}
 	return "" // not reached: from lies in a block
+}
+
+// end returns the last n bytes of the hold, which begin at from in it.
+func (a *arena) end(n, from int) string {
+	if len(a.b)-a.from >= n {
+		return a.last(len(a.b) - n)
+	}
+	return a.slice(from, from+n)
 }
 
 // slice returns the bytes [from, to) of the hold.

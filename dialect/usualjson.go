@@ -31,8 +31,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 			}
 			if c = in[i]; c == '"' {
 				n = 1
-				v.lag = i + 1 - v.from
-				v.endValue(i + 1)
+				v.usualEnd(i + 1)
 			} else if c == '\\' {
 				n = plainEscape(in[i:])
 			}
@@ -73,7 +72,6 @@ func (v *value) usual(in string, i int) (int, progress) {
 			case v.python:
 			case c == '"' && v.fits(shape.String):
 				n = 1
-				v.lag = i - v.from
 				v.usualQuote(i)
 			case scalarStart(c):
 				v.lag = i - v.from
@@ -90,8 +88,8 @@ func (v *value) usual(in string, i int) (int, progress) {
 	return i, going
 }
 
-// sameKey reads the key at i, with the comma before it, if it is the next of v.rote, and returns its length, else 0, or keyCut if in ends
-// before it does.
+// sameKey reads the key at i, with the comma before it and the colon behind it, if it is the next of v.rote. It returns how many bytes that
+// are, 0 if it is another, or keyCut if in ends before it does.
 func (v *value) sameKey(in string, i int) int {
 	n := v.rote.same
 	if n >= len(v.rote.keys) || len(v.stack) != 1 || n != len(v.keys) || v.python || (v.state == vAfter) != (n > 0) {
@@ -108,6 +106,10 @@ func (v *value) sameKey(in string, i int) int {
 	v.rote.same++
 	v.keys = append(v.keys, keySpan{key: in[i+k.at : i+len(k.text)-1], from: -1})
 	v.stack[0].key, v.state = n, vColon
+	if i += len(k.text); i < len(in) && in[i] == ':' {
+		v.shape, v.state = k.shape, vValue
+		return len(k.text) + 1
+	}
 	return len(k.text)
 }
 
@@ -163,8 +165,19 @@ func (v *value) usualColon() {
 
 // usualQuote reads the quote at i that a string begins with.
 func (v *value) usualQuote(i int) {
+	v.lag = i - v.from
 	v.markValue(i)
 	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
+}
+
+// usualEnd is endValue for a string, or a number, of which nothing is kept back.
+func (v *value) usualEnd(i int) {
+	v.lag, v.state = i-v.from, vAfter
+	if f := &v.stack[len(v.stack)-1]; f.object {
+		v.keys[f.key].to = v.d.argsLen() + v.lag
+	} else {
+		v.shape = f.shape.Item()
+	}
 }
 
 // usualClose reads the bracket at i that ends the innermost array or object.
