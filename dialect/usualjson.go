@@ -37,7 +37,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 			}
 		case vAfter, vKeyOrEnd:
 			switch n = v.sameKey(in, i); {
-			case n > 0:
+			case n != 0:
 			case isBlank(c):
 				n = 1
 			case c == ',' && v.state == vAfter:
