@@ -133,6 +133,16 @@ var wordStop = func() (s byteSet) {
 	return s.inverse()
 }()
 
+// scalarStop are the bytes that end a number or a word of JSON.
+var scalarStop = func() (s byteSet) {
+	for c := range s {
+		if scalarStart(byte(c)) {
+			s[c] = 1
+		}
+	}
+	return s.inverse()
+}()
+
 // inverse returns the set of all other bytes.
 func (s byteSet) inverse() byteSet {
 	for c := range s {

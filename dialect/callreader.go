@@ -221,7 +221,7 @@ func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
 	case failed:
 		return r.broken(d, i, r.args.err)
 	case short:
-		d.await(i, d.readers.argsVal.restOfKey(d.in[i:]), &waitStop)
+		d.awaitRest(i)
 		return i, left
 	case done:
 		r.doom = r.args.doom

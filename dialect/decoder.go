@@ -407,7 +407,7 @@ func (d *Decoder) toldUsual(dst []chat.Event, v *value, i int, p progress) []cha
 	d.quick, d.streams = nil, false
 	switch {
 	case p == short:
-		d.await(i, v.restOfKey(d.in[i:]), &waitStop)
+		d.awaitRest(i)
 		d.quick = d.stop
 	case v.state == vString:
 		d.quick, d.streams = &doubleStop, true

@@ -31,7 +31,7 @@ func otherKey(s string) bool {
 	switch n := plainKey(s); n {
 	case 0:
 		return false
-	case keyCut:
+	case cutShort:
 		return !slices.ContainsFunc(definitionKeys[:], func(k string) bool { return strings.HasPrefix(k, s[1:]) })
 	default:
 		return !slices.Contains(definitionKeys[:], s[1:n-1])

@@ -454,7 +454,7 @@ func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) 
 	case failed:
 		return r.fail(d, i, why)
 	case short:
-		d.await(i, d.readers.argsVal.restOfKey(d.in[i:]), &waitStop)
+		d.awaitRest(i)
 		return i, left
 	case done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]

@@ -20,7 +20,8 @@ func (v *value) inJSON() bool {
 	return v.state == vString && v.quote == '"' && v.triple == 0 && !v.escaped && !v.raw
 }
 
-// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key has only begun.
+// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key, or a number,
+// has only begun.
 func (v *value) usual(in string, i int) (int, progress) {
 	for i < len(in) {
 		c, n := in[i], 0
@@ -51,12 +52,6 @@ func (v *value) usual(in string, i int) (int, progress) {
 					return i + 1, going
 				}
 			}
-			if n == keyCut {
-				if v.patient && v.d.patient(i) {
-					return i, short
-				}
-				return i, going
-			}
 		case vColon:
 			switch {
 			case c == ':':
@@ -80,7 +75,10 @@ func (v *value) usual(in string, i int) (int, progress) {
 		default:
 			return i, going
 		}
-		if n == 0 {
+		switch {
+		case n == cutShort && v.patient && v.d.patient(i):
+			return i, short
+		case n <= 0:
 			return i, going
 		}
 		i += n
@@ -88,8 +86,17 @@ func (v *value) usual(in string, i int) (int, progress) {
 	return i, going
 }
 
+// awaitRest lets the key or the number wait that the input ends with from i on.
+func (d *Decoder) awaitRest(i int) {
+	if scalarStart(d.in[i]) {
+		d.await(i, "", &scalarStop)
+		return
+	}
+	d.await(i, d.readers.argsVal.restOfKey(d.in[i:]), &waitStop)
+}
+
 // sameKey reads the key at i, with the comma before it and the colon behind it, if it is the next of v.rote. It returns how many bytes that
-// are, 0 if it is another, or keyCut if in ends before it does.
+// are, 0 if it is another, or cutShort if in ends before it does.
 func (v *value) sameKey(in string, i int) int {
 	n := v.rote.same
 	if n >= len(v.rote.keys) || len(v.stack) != 1 || n != len(v.keys) || v.python || (v.state == vAfter) != (n > 0) {
@@ -99,7 +106,7 @@ func (v *value) sameKey(in string, i int) int {
 	switch rest := in[i:]; {
 	case strings.HasPrefix(rest, k.text):
 	case strings.HasPrefix(k.text, rest):
-		return keyCut
+		return cutShort
 	default:
 		return 0
 	}
@@ -114,7 +121,7 @@ func (v *value) sameKey(in string, i int) int {
 }
 
 // usualComma reads the comma at i, if the start of another value or a whole key is known to stand behind it. It returns how many bytes
-// that are, 0 if not, or keyCut.
+// that are, 0 if not, or cutShort.
 func (v *value) usualComma(in string, i int) int {
 	j := i + 1
 	for j < len(in) && isBlank(in[j]) {
@@ -136,7 +143,7 @@ func (v *value) usualComma(in string, i int) int {
 	return 0
 }
 
-// newKey reads the quoted key at i and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the object
+// newKey reads the quoted key at i and returns its length, cutShort if it is not all there, or 0 if it has escapes or stands in the object
 // already. What stands before it begins at from.
 func (v *value) newKey(in string, from, i int) int {
 	n := plainKey(in[i:])

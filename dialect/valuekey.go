@@ -24,10 +24,10 @@ func (v *value) beginKey(c byte, i int) {
 	}
 }
 
-// keyCut says that a text ends before the key that it begins with.
-const keyCut = -1
+// cutShort says that a text ends before the key, or the number, that it begins with.
+const cutShort = -1
 
-// plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or keyCut.
+// plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or cutShort.
 func plainKey(s string) int {
 	for i := 1; i < len(s) && i <= maxHeader; i++ {
 		switch c := s[i]; {
@@ -37,7 +37,7 @@ func plainKey(s string) int {
 			return 0
 		}
 	}
-	return keyCut
+	return cutShort
 }
 
 // wholeKey reads a key of n bytes at i at once.
