@@ -431,6 +431,8 @@ func (d *Decoder) behindArgs(i int, p progress) {
 	}
 	if v != more {
 		i = d.leftOff(i, v)
+	} else if i == len(d.in) {
+		d.body.run(d, i) // to expect what follows
 	}
 	d.scan(d.in, i)
 }
