@@ -49,7 +49,9 @@ func (d *Decoder) sameHead(i int) int {
 	}
 	r := newCallReader(d, h.place.opener, h.place.depth > 0)
 	d.body = r
-	return brace + r.beginsObject(d, i+brace)
+	n := r.beginsObject(d, i+brace)
+	r.alike = n > 0
+	return brace + n
 }
 
 // beginsObject takes note of where the object at i begins, and reads its beginning if it is the known one. It returns its length, else 0.
@@ -58,7 +60,7 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 		first: r.first, midLine: r.midLine, confirmed: d.confirmed}
 	r.known = 0
 	r.braceAt = d.base + i
-	r.atBrace = r.blanks
+	r.atBrace, r.alike = r.blanks, false
 	h := &d.readers.head
 	if h.text == "" || h.place != r.place {
 		return 0
@@ -76,6 +78,7 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 	r.key, r.quote = append(r.key[:0], h.word...), '"'
 	r.word, r.class, r.state, r.first, r.comma = h.word, keyArguments, cValue, false, false
 	r.headAt, r.blanks = r.braceAt+h.headAt+n-len(h.text), r.blanks+h.blanks
+	r.alike = d.confirmed
 	d.dialect = h.dialect
 	return n
 }
@@ -97,7 +100,7 @@ func (r *callReader) awaitsHead(d *Decoder, i int) bool {
 func (r *callReader) learnHead(d *Decoder, i int) {
 	rec, h := &r.record, &d.readers.head
 	n := d.base + i - r.braceAt
-	if i < n || n > maxHeader || d.sources != nil {
+	if r.alike || i < n || n > maxHeader || d.sources != nil {
 		return
 	}
 	if n == r.known {

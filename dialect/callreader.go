@@ -28,6 +28,7 @@ type callReader struct {
 	place     headPlace // where the last object began, and what r.blanks was there
 	braceAt   int
 	atBrace   int
+	alike     bool // it began as the one before
 	stack     []level
 	first     bool // the next key is the first of the outermost object
 	key       []byte
