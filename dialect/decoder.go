@@ -468,7 +468,6 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	if d.state == inBody {
 		kind, index = chat.KindCallArgs, d.call.index
 		d.passArgs(chunk, end)
-		d.streams = true // it does now, or follows in them later
 	} else if d.set.forms {
 		d.above.add(chunk, at)
 	}
@@ -533,6 +532,7 @@ func appendDelta(dst []chat.Event, kind chat.Kind, index int, text string, at, e
 func (d *Decoder) passArgs(chunk string, end int) {
 	d.arena.write(chunk)
 	d.spilled = end
+	d.streams = true // the arguments stand in the text, or follow in it later
 	if d.call.raw {
 		d.call.rawTo = end
 		return
