@@ -192,13 +192,12 @@ func (d *Decoder) settleArgs() {
 		return
 	}
 	c.later = false
-	n := 0
-	for at := c.laterFrom; at < c.laterTo; {
-		s := d.heldPart(at, c.laterTo)
-		if at += len(s); c.escaped {
-			n += escapedLen(s)
-		} else {
-			n += len(s)
+	n := c.laterTo - c.laterFrom
+	if c.escaped {
+		n = 0
+		for at := c.laterFrom; at < c.laterTo; {
+			s := d.heldPart(at, c.laterTo)
+			at, n = at+len(s), n+escapedLen(s)
 		}
 	}
 	grow(&c.args, n)

@@ -576,9 +576,9 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 
 // clean returns the length of what s begins with that is the same whether or not character references are decoded.
 func (r *tagReader) clean(s string) int {
-	k := strings.IndexAny(s, "<&")
-	if k < 0 {
-		return len(s)
+	k := referenceStop.index(s, 0)
+	if k == len(s) {
+		return k
 	}
 	if s[k] == '<' {
 		r.marked = true
