@@ -40,7 +40,7 @@ type tagAfter struct {
 
 // A tagGap stands between two values of a call, before the first, or behind the last one.
 type tagGap struct {
-	text    string // with what follows it for sure, if anything, and a byte more: nothing comes out before that
+	text    string // with the line break that mostly follows it, and a byte that stands for any: nothing comes out before that
 	n       int    // its length
 	closed  int    // where the closing tag of the value before it ends
 	open    int    // where the tag behind that ends
@@ -141,7 +141,10 @@ func (r *tagReader) takeGap(d *Decoder, g *tagGap, i int) (int, verdict) {
 	d.readers.rote.from = -1
 	r.tailAt = d.base + i
 	if g.flat && !r.val.hold.on && r.val.stack[0].index == nil {
-		return i + g.n, r.takeFlat(d, g, i)
+		if v := r.takeFlat(d, g, i); v != more {
+			return i + g.open, v
+		}
+		return i + g.n, more
 	}
 	if r.state == tValue {
 		e := ending{closed: true, end: g.closed, next: -1}
@@ -325,7 +328,7 @@ func (r *tagReader) settled() bool {
 		return true
 	case r.whole || r.val.hold.on:
 		return false
-	case r.meant == "true" || t == shape.String || t == 0 && r.untyped != shape.UntypedPython:
+	case t == shape.String || t == 0 && (r.meant == "true" || r.untyped != shape.UntypedPython):
 		return true // any text is such a string, or a value without a type
 	}
 	return plainNumber(string(r.text), r.shape)
