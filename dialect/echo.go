@@ -152,11 +152,11 @@ func (d *Decoder) expectHead() {
 	} else {
 		begun = trimLeft(d.arena.slice(from-d.holdAt, end-d.holdAt)) // an earlier input ended behind a blank, or in an id
 	}
-	if begun == "" || d.confirmed != d.head.confirmed || d.candCtx != d.head.ctx || d.think.open {
+	if begun == "" || d.confirmed != d.head.confirmed || d.think.open {
 		return
 	}
 	switch rest := d.head.rest(begun); {
-	case rest == "":
+	case rest == "" || d.expect == rest || d.candCtx != d.head.ctx:
 	case d.waiting:
 		d.expect, d.stop = rest, nil
 	default:
