@@ -65,6 +65,7 @@ type Decoder struct {
 	expect  string   // what they most likely go on with, of which nothing but the last byte decides anything
 	met     int      // how much of it came
 	stop    *byteSet // where nothing is expected: the bytes that may decide; nil: any may
+	most    int      // how many bytes may wait
 	final   bool
 
 	state   state
@@ -476,7 +477,7 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 // passHeld adds a chunk to what waits.
 func (d *Decoder) passHeld(dst []chat.Event, chunk string) []chat.Event {
 	end := d.base + len(d.in) + len(chunk)
-	if end-d.unread > maxWait {
+	if end-d.unread > d.most {
 		return d.read(dst, chunk)
 	}
 	d.arena.write(chunk)
@@ -502,7 +503,7 @@ func (d *Decoder) await(i int, expect string, stop *byteSet) {
 	if expect != "" {
 		stop = nil
 	}
-	d.waiting, d.unread, d.expect, d.stop = true, d.base+i, expect, stop
+	d.waiting, d.unread, d.expect, d.stop, d.most = true, d.base+i, expect, stop, maxWait
 }
 
 // patient reports whether a machine may leave the bytes of the input from i on unread, to read them together with what follows.

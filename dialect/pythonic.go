@@ -35,6 +35,7 @@ type pyReader struct {
 	val    *value
 	object bool // the only argument is the arguments object
 	first  bool // the first argument has a keyword
+	waited int  // how often its arguments waited to be the usual ones
 	n      int  // positional arguments so far
 	keyed  bool // an argument had a keyword
 	paren  parens
@@ -136,6 +137,9 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
+	if r.state == pArgs && r.awaitsUsual(d, i) {
+		return i, left
+	}
 	if r.holds(d) && d.patient(i) && r.calm(d.base+i-r.argsAt) {
 		d.await(i, "", &callStop)
 	}
@@ -170,6 +174,7 @@ func (r *pyReader) named(d *Decoder, i int) {
 	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
 	r.first = false
 	r.keyed = false
+	r.waited = 0
 }
 
 // function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
@@ -201,6 +206,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 	case pArgs:
 		if j, v := r.usual(d, i); j > 0 {
 			return j, v
+		}
+		if r.awaitsUsual(d, i) {
+			return i, left
 		}
 		switch {
 		case r.quote == '`':
@@ -307,6 +315,30 @@ func (r *pyReader) usual(d *Decoder, i int) (int, verdict) {
 	r.startUsual(d, begun, d.in, n, d.base+end)
 	return r.endCall(d, end)
 }
+
+// awaitsUsual leaves the arguments of a call on a line of its own unread from i on, if they may be the usual ones and nothing of them can
+// decide yet: up to a parenthesis or the end of a line, and once more from a parenthesis to the byte behind it.
+func (r *pyReader) awaitsUsual(d *Decoder, i int) bool {
+	u, in := &d.readers.keywords, d.in[i:]
+	if r.waited > 1 || len(in) >= maxCalm || d.final || d.sources != nil || !r.alone(d) || !u.mayBegin(d.set.names.tools[r.tool].Args, in) {
+		return false
+	}
+	stop := &callStop
+	switch k := stop.index(in, 0); {
+	case k == len(in):
+	case k == len(in)-1 && in[k] == ')':
+		stop = nil
+	default:
+		return false
+	}
+	d.await(i, "", stop)
+	d.most = maxCalm
+	r.waited++
+	return true
+}
+
+// maxCalm is how many bytes behind the parenthesis of a call may wait before their number decides something.
+const maxCalm = maxHeader - maxWait
 
 // startUsual opens the call, whose name was read up to the offset begun, and writes the n arguments that were found in in; the text
 // was read up to end.

@@ -135,6 +135,16 @@ func (u *usualArgs) read(form *notation, s *shape.Shape, in string, i int) (n, e
 	return 0, 0
 }
 
+// mayBegin reports whether in, of the shape s, begins with the first key, or is the start of it.
+func (u *usualArgs) mayBegin(s *shape.Shape, in string) bool {
+	if u.shape != s || len(u.keys) == 0 {
+		return false
+	}
+	key := u.keys[0].key
+	n := min(len(in), len(key))
+	return in[:n] == key[:n]
+}
+
 // readValue reads the value at i and returns where it ends, or 0 if it is not one that is written as it stands.
 func (u *usualArgs) readValue(form *notation, key *usualKey, v *usualValue, in string, i int) int {
 	v.text = strings.HasPrefix(in[i:], form.quote)
