@@ -108,7 +108,7 @@ func (d *Decoder) catchUp() {
 	switch f.kind {
 	case followNothing:
 		f.from = at
-	case followKey:
+	case followKey, followOpen, followClose:
 		f.met = at - f.from
 	}
 }
@@ -117,9 +117,9 @@ func (d *Decoder) catchUp() {
 func (d *Decoder) followTable() *byteSet {
 	f := &d.readers.follower
 	switch v := f.val; {
-	case f.kind == followKey && f.met < len(f.lit):
-		d.expect = f.lit[f.met:]
+	case f.kind == followColon || f.kind == followNumber:
 	case f.kind != followNothing:
+		d.expect = f.lit[f.met:]
 	case v.state == vString:
 		if c := &d.call; !c.later {
 			c.later, c.laterFrom, c.laterTo, c.escaped = true, d.last, d.last, false
@@ -130,6 +130,12 @@ func (d *Decoder) followTable() *byteSet {
 		f.from = d.base + len(d.in)
 		f.begin(followKey, f.usual.keys[len(v.keys)].begin(f.form, len(v.keys)))
 		d.expect = f.lit
+	case v.state == vValue && len(v.keys) > 0:
+		if key := &f.usual.keys[len(v.keys)-1]; key.texts && !key.numbers {
+			f.from = d.base + len(d.in)
+			f.begin(followOpen, f.form.quote)
+			d.expect = f.lit
+		}
 	}
 	return nil
 }
