@@ -208,6 +208,11 @@ func (a *argsReader) runString(in string, i int) (int, progress) {
 			if p := a.inside(in[from:i], a.pos(from), a.step); p == failed {
 				return i, failed
 			}
+			if v := a.val; v.state == vKeyOrEnd && len(v.keys) == 0 && a.wrapped && a.quote == '"' && a.doom == "" && a.step == 1 && a.base == a.d.base {
+				u := &a.d.readers.inString
+				i = a.d.followFrom(u, u.quotedForm(), v, i)
+				continue
+			}
 		}
 		if i == len(in) {
 			break

@@ -327,7 +327,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 // of text, and in a string argument. Nearly all of every text is one of the two.
 func (d *Decoder) plainTable() *byteSet {
 	d.inArgs, d.streams = d.state == inBody && d.sources == nil && d.readsArgs(), false
-	if d.state == inBody && d.call.open && !d.inArgs && !d.waiting && d.sources == nil {
+	if d.state == inBody && d.call.open && !d.follows && !d.inArgs && !d.waiting && d.sources == nil {
 		d.followArgs()
 	}
 	switch {

@@ -28,6 +28,28 @@ const (
 	followNumber
 )
 
+// followFrom is follow in the middle of the input: it goes on at i, and returns where the machine does.
+func (d *Decoder) followFrom(u *usualArgs, form *notation, v *value, i int) int {
+	if i == len(d.in) || d.final || d.sources != nil || d.waiting {
+		return i
+	}
+	if d.follow(u, form, v, 0); !d.follows {
+		return i
+	}
+	f, c := &d.readers.follower, &d.call
+	f.from = d.base + i
+	if c.told == c.args.Len() {
+		c.tellAt = d.last
+	}
+	grow(&c.args, len(d.in)-i+maxWait)
+	if f.run(d, d.in[i:], d.base+i) {
+		return len(d.in)
+	}
+	d.follows = false
+	d.resume()
+	return f.from - d.base
+}
+
 // followArgs goes on in the arguments of the open call, if the body machine left off where that is possible.
 func (d *Decoder) followArgs() {
 	switch b := d.body.(type) {
@@ -147,6 +169,11 @@ func (d *Decoder) stopFollowing() {
 	if f.from < d.base+len(d.in) {
 		d.waiting, d.unread, d.stop = true, f.from, nil
 	}
+	d.resume()
+}
+
+// resume tells the body machine where the decoder followed the arguments to.
+func (d *Decoder) resume() {
 	switch b := d.body.(type) {
 	case *pyReader:
 		b.resume()

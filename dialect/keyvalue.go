@@ -122,6 +122,9 @@ func (r *literalReader) begin(d *Decoder, i int) int {
 	r.state = gKey
 	r.val.base, r.val.step = d.base+i+1, 0
 	r.val.openObject()
+	if r.known {
+		return d.followFrom(&d.readers.literals, r.form.args, r.val, i+1)
+	}
 	return i + 1
 }
 

@@ -219,7 +219,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		case r.closer != "":
 			r.start(d, i)
 			r.state = pArg
-			return i, more
+			return r.followFrom(d, i), more
 		case isWord(c):
 			r.state, r.wordAt = pWord, d.base+i
 			return i, more
@@ -237,7 +237,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		}
 		r.start(d, i)
 		r.keyword(d, i)
-		return i, more
+		return r.followFrom(d, i), more
 	case pArg:
 		switch {
 		case c == ')':
@@ -813,6 +813,14 @@ func (r *pyReader) follow(d *Decoder) {
 	case r.state == pValue && (v.state == vString || v.state == vAfter || v.state == vValue), r.state == pAfter, r.state == pArg && len(v.stack) == 0:
 		d.follow(&d.readers.keywords, &keywordNotation, v, 0)
 	}
+}
+
+// followFrom has the decoder follow the arguments from i on, if it can, and returns where they go on.
+func (r *pyReader) followFrom(d *Decoder, i int) int {
+	if r.quote != 0 || r.braces || r.state == pWrapped {
+		return i
+	}
+	return d.followFrom(&d.readers.keywords, &keywordNotation, r.val, i)
 }
 
 // resume goes on where the decoder followed the arguments to.
