@@ -10,11 +10,11 @@ type follower struct {
 	form  *notation
 	val   *value
 
-	lit  string // what is read at the moment: a literal, of which so many bytes came, or a number
-	met  int
-	kind followKind
-	num  []byte
-	from int // where what was not told of begins in the text
+	kind followKind // what is read at the moment
+	lit  string     // its text, unless it is a number
+	met  int        // how much of that came
+	num  []byte     // the digits so far
+	from int        // where what was not told of begins in the text
 }
 
 type followKind uint8
@@ -65,7 +65,7 @@ func (d *Decoder) followArgs() {
 }
 
 // follow goes on in the arguments that v reads, if what was read of them is as in u. Of what was read the last n bytes, which are not
-// told of yet, begin the quote before a string, or behind it.
+// told of yet, are the start of what stands there next: the first key, or the quote before a string or behind it.
 func (d *Decoder) follow(u *usualArgs, form *notation, v *value, n int) {
 	switch {
 	case v.hold.on || v.discard || len(v.pend) > 0 || len(v.stack) > 1 || u.shape != d.call.tool.Args || !u.begins(v.keys):
@@ -202,22 +202,10 @@ func (f *follower) run(d *Decoder, in string, base int) bool {
 			}
 		}
 		if f.kind == followNumber {
-			j := i
-			for j < len(in) && isDigit(in[j]) {
-				j++
-			}
-			f.num = append(f.num, in[i:j]...)
-			if i = j; i == len(in) && len(f.num) <= maxDigits {
-				break
-			}
-			if i == len(in) || in[i] != f.form.next[0] && in[i] != f.form.end[0] {
+			ok := false
+			if i, ok = f.number(in, i, base); !ok {
 				return false
 			}
-			v.base = base + i
-			if !v.writeScalar(string(f.num)) {
-				return false
-			}
-			f.kind, f.from = followNothing, base+i
 			continue
 		}
 		n := common(f.lit[f.met:], in[i:])
@@ -238,6 +226,26 @@ func (f *follower) run(d *Decoder, in string, base int) bool {
 		}
 	}
 	return true
+}
+
+// number reads digits, and writes the number where it ends before what follows a value. It reports whether that is as usual.
+func (f *follower) number(in string, i, base int) (int, bool) {
+	from := i
+	for i < len(in) && isDigit(in[i]) {
+		i++
+	}
+	f.num = append(f.num, in[from:i]...)
+	if i == len(in) {
+		return i, len(f.num) <= maxDigits
+	}
+	if in[i] != f.form.next[0] && in[i] != f.form.end[0] {
+		return i, false
+	}
+	if f.val.base = base + i; !f.val.writeScalar(string(f.num)) {
+		return i, false
+	}
+	f.kind, f.from = followNothing, base+i
+	return i, true
 }
 
 // next says what is read next, which begins with c. It reports whether that is as usual.
