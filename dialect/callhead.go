@@ -145,7 +145,8 @@ func (r *callReader) learnWhole(d *Decoder, i int) {
 	}
 }
 
-// extendHead adds to what calls begin with the bytes behind the brace of the arguments at i that leave it open whether they are a schema.
+// extendHead adds to what calls begin with the bytes from the brace of the arguments at i on that leave it open whether they are a schema,
+// and the one that does not.
 func (r *callReader) extendHead(d *Decoder, i int) {
 	in, h := d.in[i:], &d.head
 	if h.beyond > 0 && strings.HasPrefix(in, h.text[len(h.text)-h.beyond:]) || in == "" || in[0] != '{' {
@@ -160,7 +161,7 @@ func (r *callReader) extendHead(d *Decoder, i int) {
 		for n++; n < len(in) && r.beginsSchema(d, in[key:n+1]); n++ {
 		}
 	}
-	d.extendHead(in[:n])
+	d.extendHead(in[:min(n+1, len(in))])
 }
 
 // beginsSchema reports whether a key that begins with s may be one of a schema that is no parameter of the tool.

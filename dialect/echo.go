@@ -10,7 +10,7 @@ import "strings"
 // A callHead is how a call began, and where.
 type callHead struct {
 	text      string
-	beyond    int         // how many bytes of it stood behind the start, which they did not decide about
+	beyond    int         // how many bytes of it stood behind the start, of which only the last decided about it
 	id        idPlace     // of which each call has another
 	ctx       lineContext // of the candidate
 	confirmed bool        // it stood behind another call, in the same section
@@ -108,7 +108,7 @@ func (p idPlace) match(text, in string) (n int, id string) {
 	return to + len(text) - p.to, in[p.at:to]
 }
 
-// extendHead adds to what was remembered what stands behind the start, and did not decide that the call starts.
+// extendHead adds to what was remembered what stands behind the start, of which nothing but the last byte decided that the call starts.
 func (d *Decoder) extendHead(more string) {
 	if h := &d.head; h.text != "" {
 		h.text, h.beyond = h.text[:len(h.text)-h.beyond]+more, len(more)
@@ -152,7 +152,14 @@ func (d *Decoder) expectHead() {
 	} else {
 		begun = trimLeft(d.arena.slice(from-d.holdAt, end-d.holdAt)) // an earlier input ended behind a blank, or in an id
 	}
-	if begun == "" || d.confirmed != d.head.confirmed || d.think.open {
+	switch {
+	case d.confirmed != d.head.confirmed || d.think.open:
+		return
+	case begun != "":
+	case d.state == inText && !d.waiting && d.ctx == d.head.ctx:
+		d.await(len(d.in), d.head.text, nil)
+		return
+	default:
 		return
 	}
 	switch rest := d.head.rest(begun); {
