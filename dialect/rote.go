@@ -37,14 +37,3 @@ func (v *value) learnKey(text string, from int) {
 	v.rote.keys = append(v.rote.keys[:at], roteKey{text: text, at: from + 1, shape: prop})
 	v.rote.same++
 }
-
-// restOfKey returns what is left of the next key of v.rote if that begins like begun; "" if it does not.
-func (v *value) restOfKey(begun string) string {
-	if !v.knows() || v.rote.same >= len(v.rote.keys) {
-		return ""
-	}
-	if text := v.rote.keys[v.rote.same].text; len(begun) < len(text) && text[:len(begun)] == begun {
-		return text[len(begun):]
-	}
-	return ""
-}

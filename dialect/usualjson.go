@@ -92,7 +92,7 @@ func (d *Decoder) awaitRest(i int) {
 		d.await(i, "", &scalarStop)
 		return
 	}
-	d.await(i, d.readers.argsVal.restOfKey(d.in[i:]), &waitStop)
+	d.await(i, d.readers.argsVal.rest, &waitStop)
 }
 
 // sameKey reads the key at i, with the comma before it and the colon behind it, if it is the next of v.rote. It returns how many bytes that
@@ -106,6 +106,7 @@ func (v *value) sameKey(in string, i int) int {
 	switch rest := in[i:]; {
 	case strings.HasPrefix(rest, k.text):
 	case strings.HasPrefix(k.text, rest):
+		v.rest = k.text[len(rest):]
 		return cutShort
 	default:
 		return 0
@@ -148,6 +149,7 @@ func (v *value) usualComma(in string, i int) int {
 func (v *value) newKey(in string, from, i int) int {
 	n := plainKey(in[i:])
 	if n <= 0 {
+		v.rest = ""
 		return n
 	}
 	if v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {

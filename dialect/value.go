@@ -15,11 +15,12 @@ import (
 type value struct {
 	d       *Decoder
 	repair  Repair
-	python  bool // Python's literals are no repair
-	discard bool // read, but write nothing
-	kwargs  bool // the outermost object is written by the caller: run pauses behind each of its values
-	quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
-	patient bool // run may stop short
+	python  bool   // Python's literals are no repair
+	discard bool   // read, but write nothing
+	kwargs  bool   // the outermost object is written by the caller: run pauses behind each of its values
+	quoted  bool   // the whole stands in a string, so that quotes may have a back-slash before them
+	patient bool   // run may stop short
+	rest    string // how a key most likely goes on that run stopped before
 
 	state   valueState
 	stack   []frame
