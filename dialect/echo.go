@@ -26,7 +26,7 @@ func (d *Decoder) rememberHead(id string, end int) {
 		return
 	}
 	h, text := &d.head, trimLeft(d.held(from, end))
-	if n := len(h.text) - h.beyond; n != len(text) || h.text[:n] != text {
+	if n, _ := h.id.match(h.text[:len(h.text)-h.beyond], text); n != len(text) {
 		h.text, h.beyond = text, 0
 		h.id, _ = findID(text, id)
 	}
@@ -50,12 +50,16 @@ func (h *callHead) rest(begun string) string {
 // An idPlace is where the id of a call stands in a text; zero: nowhere.
 type idPlace struct{ at, to int }
 
-// findID returns where the id of the call stands in text under a key that means nothing else. It reports whether it does, or there is none.
+// findID returns where the id of the call stands in text under the one key that means it. It reports whether it does, or there is none.
 func findID(text, id string) (idPlace, bool) {
-	const key = `"id":`
-	at := strings.Index(text, key) + len(key)
-	if id == "" || at < len(key) {
+	const end = `id":`
+	at := strings.Index(text, end) + len(end)
+	if id == "" || at < len(end) {
 		return idPlace{}, id == ""
+	}
+	key := text[strings.LastIndexByte(text[:at-2], '"')+1 : at-2]
+	if k, _ := meaning([]byte(key)); k.class != keyID || strings.Count(text, `id"`) > 1 || strings.IndexByte(text, '\\') >= 0 {
+		return idPlace{}, false // of two keys the last one counts
 	}
 	if at < len(text) && text[at] == ' ' {
 		at++

@@ -14,6 +14,7 @@ func TestEcho(t *testing.T) {
 	call := func(name, args string) string {
 		return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + args + "}\n</tool_call>"
 	}
+	action := func(calls string) string { return "<|START_ACTION|>[\n    " + calls + "\n]<|END_ACTION|>" }
 	calls := []string{
 		call("write_file", `{"path":"a","content":"b","mode":1}`),
 		call("write_file", `{"path":"a","content":"b","mode":1}`),
@@ -48,6 +49,11 @@ func TestEcho(t *testing.T) {
 		"<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"\">b</parameter></invoke>",
 		"<invoke name=\"write_file\"><parameter name=\"path\">a</parameter><parameter name=\"\">",
 		"write_file(path=\"a\", content='b (c', mode=1)",
+		action(`{"tool_call_id": "0", "tool_name": "write_file", "parameters": {"path":"a"}}, {"tool_call_id": "12", "tool_name": "write_file", "parameters": {"path":"a"}}`),
+		action(`{"tool_call_id": "0", "tool_name": "write_file", "parameters": {"path":"a"}}, {"tool_call_id": "", "tool_name": "get_time", "parameters": {"path":"a"}}`),
+		action(`{"id": "3", "tool_call_id": "3", "name": "write_file", "parameters": {"path":"a"}}, {"id": "4", "tool_call_id": "3", "name": "write_file", "parameters": {"path":"a"}}`),
+		action(`{"id": "3", "id" : "3", "name": "write_file", "parameters": {"path":"a"}}, {"id": "4", "id" : "3", "name": "write_file", "parameters": {"path":"a"}}`),
+		action(`{"id": "3", "\u0069d": "3", "name": "write_file", "parameters": {"path":"a"}}, {"id": "4", "\u0069d": "3", "name": "write_file", "parameters": {"path":"a"}}`),
 	}
 	o := dialect.Options{Tools: benchTools}
 	alone := decoder(t, o)
@@ -81,7 +87,7 @@ func outcome(events []chat.Event) string {
 	for _, e := range events {
 		switch e.Kind {
 		case chat.KindCallEnd:
-			b.WriteString(e.Name + e.Detail.Call.Arguments)
+			b.WriteString(e.ID + e.Name + e.Detail.Call.Arguments)
 			if !e.Detail.Call.Complete {
 				b.WriteString(" cut")
 			}
@@ -99,4 +105,34 @@ func outcome(events []chat.Event) string {
 		}
 	}
 	return b.String()
+}
+
+// TestEchoID reads calls that differ in their ids, of which the last one counts where there are several.
+func TestEchoID(t *testing.T) {
+	d := decoder(t, dialect.Options{Tools: benchTools})
+	for _, c := range []struct{ first, then, ids string }{
+		{`"tool_call_id": "0"`, `"tool_call_id": "12"`, "0 0 12"},
+		{`"id": "3", "tool_call_id": "3"`, `"id": "4", "tool_call_id": "3"`, "3 3 3"},
+		{`"id": "3", "id" : "3"`, `"id": "4", "id" : "3"`, "3 3 3"},
+		{`"id": "3", "\u0069d": "3"`, `"id": "4", "\u0069d": "3"`, "3 3 3"},
+		{`"call_id": "3", "type": "3"`, `"call_id": "3", "type": "4"`, "3 3 3"},
+		{`"type": "3", "call_id": "3"`, `"type": "4", "call_id": "5"`, "3 3 5"},
+	} {
+		const rest = `, "name": "write_file", "arguments": {"path":"a"}}`
+		text := "<|START_ACTION|>[\n    {" + c.first + rest + ",\n    {" + c.first + rest + ",\n    {" + c.then + rest + "\n]<|END_ACTION|>"
+		for _, size := range []int{1, 2, 4, 16, len(text)} {
+			d.Reset()
+			var ids []string
+			for i := 0; i < len(text); i += size {
+				for _, e := range d.Feed(nil, text[i:min(i+size, len(text))]) {
+					if e.Kind == chat.KindCallStart {
+						ids = append(ids, e.ID)
+					}
+				}
+			}
+			if got := strings.Join(ids, " "); got != c.ids {
+				t.Errorf("%s in chunks of %d bytes: ids %s, want %s", text, size, got, c.ids)
+			}
+		}
+	}
 }
