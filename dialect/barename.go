@@ -24,7 +24,15 @@ type nameReader struct {
 	objAt  int // where the object begins
 	to     int // where it ends
 	skip   *value
-	call   *headerReader // reads the object once the call is known to be one
+}
+
+// A nameHead is what a call began with, up to the colon behind its first key, and what was read there. The next one mostly is the same.
+type nameHead struct {
+	text   string // "": none is known
+	object int    // where the object begins in it
+	name   string
+	tool   int
+	ctx    lineContext
 }
 
 type nameState uint8
@@ -59,10 +67,29 @@ func newNameMark(d *Decoder, _ *opener) body {
 	return r
 }
 
-func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
-	if r.call != nil {
-		return r.call.run(d, i)
+// sameName reads a candidate at i that begins with all that decided about the last call. It returns where the object begins in it, else 0.
+func (d *Decoder) sameName(i int) int {
+	h := &d.readers.named
+	if h.text == "" || !strings.HasPrefix(d.in[i:], h.text) || h.ctx != d.ctx {
+		return 0
 	}
+	d.candidate(i, inBody)
+	r := newName(d, d.base+i)
+	r.name, r.tool, r.objAt = h.name, h.tool, d.base+i+h.object
+	r.call(d)
+	return h.object
+}
+
+// learnName takes what stands before the offset end, behind the colon that showed that this is a call, for what the next one begins with.
+func (r *nameReader) learnName(d *Decoder, end int) {
+	if r.nameAt != d.candAt || r.kind || r.fence > 0 || r.id != "" || d.fenced.mark != 0 || d.candCtx.label != "" || d.sources != nil {
+		return
+	}
+	d.extendHead(d.held(r.objAt, end))
+	d.readers.named = nameHead{text: d.held(r.nameAt, end), object: r.objAt - r.nameAt, name: r.name, tool: r.tool, ctx: d.candCtx}
+}
+
+func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
 	for i < len(d.in) {
 		var v verdict
 		switch r.state {
@@ -79,7 +106,7 @@ func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
 		default:
 			i, v = r.readLine(d, i)
 		}
-		if v != more || r.call != nil {
+		if v != more || d.call.open {
 			return i, v
 		}
 	}
@@ -253,13 +280,11 @@ func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
 
 // open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
 func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
-	d.dialect = d.set.bareName
 	d.stash(d.base + i)
-	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
-	h := newHeader(d, &nameForm, hArgs)
-	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
-	h.args = newArgsReader(d, d.call.tool.Args)
-	r.call = h
+	h := r.call(d)
+	if to == d.base+i && r.state == nKey {
+		r.learnName(d, to)
+	}
 	j, v := d.runHeld(h, d.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.base+i {
 		return d.backTo(r.objAt+j, i)
@@ -267,24 +292,27 @@ func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 	return i, v
 }
 
+// call opens the call, and leaves the candidate to a machine that reads the object.
+func (r *nameReader) call(d *Decoder) *headerReader {
+	d.dialect = d.set.bareName
+	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
+	h := newHeader(d, &nameForm, hArgs)
+	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
+	h.args = newArgsReader(d, d.call.tool.Args)
+	d.body = h
+	return h
+}
+
 // end decides what an end of the text means.
 func (r *nameReader) end(d *Decoder) verdict {
-	if r.call != nil {
-		return r.call.end(d)
-	}
 	if r.state != nLine {
 		return refused
 	}
 	_, v := r.open(d, 0, r.to)
 	if v == more {
-		return r.call.end(d)
+		return d.body.end(d)
 	}
 	return v
 }
 
-func (r *nameReader) plain(d *Decoder) *byteSet {
-	if r.call != nil {
-		return r.call.plain(d)
-	}
-	return nil
-}
+func (r *nameReader) plain(*Decoder) *byteSet { return nil }

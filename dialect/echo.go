@@ -130,6 +130,9 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 		if n = d.sameHead(i); n == 0 {
 			n = d.sameTags(i)
 		}
+		if n == 0 {
+			n = d.sameName(i)
+		}
 		return i + n, n > 0
 	} else if h.text[:n] != rest || h.confirmed || h.ctx != d.ctx {
 		return i, false

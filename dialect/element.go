@@ -302,6 +302,7 @@ type bodies struct {
 	header  headerReader
 	literal literalReader
 	name    nameReader
+	named   nameHead // of the last of its calls
 	block   blockReader
 	form    formReader
 	patch   patchReader

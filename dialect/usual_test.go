@@ -90,7 +90,12 @@ func usualForms() []usualForm {
 		`"path":<|"|>a<|"|>,<|"|>content<|"|>:<|"|>b<|"|>`, `path:{a:1},content:[<|"|>b<|"|>],mode:1`, `kind:<|"|>one<|"|>,free:1`, `kind:<|"|>other<|"|>,free:<|"|>1<|"|>`,
 		`free:<|"|>x<|"|>,kind:<|"|>one<|"|>`, `path:<|"|>a`, `path:<|"|>a<|"|>,`, `path:<|"|>a<|"|>,content`, `path<|"|>a<|"|>,content:<|"|>b<|"|>`, `path:<|"|>a<|"|>;mode:1`,
 	}
+	named := func(args string) string { return "f\n" + args }
 	return []usualForm{
+		{"name-json", "", "\n", "", named, objects},
+		{"name-json", "", "\n", "\n", func(args string) string { return "f " + args }, objects},
+		{"name-json", "```\n", "\n", "\n```\n", named, objects},
+		{"name-json", "x\n", "\n\n", "\nx", named, objects},
 		{"gemma4", "", "", "", literal, literals},
 		{"functiongemma", "", "", "", escape, literals},
 		{"functiongemma", "", "\n", "x", escape, literals},
@@ -146,7 +151,7 @@ func TestUsualArguments(t *testing.T) {
 			}
 		}
 		third := `{"path":"a","content":"b c"}true`
-		if form.dialect == "openai-envelope" {
+		if form.dialect == "openai-envelope" || form.dialect == "name-json" {
 			third = `{"path": "a", "content": "b c", "mode": 1}true`
 		}
 		usual := `{"path":"a","content":"b c","mode":1}true`
