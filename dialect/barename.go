@@ -26,15 +26,6 @@ type nameReader struct {
 	skip   *value
 }
 
-// A nameHead is what a call began with, up to the colon behind its first key, and what was read there. The next one mostly is the same.
-type nameHead struct {
-	text   string // "": none is known
-	object int    // where the object begins in it
-	name   string
-	tool   int
-	ctx    lineContext
-}
-
 type nameState uint8
 
 const (
@@ -65,28 +56,6 @@ func newNameMark(d *Decoder, _ *opener) body {
 	r := newName(d, -1)
 	r.mark = true
 	return r
-}
-
-// sameName reads a candidate at i that begins with all that decided about the last call. It returns where the object begins in it, else 0.
-func (d *Decoder) sameName(i int) int {
-	h := &d.readers.named
-	if h.text == "" || !strings.HasPrefix(d.in[i:], h.text) || h.ctx != d.ctx {
-		return 0
-	}
-	d.candidate(i, inBody)
-	r := newName(d, d.base+i)
-	r.name, r.tool, r.objAt = h.name, h.tool, d.base+i+h.object
-	r.call(d)
-	return h.object
-}
-
-// learnName takes what stands before the offset end, behind the colon that showed that this is a call, for what the next one begins with.
-func (r *nameReader) learnName(d *Decoder, end int) {
-	if r.nameAt != d.candAt || r.kind || r.fence > 0 || r.id != "" || d.fenced.mark != 0 || d.candCtx.label != "" || d.sources != nil {
-		return
-	}
-	d.extendHead(d.held(r.objAt, end))
-	d.readers.named = nameHead{text: d.held(r.nameAt, end), object: r.objAt - r.nameAt, name: r.name, tool: r.tool, ctx: d.candCtx}
 }
 
 func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
@@ -283,13 +252,28 @@ func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 	d.stash(d.base + i)
 	h := r.call(d)
 	if to == d.base+i && r.state == nKey {
-		r.learnName(d, to)
+		r.learn(d, to)
 	}
 	j, v := d.runHeld(h, d.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.base+i {
 		return d.backTo(r.objAt+j, i)
 	}
 	return i, v
+}
+
+// learn takes what stands before the offset end, behind the colon that showed that this is a call, for what the next one begins with.
+func (r *nameReader) learn(d *Decoder, end int) {
+	if r.nameAt == d.candAt && !r.kind && r.fence == 0 && r.id == "" {
+		d.extendHead(d.held(r.objAt, end))
+		d.learnBare(bareHead{args: r.objAt - r.nameAt, name: r.name, tool: r.tool, begin: againName}, end)
+	}
+}
+
+// againName begins a call whose name stands at i.
+func againName(d *Decoder, h *bareHead, i int) {
+	r := newName(d, d.base+i)
+	r.name, r.tool, r.objAt = h.name, h.tool, d.base+i+h.args
+	r.call(d)
 }
 
 // call opens the call, and leaves the candidate to a machine that reads the object.

@@ -268,7 +268,7 @@ func (d *Decoder) takeUnread(chunk string) (in string, at int) {
 // passes emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
 func (d *Decoder) passes(chunk string) bool {
 	if d.waiting {
-		return false
+		return d.quick == &lineStop && d.passesLine(chunk)
 	}
 	switch d.quick {
 	case &d.set.mid:
@@ -480,8 +480,15 @@ func (d *Decoder) passHeld(dst []chat.Event, chunk string) []chat.Event {
 	if end-d.unread > d.most {
 		return d.read(dst, chunk)
 	}
-	d.arena.write(chunk)
-	d.in, d.base, d.spilled = "", end, end
+	if a := &d.arena; len(a.b)+len(chunk) <= cap(a.b) {
+		a.b = append(a.b, chunk...)
+	} else {
+		a.write(chunk)
+	}
+	if d.in != "" {
+		d.in = ""
+	}
+	d.base, d.spilled = end, end
 	return dst
 }
 

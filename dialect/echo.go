@@ -131,7 +131,7 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 			n = d.sameTags(i)
 		}
 		if n == 0 {
-			n = d.sameName(i)
+			n = d.sameBare(i)
 		}
 		return i + n, n > 0
 	} else if h.text[:n] != rest || h.confirmed || h.ctx != d.ctx {

@@ -302,7 +302,7 @@ type bodies struct {
 	header  headerReader
 	literal literalReader
 	name    nameReader
-	named   nameHead // of the last of its calls
+	bare    bareHead
 	block   blockReader
 	form    formReader
 	patch   patchReader

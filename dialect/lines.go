@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"wield/chat"
 	"wield/schema/shape"
@@ -75,10 +76,37 @@ func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 	case !d.patient(len(d.in)):
 	case r.within && r.state == lBody:
 		d.await(len(d.in), "", &lineStop)
+		d.most = maxCalm
 	case !r.within && r.state == lArgs:
 		d.await(len(d.in), argsLine, nil)
 	}
 	return i, more
+}
+
+// againLines begins a call whose first line stands at i.
+func againLines(d *Decoder, h *bareHead, i int) {
+	d.body = newLines(d, nil)
+	r := &d.readers.lines
+	r.tool, r.name, r.state = h.tool, h.name, lBody
+	d.startCall(r.tool, r.name, "", d.candAt, d.base+i+h.args)
+}
+
+// passesLine holds a chunk of the arguments with the end of a line that decides nothing, and reports whether it is one: that of a line
+// which is not blank, before one that is indented.
+func (d *Decoder) passesLine(chunk string) bool {
+	k := strings.IndexByte(chunk, '\n')
+	if k < 0 || k+1 == len(chunk) || chunk[k+1] != ' ' || strings.IndexByte(chunk[k+1:], '\n') >= 0 || d.base+len(d.in)+len(chunk)-d.unread > d.most {
+		return false
+	}
+	before := chunk[:k]
+	if k == 0 {
+		before = d.arena.last(d.arena.from)
+	}
+	if before == "" || before[len(before)-1] <= ' ' {
+		return false
+	}
+	d.dst = d.passHeld(d.dst, chunk)
+	return true
 }
 
 // argsLine is the line behind that of the name.
@@ -105,6 +133,7 @@ func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool)
 // endLine takes the line that ends before i.
 func (r *lineReader) endLine(d *Decoder, i int) verdict {
 	line := d.held(r.lineAt, d.base+i)
+	ended := strings.HasSuffix(line, "\n")
 	for line != "" && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]
 	}
@@ -124,9 +153,12 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		}
 		r.state = lBody
 		r.inline = strings.TrimSpace(rest)
+		if r.inline == "" && ended {
+			d.learnBare(bareHead{args: d.base + i - d.candAt, name: r.name, tool: r.tool, begin: againLines}, d.base+i)
+		}
 		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
 	case lBody:
-		if text := strings.TrimSpace(line); text != "" {
+		if text := trim(line[indentOf(line):]); text != "" {
 			r.track(line, text)
 		} else if !r.block {
 			return r.finish(d, i)
@@ -322,7 +354,18 @@ func cutKey(s string) (key, rest string, ok bool) {
 	if !ok || key == "" || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
 		return "", "", false
 	}
-	return strings.TrimSpace(key), strings.TrimSpace(rest), true
+	return trim(key), trim(rest[indentOf(rest):]), true
+}
+
+// trim is strings.TrimSpace for what mostly has no space around it.
+func trim(s string) string {
+	if s == "" {
+		return s
+	}
+	if n := len(s); s[0] > ' ' && s[0] < utf8.RuneSelf && s[n-1] > ' ' && s[n-1] < utf8.RuneSelf {
+		return s
+	}
+	return strings.TrimSpace(s)
 }
 
 // object reads lines that are indented by at least min as the keys of an object, which it appends to dst.
@@ -333,11 +376,11 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 	dst = append(dst, '{')
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
-		if strings.TrimSpace(line) == "" {
+		in := indentOf(line)
+		if trim(line[in:]) == "" {
 			p.at++
 			continue
 		}
-		in := indentOf(line)
 		if in < min || indent >= 0 && in < indent {
 			break
 		}

@@ -91,7 +91,16 @@ func usualForms() []usualForm {
 		`free:<|"|>x<|"|>,kind:<|"|>one<|"|>`, `path:<|"|>a`, `path:<|"|>a<|"|>,`, `path:<|"|>a<|"|>,content`, `path<|"|>a<|"|>,content:<|"|>b<|"|>`, `path:<|"|>a<|"|>;mode:1`,
 	}
 	named := func(args string) string { return "f\n" + args }
+	lined := func(args string) string { return "TOOL: f\nARGS:\n" + args }
+	lines := []string{
+		"  path: a\n  content: b c\n  mode: 1\n", "  path: a\n  content: b c\n", "  path: a\n", "", "\n", "  \n", "  path: a", " path: a\n content: b\n",
+		"  path: a\n  path: b\n", "  path: |\n    a\n\n    b\n  content: b\n", "  path: >-\n\n    a\n", "  path: a\n   \n  content: b\n", "\tpath: a\n\tmode: 2\n",
+		"  path: a\r\n  content: b\r\n", "  path: \"a\"\n  mode: 01\n", "  path: a # b\n  content: ä\n", "{\"path\":\"a\"}\n", "  nothing\n", "  path:\n    - a\n    - b\n",
+		"  path: " + strings.Repeat("long ", 99) + "\n  content: b\n", "  path: a\n  content: " + strings.Repeat("é", 150) + "\n  mode: 1\n",
+	}
 	return []usualForm{
+		{"yaml-style", "", "\n", "", lined, lines},
+		{"yaml-style", "x\n", "\n", "\nx", lined, lines},
 		{"name-json", "", "\n", "", named, objects},
 		{"name-json", "", "\n", "\n", func(args string) string { return "f " + args }, objects},
 		{"name-json", "```\n", "\n", "\n```\n", named, objects},
