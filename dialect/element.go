@@ -312,6 +312,9 @@ type bodies struct {
 	val     value // of what is skipped
 	argsVal value // of arguments
 
+	lastHeader callHeader // of the last of the headers
+	headerHead headerHead
+
 	keywords usualArgs // of function calls
 	inString usualArgs // of calls whose arguments are a string
 	literals usualArgs // of those in Gemma's literals

@@ -41,6 +41,7 @@ type headerReader struct {
 	idAt    int
 	tool    int
 	known   bool
+	alike   bool // the candidate began as the last one did
 	kinded  bool // a kind was read: the name follows
 	fence   int  // marks of a fence that is open around the object
 	info    int
@@ -54,13 +55,12 @@ type headerReader struct {
 	wanted  headerTail
 	args    *argsReader
 	skip    *value // of the body of a call to an undeclared tool
-	last    callHeader
 }
 
 // A callHeader is what stood between the opener of the last call and its object, and what was read there. The next one mostly is the same.
 type callHeader struct {
 	form   *headerForm
-	text   string
+	text   string // with the first byte of the object, which may be what ends the name
 	name   string
 	id     string
 	tool   int
@@ -104,7 +104,7 @@ func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
 
 func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
 	r := &d.readers.header
-	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, from: -1, nameAt: -1, noiseAt: -1, tail: r.tail[:0], last: r.last}
+	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, from: -1, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
 	return r
 }
 
@@ -183,13 +183,13 @@ func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
 // sameHeader reads the header at i, which begins there, if it is the last one again, and returns its length, else 0.
 func (r *headerReader) sameHeader(d *Decoder, i int) int {
 	r.from = d.base + i
-	h := &r.last
+	h := &d.readers.lastHeader
 	if h.form != r.form || h.text == "" || !strings.HasPrefix(d.in[i:], h.text) {
 		return 0
 	}
 	r.state, r.nameAt, r.blanks = hBefore, r.from, r.blanks+h.blanks
 	r.name, r.id, r.tool, r.known, r.kinded, r.fence = h.name, h.id, h.tool, true, h.kinded, h.fence
-	return len(h.text)
+	return len(h.text) - 1
 }
 
 // learnHeader takes the header, behind which the object begins at i, for the next one.
@@ -198,9 +198,50 @@ func (r *headerReader) learnHeader(d *Decoder, i int) {
 	if r.from < 0 || from < 0 || i-from > maxHeader {
 		return
 	}
-	if text := d.in[from:i]; r.last.form != r.form || text != r.last.text {
-		r.last = callHeader{form: r.form, text: text, name: r.name, id: r.id, tool: r.tool, kinded: r.kinded, fence: r.fence, blanks: r.blanks}
+	if text, h := d.in[from:i+1], &d.readers.lastHeader; h.form != r.form || text != h.text {
+		*h = callHeader{form: r.form, text: text, name: r.name, id: r.id, tool: r.tool, kinded: r.kinded, fence: r.fence, blanks: r.blanks}
 	}
+}
+
+// A headerHead is what a candidate began with whose first call has an object behind its name, up to that, and the reader there.
+type headerHead struct {
+	text     string // with the first byte of the object; "": none is known
+	ctx      lineContext
+	dialect  string
+	opener   *opener
+	tokenLen int
+	reader   headerReader
+}
+
+// learnHead takes what stands before the object, which begins at i, for how candidates begin, if nothing else is in this one yet.
+func (r *headerReader) learnHead(d *Decoder, i int) {
+	h, at := &d.readers.headerHead, d.candAt-d.base
+	if d.confirmed || at < 0 || i-at > maxHeader || r.at != d.candAt || r.got != 1 || d.body != body(r) || d.elem.inner || d.elem.first || d.fenced.mark != 0 ||
+		d.candCtx.label != "" || d.sources != nil {
+		return
+	}
+	if text := d.in[at : i+1]; text != h.text || h.ctx != d.candCtx || h.dialect != d.dialect {
+		*h = headerHead{text: text, ctx: d.candCtx, dialect: d.dialect, opener: d.elem.opener, tokenLen: max(0, d.tokenEnd-d.candAt), reader: *r}
+	}
+}
+
+// sameObject reads a candidate at i that begins as the last one did whose call has an object, up to that. It returns its length, else 0.
+func (d *Decoder) sameObject(i int) int {
+	h := &d.readers.headerHead
+	if h.text == "" || !strings.HasPrefix(d.in[i:], h.text) || h.ctx != d.ctx {
+		return 0
+	}
+	d.candidate(i, inBody)
+	d.dialect, d.elem = h.dialect, element{opener: h.opener}
+	if h.tokenLen > 0 {
+		d.tokenEnd = d.candAt + h.tokenLen
+	}
+	r := &d.readers.header
+	tail := r.tail[:0]
+	*r = h.reader
+	r.tail, r.at, r.from, r.nameAt, r.state, r.got, r.alike = tail, d.candAt, -1, d.candAt, hBefore, 0, true
+	d.body = r
+	return len(h.text) - 1
 }
 
 // cut takes what was read as the name, or as the id, up to the offset end.
@@ -398,8 +439,14 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	r.skip = nil
-	r.learnHeader(d, i)
+	if !r.alike {
+		r.learnHeader(d, i)
+		r.learnHead(d, i)
+	}
 	d.startCall(r.tool, r.name, r.id, r.at, d.base+i)
+	if d.head.beyond == 0 { // the call starts no sooner than its object
+		d.extendHead(d.in[i : i+1])
+	}
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = true
 	return i, more
@@ -497,6 +544,10 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.tailAt = d.base + i
+		if k, end := r.usualTail(); end != "" && strings.HasPrefix(d.in[i:], end) {
+			r.noiseAt = -1
+			return r.follow(d, k, i+len(end))
+		}
 	}
 	l := r.literals()
 	j, m := r.match(d.in, i, &l)
@@ -522,6 +573,17 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 		return j, v
 	}
 	return d.backTo(end, j)
+}
+
+// usualTail returns the first of the literals that may follow; "": another comes before it.
+func (r *headerReader) usualTail() (headerTail, string) {
+	switch {
+	case r.open && r.fence > 0:
+		return tailFence, ""
+	case r.open && r.form.callClose != "":
+		return tailClose, r.form.callClose
+	}
+	return tailSection, r.closer
 }
 
 // passNoise passes over the tail, to the byte at i that did not fit, or behind it if that was its first.
@@ -594,8 +656,7 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		d.body = t
 		return t.run(d, i)
 	}
-	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, from: -1, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0],
-		last: r.last}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, from: -1, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
 	if r.got == 0 {
 		r.at = d.candAt
 	}
