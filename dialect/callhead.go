@@ -33,6 +33,9 @@ type objectHead struct {
 
 	whole string      // from where the candidate began up to the arguments; "": it was no candidate of its own, or not plainly one
 	ctx   lineContext // there
+
+	fenced fence // that whole opens
+	line   int   // how long the line is that opens it
 }
 
 // sameHead reads a candidate at i that begins with all that the last call had before its arguments. It returns its length, else 0.
@@ -43,7 +46,8 @@ func (d *Decoder) sameHead(i int) int {
 	}
 	brace := len(h.whole) - len(h.text)
 	d.candidate(i, inBody)
-	d.dialect, d.elem = h.place.dialect, element{opener: h.place.opener, list: h.place.depth > 0}
+	d.dialect, d.elem = h.place.dialect, element{opener: h.place.opener, list: h.place.depth > 0, first: h.line > 0}
+	d.fenced, d.fencedEnd = h.fenced, d.candAt+h.line
 	if h.place.opener != nil && h.place.opener.drop {
 		d.tokenEnd = d.base + i + len(h.place.opener.literal)
 	}
@@ -134,14 +138,21 @@ func (r *callReader) plainPlace() bool {
 	return true
 }
 
-// learnWhole takes what stands before the object as well, if it is nothing but an opener.
+// learnWhole takes what stands before the object as well, if it is nothing but an opener, or the line that opens a fence. What such a line
+// means depends on the text above it where that may name a file.
 func (r *callReader) learnWhole(d *Decoder, i int) {
 	h, at := &d.readers.head, d.candAt-d.base
-	if d.confirmed || at < 0 || h.id.to > 0 || h.place.env || i-at > maxHeader || !r.place.first || r.atBrace > 0 || d.elem.inner || d.elem.first || d.fenced.mark != 0 || d.candCtx.label != "" {
+	switch fenced := d.fenced.mark != 0; {
+	case d.confirmed || at < 0 || i-at > maxHeader || !r.place.first || r.atBrace > 0 || h.id.to > 0 || h.place.env:
+		return
+	case d.elem.inner || d.elem.first != fenced || fenced && d.set.forms:
 		return
 	}
 	if whole := d.in[at:i]; whole != h.whole || d.candCtx != h.ctx {
 		h.whole, h.ctx = whole, d.candCtx
+		if h.fenced, h.line = d.fenced, 0; h.fenced.mark != 0 {
+			h.line = d.fencedEnd - d.candAt
+		}
 	}
 }
 

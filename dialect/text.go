@@ -146,6 +146,9 @@ func (d *Decoder) scanLineStart(i int) int {
 			return i
 		}
 	case (c == '`' || c == '~') && d.ctx.bol:
+		if j, ok := d.headAgain(i); ok {
+			return j
+		}
 		d.candidate(i, inFence)
 		d.elem = element{}
 		return i
