@@ -544,9 +544,14 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.tailAt = d.base + i
-		if k, end := r.usualTail(); end != "" && strings.HasPrefix(d.in[i:], end) {
+		switch k, end := r.usualTail(); {
+		case end == "":
+		case strings.HasPrefix(d.in[i:], end):
 			r.noiseAt = -1
 			return r.follow(d, k, i+len(end))
+		case strings.HasPrefix(end, d.in[i:]) && d.patient(i):
+			d.await(i, end[len(d.in)-i:], nil)
+			return i, left
 		}
 	}
 	l := r.literals()
