@@ -326,7 +326,13 @@ func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 // openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only, however long the text.
 func openCDATA(text []byte) bool {
 	const open, end = "<![CDATA[", "]]>"
-	first := bytes.TrimLeft(text[:min(len(text), maxHeader)], " \t\r\n")
+	first := text[:min(len(text), maxHeader)]
+	for len(first) > 0 && isBlank(first[0]) {
+		first = first[1:]
+	}
+	if len(first) == 0 || first[0] != '<' { // nearly always
+		return false
+	}
 	last := bytes.TrimRight(text[max(0, len(text)-maxHeader):], " \t\r\n")
 	return bytes.HasPrefix(first, []byte(open)) && !bytes.HasSuffix(last, []byte(end))
 }
