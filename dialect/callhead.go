@@ -17,6 +17,7 @@ type headPlace struct {
 	first     bool
 	midLine   bool
 	confirmed bool
+	keyed     bool
 }
 
 // An objectHead is the beginning of such an object, and what was read there.
@@ -25,6 +26,7 @@ type objectHead struct {
 	text    string // from the brace up to the arguments; "": none is known
 	id      idPlace
 	layers  int    // how many objects are open in it
+	keyed   bool   // its key is the name
 	dialect string // of the call
 	record  record
 	word    string
@@ -61,7 +63,7 @@ func (d *Decoder) sameHead(i int) int {
 // beginsObject takes note of where the object at i begins, and reads its beginning if it is the known one. It returns its length, else 0.
 func (r *callReader) beginsObject(d *Decoder, i int) int {
 	r.place = headPlace{opener: r.opener, dialect: d.dialect, depth: len(r.stack), env: len(r.stack) > 0 && r.stack[0].env,
-		first: r.first, midLine: r.midLine, confirmed: d.confirmed}
+		first: r.first, midLine: r.midLine, confirmed: d.confirmed, keyed: r.keyed}
 	r.known = 0
 	r.braceAt = d.base + i
 	r.atBrace, r.alike = r.blanks, false
@@ -81,16 +83,17 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 	r.record, r.record.at, r.record.id, r.known = h.record, at, id, n
 	r.key, r.quote = append(r.key[:0], h.word...), '"'
 	r.word, r.class, r.state, r.first, r.comma = h.word, keyArguments, cValue, false, false
+	r.keyed = h.keyed
 	r.headAt, r.blanks = r.braceAt+h.headAt+n-len(h.text), r.blanks+h.blanks
 	r.alike = d.confirmed
 	d.dialect = h.dialect
 	return n
 }
 
-// awaitsHead leaves the input from i on unread if it may be the start of a beginning with an id that is known. It reports whether it does.
+// awaitsHead leaves the input from i on unread if it may be the start of the beginning that is known. It reports whether it does.
 func (r *callReader) awaitsHead(d *Decoder, i int) bool {
 	h := &d.readers.head
-	if h.id.to == 0 || h.text == "" || h.place != r.place || !d.confirmed || d.sources != nil || !d.patient(i) {
+	if h.text == "" || h.place != r.place || !d.confirmed || d.sources != nil || !d.patient(i) {
 		return false
 	}
 	rest, ok := h.id.rest(h.text, d.in[i:])
@@ -104,7 +107,7 @@ func (r *callReader) awaitsHead(d *Decoder, i int) bool {
 func (r *callReader) learnHead(d *Decoder, i int) {
 	rec, h := &r.record, &d.readers.head
 	n := d.base + i - r.braceAt
-	if r.alike || i < n || n > maxHeader || d.sources != nil {
+	if r.alike || r.braceAt < d.holdAt || n > maxHeader || d.sources != nil {
 		return
 	}
 	if n == r.known {
@@ -112,16 +115,16 @@ func (r *callReader) learnHead(d *Decoder, i int) {
 		return
 	}
 	layers := len(r.stack) - 1 - r.place.depth
-	if r.class != keyArguments || layers < 0 || r.bare || r.keyed || rec.said || rec.reasoning != "" ||
+	if r.class != keyArguments || layers < 0 || r.bare || rec.said || rec.reasoning != "" ||
 		rec.argsFrom >= 0 || len(rec.flat) > 0 || len(r.notes) > 0 || len(r.content) > 0 || !r.plainPlace() {
 		return
 	}
-	text := d.in[i-n : i]
+	text := d.held(r.braceAt, d.base+i)
 	id, ok := findID(text, rec.id)
 	if !ok || id.to > 0 && r.headAt-r.braceAt < id.to {
 		return
 	}
-	*h = objectHead{place: r.place, text: text, id: id, layers: layers, dialect: d.dialect, record: *rec, word: r.word,
+	*h = objectHead{place: r.place, text: text, id: id, layers: layers, keyed: r.keyed, dialect: d.dialect, record: *rec, word: r.word,
 		headAt: r.headAt - r.braceAt, blanks: r.blanks - r.atBrace}
 	h.record.argsKey = ""
 	r.learnWhole(d, i)

@@ -73,6 +73,9 @@ func findID(text, id string) (idPlace, bool) {
 
 // rest reports whether a text that begins with in may be text but for the id, and how it most likely goes on then; "": with an id.
 func (p idPlace) rest(text, in string) (rest string, ok bool) {
+	if p.to == 0 {
+		return strings.CutPrefix(text, in)
+	}
 	if n := len(in); n < p.at && text[:n] == in {
 		return text[n:p.at], true
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,7 +99,10 @@ func usualForms() []usualForm {
 		"  path: a\r\n  content: b\r\n", "  path: \"a\"\n  mode: 01\n", "  path: a # b\n  content: ä\n", "{\"path\":\"a\"}\n", "  nothing\n", "  path:\n    - a\n    - b\n",
 		"  path: " + strings.Repeat("long ", 99) + "\n  content: b\n", "  path: a\n  content: " + strings.Repeat("é", 150) + "\n  mode: 1\n",
 	}
+	keyed := func(args string) string { return `{"f": ` + args + `}` }
 	return []usualForm{
+		{"apertus", "<|tools_prefix|>[", ", ", "]<|tools_suffix|>", keyed, objects},
+		{"apertus", "[", ", ", "]", keyed, objects},
 		{"yaml-style", "", "\n", "", lined, lines},
 		{"yaml-style", "x\n", "\n", "\nx", lined, lines},
 		{"name-json", "", "\n", "", named, objects},
@@ -160,7 +164,7 @@ func TestUsualArguments(t *testing.T) {
 			}
 		}
 		third := `{"path":"a","content":"b c"}true`
-		if form.dialect == "openai-envelope" || form.dialect == "name-json" {
+		if slices.Contains([]string{"openai-envelope", "name-json", "apertus"}, form.dialect) {
 			third = `{"path": "a", "content": "b c", "mode": 1}true`
 		}
 		usual := `{"path":"a","content":"b c","mode":1}true`
