@@ -176,7 +176,7 @@ func (d *Decoder) expectHead() {
 		return
 	}
 	switch rest := d.head.rest(begun); {
-	case rest == "" || d.expect == rest || d.candCtx != d.head.ctx:
+	case rest == "" || strings.HasPrefix(d.expect, rest) || d.candCtx != d.head.ctx:
 	case d.waiting:
 		d.expect, d.stop = rest, nil
 	default:

@@ -320,6 +320,7 @@ type bodies struct {
 	literals usualArgs // of those in Gemma's literals
 	follower follower
 	called   called
+	next     pyNext // behind a function call
 	alone    string // the name of the last call on a line of its own, with the parenthesis behind it
 
 	strict strictReader // of whole messages

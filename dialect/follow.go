@@ -120,7 +120,6 @@ func (d *Decoder) followed(chunk string) {
 		d.base, d.spilled = f.from, f.from
 		chunk = chunk[n:]
 	}
-	d.tellArgs()
 	d.dst = d.read(d.dst, chunk)
 }
 

@@ -124,6 +124,8 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			i, v = r.ticked(d, c, i)
 		case pName:
 			i, v = r.readName(d, c, i)
+		case pNext:
+			i, v = r.behindCall(d, c, i)
 		case pWord, pKeyword:
 			i, v = r.readWord(d, c, i)
 		default:
@@ -137,7 +139,10 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
-	if r.state == pArgs && r.awaitsUsual(d, i) {
+	switch {
+	case r.state == pNext:
+		r.awaitNext(d, i)
+	case r.state == pArgs && r.awaitsUsual(d, i):
 		return i, left
 	}
 	if r.holds(d) && d.patient(i) && r.calm(d.base+i-r.argsAt) {
@@ -168,13 +173,17 @@ func (r *pyReader) calm(n int) bool {
 
 // named takes the name that ends before the parenthesis at i.
 func (r *pyReader) named(d *Decoder, i int) {
-	r.name, _ = unescapeName(d.held(r.nameAt, d.base+i))
-	r.tool, r.known = d.function(r.name, r.list)
-	r.argsAt = d.base + i + 1
-	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
-	r.first = false
-	r.keyed = false
-	r.waited = 0
+	name, _ := unescapeName(d.held(r.nameAt, d.base+i))
+	tool, known := d.function(name, r.list)
+	r.begin(name, tool, d.base+i+1)
+	r.known = known
+}
+
+// begin makes r ready for the arguments of a call of a tool, which begin at the offset at.
+func (r *pyReader) begin(name string, tool, at int) {
+	r.name, r.tool, r.known, r.argsAt = name, tool, true, at
+	r.state, r.word, r.paren, r.n = pArgs, r.word[:0], parens{}, 0
+	r.object, r.first, r.keyed, r.waited = false, false, false, 0
 }
 
 // function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
@@ -217,6 +226,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		case c == '{':
 			return r.beginObject(d, i)
 		case r.closer != "":
+			if isWord(c) {
+				r.learnNext(d, i)
+			}
 			r.start(d, i)
 			r.state = pArg
 			return r.followFrom(d, i), more
@@ -234,6 +246,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		if r.alone(d) {
 			r.state, r.first = pHeld, true
 			return i, more
+		}
+		if key := string(r.word); !r.wraps(d, key) {
+			r.learnNext(d, i)
 		}
 		r.start(d, i)
 		r.keyword(d, i)
@@ -268,8 +283,6 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			return r.fail(d, i, "a closing parenthesis is missing")
 		}
 		return r.endCall(d, i+1)
-	case pNext:
-		return r.next(d, c, i)
 	case pCloser:
 		return r.readCloser(d, c, i)
 	case pElement:
@@ -433,7 +446,7 @@ func (r *pyReader) wordText(d *Decoder) string {
 
 // wraps reports whether an object behind the keyword is that of all arguments.
 func (r *pyReader) wraps(d *Decoder, key string) bool {
-	args := d.call.tool.Args
+	args := d.set.names.tools[r.tool].Args
 	if k, _ := meaning([]byte(key)); k.class != keyArguments || d.set.opts.Repair != RepairFull || args == nil || len(args.Props) == 0 {
 		return false
 	}
@@ -666,9 +679,16 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 	return i, v
 }
 
-// next reads what follows a call of a list.
-func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
+// behindCall reads what follows a call of a list.
+func (r *pyReader) behindCall(d *Decoder, c byte, i int) (int, verdict) {
+	if d.base+i == r.behind {
+		if j, v, ok := r.again(d, i); ok {
+			return j, v
+		}
+	}
 	switch {
+	case isBlank(c):
+		return i + 1, more
 	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
 		r.behind = d.base + i + 1
 		return i + 1, more

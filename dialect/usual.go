@@ -102,7 +102,7 @@ func usualWord(key string) bool {
 // read compares the arguments at i, of the shape s, with the keys of u. It returns how many there are and where they end, or 0 if they
 // differ or do not all stand in the input.
 func (u *usualArgs) read(form *notation, s *shape.Shape, in string, i int) (n, end int) {
-	if u.shape != s || !strings.HasPrefix(in[i:], form.opens) {
+	if u.shape != s || !strings.HasPrefix(in[i:], form.opens) || strings.IndexByte(in[i:], form.end[0]) < 0 {
 		return 0, 0
 	}
 	if i += len(form.opens); !strings.HasPrefix(in[i:], form.first) {
