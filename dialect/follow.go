@@ -1,32 +1,77 @@
 package dialect
 
-import "strings"
-
 // A follower reads on in the arguments of an open call chunk by chunk, as long as they are written like those of the last one. It moves
 // the machine's value from one state to the next as that would do itself, with the same bytes told of at the same time, so that it can
 // stop at any byte: from the first that was not told of on, the machine reads.
 type follower struct {
-	usual *usualArgs
-	form  *notation
-	val   *value
+	form *notation
+	val  *value
 
-	kind followKind // what is read at the moment
-	lit  string     // its text, unless it is a number
-	met  int        // how much of that came
-	num  []byte     // the digits so far
-	from int        // where what was not told of begins in the text
+	joints []joint
+	joint  *joint // which stands next in the text, or is being read
+	step   int    // how many of its steps were taken
+	at     int    // how much of its text came
+	num    []byte // the digits of a number so far
+	from   int    // where what was not told of begins in the text
 }
 
-type followKind uint8
+// A joint is what stands in the text from behind a value up to the start of the next, and what is written of that. It consists of steps, of
+// each of which nothing is told before it is whole.
+type joint struct {
+	text, json string
+	key        *usualKey    // of the next value; nil: there is none
+	steps      [5]jointStep // as many as a joint of any notation has
+	n          int
+}
+
+// A jointStep is where a step ends in the text of the joint, and in what is written.
+type jointStep struct {
+	kind       stepKind
+	text, json int
+}
+
+type stepKind uint8
 
 const (
-	followNothing followKind = iota
-	followKey                // up to the end of a key
-	followColon              // behind it
-	followOpen               // the quote before a string
-	followClose              // and the one behind it
-	followNumber
+	stepClose stepKind = iota // the quote behind a string
+	stepKey                   // up to the end of a key
+	stepColon                 // a byte of what stands behind it
+	stepOpen                  // the quote before a string
 )
+
+// add makes text, for which json is written, the next step of j.
+func (j *joint) add(kind stepKind, text, json string) {
+	j.text, j.json = j.text+text, j.json+json
+	j.steps[j.n] = jointStep{kind, len(j.text), len(j.json)}
+	j.n++
+}
+
+// jointsOf returns what stands before each argument, and behind the last one.
+func (u *usualArgs) jointsOf(form *notation) []joint {
+	if u.form == form && len(u.joints) == len(u.keys)+1 {
+		return u.joints
+	}
+	u.form, u.joints = form, make([]joint, len(u.keys)+1)
+	before, json, quote, jsonQuote := form.first, form.jsonFirst, "", ""
+	for n := range u.keys {
+		j, key := &u.joints[n], &u.keys[n]
+		j.key = key
+		j.add(stepClose, quote, jsonQuote)
+		if json += key.key + `"`; form.colon == "" {
+			json += form.jsonColon
+		}
+		j.add(stepKey, before+key.key+form.keyEnd, json)
+		for k := range len(form.colon) {
+			j.add(stepColon, form.colon[k:k+1], form.colon[k:k+1])
+		}
+		if key.texts {
+			j.add(stepOpen, form.quote, `"`)
+		}
+		before, json, quote, jsonQuote = form.next, form.jsonNext, form.quote, `"`
+	}
+	u.joints[len(u.keys)].add(stepClose, quote, jsonQuote)
+	return u.joints
+}
 
 // followFrom is follow in the middle of the input: it goes on at i, and returns where the machine does.
 func (d *Decoder) followFrom(u *usualArgs, form *notation, v *value, i int) int {
@@ -78,21 +123,37 @@ func (d *Decoder) follow(u *usualArgs, form *notation, v *value, n int) {
 	d.flattenArgs()
 	v.step, v.lag = 0, 0
 	f := &d.readers.follower
-	*f = follower{usual: u, form: form, val: v, num: f.num[:0], from: d.base + len(d.in) - n}
-	if d.follows = true; n > 0 {
-		switch {
-		case v.state == vString:
-			f.begin(followClose, form.quote)
-		case len(v.stack) > 0:
-			f.begin(followOpen, form.quote)
-		default:
-			f.begin(followKey, u.keys[0].begin(form, 0))
-		}
-		f.met = n
+	*f = follower{form: form, val: v, joints: u.jointsOf(form), num: f.num[:0], from: d.base + len(d.in) - n}
+	d.follows = true
+	f.place()
+	f.at += n
+}
+
+// place finds the joint that v stands in.
+func (f *follower) place() {
+	v, joints := f.val, f.joints
+	n := len(v.keys)
+	switch {
+	case v.state == vString:
+		f.enter(&joints[n], 0)
+	case v.state == vColon:
+		f.enter(&joints[n-1], 2)
+	case v.state == vValue && len(v.stack) > 0:
+		f.enter(&joints[n-1], 2+len(f.form.colon))
+	default:
+		f.enter(&joints[n], 1)
 	}
 }
 
-func (f *follower) begin(kind followKind, lit string) { f.kind, f.lit, f.met = kind, lit, 0 }
+// enter goes on in j, behind so many of its steps.
+func (f *follower) enter(j *joint, step int) {
+	if f.joint, f.step, f.at = j, step, 0; step > 0 {
+		f.at = j.steps[step-1].text
+	}
+}
+
+// inText reports whether a string is read of which no byte may be its end.
+func (f *follower) inText() bool { return f.at == 0 && f.val.state == vString }
 
 // followed reads a chunk, and leaves it to the machine from where it goes on in another way.
 func (d *Decoder) followed(chunk string) {
@@ -126,37 +187,29 @@ func (d *Decoder) followed(chunk string) {
 // catchUp takes account of chunks that passed, as parts of a string or as what was expected.
 func (d *Decoder) catchUp() {
 	f, at := &d.readers.follower, d.base+len(d.in)
-	switch f.kind {
-	case followNothing:
+	switch {
+	case f.inText():
 		f.from = at
-	case followKey, followOpen, followClose:
-		f.met = at - f.from
+	case len(f.num) > 0:
+	case f.step == 0:
+		f.at = at - f.from
+	default:
+		f.at = f.joint.steps[f.step-1].text + at - f.from
 	}
 }
 
 // followTable says how what is followed most likely goes on, and returns the bytes that need a look in a string.
 func (d *Decoder) followTable() *byteSet {
 	f := &d.readers.follower
-	switch v := f.val; {
-	case f.kind == followColon || f.kind == followNumber:
-	case f.kind != followNothing:
-		d.expect = f.lit[f.met:]
-	case v.state == vString:
+	if f.inText() {
 		if c := &d.call; !c.later {
 			c.later, c.laterFrom, c.laterTo, c.escaped = true, d.last, d.last, false
 		}
 		d.streams = true
 		return f.form.stops
-	case v.state == vAfter && len(v.keys) < len(f.usual.keys):
-		f.from = d.base + len(d.in)
-		f.begin(followKey, f.usual.keys[len(v.keys)].begin(f.form, len(v.keys)))
-		d.expect = f.lit
-	case v.state == vValue && len(v.keys) > 0:
-		if key := &f.usual.keys[len(v.keys)-1]; key.texts && !key.numbers {
-			f.from = d.base + len(d.in)
-			f.begin(followOpen, f.form.quote)
-			d.expect = f.lit
-		}
+	}
+	if j := f.joint; f.step < j.n && len(f.num) == 0 {
+		d.expect = j.text[f.at:j.steps[f.step].text]
 	}
 	return nil
 }
@@ -183,151 +236,125 @@ func (d *Decoder) resume() {
 
 // run reads in, which begins at the offset base, and reports whether all of it is as usual.
 func (f *follower) run(d *Decoder, in string, base int) bool {
-	v := f.val
 	for i := 0; i < len(in); {
-		if f.kind == followNothing {
-			if v.state == vString {
-				j := f.form.stops.index(in, i)
-				if j > i {
-					f.write(d, in[i:j], base+j)
-					f.from = base + j
-				}
-				if i = j; i == len(in) {
-					break
-				}
+		if f.inText() {
+			j := f.form.stops.index(in, i)
+			if j > i {
+				d.call.args.WriteString(in[i:j])
+				f.from = base + j
+				d.last = f.from
 			}
-			if !f.next(in[i]) {
-				return false
+			if i = j; i == len(in) {
+				break
 			}
 		}
-		if f.kind == followNumber {
+		if len(f.num) > 0 || isDigit(in[i]) && f.atValue() {
 			ok := false
-			if i, ok = f.number(in, i, base); !ok {
+			if i, ok = f.number(d, in, i, base); !ok {
 				return false
 			}
 			continue
 		}
-		n := common(f.lit[f.met:], in[i:])
-		if f.kind == followColon && n > 0 { // which is told of byte by byte
-			f.write(d, in[i:i+n], base+i+n)
-			v.state, v.shape, f.from = vValue, f.usual.keys[len(v.keys)-1].shape, base+i+n
-		}
-		i, f.met = i+n, f.met+n
-		switch {
-		case f.met < len(f.lit) && i < len(in):
+		n := f.match(in[i:])
+		i, f.at = i+n, f.at+n
+		if !f.take(d, in, i, base) && n == 0 {
 			return false
-		case f.met < len(f.lit):
-		case f.kind == followOpen && f.form.late && i == len(in): // the next byte may be another quote
-		case f.kind == followOpen && f.form.late && f.form.stops.has(in[i]):
-			return false
-		default:
-			f.end(d, base+i)
 		}
 	}
 	return true
 }
 
+// match returns how many bytes of what is left of the joint in begins with.
+func (f *follower) match(in string) int {
+	rest := f.joint.text[f.at:]
+	if n := len(rest); n <= len(in) && in[:n] == rest {
+		return n
+	}
+	return common(rest, in)
+}
+
+// atValue reports whether the value behind the joint begins with the next byte.
+func (f *follower) atValue() bool {
+	return f.val.state == vValue && len(f.val.stack) > 0 && f.at == f.joint.steps[f.step-1].text
+}
+
+// take takes the steps that are whole, of a joint that was read up to i, and reports whether there were any.
+func (f *follower) take(d *Decoder, in string, i, base int) bool {
+	j, v, args := f.joint, f.val, &d.call.args
+	begun, from := f.step, 0
+	if begun > 0 {
+		from = j.steps[begun-1].json
+	}
+	at := args.Len() - from // where the JSON of the joint begins
+	for ; f.step < j.n && j.steps[f.step].text <= f.at; f.step++ {
+		s := &j.steps[f.step]
+		if s.kind == stepOpen && f.form.late && (i == len(in) || f.form.stops.has(in[i])) {
+			break // the next byte may be another quote
+		}
+		switch s.kind {
+		case stepClose:
+			f.endValue(at + s.json)
+		case stepKey:
+			if len(v.stack) == 0 {
+				args.WriteByte('{')
+				at++
+				v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
+			}
+			v.stack[0].key = len(v.keys)
+			v.keys = append(v.keys, keySpan{key: j.key.key, from: -1})
+			if v.state = vColon; f.form.colon == "" {
+				v.state, v.shape = vValue, j.key.shape
+			}
+		case stepColon:
+			v.state, v.shape = vValue, j.key.shape
+		case stepOpen:
+			v.keys[len(v.keys)-1].from = at + j.steps[f.step-1].json
+			v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
+		}
+	}
+	if f.step == begun {
+		return false
+	}
+	last := &j.steps[f.step-1]
+	args.WriteString(j.json[from:last.json])
+	f.from = base + i - (f.at - last.text)
+	switch d.last = f.from; last.kind {
+	case stepKey:
+		d.last -= f.form.early
+	case stepOpen:
+		f.enter(&f.joints[len(v.keys)], 0)
+	}
+	return true
+}
+
+// endValue ends a value before the byte at to of the arguments.
+func (f *follower) endValue(to int) {
+	v := f.val
+	v.keys[len(v.keys)-1].to = to
+	v.raw, v.escaped, v.triple, v.state = false, false, 0, vAfter
+}
+
 // number reads digits, and writes the number where it ends before what follows a value. It reports whether that is as usual.
-func (f *follower) number(in string, i, base int) (int, bool) {
+func (f *follower) number(d *Decoder, in string, i, base int) (int, bool) {
 	from := i
 	for i < len(in) && isDigit(in[i]) {
 		i++
 	}
 	f.num = append(f.num, in[from:i]...)
-	if i == len(in) {
-		return i, len(f.num) <= maxDigits
-	}
-	if in[i] != f.form.next[0] && in[i] != f.form.end[0] {
+	n := len(f.num)
+	switch {
+	case !f.joint.key.numbers || n > maxDigits || n > 1 && f.num[0] == '0':
+		return i, false
+	case i == len(in):
+		return i, true
+	case in[i] != f.form.next[0] && in[i] != f.form.end[0]:
 		return i, false
 	}
-	if f.val.base = base + i; !f.val.writeScalar(string(f.num)) {
-		return i, false
-	}
-	f.kind, f.from = followNothing, base+i
+	v, args := f.val, &d.call.args
+	v.keys[len(v.keys)-1].from = args.Len()
+	args.Write(f.num)
+	f.endValue(args.Len())
+	f.num, f.from, d.last = f.num[:0], base+i, base+i
+	f.enter(&f.joints[len(v.keys)], 1)
 	return i, true
-}
-
-// next says what is read next, which begins with c. It reports whether that is as usual.
-func (f *follower) next(c byte) bool {
-	v, u := f.val, f.usual
-	n := len(v.keys)
-	switch v.state {
-	case vString:
-		f.begin(followClose, f.form.quote)
-	case vColon:
-		f.begin(followColon, f.form.colon)
-	case vValue:
-		switch {
-		case len(v.stack) == 0:
-			f.begin(followKey, u.keys[0].begin(f.form, 0))
-		case isDigit(c):
-			f.begin(followNumber, "")
-			f.num = f.num[:0]
-			return u.keys[n-1].numbers
-		default:
-			f.begin(followOpen, f.form.quote)
-			return u.keys[n-1].texts
-		}
-	default:
-		if n == len(u.keys) {
-			return false
-		}
-		f.begin(followKey, u.keys[n].begin(f.form, n))
-	}
-	return c == f.lit[0]
-}
-
-// end takes a whole literal, which ends before the offset end.
-func (f *follower) end(d *Decoder, end int) {
-	v := f.val
-	switch f.kind {
-	case followKey:
-		f.endKey(d, end-f.form.early)
-	case followOpen:
-		v.markValue(0)
-		f.write(d, `"`, end)
-		v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
-	case followClose:
-		f.write(d, `"`, end)
-		v.endValue(0)
-	}
-	f.kind, f.from = followNothing, end
-}
-
-// endKey writes a key that was read up to the offset end, and what stands around it.
-func (f *follower) endKey(d *Decoder, end int) {
-	v, n := f.val, len(f.val.keys)
-	key := &f.usual.keys[n]
-	if len(v.stack) == 0 {
-		v.base = end
-		v.openObject()
-	}
-	f.write(d, key.json, end)
-	v.keys = append(v.keys, keySpan{key: key.key, from: -1})
-	v.stack[0].key, v.state = n, vColon
-	if f.form.colon == "" {
-		v.state, v.shape = vValue, key.shape
-	}
-}
-
-// write adds s to the arguments, for which there is room; the text was read up to end.
-func (f *follower) write(d *Decoder, s string, end int) {
-	d.call.args.WriteString(s)
-	d.last = end
-}
-
-// begin returns what stands in the text up to the end of the key, which is the one at n of its object.
-func (k *usualKey) begin(form *notation, n int) string {
-	if k.form == form {
-		return k.text
-	}
-	before, json, colon := form.next, form.jsonNext, ""
-	if n == 0 {
-		before, json = form.first, form.jsonFirst
-	}
-	if form.colon == "" {
-		colon = form.jsonColon
-	}
-	k.form, k.text, k.json = form, strings.Join([]string{before, k.key, form.keyEnd}, ""), strings.Join([]string{json, k.key, `"`, colon}, "")
-	return k.text
 }

@@ -40,6 +40,8 @@ type usualArgs struct {
 	keys   []usualKey
 	spaced bool                 // blanks stand behind commas and colons
 	values [maxUsual]usualValue // of the call that is read
+	form   *notation            // of the joints
+	joints []joint
 }
 
 // A usualKey is a key, no two of which are the same, and what values of it stay as they are.
@@ -48,10 +50,6 @@ type usualKey struct {
 	shape   *shape.Shape // of its value
 	texts   bool
 	numbers bool
-
-	form *notation // of what follows
-	text string    // what stands in the text up to the end of the key, with what is before it
-	json string    // what is written of that
 }
 
 // A usualValue is where a value stands in the input, without its quotes.
@@ -69,7 +67,7 @@ func (u *usualArgs) learn(d *Decoder, s *shape.Shape, keys []keySpan) {
 	if u.shape == s && u.begins(keys) || d.sources != nil {
 		return
 	}
-	u.shape, u.keys = s, u.keys[:0]
+	u.shape, u.keys, u.form = s, u.keys[:0], nil
 	for k := range keys {
 		key := keys[k].key
 		if !usualWord(key) {
