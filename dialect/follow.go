@@ -257,7 +257,10 @@ func (f *follower) run(d *Decoder, in string, base int) bool {
 		}
 		n := f.match(in[i:])
 		i, f.at = i+n, f.at+n
-		if !f.take(d, in, i, base) && n == 0 {
+		if f.step < f.joint.n && f.joint.steps[f.step].text <= f.at && f.take(d, in, i, base) {
+			continue
+		}
+		if n == 0 {
 			return false
 		}
 	}
@@ -281,15 +284,15 @@ func (f *follower) atValue() bool {
 // take takes the steps that are whole, of a joint that was read up to i, and reports whether there were any.
 func (f *follower) take(d *Decoder, in string, i, base int) bool {
 	j, v, args := f.joint, f.val, &d.call.args
-	begun, from := f.step, 0
-	if begun > 0 {
-		from = j.steps[begun-1].json
+	step, from := f.step, 0
+	if step > 0 {
+		from = j.steps[step-1].json
 	}
 	at := args.Len() - from // where the JSON of the joint begins
-	for ; f.step < j.n && j.steps[f.step].text <= f.at; f.step++ {
-		s := &j.steps[f.step]
-		if s.kind == stepOpen && f.form.late && (i == len(in) || f.form.stops.has(in[i])) {
-			break // the next byte may be another quote
+	for ; step < j.n; step++ {
+		s := &j.steps[step]
+		if s.text > f.at {
+			break
 		}
 		switch s.kind {
 		case stepClose:
@@ -308,21 +311,30 @@ func (f *follower) take(d *Decoder, in string, i, base int) bool {
 		case stepColon:
 			v.state, v.shape = vValue, j.key.shape
 		case stepOpen:
-			v.keys[len(v.keys)-1].from = at + j.steps[f.step-1].json
+			if f.form.late && (i == len(in) || f.form.stops.has(in[i])) { // the next byte may be another quote
+				return f.took(d, step, from, base+i)
+			}
+			v.keys[len(v.keys)-1].from = at + j.steps[step-1].json
 			v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
 		}
 	}
-	if f.step == begun {
+	return f.took(d, step, from, base+i)
+}
+
+// took writes the JSON of a joint from from on, up to where so many of its steps end. Its text was read up to the offset end.
+func (f *follower) took(d *Decoder, step, from, end int) bool {
+	if step == f.step {
 		return false
 	}
-	last := &j.steps[f.step-1]
-	args.WriteString(j.json[from:last.json])
-	f.from = base + i - (f.at - last.text)
-	switch d.last = f.from; last.kind {
+	last := &f.joint.steps[step-1]
+	d.call.args.WriteString(f.joint.json[from:last.json])
+	end -= f.at - last.text
+	f.step, f.from, d.last = step, end, end
+	switch last.kind {
 	case stepKey:
 		d.last -= f.form.early
 	case stepOpen:
-		f.enter(&f.joints[len(v.keys)], 0)
+		f.joint, f.step, f.at = &f.joints[len(f.val.keys)], 0, 0
 	}
 	return true
 }

@@ -1,7 +1,5 @@
 package dialect
 
-import "strings"
-
 // A pyNext is how a call of a list or a section followed the one before it: what stood between the closing parenthesis of that and the place
 // where a call is one, and what was found there. The tools, what calls may look like and where the reader stands are the same wherever
 // it is looked at again, so that the same bytes mean the same.
@@ -9,7 +7,6 @@ type pyNext struct {
 	text  string // with the byte behind it that decided
 	at    int    // where the name begins
 	paren int    // and where it ends
-	key   string // which stood up to the byte that decided, if it did: in a list without an opener
 	name  string
 	tool  int
 
@@ -33,11 +30,10 @@ func (r *pyReader) learnNext(d *Decoder, i int) {
 		return
 	}
 	text, paren := d.held(r.behind, end), r.argsAt-1-r.behind
-	key, begun := strings.CutSuffix(text[paren+1:len(text)-1], "=")
-	if key != string(r.word) || begun != (key != "") || !usualWord(key) && begun {
+	if key := text[paren+1 : len(text)-1]; key != "" && (key != string(r.word)+"=" || !usualWord(key[:len(key)-1])) {
 		return // there are blanks
 	}
-	*n = pyNext{text: text, at: r.nameAt - r.behind, paren: paren, key: key, name: r.name, tool: r.tool, list: r.list, closer: r.closer}
+	*n = pyNext{text: text, at: r.nameAt - r.behind, paren: paren, name: r.name, tool: r.tool, list: r.list, closer: r.closer}
 }
 
 // again reads a call behind the last one, at i, that follows it as that followed the one before, or lets its beginning wait while it may
@@ -62,13 +58,9 @@ func (r *pyReader) again(d *Decoder, i int) (int, verdict, bool) {
 	if j, v := r.usual(d, i+n.paren+1); j > 0 {
 		return j, v, true
 	}
-	if r.start(d, end); n.key == "" {
-		r.state = pArg
-	} else {
-		r.word, r.wordAt, r.keyed = append(r.word, n.key...), r.argsAt, true
-		r.key(d, n.key, end)
-	}
-	return r.followFrom(d, end), more, true
+	r.start(d, end)
+	r.state = pArg // the keyword is read again
+	return r.followFrom(d, i+n.paren+1), more, true
 }
 
 // awaitNext lets what follows a call that ends the input wait.
