@@ -139,6 +139,9 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 		if n == 0 {
 			n = d.sameObject(i)
 		}
+		if n == 0 {
+			n = d.sameLiteral(i)
+		}
 		return i + n, n > 0
 	} else if h.text[:n] != rest || h.confirmed || h.ctx != d.ctx {
 		return i, false

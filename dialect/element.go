@@ -323,6 +323,8 @@ type bodies struct {
 	next     pyNext // behind a function call
 	alone    string // the name of the last call on a line of its own, with the parenthesis behind it
 
+	literalHead literalHead // of the last call in such literals
+
 	strict strictReader // of whole messages
 }
 

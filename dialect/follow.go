@@ -270,7 +270,7 @@ func (f *follower) run(d *Decoder, in string, base int) bool {
 // match returns how many bytes of what is left of the joint in begins with.
 func (f *follower) match(in string) int {
 	rest := f.joint.text[f.at:]
-	if n := len(rest); n <= len(in) && in[:n] == rest {
+	if n := min(len(rest), len(in)); in[:n] == rest[:n] {
 		return n
 	}
 	return common(rest, in)
