@@ -41,7 +41,7 @@ func mintedID(index int) string {
 }
 
 // mintedIDs are the ids that nearly every response gets along with.
-var mintedIDs = func() (ids [64]string) {
+var mintedIDs = func() (ids [128]string) {
 	for i := range ids {
 		ids[i] = "call_" + strconv.Itoa(i)
 	}
@@ -258,8 +258,9 @@ type wholeCall struct {
 	chat.Call
 }
 
-// manyCalls is for how many calls at most memory is taken at once: whoever keeps one of them keeps that of all.
-const manyCalls = 8
+// manyCalls is for how many calls at most memory is taken at once: whoever keeps one of them keeps that of all. Ten of them fill a block of
+// the allocator's, of whose blocks for eight a twelfth would be left over.
+const manyCalls = 10
 
 // newCall returns the memory of a call. A response with several calls is likely to have more.
 func (d *Decoder) newCall() *wholeCall {
