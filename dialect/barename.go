@@ -250,9 +250,13 @@ func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
 // open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
 func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 	d.stash(d.base + i)
+	plain := to == d.base+i && r.state == nKey && r.nameAt == d.candAt && !r.kind && r.fence == 0 && r.id == ""
+	if k := &d.readers.nameHead; plain && d.learnBeginning(to, d.set.bareName, k) {
+		*k = nameHead{args: r.objAt - r.nameAt, name: r.name, tool: r.tool}
+	}
 	h := r.call(d)
-	if to == d.base+i && r.state == nKey {
-		r.learn(d, to)
+	if plain {
+		d.extendHead(d.held(r.objAt, to))
 	}
 	j, v := d.runHeld(h, d.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.base+i {
@@ -261,19 +265,19 @@ func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 	return i, v
 }
 
-// learn takes what stands before the offset end, behind the colon that showed that this is a call, for what the next one begins with.
-func (r *nameReader) learn(d *Decoder, end int) {
-	if r.nameAt == d.candAt && !r.kind && r.fence == 0 && r.id == "" {
-		d.extendHead(d.held(r.objAt, end))
-		d.learnBare(bareHead{args: r.objAt - r.nameAt, name: r.name, tool: r.tool, begin: againName}, end)
-	}
+// A nameHead is what a candidate began with that is a name and an object, up to the colon that showed that it is a call.
+type nameHead struct {
+	args int // where the object begins
+	name string
+	tool int
 }
 
-// againName begins a call whose name stands at i.
-func againName(d *Decoder, h *bareHead, i int) {
+// beginAgain begins a call whose name stands at i.
+func (h *nameHead) beginAgain(d *Decoder, i, _ int) int {
 	r := newName(d, d.base+i)
 	r.name, r.tool, r.objAt = h.name, h.tool, d.base+i+h.args
 	r.call(d)
+	return i + h.args
 }
 
 // call opens the call, and leaves the candidate to a machine that reads the object.

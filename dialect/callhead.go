@@ -32,32 +32,17 @@ type objectHead struct {
 	word    string
 	headAt  int // from the brace on
 	blanks  int
-
-	whole string      // from where the candidate began up to the arguments; "": it was no candidate of its own, or not plainly one
-	ctx   lineContext // there
-
-	fenced fence // that whole opens
-	line   int   // how long the line is that opens it
 }
 
-// sameHead reads a candidate at i that begins with all that the last call had before its arguments. It returns its length, else 0.
-func (d *Decoder) sameHead(i int) int {
-	h := &d.readers.head
-	if h.whole == "" || !strings.HasPrefix(d.in[i:], h.whole) || h.ctx != d.ctx {
-		return 0
-	}
-	brace := len(h.whole) - len(h.text)
-	d.candidate(i, inBody)
-	d.dialect, d.elem = h.place.dialect, element{opener: h.place.opener, list: h.place.depth > 0, first: h.line > 0}
-	d.fenced, d.fencedEnd = h.fenced, d.candAt+h.line
-	if h.place.opener != nil && h.place.opener.drop {
-		d.tokenEnd = d.base + i + len(h.place.opener.literal)
-	}
+// beginAgain makes the reader of objects the body of a candidate that ends with what is known.
+func (h *objectHead) beginAgain(d *Decoder, i, end int) int {
+	d.elem.list = h.place.depth > 0
 	r := newCallReader(d, h.place.opener, h.place.depth > 0)
 	d.body = r
-	n := r.beginsObject(d, i+brace)
+	end -= len(h.text)
+	n := r.beginsObject(d, end)
 	r.alike = n > 0
-	return brace + n
+	return end + n
 }
 
 // beginsObject takes note of where the object at i begins, and reads its beginning if it is the known one. It returns its length, else 0.
@@ -124,6 +109,7 @@ func (r *callReader) learnHead(d *Decoder, i int) {
 	if !ok || id.to > 0 && r.headAt-r.braceAt < id.to {
 		return
 	}
+	d.forgetBeginning(h)
 	*h = objectHead{place: r.place, text: text, id: id, layers: layers, keyed: r.keyed, dialect: d.dialect, record: *rec, word: r.word,
 		headAt: r.headAt - r.braceAt, blanks: r.blanks - r.atBrace}
 	h.record.argsKey = ""
@@ -141,21 +127,10 @@ func (r *callReader) plainPlace() bool {
 	return true
 }
 
-// learnWhole takes what stands before the object as well, if it is nothing but an opener, or the line that opens a fence. What such a line
-// means depends on the text above it where that may name a file.
+// learnWhole takes what stands before the object as well, if it is nothing but an opener, or the line that opens a fence.
 func (r *callReader) learnWhole(d *Decoder, i int) {
-	h, at := &d.readers.head, d.candAt-d.base
-	switch fenced := d.fenced.mark != 0; {
-	case d.confirmed || at < 0 || i-at > maxHeader || !r.place.first || r.atBrace > 0 || h.id.to > 0 || h.place.env:
-		return
-	case d.elem.inner || d.elem.first != fenced || fenced && d.set.forms:
-		return
-	}
-	if whole := d.in[at:i]; whole != h.whole || d.candCtx != h.ctx {
-		h.whole, h.ctx = whole, d.candCtx
-		if h.fenced, h.line = d.fenced, 0; h.fenced.mark != 0 {
-			h.line = d.fencedEnd - d.candAt
-		}
+	if h := &d.readers.head; r.place.first && r.atBrace == 0 && h.id.to == 0 && !h.place.env {
+		d.learnBeginning(d.base+i, h.place.dialect, h)
 	}
 }
 

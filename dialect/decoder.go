@@ -80,6 +80,7 @@ type Decoder struct {
 	elem    element
 
 	holding   bool
+	alike     bool // the candidate began as the last one did
 	confirmed bool // the candidate is a call, or an attempt: what is held is kept only for reports
 	accepted  bool // one of its calls was whole
 	holdAt    int

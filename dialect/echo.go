@@ -130,19 +130,7 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 		return i, false
 	}
 	if n := len(rest); n >= len(h.text) {
-		if n = d.sameHead(i); n == 0 {
-			n = d.sameTags(i)
-		}
-		if n == 0 {
-			n = d.sameBare(i)
-		}
-		if n == 0 {
-			n = d.sameObject(i)
-		}
-		if n == 0 {
-			n = d.sameLiteral(i)
-		}
-		return i + n, n > 0
+		return d.beginAgain(i)
 	} else if h.text[:n] != rest || h.confirmed || h.ctx != d.ctx {
 		return i, false
 	}

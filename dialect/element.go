@@ -289,31 +289,35 @@ type body interface {
 	plain(d *Decoder) *byteSet
 }
 
-// bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers.
+// bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers, and for what they know of the
+// last call.
 type bodies struct {
 	cite    citationReader
 	channel channelReader
 	call    callReader
 	tags    tagReader
 	rote    tagRote // of its calls
-	tagHead tagHead
 	python  pyReader
 	args    argsReader
 	header  headerReader
 	literal literalReader
 	name    nameReader
-	bare    bareHead
 	block   blockReader
 	form    formReader
 	patch   patchReader
 	lines   lineReader
 	guess   guess
-	head    objectHead
 	val     value // of what is skipped
 	argsVal value // of arguments
 
-	lastHeader callHeader // of the last of the headers
-	headerHead headerHead
+	beginning   beginning // of the last candidate
+	head        objectHead
+	tagHead     tagHead
+	nameHead    nameHead
+	lineHead    lineHead
+	headerHead  headerHead
+	lastHeader  callHeader // of the last of the headers
+	literalHead literalHead
 
 	keywords usualArgs // of function calls
 	inString usualArgs // of calls whose arguments are a string
@@ -322,8 +326,6 @@ type bodies struct {
 	called   called
 	next     pyNext // behind a function call
 	alone    string // the name of the last call on a line of its own, with the parenthesis behind it
-
-	literalHead literalHead // of the last call in such literals
 
 	strict strictReader // of whole messages
 }

@@ -41,7 +41,6 @@ type headerReader struct {
 	idAt    int
 	tool    int
 	known   bool
-	alike   bool // the candidate began as the last one did
 	kinded  bool // a kind was read: the name follows
 	fence   int  // marks of a fence that is open around the object
 	info    int
@@ -203,45 +202,25 @@ func (r *headerReader) learnHeader(d *Decoder, i int) {
 	}
 }
 
-// A headerHead is what a candidate began with whose first call has an object behind its name, up to that, and the reader there.
-type headerHead struct {
-	text     string // with the first byte of the object; "": none is known
-	ctx      lineContext
-	dialect  string
-	opener   *opener
-	tokenLen int
-	reader   headerReader
+// A headerHead is the reader of a candidate at the object of its first call.
+type headerHead struct{ reader headerReader }
+
+// beginAgain goes on with the object, whose first byte ends before end.
+func (h *headerHead) beginAgain(d *Decoder, _, end int) int {
+	r := &d.readers.header
+	tail := r.tail[:0]
+	*r = h.reader
+	r.tail, r.at, r.from, r.nameAt, r.state, r.got = tail, d.candAt, -1, d.candAt, hBefore, 0
+	d.body = r
+	return end - 1
 }
 
 // learnHead takes what stands before the object, which begins at i, for how candidates begin, if nothing else is in this one yet.
 func (r *headerReader) learnHead(d *Decoder, i int) {
-	h, at := &d.readers.headerHead, d.candAt-d.base
-	if d.confirmed || at < 0 || i-at > maxHeader || r.at != d.candAt || r.got != 1 || d.body != body(r) || d.elem.inner || d.elem.first || d.fenced.mark != 0 ||
-		d.candCtx.label != "" || d.sources != nil {
-		return
-	}
-	if text := d.in[at : i+1]; text != h.text || h.ctx != d.candCtx || h.dialect != d.dialect {
-		*h = headerHead{text: text, ctx: d.candCtx, dialect: d.dialect, opener: d.elem.opener, tokenLen: max(0, d.tokenEnd-d.candAt), reader: *r}
-	}
-}
-
-// sameObject reads a candidate at i that begins as the last one did whose call has an object, up to that. It returns its length, else 0.
-func (d *Decoder) sameObject(i int) int {
 	h := &d.readers.headerHead
-	if h.text == "" || !strings.HasPrefix(d.in[i:], h.text) || h.ctx != d.ctx {
-		return 0
+	if r.at == d.candAt && r.got == 1 && d.body == body(r) && d.learnBeginning(d.base+i+1, d.dialect, h) {
+		h.reader = *r
 	}
-	d.candidate(i, inBody)
-	d.dialect, d.elem = h.dialect, element{opener: h.opener}
-	if h.tokenLen > 0 {
-		d.tokenEnd = d.candAt + h.tokenLen
-	}
-	r := &d.readers.header
-	tail := r.tail[:0]
-	*r = h.reader
-	r.tail, r.at, r.from, r.nameAt, r.state, r.got, r.alike = tail, d.candAt, -1, d.candAt, hBefore, 0, true
-	d.body = r
-	return len(h.text) - 1
 }
 
 // cut takes what was read as the name, or as the id, up to the offset end.
@@ -439,7 +418,7 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	r.skip = nil
-	if !r.alike {
+	if !d.alike {
 		r.learnHeader(d, i)
 		r.learnHead(d, i)
 	}

@@ -108,46 +108,26 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 // begin looks up the tool whose name ends before the brace at i, and returns where the call goes on.
 func (r *literalReader) begin(d *Decoder, i int) int {
 	if r.tool, _, r.known = d.set.names.resolve(r.name); r.known {
-		r.learnHead(d, d.base+i+1)
+		h := &d.readers.literalHead
+		if r.at == d.candAt && d.learnBeginning(d.base+i+1, d.dialect, h) {
+			*h = literalHead{form: r.form, name: r.name, tool: r.tool}
+		}
 	}
 	return r.start(d, i)
 }
 
 // A literalHead is what a candidate began with that is such a call, up to the brace.
 type literalHead struct {
-	text    string // from where the candidate began
-	ctx     lineContext
-	dialect string
-	opener  *opener
-	form    *literalForm
-	name    string
-	tool    int
+	form *literalForm
+	name string
+	tool int
 }
 
-// learnHead takes what stands before the offset end, where the arguments begin.
-func (r *literalReader) learnHead(d *Decoder, end int) {
-	h, at := &d.readers.literalHead, d.candAt
-	if d.confirmed || at < d.holdAt || r.at != at || d.elem.inner || d.elem.first || d.fenced.mark != 0 || d.candCtx.label != "" || d.tokenEnd != 0 || d.sources != nil {
-		return
-	}
-	if end-at > maxWait || h.form == r.form && h.ctx == d.candCtx && h.dialect == d.dialect && h.text == d.held(at, end) {
-		return
-	}
-	*h = literalHead{text: d.held(at, end), ctx: d.candCtx, dialect: d.dialect, opener: d.elem.opener, form: r.form, name: r.name, tool: r.tool}
-}
-
-// sameLiteral reads a candidate at i that begins as the last one did whose call is of such a form. It returns how much was
-// read, else 0.
-func (d *Decoder) sameLiteral(i int) int {
-	h := &d.readers.literalHead
-	if h.text == "" || !strings.HasPrefix(d.in[i:], h.text) || h.ctx != d.ctx {
-		return 0
-	}
-	d.candidate(i, inBody)
-	d.dialect, d.elem = h.dialect, element{opener: h.opener}
-	r := literalBody(h.form)(d, h.opener).(*literalReader)
+// beginAgain begins a call with the brace that ends before end.
+func (h *literalHead) beginAgain(d *Decoder, _, end int) int {
+	r := literalBody(h.form)(d, nil).(*literalReader)
 	d.body, r.name, r.tool, r.known = r, h.name, h.tool, true
-	return r.start(d, i+len(h.text)-1) - i
+	return r.start(d, end-1)
 }
 
 // start opens the call at the brace at i, and returns where it goes on.

@@ -83,12 +83,19 @@ func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-// againLines begins a call whose first line stands at i.
-func againLines(d *Decoder, h *bareHead, i int) {
+// A lineHead is what a candidate began with that is such a call, up to the lines of its arguments.
+type lineHead struct {
+	name string
+	tool int
+}
+
+// beginAgain begins a call whose arguments begin at end.
+func (h *lineHead) beginAgain(d *Decoder, _, end int) int {
 	d.body = newLines(d, nil)
 	r := &d.readers.lines
 	r.tool, r.name, r.state = h.tool, h.name, lBody
-	d.startCall(r.tool, r.name, "", d.candAt, d.base+i+h.args)
+	d.startCall(r.tool, r.name, "", d.candAt, d.base+end)
+	return end
 }
 
 // passesLine holds a chunk of the arguments with the end of a line that decides nothing, and reports whether it is one: that of a line
@@ -153,8 +160,8 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		}
 		r.state = lBody
 		r.inline = strings.TrimSpace(rest)
-		if r.inline == "" && ended {
-			d.learnBare(bareHead{args: d.base + i - d.candAt, name: r.name, tool: r.tool, begin: againLines}, d.base+i)
+		if h := &d.readers.lineHead; r.inline == "" && ended && d.learnBeginning(d.base+i, d.dialect, h) {
+			*h = lineHead{name: r.name, tool: r.tool}
 		}
 		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
 	case lBody:

@@ -231,52 +231,29 @@ func (r *tagReader) learnAfter(d *Decoder, end int, ends bool) {
 
 // A tagHead is what a candidate began with whose first call has parameters, up to the first of them.
 type tagHead struct {
-	text     string // from where the candidate began; "": it was not plainly one
-	ctx      lineContext
-	dialect  string
-	opener   *opener
-	tokenLen int
-	form     *tagForm
-	section  *opener
-	tool     int
-	written  string
-	name     string // what was read of the name of the parameter
+	form    *tagForm
+	section *opener
+	tool    int
+	written string
+	name    string // what was read of the name of the parameter
 }
 
 // learnHead takes what stands before the offset end, where the first call of the candidate begins.
 func (r *tagReader) learnHead(d *Decoder, end int) {
 	h := &d.readers.tagHead
-	at := d.candAt
-	if d.confirmed || at < d.holdAt || end-at > maxHeader || r.at != at || d.elem.inner || d.elem.first || d.fenced.mark != 0 || d.candCtx.label != "" || d.sources != nil {
-		return
+	if r.at == d.candAt && d.learnBeginning(end, d.dialect, h) {
+		*h = tagHead{form: r.form, section: r.section, tool: r.tool, written: r.written, name: string(r.name)}
 	}
-	if text := d.held(at, end); text != h.text {
-		h.text = text
-	} else if h.form == r.form && h.section == r.section && h.ctx == d.candCtx && h.dialect == d.dialect {
-		return
-	}
-	h.ctx, h.dialect, h.opener, h.tokenLen = d.candCtx, d.dialect, d.elem.opener, max(0, d.tokenEnd-at)
-	h.form, h.section, h.tool, h.written, h.name = r.form, r.section, r.tool, r.written, string(r.name)
 }
 
-// sameTags reads a candidate at i that begins as the last one did whose calls are tagged, up to the parameters. It returns its length, else 0.
-func (d *Decoder) sameTags(i int) int {
-	h := &d.readers.tagHead
-	n := len(h.text)
-	if n == 0 || !strings.HasPrefix(d.in[i:], h.text) || h.ctx != d.ctx {
-		return 0
-	}
-	d.candidate(i, inBody)
-	d.dialect, d.elem = h.dialect, element{opener: h.opener}
-	if h.tokenLen > 0 {
-		d.tokenEnd = d.candAt + h.tokenLen
-	}
+// beginAgain begins the call whose first parameter begins before end.
+func (h *tagHead) beginAgain(d *Decoder, _, end int) int {
 	r := newTagged(d, h.form, h.section)
 	d.body, r.at, r.tool, r.known, r.written = r, d.candAt, h.tool, true, h.written
 	r.name = append(r.name, h.name...)
-	r.begin(d, d.base+i+n)
-	r.beginName(d, i+n)
-	return n
+	r.begin(d, d.base+end)
+	r.beginName(d, end)
+	return end
 }
 
 // keep remembers of the last gap what was made of the name in it: what is in the arguments from the offset from on. A parameter that

@@ -265,7 +265,7 @@ func (d *Decoder) candidate(i int, s state) {
 	}
 	d.candAt, d.candCtx, d.state = at, d.ctx, s
 	d.fenced, d.tokenEnd = fence{}, 0
-	d.dialect = ""
+	d.dialect, d.alike = "", false
 }
 
 // refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
