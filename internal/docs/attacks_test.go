@@ -87,7 +87,8 @@ var attacks = []attack{
 	{"inj-072", "a call that is quoted in an explanation"},
 }
 
-const attacksHeading = "### By their ids\n"
+// attacksMade is the line of the page behind which all is made.
+const attacksMade = "<!-- The table is made by: go test ./internal/docs -run Attacks -args -update -->\n"
 
 // idInName finds the ids in the name of a test: TestX_E05_Links, Hang_cmd202.
 var idInName = regexp.MustCompile(`(X)_?([A-E][0-9]{2})|_(arg|cmd|path|inj)([0-9]{3})|_(Path)([0-9]{3})`)
@@ -164,9 +165,9 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, found := strings.Cut(string(page), attacksHeading)
+	before, _, found := strings.Cut(string(page), attacksMade)
 	if !found {
-		t.Fatalf("%s has no heading %q", path, attacksHeading)
+		t.Fatalf("%s has no line %q", path, attacksMade)
 	}
 	byID := map[string]map[string][]string{}
 	for dir, names := range testsOf(t, root) {
@@ -183,7 +184,7 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString(before + attacksHeading + "\n<!-- The table is made by: go test ./internal/docs -run Attacks -args -update -->\n\n| id | attack | tests |\n|---|---|---|\n")
+	b.WriteString(before + attacksMade + "\n| id | attack | tests |\n|---|---|---|\n")
 	for _, a := range attacks {
 		if len(byID[a.id]) == 0 {
 			t.Errorf("no test has the name of %s: %s", a.id, a.what)
