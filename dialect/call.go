@@ -19,7 +19,6 @@ type openCall struct {
 	raw     bool
 	rawFrom int
 	rawTo   int
-	args    strings.Builder
 	told    int // how many bytes of args came out: those behind them go out together, see Decoder.tellArgs
 	tellAt  int // where the text begins that those were read from
 	mark    int // how much of args there was at the end of a value, and where the text stood: see Decoder.endTold
@@ -73,7 +72,7 @@ func (d *Decoder) startCall(t int, written, id string, at, end int) {
 	if id == "" {
 		id = mintedID(d.calls)
 	}
-	d.call = openCall{}
+	d.clearCall()
 	d.call.open, d.call.index, d.call.id, d.call.tool, d.call.at = true, d.calls, id, &d.set.names.tools[t], at
 	d.calls++
 	d.sources.begin(end)
@@ -90,16 +89,14 @@ func (d *Decoder) writeArgs(s string, end int) {
 		return
 	}
 	d.flattenArgs()
-	grow(&d.call.args, len(s))
-	d.call.args.WriteString(s)
+	d.args.writeString(s)
 	d.builtArgs(len(s), end)
 }
 
 // writeBytes is writeArgs for a text that is kept elsewhere no longer.
 func (d *Decoder) writeBytes(s []byte, end int) {
 	d.flattenArgs()
-	grow(&d.call.args, len(s))
-	d.call.args.Write(s)
+	d.args.write(s)
 	d.builtArgs(len(s), end)
 }
 
@@ -110,7 +107,7 @@ func (d *Decoder) writeRaw(s string, at int) {
 	switch {
 	case s == "":
 		return
-	case !c.raw && c.args.Len() == 0:
+	case !c.raw && d.args.len() == 0:
 		c.raw, c.rawFrom = true, at
 	case !c.raw || at != c.rawTo:
 		d.writeArgs(s, end)
@@ -136,10 +133,10 @@ func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
 func (d *Decoder) builtArgs(n, end int) {
 	c := &d.call
 	if d.sources != nil {
-		d.sources.add(c.args.String()[c.args.Len()-n:], end)
+		d.sources.add(d.args.string()[d.args.len()-n:], end)
 		end = max(end, d.last)
 	}
-	if c.told == c.args.Len()-n {
+	if c.told == d.args.len()-n {
 		c.tellAt = d.last
 	}
 	d.last = end
@@ -147,9 +144,9 @@ func (d *Decoder) builtArgs(n, end int) {
 
 // tellArgs emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
 func (d *Decoder) tellArgs() {
-	if c := &d.call; c.told < c.args.Len() {
-		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.last)
-		c.told = c.args.Len()
+	if c := &d.call; c.told < d.args.len() {
+		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, d.args.string()[c.told:], c.tellAt, d.last)
+		c.told = d.args.len()
 	}
 }
 
@@ -165,13 +162,13 @@ func (d *Decoder) tellSome() {
 // endTold notes that what is added to the arguments from here on is not told of before tellArgs.
 func (d *Decoder) endTold() {
 	d.flattenArgs()
-	d.call.mark, d.call.markAt = d.call.args.Len(), d.last
+	d.call.mark, d.call.markAt = d.args.len(), d.last
 }
 
 // tellValue is tellArgs up to where endTold was called last.
 func (d *Decoder) tellValue() {
 	if c := &d.call; c.told < c.mark {
-		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:c.mark], c.tellAt, c.markAt)
+		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, d.args.string()[c.told:c.mark], c.tellAt, c.markAt)
 		c.told, c.tellAt = c.mark, c.markAt
 	}
 }
@@ -179,8 +176,8 @@ func (d *Decoder) tellValue() {
 // flattenArgs makes the arguments so far a text of their own, to which another can be added.
 func (d *Decoder) flattenArgs() {
 	if d.call.raw {
-		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
-		d.call.raw, d.call.told = false, d.call.args.Len()
+		d.args.writeString(d.held(d.call.rawFrom, d.call.rawTo))
+		d.call.raw, d.call.told = false, d.args.len()
 	}
 	d.settleArgs()
 }
@@ -200,16 +197,16 @@ func (d *Decoder) settleArgs() {
 			at, n = at+len(s), n+escapedLen(s)
 		}
 	}
-	grow(&c.args, n)
+	d.args.grow(n)
 	for at := c.laterFrom; at < c.laterTo; {
 		s := d.heldPart(at, c.laterTo)
 		if at += len(s); c.escaped {
-			buildEscaped(&c.args, s)
+			buildEscaped(&d.args, s)
 		} else {
-			c.args.WriteString(s)
+			d.args.writeString(s)
 		}
 	}
-	c.told = c.args.Len()
+	c.told = d.args.len()
 }
 
 // settleLater lets the bytes [from, to) of the text, which the caller tells of, follow in the arguments.
@@ -224,23 +221,13 @@ func (d *Decoder) settleLater(from, to int, escaped bool) {
 	c.later, c.laterFrom, c.laterTo, c.escaped = true, from, to, escaped
 }
 
-// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so
-// short that they never grow again.
-func grow(b *strings.Builder, n int) {
-	if b.Cap()-b.Len() < n {
-		b.Grow(max(n, smallArgs))
-	}
-}
-
-const smallArgs = 96
-
 // argsLen returns the length of the arguments so far.
 func (d *Decoder) argsLen() int {
 	if d.call.raw {
 		return d.call.rawTo - d.call.rawFrom
 	}
 	d.settleArgs()
-	return d.call.args.Len()
+	return d.args.len()
 }
 
 // argsText returns the arguments so far.
@@ -249,7 +236,7 @@ func (d *Decoder) argsText() string {
 		return d.held(d.call.rawFrom, d.call.rawTo)
 	}
 	d.settleArgs()
-	return d.call.args.String()
+	return d.args.string()
 }
 
 // A wholeCall is what the event of a call's end points to.
@@ -287,9 +274,13 @@ func (d *Decoder) endCall(end int, complete bool) {
 		Detail: &whole.Detail})
 	d.last = end
 	d.sources.finish(c.at, end)
-	index := c.index
-	d.call = openCall{}
-	d.call.index = index
+	d.clearCall()
+}
+
+// clearCall makes d ready for the next call. What is told of between two calls is told of the last one.
+func (d *Decoder) clearCall() {
+	d.call = openCall{index: d.call.index}
+	d.args.begin()
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
@@ -306,7 +297,7 @@ func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) 
 	r.Raw = d.held(r.At, end)
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: d.last, End: end, Detail: &chat.Detail{Rejected: r}})
 	d.last = end
-	d.call = openCall{index: d.call.index}
+	d.clearCall()
 }
 
 // required reports whether the open call's shape has a required property that is not among the keys read.

@@ -99,6 +99,7 @@ type Decoder struct {
 	gathers   bool   // nothing but the end of the message decides about it
 
 	call     openCall
+	args     builder  // of the call, as far as they do not stand in the text as they are
 	head     callHead // of the last one
 	tail     callTail
 	calls    int         // calls and attempts so far
@@ -131,7 +132,8 @@ func (d *Decoder) Reset() {
 	if readers == nil {
 		readers = new(bodies)
 	}
-	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, arena: d.arena, joined: d.joined, readers: readers, head: d.head, tail: d.tail, sources: d.sources, steps: d.steps,
+	d.args.begin()
+	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, args: d.args, arena: d.arena, joined: d.joined, readers: readers, head: d.head, tail: d.tail, sources: d.sources, steps: d.steps,
 		above: lastText{b: d.above.b[:0]}}
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
@@ -245,7 +247,7 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 
 // settle ends a chunk that was read: what was added to the arguments goes out, and what is to come is looked at as the state wants it.
 func (d *Decoder) settle() {
-	if d.call.told < d.call.args.Len() {
+	if d.call.told < d.args.len() {
 		d.tellSome()
 	}
 	if d.holding && !d.call.open && d.head.text != "" {

@@ -83,10 +83,10 @@ func (d *Decoder) followFrom(u *usualArgs, form *notation, v *value, i int) int 
 	}
 	f, c := &d.readers.follower, &d.call
 	f.from = d.base + i
-	if c.told == c.args.Len() {
+	if c.told == d.args.len() {
 		c.tellAt = d.last
 	}
-	grow(&c.args, len(d.in)-i+maxWait)
+	d.args.grow(len(d.in) - i + maxWait)
 	if f.run(d, d.in[i:], d.base+i) {
 		return len(d.in)
 	}
@@ -167,7 +167,7 @@ func (d *Decoder) followed(chunk string) {
 	c := &d.call
 	c.tellAt = d.last
 	d.settleArgs()
-	grow(&c.args, len(chunk)+maxWait)
+	d.args.grow(len(chunk) + maxWait)
 	if f.run(d, chunk, base) {
 		d.arena.write(chunk)
 		d.base += len(chunk)
@@ -240,7 +240,7 @@ func (f *follower) run(d *Decoder, in string, base int) bool {
 		if f.inText() {
 			j := f.form.stops.index(in, i)
 			if j > i {
-				d.call.args.WriteString(in[i:j])
+				d.args.writeString(in[i:j])
 				f.from = base + j
 				d.last = f.from
 			}
@@ -283,12 +283,12 @@ func (f *follower) atValue() bool {
 
 // take takes the steps that are whole, of a joint that was read up to i, and reports whether there were any.
 func (f *follower) take(d *Decoder, in string, i, base int) bool {
-	j, v, args := f.joint, f.val, &d.call.args
+	j, v, args := f.joint, f.val, &d.args
 	step, from := f.step, 0
 	if step > 0 {
 		from = j.steps[step-1].json
 	}
-	at := args.Len() - from // where the JSON of the joint begins
+	at := args.len() - from // where the JSON of the joint begins
 	for ; step < j.n; step++ {
 		s := &j.steps[step]
 		if s.text > f.at {
@@ -299,7 +299,7 @@ func (f *follower) take(d *Decoder, in string, i, base int) bool {
 			f.endValue(at + s.json)
 		case stepKey:
 			if len(v.stack) == 0 {
-				args.WriteByte('{')
+				args.writeByte('{')
 				at++
 				v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
 			}
@@ -327,7 +327,7 @@ func (f *follower) took(d *Decoder, step, from, end int) bool {
 		return false
 	}
 	last := &f.joint.steps[step-1]
-	d.call.args.WriteString(f.joint.json[from:last.json])
+	d.args.writeString(f.joint.json[from:last.json])
 	end -= f.at - last.text
 	f.step, f.from, d.last = step, end, end
 	switch last.kind {
@@ -362,10 +362,10 @@ func (f *follower) number(d *Decoder, in string, i, base int) (int, bool) {
 	case in[i] != f.form.next[0] && in[i] != f.form.end[0]:
 		return i, false
 	}
-	v, args := f.val, &d.call.args
-	v.keys[len(v.keys)-1].from = args.Len()
-	args.Write(f.num)
-	f.endValue(args.Len())
+	v, args := f.val, &d.args
+	v.keys[len(v.keys)-1].from = args.len()
+	args.write(f.num)
+	f.endValue(args.len())
 	f.num, f.from, d.last = f.num[:0], base+i, base+i
 	f.enter(&f.joints[len(v.keys)], 1)
 	return i, true

@@ -263,7 +263,7 @@ func (t *tagRote) keep(r *tagReader, from int) {
 	if n < 0 || t.gaps[n].flat || t.gaps[n].ends || n > 0 && !t.gaps[n-1].flat || n >= fewKeys {
 		return
 	}
-	g, args := &t.gaps[n], r.val.d.call.args.String()
+	g, args := &t.gaps[n], r.val.d.args.string()
 	g.flat, g.param, g.shape, g.stream, g.waits, g.close, g.ahead = true, r.param, r.shape, r.stream, r.waits, r.close, r.ahead
 	g.json = `"` + args[from:]
 }
@@ -279,7 +279,7 @@ func (r *tagReader) takeFlat(d *Decoder, g *tagGap, i int) verdict {
 		if r.stream && !r.entity {
 			json = g.json
 			d.flattenArgs()
-			v.keys[f.key].to = d.call.args.Len() + 1
+			v.keys[f.key].to = d.args.len() + 1
 		} else if w := r.finishValue(d, d.base+i+g.closed); w != more {
 			return w
 		}
@@ -288,7 +288,7 @@ func (r *tagReader) takeFlat(d *Decoder, g *tagGap, i int) verdict {
 	f.key = len(v.keys)
 	v.keys = append(v.keys, keySpan{key: g.param, from: -1})
 	if g.stream {
-		v.keys[f.key].from = d.call.args.Len() - 1
+		v.keys[f.key].from = d.args.len() - 1
 	}
 	v.shape, v.state, v.base = g.shape, vValue, end
 	r.name, r.quote, r.attrs, r.meant, r.untyped = r.name[:0], 0, r.attrs[:0], g.meant, g.untyped

@@ -19,10 +19,10 @@ func writeEscaped(v *value, s string) {
 // writeBuilt writes s, which need not stand in the text, as the inside of a JSON string; the text was read up to end.
 func (d *Decoder) writeBuilt(s string, end int) {
 	d.flattenArgs()
-	n := d.call.args.Len()
-	grow(&d.call.args, len(s)+len(s)/8)
-	buildEscaped(&d.call.args, s)
-	d.builtArgs(d.call.args.Len()-n, end)
+	n := d.args.len()
+	d.args.grow(len(s) + len(s)/8)
+	buildEscaped(&d.args, s)
+	d.builtArgs(d.args.len()-n, end)
 }
 
 // maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only when they are asked
@@ -76,14 +76,14 @@ func escapedLen(s string) int {
 }
 
 // buildEscaped adds s as the inside of a JSON string to b.
-func buildEscaped(b *strings.Builder, s string) {
+func buildEscaped(b *builder, s string) {
 	from := 0
 	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
-		b.WriteString(s[from:i])
-		b.WriteString(escapes[s[i]])
+		b.writeString(s[from:i])
+		b.writeString(escapes[s[i]])
 		from = i + 1
 	}
-	b.WriteString(s[from:])
+	b.writeString(s[from:])
 }
 
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#34;", `"`)

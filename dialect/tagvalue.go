@@ -80,7 +80,7 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	r.entity, r.marked = false, false
 	r.val.base = d.base + i
 	d.sources.key(r.keyAt, r.keyEnd)
-	from := d.call.args.Len()
+	from := d.args.len()
 	if !r.addKey(again) {
 		_, v := r.fail(d, i, r.val.err)
 		return v

@@ -174,25 +174,25 @@ func (u *usualArgs) write(d *Decoder, form *notation, in string, n, end int) {
 	for k := range n {
 		size += len(u.keys[k].key) + u.values[k].to - u.values[k].from
 	}
-	b := &d.call.args
-	b.Grow(size)
-	b.WriteByte('{')
+	b := &d.args
+	b.grow(size)
+	b.writeByte('{')
 	before := form.jsonFirst
 	for k := range n {
 		v := &u.values[k]
-		b.WriteString(before)
-		b.WriteString(u.keys[k].key)
-		b.WriteByte('"')
-		b.WriteString(form.jsonColon)
+		b.writeString(before)
+		b.writeString(u.keys[k].key)
+		b.writeByte('"')
+		b.writeString(form.jsonColon)
 		if v.text {
-			b.WriteByte('"')
+			b.writeByte('"')
 		}
-		b.WriteString(in[v.from:v.to])
+		b.writeString(in[v.from:v.to])
 		if v.text {
-			b.WriteByte('"')
+			b.writeByte('"')
 		}
 		before = form.jsonNext
 	}
-	b.WriteByte('}')
-	d.builtArgs(b.Len(), end)
+	b.writeByte('}')
+	d.builtArgs(b.len(), end)
 }

@@ -157,13 +157,13 @@ func (v *value) addKey(key string) {
 	}
 	v.nameKey(key, 0)
 	d.flattenArgs()
-	b := &d.call.args
-	n := b.Len()
-	grow(b, len(key)+len(before)+2)
-	b.WriteString(before)
+	b := &d.args
+	n := b.len()
+	b.grow(len(key) + len(before) + 2)
+	b.writeString(before)
 	buildEscaped(b, key)
-	b.WriteString(`":`)
-	d.builtArgs(b.Len()-n, v.base)
+	b.writeString(`":`)
+	d.builtArgs(b.len()-n, v.base)
 	f := &v.stack[len(v.stack)-1]
 	v.keys[f.key].from = -1
 	v.shape, _ = f.shape.Prop(key)
@@ -265,8 +265,8 @@ func (v *value) replace(dup int, out string) {
 	k := &v.keys[dup-1]
 	text := v.d.argsText()
 	from, to := k.from, k.to
-	v.d.call.args.Reset()
-	v.d.call.args.WriteString(text[:from] + out + text[to:])
+	v.d.args.begin()
+	v.d.args.writeString(text[:from] + out + text[to:])
 	for i := range v.keys {
 		if key := &v.keys[i]; key.from >= to {
 			key.from += len(out) - (to - from)
