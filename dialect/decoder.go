@@ -231,6 +231,7 @@ func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
 			d.quick = d.followTable()
 		}
 	case d.quick != nil && d.passes(chunk):
+	case d.head.id.to > 0 && d.waiting && d.passesID(chunk):
 	case d.set.wholeMessage:
 		d.feedWhole(chunk)
 	default:

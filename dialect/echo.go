@@ -160,7 +160,7 @@ func (d *Decoder) expectHead() {
 	case d.confirmed != d.head.confirmed || d.think.open:
 		return
 	case begun != "":
-	case d.state == inText && !d.waiting && d.ctx == d.head.ctx:
+	case !d.waiting && (d.state == inText && d.ctx == d.head.ctx || d.state == inBody && d.confirmed):
 		d.await(len(d.in), d.head.text, nil)
 		return
 	default:
@@ -173,6 +173,29 @@ func (d *Decoder) expectHead() {
 	default:
 		d.await(len(d.in), rest, nil)
 	}
+}
+
+// passesID lets a chunk wait as well that differs from what is expected in nothing but the id of the call. It reports whether it does.
+func (d *Decoder) passesID(chunk string) bool {
+	h := &d.head
+	if d.expect == "" || !strings.HasSuffix(h.text, d.expect) {
+		return false
+	}
+	at := len(h.text) - len(d.expect) + d.met // where the chunk begins in it
+	same := common(h.text[at:], chunk)
+	if at+same < h.id.at || at > h.id.to {
+		return false
+	}
+	end := d.base + len(d.in) + d.met + len(chunk)
+	to := indexEscaped(chunk, max(0, h.id.at-at))
+	rest, ok := strings.CutPrefix(h.text[h.id.to:], chunk[to:])
+	if !ok || rest == "" || end-d.unread > maxHeader {
+		return false
+	}
+	d.arena.write(d.expect[:d.met])
+	d.arena.write(chunk)
+	d.in, d.base, d.spilled, d.expect, d.met = "", end, end, rest, 0
+	return true
 }
 
 // A callTail is what stood between the arguments of a call and its end.
