@@ -67,6 +67,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 					if end := a.usual(in, i); end > 0 {
 						return end, done
 					}
+					i = a.followFrom(in, i)
 				}
 			case c == '[':
 				a.doom, a.state = "the arguments are an array, not an object", aSkip
@@ -175,18 +176,36 @@ func (u *usualArgs) quotedForm() *notation {
 	return &stringNotation
 }
 
-// follow has the decoder follow the object in the string, if it can.
+// follow has the decoder follow the string that holds the object, if it can.
 func (a *argsReader) follow(d *Decoder) {
 	n := len(a.esc)
-	if v := a.val; a.state != aString || !a.read || a.quote != '"' || a.doom != "" || n > 1 || n == 1 && v.state != vString && v.state != vValue {
+	v := a.val
+	if a.state != aString || a.quote != '"' || a.doom != "" || n > 1 || n == 1 && v.state != vString && v.state != vValue || !a.read && (n > 0 || !a.wrapped) {
 		return
 	}
-	switch a.val.state {
+	switch v.state {
 	case vString, vAfter, vColon, vValue, vKeyOrEnd:
 		u := &d.readers.inString
-		if d.follow(u, u.quotedForm(), a.val, n); d.follows {
+		if d.follow(u, u.quotedForm(), v, n); d.follows {
 			a.esc = a.esc[:0]
 		}
+	}
+}
+
+// followFrom is follow behind the quote at the start of the string, in the middle of the input. It returns where to go on.
+func (a *argsReader) followFrom(in string, i int) int {
+	if a.step != 1 || a.base != a.d.base {
+		return i
+	}
+	u := &a.d.readers.inString
+	return a.d.followFrom(u, u.quotedForm(), a.val, i)
+}
+
+// resume goes on where the decoder followed the arguments to.
+func (a *argsReader) resume() {
+	done := a.val.state == vDone
+	if a.read = done || len(a.val.stack) > 0; done {
+		a.state = aBehind
 	}
 }
 
@@ -207,11 +226,6 @@ func (a *argsReader) runString(in string, i int) (int, progress) {
 		if from < i {
 			if p := a.inside(in[from:i], a.pos(from), a.step); p == failed {
 				return i, failed
-			}
-			if v := a.val; v.state == vKeyOrEnd && len(v.keys) == 0 && a.wrapped && a.quote == '"' && a.doom == "" && a.step == 1 && a.base == a.d.base {
-				u := &a.d.readers.inString
-				i = a.d.followFrom(u, u.quotedForm(), v, i)
-				continue
 			}
 		}
 		if i == len(in) {

@@ -33,10 +33,12 @@ type jointStep struct {
 type stepKind uint8
 
 const (
-	stepClose stepKind = iota // the quote behind a string
+	stepBegin stepKind = iota // the brace of the object
+	stepClose                 // the quote behind a string
 	stepKey                   // up to the end of a key
 	stepColon                 // a byte of what stands behind it
 	stepOpen                  // the quote before a string
+	stepEnd                   // the brace that ends the object
 )
 
 // add makes text, for which json is written, the next step of j.
@@ -56,7 +58,11 @@ func (u *usualArgs) jointsOf(form *notation) []joint {
 	for n := range u.keys {
 		j, key := &u.joints[n], &u.keys[n]
 		j.key = key
-		j.add(stepClose, quote, jsonQuote)
+		if n == 0 && form.opens != "" {
+			j.add(stepBegin, form.opens, "{")
+		} else {
+			j.add(stepClose, quote, jsonQuote)
+		}
 		if json += key.key + `"`; form.colon == "" {
 			json += form.jsonColon
 		}
@@ -69,7 +75,11 @@ func (u *usualArgs) jointsOf(form *notation) []joint {
 		}
 		before, json, quote, jsonQuote = form.next, form.jsonNext, form.quote, `"`
 	}
-	u.joints[len(u.keys)].add(stepClose, quote, jsonQuote)
+	last := &u.joints[len(u.keys)]
+	last.add(stepClose, quote, jsonQuote)
+	if form.opens != "" {
+		last.add(stepEnd, "}", "}")
+	}
 	return u.joints
 }
 
@@ -106,6 +116,10 @@ func (d *Decoder) followArgs() {
 		if b.state == cArgs {
 			b.args.follow(d)
 		}
+	case *headerReader:
+		if b.state == hArgs && b.skip == nil {
+			b.args.follow(d)
+		}
 	}
 }
 
@@ -140,6 +154,8 @@ func (f *follower) place() {
 		f.enter(&joints[n-1], 2)
 	case v.state == vValue && len(v.stack) > 0:
 		f.enter(&joints[n-1], 2+len(f.form.colon))
+	case v.state == vValue && f.form.opens != "":
+		f.enter(&joints[0], 0)
 	default:
 		f.enter(&joints[n], 1)
 	}
@@ -231,6 +247,10 @@ func (d *Decoder) resume() {
 		b.resume()
 	case *literalReader:
 		b.resume()
+	case *callReader:
+		b.args.resume()
+	case *headerReader:
+		b.args.resume()
 	}
 }
 
@@ -295,6 +315,11 @@ func (f *follower) take(d *Decoder, in string, i, base int) bool {
 			break
 		}
 		switch s.kind {
+		case stepBegin:
+			v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
+			v.state = vKeyOrEnd
+		case stepEnd:
+			v.stack, v.state = v.stack[:0], vDone
 		case stepClose:
 			f.endValue(at + s.json)
 		case stepKey:
