@@ -61,6 +61,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				i++
 			case c == '{':
 				a.state, a.val.patient = aObject, true
+				return a.open(in, i)
 			case c == '"' || c == '\'' && a.d.set.opts.Repair != RepairOff:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
 				if i++; c == '"' && a.wrapped {
@@ -78,11 +79,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				return i, a.fail("the arguments are missing")
 			}
 		case aObject, aSkip:
-			j, p := a.val.run(in, i)
-			if p == failed {
-				return j, a.fail(a.val.err)
-			}
-			return j, p
+			return a.behind(a.val.run(in, i))
 		case aString, aBehind:
 			j, p := a.runString(in, i)
 			if p != going {
@@ -99,6 +96,21 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 		}
 	}
 	return i, going
+}
+
+// open reads the object whose brace stands at i.
+func (a *argsReader) open(in string, i int) (int, progress) {
+	a.val.begin(a.base, a.step, i)
+	a.val.open('{', i)
+	return a.behind(a.val.goOn(in, i+1))
+}
+
+// behind acts on what the reader of the object left off with before i.
+func (a *argsReader) behind(i int, p progress) (int, progress) {
+	if p == failed {
+		a.fail(a.val.err)
+	}
+	return i, p
 }
 
 // plain is the method of body for a machine that leaves reading to a. In a string that holds the object a quote of the object has a

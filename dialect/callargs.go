@@ -120,7 +120,6 @@ func (r *callReader) start(d *Decoder, end int) {
 // finishRecord ends a call object before the offset end.
 func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 	rec := &r.record
-	defer func() { r.doom, r.args = "", nil }()
 	switch {
 	case !rec.named && r.doom == "":
 		if !d.confirmed && !r.explicit || r.got == 0 && rec.argsFrom < 0 {

@@ -15,7 +15,8 @@ func (r *callReader) closeObject(d *Decoder, end int) (verdict, bool) {
 		return more, true
 	}
 	if !top.env || r.record.named {
-		if v := r.finishRecord(d, end); v != more {
+		v := r.finishRecord(d, end)
+		if r.doom, r.args = "", nil; v != more {
 			return v, false
 		}
 	}

@@ -1,9 +1,6 @@
 package dialect
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // The definition of a tool has a name and parameters, as a call of it may have; but the parameters are a JSON Schema. Arguments that
 // may be one are held to their end, since a call that was begun cannot be taken back.
@@ -28,14 +25,13 @@ func otherKey(s string) bool {
 	if s == "" || s[0] != '"' {
 		return false
 	}
-	switch n := plainKey(s); n {
-	case 0:
-		return false
-	case cutShort:
-		return !slices.ContainsFunc(definitionKeys[:], func(k string) bool { return strings.HasPrefix(k, s[1:]) })
-	default:
-		return !slices.Contains(definitionKeys[:], s[1:n-1])
+	s = s[1:]
+	for _, k := range definitionKeys {
+		if n := common(k, s); n == len(s) || n == len(k) && s[n] == '"' {
+			return false
+		}
 	}
+	return true
 }
 
 // readFirst reads a byte of the first key.

@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"strings"
-
-	"wield/schema/shape"
-)
+import "wield/schema/shape"
 
 // The usual is JSON as nearly all models write it nearly all the time: whole keys without escapes that are new, strings in double quotes,
 // integers and truth values that fit their shapes. All of it belongs to the arguments as it stands. It is read here, in few steps; at the
@@ -103,13 +99,13 @@ func (v *value) sameKey(in string, i int) int {
 		return 0
 	}
 	k := &v.rote.keys[n]
-	switch rest := in[i:]; {
-	case strings.HasPrefix(rest, k.text):
-	case strings.HasPrefix(k.text, rest):
-		v.rest = k.text[len(rest):]
-		return cutShort
-	default:
+	there := min(len(in)-i, len(k.text))
+	switch {
+	case in[i:i+there] != k.text[:there]:
 		return 0
+	case there < len(k.text):
+		v.rest = k.text[there:]
+		return cutShort
 	}
 	v.rote.same++
 	v.keys = append(v.keys, keySpan{key: in[i+k.at : i+len(k.text)-1], from: -1})
