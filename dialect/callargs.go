@@ -25,7 +25,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 	}
 	r.learnHead(d, i)
 	r.start(d, d.base+i)
-	if i >= 0 {
+	if i >= 0 && !(r.alike && d.head.beyond > 0) {
 		r.extendHead(d, i)
 	}
 	r.args = newArgsReader(d, d.call.tool.Args)

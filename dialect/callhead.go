@@ -39,27 +39,37 @@ func (h *objectHead) beginAgain(d *Decoder, i, end int) int {
 	d.elem.list = h.place.depth > 0
 	r := newCallReader(d, h.place.opener, h.place.depth > 0)
 	d.body = r
-	end -= len(h.text)
-	n := r.beginsObject(d, end)
-	r.alike = n > 0
-	return end + n
+	r.atObject(d, end-len(h.text))
+	r.objectAgain(d, h, end-len(h.text), len(h.text), "")
+	r.alike = true
+	return end
 }
 
-// beginsObject takes note of where the object at i begins, and reads its beginning if it is the known one. It returns its length, else 0.
+// beginsObject reads the beginning of the object at i if it is the known one, and takes note of it. It returns its length, else 0.
 func (r *callReader) beginsObject(d *Decoder, i int) int {
-	r.place = headPlace{opener: r.opener, dialect: d.dialect, depth: len(r.stack), env: len(r.stack) > 0 && r.stack[0].env,
-		first: r.first, midLine: r.midLine, confirmed: d.confirmed, keyed: r.keyed}
-	r.known = 0
-	r.braceAt = d.base + i
-	r.atBrace, r.alike = r.blanks, false
+	r.atObject(d, i)
 	h := &d.readers.head
 	if h.text == "" || h.place != r.place {
 		return 0
 	}
 	n, id := h.id.match(h.text, d.in[i:])
-	if n == 0 {
-		return 0
+	if n > 0 {
+		r.objectAgain(d, h, i, n, id)
 	}
+	return n
+}
+
+// atObject takes note of where the object at i begins.
+func (r *callReader) atObject(d *Decoder, i int) {
+	r.place = headPlace{opener: r.opener, dialect: d.dialect, depth: len(r.stack), env: len(r.stack) > 0 && r.stack[0].env,
+		first: r.first, midLine: r.midLine, confirmed: d.confirmed, keyed: r.keyed}
+	r.known = 0
+	r.braceAt = d.base + i
+	r.atBrace, r.alike = r.blanks, false
+}
+
+// objectAgain stands behind the n bytes of the object at i that are h but for the id.
+func (r *callReader) objectAgain(d *Decoder, h *objectHead, i, n int, id string) {
 	r.element(d, '{', i)
 	for range h.layers {
 		r.stack = append(r.stack, level{})
@@ -72,7 +82,6 @@ func (r *callReader) beginsObject(d *Decoder, i int) int {
 	r.headAt, r.blanks = r.braceAt+h.headAt+n-len(h.text), r.blanks+h.blanks
 	r.alike = d.confirmed
 	d.dialect = h.dialect
-	return n
 }
 
 // awaitsHead leaves the input from i on unread if it may be the start of the beginning that is known. It reports whether it does.

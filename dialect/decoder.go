@@ -251,7 +251,7 @@ func (d *Decoder) settle() {
 	if d.call.told < d.args.len() {
 		d.tellSome()
 	}
-	if d.holding && !d.call.open && d.head.text != "" {
+	if d.holding && !d.call.open && d.head.text != "" && !(d.state == inText && d.expect != "") {
 		d.expectHead()
 	}
 	d.quick = d.plainTable()
