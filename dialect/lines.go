@@ -254,7 +254,8 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 func (r *lineReader) arguments(d *Decoder) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	p := &r.parser
-	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.sources != nil}
+	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], rote: p.rote, tell: d.sources != nil}
+	p.rote.begin(s)
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
 			r.inline += "\n" + strings.Join(r.lines, "\n")
@@ -321,6 +322,7 @@ type blockParser struct {
 	twice  string     // the key that stands twice
 	depth  int        // of the object that is being read
 	keys   []blockKey // of the open objects, innermost last
+	rote   lineRote
 	tell   bool       // tops are wanted
 	tops   []topKey
 }
@@ -384,6 +386,10 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
 		in := indentOf(line)
+		if k, value := p.rote.next(p, line); k != nil {
+			dst, indent = p.sameMember(dst, k, value), in
+			continue
+		}
 		if trim(line[in:]) == "" {
 			p.at++
 			continue
@@ -432,6 +438,7 @@ func (p *blockParser) member(dst []byte, keys *blockKeys, key, rest string, inde
 	}
 	k.to, k.next = len(dst), p.at
 	if old < 0 {
+		p.rote.learn(p, p.lines[k.first], key, dst[end:k.from])
 		keys.add(len(p.keys), key)
 		p.keys = append(p.keys, k)
 		return dst, true
@@ -449,6 +456,16 @@ func (p *blockParser) member(dst []byte, keys *blockKeys, key, rest string, inde
 		p.keys[j].to += more
 	}
 	return dst, true
+}
+
+// sameMember appends to dst a key that is known not to stand in the object yet, and the scalar behind it.
+func (p *blockParser) sameMember(dst []byte, k *lineKey, value string) []byte {
+	dst = append(dst, k.json...)
+	from := len(dst)
+	dst = appendYAMLScalar(dst, value, k.shape)
+	p.keys = append(p.keys, blockKey{k.key, from, len(dst), p.at, p.at + 1})
+	p.at++
+	return dst
 }
 
 // blockKeys finds the keys of one object: those of a list from base on.
