@@ -15,6 +15,14 @@ func TestEcho(t *testing.T) {
 		return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + args + "}\n</tool_call>"
 	}
 	action := func(calls string) string { return "<|START_ACTION|>[\n    " + calls + "\n]<|END_ACTION|>" }
+	lines := func(args string) string { return "TOOL: write_file\nARGS:\n  " + args + "\n\n" }
+	envelope := func(parts ...string) string { // the start of each call, and its arguments
+		var calls []string
+		for i := 0; i < len(parts); i += 2 {
+			calls = append(calls, parts[i]+`"type":"function","function":{"name":"write_file","arguments":`+parts[i+1]+`}}`)
+		}
+		return `{"tool_calls":[` + strings.Join(calls, ",") + `]}`
+	}
 	calls := []string{
 		call("write_file", `{"path":"a","content":"b","mode":1}`),
 		call("write_file", `{"path":"a","content":"b","mode":1}`),
@@ -70,6 +78,16 @@ func TestEcho(t *testing.T) {
 		action(`{"id": "3", "tool_call_id": "3", "name": "write_file", "parameters": {"path":"a"}}, {"id": "4", "tool_call_id": "3", "name": "write_file", "parameters": {"path":"a"}}`),
 		action(`{"id": "3", "id" : "3", "name": "write_file", "parameters": {"path":"a"}}, {"id": "4", "id" : "3", "name": "write_file", "parameters": {"path":"a"}}`),
 		action(`{"id": "3", "\u0069d": "3", "name": "write_file", "parameters": {"path":"a"}}, {"id": "4", "\u0069d": "3", "name": "write_file", "parameters": {"path":"a"}}`),
+		lines("path: a\n  content: b\n  mode: 1") + lines("path: a\n  content: b\n  content: c") + lines("path: a\n\tcontent: b"),
+		lines("path: a\n  content: b\n\nmode: 1"),
+		lines("path: a\n  path: b\n  content: c"),
+		lines("path: 'a'\n  'content': b\n  mode: x") + lines("path:  a \n    content: b"),
+		lines("path: |\n    a\n  content: b") + lines("path: \n  content:\n    - b\n  mode: 2"),
+		lines("path: a\n  content: {\"x\": 1}\n  mode : 1") + lines("path:\n    path: a\n    content: b\n  content: c"),
+		envelope(`{"id":"call_1",`, `"{\"path\":\"a\",\"mode\":1}"`),
+		envelope(`{"id":"call_1",`, `"{\"path\":\"a\",\"mode\":2}"`, `{"id":"c2",`, `" {\"path\":\"a\" } "`, `{"id":"call_333333",`, `"{\"path\":\"a\",\"mode\":\"x\"}"`),
+		envelope(`{"id":"call_1",`, `"{}"`, `{"id":"",`, `"{\"path\":\"a\",\"path\":\"b\"}"`, `{"id":"a\"b",`, `"{\"path\":\"a\"}x"`),
+		envelope(`{"id":"call_1",`, `"{\"path\":\"a\"}"`, `{"id":"call_1","id":"call_2",`, `"{\"path\":\"a\"}"`, `{`, `"{\"path\":[\"a\"]}"`),
 	}
 	o := dialect.Options{Tools: benchTools}
 	alone := decoder(t, o)

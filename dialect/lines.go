@@ -323,7 +323,7 @@ type blockParser struct {
 	depth  int        // of the object that is being read
 	keys   []blockKey // of the open objects, innermost last
 	rote   lineRote
-	tell   bool       // tops are wanted
+	tell   bool // tops are wanted
 	tops   []topKey
 }
 
