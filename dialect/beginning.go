@@ -46,7 +46,7 @@ func (d *Decoder) learnBeginning(end int, dialect string, by beginner) bool {
 	switch {
 	case d.alike, d.confirmed, at < d.holdAt, end-at > maxHeader, d.sources != nil:
 		return false
-	case d.elem.inner, d.elem.first != fenced, fenced && d.set.forms:
+	case d.elem.inner, fenced && d.set.forms:
 		return false
 	}
 	b := &d.readers.beginning

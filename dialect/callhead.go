@@ -36,7 +36,6 @@ type objectHead struct {
 
 // beginAgain makes the reader of objects the body of a candidate that ends with what is known.
 func (h *objectHead) beginAgain(d *Decoder, i, end int) int {
-	d.elem.list = h.place.depth > 0
 	r := newCallReader(d, h.place.opener, h.place.depth > 0)
 	d.body = r
 	r.atObject(d, end-len(h.text))
