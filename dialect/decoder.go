@@ -415,6 +415,10 @@ func (d *Decoder) toldUsual(dst []chat.Event, v *value, i int, p progress) []cha
 		d.quick = d.stop
 	case v.state == vString:
 		d.quick, d.streams = &doubleStop, true
+	case v.state == vAfter && v.patient && d.patient(len(d.in)):
+		if k := v.nextKey(); k != nil {
+			d.await(len(d.in), k.text, nil)
+		}
 	}
 	return dst
 }

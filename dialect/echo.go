@@ -26,9 +26,11 @@ func (d *Decoder) rememberHead(id string, end int) {
 		return
 	}
 	h, text := &d.head, trimLeft(d.held(from, end))
-	if n, _ := h.id.match(h.text[:len(h.text)-h.beyond], text); n != len(text) {
-		h.text, h.beyond = text, 0
-		h.id, _ = findID(text, id)
+	if known := h.text[:len(h.text)-h.beyond]; text != known {
+		if n, _ := h.id.match(known, text); n != len(text) {
+			h.text, h.beyond = text, 0
+			h.id, _ = findID(text, id)
+		}
 	}
 	h.ctx, h.confirmed = d.candCtx, d.confirmed
 }

@@ -27,6 +27,14 @@ func (r *rote) begin(s *shape.Shape) {
 // knows reports whether all keys so far of the outermost object, which is the innermost as well, are the first of v.rote.
 func (v *value) knows() bool { return len(v.stack) == 1 && v.rote.same == len(v.keys) && !v.python }
 
+// nextKey returns the key that most likely follows, or nil.
+func (v *value) nextKey() *roteKey {
+	if n := v.rote.same; n < len(v.rote.keys) && v.knows() {
+		return &v.rote.keys[n]
+	}
+	return nil
+}
+
 // learnKey takes text for the next key of v.rote. It was added to the object; in text it begins, with its quote, at from.
 func (v *value) learnKey(text string, from int) {
 	at := len(v.keys) - 1

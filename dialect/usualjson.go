@@ -32,21 +32,29 @@ func (v *value) usual(in string, i int) (int, progress) {
 			} else if c == '\\' {
 				n = plainEscape(in[i:])
 			}
-		case vAfter, vKeyOrEnd:
-			switch n = v.sameKey(in, i); {
-			case n != 0:
-			case isBlank(c):
-				n = 1
-			case c == ',' && v.state == vAfter:
-				n = v.usualComma(in, i)
-			case c == '"' && v.state == vKeyOrEnd:
-				n = v.newKey(in, i, i)
-			case v.state == vAfter && c == v.stack[len(v.stack)-1].close && c != ')':
+		case vAfter:
+			switch {
+			case c == ',':
+				if n = v.sameKey(in, i); n == 0 {
+					n = v.usualComma(in, i)
+				}
+			case c == v.stack[len(v.stack)-1].close && c != ')':
 				n = 1
 				v.usualClose(in, i)
 				if v.state == vDone {
 					return i + 1, going
 				}
+			case isBlank(c):
+				n = 1
+			}
+		case vKeyOrEnd:
+			switch {
+			case c == '"':
+				if n = v.sameKey(in, i); n == 0 {
+					n = v.newKey(in, i, i)
+				}
+			case isBlank(c):
+				n = 1
 			}
 		case vColon:
 			switch {
@@ -94,11 +102,10 @@ func (d *Decoder) awaitRest(i int) {
 // sameKey reads the key at i, with the comma before it and the colon behind it, if it is the next of v.rote. It returns how many bytes that
 // are, 0 if it is another, or cutShort if in ends before it does.
 func (v *value) sameKey(in string, i int) int {
-	n := v.rote.same
-	if n >= len(v.rote.keys) || len(v.stack) != 1 || n != len(v.keys) || v.python || (v.state == vAfter) != (n > 0) {
+	k := v.nextKey()
+	if k == nil {
 		return 0
 	}
-	k := &v.rote.keys[n]
 	there := min(len(in)-i, len(k.text))
 	switch {
 	case in[i:i+there] != k.text[:there]:
@@ -108,8 +115,8 @@ func (v *value) sameKey(in string, i int) int {
 		return cutShort
 	}
 	v.rote.same++
+	v.stack[0].key, v.state = len(v.keys), vColon
 	v.keys = append(v.keys, keySpan{key: in[i+k.at : i+len(k.text)-1], from: -1})
-	v.stack[0].key, v.state = n, vColon
 	if i += len(k.text); i < len(in) && in[i] == ':' {
 		v.shape, v.state = k.shape, vValue
 		return len(k.text) + 1
