@@ -157,6 +157,8 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 			return d.read(dst, chunk)
 		case d.streams:
 			return d.passRaw(dst, chunk)
+		case d.waiting:
+			return d.passHeld(dst, chunk)
 		}
 		return d.pass(dst, chunk)
 	}
@@ -464,9 +466,6 @@ func (d *Decoder) passRaw(dst []chat.Event, chunk string) []chat.Event {
 
 // pass emits a chunk in which nothing begins or ends.
 func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
-	if d.waiting {
-		return d.passHeld(dst, chunk)
-	}
 	at, end := d.last, d.last+len(chunk)
 	if d.in != "" {
 		d.in = ""
