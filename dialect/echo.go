@@ -21,11 +21,14 @@ func (d *Decoder) headFrom() int { return max(d.last, d.candAt) }
 
 // rememberHead takes the bytes up to the offset end for the way that calls begin in. One is about to start there.
 func (d *Decoder) rememberHead(id string, end int) {
-	from := d.headFrom()
-	if end <= from || end-from > maxHeader || d.sources != nil {
+	h, from := &d.head, d.headFrom()
+	switch {
+	case end <= from, end-from > maxHeader, d.sources != nil:
 		return
+	case d.alike && !d.confirmed && h.text != "" && !h.confirmed:
+		return // it is the same one
 	}
-	h, text := &d.head, trimLeft(d.held(from, end))
+	text := trimLeft(d.held(from, end))
 	if known := h.text[:len(h.text)-h.beyond]; text != known {
 		if n, _ := h.id.match(known, text); n != len(text) {
 			h.text, h.beyond = text, 0

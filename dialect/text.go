@@ -9,25 +9,25 @@ import (
 // A lineContext is what the scanner of text remembers of the line it is on, to tell a call from one that is only shown:
 // code, quotations and inline code are never read.
 type lineContext struct {
-	bol   bool   // nothing but blanks so far on the line
-	after bool   // nothing but blanks and separators since a call ended
-	gap   bool   // nothing but blanks since a reasoning block ended
-	label string // nothing but blanks since a label that announces a call; it is held with them, for the dialect that is named here
-	quote bool   // the line began with '>'
-	ticks bool   // the number of back-tick runs so far on the line is odd
-	tick  bool   // the last byte was a back-tick
+	bol   bool // nothing but blanks so far on the line
+	after bool // nothing but blanks and separators since a call ended
+	gap   bool // nothing but blanks since a reasoning block ended
+	quote bool // the line began with '>'
+	ticks bool // the number of back-tick runs so far on the line is odd
+	tick  bool // the last byte was a back-tick
 	fence fence
+	met   int    // bytes of until that were read
 	until string // text is read for nothing but this: the end of a tool's result that the model repeats
-	met   int    // bytes of it that were read
+	label string // nothing but blanks since a label that announces a call; it is held with them, for the dialect that is named here
 }
 
 // A fence is an open Markdown code fence.
 type fence struct {
 	mark    byte // '`' or '~'; 0: none is open
-	n       int  // length of the opening run
-	run     int  // marks at the start of the present line; -1: the line cannot close the fence
 	carrier bool // its first thing was a call of a declared tool, so that more may follow
 	fits    bool // its info string is one that calls are carried in
+	n       int  // length of the opening run
+	run     int  // marks at the start of the present line; -1: the line cannot close the fence
 }
 
 // passed takes note of one byte of a line that was no candidate after all.
