@@ -151,8 +151,14 @@ func (d *Decoder) headAgain(i int) (int, bool) {
 
 // expectHead lets the rest of the input wait if it ends with what the last call began with.
 func (d *Decoder) expectHead() {
-	from, end := d.headFrom(), d.base+len(d.in)
-	if end-from > maxHeader || d.final || d.sources != nil {
+	h, from, end := &d.head, d.headFrom(), d.base+len(d.in)
+	if end-from > maxHeader || d.final || d.sources != nil || d.confirmed != h.confirmed || d.think.open {
+		return
+	}
+	if d.state == inText { // what is held are blanks, and separators of calls
+		if !d.waiting && d.ctx == h.ctx {
+			d.await(len(d.in), h.text, nil)
+		}
 		return
 	}
 	var begun string
@@ -161,18 +167,14 @@ func (d *Decoder) expectHead() {
 	} else {
 		begun = trimLeft(d.arena.slice(from-d.holdAt, end-d.holdAt)) // an earlier input ended behind a blank, or in an id
 	}
-	switch {
-	case d.confirmed != d.head.confirmed || d.think.open:
-		return
-	case begun != "":
-	case !d.waiting && (d.state == inText && d.ctx == d.head.ctx || d.state == inBody && d.confirmed):
-		d.await(len(d.in), d.head.text, nil)
-		return
-	default:
+	if begun == "" {
+		if !d.waiting && d.state == inBody && d.confirmed {
+			d.await(len(d.in), h.text, nil)
+		}
 		return
 	}
-	switch rest := d.head.rest(begun); {
-	case rest == "" || strings.HasPrefix(d.expect, rest) || d.candCtx != d.head.ctx:
+	switch rest := h.rest(begun); {
+	case rest == "" || strings.HasPrefix(d.expect, rest) || d.candCtx != h.ctx:
 	case d.waiting:
 		d.expect, d.stop = rest, nil
 	default:
