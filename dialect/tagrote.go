@@ -177,12 +177,13 @@ func (r *tagReader) passes(d *Decoder, chunk string) bool {
 	if g == nil || len(rest) >= g.n || g.text[:len(rest)] != rest {
 		return false
 	}
-	if n > 0 {
-		d.passEscaped(chunk[:n])
-	}
-	d.arena.write(rest)
-	end := d.last + len(rest)
+	at := d.last
+	end := at + len(chunk)
+	d.arena.write(chunk)
 	d.in, d.base, d.spilled, d.quick = "", end, end, nil
+	if n > 0 {
+		d.passPieces(chunk[:n], at+n)
+	}
 	d.await(-len(rest), g.text[len(rest):], nil)
 	return true
 }
