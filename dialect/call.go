@@ -143,11 +143,15 @@ func (d *Decoder) builtArgs(n, end int) {
 }
 
 // tellArgs emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
-func (d *Decoder) tellArgs() {
+func (d *Decoder) tellArgs() { d.dst = d.appendArgs(d.dst) }
+
+// appendArgs appends to dst what tellArgs emits.
+func (d *Decoder) appendArgs(dst []chat.Event) []chat.Event {
 	if c := &d.call; c.told < d.args.len() {
-		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, d.args.string()[c.told:], c.tellAt, d.last)
+		dst = appendDelta(dst, chat.KindCallArgs, c.index, d.args.string()[c.told:], c.tellAt, d.last)
 		c.told = d.args.len()
 	}
+	return dst
 }
 
 // tellSome is tellArgs at the end of a chunk: it leaves out what waits for more of the arguments.

@@ -222,16 +222,14 @@ func (d *Decoder) joinRune(dst []chat.Event, chunk string) ([]chat.Event, string
 
 // read takes in a piece of the text.
 func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
-	if d.inArgs {
+	switch {
+	case d.inArgs:
 		return d.readArgs(dst, chunk)
+	case d.follows:
+		return d.readFollowed(dst, chunk)
 	}
 	d.dst = dst
 	switch {
-	case d.follows:
-		if d.followed(chunk); d.follows {
-			d.streams = false
-			d.quick = d.followTable()
-		}
 	case d.quick != nil && d.passes(chunk):
 	case d.head.id.to > 0 && d.waiting && d.passesID(chunk):
 	case d.set.wholeMessage:

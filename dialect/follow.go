@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/chat"
+
 // A follower reads on in the arguments of an open call chunk by chunk, as long as they are written like those of the last one. It moves
 // the machine's value from one state to the next as that would do itself, with the same bytes told of at the same time, so that it can
 // stop at any byte: from the first that was not told of on, the machine reads.
@@ -171,25 +173,26 @@ func (f *follower) enter(j *joint, step int) {
 // inText reports whether a string is read of which no byte may be its end.
 func (f *follower) inText() bool { return f.at == 0 && f.val.state == vString }
 
-// followed reads a chunk, and leaves it to the machine from where it goes on in another way.
-func (d *Decoder) followed(chunk string) {
+// readFollowed reads a chunk, and leaves it to the machine from where it goes on in another way.
+func (d *Decoder) readFollowed(dst []chat.Event, chunk string) []chat.Event {
+	f, base := &d.readers.follower, d.base+len(d.in)+d.met
 	if d.met > 0 {
-		d.unmeet()
+		d.arena.write(d.expect[:d.met])
+		d.met = 0
 	}
-	f, base := &d.readers.follower, d.base+len(d.in)
+	d.in, d.base, d.spilled, d.expect = "", base, base, ""
 	d.catchUp()
-	d.in, d.base, d.expect = "", base, ""
 	d.steps += len(chunk)
-	c := &d.call
-	c.tellAt = d.last
+	d.call.tellAt = d.last
 	d.settleArgs()
 	d.args.grow(len(chunk) + maxWait)
 	if f.run(d, chunk, base) {
 		d.arena.write(chunk)
 		d.base += len(chunk)
 		d.spilled = d.base
-		d.tellArgs()
-		return
+		dst, d.streams = d.appendArgs(dst), false
+		d.quick = d.followTable()
+		return dst
 	}
 	d.stopFollowing()
 	if n := f.from - base; n > 0 {
@@ -197,7 +200,7 @@ func (d *Decoder) followed(chunk string) {
 		d.base, d.spilled = f.from, f.from
 		chunk = chunk[n:]
 	}
-	d.dst = d.read(d.dst, chunk)
+	return d.read(dst, chunk)
 }
 
 // catchUp takes account of chunks that passed, as parts of a string or as what was expected.
