@@ -27,11 +27,16 @@ type notation struct {
 }
 
 var (
-	keywordNotation = notation{"", "", ", ", "=", "", `"`, ")", `"`, `,"`, ":", &doubleStop, 0, true}
-	stringNotation  = notation{"{", `\"`, `,\"`, `\"`, ":", `\"`, `}"`, `"`, `,"`, ":", &doubleStop, 0, false}
-	gemmaNotation   = notation{"", "", ",", ":", "", `<|"|>`, "}", `"`, `,"`, ":", &literalStop, 1, false}
-	escapeNotation  = notation{"", "", ",", ":", "", "<escape>", "}", `"`, `,"`, ":", &literalStop, 1, false}
-	spacedNotation  = notation{"{", `\"`, `, \"`, `\"`, ": ", `\"`, `}"`, `"`, `, "`, ": ", &doubleStop, 0, false}
+	keywordNotation = notation{next: ", ", keyEnd: "=", quote: `"`, end: ")",
+		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &doubleStop, late: true}
+	gemmaNotation = notation{next: ",", keyEnd: ":", quote: `<|"|>`, end: "}",
+		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &literalStop, early: 1}
+	escapeNotation = notation{next: ",", keyEnd: ":", quote: "<escape>", end: "}",
+		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &literalStop, early: 1}
+	stringNotation = notation{opens: "{", first: `\"`, next: `,\"`, keyEnd: `\"`, colon: ":", quote: `\"`, end: `}"`,
+		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &doubleStop}
+	spacedNotation = notation{opens: "{", first: `\"`, next: `, \"`, keyEnd: `\"`, colon: ": ", quote: `\"`, end: `}"`,
+		jsonFirst: `"`, jsonNext: `, "`, jsonColon: ": ", stops: &doubleStop}
 )
 
 // usualArgs are the arguments of the last call.

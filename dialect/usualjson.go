@@ -182,7 +182,7 @@ func (v *value) usualQuote(i int) {
 	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
 }
 
-// usualEnd is endValue for a string, or a number, of which nothing is kept back.
+// usualEnd is endValue for a string of which nothing is kept back. It ends before i.
 func (v *value) usualEnd(i int) {
 	v.lag, v.state = i-v.from, vAfter
 	if f := &v.stack[len(v.stack)-1]; f.object {

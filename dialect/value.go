@@ -149,7 +149,7 @@ func (v *value) goOn(in string, i int) (int, progress) {
 			}
 		}
 		switch v.state {
-		case vDone:
+		case vDone: // below
 		case vString:
 			i = v.inString(in, i)
 		case vEscape:
