@@ -310,8 +310,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	}
 	d.dst, d.final = dst, true
 	if d.follows {
-		d.catchUp()
-		d.stopFollowing()
+		d.stopFollowing(d.base + len(d.in))
 	}
 	if d.waiting {
 		d.consume(d.takeUnread(""))
@@ -504,6 +503,9 @@ func (d *Decoder) unmeet() {
 	if cut := partialRune(met); cut > 0 {
 		d.cut, d.after = met[len(met)-cut:], nil
 		met = met[:len(met)-cut]
+	}
+	if d.follows {
+		d.readers.follower.at += len(met)
 	}
 	d.arena.write(met)
 	end := d.base + len(d.in) + len(met)

@@ -2,19 +2,22 @@ package dialect
 
 import "wield/chat"
 
-// A follower reads on in the arguments of an open call chunk by chunk, as long as they are written like those of the last one. It moves
-// the machine's value from one state to the next as that would do itself, with the same bytes told of at the same time, so that it can
-// stop at any byte: from the first that was not told of on, the machine reads.
+// A follower reads on in the arguments of an open call chunk by chunk, as long as they are written like those of the last one. The same bytes
+// are told of at the same time as the machine would tell of them, so that it can stop at any byte: from the first that was not told of
+// on, the machine reads, whose value is brought to where that stands.
 type follower struct {
 	form *notation
 	val  *value
 
 	joints []joint
-	joint  *joint // which stands next in the text, or is being read
-	step   int    // how many of its steps were taken
-	at     int    // how much of its text came
-	num    []byte // the digits of a number so far
-	from   int    // where what was not told of begins in the text
+	first  int           // the joint that it began in
+	begun  int           // how many of its steps were taken before
+	k      int           // the joint that stands next in the text, or is being read
+	joint  *joint        // the same
+	step   int           // how many of its steps were taken
+	at     int           // how much of its text came
+	num    []byte        // the digits of a number so far
+	froms  [maxUsual]int // where the values between the first joint and this one begin in the arguments
 }
 
 // A joint is what stands in the text from behind a value up to the start of the next, and what is written of that. It consists of steps, of
@@ -22,8 +25,9 @@ type follower struct {
 type joint struct {
 	text, json string
 	key        *usualKey    // of the next value; nil: there is none
-	steps      [5]jointStep // as many as a joint of any notation has
-	n          int
+	steps      [6]jointStep // as many as a joint of any notation has, behind an empty one
+	n          int          // the last of them
+	opens      bool         // that is the quote before a string
 }
 
 // A jointStep is where a step ends in the text of the joint, and in what is written.
@@ -40,14 +44,15 @@ const (
 	stepKey                   // up to the end of a key
 	stepColon                 // a byte of what stands behind it
 	stepOpen                  // the quote before a string
-	stepEnd                   // the brace that ends the object
+	stepEnd                   // what ends the object
 )
 
 // add makes text, for which json is written, the next step of j.
 func (j *joint) add(kind stepKind, text, json string) {
 	j.text, j.json = j.text+text, j.json+json
-	j.steps[j.n] = jointStep{kind, len(j.text), len(j.json)}
 	j.n++
+	j.steps[j.n] = jointStep{kind, len(j.text), len(j.json)}
+	j.opens = kind == stepOpen
 }
 
 // jointsOf returns what stands before each argument, and behind the last one.
@@ -57,6 +62,9 @@ func (u *usualArgs) jointsOf(form *notation) []joint {
 	}
 	u.form, u.joints = form, make([]joint, len(u.keys)+1)
 	before, json, quote, jsonQuote := form.first, form.jsonFirst, "", ""
+	if form.braceless {
+		json = "{" + json
+	}
 	for n := range u.keys {
 		j, key := &u.joints[n], &u.keys[n]
 		j.key = key
@@ -79,9 +87,7 @@ func (u *usualArgs) jointsOf(form *notation) []joint {
 	}
 	last := &u.joints[len(u.keys)]
 	last.add(stepClose, quote, jsonQuote)
-	if form.opens != "" {
-		last.add(stepEnd, "}", "}")
-	}
+	last.add(stepEnd, form.end[:1], "}")
 	return u.joints
 }
 
@@ -93,18 +99,22 @@ func (d *Decoder) followFrom(u *usualArgs, form *notation, v *value, i int) int 
 	if d.follow(u, form, v, 0); !d.follows {
 		return i
 	}
-	f, c := &d.readers.follower, &d.call
-	f.from = d.base + i
-	if c.told == d.args.len() {
+	f, c, told := &d.readers.follower, &d.call, d.args.len()
+	if c.told == told {
 		c.tellAt = d.last
 	}
 	d.args.grow(len(d.in) - i + maxWait)
-	if f.run(d, d.in[i:], d.base+i) {
-		return len(d.in)
+	i += f.run(&d.args, d.in[i:])
+	if d.args.len() > told {
+		d.last = f.told(d.base + i)
+	}
+	if i == len(d.in) && !f.ended() {
+		return i
 	}
 	d.follows = false
+	f.restore(d.args.len())
 	d.resume()
-	return f.from - d.base
+	return i - f.untold()
 }
 
 // followArgs goes on in the arguments of the open call, if the body machine left off where that is possible.
@@ -139,107 +149,139 @@ func (d *Decoder) follow(u *usualArgs, form *notation, v *value, n int) {
 	d.flattenArgs()
 	v.step, v.lag = 0, 0
 	f := &d.readers.follower
-	*f = follower{form: form, val: v, joints: u.jointsOf(form), num: f.num[:0], from: d.base + len(d.in) - n}
-	d.follows = true
+	f.form, f.val, f.joints, f.num = form, v, u.jointsOf(form), f.num[:0]
 	f.place()
+	f.first, f.begun = f.k, f.step
 	f.at += n
+	d.follows = true
 }
 
-// place finds the joint that v stands in.
+// place finds the joint that the value stands in.
 func (f *follower) place() {
-	v, joints := f.val, f.joints
-	n := len(v.keys)
+	v, n := f.val, len(f.val.keys)
 	switch {
 	case v.state == vString:
-		f.enter(&joints[n], 0)
+		f.enter(n, 0)
 	case v.state == vColon:
-		f.enter(&joints[n-1], 2)
+		f.enter(n-1, 2)
 	case v.state == vValue && len(v.stack) > 0:
-		f.enter(&joints[n-1], 2+len(f.form.colon))
+		f.enter(n-1, f.form.valueStep())
 	case v.state == vValue && f.form.opens != "":
-		f.enter(&joints[0], 0)
+		f.enter(0, 0)
 	default:
-		f.enter(&joints[n], 1)
+		f.enter(n, 1)
 	}
 }
 
-// enter goes on in j, behind so many of its steps.
-func (f *follower) enter(j *joint, step int) {
-	if f.joint, f.step, f.at = j, step, 0; step > 0 {
-		f.at = j.steps[step-1].text
-	}
+// valueStep returns behind how many steps of a joint a value begins, with its quote if it has one.
+func (form *notation) valueStep() int { return 2 + len(form.colon) }
+
+// enter goes on in the joint k, behind so many of its steps.
+func (f *follower) enter(k, step int) {
+	j := &f.joints[k]
+	f.k, f.joint, f.step, f.at = k, j, step, j.steps[step].text
 }
 
 // inText reports whether a string is read of which no byte may be its end.
-func (f *follower) inText() bool { return f.at == 0 && f.val.state == vString }
+func (f *follower) inText() bool { return f.at == 0 && f.step == 0 && f.k > 0 }
 
-// readFollowed reads a chunk, and leaves it to the machine from where it goes on in another way.
-func (d *Decoder) readFollowed(dst []chat.Event, chunk string) []chat.Event {
-	f, base := &d.readers.follower, d.base+len(d.in)+d.met
-	if d.met > 0 {
-		d.arena.write(d.expect[:d.met])
-		d.met = 0
+// ended reports whether all arguments were read, and what ends them.
+func (f *follower) ended() bool { return f.joint.key == nil && f.step == f.joint.n }
+
+// untold returns how many of the bytes that were read were not told of.
+func (f *follower) untold() int { return f.at - f.joint.steps[f.step].text + len(f.num) }
+
+// told returns where what was told of ends if the text was read up to the offset end.
+func (f *follower) told(end int) int {
+	end -= f.untold()
+	if f.form.early > 0 && f.joint.steps[f.step].kind == stepKey {
+		end -= f.form.early
 	}
-	d.in, d.base, d.spilled, d.expect = "", base, base, ""
-	d.catchUp()
-	d.steps += len(chunk)
-	d.call.tellAt = d.last
-	d.settleArgs()
-	d.args.grow(len(chunk) + maxWait)
-	if f.run(d, chunk, base) {
-		d.arena.write(chunk)
-		d.base += len(chunk)
-		d.spilled = d.base
-		dst, d.streams = d.appendArgs(dst), false
-		d.quick = d.followTable()
-		return dst
-	}
-	d.stopFollowing()
-	if n := f.from - base; n > 0 {
-		d.arena.write(chunk[:n])
-		d.base, d.spilled = f.from, f.from
-		chunk = chunk[n:]
-	}
-	return d.read(dst, chunk)
+	return end
 }
 
-// catchUp takes account of chunks that passed, as parts of a string or as what was expected.
-func (d *Decoder) catchUp() {
-	f, at := &d.readers.follower, d.base+len(d.in)
-	switch {
-	case f.inText():
-		f.from = at
-	case len(f.num) > 0:
-	case f.step == 0:
-		f.at = at - f.from
-	default:
-		f.at = f.joint.steps[f.step-1].text + at - f.from
+// readFollowed reads a chunk, and leaves it to the machine from where that has to go on.
+func (d *Decoder) readFollowed(dst []chat.Event, chunk string) []chat.Event {
+	f, c, base := &d.readers.follower, &d.call, d.base+len(d.in)+d.met
+	if d.met > 0 {
+		d.arena.write(d.expect[:d.met])
+		f.at += d.met
+		d.met = 0
 	}
+	d.steps += len(chunk)
+	d.settleArgs()
+	c.tellAt = d.last
+	d.args.grow(len(chunk) + maxWait)
+	n := f.run(&d.args, chunk)
+	if d.args.len() > c.told {
+		d.last = f.told(base + n)
+	}
+	if n < len(chunk) || f.ended() {
+		return d.behindFollowed(dst, chunk, base, n)
+	}
+	d.arena.write(chunk)
+	d.in, d.base = "", base+n
+	d.spilled = d.base
+	dst = d.appendArgs(dst)
+	d.quick = d.followTable()
+	return dst
+}
+
+// behindFollowed reads a chunk, which begins at the offset base, from n on, up to where it was followed.
+func (d *Decoder) behindFollowed(dst []chat.Event, chunk string, base, n int) []chat.Event {
+	f := &d.readers.follower
+	again := f.untold()
+	if again > n { // an earlier chunk ended in it
+		d.in, d.base, d.spilled = "", base, base
+		d.stopFollowing(base + n)
+		return d.read(dst, chunk)
+	}
+	d.in, d.base, d.spilled, d.dst = chunk, base, base, dst
+	i, v := n-again, more
+	d.steps += again
+	d.follows, d.quick, d.streams, d.expect = false, nil, false, ""
+	if r, ok := d.body.(*pyReader); ok && f.ended() {
+		i, v = r.endCall(d, i)
+	} else {
+		f.restore(d.args.len())
+		d.resume()
+	}
+	if v != more {
+		i = d.leftOff(i, v)
+	} else if i == len(chunk) {
+		d.body.run(d, i) // to expect what follows
+	}
+	d.scan(chunk, i)
+	d.putAside(chunk, base)
+	d.settle()
+	dst, d.dst = d.dst, nil
+	return dst
 }
 
 // followTable says how what is followed most likely goes on, and returns the bytes that need a look in a string.
 func (d *Decoder) followTable() *byteSet {
 	f := &d.readers.follower
-	if f.inText() {
+	d.expect = ""
+	if d.streams = f.inText(); d.streams {
 		if c := &d.call; !c.later {
 			c.later, c.laterFrom, c.laterTo, c.escaped = true, d.last, d.last, false
 		}
-		d.streams = true
 		return f.form.stops
 	}
 	if j := f.joint; f.step < j.n && len(f.num) == 0 {
-		d.expect = j.text[f.at:j.steps[f.step].text]
+		d.expect = j.text[f.at:j.steps[f.step+1].text]
 	}
 	return nil
 }
 
-// stopFollowing lets the machine go on, from what was not told of on.
-func (d *Decoder) stopFollowing() {
+// stopFollowing lets the machine go on from what was not told of on, where the arguments were followed up to the offset end.
+func (d *Decoder) stopFollowing(end int) {
 	f := &d.readers.follower
 	d.follows, d.quick, d.streams, d.expect = false, nil, false, ""
-	if f.from < d.base+len(d.in) {
-		d.waiting, d.unread, d.stop = true, f.from, nil
+	if n := f.untold(); n > 0 {
+		d.waiting, d.unread, d.stop = true, end-n, nil
 	}
+	f.restore(d.args.len())
 	d.resume()
 }
 
@@ -257,37 +299,30 @@ func (d *Decoder) resume() {
 	}
 }
 
-// run reads in, which begins at the offset base, and reports whether all of it is as usual.
-func (f *follower) run(d *Decoder, in string, base int) bool {
+// run reads in as far as it is as usual, or up to what ends the arguments, and returns how far that is.
+func (f *follower) run(args *builder, in string) int {
 	for i := 0; i < len(in); {
-		if f.inText() {
+		switch {
+		case f.inText():
 			j := f.form.stops.index(in, i)
-			if j > i {
-				d.args.writeString(in[i:j])
-				f.from = base + j
-				d.last = f.from
-			}
-			if i = j; i == len(in) {
-				break
+			args.writeString(in[i:j])
+			i = j
+		case len(f.num) > 0 || isDigit(in[i]) && f.atValue():
+			n, ok := f.number(args, in[i:])
+			if i += n; !ok {
+				return i
 			}
 		}
-		if len(f.num) > 0 || isDigit(in[i]) && f.atValue() {
-			ok := false
-			if i, ok = f.number(d, in, i, base); !ok {
-				return false
-			}
-			continue
+		if i == len(in) {
+			break
 		}
 		n := f.match(in[i:])
 		i, f.at = i+n, f.at+n
-		if f.step < f.joint.n && f.joint.steps[f.step].text <= f.at && f.take(d, in, i, base) {
-			continue
-		}
-		if n == 0 {
-			return false
+		if !f.take(args, in[i:]) {
+			return i
 		}
 	}
-	return true
+	return len(in)
 }
 
 // match returns how many bytes of what is left of the joint in begins with.
@@ -301,100 +336,95 @@ func (f *follower) match(in string) int {
 
 // atValue reports whether the value behind the joint begins with the next byte.
 func (f *follower) atValue() bool {
-	return f.val.state == vValue && len(f.val.stack) > 0 && f.at == f.joint.steps[f.step-1].text
+	return f.joint.key != nil && f.step == f.form.valueStep() && f.at == f.joint.steps[f.step].text
 }
 
-// take takes the steps that are whole, of a joint that was read up to i, and reports whether there were any.
-func (f *follower) take(d *Decoder, in string, i, base int) bool {
-	j, v, args := f.joint, f.val, &d.args
-	step, from := f.step, 0
-	if step > 0 {
-		from = j.steps[step-1].json
+// take writes the steps that are whole, of a joint behind which rest is left of the input, and reports whether there were any.
+func (f *follower) take(args *builder, rest string) bool {
+	j, step := f.joint, f.step
+	for step < j.n && j.steps[step+1].text <= f.at {
+		step++
 	}
-	at := args.len() - from // where the JSON of the joint begins
-	for ; step < j.n; step++ {
-		s := &j.steps[step]
-		if s.text > f.at {
-			break
-		}
-		switch s.kind {
-		case stepBegin:
-			v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
-			v.state = vKeyOrEnd
-		case stepEnd:
-			v.stack, v.state = v.stack[:0], vDone
-		case stepClose:
-			f.endValue(at + s.json)
-		case stepKey:
-			if len(v.stack) == 0 {
-				args.writeByte('{')
-				at++
-				v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
-			}
-			v.stack[0].key = len(v.keys)
-			v.keys = append(v.keys, keySpan{key: j.key.key, from: -1})
-			if v.state = vColon; f.form.colon == "" {
-				v.state, v.shape = vValue, j.key.shape
-			}
-		case stepColon:
-			v.state, v.shape = vValue, j.key.shape
-		case stepOpen:
-			if f.form.late && (i == len(in) || f.form.stops.has(in[i])) { // the next byte may be another quote
-				return f.took(d, step, from, base+i)
-			}
-			v.keys[len(v.keys)-1].from = at + j.steps[step-1].json
-			v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
-		}
+	opens := step == j.n && j.opens
+	if opens && f.form.late && (rest == "" || f.form.stops.has(rest[0])) { // the next byte may be another quote
+		step, opens = step-1, false
 	}
-	return f.took(d, step, from, base+i)
-}
-
-// took writes the JSON of a joint from from on, up to where so many of its steps end. Its text was read up to the offset end.
-func (f *follower) took(d *Decoder, step, from, end int) bool {
 	if step == f.step {
 		return false
 	}
-	last := &f.joint.steps[step-1]
-	d.args.writeString(f.joint.json[from:last.json])
-	end -= f.at - last.text
-	f.step, f.from, d.last = step, end, end
-	switch last.kind {
-	case stepKey:
-		d.last -= f.form.early
-	case stepOpen:
-		f.joint, f.step, f.at = &f.joints[len(f.val.keys)], 0, 0
+	args.writeString(j.json[j.steps[f.step].json:j.steps[step].json])
+	if f.step = step; opens {
+		f.froms[f.k] = args.len() - len(`"`)
+		f.enter(f.k+1, 0)
 	}
 	return true
 }
 
-// endValue ends a value before the byte at to of the arguments.
-func (f *follower) endValue(to int) {
-	v := f.val
-	v.keys[len(v.keys)-1].to = to
-	v.raw, v.escaped, v.triple, v.state = false, false, 0, vAfter
+// number reads digits that in begins with, and writes the number where it ends before what follows a value. It returns how many there are, and
+// reports whether that is as usual.
+func (f *follower) number(args *builder, in string) (n int, ok bool) {
+	for n < len(in) && isDigit(in[n]) {
+		n++
+	}
+	f.num = append(f.num, in[:n]...)
+	switch {
+	case !f.joint.key.numbers || len(f.num) > maxDigits || len(f.num) > 1 && f.num[0] == '0':
+		return n, false
+	case n == len(in):
+		return n, true
+	case in[n] != f.form.next[0] && in[n] != f.form.end[0]:
+		return n, false
+	}
+	f.froms[f.k] = args.len()
+	args.write(f.num)
+	f.num = f.num[:0]
+	f.enter(f.k+1, 1)
+	return n, true
 }
 
-// number reads digits, and writes the number where it ends before what follows a value. It reports whether that is as usual.
-func (f *follower) number(d *Decoder, in string, i, base int) (int, bool) {
-	from := i
-	for i < len(in) && isDigit(in[i]) {
-		i++
+// restore has the value stand where the arguments, which have n bytes so far, were followed to.
+func (f *follower) restore(n int) {
+	v := f.val
+	if f.k > 0 || f.step > 1 || f.step == 1 && f.form.opens != "" {
+		f.restoreKeys(n)
 	}
-	f.num = append(f.num, in[from:i]...)
-	n := len(f.num)
 	switch {
-	case !f.joint.key.numbers || n > maxDigits || n > 1 && f.num[0] == '0':
-		return i, false
-	case i == len(in):
-		return i, true
-	case in[i] != f.form.next[0] && in[i] != f.form.end[0]:
-		return i, false
+	case f.step == 0 && f.k > 0:
+		v.quote, v.raw, v.escaped, v.triple, v.quotes, v.state = '"', false, false, 0, 0, vString
+	case f.step == 0:
+	case f.ended():
+		v.stack, v.state = v.stack[:0], vDone
+	case f.step == 1 && f.k > 0:
+		v.raw, v.escaped, v.triple, v.state = false, false, 0, vAfter
+	case f.step == 1 && f.form.opens != "":
+		v.state = vKeyOrEnd
+	case f.step == 2 && f.form.colon != "":
+		v.state = vColon
+	case f.step > 1:
+		v.state, v.shape = vValue, f.joint.key.shape
 	}
-	v, args := f.val, &d.args
-	v.keys[len(v.keys)-1].from = args.len()
-	args.write(f.num)
-	f.endValue(args.len())
-	f.num, f.from, d.last = f.num[:0], base+i, base+i
-	f.enter(&f.joints[len(v.keys)], 1)
-	return i, true
+}
+
+// restoreKeys opens the object of the value, if it is not open, and adds the keys that were followed.
+func (f *follower) restoreKeys(n int) {
+	v := f.val
+	if len(v.stack) == 0 {
+		v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
+	}
+	for k := f.first; k <= f.k; k++ {
+		j, step, end := &f.joints[k], f.step, n
+		if k < f.k {
+			step, end = f.form.valueStep(), f.froms[k]
+		}
+		if k > 0 && step > 0 && (k > f.first || f.begun == 0) {
+			v.keys[k-1].to = end - j.steps[step].json + j.steps[1].json
+		}
+		if k == len(v.keys) && step > 1 && j.key != nil {
+			v.keys = append(v.keys, keySpan{key: j.key.key, from: -1})
+		}
+		if k < f.k {
+			v.keys[k].from = end
+		}
+	}
+	v.stack[0].key = max(0, len(v.keys)-1)
 }

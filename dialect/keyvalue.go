@@ -182,6 +182,8 @@ func (r *literalReader) follow(d *Decoder) {
 // resume goes on where the decoder followed the arguments to.
 func (r *literalReader) resume() {
 	switch r.val.state {
+	case vDone:
+		r.open, r.state, r.ended = r.open[:0], gCloser, true
 	case vString:
 		r.state = gText
 	case vAfter:

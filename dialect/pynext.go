@@ -60,7 +60,8 @@ func (r *pyReader) again(d *Decoder, i int) (int, verdict, bool) {
 	}
 	r.start(d, end)
 	r.state = pArg // the keyword is read again
-	return r.followFrom(d, i+n.paren+1), more, true
+	j, v := r.followFrom(d, i+n.paren+1)
+	return j, v, true
 }
 
 // awaitNext lets what follows a call that ends the input wait.

@@ -231,7 +231,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			}
 			r.start(d, i)
 			r.state = pArg
-			return r.followFrom(d, i), more
+			return r.followFrom(d, i)
 		case isWord(c):
 			r.state, r.wordAt = pWord, d.base+i
 			return i, more
@@ -252,7 +252,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		}
 		r.start(d, i)
 		r.keyword(d, i)
-		return r.followFrom(d, i), more
+		return r.followFrom(d, i)
 	case pArg:
 		switch {
 		case c == ')':

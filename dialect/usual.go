@@ -24,11 +24,13 @@ type notation struct {
 	stops *byteSet // the bytes that do not simply belong to a string
 	early int      // so many bytes before the end of a key it is told of
 	late  bool     // the quote before a string is told of with the next byte
+
+	braceless bool // that of the object is written with the first key
 }
 
 var (
 	keywordNotation = notation{next: ", ", keyEnd: "=", quote: `"`, end: ")",
-		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &doubleStop, late: true}
+		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &doubleStop, late: true, braceless: true}
 	gemmaNotation = notation{next: ",", keyEnd: ":", quote: `<|"|>`, end: "}",
 		jsonFirst: `"`, jsonNext: `,"`, jsonColon: ":", stops: &literalStop, early: 1}
 	escapeNotation = notation{next: ",", keyEnd: ":", quote: "<escape>", end: "}",
