@@ -68,6 +68,11 @@ func (d *Decoder) confirm(at int, call bool) {
 // startCall opens a call of tool t whose text begins at the offset at and was read up to end.
 func (d *Decoder) startCall(t int, written, id string, at, end int) {
 	d.rememberHead(id, end)
+	d.openCall(t, written, id, at, end)
+}
+
+// openCall is startCall for a call whose beginning is no head.
+func (d *Decoder) openCall(t int, written, id string, at, end int) {
 	d.confirm(at, true)
 	if id == "" {
 		id = mintedID(d.calls)

@@ -151,7 +151,10 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	if whole && d.quick != nil {
 		switch {
 		case !d.quick.none(chunk):
-			if d.inArgs {
+			switch {
+			case d.follows:
+				return d.readFollowed(dst, chunk)
+			case d.inArgs:
 				return d.readArgs(dst, chunk)
 			}
 			return d.read(dst, chunk)
@@ -174,6 +177,8 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	case d.gathers:
 		d.arena.write(chunk)
 		return dst
+	case whole && d.follows:
+		return d.readFollowed(dst, chunk)
 	case whole && d.inArgs:
 		return d.readArgs(dst, chunk)
 	case whole:

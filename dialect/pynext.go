@@ -55,9 +55,6 @@ func (r *pyReader) again(d *Decoder, i int) (int, verdict, bool) {
 	at, end := d.base+i, i+len(n.text)-1
 	r.nameAt, r.at = at+n.at, at+n.at
 	r.begin(n.name, n.tool, at+n.paren+1)
-	if j, v := r.usual(d, i+n.paren+1); j > 0 {
-		return j, v, true
-	}
 	r.start(d, end)
 	r.state = pArg // the keyword is read again
 	j, v := r.followFrom(d, i+n.paren+1)

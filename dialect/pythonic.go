@@ -344,7 +344,10 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 
 // start opens the call.
 func (r *pyReader) start(d *Decoder, i int) {
-	d.startCall(r.tool, r.name, "", r.at, d.base+i)
+	if r.got == 0 {
+		d.rememberHead("", d.base+i)
+	}
+	d.openCall(r.tool, r.name, "", r.at, d.base+i) // how others begin is known to pyNext
 	r.got++
 	r.noteBraces(d)
 	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)

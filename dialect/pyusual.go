@@ -54,7 +54,10 @@ const maxCalm = maxHeader - maxWait
 // startUsual opens the call, whose name was read up to the offset begun, and writes the n arguments that were found in in; the text
 // was read up to end.
 func (r *pyReader) startUsual(d *Decoder, begun int, in string, n, end int) {
-	d.startCall(r.tool, r.name, "", r.at, begun)
+	if r.got == 0 {
+		d.rememberHead("", begun)
+	}
+	d.openCall(r.tool, r.name, "", r.at, begun)
 	r.got++
 	d.readers.keywords.write(d, &keywordNotation, in, n, end)
 }
