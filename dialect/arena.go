@@ -156,13 +156,12 @@ func (b *builder) next(n int) {
 
 func (b *builder) writeString(s string) {
 	b.grow(len(s))
-	b.b = append(b.b, s...)
+	n := len(b.b)
+	b.b = b.b[:n+len(s)]
+	copy(b.b[n:], s)
 }
 
-func (b *builder) write(s []byte) {
-	b.grow(len(s))
-	b.b = append(b.b, s...)
-}
+func (b *builder) write(s []byte) { b.writeString(unsafe.String(unsafe.SliceData(s), len(s))) }
 
 func (b *builder) writeByte(c byte) {
 	b.grow(1)

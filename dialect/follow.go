@@ -209,9 +209,10 @@ func (d *Decoder) readFollowed(dst []chat.Event, chunk string) []chat.Event {
 		d.met = 0
 	}
 	d.steps += len(chunk)
-	d.settleArgs()
+	if c.later {
+		d.settleArgs()
+	}
 	c.tellAt = d.last
-	d.args.grow(len(chunk) + maxWait)
 	n := f.run(&d.args, chunk)
 	if d.args.len() > c.told {
 		d.last = f.told(base + n)
@@ -305,7 +306,9 @@ func (f *follower) run(args *builder, in string) int {
 		switch {
 		case f.inText():
 			j := f.form.stops.index(in, i)
-			args.writeString(in[i:j])
+			if j > i {
+				args.writeString(in[i:j])
+			}
 			i = j
 		case len(f.num) > 0 || isDigit(in[i]) && f.atValue():
 			n, ok := f.number(args, in[i:])
@@ -327,11 +330,7 @@ func (f *follower) run(args *builder, in string) int {
 
 // match returns how many bytes of what is left of the joint in begins with.
 func (f *follower) match(in string) int {
-	rest := f.joint.text[f.at:]
-	if n := min(len(rest), len(in)); in[:n] == rest[:n] {
-		return n
-	}
-	return common(rest, in)
+	return common(f.joint.text[f.at:], in)
 }
 
 // atValue reports whether the value behind the joint begins with the next byte.
