@@ -210,7 +210,8 @@ func (a *argsReader) followFrom(in string, i int) int {
 		return i
 	}
 	u := &a.d.readers.inString
-	return a.d.followFrom(u, u.quotedForm(), a.val, i)
+	i, _ = a.d.followFrom(u, u.quotedForm(), a.val, i)
+	return i
 }
 
 // resume goes on where the decoder followed the arguments to.

@@ -92,29 +92,25 @@ func (u *usualArgs) jointsOf(form *notation) []joint {
 }
 
 // followFrom is follow in the middle of the input: it goes on at i, and returns where the machine does.
-func (d *Decoder) followFrom(u *usualArgs, form *notation, v *value, i int) int {
+func (d *Decoder) followFrom(u *usualArgs, form *notation, v *value, i int) (int, verdict) {
 	if i == len(d.in) || d.final || d.sources != nil || d.waiting {
-		return i
+		return i, more
 	}
 	if d.follow(u, form, v, 0); !d.follows {
-		return i
+		return i, more
 	}
 	f, c, told := &d.readers.follower, &d.call, d.args.len()
 	if c.told == told {
 		c.tellAt = d.last
 	}
-	d.args.grow(len(d.in) - i + maxWait)
 	i += f.run(&d.args, d.in[i:])
 	if d.args.len() > told {
 		d.last = f.told(d.base + i)
 	}
 	if i == len(d.in) && !f.ended() {
-		return i
+		return i, more
 	}
-	d.follows = false
-	f.restore(d.args.len())
-	d.resume()
-	return i - f.untold()
+	return d.resume(i - f.untold())
 }
 
 // followArgs goes on in the arguments of the open call, if the body machine left off where that is possible.
@@ -238,15 +234,9 @@ func (d *Decoder) behindFollowed(dst []chat.Event, chunk string, base, n int) []
 		return d.read(dst, chunk)
 	}
 	d.in, d.base, d.spilled, d.dst = chunk, base, base, dst
-	i, v := n-again, more
 	d.steps += again
-	d.follows, d.quick, d.streams, d.expect = false, nil, false, ""
-	if r, ok := d.body.(*pyReader); ok && f.ended() {
-		i, v = r.endCall(d, i)
-	} else {
-		f.restore(d.args.len())
-		d.resume()
-	}
+	d.quick, d.streams, d.expect = nil, false, ""
+	i, v := d.resume(n - again)
 	if v != more {
 		i = d.leftOff(i, v)
 	} else if i == len(chunk) {
@@ -278,26 +268,39 @@ func (d *Decoder) followTable() *byteSet {
 // stopFollowing lets the machine go on from what was not told of on, where the arguments were followed up to the offset end.
 func (d *Decoder) stopFollowing(end int) {
 	f := &d.readers.follower
-	d.follows, d.quick, d.streams, d.expect = false, nil, false, ""
+	d.quick, d.streams, d.expect = nil, false, ""
 	if n := f.untold(); n > 0 {
 		d.waiting, d.unread, d.stop = true, end-n, nil
 	}
-	f.restore(d.args.len())
-	d.resume()
+	d.resume(0)
 }
 
-// resume tells the body machine where the decoder followed the arguments to.
-func (d *Decoder) resume() {
+// resume has the body machine go on from i on, where the decoder followed the arguments to.
+func (d *Decoder) resume(i int) (int, verdict) {
+	f := &d.readers.follower
+	d.follows = false
 	switch b := d.body.(type) {
 	case *pyReader:
+		if f.ended() {
+			return b.endCall(d, i)
+		}
+		f.restore(d.args.len())
 		b.resume()
 	case *literalReader:
+		if f.ended() {
+			b.endObject()
+			break
+		}
+		f.restore(d.args.len())
 		b.resume()
 	case *callReader:
+		f.restore(d.args.len())
 		b.args.resume()
 	case *headerReader:
+		f.restore(d.args.len())
 		b.args.resume()
 	}
+	return i, more
 }
 
 // run reads in as far as it is as usual, or up to what ends the arguments, and returns how far that is.

@@ -135,9 +135,6 @@ func (r *literalReader) start(d *Decoder, i int) int {
 	if r.known {
 		d.startCall(r.tool, r.name, "", r.at, d.base+i)
 		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, false)
-		if end := r.usual(d, i+1); end > 0 {
-			return end
-		}
 	} else {
 		r.val = d.readers.argsVal.reset(d, nil, false)
 		r.val.discard = true
@@ -147,24 +144,10 @@ func (r *literalReader) start(d *Decoder, i int) int {
 	r.val.base, r.val.step = d.base+i+1, 0
 	r.val.openObject()
 	if r.known {
-		return d.followFrom(&d.readers.literals, r.form.args, r.val, i+1)
+		i, _ = d.followFrom(&d.readers.literals, r.form.args, r.val, i+1)
+		return i
 	}
 	return i + 1
-}
-
-// usual reads the arguments at i, if they are written as the last ones, and returns where they end, else 0.
-func (r *literalReader) usual(d *Decoder, i int) int {
-	if d.sources != nil {
-		return 0
-	}
-	u := &d.readers.literals
-	n, end := u.read(r.form.args, d.call.tool.Args, d.in, i)
-	if n == 0 {
-		return 0
-	}
-	u.write(d, r.form.args, d.in, n, d.base+end)
-	r.state, r.ended = gCloser, true
-	return end
 }
 
 // follow has the decoder follow the arguments, if it can.
@@ -182,8 +165,6 @@ func (r *literalReader) follow(d *Decoder) {
 // resume goes on where the decoder followed the arguments to.
 func (r *literalReader) resume() {
 	switch r.val.state {
-	case vDone:
-		r.open, r.state, r.ended = r.open[:0], gCloser, true
 	case vString:
 		r.state = gText
 	case vAfter:
@@ -322,13 +303,16 @@ func (r *literalReader) value(d *Decoder, c byte, i int) (int, verdict) {
 func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
 	r.open = r.open[:len(r.open)-1]
 	if r.state = gAfter; len(r.open) == 0 {
-		r.state, r.ended = gCloser, true
+		r.endObject()
 		if r.known {
 			d.readers.literals.learn(d, d.call.tool.Args, r.val.keys)
 		}
 	}
 	return i + 1, r.write(d, string(c), i+1)
 }
+
+// endObject goes on behind the object.
+func (r *literalReader) endObject() { r.open, r.state, r.ended = r.open[:0], gCloser, true }
 
 // beginToken reads the token at i, of which the first byte is there, or that byte only.
 func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdict) {

@@ -89,15 +89,12 @@ func (r *pyReader) follow(d *Decoder) {
 	}
 }
 
-// followFrom has the decoder follow the arguments from i on, if it can, and returns where they, or what stands behind them, go on.
+// followFrom has the decoder follow the arguments from i on, if it can, and returns where to go on.
 func (r *pyReader) followFrom(d *Decoder, i int) (int, verdict) {
 	if r.quote != 0 || r.braces || r.state == pWrapped {
 		return i, more
 	}
-	if i = d.followFrom(&d.readers.keywords, &keywordNotation, r.val, i); r.val.state == vDone {
-		return r.endCall(d, i)
-	}
-	return i, more
+	return d.followFrom(&d.readers.keywords, &keywordNotation, r.val, i)
 }
 
 // resume goes on where the decoder followed the arguments to.
