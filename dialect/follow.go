@@ -322,18 +322,12 @@ func (f *follower) run(args *builder, in string) int {
 		if i == len(in) {
 			break
 		}
-		n := f.match(in[i:])
-		i, f.at = i+n, f.at+n
-		if !f.take(args, in[i:]) {
+		n, ok := f.take(args, in[i:])
+		if i += n; !ok {
 			return i
 		}
 	}
 	return len(in)
-}
-
-// match returns how many bytes of what is left of the joint in begins with.
-func (f *follower) match(in string) int {
-	return common(f.joint.text[f.at:], in)
 }
 
 // atValue reports whether the value behind the joint begins with the next byte.
@@ -341,25 +335,28 @@ func (f *follower) atValue() bool {
 	return f.joint.key != nil && f.step == f.form.valueStep() && f.at == f.joint.steps[f.step].text
 }
 
-// take writes the steps that are whole, of a joint behind which rest is left of the input, and reports whether there were any.
-func (f *follower) take(args *builder, rest string) bool {
+// take reads what in begins with of the joint, and writes the steps that are whole. It returns how much that is, and reports whether there
+// were any.
+func (f *follower) take(args *builder, in string) (n int, ok bool) {
 	j, step := f.joint, f.step
-	for step < j.n && j.steps[step+1].text <= f.at {
+	n = common(j.text[f.at:], in)
+	at := f.at + n
+	for f.at = at; step < j.n && j.steps[step+1].text <= at; {
 		step++
 	}
 	opens := step == j.n && j.opens
-	if opens && f.form.late && (rest == "" || f.form.stops.has(rest[0])) { // the next byte may be another quote
+	if opens && f.form.late && (n == len(in) || f.form.stops.has(in[n])) { // the next byte may be another quote
 		step, opens = step-1, false
 	}
 	if step == f.step {
-		return false
+		return n, false
 	}
 	args.writeString(j.json[j.steps[f.step].json:j.steps[step].json])
 	if f.step = step; opens {
 		f.froms[f.k] = args.len() - len(`"`)
 		f.enter(f.k+1, 0)
 	}
-	return true
+	return n, true
 }
 
 // number reads digits that in begins with, and writes the number where it ends before what follows a value. It returns how many there are, and
