@@ -152,10 +152,10 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		switch {
 		case !d.quick.none(chunk):
 			switch {
-			case d.follows:
-				return d.readFollowed(dst, chunk)
 			case d.inArgs:
 				return d.readArgs(dst, chunk)
+			case d.follows:
+				return d.readFollowed(dst, chunk)
 			}
 			return d.read(dst, chunk)
 		case d.streams:
@@ -177,10 +177,10 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	case d.gathers:
 		d.arena.write(chunk)
 		return dst
-	case whole && d.follows:
-		return d.readFollowed(dst, chunk)
 	case whole && d.inArgs:
 		return d.readArgs(dst, chunk)
+	case whole && d.follows:
+		return d.readFollowed(dst, chunk)
 	case whole:
 		return d.read(dst, chunk)
 	}
