@@ -28,7 +28,10 @@ func TestTaught(t *testing.T) {
 		if i%sample > 0 || len(c.Text) > 2<<10 {
 			continue
 		}
-		for _, c := range variants(c) {
+		for v, c := range variants(c) {
+			if v > 0 && i%4 > 0 {
+				continue // it is the same reader, under auto
+			}
 			o, err := c.Options()
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +58,7 @@ func TestTaught(t *testing.T) {
 			}
 		}
 	}
-	if texts < 50000/sample {
+	if texts < 40000/sample {
 		t.Errorf("only %d texts", texts)
 	}
 }
