@@ -66,6 +66,7 @@ func usualForms() []usualForm {
 		`path="a", content="b", mode=-1`, `path=="a", content="b", mode=1`, `kind="one", free=1`, `kind="other", free="1"`, `free="x", kind="one"`, `kind="two"`,
 		`"a", "b", 1`, `"a", content="b", mode=1`, `{"path":"a","mode":1}`, `arguments={"path":"a"}`, `path="ä", content="ö ` + "\u2028" + `", mode=1`,
 		`pa\_th="a", content="b", mode=1`, `path="a", content="` + strings.Repeat("long ", 250) + `", mode=1`, `path=a, content=b, mode=c`,
+		`path = "a b", path="a b", mode=1`, `path = "a b", path="c", mode=1`,
 	}
 	object := func(args string) string {
 		quoted, _ := json.Marshal(args)
@@ -78,6 +79,7 @@ func usualForms() []usualForm {
 		`{"path":"a","content":"b","mode":"1"}`, `{"path":1,"content":"b","mode":1}`, `{"path":"a","content":"b","mode":1 }`, `{"path":"a","content":"b","mode":1}x`,
 		`{"path":"a","content":"b","mode":1`, `{"path":"a","content":"b","mode":1,}`, `{'path':'a','mode':1}`, `{path:"a",mode:1}`, `{"kind":"one","free":1}`,
 		`{"kind":"other","free":"1"}`, `{"free":"x","kind":"one"}`, `{"p\u0061th":"a","content":"b","mode":1}`, `["a"]`, `{"path":{"path":"a"},"mode":1}`, ` {"path":"a"} `,
+		`{"path":"a" ,"content":"b","path":"a"}`, `{"path":"a" ,"content":"b","path":"c"}`, `{"path" :"a b","path":"a b"}`, `{"path" : "a b","path":"c"}`,
 	}
 	literal := func(args string) string { return "<|tool_call>call:f{" + args + "}<tool_call|>" }
 	escape := func(args string) string {
@@ -90,6 +92,7 @@ func usualForms() []usualForm {
 		`path:"a",content:'b',mode:1`, `path:a,content:b c,mode:01`, `path:1,content:true,mode:<|"|>1<|"|>`, `path:<|"|>a<|"|>,content:<|"|>b<|"|>,mode:1 `,
 		`"path":<|"|>a<|"|>,<|"|>content<|"|>:<|"|>b<|"|>`, `path:{a:1},content:[<|"|>b<|"|>],mode:1`, `kind:<|"|>one<|"|>,free:1`, `kind:<|"|>other<|"|>,free:<|"|>1<|"|>`,
 		`free:<|"|>x<|"|>,kind:<|"|>one<|"|>`, `path:<|"|>a`, `path:<|"|>a<|"|>,`, `path:<|"|>a<|"|>,content`, `path<|"|>a<|"|>,content:<|"|>b<|"|>`, `path:<|"|>a<|"|>;mode:1`,
+		`path: <|"|>a b<|"|>,path:<|"|>a b<|"|>`, `path: <|"|>a b<|"|>,path:<|"|>c<|"|>`,
 	}
 	named := func(args string) string { return "f\n" + args }
 	lined := func(args string) string { return "TOOL: f\nARGS:\n" + args }
