@@ -48,10 +48,14 @@ func (e *Error) Error() string {
 	if msg == "" && e.Cause != nil {
 		msg = e.Cause.Error()
 	}
+	text := string(e.Kind)
 	if e.Status != 0 {
-		return fmt.Sprintf("%s (status %d): %s", e.Kind, e.Status, msg)
+		text = fmt.Sprintf("%s (status %d)", e.Kind, e.Status)
 	}
-	return fmt.Sprintf("%s: %s", e.Kind, msg)
+	if msg == "" || msg == string(e.Kind) {
+		return text
+	}
+	return text + ": " + msg
 }
 
 // Unwrap lets errors.Is and errors.As see the kind and the cause.

@@ -39,6 +39,10 @@ const (
 	// attempt's text; Detail.Rejected has the whole one.
 	KindRejected
 
+	// KindOverrun says that the model went on past the end of its turn: Detail.Overrun (decoder). At and End are both the offset at
+	// which the turn ended. It comes at most once a turn, and no call of the decoder's follows it.
+	KindOverrun
+
 	// KindNote records one repair or coercion, or something else worth knowing: Detail.Note (decoder, bridge).
 	KindNote
 	// KindCandidate reports what became of a possible opener; only when tracing: Detail.Candidate (decoder).
@@ -65,7 +69,7 @@ const (
 	KindFinish
 
 	// KindIdle says that nothing more is available now, because the backend's reader would block. Every decorator passes it on;
-	// what shows events flushes or repaints on it.
+	// what shows events flushes or repaints on it. With Detail.Retry it says that a request failed and is made again (route).
 	KindIdle
 )
 
@@ -73,7 +77,7 @@ const (
 func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
 
 var kindNames = [...]string{"none", "turn_start", "turn_end", "text", "reasoning", "markup", "call_start", "call_args", "call_end",
-	"native_call", "native_result", "rejected", "note", "candidate", "bounce", "converted", "policy", "approval", "tool_state",
+	"native_call", "native_result", "rejected", "overrun", "note", "candidate", "bounce", "converted", "policy", "approval", "tool_state",
 	"progress", "result", "raw", "usage", "finish", "idle"}
 
 // Flags are properties of an event.
@@ -115,6 +119,7 @@ type Detail struct {
 	Turn      *TurnDetail
 	Call      *Call
 	Rejected  *RejectedDetail
+	Overrun   *OverrunDetail
 	Note      *NoteDetail
 	Candidate *CandidateDetail
 	Bounce    *BounceDetail
@@ -125,6 +130,7 @@ type Detail struct {
 	Result    *Result
 	Usage     *Usage
 	Finish    *Finish
+	Retry     *RetryDetail    // of an Idle event: why nothing comes now
 	LogProbs  json.RawMessage // of the tokens of a Text event, in the OpenAI shape
 
 	// Opaque is what only a backend of the same protocol understands, and a client hands back in its history: of a Reasoning
@@ -139,6 +145,15 @@ type TurnDetail struct {
 	Dialect string
 	Attempt int
 	Sent    *Request // what the model is sent, where that is known. Nobody changes it
+	Failed  *Error   // of a turn that is read from a record: why it broke off
+}
+
+// RetryDetail says that a request to a backend failed and will be made again.
+type RetryDetail struct {
+	Error   *Error
+	At      time.Time // of the next attempt
+	Attempt int       // the next one, from 2
+	Of      int       // attempts in all
 }
 
 // Reason tells why text is no call.
@@ -152,6 +167,7 @@ const (
 	ReasonIncomplete  Reason = "incomplete"   // the text ended inside the call (bridge)
 	ReasonConfused    Reason = "confused"     // a custom tool was called through the native pipeline (bridge)
 	ReasonOverLimit   Reason = "over_limit"   // more calls in one turn than the configuration allows (bridge)
+	ReasonOverrun     Reason = "overrun"      // the call came behind the end of the model's turn (bridge)
 )
 
 // RejectedDetail describes an attempt at a call.
@@ -164,6 +180,13 @@ type RejectedDetail struct {
 	Dialect   string `json:"dialect,omitempty"`   // that it was read in; empty unless it is text that a decoder read
 	At        int    `json:"at,omitempty"`        // span of Raw
 	End       int    `json:"end,omitempty"`
+}
+
+// OverrunDetail says what showed that a model's turn was over.
+type OverrunDetail struct {
+	At     int    `json:"at"`             // offset at which the turn ended, as in the event
+	Marker string `json:"marker"`         // what stands there: the header of another party, or of a result
+	Hard   bool   `json:"hard,omitempty"` // the marker is markup, and so is all behind it; else it is text, which may be meant
 }
 
 // NoteKind is the closed list of what a Note can record.
@@ -321,6 +344,7 @@ type Usage struct {
 	Written   int  `json:"written,omitempty"`   // part of In: written to that cache
 	Reasoning int  `json:"reasoning,omitempty"` // part of Out
 	Requests  int  `json:"requests,omitempty"`  // backend requests that are summed here
+	Uncounted int  `json:"uncounted,omitempty"` // part of Requests: those that were stopped before they were counted, so that the sums lack them
 }
 
 // Add adds v to u.
@@ -332,6 +356,7 @@ func (u *Usage) Add(v Usage) {
 	u.Written += v.Written
 	u.Reasoning += v.Reasoning
 	u.Requests += v.Requests
+	u.Uncounted += v.Uncounted
 }
 
 // FinishReason tells why a stream ended.

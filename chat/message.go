@@ -155,6 +155,11 @@ type Call struct {
 	Reasoning string `json:"reasoning,omitempty"` // the reason the model gave beside the arguments, where the dialect has a place for one
 	At        int    `json:"at,omitempty"`        // span in the turn's raw text, markup included; 0, 0 when the call did not arrive as text
 	End       int    `json:"end,omitempty"`
+
+	// Reason and Problem are set where the call cannot be used and is answered with an error (Request.Attempts): why, in a word and in
+	// words for the model. Arguments may be no JSON then.
+	Reason  Reason `json:"reason,omitempty"`
+	Problem string `json:"problem,omitempty"`
 }
 
 // A Result is what came out of a call.

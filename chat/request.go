@@ -109,6 +109,10 @@ type Request struct {
 
 	Stream bool // the client reads the answer as it is written
 
+	// Attempts says that whoever asks answers a call that cannot be used with an error, as an agent does: it stands in a Rejected event
+	// and not in the text, and the answer is not asked for again because of it. No protocol carries it.
+	Attempts bool
+
 	// InReasoning says that the prompt ends inside a reasoning block, so that the answer begins in one.
 	InReasoning bool
 

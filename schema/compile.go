@@ -70,12 +70,12 @@ func compile(src string) (*Schema, error) {
 		return &Schema{}, &Error{Pointer: serr.Pointer, Message: serr.Error()}
 	}
 	t = t.keep()
-	c := compiler{tape: t, nodes: make(map[int]*node), draft: draft2020, lenient: true}
+	c := compiler{tape: t, nodes: make(map[int]*node), finders: make(map[int]finder), lists: make(map[int][]int), draft: draft2020, lenient: true}
 	c.chooseDraft()
-	root := c.schema(0, "")
+	root := c.schema(0, nil)
 	s := &Schema{root: root, tape: t}
 	if c.bounded() {
-		s.shape = shapeOf(root)
+		s.shape = shapeOf(root, len(t.tokens))
 	}
 	if len(c.problems) > 0 {
 		return s, errors.Join(c.problems...)
@@ -96,15 +96,18 @@ type compiler struct {
 	draft    draft
 	lenient  bool // the schema does not say which draft it follows
 	id       string
-	nodes    map[int]*node // by token
+	nodes    map[int]*node  // by token
+	finders  map[int]finder // of the objects that references lead through, by token
+	lists    map[int][]int  // and the elements of such arrays
+	known    names
 	order    []*node
 	problems []error
 	beyond   string // the first keyword that only the library knows
 }
 
-func (c *compiler) fail(pointer, format string, args ...any) {
+func (c *compiler) fail(where *place, format string, args ...any) {
 	if len(c.problems) < maxProblems {
-		c.problems = append(c.problems, &Error{Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+		c.problems = append(c.problems, &Error{Pointer: where.String(), Message: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -117,7 +120,7 @@ func (c *compiler) chooseDraft() {
 		return
 	}
 	if c.tokens[i].kind != shape.String {
-		c.fail("/$schema", "$schema must be a string, such as \"https://json-schema.org/draft/2020-12/schema\"")
+		c.fail((*place)(nil).to("$schema"), "$schema must be a string, such as \"https://json-schema.org/draft/2020-12/schema\"")
 		return
 	}
 	switch s := c.str(i); {
@@ -133,11 +136,11 @@ func (c *compiler) chooseDraft() {
 }
 
 // schema returns the node of the schema at token tok.
-func (c *compiler) schema(tok int, pointer string) *node {
+func (c *compiler) schema(tok int, where *place) *node {
 	if n := c.nodes[tok]; n != nil {
 		return n
 	}
-	n := &node{pointer: pointer, token: tok}
+	n := &node{pointer: where, token: tok}
 	c.nodes[tok] = n
 	c.order = append(c.order, n)
 	switch c.tokens[tok].kind {
@@ -146,7 +149,7 @@ func (c *compiler) schema(tok int, pointer string) *node {
 	case shape.Object:
 		c.object(n)
 	default:
-		c.fail(pointer, "a schema must be an object, true or false, not %s", c.describe(tok))
+		c.fail(where, "a schema must be an object, true or false, not %s", c.describe(tok))
 	}
 	return n
 }
@@ -184,7 +187,7 @@ func (c *compiler) finish(n *node) {
 
 // keyword compiles one keyword of the schema n.
 func (c *compiler) keyword(n *node, name string, v int) {
-	at := n.pointer + "/" + escapePointer(name)
+	at := n.pointer.to(name)
 	switch name {
 	case "$ref":
 		n.ref = c.reference(v, at)
@@ -236,9 +239,9 @@ func (c *compiler) dynamic(n *node, v int) {
 	}
 	ref := c.str(v)
 	if ref == "#" {
-		n.all = append(n.all, c.schema(0, ""))
+		n.all = append(n.all, c.schema(0, nil))
 	} else if tok, ok := c.anchor(strings.TrimPrefix(ref, "#")); ok {
-		n.all = append(n.all, c.schema(tok, c.pointerTo(tok)))
+		n.all = append(n.all, c.schema(tok, c.placeOf(tok)))
 	}
 }
 
@@ -252,16 +255,16 @@ func (c *compiler) goBeyond(keyword string) {
 func (c *compiler) identifier(n *node, name string, v int) {
 	if c.tokens[v].kind != shape.String {
 		if name != "id" {
-			c.fail(n.pointer+"/"+name, "%s must be a string, not %s", name, c.describe(v))
+			c.fail(n.pointer.to(name), "%s must be a string, not %s", name, c.describe(v))
 		}
 		return
 	}
-	if name == "$id" && n.pointer != "" && !strings.HasPrefix(c.str(v), "#") {
+	if name == "$id" && n.pointer != nil && !strings.HasPrefix(c.str(v), "#") {
 		c.goBeyond(name)
 	}
 }
 
-func (c *compiler) numberKeyword(n *node, name string, v int, at string) bool {
+func (c *compiler) numberKeyword(n *node, name string, v int, at *place) bool {
 	switch name {
 	case "minimum":
 		n.numbers().min = c.bound(v, at)
@@ -283,7 +286,7 @@ func (c *compiler) numberKeyword(n *node, name string, v int, at string) bool {
 }
 
 // exclusive reads a bound that is not reached. In draft-04 it was a flag beside minimum or maximum.
-func (c *compiler) exclusive(n *node, name string, v int, at string) {
+func (c *compiler) exclusive(n *node, name string, v int, at *place) {
 	limit, other := &n.numbers().above, "minimum"
 	if name == "exclusiveMaximum" {
 		limit, other = &n.numbers().below, "maximum"
@@ -293,19 +296,19 @@ func (c *compiler) exclusive(n *node, name string, v int, at string) {
 		return
 	}
 	if o, ok := c.member(n.token, other); ok && c.text(v) == "true" {
-		*limit = c.bound(o, n.pointer+"/"+other)
+		*limit = c.bound(o, n.pointer.to(other))
 	}
 }
 
-func (c *compiler) bound(v int, at string) *bound {
+func (c *compiler) bound(v int, at *place) *bound {
 	if c.tokens[v].kind != shape.Number {
-		c.fail(at, "%s must be a number, not %s", lastName(at), c.describe(v))
+		c.fail(at, "%s must be a number, not %s", at.name, c.describe(v))
 		return nil
 	}
 	return newBound(c.text(v))
 }
 
-func (c *compiler) stringKeyword(n *node, name string, v int, at string) bool {
+func (c *compiler) stringKeyword(n *node, name string, v int, at *place) bool {
 	switch name {
 	case "minLength":
 		n.strings().min = c.count(v, at)
@@ -325,7 +328,7 @@ func (c *compiler) stringKeyword(n *node, name string, v int, at string) bool {
 	return true
 }
 
-func (c *compiler) arrayKeyword(n *node, name string, v int, at string) bool {
+func (c *compiler) arrayKeyword(n *node, name string, v int, at *place) bool {
 	switch name {
 	case "items":
 		c.items(n, v, at)
@@ -358,7 +361,7 @@ func (c *compiler) arrayKeyword(n *node, name string, v int, at string) bool {
 	return true
 }
 
-func (c *compiler) items(n *node, v int, at string) {
+func (c *compiler) items(n *node, v int, at *place) {
 	a := n.arrays()
 	if c.tokens[v].kind != shape.Array {
 		a.rest, a.restKeyword = c.schema(v, at), "items"
@@ -372,7 +375,7 @@ func (c *compiler) items(n *node, v int, at string) {
 }
 
 // additionalItems has a meaning only beside a list of schemas as items.
-func (c *compiler) additionalItems(n *node, v int, at string) {
+func (c *compiler) additionalItems(n *node, v int, at *place) {
 	if c.draft == draft2020 && !c.lenient {
 		return
 	}
@@ -382,7 +385,7 @@ func (c *compiler) additionalItems(n *node, v int, at string) {
 	}
 }
 
-func (c *compiler) objectKeyword(n *node, name string, v int, at string) {
+func (c *compiler) objectKeyword(n *node, name string, v int, at *place) {
 	switch name {
 	case "properties":
 		o := n.objects()
@@ -390,7 +393,7 @@ func (c *compiler) objectKeyword(n *node, name string, v int, at string) {
 	case "patternProperties":
 		o := n.objects()
 		for _, p := range c.schemaMap(v, at) {
-			if re := c.regexp(p.name, at+"/"+escapePointer(p.name)); re != nil {
+			if re := c.regexp(p.name, at.to(p.name)); re != nil {
 				o.patterns = append(o.patterns, patternRule{re: re, node: p.node})
 			}
 		}
@@ -409,7 +412,7 @@ func (c *compiler) objectKeyword(n *node, name string, v int, at string) {
 	}
 }
 
-func (c *compiler) required(n *node, v int, at string) {
+func (c *compiler) required(n *node, v int, at *place) {
 	if c.tokens[v].kind == shape.Boolean {
 		if !c.lenient {
 			c.fail(at, "required must be a list of property names; it stands beside properties, not inside a property")
@@ -420,7 +423,7 @@ func (c *compiler) required(n *node, v int, at string) {
 }
 
 // dependencies reads the three keywords that say what goes with a property.
-func (c *compiler) dependencies(n *node, keyword string, v int, at string) {
+func (c *compiler) dependencies(n *node, keyword string, v int, at *place) {
 	switch {
 	case keyword == "dependencies" && c.draft == draft2020 && !c.lenient,
 		keyword != "dependencies" && c.draft == draft7:
@@ -432,7 +435,7 @@ func (c *compiler) dependencies(n *node, keyword string, v int, at string) {
 	o := n.objects()
 	c.members(v, func(name string, value int) {
 		d := dependency{name: name, keyword: keyword}
-		here := at + "/" + escapePointer(name)
+		here := at.to(name)
 		if keyword == "dependentRequired" || keyword == "dependencies" && c.tokens[value].kind == shape.Array {
 			d.required = c.names(value, here)
 		} else {
@@ -442,7 +445,7 @@ func (c *compiler) dependencies(n *node, keyword string, v int, at string) {
 	})
 }
 
-func (c *compiler) typeSet(v int, at string) (t shape.Types) {
+func (c *compiler) typeSet(v int, at *place) (t shape.Types) {
 	switch c.tokens[v].kind {
 	case shape.String:
 		return c.typeName(v, at)
@@ -451,7 +454,7 @@ func (c *compiler) typeSet(v int, at string) (t shape.Types) {
 			c.fail(at, "type must not be an empty list; leave it out to allow every type")
 		}
 		c.elements(v, func(i, el int) {
-			here := at + "/" + itoa(i)
+			here := at.to(itoa(i))
 			if c.tokens[el].kind != shape.String {
 				c.fail(here, "a type must be a string, not %s", c.describe(el))
 				return
@@ -464,7 +467,7 @@ func (c *compiler) typeSet(v int, at string) (t shape.Types) {
 	return 0
 }
 
-func (c *compiler) typeName(v int, at string) shape.Types {
+func (c *compiler) typeName(v int, at *place) shape.Types {
 	name := c.str(v)
 	if t, ok := typeOf(name); ok {
 		return t
@@ -481,7 +484,7 @@ func (c *compiler) typeName(v int, at string) shape.Types {
 	return anyType
 }
 
-func (c *compiler) enumeration(v int, at string) *enum {
+func (c *compiler) enumeration(v int, at *place) *enum {
 	if c.tokens[v].kind != shape.Array {
 		c.fail(at, "enum must be a list of the values allowed, not %s", c.describe(v))
 		return nil
@@ -491,34 +494,34 @@ func (c *compiler) enumeration(v int, at string) *enum {
 	return e
 }
 
-func (c *compiler) schemaList(v int, at string) (list []*node) {
+func (c *compiler) schemaList(v int, at *place) (list []*node) {
 	if c.tokens[v].kind != shape.Array || c.tokens[v].n == 0 {
-		c.fail(at, "%s must be a list of at least one schema, not %s", lastName(at), c.describe(v))
+		c.fail(at, "%s must be a list of at least one schema, not %s", at.name, c.describe(v))
 		return nil
 	}
-	c.elements(v, func(i, el int) { list = append(list, c.schema(el, at+"/"+itoa(i))) })
+	c.elements(v, func(i, el int) { list = append(list, c.schema(el, at.to(itoa(i)))) })
 	return list
 }
 
-func (c *compiler) schemaMap(v int, at string) (list []property) {
+func (c *compiler) schemaMap(v int, at *place) (list []property) {
 	if c.tokens[v].kind != shape.Object {
-		c.fail(at, "%s must be an object that maps names to schemas, not %s", lastName(at), c.describe(v))
+		c.fail(at, "%s must be an object that maps names to schemas, not %s", at.name, c.describe(v))
 		return nil
 	}
 	c.members(v, func(name string, value int) {
-		list = append(list, property{name: name, node: c.schema(value, at+"/"+escapePointer(name))})
+		list = append(list, property{name: name, node: c.schema(value, at.to(name))})
 	})
 	return list
 }
 
-func (c *compiler) names(v int, at string) (names []string) {
+func (c *compiler) names(v int, at *place) (names []string) {
 	if c.tokens[v].kind != shape.Array {
-		c.fail(at, "%s must be a list of property names, not %s", lastName(at), c.describe(v))
+		c.fail(at, "%s must be a list of property names, not %s", at.name, c.describe(v))
 		return nil
 	}
 	c.elements(v, func(i, el int) {
 		if c.tokens[el].kind != shape.String {
-			c.fail(at+"/"+itoa(i), "a property name must be a string, not %s", c.describe(el))
+			c.fail(at.to(itoa(i)), "a property name must be a string, not %s", c.describe(el))
 			return
 		}
 		names = append(names, c.str(el))
@@ -527,7 +530,7 @@ func (c *compiler) names(v int, at string) (names []string) {
 }
 
 // count reads a number of things. One beyond all measure is as good as none.
-func (c *compiler) count(v int, at string) int {
+func (c *compiler) count(v int, at *place) int {
 	if c.tokens[v].kind == shape.Number {
 		d := parseDecimal(c.text(v))
 		if d.whole() && d.sign() >= 0 {
@@ -544,19 +547,16 @@ func (c *compiler) count(v int, at string) int {
 			return n
 		}
 	}
-	c.fail(at, "%s must be a whole number of at least 0, not %s", lastName(at), c.describe(v))
+	c.fail(at, "%s must be a whole number of at least 0, not %s", at.name, c.describe(v))
 	return -1
 }
 
-func (c *compiler) flag(v int, at string) bool {
+func (c *compiler) flag(v int, at *place) bool {
 	if c.tokens[v].kind != shape.Boolean {
-		c.fail(at, "%s must be true or false, not %s", lastName(at), c.describe(v))
+		c.fail(at, "%s must be true or false, not %s", at.name, c.describe(v))
 	}
 	return c.text(v) == "true"
 }
-
-// lastName returns the last name of a JSON pointer to a keyword.
-func lastName(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
 
 // bounded fails for schemas that come back to themselves without going deeper into the value, which could never end, and
 // for those whose combinations are too many to try.

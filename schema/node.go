@@ -9,7 +9,7 @@ import (
 // A node is one compiled schema or subschema: what it demands of a value, by the type that the demand is about. Nodes refer
 // to one another by $ref and may form cycles.
 type node struct {
-	pointer string // to its place in the schema
+	pointer *place // in the schema
 	token   int    // in the schema's tape
 	never   bool   // the schema false
 
@@ -31,6 +31,27 @@ type node struct {
 
 	state state // of measure
 	cost  int   // how many nodes look at one value, in-place applicators followed
+}
+
+// A place is where a value is in a schema; nil is the schema itself. It is written down only where somebody has to be told: names can
+// be long, and all that is below one would repeat it.
+type place struct {
+	up      *place
+	name    string
+	written bool // name is a whole JSON pointer
+}
+
+func (p *place) to(name string) *place { return &place{up: p, name: name} }
+
+// String returns the place as a JSON pointer.
+func (p *place) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.written:
+		return p.name
+	}
+	return p.up.String() + "/" + escapePointer(p.name)
 }
 
 // inPlace calls f for every subschema that looks at the same value.

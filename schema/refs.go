@@ -12,7 +12,7 @@ import (
 )
 
 // reference returns the node that the $ref at token v leads to, nil if it leads nowhere or beyond the document.
-func (c *compiler) reference(v int, at string) *node {
+func (c *compiler) reference(v int, at *place) *node {
 	if c.tokens[v].kind != shape.String {
 		c.fail(at, "$ref must be a string, not %s", c.describe(v))
 		return nil
@@ -34,7 +34,7 @@ func (c *compiler) reference(v int, at string) *node {
 	}
 	if name != "" && name[0] != '/' {
 		if tok, ok := c.anchor(name); ok {
-			return c.schema(tok, c.pointerTo(tok))
+			return c.schema(tok, c.placeOf(tok))
 		}
 		if c.hasIdentifiers() {
 			c.goBeyond("$ref")
@@ -52,7 +52,10 @@ func (c *compiler) reference(v int, at string) *node {
 		c.fail(at, "%q leads nowhere: the schema has no %s", ref, missing)
 		return nil
 	}
-	return c.schema(tok, name)
+	if name == "" {
+		return c.schema(tok, nil)
+	}
+	return c.schema(tok, &place{written: true, name: name})
 }
 
 // self reports whether a document's address is that of the schema itself.
@@ -72,37 +75,67 @@ func isMetaschema(document string) bool {
 	return strings.HasPrefix(document, "http://json-schema.org/") || strings.HasPrefix(document, "https://json-schema.org/")
 }
 
-// hasIdentifiers reports whether a schema within has an $id, which gives references another base.
-func (c *compiler) hasIdentifiers() bool {
-	for i := 1; i < len(c.tokens); i++ {
-		if c.tokens[i].kind != shape.Object {
-			continue
-		}
-		if id, ok := c.member(i, "$id"); ok && c.tokens[id].kind == shape.String && !strings.HasPrefix(c.str(id), "#") {
-			return true
-		}
-	}
-	return false
+// names are what a document calls the schemas in it, gathered when the first reference asks.
+type names struct {
+	gathered    bool
+	identifiers bool           // a schema within has an $id, which gives references another base
+	anchors     map[string]int // tokens by $anchor, or in draft-07 by an $id that is a fragment
+	above       []int          // for each value the token of the member's name, or minus the element's number, that leads to it
+	within      []int          // and the token of the object or array that it is in
 }
 
-// anchor finds the schema that is named by $anchor, or in draft-07 by an $id that is a fragment.
+// hasIdentifiers reports whether a schema within has an $id, which gives references another base.
+func (c *compiler) hasIdentifiers() bool {
+	c.gather()
+	return c.known.identifiers
+}
+
+// anchor finds the schema of a name.
 func (c *compiler) anchor(name string) (int, bool) {
-	keyword, value := "$anchor", name
-	if c.draft == draft7 {
-		keyword, value = "$id", "#"+name
+	c.gather()
+	tok, ok := c.known.anchors[name]
+	return tok, ok
+}
+
+func (c *compiler) gather() {
+	k := &c.known
+	if k.gathered {
+		return
 	}
+	*k = names{gathered: true, anchors: make(map[string]int), above: make([]int, len(c.tokens)), within: make([]int, len(c.tokens))}
 	for i := range c.tokens {
-		if c.tokens[i].kind != shape.Object {
-			continue
-		}
-		if a, ok := c.member(i, keyword); ok && c.tokens[a].kind == shape.String && c.str(a) == value {
-			return i, true
-		}
-		if a, ok := c.member(i, "$dynamicAnchor"); ok && c.draft == draft2020 && c.tokens[a].kind == shape.String && c.str(a) == name {
-			return i, true
+		switch c.tokens[i].kind {
+		case shape.Object:
+			for m := i + 1; m < c.tokens[i].next; m = c.tokens[m+1].next {
+				k.above[m+1], k.within[m+1] = m, i
+				c.gatherName(i, c.str(m), m+1)
+			}
+		case shape.Array:
+			c.elements(i, func(n, el int) { k.above[el], k.within[el] = -n, i })
 		}
 	}
-	return 0, false
+}
+
+// gatherName takes down the name that a member of an object gives it, if it does. Of several schemas of one name the first counts.
+func (c *compiler) gatherName(obj int, member string, value int) {
+	if len(member) == 0 || member[0] != '$' || c.tokens[value].kind != shape.String {
+		return
+	}
+	name := c.str(value)
+	fragment, isFragment := strings.CutPrefix(name, "#")
+	switch {
+	case member == "$id" && !isFragment:
+		c.known.identifiers = c.known.identifiers || obj > 0
+		return
+	case member == "$id" && c.draft == draft7:
+		name = fragment
+	case member == "$anchor" && c.draft != draft7, member == "$dynamicAnchor" && c.draft == draft2020:
+	default:
+		return
+	}
+	if _, ok := c.known.anchors[name]; !ok {
+		c.known.anchors[name] = obj
+	}
 }
 
 // resolve follows a JSON pointer. When it leads nowhere, missing is the part of it that does not exist.
@@ -123,46 +156,41 @@ func (c *compiler) resolve(pointer string) (tok int, missing string, ok bool) {
 
 func (c *compiler) child(tok int, name string) (int, bool) {
 	if c.tokens[tok].kind == shape.Object {
-		return c.member(tok, name)
+		f, ok := c.finders[tok]
+		if !ok {
+			f = c.finder(tok, c.tokens[tok].n)
+			c.finders[tok] = f
+		}
+		return f.member(name)
 	}
 	want, err := strconv.Atoi(name)
 	if c.tokens[tok].kind != shape.Array || err != nil || want < 0 || want >= c.tokens[tok].n {
 		return 0, false
 	}
-	found := 0
-	c.elements(tok, func(i, el int) {
-		if i == want {
-			found = el
-		}
-	})
-	return found, true
+	list, ok := c.lists[tok]
+	if !ok {
+		c.elements(tok, func(_, el int) { list = append(list, el) })
+		c.lists[tok] = list
+	}
+	return list[want], true
 }
 
-// pointerTo returns the JSON pointer to token target.
-func (c *compiler) pointerTo(target int) string {
-	var path []step
-	for tok := 0; tok != target; {
-		next, s := 0, step{}
-		if c.tokens[tok].kind == shape.Object {
-			for i := tok + 1; i < c.tokens[tok].next; i = c.tokens[i+1].next {
-				if i+1 <= target && target < c.tokens[i+1].next {
-					next, s = i+1, step{name: i}
-				}
-			}
-		} else {
-			c.elements(tok, func(i, el int) {
-				if el <= target && target < c.tokens[el].next {
-					next, s = el, step{index: i + 1}
-				}
-			})
-		}
-		tok, path = next, append(path, s)
+// placeOf returns the place of token target.
+func (c *compiler) placeOf(target int) *place {
+	c.gather()
+	if target == 0 {
+		return nil
 	}
-	return c.pointer(path)
+	up := c.placeOf(c.known.within[target])
+	at := c.known.above[target]
+	if at > 0 {
+		return up.to(c.str(at))
+	}
+	return up.to(itoa(-at))
 }
 
 // regexp compiles a pattern of ECMA-262.
-func (c *compiler) regexp(pattern, at string) *regexp.Regexp {
+func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 	re, err := compilePattern(pattern)
 	if err == nil {
 		return re

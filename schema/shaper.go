@@ -27,16 +27,22 @@ type shaper struct {
 	read   map[*node]facts
 	ids    map[*node]string
 	depth  int
+	left   int // how many more facts may be joined or written down
 }
 
-// Bounds of shapes: how deep one is followed whose alternatives keep changing, and how many alternatives a place may have.
+// Bounds of shapes: how deep one is followed whose alternatives keep changing, how many alternatives a place may have, and of how many
+// schemas at once one of them may be. Where many places refer to the same large schema beside something of their own, each of them has
+// a shape as large: what all shapes say together is bounded by the length of the schema. Beyond these nothing is known.
 const (
-	maxShapeDepth = 64
-	maxAlts       = 32
+	maxShapeDepth  = 64
+	maxAlts        = 32
+	maxAlt         = 32
+	freeFacts      = 10_000
+	factsPerTokens = 4
 )
 
-func shapeOf(root *node) *shape.Shape {
-	s := shaper{shapes: make(map[string]*shape.Shape), read: make(map[*node]facts), ids: make(map[*node]string)}
+func shapeOf(root *node, tokens int) *shape.Shape {
+	s := shaper{shapes: make(map[string]*shape.Shape), read: make(map[*node]facts), ids: make(map[*node]string), left: freeFacts + factsPerTokens*tokens}
 	return s.shape(alts{{root}})
 }
 
@@ -46,7 +52,7 @@ func (s *shaper) shape(of alts) *shape.Shape {
 	if sh, ok := s.shapes[key]; ok {
 		return sh
 	}
-	if s.depth == maxShapeDepth {
+	if s.depth == maxShapeDepth || s.left < 0 {
 		return nil
 	}
 	s.depth++
@@ -79,11 +85,13 @@ func (s *shaper) key(of alts) string {
 }
 
 func (s *shaper) fill(sh *shape.Shape, f facts) {
+	s.left -= f.size()
 	sh.Types = f.said()
 	sh.Enum = f.enum
 	sh.Props = make([]shape.Prop, 0, len(f.props))
+	required := among(f.required)
 	for _, p := range f.props {
-		sh.Props = append(sh.Props, shape.Prop{Name: p.name, Required: slices.Contains(f.required, p.name), Shape: s.shape(p.of)})
+		sh.Props = append(sh.Props, shape.Prop{Name: p.name, Required: required(p.name), Shape: s.shape(p.of)})
 	}
 	if len(f.items) > 0 {
 		sh.Items = s.shape(f.items)
@@ -93,56 +101,67 @@ func (s *shaper) fill(sh *shape.Shape, f facts) {
 	}
 }
 
-func (s *shaper) anyOf(of alts) (f facts) {
-	first := true
+func (s *shaper) anyOf(of alts) facts {
+	var j joint
 	for _, list := range of {
-		one := s.allOf(list)
-		switch {
-		case len(list) == 1 && list[0].never:
-		case first:
-			f, first = one, false
-		default:
-			f = f.or(one)
+		if len(list) == 1 && list[0].never {
+			continue
 		}
+		s.join(&j, s.allOf(list), (*joint).or)
 	}
-	return f
+	return j.facts
 }
 
-func (s *shaper) allOf(list []*node) (f facts) {
-	for i, n := range list {
-		if i == 0 {
-			f = s.facts(n)
-		} else {
-			f = f.and(s.facts(n))
-		}
+func (s *shaper) allOf(list []*node) facts {
+	if len(list) == 1 {
+		return s.facts(list[0])
 	}
-	return f
+	var j joint
+	for _, n := range list {
+		s.join(&j, s.facts(n), (*joint).and)
+	}
+	return j.facts
+}
+
+// join joins facts with those in j, if there is room for them.
+func (s *shaper) join(j *joint, f facts, how func(*joint, facts)) {
+	if s.left -= f.size(); s.left < 0 {
+		return
+	}
+	if !j.begun {
+		j.begin(f)
+		return
+	}
+	how(j, f)
 }
 
 // facts returns what n and the schemas that it applies to the same value say.
 func (s *shaper) facts(n *node) facts {
+	if n.ref != nil && n.plain() {
+		return s.facts(n.ref)
+	}
 	if f, ok := s.read[n]; ok {
 		return f
 	}
-	f := own(n)
+	j := joint{facts: own(n), begun: true}
 	if n.ref != nil {
-		f = f.and(s.facts(n.ref))
+		s.join(&j, s.facts(n.ref), (*joint).and)
 	}
-	f = f.and(s.allOf(n.all))
+	s.join(&j, s.allOf(n.all), (*joint).and)
 	for _, list := range [][]*node{n.some, n.one} {
-		var of alts
-		for _, sub := range list {
-			of = append(of, []*node{sub})
+		of := make(alts, len(list))
+		for i := range list {
+			of[i] = list[i : i+1]
 		}
-		f = f.and(s.anyOf(of))
+		s.join(&j, s.anyOf(of), (*joint).and)
 	}
 	for _, sub := range []*node{n.then, n.els} {
 		if sub != nil {
-			f = f.maybe(s.facts(sub))
+			s.join(&j, s.facts(sub), (*joint).maybe)
 		}
 	}
-	s.read[n] = f
-	return f
+	s.read[n] = j.facts
+	return j.facts
 }
 
 // facts are what schemas that look at one value say of it together. What lies below the value is left for later.
@@ -221,7 +240,7 @@ func own(n *node) (f facts) {
 		for _, p := range o.props {
 			f.props = append(f.props, propFact{p.name, alts{{p.node}}})
 		}
-		f.required = o.required
+		f.required = slices.Clip(o.required)
 		if o.rest != nil && o.rest.never {
 			f.closed = len(o.patterns) == 0
 		} else if o.rest != nil && len(o.patterns) == 0 {
@@ -255,67 +274,138 @@ func (e *enum) canonical(v int) string {
 	return text
 }
 
-// and joins facts that hold together.
-func (f facts) and(g facts) facts {
-	switch {
-	case f.types == 0:
-		f.types = g.types
-	case g.types != 0 && f.types&g.types != 0:
-		f.types &= g.types
-	}
-	switch {
-	case f.enum == nil:
-		f.enum = g.enum
-	case g.enum != nil:
-		f.enum = slices.DeleteFunc(slices.Clone(f.enum), func(v string) bool { return !slices.Contains(g.enum, v) })
-	}
-	f.props = joinProps(f.props, g.props, alts.and)
-	f.required = append(slices.Clip(f.required), g.required...)
-	f.items = f.items.and(g.items)
-	f.rest = f.rest.and(g.rest)
-	f.closed = f.closed || g.closed
-	f.object = f.object || g.object
-	f.array = f.array || g.array
-	return f
+// size is how much the facts are.
+func (f *facts) size() int { return 1 + len(f.enum) + len(f.props) + len(f.required) }
+
+// A joint joins facts about one value, one after another. What it joins is not changed.
+type joint struct {
+	facts
+	begun  bool
+	at     map[string]int // where in props a name is; nil: not looked up yet
+	values map[string]bool
 }
 
-// or joins facts of which one set holds.
-func (f facts) or(g facts) facts {
-	ft, gt := f.said(), g.said()
+// begin takes the first facts.
+func (j *joint) begin(f facts) {
+	j.facts, j.begun = f, true
+	j.enum, j.props, j.required = slices.Clone(f.enum), slices.Clone(f.props), slices.Clone(f.required)
+}
+
+// and adds facts that hold as well.
+func (j *joint) and(g facts) {
 	switch {
-	case ft == 0 || gt == 0: // one of them allows anything
-		f.types = anyType
-	default:
-		f.types = ft | gt
+	case j.types == 0:
+		j.types = g.types
+	case g.types != 0 && j.types&g.types != 0:
+		j.types &= g.types
 	}
 	switch {
-	case f.enum == nil && ft == shape.Null:
-		f.enum = []string{"null"}
+	case j.enum == nil:
+		j.enum = slices.Clone(g.enum)
+	case g.enum != nil:
+		j.enum = both(j.enum, g.enum)
+	}
+	j.joinProps(g.props, alts.and)
+	j.required = append(j.required, g.required...)
+	j.items = j.items.and(g.items)
+	j.rest = j.rest.and(g.rest)
+	j.closed = j.closed || g.closed
+	j.object = j.object || g.object
+	j.array = j.array || g.array
+}
+
+// or adds facts that may hold instead.
+func (j *joint) or(g facts) {
+	jt, gt := j.said(), g.said()
+	switch {
+	case jt == 0 || gt == 0: // one of them allows anything
+		j.types = anyType
+	default:
+		j.types = jt | gt
+	}
+	switch {
+	case j.enum == nil && jt == shape.Null:
+		j.enum = []string{"null"}
 	case g.enum == nil && gt == shape.Null:
 		g.enum = []string{"null"}
 	}
-	if f.enum == nil || g.enum == nil {
-		f.enum = nil
-	} else {
-		f.enum = slices.Clip(f.enum)
-		for _, v := range g.enum {
-			if !slices.Contains(f.enum, v) {
-				f.enum = append(f.enum, v)
-			}
+	j.orEnum(g.enum)
+	if j.object && g.object {
+		j.required = both(j.required, g.required)
+		j.closed = j.closed && g.closed
+	} else if g.object {
+		j.required, j.closed = slices.Clone(g.required), g.closed
+	}
+	j.joinProps(g.props, alts.or)
+	j.items = j.items.or(g.items)
+	j.rest = j.rest.or(g.rest)
+	j.object = j.object || g.object
+	j.array = j.array || g.array
+}
+
+// orEnum adds values that are allowed as well, all if they are nil.
+func (j *joint) orEnum(values []string) {
+	if j.enum == nil || values == nil {
+		j.enum, j.values = nil, nil
+		return
+	}
+	if j.values == nil {
+		j.values = make(map[string]bool, len(j.enum))
+		for _, v := range j.enum {
+			j.values[v] = true
 		}
 	}
-	if f.object && g.object {
-		f.required = slices.DeleteFunc(slices.Clone(f.required), func(v string) bool { return !slices.Contains(g.required, v) })
-		f.closed = f.closed && g.closed
-	} else if g.object {
-		f.required, f.closed = g.required, g.closed
+	for _, v := range values {
+		if !j.values[v] {
+			j.values[v] = true
+			j.enum = append(j.enum, v)
+		}
 	}
-	f.props = joinProps(f.props, g.props, alts.or)
-	f.items = f.items.or(g.items)
-	f.rest = f.rest.or(g.rest)
-	f.object = f.object || g.object
-	f.array = f.array || g.array
-	return f
+}
+
+// maybe adds the properties of facts that hold only sometimes. They forbid nothing.
+func (j *joint) maybe(g facts) {
+	known := len(j.props)
+	j.joinProps(g.props, func(a, _ alts) alts { return a })
+	j.object = j.object || len(j.props) > known
+}
+
+func (j *joint) joinProps(props []propFact, join func(a, b alts) alts) {
+	if len(props) == 0 {
+		return
+	}
+	if j.at == nil {
+		j.at = make(map[string]int, len(j.props)+len(props))
+		for i := range slices.Backward(j.props) { // of two of one name the first counts
+			j.at[j.props[i].name] = i
+		}
+	}
+	for _, p := range props {
+		if i, ok := j.at[p.name]; ok {
+			j.props[i].of = join(j.props[i].of, p.of)
+		} else {
+			j.at[p.name] = len(j.props)
+			j.props = append(j.props, p)
+		}
+	}
+}
+
+// both returns what of a is in b, in the room of a.
+func both(a, b []string) []string {
+	in := among(b)
+	return slices.DeleteFunc(a, func(v string) bool { return !in(v) })
+}
+
+// among returns a function that reports whether a text is one of list.
+func among(list []string) func(string) bool {
+	if len(list) <= fewProps {
+		return func(s string) bool { return slices.Contains(list, s) }
+	}
+	set := make(map[string]bool, len(list))
+	for _, s := range list {
+		set[s] = true
+	}
+	return func(s string) bool { return set[s] }
 }
 
 // said returns the types of f, inferred if it names none.
@@ -324,26 +414,6 @@ func (f *facts) said() shape.Types {
 		return f.types
 	}
 	return f.inferred()
-}
-
-// maybe adds the properties of facts that hold only sometimes. They forbid nothing.
-func (f facts) maybe(g facts) facts {
-	known := f.props
-	f.props = joinProps(f.props, g.props, func(a, _ alts) alts { return a })
-	f.object = f.object || len(f.props) > len(known)
-	return f
-}
-
-func joinProps(a, b []propFact, join func(a, b alts) alts) []propFact {
-	a = slices.Clone(a)
-	for _, p := range b {
-		if i := slices.IndexFunc(a, func(q propFact) bool { return q.name == p.name }); i >= 0 {
-			a[i].of = join(a[i].of, p.of)
-		} else {
-			a = append(a, p)
-		}
-	}
-	return a
 }
 
 // followed returns a with nodes that only refer to another replaced by that one, so that they share its shape.
@@ -397,7 +467,7 @@ func (a alts) and(b alts) (both alts) {
 		for _, m := range b {
 			list := slices.Clone(l)
 			for _, n := range m {
-				if !slices.Contains(list, n) {
+				if len(list) < maxAlt && !slices.Contains(list, n) {
 					list = append(list, n)
 				}
 			}

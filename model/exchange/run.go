@@ -44,7 +44,7 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	// Without http.Client: a redirect is not followed, since that could carry a key and a conversation to another server.
 	resp, err := x.s.transport.RoundTrip(r)
 	if err != nil {
-		return x.failure(ctx, err, "cannot reach the server")
+		return x.failure(ctx, err, "cannot reach the server at "+r.URL.Host)
 	}
 	defer resp.Body.Close()
 	x.body = timedBody{src: resp.Body, timer: &x.timer, idle: x.s.o.Idle}

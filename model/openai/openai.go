@@ -13,6 +13,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -119,6 +120,19 @@ func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, err
 	return openai.DecodeResponse(dst, body)
 }
 
-func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
-	return openai.DecodeError(status, header, body)
+func (p protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
+	e := openai.DecodeError(status, header, body)
+	if status != http.StatusNotFound || strings.Contains(strings.ToLower(e.Message), "model") {
+		return e
+	}
+	base, err := url.Parse(strings.TrimRight(p.o.URL, "/"))
+	if err != nil || strings.HasSuffix(base.Path, "/v1") {
+		return e
+	}
+	base.User = nil
+	e.Code, e.Message = CodePath, "the server has nothing at this address: the url of most servers ends in /v1, as "+base.String()+"/v1"
+	return e
 }
+
+// CodePath is the code of an error of a server that has nothing at the address, most likely since its url lacks /v1.
+const CodePath = "no_such_path"

@@ -65,7 +65,7 @@ type RetryOptions struct {
 
 // Retry returns a model that tries m again when a stream fails before it has begun with an error that can pass: the kinds
 // rate_limit, overloaded and unavailable. It waits as long as the error's RetryAfter says, or else for the backoff, less a
-// random part of up to half of it so that many clients do not come back at once.
+// random part of up to half of it so that many clients do not come back at once. Before it waits it yields an Idle event that says so.
 func Retry(m chat.Model, o RetryOptions) chat.Model {
 	if o.Attempts <= 0 {
 		o.Attempts = 2
@@ -96,12 +96,20 @@ func (r *retry) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 				yield(chat.Event{}, err)
 				return
 			}
+			if wait > 0 && !yield(r.announce(n, wait, err), nil) {
+				return
+			}
 			if err := sleep(ctx, wait); err != nil {
 				yield(chat.Event{}, err)
 				return
 			}
 		}
 	}
+}
+
+// announce tells that another attempt follows attempt n after a wait. It is no part of the answer, so that nothing has begun with it.
+func (r *retry) announce(n int, wait time.Duration, err error) chat.Event {
+	return chat.Event{Kind: chat.KindIdle, Detail: &chat.Detail{Retry: &chat.RetryDetail{Error: chat.AsError(err), At: time.Now().Add(wait), Attempt: n + 1, Of: r.o.Attempts}}}
 }
 
 // passing are the kinds of errors that may be gone at the next attempt.

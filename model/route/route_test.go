@@ -79,6 +79,15 @@ func event(word string) chat.Event {
 	return chat.Event{Kind: chat.KindText, Text: word}
 }
 
+// again describes an announcement. The wait is told where it is in whole seconds, which one that the backend asked for is.
+func again(r *chat.RetryDetail) string {
+	text := fmt.Sprintf("%s-%d/%d", r.Error.Kind, r.Attempt, r.Of)
+	if wait := time.Until(r.At); wait%time.Second == 0 {
+		text += "-" + wait.String()
+	}
+	return "(" + text + ")"
+}
+
 func play(ctx context.Context, m chat.Model) string {
 	var words []string
 	for e, err := range m.Stream(ctx, &chat.Request{}) {
@@ -89,6 +98,9 @@ func play(ctx context.Context, m chat.Model) string {
 			words = append(words, e.Text)
 		case e.Kind == chat.KindTurnStart:
 			words = append(words, "turn")
+		case e.Kind == chat.KindIdle && e.Detail != nil:
+			r := e.Detail.Retry
+			words = append(words, again(r))
 		default:
 			words = append(words, e.Kind.String())
 		}
@@ -105,11 +117,11 @@ func TestRetry(t *testing.T) {
 		waits    [][2]time.Duration // least and most
 	}{
 		{"first time", []string{"turn idle a finish"}, RetryOptions{}, "idle turn a finish", nil},
-		{"once more by default", []string{"!overloaded", "!overloaded"}, RetryOptions{}, "!overloaded", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
-		{"second time", []string{"turn idle !unavailable", "turn a finish"}, RetryOptions{}, "idle turn a finish", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
-		{"backoff doubles up to the longest wait", []string{"!rate_limit", "!rate_limit", "!rate_limit", "!rate_limit", "a finish"}, RetryOptions{Attempts: 5, Backoff: time.Second, MaxWait: 3 * time.Second}, "a finish",
+		{"once more by default", []string{"!overloaded", "!overloaded"}, RetryOptions{}, "(overloaded-2/2) !overloaded", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
+		{"second time", []string{"turn idle !unavailable", "turn a finish"}, RetryOptions{}, "idle (unavailable-2/2) turn a finish", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
+		{"backoff doubles up to the longest wait", []string{"!rate_limit", "!rate_limit", "!rate_limit", "!rate_limit", "a finish"}, RetryOptions{Attempts: 5, Backoff: time.Second, MaxWait: 3 * time.Second}, "(rate_limit-2/5) (rate_limit-3/5) (rate_limit-4/5) (rate_limit-5/5) a finish",
 			[][2]time.Duration{{500 * time.Millisecond, time.Second}, {time.Second, 2 * time.Second}, {1500 * time.Millisecond, 3 * time.Second}, {1500 * time.Millisecond, 3 * time.Second}}},
-		{"the backend says how long", []string{"!rate_limit+7s", "a finish"}, RetryOptions{}, "a finish", [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
+		{"the backend says how long", []string{"!rate_limit+7s", "a finish"}, RetryOptions{}, "(rate_limit-2/2-7s) a finish", [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
 		{"longer than anybody waits", []string{"!rate_limit+31s"}, RetryOptions{}, "!rate_limit", nil},
 		{"not behind the first event", []string{"a !unavailable"}, RetryOptions{Attempts: 5}, "a !unavailable", nil},
 		{"bad request", []string{"!bad_request"}, RetryOptions{Attempts: 5}, "!bad_request", nil},
@@ -142,7 +154,7 @@ func TestRetryEndsWithTheCaller(t *testing.T) {
 		defer cancel()
 		p := &played{attempts: []string{"!rate_limit+10s"}}
 		begin := time.Now()
-		if got := play(ctx, Retry(p, RetryOptions{})); got != "!timeout" || time.Since(begin) != 3*time.Second {
+		if got := play(ctx, Retry(p, RetryOptions{})); got != "(rate_limit-2/2-10s) !timeout" || time.Since(begin) != 3*time.Second {
 			t.Errorf("events %s after %v", got, time.Since(begin))
 		}
 	})
@@ -330,7 +342,7 @@ func TestOverloadedIsTriedAgain(t *testing.T) {
 		first := make(chan string)
 		go func() { first <- play(t.Context(), l) }()
 		synctest.Wait()
-		if got := play(t.Context(), Retry(l, RetryOptions{Backoff: time.Second})); got != "b finish" {
+		if got := play(t.Context(), Retry(l, RetryOptions{Backoff: time.Second})); got != "(overloaded-2/2) b finish" {
 			t.Error(got)
 		}
 		<-first

@@ -64,7 +64,7 @@ turns:
 			`call_start 0 x f function`, `call_args 0 "{\"a\":"`, `call_args 0 " 1}"`, `call_end 0 x f {"a": 1} true function`,
 			`HERMES`,
 			`call_start 2 y h function`, `call_args 2 "{}"`, `call_end 2 y h {} true function`,
-			`usage {Known:true In:40 Out:12 Cached:0 Written:0 Reasoning:0 Requests:1}`, `finish tool_calls m`}},
+			`usage {Known:true In:40 Out:12 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`, `finish tool_calls m`}},
 		{"targets", `
 backend: {speaks: lumo}
 turns:
@@ -79,9 +79,9 @@ turns:
 `, []string{`text 0-1 "M"`, `reasoning "R"`,
 			`native_call native_0 f {"s":"}{"} native`, `native_call native_1 g {"b":2} native`, `native_call native_2 h {} native`,
 			`native_result native_0  {"error":true} native`, `native_result native_1  {"ok":1} native`,
-			`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1}`, `finish stop m`}},
+			`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`, `finish stop m`}},
 		{"length", `turns: [{id: a, when: {}, reply: [], finish: length}]`,
-			[]string{`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1}`, `finish length m`}},
+			[]string{`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`, `finish length m`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			events, err := collect(model(t, head+c.text), request(user("hi")))

@@ -107,6 +107,16 @@ func (w *requestWriter) model() string {
 	if name == "" {
 		name = w.req.Model
 	}
+	return PlainModel(name)
+}
+
+// PlainModel returns the name of one of Lumo's models without the name of its provider, in small letters, as Lumo has it. Another name
+// is returned as it is.
+func PlainModel(name string) string {
+	plain := strings.TrimPrefix(strings.ToLower(name), "proton/")
+	if plain == "lumo" || strings.HasPrefix(plain, "lumo-") {
+		return plain
+	}
 	return strings.TrimPrefix(name, "proton/")
 }
 

@@ -225,7 +225,7 @@ func (r *StreamReader) Title() string {
 }
 
 // Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error of the kind
-// ErrProtocol, and so is one of which nothing can be read because it is encrypted.
+// ErrProtocol, and so is one of which a part cannot be read because it is encrypted.
 func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed != nil {
 		return dst, r.failed
@@ -242,6 +242,8 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a sign that the answer is whole"}
 	case r.secret > 0 && !r.shown:
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the answer is encrypted, and was not asked to be"}
+	case r.secret > 0:
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "a part of the answer is encrypted, and was not asked to be: what could be read is not all of it"}
 	}
 	if r.failed != nil {
 		return dst, r.failed

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/internal/pending"
 	"wield/wire/jsonbody"
 )
 
@@ -80,7 +81,8 @@ var nothing = []string{`""`, "false", "null", "[]"}
 type requestReader struct {
 	jsonbody.Reader
 	req     *chat.Request
-	pending []*chat.Call // of the last answer, that have no result yet
+	pending pending.Calls   // of the last answer
+	named   map[string]bool // tools
 }
 
 // limits says what settings may be.
@@ -270,8 +272,12 @@ func (d *requestReader) function() {
 	switch {
 	case t.Name == "":
 		d.RefuseAt("name", jsonbody.CodeMissing, "a function must have a name")
-	case d.req.Tool(t.Name) != nil:
+	case d.named[t.Name]:
 		d.RefuseAt("name", jsonbody.CodeInvalidValue, "two tools are called "+strconv.Quote(t.Name))
 	}
+	if d.named == nil {
+		d.named = make(map[string]bool)
+	}
+	d.named[t.Name] = true
 	d.req.Tools = append(d.req.Tools, t)
 }

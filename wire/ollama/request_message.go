@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/pending"
 	"wield/wire/jsonbody"
 )
 
@@ -195,30 +196,16 @@ func (d *requestReader) id(call int) string {
 }
 
 // await notes the calls of an answer, whose results follow.
-func (d *requestReader) await(m *chat.Message) {
-	d.pending = d.pending[:0]
-	for i := range m.Calls {
-		d.pending = append(d.pending, &m.Calls[i])
-	}
-}
+func (d *requestReader) await(m *chat.Message) { d.pending = pending.Of(m.Calls) }
 
 // join finds the call that a result answers: the one of its id, else the next of its name, else the next.
 func (d *requestReader) join(m *chat.Message) {
-	at := -1
-	for i, c := range d.pending {
-		switch {
-		case m.CallID != "" && c.ID != m.CallID, at >= 0:
-		case m.CallID != "" || m.Name == "" || c.Name == m.Name:
-			at = i
-		}
+	c := d.pending.Take(m.CallID, m.Name)
+	if c == nil && m.CallID == "" {
+		c = d.pending.Take("", "")
 	}
-	if at < 0 && m.CallID == "" && len(d.pending) > 0 {
-		at = 0
-	}
-	if at >= 0 {
-		c := d.pending[at]
+	if c != nil {
 		m.CallID, m.Name = c.ID, c.Name
-		d.pending = append(d.pending[:at], d.pending[at+1:]...)
 	}
 	if m.CallID == "" {
 		m.CallID = d.id(0)

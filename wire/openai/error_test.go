@@ -92,7 +92,7 @@ func TestAppendError(t *testing.T) {
 			`{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null}}`},
 		{chat.Error{Kind: chat.ErrRateLimit, Message: "m"},
 			`{"error":{"message":"m","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`},
-		{chat.Error{Kind: "new"}, `{"error":{"message":"new: ","type":"server_error","param":null,"code":null}}`},
+		{chat.Error{Kind: "new"}, `{"error":{"message":"new","type":"server_error","param":null,"code":null}}`},
 	} {
 		got := string(AppendError(nil, &c.e))
 		if got != c.want || !json.Valid([]byte(got)) {
