@@ -12,6 +12,7 @@ type arena struct {
 }
 
 const (
+	arenaFirst = 1 << 10 // the first block: most answers are short
 	arenaSize  = 16 << 10
 	arenaMost  = 256 << 10
 	arenaSmall = 512 // a hold up to this size is copied rather than parted
@@ -47,7 +48,8 @@ func (a *arena) write(s string) {
 // next begins a block that has room for n bytes.
 func (a *arena) next(n int) {
 	last := a.last(a.from)
-	a.b = make([]byte, 0, max(n+arenaSmall, min(arenaMost, max(arenaSize, a.size/4))))
+	size := max(arenaFirst, min(4*cap(a.b), arenaSize), min(a.size/4, arenaMost))
+	a.b = make([]byte, 0, max(n+arenaSmall, size))
 	if len(last) <= arenaSmall {
 		a.b = append(a.b, last...)
 	} else {
@@ -74,14 +76,6 @@ func (a *arena) part(from, to int) string {
 		at += len(s)
 	}
 	return "" // not reached: from lies in a block
-}
-
-// end returns the last n bytes of the hold, which begin at from in it.
-func (a *arena) end(n, from int) string {
-	if len(a.b)-a.from >= n {
-		return a.last(len(a.b) - n)
-	}
-	return a.slice(from, from+n)
 }
 
 // slice returns the bytes [from, to) of the hold.
@@ -120,55 +114,3 @@ func (a *arena) text() string {
 	a.full, a.size, a.b, a.from = a.full[:0], 0, b, 0
 	return a.last(0)
 }
-
-// A builder makes texts of arguments, one after the other. Short ones lie in one block: whoever keeps one of them keeps that of all.
-type builder struct {
-	b    []byte // the text; of what is behind it in the block nothing is used yet
-	size int    // of the block
-}
-
-const (
-	smallArgs = 96      // most arguments are so short that they never grow again
-	argsBlock = 1 << 10 // the largest block for several
-)
-
-// begin begins another text.
-func (b *builder) begin() {
-	if b.b = b.b[len(b.b):]; cap(b.b) > argsBlock {
-		b.b = nil // it is what a long one left over
-	}
-}
-
-// grow makes room for n bytes.
-func (b *builder) grow(n int) {
-	if cap(b.b)-len(b.b) < n {
-		b.next(n)
-	}
-}
-
-// next begins a block for the text so far and n bytes more, doubling: what the append of Go does copies a long text many times.
-func (b *builder) next(n int) {
-	b.size = min(max(2*b.size, smallArgs), argsBlock)
-	block := make([]byte, len(b.b), max(2*len(b.b)+n, b.size))
-	copy(block, b.b)
-	b.b = block
-}
-
-func (b *builder) writeString(s string) {
-	b.grow(len(s))
-	n := len(b.b)
-	b.b = b.b[:n+len(s)]
-	copy(b.b[n:], s)
-}
-
-func (b *builder) write(s []byte) { b.writeString(unsafe.String(unsafe.SliceData(s), len(s))) }
-
-func (b *builder) writeByte(c byte) {
-	b.grow(1)
-	b.b = append(b.b, c)
-}
-
-func (b *builder) len() int { return len(b.b) }
-
-// string returns the text so far. It stays as it is.
-func (b *builder) string() string { return unsafe.String(unsafe.SliceData(b.b), len(b.b)) }

@@ -37,7 +37,11 @@ func TestArena(t *testing.T) {
 // TestWaysFit holds the sections of all dialects to as many ways to go on as an element can tell apart.
 func TestWaysFit(t *testing.T) {
 	most := 0
-	for _, n := range autoAutomaton().trie.nodes {
+	r, err := autoRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range r.trie.nodes {
 		if n.end != nil {
 			most = max(most, len(n.end.ways))
 		}

@@ -38,8 +38,8 @@ const (
 )
 
 func newArgsReader(d *Decoder, s *shape.Shape) *argsReader {
-	a := &d.readers.args
-	*a = argsReader{d: d, val: d.readers.argsVal.reset(d, s, false), esc: a.esc[:0], word: a.word[:0]}
+	a := ready(&d.readers.args)
+	*a = argsReader{d: d, val: ready(&d.readers.argsVal).reset(d, s, false), esc: a.esc[:0], word: a.word[:0]}
 	return a
 }
 
@@ -61,15 +61,9 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				i++
 			case c == '{':
 				a.state, a.val.patient = aObject, true
-				return a.open(in, i)
 			case c == '"' || c == '\'' && a.d.set.opts.Repair != RepairOff:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
-				if i++; c == '"' && a.wrapped {
-					if end := a.usual(in, i); end > 0 {
-						return end, done
-					}
-					i = a.followFrom(in, i)
-				}
+				i++
 			case c == '[':
 				a.doom, a.state = "the arguments are an array, not an object", aSkip
 				a.val.discard = true
@@ -79,7 +73,11 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				return i, a.fail("the arguments are missing")
 			}
 		case aObject, aSkip:
-			return a.behind(a.val.run(in, i))
+			j, p := a.val.run(in, i)
+			if p == failed {
+				return j, a.fail(a.val.err)
+			}
+			return j, p
 		case aString, aBehind:
 			j, p := a.runString(in, i)
 			if p != going {
@@ -96,33 +94,6 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 		}
 	}
 	return i, going
-}
-
-// open reads the object whose brace stands at i.
-func (a *argsReader) open(in string, i int) (int, progress) {
-	a.val.begin(a.base, a.step, i)
-	a.val.open('{', i)
-	return a.behind(a.val.goOn(in, i+1))
-}
-
-// behind acts on what the reader of the object left off with before i.
-func (a *argsReader) behind(i int, p progress) (int, progress) {
-	if p == failed {
-		a.fail(a.val.err)
-	}
-	return i, p
-}
-
-// plain is the method of body for a machine that leaves reading to a. In a string that holds the object a quote of the object has a
-// back-slash before it, so that none passes as it would in the object itself.
-func (a *argsReader) plain() *byteSet {
-	switch {
-	case a.state == aObject:
-		return a.val.plain()
-	case a.state == aString && len(a.esc) == 0 && a.doom == "" && a.val.inPlain():
-		return &stringStop
-	}
-	return nil
 }
 
 // end decides what the end of the text means for a value that is not complete.
@@ -156,70 +127,6 @@ func (a *argsReader) endWord(i int) progress {
 func (a *argsReader) empty(i int) {
 	a.d.writeArgs("{}", a.pos(i))
 	a.d.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
-}
-
-// usual reads the rest of the string that holds the object, if it holds what the last one did, and returns where it ends, else 0.
-func (a *argsReader) usual(in string, i int) int {
-	if a.d.sources != nil {
-		return 0
-	}
-	u := &a.d.readers.inString
-	form := u.quotedForm()
-	n, end := u.read(form, a.d.call.tool.Args, in, i)
-	if n == 0 {
-		return 0
-	}
-	u.write(a.d, form, in, n, a.pos(end-len(`"`)))
-	return end
-}
-
-// learn takes the arguments that were read for those of the next call.
-func (a *argsReader) learn() {
-	u, keys := &a.d.readers.inString, a.val.keys
-	u.learn(a.d, a.d.call.tool.Args, keys)
-	u.spaced = len(keys) > 1 && keys[0].to+1 < keys[1].from && a.d.argsText()[keys[0].to+1] == ' '
-}
-
-// quotedForm returns how arguments stand in a string.
-func (u *usualArgs) quotedForm() *notation {
-	if u.spaced {
-		return &spacedNotation
-	}
-	return &stringNotation
-}
-
-// follow has the decoder follow the string that holds the object, if it can.
-func (a *argsReader) follow(d *Decoder) {
-	n := len(a.esc)
-	v := a.val
-	if a.state != aString || a.quote != '"' || a.doom != "" || n > 1 || n == 1 && v.state != vString && v.state != vValue || !a.read && (n > 0 || !a.wrapped) {
-		return
-	}
-	switch v.state {
-	case vString, vAfter, vColon, vValue, vKeyOrEnd:
-		u := &d.readers.inString
-		if d.follow(u, u.quotedForm(), v, n); d.follows {
-			a.esc = a.esc[:0]
-		}
-	}
-}
-
-// followFrom is follow behind the quote at the start of the string, in the middle of the input. It returns where to go on.
-func (a *argsReader) followFrom(in string, i int) int {
-	if a.step != 1 || a.base != a.d.base {
-		return i
-	}
-	u := &a.d.readers.inString
-	i, _ = a.d.followFrom(u, u.quotedForm(), a.val, i)
-	return i
-}
-
-// resume goes on where the decoder followed the arguments to.
-func (a *argsReader) resume() {
-	done := a.val.state == vDone
-	if a.read = done || len(a.val.stack) > 0; done {
-		a.state = aBehind
-	}
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -326,9 +233,7 @@ func (a *argsReader) inside(s string, base, step int) progress {
 
 func (a *argsReader) endString(i int) progress {
 	switch {
-	case a.doom != "":
-	case a.state == aBehind:
-		a.learn()
+	case a.doom != "" || a.state == aBehind:
 	case !a.read:
 		a.empty(i)
 	default:
@@ -372,7 +277,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
-	d := &Decoder{set: &set{opts: Options{Repair: r}}, readers: new(bodies)}
+	d := &Decoder{set: &set{opts: Options{Repair: r}}}
 	d.call = openCall{open: true, tool: &shape.Tool{Args: s}}
 	a := newArgsReader(d, s)
 	a.at(0, 1)

@@ -24,6 +24,7 @@ type nameReader struct {
 	objAt  int // where the object begins
 	to     int // where it ends
 	skip   *value
+	call   *headerReader // reads the object once the call is known to be one
 }
 
 type nameState uint8
@@ -39,7 +40,7 @@ const (
 
 // newName returns a reader of a bare call whose name begins at the offset at, or, if that is negative, at the next byte.
 func newName(d *Decoder, at int) *nameReader {
-	r := &d.readers.name
+	r := ready(&d.readers.name)
 	*r = nameReader{at: d.callAt(), nameAt: at}
 	return r
 }
@@ -59,6 +60,9 @@ func newNameMark(d *Decoder, _ *opener) body {
 }
 
 func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
+	if r.call != nil {
+		return r.call.run(d, i)
+	}
 	for i < len(d.in) {
 		var v verdict
 		switch r.state {
@@ -75,7 +79,7 @@ func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
 		default:
 			i, v = r.readLine(d, i)
 		}
-		if v != more || d.call.open {
+		if v != more || r.call != nil {
 			return i, v
 		}
 	}
@@ -140,7 +144,7 @@ func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case c == '{':
 		r.objAt, r.state = d.base+i, nKey
-		r.skip = d.readers.val.reset(d, nil, false)
+		r.skip = ready(&d.readers.val).reset(d, nil, false)
 		r.skip.discard = true
 		return i, more
 	case c == '`' && r.kind && r.fence == 0 && !r.spaced:
@@ -249,15 +253,13 @@ func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
 
 // open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
 func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
+	d.dialect = d.set.bareName
 	d.stash(d.base + i)
-	plain := to == d.base+i && r.state == nKey && r.nameAt == d.candAt && !r.kind && r.fence == 0 && r.id == ""
-	if k := &d.readers.nameHead; plain && d.learnBeginning(to, d.set.bareName, k) {
-		*k = nameHead{args: r.objAt - r.nameAt, name: r.name, tool: r.tool}
-	}
-	h := r.call(d)
-	if plain {
-		d.extendHead(d.held(r.objAt, to))
-	}
+	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
+	h := newHeader(d, &nameForm, hArgs)
+	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
+	h.args = newArgsReader(d, d.call.tool.Args)
+	r.call = h
 	j, v := d.runHeld(h, d.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.base+i {
 		return d.backTo(r.objAt+j, i)
@@ -265,42 +267,24 @@ func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 	return i, v
 }
 
-// A nameHead is what a candidate began with that is a name and an object, up to the colon that showed that it is a call.
-type nameHead struct {
-	args int // where the object begins
-	name string
-	tool int
-}
-
-// beginAgain begins a call whose name stands at i.
-func (h *nameHead) beginAgain(d *Decoder, i, _ int) int {
-	r := newName(d, d.base+i)
-	r.name, r.tool, r.objAt = h.name, h.tool, d.base+i+h.args
-	r.call(d)
-	return i + h.args
-}
-
-// call opens the call, and leaves the candidate to a machine that reads the object.
-func (r *nameReader) call(d *Decoder) *headerReader {
-	d.dialect = d.set.bareName
-	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
-	h := newHeader(d, &nameForm, hArgs)
-	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
-	h.args = newArgsReader(d, d.call.tool.Args)
-	d.body = h
-	return h
-}
-
 // end decides what an end of the text means.
 func (r *nameReader) end(d *Decoder) verdict {
+	if r.call != nil {
+		return r.call.end(d)
+	}
 	if r.state != nLine {
 		return refused
 	}
 	_, v := r.open(d, 0, r.to)
 	if v == more {
-		return d.body.end(d)
+		return r.call.end(d)
 	}
 	return v
 }
 
-func (r *nameReader) plain(*Decoder) *byteSet { return nil }
+func (r *nameReader) plain(d *Decoder) *byteSet {
+	if r.call != nil {
+		return r.call.plain(d)
+	}
+	return nil
+}

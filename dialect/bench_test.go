@@ -1,8 +1,12 @@
 package dialect_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,7 +128,9 @@ func BenchmarkDecode(b *testing.B) {
 						name string
 						size int
 					}{{"4B", 4}, {"16B", 16}, {"whole", 0}} {
-						b.Run(c.name, func(b *testing.B) { decodeBench(b, d, []string{text}, c.size, w.calls) })
+						b.Run(c.name, func(b *testing.B) {
+							decodeBench(b, dialect.Options{Dialect: d, Tools: benchTools}, []string{text}, c.size, w.calls)
+						})
 					}
 				})
 			}
@@ -133,8 +139,8 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 // decodeBench reads messages one after the other, in chunks of size bytes; 0: each whole.
-func decodeBench(b *testing.B, name string, messages []string, size, calls int) {
-	d, err := dialect.New(dialect.Options{Dialect: name, Tools: benchTools})
+func decodeBench(b *testing.B, o dialect.Options, messages []string, size, calls int) {
+	d, err := dialect.New(o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -179,7 +185,9 @@ func BenchmarkCalls(b *testing.B) {
 				name string
 				size int
 			}{{"whole", 0}, {"16", 16}, {"4", 4}} {
-				b.Run(c.name, func(b *testing.B) { decodeBench(b, name, messages, c.size, 100) })
+				b.Run(c.name, func(b *testing.B) {
+					decodeBench(b, dialect.Options{Dialect: name, Tools: benchTools}, messages, c.size, 100)
+				})
 			}
 		})
 	}
@@ -205,6 +213,85 @@ func hundredCalls(tb testing.TB, name string) []string {
 		messages = append(messages, string(text))
 	}
 	return messages
+}
+
+// An answer is a recorded text with the tools that were on offer.
+type answer struct {
+	text  string
+	tools []shape.Tool
+}
+
+// recordedAnswers returns every tenth of the recorded answers beside the project: 1 390, of ten models.
+func recordedAnswers(b *testing.B) (answers []answer, size int) {
+	f, err := os.Open(filepath.Join("..", "..", "shared", "data", "bfcl-dev.jsonl.gz"))
+	if errors.Is(err, fs.ErrNotExist) {
+		b.Skip("no recorded answers beside the project")
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	lines := json.NewDecoder(z)
+	for n := 0; ; n++ {
+		var r struct {
+			Text  string
+			Tools []struct {
+				Function struct {
+					Name       string
+					Parameters json.RawMessage
+				}
+			}
+		}
+		if err := lines.Decode(&r); err == io.EOF {
+			return answers, size
+		} else if err != nil {
+			b.Fatal(err)
+		}
+		if n%10 != n/10%10 { // the answers to a question stand together, one of each model
+			continue
+		}
+		a := answer{text: r.Text}
+		for _, t := range r.Tools {
+			s, err := schema.Compile(t.Function.Parameters)
+			if err != nil {
+				b.Fatal(err)
+			}
+			a.tools = append(a.tools, shape.Tool{Name: t.Function.Name, Args: s.Shape()})
+		}
+		answers, size = append(answers, a), size+len(r.Text)
+	}
+}
+
+// BenchmarkAnswers reads recorded answers in chunks of 4 bytes, each with a decoder made for its tools as a bridge makes it: BenchmarkAnswers/new.
+// BenchmarkAnswers/setup makes the decoders and reads nothing.
+func BenchmarkAnswers(b *testing.B) {
+	answers, size := recordedAnswers(b)
+	var cache dialect.Cache
+	for _, read := range []bool{true, false} {
+		b.Run(map[bool]string{true: "new", false: "setup"}[read], func(b *testing.B) {
+			var buf []chat.Event
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				for _, a := range answers {
+					d, err := dialect.New(dialect.Options{Tools: a.tools, Cache: &cache})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if !read {
+						continue
+					}
+					for i := 0; i < len(a.text); i += 4 {
+						buf = d.Feed(buf[:0], a.text[i:min(i+4, len(a.text))])
+					}
+					buf = d.Close(buf[:0])
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkCases reads the texts of a file of cases, each under its own options, in chunks of 4 bytes: BenchmarkCases/FILE.

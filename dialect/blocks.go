@@ -152,7 +152,7 @@ func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
 		return false
 	}
 	at := d.base + i
-	r := &d.readers.block
+	r := ready(&d.readers.block)
 	*r = blockReader{mark: f.mark, n: f.n, indent: d.fenceIndent(), crlf: crlf, tool: tool, word: infoWord(info), plan: plan,
 		bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
 	r.head = r.plan.path != "" && r.plan.text != ""

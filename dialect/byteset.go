@@ -89,7 +89,6 @@ var (
 	attributeStop  = byteSet{}.with("<>\n")          // attributes behind a name
 	bareNameStop   = byteSet{}.with("\n<{ \t\r")     // a name in no tag
 	parenStop      = byteSet{}.with("\"'\\()[]{}\n") // arguments that are only looked through for their end
-	callStop       = byteSet{}.with(")\n")           // the same, where only the end of a call or of its line decides
 	captureStop    = byteSet{}.with(`"'\`)           // a string that is kept
 	literalStop    = doubleStop.with("<")            // a string between tokens
 	waitStop       = doubleStop.with("(")            // a key or a name that waits for its end
@@ -127,16 +126,6 @@ var literalNameStop = headerStop.with("=")
 var wordStop = func() (s byteSet) {
 	for c := range s {
 		if c := byte(c); isWord(c) || c == '\\' {
-			s[c] = 1
-		}
-	}
-	return s.inverse()
-}()
-
-// scalarStop are the bytes that end a number or a word of JSON.
-var scalarStop = func() (s byteSet) {
-	for c := range s {
-		if scalarStart(byte(c)) {
 			s[c] = 1
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// cacheSize is how many automata a Cache keeps. A program reads texts in a few ways only: for each family of models with tools and
+// cacheSize is how many rules a Cache keeps. A program reads texts in a few ways only: for each family of models with tools and
 // without.
 const cacheSize = 64
 
@@ -18,10 +18,10 @@ type Cache struct {
 
 type cacheEntry struct {
 	key cacheKey
-	*automaton
+	*rules
 }
 
-// A cacheKey is what an automaton depends on.
+// A cacheKey is what rules depend on.
 type cacheKey struct {
 	dialect        string
 	prefer, drop   []string
@@ -39,7 +39,7 @@ func keyOf(o *Options) cacheKey {
 
 // auto reports whether the options leave everything but the tools as it is by default.
 func (k *cacheKey) auto() bool {
-	return (k.dialect == "" || k.dialect == "auto") && len(k.prefer)+len(k.drop) == 0 && !k.off && k.closer == ""
+	return (k.dialect == "" || k.dialect == "auto") && len(k.prefer)+len(k.drop) == 0 && !k.off && k.opener+k.closer == ""
 }
 
 func (k *cacheKey) equal(l *cacheKey) bool {
@@ -47,28 +47,32 @@ func (k *cacheKey) equal(l *cacheKey) bool {
 		slices.Equal(k.prefer, l.prefer) && slices.Equal(k.drop, l.drop)
 }
 
-// automaton returns the automaton of a set. A nil Cache keeps none.
-func (c *Cache) automaton(s *set) *automaton {
-	key := keyOf(&s.opts)
+// rules returns the rules that o compiles to. A nil Cache keeps none.
+func (c *Cache) rules(o *Options) (*rules, error) {
+	key := keyOf(o)
 	switch {
 	case key.auto() && key.tools:
-		return autoAutomaton()
+		return autoRules()
 	case key.auto():
-		return plainAutomaton()
+		return plainRules()
 	case c == nil:
-		return newAutomaton(s)
+		return newRules(o)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.entries {
 		if c.entries[i].key.equal(&key) {
-			return c.entries[i].automaton
+			return c.entries[i].rules, nil
 		}
+	}
+	r, err := newRules(o)
+	if err != nil {
+		return nil, err
 	}
 	if len(c.entries) == cacheSize {
 		c.entries = slices.Delete(c.entries, 0, 1)
 	}
 	key.prefer, key.drop = slices.Clone(key.prefer), slices.Clone(key.drop)
-	c.entries = append(c.entries, cacheEntry{key, newAutomaton(s)})
-	return c.entries[len(c.entries)-1].automaton
+	c.entries = append(c.entries, cacheEntry{key, r})
+	return r, nil
 }

@@ -19,10 +19,9 @@ type openCall struct {
 	raw     bool
 	rawFrom int
 	rawTo   int
+	args    strings.Builder
 	told    int // how many bytes of args came out: those behind them go out together, see Decoder.tellArgs
 	tellAt  int // where the text begins that those were read from
-	mark    int // how much of args there was at the end of a value, and where the text stood: see Decoder.endTold
-	markAt  int
 	// Bytes of the text that are to follow in args, which are copied together.
 	later     bool
 	laterFrom int
@@ -49,6 +48,9 @@ var mintedIDs = func() (ids [128]string) {
 
 // confirm turns the candidate into a call whose text begins at the offset at, or into an attempt at one.
 func (d *Decoder) confirm(at int, call bool) {
+	if !d.confirmed {
+		d.mentions()
+	}
 	switch {
 	case d.confirmed:
 		d.markupUpTo(at)
@@ -62,23 +64,17 @@ func (d *Decoder) confirm(at int, call bool) {
 	default:
 		d.textUpTo(at)
 	}
-	d.confirmed = true
+	d.confirmed, d.turn.called = true, true
+	d.recent.add("")
 }
 
 // startCall opens a call of tool t whose text begins at the offset at and was read up to end.
 func (d *Decoder) startCall(t int, written, id string, at, end int) {
-	d.rememberHead(id, end)
-	d.openCall(t, written, id, at, end)
-}
-
-// openCall is startCall for a call whose beginning is no head.
-func (d *Decoder) openCall(t int, written, id string, at, end int) {
 	d.confirm(at, true)
+	d.call = openCall{open: true, index: d.calls, id: id, tool: &d.set.names.tools[t], at: at}
 	if id == "" {
-		id = mintedID(d.calls)
+		d.call.id = mintedID(d.calls)
 	}
-	d.clearCall()
-	d.call.open, d.call.index, d.call.id, d.call.tool, d.call.at = true, d.calls, id, &d.set.names.tools[t], at
 	d.calls++
 	d.sources.begin(end)
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.last, End: end})
@@ -94,14 +90,16 @@ func (d *Decoder) writeArgs(s string, end int) {
 		return
 	}
 	d.flattenArgs()
-	d.args.writeString(s)
+	grow(&d.call.args, len(s))
+	d.call.args.WriteString(s)
 	d.builtArgs(len(s), end)
 }
 
 // writeBytes is writeArgs for a text that is kept elsewhere no longer.
 func (d *Decoder) writeBytes(s []byte, end int) {
 	d.flattenArgs()
-	d.args.write(s)
+	grow(&d.call.args, len(s))
+	d.call.args.Write(s)
 	d.builtArgs(len(s), end)
 }
 
@@ -112,7 +110,7 @@ func (d *Decoder) writeRaw(s string, at int) {
 	switch {
 	case s == "":
 		return
-	case !c.raw && d.args.len() == 0:
+	case !c.raw && c.args.Len() == 0:
 		c.raw, c.rawFrom = true, at
 	case !c.raw || at != c.rawTo:
 		d.writeArgs(s, end)
@@ -138,55 +136,28 @@ func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
 func (d *Decoder) builtArgs(n, end int) {
 	c := &d.call
 	if d.sources != nil {
-		d.sources.add(d.args.string()[d.args.len()-n:], end)
+		d.sources.add(c.args.String()[c.args.Len()-n:], end)
 		end = max(end, d.last)
 	}
-	if c.told == d.args.len()-n {
+	if c.told == c.args.Len()-n {
 		c.tellAt = d.last
 	}
 	d.last = end
 }
 
 // tellArgs emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
-func (d *Decoder) tellArgs() { d.dst = d.appendArgs(d.dst) }
-
-// appendArgs appends to dst what tellArgs emits.
-func (d *Decoder) appendArgs(dst []chat.Event) []chat.Event {
-	if c := &d.call; c.told < d.args.len() {
-		dst = appendDelta(dst, chat.KindCallArgs, c.index, d.args.string()[c.told:], c.tellAt, d.last)
-		c.told = d.args.len()
-	}
-	return dst
-}
-
-// tellSome is tellArgs at the end of a chunk: it leaves out what waits for more of the arguments.
-func (d *Decoder) tellSome() {
-	if r, ok := d.body.(*tagReader); ok && r.quiet() {
-		d.tellValue()
-		return
-	}
-	d.tellArgs()
-}
-
-// endTold notes that what is added to the arguments from here on is not told of before tellArgs.
-func (d *Decoder) endTold() {
-	d.flattenArgs()
-	d.call.mark, d.call.markAt = d.args.len(), d.last
-}
-
-// tellValue is tellArgs up to where endTold was called last.
-func (d *Decoder) tellValue() {
-	if c := &d.call; c.told < c.mark {
-		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, d.args.string()[c.told:c.mark], c.tellAt, c.markAt)
-		c.told, c.tellAt = c.mark, c.markAt
+func (d *Decoder) tellArgs() {
+	if c := &d.call; c.told < c.args.Len() {
+		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.last)
+		c.told = c.args.Len()
 	}
 }
 
 // flattenArgs makes the arguments so far a text of their own, to which another can be added.
 func (d *Decoder) flattenArgs() {
 	if d.call.raw {
-		d.args.writeString(d.held(d.call.rawFrom, d.call.rawTo))
-		d.call.raw, d.call.told = false, d.args.len()
+		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
+		d.call.raw, d.call.told = false, d.call.args.Len()
 	}
 	d.settleArgs()
 }
@@ -200,22 +171,18 @@ func (d *Decoder) settleArgs() {
 	c.later = false
 	n := c.laterTo - c.laterFrom
 	if c.escaped {
-		n = 0
-		for at := c.laterFrom; at < c.laterTo; {
-			s := d.heldPart(at, c.laterTo)
-			at, n = at+len(s), n+escapedLen(s)
-		}
+		n += n / 8 // most texts have fewer bytes to escape
 	}
-	d.args.grow(n)
+	grow(&c.args, n)
 	for at := c.laterFrom; at < c.laterTo; {
 		s := d.heldPart(at, c.laterTo)
 		if at += len(s); c.escaped {
-			buildEscaped(&d.args, s)
+			buildEscaped(&c.args, s)
 		} else {
-			d.args.writeString(s)
+			c.args.WriteString(s)
 		}
 	}
-	c.told = d.args.len()
+	c.told = c.args.Len()
 }
 
 // settleLater lets the bytes [from, to) of the text, which the caller tells of, follow in the arguments.
@@ -230,13 +197,26 @@ func (d *Decoder) settleLater(from, to int, escaped bool) {
 	c.later, c.laterFrom, c.laterTo, c.escaped = true, from, to, escaped
 }
 
+// follows reports whether a byte at the offset at of the text would follow in the arguments as it stands.
+func (c *openCall) follows(at int) bool { return c.raw && c.rawTo == at || c.later && c.laterTo == at }
+
+// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so
+// short that they never grow again.
+func grow(b *strings.Builder, n int) {
+	if b.Cap()-b.Len() < n {
+		b.Grow(max(n, smallArgs))
+	}
+}
+
+const smallArgs = 96
+
 // argsLen returns the length of the arguments so far.
 func (d *Decoder) argsLen() int {
 	if d.call.raw {
 		return d.call.rawTo - d.call.rawFrom
 	}
 	d.settleArgs()
-	return d.args.len()
+	return d.call.args.Len()
 }
 
 // argsText returns the arguments so far.
@@ -245,7 +225,7 @@ func (d *Decoder) argsText() string {
 		return d.held(d.call.rawFrom, d.call.rawTo)
 	}
 	d.settleArgs()
-	return d.args.string()
+	return d.call.args.String()
 }
 
 // A wholeCall is what the event of a call's end points to.
@@ -271,10 +251,10 @@ func (d *Decoder) newCall() *wholeCall {
 // endCall closes the open call before the offset end.
 func (d *Decoder) endCall(end int, complete bool) {
 	d.tellArgs()
+	d.mentionEnds()
 	c := &d.call
 	d.accepted = d.accepted || complete
 	d.lastCall = d.dialect
-	d.rememberTail(end)
 	whole := d.newCall()
 	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
 		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}
@@ -283,13 +263,7 @@ func (d *Decoder) endCall(end int, complete bool) {
 		Detail: &whole.Detail})
 	d.last = end
 	d.sources.finish(c.at, end)
-	d.clearCall()
-}
-
-// clearCall makes d ready for the next call. What is told of between two calls is told of the last one.
-func (d *Decoder) clearCall() {
-	d.call = openCall{index: d.call.index}
-	d.args.begin()
+	d.call = openCall{index: c.index}
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
@@ -298,6 +272,7 @@ func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) 
 	index := -1
 	if d.call.open {
 		d.tellArgs()
+		d.mentionEnds()
 		index = d.call.index
 		r.At, r.Name, r.Arguments = d.call.at, d.call.tool.Name, d.argsText()
 	} else {
@@ -306,7 +281,7 @@ func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) 
 	r.Raw = d.held(r.At, end)
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: d.last, End: end, Detail: &chat.Detail{Rejected: r}})
 	d.last = end
-	d.clearCall()
+	d.call = openCall{index: d.call.index}
 }
 
 // required reports whether the open call's shape has a required property that is not among the keys read.

@@ -23,11 +23,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 	if r.strange(d) {
 		return more
 	}
-	r.learnHead(d, i)
 	r.start(d, d.base+i)
-	if i >= 0 && !(r.alike && d.head.beyond > 0) {
-		r.extendHead(d, i)
-	}
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = r.enveloped()
 	r.state = cArgs

@@ -10,48 +10,57 @@ import (
 // shapes that models write. Only the level of the call is its own; values are read by a value machine, and the arguments go
 // out as they are read.
 type callReader struct {
+	bare    bool // which nothing announced: the first argument has to show that it is one
+	midLine bool // it stands in the middle of a line of text
+	callSection
+	callValue
+	firstKey
+
+	state   callState
+	stack   []level
+	first   bool // the next key is the first of the outermost object
+	key     []byte
+	quote   byte
+	class   keyClass
+	word    string
+	val     *value
+	args    *argsReader
+	text    capture
+	record  record
+	blanks  int
+	doom    string            // the JSON is read to its end, and then rejected for this reason
+	comma   bool              // the last thing in the object was a comma
+	notes   []chat.NoteDetail // of repairs before the call was confirmed
+	back    callState         // to go on in behind a comment
+	content []aside           // text beside an array of calls
+	textAt  int
+	got     int // calls and attempts that came out
+}
+
+// A firstKey is where the first key of the arguments may stand, which can show that they are a schema.
+type firstKey struct {
+	headAt  int // where the object begins behind its brace, or what follows the name: see ahead
+	firstAt int // where arguments begin whose first key is being read
+	firstIn int // how many levels are open there
+}
+
+// A callValue is how far the value is read that holds the calls.
+type callValue struct {
+	valueGot  int                  // calls and attempts up to there
+	valueEnd  int                  // where the value ends, and what belongs to it: what follows that is no closer is text
+	ended     bool                 // the value is complete; the closer may follow
+	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
+}
+
+// A callSection is what the opener before the value says.
+type callSection struct {
 	explicit bool   // an opener stands before it, so that what is wrong is reported
 	closer   string // the literal that ends the section; "": none
 	optional bool   // it may be missing
 	argsKey  string // the key of the arguments that the dialect has beside the usual ones
 	keyed    bool   // the one key of an object is the name of the call
-	bare     bool   // which nothing announced: the first argument has to show that it is one
-	midLine  bool   // it stands in the middle of a line of text
 	inner    bool   // a fence stands around the value inside the section
 	matched  int    // bytes of the closer that were read
-	valueGot int    // calls and attempts up to there
-	valueEnd int    // where the value ends, and what belongs to it: what follows that is no closer is text
-
-	state     callState
-	opener    *opener   // of the section; nil: it stands in none
-	known     int       // how long its beginning is, if it is that of the last object; else 0
-	place     headPlace // where the last object began, and what r.blanks was there
-	braceAt   int
-	atBrace   int
-	alike     bool // it began as the one before
-	stack     []level
-	first     bool // the next key is the first of the outermost object
-	key       []byte
-	quote     byte
-	class     keyClass
-	word      string
-	val       *value
-	args      *argsReader
-	text      capture
-	record    record
-	blanks    int
-	doom      string               // the JSON is read to its end, and then rejected for this reason
-	ended     bool                 // the value is complete; the closer may follow
-	comma     bool                 // the last thing in the object was a comma
-	notes     []chat.NoteDetail    // of repairs before the call was confirmed
-	back      callState            // to go on in behind a comment
-	content   []aside              // text beside an array of calls
-	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
-	textAt    int
-	headAt    int // where the object begins behind its brace, or what follows the name: see ahead
-	firstAt   int // where arguments begin whose first key is being read
-	firstIn   int // how many levels are open there
-	got       int // calls and attempts that came out
 }
 
 type callState uint8
@@ -95,10 +104,13 @@ type level struct {
 // newCallReader returns a reader of the value that stands in the section of o, or bare if o is nil. With list an opening
 // bracket was read already.
 func newCallReader(d *Decoder, o *opener, list bool) *callReader {
-	r := &d.readers.call
+	r := ready(&d.readers.call)
+	if r.key == nil {
+		r.stack, r.key = make([]level, 0, 4), make([]byte, 0, 32)
+	}
 	stack, key, notes, text := r.stack[:0], r.key[:0], r.notes[:0], r.text
 	*r = callReader{}
-	r.opener, r.first, r.stack, r.key, r.notes, r.text = o, true, stack, key, notes, text
+	r.first, r.stack, r.key, r.notes, r.text = true, stack, key, notes, text
 	switch {
 	case o != nil:
 		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.elem.inner, o.keyed
@@ -163,10 +175,7 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 	switch r.state {
 	case cFirstKey:
 		return r.unpeek(d, i)
-	case cKeyOr, cAfter, cCloser, cEnd:
-		if r.closing() && d.awaitTail() {
-			break
-		}
+	case cKeyOr, cAfter, cCloser:
 		if d.patient(i) {
 			if rest := r.ahead(d, i); rest != "" {
 				d.await(i, rest, nil)
@@ -174,11 +183,6 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
-}
-
-// closing reports whether all that may follow of the call, if it ends as usual, is what closes it.
-func (r *callReader) closing() bool {
-	return r.closer != "" && r.record.done && (r.ended || r.state == cAfter && len(r.stack) == 1)
 }
 
 // inSkipped reads in a value without a meaning.
@@ -222,8 +226,7 @@ func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
 	case failed:
 		return r.broken(d, i, r.args.err)
 	case short:
-		d.awaitRest(i)
-		return i, left
+		return i, waits
 	case done:
 		r.doom = r.args.doom
 		r.record.done = r.doom == ""
@@ -286,13 +289,6 @@ func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case r.state == cEnd:
 		return r.behind(d, c, i)
-	case c == '{' && r.state <= cElementOr:
-		if n := r.beginsObject(d, i); n > 0 {
-			return i + n, more
-		}
-		if r.awaitsHead(d, i) {
-			return i, left
-		}
 	case (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart:
 		r.comment(d, c)
 		return i + 1, more
@@ -319,7 +315,7 @@ func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
 
 // comment begins a comment at its first byte.
 func (r *callReader) comment(d *Decoder, c byte) {
-	r.val = d.readers.val.reset(d, nil, false)
+	r.val = ready(&d.readers.val).reset(d, nil, false)
 	r.val.state, r.val.discard = vDone, true
 	r.val.comment(c)
 	r.back, r.state = r.state, cComment
@@ -364,22 +360,11 @@ func (r *callReader) wholeName(d *Decoder, i int) string {
 	if tool < 0 || len(d.set.names.tools[tool].Name) > maxWait/2 || d.set.names.prefix != "" {
 		return ""
 	}
-	spaced := d.held(d.base+i-1, d.base+i) == " "
-	g := &d.readers.guess
-	if g.text == "" || g.tool != tool || g.spaced != spaced {
-		*g = guess{tool: tool, spaced: spaced, text: d.set.names.tools[tool].Name + `"` + beforeArguments[1]}
-		if spaced {
-			g.text = d.set.names.tools[tool].Name + `"` + beforeArguments[0]
-		}
+	behind := beforeArguments[1]
+	if d.held(d.base+i-1, d.base+i) == " " {
+		behind = beforeArguments[0]
 	}
-	return g.text[len(begun):]
-}
-
-// A guess is how a call goes on from the start of its name, if it is one of the tool.
-type guess struct {
-	tool   int
-	spaced bool
-	text   string
+	return d.set.names.tools[tool].Name[len(begun):] + `"` + behind
 }
 
 // What most models write between the brace that opens a call and its name, and between that and the first key of its arguments.
@@ -602,7 +587,7 @@ func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
 
 // skip begins a value that has no meaning.
 func (r *callReader) skip(d *Decoder, i int) {
-	r.val = d.readers.val.reset(d, nil, false)
+	r.val = ready(&d.readers.val).reset(d, nil, false)
 	r.val.discard, r.val.base, r.val.step = true, d.base, 1
 	r.state = cSkip
 }
@@ -703,8 +688,8 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 }
 
 func (r *callReader) plain(*Decoder) *byteSet {
-	if r.state == cArgs {
-		return r.args.plain()
+	if r.state == cArgs && r.args.state == aObject {
+		return r.args.val.plain()
 	}
 	return nil
 }

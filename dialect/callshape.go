@@ -84,11 +84,10 @@ func meaning(key []byte) (k callKey, ok bool) {
 
 // belong reports whether the keys for a name and for arguments go together; any other pair is a repair.
 func belong(name, args string) bool {
-	switch name {
-	case "name", "function", "tool_name":
-		return args == "arguments" || args == "parameters"
-	case "tool":
-		return args == "args"
-	}
-	return false
+	return name == "name" && args == "arguments" || pairs[[2]string{name, args}]
+}
+
+var pairs = map[[2]string]bool{
+	{"name", "parameters"}: true, {"function", "arguments"}: true, {"function", "parameters"}: true,
+	{"tool", "args"}: true, {"tool_name", "parameters"}: true, {"tool_name", "arguments"}: true,
 }

@@ -22,36 +22,19 @@ type channelReader struct {
 	to     string    // whom the message is for: a tool, unless it is one of the parties
 	done   bool      // the header was read
 	last   int       // where it ends
-	from   int       // where it goes on behind the opener; -1: nothing of that was read
-	known  toolHeader
-}
-
-// A toolHeader is the header of the last message for a tool, behind its opener. The next one mostly is the same.
-type toolHeader struct {
-	form   *channelForm
-	opener int // how long that was
-	text   string
-	to     string
 }
 
 // channelBody returns the constructor of readers of headers that begin with the opener.
 func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, o *opener) body {
-		r := &d.readers.channel
-		*r = channelReader{form: f, n: len(o.literal), from: -1, known: r.known, tokens: tagChoice{tags: r.tokens.tags}}
+		r := ready(&d.readers.channel)
+		*r = channelReader{form: f, n: len(o.literal), tokens: tagChoice{tags: r.tokens.tags}}
 		r.tokens.begin(f.tokens)
 		return r
 	}
 }
 
 func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
-	if r.from < 0 {
-		r.from = d.base + i
-		if k := &r.known; k.form == r.form && k.opener == r.n && k.text != "" && strings.HasPrefix(d.in[i:], k.text) {
-			i += len(k.text)
-			r.to, r.done, r.last = k.to, true, d.base+i
-		}
-	}
 	for !r.done {
 		n, ok, ended := r.headerPart(d.in[i:])
 		i, r.n = i+n, r.n+n
@@ -65,13 +48,14 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 			return i, more
 		}
 		r.head = d.held(d.candAt, d.base+i)
-		if !r.header(d) {
+		calls := r.header(d)
+		if r.foreign() && len(d.set.opts.Tools) > 0 && d.place() != placeProse {
+			return d.endTurn(i, d.candAt, r.head, true), left
+		}
+		if !calls {
 			return r.frame(d, i)
 		}
 		r.done, r.last = true, d.base+i
-		if from := r.from - d.base; from >= 0 {
-			r.known = toolHeader{form: r.form, opener: r.n - (i - from), text: d.in[from:i], to: r.to}
-		}
 	}
 	for ; i < len(d.in); i++ {
 		switch c := d.in[i]; {
@@ -124,6 +108,22 @@ func (r *channelReader) header(d *Decoder) bool {
 		return false
 	}
 	return len(d.set.opts.Tools) > 0
+}
+
+// foreign reports whether the message is not the model's: it is another party's, or a tool's answer.
+func (r *channelReader) foreign() bool {
+	author, ok := strings.CutPrefix(r.head, "<|start|>")
+	if !ok {
+		return false
+	}
+	if n := strings.IndexAny(author, " <"); n >= 0 {
+		author = author[:n]
+	}
+	switch author {
+	case "user", "system", "developer", "tool":
+		return true
+	}
+	return author != "assistant" && (r.to == "assistant" || strings.HasPrefix(author, "functions."))
 }
 
 // channel returns the channel that the header names.

@@ -4,8 +4,9 @@ package dialect
 type citationReader struct{ read int }
 
 func newCitation(d *Decoder, _ *opener) body {
-	d.readers.cite = citationReader{}
-	return &d.readers.cite
+	r := ready(&d.readers.cite)
+	*r = citationReader{}
+	return r
 }
 
 func (r *citationReader) run(d *Decoder, i int) (int, verdict) {

@@ -12,6 +12,7 @@ type Collector struct {
 	Rejected []chat.RejectedDetail
 	Notes    []chat.NoteDetail
 	Traces   []chat.CandidateDetail
+	Overrun  *chat.OverrunDetail // the model went on past the end of its turn
 
 	content, reasoning strings.Builder
 	twice              bool // a key of the open call's arguments stands twice
@@ -29,6 +30,8 @@ func (c *Collector) Add(e chat.Event) {
 	case chat.KindRejected:
 		c.Rejected = append(c.Rejected, *e.Detail.Rejected)
 		c.content.WriteString(e.Detail.Rejected.Raw)
+	case chat.KindOverrun:
+		c.Overrun = e.Detail.Overrun
 	case chat.KindNote:
 		c.twice = c.twice || e.Detail.Note.Kind == chat.NoteDuplicateKey
 		c.Notes = append(c.Notes, *e.Detail.Note)

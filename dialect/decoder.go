@@ -26,6 +26,17 @@ const (
 	inBody          // a body machine reads
 	inClosing       // the line that closes a fence whose call was read
 	inOpened        // behind the line that opens a fence, in which no form of block was found
+	inHeader        // behind a header that may be talked about
+	inOver          // behind the end of the turn
+)
+
+// passing says what a chunk belongs to in which nothing begins or ends.
+type passing uint8
+
+const (
+	passesOther passing = iota
+	passesText          // the middle of a line of text
+	passesRaw           // arguments that stand in the text as they are, or are to be copied from there
 )
 
 // A Decoder turns the text of one model response into events.
@@ -47,42 +58,64 @@ const (
 // When an input ends, text goes out and what is held moves to the arena.
 type Decoder struct {
 	set *set
+	input
+	prediction
+	shortcut
+	pending
+	openCalls
+	state   state
+	ctx     lineContext
+	body    body
+	readers bodies
+	dst     []chat.Event
+	last    int      // end of the last event's span
+	plain   int      // bytes before this offset are text whatever they look like
+	sources *sources // records where arguments are read from; nil: nobody asks
+	think   reasoning
+	turn    turn
+	mention mention
+	recent  recentText
+	request wholeRequest
+	shadows bool     // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
+	frame   string   // what closes the tag around the answer that was left out
+	above   lastText // what was passed on, where names of files are looked for
+	seen    bool     // content other than white space, or a call, came out since the start
+	steps   int      // bytes that were looked at, each time anew: tests hold it to be linear in the text
+}
 
+// An input is what is being read, and where it stands in the whole text. Refused bytes are read a second time as an input of their own.
+type input struct {
+	in     string
+	base   int
+	final  bool     // it is the last word about its bytes, as at the end of the text: nothing waits
 	cut    string   // the first bytes of a character that the end of a chunk cut: no reader sees a part of one
 	after  *byteSet // what quick is to be behind it
 	joined arena    // such characters
+}
 
-	// The input being read and where it stands in the whole text. Refused bytes are read a second time as an input of their own.
-	in   string
-	base int
-	dst  []chat.Event
-	last int // end of the last event's span
-
-	// Bytes from the offset unread on that a machine wants to read together with what follows them, such as the start of a key. They
-	// are held. When an input is the last word about its bytes, as at the end of the text, nothing waits.
+// A prediction is how the text most likely goes on. The bytes from the offset unread on are ones that a machine wants to read together with
+// what follows them, such as the start of a key. They are held.
+type prediction struct {
 	waiting bool
 	unread  int
 	expect  string   // what they most likely go on with, of which nothing but the last byte decides anything
 	met     int      // how much of it came
 	stop    *byteSet // where nothing is expected: the bytes that may decide; nil: any may
-	most    int      // how many bytes may wait
-	final   bool
+}
 
-	state   state
-	ctx     lineContext
-	quick   *byteSet // see plainTable
-	streams bool     // what passes belongs to arguments that stand in the text as they are
-	inArgs  bool     // see readsArgs
-	follows bool     // see follower
-	plain   int      // bytes before this offset are text whatever they look like
-	rescan  bool     // a body was refused that read nothing twice: what it held is scanned, however long
-	node    int32
-	elem    element
+// A shortcut says which chunks belong to what is being read as a whole: those without a byte of quick, where that is not nil.
+type shortcut struct {
+	quick  *byteSet // see plainTable
+	passes passing  // what passes
+	inArgs bool     // see readsArgs
+}
 
+// pending is the text that is held, and the candidate that it is held for.
+type pending struct {
 	holding   bool
-	alike     bool // the candidate began as the last one did
 	confirmed bool // the candidate is a call, or an attempt: what is held is kept only for reports
 	accepted  bool // one of its calls was whole
+	rescan    bool // a body was refused that read nothing twice: what it held is scanned, however long
 	holdAt    int
 	candAt    int
 	spilled   int // held bytes before this offset are in the arena
@@ -92,27 +125,23 @@ type Decoder struct {
 	fencedEnd int         // where that line ends
 	labelAt   int         // where the label before the candidate begins, if there is one
 	tokenEnd  int         // where the candidate's opener ends, if that is left out even where no call follows
-	body      body
-	readers   *bodies
-	dialect   string // of the candidate
-	wanted    int    // bytes of what a whole message begins with that were read
-	gathers   bool   // nothing but the end of the message decides about it
+	dialect   string
+	node      int32 // of the automaton
+	elem      element
+}
 
+// openCalls are the call that is being read and what is kept of those before it.
+type openCalls struct {
 	call     openCall
-	args     builder  // of the call, as far as they do not stand in the text as they are
-	head     callHead // of the last one
-	tail     callTail
 	calls    int         // calls and attempts so far
 	spare    []wholeCall // memory for those to come
 	lastCall string      // the dialect of the last call that ended
+}
 
-	sources *sources // records where arguments are read from; nil: nobody asks
-	think   reasoning
-	shadows bool     // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
-	frame   string   // what closes the tag around the answer that was left out
-	above   lastText // what was passed on, where names of files are looked for
-	seen    bool     // content other than white space, or a call, came out since the start
-	steps   int      // bytes that were looked at, each time anew: tests hold it to be linear in the text
+// A wholeRequest is how far a message is read that is one request or none.
+type wholeRequest struct {
+	wanted  int  // bytes of what it begins with that were read
+	gathers bool // nothing but the end of the message decides about it
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.
@@ -126,15 +155,13 @@ func New(o Options) (*Decoder, error) {
 	return d, nil
 }
 
-// Reset makes the decoder ready for another text under the same options.
+// Reset makes the decoder ready for another text under the same options. Of the last one nothing is left in it.
 func (d *Decoder) Reset() {
-	readers := d.readers
-	if readers == nil {
-		readers = new(bodies)
-	}
-	d.args.begin()
-	*d = Decoder{set: d.set, ctx: lineContext{bol: true}, args: d.args, arena: d.arena, joined: d.joined, readers: readers, head: d.head, tail: d.tail, sources: d.sources, steps: d.steps,
-		above: lastText{b: d.above.b[:0]}}
+	d.readers.wipe()
+	set, readers, sources, steps := d.set, d.readers, d.sources, d.steps
+	*d = Decoder{}
+	d.set, d.readers, d.sources, d.steps, d.ctx.bol = set, readers, sources, steps, true
+	d.turn.closed = -1
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
 	if d.set.wholeMessage {
@@ -149,19 +176,17 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	}
 	whole := chunk[len(chunk)-1] < 0x80
 	if whole && d.quick != nil {
-		switch {
-		case !d.quick.none(chunk):
-			switch {
-			case d.inArgs:
-				return d.readArgs(dst, chunk)
-			case d.follows:
-				return d.readFollowed(dst, chunk)
+		if !d.quick.none(chunk) {
+			if d.passes == passesText {
+				return d.readText(dst, chunk)
 			}
 			return d.read(dst, chunk)
-		case d.streams:
+		}
+		switch d.passes {
+		case passesText:
+			return d.passText(dst, chunk)
+		case passesRaw:
 			return d.passRaw(dst, chunk)
-		case d.waiting:
-			return d.passHeld(dst, chunk)
 		}
 		return d.pass(dst, chunk)
 	}
@@ -169,18 +194,14 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		d.met = n
 		return dst
 	}
-	if d.met > 0 && !(whole && d.expect[d.met-1] < utf8.RuneSelf) {
+	if d.met > 0 {
 		d.unmeet()
 	}
 	switch {
 	case d.cut != "":
-	case d.gathers:
+	case d.request.gathers:
 		d.arena.write(chunk)
 		return dst
-	case whole && d.inArgs:
-		return d.readArgs(dst, chunk)
-	case whole && d.follows:
-		return d.readFollowed(dst, chunk)
 	case whole:
 		return d.read(dst, chunk)
 	}
@@ -196,13 +217,8 @@ func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 	if n := len(chunk) - cut; n > 0 {
 		dst = d.read(dst, chunk[:n])
 	}
-	if cut == 0 {
-		return dst
-	}
-	if rest := chunk[len(chunk)-cut:]; d.met == 0 && len(rest) < len(d.expect) && d.expect[:cut] == rest {
-		d.met = cut
-	} else {
-		d.cut, d.after, d.quick, d.expect = rest, d.quick, nil, ""
+	if cut > 0 {
+		d.cut, d.after, d.quick, d.expect = chunk[len(chunk)-cut:], d.quick, nil, ""
 	}
 	return dst
 }
@@ -227,57 +243,57 @@ func (d *Decoder) joinRune(dst []chat.Event, chunk string) ([]chat.Event, string
 
 // read takes in a piece of the text.
 func (d *Decoder) read(dst []chat.Event, chunk string) []chat.Event {
-	switch {
-	case d.inArgs:
-		return d.readArgs(dst, chunk)
-	case d.follows:
-		return d.readFollowed(dst, chunk)
+	if d.openMention(dst); d.quick == nil || !d.passesOn(chunk) {
+		d.look(chunk)
+	}
+	return d.closeMention()
+}
+
+// readText is read in the middle of a line of text.
+func (d *Decoder) readText(dst []chat.Event, chunk string) []chat.Event {
+	if i, ticks := d.skim(chunk, 0); i == len(chunk) {
+		d.ctx.ticks = ticks
+		return d.passText(dst, chunk)
 	}
 	d.dst = dst
+	d.look(chunk)
+	return d.closeMention()
+}
+
+// look reads a chunk in which something may begin or end.
+func (d *Decoder) look(chunk string) {
 	switch {
-	case d.quick != nil && d.passes(chunk):
-	case d.head.id.to > 0 && d.waiting && d.passesID(chunk):
 	case d.set.wholeMessage:
 		d.feedWhole(chunk)
 	default:
 		at := d.base + len(d.in)
 		if d.waiting {
-			chunk, at = d.takeUnread(chunk)
+			d.arena.write(chunk)
+			d.spilled = at + len(chunk)
+			chunk, at = d.takeUnread()
 		}
-		d.consume(chunk, at)
-		d.settle()
+		if d.inArgs {
+			d.consumeArgs(chunk, at)
+		} else {
+			d.consume(chunk, at)
+		}
+		if d.call.told < d.call.args.Len() {
+			d.tellArgs()
+		}
+		d.quick = d.plainTable()
 	}
-	dst, d.dst = d.dst, nil
-	return dst
 }
 
-// settle ends a chunk that was read: what was added to the arguments goes out, and what is to come is looked at as the state wants it.
-func (d *Decoder) settle() {
-	if d.call.told < d.args.len() {
-		d.tellSome()
-	}
-	if d.holding && !d.call.open && d.head.text != "" && !(d.state == inText && d.expect != "") {
-		d.expectHead()
-	}
-	d.quick = d.plainTable()
+// takeUnread returns the bytes that wait, to the end of what is held, and where they begin.
+func (d *Decoder) takeUnread() (in string, at int) {
+	d.waiting, d.expect = false, ""
+	return d.arena.slice(d.unread-d.holdAt, d.spilled-d.holdAt), d.unread
 }
 
-// takeUnread returns the bytes that wait, with what was met of those that were expected and with chunk, and where they begin.
-func (d *Decoder) takeUnread(chunk string) (in string, at int) {
-	end := d.base + len(d.in) + d.met + len(chunk)
-	if d.met > 0 {
-		d.arena.write(d.expect[:d.met])
-		d.met, d.in, d.base = 0, "", end
-	}
-	d.arena.write(chunk)
-	d.waiting, d.expect, d.spilled = false, "", end
-	return d.arena.end(end-d.unread, d.unread-d.holdAt), d.unread
-}
-
-// passes emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
-func (d *Decoder) passes(chunk string) bool {
+// passesOn emits a chunk that belongs to what is being read as a whole, and reports whether it is one.
+func (d *Decoder) passesOn(chunk string) bool {
 	if d.waiting {
-		return d.quick == &lineStop && d.passesLine(chunk)
+		return false
 	}
 	switch d.quick {
 	case &d.set.mid:
@@ -286,8 +302,12 @@ func (d *Decoder) passes(chunk string) bool {
 		if !plainJSON(chunk) {
 			return false
 		}
-	case &tagStop, &elementStop, &entityStop:
-		return len(chunk) <= maxPieces && d.readers.tags.passes(d, chunk)
+	case &tagStop, &elementStop:
+		if len(chunk) > maxPieces || !d.readers.tags.passes(chunk) {
+			return false
+		}
+		d.passEscaped(chunk)
+		return true
 	case &blockStop:
 		if len(chunk) > maxPieces || !d.readers.block.passes(chunk) {
 			return false
@@ -313,12 +333,10 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 		dst = d.read(dst, d.cut)
 		d.cut = ""
 	}
-	d.dst, d.final = dst, true
-	if d.follows {
-		d.stopFollowing(d.base + len(d.in))
-	}
+	d.openMention(dst)
+	d.final = true
 	if d.waiting {
-		d.consume(d.takeUnread(""))
+		d.consume(d.takeUnread())
 	}
 	if d.set.wholeMessage {
 		d.closeWhole()
@@ -327,6 +345,9 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 		d.promote()
 	}
 	d.tellArgs()
+	if d.mention.state != mentionNone {
+		d.meant()
+	}
 	dst, d.dst = d.dst, nil
 	return dst
 }
@@ -334,24 +355,24 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 // plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the middle of a line
 // of text, and in a string argument. Nearly all of every text is one of the two.
 func (d *Decoder) plainTable() *byteSet {
-	d.inArgs, d.streams = d.state == inBody && d.sources == nil && d.readsArgs(), false
-	if d.state == inBody && d.call.open && !d.follows && !d.inArgs && !d.waiting && d.sources == nil {
-		d.followArgs()
-	}
+	d.inArgs, d.passes = d.state == inBody && d.sources == nil && d.readsArgs(), passesOther
 	switch {
+	case d.mention.state != mentionNone:
+		return nil
 	case d.waiting:
 		return d.stop
-	case d.follows:
-		return d.followTable()
 	case d.last < d.base+len(d.in) || d.sources != nil:
 		return nil
-	case d.inArgs:
-		stop := d.readers.argsVal.plain()
-		d.streams = stop != nil && d.call.raw
-		return stop
 	case d.state == inBody:
-		return d.body.plain(d)
+		stop := d.body.plain(d)
+		if stop != nil && d.call.follows(d.last) {
+			d.passes = passesRaw
+		}
+		return stop
 	case d.state == inText && d.seen && !d.holding && !d.think.open && d.plain <= d.last && d.ctx.plain():
+		if d.set.formTools == nil {
+			d.passes = passesText
+		}
 		return &d.set.mid
 	}
 	return nil
@@ -368,88 +389,33 @@ func (d *Decoder) readsArgs() bool {
 	return false
 }
 
-// readArgs reads a chunk where the machine that reads the object of the arguments stands.
-func (d *Decoder) readArgs(dst []chat.Event, chunk string) []chat.Event {
-	at := d.base + len(d.in)
-	if d.waiting {
-		chunk, at = d.takeUnread(chunk)
-	}
-	d.in, d.base = chunk, at
-	d.steps += len(chunk)
-	v := &d.readers.argsVal
-	v.begin(at, 1, 0)
-	i, p := 0, going
-	if c := &d.call; c.raw && c.rawTo == at && v.plainly() {
-		if i, p = v.usual(chunk, 0); i == len(chunk) && v.state != vDone || p == short {
-			return d.toldUsual(dst, v, i, p)
-		}
-	}
-	d.dst = dst
-	if v.state == vDone {
-		v.flush(chunk, i)
-		p = done
-	} else {
-		i, p = v.goOn(chunk, i)
-	}
+// consumeArgs is consume for an input that such a machine would hand on.
+func (d *Decoder) consumeArgs(in string, base int) {
+	d.in, d.base = in, base
+	d.steps += len(in)
+	a := d.readers.args
+	a.at(base, 1)
+	i, p := a.val.run(in, 0)
 	if p != going {
-		d.behindArgs(i, p)
-	}
-	d.putAside(chunk, at)
-	d.settle()
-	dst, d.dst = d.dst, nil
-	return dst
-}
-
-// toldUsual ends a chunk of which nothing but the usual was read, up to i: it goes out as one event, and where the machine stands is known.
-func (d *Decoder) toldUsual(dst []chat.Event, v *value, i int, p progress) []chat.Event {
-	v.lag = 0
-	if i > 0 {
-		end := d.base + i
-		dst = appendDelta(dst, chat.KindCallArgs, d.call.index, d.in[:i], d.last, end)
-		d.last, d.call.rawTo = end, end
-	}
-	if end := d.base + len(d.in); d.spilled < end {
-		d.arena.write(d.in[d.spilled-d.base:])
-		d.spilled = end
-	}
-	d.quick, d.streams = nil, false
-	switch {
-	case p == short:
-		d.awaitRest(i)
-		d.quick = d.stop
-	case v.state == vString:
-		d.quick, d.streams = &doubleStop, true
-	case v.state == vAfter && v.patient && d.patient(len(d.in)):
-		if k := v.nextKey(); k != nil {
-			d.await(len(d.in), k.text, nil)
+		v := more
+		if p == failed {
+			a.fail(a.val.err)
 		}
+		switch b := d.body.(type) {
+		case *callReader:
+			i, v = b.behindArgs(d, i, p)
+		case *headerReader:
+			i, v = b.behindArgs(d, i, p)
+		}
+		if v != more {
+			i = d.leftOff(i, v)
+		}
+		d.scan(in, i)
 	}
-	return dst
+	d.putAside(in, base)
 }
 
-// behindArgs acts on what the machine left off with before i.
-func (d *Decoder) behindArgs(i int, p progress) {
-	a := &d.readers.args
-	a.at(d.base, 1)
-	v := more
-	if p == failed {
-		a.fail(a.val.err)
-	}
-	switch b := d.body.(type) {
-	case *callReader:
-		i, v = b.behindArgs(d, i, p)
-	case *headerReader:
-		i, v = b.behindArgs(d, i, p)
-	}
-	if v != more {
-		i = d.leftOff(i, v)
-	} else if i == len(d.in) {
-		d.body.run(d, i) // to expect what follows
-	}
-	d.scan(d.in, i)
-}
-
-// passRaw is pass for the inside of a string of arguments that stand in the text as they are.
+// passRaw is pass for the inside of a string of arguments that stand in the text as they are, or are to be copied from there.
 func (d *Decoder) passRaw(dst []chat.Event, chunk string) []chat.Event {
 	a := &d.arena
 	n := len(a.b)
@@ -462,12 +428,20 @@ func (d *Decoder) passRaw(dst []chat.Event, chunk string) []chat.Event {
 	if d.in != "" {
 		d.in = ""
 	}
-	d.base, d.last, d.spilled, d.call.rawTo, d.call.laterTo = end, end, end, end, end
+	d.base, d.last, d.spilled = end, end, end
+	if d.call.raw {
+		d.call.rawTo = end
+	} else {
+		d.call.laterTo = end
+	}
 	return appendDelta(dst, chat.KindCallArgs, d.call.index, chunk, at, end)
 }
 
 // pass emits a chunk in which nothing begins or ends.
 func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
+	if d.waiting {
+		return d.passHeld(dst, chunk)
+	}
 	at, end := d.last, d.last+len(chunk)
 	if d.in != "" {
 		d.in = ""
@@ -477,27 +451,34 @@ func (d *Decoder) pass(dst []chat.Event, chunk string) []chat.Event {
 	if d.state == inBody {
 		kind, index = chat.KindCallArgs, d.call.index
 		d.passArgs(chunk, end)
-	} else if d.set.forms {
-		d.above.add(chunk, at)
+	} else {
+		d.recent.add(chunk)
+		if d.set.formTools != nil {
+			d.above.add(chunk, at)
+		}
 	}
 	return appendDelta(dst, kind, index, chunk, at, end)
+}
+
+// passText is pass for the middle of a line of text.
+func (d *Decoder) passText(dst []chat.Event, chunk string) []chat.Event {
+	at, end := d.last, d.last+len(chunk)
+	if d.in != "" {
+		d.in = ""
+	}
+	d.base, d.last = end, end
+	d.recent.add(chunk)
+	return appendDelta(dst, chat.KindText, 0, chunk, at, end)
 }
 
 // passHeld adds a chunk to what waits.
 func (d *Decoder) passHeld(dst []chat.Event, chunk string) []chat.Event {
 	end := d.base + len(d.in) + len(chunk)
-	if end-d.unread > d.most {
+	if end-d.unread > maxWait {
 		return d.read(dst, chunk)
 	}
-	if a := &d.arena; len(a.b)+len(chunk) <= cap(a.b) {
-		a.b = append(a.b, chunk...)
-	} else {
-		a.write(chunk)
-	}
-	if d.in != "" {
-		d.in = ""
-	}
-	d.base, d.spilled = end, end
+	d.arena.write(chunk)
+	d.in, d.base, d.spilled = "", end, end
 	return dst
 }
 
@@ -509,9 +490,6 @@ func (d *Decoder) unmeet() {
 		d.cut, d.after = met[len(met)-cut:], nil
 		met = met[:len(met)-cut]
 	}
-	if d.follows {
-		d.readers.follower.at += len(met)
-	}
 	d.arena.write(met)
 	end := d.base + len(d.in) + len(met)
 	d.in, d.base, d.spilled = "", end, end
@@ -522,12 +500,12 @@ func (d *Decoder) await(i int, expect string, stop *byteSet) {
 	if expect != "" {
 		stop = nil
 	}
-	d.waiting, d.unread, d.expect, d.stop, d.most = true, d.base+i, expect, stop, maxWait
+	d.waiting, d.unread, d.expect, d.stop = true, d.base+i, expect, stop
 }
 
 // patient reports whether a machine may leave the bytes of the input from i on unread, to read them together with what follows.
 func (d *Decoder) patient(i int) bool {
-	return !d.final && d.holding && len(d.in)-i < maxWait && d.sources == nil
+	return !d.final && d.holding && len(d.in)-i < maxWait && d.sources == nil && d.mention.state == mentionNone
 }
 
 // appendDelta appends an event of text. An event is large: filling it where it stands takes half the time of building and
@@ -550,8 +528,7 @@ func appendDelta(dst []chat.Event, kind chat.Kind, index int, text string, at, e
 // passArgs adds a chunk that lies in a string of the arguments to what is held and to the call.
 func (d *Decoder) passArgs(chunk string, end int) {
 	d.arena.write(chunk)
-	d.spilled = end
-	d.streams = true // the arguments stand in the text, or follow in it later
+	d.spilled, d.passes = end, passesRaw // or is to be copied from there from now on
 	if d.call.raw {
 		d.call.rawTo = end
 		return
@@ -572,7 +549,14 @@ func (d *Decoder) scan(in string, i int) {
 	for i < len(in) && !d.waiting {
 		switch d.state {
 		case inText:
-			i = d.scanText(i)
+			switch {
+			case d.mention.state == mentionBehind:
+				i = d.decideMention(i)
+			case d.turn.returned != "":
+				i = d.scanReturned(i)
+			default:
+				i = d.scanText(i)
+			}
 		case inOpener:
 			i = d.scanOpener(i)
 		case inFence:
@@ -588,12 +572,20 @@ func (d *Decoder) scan(in string, i int) {
 			i = d.scanClosing(i)
 		case inOpened:
 			i = d.scanOpened(i)
+		case inHeader:
+			i = d.scanHeader(i)
+		case inOver:
+			i = len(in)
+			d.passOver(d.base + i)
 		}
 	}
 }
 
 // putAside ends an input: text goes out, and what is held moves to the arena.
 func (d *Decoder) putAside(in string, base int) {
+	if d.mention.state != mentionNone {
+		d.mentionInput(base + len(in))
+	}
 	switch end := base + len(in); {
 	case !d.holding:
 		d.textUpTo(end)
@@ -662,6 +654,10 @@ func (d *Decoder) closeText() {
 			d.refuse(0, "the text ended")
 		}
 	}
+	if m := &d.mention; m.state == mentionBehind && m.sure {
+		d.mentionInput(m.end)
+		d.unsay()
+	}
 	d.textUpTo(end)
 }
 
@@ -688,6 +684,15 @@ func (d *Decoder) held(from, to int) string {
 	d.stash(to)
 	d.steps += to - from
 	return d.arena.slice(from-d.holdAt, to-d.holdAt)
+}
+
+// heldPart returns held bytes from the offset at on, as many up to the offset to as lie in one piece.
+func (d *Decoder) heldPart(at, to int) string {
+	if at >= d.base {
+		return d.in[at-d.base : to-d.base]
+	}
+	d.stash(min(to, d.base))
+	return d.arena.part(at-d.holdAt, min(to, d.base)-d.holdAt)
 }
 
 // trim lets go of held bytes before the offset at.
@@ -723,7 +728,8 @@ func (d *Decoder) emitText(s string, end int) {
 	if !d.seen && !blank(s) {
 		d.seen = true
 	}
-	if d.set.forms {
+	d.recent.add(s)
+	if d.set.formTools != nil {
 		d.above.add(s, d.last)
 	}
 	d.dst = appendDelta(d.dst, chat.KindText, 0, s, d.last, end)
@@ -733,6 +739,7 @@ func (d *Decoder) emitText(s string, end int) {
 // markupUpTo covers the bytes up to the offset end with an event that shows nothing.
 func (d *Decoder) markupUpTo(end int) {
 	if d.last < end {
+		d.recent.add("")
 		d.dst = appendDelta(d.dst, chat.KindMarkup, 0, "", d.last, end)
 		d.last = end
 	}
@@ -753,13 +760,4 @@ func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
 		c := &chat.CandidateDetail{Dialect: d.dialect, At: d.candAt, End: end, Outcome: outcome, Why: why}
 		d.dst = append(d.dst, chat.Event{Kind: chat.KindCandidate, At: c.At, End: c.End, Detail: &chat.Detail{Candidate: c}})
 	}
-}
-
-// heldPart returns held bytes from the offset at on, as many up to the offset to as lie in one piece.
-func (d *Decoder) heldPart(at, to int) string {
-	if at >= d.base {
-		return d.in[at-d.base : to-d.base]
-	}
-	d.stash(min(to, d.base))
-	return d.arena.part(at-d.holdAt, min(to, d.base)-d.holdAt)
 }

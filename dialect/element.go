@@ -158,9 +158,6 @@ func (d *Decoder) elementName(i int) int {
 	e, s := &d.elem, d.set
 	literal := e.opener == nil && e.quote == 0
 	bare := s.bare.name && e.opener == nil && !e.list
-	if n := len(d.readers.alone); n > 0 && literal && !e.list && d.base+i == e.nameAt && strings.HasPrefix(d.in[i:], d.readers.alone) {
-		return d.elementCall(i + n - 1) // the same bytes lead to the same end
-	}
 	for ; i < len(d.in); i++ {
 		c := d.in[i]
 		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.node == 0) && (s.bare.function || e.opener != nil || e.list) {
@@ -202,8 +199,7 @@ func (d *Decoder) qualifies(c byte) bool {
 // elementCall begins a function call: the name ends before i, where a parenthesis stands.
 func (d *Decoder) elementCall(i int) int {
 	e := &d.elem
-	written := d.held(e.nameAt, d.base+i+1)
-	name, _ := unescapeName(written[:len(written)-1])
+	name, _ := unescapeName(d.held(e.nameAt, d.base+i))
 	if _, ok := d.function(name, e.list); !ok && !e.marked() {
 		return d.refuse(i, "no declared tool")
 	}
@@ -213,7 +209,7 @@ func (d *Decoder) elementCall(i int) int {
 	case e.list:
 		d.dialect = "pythonic"
 	default:
-		d.dialect, d.readers.alone = "function-style", written
+		d.dialect = "function-style"
 	}
 	return d.begin(i, newPythonic(d, e))
 }
@@ -289,45 +285,64 @@ type body interface {
 	plain(d *Decoder) *byteSet
 }
 
-// bodies are the body machines of a decoder. Only one is at work at a time; they are kept for their buffers, and for what they know of the
-// last call.
+// bodies are the body machines that a text needed so far. Only one is at work at a time; they are kept for the next call.
 type bodies struct {
-	cite    citationReader
-	channel channelReader
-	call    callReader
-	tags    tagReader
-	rote    tagRote // of its calls
-	python  pyReader
-	args    argsReader
-	header  headerReader
-	literal literalReader
-	name    nameReader
-	block   blockReader
-	form    formReader
-	patch   patchReader
-	lines   lineReader
-	guess   guess
-	val     value // of what is skipped
-	argsVal value // of arguments
+	cite    *citationReader
+	channel *channelReader
+	call    *callReader
+	tags    *tagReader
+	python  *pyReader
+	args    *argsReader
+	header  *headerReader
+	literal *literalReader
+	name    *nameReader
+	block   *blockReader
+	form    *formReader
+	patch   *patchReader
+	lines   *lineReader
+	strict  *strictReader // of whole messages
+	val     *value        // of what is skipped
+	argsVal *value        // of arguments
+}
 
-	beginning   beginning // of the last candidate
-	head        objectHead
-	tagHead     tagHead
-	nameHead    nameHead
-	lineHead    lineHead
-	headerHead  headerHead
-	lastHeader  callHeader // of the last of the headers
-	literalHead literalHead
+// wipe leaves nothing in the machines but room: most texts of a program need the same ones.
+func (b *bodies) wipe() {
+	if r := b.call; r != nil {
+		*r = callReader{stack: wiped(r.stack), key: wiped(r.key)}
+	}
+	if r := b.tags; r != nil {
+		*r = tagReader{name: wiped(r.name), text: wiped(r.text), tail: wiped(r.tail)}
+	}
+	if r := b.python; r != nil {
+		*r = pyReader{word: wiped(r.word)}
+	}
+	if r := b.header; r != nil {
+		*r = headerReader{tail: wiped(r.tail)}
+	}
+	if r := b.args; r != nil {
+		*r = argsReader{}
+	}
+	if v := b.argsVal; v != nil {
+		*v = value{stack: wiped(v.stack), keys: wiped(v.keys), tok: wiped(v.tok), pend: wiped(v.pend)}
+	}
+	*b = bodies{call: b.call, tags: b.tags, python: b.python, header: b.header, args: b.args, argsVal: b.argsVal}
+}
 
-	keywords usualArgs // of function calls
-	inString usualArgs // of calls whose arguments are a string
-	literals usualArgs // of those in Gemma's literals
-	follower follower
-	called   called
-	next     pyNext // behind a function call
-	alone    string // the name of the last call on a line of its own, with the parenthesis behind it
+// wiped returns a buffer with nothing in it, to its capacity, or none if it is a large one.
+func wiped[T any](b []T) []T {
+	if cap(b) > maxHeader {
+		return nil
+	}
+	clear(b[:cap(b)])
+	return b[:0]
+}
 
-	strict strictReader // of whole messages
+// ready returns what p points to, which is made when it is first needed.
+func ready[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
 }
 
 // leftOff acts on what a body machine left off with before i.
@@ -384,13 +399,13 @@ func (d *Decoder) breakBody(i int) int {
 	bol := d.beginsLine(at)
 	if at >= d.base {
 		d.leave(false)
-		d.ctx.bol = bol
+		d.ctx.bol, d.ctx.torn = bol, !bol
 		return at - d.base
 	}
 	i = d.character(i)
 	again := d.held(at, d.base+i)
 	d.leave(false)
-	d.ctx.bol = bol
+	d.ctx.bol, d.ctx.torn = bol, !bol
 	d.reread(again, at)
 	return i
 }
@@ -411,4 +426,11 @@ func (d *Decoder) leave(after bool) {
 	d.fenced = fence{}
 	d.ctx = lineContext{after: after, fence: carrier}
 	d.seen = true
+	if m := &d.mention; m.state == mentionInside {
+		m.state, m.end = mentionBehind, d.last
+		d.mentionInput(m.end)
+	}
+	if d.turn.swallowed != "" {
+		d.tellOver(d.turn.swallowedAt, d.turn.swallowed, true)
+	}
 }

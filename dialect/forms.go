@@ -163,7 +163,7 @@ type formTool struct {
 }
 
 // findFormTools finds the tools of the forms. A form whose tool is not there, or takes other arguments, is not read.
-func (s *set) findFormTools() (all [len(blockForms)]formTool, any bool) {
+func (s *set) findFormTools() (all []formTool) {
 	for k := range blockForms {
 		f := &blockForms[k]
 		if s.edits && f.shown {
@@ -178,9 +178,12 @@ func (s *set) findFormTools() (all [len(blockForms)]formTool, any bool) {
 		if plan.text == "" || plan.path == "" || f.strict && requires(args, plan.path) {
 			continue
 		}
-		all[k], any = formTool{on: true, tool: tool, plan: plan}, true
+		if all == nil {
+			all = make([]formTool, len(blockForms))
+		}
+		all[k] = formTool{on: true, tool: tool, plan: plan}
 	}
-	return all, any
+	return all
 }
 
 func requires(s *shape.Shape, name string) bool {
@@ -210,7 +213,7 @@ type formAt struct {
 
 // openForm begins to find out whether the fenced block whose opening line ends before i is one of a form, if it may be.
 func (d *Decoder) openForm(i int, f fence, info string, crlf bool) bool {
-	if !d.set.forms {
+	if d.set.formTools == nil {
 		return false
 	}
 	path, alone := d.nameAbove()
@@ -222,7 +225,7 @@ func (d *Decoder) openForm(i int, f fence, info string, crlf bool) bool {
 	} else if _, _, folded := d.blockTool(strings.ToLower(info)); folded && !ok {
 		return false // a tool, but in another case, which is none
 	}
-	r := &d.readers.form
+	r := ready(&d.readers.form)
 	*r = formReader{f: f, info: info, crlf: crlf, indent: d.fenceIndent(), from: d.base + i, lineAt: d.base + i}
 	for k := range blockForms {
 		r.at[k] = formAt{is: no, body: r.from}
@@ -374,7 +377,7 @@ func (r *formReader) settle(d *Decoder, i, k int) int {
 // startForm begins the call of a form.
 func (d *Decoder) startForm(r *formReader, k int) {
 	tool, a := &d.set.formTools[k], r.at[k]
-	b := &d.readers.block
+	b := ready(&d.readers.block)
 	*b = blockReader{mark: r.f.mark, n: r.f.n, indent: r.indent, crlf: r.crlf, tool: tool.tool, plan: tool.plan, bodyAt: a.body, lineAt: a.body,
 		from: a.body, strict: blockForms[k].strict, nested: b.nested[:0], paths: b.paths[:0]}
 	b.head = a.path == "" && !b.strict
@@ -407,6 +410,6 @@ func (*formReader) plain(*Decoder) *byteSet { return nil }
 
 // scanOpened decides what a fence is whose opening line ends before i, and that is no block of a form.
 func (d *Decoder) scanOpened(i int) int {
-	r := &d.readers.form
+	r := ready(&d.readers.form)
 	return d.openOther(i, r.f, r.info, r.crlf)
 }

@@ -21,16 +21,16 @@ type patchReader struct {
 
 // newPatch begins behind the words that begin a patch. Where they are shown rather than written, no line of a file follows.
 func newPatch(d *Decoder, _ *opener) body {
-	r := &d.readers.patch
+	r := ready(&d.readers.patch)
 	*r = patchReader{first: true}
 	r.from, r.lineAt = d.candAt, d.candAt
 	return r
 }
 
-// patchForm is the row of the form that has the same text in a fence.
+// patchForm is the row of the form that has the same text in a fence, or nil if that is not read.
 func (d *Decoder) patchForm() *formTool {
-	for k := range blockForms {
-		if f := &blockForms[k]; f.strict && f.info == nil {
+	for k := range d.set.formTools {
+		if f := &blockForms[k]; f.strict && f.info == nil && d.set.formTools[k].on {
 			return &d.set.formTools[k]
 		}
 	}
@@ -76,7 +76,7 @@ func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
 
 // begins looks at the first lines up to the offset end, and begins the call when they are those of a patch.
 func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
-	if end-r.lineAt > maxHeader || !d.patchForm().on || d.fenced.mark != 0 || d.candCtx.fence.mark != 0 || d.candAt > d.holdAt && !strings.HasSuffix(d.held(d.holdAt, d.candAt), "\n") {
+	if end-r.lineAt > maxHeader || d.patchForm() == nil || d.fenced.mark != 0 || d.candCtx.fence.mark != 0 || d.candAt > d.holdAt && !strings.HasSuffix(d.held(d.holdAt, d.candAt), "\n") {
 		return refused
 	}
 	line := d.held(r.lineAt, end)

@@ -24,7 +24,7 @@ func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
 	for i = mid.index(in, i); i+1 < len(in); i = mid.index(in, i+1) {
 		switch c, next := in[i], in[i+1]; {
 		case c == '\n':
-			if !d.set.calm(next) {
+			if !d.set.calm(in[i+1:]) {
 				return i, ticks
 			}
 			ticks = false
@@ -40,13 +40,22 @@ func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
 	return i, ticks
 }
 
-// calm reports whether nothing begins with c at the start of a line, and c is not blank.
-func (s *set) calm(c byte) bool {
-	switch c {
+// calm reports whether nothing begins with the line that in begins with, and it does not begin with a blank.
+func (s *set) calm(in string) bool {
+	switch in[0] {
 	case ' ', '\t', '\n', '\r', '`', '~', '>':
 		return false
 	}
-	return !s.trie.starts(c) && !s.startsBare(c)
+	return !s.mayBegin(in)
+}
+
+// mayBegin reports whether something may begin with in at the start of a line.
+func (s *set) mayBegin(in string) bool {
+	c := in[0]
+	if !s.trie.starts(c) {
+		return s.startsBare(c)
+	}
+	return len(in) == 1 || s.opts.Trace || c == '>' || !s.trie.stray(c, in[1]) || s.startsBare(c)
 }
 
 // stray reports whether c, and next behind it, begin no opener.

@@ -34,7 +34,6 @@ type headerReader struct {
 
 	state   headerState
 	at      int // where the call begins
-	from    int // where its header does, with the name; -1: that is not known
 	nameAt  int
 	name    string
 	id      string
@@ -54,18 +53,6 @@ type headerReader struct {
 	wanted  headerTail
 	args    *argsReader
 	skip    *value // of the body of a call to an undeclared tool
-}
-
-// A callHeader is what stood between the opener of the last call and its object, and what was read there. The next one mostly is the same.
-type callHeader struct {
-	form   *headerForm
-	text   string // with the first byte of the object, which may be what ends the name
-	name   string
-	id     string
-	tool   int
-	kinded bool
-	fence  int
-	blanks int
 }
 
 type headerState uint8
@@ -102,8 +89,8 @@ func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
 }
 
 func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
-	r := &d.readers.header
-	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, from: -1, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
+	r := ready(&d.readers.header)
+	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
 	return r
 }
 
@@ -128,19 +115,11 @@ func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
-	if r.state == hAfter && r.open && !d.waiting {
-		d.awaitTail()
-	}
 	return i, more
 }
 
 // readName reads the name, or the id behind it, up to the first byte that neither has.
 func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
-	if r.from < 0 {
-		if n := r.sameHeader(d, i); n > 0 {
-			return i + n, more
-		}
-	}
 	if r.nameAt < 0 {
 		r.nameAt = d.base + i
 	}
@@ -177,50 +156,6 @@ func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	return i, more
-}
-
-// sameHeader reads the header at i, which begins there, if it is the last one again, and returns its length, else 0.
-func (r *headerReader) sameHeader(d *Decoder, i int) int {
-	r.from = d.base + i
-	h := &d.readers.lastHeader
-	if h.form != r.form || h.text == "" || !strings.HasPrefix(d.in[i:], h.text) {
-		return 0
-	}
-	r.state, r.nameAt, r.blanks = hBefore, r.from, r.blanks+h.blanks
-	r.name, r.id, r.tool, r.known, r.kinded, r.fence = h.name, h.id, h.tool, true, h.kinded, h.fence
-	return len(h.text) - 1
-}
-
-// learnHeader takes the header, behind which the object begins at i, for the next one.
-func (r *headerReader) learnHeader(d *Decoder, i int) {
-	from := r.from - d.base
-	if r.from < 0 || from < 0 || i-from > maxHeader {
-		return
-	}
-	if text, h := d.in[from:i+1], &d.readers.lastHeader; h.form != r.form || text != h.text {
-		*h = callHeader{form: r.form, text: text, name: r.name, id: r.id, tool: r.tool, kinded: r.kinded, fence: r.fence, blanks: r.blanks}
-	}
-}
-
-// A headerHead is the reader of a candidate at the object of its first call.
-type headerHead struct{ reader headerReader }
-
-// beginAgain goes on with the object, whose first byte ends before end.
-func (h *headerHead) beginAgain(d *Decoder, _, end int) int {
-	r := &d.readers.header
-	tail := r.tail[:0]
-	*r = h.reader
-	r.tail, r.at, r.from, r.nameAt, r.state, r.got = tail, d.candAt, -1, d.candAt, hBefore, 0
-	d.body = r
-	return end - 1
-}
-
-// learnHead takes what stands before the object, which begins at i, for how candidates begin, if nothing else is in this one yet.
-func (r *headerReader) learnHead(d *Decoder, i int) {
-	h := &d.readers.headerHead
-	if r.at == d.candAt && r.got == 1 && d.body == body(r) && d.learnBeginning(d.base+i+1, d.dialect, h) {
-		h.reader = *r
-	}
 }
 
 // cut takes what was read as the name, or as the id, up to the offset end.
@@ -413,19 +348,12 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 	}
 	r.state, r.got = hArgs, r.got+1
 	if !r.known {
-		r.skip = d.readers.val.reset(d, nil, false)
+		r.skip = ready(&d.readers.val).reset(d, nil, false)
 		r.skip.discard = true
 		return i, more
 	}
 	r.skip = nil
-	if !d.alike {
-		r.learnHeader(d, i)
-		r.learnHead(d, i)
-	}
 	d.startCall(r.tool, r.name, r.id, r.at, d.base+i)
-	if d.head.beyond == 0 { // the call starts no sooner than its object
-		d.extendHead(d.in[i : i+1])
-	}
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = true
 	return i, more
@@ -480,8 +408,7 @@ func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) 
 	case failed:
 		return r.fail(d, i, why)
 	case short:
-		d.awaitRest(i)
-		return i, left
+		return i, waits
 	case done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
 		if r.form.callClose == "" && r.fence == 0 {
@@ -523,21 +450,12 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 			return i + 1, more
 		}
 		r.tailAt = d.base + i
-		switch k, end := r.usualTail(); {
-		case end == "":
-		case strings.HasPrefix(d.in[i:], end):
-			r.noiseAt = -1
-			return r.follow(d, k, i+len(end))
-		case strings.HasPrefix(end, d.in[i:]) && d.patient(i):
-			d.await(i, end[len(d.in)-i:], nil)
-			return i, left
-		}
 	}
 	l := r.literals()
 	j, m := r.match(d.in, i, &l)
 	switch {
 	case m == partMatch:
-		if d.patient(j) && !(r.open && d.awaitTail()) {
+		if d.patient(j) {
 			d.await(j, r.want, nil)
 		}
 		return j, more
@@ -557,17 +475,6 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 		return j, v
 	}
 	return d.backTo(end, j)
-}
-
-// usualTail returns the first of the literals that may follow; "": another comes before it.
-func (r *headerReader) usualTail() (headerTail, string) {
-	switch {
-	case r.open && r.fence > 0:
-		return tailFence, ""
-	case r.open && r.form.callClose != "":
-		return tailClose, r.form.callClose
-	}
-	return tailSection, r.closer
 }
 
 // passNoise passes over the tail, to the byte at i that did not fit, or behind it if that was its first.
@@ -640,7 +547,7 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 		d.body = t
 		return t.run(d, i)
 	}
-	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, from: -1, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
 	if r.got == 0 {
 		r.at = d.candAt
 	}
@@ -705,8 +612,8 @@ func (r *headerReader) end(d *Decoder) verdict {
 }
 
 func (r *headerReader) plain(*Decoder) *byteSet {
-	if r.state == hArgs && r.skip == nil {
-		return r.args.plain()
+	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
+		return r.args.val.plain()
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 type literalForm struct {
 	token  string // at both ends of a string
 	closer string // of the call
-	args   *notation
 }
 
 // A literalReader reads a call of a form. What it reads it hands to a value machine as JSON.
@@ -54,7 +53,7 @@ const (
 // literalBody returns the constructor of readers of the form f.
 func literalBody(f *literalForm) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, _ *opener) body {
-		r := &d.readers.literal
+		r := ready(&d.readers.literal)
 		*r = literalReader{form: f, at: d.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
 		return r
 	}
@@ -97,7 +96,8 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 			if r.name == "" {
 				return i, refused
 			}
-			return r.begin(d, i), more
+			r.begin(d, i)
+			return i + 1, more
 		case !isNameByte(c) && c != ':' && c != ' ' || d.base+i-r.from >= maxHeader:
 			return i, refused
 		}
@@ -105,75 +105,20 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-// begin looks up the tool whose name ends before the brace at i, and returns where the call goes on.
-func (r *literalReader) begin(d *Decoder, i int) int {
-	if r.tool, _, r.known = d.set.names.resolve(r.name); r.known {
-		h := &d.readers.literalHead
-		if r.at == d.candAt && d.learnBeginning(d.base+i+1, d.dialect, h) {
-			*h = literalHead{form: r.form, name: r.name, tool: r.tool}
-		}
-	}
-	return r.start(d, i)
-}
-
-// A literalHead is what a candidate began with that is such a call, up to the brace.
-type literalHead struct {
-	form *literalForm
-	name string
-	tool int
-}
-
-// beginAgain begins a call with the brace that ends before end.
-func (h *literalHead) beginAgain(d *Decoder, _, end int) int {
-	r := literalBody(h.form)(d, nil).(*literalReader)
-	d.body, r.name, r.tool, r.known = r, h.name, h.tool, true
-	return r.start(d, end-1)
-}
-
-// start opens the call at the brace at i, and returns where it goes on.
-func (r *literalReader) start(d *Decoder, i int) int {
+// begin opens the call at the brace at i.
+func (r *literalReader) begin(d *Decoder, i int) {
+	r.tool, _, r.known = d.set.names.resolve(r.name)
 	if r.known {
 		d.startCall(r.tool, r.name, "", r.at, d.base+i)
-		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, false)
+		r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, false)
 	} else {
-		r.val = d.readers.argsVal.reset(d, nil, false)
+		r.val = ready(&d.readers.argsVal).reset(d, nil, false)
 		r.val.discard = true
 	}
 	r.open = append(r.open, '}')
 	r.state = gKey
 	r.val.base, r.val.step = d.base+i+1, 0
 	r.val.openObject()
-	if r.known {
-		i, _ = d.followFrom(&d.readers.literals, r.form.args, r.val, i+1)
-		return i
-	}
-	return i + 1
-}
-
-// follow has the decoder follow the arguments, if it can.
-func (r *literalReader) follow(d *Decoder) {
-	v := r.val
-	if !r.known || len(r.open) != 1 || len(r.tail) > 0 || r.comma {
-		return
-	}
-	switch r.state {
-	case gText, gAfter, gValue, gKey:
-		d.follow(&d.readers.literals, r.form.args, v, 0)
-	}
-}
-
-// resume goes on where the decoder followed the arguments to.
-func (r *literalReader) resume() {
-	switch r.val.state {
-	case vString:
-		r.state = gText
-	case vAfter:
-		r.state = gAfter
-	case vValue:
-		r.state = gValue
-	default:
-		r.state = gKey
-	}
 }
 
 // write hands JSON to the value machine; the input was read up to i.
@@ -303,16 +248,10 @@ func (r *literalReader) value(d *Decoder, c byte, i int) (int, verdict) {
 func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
 	r.open = r.open[:len(r.open)-1]
 	if r.state = gAfter; len(r.open) == 0 {
-		r.endObject()
-		if r.known {
-			d.readers.literals.learn(d, d.call.tool.Args, r.val.keys)
-		}
+		r.state, r.ended = gCloser, true
 	}
 	return i + 1, r.write(d, string(c), i+1)
 }
-
-// endObject goes on behind the object.
-func (r *literalReader) endObject() { r.open, r.state, r.ended = r.open[:0], gCloser, true }
 
 // beginToken reads the token at i, of which the first byte is there, or that byte only.
 func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdict) {

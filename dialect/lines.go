@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"wield/chat"
 	"wield/schema/shape"
@@ -43,7 +42,7 @@ const (
 )
 
 func newLines(d *Decoder, _ *opener) body {
-	r := &d.readers.lines
+	r := ready(&d.readers.lines)
 	*r = lineReader{lines: r.lines[:0], starts: r.starts[:0], parser: r.parser, out: r.out[:0]}
 	return r
 }
@@ -76,44 +75,10 @@ func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 	case !d.patient(len(d.in)):
 	case r.within && r.state == lBody:
 		d.await(len(d.in), "", &lineStop)
-		d.most = maxCalm
 	case !r.within && r.state == lArgs:
 		d.await(len(d.in), argsLine, nil)
 	}
 	return i, more
-}
-
-// A lineHead is what a candidate began with that is such a call, up to the lines of its arguments.
-type lineHead struct {
-	name string
-	tool int
-}
-
-// beginAgain begins a call whose arguments begin at end.
-func (h *lineHead) beginAgain(d *Decoder, _, end int) int {
-	d.body = newLines(d, nil)
-	r := &d.readers.lines
-	r.tool, r.name, r.state = h.tool, h.name, lBody
-	d.startCall(r.tool, r.name, "", d.candAt, d.base+end)
-	return end
-}
-
-// passesLine holds a chunk of the arguments with the end of a line that decides nothing, and reports whether it is one: that of a line
-// which is not blank, before one that is indented.
-func (d *Decoder) passesLine(chunk string) bool {
-	k := strings.IndexByte(chunk, '\n')
-	if k < 0 || k+1 == len(chunk) || chunk[k+1] != ' ' || strings.IndexByte(chunk[k+1:], '\n') >= 0 || d.base+len(d.in)+len(chunk)-d.unread > d.most {
-		return false
-	}
-	before := chunk[:k]
-	if k == 0 {
-		before = d.arena.last(d.arena.from)
-	}
-	if before == "" || before[len(before)-1] <= ' ' {
-		return false
-	}
-	d.dst = d.passHeld(d.dst, chunk)
-	return true
 }
 
 // argsLine is the line behind that of the name.
@@ -140,7 +105,6 @@ func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool)
 // endLine takes the line that ends before i.
 func (r *lineReader) endLine(d *Decoder, i int) verdict {
 	line := d.held(r.lineAt, d.base+i)
-	ended := strings.HasSuffix(line, "\n")
 	for line != "" && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]
 	}
@@ -160,12 +124,9 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		}
 		r.state = lBody
 		r.inline = strings.TrimSpace(rest)
-		if h := &d.readers.lineHead; r.inline == "" && ended && d.learnBeginning(d.base+i, d.dialect, h) {
-			*h = lineHead{name: r.name, tool: r.tool}
-		}
 		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
 	case lBody:
-		if text := trim(line[indentOf(line):]); text != "" {
+		if text := strings.TrimSpace(line); text != "" {
 			r.track(line, text)
 		} else if !r.block {
 			return r.finish(d, i)
@@ -254,8 +215,7 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 func (r *lineReader) arguments(d *Decoder) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	p := &r.parser
-	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], rote: p.rote, tell: d.sources != nil}
-	p.rote.begin(s)
+	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.sources != nil}
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
 			r.inline += "\n" + strings.Join(r.lines, "\n")
@@ -322,8 +282,7 @@ type blockParser struct {
 	twice  string     // the key that stands twice
 	depth  int        // of the object that is being read
 	keys   []blockKey // of the open objects, innermost last
-	rote   lineRote
-	tell   bool // tops are wanted
+	tell   bool       // tops are wanted
 	tops   []topKey
 }
 
@@ -333,6 +292,8 @@ type blockKey struct {
 	from, to    int
 	first, next int
 }
+
+func (k blockKey) name() string { return k.key }
 
 // A topKey is a key of the arguments, with the lines [from, to) that it was read from.
 type topKey struct {
@@ -363,37 +324,22 @@ func cutKey(s string) (key, rest string, ok bool) {
 	if !ok || key == "" || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
 		return "", "", false
 	}
-	return trim(key), trim(rest[indentOf(rest):]), true
-}
-
-// trim is strings.TrimSpace for what mostly has no space around it.
-func trim(s string) string {
-	if s == "" {
-		return s
-	}
-	if n := len(s); s[0] > ' ' && s[0] < utf8.RuneSelf && s[n-1] > ' ' && s[n-1] < utf8.RuneSelf {
-		return s
-	}
-	return strings.TrimSpace(s)
+	return strings.TrimSpace(key), strings.TrimSpace(rest), true
 }
 
 // object reads lines that are indented by at least min as the keys of an object, which it appends to dst.
 func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool) {
 	indent := -1
-	keys := blockKeys{base: len(p.keys)}
+	keys := keyIndex{from: len(p.keys)}
 	p.depth++
 	dst = append(dst, '{')
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
-		in := indentOf(line)
-		if k, value := p.rote.next(p, line); k != nil {
-			dst, indent = p.sameMember(dst, k, value), in
-			continue
-		}
-		if trim(line[in:]) == "" {
+		if strings.TrimSpace(line) == "" {
 			p.at++
 			continue
 		}
+		in := indentOf(line)
 		if in < min || indent >= 0 && in < indent {
 			break
 		}
@@ -413,19 +359,19 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 			p.tops = append(p.tops, topKey{k.key, dst[k.from:k.to], k.first, k.next})
 		}
 	}
-	p.keys = p.keys[:keys.base]
+	p.keys = p.keys[:keys.from]
 	return append(dst, '}'), true
 }
 
 // member appends to dst a key of an object, and the value that begins with rest behind it. A key that stands a second time has its
 // value in the place of the first.
-func (p *blockParser) member(dst []byte, keys *blockKeys, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
+func (p *blockParser) member(dst []byte, keys *keyIndex, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	p.at++
 	k := blockKey{key: key, first: p.at - 1}
-	old := keys.find(p.keys, key)
+	old := findKey(keys, p.keys, key)
 	end := len(dst)
 	if old < 0 {
-		if len(p.keys) > keys.base {
+		if len(p.keys) > keys.from {
 			dst = append(dst, ',')
 		}
 		dst = append(appendQuoted(dst, key), ':')
@@ -438,9 +384,7 @@ func (p *blockParser) member(dst []byte, keys *blockKeys, key, rest string, inde
 	}
 	k.to, k.next = len(dst), p.at
 	if old < 0 {
-		p.rote.learn(p, p.lines[k.first], key, dst[end:k.from])
-		keys.add(len(p.keys), key)
-		p.keys = append(p.keys, k)
+		p.keys = addKey(keys, p.keys, k)
 		return dst, true
 	}
 	was := &p.keys[old]
@@ -456,51 +400,6 @@ func (p *blockParser) member(dst []byte, keys *blockKeys, key, rest string, inde
 		p.keys[j].to += more
 	}
 	return dst, true
-}
-
-// sameMember appends to dst a key that is known not to stand in the object yet, and the scalar behind it.
-func (p *blockParser) sameMember(dst []byte, k *lineKey, value string) []byte {
-	dst = append(dst, k.json...)
-	from := len(dst)
-	dst = appendYAMLScalar(dst, value, k.shape)
-	p.keys = append(p.keys, blockKey{k.key, from, len(dst), p.at, p.at + 1})
-	p.at++
-	return dst
-}
-
-// blockKeys finds the keys of one object: those of a list from base on.
-type blockKeys struct {
-	base  int
-	index map[string]int // the same keys by name, once there are many
-}
-
-// find returns where key stands in the list, or -1.
-func (b *blockKeys) find(list []blockKey, key string) int {
-	if b.index == nil && len(list)-b.base > fewKeys {
-		b.index = make(map[string]int)
-		for j := b.base; j < len(list); j++ {
-			b.index[list[j].key] = j
-		}
-	}
-	if b.index != nil {
-		if j, ok := b.index[key]; ok {
-			return j
-		}
-		return -1
-	}
-	for j := b.base; j < len(list); j++ {
-		if list[j].key == key {
-			return j
-		}
-	}
-	return -1
-}
-
-// add takes note of a new key, which stands at j in the list.
-func (b *blockKeys) add(j int, key string) {
-	if b.index != nil {
-		b.index[key] = j
-	}
 }
 
 // again decides about a key that stands a second time: the same value does no harm, of different ones the last may win.

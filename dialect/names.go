@@ -16,7 +16,6 @@ import (
 type names struct {
 	tools  []shape.Tool
 	prefix string
-	exact  map[string]int
 	sorted []foldedName // by folded
 	first  [256]bool    // bytes that a name can begin with
 }
@@ -27,12 +26,11 @@ type foldedName struct {
 }
 
 func newNames(tools []shape.Tool, prefix string) names {
-	n := names{tools: tools, prefix: prefix, exact: make(map[string]int, len(tools)), sorted: make([]foldedName, 0, len(tools))}
+	n := names{tools: tools, prefix: prefix, sorted: make([]foldedName, 0, len(tools))}
 	for i, t := range tools {
 		if t.Name == "" {
 			continue
 		}
-		n.exact[t.Name] = i
 		n.sorted = append(n.sorted, foldedName{fold(prefix + t.Name), i})
 	}
 	slices.SortStableFunc(n.sorted, func(a, b foldedName) int { return strings.Compare(a.folded, b.folded) })
@@ -48,24 +46,26 @@ func newNames(tools []shape.Tool, prefix string) names {
 
 // resolve returns the index of the tool that the text s names. noted says that s was not the declared name.
 func (n *names) resolve(s string) (tool int, noted, ok bool) {
-	if bare, ok := strings.CutPrefix(s, n.prefix); ok {
-		if i, ok := n.exact[bare]; ok {
-			return i, false, true
-		}
-	}
-	if len(s) > maxHeader {
-		return 0, false, false
-	}
 	want := fold(s)
 	at := sort.Search(len(n.sorted), func(i int) bool { return n.sorted[i].folded >= want })
-	if at == len(n.sorted) || n.sorted[at].folded != want {
-		return 0, false, false
-	}
-	tool = n.sorted[at].tool
-	for _, f := range n.sorted[at:] {
-		if f.folded == want && f.tool != tool {
-			return 0, false, false // two declared names differ only in these bytes
+	bare, prefixed := strings.CutPrefix(s, n.prefix)
+	several, exact := false, false
+	for i := at; i < len(n.sorted) && n.sorted[i].folded == want; i++ {
+		switch k := n.sorted[i].tool; {
+		case prefixed && n.tools[k].Name == bare:
+			tool, exact = k, true // the last of the same name counts
+		case i == at:
+			tool = k
+		default:
+			several = true // declared names that differ only in these bytes
 		}
+		ok = true
+	}
+	switch {
+	case exact:
+		return tool, false, true
+	case !ok || several || len(s) > maxHeader:
+		return 0, false, false
 	}
 	return tool, true, true
 }

@@ -14,6 +14,7 @@ const (
 	useVerbatim     // the result of a tool, which is never read for calls
 	useLabel        // a line that says that a call follows, in the form of one that needs no opener
 	useEnd          // ends what calls stand in: left out behind a call
+	useTurn         // tells whose turn it is, see turnMark
 	useSection      // what openers with the same literal amount to: what follows decides the body
 )
 
@@ -28,7 +29,7 @@ type opener struct {
 	body      func(d *Decoder, o *opener) body
 	lineStart bool   // only at the start of a line
 	framing   bool   // it stands around text as well, and is left out when no tools are on offer too
-	anywhere  bool   // useThink: in the middle of a line too, since no prose has it
+	anywhere  bool   // useThink, useVerbatim: in the middle of a line too
 	tail      bool   // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
 	named     bool   // only if the dialect is the one that is expected most
 	closes    bool   // useDrop: as the closer of one that was left out
@@ -36,6 +37,8 @@ type opener struct {
 	first     bool   // useDrop: only at the start of the message
 	keyed     bool   // useJSON: a call is an object whose one key is the name of the tool
 	args      string // useJSON: the key of the arguments, where it is another than arguments or parameters
+	mark      turnMark
+	style     uint8 // of a role line, from 1: both lines have the same
 
 	// What the automaton fills in.
 	dialect  string
@@ -255,6 +258,9 @@ func (t *trie) next(at int32, c byte) int32 {
 	}
 	return 0
 }
+
+// goesOn reports whether a longer opener begins with the one that ends at the node.
+func (t *trie) goesOn(at int32) bool { return t.nodes[at].child != 0 || t.nodes[at].table != 0 }
 
 // end returns the opener that ends at the node, or nil.
 func (t *trie) end(at int32) *opener { return t.nodes[at].end }

@@ -29,6 +29,9 @@ var pieces = []string{
 	"<tool_calls>", "</tool_calls>", "<TOOLCALL>[", "]</TOOLCALL>", "<|tool_call|>", "<function_call> ", "functools[", "<|python_tag|>", "[TOOL_CALLS] ", "[/TOOL_CALLS]",
 	"<|action_start|>", "<|plugin|>", "<|action_end|>", "<|message_sep|>\n\n", "function call<|role_sep|>", "<|tools_prefix|>[", `{"find":{"q":"x"}}`, "<|tools_suffix|>", "<|START_ACTION|>",
 	"<|END_RESPONSE|>", "-> tool/function_call\n", "**Tool Call:**\n", "Action:", "<response>", "</response>", "<0x0A>",
+	"<|im_start|>user", "<|im_start|>assistant\n", "<|start_header_id|>", "<|start_header_id|>user<|end_header_id|>", "<|user|>", "[INST]", "</s>[INST]", "User:", "Assistant:", "\nuser\n", "\nassistant\n", "\n\nHuman:",
+	"Observation:", "<tool_response>", "</tool_response>", "<|return|>", "<|start|>user<|message|>", "Question:",
+	"“", "”", " \"<tool_call>", "</tool_call>\"", "For example ", "e.g. ", "<!--", "-->", "<tool_call>" + strings.Repeat(" ", 10) + `{"name":"find","arguments":{"q":"` + strings.Repeat("long ", 300),
 	"```find\n", "~~~~find x\r\n", "   ```other\n", "\n```\n", "\n~~~~", "=== FILE: a\n", "<|im_end|>", "</s>", "<|python_start|>", "<|python_end|>", "\ufeff", "é", "🍜", "\xff", "\xe2\x82", "\x00", "a plain word", "two < three", "the end.",
 }
 
@@ -147,6 +150,7 @@ func TestTraceChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		o.Cache = compiled
 		plain, err := dialect.Parse(c.Text, o)
 		if err != nil {
 			t.Fatal(err)

@@ -14,13 +14,11 @@ import (
 // follows.
 type pyReader struct {
 	list    bool
-	quote   byte   // each call of the list stands in these
-	braces  bool   // and in braces, which make no sense there
-	braceAt int    // where the last of them begin
-	section bool   // an opener stands before it
-	closer  string // of that section, if it has one: its calls are calls at once, in a list or one a line
-	matched int    // bytes of the closer that were read
-	from    int    // where it begins
+	quote   byte // each call of the list stands in these
+	braces  bool // and in braces, which make no sense there
+	braceAt int  // where the last of them begin
+	section bool // an opener stands before it
+	pyCloser
 
 	state  pyState
 	at     int // where the text of the call begins
@@ -35,12 +33,18 @@ type pyReader struct {
 	val    *value
 	object bool // the only argument is the arguments object
 	first  bool // the first argument has a keyword
-	waited int  // how often its arguments waited to be the usual ones
 	n      int  // positional arguments so far
 	keyed  bool // an argument had a keyword
 	paren  parens
 	got    int
 	behind int // where what belongs to the last call of the list ends: what follows is text unless a call or the end does
+}
+
+// A pyCloser is how far the closer of the section is read.
+type pyCloser struct {
+	closer  string // of that section, if it has one: its calls are calls at once, in a list or one a line
+	matched int    // bytes of the closer that were read
+	from    int    // where it begins
 }
 
 type pyState uint8
@@ -88,7 +92,7 @@ func (r *callReader) call(d *Decoder, i int) bool {
 
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *Decoder, e *element) *pyReader {
-	r := &d.readers.python
+	r := ready(&d.readers.python)
 	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
 	if e.opener != nil {
 		r.closer = e.opener.closer
@@ -124,8 +128,6 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			i, v = r.ticked(d, c, i)
 		case pName:
 			i, v = r.readName(d, c, i)
-		case pNext:
-			i, v = r.behindCall(d, c, i)
 		case pWord, pKeyword:
 			i, v = r.readWord(d, c, i)
 		default:
@@ -139,86 +141,32 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			return i, v
 		}
 	}
-	switch {
-	case r.state == pNext:
-		r.awaitNext(d, i)
-	case r.state == pArgs && r.awaitsUsual(d, i):
-		return i, left
-	}
-	if r.holds(d) && d.patient(i) && r.calm(d.base+i-r.argsAt) {
-		d.await(i, "", &callStop)
-	}
 	return i, more
-}
-
-// holds reports whether nothing is decided before the closing parenthesis, or the end of a line, but by the number of bytes.
-func (r *pyReader) holds(d *Decoder) bool {
-	switch r.state {
-	case pHeld:
-		return true
-	case pWord, pEqual:
-		return r.alone(d)
-	}
-	return false
-}
-
-// calm reports whether n bytes of arguments that are held, and those that may wait behind them, are not yet so many that their number
-// decides something.
-func (r *pyReader) calm(n int) bool {
-	if r.first {
-		return n+2*maxWait < maxAlone
-	}
-	return n+2*maxWait < maxHeader
 }
 
 // named takes the name that ends before the parenthesis at i.
 func (r *pyReader) named(d *Decoder, i int) {
-	name, _ := unescapeName(d.held(r.nameAt, d.base+i))
-	tool, known := d.function(name, r.list)
-	r.begin(name, tool, d.base+i+1)
-	r.known = known
-}
-
-// begin makes r ready for the arguments of a call of a tool, which begin at the offset at.
-func (r *pyReader) begin(name string, tool, at int) {
-	r.name, r.tool, r.known, r.argsAt = name, tool, true, at
-	r.state, r.word, r.paren, r.n = pArgs, r.word[:0], parens{}, 0
-	r.object, r.first, r.keyed, r.waited = false, false, false, 0
+	r.name, _ = unescapeName(d.held(r.nameAt, d.base+i))
+	r.tool, r.known = d.function(r.name, r.list)
+	r.argsAt = d.base + i + 1
+	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
+	r.first = false
+	r.keyed = false
 }
 
 // function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
 func (d *Decoder) function(name string, list bool) (tool int, ok bool) {
-	last := &d.readers.called
-	if last.name == name && last.list == list && name != "" {
-		return last.tool, true
-	}
 	tool, _, ok = d.set.names.resolve(name)
 	if !ok && list && d.set.opts.Repair == RepairFull {
-		tool, ok = d.set.names.resolveRest(name)
-	}
-	if ok {
-		*last = called{name, list, tool}
+		return d.set.names.resolveRest(name)
 	}
 	return tool, ok
-}
-
-// A called is the function that was called last: most calls are of the same.
-type called struct {
-	name string
-	list bool
-	tool int
 }
 
 // punctuation reads a byte between the parts of a call.
 func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 	switch r.state {
 	case pArgs:
-		if j, v := r.usual(d, i); j > 0 {
-			return j, v
-		}
-		if r.awaitsUsual(d, i) {
-			return i, left
-		}
 		switch {
 		case r.quote == '`':
 			r.state = pHeld
@@ -226,12 +174,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		case c == '{':
 			return r.beginObject(d, i)
 		case r.closer != "":
-			if isWord(c) {
-				r.learnNext(d, i)
-			}
 			r.start(d, i)
 			r.state = pArg
-			return r.followFrom(d, i)
+			return i, more
 		case isWord(c):
 			r.state, r.wordAt = pWord, d.base+i
 			return i, more
@@ -247,12 +192,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			r.state, r.first = pHeld, true
 			return i, more
 		}
-		if key := string(r.word); !r.wraps(d, key) {
-			r.learnNext(d, i)
-		}
 		r.start(d, i)
 		r.keyword(d, i)
-		return r.followFrom(d, i)
+		return i, more
 	case pArg:
 		switch {
 		case c == ')':
@@ -283,6 +225,8 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			return r.fail(d, i, "a closing parenthesis is missing")
 		}
 		return r.endCall(d, i+1)
+	case pNext:
+		return r.next(d, c, i)
 	case pCloser:
 		return r.readCloser(d, c, i)
 	case pElement:
@@ -344,13 +288,10 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 
 // start opens the call.
 func (r *pyReader) start(d *Decoder, i int) {
-	if r.got == 0 {
-		d.rememberHead("", d.base+i)
-	}
-	d.openCall(r.tool, r.name, "", r.at, d.base+i) // how others begin is known to pyNext
+	d.startCall(r.tool, r.name, "", r.at, d.base+i)
 	r.got++
 	r.noteBraces(d)
-	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
+	r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
 	r.val.kwargs, r.val.quoted = true, r.quote != 0 && r.quote != '`'
 	r.val.base = d.base + i
 }
@@ -392,7 +333,7 @@ func (r *pyReader) wordText(d *Decoder) string {
 
 // wraps reports whether an object behind the keyword is that of all arguments.
 func (r *pyReader) wraps(d *Decoder, key string) bool {
-	args := d.set.names.tools[r.tool].Args
+	args := d.call.tool.Args
 	if k, _ := meaning([]byte(key)); k.class != keyArguments || d.set.opts.Repair != RepairFull || args == nil || len(args.Props) == 0 {
 		return false
 	}
@@ -484,7 +425,7 @@ func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 	d.startCall(r.tool, r.name, "", r.at, d.base+i)
 	r.got++
 	r.noteBraces(d)
-	r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
+	r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
 	r.val.quoted = r.quote != 0
 	r.object, r.state = true, pValue
 	return i, more
@@ -497,7 +438,6 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 		r.val.openObject()
 	}
 	r.val.closeObject()
-	d.readers.keywords.learn(d, d.call.tool.Args, r.val.keys)
 	return r.endCall(d, i)
 }
 
@@ -592,18 +532,9 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 // readHeld opens a call that is confirmed now, and reads what was held of its arguments, up to the offset to.
 func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
 	d.stash(d.base + i)
-	held := d.held(r.argsAt, to)
-	if r.quote == 0 && !r.braces && d.sources == nil {
-		n, end := d.readers.keywords.read(&keywordNotation, d.set.names.tools[r.tool].Args, held, 0)
-		if n > 0 && end == len(held) {
-			r.startUsual(d, r.argsAt, held, n, to)
-			_, v := r.endCall(d, to-d.base)
-			return i, v
-		}
-	}
 	r.start(d, r.argsAt-d.base)
 	r.state = pArg
-	j, v := d.runHeld(r, held, r.argsAt)
+	j, v := d.runHeld(r, d.held(r.argsAt, to), r.argsAt)
 	if v == finished && r.argsAt+j < to {
 		return d.backTo(r.argsAt+j, i)
 	}
@@ -625,16 +556,9 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 	return i, v
 }
 
-// behindCall reads what follows a call of a list.
-func (r *pyReader) behindCall(d *Decoder, c byte, i int) (int, verdict) {
-	if d.base+i == r.behind {
-		if j, v, ok := r.again(d, i); ok {
-			return j, v
-		}
-	}
+// next reads what follows a call of a list.
+func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
 	switch {
-	case isBlank(c):
-		return i + 1, more
 	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
 		r.behind = d.base + i + 1
 		return i + 1, more

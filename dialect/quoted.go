@@ -23,18 +23,13 @@ func (v *value) plainString(in string, i int) int {
 
 // plain is the method of body for a machine that leaves reading to v.
 func (v *value) plain() *byteSet {
-	if v.step != 1 || !v.inPlain() {
+	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 {
 		return nil
 	}
 	if v.quote == '"' {
 		return &doubleStop
 	}
 	return &stringStop
-}
-
-// inPlain reports whether v is in a string whose bytes go out as they come but for those that need a look.
-func (v *value) inPlain() bool {
-	return v.state == vString && !v.hold.on && !v.discard && !v.raw && !v.escaped && v.triple == 0
 }
 
 // inString reads in a string.
@@ -268,7 +263,7 @@ func (v *value) readEscape(c byte, i int) int {
 	return i
 }
 
-var escapeText = map[byte]string{'"': `\"`, '\\': `\\`, '/': `\/`, 'b': `\b`, 'f': `\f`, 'n': `\n`, 'r': `\r`, 't': `\t`}
+var escapeText = [256]string{'"': `\"`, '\\': `\\`, '/': `\/`, 'b': `\b`, 'f': `\f`, 'n': `\n`, 'r': `\r`, 't': `\t`}
 
 // readHex reads the digits of an escape.
 func (v *value) readHex(c byte, i int) int {

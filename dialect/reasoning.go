@@ -92,6 +92,7 @@ func (d *Decoder) scanReasoningCloser(i int) int {
 
 // emitReasoning emits reasoning, and lets the shadow read it.
 func (d *Decoder) emitReasoning(s string, end int) {
+	d.recent.add("")
 	d.dst = append(d.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.last, End: end})
 	if len(d.set.opts.Tools) > 0 && d.set.opts.Thinking.Calls != CallsNever {
 		if d.think.shadow == nil {

@@ -48,7 +48,8 @@ type resultsEnvelope struct {
 
 // AppendResults appends results as one message's text in the form that models of d expect, without a newline at the end.
 // Whatever the results hold, no dialect reads a call in the text, and [Results] reads them back: their texts (joined by a
-// newline where a result has several), names, call ids and whether they failed. A part that is no text is named in the text.
+// newline where a result has several; JSON without white space), names, call ids and whether they failed. A part that is no text is
+// named in the text.
 func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
 	frame := d.renderRow().results
 	if frame == nil {
@@ -69,10 +70,10 @@ func resultsAppend(dst []byte, r *chat.Result) []byte {
 	text := resultsText(r.Parts)
 	if r.IsError {
 		dst = append(dst, `{"success":false,"data":null,"error":`...)
-		dst = renderString(dst, text, renderSafe)
+		dst = renderString(dst, strings.TrimPrefix(text, "Error: "), renderSafe) // the key says so
 	} else {
 		dst = append(dst, `{"success":true,"data":`...)
-		dst = renderString(dst, text, renderSafe)
+		dst = resultsData(dst, text)
 		dst = append(dst, `,"error":null`...)
 	}
 	if r.Name != "" {
@@ -84,6 +85,42 @@ func resultsAppend(dst []byte, r *chat.Result) []byte {
 		dst = renderString(dst, r.CallID, renderSafe)
 	}
 	return append(dst, '}')
+}
+
+// resultsData appends what came out: an object or a list as it is, any other text as a string. So is JSON in which an object could be
+// taken for a call.
+func resultsData(dst []byte, text string) []byte {
+	start := len(dst)
+	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
+		if dst = renderCompact(dst, text, renderSafe); !resultsCallLike(string(dst[start:])) {
+			return dst
+		}
+		dst = dst[:start]
+	}
+	return renderString(dst, text, renderSafe)
+}
+
+// resultsCallKeys are beginnings of keys without which no object is a call.
+var resultsCallKeys = []string{"name", "tool", "function", "action", "recipient", "call"}
+
+// resultsCallLike reports whether an object in compact JSON has a key of a call.
+func resultsCallLike(raw string) bool {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '"' {
+			continue
+		}
+		end := renderStringEnd(raw, i)
+		if end < len(raw) && raw[end] == ':' {
+			key := strings.ToLower(raw[i+1 : end-1])
+			for _, k := range resultsCallKeys {
+				if strings.HasPrefix(key, k) {
+					return true
+				}
+			}
+		}
+		i = end - 1
+	}
+	return false
 }
 
 // resultsText joins the parts. One that is no text is named, so that the model knows that it is there.

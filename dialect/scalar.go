@@ -123,8 +123,8 @@ func (v *value) endScalar(i int) {
 	v.endValue(i)
 }
 
-// usualScalar reads the integer or truth value at i if it fits its shape as it stands, and returns its length, else 0. If in ends before it
-// shows where the value does, it returns cutShort.
+// usualScalar reads the integer or truth value at i if the input holds all of it and it fits its shape as it stands, and returns its
+// length, else 0.
 func (v *value) usualScalar(in string, i int) int {
 	j, types := i, shape.Integer|shape.Number
 	switch rest := in[i:]; {
@@ -140,13 +140,10 @@ func (v *value) usualScalar(in string, i int) int {
 			return 0
 		}
 	}
-	if t := v.shape.Type(); v.repair != RepairOff && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
+	if j == len(in) || scalarStart(in[j]) {
 		return 0
 	}
-	if j == len(in) {
-		return cutShort
-	}
-	if scalarStart(in[j]) {
+	if t := v.shape.Type(); v.repair != RepairOff && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
 		return 0
 	}
 	v.markValue(i)

@@ -11,21 +11,25 @@ import (
 
 // A set is what options compile to. It is never changed and may serve many decoders.
 type set struct {
-	opts     Options
-	names    names
-	on       map[string]bool // the dialects by name; never changed
-	expected []*Dialect      // those that are named or preferred, the likeliest first
-	*automaton
-	wholeMessage bool // the dialect reads the whole message, at its end
+	*rules
+	opts      Options
+	names     names
+	edits     bool       // blocks that are plainly edits or reads are calls, and no others
+	formTools []formTool // of the block forms that are read; nil: none is
+}
+
+// rules are what options compile to, tools apart: a request with other tools has the same ones. They are never changed.
+type rules struct {
+	on           map[string]bool // the dialects by name
+	expected     []*Dialect      // those that are named or preferred, the likeliest first
+	wholeMessage bool            // the dialect reads the whole message, at its end
 	bare         bareForms
 	bareJSON     string // the dialect of JSON without an opener
 	midJSON      bool   // which may also begin in the middle of a line,
 	keyedJSON    bool   // and have the name as its key
 	blocks       bool   // fenced blocks with the name of a tool are calls
-	edits        bool   // those that are plainly edits or reads are, and no others
-	forms        bool   // blocks of the forms are calls
-	formTools    [len(blockForms)]formTool
 	bareName     string // the dialect of a name and an object without an opener
+	automaton
 }
 
 // bareForms says which forms without an opener are on.
@@ -35,6 +39,18 @@ type bareForms struct{ json, fence, pythonic, function, name bool }
 func (b *bareForms) names() bool { return b.function || b.name }
 
 func newSet(o Options) (*set, error) {
+	r, err := o.Cache.rules(&o)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{rules: r, opts: o, names: newNames(o.Tools, o.Prefix)}
+	if s.edits = o.Edits && len(o.Tools) > 0 && !o.Only && !r.blocks && !r.wholeMessage; s.blocks || s.edits {
+		s.formTools = s.findFormTools()
+	}
+	return s, nil
+}
+
+func newRules(o *Options) (*rules, error) {
 	on, expected, err := enabled(o)
 	if err != nil {
 		return nil, err
@@ -42,40 +58,37 @@ func newSet(o Options) (*set, error) {
 	if err := o.checkTokens(); err != nil {
 		return nil, err
 	}
-	tools := len(o.Tools) > 0
-	s := &set{opts: o, on: on, expected: expected, names: newNames(o.Tools, o.Prefix)}
+	r := &rules{on: on, expected: expected}
 	if named, _ := Lookup(o.Dialect); named != nil && named.Alone {
-		s.wholeMessage = true
-		return s, nil
+		r.wholeMessage = true
+		return r, nil
 	}
-	s.blocks = tools && on["cli-block"]
-	s.edits = tools && o.Edits && !o.Only && !s.blocks
-	if s.blocks || s.edits {
-		s.formTools, s.forms = s.findFormTools()
-	}
-	s.bareJSON, s.bareName = "raw-json", "name-json"
+	r.bareJSON, r.bareName = "raw-json", "name-json"
 	if d := firstRow(expected, func(d *Dialect) bool { return d.bareJSON }); d != nil {
-		s.bareJSON = d.Name
+		r.bareJSON = d.Name
 	}
 	if d := firstRow(expected, func(d *Dialect) bool { return d.bareName }); d != nil {
-		s.bareName = d.Name
+		r.bareName = d.Name
 	}
-	s.bare = bareForms{
-		json:     tools && anyRow(on, func(d *Dialect) bool { return d.bareJSON }),
-		fence:    tools && (on["json-fence"] || on["cli-block"]), // what no block holds is a fence of JSON
-		pythonic: tools && on["pythonic"],
-		function: tools && on["function-style"],
-		name:     tools && anyRow(on, func(d *Dialect) bool { return d.bareName }),
+	if len(o.Tools) > 0 {
+		r.blocks = on["cli-block"]
+		r.bare = bareForms{
+			json:     anyRow(on, func(d *Dialect) bool { return d.bareJSON }),
+			fence:    on["json-fence"] || on["cli-block"], // what no block holds is a fence of JSON
+			pythonic: on["pythonic"],
+			function: on["function-style"],
+			name:     anyRow(on, func(d *Dialect) bool { return d.bareName }),
+		}
 	}
 	if len(expected) > 0 {
-		s.keyedJSON, s.midJSON = expected[0].keyed, s.bare.json && expected[0].midLine
+		r.keyedJSON, r.midJSON = expected[0].keyed, r.bare.json && expected[0].midLine
 	}
-	s.automaton = o.Cache.automaton(s)
-	return s, nil
+	r.build(o)
+	return r, nil
 }
 
 // expects reports whether the dialect is the one that is expected most. It alone has the forms that would be too bold elsewhere.
-func (s *set) expects(name string) bool { return len(s.expected) > 0 && s.expected[0].Name == name }
+func (r *rules) expects(name string) bool { return len(r.expected) > 0 && r.expected[0].Name == name }
 
 // firstRow returns the first of the dialects that is such a one, or nil.
 func firstRow(rows []*Dialect, is func(d *Dialect) bool) *Dialect {
@@ -102,15 +115,11 @@ type automaton struct {
 	mid     byteSet // bytes in the middle of a line that need a look
 }
 
-// plainAutomaton is that of a request without tools.
-var plainAutomaton = sync.OnceValue(func() *automaton {
-	return newAutomaton(&set{on: autoEnabled()})
-})
+// plainRules are those of a request without tools.
+var plainRules = sync.OnceValues(func() (*rules, error) { return newRules(new(Options)) })
 
-// autoAutomaton is the automaton of nearly every request, which is built once.
-var autoAutomaton = sync.OnceValue(func() *automaton {
-	return newAutomaton(&set{on: autoEnabled(), opts: Options{Tools: make([]shape.Tool, 1)}})
-})
+// autoRules are those of nearly every request.
+var autoRules = sync.OnceValues(func() (*rules, error) { return newRules(&Options{Tools: make([]shape.Tool, 1)}) })
 
 // autoEnabled are the dialects that auto turns on.
 var autoEnabled = sync.OnceValue(func() map[string]bool {
@@ -121,47 +130,50 @@ var autoEnabled = sync.OnceValue(func() map[string]bool {
 	return on
 })
 
-// newAutomaton builds the automaton of a set. Those that are expected claim first what they share with others.
-func newAutomaton(s *set) *automaton {
-	a := new(automaton)
-	a.mid = a.mid.with("\n\r`")
-	if s.midJSON {
-		a.mid['{'] = 1
+// build builds the automaton. Those that are expected claim first what they share with others.
+func (r *rules) build(o *Options) {
+	r.mid = r.mid.with("\n\r`")
+	if r.midJSON {
+		r.mid['{'] = 1
 	}
-	t := &s.opts.Thinking
+	t := &o.Thinking
 	if t.Closer != "" && !t.Off {
-		a.closers.add(opener{literal: t.Closer, use: useThink})
+		r.closers.add(opener{literal: t.Closer, use: useThink})
 		if t.Opener != "" && !builtinTags(t.Opener, t.Closer) {
-			a.add(opener{literal: t.Opener, use: useThink, closer: t.Closer})
+			r.add(opener{literal: t.Opener, use: useThink, closer: t.Closer})
 		}
 	}
-	for _, d := range s.expected {
-		if s.on[d.Name] {
-			a.addRow(d, s)
+	for _, d := range r.expected {
+		if r.on[d.Name] {
+			r.addRow(d, o)
 		}
 	}
 	for i := range table {
-		if d := &table[i]; s.on[d.Name] && !slices.Contains(s.expected, d) {
-			a.addRow(d, s)
+		if d := &table[i]; r.on[d.Name] && !slices.Contains(r.expected, d) {
+			r.addRow(d, o)
 		}
 	}
-	for _, r := range commonOpeners {
-		if r.use == useThink {
+	for _, c := range commonOpeners {
+		if c.use == useThink {
 			if t.Off {
 				continue
 			}
-			a.closers.add(opener{literal: r.closer, use: useThink})
+			r.closers.add(opener{literal: c.closer, use: useThink})
 		}
-		if r.literal != "" {
-			a.add(r)
+		if c.literal != "" {
+			r.add(c)
 		}
 	}
-	for _, token := range s.opts.Drop {
-		a.add(opener{literal: token, use: useDrop})
+	if len(o.Tools) > 0 {
+		for _, c := range turnOpeners {
+			r.add(c)
+		}
 	}
-	a.trie.seal()
-	a.closers.seal()
-	return a
+	for _, token := range o.Drop {
+		r.add(opener{literal: token, use: useDrop})
+	}
+	r.trie.seal()
+	r.closers.seal()
 }
 
 // builtinTags reports whether a pair of reasoning tags is read anyway.
@@ -170,21 +182,21 @@ func builtinTags(open, close string) bool {
 	return slices.ContainsFunc(commonOpeners, is) || slices.ContainsFunc(table, func(d Dialect) bool { return slices.ContainsFunc(d.openers, is) })
 }
 
-func (a *automaton) addRow(d *Dialect, s *set) {
-	if !s.opts.Thinking.Off {
+func (r *rules) addRow(d *Dialect, opts *Options) {
+	if !opts.Thinking.Off {
 		for _, c := range d.closers {
-			a.closers.add(opener{literal: c, use: useThink})
+			r.closers.add(opener{literal: c, use: useThink})
 		}
 	}
 	for _, o := range d.openers {
 		switch {
-		case len(s.opts.Tools) == 0 && !o.framing, o.named && !s.expects(d.Name), o.use == useThink && s.opts.Thinking.Off:
+		case len(opts.Tools) == 0 && !o.framing, o.named && !r.expects(d.Name), o.use == useThink && opts.Thinking.Off:
 			continue
 		case o.use == useThink:
-			a.closers.add(opener{literal: o.closer, use: useThink})
+			r.closers.add(opener{literal: o.closer, use: useThink})
 		}
 		o.dialect = d.Name
-		a.add(o)
+		r.add(o)
 	}
 }
 
@@ -196,7 +208,7 @@ func (a *automaton) add(o opener) {
 }
 
 // enabled returns the names of the dialects that o turns on, and those that it expects.
-func enabled(o Options) (map[string]bool, []*Dialect, error) {
+func enabled(o *Options) (map[string]bool, []*Dialect, error) {
 	var expected []*Dialect
 	for _, name := range o.Prefer {
 		d, ok := Lookup(name)

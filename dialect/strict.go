@@ -7,8 +7,8 @@ import "strings"
 type strictReader struct {
 	in    string
 	at    int
-	depth int      // of open objects and arrays
-	keys  []string // of the open objects, innermost last
+	depth int         // of open objects and arrays
+	keys  []strictKey // of the open objects, innermost last
 	outer []member
 	inner []member
 }
@@ -117,7 +117,7 @@ func (r *strictReader) array() bool {
 
 // object reads an object behind its brace.
 func (r *strictReader) object() bool {
-	keys := keySet{from: len(r.keys)}
+	keys := keyIndex{from: len(r.keys)}
 	if r.eat('}') {
 		r.depth--
 		return true
@@ -131,9 +131,10 @@ func (r *strictReader) object() bool {
 			return false
 		}
 		key, ok := unquoteJSON(r.in[from : r.at-1])
-		if !ok || !keys.add(&r.keys, key) || !r.eat(':') || !r.blanks() {
+		if !ok || findKey(&keys, r.keys, key) >= 0 || !r.eat(':') || !r.blanks() {
 			return false
 		}
+		r.keys = addKey(&keys, r.keys, strictKey(key))
 		from = r.at
 		if !r.value() {
 			return false
@@ -155,32 +156,6 @@ func (r *strictReader) object() bool {
 	}
 }
 
-// A keySet are the keys of one object: those of a list from an index on.
-type keySet struct {
-	from  int
-	index map[string]bool // the same keys, once there are many
-}
+type strictKey string
 
-// add adds a key to the list, and reports whether it is new.
-func (s *keySet) add(list *[]string, key string) bool {
-	if s.index == nil && len(*list)-s.from > fewKeys {
-		s.index = make(map[string]bool)
-		for _, k := range (*list)[s.from:] {
-			s.index[k] = true
-		}
-	}
-	if s.index != nil {
-		if s.index[key] {
-			return false
-		}
-		s.index[key] = true
-	} else {
-		for _, k := range (*list)[s.from:] {
-			if k == key {
-				return false
-			}
-		}
-	}
-	*list = append(*list, key)
-	return true
-}
+func (k strictKey) name() string { return string(k) }

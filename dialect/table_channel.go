@@ -10,7 +10,7 @@ var channelRows = []Dialect{
 			{literal: "to=", use: useBody, body: channelBody(&messageForm), framing: true, lineStart: true},
 			{literal: "<|message|>", use: useDrop, framing: true},
 			{literal: "<|end|>", use: useDrop, framing: true},
-			{literal: "<|return|>", use: useDrop, framing: true},
+			{literal: "<|return|>", use: useDrop, framing: true, mark: markLast},
 			{literal: "<|call|>", use: useDrop, framing: true},
 		},
 		closers: []string{"<|end|>"},
@@ -54,4 +54,5 @@ var channelRows = []Dialect{
 var atemTags = prefixedTags("atem:")
 
 var openTags = tagForm{nameEnd: ">", paramOpen: "<|open|>argument key=", paramEnd: ">", paramClose: "<|close|>argument<|sep|>",
-	callOpen: "<|open|>call tool=", callClose: "<|close|>call<|sep|>", quoted: true, tagEnd: "<|sep|>", typed: "string"}
+	callOpen: "<|open|>call tool=", callClose: "<|close|>call<|sep|>", quoted: true,
+	attributeForm: attributeForm{tagEnd: "<|sep|>", typed: "string"}}

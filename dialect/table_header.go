@@ -49,7 +49,6 @@ var headerRows = []Dialect{
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
 		openers: []opener{
 			{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true},
-			{literal: "Observation:", use: useVerbatim, closer: "\nThought:", lineStart: true, tail: true}, // a result that the model makes up
 		},
 		write: renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: "), tools: renderToolsSignature, results: &resultsReact}},
 }

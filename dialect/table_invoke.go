@@ -106,4 +106,5 @@ var elementTags = tagForm{nameEnd: ">", paramOpen: minimaxPrefix + "<", paramEnd
 	callOpen: minimaxPrefix + "<invoke name=", callClose: minimaxPrefix + "</invoke>", quoted: true, elements: true, strict: true}
 
 var paramTags = tagForm{nameEnd: ">", paramOpen: "<param", paramEnd: ">", paramClose: "</param>",
-	callOpen: "<function name=", callClose: "</function>", quoted: true, loose: true, cdata: true, unwrap: [2]string{"arguments", "properties"}}
+	callOpen: "<function name=", callClose: "</function>", quoted: true,
+	attributeForm: attributeForm{loose: true, cdata: true, unwrap: [2]string{"arguments", "properties"}}}

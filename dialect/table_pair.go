@@ -8,8 +8,6 @@ var pairRows = []Dialect{
 		Summary: "a name and arg_key and arg_value elements between <tool_call> tags", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
-			{literal: "<|observation|>", use: useDrop, tail: true},
-			{literal: "<|user|>", use: useDrop, tail: true},
 		},
 		write: renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallPairs(&pairTags), tools: renderToolsTag, results: &resultsTag}},
 	{Name: "poolside", Class: ClassTagged, Models: "Poolside v1, Laguna",

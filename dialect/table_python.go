@@ -31,6 +31,6 @@ var pythonRows = []Dialect{
 }
 
 var (
-	gemmaForm         = literalForm{token: `<|"|>`, closer: "<tool_call|>", args: &gemmaNotation}
-	functionGemmaForm = literalForm{token: "<escape>", closer: "<end_function_call>", args: &escapeNotation}
+	gemmaForm         = literalForm{token: `<|"|>`, closer: "<tool_call|>"}
+	functionGemmaForm = literalForm{token: "<escape>", closer: "<end_function_call>"}
 )

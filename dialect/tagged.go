@@ -34,7 +34,15 @@ type tagForm struct {
 	strict    bool // no tag may be missing
 	needed    bool // a name alone is no call, and that of no tool no attempt
 
-	// Of forms whose names are attributes:
+	attributeForm
+
+	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before it, paramClose
+	// stands before it in the closing tag.
+	elements bool
+}
+
+// An attributeForm is what only forms have whose names are attributes.
+type attributeForm struct {
 	attributes bool      // others may follow; string="true" or "false" says how a value is meant, and a tag may close itself
 	loose      bool      // paramOpen ends before the attribute, whose spelling is that of a tokenizer that leaks
 	between    [3]string // may stand between calls, and before the first
@@ -42,10 +50,6 @@ type tagForm struct {
 	tagEnd     string    // ends a tag behind its attributes, if that is more than nameEnd; names have character references
 	typed      string    // the value of the attribute type that says that a value is a string
 	cdata      bool      // a value may stand in a CDATA section
-
-	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before it, paramClose
-	// stands before it in the closing tag.
-	elements bool
 }
 
 var functionTags = tagForm{nameEnd: ">", paramOpen: "<parameter=", paramEnd: ">", paramClose: "</parameter>",
@@ -62,6 +66,7 @@ var toolTags = tagForm{nameEnd: ">", paramOpen: "<arg name=", paramEnd: ">", par
 type tagReader struct {
 	form    *tagForm
 	section *opener // nil: the call stands alone
+	tagValueState
 
 	state   tagState
 	at      int // where the text of the call begins
@@ -71,26 +76,8 @@ type tagReader struct {
 	quote   byte
 	tool    int
 	known   bool
-	val     *value // writes the arguments object
-	param   string
-	keyAt   int // where the name of the parameter begins
-	keyEnd  int // where it ends
-	nameEnd int // where a name in quotes ends
-	valueAt int // where its value does
-	sent    int // how much of the value went out
-	shape   *shape.Shape
-	untyped shape.Untyped
-	stream  bool      // the value is a string that goes out as it comes
-	waits   bool      // its first byte will tell
-	entity  bool      // a character reference was seen: the rest waits
-	marked  bool      // a '<' was seen in the value, so that it is no clean XML
-	fresh   bool      // nothing of the value was read yet
+	val     *value    // writes the arguments object
 	attrs   []byte    // of a tag, behind the name
-	meant   string    // the attribute that says how the value is meant: "true", "false", or nothing
-	whole   bool      // the value holds all arguments
-	close   string    // the tag that ends the value
-	ahead   string    // that and what most likely follows it
-	pair    string    // what most likely stands between the name of a parameter and its value, where each is an element
 	text    []byte    // of a value that does not stream
 	tail    []byte    // a newline, and what may be the tags that end the value
 	want    string    // bytes behind the tail that decide nothing but at their end
@@ -102,6 +89,27 @@ type tagReader struct {
 	tailAt  int
 	got     int
 	blanks  int
+}
+
+// A tagValueState is how far the value of a parameter is read.
+type tagValueState struct {
+	param   string
+	keyAt   int // where the name of the parameter begins
+	keyEnd  int // where it ends
+	nameEnd int // where a name in quotes ends
+	valueAt int // where its value does
+	sent    int // how much of the value went out
+	shape   *shape.Shape
+	untyped shape.Untyped
+	stream  bool   // the value is a string that goes out as it comes
+	waits   bool   // its first byte will tell
+	entity  bool   // a character reference was seen: the rest waits
+	marked  bool   // a '<' was seen in the value, so that it is no clean XML
+	fresh   bool   // nothing of the value was read yet
+	meant   string // the attribute that says how the value is meant: "true", "false", or nothing
+	whole   bool   // the value holds all arguments
+	close   string // the tag that ends the value
+	ahead   string // that and what most likely follows it
 }
 
 type tagState uint8
@@ -132,20 +140,14 @@ func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
 }
 
 func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
-	r := &d.readers.tags
-	d.readers.rote.ended = -1
-	ahead, pair := r.ahead, r.pair
+	r := ready(&d.readers.tags)
+	ahead := r.ahead
 	if r.form != f {
-		ahead, pair = f.paramClose+"\n"+f.paramOpen, ""
-		if f.valueOpen != "" {
-			pair = f.paramEnd + f.valueOpen
-		}
+		ahead = f.paramClose + "\n" + f.paramOpen
 	}
-	name, text, tail, scratch, attrs, between, behind := r.name[:0], r.text[:0], r.tail[:0], r.scratch[:0], r.attrs[:0], r.between.tags[:0], r.behind.tags[:0]
-	*r = tagReader{}
-	r.form, r.ahead, r.pair, r.at = f, ahead, pair, -1
-	r.name, r.text, r.tail, r.scratch, r.attrs, r.between.tags, r.behind.tags = name, text, tail, scratch, attrs, between, behind
-	if o != nil && o.use == useSection && !f.alone {
+	*r = tagReader{form: f, tagValueState: tagValueState{ahead: ahead}, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
+		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
+	if o.use == useSection && !f.alone {
 		r.section = o
 	}
 	return r
@@ -177,13 +179,11 @@ func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
 // begin opens the call.
 func (r *tagReader) begin(d *Decoder, end int) {
 	if !r.known {
-		r.val = d.readers.argsVal.reset(d, nil, true)
+		r.val = ready(&d.readers.argsVal).reset(d, nil, true)
 		r.val.discard = true
-		d.readers.rote.lose()
 	} else {
 		d.startCall(r.tool, r.written, "", r.at, end)
-		r.val = d.readers.argsVal.reset(d, d.call.tool.Args, true)
-		d.readers.rote.begin(r.form, d.call.tool, end)
+		r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
 	}
 	r.got++
 	r.val.kwargs, r.val.base, r.val.step = true, end, 0
@@ -214,11 +214,6 @@ func matchTag[T string | []byte](text T, tag string) tagMatch {
 func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 	c := d.in[i]
 	if len(r.tail) == 0 {
-		if r.state == tClosed && d.readers.rote.ended == d.base+i {
-			if j, v := r.readAfter(d, i); j > i || v != more {
-				return j, v
-			}
-		}
 		if isBlank(c) {
 			if r.blanks++; r.blanks > maxHeader && r.val == nil {
 				return i, refused
@@ -426,39 +421,29 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		r.state, r.name = tType, r.name[:0]
 		return i, more
 	case k == tagValue:
-		r.rememberPair(d, end)
 		return i, r.beginParam(d, r.param, i)
 	case r.state == tPair:
 		if !r.mends(d) {
 			return r.fail(d, i, "the value of "+r.param+" is missing")
 		}
 		d.noteValue(r.val, chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
-		d.readers.rote.lose()
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
 		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && (!r.known || r.form.needed) {
 			return r.fail(d, i, "a name alone") // a word between tags is prose unless a tool has this name
 		}
-		if r.known && k == tagParam && r.got == 0 {
-			r.learnHead(d, end)
-		} else if r.known && k == tagParam {
-			r.learnAfter(d, end, false)
-		}
-		d.readers.rote.ended = -1
 		r.begin(d, end)
 	}
 	switch k {
 	case tagParam:
-		return r.beginName(d, i)
+		r.state = tParam
+		return i, more
 	case tagCallClose:
 		return r.endCall(d, i, true)
 	case tagSectionClose:
 		if r.got == 0 && r.state == tClosed {
 			return i, refused
-		}
-		if r.state == tClosed {
-			r.learnAfter(d, end, true)
 		}
 		if r.state == tBody {
 			if !r.repairable(d) {
@@ -528,7 +513,6 @@ func (r *tagReader) repairable(d *Decoder) bool {
 }
 
 func (r *tagReader) missing(d *Decoder, tag string, at int) {
-	d.readers.rote.lose()
 	if r.known && d.confirmed {
 		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
 	}
@@ -543,7 +527,6 @@ func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
 		return i, finished
 	}
 	r.state, r.blanks = tClosed, 0
-	d.readers.rote.ended = d.base + i
 	return i, more
 }
 
@@ -557,6 +540,10 @@ func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict)
 		r.val.closeObject()
 		if r.val.err != "" {
 			return r.failAt(d, end, r.val.err)
+		}
+		if header := swallowedTurn(d.argsText(), r.form.callOpen); header != "" {
+			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
+			return r.failAt(d, end, "a value without its closing tag holds the turn of another party")
 		}
 	}
 	d.endCall(end, complete)

@@ -10,11 +10,6 @@ import (
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
-	if r.state == tParam && d.readers.rote.starts(r, d.base+i) {
-		if j, v := r.readRote(d, i); j > i || v != more {
-			return j, v
-		}
-	}
 	if len(r.name) == 0 && r.quote == 0 && d.holding {
 		if j, v := r.wholeName(d, i); j > i || v != more {
 			return j, v
@@ -99,15 +94,6 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 	return i + 1, more
 }
 
-// beginName goes on behind the tag of a parameter, which ends before i. Where that is the end of the input, the first gap of a call may wait.
-func (r *tagReader) beginName(d *Decoder, i int) (int, verdict) {
-	r.state = tParam
-	if i == len(d.in) && d.readers.rote.starts(r, d.base+i) {
-		return r.readRote(d, i)
-	}
-	return i, more
-}
-
 // wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i. What may be the start of both
 // waits for the rest.
 func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
@@ -129,9 +115,6 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 	name, rest := in[i:to], in[to:]
 	r.keyAt, r.keyEnd = d.base+i, d.base+to
 	switch {
-	case f.bare && r.state == tParam && len(rest) < len(r.pair) && r.pair[:len(rest)] == rest && d.patient(i):
-		d.await(i, r.pair[len(rest):], nil)
-		return i, left
 	case f.bare && r.state == tParam && strings.HasPrefix(rest, f.paramEnd):
 		r.param = strings.TrimSpace(name)
 		r.keyed()
@@ -142,14 +125,6 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 		return r.takeName(d, name, to+1)
 	}
 	return i, more
-}
-
-// rememberPair takes what stands between the name of a parameter and its value, which begins at the offset end, for what will stand there
-// again.
-func (r *tagReader) rememberPair(d *Decoder, end int) {
-	if n := end - r.keyEnd; n != len(r.pair) && n < maxWait && r.keyEnd >= d.holdAt && d.sources == nil {
-		r.pair = d.held(r.keyEnd, end)
-	}
 }
 
 // looseLead is what mostly stands before the quote of a name where the tag ends before the attribute.

@@ -19,10 +19,10 @@ func writeEscaped(v *value, s string) {
 // writeBuilt writes s, which need not stand in the text, as the inside of a JSON string; the text was read up to end.
 func (d *Decoder) writeBuilt(s string, end int) {
 	d.flattenArgs()
-	n := d.args.len()
-	d.args.grow(len(s) + len(s)/8)
-	buildEscaped(&d.args, s)
-	d.builtArgs(d.args.len()-n, end)
+	n := d.call.args.Len()
+	grow(&d.call.args, len(s)+len(s)/8)
+	buildEscaped(&d.call.args, s)
+	d.builtArgs(d.call.args.Len()-n, end)
 }
 
 // maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only when they are asked
@@ -53,7 +53,7 @@ func (d *Decoder) passEscaped(chunk string) {
 	end := d.last + len(chunk)
 	d.in, d.base = "", end
 	d.arena.write(chunk)
-	d.spilled = end
+	d.spilled, d.passes = end, passesRaw
 	d.passPieces(chunk, end)
 }
 
@@ -66,24 +66,15 @@ var escapes = func() (t [256]string) {
 	return t
 }()
 
-// escapedLen returns the length of s inside a JSON string.
-func escapedLen(s string) int {
-	n := len(s)
-	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
-		n += len(escapes[s[i]]) - 1
-	}
-	return n
-}
-
 // buildEscaped adds s as the inside of a JSON string to b.
-func buildEscaped(b *builder, s string) {
+func buildEscaped(b *strings.Builder, s string) {
 	from := 0
 	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
-		b.writeString(s[from:i])
-		b.writeString(escapes[s[i]])
+		b.WriteString(s[from:i])
+		b.WriteString(escapes[s[i]])
 		from = i + 1
 	}
-	b.writeString(s[from:])
+	b.WriteString(s[from:])
 }
 
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#34;", `"`)

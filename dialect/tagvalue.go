@@ -42,9 +42,6 @@ func (r *tagReader) beginText(c byte) {
 // beginParam begins the value of a parameter.
 func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 	r.param = name
-	if t := &d.readers.rote; t.from >= 0 {
-		t.learn(d, tagGap{name: name, meant: r.meant, untyped: r.untyped}, d.base+i)
-	}
 	var declared bool
 	if r.known {
 		r.shape, declared = d.call.tool.Args.Prop(name)
@@ -80,13 +77,9 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	r.entity, r.marked = false, false
 	r.val.base = d.base + i
 	d.sources.key(r.keyAt, r.keyEnd)
-	from := d.args.len()
 	if !r.addKey(again) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
-	}
-	if r.known && !again && !r.whole {
-		d.readers.rote.keep(r, from)
 	}
 	d.sources.from(r.valueAt)
 	return more
@@ -193,9 +186,6 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	r.add(d, in[from:i], i)
 	if i < len(in) {
 		r.tailAt = d.base + i
-		if j, v := r.readRote(d, i); j > i || v != more {
-			return j, v
-		}
 		if e, n := r.wholeEnd(in[i:]); n > 0 {
 			return r.endValue(d, e, i+n)
 		}
@@ -206,11 +196,7 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 			}
 		}
 		r.tail = append(r.tail, in[i])
-		return i + 1, more
-	}
-	if (!r.stream || r.entity) && d.patient(i) {
-		d.await(i, "", stop) // nothing of the value comes out before its end
-		return i, left
+		i++
 	}
 	return i, more
 }
@@ -376,20 +362,8 @@ func oneByte(c byte) string {
 
 // endValue ends the value at the tags in the tail, all of which were read.
 func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
-	t := &d.readers.rote
-	if t.endValue(d, e, r.tailAt, d.base+i); e.param != "" {
-		t.lose()
-	}
-	return r.leaveValue(d, e, i)
-}
-
-// leaveValue is endValue for tags that are remembered.
-func (r *tagReader) leaveValue(d *Decoder, e ending, i int) (int, verdict) {
 	end := r.tailAt + e.end
 	r.closed = 0
-	if r.known && !r.fresh {
-		d.endTold()
-	}
 	if !e.closed {
 		r.missing(d, r.form.paramClose, end)
 	}
@@ -413,8 +387,6 @@ func (r *tagReader) leaveValue(d *Decoder, e ending, i int) (int, verdict) {
 	case e.next >= 0:
 		r.tailAt = d.base + i - len(e.rest)
 		return r.tag(d, e.next, i)
-	case r.state == tClosed && e.rest == "":
-		return r.readAfter(d, j)
 	}
 	if v == finished && e.rest != "" {
 		return d.backTo(d.base+i-len(e.rest), i)
@@ -449,12 +421,6 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		return more
 	}
 	text := string(r.text)
-	if d.sources == nil && r.meant != "true" && plainNumber(text, r.shape) {
-		v.markValue(0)
-		v.write(text, 0)
-		v.endValue(0)
-		return more
-	}
 	if r.form.entities && !r.marked && strings.IndexByte(text, '&') >= 0 {
 		text = decodeEntities(text)
 	}
@@ -493,7 +459,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 	if c != shape.Fits {
 		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
 	}
-	if d.sources == nil && (plainScalar(out) || strings.HasPrefix(out, `"`)) { // it is JSON, and such as the value would write without a look
+	if d.sources == nil && plainScalar(out) {
 		v.markValue(0)
 		v.write(out, 0)
 		v.endValue(0)
@@ -606,12 +572,12 @@ func (r *tagReader) plain(*Decoder) *byteSet {
 	return &tagStop
 }
 
-// unsuspicious returns the length of what chunk begins with that belongs to a value which goes out as it comes.
-func (r *tagReader) unsuspicious(chunk string) int {
+// passes reports whether chunk, in the middle of a value that goes out as it comes, belongs to it as a whole.
+func (r *tagReader) passes(chunk string) bool {
 	for i := 0; i < len(chunk); i++ {
 		if c := chunk[i]; (c == '<' || c == ']' || c == '\n' || c == '\r') && r.suspicious(chunk, i) {
-			return i
+			return false
 		}
 	}
-	return len(chunk)
+	return true
 }

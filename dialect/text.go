@@ -9,25 +9,26 @@ import (
 // A lineContext is what the scanner of text remembers of the line it is on, to tell a call from one that is only shown:
 // code, quotations and inline code are never read.
 type lineContext struct {
-	bol   bool // nothing but blanks so far on the line
-	after bool // nothing but blanks and separators since a call ended
-	gap   bool // nothing but blanks since a reasoning block ended
-	quote bool // the line began with '>'
-	ticks bool // the number of back-tick runs so far on the line is odd
-	tick  bool // the last byte was a back-tick
-	fence fence
-	met   int    // bytes of until that were read
-	until string // text is read for nothing but this: the end of a tool's result that the model repeats
+	bol   bool   // nothing but blanks so far on the line
+	after bool   // nothing but blanks and separators since a call ended
+	gap   bool   // nothing but blanks since a reasoning block ended
 	label string // nothing but blanks since a label that announces a call; it is held with them, for the dialect that is named here
+	quote bool   // the line began with '>'
+	torn  bool   // it goes on behind a call that broke in it
+	ticks bool   // the number of back-tick runs so far on the line is odd
+	tick  bool   // the last byte was a back-tick
+	fence fence
+	until string // text is read for nothing but this: the end of a tool's result that the model repeats
+	met   int    // bytes of it that were read
 }
 
 // A fence is an open Markdown code fence.
 type fence struct {
 	mark    byte // '`' or '~'; 0: none is open
-	carrier bool // its first thing was a call of a declared tool, so that more may follow
-	fits    bool // its info string is one that calls are carried in
 	n       int  // length of the opening run
 	run     int  // marks at the start of the present line; -1: the line cannot close the fence
+	carrier bool // its first thing was a call of a declared tool, so that more may follow
+	fits    bool // its info string is one that calls are carried in
 }
 
 // passed takes note of one byte of a line that was no candidate after all.
@@ -50,7 +51,7 @@ func (c *lineContext) plain() bool {
 
 // newLine begins a line.
 func (c *lineContext) newLine() {
-	c.bol, c.quote, c.ticks, c.tick = true, false, false, false
+	c.bol, c.quote, c.torn, c.ticks, c.tick = true, false, false, false, false
 	c.fence.run = 0
 }
 
@@ -146,9 +147,6 @@ func (d *Decoder) scanLineStart(i int) int {
 			return i
 		}
 	case (c == '`' || c == '~') && d.ctx.bol:
-		if j, ok := d.headAgain(i); ok {
-			return j
-		}
 		d.candidate(i, inFence)
 		d.elem = element{}
 		return i
@@ -158,10 +156,7 @@ func (d *Decoder) scanLineStart(i int) int {
 		d.ctx.quote = true
 		return i + 1
 	}
-	if j, ok := d.headAgain(i); ok {
-		return j
-	}
-	if d.set.trie.starts(c) || d.set.startsBare(c) || d.ctx.label != "" && (c == '{' || c == '[') {
+	if d.set.mayBegin(d.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') {
 		d.candidate(i, inElement)
 		d.elem = element{}
 		return i
@@ -265,7 +260,7 @@ func (d *Decoder) candidate(i int, s state) {
 	}
 	d.candAt, d.candCtx, d.state = at, d.ctx, s
 	d.fenced, d.tokenEnd = fence{}, 0
-	d.dialect, d.alike = "", false
+	d.dialect = ""
 }
 
 // refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
@@ -285,6 +280,7 @@ func (d *Decoder) refuse(i int, why string) int {
 	} else {
 		if d.tokenEnd > 0 {
 			resume = d.tokenEnd
+			d.tokenLeftOut(resume - d.base)
 			d.dropBefore(d.candAt)
 			d.markupUpTo(resume)
 		} else {
@@ -325,7 +321,7 @@ func (d *Decoder) scanOpener(i int) int {
 		} else {
 			i++
 		}
-		if o := t.end(d.node); o != nil {
+		if o := t.end(d.node); o != nil && !d.mayBeLonger(i, o) {
 			return d.opened(i, o)
 		}
 	}
@@ -334,6 +330,18 @@ func (d *Decoder) scanOpener(i int) int {
 		d.await(i, rest, nil)
 	}
 	return i
+}
+
+// mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left out where it
+// would have been.
+func (d *Decoder) mayBeLonger(i int, o *opener) bool {
+	if o.use != useDrop || !d.set.trie.goesOn(d.node) {
+		return false
+	}
+	if d.tokenEnd == 0 && !d.think.open && d.fenced.mark == 0 && d.drops(o) {
+		d.tokenEnd = d.base + i
+	}
+	return true
 }
 
 // blankBefore reports whether the text before the candidate that was not emitted yet is white space.
@@ -347,7 +355,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 	if d.think.open && o.use != useThink {
 		return d.refuse(i, "reasoning")
 	}
-	if o.lineStart && !d.candCtx.bol && !d.candCtx.after {
+	if o.lineStart && !d.candCtx.bol && !d.candCtx.after && (o.mark != markOther || d.turn.closed != d.candAt) {
 		return d.refuse(i, "not at the start of a line")
 	}
 	if d.candCtx.label != "" { // it announces only what has no opener
@@ -386,13 +394,20 @@ func (d *Decoder) opened(i int, o *opener) int {
 		if o.closer != "" || o.closes {
 			d.frame = o.closer
 		}
+		d.returns(o)
 		return d.dropToken(i)
+	case useTurn:
+		return d.turnMarker(i, o)
 	case useVerbatim:
-		if d.fenced.mark != 0 || !d.candCtx.bol && !d.candCtx.after || o.tail && (!d.candCtx.after || d.lastCall != o.dialect) {
+		if d.fenced.mark != 0 || !o.anywhere && !d.candCtx.bol && !d.candCtx.after || o.tail && (!d.candCtx.after || d.lastCall != o.dialect) {
 			return d.refuse(i, "a result does not begin in the middle of a line")
+		}
+		if d.turn.called && !o.anywhere {
+			return d.endTurn(i, d.candAt, o.literal, false)
 		}
 		d.textUpTo(min(d.base, d.base+i))
 		d.holding, d.state = false, inText
+		d.turn.result = d.turn.result || !o.anywhere
 		d.ctx = lineContext{until: o.closer, fence: d.candCtx.fence}
 		d.fenced = fence{}
 	case useBOM:
@@ -418,9 +433,14 @@ func (d *Decoder) drops(o *opener) bool {
 
 // dropToken leaves out the token that ends before i.
 func (d *Decoder) dropToken(i int) int {
+	d.tokenLeftOut(i)
 	d.dropBefore(d.candAt)
 	d.markupUpTo(d.base + i)
 	d.holding, d.state, d.ctx = false, inText, d.candCtx
+	if m := &d.mention; m.state == mentionBehind {
+		m.end = d.last
+		d.mentionInput(m.end)
+	}
 	return i
 }
 
@@ -456,6 +476,9 @@ func (d *Decoder) callAt() int {
 
 // begin hands the candidate to a body machine.
 func (d *Decoder) begin(i int, b body) int {
+	if d.answersItself() {
+		return d.endTurn(i, d.candAt, d.turn.talked, true)
+	}
 	d.body, d.state = b, inBody
 	return i
 }
@@ -543,7 +566,7 @@ func (d *Decoder) scanClosing(i int) int {
 			return d.closeFence(i)
 		case isBlank(c):
 			e.info = true
-		case c == '<' && d.set.trie.starts(c):
+		case (c == '<' || c == '[' || c == ']') && d.set.trie.starts(c):
 			return d.closeFence(i) // a token that ends the turn stands on the same line
 		default:
 			return d.refuse(i, "not the end of the fence")

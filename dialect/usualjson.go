@@ -8,7 +8,7 @@ import "wield/schema/shape"
 
 // plainly reports whether what follows may be the usual: nothing is kept back, and what is written stands in the text.
 func (v *value) plainly() bool {
-	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.kwargs && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
+	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.kwargs && !v.python && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
 }
 
 // inJSON reports whether v is in a string as JSON has it.
@@ -16,8 +16,7 @@ func (v *value) inJSON() bool {
 	return v.state == vString && v.quote == '"' && v.triple == 0 && !v.escaped && !v.raw
 }
 
-// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key, or a number,
-// has only begun.
+// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key has only begun.
 func (v *value) usual(in string, i int) (int, progress) {
 	for i < len(in) {
 		c, n := in[i], 0
@@ -35,12 +34,10 @@ func (v *value) usual(in string, i int) (int, progress) {
 		case vAfter:
 			switch {
 			case c == ',':
-				if n = v.sameKey(in, i); n == 0 {
-					n = v.usualComma(in, i)
-				}
+				n = v.usualComma(in, i)
 			case c == v.stack[len(v.stack)-1].close && c != ')':
 				n = 1
-				v.usualClose(in, i)
+				v.usualClose(i)
 				if v.state == vDone {
 					return i + 1, going
 				}
@@ -50,9 +47,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 		case vKeyOrEnd:
 			switch {
 			case c == '"':
-				if n = v.sameKey(in, i); n == 0 {
-					n = v.newKey(in, i, i)
-				}
+				n = v.newKey(in, i)
 			case isBlank(c):
 				n = 1
 			}
@@ -68,7 +63,6 @@ func (v *value) usual(in string, i int) (int, progress) {
 			switch {
 			case isBlank(c):
 				n = 1
-			case v.python:
 			case c == '"' && v.fits(shape.String):
 				n = 1
 				v.usualQuote(i)
@@ -76,11 +70,9 @@ func (v *value) usual(in string, i int) (int, progress) {
 				v.lag = i - v.from
 				n = v.usualScalar(in, i)
 			}
-		default:
-			return i, going
 		}
 		switch {
-		case n == cutShort && v.patient && v.d.patient(i):
+		case n == keyCut && v.patient && v.d.patient(i):
 			return i, short
 		case n <= 0:
 			return i, going
@@ -90,42 +82,8 @@ func (v *value) usual(in string, i int) (int, progress) {
 	return i, going
 }
 
-// awaitRest lets the key or the number wait that the input ends with from i on.
-func (d *Decoder) awaitRest(i int) {
-	if scalarStart(d.in[i]) {
-		d.await(i, "", &scalarStop)
-		return
-	}
-	d.await(i, d.readers.argsVal.rest, &waitStop)
-}
-
-// sameKey reads the key at i, with the comma before it and the colon behind it, if it is the next of v.rote. It returns how many bytes that
-// are, 0 if it is another, or cutShort if in ends before it does.
-func (v *value) sameKey(in string, i int) int {
-	k := v.nextKey()
-	if k == nil {
-		return 0
-	}
-	there := min(len(in)-i, len(k.text))
-	switch {
-	case in[i:i+there] != k.text[:there]:
-		return 0
-	case there < len(k.text):
-		v.rest = k.text[there:]
-		return cutShort
-	}
-	v.rote.same++
-	v.stack[0].key, v.state = len(v.keys), vColon
-	v.keys = append(v.keys, keySpan{key: in[i+k.at : i+len(k.text)-1], from: -1})
-	if i += len(k.text); i < len(in) && in[i] == ':' {
-		v.shape, v.state = k.shape, vValue
-		return len(k.text) + 1
-	}
-	return len(k.text)
-}
-
 // usualComma reads the comma at i, if the start of another value or a whole key is known to stand behind it. It returns how many bytes
-// that are, 0 if not, or cutShort.
+// that are, 0 if not, or keyCut.
 func (v *value) usualComma(in string, i int) int {
 	j := i + 1
 	for j < len(in) && isBlank(in[j]) {
@@ -135,7 +93,7 @@ func (v *value) usualComma(in string, i int) int {
 	switch {
 	case j == len(in): // the very next byte may decide: it is not waited for more
 	case f.object && in[j] == '"':
-		n := v.newKey(in, i, j)
+		n := v.newKey(in, j)
 		if n > 0 {
 			n += j - i
 		}
@@ -147,30 +105,24 @@ func (v *value) usualComma(in string, i int) int {
 	return 0
 }
 
-// newKey reads the quoted key at i and returns its length, cutShort if it is not all there, or 0 if it has escapes or stands in the object
-// already. What stands before it begins at from.
-func (v *value) newKey(in string, from, i int) int {
+// newKey reads the quoted key at i and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the object
+// already.
+func (v *value) newKey(in string, i int) int {
 	n := plainKey(in[i:])
 	if n <= 0 {
-		v.rest = ""
 		return n
 	}
-	if v.find(&v.stack[len(v.stack)-1], in[i+1:i+n-1]) >= 0 {
+	if findKey(&v.stack[len(v.stack)-1].keys, v.keys, in[i+1:i+n-1]) >= 0 {
 		return 0
 	}
 	v.nameKey(in[i+1:i+n-1], i+n)
-	v.learnKey(in[from:i+n], i-from)
 	return n
 }
 
 // usualColon reads the colon behind a key.
 func (v *value) usualColon() {
 	f := &v.stack[len(v.stack)-1]
-	if n := v.rote.same; n > 0 && v.knows() {
-		v.shape = v.rote.keys[n-1].shape
-	} else {
-		v.shape, _ = f.shape.Prop(v.keys[f.key].key)
-	}
+	v.shape, _ = f.shape.Prop(v.keys[f.key].key)
 	v.keys[f.key].from = -1
 	v.state = vValue
 }
@@ -184,7 +136,12 @@ func (v *value) usualQuote(i int) {
 
 // usualEnd is endValue for a string of which nothing is kept back. It ends before i.
 func (v *value) usualEnd(i int) {
-	v.lag, v.state = i-v.from, vAfter
+	v.lag = i - v.from
+	if len(v.stack) == 0 {
+		v.endValue(i)
+		return
+	}
+	v.state = vAfter
 	if f := &v.stack[len(v.stack)-1]; f.object {
 		v.keys[f.key].to = v.d.argsLen() + v.lag
 	} else {
@@ -193,13 +150,13 @@ func (v *value) usualEnd(i int) {
 }
 
 // usualClose reads the bracket at i that ends the innermost array or object.
-func (v *value) usualClose(in string, i int) {
+func (v *value) usualClose(i int) {
 	n := len(v.stack) - 1
 	if n == 0 {
 		v.stack, v.state = v.stack[:0], vDone
 		return
 	}
-	v.keys, v.stack = v.keys[:v.stack[n].keys], v.stack[:n]
+	v.keys, v.stack = v.keys[:v.stack[n].keys.from], v.stack[:n]
 	v.lag = i + 1 - v.from
 	v.endValue(i + 1)
 }

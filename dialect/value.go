@@ -15,41 +15,49 @@ import (
 type value struct {
 	d       *Decoder
 	repair  Repair
-	python  bool   // Python's literals are no repair
-	discard bool   // read, but write nothing
-	kwargs  bool   // the outermost object is written by the caller: run pauses behind each of its values
-	quoted  bool   // the whole stands in a string, so that quotes may have a back-slash before them
-	patient bool   // run may stop short
-	rest    string // how a key most likely goes on that run stopped before
+	python  bool // Python's literals are no repair
+	discard bool // read, but write nothing
+	kwargs  bool // the outermost object is written by the caller: run pauses behind each of its values
+	quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
+	patient bool // run may stop short
+	quoting
+	expression
 
-	state   valueState
-	stack   []frame
-	keys    []keySpan // of all open objects, innermost last
-	shape   *shape.Shape
-	quote   byte
-	raw     bool   // a Python raw string
-	odd     bool   // the key had an escape that JSON does not have
-	escaped bool   // its quotes have a back-slash before them
-	triple  int    // 3 in a triple-quoted string
-	quotes  int    // quotes in a row at what may be its end
-	hex     int    // digits still wanted
-	depth   int    // brackets open in a source text
-	in      byte   // quote open in a source text, or 0
-	source  bool   // the scalar may be any expression
-	comma   int    // bytes of a source text up to the last comma that may end it
-	next    string // the keyword that was read behind that comma
-	rote    rote
-	tok     []byte
-	pend    []byte // a comma and the blanks behind it, until it is known whether something follows
-	keyAt   int    // where the key that is being read begins in the text
-	hold    hold
-	back    valueState // state to go back to behind a comment
+	state valueState
+	stack []frame
+	keys  []keySpan // of all open objects, innermost last
+	shape *shape.Shape
+	tok   []byte
+	pend  []byte // a comma and the blanks behind it, until it is known whether something follows
+	keyAt int    // where the key that is being read begins in the text
+	hold  hold
+	back  valueState // state to go back to behind a comment
 
 	from       int  // where in the input begins what was read and is to be written as it is
 	stays      bool // that stands in the text, and is held there
 	lag        int  // bytes that were read and belong to the arguments as they are, but are not written yet
 	base, step int  // an offset i of the input is at base+i*step of the text
 	err        string
+}
+
+// An expression is how far the source text of a scalar is read.
+type expression struct {
+	depth  int    // brackets open in a source text
+	in     byte   // quote open in a source text, or 0
+	source bool   // the scalar may be any expression
+	comma  int    // bytes of a source text up to the last comma that may end it
+	next   string // the keyword that was read behind that comma
+}
+
+// quoting is how the string or key that is read is quoted.
+type quoting struct {
+	quote   byte
+	raw     bool // a Python raw string
+	odd     bool // the key had an escape that JSON does not have
+	escaped bool // its quotes have a back-slash before them
+	triple  int  // 3 in a triple-quoted string
+	quotes  int  // quotes in a row at what may be its end
+	hex     int  // digits still wanted
 }
 
 type valueState uint8
@@ -82,9 +90,8 @@ type frame struct {
 	close  byte
 	object bool
 	shape  *shape.Shape
-	keys   int            // where its keys begin in value.keys
-	key    int            // the key whose value is being read
-	index  map[string]int // the same keys by name, once there are many
+	keys   keyIndex // of value.keys
+	key    int      // the key whose value is being read
 }
 
 // A keySpan is a key and where its value stands in the arguments.
@@ -92,6 +99,8 @@ type keySpan struct {
 	key      string
 	from, to int
 }
+
+func (k keySpan) name() string { return k.key }
 
 // A hold keeps what is written until a value is complete.
 type hold struct {
@@ -116,27 +125,19 @@ const (
 
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
 func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
-	v.rote.begin(s)
-	rote, stack, keys, tok, pend, text := v.rote, v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
+	if v.keys == nil {
+		v.stack, v.keys, v.tok = make([]frame, 0, 4), make([]keySpan, 0, 8), make([]byte, 0, 32)
+	}
+	stack, keys, tok, pend, text := v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
 	*v = value{}
 	v.d, v.repair, v.shape, v.python = d, d.set.opts.Repair, s, python
-	v.rote, v.stack, v.keys, v.tok, v.pend, v.hold.text = rote, stack, keys, tok, pend, text
+	v.stack, v.keys, v.tok, v.pend, v.hold.text = stack, keys, tok, pend, text
 	return v
 }
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	v.begin(v.base, v.step, i)
-	return v.goOn(in, i)
-}
-
-// begin makes v ready for an input that is read from i on, and whose offset i is at base+i*step of the text.
-func (v *value) begin(base, step, i int) {
-	v.base, v.step, v.from, v.stays = base, step, i, step == 1 && v.d.holding && !v.discard
-}
-
-// goOn reads in from i on, where begin made v ready for it.
-func (v *value) goOn(in string, i int) (int, progress) {
+	v.from, v.stays = i, v.step == 1 && v.d.holding && !v.discard
 	for i < len(in) {
 		if v.plainly() {
 			var p progress
@@ -149,7 +150,7 @@ func (v *value) goOn(in string, i int) (int, progress) {
 			}
 		}
 		switch v.state {
-		case vDone: // below
+		case vDone:
 		case vString:
 			i = v.inString(in, i)
 		case vEscape:
@@ -420,7 +421,7 @@ func (v *value) open(c byte, i int) (kept bool) {
 	if v.repair == RepairFull && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
 		v.keep(i)
 	}
-	f := frame{close: ']', shape: v.shape, keys: len(v.keys)}
+	f := frame{close: ']', shape: v.shape, keys: keyIndex{from: len(v.keys)}}
 	v.state = vFirstOrEnd
 	switch c {
 	case '{':
@@ -450,7 +451,7 @@ func (v *value) textual() bool { return v.repair == RepairFull && v.shape.Type()
 func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 	n := len(v.stack) - 1
 	if n > 0 {
-		v.keys = v.keys[:v.stack[n].keys]
+		v.keys = v.keys[:v.stack[n].keys.from]
 	}
 	v.stack = v.stack[:n]
 	if n == 0 && !v.hold.on && c != ')' {
@@ -516,12 +517,9 @@ func (v *value) writeScalar(text string) bool {
 }
 
 // fits reports whether a value of one of the types may stand where v is, whatever it is.
-func (v *value) fits(types shape.Types) bool { return fits(v.shape, types, v.repair) }
-
-// fits reports whether a value of one of the types may stand where s is asked for, whatever it is.
-func fits(s *shape.Shape, types shape.Types, r Repair) bool {
-	t := s.Type()
-	return r == RepairOff || (t == 0 || t.Any(types)) && (s == nil || len(s.Enum) == 0)
+func (v *value) fits(types shape.Types) bool {
+	t := v.shape.Type()
+	return v.repair == RepairOff || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
 }
 
 // closerText returns the JSON of a closing bracket.

@@ -24,10 +24,10 @@ func (v *value) beginKey(c byte, i int) {
 	}
 }
 
-// cutShort says that a text ends before the key, or the number, that it begins with.
-const cutShort = -1
+// keyCut says that a text ends before the key that it begins with.
+const keyCut = -1
 
-// plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or cutShort.
+// plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or keyCut.
 func plainKey(s string) int {
 	for i := 1; i < len(s) && i <= maxHeader; i++ {
 		switch c := s[i]; {
@@ -37,7 +37,7 @@ func plainKey(s string) int {
 			return 0
 		}
 	}
-	return cutShort
+	return keyCut
 }
 
 // wholeKey reads a key of n bytes at i at once.
@@ -128,17 +128,14 @@ func (v *value) nameKey(key string, i int) {
 	f := &v.stack[len(v.stack)-1]
 	v.state = vColon
 	if !v.discard && !v.hold.on {
-		if j := v.find(f, key); j >= 0 {
+		if j := findKey(&f.keys, v.keys, key); j >= 0 {
 			v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], at: v.pos(i)}
 			f.key = j
 			return
 		}
 	}
-	v.keys = append(v.keys, keySpan{key: key, from: -1})
-	f.key = len(v.keys) - 1
-	if f.index != nil {
-		f.index[key] = f.key
-	}
+	f.key = len(v.keys)
+	v.keys = addKey(&f.keys, v.keys, keySpan{key: key, from: -1})
 }
 
 // takesKey reports whether addKey may write key.
@@ -157,48 +154,23 @@ func (v *value) addKey(key string) {
 	}
 	v.nameKey(key, 0)
 	d.flattenArgs()
-	b := &d.args
-	n := b.len()
-	b.grow(len(key) + len(before) + 2)
-	b.writeString(before)
+	b := &d.call.args
+	n := b.Len()
+	grow(b, len(key)+len(before)+2)
+	b.WriteString(before)
 	buildEscaped(b, key)
-	b.writeString(`":`)
-	d.builtArgs(b.len()-n, v.base)
+	b.WriteString(`":`)
+	d.builtArgs(b.Len()-n, v.base)
 	f := &v.stack[len(v.stack)-1]
 	v.keys[f.key].from = -1
 	v.shape, _ = f.shape.Prop(key)
 	v.state = vValue
 }
 
-// fewKeys is how many keys of an object are compared one by one.
-const fewKeys = 32
-
-// find returns where a key of the innermost object f stands in v.keys, or -1.
-func (v *value) find(f *frame, key string) int {
-	if f.index == nil && len(v.keys)-f.keys > fewKeys {
-		f.index = make(map[string]int)
-		for j := f.keys; j < len(v.keys); j++ {
-			f.index[v.keys[j].key] = j
-		}
-	}
-	if f.index != nil {
-		if j, ok := f.index[key]; ok {
-			return j
-		}
-		return -1
-	}
-	for j := f.keys; j < len(v.keys); j++ {
-		if v.keys[j].key == key {
-			return j
-		}
-	}
-	return -1
-}
-
 // has reports whether the outermost object has a key.
 func (v *value) has(key string) bool {
 	if len(v.stack) == 1 {
-		return v.find(&v.stack[0], key) >= 0
+		return findKey(&v.stack[0].keys, v.keys, key) >= 0
 	}
 	for i := range v.keys {
 		if v.keys[i].key == key {
@@ -265,8 +237,8 @@ func (v *value) replace(dup int, out string) {
 	k := &v.keys[dup-1]
 	text := v.d.argsText()
 	from, to := k.from, k.to
-	v.d.args.begin()
-	v.d.args.writeString(text[:from] + out + text[to:])
+	v.d.call.args.Reset()
+	v.d.call.args.WriteString(text[:from] + out + text[to:])
 	for i := range v.keys {
 		if key := &v.keys[i]; key.from >= to {
 			key.from += len(out) - (to - from)

@@ -2,10 +2,12 @@ package dialect
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/schema/shape"
 )
 
 // The tool-request dialect reads the whole message, strictly: it is one object with nothing but tool_request, which holds a
@@ -28,20 +30,20 @@ func (d *Decoder) feedWhole(chunk string) {
 		d.wholeText(d.arena.text())
 		return
 	}
-	d.gathers = d.wanted == len(requestStart)
+	d.request.gathers = d.request.wanted == len(requestStart)
 }
 
 // mayBeRequest reports whether the message may be a request, going on with chunk.
 func (d *Decoder) mayBeRequest(chunk string) bool {
-	for i := 0; i < len(chunk) && d.wanted < len(requestStart); i++ {
-		switch c, k := chunk[i], d.wanted; {
+	for i := 0; i < len(chunk) && d.request.wanted < len(requestStart); i++ {
+		switch c, k := chunk[i], d.request.wanted; {
 		case isBlank(c) && k <= 1:
 		case c == '\\' && k > 1:
-			d.wanted = len(requestStart) // an escape, which may stand for what is wanted
+			d.request.wanted = len(requestStart) // an escape, which may stand for what is wanted
 		case c != requestStart[k]:
 			return false
 		default:
-			d.wanted++
+			d.request.wanted++
 		}
 	}
 	return true
@@ -60,13 +62,13 @@ func (d *Decoder) wholeText(text string) {
 // closeWhole decides about the message.
 func (d *Decoder) closeWhole() {
 	text := d.arena.text()
-	r := &d.readers.strict
+	r := ready(&d.readers.strict)
 	name, args, ok := r.request(strings.Trim(text, " \t\r\n"))
 	if ok {
 		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
 	}
 	if ok && len(d.set.opts.Tools) > 0 {
-		_, ok = d.set.names.exact[name]
+		ok = slices.ContainsFunc(d.set.opts.Tools, func(t shape.Tool) bool { return t.Name == name })
 	}
 	if !ok {
 		d.wholeText(text)

@@ -74,7 +74,8 @@ func verbatim(text string, e *chat.Event) error {
 
 // Structure checks how calls are opened and closed: indexes count from 0; a call is closed once, by the end or the rejection of
 // the same index, before the next opens; deltas come only inside; joined, they are the arguments; a complete call has a
-// name, an id and a JSON object as arguments, and its span holds those of its events.
+// name, an id and a JSON object as arguments, and its span holds those of its events. The end of the turn is told of once, and
+// no call stands behind it.
 func Structure(events []chat.Event) error {
 	s := structure{open: -1}
 	for i := range events {
@@ -94,10 +95,16 @@ type structure struct {
 	start chat.Event
 	args  strings.Builder
 	end   int // of the last complete call
+	over  bool
 }
 
 func (s *structure) step(e *chat.Event) error {
+	if s.over && (e.Kind == chat.KindCallStart || e.Kind == chat.KindRejected) {
+		return fmt.Errorf("it stands behind the end of the turn")
+	}
 	switch e.Kind {
+	case chat.KindOverrun:
+		return s.overrun(e)
 	case chat.KindCallStart:
 		if s.open >= 0 {
 			return fmt.Errorf("call %d is still open", s.open)
@@ -142,6 +149,24 @@ func (s *structure) step(e *chat.Event) error {
 			return fmt.Errorf("call %d is still open", s.open)
 		}
 	}
+	return nil
+}
+
+// overrun checks the event that tells of the end of the turn.
+func (s *structure) overrun(e *chat.Event) error {
+	switch {
+	case e.Detail == nil || e.Detail.Overrun == nil || e.Detail.Overrun.Marker == "":
+		return fmt.Errorf("no detail")
+	case e.At != e.End:
+		return fmt.Errorf("its span is not empty")
+	case e.Detail.Overrun.At != e.At:
+		return fmt.Errorf("its detail tells another place, %d", e.Detail.Overrun.At)
+	case s.open >= 0:
+		return fmt.Errorf("call %d is still open", s.open)
+	case s.over:
+		return fmt.Errorf("the turn has ended before")
+	}
+	s.over = true
 	return nil
 }
 

@@ -292,6 +292,39 @@ func TestRejected(t *testing.T) {
 	}
 }
 
+func TestOverrun(t *testing.T) {
+	text := "a<u>b"
+	over := chat.Event{Kind: chat.KindOverrun, At: 1, End: 1, Detail: &chat.Detail{Overrun: &chat.OverrunDetail{At: 1, Marker: "<u>", Hard: true}}}
+	before := chat.Event{Kind: chat.KindText, Text: "a", End: 1}
+	behind := chat.Event{Kind: chat.KindMarkup, At: 1, End: 5}
+	call := []chat.Event{{Kind: chat.KindCallStart, Name: "f", ID: "call_0", At: 1, End: 5},
+		{Kind: chat.KindCallArgs, Text: "{}", At: 5, End: 5},
+		{Kind: chat.KindCallEnd, At: 5, End: 5, Detail: &chat.Detail{Call: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, At: 1, End: 5}}}}
+	wide, bare, elsewhere := over, over, over
+	wide.End = 4
+	bare.Detail = nil
+	elsewhere.Detail = &chat.Detail{Overrun: &chat.OverrunDetail{Marker: "<u>"}}
+	tests := []struct {
+		name   string
+		events []chat.Event
+		ok     bool
+	}{
+		{"once", []chat.Event{before, over, behind}, true},
+		{"twice", []chat.Event{before, over, over, behind}, false},
+		{"with a span", []chat.Event{before, wide, behind}, false},
+		{"without its detail", []chat.Event{before, bare, behind}, false},
+		{"of another place", []chat.Event{before, elsewhere, behind}, false},
+		{"a call before it", append([]chat.Event{before}, call...), true},
+		{"a call behind it", append([]chat.Event{before, over}, call...), false},
+		{"in a call", slices.Concat([]chat.Event{before}, call[:1], []chat.Event{over}, call[1:]), false},
+	}
+	for _, tt := range tests {
+		if err := errors.Join(dialecttest.Structure(tt.events), dialecttest.Conservation(text, tt.events)); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
 func TestPromotedCallsPointIntoReasoning(t *testing.T) {
 	events := []chat.Event{
 		{Kind: chat.KindReasoning, Text: "@f[{}]", End: 6},

@@ -207,6 +207,8 @@ func Format(e chat.Event) string {
 			fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.Call.At, d.Call.End, d.Call.Name, short(d.Call.Arguments), d.Call.Complete, d.Call.Dialect, d.Call.ID)
 		case d.Rejected != nil:
 			fmt.Fprintf(&b, " rejected[%d:%d] %s %s %s %s", d.Rejected.At, d.Rejected.End, d.Rejected.Reason, d.Rejected.Name, short(d.Rejected.Raw), d.Rejected.Message)
+		case d.Overrun != nil:
+			fmt.Fprintf(&b, " overrun %q hard=%t", d.Overrun.Marker, d.Overrun.Hard)
 		case d.Note != nil:
 			fmt.Fprintf(&b, " note[%d:%d] %s %s %s -> %s", d.Note.At, d.Note.End, d.Note.Kind, d.Note.Path, short(d.Note.Before), short(d.Note.After))
 		case d.Candidate != nil:

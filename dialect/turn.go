@@ -1,0 +1,310 @@
+package dialect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"wield/chat"
+)
+
+// A turnMark says what a literal shows about whose turn it is.
+type turnMark uint8
+
+const (
+	markNone   turnMark = iota
+	markOther           // the header of another party: the turn has ended
+	markOwn             // the model's own header: at the start it is left out, behind content it ends the turn
+	markLast            // the token that a complete answer ends with: the turn ends with what follows
+	markRole            // a line with the role of another party, which ends the turn if one with the model's own follows
+	markReply           // a line with the model's own role
+	markAlone           // a line that ends the turn without another one
+	markBlank           // one that does so behind a blank line, and else is as markRole
+	markResult          // what begins a tool's result, which the model does not write for its own call
+	markQuery           // a line that ends the turn behind a result
+)
+
+// A turn is what is known of where the model's turn ends.
+type turn struct {
+	over        bool
+	hard        bool   // what follows is markup; else text
+	called      bool   // the answer holds a call, or an attempt at one
+	result      bool   // it holds a tool's result
+	talked      string // the model's own header, where one was talked about last
+	swallowed   string // a header in a value that was not closed
+	swallowedAt int    // where the call begins
+	returned    string // the token that a complete answer ends with, once it was read
+	closed      int    // where the last special token ends that was left out
+	role        roleLine
+	shown       uint64 // styles of role lines in which a conversation is shown, by number
+}
+
+// A roleLine is a line of another party. Only the line of the model's own behind it tells it from a list of keys.
+type roleLine struct {
+	marker string
+	style  uint8
+	at     int
+	calls  int // before it
+}
+
+// turnMarker acts on a whole marker that ends before i.
+func (d *Decoder) turnMarker(i int, o *opener) int {
+	if d.fenced.mark != 0 {
+		return d.refuse(i, "a fence shows it")
+	}
+	if o.style > 0 && d.indented() {
+		return d.refuse(i, "code shows it")
+	}
+	ends := false
+	switch o.mark {
+	case markOther:
+		return d.header(i, o)
+	case markOwn:
+		if d.seen || !d.blankBefore() {
+			return d.header(i, o)
+		}
+		d.dropToken(i)
+		d.ctx = lineContext{bol: true, gap: true, fence: d.candCtx.fence}
+		return i
+	case markResult:
+		ends = d.turn.called
+	case markQuery:
+		ends = d.turn.result
+	case markAlone:
+		ends = true
+	case markBlank:
+		ends = d.behindBlankLine()
+	case markReply:
+		if r := &d.turn.role; r.marker != "" && r.style == o.style {
+			return d.endRoles(i, o)
+		}
+	}
+	if ends {
+		return d.endTurn(i, d.candAt, o.literal, false)
+	}
+	if o.mark == markRole || o.mark == markBlank {
+		d.noteRole(o)
+	}
+	return d.refuse(i, "it ends no turn")
+}
+
+// indented reports whether the candidate is indented as code is.
+func (d *Decoder) indented() bool {
+	before := d.before()
+	indent := before[strings.LastIndexByte(before, '\n')+1:]
+	return len(indent) > 3 && blank(indent) || strings.HasPrefix(indent, "\t")
+}
+
+// noteRole takes note of a line of another party. One that a colon leads to begins a conversation that is shown.
+func (d *Decoder) noteRole(o *opener) {
+	t, style := &d.turn, uint64(1)<<o.style
+	if before := strings.TrimRight(d.before(), " \t\r\n"); strings.HasSuffix(before, ":") {
+		t.shown |= style
+	}
+	if t.role.marker == "" && t.shown&style == 0 {
+		t.role = roleLine{marker: o.literal, style: o.style, at: d.candAt, calls: d.calls}
+	}
+}
+
+// endRoles ends the turn at the line of the other party or, where a call stands between the two, at the model's own.
+func (d *Decoder) endRoles(i int, o *opener) int {
+	if r := d.turn.role; r.calls == d.calls {
+		return d.endTurn(i, r.at, r.marker, false)
+	}
+	return d.endTurn(i, d.candAt, o.literal, false)
+}
+
+// header acts on a header that ends before i, unless it is talked about.
+func (d *Decoder) header(i int, o *opener) int {
+	switch d.place() {
+	case placeFree:
+		return d.endTurn(i, d.candAt, o.literal, true)
+	case placeSentence:
+		d.state, d.elem = inHeader, element{opener: o}
+		return i
+	}
+	return d.talkedAbout(i, o)
+}
+
+// talkedAbout goes on behind a header in the middle of a sentence.
+func (d *Decoder) talkedAbout(i int, o *opener) int {
+	if o.mark == markOwn {
+		d.turn.talked = o.literal
+	}
+	return d.refuse(i, "the header is talked about")
+}
+
+// answersItself reports whether the candidate, a call, stands right behind the model's own header in the middle of a line: the header
+// was not talked about.
+func (d *Decoder) answersItself() bool {
+	return d.turn.talked != "" && d.fenced.mark == 0 && strings.HasSuffix(strings.TrimRight(d.before(), " \t"), d.turn.talked)
+}
+
+// scanHeader reads the byte behind a header that follows a sentence: it begins the turn if that is a line break or, where the
+// header has an end of its own, a word.
+func (d *Decoder) scanHeader(i int) int {
+	o, c := d.elem.opener, d.in[i]
+	last := o.literal[len(o.literal)-1]
+	if c == '\n' || c == '\r' || !isLetter(last) && (isLetter(c) || c >= utf8.RuneSelf) {
+		return d.endTurn(i, d.candAt, o.literal, true)
+	}
+	return d.talkedAbout(i, o)
+}
+
+// A place is where a special token stands.
+type place uint8
+
+const (
+	placeFree     place = iota // at the start of a line, behind another token, or right behind a word
+	placeSentence              // behind the blank that follows a sentence
+	placeProse                 // in the middle of a sentence, or in quotes
+)
+
+// place tells where the candidate stands.
+func (d *Decoder) place() place {
+	if d.candCtx.bol || d.candCtx.after || d.candCtx.gap || d.turn.closed == d.candAt {
+		return placeFree
+	}
+	before := d.before()
+	line := strings.TrimRight(before, " \t")
+	n := len(line)
+	if d.candCtx.torn && !strings.HasSuffix(line, ">") && !strings.HasSuffix(line, "]") {
+		return placeProse // it is what was left of the arguments
+	}
+	last, _ := utf8.DecodeLastRuneInString(line)
+	switch {
+	case opensQuote(line), n == len(before) && n > 1 && line[n-2] == '\\':
+		return placeProse
+	case n == len(before):
+		return placeFree
+	case strings.ContainsRune(".!?…。！？", last) && !(n > 1 && isDigit(line[n-2])): // that is the number of an item
+		return placeSentence
+	}
+	return placeProse
+}
+
+// opensQuote reports whether line ends with what quotes the token behind it: an opening quotation mark, a bracket, a sign of code.
+func opensQuote(line string) bool {
+	last, n := utf8.DecodeLastRuneInString(line)
+	if strings.ContainsRune("“‘„«‹「『([{<=|/\\", last) {
+		return true
+	}
+	if !strings.ContainsRune("\"'`", last) {
+		return false
+	}
+	line = line[:len(line)-n]
+	return line == "" || strings.ContainsRune(" \t\n([{=:,", rune(line[len(line)-1]))
+}
+
+// behindBlankLine reports whether a blank line stands before the candidate.
+func (d *Decoder) behindBlankLine() bool {
+	before := d.before()
+	return strings.Count(before[len(strings.TrimRight(before, " \t\r\n")):], "\n") > 1
+}
+
+// endTurn ends the turn at the offset at, which a marker showed that ends before i. No call stands behind it.
+func (d *Decoder) endTurn(i, at int, marker string, hard bool) int {
+	if hard {
+		d.dropBefore(d.candAt)
+	} else {
+		d.textUpTo(d.candAt)
+	}
+	d.tellOver(at, marker, hard)
+	d.body, d.fenced = nil, fence{}
+	d.passOver(d.base + i)
+	d.holding = false
+	return i
+}
+
+// tellOver emits the event that tells of the end of the turn.
+func (d *Decoder) tellOver(at int, marker string, hard bool) {
+	d.turn.over, d.turn.hard, d.state = true, hard, inOver
+	d.dst = append(d.dst, chat.Event{Kind: chat.KindOverrun, At: at, End: at,
+		Detail: &chat.Detail{Overrun: &chat.OverrunDetail{Marker: strings.TrimSpace(marker), Hard: hard, At: at}}})
+}
+
+// swallowedTurn returns the header of another party in the arguments of a call with tags if the start of another call stands behind it:
+// the value that holds them was not closed.
+func swallowedTurn(args, callOpen string) string {
+	n := strings.Index(args, callOpen)
+	if n < 0 {
+		return ""
+	}
+	for _, t := range templates {
+		for _, party := range t.others {
+			if header := t.open + party + t.close; !t.line && strings.Contains(args[:n], header) {
+				return header
+			}
+		}
+	}
+	return ""
+}
+
+// passOver emits what stands behind the end of the turn, up to the offset end.
+func (d *Decoder) passOver(end int) {
+	if d.turn.hard {
+		d.markupUpTo(end)
+	} else {
+		d.textUpTo(end)
+	}
+}
+
+// scanReturned reads what follows a complete answer: white space, or another turn.
+func (d *Decoder) scanReturned(i int) int {
+	if isBlank(d.in[i]) && (!d.holding || d.base+i-d.holdAt < maxBlank) {
+		if !d.holding {
+			d.hold(d.base + i)
+		}
+		return i + 1
+	}
+	d.candidate(i, inText)
+	d.candAt = d.holdAt
+	return d.endTurn(i, d.candAt, d.turn.returned, true)
+}
+
+// tokenLeftOut takes note of a token that is left out and ends before i.
+func (d *Decoder) tokenLeftOut(i int) {
+	if d.place() != placeProse {
+		d.turn.closed = d.base + i
+	}
+}
+
+// maxBefore is how many bytes before a candidate are looked at.
+const maxBefore = 64
+
+// A recentText is the end of the text that was passed on, in which a candidate in the middle of a line looks for what leads to it.
+type recentText struct {
+	parts [maxBefore]string // a ring; an empty part stands for a call or for markup
+	n     uint
+}
+
+func (r *recentText) add(s string) {
+	r.parts[r.n%maxBefore] = s
+	r.n++
+}
+
+// before returns the text before the candidate, as far as it is looked at, from the last call or markup on.
+func (d *Decoder) before() string {
+	var buf [maxBefore]byte
+	at := len(buf)
+	if d.last < d.candAt {
+		s := d.held(max(d.last, d.candAt-maxBefore), d.candAt)
+		at -= copy(buf[at-len(s):], s)
+	}
+	r := &d.recent
+	for k := uint(1); at > 0 && k <= min(r.n, maxBefore); k++ {
+		s := r.parts[(r.n-k)%maxBefore]
+		if s == "" {
+			break
+		}
+		s = s[max(0, len(s)-at):]
+		at -= copy(buf[at-len(s):], s)
+	}
+	return string(buf[at:])
+}
+
+// returns takes note of a token that a complete answer ends with.
+func (d *Decoder) returns(o *opener) {
+	if o.mark == markLast && len(d.set.opts.Tools) > 0 && d.place() != placeProse {
+		d.turn.returned, d.candCtx.bol = o.literal, true
+	}
+}
