@@ -7,6 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/pending"
 )
 
 // A history turns messages into such as a model without tools can have written and read.
@@ -14,11 +15,11 @@ type history struct {
 	o            *Options
 	d            voice
 	prefix       string
-	instructions string // of the client, joined
+	instructions strings.Builder // of the client, joined
 	out          []chat.Message
 
 	names   map[string]string // call id -> tool, of all calls so far
-	pending []chat.Call       // of the last assistant turn, not yet answered
+	pending pending.Calls     // of the last assistant turn
 }
 
 func (h *history) add(messages []chat.Message) {
@@ -29,10 +30,10 @@ func (h *history) add(messages []chat.Message) {
 		switch m.Role {
 		case chat.RoleSystem, chat.RoleDeveloper:
 			if text := m.Text(); text != "" {
-				if h.instructions != "" {
-					h.instructions += "\n\n"
+				if h.instructions.Len() > 0 {
+					h.instructions.WriteString("\n\n")
 				}
-				h.instructions += text
+				h.instructions.WriteString(text)
 			}
 		case chat.RoleTool:
 			n := i + 1
@@ -44,7 +45,7 @@ func (h *history) add(messages []chat.Message) {
 		case chat.RoleAssistant:
 			h.assistant(m)
 		default:
-			h.pending = nil
+			h.pending = pending.Calls{}
 			h.out = append(h.out, m)
 		}
 	}
@@ -52,10 +53,10 @@ func (h *history) add(messages []chat.Message) {
 
 // assistant writes the calls of a turn behind its text.
 func (h *history) assistant(m chat.Message) {
-	h.pending = m.Calls
+	h.pending = pending.Of(m.Calls)
 	if len(m.Calls) == 0 {
 		if h.o.DropOrphans {
-			h.pending = requested(m.Text())
+			h.pending = pending.Of(requested(m.Text()))
 		}
 		h.out = append(h.out, m)
 		return
@@ -135,13 +136,13 @@ func (h *history) results(messages []chat.Message) {
 	var others []chat.Part
 	for i := range messages {
 		m := &messages[i]
-		call, answers := h.answered(m)
-		if !answers && h.o.DropOrphans {
+		call := h.pending.Take(m.CallID, m.Name)
+		if call == nil && h.o.DropOrphans {
 			continue
 		}
 		name := m.Name
 		switch {
-		case answers:
+		case call != nil:
 			name = call.Name
 		case name == "":
 			if name = h.names[m.CallID]; name == "" {
@@ -175,50 +176,61 @@ func nameInID(id string) string {
 	return id[:i]
 }
 
-// answered takes the call that a result answers off the pending ones: the one with its id; without an id the one with its
-// name, or the first.
-func (h *history) answered(m *chat.Message) (chat.Call, bool) {
-	for i, c := range h.pending {
-		if m.CallID != "" && c.ID != m.CallID || m.CallID == "" && m.Name != "" && c.Name != m.Name {
-			continue
-		}
-		h.pending = slices.Delete(slices.Clone(h.pending), i, i+1)
-		return c, true
-	}
-	return chat.Call{}, false
-}
-
 // alternate merges neighbours of one role, so that user and assistant take turns, and lets the user begin.
 func alternate(messages []chat.Message) []chat.Message {
 	out := make([]chat.Message, 0, len(messages)+1)
-	for _, m := range messages {
-		n := len(out)
-		if m.Role == chat.RoleAssistant && (n == 0 || n == 1 && out[0].Role == chat.RoleSystem) {
+	for i := 0; i < len(messages); {
+		role := messages[i].Role
+		if n := len(out); role == chat.RoleAssistant && (n == 0 || n == 1 && out[0].Role == chat.RoleSystem) {
 			out = append(out, chat.Message{Role: chat.RoleUser, Parts: chat.Text("(The assistant speaks first.)")})
-			n++
 		}
-		if n > 0 && out[n-1].Role == m.Role {
-			out[n-1] = merge(out[n-1], m)
-			continue
+		end := i + 1
+		for end < len(messages) && messages[end].Role == role {
+			end++
 		}
-		out = append(out, m)
+		out = append(out, merge(messages[i:end]))
+		i = end
 	}
 	return out
 }
 
-func merge(a, b chat.Message) chat.Message {
-	a.Parts = slices.Clone(a.Parts)
-	a.Opaque = append(slices.Clone(a.Opaque), b.Opaque...)
-	if a.Reasoning != "" && b.Reasoning != "" {
-		a.Reasoning += "\n\n"
+// merge makes one message of several.
+func merge(messages []chat.Message) chat.Message {
+	m := messages[0]
+	if len(messages) == 1 {
+		return m
 	}
-	a.Reasoning += b.Reasoning
-	for _, p := range b.Parts {
-		if n := len(a.Parts) - 1; n >= 0 && p.Kind == chat.PartText && a.Parts[n].Kind == chat.PartText {
-			a.Parts[n].Text += "\n\n" + p.Text
-			continue
+	m.Parts, m.Opaque = slices.Clone(m.Parts), slices.Clone(m.Opaque)
+	var text, reasoning strings.Builder // of the last part, where it is text, and of all
+	reasoning.WriteString(m.Reasoning)
+	last := len(m.Parts) - 1
+	if last >= 0 {
+		text.WriteString(m.Parts[last].Text)
+	}
+	for i := range messages[1:] {
+		next := &messages[i+1]
+		m.Opaque = append(m.Opaque, next.Opaque...)
+		if reasoning.Len() > 0 && next.Reasoning != "" {
+			reasoning.WriteString("\n\n")
 		}
-		a.Parts = append(a.Parts, p)
+		reasoning.WriteString(next.Reasoning)
+		for _, p := range next.Parts {
+			if last >= 0 && p.Kind == chat.PartText && m.Parts[last].Kind == chat.PartText {
+				text.WriteString("\n\n" + p.Text)
+				continue
+			}
+			if last >= 0 {
+				m.Parts[last].Text = text.String()
+			}
+			m.Parts = append(m.Parts, p)
+			last++
+			text.Reset()
+			text.WriteString(p.Text)
+		}
 	}
-	return a
+	if last >= 0 {
+		m.Parts[last].Text = text.String()
+	}
+	m.Reasoning = reasoning.String()
+	return m
 }

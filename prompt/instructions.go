@@ -118,7 +118,7 @@ func prefixNames(text string, tools []chat.Tool, prefix string) string {
 	sort.Slice(names, func(i, j int) bool { return len(names[i]) > len(names[j]) })
 	var b strings.Builder
 	for i := 0; i < len(text); {
-		if name := nameAt(text, i, names); name != "" {
+		if name := nameAt(text, i, names); name != "" && meant(text, i, name) {
 			if !strings.HasSuffix(text[:i], prefix) {
 				b.WriteString(prefix)
 			}
@@ -146,6 +146,25 @@ func nameAt(text string, i int, names []string) string {
 		}
 	}
 	return ""
+}
+
+// meant reports whether the name of a tool at i is meant as one. A name like get_weather always is; one that is a word of the language,
+// such as read, is where it stands in quotation marks or back-ticks, in front of a parenthesis, behind "call" or "use", or beside
+// the word tool or function.
+func meant(text string, i int, name string) bool {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLower(r) }) {
+		return true
+	}
+	before, after := text[:i], text[i+len(name):]
+	if before != "" && after != "" && strings.IndexByte("`\"'", before[len(before)-1]) >= 0 && after[0] == before[len(before)-1] || strings.HasPrefix(after, "(") {
+		return true
+	}
+	for _, word := range []string{"tool ", "tools ", "function ", "call ", "use ", "calling ", "using "} {
+		if n := len(before) - len(word); n >= 0 && strings.EqualFold(before[n:], word) && !strings.HasPrefix(after, "-") {
+			return true
+		}
+	}
+	return strings.HasPrefix(after, " tool") || strings.HasPrefix(after, " function")
 }
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -187,7 +206,7 @@ func closed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		trimmed := strings.TrimRightFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) })
-		if strings.HasSuffix(trimmed, "]") {
+		if strings.HasSuffix(trimmed, "]") && (i < len(lines)-1 || trimmed != line) { // at the very end the bracket itself follows
 			lines[i] = trimmed + ";" + line[len(trimmed):]
 		}
 	}

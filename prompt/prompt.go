@@ -18,6 +18,7 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -73,7 +74,7 @@ func Render(req *chat.Request, o Options) (*chat.Request, error) {
 	out.Tools, out.Choice, out.Parallel = nil, chat.Choice{}, nil
 	h := history{o: &o, d: d, prefix: o.Prefix}
 	h.add(req.Messages)
-	text := o.instructions(d, h.instructions, tools, req)
+	text := o.instructions(d, h.instructions.String(), tools, req)
 	out.Messages = inject(h.out, text, o.InjectInto)
 	if o.Alternate {
 		out.Messages = alternate(out.Messages)
@@ -131,16 +132,11 @@ func Offered(req *chat.Request) ([]chat.Tool, error) {
 		}
 		return []chat.Tool{*t}, nil
 	case len(c.Allowed) > 0:
-		var tools []chat.Tool
-		for i := range req.Tools {
-			for _, name := range c.Allowed {
-				if req.Tools[i].Name == name {
-					tools = append(tools, req.Tools[i])
-					break
-				}
-			}
+		allowed := make(map[string]bool, len(c.Allowed))
+		for _, name := range c.Allowed {
+			allowed[name] = true
 		}
-		return tools, nil
+		return slices.DeleteFunc(slices.Clone(req.Tools), func(t chat.Tool) bool { return !allowed[t.Name] }), nil
 	}
 	return req.Tools, nil
 }

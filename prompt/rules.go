@@ -304,8 +304,13 @@ func exampleOf(tools []chat.Tool, own bool) example {
 		}
 	}
 	t := &tools[0]
-	arguments := exampleValue(schema.ShapeOf(t.Parameters), 0)
-	if _, written, ok := ownExample(t); ok && own {
+	_, written, has := ownExample(t)
+	arguments := sampleOf(t.Parameters)
+	if arguments == "" {
+		arguments = exampleValue(schema.ShapeOf(t.Parameters), 0)
+		own = own || has // what its author wrote is nearer
+	}
+	if has && own {
 		arguments = written
 	}
 	return example{

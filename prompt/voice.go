@@ -7,6 +7,9 @@ import (
 	"wield/dialect"
 )
 
+// PTK is the name under which the Tool Calling Protocol has other tags.
+const PTK = "ptk"
+
 // A voice writes a dialect under the name that it was asked for. Only one dialect has two sets of tags: programs that call it
 // ptk write <PTK_CALL> and PTK_RESULT where the Tool Calling Protocol itself has <TOOL_CALL> and TOOL_RESULT.
 type voice struct {
@@ -17,7 +20,7 @@ type voice struct {
 // voiceOf returns the voice for the name of a dialect, or one of its aliases.
 func voiceOf(name string) (voice, bool) {
 	d, ok := dialect.Lookup(name)
-	return voice{d, name == "ptk"}, ok
+	return voice{d, name == PTK}, ok
 }
 
 var ptkWords = strings.NewReplacer("TOOL_CALL", "PTK_CALL", "TOOL_RESULT", "PTK_RESULT")

@@ -1,0 +1,151 @@
+package prompt
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"wield/schema"
+)
+
+// A sampled is what of a JSON Schema says which values fit.
+type sampled struct {
+	Type       json.RawMessage            `json:"type"`
+	Const      json.RawMessage            `json:"const"`
+	Default    json.RawMessage            `json:"default"`
+	Examples   []json.RawMessage          `json:"examples"`
+	Enum       []json.RawMessage          `json:"enum"`
+	Properties map[string]json.RawMessage `json:"properties"`
+	Required   []string                   `json:"required"`
+	Items      json.RawMessage            `json:"items"`
+	AnyOf      []json.RawMessage          `json:"anyOf"`
+	OneOf      []json.RawMessage          `json:"oneOf"`
+
+	Minimum          *float64 `json:"minimum"`
+	Maximum          *float64 `json:"maximum"`
+	ExclusiveMinimum *float64 `json:"exclusiveMinimum"`
+	ExclusiveMaximum *float64 `json:"exclusiveMaximum"`
+	MultipleOf       *float64 `json:"multipleOf"`
+	MinLength        int      `json:"minLength"`
+	MaxLength        *int     `json:"maxLength"`
+	MinItems         int      `json:"minItems"`
+	Format           string   `json:"format"`
+}
+
+// formats are texts of the formats that schemas name.
+var formats = map[string]string{
+	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "email": "ann@example.com", "uri": "https://example.com/",
+	"hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uuid": "123e4567-e89b-12d3-a456-426614174000",
+}
+
+// sampleDepth bounds how deep a sample is nested.
+const sampleDepth = 6
+
+// sampleOf returns arguments that fit a schema; "" if none are found.
+func sampleOf(parameters json.RawMessage) string {
+	text := sample(parameters, 0)
+	s, err := schema.Compile(parameters)
+	if err != nil || !strings.HasPrefix(text, "{") || len(s.Validate(text)) > 0 {
+		return ""
+	}
+	return text
+}
+
+func sample(raw json.RawMessage, depth int) string {
+	var s sampled
+	if depth > sampleDepth || json.Unmarshal(raw, &s) != nil {
+		return `"value"`
+	}
+	for _, one := range slices.Concat([]json.RawMessage{s.Const}, s.Examples, s.Enum, []json.RawMessage{s.Default}) {
+		if len(one) > 0 && string(one) != "null" {
+			return string(one)
+		}
+	}
+	if union := slices.Concat(s.AnyOf, s.OneOf); len(union) > 0 && s.Properties == nil {
+		return sample(union[0], depth+1)
+	}
+	switch kind := s.kind(); kind {
+	case "object":
+		return s.object(depth)
+	case "array":
+		return "[" + strings.Join(slices.Repeat([]string{sample(s.Items, depth+1)}, min(max(s.MinItems, 0), 100)), ", ") + "]"
+	case "integer", "number":
+		return s.number(kind == "integer")
+	case "boolean":
+		return "true"
+	case "null":
+		return "null"
+	}
+	return s.text()
+}
+
+// kind returns the first type that is none of null.
+func (s *sampled) kind() string {
+	var one string
+	var list []string
+	if json.Unmarshal(s.Type, &one) == nil {
+		return one
+	}
+	if json.Unmarshal(s.Type, &list) == nil {
+		for _, t := range list {
+			if t != "null" {
+				return t
+			}
+		}
+	}
+	if s.Properties != nil {
+		return "object"
+	}
+	return "string"
+}
+
+func (s *sampled) object(depth int) string {
+	var parts []string
+	for _, name := range s.Required {
+		key, _ := json.Marshal(name) // a text can always be written
+		parts = append(parts, string(key)+": "+sample(s.Properties[name], depth+1))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// number returns 1, or the number within the bounds that is nearest to it.
+func (s *sampled) number(whole bool) string {
+	step := 1.0
+	if s.MultipleOf != nil && *s.MultipleOf > 0 {
+		step = *s.MultipleOf
+	}
+	v := math.Max(1, step)
+	if low := cmp.Or(s.Minimum, s.ExclusiveMinimum); low != nil && (v < *low || s.ExclusiveMinimum != nil && v <= *low) {
+		if v = math.Ceil(*low/step) * step; s.ExclusiveMinimum != nil && v <= *low {
+			v += step
+		}
+	}
+	if high := cmp.Or(s.Maximum, s.ExclusiveMaximum); high != nil && (v > *high || s.ExclusiveMaximum != nil && v >= *high) {
+		if v = math.Floor(*high/step) * step; s.ExclusiveMaximum != nil && v >= *high {
+			v -= step
+		}
+		if low := cmp.Or(s.Minimum, s.ExclusiveMinimum); !whole && low != nil && v < *low {
+			v = (*low + *high) / 2
+		}
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return "1"
+	}
+	return string(out)
+}
+
+// text returns a text of the format, or one that is neither too short nor too long.
+func (s *sampled) text() string {
+	text := cmp.Or(formats[s.Format], "value")
+	for len(text) < s.MinLength && len(text) < 1000 {
+		text += "-value"
+	}
+	if s.MaxLength != nil && len(text) > max(*s.MaxLength, s.MinLength) {
+		text = text[:max(*s.MaxLength, s.MinLength, 0)]
+	}
+	out, _ := json.Marshal(text) // a text can always be written
+	return string(out)
+}

@@ -1,0 +1,34 @@
+package prompt
+
+import (
+	"testing"
+
+	"wield/schema"
+)
+
+// TestSample: an example of a call fits its schema (C-39).
+func TestSample(t *testing.T) {
+	for parameters, want := range map[string]string{
+		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`:                                                           `{"city": "value"}`,
+		`{"type":"object","properties":{"n":{"type":"integer","minimum":5,"maximum":9}},"required":["n"]}`:                                        `{"n": 5}`,
+		`{"type":"object","properties":{"n":{"type":"integer","exclusiveMinimum":5}},"required":["n"]}`:                                           `{"n": 6}`,
+		`{"type":"object","properties":{"n":{"type":"number","maximum":0.5}},"required":["n"]}`:                                                   `{"n": 0}`,
+		`{"type":"object","properties":{"n":{"type":"number","minimum":0.2,"maximum":0.5}},"required":["n"]}`:                                     `{"n": 0.35}`,
+		`{"type":"object","properties":{"n":{"type":"integer","multipleOf":5,"minimum":12}},"required":["n"]}`:                                    `{"n": 15}`,
+		`{"type":"object","properties":{"s":{"type":"string","minLength":8}},"required":["s"]}`:                                                   `{"s": "value-value"}`,
+		`{"type":"object","properties":{"s":{"type":"string","maxLength":2}},"required":["s"]}`:                                                   `{"s": "va"}`,
+		`{"type":"object","properties":{"s":{"type":"string","format":"date"}},"required":["s"]}`:                                                 `{"s": "2026-01-31"}`,
+		`{"type":"object","properties":{"l":{"type":"array","minItems":2,"items":{"enum":["a","b"]}}},"required":["l"]}`:                          `{"l": ["a", "a"]}`,
+		`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{"type":["null","integer"]}},"required":["x"]}},"required":["o"]}`: `{"o": {"x": 1}}`,
+		`{"type":"object","properties":{"s":{"type":"string","pattern":"^[0-9]{4}$"}},"required":["s"]}`:                                          "",
+		`{"type":"object","properties":{"s":{"type":"string","pattern":"^[0-9]{4}$","examples":["1234"]}},"required":["s"]}`:                      `{"s": "1234"}`,
+	} {
+		got := sampleOf([]byte(parameters))
+		if got != want {
+			t.Errorf("%s: %s; want %s", parameters, got, want)
+		}
+		if s, err := schema.Compile([]byte(parameters)); err != nil || got != "" && len(s.Validate(got)) > 0 {
+			t.Errorf("%s: %s does not fit, %v", parameters, got, err)
+		}
+	}
+}
