@@ -12,6 +12,9 @@ type field struct {
 	known bool // the text is all of the word. Otherwise it is known only when the command runs
 	glob  bool // an unquoted * ? or [ stands in it
 	tilde bool // it begins with an unquoted ~
+	shown bool // not known, and no more than a text where a program only shows it
+	held  bool // a variable or a command gives it, or a part of it
+	whole bool // a text of its own, in quotes: no shell makes several words of it
 }
 
 // literal returns fields that are what they say, as in a call without a shell.
@@ -33,6 +36,7 @@ type use struct {
 	spelled []string // words any of which spells it
 	operand bool     // a word that is no option, nor the value of one
 	guess   bool     // nobody knows whether it is used so
+	output  bool     // what is written is something that was built or measured
 }
 
 // useKind says what the text of a use is.
@@ -56,7 +60,8 @@ type analysis struct {
 	inner     [][]field // commands that it runs
 	wraps     bool      // it runs nothing itself
 	asks      bool      // what it runs is never known in full
-	suffixes  bool      // inner may begin at any word
+	hidden    []field   // any of these words may begin a command that it runs: rules that deny hold in them
+	strange   []field   // of these words nobody knows what they are for: one that a rule denies is asked about
 	edits     bool      // the files that it is given are written
 	untabled  bool      // it is a sub-command of which nothing is known
 	pattern   bool      // an option has taken the place of the first operand
@@ -70,6 +75,7 @@ func analyse(words []field) *analysis {
 		for _, w := range words[1:] {
 			a.value(kindMaybe, w, nil)
 		}
+		a.nobodyKnows(words[1:])
 		return a
 	}
 	a.table = true
@@ -83,6 +89,9 @@ func analyse(words []field) *analysis {
 func (a *analysis) program(p *program, name string, words []field) {
 	rest := words[1:]
 	canonical := words[:1:1]
+	if q := programs()[name+"."+rest0(rest)]; q != nil && strings.HasPrefix(rest0(rest), "-") { // an option that makes it another program
+		p, canonical, rest = q, words[:2:2], rest[1:]
+	}
 	for p.subs != nil {
 		kept, left := a.globals(p, rest)
 		canonical, rest = append(canonical, kept...), left
@@ -97,7 +106,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 		}
 		next := programs()[name]
 		if next == nil {
-			a.untabled = true
+			if a.untabled = true; !p.subs[sub.text] {
+				a.nobodyKnows(words[1:])
+			}
 			break
 		}
 		p = next
@@ -111,6 +122,8 @@ func (a *analysis) program(p *program, name string, words []field) {
 		a.expression(p, rest)
 	case stylePlain:
 		a.plain(p, rest)
+	case styleShell:
+		a.shell(p, rest)
 	default:
 		a.options(p, rest)
 	}
@@ -119,12 +132,43 @@ func (a *analysis) program(p *program, name string, words []field) {
 	}
 }
 
+// rest0 is the first of the words, if it is known.
+func rest0(words []field) string {
+	if len(words) == 0 || !words[0].known {
+		return ""
+	}
+	return words[0].text
+}
+
 // edited adds that the files which a program reads are written as well.
 func (a *analysis) edited() {
 	for _, u := range a.uses {
 		if u.operand && u.kind == usePath && u.op == OpRead {
 			a.uses = append(a.uses, use{kind: usePath, text: u.text, tilde: u.tilde, op: OpWrite})
 		}
+	}
+}
+
+// runWords are sub-commands with which many programs run the words behind them.
+var runWords = []string{"exec", "run", "x", "dlx", "shell", "sh", "ssh", "with", "spawn", "launch"}
+
+// nobodyKnows is for the words behind a program or an option that the table does not have.
+func (a *analysis) nobodyKnows(words []field) {
+	if len(words) > len(a.strange) {
+		a.strange = words
+	}
+	for i, w := range words {
+		if w.known && slices.Contains(runWords, w.text) {
+			a.hide(words[i+1:])
+			return
+		}
+	}
+}
+
+// hide notes that any of the words may begin a command.
+func (a *analysis) hide(words []field) {
+	if len(words) > len(a.hidden) {
+		a.hidden = words
 	}
 }
 
@@ -175,6 +219,8 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 		k := kindAny
 		if len(o.kinds) > 0 {
 			k = o.kinds[0]
+		} else if !plainSetting.MatchString(value) {
+			a.notKnown(name, spelled)
 		}
 		a.value(k, field{text: value, known: words[0].known, tilde: strings.HasPrefix(value, "~")}, spelled)
 		return
@@ -182,8 +228,20 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 	for i, w := range words[1:] {
 		a.value(o.kinds[i], w, spelled)
 	}
-	if o.joined && o.kinds[0] == kindExec { // without a value it runs the program that it usually does
+	if o.joined { // without a value it does what it usually does
+		a.byItself(o, spelled)
+	}
+}
+
+// byItself records what an option does that could have a value and has none.
+func (a *analysis) byItself(o option, spelled []string) {
+	switch o.kinds[0] {
+	case kindExec:
 		a.effect(effectExec, spelled...)
+	case kindNet:
+		a.effect(effectNet, spelled...)
+	case kindWrite:
+		a.effect(effectWrite, spelled...)
 	}
 }
 
@@ -233,6 +291,10 @@ func (a *analysis) options(p *program, words []field) {
 			}
 			continue
 		}
+		if w.text == "--" && p.behind != "" {
+			a.behind(p.behind, words[1:])
+			return
+		}
 		if w.text == "--" {
 			ended, words = true, words[1:]
 			continue
@@ -260,6 +322,18 @@ func (a *analysis) options(p *program, words []field) {
 		a.effect(p.bare, texts(all)...)
 	case p.bare != effectNone && operands == 0:
 		a.effect(p.bare, texts(a.canonical[1:])...)
+	}
+}
+
+// behind reads the words behind the -- of a program that hands them on.
+func (a *analysis) behind(entry string, words []field) {
+	if entry != behindRuns {
+		a.options(programs()[entry], words)
+		return
+	}
+	if len(words) > 0 {
+		a.effect(effectExec, "--")
+		a.inner = append(a.inner, words)
 	}
 }
 
@@ -316,21 +390,25 @@ func (a *analysis) marks(p *program, name string) {
 	}
 }
 
-// riskyOption finds what an option of which the table says nothing may do by its name.
-var riskyOption = regexp.MustCompile(`(?i)out|writ|exec|comm?and|cmd|hook|plugin|script|shell|prog|tool|load|requir|import|conf|rc$|init|eval|edit|pager|dump|trace|save|stor|fix|place|delet|remov|forc|install|upgrad|updat|push|remote|ur[il]\b|proxy|host|serve|listen|daemon|port$|brows|interactive|allow|unsafe|trust|env|agent|wrap|runner|driver|helper|compress|dir|file|path|dest|target|backup|append|patch|appl|prefix|record|report|socket|connect|fetch|key|secret|token|passw`)
+// notKnown records an option of which the table says nothing, or not with this value.
+func (a *analysis) notKnown(name string, spelled []string) {
+	a.uses = append(a.uses, use{kind: useEffect, text: name, flagged: effectUnknown, spelled: spelled})
+}
 
-// unknown records an option that the table does not have. What it takes may be a file that is written, and it is asked about if it
-// takes something that is more than a number or a switch, or if its name says that it does more than to choose what is shown.
+// alwaysHarmless are options with which programs tell of themselves.
+var alwaysHarmless = []string{"--help", "--version"}
+
+// unknown records an option that the table does not have: what it takes may be a file that is written, or a program that runs.
 func (a *analysis) unknown(p *program, name, value string, joined bool, words []field) {
-	a.suffixes = a.suffixes || p.wraps
-	bare := strings.TrimLeft(name, "-+")
-	if strings.HasPrefix(bare, "no-") && !joined {
+	if !joined && (p.negated(name) || slices.Contains(alwaysHarmless, name)) {
 		return
 	}
-	spelled := []string{name, words[0].text}
-	if riskyOption.MatchString(bare) || joined && !plainSetting.MatchString(value) {
-		a.uses = append(a.uses, use{kind: useEffect, text: name, flagged: effectUnknown, spelled: spelled})
+	if p.wraps || p.subs != nil {
+		a.hide(words[1:])
 	}
+	a.nobodyKnows(words[1:])
+	spelled := []string{name, words[0].text}
+	a.notKnown(name, spelled)
 	if joined {
 		a.value(kindAny, field{text: value, known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
 		a.uses = append(a.uses, use{kind: useInside, text: value})
@@ -374,9 +452,7 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 			return 1, option{}
 		}
 		if o.joined {
-			if o.kinds[0] == kindExec {
-				a.effect(effectExec, spelled...)
-			}
+			a.byItself(o, spelled)
 			return 1, option{}
 		}
 		n := min(1+len(o.kinds), len(words))
@@ -391,19 +467,18 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 // unknownLetter records a short option that the table does not have, the letter at i of the first word.
 func (a *analysis) unknownLetter(p *program, name string, i int, words []field) {
 	typed := words[0].text
-	a.suffixes = a.suffixes || p.wraps
-	if strings.EqualFold(name[1:], "o") {
-		a.uses = append(a.uses, use{kind: useEffect, text: name, flagged: effectUnknown, spelled: []string{name, typed}})
+	if p.wraps || p.subs != nil {
+		a.hide(words[1:])
 	}
+	a.nobodyKnows(words[1:])
+	a.notKnown(name, []string{name, typed})
 	switch {
 	case i == 1 && strings.ContainsAny(typed[2:], "/~."): // a value
 		a.value(kindAny, field{text: strings.TrimPrefix(typed[2:], "="), known: true, tilde: typed[2] == '~'}, nil)
-	case i == len(typed)-1 && !isDigit(name[1]):
+	case i == len(typed)-1:
 		a.mayTake(words)
 	}
 }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // operand records what a word that is no option is for, and returns it.
 func (a *analysis) operand(p *program, n int, w field, last bool) kind {
@@ -484,6 +559,9 @@ func (a *analysis) plain(p *program, words []field) {
 		for name, o := range p.options {
 			if w.text == name || i == 0 && strings.HasPrefix(w.text, name) {
 				a.effect(o.effect, name, w.text)
+				for _, named := range words[i:] {
+					lookSeen(a, named, []string{name})
+				}
 			}
 		}
 		a.operand(p, i, w, false)
@@ -503,11 +581,15 @@ func (a *analysis) expression(p *program, words []field) {
 			for end < len(words) && words[end].text != ";" && (words[end].text != "+" || end > 1 && words[end-1].text != "{}") {
 				end++
 			}
-			a.effect(effectCommand, w.text)
+			if end == 1 || !onlyLooks(words[1:end]) {
+				a.effect(effectCommand, w.text)
+			}
 			if end > 1 {
 				a.inner = append(a.inner, words[1:end])
 			}
 			words = words[min(end, len(words)-1):]
+		case !ok && strings.HasPrefix(w.text, "-") && len(w.text) > 1:
+			a.unknown(p, w.text, "", false, words)
 		default:
 			n := min(1+len(o.kinds), len(words))
 			a.option(o, w.text, "", false, words[:n])
@@ -517,10 +599,21 @@ func (a *analysis) expression(p *program, words []field) {
 	}
 }
 
+// onlyLooks reports whether a command sees no more of files than their names and sizes, whatever files they are.
+func onlyLooks(words []field) bool {
+	a := analyse(words)
+	return a.table && !a.wraps && len(a.inner) == 0 && !slices.ContainsFunc(words, func(w field) bool { return !w.known }) &&
+		!slices.ContainsFunc(a.uses, func(u use) bool {
+			return u.flagged != effectNone || u.kind != usePath && u.kind != useMaybe || u.op != OpList
+		})
+}
+
 // wrapped records the command that a wrapper runs.
 func (a *analysis) wrapped(p *program, words []field) {
 	a.wraps, a.asks = true, a.asks || p.asks
-	a.suffixes = a.suffixes || p.suffixes
+	if p.suffixes {
+		a.hide(words)
+	}
 	if !p.joins {
 		a.inner = append(a.inner, words)
 		return
@@ -542,6 +635,10 @@ func (a *analysis) value(k kind, w field, spelled []string) {
 	if !w.known {
 		return // asked about by itself
 	}
+	if k == kindTask || k.lists() {
+		a.listed(k, w, spelled)
+		return
+	}
 	do, ok := kindTable[k]
 	if !ok {
 		return
@@ -556,6 +653,52 @@ func (a *analysis) value(k kind, w field, spelled []string) {
 	}
 	if do.look != nil {
 		do.look(a, w, append(slices.Clip(spelled), w.text))
+	}
+}
+
+// listed looks for a value among those that are known to be harmless.
+func (a *analysis) listed(k kind, w field, spelled []string) {
+	if k.among(w.text) {
+		return
+	}
+	a.notKnown(w.text, append(slices.Clip(spelled), w.text))
+	a.value(kindAny, w, nil)
+	lookExec(a, w, nil)
+}
+
+// shell reads the words of a shell, whose -c has no value: the first operand is the command line then.
+func (a *analysis) shell(p *program, words []field) {
+	line := false
+	for len(words) > 0 && words[0].known && len(words[0].text) > 1 && strings.ContainsAny(words[0].text[:1], "-+") {
+		w := words[0]
+		words = words[1:]
+		if w.text == "--" {
+			break
+		}
+		if strings.HasPrefix(w.text, "--") {
+			n, _ := a.oneOption(p, append([]field{w}, words...))
+			words = words[n-1:]
+			continue
+		}
+		for _, letter := range w.text[1:] {
+			o, ok := p.options[w.text[:1]+string(letter)]
+			line = line || letter == 'c'
+			switch {
+			case !ok:
+				a.unknownLetter(p, w.text[:1]+string(letter), 0, []field{w})
+			case len(o.kinds) > 0 && len(words) > 0:
+				words = words[1:]
+			}
+			a.does(o.effect, []string{w.text})
+		}
+	}
+	switch {
+	case len(words) == 0:
+		a.effect(p.bare, texts(a.canonical[1:])...)
+	case line:
+		a.value(kindShell, words[0], []string{"-c"})
+	default:
+		a.value(kindScript, words[0], []string{words[0].text})
 	}
 }
 
@@ -589,20 +732,29 @@ var kindTable = map[kind]kindRow{
 	kindAsk:    {plain: &use{kind: useMaybe, op: OpRead, flagged: effectAsk}},
 	kindRange:  {look: lookRange},
 
-	kindRemote:  {look: lookRemote(OpWrite)},
-	kindArchive: {look: lookRemote(OpWrite)},
-	kindUnpack:  {plain: &use{kind: usePath, op: OpRead}, look: lookUnpack},
-	kindQuery:   {look: lookQuery},
-	kindPage:    {look: lookPage},
-	kindProcs:   {look: lookProcs},
+	kindRemote:    {look: lookRemote(OpWrite)},
+	kindArchive:   {look: lookRemote(OpWrite)},
+	kindUnpack:    {plain: &use{kind: usePath, op: OpRead}, look: lookUnpack},
+	kindQuery:     {look: lookQuery},
+	kindPage:      {look: lookPage},
+	kindProcs:     {look: lookProcs},
+	kindLook:      {plain: &use{kind: usePath, op: OpList}},
+	kindOutput:    {plain: &use{kind: usePath, op: OpWrite, flagged: effectWrite, output: true}},
+	kindReport:    {look: lookReport},
+	kindSeen:      {plain: &use{kind: useMaybe, op: OpList}, look: lookSeen},
+	kindTarget:    {look: lookTarget},
+	kindDefine:    {look: lookDefine},
+	kindGlob:      {look: lookGlob},
+	kindSource:    {look: lookSource},
+	kindSubscript: {plain: &use{kind: useEffect, flagged: effectAsk}, look: lookSeen},
+	kindVar:       {look: lookVariable},
 
-	kindRepo:   {plain: &use{kind: useDir, op: OpRead, flagged: effectExec}},
-	kindRev:    {plain: &use{kind: useMaybe, op: OpRead}, look: lookRev},
-	kindSed:    {look: lookSed},
-	kindAwk:    {look: lookAwk},
-	kindAssign: {plain: &use{kind: useMaybe, op: OpRead}, look: lookAssign},
-	kindSplit:  {look: lookSplit},
-	kindData:   {look: lookData},
-	kindFlags:  {look: lookFlags},
-	kindAlias:  {look: lookAlias},
+	kindRepo:  {plain: &use{kind: useDir, op: OpRead, flagged: effectExec}},
+	kindRev:   {plain: &use{kind: useMaybe, op: OpRead}, look: lookRev},
+	kindSed:   {look: lookSed},
+	kindAwk:   {look: lookAwk},
+	kindSplit: {look: lookSplit},
+	kindData:  {look: lookData},
+	kindFlags: {look: lookFlags},
+	kindAlias: {look: lookAlias},
 }

@@ -74,9 +74,9 @@ func (e *eval) command(words []field, sc scope, node string) {
 	for _, inner := range a.inner {
 		e.command(inner, sc, node)
 	}
-	if a.suffixes {
-		e.suffixes(words, sc, text, node)
-	}
+	e.forget(words)
+	e.hidden(a.hidden, sc, text, node)
+	e.strange(a.strange, text, node)
 	if a.asks {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper", words[0].text+" runs another command, and what it adds to it is not known in full", nil)
 	}
@@ -107,7 +107,12 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 			}
 			out = append(out, more...)
 			continue
+		case !w.known && w.shown && !shows(words, i):
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "what a word holds is known only when it runs", nil)
 		case w.known:
+			if i == 0 && w.held {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs stands in a variable", nil)
+			}
 			if r, odd := oddCharacter(w.text); odd {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), nil)
 			}
@@ -233,17 +238,42 @@ func (e *eval) byCommandRules(a *analysis, words []field, text, node string) boo
 	return true
 }
 
-// suffixes looks for commands that rules deny behind a wrapper whose options are not known.
-func (e *eval) suffixes(words []field, sc scope, text, node string) {
-	for i := 1; i < len(words); i++ {
+// hidden looks for commands that rules deny among words any of which may begin a command.
+func (e *eval) hidden(words []field, sc scope, text, node string) {
+	for i, w := range words {
 		a := &analysis{canonical: words[i:]}
-		if words[i].known && !strings.HasPrefix(words[i].text, "-") && e.byCommandRules(a, words[i:], text, node) {
+		if w.known && !strings.HasPrefix(w.text, "-") && e.byCommandRules(a, words[i:], text, node) {
 			return
 		}
-		if words[i].known && strings.Contains(words[i].text, " ") {
-			e.within(words[i].text, sc, node)
+		if w.known && strings.Contains(w.text, " ") {
+			e.within(w.text, sc, node)
 		}
 	}
+}
+
+// strange asks about a command with words of which nobody knows what they are for, if one of them names a command that a rule denies.
+func (e *eval) strange(words []field, text, node string) {
+	for i, w := range words {
+		if !w.known || strings.HasPrefix(w.text, "-") {
+			continue
+		}
+		line := strings.Fields(w.text)
+		if len(line) < 2 {
+			line = texts(words[i:])
+		}
+		if len(line) > 0 && e.denies(line) {
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
+			return
+		}
+	}
+}
+
+// denies reports whether a rule denies a command.
+func (e *eval) denies(words []string) bool {
+	cmd := commandOf(words)
+	return e.strictest(SubjectCommand, false, func(r *rule) bool {
+		return r.Decision == chat.DecisionDeny && slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.reaches(cmd) })
+	}) != nil
 }
 
 // allowed looks for a rule that allows the command with all that it does.
@@ -339,6 +369,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "repository", Visible(dir)+" is a repository without a .git, and what its configuration says can run other programs", nil)
 		}
 	}
+	e.intoDirs(uses, sc, node)
 	for _, u := range uses {
 		allowed := false
 		var fix *Rule
@@ -352,7 +383,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		case useInside:
 			e.within(u.text, sc, node)
 		}
-		if u.flagged == effectNone || by == nil || allowed && u.flagged == effectWrite || u.spelledBy(by.pattern) {
+		if u.flagged == effectNone || by == nil || allowed && u.flagged == effectWrite || u.spelledBy(by.pattern) || u.output && e.isOutput(u, sc) {
 			continue
 		}
 		if len(by.pattern.words) > 0 {
@@ -361,6 +392,30 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		what := first(append(slices.Clone(u.spelled), u.text)...)
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", fmt.Sprintf("%s %s, and the rule that allows the command does not spell it", Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
 	}
+}
+
+// intoDirs judges what a command puts into a directory under the name that it has already, if that name is guarded.
+func (e *eval) intoDirs(uses []use, sc scope, node string) {
+	for _, from := range uses {
+		base := path.Base(from.text)
+		if from.kind != usePath && from.kind != useMaybe || protectedName(foldNames([]string{base}))+laterName(foldNames([]string{base})) == "" {
+			continue
+		}
+		for _, to := range uses {
+			if to.kind == usePath && to.op == OpWrite && to.text != from.text && e.isDir(to.text, sc) {
+				e.usePath(use{kind: usePath, text: strings.TrimSuffix(to.text, "/") + "/" + base, op: OpWrite}, sc, node)
+			}
+		}
+	}
+}
+
+// isDir reports whether a path is a directory of the workspace, in one of those that it may begin at.
+func (e *eval) isDir(text string, sc scope) bool {
+	r := e.root()
+	return r.err == nil && slices.ContainsFunc(sc.dirs, func(dir string) bool {
+		at := r.locate(text, dir)
+		return strings.HasSuffix(text, "/") || !at.outside && at.err == nil && !at.missing && at.mode.IsDir()
+	})
 }
 
 // within looks for commands that rules ask about or deny in a text that may be a command, and for nothing else.
@@ -389,6 +444,11 @@ func (e *eval) goesTo(u use, sc scope, node string) scope {
 		there.dirs = append(there.dirs, joinDir(d, u.text))
 	}
 	return either(sc, there)
+}
+
+// isName reports whether nothing but the name of a file itself says that it is secret.
+func isName(at place) bool {
+	return !at.mode.IsDir() && sensitiveName(foldNames(at.names[:max(0, len(at.names)-1)])) == ""
 }
 
 func (e *eval) useURL(u use, sc scope, node string) {
@@ -466,7 +526,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, at.rel()
 	}
 	maybe := u.kind == useMaybe || !strings.Contains(u.text, "/")
-	if check, why := e.refused(at, u.op, maybe); check != "" {
+	if check, why := e.refused(at, u.op, maybe); check != "" && !(check == "secrets" && u.op == OpList && isName(at)) {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, check, why, nil)
 		return false, at.rel()
 	}
@@ -474,6 +534,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), nil)
 		return false, at.rel()
 	}
+	e.runsLater(at, u.op, string(u.op)+" "+at.rel(), node)
 	rule := e.pathRule(at, u.op, true)
 	if rule != nil {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule is about the path")
@@ -486,7 +547,7 @@ func (e *eval) mayWrite(at place, node string) {
 	if at.err != nil {
 		return
 	}
-	part := first(e.protected(at.abs, foldNames(at.names)), protectedName(foldNames(at.asked)))
+	part := first(e.protected(at.abs, foldNames(at.names)), protectedName(foldNames(at.asked)), laterName(foldNames(at.names)), laterName(foldNames(at.asked)))
 	if r := e.pathRule(at, OpWrite, true); part == "" && r != nil && r.Decision != chat.DecisionAllow {
 		part = at.rel()
 	}

@@ -35,9 +35,11 @@ type eval struct {
 	ignoring error        // that they cannot be read
 	looked   bool         // at the two above
 	findings []Finding
-	source   string // the command line that is being judged
-	depth    int    // of command lines and commands in one another
-	lines    int    // of them that are lines
+	vars     map[string]field // what is known of variables that the command line sets
+	turns    int              // of loops
+	source   string           // the command line that is being judged
+	depth    int              // of command lines and commands in one another
+	lines    int              // of them that are lines
 }
 
 // begin reads the arguments. If they cannot be read nothing else is looked at.
@@ -207,14 +209,15 @@ func (e *eval) path(u PathUse) {
 		return
 	}
 	if strings.HasSuffix(u.Path, "/") && at.mode.IsRegular() && !at.missing {
-		deny("kind", "a slash behind the name of a file")
+		deny(checkKind, "Path is a file, not a directory: "+u.Path)
 		return
 	}
-	if check, why := e.wrongKind(at, u.Op); check != "" {
+	if check, why := e.wrongKind(at, u); check != "" {
 		deny(check, why)
 		return
 	}
 	text = string(u.Op) + " " + at.rel()
+	e.runsLater(at, u.Op, text, "")
 	rule := e.pathRule(at, u.Op, false)
 	switch {
 	case rule != nil:
@@ -322,12 +325,34 @@ func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 		e.looked = true
 	}
 	if e.ignoring != nil {
-		return "ignored", IgnoreFile + " cannot be read: " + e.ignoring.Error()
+		return checkIgnored, IgnoreFile + " cannot be read: " + e.ignoring.Error()
 	}
 	if rules := e.ignored; len(rules) > 0 && (ignores(rules, names, at.mode.IsDir()) || ignores(rules, asked, at.mode.IsDir())) {
-		return "ignored", IgnoreFile + " leaves it out"
+		return checkIgnored, "File is ignored by " + IgnoreFile
 	}
 	return "", ""
+}
+
+// runsLater asks before what another program runs later is changed, unless a rule that allows names it.
+func (e *eval) runsLater(at place, op Op, text, node string) {
+	if !op.changes() {
+		return
+	}
+	part := first(laterName(foldNames(at.names)), laterName(foldNames(at.asked)))
+	if part == "" || e.namesLater(at, op) {
+		return
+	}
+	e.builtin(chat.DecisionAsk, SubjectPath, text, node, "runs later", part+" is run, or read for orders, by other programs later: only a rule that names it opens it", nil)
+}
+
+// namesLater reports whether a rule that allows names what other programs run later, rather than by a star.
+func (e *eval) namesLater(at place, op Op) bool {
+	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
+		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) && r.fitsOp(op) &&
+			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+				return !p.absolute && laterName(p.folded) != "" && p.fits(at.names, false)
+			})
+	})
 }
 
 // named reports whether a rule that allows names what is sensitive about the place, rather than by a star.
@@ -357,27 +382,47 @@ func (e *eval) protected(abs string, folded []string) string {
 	return ""
 }
 
+// Checks whose refusals have words of their own.
+const (
+	checkKind    = "kind"
+	checkIgnored = "ignored"
+)
+
+// Rules of verdicts that are built-in checks.
+const (
+	RuleKind    = "built-in: " + checkKind    // what is there is not what the operation is for
+	RuleIgnored = "built-in: " + checkIgnored // the ignore file leaves it out
+)
+
 // wrongKind refuses what is there but is not a file that the operation is for.
-func (e *eval) wrongKind(at place, op Op) (check, why string) {
+func (e *eval) wrongKind(at place, u PathUse) (check, why string) {
 	if at.missing {
 		return "", ""
 	}
 	switch {
 	case at.mode.IsRegular():
-		if op == OpList {
-			return "kind", "a file, not a directory"
+		if u.Op == OpList {
+			return checkKind, "Path is a file, not a directory: " + u.Path
 		}
-		if at.links > 1 && op != OpDelete && !e.p.def.HardLinks {
+		if at.links > 1 && u.Op != OpDelete && !e.p.def.HardLinks {
 			return "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links)
 		}
 	case at.mode.IsDir():
-		if op == OpRead || op == OpWrite {
-			return "kind", "a directory, not a file"
+		switch u.Op {
+		case OpRead:
+			return checkKind, IsDirectory(u.Path)
+		case OpWrite:
+			return checkKind, "Path is a directory, not a file: " + u.Path
 		}
 	default:
-		return "kind", "neither a file nor a directory"
+		return checkKind, "Path is neither a file nor a directory: " + u.Path
 	}
 	return "", ""
+}
+
+// IsDirectory says that a path to read is a directory, and what to do.
+func IsDirectory(path string) string {
+	return "Path is a directory, not a file: " + path + ". Use list_files instead."
 }
 
 func first(texts ...string) string {
@@ -405,7 +450,11 @@ func (e *eval) host(text, node string, derived bool) {
 	})
 	if class := t.hostClassOf(); class != "" && !e.p.opens(e.call.Tool, t) {
 		text = shown
-		deny("the address belongs to " + class)
+		why := "the address belongs to " + class
+		if class != cloudMetadata { // it gives keys away, which nobody should be led to
+			why += "; a rule that names it allows it: allow: {host: [\"" + shown + "\"]}"
+		}
+		deny(why)
 		return
 	}
 	switch {

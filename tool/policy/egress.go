@@ -88,10 +88,13 @@ func ranges(name string, texts ...string) addressClass {
 	return c
 }
 
+// cloudMetadata is where machines of a cloud ask for their keys.
+const cloudMetadata = "the metadata service of a cloud"
+
 // addressClasses are looked through in order. Of IPv6 what is not given out to the public is refused as a whole, with all forms
 // that hold an address of version 4.
 var addressClasses = []addressClass{
-	ranges("the metadata service of a cloud", "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
+	ranges(cloudMetadata, "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
 	ranges("this machine", "127.0.0.0/8", "::1/128"),
 	ranges("no address", "0.0.0.0/8", "::/128"),
 	ranges("a private network", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
@@ -130,8 +133,8 @@ var localNames = []struct{ name, class string }{
 	{"intranet", "a private network"},
 	{"lan", "a private network"},
 	{"home.arpa", "a private network"},
-	{"metadata", "the metadata service of a cloud"},
-	{"instance-data", "the metadata service of a cloud"},
+	{"metadata", cloudMetadata},
+	{"instance-data", cloudMetadata},
 }
 
 // hostClassOf names the class of a host for which it is refused.

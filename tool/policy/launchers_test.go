@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"wield/chat"
 )
 
@@ -45,5 +47,61 @@ func TestDenyHoldsInLaunchers(t *testing.T) {
 	}
 }
 
+// launchers run the command in the place of %s, %q is that in quotes of a shell.
+var launchers = []string{"%s", "timeout 5 %s", "nice -n 3 %s", "time -f %%e %s", "env -i %s", "command %s", "sh -c %q", "sh -ceu %q", "bash -c -- %q", "bash -c +x %q",
+	"bash -o errexit -c %q", "dash -ec %q", "eval %q", "tox exec -- %s", "tox -- %s", "nox -- %s", "bundle exec %s", "nerdctl exec c %s", "docker run i %s", "ssh-agent %s",
+	"poetry -C d run %s", "hatch -e t run %s", "uv run %s", "npx %s", "bun run %s", "find . -exec %s \\;", "xargs %s", "unknowntool run %s", "unknowntool --opt v exec -- %s",
+	"if true; then %s; fi", "for i in 1 2; do %s; done", "while true; do %s; done", "echo $( %s)", "x=$( %s)", "%s > /dev/null", "{ %s; }", "(cd d && %s)", "! %s", "ls | %s", "true || %s"}
+
+// deniedSpellings write a program that a rule denies.
+var deniedSpellings = []string{"rm", "/bin/rm", "RM", `r""m`, `\rm`, `'rm'`, `r'm'`, "rm.exe", "/usr/bin/../bin/rm", "{rm,-f}"}
+
+// TestDenyHoldsInside puts a denied program, however it is spelled, into others that run it, several deep.
+func TestDenyHoldsInside(t *testing.T) {
+	root := t.TempDir()
+	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		command := rapid.SampledFrom(deniedSpellings).Draw(t, "program") + " x"
+		for range rapid.IntRange(1, 3).Draw(t, "depth") {
+			l := rapid.SampledFrom(launchers).Draw(t, "launcher")
+			if strings.Contains(l, "%s") && !compound(l) && !simple(command) {
+				continue // a program runs no line of a shell
+			}
+			command = strings.NewReplacer("%%", "%", "%s", command, "%q", quoteShell(command)).Replace(l)
+		}
+		if v := p.Decide(Call{Tool: "sh", Shell: command, Root: root}); v.Decision != chat.DecisionDeny {
+			t.Fatalf("%s: %s", command, v)
+		}
+	})
+}
+
+// compound reports whether a shell reads the place of the command as a command.
+func compound(launcher string) bool {
+	return strings.ContainsAny(launcher, ";{(|!>") && !strings.Contains(launcher, "find") || launcher == "%s"
+}
+
+func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&$") }
+
+// TestStrangeOperand: under a default of allow a program that nobody knows is asked about if a word of it is a command that is denied.
+func TestStrangeOperand(t *testing.T) {
+	root := t.TempDir()
+	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]chat.Decision{
+		"unknowntool rm x": "ask", "unknowntool --opt 3 rm x": "ask", "unknowntool 'rm x'": "ask", "unknowntool --opt /bin/rm": "ask", "unknowntool git push": "ask",
+		"docker strange rm": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny",
+		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow", "git rm x": "allow",
+	} {
+		if v := p.Decide(Call{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
+			t.Errorf("%s: %s, want %s", line, v, want)
+		}
+	}
+}
+
 // harmless puts another program in the place of rm.
-var harmless = strings.NewReplacer(" rm", " ls", "'rm", "'ls", "=rm", "=ls", `"rm`, `"ls`, "!rm", "!ls")
+var harmless = strings.NewReplacer(" rm", " ls", "'rm", "'ls", "=rm", "=ls", `"rm`, `"ls`, "!rm", "!ls", "(rm", "(ls", "`rm", "`ls")

@@ -135,7 +135,7 @@ func TestX_E08(t *testing.T) {
 	w := newTree(t)
 	p := paths(t, []string{"*", "**"})
 	w.expect(t, p, "deny", "write .env.local", "write KEY.PEM", "write id_rsa", "write secrets.yaml", "write .git/hooks/pre-commit", "write home/.bashrc", "write .npmrc", "write .netrc", "write /etc", "write .ssh/config", "write .SSH/x", "write sub/.Git/config", "write .wield.yaml", "write .aiignore")
-	w.expect(t, p, "allow", "write src/secrets.py", "write .env.example", "write password_form.tsx", "write .github/workflows/ci.yml")
+	w.expect(t, p, "allow", "write src/secrets.py", "write .env.example", "write password_form.tsx")
 }
 
 func TestX_E09(t *testing.T) {
@@ -298,6 +298,35 @@ func TestX_E33(t *testing.T) {
 	}
 	w.expect(t, p, "deny", "write meta/repo/hooks/pre-commit", "write .git")
 	w.expect(t, p, "allow", "write meta/other")
+}
+
+// TestRunsLater checks that a person is asked before anything changes what other programs run later, whichever way it is changed.
+func TestRunsLater(t *testing.T) {
+	w := newTree(t)
+	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{
+		{Decision: chat.DecisionAllow, Selector: Selector{Path: []string{"**", "*"}}},
+		{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"cp *", "mv *", "tee *", "git mv *", "rm *", "sed *"}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".github/workflows/ci.yml", ".husky/pre-commit", ".vscode/tasks.json", ".cargo/config.toml", "conftest.py",
+		"sub/conftest.py", "sub/.husky/x", ".GitHub/workflows/x.yml", ".lintstagedrc.json", "x.code-workspace", ".github"} {
+		w.expect(t, p, "ask", "write "+name, "delete "+name)
+		w.expect(t, p, "allow", "read "+name)
+		w.commandsIn(t, p, "ask", "cp a.txt "+name, "mv a.txt "+name, "tee "+name+" < a.txt", "git mv a.txt "+name, "echo x > "+name,
+			"rm -r "+name, "cd docs && cp a.txt ../"+name, "sed -i s/a/b/ "+name)
+	}
+	w.commandsIn(t, p, "ask", "cp docs/conftest.py .", "mv docs/conftest.py src/", "git mv docs/conftest.py src", "cp -t . docs/conftest.py")
+	w.expect(t, p, "allow", "write conftest_helper.py", "write .github/ISSUE_TEMPLATE.md", "write .cargo/audit.toml", "write docs/github/workflows/x.md")
+	w.commandsIn(t, p, "allow", "cp a.txt docs/b.txt", "cat conftest.py", "cp conftest.py docs/copy.txt")
+	// A rule that names it opens it, as one with a star does not.
+	named, err := New(Definition{Default: chat.DecisionAsk, Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Path: []string{".github/workflows/**"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect(t, named, "allow", "write .github/workflows/ci.yml")
+	w.expect(t, named, "ask", "write .husky/x")
 }
 
 func TestX_C02(t *testing.T) {

@@ -75,6 +75,38 @@ func lookStamp(a *analysis, w field, spelled []string) {
 	}
 }
 
+// lookReport finds the file in FORM:FILE.
+func lookReport(a *analysis, w field, spelled []string) {
+	form, file, ok := strings.Cut(w.text, ":")
+	if !plainName.MatchString(form) {
+		a.notKnown(w.text, spelled)
+	}
+	if ok && file != "" {
+		a.uses = append(a.uses, use{kind: usePath, text: file, tilde: file[0] == '~', op: OpWrite, flagged: effectWrite, output: true, spelled: spelled})
+	}
+}
+
+// plainName is the name of a form, a plug-in or a variable, and no path.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.,-]*$`)
+
+// lookVariable is for the name of a variable, whose subscript a shell works out, commands and all.
+func lookVariable(a *analysis, w field, spelled []string) {
+	lookSeen(a, w, spelled)
+	if !harmlessVariable(w.text) {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// variableName is one that programs hardly take orders from: those are in capitals, but for a few.
+var variableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// orderVariables are names in small letters that shells and programs take orders from.
+var orderVariables = regexp.MustCompile(`^(path|cdpath|fpath|manpath|module_path|mailpath|argv|status|options|functions|aliases|commands|[a-z]*_proxy|npm_.*|pip_.*|git_.*|ld_.*)$`)
+
+func harmlessVariable(name string) bool {
+	return variableName.MatchString(name) && !orderVariables.MatchString(name)
+}
+
 // stage is the number between the colons of :0:PATH, a file as the index of git has it.
 var stage = regexp.MustCompile(`^[0-3]:`)
 
@@ -100,29 +132,100 @@ func lookRange(a *analysis, w field, _ []string) {
 	}
 }
 
-// makeVariables change which programs make runs, or how.
-var makeVariables = regexp.MustCompile(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z]*PATH|` +
-	`(HOST)?(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|RM|CP|MV|LN|MKDIR|INSTALL|SH|BASH|SED|AWK|GREP|GO|PYTHON3?|NODE|NPM|CARGO|RUSTC|PERL|DOCKER|CURL|[A-Z_]*(CMD|COMMAND|RUNNER|LAUNCHER|WRAPPER|SHELL)))$|` +
-	`^CMAKE_.*(COMPILER|LAUNCHER|TOOLCHAIN|INCLUDE|PROGRAM|LINKER|_AR|PREFIX|_DIR|FLAGS)`)
-
-// flagsThatRun are those of compilers and linkers that run other programs, load code or write elsewhere.
-var flagsThatRun = regexp.MustCompile(`-W[lap],|-X|-B|-o|-f(plugin|use-ld|module|dump)|-specs|-wrapper|@`)
-
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9_.,+%@:/-]*$`)
-
-// lookAssign looks at NAME=VALUE for build programs, which run what stands in variables.
-func lookAssign(a *analysis, w field, spelled []string) {
+// lookTarget is for what make and its like build: a task, a file that is built, or a variable that is known to be harmless.
+func lookTarget(a *analysis, w field, spelled []string) {
 	name, value, ok := strings.Cut(w.text, "=")
 	if !ok {
+		if !isTask(w.text) && !builtTarget.MatchString(w.text) {
+			a.notKnown(w.text, append(spelled, w.text))
+			lookAny(a, w, nil)
+		}
 		return
 	}
-	name = strings.TrimRight(name, ":?+!")
-	if makeVariables.MatchString(name) || !plainValue.MatchString(value) || strings.HasPrefix(value, "-") && flagsThatRun.MatchString(value) {
+	name = strings.TrimRight(name, ":?+") // what stands before != is run
+	if !harmlessSetting(name, value) {
 		a.effect(effectExec, append(spelled, name)...)
 		a.uses = append(a.uses, use{kind: useInside, text: value})
 	}
 	lookAny(a, w, nil)
 }
+
+// builtTarget is a file that compilers make.
+var builtTarget = regexp.MustCompile(`^[A-Za-z0-9_/-]+\.(o|a|so|d|exe|obj|wasm|pdf|html)$|^(build|bin|out|dist|target)/[A-Za-z0-9_-]+$`)
+
+// makeVariables name programs that make runs, or where it finds them.
+var makeVariables = regexp.MustCompile(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z_]*PATH|` +
+	`(HOST)?(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|RM|CP|MV|LN|MKDIR|INSTALL|SH|BASH|SED|AWK|GREP|GO|PYTHON3?|NODE|NPM|CARGO|RUSTC|PERL|DOCKER|CURL)|` +
+	`[A-Z_]*(CMD|COMMAND|RUNNER|RUN|LAUNCHER|WRAPPER|SHELL|PROGRAM|TOOL|BIN|COMPILER|LINKER))$`)
+
+var (
+	settingName  = regexp.MustCompile(`^[A-Za-z][A-Z0-9_]*$`)
+	settingValue = regexp.MustCompile(`^([0-9]{0,6}|y|n|yes|no|on|off|true|false)$`)
+	// namedSettings choose what is built or tested, and are no programs.
+	namedSettings = regexp.MustCompile(`^(BUILD_?TYPE|BUILD|CONFIG|CONFIGURATION|MODE|TARGET|ARCH|GOOS|GOARCH|CGO_ENABLED|OS|PLATFORM|VERSION|NODE_ENV|PROFILE|PREFIX|COUNT|LOG_?LEVEL|VARIANT|TESTS?|PKGS?|PACKAGES?|FILTER)$`)
+	namedValue    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+%-]*$`)
+	pathSettings  = regexp.MustCompile(`^(TESTS?|PKGS?|PACKAGES?)$`)
+	pathValue     = regexp.MustCompile(`^(\./)?[A-Za-z0-9_][A-Za-z0-9_./:-]*$`)
+	flagSettings  = regexp.MustCompile(`^(CFLAGS|CXXFLAGS|CPPFLAGS|GO_?FLAGS|(GO_?)?TEST_?(FLAGS|ARGS|OPTS)|(PY)?TEST_?(ARGS|FLAGS)|ARGS)$`)
+	flagsValue    = regexp.MustCompile(`^(\s*(-O[0-3sgz]?|-g[0-3]?|-W[a-z0-9-]+|-Werror=[a-z0-9-]+|-std=[a-z0-9+]+|-D[A-Za-z_0-9]+(=[A-Za-z0-9_.]*)?|-fsanitize=[a-z,]+|-fPIC|-pedantic|-m(32|64)|-march=[a-z0-9-]+|-pg|-vv?|-q|-x|-s|-race|-short|-count=[0-9]+|-run=\w+|-mod=(mod|readonly|vendor)|-tags=[a-z0-9,_]+))*\s*$`)
+)
+
+// harmlessSetting reports whether a variable of make, or one in front of a program that builds, is known to run nothing.
+func harmlessSetting(name, value string) bool {
+	switch {
+	case strings.Contains(value, "..") || makeVariables.MatchString(name):
+		return false
+	case namedSettings.MatchString(name) && namedValue.MatchString(value), pathSettings.MatchString(name) && pathValue.MatchString(value):
+		return true
+	case flagSettings.MatchString(name) && flagsValue.MatchString(value):
+		return true
+	}
+	return settingName.MatchString(name) && settingValue.MatchString(value)
+}
+
+// harmlessDefine are settings of cmake that choose what is built.
+var harmlessDefine = regexp.MustCompile(`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
+	`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
+
+// lookDefine is for NAME=VALUE of cmake, whose settings name compilers and files that it runs.
+func lookDefine(a *analysis, w field, spelled []string) {
+	if !harmlessDefine.MatchString(w.text) {
+		name, value, _ := strings.Cut(w.text, "=")
+		a.effect(effectExec, append(spelled, name)...)
+		a.uses = append(a.uses, use{kind: useInside, text: value})
+	}
+	lookAny(a, w, nil)
+}
+
+// lookSeen is for words of which a shell's test may work out a subscript, and the commands in it.
+func lookSeen(a *analysis, w field, spelled []string) {
+	if strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") {
+		a.effect(effectExec, spelled...)
+		a.uses = append(a.uses, use{kind: useInside, text: ": " + w.text}) // a word with a bracket begins no command
+	}
+	if strings.Contains(w.text, "://") {
+		a.uses = append(a.uses, use{kind: useURL, text: w.text})
+	}
+}
+
+// lookGlob finds keys among the names of files that a search is limited to.
+func lookGlob(a *analysis, w field, spelled []string) {
+	if names := foldNames(strings.Split(strings.TrimLeft(w.text, "!"), "/")); sensitiveName(names) != "" && !strings.HasPrefix(w.text, "!") {
+		a.effect(effectRead, spelled...)
+	}
+}
+
+// lookSource tells an address from a file.
+func lookSource(a *analysis, w field, spelled []string) {
+	if strings.Contains(w.text, "://") || hostPort.MatchString(w.text) {
+		a.effect(effectNet, spelled...)
+		a.uses = append(a.uses, use{kind: useURL, text: w.text})
+		return
+	}
+	a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: OpRead})
+}
+
+var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]*:[0-9]+`)
 
 // lookSplit is for a text that a wrapper cuts into words and runs.
 func lookSplit(a *analysis, w field, spelled []string) {
@@ -141,12 +244,12 @@ func lookData(a *analysis, w field, _ []string) {
 	a.uses = append(a.uses, use{kind: useMaybe, text: w.text, tilde: w.tilde, op: OpRead}) // a file of cookies, say
 }
 
-// riskyFlags name the flags of Go's linker and compilers that run other programs or load code.
-var riskyFlags = regexp.MustCompile(`ext|tool|plugin|linkmode|@|-r|overlay|embedcfg|importcfg|-o\b|trace|prof|dump`)
+// plainFlags are those of Go's compiler and linker that only change what is built.
+var plainFlags = regexp.MustCompile(`^([A-Za-z0-9_./]+=)?(\s*(-s|-w|-N|-l|-m|-m=[0-9]|-B|-c=[0-9]+|-race|-d=checkptr(=[0-9])?|-X(=|\s+)('[\w./-]+=[^']*'|[\w./-]+=[^'"\s]*)))*\s*$`)
 
 // lookFlags looks at the flags that go passes on.
 func lookFlags(a *analysis, w field, spelled []string) {
-	if riskyFlags.MatchString(w.text) {
+	if !plainFlags.MatchString(w.text) {
 		a.effect(effectExec, spelled...)
 	}
 }
@@ -160,10 +263,13 @@ func lookAlias(a *analysis, w field, spelled []string) {
 }
 
 // riskyAwk is what an awk program runs commands, writes files or loads code with. It is not told from text in quotes.
-var riskyAwk = regexp.MustCompile(`system|getline|[^|]\|[^|]|^\|[^|]|\|&|>\s*("|/|[A-Za-z_$(])|print[^;}\n]*>|@|ENVIRON|ARGV|PROCINFO|close|fflush|extension`)
+var riskyAwk = regexp.MustCompile(`system|getline|[^|]\|[^|]|^\|[^|]|\|&|>\s*("|/|[A-Za-z_$(])|print[^;}\n]*>|@|ENVIRON|ARGV|SYMTAB|FUNCTAB|PROCINFO|close|fflush|extension`)
+
+// printsTo finds a > behind a print, and what hides one.
+var printsTo = regexp.MustCompile(`(?s)print.*>([^=]|$)|\\\n`)
 
 func lookAwk(a *analysis, w field, spelled []string) {
-	if riskyAwk.MatchString(w.text) {
+	if riskyAwk.MatchString(w.text) || printsTo.MatchString(w.text) {
 		a.effect(effectExec, spelled...)
 	}
 }
@@ -340,7 +446,7 @@ func lookUnpack(a *analysis, _ field, spelled []string) {
 }
 
 // riskyQuery is what a program of jq or yq reads files with, or runs another one.
-var riskyQuery = regexp.MustCompile(`(^|[^.\w])(import|include|load\w*|system|eval)\b`)
+var riskyQuery = regexp.MustCompile(`(^|[^.\w"])(import|include|load\w*|system|eval|\w*env|envsubst|ENV)\b`)
 
 func lookQuery(a *analysis, w field, spelled []string) {
 	if riskyQuery.MatchString(w.text) {

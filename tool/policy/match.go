@@ -197,7 +197,8 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 			if a == "" && !w.quoted {
 				return c, fmt.Errorf("command %q: an alternative is empty", text)
 			}
-			wild := !w.quoted && strings.ContainsAny(a, "*?[")
+			literal := w.quoted || a == "["
+			wild := !literal && strings.ContainsAny(a, "*?[")
 			if wild {
 				if _, err := path.Match(a, ""); err != nil {
 					return c, fmt.Errorf("command %q: %w", text, err)
@@ -206,7 +207,7 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 			if i == 0 && wild && d == chat.DecisionAllow {
 				return c, fmt.Errorf("command %q: a rule that allows names its program in full, since %q fits programs of any origin", text, a)
 			}
-			if w.quoted {
+			if literal {
 				alternatives[k] = quoteGlob(a)
 			}
 		}

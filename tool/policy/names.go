@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"wield/tool/guarded"
 )
 
 // What is thought of names. Names are compared in lower case, without what some systems leave out at their end.
@@ -86,23 +88,18 @@ func sensitiveData(folded []string) string {
 	return ""
 }
 
-// protectedDirs are never written into, at any depth: what stands there runs later, or is a record of what was decided.
-var protectedDirs = []string{".git", ".hg", ".svn", ".wield"}
-
-// protectedNames are never written, at any depth.
-var protectedNames = []string{".wield.yaml", ".wield.yml", ".aiignore", ".gitmodules", "tools_registry.json", ".envrc", ".mcp.json",
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-	".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".pam_environment"}
-
 // protectedName returns the part of a path, in lower case, for which it is never written; else "".
 func protectedName(folded []string) string {
-	for _, n := range folded {
-		if slices.Contains(protectedDirs, n) {
-			return n
-		}
+	if class, part := guarded.Of(folded); class == guarded.Decides {
+		return part
 	}
-	if n := len(folded); n > 0 && slices.Contains(protectedNames, folded[n-1]) {
-		return folded[n-1]
+	return ""
+}
+
+// laterName returns the part of a path, in lower case, for which a person is asked before it is changed; else "".
+func laterName(folded []string) string {
+	if class, part := guarded.Of(folded); class == guarded.Later {
+		return part
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	_ "embed"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +16,22 @@ var programsText string
 // programs is the table of programs, read once. The file is part of the program, and a test reads it too, so that an error in it
 // is found before anybody meets it.
 var programs = sync.OnceValue(func() map[string]*program {
-	table, err := readPrograms(programsText)
+	table, _ := tables()
+	return table
+})
+
+// variables is the table of variables: what their values may be in front of a command.
+var variables = sync.OnceValue(func() map[string]kind {
+	_, vars := tables()
+	return vars
+})
+
+var tables = sync.OnceValues(func() (map[string]*program, map[string]kind) {
+	table, vars, err := readPrograms(programsText)
 	if err != nil {
 		panic("policy: programs.txt: " + err.Error())
 	}
-	return table
+	return table, vars
 })
 
 // A program is an entry of the table. The words are those of programs.txt.
@@ -33,6 +45,7 @@ type program struct {
 	subs     map[string]bool // nil: it has none
 	skip     map[string]bool
 	bare     effect
+	behind   string          // what stands behind --: an entry, or behindRuns; "": operands as any others
 	unless   map[string]bool // options without which it does what bare says
 
 	wraps    bool // runs the command that follows
@@ -62,6 +75,7 @@ const (
 	styleCC    style = "cc"
 	stylePlain style = "plain"
 	styleTar   style = "tar"
+	styleShell style = "shell"
 )
 
 // kind is what a word or the value of an option is.
@@ -84,7 +98,6 @@ const (
 	kindSed    kind = "sed"
 	kindAwk    kind = "awk"
 	kindRev    kind = "rev"
-	kindAssign kind = "assign"
 	kindMaybe  kind = "maybe"
 	kindAny    kind = "any"
 	kindStamp  kind = "stamp"
@@ -106,11 +119,45 @@ const (
 	kindQuery   kind = "query"
 	kindPage    kind = "page"
 	kindProcs   kind = "procs"
+
+	kindLook      kind = "look"      // a file of which nothing but its name, kind and size is seen
+	kindOutput    kind = "output"    // written, if it is something that was built or measured
+	kindReport    kind = "report"    // FORM or FORM:FILE, which is an output
+	kindTask      kind = "task"      // what a project calls something to do
+	kindVar       kind = "var"       // the name of a variable of a shell
+	kindSeen      kind = "seen"      // text, or a file of that name that is there
+	kindTarget    kind = "target"    // a task, a file that is built, or VARIABLE=VALUE
+	kindDefine    kind = "define"    // NAME=VALUE of cmake
+	kindSubscript kind = "subscript" // the name of a variable, or NAME=VALUE
+	kindGlob      kind = "glob"      // names of files whose content is shown
+	kindSource    kind = "source"    // a file that is read, or an address
 )
 
+// behindRuns says that what stands behind -- runs, or goes to a program that nobody knows.
+const behindRuns = "exec"
+
+// among reports whether text is one of the alternatives of a kind such as auto|always|x*.
+func (k kind) among(text string) bool {
+	for alternative := range strings.SplitSeq(string(k), "|") {
+		if alternative == string(kindTask) {
+			if isTask(text) {
+				return true
+			}
+			continue
+		}
+		if ok, _ := path.Match(alternative, text); ok { // checked by readKind
+			return true
+		}
+	}
+	return false
+}
+
+// lists reports whether the kind lists its values.
+func (k kind) lists() bool { return strings.Contains(string(k), "|") }
+
 var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
-	kindHost, kindSed, kindAwk, kindRev, kindAssign, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
-	kindPage, kindProcs, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
+	kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
+	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
 // effect is what an option does beside taking values.
 type effect string
@@ -143,8 +190,8 @@ var effectTexts = map[effect]string{
 }
 
 // readPrograms reads the table.
-func readPrograms(text string) (map[string]*program, error) {
-	table := map[string]*program{}
+func readPrograms(text string) (map[string]*program, map[string]kind, error) {
+	table, vars := map[string]*program{}, map[string]kind{}
 	var entry *program
 	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
@@ -155,6 +202,8 @@ func readPrograms(text string) (map[string]*program, error) {
 		if words[0] == "program" {
 			entry = &program{style: styleGNU, options: map[string]option{}, global: map[string]option{}}
 			err = entry.join(table, words[1:])
+		} else if words[0] == "variable" {
+			err = readVariables(vars, words[1:])
 		} else if entry == nil {
 			err = fmt.Errorf("%s stands before any program", words[0])
 		} else if words[0] == "like" {
@@ -163,10 +212,23 @@ func readPrograms(text string) (map[string]*program, error) {
 			err = entry.directive(words[0], words[1:])
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
+			return nil, nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
-	return table, nil
+	return table, vars, nil
+}
+
+// readVariables reads NAME=VALUES.
+func readVariables(vars map[string]kind, specs []string) error {
+	for _, spec := range specs {
+		name, values, _ := strings.Cut(spec, "=")
+		k, err := readKind(values)
+		if err != nil || vars[name] != "" {
+			return fmt.Errorf("%s: %w", spec, err)
+		}
+		vars[name] = k
+	}
+	return nil
 }
 
 func (p *program) join(table map[string]*program, names []string) error {
@@ -187,7 +249,7 @@ func (p *program) like(other *program) error {
 	if other == nil || other == p {
 		return fmt.Errorf("like names no entry above")
 	}
-	p.style, p.operands, p.last, p.taken = other.style, other.operands, other.last, true
+	p.style, p.operands, p.last, p.behind, p.taken = other.style, other.operands, other.last, other.behind, true
 	for name, o := range other.options {
 		o.taken = true
 		p.options[name] = o
@@ -199,7 +261,7 @@ func (p *program) directive(name string, words []string) error {
 	switch name {
 	case "style":
 		p.style = style(words[0])
-		if !slices.Contains([]style{styleGNU, styleFind, styleGo, styleCC, stylePlain, styleTar}, p.style) {
+		if !slices.Contains([]style{styleGNU, styleFind, styleGo, styleCC, stylePlain, styleTar, styleShell}, p.style) {
 			return fmt.Errorf("no style %s", words[0])
 		}
 	case "operands":
@@ -219,6 +281,12 @@ func (p *program) directive(name string, words []string) error {
 		return err
 	case "option":
 		return readOptions(p.options, words)
+	case "letters":
+		for _, letter := range strings.Join(words, "") {
+			if name := "-" + string(letter); !p.options[name].declared || p.options[name].taken {
+				p.options[name] = option{declared: true}
+			}
+		}
 	case "global":
 		return readOptions(p.global, words)
 	case "sub":
@@ -245,6 +313,8 @@ func (p *program) directive(name string, words []string) error {
 		p.project = true
 	case "suffixes":
 		p.suffixes = true
+	case "behind":
+		p.behind = words[0]
 	case "unless":
 		p.unless = map[string]bool{}
 		for _, w := range words {
@@ -262,7 +332,16 @@ func (p *program) directive(name string, words []string) error {
 }
 
 func readKind(w string) (kind, error) {
-	if k := kind(w); slices.Contains(kinds, k) {
+	k := kind(w)
+	if slices.Contains(kinds, k) {
+		return k, nil
+	}
+	if k.lists() {
+		for alternative := range strings.SplitSeq(w, "|") {
+			if _, err := path.Match(alternative, ""); err != nil {
+				return "", fmt.Errorf("%s: %w", w, err)
+			}
+		}
 		return k, nil
 	}
 	return "", fmt.Errorf("no kind %s", w)
@@ -334,6 +413,9 @@ func (p *program) find(options map[string]option, typed string) (o option, name,
 	if o, ok := options[name]; ok {
 		return o, name, value, joined
 	}
+	if o, ok := options[number]; ok && len(typed) > 1 && typed[0] == '-' && strings.Trim(typed[1:], "0123456789") == "" {
+		return o, typed, "", false
+	}
 	if p.style == styleGo {
 		if short := strings.TrimPrefix(name, "-"); strings.HasPrefix(name, "--") {
 			o := options[short]
@@ -355,12 +437,21 @@ func (p *program) find(options map[string]option, typed string) (o option, name,
 // prefixed finds the longest option that a word begins with, as compilers read it: the rest of the word is its value.
 func prefixed(options map[string]option, typed string) (o option, name, value string, joined bool) {
 	for n := len(typed) - 1; n > 1; n-- {
-		if o, ok := options[typed[:n]]; ok {
-			return o, typed[:n], strings.TrimPrefix(typed[n:], "="), len(o.kinds) > 0
+		if o, ok := options[typed[:n]]; ok && len(o.kinds) > 0 {
+			return o, typed[:n], strings.TrimPrefix(typed[n:], "="), true
 		}
 	}
 	name, value, joined = strings.Cut(typed, "=")
 	return option{}, name, value, joined
+}
+
+// number in the table stands for a hyphen and digits, as in head -5.
+const number = "-#"
+
+// negated reports whether an option takes back another one that is harmless, as --no-color does.
+func (p *program) negated(name string) bool {
+	bare, ok := strings.CutPrefix(name, "--no-")
+	return ok && p.options["--"+bare].declared && p.options["--"+bare].harmless()
 }
 
 // shortened returns the option that a name begins. One that does something goes before one that only takes text.

@@ -4,7 +4,7 @@ import "testing"
 
 // TestProgramsText reads the table, which panics in use if it is broken.
 func TestProgramsText(t *testing.T) {
-	table, err := readPrograms(programsText)
+	table, _, err := readPrograms(programsText)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ type scope struct {
 func (e *eval) shell(text string, sc scope) {
 	e.depth++
 	e.lines++
-	outer := e.source
-	e.source = text
-	defer func() { e.depth--; e.lines--; e.source = outer }()
+	outer, vars := e.source, e.vars
+	e.source, e.vars = text, nil // a shell of its own has none of the variables
+	defer func() { e.depth--; e.lines--; e.source, e.vars = outer, vars }()
 	refuse := func(d chat.Decision, check, why string) {
 		e.builtin(d, SubjectCommand, text, "", check, why, nil)
 	}
@@ -78,6 +78,7 @@ func (e *eval) posix(text string, sc scope, from int) {
 	if file == nil {
 		return
 	}
+	e.vars = nil
 	first := e.findings[from:]
 	n := len(e.findings)
 	e.stmts(file.Stmts, sc)
@@ -151,15 +152,28 @@ func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok {
 		e.endsAt(c, s.Redirs, sc)
 	}
+	if s.Background {
+		e.branch(func() scope { return second(e.cmd(s.Cmd, sc)) })
+		return sc, sc
+	}
 	success, after = e.cmd(s.Cmd, sc)
 	switch {
-	case s.Background:
-		return sc, sc
 	case s.Negated:
 		return after, after
 	}
 	return success, after
 }
+
+// maybe judges a statement that may not run, or runs in a shell of its own: what it sets is not known behind it.
+func (e *eval) maybe(s *syntax.Stmt, sc scope) (success, after scope) {
+	e.branch(func() scope {
+		success, after = e.stmt(s, sc)
+		return after
+	})
+	return success, after
+}
+
+func second(_, after scope) scope { return after }
 
 // cmd judges a command of any form.
 func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
@@ -172,17 +186,35 @@ func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 		out := e.stmts(c.Stmts, sc)
 		return out, out
 	case *syntax.Subshell:
-		e.stmts(c.Stmts, sc)
+		e.branch(func() scope { return e.stmts(c.Stmts, sc) })
 		return sc, sc
+	case *syntax.IfClause:
+		out := e.ifClause(c, sc)
+		return out, out
+	case *syntax.WhileClause:
+		out := e.loop(sc, func(sc scope) scope { return e.stmts(c.Do, e.stmts(c.Cond, sc)) })
+		return out, out
+	case *syntax.ForClause:
+		if out, ok := e.forClause(c, sc); ok {
+			return out, out
+		}
 	case *syntax.TimeClause:
 		e.command([]field{{text: "time", known: true}}, sc, nodeName(c))
 		if c.Stmt == nil {
 			return sc, sc
 		}
+		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && strings.HasPrefix(call.Args[0].Lit(), "-") {
+			time := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: "time", ValuePos: c.Pos(), ValueEnd: c.Pos()}}}
+			call.Args = append([]*syntax.Word{time}, call.Args...) // the program of that name, where time is no word of the shell
+		}
 		return e.stmt(c.Stmt, sc)
 	}
 	after = scope{dirs: sc.dirs}
 	e.undecidable(c, compoundWhy(c))
+	switch c.(type) {
+	case *syntax.DeclClause, *syntax.LetClause, *syntax.TestClause, *syntax.ArithmCmd:
+		e.subscripts(c, sc)
+	}
 	if co, ok := c.(*syntax.CoprocClause); ok && co.Name != nil {
 		e.unnamed(co, sc)
 	}
@@ -190,6 +222,16 @@ func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 		after.dirs = nil
 	}
 	return after, after
+}
+
+// subscripts judges the commands in quoted words that the shell works out once more, as it does with the name of a variable.
+func (e *eval) subscripts(n syntax.Node, sc scope) {
+	syntax.Walk(n, func(m syntax.Node) bool {
+		if q, ok := m.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`") {
+			e.within(": "+q.Value, sc, nodeName(q))
+		}
+		return true
+	})
 }
 
 // unnamed judges a coprocess as if it had no name: a shell takes the first word for one only before a compound command, the parser
@@ -243,15 +285,15 @@ func (e *eval) binary(c *syntax.BinaryCmd, sc scope) (success, after scope) {
 	switch c.Op {
 	case syntax.AndStmt:
 		okX, anyX := e.stmt(c.X, sc)
-		okY, anyY := e.stmt(c.Y, okX)
+		okY, anyY := e.maybe(c.Y, okX)
 		return okY, either(anyX, anyY)
 	case syntax.OrStmt:
 		okX, anyX := e.stmt(c.X, sc)
-		okY, anyY := e.stmt(c.Y, anyX)
+		okY, anyY := e.maybe(c.Y, anyX)
 		return either(okX, okY), either(okX, anyY)
 	default: // the sides of a pipe run in shells of their own
-		e.stmt(c.X, sc)
-		e.stmt(c.Y, sc)
+		e.maybe(c.X, sc)
+		e.maybe(c.Y, sc)
 		return sc, sc
 	}
 }
@@ -290,10 +332,7 @@ func (e *eval) endsAt(c *syntax.CallExpr, redirects []*syntax.Redirect, sc scope
 // call1 judges a simple command.
 func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
 	for _, a := range c.Assigns {
-		e.inside(a, sc)
-	}
-	if len(c.Assigns) > 0 {
-		e.undecidable(c, "a variable in front of a command, or for later ones, changes what runs")
+		e.assign(a, len(c.Args) > 0, sc)
 	}
 	var words []field
 	for _, w := range c.Args {

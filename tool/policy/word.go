@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,8 @@ func (e *eval) braces(parts []syntax.WordPart, sc scope) []field {
 		var next []field
 		for _, f := range fields {
 			for _, a := range alternatives {
-				next = append(next, field{text: f.text + a.text, known: f.known && a.known, glob: f.glob || a.glob, tilde: f.tilde || f.text == "" && a.tilde})
+				next = append(next, field{text: f.text + a.text, known: f.known && a.known, glob: f.glob || a.glob, tilde: f.tilde || f.text == "" && a.tilde,
+					shown: (f.known || f.shown) && (a.known || a.shown), held: f.held || a.held})
 			}
 		}
 		fields = next
@@ -103,9 +105,12 @@ func sequence(b *syntax.BraceExp) []field {
 
 // parts removes the quotes of a word without braces. In a here-document nothing is quoted but by backslashes.
 func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
-	f := field{known: true}
+	f := field{known: true, shown: true, whole: true}
 	var b strings.Builder
 	for i, p := range parts {
+		if _, quoted := p.(*syntax.DblQuoted); !quoted {
+			f.whole = false
+		}
 		switch p := p.(type) {
 		case *syntax.Lit:
 			if document {
@@ -131,16 +136,21 @@ func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
 			b.WriteString(text)
 		case *syntax.DblQuoted:
 			if p.Dollar {
-				f.known = false
+				f.known, f.shown = false, false
 				e.undecidable(p, "a text that the system may translate")
 			}
 			in := e.quoted(p.Parts, sc)
-			f.known = f.known && in.known
+			f.known, f.shown, f.held = f.known && in.known, f.shown && (in.known || in.shown), f.held || in.held
 			b.WriteString(in.text)
 		default:
-			f.known = false
-			e.undecidable(p, expansionWhy(p))
-			e.expansion(p, sc)
+			f.held = true
+			in := e.expanded(p, sc)
+			if in.known && !plainWord.MatchString(in.text) { // a shell cuts it into words, and looks for files
+				e.undecidable(p, expansionWhy(p))
+				in = field{}
+			}
+			f.known, f.shown = f.known && in.known, f.shown && (in.known || in.shown)
+			b.WriteString(in.text)
 		}
 	}
 	f.text = b.String()
@@ -149,26 +159,30 @@ func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
 
 // quoted removes the quotes inside of double ones.
 func (e *eval) quoted(parts []syntax.WordPart, sc scope) field {
-	f := field{known: true}
+	f := field{known: true, shown: true}
 	for _, p := range parts {
 		if lit, ok := p.(*syntax.Lit); ok {
 			f.text += unescapeQuoted(lit.Value)
 			continue
 		}
-		f.known = false
-		e.undecidable(p, expansionWhy(p))
-		e.expansion(p, sc)
+		in := e.expanded(p, sc)
+		f.held = true
+		f.known, f.shown = f.known && in.known, f.shown && (in.known || in.shown)
+		f.text += in.text
 	}
 	return f
 }
+
+// plainWord is a value that stays one word without quotes.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
 // expansion judges the commands in an expansion.
 func (e *eval) expansion(p syntax.WordPart, sc scope) {
 	switch p := p.(type) {
 	case *syntax.CmdSubst:
-		e.stmts(p.Stmts, sc)
+		e.branch(func() scope { return e.stmts(p.Stmts, sc) })
 	case *syntax.ProcSubst:
-		e.stmts(p.Stmts, sc)
+		e.branch(func() scope { return e.stmts(p.Stmts, sc) })
 	case *syntax.ExtGlob: // where these patterns are off, !(x) runs x
 		e.shell(p.Pattern.Value, sc)
 	default:
@@ -190,7 +204,7 @@ func expansionWhy(p syntax.WordPart) string {
 
 // unescape removes the backslashes of a word without quotes, and tells whether a pattern is in it.
 func unescape(s string) (text string, glob bool) {
-	if !strings.ContainsAny(s, `\*?[`) {
+	if !strings.ContainsAny(s, `\*?[`) || s == "[" {
 		return s, false
 	}
 	var b strings.Builder

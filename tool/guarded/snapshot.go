@@ -1,0 +1,121 @@
+package guarded
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A Snapshot holds what guarded files were at one moment, by path.
+type Snapshot map[string]string
+
+// Take makes a snapshot of files, and of all files in directories. Of a repository it holds what names programs.
+func Take(paths []string) Snapshot {
+	s := Snapshot{}
+	for _, p := range paths {
+		if filepath.Base(p) == ".git" && isDir(p) {
+			for _, part := range Git(p) {
+				s.take(part)
+			}
+			continue
+		}
+		s.take(p)
+	}
+	return s
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// mostTaken bounds how many files of one directory are looked at.
+const mostTaken = 10_000
+
+func (s Snapshot) take(path string) {
+	n := 0
+	filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		switch n++; {
+		case n > mostTaken:
+			return fs.SkipAll
+		case err == nil && !d.IsDir():
+			s[path] = sumOf(path)
+		}
+		return nil
+	})
+}
+
+// A Change is a guarded file that is not what it was.
+type Change struct {
+	Path string
+	Sum  string // what it is now; empty: it is gone
+}
+
+// Changes lists what is different in now, by path.
+func (s Snapshot) Changes(now Snapshot) []Change {
+	var list []Change
+	for path := range s {
+		if now[path] != s[path] {
+			list = append(list, Change{path, now[path]})
+		}
+	}
+	for path, sum := range now {
+		if _, was := s[path]; !was {
+			list = append(list, Change{path, sum})
+		}
+	}
+	slices.SortFunc(list, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return list
+}
+
+// mostRead is the size up to which a file is told by its content. A larger one is told by its size and time.
+const mostRead = 4 << 20
+
+// sumOf tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there.
+func sumOf(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, info.Mode())
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, _ := os.Readlink(path)
+		io.WriteString(h, target)
+	case !info.Mode().IsRegular() || info.Size() > mostRead:
+		fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
+	default:
+		f, err := os.Open(path)
+		if err != nil {
+			return "unreadable"
+		}
+		defer f.Close()
+		io.Copy(h, io.LimitReader(f, mostRead))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Sum tells a file, or all files of a directory, from what it was or will be. Empty: it is not there.
+func Sum(path string) string {
+	s := Snapshot{}
+	if s.take(path); len(s) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, p := range slices.Sorted(maps.Keys(s)) {
+		if filepath.Base(filepath.Dir(p)) == "__pycache__" {
+			continue // an interpreter makes it by itself
+		}
+		rel, _ := filepath.Rel(path, p)
+		fmt.Fprintf(h, "%q %s\n", rel, s[p])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,270 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// What is known of variables: those that the command line sets itself, and a few that are only looked at.
+
+// maxTurns is how often bodies of loops are judged in one call.
+const maxTurns = 500
+
+// shownVariables are of no use to anybody but to be shown.
+var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "HOSTNAME", "GOPATH", "GOROOT", "GOBIN", "JAVA_HOME", "VIRTUAL_ENV", "NODE_ENV", "CI", "RANDOM", "SECONDS", "LINENO", "COLUMNS"}
+
+// ownVariables are names in capitals that scripts use for themselves.
+var ownVariables = regexp.MustCompile(`^(VERSION|COMMIT|BRANCH|DATE|NOW|COUNT|FILES?|DIRS?|NAME|RESULT|STATUS|RC|TOTAL|START|END|LINE|PKG|[A-Z])$`)
+
+// expanded returns what an expansion stands for, as far as that is known, and judges the commands in it. What is neither known nor
+// shown is undecidable.
+func (e *eval) expanded(p syntax.WordPart, sc scope) field {
+	switch p := p.(type) {
+	case *syntax.ParamExp:
+		if f, ok := e.variable(p); ok {
+			return f
+		}
+	case *syntax.ArithmExp:
+		if plainSum.MatchString(e.sourceOf(p)) {
+			return field{shown: true}
+		}
+	case *syntax.CmdSubst:
+		if c := onlyCall(p); c != nil && len(c.Args) == 1 && c.Args[0].Lit() == "nproc" {
+			e.stmts(p.Stmts, sc)
+			return field{text: "1", known: true} // a number
+		}
+		if text, ok := e.document(p, sc); ok {
+			return field{text: text, known: true}
+		}
+		bare := slices.ContainsFunc(p.Stmts, func(s *syntax.Stmt) bool { return s.Cmd == nil }) // $(<file) is the file
+		if len(p.Stmts) > 0 && !bare && !p.TempFile && !p.ReplyVar {
+			e.expansion(p, sc)
+			return field{shown: true}
+		}
+	}
+	e.undecidable(p, expansionWhy(p))
+	e.expansion(p, sc)
+	return field{}
+}
+
+// onlyCall is the one simple command of a substitution; nil if there is another one.
+func onlyCall(p *syntax.CmdSubst) *syntax.CallExpr {
+	if len(p.Stmts) != 1 || p.Stmts[0].Background || p.Stmts[0].Negated || p.TempFile || p.ReplyVar {
+		return nil
+	}
+	c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Assigns) > 0 {
+		return nil
+	}
+	return c
+}
+
+// plainSum is arithmetic in which nothing stands that a shell works out.
+var plainSum = regexp.MustCompile(`^\$\(\([0-9 +*/%()-]+\)\)$`)
+
+// document returns the text of $(cat <<'X' ..), which people give to git commit -m.
+func (e *eval) document(p *syntax.CmdSubst, sc scope) (string, bool) {
+	c := onlyCall(p)
+	if c == nil || len(c.Args) != 1 || c.Args[0].Lit() != "cat" || len(p.Stmts[0].Redirs) != 1 {
+		return "", false
+	}
+	r := p.Stmts[0].Redirs[0]
+	if r.Hdoc == nil || r.Op != syntax.Hdoc {
+		return "", false
+	}
+	f := e.parts(r.Hdoc.Parts, sc, true)
+	e.command([]field{{text: "cat", known: true}}, sc, nodeName(c))
+	return strings.TrimRight(f.text, "\n"), f.known && !strings.Contains(f.text, "\\")
+}
+
+// variable returns what is known of a variable that is looked at without any change.
+func (e *eval) variable(p *syntax.ParamExp) (field, bool) {
+	if p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 || p.Exp != nil {
+		return field{}, false
+	}
+	name := p.Param.Value
+	if f, ok := e.vars[name]; ok {
+		return f, true
+	}
+	if name == "?" || name == "#" {
+		return field{text: "0", known: true}, true // a number
+	}
+	return field{shown: true}, slices.Contains(shownVariables, name)
+}
+
+// set notes what a variable holds from here on.
+func (e *eval) set(name string, f field) {
+	if e.vars == nil {
+		e.vars = map[string]field{}
+	}
+	e.vars[name] = field{text: f.text, known: f.known && !f.glob && !f.tilde, shown: true}
+}
+
+// setters are programs of the shell that set variables, to what is not known.
+var setters = []string{"read", "unset", "getopts", "mapfile", "readarray", "wait", "eval", "source", ".", "export", "declare", "typeset", "readonly", "local", "let", "trap"}
+
+// forget takes back what is known of variables where a program may set them. read sets those that it names to a text.
+func (e *eval) forget(words []field) {
+	if !slices.Contains(setters, words[0].text) {
+		return
+	}
+	e.vars = nil
+	for _, w := range words[1:] {
+		if words[0].text == "read" && w.known && harmlessVariable(w.text) {
+			e.set(w.text, field{})
+		}
+	}
+}
+
+// assign judges a variable that is set, for one command or for what follows.
+func (e *eval) assign(a *syntax.Assign, before bool, sc scope) {
+	changes := func() {
+		e.undecidable(a, "a variable in front of a command, or for later ones, changes what runs")
+	}
+	if a.Name == nil || a.Append || a.Naked || a.Index != nil || a.Array != nil {
+		e.inside(a, sc)
+		changes()
+		return
+	}
+	f := field{known: true}
+	if a.Value != nil {
+		fields := e.word(a.Value, sc)
+		if len(fields) != 1 {
+			changes()
+			return
+		}
+		f = fields[0]
+	}
+	name := a.Name.Value
+	switch {
+	case before && f.known && harmlessBefore(name, f.text):
+	case !before && (harmlessVariable(name) || ownVariables.MatchString(name)):
+		e.set(name, f)
+	default:
+		changes()
+	}
+}
+
+// harmlessBefore reports whether the table of programs knows the value of a variable in front of a command to be harmless.
+func harmlessBefore(name, value string) bool {
+	k := variables()[name]
+	return k.lists() && k.among(value) && !strings.Contains(value, "..")
+}
+
+// shows reports whether a program does no more with a word of which nothing is known than to show it, or to look at it.
+func shows(words []field, i int) bool {
+	switch words[0].text {
+	case "echo", "true", "false", ":":
+		return i > 0
+	case "basename", "dirname":
+		return i > 0 && words[i].whole
+	case "printf":
+		return i > 1
+	case "test", "[":
+		return words[i].whole && !slices.ContainsFunc(words, func(w field) bool { return w.known && worksOut.MatchString(w.text) })
+	}
+	return false
+}
+
+// worksOut finds the signs of a test with which some shells work out a word, and what could be one.
+var worksOut = regexp.MustCompile("^-(v|R|eq|ne|lt|le|gt|ge)$|[$`(]")
+
+// ifClause judges all branches, and returns where what follows runs.
+func (e *eval) ifClause(c *syntax.IfClause, sc scope) scope {
+	if len(c.Cond) > 0 {
+		sc = e.stmts(c.Cond, sc)
+	}
+	then := e.branch(func() scope { return e.stmts(c.Then, sc) })
+	if c.Else == nil {
+		return either(then, sc)
+	}
+	return either(then, e.branch(func() scope { return e.ifClause(c.Else, sc) }))
+}
+
+// branch judges what may run or not: what it sets is not known behind it.
+func (e *eval) branch(run func() scope) scope {
+	before := map[string]field{}
+	for name, f := range e.vars {
+		before[name] = f
+	}
+	out := run()
+	for name, f := range e.vars {
+		if old, ok := before[name]; !ok || old != f {
+			e.set(name, field{})
+		}
+	}
+	return out
+}
+
+// loop judges a body that runs any number of times. Where it goes to another directory, nobody knows where it runs.
+func (e *eval) loop(sc scope, body func(sc scope) scope) scope {
+	once := func(sc scope) scope { return e.branch(func() scope { return body(sc) }) }
+	out := once(sc)
+	again := once(out) // with what the first time has set
+	if slices.Equal(out.dirs, sc.dirs) && slices.Equal(again.dirs, sc.dirs) {
+		return sc
+	}
+	once(scope{})
+	return scope{}
+}
+
+// forClause judges the body of a loop once for every word, if the words are known. ok is false if the loop is of another form.
+func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
+	over, isWords := c.Loop.(*syntax.WordIter)
+	if !isWords || c.Select || !harmlessVariable(over.Name.Value) {
+		return sc, false
+	}
+	var values []field
+	for _, w := range over.Items {
+		for _, f := range e.word(w, sc) {
+			values = append(values, e.namesOf(f, sc)...)
+		}
+	}
+	if !over.InPos.IsValid() || slices.ContainsFunc(values, func(f field) bool { return !f.known }) {
+		values = []field{{}}
+	}
+	name := over.Name.Value
+	from := len(e.findings)
+	for _, v := range values {
+		if e.turns++; e.turns > maxTurns {
+			v = field{}
+		}
+		first := len(e.findings)
+		sc = e.loop(sc, func(sc scope) scope {
+			e.set(name, v)
+			return e.stmts(c.Do, sc)
+		})
+		e.dedupe(from, first)
+		if e.turns > maxTurns {
+			break
+		}
+	}
+	e.set(name, field{})
+	return sc, true
+}
+
+// namesOf returns the names that a pattern stands for, or what is no pattern as it is. One that cannot be told is a word that is not known.
+func (e *eval) namesOf(f field, sc scope) []field {
+	if !f.known || !f.glob {
+		return []field{f}
+	}
+	names, why := e.files1(f, sc)
+	if why != "" {
+		return []field{{}}
+	}
+	return names
+}
+
+// dedupe takes findings back that were told since from, before first.
+func (e *eval) dedupe(from, first int) {
+	kept := e.findings[:first:first]
+	for _, f := range e.findings[first:] {
+		if !slices.ContainsFunc(kept[from:], f.tells) {
+			kept = append(kept, f)
+		}
+	}
+	e.findings = kept
+}
