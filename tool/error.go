@@ -40,6 +40,8 @@ type Error struct {
 	Details json.RawMessage // more of it, an object
 	Timeout time.Duration   // ErrTimeout: the time it had
 	Cause   error
+
+	DeniedPath string // ErrSecurity: the path that the ignore file leaves out
 }
 
 // Error says what is wrong in the words of a log.

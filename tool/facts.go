@@ -57,6 +57,9 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 			op = OpWrite // what is not known may be the worst
 		}
 		list := texts(argument(args, p.Argument))
+		if p.Alias != "" {
+			list = append(list, texts(argument(args, p.Alias))...)
+		}
 		if list == nil && p.Default != "" {
 			list = []string{p.Default}
 		}

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wield/chat"
+	"wield/tool/policy"
 )
 
 // check tells why the guard refuses a call, or why a person has to be asked. The order is that of a tool's own rules: is
@@ -134,6 +137,9 @@ func (g *Guard) dangerous(u *uses) bool {
 			return true
 		}
 	}
+	if g.runsDangerous(u) {
+		return true
+	}
 	if u.Shell != "" && slices.ContainsFunc(shellWords(u.Shell), func(word string) bool {
 		return slices.ContainsFunc(g.DangerousCommands, func(p string) bool { return wildcard(p, path.Base(word)) })
 	}) {
@@ -154,6 +160,30 @@ func (g *Guard) dangerous(u *uses) bool {
 	}
 	return false
 }
+
+// runsDangerous reports whether a command runs a program that needs a person's word: by way of another program that runs it, or of a shell,
+// however it is spelled there. A policy that denies these programs alone tells.
+func (g *Guard) runsDangerous(u *uses) bool {
+	if len(g.DangerousCommands) == 0 || len(u.Argv) == 0 && u.Shell == "" {
+		return false
+	}
+	def := policy.Definition{Default: chat.DecisionAllow}
+	for _, name := range append([]string{"find -delete"}, g.DangerousCommands...) {
+		r := policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{name}}, File: dangerousRule}
+		if r.Check() == nil { // else it is no name of a program
+			def.Rules = append(def.Rules, r)
+		}
+	}
+	p, err := policy.New(def)
+	if err != nil {
+		return true
+	}
+	v := p.Decide(policy.Call{Tool: u.Tool, Argv: u.Argv, Shell: u.Shell, Root: u.Root, Dir: u.Dir})
+	return slices.ContainsFunc(v.Findings, func(f policy.Finding) bool { return f.File == dangerousRule && f.Decision == chat.DecisionDeny })
+}
+
+// dangerousRule is where the rules of runsDangerous say that they stand.
+const dangerousRule = "dangerous commands"
 
 // shellWords returns all that could be the name of a program in a text for a shell. It may be too much, and never too little but
 // for what a shell puts together, which policies look at.

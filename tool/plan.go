@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,6 +188,9 @@ func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 	if err != nil {
 		return policy.Verdict{}, u, err
 	}
+	if changed := r.changed(p.entry.Tool); changed != "" {
+		ask = changed
+	}
 	verdict := policy.Verdict{Decision: chat.DecisionAllow}
 	if r.Policy != nil {
 		verdict = r.Policy.Decide(u.rooted(p.entry.Guard))
@@ -194,7 +198,7 @@ func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 	}
 	switch {
 	case verdict.Decision == chat.DecisionDeny:
-		return verdict, u, &Error{Kind: ErrSecurity, Message: violation + verdict.Why, Details: ruleDetails(p.Policy)}
+		return verdict, u, denial(verdict, p.Policy)
 	case verdict.Decision == chat.DecisionAllow && ask != "":
 		verdict = policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: ask}
 		p.Policy = verdict.Detail(p.Call.ID)
@@ -202,6 +206,36 @@ func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 		verdict.Decision = chat.DecisionAsk // whatever else a policy says
 	}
 	return verdict, u, nil
+}
+
+// denial says why a policy refused a call.
+func denial(v policy.Verdict, d *chat.PolicyDetail) *Error {
+	e := &Error{Kind: ErrSecurity, Message: violation + v.Why, Details: ruleDetails(d)}
+	switch v.Rule {
+	case policy.RuleKind: // nothing is forbidden: the call is about the wrong thing
+		return &Error{Kind: ErrTool, Message: v.Why}
+	case policy.RuleIgnored:
+		e.Message = "Access denied: " + v.Why
+		if i := slices.IndexFunc(v.Findings, func(f policy.Finding) bool { return f.Rule == v.Rule }); i >= 0 {
+			_, e.DeniedPath, _ = strings.Cut(v.Findings[i].Text, " ") // behind the operation
+		}
+	}
+	return e
+}
+
+// changed tells that a tool is not what was agreed to; "" if it is.
+func (r *Runner) changed(t *Tool) string {
+	if t.Files == "" || r.Sandbox.Held == nil {
+		return ""
+	}
+	agreed, err := r.Sandbox.Held.Agreed(t.Files)
+	switch {
+	case err != nil:
+		return err.Error()
+	case !agreed:
+		return "the tool has changed since it was agreed to: look at " + t.Files + "; wield tool accept " + t.Name() + " agrees to it"
+	}
+	return ""
 }
 
 func ruleDetails(d *chat.PolicyDetail) json.RawMessage {

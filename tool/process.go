@@ -12,16 +12,19 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/tool/guarded"
 	"wield/tool/sandbox"
 )
 
 // A Box says how the processes of tools are held.
 type Box struct {
-	Level    sandbox.Level // empty: workspace
-	Limits   sandbox.Limit // for what a tool does not limit itself
-	Readable []string      // what processes may read beyond the workspace and the system's own
-	Writable []string      // what they may change beyond the workspace and the temporary directory
-	Cache    string        // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
+	Level     sandbox.Level  // empty: workspace
+	Limits    sandbox.Limit  // for what a tool does not limit itself
+	Readable  []string       // what processes may read beyond the workspace and the system's own
+	Writable  []string       // what they may change beyond the workspace and the temporary directory
+	Protected []string       // what they never change: the configuration, directories of tools, registries; absolute
+	Held      *guarded.Store // of what they have changed all the same; nil: it is only told
+	Cache     string         // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 }
 
 // Command returns a command that is held as the call allows: in its directory, with its environment, within its limits. It may
@@ -42,9 +45,6 @@ func (c *Call) Command(argv ...string) sandbox.Command {
 		if c.changes() {
 			may = append(may, c.Root)
 			may = append(may, c.box.Writable...)
-			if dir := c.cache(); dir != "" {
-				may = append(may, dir)
-			}
 		}
 	}
 	for _, dir := range append(may, c.Temp) {
@@ -69,34 +69,43 @@ func (c *Call) changes() bool {
 	return c.Tool != nil && !c.Tool.Facts.ReadOnly && (c.Guard == nil || c.Guard.Mode == ModeRW)
 }
 
-// cache returns the directory of what processes keep, and makes it; empty: there is none for this call. A call that changes nothing
-// has none either: what it leaves behind would be used by those that do.
+// readOnlyCache is the part of a cache that calls keep their own in which change nothing: what they leave behind is never used by those
+// that do.
+const readOnlyCache = "read-only"
+
+// cache returns the directory of what processes keep, and makes it; empty: there is none for this call.
 func (c *Call) cache() string {
 	dir := c.box.Cache
-	if dir == "" || !c.changes() || os.MkdirAll(dir, 0o700) != nil {
+	if dir == "" {
+		return ""
+	}
+	if !c.changes() {
+		dir = filepath.Join(dir, readOnlyCache)
+	}
+	if os.MkdirAll(dir, 0o700) != nil {
 		return ""
 	}
 	now := time.Now()
-	_ = os.Chtimes(dir, now, now) // that it is in use; else it is the older one day
+	_ = os.Chtimes(c.box.Cache, now, now) // that it is in use; else it is the older one day
 	return dir
 }
 
-// Caches are the variables that send what programs keep between runs into the cache of the [Box], or into the private temporary
+// Keep lets a command keep what it builds for the next run: variables lead it into the cache of the [Box], or into the private temporary
 // directory, since nothing of the person's own may be changed.
-func (c *Call) Caches() []string {
+func (c *Call) Keep(cmd *sandbox.Command) {
 	dir := c.cache()
 	switch {
 	case dir != "":
+		cmd.Writable = append(cmd.Writable, dir)
 	case c.Temp != "":
 		dir = filepath.Join(c.Temp, "cache")
 	default:
-		return nil
+		return
 	}
-	env := []string{"GOTOOLCHAIN=local", "npm_config_update_notifier=false"}
+	cmd.Env = append(cmd.Env, "GOTOOLCHAIN=local", "npm_config_update_notifier=false")
 	for _, name := range []string{"GOCACHE", "XDG_CACHE_HOME", "npm_config_cache"} {
-		env = append(env, name+"="+filepath.Join(dir, strings.ToLower(name)))
+		cmd.Env = append(cmd.Env, name+"="+filepath.Join(dir, strings.ToLower(name)))
 	}
-	return env
 }
 
 // Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside where the command
@@ -123,6 +132,9 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	default:
 		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	}
+	list := c.guarded(&cmd)
+	fence(&cmd, list)
+	before := guarded.Take(list)
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {
 		close(told)
@@ -131,6 +143,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	c.progress(&chat.ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: held(p.Effective())})
 	close(told)
 	exit, err := p.Wait()
+	c.tell(before.Changes(guarded.Take(c.guarded(&cmd))))
 	return exit, processError(err)
 }
 

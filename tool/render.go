@@ -97,7 +97,7 @@ func (r *Result) appendC(dst []byte) []byte {
 	} else {
 		dst = append(dst, quote(r.Error)...)
 	}
-	for _, m := range r.notes() {
+	for _, m := range append(r.denial(), r.notes()...) {
 		dst = m.append(dst)
 	}
 	return append(dst, '}')
@@ -142,7 +142,7 @@ func (m member) append(dst []byte) []byte {
 
 // extra are the members that tell more about a failure.
 func (r *Result) extra() []member {
-	var list []member
+	list := r.denial()
 	if len(r.Details) > 0 {
 		list = append(list, member{"details", r.Details})
 	}
@@ -150,6 +150,14 @@ func (r *Result) extra() []member {
 		list = append(list, member{"timeout", strconv.AppendFloat(nil, float64(r.Timeout)/float64(time.Second), 'f', -1, 64)})
 	}
 	return list
+}
+
+// denial are the members that tell of a path that the ignore file leaves out.
+func (r *Result) denial() []member {
+	if r.DeniedPath == "" {
+		return nil
+	}
+	return []member{{"accessDenied", json.RawMessage("true")}, {"deniedPath", quote(r.DeniedPath)}}
 }
 
 // notes are the members that tell what was done to the result, or to the call.

@@ -18,6 +18,9 @@ type Result struct {
 	Details   json.RawMessage `json:"details,omitempty"`    // more about the error, an object
 	Timeout   time.Duration   `json:"timeout,omitempty"`    // the time a call had that took too long
 
+	// DeniedPath is the path that the ignore file leaves out, if the call was refused for that.
+	DeniedPath string `json:"denied_path,omitempty"`
+
 	// Truncated says that Data or Parts are only the beginning of what came out. Spill then names the rest, for the tool
 	// read_output, if it was kept.
 	Truncated *Truncation `json:"truncated,omitempty"`
@@ -55,7 +58,7 @@ func JSON(v any) (Result, error) {
 // Failure returns the result that err becomes.
 func Failure(err error) Result {
 	e := asError(err)
-	return Result{Error: e.Sentence(), ErrorType: e.Kind, Details: e.Details, Timeout: e.Timeout}
+	return Result{Error: e.Sentence(), ErrorType: e.Kind, Details: e.Details, Timeout: e.Timeout, DeniedPath: e.DeniedPath}
 }
 
 // A Style is how a result is written for a model.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
 
 	"wield/chat"
@@ -148,6 +149,7 @@ func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
 	default:
 		x.state(chat.StateFailed)
 	}
+	x.log(ctx, &result)
 	if x.runner.Records == nil {
 		return result, nil
 	}
@@ -158,6 +160,22 @@ func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
 		return Result{}, fmt.Errorf("tool: the result of call %s cannot be recorded: %w", x.plan.Call.ID, err)
 	}
 	return result, nil
+}
+
+// log tells how the call ended.
+func (x *execution) log(ctx context.Context, result *Result) {
+	if x.runner.Log == nil {
+		return
+	}
+	status := "ok"
+	switch {
+	case !result.OK:
+		status = string(result.ErrorType)
+	case result.Cached:
+		status = "cached"
+	}
+	x.runner.Log.LogAttrs(ctx, slog.LevelInfo, "tool call", slog.String("tool", x.plan.Call.Name), slog.String("call", x.plan.Call.ID),
+		slog.String("status", status), slog.Duration("time", time.Since(x.began)))
 }
 
 // consume uses the approval of the plan.

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -54,6 +55,8 @@ type Runner struct {
 
 	Scope Scope // on whose behalf calls run
 
+	Log *slog.Logger // gets a line for every call that has ended, without its arguments and results; nil: none
+
 	once sync.Once
 	own  *Shared
 }
@@ -62,7 +65,7 @@ type Runner struct {
 func (r *Runner) With(records Records) *Runner {
 	return &Runner{Tools: r.Tools, Policy: r.Policy, Approvals: r.Approvals, Records: records, Shared: r.shared(),
 		Middleware: r.Middleware, Limits: r.Limits, Repair: r.Repair, Redact: r.Redact, Parallel: r.Parallel, Style: r.Style,
-		Root: r.Root, Dir: r.Dir, Temp: r.Temp, Env: r.Env, Sandbox: r.Sandbox, ApprovalTTL: r.ApprovalTTL, Scope: r.Scope}
+		Root: r.Root, Dir: r.Dir, Temp: r.Temp, Env: r.Env, Sandbox: r.Sandbox, ApprovalTTL: r.ApprovalTTL, Scope: r.Scope, Log: r.Log}
 }
 
 func (r *Runner) dir() string {

@@ -41,6 +41,7 @@ type Tool struct {
 	Aliases []string // further names that calls may use; they are not offered
 	States  []State  // the states that it can be in; nil: all
 	Source  string   // where the definition comes from, for people: "builtin", a directory, a server
+	Files   string   // file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty: none
 
 	err error // why it cannot be used; told by Registry.Add
 }
@@ -187,6 +188,7 @@ type PathFact struct {
 	Op       Op     // empty: what the tool's Operation says
 	OfFile   Op     // what is done to a path that is no directory; empty: the same
 	Default  string // the path where the argument is absent; empty: then there is none
+	Alias    string // another argument for the same path
 }
 
 // Mode says whether a tool may change anything.

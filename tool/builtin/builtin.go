@@ -2,13 +2,13 @@ package builtin
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"time"
 
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/policy"
 	"wield/tool/undo"
 )
 
@@ -21,7 +21,10 @@ type Options struct {
 	Transport http.RoundTripper
 	Search    Search    // where search_internet looks
 	Undo      *undo.Log // keeps what undoes edits and writes; nil: nothing does
-	Wikipedia string    // address of the interface of a wiki; empty: Wikipedia's
+	Wikipedia string    // address of the interface of a wiki, its api.php; empty: Wikipedia's
+
+	SilverBullet      string // address of a SilverBullet server; empty: there is none
+	SilverBulletToken string // its bearer token; empty: none is needed
 
 	grepAfter int // files that search_code searches before it asks ripgrep; 0: 512, -1: it never does, 1: at once
 }
@@ -62,6 +65,8 @@ var builders = []builder{
 	{"fetch_webpage", fetchWebpage},
 	{"search_internet", searchInternet},
 	{"wikipedia_search", wikipediaSearch},
+	{"wikipedia_get_article", wikipediaArticle},
+	{"silver_bullet_get", silverBullet},
 	{"calculator", calculator},
 }
 
@@ -112,8 +117,11 @@ func fileError(err error) error {
 		}
 	}
 	var e *files.Error
-	if errors.As(err, &e) && errors.Is(err, fs.ErrNotExist) {
-		return &tool.Error{Kind: kind, Message: fmt.Sprintf("File not found: %s", e.Path), Cause: err}
+	switch isFile := errors.As(err, &e); {
+	case isFile && errors.Is(err, fs.ErrNotExist):
+		return &tool.Error{Kind: kind, Message: "File not found: " + e.Path, Cause: err}
+	case isFile && e.Op == "read" && errors.Is(err, files.ErrIsDir):
+		return &tool.Error{Kind: kind, Message: policy.IsDirectory(e.Path), Cause: err}
 	}
 	return &tool.Error{Kind: kind, Message: err.Error(), Cause: err}
 }

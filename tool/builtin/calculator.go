@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 
@@ -18,11 +19,11 @@ const (
 )
 
 type calcInput struct {
-	Expression string `json:"expression" jsonschema:"sum with + - * / % ^ and brackets, such as ((10 + 5) * 2) - 8"`
+	Expression string `json:"expression,omitempty" jsonschema:"what to work out, such as ((10 + 5) * 2) - 8 or sqrt(2) * pi; it must be there"`
 }
 
 func calculator(*Options) *tool.Tool {
-	t := tool.Func("calculator", `Work out a sum exactly: + - * / % ^, brackets, decimals. ^ is a power. Example: {"expression": "123 * 45"}`,
+	t := tool.Func("calculator", `Work out an expression: + - * / % ^, brackets, decimals, pi, e, and functions such as sqrt, round, min, log, sin. ^ is a power. Example: {"expression": "123 * 45"}`,
 		func(_ context.Context, in calcInput) (string, error) {
 			if strings.TrimSpace(in.Expression) == "" {
 				return "", tool.Errorf(tool.ErrInvalid, "Missing 'expression' parameter")
@@ -170,6 +171,8 @@ func (p *sum) operand(depth int) (*big.Rat, error) {
 		}
 		p.at++
 		return v, nil
+	case 'a' <= op|0x20 && op|0x20 <= 'z':
+		return p.named(depth)
 	}
 	return p.number()
 }
@@ -241,7 +244,7 @@ func operate(op byte, a, b *big.Rat) (*big.Rat, error) {
 func power(a, b *big.Rat) (*big.Rat, error) {
 	switch {
 	case !b.IsInt():
-		return nil, fmt.Errorf("a power that is no whole number")
+		return rounded("the power", math.Pow(float(a), float(b)))
 	case a.Sign() == 0 && b.Sign() < 0:
 		return nil, fmt.Errorf("a division by zero")
 	}

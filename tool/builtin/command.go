@@ -134,7 +134,7 @@ func runTests(o *Options) *tool.Tool {
 			}
 			cmd := c.Command(argv...)
 			cmd.Dir = filepath.Join(c.Root, in.Dir)
-			cmd.Env = append(cmd.Env, c.Caches()...)
+			c.Keep(&cmd)
 			out, err := execute(ctx, c, cmd)
 			return testOutput{s.name, err == nil && out.Code == 0, out}, err
 		})

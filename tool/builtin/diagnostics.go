@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,10 +13,12 @@ import (
 	"time"
 
 	"wield/tool"
+	"wield/tool/files"
 )
 
 type diagnosticsInput struct {
-	Dir string `json:"cwd,omitempty" jsonschema:"directory of the project, relative to the workspace"`
+	File string `json:"file,omitempty" jsonschema:"only what is found in this file, relative to the workspace"`
+	Dir  string `json:"cwd,omitempty" jsonschema:"directory of the project, relative to the workspace; without it that of the file, or the workspace"`
 }
 
 type diagnosticsOutput struct {
@@ -51,52 +54,57 @@ type checker struct {
 	argv  []string
 	read  func(name, dir, stdout, stderr string) []diagnostic
 	grave string // the argument with which it tells errors only, if it does not say what is one
+	suits string // a pattern of names: it checks the files that fit, each named to it; empty: the project
+
+	scope func(file string) []string // what it looks at where one file is asked about, or none; nil: it decides itself
 }
 
 var checkers = []checker{
-	{"go vet", []string{"go.mod"}, []string{"go", "vet", "-json", "./..."}, readVet, ""},
-	{"gopls", []string{"go.mod"}, []string{"gopls", "check"}, readPlaces("warning"), "-severity=error"},
-	{"tsc", []string{"tsconfig.json"}, []string{"tsc", "--noEmit", "--pretty", "false"}, readTSC, ""},
-	{"ruff", []string{"pyproject.toml", "ruff.toml", "setup.py"}, []string{"ruff", "check", "--no-cache", "--output-format", "json"}, readRuff, ""},
+	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-json"}, read: readVet, scope: packageOf},
+	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"), grave: "-severity=error", suits: "**/*.go"},
+	{name: "tsc", files: []string{"tsconfig.json"}, argv: []string{"tsc", "--noEmit", "--pretty", "false"}, read: readTSC},
+	{name: "ruff", files: []string{"pyproject.toml", "ruff.toml", "setup.py"}, argv: []string{"ruff", "check", "--no-cache", "--output-format", "json"}, read: readRuff},
+}
+
+// packageOf returns the packages that go vet looks at: that of a file, or all.
+func packageOf(file string) []string {
+	if file == "" {
+		return []string{"./..."}
+	}
+	return []string{"./" + path.Dir(file)}
 }
 
 func getDiagnostics(o *Options) *tool.Tool {
-	t := tool.Stream("get_diagnostics", `Check the project in the workspace with go vet, gopls, tsc and ruff, whichever fit, and list what they find. Example: {"cwd": "server"}`,
+	t := tool.Stream("get_diagnostics", `Check the project in the workspace with go vet, gopls, tsc and ruff, whichever fit, and list what they find. Example: {"file": "server/main.go"}`,
 		func(ctx context.Context, c *tool.Call, in diagnosticsInput) (diagnosticsOutput, error) {
-			return diagnose(ctx, c, o, in.Dir)
+			return diagnose(ctx, c, o, in)
 		})
-	t.Facts = tool.Facts{Dir: "cwd", ReadOnly: true}
+	t.Facts = tool.Facts{Dir: "cwd", Paths: []tool.PathFact{{Argument: "file", Op: tool.OpRead}}, ReadOnly: true}
 	t.Limits.Timeout = mostCommandSeconds * time.Second
 	return t
 }
 
-func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagnosticsOutput, error) {
+func diagnose(ctx context.Context, c *tool.Call, o *Options, in diagnosticsInput) (diagnosticsOutput, error) {
 	root, err := workspace(c, o)
 	if err != nil {
 		return diagnosticsOutput{}, err
 	}
 	defer root.Close()
+	dir, file, err := project(root, in)
+	if err != nil {
+		return diagnosticsOutput{}, fileError(err)
+	}
 	out := diagnosticsOutput{Diagnostics: []diagnostic{}, Checkers: []string{}}
 	for i := range checkers {
 		k := &checkers[i]
-		fits := slices.ContainsFunc(k.files, func(f string) bool {
-			_, err := root.Stat(filepath.Join(dir, f))
-			return err == nil
-		})
-		if !fits {
+		if !k.fits(root, dir) {
 			continue
 		}
-		var names []string
-		if k.name == "gopls" { // it checks files and not packages
-			found, err := list(ctx, root, listInput{Path: dir, Pattern: "**/*.go"})
-			if err != nil || len(found.Files) == 0 {
-				continue
-			}
-			for _, name := range found.Files {
-				names = append(names, "./"+name) // a name may begin with a hyphen
-			}
+		names, ok := k.names(ctx, root, dir, file)
+		if !ok {
+			continue
 		}
-		found, got, err := k.run(ctx, c, dir, "", names)
+		found, got, err := k.check(ctx, c, dir, names)
 		if err != nil {
 			if ctx.Err() != nil {
 				return diagnosticsOutput{}, err
@@ -108,18 +116,11 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagno
 		if len(found) == 0 && got.Code != 0 {
 			out.Failed = append(out.Failed, failure{k.name, tail(got.Stdout+got.Stderr, failureBytes)})
 		}
-		if len(found) > 0 && k.grave != "" {
-			grave, _, err := k.run(ctx, c, dir, k.grave, names)
-			if err != nil {
-				return diagnosticsOutput{}, err
-			}
-			for i, d := range found {
-				if slices.Contains(grave, d) {
-					found[i].Severity = "error"
-				}
+		for _, d := range found {
+			if file == "" || d.File == file {
+				out.Diagnostics = append(out.Diagnostics, d)
 			}
 		}
-		out.Diagnostics = append(out.Diagnostics, found...)
 	}
 	if len(out.Checkers)+len(out.Missing) == 0 {
 		return out, tool.Errorf(tool.ErrTool, "no checker fits this directory: there are go vet and gopls for go.mod, tsc for tsconfig.json, ruff for pyproject.toml")
@@ -128,15 +129,77 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, dir string) (diagno
 	return out, nil
 }
 
-// run runs a checker in a directory and returns what it finds, in order.
-func (k *checker) run(ctx context.Context, c *tool.Call, dir, more string, names []string) ([]diagnostic, commandOutput, error) {
-	argv := slices.Clone(k.argv)
-	if more != "" {
-		argv = append(argv, more)
+// project returns the directory to check, and the file in it that is asked about. Without a directory it is the nearest one above the
+// file that a checker fits.
+func project(root *files.Root, in diagnosticsInput) (dir, file string, err error) {
+	if in.File == "" {
+		return in.Dir, "", nil
 	}
-	cmd := c.Command(append(argv, names...)...)
+	f, err := root.Open(in.File)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	if in.Dir != "" {
+		if dir, err = root.Rel(in.Dir); err != nil {
+			return "", "", err
+		}
+		return dir, below(dir, f.Name), nil
+	}
+	for dir = path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
+		if slices.ContainsFunc(checkers, func(k checker) bool { return k.fits(root, dir) }) {
+			break
+		}
+	}
+	return dir, below(dir, f.Name), nil
+}
+
+// fits reports whether a directory has one of the checker's files.
+func (k *checker) fits(root *files.Root, dir string) bool {
+	return slices.ContainsFunc(k.files, func(f string) bool {
+		_, err := root.Stat(filepath.Join(dir, f))
+		return err == nil
+	})
+}
+
+// names returns what the checker is told to look at, and whether there is something.
+func (k *checker) names(ctx context.Context, root *files.Root, dir, file string) ([]string, bool) {
+	switch {
+	case k.scope != nil:
+		return k.scope(file), true
+	case k.suits == "":
+		return nil, true
+	case file != "":
+		return []string{"./" + file}, globs(k.suits, file, false)
+	}
+	found, err := list(ctx, root, listInput{Path: dir, Pattern: k.suits})
+	var names []string
+	for _, name := range found.Files {
+		names = append(names, "./"+name) // a name may begin with a hyphen
+	}
+	return names, err == nil && len(names) > 0
+}
+
+// check runs a checker in a directory and returns what it finds, in order.
+func (k *checker) check(ctx context.Context, c *tool.Call, dir string, names []string) ([]diagnostic, commandOutput, error) {
+	found, got, err := k.run(ctx, c, dir, names)
+	if err != nil || len(found) == 0 || k.grave == "" {
+		return found, got, err
+	}
+	grave, _, err := k.run(ctx, c, dir, append([]string{k.grave}, names...))
+	for i, d := range found {
+		if slices.Contains(grave, d) {
+			found[i].Severity = "error"
+		}
+	}
+	return found, got, err
+}
+
+// run runs a checker once.
+func (k *checker) run(ctx context.Context, c *tool.Call, dir string, args []string) ([]diagnostic, commandOutput, error) {
+	cmd := c.Command(append(slices.Clone(k.argv), args...)...)
 	cmd.Dir = filepath.Join(c.Root, dir)
-	cmd.Env = append(cmd.Env, c.Caches()...)
+	c.Keep(&cmd)
 	got, err := execute(ctx, c, cmd)
 	if err != nil {
 		return nil, got, err

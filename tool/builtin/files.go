@@ -3,6 +3,7 @@ package builtin
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -207,6 +208,7 @@ func writeError(err error) error {
 
 type listInput struct {
 	Path    string `json:"path,omitempty" jsonschema:"directory to list, relative to the workspace; the workspace itself if it is left out"`
+	Dir     string `json:"directory,omitempty" jsonschema:"another name of path"`
 	Pattern string `json:"pattern,omitempty" jsonschema:"glob that names must match, relative to path: * within a directory, ** through any number of them, such as **/*.go"`
 	Hidden  bool   `json:"hidden,omitempty" jsonschema:"whether names that begin with a point are listed"`
 	Max     int    `json:"max_results,omitempty" jsonschema:"how many names at most; 1000 if it is left out"`
@@ -230,15 +232,16 @@ func listFiles(o *Options) *tool.Tool {
 			defer root.Close()
 			return list(ctx, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpList, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Alias: "directory", Op: tool.OpList, Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
 
 func list(ctx context.Context, root *files.Root, in listInput) (listing, error) {
-	if in.Path == "" {
-		in.Path = "."
+	if in.Path != "" && in.Dir != "" && in.Path != in.Dir {
+		return listing{}, tool.Errorf(tool.ErrInvalid, "path and directory are two names of one argument: give one of them")
 	}
+	in.Path = cmp.Or(in.Path, in.Dir, ".")
 	base, err := root.Rel(in.Path)
 	if err != nil {
 		return listing{}, fileError(err)
@@ -300,10 +303,10 @@ func below(dir, name string) string {
 }
 
 type accessInput struct {
-	Operation string `json:"operation" jsonschema:"what to do"`
-	Path      string `json:"path" jsonschema:"path of the file or directory, relative to the workspace"`
-	Content   string `json:"content,omitempty" jsonschema:"what to write"`
-	Encoding  string `json:"encoding,omitempty" jsonschema:"utf-8 for text, base64 for any bytes"`
+	Operation string  `json:"operation" jsonschema:"what to do"`
+	Path      string  `json:"path" jsonschema:"path of the file or directory, relative to the workspace"`
+	Content   *string `json:"content,omitempty" jsonschema:"what to write"`
+	Encoding  string  `json:"encoding,omitempty" jsonschema:"utf-8 for text, base64 for any bytes"`
 }
 
 // accessSchema is written by hand, for its enumerations.
@@ -312,7 +315,7 @@ const accessSchema = `{
   "properties": {
     "operation": {"type": "string", "enum": ["read", "write", "list", "delete"], "description": "what to do"},
     "path": {"type": "string", "description": "path of the file or directory, relative to the workspace"},
-    "content": {"type": "string", "description": "what to write (operation write)"},
+    "content": {"type": "string", "description": "what to write; operation write needs it"},
     "encoding": {"type": "string", "enum": ["utf-8", "base64"], "description": "of content: utf-8 for text, base64 for any bytes"}
   },
   "required": ["operation", "path"],
@@ -363,10 +366,13 @@ func access(ctx context.Context, c *tool.Call, o *Options, root *files.Root, in 
 		}
 		return content{base64.StdEncoding.EncodeToString(b), len(b), "base64"}, nil
 	case "write":
-		b := []byte(in.Content)
+		if in.Content == nil {
+			return nil, tool.Errorf(tool.ErrInvalid, `Missing required parameter: content (operation write); "" writes an empty file`)
+		}
+		b := []byte(*in.Content)
 		if in.Encoding == "base64" {
 			var err error
-			if b, err = base64.StdEncoding.DecodeString(in.Content); err != nil {
+			if b, err = base64.StdEncoding.DecodeString(*in.Content); err != nil {
 				return nil, tool.Errorf(tool.ErrInvalid, "content is no base64: %w", err)
 			}
 		}

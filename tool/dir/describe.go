@@ -42,14 +42,17 @@ type description struct {
 	Timeout    string               `json:"timeout"`
 	Idempotent bool                 `json:"idempotent"`
 	Dangerous  bool                 `json:"dangerous"`
+	Cache      string               `json:"cache"`
+	Debounce   string               `json:"debounce"`
+	Batch      bool                 `json:"batch"`
 }
 
 // describe asks a program what it is. It runs in the sandbox, without a place to write to and without the network.
-func (o Options) describe(ctx context.Context, file string) (*tool.Tool, error) {
+func (o Options) describe(ctx context.Context, file string) ([]*tool.Tool, error) {
 	out, err := o.ask(ctx, sandbox.Command{Argv: []string{file, "describe"}, Dir: filepath.Dir(file)})
-	var t *tool.Tool
+	var t []*tool.Tool
 	if err == nil {
-		t, err = readDescription(file, out)
+		t, err = readDescriptions(file, out)
 	}
 	if err != nil {
 		return nil, &Error{File: file, Msg: fmt.Sprintf(`it has no tags, and called with the argument "describe" it prints no definition: %v; begin it with `+
@@ -89,6 +92,34 @@ func lastLine(s string) string {
 		return string(r[:most]) + ".."
 	}
 	return s
+}
+
+// readDescriptions makes a tool of a description, or several of a list of them.
+func readDescriptions(file string, data []byte) ([]*tool.Tool, error) {
+	list := []json.RawMessage{data}
+	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '[' {
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, errors.New("the list is empty")
+		}
+	}
+	var tools []*tool.Tool
+	for i, one := range list {
+		t, err := readDescription(file, one)
+		if err == nil && slices.ContainsFunc(tools, func(o *tool.Tool) bool { return o.Name() == t.Name() }) {
+			err = fmt.Errorf("a second tool %s", t.Name())
+		}
+		if err != nil && len(list) > 1 {
+			err = fmt.Errorf("number %d: %w", i+1, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
 }
 
 // readDescription makes a tool of a description.
@@ -142,8 +173,13 @@ func (d *description) facts(r *reader) error {
 	for _, name := range d.URLs {
 		note(r.fact(&r.t.Facts.URLs, name))
 	}
-	if d.Timeout != "" {
-		note(r.timeout("", d.Timeout))
+	for _, tag := range []struct{ name, value string }{{"timeout", d.Timeout}, {"cache", d.Cache}, {"debounce", d.Debounce}} {
+		if tag.value != "" {
+			note(tags[tag.name](r, "", tag.value))
+		}
+	}
+	if d.Batch {
+		r.t.Batch = &program{file: r.file}
 	}
 	r.t.Facts.ReadOnly = d.Changes != nil && !*d.Changes
 	r.t.Facts.Network, r.t.Idempotent, r.t.Dangerous = d.Network, d.Idempotent, d.Dangerous

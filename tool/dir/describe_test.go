@@ -128,7 +128,7 @@ func TestSet(t *testing.T) {
 			`one second; two other; one.sh:2: there is no tag "desciption"; did you mean "description"?; what it was before stays in force; `},
 		{func() { change(t, one, script("third"), 0o755, 5) }, "one third; two other; "},
 		{func() { os.Remove(two) }, "one third; "},
-		{func() { os.Chmod(one, 0o644) }, ""},
+		{func() { os.Chmod(one, 0o644) }, "one.sh has the comments of a tool and is not executable: chmod +x one.sh; "},
 	}
 	for i, step := range steps {
 		step.do()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,6 +43,7 @@ type unit struct {
 	path  string
 	stamp string // changes when it has to be read again
 	load  func(ctx context.Context) ([]*tool.Tool, error)
+	alone bool // it is a program, which may take its time and shares nothing with others
 }
 
 // files lists the files of a directory that may be tools.
@@ -57,9 +59,15 @@ func (s *Set) files(dir string) ([]unit, error) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue // what can be no tool need not be readable either
 		}
+		if noBit(file, info) {
+			units = append(units, unit{file, stamp(info), func(context.Context) ([]*tool.Tool, error) {
+				return nil, fmt.Errorf("%s has the comments of a tool and %w: chmod +x %s", file, errNotExecutable, file)
+			}, false})
+			continue
+		}
 		for _, kind := range kinds {
 			if kind.is(file, info) {
-				units = append(units, unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) { return kind.load(s, ctx, file) }})
+				units = append(units, unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) { return kind.load(s, ctx, file) }, kind.alone})
 				break
 			}
 		}
@@ -71,9 +79,28 @@ func (s *Set) files(dir string) ([]unit, error) {
 var kinds = []struct {
 	is   func(file string, info os.FileInfo) bool
 	load func(s *Set, ctx context.Context, file string) ([]*tool.Tool, error)
+
+	alone bool
 }{
-	{isPython, (*Set).functions},
-	{func(_ string, info os.FileInfo) bool { return info.Mode()&0o111 != 0 }, (*Set).program},
+	{isPython, (*Set).functions, false},
+	{func(_ string, info os.FileInfo) bool { return info.Mode()&0o111 != 0 }, (*Set).program, true},
+}
+
+var errNotExecutable = errors.New("is not executable")
+
+// noBit reports whether a file would be a tool if it were executable: a program that is read by an interpreter and says what it does.
+func noBit(file string, info os.FileInfo) bool {
+	if info.Mode()&0o111 != 0 || isPython(file, info) {
+		return false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4<<10)
+	n, _ := io.ReadFull(f, head) // of a shorter file what there is
+	return bytes.HasPrefix(head, []byte("#!")) && bytes.Contains(head[:n], []byte("description:"))
 }
 
 // stamp is what of a file tells that it was changed.
@@ -90,19 +117,30 @@ func (s *Set) program(ctx context.Context, file string) ([]*tool.Tool, error) {
 	defer f.Close()
 	base := filepath.Base(file)
 	t, err := readTags(file, strings.TrimSuffix(base, filepath.Ext(base)), f)
+	tools := []*tool.Tool{t}
 	if err == nil && t == nil {
-		t, err = s.describe(ctx, file)
+		tools, err = s.describe(ctx, file)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.Handler = program(file)
-	return []*tool.Tool{own(t, file)}, nil
+	for _, t := range tools {
+		p := &program{file: file}
+		if len(tools) > 1 {
+			p.args = []string{t.Name()}
+		}
+		t.Handler = p
+		if t.Batch != nil {
+			t.Batch = p
+		}
+		own(t, file)
+	}
+	return tools, nil
 }
 
 // own says where a tool comes from. One that may change something does not, until somebody says otherwise.
 func own(t *tool.Tool, source string) *tool.Tool {
-	t.Source = source
+	t.Source, t.Files = source, source
 	if !t.Facts.ReadOnly && t.Guard == nil {
 		t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	}
@@ -110,33 +148,96 @@ func own(t *tool.Tool, source string) *tool.Tool {
 }
 
 // A program is the file of a tool.
-type program string
-
-// Run runs the file.
-func (p program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
-	cmd := c.Command(string(p))
-	cmd.Readable = append(cmd.Readable, filepath.Dir(string(p)))
-	cmd.Stdin = strings.NewReader(c.Arguments)
-	cmd.Env = append(cmd.Env, variables(c.Arguments)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	exit, err := c.Exec(ctx, cmd)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	if exit.Code != 0 {
-		return tool.Result{}, failed(exit, stderr.String())
-	}
-	return answer(stdout.Bytes()), nil
+type program struct {
+	file string
+	args []string // the name of the tool, if the file has several
 }
 
-// failed is the error of a program that ended with a status other than 0.
-func failed(exit sandbox.Exit, stderr string) error {
-	says := strings.TrimSpace(strings.ToValidUTF8(stderr, "�"))
-	if says == "" {
-		says = fmt.Sprintf("it ended with status %d", exit.Code)
+// Run runs the file.
+func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
+	stdout, stderr, exit, err := p.run(ctx, c, p.args, c.Arguments, variables(c.Arguments))
+	switch {
+	case err != nil:
+		return tool.Result{Data: output(stdout)}, err
+	case exit.Code != 0:
+		return failed(exit, stdout, string(stderr))
 	}
-	return &tool.Error{Kind: tool.ErrTool, Message: says}
+	return answer(stdout), nil
+}
+
+// RunBatch runs the file once for several calls. It gets a list with the arguments of each, and prints a list with the result of each, in
+// the same order. An object with nothing but an error is a failure.
+func (p *program) RunBatch(ctx context.Context, calls []*tool.Call) ([]tool.Result, error) {
+	list := make([]json.RawMessage, len(calls))
+	for i, c := range calls {
+		list[i] = json.RawMessage(c.Arguments)
+	}
+	input, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	stdout, stderr, exit, err := p.run(ctx, calls[0], append(slices.Clone(p.args), "batch"), string(input), nil)
+	if err != nil {
+		return nil, err
+	}
+	if exit.Code != 0 {
+		_, err := failed(exit, stdout, string(stderr))
+		return nil, err
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(stdout, &items); err != nil || len(items) != len(calls) {
+		return nil, tool.Errorf(tool.ErrTool, "it printed no list of %d results for as many calls", len(calls))
+	}
+	results := make([]tool.Result, len(items))
+	for i, item := range items {
+		var e struct {
+			Error string `json:"error"`
+		}
+		dec := json.NewDecoder(bytes.NewReader(item))
+		dec.DisallowUnknownFields()
+		if results[i] = (tool.Result{OK: true, Data: item}); dec.Decode(&e) == nil && e.Error != "" {
+			results[i] = tool.Result{Error: e.Error, ErrorType: tool.ErrTool}
+		}
+	}
+	return results, nil
+}
+
+func (p *program) run(ctx context.Context, c *tool.Call, args []string, stdin string, env []string) (stdout, stderr []byte, exit sandbox.Exit, err error) {
+	cmd := c.Command(append([]string{p.file}, args...)...)
+	cmd.Readable = append(cmd.Readable, filepath.Dir(p.file))
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Env = append(cmd.Env, env...)
+	var out, says bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &says
+	exit, err = c.Exec(ctx, cmd)
+	return out.Bytes(), says.Bytes(), exit, err
+}
+
+// failed is the result of a program that ended with a status other than 0, or by a signal: what it says to its standard error is why, and
+// what it wrote until then is kept.
+func failed(exit sandbox.Exit, stdout []byte, stderr string) (tool.Result, error) {
+	var details []byte
+	ended := fmt.Sprintf("it ended with status %d", exit.Code)
+	if exit.Signal != "" {
+		details = []byte(fmt.Sprintf(`{"signal":%q}`, exit.Signal))
+		ended = "it was ended by the signal " + exit.Signal
+	}
+	says := strings.TrimSpace(strings.ToValidUTF8(stderr, "�"))
+	switch {
+	case says == "":
+		says = ended
+	case exit.Signal != "":
+		says += "\n" + ended
+	}
+	return tool.Result{Data: output(stdout)}, &tool.Error{Kind: tool.ErrTool, Message: says, Details: details}
+}
+
+// output is what a program wrote before it failed; nil: nothing.
+func output(stdout []byte) json.RawMessage {
+	if len(bytes.TrimSpace(stdout)) == 0 {
+		return nil
+	}
+	return answer(stdout).Data
 }
 
 // answer is the result that an output stands for: JSON if it is an object or a list, else text.

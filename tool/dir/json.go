@@ -60,7 +60,7 @@ func parseJSON(file string, data []byte) (*node, error) {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		msg = "the file ends in the middle"
 	}
-	return nil, &Error{file, lineAt(data, at), "no JSON: " + msg}
+	return nil, &Error{File: file, Line: lineAt(data, at), Msg: "no JSON: " + msg}
 }
 
 func lineAt(data []byte, at int64) int {
@@ -110,7 +110,7 @@ func readNode(file string, data []byte, dec *jsontext.Decoder) (*node, error) {
 
 // wrong says what is wrong with the value.
 func (n *node) wrong(format string, args ...any) error {
-	return &Error{n.file, n.line, fmt.Sprintf(format, args...)}
+	return &Error{File: n.file, Line: n.line, Msg: fmt.Sprintf(format, args...)}
 }
 
 // get returns a member; nil if it is not there or null.

@@ -181,6 +181,11 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // stampOf is what of a tool directory tells that it was changed. Its code is read at each call anyway.
 func stampOf(dir string) string {
 	all := ""

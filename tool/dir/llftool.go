@@ -243,7 +243,7 @@ func (s *Set) llfTool(dir string, n *node, reg *registry, listed bool) ([]*tool.
 		return nil, err
 	}
 	s.allow(t, e, reg)
-	t.Source = dir
+	t.Source, t.Files = dir, dir
 	if t.Handler, err = s.execute(dir, e); err != nil {
 		return nil, err
 	}
@@ -401,7 +401,11 @@ func (s *Set) execute(dir string, e *llfEntry) (tool.Handler, error) {
 		if err := s.python.find(context.Background()); err != nil { // within a time of its own
 			return nil, &Error{File: file, Msg: err.Error()}
 		}
-		return &pyTool{python: s.python, args: []string{"execute", filepath.Dir(dir), filepath.Base(dir)}, dirs: []string{filepath.Dir(dir)},
+		dirs := []string{filepath.Dir(dir)}
+		if checkout := filepath.Join(filepath.Dir(filepath.Dir(dir)), "llf"); isDir(checkout) {
+			dirs = append(dirs, checkout) // the package llf beside the directory of tools
+		}
+		return &pyTool{python: s.python, args: []string{"execute", filepath.Dir(dir), filepath.Base(dir)}, dirs: dirs,
 			limits: s.llfCommand(e), result: e.result}, nil
 	}
 	files, _ := filepath.Glob(filepath.Join(globQuote(dir), "execute*")) // the pattern is sound
@@ -482,7 +486,7 @@ func (p *llfProgram) Run(ctx context.Context, c *tool.Call) (tool.Result, error)
 		return tool.Result{}, err
 	}
 	if exit.Code != 0 {
-		return tool.Result{}, failed(exit, stderr.String())
+		return failed(exit, stdout.Bytes(), stderr.String())
 	}
 	r := answer(stdout.Bytes())
 	if len(r.Data) > 0 && r.Data[0] == '{' {

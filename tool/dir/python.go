@@ -116,30 +116,39 @@ func (s *Set) functions(ctx context.Context, file string) ([]*tool.Tool, error) 
 		Error     string       `json:"error"`
 		Line      int          `json:"line"`
 		Functions []pyFunction `json:"functions"`
+		Wrong     []struct {
+			Error string `json:"error"`
+			Line  int    `json:"line"`
+		} `json:"wrong"` // functions that cannot be tools
 	}
 	if err := json.Unmarshal(out, &told); err != nil {
 		return nil, &Error{File: file, Msg: err.Error()}
 	}
 	if told.Error != "" {
-		return nil, &Error{file, told.Line, told.Error}
+		return nil, &Error{File: file, Line: told.Line, Msg: told.Error}
 	}
 	var tools []*tool.Tool
+	var errs []error
+	for _, w := range told.Wrong {
+		errs = append(errs, &Error{File: file, Line: w.Line, Msg: w.Error})
+	}
 	for _, f := range told.Functions {
 		t, err := f.tool(file)
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
+			continue
 		}
 		t.Handler = &pyTool{python: s.python, args: []string{"call", file, f.Name}, dirs: []string{filepath.Dir(file)}}
 		tools = append(tools, own(t, file))
 	}
-	return tools, nil
+	return tools, errors.Join(errs...)
 }
 
 // tool makes a tool of what is told of a function. Comments above it hold tags.
 func (f *pyFunction) tool(file string) (*tool.Tool, error) {
 	params, err := properties(f.Parameters)
 	if err != nil {
-		return nil, &Error{file, f.Line, err.Error()}
+		return nil, &Error{File: file, Line: f.Line, Msg: err.Error()}
 	}
 	r := &reader{file: file, params: params, t: &tool.Tool{Definition: chat.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}}}
 	for _, c := range f.Comments {
@@ -196,7 +205,7 @@ func (p *pyTool) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	}
 	var a pyAnswer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil || a.Error == nil && len(a.Value) == 0 {
-		return tool.Result{}, failed(exit, stderr.String()) // it ended the program itself
+		return failed(exit, nil, stderr.String()) // it ended the program itself
 	}
 	if p.result != nil {
 		return p.result(&a)

@@ -276,14 +276,14 @@ def describe(file):
         tree = ast.parse(source, file)
     except SyntaxError as e:
         return {"error": e.msg, "line": e.lineno or 0}
-    reader, functions = Reader(tree), []
-    try:
-        for node in tree.body:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_"):
+    reader, functions, wrong = Reader(tree), [], []
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_"):
+            try:
                 functions.append(function(reader, node, source.splitlines()))
-    except Wrong as e:
-        return {"error": str(e), "line": e.line}
-    return {"functions": functions}
+            except Wrong as e:
+                wrong.append({"error": str(e), "line": e.line})
+    return {"functions": functions, "wrong": wrong}
 
 
 # -------------------------------------------------------------------- call
@@ -440,8 +440,33 @@ def load(file, name):
     return lambda arguments: target(**{k: convert(v, hints.get(k, typing.Any)) for k, v in arguments.items()})
 
 
+class Checkout:
+    """Finds the package llf beside the directory of tools, which itself need not be read."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def find_spec(self, name, path=None, target=None):
+        import importlib.machinery
+        import importlib.util
+
+        if name != "llf":
+            return None
+        init = os.path.join(self.place, "__init__.py")
+        if os.path.isfile(init):
+            return importlib.util.spec_from_file_location(name, init, submodule_search_locations=[self.place])
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [self.place]
+        return spec
+
+
 def package(parent, name):
     import importlib
+
+    checkout = os.path.join(os.path.dirname(parent), "llf")
+    if os.path.isdir(checkout):
+        sys.meta_path.append(Checkout(checkout))
+        OWN.append(checkout)
     import types
 
     paths(os.path.join(parent, name), parent)

@@ -2,8 +2,10 @@ package dir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"wield/tool"
 )
@@ -22,7 +24,21 @@ type Set struct {
 	lists  map[string][]unit  // the last that were found in each directory
 
 	registers map[string]*loadedRegistry // by file
+	asked     map[string]*asking         // programs that have not said yet what they are, by path
 }
+
+// patience is how long a list waits for programs to say what they are. They are asked for longer than that, and the next list has them.
+const patience = 5 * time.Second
+
+// An asking is a unit that is being loaded.
+type asking struct {
+	stamp string
+	done  chan struct{}
+	tools []*tool.Tool
+	err   error
+}
+
+var errAsking = errors.New("it has not said yet what it is")
 
 // loaded is what came out of a unit.
 type loaded struct {
@@ -42,6 +58,7 @@ func (s *Set) Load(ctx context.Context) ([]*tool.Tool, []error) {
 	}
 	var tools []*tool.Tool
 	var errs []error
+	var units []unit
 	found := map[string]bool{}
 	for _, dir := range s.Dirs {
 		list, err := s.list(dir)
@@ -53,15 +70,20 @@ func (s *Set) Load(ctx context.Context) ([]*tool.Tool, []error) {
 		}
 		s.lists[dir] = list
 		for _, u := range list {
-			if found[u.path] {
-				continue
+			if !found[u.path] {
+				found[u.path] = true
+				units = append(units, u)
+				s.start(ctx, u)
 			}
-			found[u.path] = true
-			l := s.unit(ctx, u)
-			tools = append(tools, l.tools...)
-			if l.err != nil {
-				errs = append(errs, l.err)
-			}
+		}
+	}
+	waits, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, u := range units {
+		l := s.unit(ctx, waits, u)
+		tools = append(tools, l.tools...)
+		if l.err != nil {
+			errs = append(errs, l.err)
 		}
 	}
 	for path := range s.units {
@@ -82,21 +104,66 @@ func (s *Set) list(dir string) ([]unit, error) {
 	return append(files, tools...), err
 }
 
-// unit loads one unit, if it has changed.
-func (s *Set) unit(ctx context.Context, u unit) *loaded {
+// start begins to load a program that has changed, beside the others.
+func (s *Set) start(ctx context.Context, u unit) {
+	before, a := s.units[u.path], s.asked[u.path]
+	if !u.alone || before != nil && before.stamp == u.stamp || a != nil && a.stamp == u.stamp {
+		return
+	}
+	a = &asking{stamp: u.stamp, done: make(chan struct{})}
+	if s.asked == nil {
+		s.asked = map[string]*asking{}
+	}
+	s.asked[u.path] = a
+	ctx = context.WithoutCancel(ctx) // it has a time of its own
+	go func() {
+		defer close(a.done)
+		a.tools, a.err = u.load(ctx)
+	}()
+}
+
+// started returns what a program that was started has become, or errAsking if it takes longer than somebody waits.
+func (s *Set) started(waits context.Context, u unit) ([]*tool.Tool, error) {
+	a := s.asked[u.path]
+	select {
+	case <-a.done:
+	case <-waits.Done():
+		select {
+		case <-a.done:
+		default:
+			return nil, &Error{File: u.path, Msg: errAsking.Error(), cause: errAsking}
+		}
+	}
+	delete(s.asked, u.path)
+	return a.tools, a.err
+}
+
+// unit loads one unit, if it has changed. A program that does not say in time what it is does not hold up the others.
+func (s *Set) unit(ctx, waits context.Context, u unit) *loaded {
 	before := s.units[u.path]
 	if before != nil && before.stamp == u.stamp {
 		return before
 	}
-	tools, err := u.load(ctx)
+	var tools []*tool.Tool
+	var err error
+	if u.alone {
+		tools, err = s.started(waits, u)
+	} else {
+		tools, err = u.load(ctx)
+	}
 	now := &loaded{u.stamp, tools, err}
 	switch {
-	case ctx.Err() != nil && err != nil:
+	case ctx.Err() != nil && err != nil, errors.Is(err, errAsking):
 		if now.stamp = ""; before != nil { // nothing is known about it
 			now.tools = before.tools
 		}
+	case errors.Is(err, errNotExecutable): // it is a tool no longer
 	case err != nil && before != nil && len(before.tools) > 0:
-		now.tools = slices.Clone(before.tools)
+		for _, t := range before.tools {
+			if !slices.ContainsFunc(tools, func(new *tool.Tool) bool { return new.Name() == t.Name() }) {
+				now.tools = append(now.tools, t)
+			}
+		}
 		now.err = fmt.Errorf("%w; what it was before stays in force", err)
 	}
 	s.units[u.path] = now

@@ -465,7 +465,7 @@ func (s *shellLine) Run(ctx context.Context, c *tool.Call) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	if exit.Code != 0 {
-		return tool.Result{Data: answer(stdout.Bytes()).Data}, failed(exit, stderr.String())
+		return failed(exit, stdout.Bytes(), stderr.String())
 	}
 	return answer(stdout.Bytes()), nil
 }

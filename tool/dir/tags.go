@@ -19,7 +19,12 @@ type Error struct {
 	File string
 	Line int // from 1; 0: the file as a whole
 	Msg  string
+
+	cause error
 }
+
+// Unwrap returns what went wrong below, if it is known.
+func (e *Error) Unwrap() error { return e.cause }
 
 // Error names the file and the line.
 func (e *Error) Error() string {
@@ -51,6 +56,7 @@ type reader struct {
 	params   []string // names in the order of the file
 	schema   map[string]parameter
 	required []string
+	batch    bool // several calls of a turn run at once
 }
 
 // readTags makes a tool of the tags of a file; nil if it has none.
@@ -78,9 +84,9 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 	case !found:
 		return nil, nil
 	case scan.Err() != nil:
-		return nil, &Error{file, r.line + 1, fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
+		return nil, &Error{File: file, Line: r.line + 1, Msg: fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
 	case r.line >= maxTagLines:
-		return nil, &Error{file, r.line, fmt.Sprintf("the comments at the top go on beyond line %d", maxTagLines)}
+		return nil, &Error{File: file, Line: r.line, Msg: fmt.Sprintf("the comments at the top go on beyond line %d", maxTagLines)}
 	}
 	return r.finish()
 }
@@ -91,13 +97,13 @@ func (r *reader) tag(line int, text string) (bool, error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
 	read := tags[word]
 	if near := nearTag(word); ok && read == nil && near != "" {
-		return false, &Error{r.file, line, fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
+		return false, &Error{File: r.file, Line: line, Msg: fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
 	}
 	if !ok || read == nil || r.schema == nil && schemaTags[word] {
 		return false, nil // a comment
 	}
 	if msg := read(r, strings.TrimSpace(rest), strings.TrimSpace(value)); msg != "" {
-		return false, &Error{r.file, line, msg}
+		return false, &Error{File: r.file, Line: line, Msg: msg}
 	}
 	return true, nil
 }
@@ -125,6 +131,13 @@ var tags = map[string]func(r *reader, about, value string) string{
 	"path":        (*reader).path,
 	"url":         func(r *reader, _, value string) string { return r.fact(&r.t.Facts.URLs, value) },
 	"timeout":     (*reader).timeout,
+	"cache": func(r *reader, _, value string) string {
+		return span(value, func(d time.Duration) { r.t.Cache.TTL = d })
+	},
+	"debounce": func(r *reader, _, value string) string {
+		return span(value, func(d time.Duration) { r.t.Debounce = d })
+	},
+	"batch": func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.batch = yes }) },
 	"changes": func(r *reader, _, value string) string {
 		return truth(value, func(yes bool) { r.t.Facts.ReadOnly = !yes })
 	},
@@ -233,6 +246,16 @@ func (r *reader) timeout(_, value string) string {
 	return ""
 }
 
+// span reads a time that is more than none.
+func span(value string, set func(time.Duration)) string {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return fmt.Sprintf("%q is no time such as 10m or 500ms", value)
+	}
+	set(d)
+	return ""
+}
+
 func truth(value string, set func(bool)) string {
 	switch value {
 	case "yes", "true":
@@ -248,7 +271,7 @@ func truth(value string, set func(bool)) string {
 // finish writes the schema.
 func (r *reader) finish() (*tool.Tool, error) {
 	if r.t.Definition.Description == "" {
-		return nil, &Error{r.file, 0, `it has no line "# description: ..", without which no model knows what it is for`}
+		return nil, &Error{File: r.file, Line: 0, Msg: `it has no line "# description: ..", without which no model knows what it is for`}
 	}
 	raw, err := json.Marshal(struct {
 		Type       string               `json:"type"`
@@ -257,8 +280,11 @@ func (r *reader) finish() (*tool.Tool, error) {
 		More       bool                 `json:"additionalProperties"`
 	}{"object", r.schema, r.required, false})
 	if err != nil {
-		return nil, &Error{r.file, 0, err.Error()}
+		return nil, &Error{File: r.file, Line: 0, Msg: err.Error()}
 	}
 	r.t.Definition.Parameters = raw
+	if r.batch {
+		r.t.Batch = &program{file: r.file}
+	}
 	return r.t, nil
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // A yamlReader makes nodes of a YAML document.
@@ -124,7 +126,9 @@ func (r *yamlReader) value(n ast.Node, depth int) (*node, error) {
 	case *ast.IntegerNode, *ast.FloatNode:
 		return r.number(n, out)
 	case *ast.StringNode:
-		out.kind, out.text = '"', n.Value
+		if out.kind, out.text = '"', n.Value; n.Token.Type == token.StringType && plainNumber.MatchString(n.Value) {
+			return r.number(n, out)
+		}
 	case *ast.LiteralNode:
 		out.kind, out.text = '"', n.Value.Value
 	case *ast.AnchorNode:
@@ -133,6 +137,10 @@ func (r *yamlReader) value(n ast.Node, depth int) (*node, error) {
 	case *ast.AliasNode:
 		return r.alias(n, depth)
 	case *ast.TagNode:
+		if s, ok := n.Value.(ast.ScalarNode); ok && n.Start.Value == "!!str" {
+			out.kind, out.text = '"', s.GetToken().Value
+			return out, nil
+		}
 		return r.value(n.Value, depth+1)
 	case *ast.SequenceNode:
 		out.kind = '['
@@ -169,9 +177,12 @@ func (r *yamlReader) alias(n *ast.AliasNode, depth int) (*node, error) {
 	return r.value(target, depth+1)
 }
 
+// plainNumber are the numbers of YAML that the parser takes for text, since they need more than 64 bits.
+var plainNumber = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
 // number writes a number as JSON does.
 func (r *yamlReader) number(n ast.Node, out *node) (*node, error) {
-	out.kind, out.text = '0', strings.ReplaceAll(n.GetToken().Value, "_", "")
+	out.kind, out.text = '0', strings.TrimPrefix(strings.ReplaceAll(n.GetToken().Value, "_", ""), "+")
 	if json.Valid([]byte(out.text)) {
 		return out, nil
 	}

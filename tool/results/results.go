@@ -5,9 +5,10 @@
 package results
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"net/url"
@@ -118,17 +119,18 @@ func (s *Store) Get(ctx context.Context, binding string) (tool.Result, bool, err
 	}
 	var r tool.Result
 	if err == nil {
-		err = json.Unmarshal(body, &r)
+		err = gob.NewDecoder(bytes.NewReader(body)).Decode(&r)
 	}
 	return r, err == nil, failed(err)
 }
 
 // Put implements [tool.Cache].
 func (s *Store) Put(ctx context.Context, binding string, r tool.Result, until time.Time) error {
-	body, err := json.Marshal(r)
-	if err != nil {
+	var b bytes.Buffer // not JSON, which would write the data of the result in another way
+	if err := gob.NewEncoder(&b).Encode(r); err != nil {
 		return failed(err)
 	}
+	body := b.Bytes()
 	if int64(len(body)) > s.o.Bytes {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +107,7 @@ func TestKept(t *testing.T) {
 
 func TestOver(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{Bytes: 3000, Now: func() time.Time { return now }})
+	s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{Bytes: 30_000, Now: func() time.Time { return now }})
 	defer s.Close()
 	ctx := t.Context()
 	if _, ok, err := s.Get(ctx, "none"); ok || err != nil {
@@ -114,7 +115,7 @@ func TestOver(t *testing.T) {
 	}
 	for i := range 5 {
 		now = now.Add(time.Second)
-		if err := s.Put(ctx, fmt.Sprint(i), tool.Text(strings.Repeat("x", 900)), now.Add(time.Minute)); err != nil {
+		if err := s.Put(ctx, fmt.Sprint(i), tool.Text(strings.Repeat("x", 9000)), now.Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,7 +132,7 @@ func TestOver(t *testing.T) {
 	if got := have(); got != "234" {
 		t.Errorf("there are %s: the oldest have to go", got)
 	}
-	if err := s.Put(ctx, "large", tool.Text(strings.Repeat("x", 4000)), now.Add(time.Minute)); err != nil || have() != "234" {
+	if err := s.Put(ctx, "large", tool.Text(strings.Repeat("x", 40_000)), now.Add(time.Minute)); err != nil || have() != "234" {
 		t.Errorf("one that is too large: %v, and there are %s", err, have())
 	}
 	now = now.Add(time.Minute - time.Second)
@@ -154,5 +155,19 @@ func TestBroken(t *testing.T) {
 	}
 	if _, _, err := s.Get(t.Context(), "x"); err == nil {
 		t.Error("a file that is no database is read")
+	}
+}
+
+// TestExact: what is kept comes out as it went in, byte for byte.
+func TestExact(t *testing.T) {
+	s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{})
+	defer s.Close()
+	in := tool.Result{OK: true, Data: []byte("{ \"html\" : \"<b>&\",\n \"n\": 1.0 }"), Details: []byte(`{ "a": "<" }`), Parts: []chat.Part{{Kind: chat.PartImage, Data: []byte("<&>"), MediaType: "image/png"}}}
+	if err := s.Put(t.Context(), "b", in, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	out, ok, err := s.Get(t.Context(), "b")
+	if err != nil || !ok || string(out.Data) != string(in.Data) || string(out.Details) != string(in.Details) || !reflect.DeepEqual(out.Parts, in.Parts) {
+		t.Errorf("%t %+v, %v; want %+v", ok, out, err, in)
 	}
 }

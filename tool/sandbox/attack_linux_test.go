@@ -108,6 +108,11 @@ var attacks = map[string]func(args []string) error{
 	"setns":         setns,
 	"shm":           sharedMemory,
 	"raise-limit":   raiseLimit,
+
+	"hog-memfd":  func([]string) error { return fills(unix.MemfdCreate("hog", 0)) },
+	"hog-shared": hogShared,
+	"hog-temp":   func([]string) error { return fills(unix.Open("/tmp/hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
+	"hog-shm":    func([]string) error { return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
 }
 
 func reads(name string) error {

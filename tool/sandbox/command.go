@@ -60,6 +60,10 @@ type Command struct {
 	Writable []string
 	// Readable are directories and files that may be read at those levels, besides Dir, Writable and the system's own.
 	Readable []string
+	// Protected are directories and files that stay as they are from the level limits on, though they lie in Writable. What is
+	// Writable inside of one stays so; what does not exist is left out. It takes a mount namespace: where the machine gives none, the
+	// layer read-only is missing in [Effective].
+	Protected []string
 }
 
 // A Limit bounds a run. In each field 0 means the default and a negative number no limit. The defaults for memory, processes
@@ -74,7 +78,7 @@ type Limit struct {
 	// Excess is how many bytes beyond Output, of both streams, are read and dropped before the run is ended. Default: 64 MiB.
 	Excess int64
 	// Memory is the most bytes of one process (its writable data, enforced by the kernel) and of all together (their private
-	// memory, looked at ten times a second). Default: 4 GiB.
+	// memory, what they share, and files that are kept in memory, looked at ten times a second). Default: 4 GiB.
 	Memory int64
 	// Processes is the most processes at once, looked at ten times a second. Default: 1024.
 	Processes int
@@ -205,7 +209,24 @@ func (c Command) checked() (Command, error) {
 			}
 		}
 	}
+	c.Protected = c.protected()
 	return c, nil
+}
+
+// protected returns what is to be protected and can be changed at all, free of symbolic links, each once.
+func (c Command) protected() []string {
+	if !c.Level.atLeast(Limits) {
+		return nil
+	}
+	var list []string
+	for _, p := range c.Protected {
+		p, err := real(p)
+		if err == nil && !isTop(p) && !slices.Contains(list, p) && (!c.Level.atLeast(Workspace) || under(p, c.Writable) || slices.ContainsFunc(c.Writable, func(w string) bool { return under(w, []string{p}) })) {
+			list = append(list, p)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // words checks what no system could pass on to a program.
@@ -257,6 +278,13 @@ func real(p string) (string, error) {
 		return "", &Error{Kind: ErrCommand, Err: err}
 	}
 	return abs, nil
+}
+
+// under reports whether a path lies in or below one of the directories.
+func under(p string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+	})
 }
 
 // isTop reports whether a path is the top of a file system tree.

@@ -49,6 +49,7 @@ type spec struct {
 	Limits     Limit    `json:"limits"`
 	Bubblewrap string   `json:"bubblewrap,omitempty"` // for strict
 	Group      *group   `json:"group,omitempty"`
+	Protected  []string `json:"protected,omitempty"`
 }
 
 // The descriptors of a keeper beside the streams of the tree.
@@ -393,11 +394,7 @@ func (k *keeper) exceeded() string {
 	if l.Memory <= 0 {
 		return ""
 	}
-	var sum int64
-	for _, p := range tree {
-		sum += privateMemory(p.pid)
-	}
-	if sum > l.Memory {
+	if k.memory(tree) > l.Memory {
 		return "memory"
 	}
 	return ""

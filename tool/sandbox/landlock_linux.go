@@ -138,28 +138,3 @@ func allow(ruleset int, path string, rights uint64) error {
 	}
 	return nil
 }
-
-// dropCapabilities takes from a superuser what makes him one, except that he may open the files of others between the walls:
-// in a container the files of a workspace often belong to somebody else. It reports whether there was anything to take.
-func dropCapabilities() (bool, error) {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return false, err
-	}
-	if data[0].Permitted|data[1].Permitted == 0 {
-		return false, nil
-	}
-	// The bounding set is what a superuser gets back when he starts a program.
-	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
-		if c == unix.CAP_DAC_OVERRIDE {
-			continue
-		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
-			return false, err
-		}
-	}
-	keep := data[0].Permitted & (1 << unix.CAP_DAC_OVERRIDE)
-	data = [2]unix.CapUserData{{Permitted: keep, Effective: keep}}
-	return true, unix.Capset(&header, &data[0])
-}

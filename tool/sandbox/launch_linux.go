@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -45,6 +46,13 @@ func (k *keeper) exec() ([]Layer, error) {
 	if s.Bubblewrap != "" {
 		more, err := k.execInside(attr)
 		return append(layers, more...), err
+	}
+	if s.Level.atLeast(Limits) {
+		more, err := s.fence()
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, more...)
 	}
 	if s.Level.atLeast(Workspace) {
 		more, err := restrict(s)
@@ -96,13 +104,9 @@ func readyThreads() {
 
 // restrict puts up the walls that belong to a thread and last for all that it starts.
 func restrict(s *spec) ([]Layer, error) {
-	dropped, err := dropCapabilities()
-	if err := describe("capabilities", err); err != nil {
+	layers, err := weaken(betweenWalls)
+	if err != nil {
 		return nil, err
-	}
-	var layers []Layer
-	if dropped {
-		layers = append(layers, Layer{"capabilities", "dropped"})
 	}
 	abi := landlockABI()
 	if abi > 0 {
@@ -263,7 +267,11 @@ func (k *keeper) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
 	}
 	readyTheirs.Close()
 	layers, err := readReady(ready)
-	return append([]Layer{{"namespaces", "bubblewrap"}}, layers...), err
+	layers = append([]Layer{{"namespaces", "bubblewrap"}}, layers...)
+	if len(k.spec.Protected) > 0 {
+		layers = append(layers, Layer{"read-only", strings.Join(k.spec.Protected, ", ")})
+	}
+	return layers, err
 }
 
 // handOver makes a file in memory that holds the spec.

@@ -49,7 +49,7 @@ func plant(ctx context.Context, p *Process, c Command, program string, s *stream
 			t.abandon()
 		}
 	}()
-	if err = t.start(s); err != nil {
+	if err = t.start(s, sp); err != nil {
 		return nil, &Error{Kind: ErrHelper, Err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { t.status.SetReadDeadline(time.Now()) })
@@ -82,12 +82,15 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp := &spec{ID: p.id, Program: program, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Level: level, Net: c.Net, Limits: c.Limits, Bubblewrap: bubblewrap}
+	sp := &spec{ID: p.id, Program: program, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Level: level, Net: c.Net, Limits: c.Limits, Bubblewrap: bubblewrap, Protected: c.Protected}
 	if level.atLeast(Workspace) {
 		if sp.Walls, err = newWalls(c, program); err != nil {
 			return nil, &Error{Kind: ErrHelper, Err: err}
 		}
 		sp.Env = sp.Walls.environ(sp.Env)
+	}
+	if level == Limits {
+		sp.Walls.Writable = c.Writable // for what is protected in it
 	}
 	sp.Env = setenv(sp.Env, Marker, p.id)
 	if n := c.Limits.Processes; n > 0 {
@@ -108,7 +111,7 @@ func setenv(env []string, name, value string) []string {
 }
 
 // start starts the keeper.
-func (t *keeperTree) start(s *streams) error {
+func (t *keeperTree) start(s *streams, sp *spec) error {
 	controlTheirs, control, err := os.Pipe()
 	if err != nil {
 		return err
@@ -121,12 +124,12 @@ func (t *keeperTree) start(s *streams) error {
 	}
 	defer statusTheirs.Close()
 	t.status, t.lines = stat, bufio.NewReader(stat)
-	t.keeper, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, &os.ProcAttr{
-		Dir:   "/",
-		Env:   []string{Marker + "=" + t.id},
-		Files: append(s.theirs(), controlTheirs, statusTheirs),
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
+	attr := &os.ProcAttr{Dir: "/", Env: []string{Marker + "=" + t.id}, Files: append(s.theirs(), controlTheirs, statusTheirs)}
+	for _, attr.Sys = range sp.starts() {
+		if t.keeper, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, attr); err == nil {
+			return nil
+		}
+	}
 	return err
 }
 
@@ -163,7 +166,7 @@ func startError(c Command, sp *spec, f *failure, s *streams) error {
 	case f.Layer == "exec":
 		e.Kind, e.Text = ErrCommand, fmt.Sprintf("%q", c.Argv[0])
 		if f.Errno == syscall.EACCES && sp.Level.atLeast(Workspace) {
-			e.Missing = []Missing{{"the level " + string(sp.Level) + " may not allow the program's directory", "name it among those that may be read"}}
+			e.Missing = []Missing{{"the level " + string(sp.Level) + " may not allow the program's directory, or that of its interpreter", "let " + filepath.Dir(sp.Program) + " be read, and put the interpreter's directory into PATH"}}
 		}
 	case fixes[f.Layer] != "":
 		e.Kind = ErrLevel

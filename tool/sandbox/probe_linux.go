@@ -18,6 +18,7 @@ var fixes = map[string]string{
 	"seccomp":      "it needs a kernel with seccomp filters, on amd64 or arm64",
 	"bubblewrap":   "install it (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; Alpine: apk add bubblewrap); where it is there, the system must let it make user namespaces (in a container: run with --security-opt seccomp=unconfined, or as a user who may)",
 	"capabilities": "run wield as an ordinary user",
+	"mounts":       "run wield as an ordinary user: this superuser may neither mount nor is kept from writing /proc/sys",
 }
 
 func lacks(what string) Missing { return Missing{What: what, Fix: fixes[strings.Fields(what)[0]]} }

@@ -65,19 +65,6 @@ func stat(pid string, buf []byte) (p proc, state byte, ok bool) {
 	return p, fields[0][0], ok
 }
 
-// privateMemory returns how many bytes a process has in memory for itself.
-func privateMemory(pid int) int64 {
-	buf := make([]byte, 256)
-	n := readInto("/proc/"+strconv.Itoa(pid)+"/statm", buf)
-	fields := bytes.Fields(buf[:n])
-	if len(fields) < 3 {
-		return 0
-	}
-	resident, _ := number(string(fields[1]))
-	shared, _ := number(string(fields[2]))
-	return int64(resident-shared) * int64(os.Getpagesize())
-}
-
 // readInto reads the beginning of a file. Plain system calls: this runs for every process of the machine.
 func readInto(name string, buf []byte) int {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

@@ -12,10 +12,11 @@ import (
 // walls are the places that a run may reach at the levels workspace and strict. All paths are absolute and free of symbolic
 // links.
 type walls struct {
-	Dir      string   `json:"dir"`
-	Writable []string `json:"writable"`
-	Readable []string `json:"readable"`
-	Temp     string   `json:"temp"` // private, made for the run and removed after it; holds tmp and home
+	Dir       string   `json:"dir"`
+	Writable  []string `json:"writable"`
+	Readable  []string `json:"readable"`
+	Protected []string `json:"protected,omitempty"`
+	Temp      string   `json:"temp"` // private, made for the run and removed after it; holds tmp and home
 }
 
 // programs are the directories of the system's programs and libraries.
@@ -40,13 +41,14 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 
 // newWalls makes the private directories of a run.
 func newWalls(c Command, program string) (w walls, err error) {
-	w = walls{Dir: c.Dir, Writable: c.Writable, Readable: c.Readable}
+	w = walls{Dir: c.Dir, Writable: c.Writable, Readable: c.Readable, Protected: c.Protected}
 	if !under(program, programs) {
 		// A program that was named is meant to run, wherever it lies. What it needs besides has to be named.
 		if p, err := filepath.EvalSymlinks(program); err == nil {
 			w.Readable = append(w.Readable, p)
 		}
 	}
+	w.Readable = append(w.Readable, c.installations(program)...)
 	temp, err := os.MkdirTemp("", "wield-run-")
 	if err != nil {
 		return w, err
@@ -63,15 +65,55 @@ func newWalls(c Command, program string) (w walls, err error) {
 	return w, nil
 }
 
+// beside are the directories of an installation beside that of its programs.
+var beside = []string{"lib", "lib64", "libexec", "include"}
+
+// installations lists what belongs to the programs that PATH leads to, where they are not the system's: a person's own interpreters, such as
+// those of pyenv and nvm, need their libraries. It is the directory of the programs with those beside it, and for one of shims what the
+// shims look into. A home as a whole is never among them.
+func (c Command) installations(program string) []string {
+	path, ok := lookup(c.Env, "PATH")
+	if !ok {
+		path = os.Getenv("PATH")
+	}
+	dirs := append(filepath.SplitList(path), filepath.Dir(program))
+	if p, err := filepath.EvalSymlinks(program); err == nil {
+		dirs = append(dirs, filepath.Dir(p))
+	}
+	home, _ := os.UserHomeDir()
+	open := slices.Concat(programs, c.Writable, c.Readable, []string{c.Dir})
+	var list []string
+	add := func(p string) {
+		p, err := filepath.EvalSymlinks(p)
+		if err == nil && !isTop(p) && !under(home, []string{p}) && !under(p, open) && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		parent := filepath.Dir(filepath.Clean(dir))
+		switch filepath.Base(dir) {
+		case "shims":
+			add(parent)
+		case "bin", "sbin":
+			add(dir)
+			if under(home, []string{parent}) {
+				continue // its lib is a person's own
+			}
+			for _, name := range beside {
+				add(filepath.Join(parent, name))
+			}
+		default:
+			add(dir)
+		}
+	}
+	return list
+}
+
 func (w walls) tmp() string  { return filepath.Join(w.Temp, "tmp") }
 func (w walls) home() string { return filepath.Join(w.Temp, "home") }
-
-// under reports whether a path lies in or below one of the directories.
-func under(p string, dirs []string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
-	})
-}
 
 // environ points the program to its private directories. A home that may be read stays.
 func (w walls) environ(env []string) []string {
@@ -121,6 +163,7 @@ func (w walls) bubblewrap(s *spec) []string {
 type bind struct {
 	from, to string
 	writable bool
+	fixed    bool // read-only inside of what is writable
 	link     bool // from is the text of a symbolic link
 }
 
@@ -128,7 +171,7 @@ func (b bind) args() []string {
 	switch {
 	case b.link:
 		return []string{"--symlink", b.from, b.to}
-	case b.writable:
+	case b.writable && !b.fixed:
 		return []string{"--bind", b.from, b.to}
 	}
 	return []string{"--ro-bind", b.from, b.to}
@@ -146,12 +189,15 @@ func (w walls) binds() []bind {
 	for _, p := range w.writable() {
 		list = append(list, bind{from: p, to: p, writable: true})
 	}
-	// What may be written goes last at its place, so that it wins over being readable.
+	for _, p := range points(w.Protected, w.Writable) {
+		list = append(list, bind{from: p, to: p, fixed: slices.Contains(w.Protected, p), writable: !slices.Contains(w.Protected, p)})
+	}
+	// What may be written goes last at its place, so that it wins over being readable, and what is protected behind that.
 	slices.SortStableFunc(list, func(a, b bind) int {
 		if c := strings.Compare(a.to, b.to); c != 0 {
 			return c
 		}
-		return order(a.writable) - order(b.writable)
+		return order(a.writable) + 2*order(a.fixed) - order(b.writable) - 2*order(b.fixed)
 	})
 	return list
 }

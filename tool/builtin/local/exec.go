@@ -50,7 +50,7 @@ func (e *Executor) run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	cmd := c.Command(append(slices.Clone(e.Argv), in.Code)...)
-	cmd.Env = append(cmd.Env, c.Caches()...)
+	c.Keep(&cmd)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output // one writer: the order of what is written is kept
 	exit, err := c.Exec(ctx, cmd)

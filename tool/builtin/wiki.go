@@ -1,0 +1,170 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"wield/tool"
+)
+
+type wikipediaInput struct {
+	Query    string `json:"query" jsonschema:"what to search for"`
+	Max      int    `json:"max_results,omitempty" jsonschema:"how many articles at most; 5 if it is left out"`
+	Language string `json:"language,omitempty" jsonschema:"code of the language, such as en or de; en if it is left out"`
+}
+
+func wikipediaSearch(o *Options) *tool.Tool {
+	t := tool.Stream("wikipedia_search", `Search Wikipedia and return titles, snippets and addresses of articles. Example: {"query": "leek soup", "language": "en"}`,
+		func(ctx context.Context, _ *tool.Call, in wikipediaInput) (internetOutput, error) {
+			base, err := o.wiki(&in.Language)
+			if err != nil {
+				return internetOutput{}, err
+			}
+			if in.Max <= 0 {
+				in.Max = usualResults
+			}
+			body, err := ask(ctx, o, withQuery(base, "action", "query", "list", "search", "format", "json", "formatversion", "2",
+				"srsearch", in.Query, "srlimit", strconv.Itoa(min(in.Max, mostResults))), nil)
+			if err != nil {
+				return internetOutput{}, err
+			}
+			return readWikipedia(body, in)
+		})
+	t.Facts = tool.Facts{Network: true, ReadOnly: true}
+	t.Idempotent = true
+	return t
+}
+
+// wiki returns the address of the interface of the wiki in a language; en if there is none.
+func (o *Options) wiki(code *string) (string, error) {
+	if *code == "" {
+		*code = "en"
+	}
+	if !language(*code) {
+		return "", tool.Errorf(tool.ErrInvalid, "language: %q is no code of a language, such as en", *code)
+	}
+	if o.Wikipedia != "" {
+		return o.Wikipedia, nil
+	}
+	return strings.Replace(wikipediaURL, "%s", *code, 1), nil
+}
+
+// language reports whether a code is one of letters and hyphens: it becomes part of a host's name.
+func language(code string) bool {
+	for i := range len(code) {
+		if c := code[i]; !('a' <= c && c <= 'z' || c == '-' && i > 0) {
+			return false
+		}
+	}
+	return len(code) >= 2 && len(code) <= 12 && !strings.HasSuffix(code, "-")
+}
+
+func readWikipedia(body []byte, in wikipediaInput) (internetOutput, error) {
+	var answer struct {
+		Error *struct{ Info string }
+		Query struct {
+			Search []struct{ Title, Snippet string }
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return internetOutput{}, tool.Errorf(tool.ErrTool, "Wikipedia's answer is no JSON: %w", err)
+	}
+	if answer.Error != nil {
+		return internetOutput{}, tool.Errorf(tool.ErrTool, "Wikipedia: %s", answer.Error.Info)
+	}
+	hits := []hit{}
+	for _, r := range answer.Query.Search {
+		address := url.URL{Scheme: "https", Host: in.Language + ".wikipedia.org", Path: "/wiki/" + strings.ReplaceAll(r.Title, " ", "_")}
+		hits = append(hits, hit{r.Title, plainText(r.Snippet), address.String()})
+	}
+	return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
+}
+
+type articleInput struct {
+	Title    string `json:"title" jsonschema:"title of the article, as wikipedia_search gives it"`
+	Language string `json:"language,omitempty" jsonschema:"code of the language, such as en or de; en if it is left out"`
+}
+
+type article struct {
+	Title   string `json:"title"`
+	Content string `json:"content"`
+}
+
+func wikipediaArticle(o *Options) *tool.Tool {
+	t := tool.Stream("wikipedia_get_article", `Read an article of Wikipedia as text. Example: {"title": "Leek soup", "language": "en"}`,
+		func(ctx context.Context, _ *tool.Call, in articleInput) (article, error) {
+			base, err := o.wiki(&in.Language)
+			if err != nil {
+				return article{}, err
+			}
+			body, err := ask(ctx, o, withQuery(base, "action", "query", "prop", "extracts", "explaintext", "1", "redirects", "1", "format", "json",
+				"formatversion", "2", "titles", in.Title), nil)
+			if err != nil {
+				return article{}, err
+			}
+			return readArticle(body, in.Title)
+		})
+	t.Facts = tool.Facts{Network: true, ReadOnly: true}
+	t.Idempotent = true
+	return t
+}
+
+func readArticle(body []byte, title string) (article, error) {
+	var answer struct {
+		Error *struct{ Info string }
+		Query struct {
+			Pages []struct {
+				Title, Extract string
+				Missing        bool
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return article{}, tool.Errorf(tool.ErrTool, "Wikipedia's answer is no JSON: %w", err)
+	}
+	switch pages := answer.Query.Pages; {
+	case answer.Error != nil:
+		return article{}, tool.Errorf(tool.ErrTool, "Wikipedia: %s", answer.Error.Info)
+	case len(pages) == 0 || pages[0].Missing:
+		return article{}, tool.Errorf(tool.ErrTool, "there is no article %q; wikipedia_search finds titles", title)
+	default:
+		return article{pages[0].Title, pages[0].Extract}, nil
+	}
+}
+
+type pageInput struct {
+	Page string `json:"page" jsonschema:"name of the page, without .md, such as Projects/Garden"`
+}
+
+// silverBullet reads pages of a SilverBullet server, which serves each as a file below /.fs.
+func silverBullet(o *Options) *tool.Tool {
+	t := tool.Stream("silver_bullet_get", `Read a page of the SilverBullet notes as Markdown. Example: {"page": "Projects/Garden"}`,
+		func(ctx context.Context, _ *tool.Call, in pageInput) (string, error) {
+			if o.SilverBullet == "" {
+				return "", tool.Errorf(tool.ErrNotAvailable, "no SilverBullet server is configured: tools.silverbullet.url says where it is")
+			}
+			name := strings.TrimSuffix(strings.Trim(in.Page, "/"), ".md")
+			for _, part := range strings.Split(name, "/") {
+				if part == "" || part == "." || part == ".." {
+					return "", tool.Errorf(tool.ErrInvalid, "page: %q is no name of a page", in.Page)
+				}
+			}
+			base, err := url.Parse(o.SilverBullet)
+			if err != nil {
+				return "", tool.Errorf(tool.ErrNotAvailable, "tools.silverbullet.url is no address")
+			}
+			header := http.Header{"X-Sync-Mode": {"true"}} // the file and not the program that shows it
+			if o.SilverBulletToken != "" {
+				header.Set("Authorization", "Bearer "+o.SilverBulletToken)
+			}
+			body, err := ask(ctx, o, base.JoinPath(".fs", name+".md").String(), header)
+			return strings.ToValidUTF8(string(body), "\uFFFD"), err
+		})
+	t.Facts = tool.Facts{Network: true, ReadOnly: true}
+	t.Idempotent = true
+	return t
+}

@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a tree has in memory is more than what its processes have for themselves: files in memory (memfd), on file systems in memory (tmpfs),
+// and what is shared. Each is counted once, whoever has it open or mapped.
+
+// memory returns how many bytes a tree has in memory: private to a process, shared, and in files that are kept in memory.
+func (k *keeper) memory(tree []proc) int64 {
+	var private, shared int64
+	files := inMemory{}
+	for _, p := range tree {
+		own, with := memoryOf(p.pid)
+		private, shared = private+own, shared+with
+		files.open(p.pid)
+	}
+	if k.spec.Walls.Temp != "" {
+		files.below(k.spec.Walls.Temp)
+	}
+	sum := private + files.sum() + k.tmpfs(tree)
+	if sum+shared <= k.spec.Limits.Memory {
+		return sum // what is mapped cannot make it too much
+	}
+	for _, p := range tree {
+		sum += files.mapped(p.pid)
+	}
+	return sum
+}
+
+// memoryOf returns how many bytes a process has in memory for itself, and how many that it may share.
+func memoryOf(pid int) (private, shared int64) {
+	buf := make([]byte, 256)
+	n := readInto("/proc/"+strconv.Itoa(pid)+"/statm", buf)
+	fields := bytes.Fields(buf[:n])
+	if len(fields) < 3 {
+		return 0, 0
+	}
+	resident, _ := number(string(fields[1]))
+	with, _ := number(string(fields[2]))
+	page := int64(os.Getpagesize())
+	return int64(resident-with) * page, int64(with) * page
+}
+
+// A fileID tells a file from all others.
+type fileID struct{ dev, ino uint64 }
+
+// inMemory are the sizes of files that are kept in memory.
+type inMemory map[fileID]int64
+
+func (m inMemory) sum() (sum int64) {
+	for _, size := range m {
+		sum += size
+	}
+	return sum
+}
+
+// add notes a file, if it is kept in memory.
+func (m inMemory) add(name string) {
+	var st unix.Stat_t
+	var on unix.Statfs_t
+	if unix.Stat(name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Blocks == 0 {
+		return
+	}
+	id := fileID{uint64(st.Dev), st.Ino}
+	if _, known := m[id]; known || unix.Statfs(name, &on) != nil || on.Type != unix.TMPFS_MAGIC {
+		return
+	}
+	m[id] = st.Blocks * 512
+}
+
+// open notes the files in memory that a process has open: those that have no name, and those in the directory for them.
+func (m inMemory) open(pid int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	names, _ := readNames(dir)
+	for _, name := range names {
+		name = dir + "/" + name
+		to, err := os.Readlink(name)
+		if err == nil && (strings.HasSuffix(to, " (deleted)") || strings.HasPrefix(to, "/dev/shm/")) {
+			m.add(name)
+		}
+	}
+}
+
+// mostFiles bounds how many files of a private directory are looked at.
+const mostFiles = 10_000
+
+// below notes the files of a directory, if that is kept in memory.
+func (m inMemory) below(dir string) {
+	var on unix.Statfs_t
+	if unix.Statfs(dir, &on) != nil || on.Type != unix.TMPFS_MAGIC {
+		return
+	}
+	n := 0
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if n++; n > mostFiles {
+			return fs.SkipAll
+		}
+		if err == nil && d.Type().IsRegular() {
+			m.add(path)
+		}
+		return nil
+	})
+}
+
+// mapped returns how much of what is shared and kept in memory a process has mapped, its share of it, but for the files that are counted
+// already.
+func (m inMemory) mapped(pid int) (sum int64) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/smaps")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	counts := false
+	for s := bufio.NewScanner(f); s.Scan(); {
+		fields := strings.Fields(s.Text())
+		switch {
+		case len(fields) >= 5 && strings.Contains(fields[0], "-"):
+			counts = m.uncounted(fields)
+		case counts && len(fields) == 3 && fields[0] == "Pss:":
+			kib, _ := number(fields[1])
+			sum += int64(kib) << 10
+		}
+	}
+	return sum
+}
+
+// uncounted reports whether a line of a map is of shared memory that is not among the files.
+func (m inMemory) uncounted(line []string) bool {
+	if len(line) < 6 || !strings.HasSuffix(line[1], "s") {
+		return false
+	}
+	name := strings.Join(line[5:], " ")
+	if !strings.HasSuffix(name, " (deleted)") && !strings.HasPrefix(name, "/dev/shm/") {
+		return false
+	}
+	major, minor, _ := strings.Cut(line[3], ":")
+	high, err := strconv.ParseUint(major, 16, 32)
+	low, err2 := strconv.ParseUint(minor, 16, 32)
+	ino, err3 := strconv.ParseUint(line[4], 10, 64)
+	if err != nil || err2 != nil || err3 != nil {
+		return true
+	}
+	_, counted := m[fileID{unix.Mkdev(uint32(high), uint32(low)), ino}]
+	return !counted
+}
+
+// tmpfs returns how much there is on the private file systems of a namespace.
+func (k *keeper) tmpfs(tree []proc) (sum int64) {
+	if k.spec.Bubblewrap == "" || len(tree) == 0 {
+		return 0
+	}
+	root := "/proc/" + strconv.Itoa(tree[len(tree)-1].pid) + "/root"
+	for _, dir := range []string{"/tmp", "/dev/shm"} {
+		var on unix.Statfs_t
+		if unix.Statfs(root+dir, &on) == nil && on.Type == unix.TMPFS_MAGIC {
+			sum += int64(on.Blocks-on.Bfree) * on.Bsize
+		}
+	}
+	return sum
+}
