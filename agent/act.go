@@ -29,6 +29,8 @@ func (r *Run) act(ctx context.Context, rulings []Ruling) error {
 		switch {
 		case first.Refuse != "":
 			err = r.refuse(ctx, first)
+		case first.Call.Reason != "":
+			err = r.unable(ctx, first)
 		case r.client[first.Call.Name]: // the client runs it, when all others have run
 		case waited:
 			err = r.decided(ctx, first, approval)
@@ -58,7 +60,7 @@ func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruli
 	open := false // the last group takes another
 	for _, c := range rulings {
 		_, waited := parked[c.Call.ID]
-		joins := c.Refuse == "" && !waited && !r.client[c.Call.Name] && r.independent(c.Call.Name)
+		joins := c.Refuse == "" && c.Call.Reason == "" && !waited && !r.client[c.Call.Name] && r.independent(c.Call.Name)
 		if joins && open {
 			groups[len(groups)-1] = append(groups[len(groups)-1], c)
 			continue
@@ -204,6 +206,27 @@ func (r *Run) refuse(ctx context.Context, c *Ruling) error {
 	r.state.Add(result.Message())
 	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &chat.Detail{Result: &result}})
+	return nil
+}
+
+// unable gives a call that cannot be used an error that says why.
+func (r *Run) unable(ctx context.Context, c *Ruling) error {
+	kind := tool.ErrInvalid
+	if c.Call.Reason == chat.ReasonUnknownTool {
+		kind = tool.ErrNotFound
+	}
+	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name, At: time.Now(),
+		Result: tool.Failure(&tool.Error{Kind: kind, Tool: c.Call.Name, Message: c.Call.Problem})}
+	if err := r.seen.Finish(context.WithoutCancel(ctx), record); err != nil {
+		return err
+	}
+	m := r.rendered(&record)
+	if c.Note != "" {
+		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartText, Text: c.Note})
+	}
+	r.state.Add(m)
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+		Detail: &chat.Detail{Result: &chat.Result{CallID: m.CallID, Name: m.Name, Parts: m.Parts, IsError: true}}})
 	return nil
 }
 

@@ -196,7 +196,9 @@ func (t *turn) records(failed error, broken bool) []journal.Record {
 		case chat.KindBounce, chat.KindConverted:
 			list = append(list, journal.Record{Kind: journal.KindBounce, Bounce: d.Bounce})
 		case chat.KindRejected:
-			list = append(list, journal.Record{Kind: journal.KindReject, Reject: &journal.Reject{Turn: n.turn, RejectedDetail: *d.Rejected}})
+			list = append(list, journal.Record{Kind: journal.KindReject, Reject: &journal.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.Rejected}})
+		case chat.KindOverrun:
+			list = append(list, journal.Record{Kind: journal.KindOverrun, Overrun: &journal.Overrun{Turn: n.turn, OverrunDetail: *d.Overrun}})
 		case chat.KindNote:
 			list = append(list, journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.Note}})
 		}
@@ -211,8 +213,7 @@ func (t *turn) records(failed error, broken bool) []journal.Record {
 	}
 	switch {
 	case failed != nil:
-		e := chat.AsError(failed)
-		end.Error = &journal.Failure{Kind: string(e.Kind), Message: e.Message}
+		end.Error = journal.FailureOf(failed)
 	case broken:
 		end.Error = &journal.Failure{Kind: string(chat.ErrCanceled), Message: "nobody listened any more"}
 	}
@@ -247,7 +248,7 @@ func (r *Run) closing(ctx context.Context) error {
 		}
 		w := &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
 		if o.Reason == EndError {
-			w.For = journal.WaitRetry
+			w.For, w.Error = journal.WaitRetry, journal.FailureOf(o.Err)
 		}
 		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
 	}

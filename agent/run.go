@@ -357,7 +357,7 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
-	t := &turn{run: r, state: r.state, turn: r.turns, index: r.calls, model: req.Model}
+	t := &turn{run: r, state: r.state, turn: r.turns, index: r.calls, model: req.Model, offered: req.Tools}
 	r.last = t
 	var failed error
 	for e, err := range r.agent.model.Stream(ctx, req) {
@@ -369,11 +369,17 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 			start, _ := t.take(chat.Event{Kind: chat.KindTurnStart, Detail: t.detail()})
 			r.emit(start)
 		}
+		if e.Kind == chat.KindRejected {
+			if slices.ContainsFunc(t.attempt(e), func(e chat.Event) bool { return !r.emit(e) }) {
+				break
+			}
+			continue
+		}
 		if e, ok := t.take(e); ok && !r.emit(e) {
 			break
 		}
 	}
-	r.turns, r.calls = t.turn+t.last+1, r.calls+len(t.ids)
+	r.turns, r.calls = t.turn+t.last+1, r.calls+t.made
 	r.spend(t.usage, failed)
 	broken := failed != nil || r.stopped
 	if r.log != nil {
@@ -405,7 +411,7 @@ func (r *Run) broken(t *turn) {
 func (r *Run) request(ctx context.Context, step Step) (*chat.Request, View, error) {
 	req := *r.req
 	req.Tools = append(r.runner.Offered(said(r.state.Messages)), r.req.Tools...)
-	req.Stream = !r.agent.o.Whole
+	req.Stream, req.Attempts = !r.agent.o.Whole, true
 	switch {
 	case step.Limit != "":
 		req.Choice = chat.Choice{Mode: chat.ChoiceNone, Read: true} // the tools stay, because the history speaks of them
@@ -433,7 +439,7 @@ func (r *Run) spend(u chat.Usage, failed error) {
 		u.Requests = 1
 	}
 	r.state.Usage.Add(u)
-	if !u.Known && (failed == nil || !unpaid[chat.AsError(failed).Kind]) {
+	if u.Uncounted > 0 || !u.Known && (failed == nil || !unpaid[chat.AsError(failed).Kind]) {
 		r.unpriced = true
 	}
 	cost, known := r.agent.o.Prices.Cost(r.state.Usage)
@@ -452,7 +458,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 	o.Usage, o.Cost, o.Turns, o.Calls = r.state.Usage, r.state.Cost, r.state.turns, r.state.calls
 	o.Denied, o.Failing = r.seen.denials(), r.seen.failing(o.Limit)
 	if t := r.last; t != nil {
-		o.Text, o.GaveUp = t.text.String(), t.gaveUp && len(t.calls) == 0
+		o.Text, o.GaveUp = t.text.String(), len(t.calls) > 0 && !slices.ContainsFunc(t.calls, func(c chat.Call) bool { return c.Reason == "" })
 		if t.finish != nil {
 			o.Finish = t.finish.Reason
 		}

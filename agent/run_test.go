@@ -534,8 +534,10 @@ func TestCancelled(t *testing.T) {
 
 // A bounce makes a turn of its own, so that spans of one turn point into one text.
 func TestBouncesAreTurns(t *testing.T) {
-	model := &fakeModel{answers: []answer{calls(call("1", "no_such_tool", "{}")), calls(call("2", "look", "{}"))}}
-	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("x"))), agent.Options{}).Run(ask("go"))
+	model := &fakeModel{answers: []answer{{text: "No."}, calls(call("2", "look", "{}"))}}
+	req := ask("go")
+	req.Choice.Mode = chat.ChoiceRequired
+	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("x"))), agent.Options{}).Run(req)
 	var got []string
 	for _, e := range play(t, run) {
 		if e.Kind == chat.KindTurnStart || e.Kind == chat.KindResult {

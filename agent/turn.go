@@ -2,7 +2,11 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"wield/chat"
 )
@@ -15,9 +19,12 @@ type turn struct {
 	turn  int    // number of the first turn of this answer in the run. A bridge may make several
 	index int    // number of its first call in the run
 
-	framed    bool // the model says itself where its turns begin
-	last      int  // number of the last turn within the answer
-	ids       map[int]string
+	framed    bool           // the model says itself where its turns begin
+	last      int            // number of the last turn within the answer
+	offered   []chat.Tool    // that the model was told of
+	ids       map[int]string // of the calls that the answer numbers, by that number
+	numbers   map[int]int    // of them in the run
+	made      int            // calls in all
 	text      strings.Builder
 	reasoning strings.Builder
 	block     int // length of the reasoning at the last seal
@@ -27,8 +34,8 @@ type turn struct {
 	placed    int // of notes: those that belong to a call, or to text that was none
 	usage     chat.Usage
 	finish    *chat.Finish
+	loose     int      // attempts that the answer does not number, counted downwards from 0
 	raw       []string // what the model wrote, of each turn within the answer
-	gaveUp    bool     // a call could not be made whole, and there is none in its place
 }
 
 // A note is something about the answer that is kept in the record.
@@ -55,14 +62,12 @@ func (t *turn) take(e chat.Event) (chat.Event, bool) {
 		t.number(&e)
 	case chat.KindCallEnd:
 		t.call(&e)
-	case chat.KindRejected:
-		t.rejected(&e)
 	case chat.KindRaw:
 		for len(t.raw) <= t.last {
 			t.raw = append(t.raw, "")
 		}
 		t.raw[t.last] += e.Text
-	case chat.KindNote, chat.KindBounce, chat.KindConverted:
+	case chat.KindNote, chat.KindBounce, chat.KindConverted, chat.KindOverrun:
 		t.notes = append(t.notes, note{turn: e.Turn, event: e})
 	case chat.KindUsage:
 		t.usage = *e.Detail.Usage
@@ -79,15 +84,17 @@ func (t *turn) number(e *chat.Event) {
 	id, ok := t.ids[e.Index]
 	if !ok {
 		if t.ids == nil {
-			t.ids = map[int]string{}
+			t.ids, t.numbers = map[int]string{}, map[int]int{}
 		}
+		n := t.index + t.made
 		if id = e.ID; t.run.client[e.Name] {
-			id = t.run.clientID(t.index + e.Index) // the result comes back from outside, and has to find its run
+			id = t.run.clientID(n) // the result comes back from outside, and has to find its run
 		}
-		id = t.state.newID(id, t.index+e.Index)
-		t.ids[e.Index] = id
+		id = t.state.newID(id, n)
+		t.ids[e.Index], t.numbers[e.Index] = id, n
+		t.made++
 	}
-	e.ID, e.Index = id, t.index+e.Index
+	e.ID, e.Index = id, t.numbers[e.Index]
 }
 
 func (t *turn) call(e *chat.Event) {
@@ -105,17 +112,88 @@ func (t *turn) call(e *chat.Event) {
 	}
 }
 
-// rejected keeps text that was no call where it is shown, as fronts do.
-func (t *turn) rejected(e *chat.Event) {
-	if e.Index >= 0 {
-		t.number(e)
+// attempt makes a call of an attempt at one, which gets an error for a result, and returns its events. What stands behind the end of the
+// model's turn is only recorded.
+func (t *turn) attempt(e chat.Event) []chat.Event {
+	d := e.Detail.Rejected
+	e.Turn = t.turn + t.last
+	if d.Reason == chat.ReasonOverrun {
+		t.notes = append(t.notes, note{turn: e.Turn, event: e})
+		return []chat.Event{e}
 	}
-	t.notes = append(t.notes, note{turn: e.Turn, callID: e.ID, event: *e})
+	if said := strings.TrimRight(t.text.String(), " \t\r\n"); d.Raw != "" && strings.HasSuffix(said, d.Raw) { // it was taken for text at first
+		t.text.Reset()
+		t.text.WriteString(strings.TrimSuffix(said, d.Raw))
+	}
+	opened := e.Index >= 0
+	if !opened {
+		t.loose-- // a number that no call of the answer has
+		e.Index, e.ID = t.loose, ""
+	}
+	e.Flags, e.Name = e.Flags&^chat.FlagSpent, t.nameOf(d.Name)
+	c := chat.Call{Name: e.Name, Arguments: d.Arguments, Complete: true, Origin: e.Origin, Dialect: d.Dialect, At: d.At, End: d.End, Reason: d.Reason}
+	switch {
+	case d.Reason == chat.ReasonInvalid && !t.run.client[c.Name]:
+		c.Reason = "" // the tools here say themselves what they want
+	default:
+		c.Problem = t.problem(d)
+	}
+	if c.Arguments == "" && d.Reason == chat.ReasonMalformed {
+		c.Arguments = d.Raw
+	}
+	start, args, end := e, e, e
+	start.Kind, start.Detail = chat.KindCallStart, nil
+	t.number(&start)
+	args.Kind, args.Detail, args.Text, args.ID, args.Index = chat.KindCallArgs, nil, c.Arguments, start.ID, start.Index
+	end.Kind, end.Detail = chat.KindCallEnd, &chat.Detail{Call: &c}
+	t.call(&end)
+	t.notes = append(t.notes, note{turn: e.Turn, callID: end.ID, event: e})
 	t.placed = len(t.notes)
-	if e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete {
-		t.text.WriteString(e.Detail.Rejected.Raw)
-		t.gaveUp = true
+	if opened {
+		return []chat.Event{end}
 	}
+	return []chat.Event{start, args, end}
+}
+
+// problem tells the model what was wrong with an attempt.
+func (t *turn) problem(d *chat.RejectedDetail) string {
+	if d.Reason != chat.ReasonUnknownTool {
+		return "The call was not run: " + d.Message
+	}
+	text := "Tool " + d.Name + " not found."
+	for i := range t.offered {
+		switch {
+		case i == 0:
+			text += " Available: " + t.offered[i].Name
+		case i == mostNamed:
+			return text + fmt.Sprintf(" and %d more", len(t.offered)-i)
+		default:
+			text += ", " + t.offered[i].Name
+		}
+	}
+	return text
+}
+
+const (
+	mostNamed   = 64 // tools that an error names
+	longestName = 64 // characters of a name that the model made up
+)
+
+// nameOf returns the name under which an attempt stands in the history. One that the model made up may be none that a server takes.
+func (t *turn) nameOf(name string) string {
+	if slices.ContainsFunc(t.offered, func(o chat.Tool) bool { return o.Name == name }) {
+		return name
+	}
+	if name == "" {
+		return "unknown"
+	}
+	name = strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-') {
+			return r
+		}
+		return '_'
+	}, name)
+	return name[:min(len(name), longestName)]
 }
 
 func (t *turn) reason(e *chat.Event) {

@@ -22,10 +22,15 @@ type failure struct {
 // fail handles a call that is none. The answer is asked for again if it may be; else the raw text goes to the client, and
 // where there is none, or where the model has failed before, a sentence that says what happened.
 func (r *run) fail(e chat.Event, f failure) {
+	r.turn.tried = true
 	d := f.rejected
 	if d == nil {
 		d = &chat.RejectedDetail{Reason: f.reason, Name: f.call.Name, Arguments: f.call.Arguments, Raw: r.span(f.call),
 			At: f.call.At, End: f.call.End, Message: f.why(), Dialect: f.call.Dialect}
+	}
+	if d.Reason == chat.ReasonUnknownTool && d.Arguments == "" && d.Raw != "" {
+		d.Arguments = r.argumentsIn(d)
+		f.call.Arguments = d.Arguments
 	}
 	if e.Origin != chat.OriginText && r.bounceable(f.reason) {
 		r.closeText() // what the decoder still holds was written before
@@ -41,6 +46,10 @@ func (r *run) fail(e chat.Event, f failure) {
 		if d.At < d.End && e.Flags&chat.FlagPromoted == 0 {
 			r.turn.muteAt, r.turn.covered = d.At, d.End
 		}
+		return
+	}
+	if r.req.Attempts {
+		r.attempted(e, d)
 		return
 	}
 	r.reject(e, d, true)
@@ -61,6 +70,8 @@ func (r *run) sentence(f *failure) string {
 // why says what is wrong in a few words.
 func (f *failure) why() string {
 	switch {
+	case f.reason == chat.ReasonUnknownTool && f.message != "" && f.rejected == nil:
+		return "unknown tool; " + f.message
 	case f.reason == chat.ReasonUnknownTool:
 		return "unknown tool"
 	case f.missing != "":
@@ -85,6 +96,9 @@ func (r *run) correction() string {
 			continue
 		case f.reason == chat.ReasonUnknownTool:
 			problem = "Unknown tool: " + oneLine(f.call.Name)
+			if f.message != "" && f.rejected == nil {
+				problem += "; " + f.message
+			}
 		case f.reason == ReasonFormat:
 			parts = append(parts, "FORMAT_ERROR: The response is not what was asked for: "+strings.TrimSuffix(oneLine(f.message), ".")+
 				". Write the response again, as the JSON alone.")
@@ -123,7 +137,7 @@ func (r *run) prefix() string {
 func (r *run) corrected(req *chat.Request) *chat.Request {
 	out := *req
 	out.Messages = slices.Clone(req.Messages)
-	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(string(r.turn.raw))}
+	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(r.wrote())}
 	message := r.correction()
 	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction && f.reason != ReasonNoCall {
 		call := f.call
@@ -141,7 +155,7 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 	if again, ok := r.rendered(answer, message); ok {
 		return again
 	}
-	if len(r.turn.raw) > 0 {
+	if len(answer.Parts) > 0 {
 		out.Messages = append(out.Messages, answer)
 	}
 	last := len(out.Messages) - 1
@@ -160,7 +174,7 @@ func (r *run) rendered(answer chat.Message, message string) (*chat.Request, bool
 	if r.mode != ModeText || r.o.Prompt.InjectInto != prompt.InjectLast || r.o.Bounce.Role != chat.RoleUser {
 		return nil, false
 	}
-	if len(r.turn.raw) > 0 {
+	if len(answer.Parts) > 0 {
 		r.said = append(r.said, answer)
 	}
 	r.said = append(r.said, chat.Message{Role: chat.RoleUser, Parts: chat.Text(message)})

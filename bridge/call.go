@@ -64,6 +64,7 @@ func (c *heldCall) holding() bool {
 // start opens a call.
 func (r *run) start(e chat.Event, t *tool) {
 	c := &r.turn.call
+	r.turn.tried = true
 	*c = heldCall{open: true, start: e, tool: t, events: append(c.events[:0], e), text: c.text[:0], raw: c.raw[:0], muted: r.turn.mute}
 	if c.muted {
 		return
@@ -202,7 +203,7 @@ func (r *run) incomplete(e chat.Event, call chat.Call) {
 		raw = call.Arguments // the call did not come as text: this is all there is of it
 	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonIncomplete, Name: call.Name, Arguments: call.Arguments,
-		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call", Dialect: call.Dialect}, true)
+		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call", Dialect: call.Dialect}, !r.req.Attempts)
 }
 
 // refuse ends a call over the limit. The client is told in the content, where the model will see it too.
@@ -213,7 +214,9 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
 		Raw: r.span(call), At: call.At, End: call.End, Message: message, Dialect: call.Dialect}, false)
-	r.unsaid = append(r.unsaid, "The call of "+oneLine(call.Name)+" was not run: "+message+".")
+	if !r.req.Attempts {
+		r.unsaid = append(r.unsaid, "The call of "+oneLine(call.Name)+" was not run: "+message+".")
+	}
 }
 
 // reject emits a Rejected event for the call that was open, if one was. show says that the raw text belongs into the content.
@@ -267,6 +270,10 @@ func (r *run) rejected(e chat.Event) {
 		return
 	}
 	d := e.Detail.Rejected
+	if r.turn.over.told {
+		r.late(e, d.Name, d.Arguments)
+		return
+	}
 	r.fail(e, failure{reason: d.Reason, message: d.Message, rejected: d,
 		call: chat.Call{Name: d.Name, Arguments: d.Arguments, Dialect: d.Dialect, At: d.At, End: d.End}})
 }

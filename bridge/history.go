@@ -63,6 +63,7 @@ func paired(messages []chat.Message) []chat.Message {
 		return nil
 	}
 	out := make([]chat.Message, 0, len(messages)+4)
+	index := placesOf(messages)
 	used := make([]bool, len(messages)) // results that stand behind their calls already
 	for i := range messages {
 		m := messages[i]
@@ -73,7 +74,13 @@ func paired(messages []chat.Message) []chat.Message {
 		default:
 			out = append(out, m)
 			for j := range m.Calls {
-				out = append(out, resultOf(&m.Calls[j], messages, used, i+1))
+				c := &m.Calls[j]
+				if at := index[c.ID].result(i); at >= 0 {
+					used[at] = true
+					out = append(out, messages[at])
+				} else {
+					out = append(out, noResult(c))
+				}
 			}
 		}
 	}
@@ -96,41 +103,77 @@ func inOrder(messages []chat.Message) bool {
 	return true
 }
 
-// answered reports whether the results are those of the calls, one for each, in any order.
+// answered reports whether the results, which are as many as the calls, are theirs, in any order.
 func answered(calls []chat.Call, results []chat.Message) bool {
-	for i := range calls {
-		id, n := calls[i].ID, 0
-		for j := range calls {
-			if calls[j].ID == id {
-				n++
-			}
-		}
-		for j := range results {
-			if results[j].Role == chat.RoleTool && results[j].CallID == id {
-				n--
-			}
-		}
-		if n != 0 {
+	if slices.ContainsFunc(results, func(m chat.Message) bool { return m.Role != chat.RoleTool }) {
+		return false
+	}
+	n := 0
+	for n < len(calls) && calls[n].ID == results[n].CallID {
+		n++
+	}
+	open := make(map[string]int, len(calls)-n) // by id, of those from the first that is not in its place
+	for i := n; i < len(calls); i++ {
+		open[calls[i].ID]++
+		open[results[i].CallID]--
+	}
+	for _, left := range open {
+		if left != 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// resultOf returns the result of a call among the messages from one on, or what stands for it. Of a conversation in which an id
-// stands for two calls, a result belongs to the one before it.
-func resultOf(c *chat.Call, messages []chat.Message, used []bool, from int) chat.Message {
-	for i := from; i < len(messages); i++ {
-		m := &messages[i]
-		if m.Role == chat.RoleTool && m.CallID == c.ID && !used[i] {
-			used[i] = true
-			return *m
+// places are where calls and results of one id stand, each list in order.
+type places struct{ calls, results []int }
+
+func placesOf(messages []chat.Message) map[string]*places {
+	index := make(map[string]*places)
+	of := func(id string) *places {
+		if index[id] == nil {
+			index[id] = new(places)
 		}
-		if slices.ContainsFunc(m.Calls, func(other chat.Call) bool { return other.ID == c.ID }) {
-			break
+		return index[id]
+	}
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == chat.RoleTool {
+			p := of(m.CallID)
+			p.results = append(p.results, i)
+		}
+		for j := range m.Calls {
+			if p := of(m.Calls[j].ID); len(p.calls) == 0 || p.calls[len(p.calls)-1] != i {
+				p.calls = append(p.calls, i)
+			}
 		}
 	}
+	return index
+}
+
+// result takes the result of a call in the message at, and returns where it is, or -1. It is asked for calls in their order. Of a
+// conversation in which an id stands for two calls, a result belongs to the one before it.
+func (p *places) result(at int) int {
+	p.calls, p.results = behind(p.calls, at), behind(p.results, at)
+	if len(p.results) == 0 || len(p.calls) > 0 && p.calls[0] < p.results[0] {
+		return -1
+	}
+	i := p.results[0]
+	p.results = p.results[1:]
+	return i
+}
+
+// noResult stands for the result of a call that there is none of.
+func noResult(c *chat.Call) chat.Message {
 	return chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: c.Name, Parts: chat.Text("There is no result of this call."), IsError: true}
+}
+
+// behind returns what of a list in order is greater than at.
+func behind(list []int, at int) []int {
+	for len(list) > 0 && list[0] <= at {
+		list = list[1:]
+	}
+	return list
 }
 
 // orphan makes of a result without a call something that the user says.

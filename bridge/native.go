@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
@@ -19,6 +20,7 @@ const (
 	channelNative                  // a tool that the backend runs itself
 	channelUnknown                 // nobody's tool
 	channelGlued                   // several calls in one
+	channelLate                    // behind the end of the model's turn
 )
 
 // classify tells what a call of the backend is by its name and origin.
@@ -47,6 +49,9 @@ func (r *run) backendStart(e chat.Event) {
 		e.Origin = chat.OriginFunction
 	}
 	ch, t := r.classify(e.Name, e.Origin)
+	if r.turn.over.told && ch != channelNative {
+		ch = channelLate
+	}
 	if ch == channelFunction && !r.turn.mute {
 		r.start(e, t)
 	} else {
@@ -55,6 +60,7 @@ func (r *run) backendStart(e chat.Event) {
 		switch {
 		case ch == channelConfused:
 			r.silence()
+		case ch == channelLate:
 		case t == nil && len(r.namesIn(e.Name)) > 1:
 			ch = channelGlued
 		}
@@ -101,6 +107,9 @@ func (r *run) backendEnd(e chat.Event) {
 	case channelGlued:
 		c.open = false
 		r.unglue(e, call)
+	case channelLate:
+		c.open = false
+		r.late(e, call.Name, call.Arguments)
 	case channelUnknown:
 		if c.open = false; !r.turn.mute {
 			r.fail(e, failure{reason: chat.ReasonUnknownTool, call: call})
@@ -176,7 +185,7 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 	}
 	if c.released && call.Complete && !isObject(call.Arguments) {
 		r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: call.Name, Arguments: call.Arguments,
-			Raw: call.Arguments, Message: noObject}, true)
+			Raw: call.Arguments, Message: noObject}, !r.req.Attempts)
 		return
 	}
 	if c.released || !call.Complete {
@@ -230,6 +239,10 @@ func (r *run) nativeCall(e chat.Event) {
 	}
 	for _, call := range calls {
 		if ch, _ := r.classify(call.Name, chat.OriginNative); ch == channelConfused {
+			if r.turn.over.told {
+				r.late(e, call.Name, call.Arguments)
+				continue
+			}
 			r.silence()
 			r.confused(call)
 			continue
@@ -324,16 +337,49 @@ func unwrapped(raw string) string {
 
 // convert takes a confused call as if it had come the right way, or says why that cannot be.
 func (r *run) convert(f *failure) {
-	if f.reason != chat.ReasonConfused || f.message != "" {
+	call, at := f.call, len(r.turn.raw)
+	switch usable := f.reason == chat.ReasonConfused && f.message == ""; {
+	case !usable && r.req.Attempts:
+		r.attempted(chat.Event{Origin: call.Origin, At: at, End: at}, &chat.RejectedDetail{Reason: f.reason, Name: call.Name,
+			Arguments: call.Arguments, Message: f.why()})
+		return
+	case !usable:
 		r.say(r.sentence(f))
 		return
 	}
-	call, at := f.call, len(r.turn.raw)
 	r.emit(chat.Event{Kind: chat.KindConverted, Origin: call.Origin, At: at, End: at, Name: call.Name,
 		Detail: &chat.Detail{Bounce: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muteAt:]), Left: r.left}}})
 	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, ID: call.ID, Name: call.Name}, r.find(call.Name))
 	r.args(chat.Event{Kind: chat.KindCallArgs, Origin: call.Origin, At: at, End: at, Text: call.Arguments})
 	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
+}
+
+// callsBehind releases the calls that the model wrote as text behind a confused one that was taken over. The rest of that text is the
+// apology, which stays unsaid.
+func (r *run) callsBehind() {
+	taken := r.turn.failures
+	r.dec.Reset()
+	at := len(r.turn.raw)
+	r.events = r.dec.Feed(r.events[:0], string(r.turn.raw[r.turn.covered:]))
+	for _, e := range r.dec.Close(r.events) {
+		if e.Kind != chat.KindCallEnd || !e.Detail.Call.Complete {
+			continue
+		}
+		call := *e.Detail.Call
+		call.At, call.End = 0, 0
+		if slices.ContainsFunc(taken, func(f failure) bool { return f.call.Name == call.Name && sameJSON(f.call.Arguments, call.Arguments) }) {
+			continue // the model wrote it again, as it should have at first
+		}
+		r.start(chat.Event{Kind: chat.KindCallStart, At: at, End: at, ID: e.ID, Name: call.Name, Index: e.Index}, r.find(call.Name))
+		r.args(chat.Event{Kind: chat.KindCallArgs, At: at, End: at, Text: call.Arguments})
+		r.complete(chat.Event{Kind: chat.KindCallEnd, At: at, End: at}, call)
+	}
+}
+
+// sameJSON reports whether two texts of JSON differ in white space at most.
+func sameJSON(a, b string) bool {
+	var x, y bytes.Buffer
+	return a == b || json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // split returns the JSON objects that are glued in text, without repetitions and without empty ones beside others. A text

@@ -40,7 +40,6 @@ func (d *decoder) fits(mode Mode, open bool, tools []tool) bool {
 // decoder returns a decoder for the tools, which nobody else uses until it is put back.
 func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 	if d := b.decoders.take(mode, open, tools); d != nil {
-		d.Reset()
 		return d, nil
 	}
 	shapes := make([]shape.Tool, len(tools))
@@ -72,8 +71,9 @@ func (p *pool) take(mode Mode, open bool, tools []tool) *decoder {
 	return nil
 }
 
-// put gives a decoder back. The one that has been idle longest makes room.
+// put gives a decoder back, with nothing of a text in it. The one that has been idle longest makes room.
 func (p *pool) put(d *decoder) {
+	d.Reset()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) == poolSize {

@@ -51,6 +51,10 @@ type turn struct {
 	muteAt   int          // where in raw that began
 	covered  int          // where in raw the events ended then
 	plain    bool         // the decoder is closed: text is text
+	tried    bool         // a call was made or attempted
+	over     overrun
+	rest     remnant
+	counted  bool // the backend said what was used
 	failures []failure
 	echo     echo
 	call     heldCall
@@ -190,6 +194,7 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 	}
 	r.begin()
 	r.flush()
+	r.cutShort()
 	r.endForm()
 	r.conclude()
 	if len(r.turn.failures) == 0 {
@@ -206,6 +211,9 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 // receive takes in one event of the model, or its failure.
 func (r *run) receive(e chat.Event, err error) bool {
 	if r.turn.err = err; err != nil {
+		return false
+	}
+	if r.enough(e.Kind) {
 		return false
 	}
 	if e.Kind != chat.KindIdle {
@@ -266,10 +274,15 @@ func (r *run) take(e chat.Event) {
 		r.turn.raw = append(r.turn.raw, e.Text...)
 		switch {
 		case r.turn.mute:
+			r.listen(e.Text)
 			return
 		case r.turn.plain:
 			e.At, e.End = at, len(r.turn.raw)
-			r.text(e)
+			if r.turn.over.cut {
+				r.behind(e)
+			} else {
+				r.text(e)
+			}
 			return
 		}
 		if e.Detail != nil && e.Detail.LogProbs != nil {
@@ -277,6 +290,15 @@ func (r *run) take(e chat.Event) {
 		}
 		r.events = r.dec.Feed(r.events[:0], e.Text)
 		r.decoded()
+		if r.turn.over.told {
+			r.closeText() // there are no more calls in it
+		}
+	case chat.KindOverrun: // from a model that knows
+		r.closeText()
+		d := *e.Detail.Overrun
+		d.At = len(r.turn.raw)
+		e.At, e.End, e.Detail = d.At, d.At, &chat.Detail{Overrun: &d}
+		r.overran(e)
 	case chat.KindCallStart:
 		r.backendStart(e)
 	case chat.KindCallArgs:
@@ -293,6 +315,7 @@ func (r *run) take(e chat.Event) {
 		if u.Requests == 0 {
 			u.Requests = 1
 		}
+		r.turn.counted = true
 		r.usage.Add(u)
 		r.hasUsage = true
 	case chat.KindFinish:
@@ -314,7 +337,17 @@ func (r *run) take(e chat.Event) {
 func (r *run) decoded() {
 	for i := range r.events {
 		e := &r.events[i]
+		if r.turn.over.cut {
+			r.behind(*e)
+			continue
+		}
+		if r.remains(e) {
+			continue
+		}
 		switch e.Kind {
+		case chat.KindOverrun:
+			r.trailing()
+			r.overran(*e)
 		case chat.KindText:
 			r.trailing()
 			r.text(*e)
@@ -415,13 +448,19 @@ func (r *run) flush() {
 
 // closeText ends the decoding of this response's text.
 func (r *run) closeText() {
-	if !r.turn.plain && !r.turn.mute {
-		r.turn.plain = true
-		r.events = r.dec.Close(r.events[:0])
-		r.decoded()
-		if !r.turn.mute {
-			r.trailing()
-		}
+	if r.turn.plain {
+		return
+	}
+	r.turn.plain = true
+	r.events = r.dec.Close(r.events[:0])
+	if r.turn.mute {
+		r.heard()
+		return
+	}
+	r.decoded()
+	r.endRemnant()
+	if !r.turn.mute {
+		r.trailing()
 	}
 }
 
@@ -434,9 +473,13 @@ func (r *run) conclude() {
 	case t.covered < len(t.raw):
 		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.covered, End: len(t.raw), Text: string(t.raw[t.covered:])})
 	}
-	if len(t.failures) == 0 && r.calls == 0 && r.required() && r.bounceable(ReasonNoCall) {
+	if len(t.failures) == 0 && t.calls == 0 {
+		r.lookalike()
+	}
+	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && r.bounceable(ReasonNoCall) {
 		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
+	r.logFailures()
 	if len(t.failures) == 0 {
 		r.unkeep()
 		return
@@ -450,6 +493,9 @@ func (r *run) conclude() {
 		t.mute = false
 		for i := range t.failures {
 			r.convert(&t.failures[i])
+		}
+		if t.failures[0].reason == chat.ReasonConfused {
+			r.callsBehind()
 		}
 		t.failures = nil
 		return
@@ -477,6 +523,9 @@ func (r *run) required() bool {
 func (r *run) bounceable(reason chat.Reason) bool {
 	if r.req.Choice.Mode == chat.ChoiceNone && reason != ReasonFormat {
 		return false
+	}
+	if r.req.Attempts && reason != ReasonNoCall && reason != ReasonFormat {
+		return false // the error that it gets is its second chance
 	}
 	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == ReasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
 }

@@ -17,6 +17,9 @@ import (
 	"wield/schema/shape"
 )
 
+// maxSchemas bounds the schemas of a request, in bytes: one of all the length that a request may have would take seconds to compile.
+const maxSchemas = 2 << 20
+
 // CodeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
 const CodeInvalidSchema = "invalid_function_parameters"
 
@@ -37,9 +40,20 @@ func (r *run) offered() ([]tool, error) {
 	if r.req.Choice.Mode == chat.ChoiceNone && r.req.Choice.Read {
 		offered = r.req.Tools
 	}
+	size := 0
+	for i := range offered {
+		size += len(offered[i].Parameters)
+	}
+	if size > maxSchemas {
+		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: fmt.Sprintf(
+			"the parameters of the tools are %d bytes together, more than the %d that are taken: offer fewer tools, or smaller schemas", size, maxSchemas)}
+	}
 	tools := make([]tool, len(offered))
 	for i := range offered {
 		t := &offered[i]
+		if err := r.ctx.Err(); err != nil {
+			return nil, err // schemas can be large, and nobody waits any more
+		}
 		s, err := r.o.Schemas.Compile(t.Parameters)
 		if err == nil {
 			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape()}

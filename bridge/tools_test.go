@@ -2,8 +2,10 @@ package bridge_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -76,5 +78,38 @@ func TestPatterns(t *testing.T) {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("the log does not hold %q once: %s", want, &log)
 		}
+	}
+}
+
+// TestSchemasTooLarge refuses schemas that would take long to compile, and takes those of as many bytes as are allowed.
+func TestSchemasTooLarge(t *testing.T) {
+	half := json.RawMessage(`{"description":"` + strings.Repeat("x", 1<<20-len(`{"description":""}`)) + `"}`)
+	for _, tt := range []struct {
+		more string
+		want bool
+	}{{`{"type":"object"}`, true}, {"", false}} {
+		req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
+			Tools: []chat.Tool{{Name: "a", Parameters: half}, {Name: "b", Parameters: half}}}
+		if tt.more != "" {
+			req.Tools = append(req.Tools, chat.Tool{Name: "c", Parameters: json.RawMessage(tt.more)})
+		}
+		refused := false
+		for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(), req) {
+			var e *chat.Error
+			refused = refused || errors.As(err, &e) && e.Param == "tools" && strings.Contains(e.Message, "2097169 bytes")
+		}
+		if refused != tt.want {
+			t.Errorf("%q more: refused %v", tt.more, refused)
+		}
+	}
+}
+
+// A fixed model says hello.
+type fixed struct{}
+
+func (fixed) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		_ = yield(chat.Event{Kind: chat.KindText, Text: "hello"}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
 	}
 }

@@ -68,6 +68,7 @@ type Session struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title,omitempty"`
 	State   State     `json:"state"` // of its last run
+	Status  Status    `json:"status,omitempty"`
 	Runs    int       `json:"runs"`
 	Model   string    `json:"model,omitempty"` // of its last run
 	Agent   string    `json:"agent,omitempty"`
@@ -79,7 +80,8 @@ type Session struct {
 	Last    int64     `json:"last"` // position of its last entry
 	Streams []Head    `json:"-"`    // the latest first
 
-	owned bool // By is known
+	owned bool   // By is known
+	last  string // its last run
 }
 
 // Sessions yields sessions, those that changed last first. before is the Last of the last session that was seen, 0 for the
@@ -128,17 +130,21 @@ func LookUp(ctx context.Context, s Store, id string) (Session, error) {
 	if len(session.Streams) == 0 {
 		return session, ErrNotFound
 	}
-	for e, err := range s.Read(ctx, Query{Session: id, Kinds: []Kind{KindRun, KindSession, KindObject}}) {
+	for e, err := range s.Read(ctx, Query{Session: id, Kinds: []Kind{KindRun, KindSession, KindObject, KindWait, KindEnd}}) {
 		if err != nil {
 			return session, err
 		}
-		session.tell(&e.Record)
+		session.tell(&e)
 	}
 	return session, nil
 }
 
-// tell takes what a record says of the session.
-func (s *Session) tell(r *Record) {
+// tell takes what an entry says of the session.
+func (s *Session) tell(e *Entry) {
+	r := &e.Record
+	if e.Stream == s.last && (s.Status == "" || r.Wait != nil || r.End != nil) {
+		s.Status = StatusOf(s.State, r)
+	}
 	switch r.Kind {
 	case KindRun:
 		if s.Model, s.Agent, s.Dir = r.Run.Model, r.Run.Agent, r.Run.Dir; !s.owned {
@@ -184,7 +190,7 @@ func (s *Session) add(h *Head) {
 	}
 	if h.Opened == KindRun {
 		if s.Runs++; s.Runs == 1 {
-			s.State = h.State
+			s.State, s.last = h.State, h.Stream
 		}
 	}
 }

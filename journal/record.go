@@ -30,6 +30,7 @@ const (
 	KindBounce  Kind = "bounce"   // Bounce: a corrective second request was made
 	KindReject  Kind = "reject"   // Reject: text that was no call
 	KindRepair  Kind = "repair"   // Repair: one thing was mended in a call
+	KindOverrun Kind = "overrun"  // Overrun: the model went on past the end of its turn
 	KindPolicy  Kind = "policy"   // Policy: what the rules said of a call
 	KindStart   Kind = "start"    // Start: a call is about to run. Once for each id of a call in a stream
 	KindAgain   Kind = "again"    // Again: an idempotent call that was interrupted is about to run again
@@ -82,6 +83,7 @@ var rules = map[Kind]rule{
 	KindTurnEnd:  {has: func(r *Record) bool { return r.TurnEnd != nil }},
 	KindBounce:   {has: func(r *Record) bool { return r.Bounce != nil }},
 	KindReject:   {has: func(r *Record) bool { return r.Reject != nil }},
+	KindOverrun:  {has: func(r *Record) bool { return r.Overrun != nil }},
 	KindRepair:   {has: func(r *Record) bool { return r.Repair != nil }},
 	KindPolicy:   {has: func(r *Record) bool { return r.Policy != nil }},
 	KindStart:    {has: func(r *Record) bool { return r.Start != nil }, durable: true, call: func(r *Record) string { return r.Start.CallID }},
@@ -115,6 +117,7 @@ type Record struct {
 	Bounce   *chat.BounceDetail `json:"bounce,omitempty"`
 	Reject   *Reject            `json:"reject,omitempty"`
 	Repair   *Repair            `json:"repair,omitempty"`
+	Overrun  *Overrun           `json:"overrun,omitempty"`
 	Policy   *chat.PolicyDetail `json:"policy,omitempty"`
 	Start    *tool.StartRecord  `json:"start,omitempty"`
 	Again    *Again             `json:"again,omitempty"`
@@ -223,13 +226,27 @@ type TurnEnd struct {
 
 // A Failure is why something broke off.
 type Failure struct {
-	Kind    string `json:"kind"` // a chat.ErrorKind where the model failed
-	Message string `json:"message"`
+	Kind       string        `json:"kind"` // a chat.ErrorKind where the model failed
+	Message    string        `json:"message"`
+	Status     int           `json:"status,omitempty"`      // of the server's answer; 0: there was none
+	RetryAfter time.Duration `json:"retry_after,omitempty"` // that the server asks to wait, in nanoseconds
+}
+
+// FailureOf returns what a journal keeps of an error.
+func FailureOf(err error) *Failure {
+	e := chat.AsError(err)
+	return &Failure{string(e.Kind), e.Message, e.Status, e.RetryAfter}
+}
+
+// Err returns the failure as the error that it was.
+func (f *Failure) Err() *chat.Error {
+	return &chat.Error{Kind: chat.ErrorKind(f.Kind), Message: f.Message, Status: f.Status, RetryAfter: f.RetryAfter}
 }
 
 // A Reject is text that tried to be a call.
 type Reject struct {
-	Turn int `json:"turn"`
+	Turn   int    `json:"turn"`
+	CallID string `json:"call_id,omitempty"` // of the call that it became, with an error for a result
 	chat.RejectedDetail
 }
 
@@ -238,6 +255,12 @@ type Repair struct {
 	Turn   int    `json:"turn"`
 	CallID string `json:"call_id,omitempty"`
 	chat.NoteDetail
+}
+
+// An Overrun says where a model went on past the end of its turn.
+type Overrun struct {
+	Turn int `json:"turn"`
+	chat.OverrunDetail
 }
 
 // Again says that an idempotent call is about to run once more, under the same id.
@@ -260,6 +283,7 @@ type Wait struct {
 	Approvals []string `json:"approvals,omitempty"` // ids
 	Calls     []string `json:"calls,omitempty"`     // ids of calls that the client is to run
 	Note      string   `json:"note,omitempty"`
+	Error     *Failure `json:"error,omitempty"` // with WaitRetry: what failed
 }
 
 // WaitFor is what a run can wait for.

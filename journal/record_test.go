@@ -23,17 +23,17 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func samples() []Record {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890000, time.UTC)
 	call := chat.Call{Index: 1, ID: "call_1", Name: "command_exec", Arguments: `{"command":"ls <x>"}`, Complete: true,
-		Origin: chat.OriginFunction, Dialect: "hermes", Reasoning: "to see", At: 3, End: 40}
+		Origin: chat.OriginFunction, Dialect: "hermes", Reasoning: "to see", At: 3, End: 40, Reason: chat.ReasonInvalid, Problem: "p"}
 	extra := []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}
 	part := chat.Part{Kind: chat.PartImage, Text: "t", MediaType: "image/png", URL: "https://example.com/a.png", Data: []byte{1, 2}, Name: "a.png",
 		Detail: "low", Raw: json.RawMessage(`{"type":"image"}`), Protocol: chat.ProtocolOpenAI}
 	message := chat.Message{Role: chat.RoleAssistant, Name: "n", Parts: []chat.Part{{Text: "Tür"}, part}, Reasoning: "r", Calls: []chat.Call{call},
 		CallID: "call_0", IsError: true, Opaque: extra}
 	cost := 0.25
-	usage := chat.Usage{Known: true, In: 10, Out: 5, Cached: 3, Written: 2, Reasoning: 1, Requests: 2}
+	usage := chat.Usage{Known: true, In: 10, Out: 5, Cached: 3, Written: 2, Reasoning: 1, Requests: 2, Uncounted: 1}
 	result := tool.Result{OK: true, Data: json.RawMessage(`{"n":1}`), Parts: []chat.Part{part}, Error: "e", ErrorType: tool.ErrTool,
 		Details: json.RawMessage(`{}`), Timeout: time.Second, Truncated: &tool.Truncation{Shown: 1, Size: 3, Kept: 2, Spill: "s", Member: "stdout"},
-		Cached: true, Edited: json.RawMessage(`{"command":"ls"}`), Refused: "the second part", Denied: "the third part"}
+		Cached: true, Edited: json.RawMessage(`{"command":"ls"}`), Refused: "the second part", Denied: "the third part", DeniedPath: "secret.txt"}
 	question := tool.Question{Binding: "b", CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
 		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3", Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour)}
 	return []Record{
@@ -47,19 +47,21 @@ func samples() []Record {
 		{Kind: KindTurn, Turn: &Turn{Turn: 1, Model: "m", Backend: "local", Attempt: 1, Budget: 8000, Pruned: 2, Dropped: 3, Room: 7000,
 			Tools: &[]Definition{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}}, Digest: "d"}},
 		{Kind: KindTurnEnd, TurnEnd: &TurnEnd{Turn: 1, Message: message, Raw: "a\xffb", Before: []Text{"no"}, Usage: usage, Finish: &chat.Finish{Reason: chat.FinishCalls,
-			Model: "m", ID: "f", Bounces: 1, Stop: "s"}, Error: &Failure{Kind: "timeout", Message: "late"}}},
+			Model: "m", ID: "f", Bounces: 1, Stop: "s"}, Error: &Failure{Kind: "timeout", Message: "late", Status: 504, RetryAfter: 1}}},
 		{Kind: KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Call: &call, Suppressed: "s", Sent: "again", Left: 1}},
-		{Kind: KindReject, Reject: &Reject{Turn: 1, RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "n", Raw: "<x>", Arguments: "{", Message: "m", Dialect: "hermes", At: 1, End: 2}}},
+		{Kind: KindReject, Reject: &Reject{Turn: 1, CallID: "call_1", RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "n", Raw: "<x>", Arguments: "{", Message: "m", Dialect: "hermes", At: 1, End: 2}}},
 		{Kind: KindRepair, Repair: &Repair{Turn: 1, CallID: "call_1", NoteDetail: chat.NoteDetail{Kind: chat.NoteComment, Path: "/a", Before: "b", After: "a", At: 1, End: 2}}},
+		{Kind: KindOverrun, Overrun: &Overrun{Turn: 1, OverrunDetail: chat.OverrunDetail{At: 3, Marker: "<|im_start|>user", Hard: true}}},
 		{Kind: KindPolicy, Policy: &chat.PolicyDetail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "r", Why: "w"}},
 		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
 			Binding: "b", Approval: "apr_1", Idempotent: true, At: at}},
 		{Kind: KindAgain, Again: &Again{CallID: "call_1"}},
 		{Kind: KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true, Result: result, Elapsed: time.Second, At: at}},
 		{Kind: KindSummary, Summary: &Summary{Messages: 7, Digest: "d", Text: "so far", Model: "m", Usage: usage}},
-		{Kind: KindWait, Wait: &Wait{For: WaitApproval, Approvals: []string{"apr_1"}, Calls: []string{"call_1"}, Note: "n"}},
+		{Kind: KindWait, Wait: &Wait{For: WaitApproval, Approvals: []string{"apr_1"}, Calls: []string{"call_1"}, Note: "n",
+			Error: &Failure{Kind: "unavailable", Message: "m", Status: 502, RetryAfter: 1}}},
 		{Kind: KindResume, Resume: &Resume{By: "someone", Detached: true}},
-		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost, Error: &Failure{Kind: "k", Message: "m"}}},
+		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost, Error: &Failure{Kind: "k", Message: "m", Status: 500, RetryAfter: 1}}},
 		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at, Question: question}},
 		{Kind: KindAnswer, Answer: &Answer{At: at, Answer: tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
 			Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},

@@ -55,6 +55,7 @@ var (
 	ErrReadOnly  = errors.New("journal: the store cannot be written")
 	ErrDisk      = errors.New("journal: the disk failed")
 	ErrLocked    = errors.New("journal: the store is locked by another process")
+	ErrLost      = errors.New("journal: the store cannot be reached")
 	ErrClosed    = errors.New("journal: the store is closed")
 )
 

@@ -80,12 +80,16 @@ func (r *Record) size() int {
 type Options struct {
 	Keep int    // records; 0: 500
 	Dir  string // directory of files to which each record is written as well; empty: none
+
+	// Hide takes secrets out of what is shown or written, beside those that have the form of one; nil: nothing more is taken out.
+	Hide func(string) string
 }
 
 // A Ring holds the last records. It is safe for concurrent use.
 type Ring struct {
 	keep int
 	disk *disk
+	hide func(string) string
 
 	mu      sync.Mutex
 	records []*Record // oldest first
@@ -99,7 +103,7 @@ func New(o Options) (*Ring, error) {
 	if o.Keep <= 0 {
 		o.Keep = defaultKeep
 	}
-	r := &Ring{keep: o.Keep}
+	r := &Ring{keep: o.Keep, hide: o.Hide}
 	if o.Dir == "" {
 		return r, nil
 	}
@@ -131,7 +135,7 @@ func (r *Ring) Add(rec *Record) error {
 	if r.disk == nil {
 		return nil
 	}
-	return r.disk.write(rec)
+	return r.disk.write(r.shown(rec))
 }
 
 // List returns the records, newest first, without their bodies.
@@ -151,8 +155,10 @@ func (r *Ring) List() []Record {
 func (r *Ring) All() []*Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := slices.Clone(r.records)
-	slices.Reverse(list)
+	list := make([]*Record, 0, len(r.records))
+	for i := len(r.records) - 1; i >= 0; i-- {
+		list = append(list, r.shown(r.records[i]))
+	}
 	return list
 }
 
@@ -162,10 +168,53 @@ func (r *Ring) Get(id string) *Record {
 	defer r.mu.Unlock()
 	for i := len(r.records) - 1; i >= 0; i-- {
 		if r.records[i].ID == id {
-			return r.records[i]
+			return r.shown(r.records[i])
 		}
 	}
 	return nil
+}
+
+// shown returns a record without the secrets that are to be hidden.
+func (r *Ring) shown(rec *Record) *Record {
+	if r.hide == nil {
+		return rec
+	}
+	out := *rec
+	r.hideIn(&out.Request, &out.Answer)
+	out.Turns = slices.Clone(rec.Turns)
+	for i := range out.Turns {
+		t := &out.Turns[i]
+		r.hideIn(&t.Raw)
+		t.Sent, t.Calls, t.Notes = slices.Clone(t.Sent), slices.Clone(t.Calls), slices.Clone(t.Notes)
+		for j := range t.Sent {
+			r.hideIn(&t.Sent[j].Text)
+		}
+		for j := range t.Calls {
+			r.hideIn(&t.Calls[j].Arguments)
+		}
+		for j := range t.Notes {
+			r.hideIn(&t.Notes[j].Before, &t.Notes[j].After)
+		}
+		t.Rejected = slices.Clone(t.Rejected)
+		for j := range t.Rejected {
+			t.Rejected[j].Message = r.hide(t.Rejected[j].Message)
+			r.hideIn(&t.Rejected[j].Raw)
+		}
+		if t.Bounce != nil {
+			b := *t.Bounce
+			r.hideIn(&b.Suppressed, &b.Sent)
+			t.Bounce = &b
+		}
+	}
+	return &out
+}
+
+func (r *Ring) hideIn(bodies ...*Body) {
+	for _, b := range bodies {
+		if len(*b) > 0 {
+			*b = Body(r.hide(string(*b)))
+		}
+	}
 }
 
 // Close ends the writing to disk.

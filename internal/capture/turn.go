@@ -1,7 +1,10 @@
 package capture
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -28,6 +31,8 @@ type Turn struct {
 	Notes    []Note        `json:"notes,omitempty"`
 	Rejected []Reject      `json:"rejected,omitempty"`
 	Bounce   *Bounce       `json:"bounce,omitempty"` // why it was asked again
+
+	Overrun *chat.OverrunDetail `json:"overrun,omitempty"` // the model went on past the end of its turn
 }
 
 // A Said is one message as the model was sent it.
@@ -36,11 +41,18 @@ type Said struct {
 	Text Body   `json:"text"`
 }
 
+// entrySize is what one entry of a list takes beside its text.
+const entrySize = 64
+
+func (s Said) size() int { return entrySize + len(s.Text) }
+
 // An Offered is a tool that the model could call.
 type Offered struct {
 	Name       string          `json:"name"`
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
+
+func (o Offered) size() int { return entrySize + len(o.Name) + len(o.Parameters) }
 
 // A Call is one that was read from an answer.
 type Call struct {
@@ -80,10 +92,10 @@ type Bounce struct {
 func (t *Turn) size() int {
 	n := len(t.Raw)
 	for _, s := range t.Sent {
-		n += len(s.Text)
+		n += s.size()
 	}
 	for _, o := range t.Tools {
-		n += len(o.Parameters)
+		n += o.size()
 	}
 	for _, c := range t.Calls {
 		n += len(c.Arguments)
@@ -133,6 +145,8 @@ func (r *Record) Watch(req *chat.Request, e *chat.Event, now time.Time) {
 		if x := e.Detail.Rejected; len(t.Rejected) < maxParts {
 			t.Rejected = append(t.Rejected, Reject{x.Reason, x.Name, x.Message, kept(x.Raw)})
 		}
+	case chat.KindOverrun:
+		t.Overrun = e.Detail.Overrun
 	case chat.KindBounce, chat.KindConverted:
 		b := e.Detail.Bounce
 		t.Bounce = &Bounce{Reason: b.Reason, Suppressed: kept(b.Suppressed), Sent: kept(b.Sent)}
@@ -156,9 +170,7 @@ func (r *Record) begin(req *chat.Request, d *chat.TurnDetail, now time.Time) {
 		}
 	}
 	if len(r.Turns) == 0 && req != nil {
-		for _, o := range req.Tools {
-			t.Tools = append(t.Tools, Offered{o.Name, o.Parameters})
-		}
+		t.Tools = offered(req.Tools)
 	}
 	r.Turns = append(r.Turns, t)
 }
@@ -175,9 +187,24 @@ func said(req *chat.Request) []Said {
 				text += string(raw)
 			}
 		}
-		s := kept(text[:min(len(text), room)])
-		room -= len(s)
-		list = append([]Said{{string(m.Role), s}}, list...)
+		s := Said{string(m.Role), kept(text[:min(len(text), room)])}
+		room -= s.size()
+		list = append(list, s)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// offered returns tools as they are kept: the first ones, as far as there is room.
+func offered(tools []chat.Tool) []Offered {
+	var list []Offered
+	room := MaxBody
+	for i := range tools {
+		o := Offered{strings.Clone(tools[i].Name), bytes.Clone(tools[i].Parameters)} // the request's body is not kept for them
+		if room -= o.size(); room < 0 {
+			break
+		}
+		list = append(list, o)
 	}
 	return list
 }

@@ -39,7 +39,7 @@ type backend struct {
 // Stream implements chat.Model.
 func (b *backend) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		t := trip{b: b, model: req.Model, yield: yield, start: time.Now()}
+		t := trip{b: b, ctx: ctx, model: req.Model, yield: yield, start: time.Now()}
 		defer t.end()
 		b.next.Stream(ctx, req)(t.take)
 	}
@@ -48,6 +48,7 @@ func (b *backend) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.
 // A trip is a backend request under way.
 type trip struct {
 	b        *backend
+	ctx      context.Context // only to see whether somebody went away
 	model    string
 	yield    func(chat.Event, error) bool
 	start    time.Time
@@ -80,14 +81,16 @@ func (t *trip) take(e chat.Event, err error) bool {
 }
 
 func (t *trip) end() {
-	status := t.failed
-	if status == "" && !t.finished {
-		status = string(chat.ErrCanceled)
+	failure, status := t.failed, "ok"
+	switch {
+	case failure != "":
+		status = failure
+	case !t.finished && t.ctx.Err() == nil:
+		status = "stopped" // what the answer was to hold is there
+	case !t.finished:
+		failure, status = string(chat.ErrCanceled), string(chat.ErrCanceled)
 	}
 	m, b := t.b.m, t.b
-	m.clientDuration.WithLabelValues(operation, b.provider, t.model, b.name, status).Observe(time.Since(t.start).Seconds())
-	if status == "" {
-		status = "ok"
-	}
+	m.clientDuration.WithLabelValues(operation, b.provider, t.model, b.name, failure).Observe(time.Since(t.start).Seconds())
 	m.backendRequests.WithLabelValues(b.name, status).Inc()
 }

@@ -79,10 +79,18 @@ func (a *answer) take(e chat.Event, err error) bool {
 		a.rejected(e.Detail.Rejected)
 	case chat.KindNote:
 		m.repairs.WithLabelValues(a.name, string(e.Detail.Note.Kind)).Inc()
+	case chat.KindOverrun:
+		end := "soft"
+		if e.Detail.Overrun.Hard {
+			end = "hard"
+		}
+		m.overruns.WithLabelValues(a.name, a.backend, a.dialect, end).Inc()
 	case chat.KindBounce:
 		m.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.Bounce.Reason)).Inc()
+		a.misrouted(e.Detail.Bounce)
 	case chat.KindConverted:
 		m.converted.WithLabelValues(a.name, a.backend, a.dialect).Inc()
+		a.misrouted(e.Detail.Bounce)
 	case chat.KindNativeCall:
 		m.toolCalls.WithLabelValues("native", "detected", m.tools.label(e.Name)).Inc()
 	case chat.KindNativeResult:
@@ -105,6 +113,13 @@ func (a *answer) rejected(d *chat.RejectedDetail) {
 		tool = otherName // the model's invention
 	}
 	a.m.toolCalls.WithLabelValues("custom", status, tool).Inc()
+}
+
+// misrouted counts a call that came through the wrong channel, which is bounced or taken over.
+func (a *answer) misrouted(d *chat.BounceDetail) {
+	if d.Reason == chat.ReasonConfused && d.Call != nil {
+		a.m.toolCalls.WithLabelValues("custom", "misrouted", a.m.tools.label(d.Call.Name)).Inc()
+	}
 }
 
 func (a *answer) usage(u *chat.Usage) {
@@ -146,12 +161,17 @@ func (m *Metrics) request(model string, req *chat.Request) {
 	for last >= 0 && req.Messages[last].Role != chat.RoleAssistant {
 		last--
 	}
+	var calls map[string]*chat.Call
 	for i := range req.Messages[last+1:] {
 		msg := &req.Messages[last+1+i]
 		m.messages.WithLabelValues(roleLabel(msg.Role)).Inc()
-		if msg.Role == chat.RoleTool && last >= 0 {
-			m.result(msg, req.Messages[last].Calls)
+		if msg.Role != chat.RoleTool || last < 0 {
+			continue
 		}
+		if calls == nil {
+			calls = callsByID(req.Messages[last].Calls)
+		}
+		m.result(msg, calls[msg.CallID])
 	}
 	if last < 0 {
 		m.conversations.WithLabelValues(model).Inc()
@@ -166,13 +186,19 @@ func roleLabel(r chat.Role) string {
 	return otherName
 }
 
-// result counts a result of one of the calls, unless it was counted before.
-func (m *Metrics) result(msg *chat.Message, calls []chat.Call) {
-	name, arguments := msg.Name, ""
+func callsByID(calls []chat.Call) map[string]*chat.Call {
+	byID := make(map[string]*chat.Call, len(calls))
 	for i := range calls {
-		if calls[i].ID == msg.CallID {
-			name, arguments = calls[i].Name, calls[i].Arguments
-		}
+		byID[calls[i].ID] = &calls[i]
+	}
+	return byID
+}
+
+// result counts a result of a call, unless it was counted before. The call is nil if there is none.
+func (m *Metrics) result(msg *chat.Message, call *chat.Call) {
+	name, arguments := msg.Name, ""
+	if call != nil {
+		name, arguments = call.Name, call.Arguments
 	}
 	if m.results.add(strings.Join([]string{msg.CallID, name, arguments}, "\x00")) {
 		m.toolCalls.WithLabelValues("custom", "completed", m.tools.label(name)).Inc()

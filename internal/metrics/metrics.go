@@ -26,6 +26,7 @@ type Metrics struct {
 
 	answers, messages, conversations, tokens        *prometheus.CounterVec
 	calls, rejected, bounces, converted, repairs    *prometheus.CounterVec
+	overruns                                        *prometheus.CounterVec
 	toolCalls                                       *prometheus.CounterVec
 	inFlight                                        *prometheus.GaugeVec
 	serverDuration, firstToken, perToken            *prometheus.HistogramVec
@@ -76,6 +77,7 @@ func New(version string) *Metrics {
 	m.toolCalls = counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status", "tool_name")
 	m.calls = counter("wield_calls_total", "Whole calls that went to clients, by the channel they came through.", "model", "backend", "dialect", "origin")
 	m.rejected = counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model", "backend", "dialect", "reason")
+	m.overruns = counter("wield_overruns_total", "Answers in which the model went on past the end of its turn. Hard: at the header of another party; soft: at what may be text.", "model", "backend", "dialect", "end")
 	m.bounces = counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect", "reason")
 	m.converted = counter("wield_converted_calls_total", "Calls that came through the wrong channel and were taken over.", "model", "backend", "dialect")
 	m.repairs = counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind")
@@ -87,7 +89,7 @@ func New(version string) *Metrics {
 	m.perToken = histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average over an answer, after the first.", perTokenBuckets,
 		"gen_ai_operation_name", "gen_ai_request_model")
 
-	m.backendRequests = counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok or the kind of an error.", "backend", "status")
+	m.backendRequests = counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok, stopped because its answer had come to its end, or the kind of an error.", "backend", "status")
 	m.clientDuration = histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.", durationBuckets,
 		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "error_type")
 	m.backendFirstToken = histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a backend to the first piece of its answer.", firstBuckets,

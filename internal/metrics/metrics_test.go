@@ -138,6 +138,15 @@ func TestFront_AR41(t *testing.T) {
 	}
 }
 
+// TestMisrouted_AR41 counts calls through the wrong channel, whether they are bounced or taken over.
+func TestMisrouted_AR41(t *testing.T) {
+	m := New("v")
+	wrong := chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonConfused, Call: &chat.Call{Name: "get_weather"}}}
+	drain(m.Front("lumo", played{events: []chat.Event{turn(""), detail(chat.KindBounce, wrong), turn(""), detail(chat.KindConverted, wrong), finish(chat.FinishCalls)}}),
+		&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser}}})
+	expect(t, m, `wield_tool_calls_total{status="misrouted",tool_name="get_weather",type="custom"} 2`)
+}
+
 // TestOutcomes tells how an answer and a backend request ended apart.
 func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
@@ -149,9 +158,16 @@ func TestOutcomes(t *testing.T) {
 		{"failed", played{err: chat.Errorf(chat.ErrRateLimit, "no")}, "rate_limit", "rate_limit"},
 		{"cut off", played{events: []chat.Event{{Kind: chat.KindText, Text: "a"}}, err: chat.Errorf(chat.ErrUnavailable, "gone")}, "unavailable", "unavailable"},
 		{"left by the client", played{}, "canceled", "canceled"},
+		{"stopped at the end of the turn", played{}, "canceled", "stopped"},
 	} {
 		m := New("v")
-		drain(m.Front("m", m.Backend(Server{Name: "b", Kind: "ollama"}, tt.model)), &chat.Request{Model: "x"})
+		ctx, leave := context.WithCancel(t.Context())
+		if tt.status == "canceled" {
+			leave()
+		}
+		for range m.Front("m", m.Backend(Server{Name: "b", Kind: "ollama"}, tt.model)).Stream(ctx, &chat.Request{Model: "x"}) {
+		}
+		leave()
 		expect(t, m,
 			fmt.Sprintf(`wield_answers_total{backend="",dialect="none",model="m",outcome=%q} 1`, tt.outcome),
 			fmt.Sprintf(`wield_backend_requests_total{backend="b",status=%q} 1`, tt.status))

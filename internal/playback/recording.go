@@ -40,11 +40,22 @@ type Turn struct {
 	Bounces []*chat.BounceDetail
 	Rejects []*journal.Reject
 	Repairs []*journal.Repair
+	Overran []*journal.Overrun // of this answer and of those that were bounced before it
 	Calls   []*Call
 }
 
 // Whole reports whether the model came to the end of its answer.
 func (t *Turn) Whole() bool { return t.End != nil && t.End.Error == nil }
+
+// unusable reports whether a call could not be used and got an error for a result.
+func (t *Turn) unusable(c *Call) bool {
+	return c.Reason != "" || slices.ContainsFunc(t.Rejects, func(r *journal.Reject) bool { return r.CallID != "" && r.CallID == c.ID })
+}
+
+// failed reports whether the model tried to call, and none of its calls could be used.
+func (t *Turn) failed() bool {
+	return len(t.Calls) > 0 && !slices.ContainsFunc(t.Calls, func(c *Call) bool { return !t.unusable(c) })
+}
 
 // A Call is a call of a turn, and what became of it.
 type Call struct {
@@ -246,6 +257,8 @@ func (t *Turn) take(e *journal.Entry) {
 		t.Rejects = append(t.Rejects, rec.Reject)
 	case journal.KindRepair:
 		t.Repairs = append(t.Repairs, rec.Repair)
+	case journal.KindOverrun:
+		t.Overran = append(t.Overran, rec.Overrun)
 	case journal.KindTurnEnd:
 		t.End, t.Ended, t.Number = rec.TurnEnd, e.At, rec.TurnEnd.Turn
 		for _, c := range rec.TurnEnd.Message.Calls {

@@ -42,6 +42,7 @@ type scenario struct {
 	past    int // assistant messages so far
 	base    int // of those, the ones that no user of the file can bring about
 	native  bool
+	pending []answer // in which no call could be used
 	turns   []string
 	again   []string // answers after a correction, each behind a state, which come before what needs none
 	users   []string
@@ -68,11 +69,16 @@ func (w *scenario) run(r *Recording) {
 	for _, t := range r.Tools() {
 		w.offer(t)
 	}
-	for i, t := range r.whole() {
+	whole := r.whole()
+	for i, t := range whole {
 		for _, m := range t.Said {
 			if i > 0 && m.Role == chat.RoleUser && m.By != "wield" {
 				w.users = append(w.users, m.Text())
 			}
+		}
+		if i < len(whole)-1 && t.failed() { // a client that runs tools itself has it bounced
+			w.pending = append(append(w.pending, t.bounced()...), t.answer())
+			continue
 		}
 		w.turn(t)
 	}
@@ -103,8 +109,8 @@ func (w *scenario) offer(t chat.Tool) {
 // turn adds an answer, with those that were bounced before it. Those follow one another by states, because what a correction looks
 // like in a request depends on how the model is asked.
 func (w *scenario) turn(t *Turn) {
-	answers := slices.DeleteFunc(t.bounced(), func(a answer) bool { return a.confused }) // the scripted model's own channel runs them
-	answers = append(answers, t.answer())
+	answers := slices.DeleteFunc(append(w.pending, t.bounced()...), func(a answer) bool { return a.confused }) // the scripted model's own channel runs them
+	answers, w.pending = append(answers, t.answer()), nil
 	for i, a := range answers {
 		var b strings.Builder
 		id := fmt.Sprintf("answer-%d", w.past+1)
@@ -137,6 +143,9 @@ func (w *scenario) turn(t *Turn) {
 	w.past++
 	w.final = t.End.Message.Text()
 	for _, c := range t.Calls {
+		if t.unusable(c) {
+			continue
+		}
 		w.calls = append(w.calls, fmt.Sprintf("    - {name: %s%s}\n", w.quote(c.Name), w.arguments(c.Arguments)))
 		if c.Result != nil {
 			w.result(c)

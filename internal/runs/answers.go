@@ -248,7 +248,7 @@ func (t *telling) release() {
 // brokenOff is why a run waits for somebody to try again.
 func brokenOff(turn *journal.TurnEnd, w *journal.Wait) error {
 	if turn != nil && turn.Error != nil {
-		return &chat.Error{Kind: chat.ErrorKind(turn.Error.Kind), Message: turn.Error.Message}
+		return turn.Error.Err()
 	}
 	return chat.Errorf(chat.ErrUnavailable, "%s", w.Note)
 }

@@ -273,12 +273,20 @@ func (r *reading) events(rec *journal.Record) []chat.Event {
 	case journal.KindBounce:
 		return []chat.Event{at(chat.KindBounce, &chat.Detail{Bounce: rec.Bounce})}
 	case journal.KindReject:
+		if rec.Reject.CallID != "" {
+			return nil // the call tells of it
+		}
 		e := at(chat.KindRejected, &chat.Detail{Rejected: &rec.Reject.RejectedDetail})
 		e.Index, e.Name = -1, rec.Reject.Name
 		return []chat.Event{e}
 	case journal.KindRepair:
 		e := at(chat.KindNote, &chat.Detail{Note: &rec.Repair.NoteDetail})
 		e.ID = rec.Repair.CallID
+		return []chat.Event{e}
+	case journal.KindOverrun:
+		d := rec.Overrun.OverrunDetail
+		e := at(chat.KindOverrun, &chat.Detail{Overrun: &d})
+		e.At, e.End = d.At, d.At
 		return []chat.Event{e}
 	case journal.KindPolicy:
 		e := at(chat.KindPolicy, &chat.Detail{Policy: rec.Policy})
@@ -320,7 +328,11 @@ func (r *reading) turnEnd(t *journal.TurnEnd) []chat.Event {
 		r.calls[c.ID] = c.Index
 		list = append(list, chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Turn: t.Turn, Index: c.Index, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: c}})
 	}
-	return append(list, chat.Event{Kind: chat.KindTurnEnd, Turn: t.Turn, Detail: &chat.Detail{Turn: &chat.TurnDetail{}}})
+	end := chat.TurnDetail{}
+	if t.Error != nil {
+		end.Failed = t.Error.Err()
+	}
+	return append(list, chat.Event{Kind: chat.KindTurnEnd, Turn: t.Turn, Detail: &chat.Detail{Turn: &end}})
 }
 
 // result returns the result of a call as the model read it.

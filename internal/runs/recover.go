@@ -132,7 +132,7 @@ func (h *Hub) byItself(ctx context.Context, run string) error {
 
 // passes reports whether a failure is one of the journal that may be over in a while.
 func passes(err error) bool {
-	return errors.Is(err, journal.ErrFull) || errors.Is(err, journal.ErrLocked) || errors.Is(err, journal.ErrReadOnly)
+	return errors.Is(err, journal.ErrFull) || errors.Is(err, journal.ErrLocked) || errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrLost)
 }
 
 // The time after which a run that another process drives is looked at again. Its lease may have been given by a clock that is ahead.

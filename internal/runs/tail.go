@@ -49,6 +49,10 @@ func (t *tail) add(e *chat.Event) {
 		if said, text = saidText, shown(e); text == "" {
 			return
 		}
+	case chat.KindIdle:
+		if e.Detail == nil || e.Detail.Retry == nil {
+			return
+		}
 	case chat.KindCallStart, chat.KindToolState, chat.KindProgress, chat.KindNativeCall, chat.KindNativeResult:
 	default:
 		return // it is in a record, or of no interest

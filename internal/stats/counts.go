@@ -35,6 +35,7 @@ const (
 	Incomplete  // attempts that the answer ended in
 	Confused    // attempts through the wrong channel
 	OverLimit   // attempts beyond what one answer may hold
+	Overrun     // attempts behind the end of the model's turn
 	OtherReason // attempts that came to nothing for another reason
 	Native      // calls of tools that a server runs itself
 	Offered     // answers whose model was told of the tool
@@ -75,7 +76,7 @@ var names = [numCounters]string{
 	TokensIn: "tokens_in", TokensOut: "tokens_out", TokensCached: "tokens_cached", TokensReasoning: "tokens_reasoning", Cost: "cost_micros",
 	Runs: "runs", Limited: "limited", Looped: "looped",
 	Calls: "calls", FirstTry: "first_try", Repaired: "repaired", Repairs: "repairs", Malformed: "malformed", UnknownTool: "unknown_tool",
-	Invalid: "invalid", Incomplete: "incomplete", Confused: "confused", OverLimit: "over_limit", OtherReason: "other_reason", Native: "native",
+	Invalid: "invalid", Incomplete: "incomplete", Confused: "confused", OverLimit: "over_limit", Overrun: "overrun", OtherReason: "other_reason", Native: "native",
 	Offered: "offered", OfferedSize: "offered_bytes",
 	Done: "done", Cached: "cached", Duplicate: "duplicate", NotFound: "not_found", InvalidArgs: "invalid_args", Denied: "denied", Expired: "expired",
 	Timeout: "timeout", ToolError: "tool_error", Broken: "broken", Interrupted: "interrupted", Unavailable: "unavailable",
@@ -109,7 +110,7 @@ func Errors() []Counter {
 
 // Rejections are the counters of attempts that came to nothing.
 func Rejections() []Counter {
-	return []Counter{Malformed, UnknownTool, Invalid, Incomplete, Confused, OverLimit, OtherReason}
+	return []Counter{Malformed, UnknownTool, Invalid, Incomplete, Confused, OverLimit, Overrun, OtherReason}
 }
 
 // A Timer is one thing whose times are kept.

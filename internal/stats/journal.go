@@ -74,7 +74,7 @@ func (r *records) count(ctx context.Context, stream string, list []journal.Recor
 	if x == nil {
 		return
 	}
-	c := counting{run: x, tally: tally{answer: x.who}, repairs: map[string]int64{}, now: now}
+	c := counting{run: x, tally: tally{answer: x.who}, repairs: map[string]int64{}, failed: map[string]bool{}, now: now}
 	for i := range list {
 		c.record(&list[i])
 	}
@@ -153,6 +153,7 @@ type counting struct {
 	tally
 	run     *run
 	repairs map[string]int64 // by the id of the call
+	failed  map[string]bool  // calls that could not be used, by id
 	now     time.Time
 }
 
@@ -165,6 +166,9 @@ func (c *counting) record(r *journal.Record) {
 			c.bounce(r.Bounce.Reason)
 		}
 	case journal.KindReject:
+		if id := r.Reject.CallID; id != "" {
+			c.failed[id] = true
+		}
 		c.rejected(&r.Reject.RejectedDetail, originOf(r.Reject.Dialect))
 	case journal.KindRepair:
 		c.repairs[r.Repair.CallID]++
@@ -212,9 +216,15 @@ func (c *counting) turn(e *journal.TurnEnd) {
 	}
 	for i := range e.Message.Calls {
 		call := &e.Message.Calls[i]
-		d := c.call(call.Name, call.Dialect, call.Origin)
+		name := call.Name
+		if call.Reason == chat.ReasonUnknownTool || call.Reason == chat.ReasonMalformed {
+			name = "" // the model's invention
+		}
+		d := c.call(name, call.Dialect, call.Origin)
 		c.run.calls[call.ID] = d
-		c.called(d, c.repairs[call.ID])
+		if !c.failed[call.ID] { // else it is counted as an attempt
+			c.called(d, c.repairs[call.ID])
+		}
 		what := call.Name + "\x00" + call.Arguments
 		if c.run.made[what] {
 			c.addTo(d, Duplicate, 1)

@@ -87,7 +87,7 @@ func (t *tally) called(d Dims, repairs int64) {
 // reasons say what a rejected attempt counts as.
 var reasons = map[chat.Reason]Counter{
 	chat.ReasonUnknownTool: UnknownTool, chat.ReasonMalformed: Malformed, chat.ReasonInvalid: Invalid, chat.ReasonIncomplete: Incomplete,
-	chat.ReasonConfused: Confused, chat.ReasonOverLimit: OverLimit,
+	chat.ReasonConfused: Confused, chat.ReasonOverLimit: OverLimit, chat.ReasonOverrun: Overrun,
 }
 
 // rejected counts an attempt that came to nothing. The name of a tool that there is not would be the model's invention.

@@ -118,6 +118,9 @@ func (o *observer) take(e chat.Event, err error) bool {
 	case chat.KindRejected:
 		d := e.Detail.Rejected
 		o.event("call rejected", text("wield.reason", string(d.Reason)), text("gen_ai.tool.name", d.Name))
+	case chat.KindOverrun:
+		d := e.Detail.Overrun
+		o.event("overrun", text("wield.marker", d.Marker), number("wield.at", d.At))
 	case chat.KindBounce:
 		o.event("bounce", text("wield.reason", string(e.Detail.Bounce.Reason)))
 	case chat.KindConverted:

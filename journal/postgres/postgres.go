@@ -5,9 +5,13 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -141,11 +145,15 @@ func version(ctx context.Context, tx *sql.Tx) (int, error) {
 var kinds = map[string]error{
 	"53100": journal.ErrFull, "53200": journal.ErrFull, "25006": journal.ErrReadOnly, "42501": journal.ErrReadOnly,
 	"55P03": journal.ErrLocked, "57014": journal.ErrLocked, "40": journal.ErrLocked, "XX001": journal.ErrCorrupt, "XX002": journal.ErrCorrupt,
-	"58": journal.ErrDisk,
+	"58": journal.ErrDisk, "08": journal.ErrLost, "57P01": journal.ErrLost, "57P02": journal.ErrLost, "57P03": journal.ErrLost, "57P05": journal.ErrLost,
+	"53300": journal.ErrLost,
 }
 
 // classify gives an error its kind.
 func classify(err error) error {
+	if lost(err) {
+		return fmt.Errorf("%w: %w", journal.ErrLost, err)
+	}
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
 		return err
@@ -158,4 +166,13 @@ func classify(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s (%s)", kind, e.Message, e.Code)
+}
+
+// lost reports whether an error is one of the connection to the server: there is none, it broke, or nothing came through it in time.
+func lost(err error) bool {
+	var connect *pgconn.ConnectError
+	var broken net.Error
+	return errors.As(err, &connect) || errors.As(err, &broken) || pgconn.SafeToRetry(err) ||
+		slices.ContainsFunc([]error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded},
+			func(kind error) bool { return errors.Is(err, kind) })
 }

@@ -204,3 +204,35 @@ func TestAddress(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLost takes the database away from under a store: whatever is asked of it then fails as out of reach, and with the database back it goes on.
+func TestLost(t *testing.T) {
+	c := pgtest.Start(t)
+	address := c.Database(t)
+	s := open(t, address, postgres.Options{})
+	w := journal.NewWriter(s, "run_1", 0)
+	if err := w.Append(t.Context(), journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_1", Model: "m"}}); err != nil {
+		t.Fatal(err)
+	}
+	admin := c.URL(pgtest.Admin, "postgres")
+	c.Exec(t, admin, "ALTER DATABASE test1 ALLOW_CONNECTIONS false")
+	c.Exec(t, admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'wield'")
+	read := func() (failed error) {
+		for _, err := range s.Read(t.Context(), journal.Query{}) {
+			failed = err
+		}
+		return failed
+	}
+	for range 3 {
+		if _, err := s.Claim(t.Context(), "run_1", "me", time.Minute); !errors.Is(err, journal.ErrLost) {
+			t.Errorf("claim: %v", err)
+		}
+		if err := read(); !errors.Is(err, journal.ErrLost) {
+			t.Errorf("read: %v", err)
+		}
+	}
+	c.Exec(t, admin, "ALTER DATABASE test1 ALLOW_CONNECTIONS true")
+	if err := read(); err != nil {
+		t.Errorf("the store does not go on: %v", err)
+	}
+}

@@ -1,0 +1,69 @@
+package bridge_test
+
+import (
+	"strings"
+	"testing"
+
+	"wield/bridge"
+	"wield/chat"
+)
+
+// TestA27 bounces a fenced call of a declared tool that lacks the prefix of this model's tools.
+func TestA27(t *testing.T) {
+	o := bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}
+	bare := "I'll check.\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"
+	right := "```json\n{\"name\":\"user:get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```"
+	const sent = "TOOL_ERROR: Unknown tool: get_weather; the tool is called user:get_weather. Please try again with correct format."
+	paris := []string{`get_weather({"city":"Paris"})`}
+	for name, cut := range chunkings() {
+		f := &fake{t: t, answers: []answer{{text(bare)}, {text(right)}}, cut: cut}
+		got := collect(t, bridge.New(f, o).Stream(t.Context(), ask(weather)))
+		t.Run("whole/"+name, func(t *testing.T) {
+			compare(t, seen{Calls: paris, Rejected: []string{"unknown_tool get_weather"}, Bounces: []string{sent}, Finish: chat.FinishCalls}, got)
+		})
+		f = &fake{t: t, answers: []answer{{text(bare)}, {text(right)}}, cut: cut}
+		got = collect(t, bridge.New(f, o).Stream(t.Context(), streamed(ask(weather))))
+		if len(got.Bounces) != 1 || len(got.Calls) != 1 {
+			t.Errorf("streamed: %+v", got)
+		}
+	}
+	for name, a := range map[string]string{
+		"the arguments do not fit": "```json\n{\"name\":\"get_weather\",\"arguments\":{\"town\":\"Paris\"}}\n```",
+		"another name":             "```json\n{\"name\":\"my-package\",\"arguments\":{\"city\":\"Paris\"}}\n```",
+		"more keys":                "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"},\"version\":1}\n```",
+		"words behind it":          "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```\nis how a call looks.",
+		"another language":         "```yaml\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```",
+	} {
+		got, _ := play(t, o, ask(weather), answer{text(a)})
+		t.Run(name, func(t *testing.T) { compare(t, seen{Content: a, Finish: chat.FinishStop}, got) })
+	}
+	spent := o
+	spent.Bounce.Max = -1
+	got, _ := play(t, spent, ask(weather), answer{text(bare)})
+	compare(t, seen{Content: bare, Finish: chat.FinishStop}, got)
+}
+
+// TestFencedUnknown: where an error answers a failed call, a fenced call of a tool that there is not is one, and is not shown as text.
+func TestFencedUnknown(t *testing.T) {
+	a := "Deploying.\n```json\n{\"name\": \"deploy\", \"arguments\": {\"to\": \"prod\"}}\n```\n"
+	req := ask(weather)
+	req.Attempts = true
+	got, _ := play(t, bridge.Options{Mode: bridge.ModeText}, req, answer{text(a)})
+	compare(t, seen{Content: "Deploying.\n", Rejected: []string{"unknown_tool deploy"}, Finish: chat.FinishStop}, got)
+	got, _ = play(t, bridge.Options{Mode: bridge.ModeText}, ask(weather), answer{text(a)})
+	compare(t, seen{Content: a, Finish: chat.FinishStop}, got)
+}
+
+// TestTextCallBehindConfused releases a call that stands as text behind one that is taken over, unless it is the same.
+func TestTextCallBehindConfused(t *testing.T) {
+	o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}
+	fenced := func(city string) string {
+		return "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + city + "\"}}\n```"
+	}
+	got, _ := play(t, o, ask(weather), join(native("n", "get_weather", `{"city":"Paris"}`, "x"), answer{text(apology + "\n" + fenced("Paris") + "\n" + fenced("Rome"))}))
+	want := seen{Calls: []string{`get_weather({"city":"Paris"})`, `get_weather({"city":"Rome"})`}, Finish: chat.FinishCalls}
+	compare(t, want, got)
+	if len(got.IDs) != 2 || got.IDs[0] == got.IDs[1] || strings.Contains(got.Content, "access") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,94 @@
+package mask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// minValue is how long a text must be to be taken for a secret by its value: a shorter one would stand in innocent words.
+const minValue = 4
+
+// Values returns what replaces these secrets with [Masked] wherever they stand in a text: as they are, and as they are written in JSON and
+// in addresses. It is fast, and several goroutines may use it at once.
+func Values(secrets []string) func(string) string {
+	var known []string
+	for _, s := range secrets {
+		if len(s) < minValue {
+			continue
+		}
+		known = append(known, s, url.QueryEscape(s), url.PathEscape(s))
+		if quoted, err := json.Marshal(s); err == nil {
+			known = append(known, string(quoted[1:len(quoted)-1]))
+		}
+	}
+	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
+	var pairs []string
+	for _, s := range known {
+		pairs = append(pairs, s, Masked)
+	}
+	if pairs == nil {
+		return func(text string) string { return text }
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+// Handler returns a handler of log lines that hides what hide does in every text, and hands them on to next.
+func Handler(next slog.Handler, hide func(string) string) slog.Handler { return &handler{next, hide} }
+
+type handler struct {
+	next slog.Handler
+	hide func(string) string
+}
+
+// Enabled implements slog.Handler.
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &handler{h.next.WithAttrs(h.attrs(attrs)), h.hide}
+}
+
+// WithGroup implements slog.Handler.
+func (h *handler) WithGroup(name string) slog.Handler {
+	return &handler{h.next.WithGroup(name), h.hide}
+}
+
+// Handle implements slog.Handler.
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	out := slog.NewRecord(r.Time, r.Level, h.hide(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, out)
+}
+
+func (h *handler) attrs(attrs []slog.Attr) []slog.Attr {
+	out := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		out[i] = h.attr(a)
+	}
+	return out
+}
+
+// attr hides what is in a value. Numbers, times and the like hold no secret; of anything else the text is looked at.
+func (h *handler) attr(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(h.hide(v.String()))
+	case slog.KindGroup:
+		a.Value = slog.GroupValue(h.attrs(v.Group())...)
+	case slog.KindAny:
+		if text := fmt.Sprintf("%+v", v.Any()); h.hide(text) != text {
+			a.Value = slog.StringValue(h.hide(text))
+		}
+	}
+	return a
+}

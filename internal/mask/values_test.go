@@ -1,0 +1,39 @@
+package mask
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestValues hides secrets that have no form of their own, however they are written.
+func TestValues(t *testing.T) {
+	hide := Values([]string{"plain words", `quo"te/+`, "abc", "plain words and more"})
+	for text, want := range map[string]string{
+		"the key plain words is wrong": "the key [masked] is wrong",
+		"plain words and more":         "[masked]",
+		`{"m":"quo\"te/+"}`:            `{"m":"[masked]"}`,
+		"?key=quo%22te%2F%2B&x=1":      "?key=[masked]&x=1",
+		"?key=plain+words":             "?key=[masked]",
+		"abc":                          "abc", // too short to be told from a word
+	} {
+		if got := hide(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := Values(nil)("plain"); got != "plain" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestHandler hides secrets in messages, texts, errors, lists and groups of log lines.
+func TestHandler(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(Handler(slog.NewTextHandler(&b, nil), Values([]string{"hush-hush"})))
+	log.With("a", "x hush-hush").WithGroup("g").Info("hush-hush!", "error", errors.New("got hush-hush"), "list", []string{"hush-hush"}, slog.Group("h", "b", "hush-hush"), "n", 5)
+	if out := b.String(); strings.Contains(out, "hush") || strings.Count(out, Masked) != 5 || !strings.Contains(out, "n=5") {
+		t.Errorf("%s", out)
+	}
+}
