@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
 
 	"wield/chat"
 	"wield/internal/config"
+	"wield/model/openai"
 )
 
 // An app is what a command sees of the world outside: its streams and its environment.
@@ -69,13 +73,44 @@ func run(ctx context.Context, args []string, app *app) int {
 	}
 	if !*started && !isExitError(err) {
 		// The command's own code never ran: what is wrong is the command line.
-		err = usageErrorf("%w\nTry '%s --help'.", err, cmd.CommandPath())
+		err = usageErrorf("%s\nTry '%s --help'.", argumentsError(cmd, err), cmd.CommandPath())
 	}
 	code, err := exitCode(ctx, err)
 	if err != nil {
-		fmt.Fprintf(app.stderr, "wield: %v\n", err)
+		fmt.Fprintf(app.stderr, "wield: %v%s\n", err, advice(err))
 	}
 	return code
+}
+
+// advices say what to do about a failure of the model's server.
+var advices = map[chat.ErrorKind]string{
+	chat.ErrUnavailable: "start the model's server, or correct its url: --upstream URL, or backends in the configuration",
+	chat.ErrNotFound:    "give the name that the server has for the model: --model NAME, or models.NAME.model in the configuration",
+	chat.ErrAuth:        "give the server's key: --upstream-key env:NAME, or backends.NAME.key in the configuration",
+}
+
+// advice returns what to do about an error, on a line of its own, or "".
+func advice(err error) string {
+	var e *chat.Error
+	if !errors.As(err, &e) || e.Code == openai.CodePath || advices[e.Kind] == "" {
+		return ""
+	}
+	return "\nfix: " + advices[e.Kind] + "; wield doctor looks at each step"
+}
+
+// wrongCount is what the library of commands says of too many or too few arguments.
+var wrongCount = regexp.MustCompile(`^(?:accepts|requires) .*arg\(s\), (?:received|only received) (\d+)$`)
+
+// argumentsError says in this program's words what is wrong with arguments.
+func argumentsError(cmd *cobra.Command, err error) string {
+	m := wrongCount.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return err.Error()
+	case m[1] == "0":
+		return "an argument is missing: write " + cmd.UseLine()
+	}
+	return fmt.Sprintf("%s arguments are not what it takes: write %s", m[1], cmd.UseLine())
 }
 
 func isExitError(err error) bool {

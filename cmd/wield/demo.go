@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -195,6 +196,8 @@ func readings(events []chat.Event) []piece {
 			list.piece("call", fmt.Sprintf("%s %s (%s)", d.Call.Name, d.Call.Arguments, from))
 		case chat.KindRejected:
 			list.piece("no call", string(d.Rejected.Reason)+": "+d.Rejected.Message)
+		case chat.KindOverrun:
+			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.Overrun.At)+": "+strings.TrimSpace(d.Overrun.Marker))
 		case chat.KindNote:
 			list.piece("mended", fmt.Sprintf("%s: %s → %s", d.Note.Kind, d.Note.Before, d.Note.After))
 		case chat.KindBounce:

@@ -14,6 +14,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/config"
 )
 
 func newDialectCmd(app *app) *cobra.Command {
@@ -94,7 +95,7 @@ the definition of a tool and a result.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, ok := dialect.Lookup(args[0])
 			if !ok {
-				return usageErrorf("no dialect %q; wield dialect list shows them all", args[0])
+				return noDialect(args[0])
 			}
 			return showDialect(app.stdout, d)
 		},
@@ -226,6 +227,9 @@ func (p *parser) check(w io.Writer, id string, rec *parseRecord) error {
 	if err != nil {
 		return err
 	}
+	if _, ok := dialect.Lookup(o.Dialect); !ok && o.Dialect != "" && o.Dialect != "auto" {
+		return noDialect(o.Dialect)
+	}
 	if _, err := dialect.New(o); err != nil {
 		return err
 	}
@@ -246,4 +250,9 @@ func (p *parser) check(w io.Writer, id string, rec *parseRecord) error {
 		}
 	}
 	return &differsError{err}
+}
+
+// noDialect is the error about a dialect that is not there.
+func noDialect(name string) error {
+	return usageErrorf("no dialect %q%s; wield dialect list shows them all", name, config.DidYouMean(name, dialect.Names()))
 }

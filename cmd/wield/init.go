@@ -13,21 +13,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/internal/config"
+	"wield/tool/policy"
 )
 
 func newInitCmd(app *app) *cobra.Command {
 	var file string
-	var force, show, yes bool
+	var force, show, yes, everyday bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a first configuration",
 		Long: `Looks for servers of models on this machine, on the ports that Ollama, LM Studio, llama.cpp, vLLM, SGLang, KoboldCpp and Jan use, and
 writes a configuration that offers what they have. Without any it offers the scripted model demo and shows how a server is put in.
 
-A file that is there is not touched without --force. On a terminal it asks once before it writes; anywhere else, or with --yes, it
-asks nothing.`,
+With --everyday the policy of docs/policy.md for everyday work goes into it: looking, building and testing need no question, changes that
+others see are asked about. Without it every command is asked about. On a terminal it is offered.
+
+A file that is there is not touched without --force. On a terminal it asks before it writes; anywhere else, or with --yes, it asks
+nothing.`,
 		Example: `  wield init
   wield init --print
+  wield init --everyday
   wield init --config wield.yaml --yes`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,27 +41,30 @@ asks nothing.`,
 					return usageErrorf("there is no home directory to put the file into: name one with --config")
 				}
 			}
-			return initialise(cmd.Context(), app, file, force, show, yes)
+			return initialise(cmd.Context(), app, file, firstOptions{force: force, show: show, yes: yes, everyday: everyday})
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` to write (default config.yaml in $XDG_CONFIG_HOME/wield)")
 	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	cmd.Flags().BoolVar(&show, "print", false, "print the configuration instead of writing it")
+	cmd.Flags().BoolVar(&everyday, "everyday", false, "let commands that look, build and test run without a question")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing")
 	return cmd
 }
 
-func initialise(ctx context.Context, app *app, file string, force, show, yes bool) error {
-	if _, err := os.Lstat(file); !show && !force && !errors.Is(err, fs.ErrNotExist) {
+// firstOptions say how a first configuration is written.
+type firstOptions struct{ force, show, yes, everyday bool }
+
+func initialise(ctx context.Context, app *app, file string, o firstOptions) error {
+	if _, err := os.Lstat(file); !o.show && !o.force && !errors.Is(err, fs.ErrNotExist) {
 		return usageErrorf("%s is there already: look at it with wield config explain, or write over it with --force", file)
 	}
 	found := config.Discover(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	text := config.First(found)
-	if show {
-		_, err := fmt.Fprint(app.stdout, text)
+	if o.show {
+		_, err := fmt.Fprint(app.stdout, firstText(found, o.everyday))
 		return err
 	}
 	for _, f := range found {
@@ -65,17 +73,31 @@ func initialise(ctx context.Context, app *app, file string, force, show, yes boo
 	if len(found) == 0 {
 		fmt.Fprintln(app.stdout, "found no server of models on this machine; the scripted model demo is offered")
 	}
-	if !yes && onTerminal(app) && !confirmed(app, "write "+file+"?") {
-		return nil
+	if !o.yes && onTerminal(app) {
+		lines := bufio.NewScanner(app.stdin)
+		o.everyday = o.everyday || confirmed(app, lines, "let commands that look, build and test run without a question?")
+		if !confirmed(app, lines, "write "+file+"?") {
+			return nil
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(firstText(found, o.everyday)), 0o600); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(app.stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
 	return err
+}
+
+// firstText is a first configuration, with the policy for everyday work if it is wanted.
+func firstText(found []config.Found, everyday bool) string {
+	text := config.First(found)
+	if everyday {
+		comment, rules, _ := strings.Cut(policy.Everyday(), "wield: "+config.Version+"\n")
+		text += "\n" + comment + rules
+	}
+	return text
 }
 
 // onTerminal reports whether a person sits at the input. The null device looks like a terminal, but nobody sits there.
@@ -94,9 +116,8 @@ func onTerminal(app *app) bool {
 	return app.getenv("CI") == ""
 }
 
-func confirmed(app *app, question string) bool {
+func confirmed(app *app, line *bufio.Scanner, question string) bool {
 	fmt.Fprintf(app.stdout, "%s [Y/n] ", question)
-	line := bufio.NewScanner(app.stdin)
 	if !line.Scan() {
 		return false
 	}

@@ -55,7 +55,7 @@ func (a *app) openCounted(ctx context.Context, c *config.Config) (journal.Store,
 
 // journalFailures are why a run cannot be recorded.
 var journalFailures = []error{journal.ErrConflict, journal.ErrDuplicate, journal.ErrHeld, journal.ErrRecord, journal.ErrCorrupt, journal.ErrFull,
-	journal.ErrReadOnly, journal.ErrDisk, journal.ErrLocked, journal.ErrClosed}
+	journal.ErrReadOnly, journal.ErrDisk, journal.ErrLocked, journal.ErrLost, journal.ErrClosed}
 
 func isJournalFailure(err error) bool {
 	return slices.ContainsFunc(journalFailures, func(kind error) bool { return errors.Is(err, kind) })

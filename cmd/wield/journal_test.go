@@ -62,7 +62,7 @@ func TestSessions(t *testing.T) {
 		}
 		return stdout
 	}
-	if list := strings.Split(ok("sessions", "list"), "\n"); len(list) != 3 || !strings.HasPrefix(list[0], "ses_2 ") || !strings.HasSuffix(list[1], "ended     1 runs  Files of ses_1") {
+	if list := strings.Split(ok("sessions", "list"), "\n"); len(list) != 3 || !strings.HasPrefix(list[0], "ses_2 ") || !strings.HasSuffix(list[1], "done                1 runs  Files of ses_1") {
 		t.Errorf("%q", list)
 	}
 	var first journal.Session
@@ -74,7 +74,7 @@ func TestSessions(t *testing.T) {
 	}
 	show := ok("sessions", "show", "ses_1")
 	for _, want := range []string{"run of m\n", "user: list\uFFFD[2J them\n", `[calls command_exec {"command":"ls"}]`, `runs command_exec {"command":"ls"}`,
-		`command_exec gave "a.txt"`, "ends: stop\n"} {
+		`command_exec gave "a.txt"`, "done\n"} {
 		if !strings.Contains(show, want) {
 			t.Errorf("show lacks %q:\n%s", want, show)
 		}

@@ -59,13 +59,13 @@ var killFlags = []string{"--scenario", "model.yaml", "--tools", "look,save,again
 
 // stories are what is killed.
 var stories = []story{
-	{name: "calls", calls: 11, code: exitDenied, scenario: `
-  - {id: corrected, when: {last: user, user_contains: TOOL_ERROR}, reply: [{call: {name: save, args: {n: 8}}}, {call: {name: fails, args: {n: 9}}}]}
+	{name: "calls", calls: 12, code: exitDenied, scenario: `
   - {id: many, when: {turn: 0}, reply: [{text: "First.\n"}, {call: {name: look, args: {n: 1}}}, {call: {name: look, args: {n: 2}}}, {call: {name: save, args: {n: 3}}},
       {call: {name: again, args: {n: 4}}}, {call: {name: again, args: {n: 5}}}, {call: {name: look, args: {n: 6}}}]}
   - {id: mended, when: {turn: 1}, reply: [{raw: "<tool_call>\n{\"name\": \"save\", \"arguments\": {\"n\": \"7\",}}\n</tool_call>"}]}
-  - {id: bounced, when: {turn: 2}, reply: [{call: {name: save, args: {m: 8}}}]}
-  - {id: refused, when: {turn: 3}, reply: [{call: {name: denied, args: {path: secret}}}, {call: {name: look, args: {n: 11}}}]}
+  - {id: wrong, when: {turn: 2}, reply: [{call: {name: save, args: {m: 8}}}]}
+  - {id: corrected, when: {turn: 3}, reply: [{call: {name: save, args: {n: 8}}}, {call: {name: fails, args: {n: 9}}}]}
+  - {id: refused, when: {turn: 4}, reply: [{call: {name: denied, args: {path: secret}}}, {call: {name: look, args: {n: 11}}}]}
   - {id: answer, when: {}, reply: [{text: "All done."}]}
 `},
 	{name: "questions", calls: 6, code: exitDenied, deny: `{"n":5}`, scenario: `

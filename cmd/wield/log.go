@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 )
@@ -49,4 +50,18 @@ func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
 	return nil, usageErrorf("--log-format: %q is none of %s", f.format, strings.Join(logFormats, ", "))
+}
+
+// A hider hides the secrets of the configuration in force, once there is one.
+type hider struct {
+	how atomic.Pointer[func(string) string]
+}
+
+func (h *hider) set(how func(string) string) { h.how.Store(&how) }
+
+func (h *hider) hide(text string) string {
+	if how := h.how.Load(); how != nil {
+		return (*how)(text)
+	}
+	return text
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -152,6 +153,11 @@ func newParser(f *parseFlags) (*parser, error) {
 	p.options.Repair = level
 	if f.chunk < 0 {
 		return nil, usageErrorf("--chunk must not be negative")
+	}
+	if name := p.options.Dialect; name != "" && name != "auto" {
+		if _, ok := dialect.Lookup(name); !ok {
+			return nil, noDialect(name)
+		}
 	}
 	if _, err := dialect.New(p.options); err != nil {
 		return nil, usageErrorf("%w", err)
@@ -312,7 +318,9 @@ func (p *parser) record(rec *parseRecord) (*parsedLine, error) {
 	for chunk := range p.chunks(rec, text) {
 		events = d.Feed(events, chunk)
 	}
-	return p.result(rec.ID, d.Close(events)), nil
+	line := p.result(rec.ID, d.Close(events))
+	line.addUnread(text)
+	return line, nil
 }
 
 func (rec *parseRecord) text() (string, error) {
@@ -397,6 +405,7 @@ type parsedLine struct {
 	Calls     []parsedCall
 	Rejected  []parsedRejected
 	Notes     []parsedNote
+	Overrun   *chat.OverrunDetail
 	Spans     []parsedSpan
 	Events    []parsedEvent
 }
@@ -460,7 +469,7 @@ func (p *parser) result(id json.RawMessage, events []chat.Event) *parsedLine {
 			line.addSpan(e)
 		}
 	}
-	line.Content, line.Reasoning = c.Content(), c.Reasoning()
+	line.Content, line.Reasoning, line.Overrun = c.Content(), c.Reasoning(), c.Overrun
 	for _, call := range c.Calls {
 		line.Calls = append(line.Calls, p.call(call))
 	}
@@ -471,6 +480,16 @@ func (p *parser) result(id json.RawMessage, events []chat.Event) *parsedLine {
 		line.Notes = append(line.Notes, parsedNote{n.Kind, n.At, n.End, n.Before, n.After, n.Path})
 	}
 	return line
+}
+
+// addUnread tells, beside what was rejected, what is text because its JSON is broken.
+func (l *parsedLine) addUnread(text string) {
+	for _, r := range dialect.Unread(text) {
+		known := slices.ContainsFunc(l.Rejected, func(k parsedRejected) bool { return k.At < r.End && r.At < k.End })
+		if !known && strings.Contains(l.Content, r.Raw) {
+			l.Rejected = append(l.Rejected, parsedRejected{r.Reason, r.Name, r.Raw, r.At, r.End, r.Message})
+		}
+	}
 }
 
 func (p *parser) call(c chat.Call) parsedCall {
@@ -495,6 +514,9 @@ func callIndex(e chat.Event) *int {
 }
 
 func newParsedEvent(e chat.Event) parsedEvent {
+	if e.Kind == chat.KindOverrun {
+		e.Text = e.Detail.Overrun.Marker
+	}
 	return parsedEvent{Kind: e.Kind.String(), At: e.At, End: e.End, Index: callIndex(e), ID: e.ID, Name: e.Name, Text: e.Text}
 }
 
@@ -547,9 +569,11 @@ func writeLine(w io.Writer, l *parsedLine) error {
 		Calls     []parsedCall     `json:"calls"`
 		Rejected  []parsedRejected `json:"rejected"`
 		Notes     []parsedNote     `json:"notes"`
-		Spans     []parsedSpan     `json:"spans,omitempty"`
-		Events    []parsedEvent    `json:"events,omitempty"`
-	}{l.ID, l.Content, l.Reasoning, list(l.Calls), list(l.Rejected), list(l.Notes), l.Spans, l.Events})
+
+		Overrun *chat.OverrunDetail `json:"overrun,omitempty"`
+		Spans   []parsedSpan        `json:"spans,omitempty"`
+		Events  []parsedEvent       `json:"events,omitempty"`
+	}{l.ID, l.Content, l.Reasoning, list(l.Calls), list(l.Rejected), list(l.Notes), l.Overrun, l.Spans, l.Events})
 }
 
 func list[T any](s []T) []T {

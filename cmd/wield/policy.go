@@ -135,7 +135,10 @@ func (f *policyFlags) load(app *app, root string) (*policy.Policy, error) {
 		return nil, &exitError{exitUsage, err}
 	}
 	project, _, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
+	held := r.HeldProject(filepath.Join(root, config.ProjectFile), app.getenv)
 	switch {
+	case held != nil:
+		fmt.Fprintf(app.stderr, "wield: %v\n", held)
 	case err == nil:
 		r.Tighten(project)
 	case !errors.Is(err, fs.ErrNotExist):

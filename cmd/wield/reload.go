@@ -47,7 +47,8 @@ type site struct {
 	shown   *config.Service // the service in force, for whoever asks meanwhile
 	told    *config.Result  // the configuration in force, likewise
 
-	lines *api.Log // the last lines of the log
+	lines   *api.Log // the last lines of the log
+	secrets *hider   // what the log does not show
 }
 
 // build reads the configuration and composes what it describes. It is in force when it is told.
@@ -56,6 +57,7 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.secrets.set(c.Hide(s.environment.Getenv))
 	if err := s.addScenarios(c); err != nil {
 		return nil, err
 	}

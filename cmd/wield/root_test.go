@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/config"
+	"wield/journal"
 )
 
 func testApp() (*app, *bytes.Buffer, *bytes.Buffer) {
@@ -136,6 +138,7 @@ func TestExitCode(t *testing.T) {
 		{"configuration", t.Context(), config.Problems{{File: "f", Message: "m"}}, 2, "f: m"},
 		{"auth", t.Context(), chat.Errorf(chat.ErrAuth, "refused"), 3, "auth: refused"},
 		{"unreachable", t.Context(), fmt.Errorf("x: %w", chat.Errorf(chat.ErrUnavailable, "down")), 3, "x: unavailable: down"},
+		{"journal unreachable", t.Context(), chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)), 1, chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)).Error()},
 		{"other model error", t.Context(), chat.Errorf(chat.ErrProtocol, "nonsense"), 1, "protocol: nonsense"},
 		{"interrupted", ended, context.Canceled, 130, "interrupted"},
 		{"interrupted model", ended, chat.AsError(context.Canceled), 130, "interrupted"},

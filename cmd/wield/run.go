@@ -320,7 +320,7 @@ func (f *runFlags) load(app *app) (*config.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tightened(r.Config); err != nil {
+	if err := tightened(app, r.Config); err != nil {
 		return nil, err
 	}
 	if f.scenario != "" {
@@ -335,6 +335,7 @@ func (f *runFlags) load(app *app) (*config.Result, error) {
 	}
 	if len(r.Models) == 0 {
 		r.AddScripted(demoModel, demoModel)
+		fmt.Fprintln(app.stderr, "wield: no model is configured, so the scripted model demo answers. A real one: --upstream http://127.0.0.1:11434/v1 --model NAME, or wield init")
 	}
 	return r, nil
 }
@@ -361,7 +362,7 @@ func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error)
 
 // box makes the tools and the rules about them.
 func (f *runFlags) box(app *app, r *config.Result) (*config.Toolbox, error) {
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, Sh: f.lines})
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Sh: f.lines})
 	switch {
 	case err != nil && len(f.lines) > 0:
 		return nil, usageErrorf("%w", err)

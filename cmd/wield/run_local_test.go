@@ -56,7 +56,7 @@ func TestFixTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, _ = runWield(t, dir, "", append(args, "The test fails. Mend it.")...)
-	if code != exitDenied || !strings.Contains(out, "I could not go on: Error: User denied approval") {
+	if code != exitDenied || !strings.Contains(out, "I could not go on: User denied approval") {
 		t.Errorf("with nobody to ask: exit code %d, output %q", code, out)
 	}
 	if after, err = os.ReadFile("berth.go"); err != nil || string(after) != string(before) {

@@ -178,6 +178,7 @@ type runUsage struct {
 	Cached    int `json:"cached_tokens"`
 	Reasoning int `json:"reasoning_tokens"`
 	Requests  int `json:"requests"`
+	Uncounted int `json:"uncounted_requests,omitempty"` // that were stopped before the server counted them
 }
 
 type runWaiting struct {
@@ -194,7 +195,7 @@ func (p *runPrinter) ending(o *agent.Outcome, code int, err error) *runEnding {
 		e.Value = json.RawMessage(strings.TrimSpace(o.Text))
 	}
 	if u := o.Usage; u.Known {
-		e.Usage = &runUsage{u.In, u.Out, u.Cached, u.Reasoning, u.Requests}
+		e.Usage = &runUsage{u.In, u.Out, u.Cached, u.Reasoning, u.Requests, u.Uncounted}
 	}
 	if o.Priced {
 		e.Cost = &o.Cost
@@ -261,6 +262,10 @@ var runShapes = map[chat.Kind]struct {
 	chat.KindRejected: {"rejected", func(l *runLine, e *chat.Event) {
 		r := e.Detail.Rejected
 		l.Name, l.Reason, l.Message, l.Text, l.At, l.End = r.Name, string(r.Reason), r.Message, &r.Raw, &r.At, &r.End
+	}},
+	chat.KindOverrun: {"overrun", func(l *runLine, e *chat.Event) {
+		o := e.Detail.Overrun
+		l.Text, l.At, l.End = &o.Marker, &e.At, &e.End
 	}},
 	chat.KindBounce: {"bounce", func(l *runLine, e *chat.Event) {
 		b := e.Detail.Bounce

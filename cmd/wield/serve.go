@@ -19,6 +19,7 @@ import (
 	"wield/internal/api"
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/mask"
 	"wield/internal/metrics"
 	"wield/internal/web"
 	"wield/model/script"
@@ -86,12 +87,13 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 		return err
 	}
 	lines := new(api.Log)
-	log = slog.New(lines.Handler(log.Handler()))
+	var secrets hider
+	log = slog.New(mask.Handler(lines.Handler(log.Handler()), secrets.hide))
 	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream}
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{app: app, lines: lines, options: o, scenario: f.scenario, environment: config.Environment{
+	s := site{app: app, lines: lines, secrets: &secrets, options: o, scenario: f.scenario, environment: config.Environment{
 		Getenv:    app.getenv,
 		Log:       log,
 		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
@@ -227,7 +229,7 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Config, mad
 	fmt.Fprintf(w, "page: %s\n", page)
 	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
 	if made != "" {
-		fmt.Fprintf(w, "key, until the next start: %s\n", made)
+		fmt.Fprintf(w, "key, until the next start: %s\n  (log in to the page with it, and send it as a bearer token to models that run tools; keys in the configuration take its place)\n", made)
 	}
 	auth, key := "", "any"
 	if len(c.Keys) > 0 || made != "" && len(c.Models[name].Agent.Tools) > 0 {

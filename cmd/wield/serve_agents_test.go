@@ -78,6 +78,9 @@ func TestServeAgents(t *testing.T) {
 		t.Errorf("a model without tools of wield's: %d %s", status, answer)
 	}
 	s.end(t, 0)
+	if log := s.stderr.String(); strings.Count(log, `"tool":"calculator"`)+strings.Count(log, "tool=calculator") != 8 || !strings.Contains(log, "tool call") || !strings.Contains(log, "time") {
+		t.Errorf("the log does not tell of 8 calls:\n%s", log)
+	}
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "journal.db"), sqlite.Options{Existing: true})
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func (s *site) addAPI(c *config.Result, service *config.Service) error {
 	}
 	page := func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.page.ServeHTTP(w, r) }
 	service.Gateway.Mounts = append(service.Gateway.Mounts,
-		gateway.Mount{Prefix: api.Prefix + "/", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
+		gateway.Mount{Prefix: api.Prefix + "/", Login: api.Prefix + "/login", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
 		gateway.Mount{Prefix: web.Root, Linked: true, Serve: page},
 		gateway.Mount{Prefix: web.Prefix, Serve: page})
 	return nil

@@ -79,7 +79,7 @@ func printSession(app *app, s *journal.Session, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(app.stdout).Encode(s)
 	}
-	_, err := fmt.Fprintf(app.stdout, "%s  %s  %-8s  %d runs  %s\n", plain(s.ID), s.Changed.Format(time.DateTime), s.State, s.Runs, plain(s.Title))
+	_, err := fmt.Fprintf(app.stdout, "%s  %s  %-18s  %d runs  %s\n", plain(s.ID), s.Changed.Format(time.DateTime), s.Status, s.Runs, plain(s.Title))
 	return err
 }
 
@@ -178,7 +178,7 @@ func describe(r *journal.Record) string {
 	case journal.KindSummary:
 		return fmt.Sprintf("summary of the first %d messages: %s", r.Summary.Messages, plain(r.Summary.Text))
 	case journal.KindWait:
-		return "waits: " + string(r.Wait.For)
+		return describeWait(r.Wait)
 	case journal.KindQuestion:
 		return fmt.Sprintf("asks whether %s may run %s", plain(r.Question.Tool), plain(string(r.Question.Arguments)))
 	case journal.KindAnswer:
@@ -189,9 +189,18 @@ func describe(r *journal.Record) string {
 	return ""
 }
 
+// describeWait says why a run stopped.
+func describeWait(w *journal.Wait) string {
+	text := journal.StatusOf(journal.StateWaiting, &journal.Record{Wait: w}).String()
+	if w.Note != "" {
+		text += ": " + plain(w.Note)
+	}
+	return text
+}
+
 // describeEnd says how a run ended and what it used, as far as that is known.
 func describeEnd(e *journal.End) string {
-	text := "ends: " + plain(e.Reason)
+	text := journal.StatusOf(journal.StateEnded, &journal.Record{End: e}).String()
 	if e.Detail != "" {
 		text += " (limit: " + plain(e.Detail) + ")"
 	}

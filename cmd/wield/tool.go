@@ -24,14 +24,15 @@ func newToolCmd(app *app) *cobra.Command {
 	var file string
 	cmd := group("tool", "List, run, check and switch the tools that wield itself runs",
 		`A tool is something that a model can ask wield to do. These commands show the tools, run one as a model's call would be run, and
-switch them. What they change is kept in the file tools.json in the data directory; the configuration file is never rewritten.`,
+switch them. What they change is kept in the file tools.json in the data directory, for this configuration alone; the configuration file is
+never rewritten.`,
 		`  wield tool list
   wield tool enable get_current_time
   wield tool run get_current_time timezone=Europe/Oslo
   wield tool run --sh 'lines: wc {path:path}' lines path=notes.txt
   wield tool show get_current_time --as hermes`,
 		newToolListCmd(app, &file), newToolShowCmd(app, &file), newToolRunCmd(app, &file), newToolLintCmd(app, &file),
-		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolConfigCmd(app, &file),
+		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolAcceptCmd(app, &file), newToolConfigCmd(app, &file),
 		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
 		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
@@ -45,10 +46,10 @@ func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := tightened(r.Config); err != nil {
+	if err := tightened(app, r.Config); err != nil {
 		return nil, nil, err
 	}
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, Sh: app.lines})
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Sh: app.lines})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +60,10 @@ func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
 }
 
 // tightened puts the project's file on top of a configuration, if there is one in the working directory.
-func tightened(c *config.Config) error {
+func tightened(app *app, c *config.Config) error {
+	if c.HeldProject(config.ProjectFile, app.getenv) != nil {
+		return nil // the tools tell so
+	}
 	p, _, err := config.LoadProject(config.ProjectFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -89,7 +93,11 @@ func find(box *config.Toolbox, name string) (*tool.Entry, error) {
 	if e, ok := box.Registry.Lookup(name); ok {
 		return e, nil
 	}
-	return nil, usageErrorf("no tool %q; wield tool list shows them all", name)
+	var names []string
+	for _, e := range box.Registry.Entries() {
+		names = append(names, e.Tool.Name())
+	}
+	return nil, usageErrorf("no tool %q%s; wield tool list shows them all", name, config.DidYouMean(name, names))
 }
 
 // toolNames completes names of tools.
@@ -403,6 +411,9 @@ func (f *toolRun) approve(app *app, runner *tool.Runner, plan tool.Plan, cmd *co
 	return plan, err
 }
 
+// inResult are the streams of a running tool that its result holds, or that only wield's own parts read.
+var inResult = []string{"stdout", "stderr", "sandbox"}
+
 // follow prints what a running call shows, and its result.
 func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), records *tool.MemoryRecords) error {
 	var text string
@@ -421,7 +432,7 @@ func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), re
 		case e.Kind == chat.KindNote:
 			n := e.Detail.Note
 			fmt.Fprintf(said, "mended: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
-		case e.Kind == chat.KindProgress && e.Detail.Progress.Stream != "sandbox":
+		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.Progress.Stream):
 			fmt.Fprint(said, e.Text)
 		}
 		if e.Kind == chat.KindResult {

@@ -24,7 +24,17 @@ func changeTool(app *app, file, name string, change func(e *tool.Entry, t *confi
 		case r.Disabled(e.Tool.Name()):
 			return usageErrorf("tool %s is disabled by tools.disable in the configuration; nothing else can switch it on", name)
 		}
-		return config.ChangeToolState(box.State, e.Tool.Name(), func(t *config.ToolChange) error { return change(e, t) })
+		enabled := false
+		err = box.Change(e.Tool.Name(), func(t *config.ToolChange) error {
+			before := t.State
+			err := change(e, t)
+			enabled = t.State != before && t.State != tool.StateDisabled.String()
+			return err
+		})
+		if err == nil && enabled && e.Tool.Files != "" {
+			err = box.Held.Agree(e.Tool.Files)
+		}
+		return err
 	})
 }
 
@@ -63,6 +73,38 @@ things.`,
 	cmd.Flags().BoolVar(&auto, "auto", false, "offer it only when it seems to be wanted")
 	cmd.Flags().StringVar(&mode, "mode", "", "ro or rw: whether it may change anything; empty: as it is")
 	return cmd
+}
+
+// newToolAcceptCmd agrees to what has changed.
+func newToolAcceptCmd(app *app, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept [NAME|PATH]...",
+		Short: "Agree to a tool, or a file, that has changed",
+		Long: `A tool whose files are other ones than when it was first used asks before every run, and a file that a tool has changed although it
+decides about tools is not used. Accept agrees to what they are now. Without a name it lists what is held back.`,
+		Example: `  wield tool accept
+  wield tool accept deploy
+  wield tool accept .wield.yaml`,
+		ValidArgsFunction: toolNames(app, file),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+				if box.Held == nil {
+					return usageErrorf("there is no place to keep it: set data in the configuration, or HOME")
+				}
+				for _, arg := range args {
+					path := box.Files(arg)
+					if path == "" {
+						return usageErrorf("%s is neither a tool with files of its own nor a file", arg)
+					}
+					if err := box.Held.Agree(path); err != nil {
+						return err
+					}
+					fmt.Fprintf(app.stdout, "%s is agreed to\n", path)
+				}
+				return nil
+			})
+		},
+	}
 }
 
 // setState notes a state, if the tool can be in it.

@@ -10,7 +10,7 @@ import (
 
 // An Event is one step of a run. Which members it has is said by its kind.
 type Event struct {
-	Kind    string      `json:"kind" jsonschema:"turn_start, turn_end, text, reasoning, call_end, rejected, note, bounce, policy, approval, tool_state, progress, result, usage or finish"`
+	Kind    string      `json:"kind" jsonschema:"turn_start, turn_end, text, reasoning, call_end, rejected, overrun, note, bounce, policy, approval, tool_state, progress, result, retry, usage or finish"`
 	Turn    int         `json:"turn"`
 	Text    string      `json:"text,omitempty" jsonschema:"a piece of what the model says or thinks"`
 	CallID  string      `json:"call_id,omitempty" jsonschema:"the call that it is about"`
@@ -26,14 +26,24 @@ type Event struct {
 	Call     *Call                `json:"call,omitempty"`
 	Rejected *chat.RejectedDetail `json:"rejected,omitempty" jsonschema:"text that tried to be a call"`
 	Note     *chat.NoteDetail     `json:"note,omitempty" jsonschema:"what was mended in a call"`
+	Overrun  *chat.OverrunDetail  `json:"overrun,omitempty" jsonschema:"the model went on past the end of its turn"`
 	Bounce   *Bounce              `json:"bounce,omitempty" jsonschema:"the model was asked again"`
 	Policy   *chat.PolicyDetail   `json:"policy,omitempty" jsonschema:"what the rules said of a call"`
 	Approval *Asked               `json:"approval,omitempty" jsonschema:"a question to a person"`
 	State    chat.State           `json:"state,omitempty" jsonschema:"where a call stands"`
 	Progress *Progress            `json:"progress,omitempty" jsonschema:"output of a call that runs"`
 	Result   *Result              `json:"result,omitempty" jsonschema:"what came of a call, as the model reads it"`
+	Retry    *Retry               `json:"retry,omitempty" jsonschema:"the model's server failed with the error and is asked again"`
+	Error    *Trouble             `json:"error,omitempty" jsonschema:"why an answer broke off, or with retry the attempt before"`
 	Usage    *Usage               `json:"usage,omitempty"`
 	Finish   string               `json:"finish,omitempty" jsonschema:"why the last answer ended"`
+}
+
+// A Retry is a request to a model's server that is made again.
+type Retry struct {
+	At      time.Time `json:"at" jsonschema:"when it is made"`
+	Attempt int       `json:"attempt" jsonschema:"its number, from 2"`
+	Of      int       `json:"of" jsonschema:"how many there are at most"`
 }
 
 // A Bounce is a second chance for a model.
@@ -71,6 +81,9 @@ type Result struct {
 func eventOf(e *chat.Event) (Event, bool) {
 	out := Event{Kind: e.Kind.String(), Turn: e.Turn, CallID: e.ID, Name: e.Name, At: e.At, End: e.End}
 	fill, ok := fillings[e.Kind]
+	if e.Kind == chat.KindIdle {
+		ok = e.Detail != nil && e.Detail.Retry != nil
+	}
 	if ok {
 		fill(&out, e)
 	}
@@ -83,7 +96,11 @@ var fillings = map[chat.Kind]func(out *Event, e *chat.Event){
 		t := e.Detail.Turn
 		out.Model, out.Backend, out.Dialect, out.Attempt = t.Model, t.Backend, t.Dialect, t.Attempt
 	},
-	chat.KindTurnEnd:   func(*Event, *chat.Event) {},
+	chat.KindTurnEnd: func(out *Event, e *chat.Event) { out.Error = troubleOf(e.Detail.Turn.Failed) },
+	chat.KindIdle: func(out *Event, e *chat.Event) {
+		r := e.Detail.Retry
+		out.Kind, out.Retry, out.Error = "retry", &Retry{r.At, r.Attempt, r.Of}, troubleOf(r.Error)
+	},
 	chat.KindText:      func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindReasoning: func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindCallEnd: func(out *Event, e *chat.Event) {
@@ -94,6 +111,7 @@ var fillings = map[chat.Kind]func(out *Event, e *chat.Event){
 	chat.KindNativeResult: func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindRejected:     func(out *Event, e *chat.Event) { out.Rejected = e.Detail.Rejected },
 	chat.KindNote:         func(out *Event, e *chat.Event) { out.Note = e.Detail.Note },
+	chat.KindOverrun:      func(out *Event, e *chat.Event) { out.Overrun = e.Detail.Overrun },
 	chat.KindBounce:       bounced,
 	chat.KindConverted:    bounced,
 	chat.KindPolicy:       func(out *Event, e *chat.Event) { out.Policy = e.Detail.Policy },

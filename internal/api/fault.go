@@ -131,6 +131,7 @@ var meanings = []meaning{
 	{journal.ErrReadOnly, KindUnavailable, "the journal cannot be written", "look at the disk that the journal is on"},
 	{journal.ErrFull, KindUnavailable, "no room is left for the journal", "make room on the disk that the journal is on"},
 	{journal.ErrLocked, KindUnavailable, "the journal is locked by another program", "try again"},
+	{journal.ErrLost, KindUnavailable, "the journal's database cannot be reached", "try again"},
 	{journal.ErrClosed, KindUnavailable, "the service is ending", "try again"},
 	{context.DeadlineExceeded, KindUnavailable, "it took too long", "try again"},
 }

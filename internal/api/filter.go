@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wield/journal"
 )
 
 // A Filter is what a search among runs and exchanges asks for: terms such as tool:NAME, and words that stand in the texts. All must hold;
@@ -42,7 +44,7 @@ var filterFields = []*field{
 	{name: "tool", of: func(i *Inspected) []string { return i.Tools }, doc: "a tool that was called"},
 	{name: "model", of: func(i *Inspected) []string { return []string{i.Model} }, doc: "the model, as the client knows it"},
 	{name: "dialect", of: func(i *Inspected) []string { return i.Dialects }, doc: "a dialect that a call was read in"},
-	{name: "status", words: []string{"ok", "error", "open", "waiting"}, of: func(i *Inspected) []string { return []string{i.Status} }, doc: "how it stands"},
+	{name: "status", words: journal.Statuses(), of: func(i *Inspected) []string { return []string{string(i.Status)} }, doc: "where it stands"},
 	{name: "kind", words: []string{"run", "exchange"}, of: func(i *Inspected) []string { return []string{i.Kind} }, doc: "a run of an agent, or an exchange of the gateway"},
 	{name: "repaired", words: truth, of: func(i *Inspected) []string { return flag(i.Repairs > 0) }, doc: "something was mended in a call"},
 	{name: "bounced", words: truth, of: func(i *Inspected) []string { return flag(i.Bounces > 0) }, doc: "the model was asked again"},

@@ -15,24 +15,24 @@ import (
 
 // An Inspected is a run or an exchange in a search, with what a filter can ask about.
 type Inspected struct {
-	Kind     string    `json:"kind" jsonschema:"run, or exchange: one request to the gateway"`
-	ID       string    `json:"id"`
-	Time     time.Time `json:"time" jsonschema:"when it began"`
-	Title    string    `json:"title,omitempty" jsonschema:"what was asked, cut short"`
-	Status   string    `json:"status" jsonschema:"ok, error, open or waiting"`
-	Error    string    `json:"error,omitempty" jsonschema:"the kind of the error"`
-	Model    string    `json:"model,omitempty"`
-	Path     string    `json:"path,omitempty" jsonschema:"of an exchange"`
-	Session  string    `json:"session,omitempty" jsonschema:"of a run"`
-	Key      string    `json:"key,omitempty" jsonschema:"who asked"`
-	Took     float64   `json:"took_ms"`
-	Turns    int       `json:"turns"`
-	Calls    int       `json:"calls"`
-	Tools    []string  `json:"tools" jsonschema:"that were called, each once"`
-	Dialects []string  `json:"dialects" jsonschema:"that calls were read in, each once"`
-	Repairs  int       `json:"repairs"`
-	Bounces  int       `json:"bounces"`
-	Rejects  int       `json:"rejects"`
+	Kind     string         `json:"kind" jsonschema:"run, or exchange: one request to the gateway"`
+	ID       string         `json:"id"`
+	Time     time.Time      `json:"time" jsonschema:"when it began"`
+	Title    string         `json:"title,omitempty" jsonschema:"what was asked, cut short"`
+	Status   journal.Status `json:"status" jsonschema:"where a run stands, in one word; of an exchange done or failed"`
+	Error    string         `json:"error,omitempty" jsonschema:"the kind of the error"`
+	Model    string         `json:"model,omitempty"`
+	Path     string         `json:"path,omitempty" jsonschema:"of an exchange"`
+	Session  string         `json:"session,omitempty" jsonschema:"of a run"`
+	Key      string         `json:"key,omitempty" jsonschema:"who asked"`
+	Took     float64        `json:"took_ms"`
+	Turns    int            `json:"turns"`
+	Calls    int            `json:"calls"`
+	Tools    []string       `json:"tools" jsonschema:"that were called, each once"`
+	Dialects []string       `json:"dialects" jsonschema:"that calls were read in, each once"`
+	Repairs  int            `json:"repairs"`
+	Bounces  int            `json:"bounces"`
+	Rejects  int            `json:"rejects"`
 }
 
 // Inspections is a page of a search, the latest first.
@@ -111,10 +111,10 @@ func exchangeTexts(r *capture.Record) []string {
 }
 
 func inspectedExchange(r *capture.Record) Inspected {
-	i := Inspected{Kind: "exchange", ID: r.ID, Time: r.Time, Model: r.Model, Path: r.Path, Key: r.Key, Error: r.Error, Bounces: r.Bounces, Status: "ok",
+	i := Inspected{Kind: "exchange", ID: r.ID, Time: r.Time, Model: r.Model, Path: r.Path, Key: r.Key, Error: r.Error, Bounces: r.Bounces, Status: journal.StatusDone,
 		Took: millis(r.Took), Turns: len(r.Turns), Tools: []string{}, Dialects: []string{}}
 	if r.Error != "" || r.Status >= 400 {
-		i.Status = "error"
+		i.Status = journal.StatusFailed
 	}
 	for t := range r.Turns {
 		turn := &r.Turns[t]
@@ -215,11 +215,11 @@ func (f *Filter) session() string {
 }
 
 // inspected are the kinds of records that a search among runs looks at.
-var inspected = []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd, journal.KindBounce, journal.KindReject, journal.KindRepair, journal.KindEnd}
+var inspected = []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd, journal.KindBounce, journal.KindReject, journal.KindRepair, journal.KindWait, journal.KindEnd}
 
 // inspectedRun returns a run as a search shows it, and its texts if they are wanted.
 func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool) (i Inspected, texts []string, err error) {
-	i = Inspected{Kind: "run", ID: h.Stream, Session: h.Session, Time: h.Begun, Took: millis(h.Changed.Sub(h.Begun)), Status: runStatus[h.State], Tools: []string{}, Dialects: []string{}}
+	i = Inspected{Kind: "run", ID: h.Stream, Session: h.Session, Time: h.Begun, Took: millis(h.Changed.Sub(h.Begun)), Status: journal.StatusOf(h.State, nil), Tools: []string{}, Dialects: []string{}}
 	texts = append(texts, h.Stream, h.Session)
 	there := false
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: inspected}) {
@@ -228,6 +228,9 @@ func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool)
 		}
 		if e.Seq > h.Seq { // it would not fit the state
 			break
+		}
+		if e.Record.Wait != nil || e.Record.End != nil {
+			i.Status = journal.StatusOf(h.State, &e.Record)
 		}
 		switch r := &e.Record; r.Kind {
 		case journal.KindRun:
@@ -255,9 +258,13 @@ func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool)
 			i.Rejects++
 		case journal.KindRepair:
 			i.Repairs++
+		case journal.KindWait:
+			if f := r.Wait.Error; f != nil && h.State == journal.StateWaiting {
+				i.Error = f.Kind
+			}
 		case journal.KindEnd:
 			if f := r.End.Error; f != nil {
-				i.Status, i.Error = "error", f.Kind
+				i.Error = f.Kind
 			}
 		}
 	}
@@ -266,6 +273,3 @@ func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool)
 	}
 	return i, texts, nil
 }
-
-// runStatus are the words for where runs stand.
-var runStatus = map[journal.State]string{journal.StateOpen: "open", journal.StateWaiting: "waiting", journal.StateEnded: "ok"}

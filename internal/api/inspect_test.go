@@ -136,7 +136,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestParseFilter(t *testing.T) {
-	item := Inspected{Kind: "run", Model: "Coder", Status: "error", Key: "cleo", Took: 2500, Tools: []string{"read_file", "write_note"}, Dialects: []string{"hermes"}, Repairs: 1}
+	item := Inspected{Kind: "run", Model: "Coder", Status: "failed", Key: "cleo", Took: 2500, Tools: []string{"read_file", "write_note"}, Dialects: []string{"hermes"}, Repairs: 1}
 	for _, tt := range []struct {
 		q     string
 		holds bool
@@ -145,11 +145,11 @@ func TestParseFilter(t *testing.T) {
 		{"", true, ""}, {"  ", true, ""},
 		{"tool:write_note", true, ""}, {"tool:WRITE_NOTE", true, ""}, {"tool:write_*", true, ""}, {"tool:write", false, ""},
 		{"tool:none tool:read_file", true, ""}, {"-tool:read_file", false, ""}, {"-tool:none", true, ""}, {"tool:read_file -tool:write_note", false, ""},
-		{"model:coder dialect:hermes status:error repaired:true", true, ""}, {"status:ok", false, ""}, {"bounced:false kind:run", true, ""}, {"bounced:true", false, ""},
+		{"model:coder dialect:hermes status:failed repaired:true", true, ""}, {"status:done", false, ""}, {"bounced:false kind:run", true, ""}, {"bounced:true", false, ""},
 		{"dur:>2s", true, ""}, {"dur:>2s dur:<3s", true, ""}, {"dur:>2s dur:<2.4s", false, ""}, {"dur:2500ms", true, ""}, {"-dur:>2s", false, ""}, {"dur:<2s", false, ""},
 		{"key:cleo", true, ""}, {"rejected:false", true, ""}, {`model:"coder"`, true, ""},
-		{"colour:red", false, "at 1: there is no field"}, {"status:fine", false, "status is one of ok"}, {"dur:>quick", false, "at 6: \"quick\" is no duration"},
-		{"tool:", false, "tool: has no value"}, {`"open`, false, "at 1: the quote is not closed"}, {`status:ok "x`, false, "at 11: the quote"}, {"-word", false, "only fields can be left out"},
+		{"colour:red", false, "at 1: there is no field"}, {"status:fine", false, "status is one of running"}, {"dur:>quick", false, "at 6: \"quick\" is no duration"},
+		{"tool:", false, "tool: has no value"}, {`"open`, false, "at 1: the quote is not closed"}, {`status:done "x`, false, "at 13: the quote"}, {"-word", false, "only fields can be left out"},
 	} {
 		f, err := ParseFilter(tt.q)
 		if tt.wrong != "" {
@@ -178,7 +178,7 @@ func TestParseFilter(t *testing.T) {
 
 // FuzzParseFilter: no filter makes the reader fall, and what it takes in it can ask.
 func FuzzParseFilter(f *testing.F) {
-	for _, q := range []string{"", `tool:x "a b" -status:ok dur:>2s`, `a:`, `"\`, "-", "dur:>", ":", "tool:\"", "\xff:x"} {
+	for _, q := range []string{"", `tool:x "a b" -status:done dur:>2s`, `a:`, `"\`, "-", "dur:>", ":", "tool:\"", "\xff:x"} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, q string) {
@@ -205,6 +205,7 @@ func (s *service) inspectable() {
 		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Suppressed: "bad answer", Sent: "again"}},
 		journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{NoteDetail: chat.NoteDetail{Kind: chat.NoteCoerced, Path: "/size", Before: `"1"`, After: "1"}}},
 		journal.Record{Kind: journal.KindReject, Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: "<tool_call>"}}},
+		journal.Record{Kind: journal.KindOverrun, Overrun: &journal.Overrun{OverrunDetail: chat.OverrunDetail{At: 7, Marker: "<|im_start|>user", Hard: true}}},
 		turn, journal.Record{Kind: journal.KindPolicy, Policy: &chat.PolicyDetail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "ask: write"}})
 	s.add("run_i", n, journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "write_note", Arguments: json.RawMessage(`{"path":"b"}`), At: at}},
 		journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note", Started: true, Result: tool.Result{OK: true, Data: json.RawMessage(`"done"`)}, At: at.Add(time.Second)}},
@@ -220,6 +221,7 @@ func (s *service) inspectable() {
 		}
 	}
 	rec.Watch(nil, &chat.Event{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{ID: "c", Name: "write_note", Arguments: "{}", Complete: true, Dialect: "raw-json"}}}, at.Add(2*time.Second))
+	rec.Watch(nil, &chat.Event{Kind: chat.KindOverrun, Detail: &chat.Detail{Overrun: &chat.OverrunDetail{At: 9, Marker: "\n\nHuman:"}}}, at)
 	rec.Watch(nil, &chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 30, Out: 7, Requests: 2}}}, at.Add(2*time.Second))
 	if err := s.api.o.Captures.Add(rec); err != nil {
 		s.t.Fatal(err)
@@ -234,7 +236,7 @@ func TestInspect(t *testing.T) {
 	for _, tt := range []struct{ key, q, want string }{
 		{"k-admin", "tool:write_note bounced:true", "run_i req_i"}, {"k-admin", "kind:exchange tool:write_note", "req_i"}, {"k-admin", "quagga", "run_i"},
 		{"k-admin", "okapi", ""}, {"k-admin", "dialect:hermes repaired:true", "run_i"}, {"k-admin", "rejected:true", "run_i"}, {"k-admin", "dur:>2s kind:exchange", "req_i"},
-		{"k-admin", "session:ses_i", "run_i"}, {"k-admin", "status:waiting", "run_b run_a"}, {"k-client", "", "run_i run_a"}, {"k-other", "", "run_b"},
+		{"k-admin", "session:ses_i", "run_i"}, {"k-admin", "status:needs_approval", "run_b run_a"}, {"k-client", "", "run_i run_a"}, {"k-other", "", "run_b"},
 		{"k-admin", "kind:exchange -tool:write_note", "req_2 req_1 req_0"},
 	} {
 		var page Inspections
@@ -316,6 +318,14 @@ func TestTimeline(t *testing.T) {
 	first := run.Turns[0]
 	if len(first.Said) != 1 || first.Bounces[0].Suppressed != "bad answer" || first.Notes[0].Path != "/size" || first.Rejected[0].Raw != "<tool_call>" || first.Usage.In != 10 {
 		t.Errorf("%+v", first)
+	}
+	if o := first.Overrun; o == nil || *o != (chat.OverrunDetail{At: 7, Marker: "<|im_start|>user", Hard: true}) || run.Turns[1].Overrun != nil {
+		t.Errorf("where the model went on past its turn: %+v", o)
+	}
+	var exchange Timeline
+	s.get("/captures/req_i/timeline", "k-admin", &exchange)
+	if o := exchange.Turns[1].Overrun; o == nil || *o != (chat.OverrunDetail{At: 9, Marker: "\n\nHuman:"}) {
+		t.Errorf("in an exchange: %+v", o)
 	}
 	c := first.Calls[0]
 	if c.Policy.Decision != chat.DecisionAsk || c.Arguments != `{"path":"b"}` || !c.Ended.After(c.Started) || c.Result == nil || c.Result.IsError || c.Runs != 1 || c.Dialect != "hermes" {

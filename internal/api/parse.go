@@ -68,6 +68,7 @@ type Reading struct {
 	Calls      []ParsedCall          `json:"calls"`
 	Rejected   []chat.RejectedDetail `json:"rejected"`
 	Notes      []chat.NoteDetail     `json:"notes"`
+	Overrun    *chat.OverrunDetail   `json:"overrun,omitempty" jsonschema:"the model went on past the end of its turn: where, and at which marker"`
 	Candidates []Candidate           `json:"candidates" jsonschema:"places where a call could have begun, and what became of them"`
 	Events     []ParsedEvent         `json:"events"`
 }
@@ -253,7 +254,7 @@ func read(ctx context.Context, text string, o dialect.Options, chunk int) (Readi
 	}
 	take(d.Close(buf[:0]), len(text))
 	r.settle(&last)
-	r.Content, r.Reasoning = c.Content(), c.Reasoning()
+	r.Content, r.Reasoning, r.Overrun = c.Content(), c.Reasoning(), c.Overrun
 	r.Rejected, r.Notes = append(r.Rejected, c.Rejected...), append(r.Notes, c.Notes...)
 	for _, t := range c.Traces {
 		r.Candidates = append(r.Candidates, Candidate{t.Dialect, t.At, t.End, t.Outcome, t.Why})
@@ -285,8 +286,11 @@ func (r *Reading) add(e *chat.Event, fed int, text *strings.Builder) {
 		text.WriteString(e.Text)
 	}
 	p := ParsedEvent{Kind: e.Kind.String(), Index: e.Index, Name: e.Name, At: e.At, End: e.End, Fed: fed}
-	if e.Kind == chat.KindRejected {
+	switch e.Kind {
+	case chat.KindRejected:
 		text.WriteString(e.Detail.Rejected.Raw)
+	case chat.KindOverrun:
+		text.WriteString(e.Detail.Overrun.Marker)
 	}
 	r.Events = append(r.Events, p)
 }

@@ -23,17 +23,18 @@ var errAbort = http.ErrAbortHandler
 
 // A Run is one task on its way to an answer.
 type Run struct {
-	ID      string        `json:"id"`
-	Session string        `json:"session"`
-	State   journal.State `json:"state"`
-	Agent   string        `json:"agent,omitempty"`
-	Model   string        `json:"model,omitempty"`
-	Dir     string        `json:"dir,omitempty" jsonschema:"the directory that it works in"`
-	By      string        `json:"by,omitempty" jsonschema:"who began it"`
-	Begun   time.Time     `json:"begun"`
-	Changed time.Time     `json:"changed"`
-	Waits   *Waits        `json:"waits,omitempty" jsonschema:"with the state waiting: for what"`
-	Ended   *Ended        `json:"ended,omitempty" jsonschema:"with the state ended: how"`
+	ID      string         `json:"id"`
+	Session string         `json:"session"`
+	State   journal.State  `json:"state"`
+	Status  journal.Status `json:"status" jsonschema:"where it stands, in one word"`
+	Agent   string         `json:"agent,omitempty"`
+	Model   string         `json:"model,omitempty"`
+	Dir     string         `json:"dir,omitempty" jsonschema:"the directory that it works in"`
+	By      string         `json:"by,omitempty" jsonschema:"who began it"`
+	Begun   time.Time      `json:"begun"`
+	Changed time.Time      `json:"changed"`
+	Waits   *Waits         `json:"waits,omitempty" jsonschema:"with the state waiting: for what"`
+	Ended   *Ended         `json:"ended,omitempty" jsonschema:"with the state ended: how"`
 }
 
 // Waits says what a run waits for.
@@ -42,6 +43,7 @@ type Waits struct {
 	Approvals []string        `json:"approvals,omitempty" jsonschema:"ids"`
 	Calls     []string        `json:"calls,omitempty" jsonschema:"ids of calls that the client is to run"`
 	Note      string          `json:"note,omitempty"`
+	Error     *Trouble        `json:"error,omitempty" jsonschema:"what failed, where it can be tried again"`
 }
 
 // Ended says how a run ended.
@@ -54,8 +56,24 @@ type Ended struct {
 
 // Trouble is why something broke off.
 type Trouble struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
+	Kind       string  `json:"kind"`
+	Message    string  `json:"message"`
+	Status     int     `json:"status,omitempty" jsonschema:"of the server's answer"`
+	RetryAfter float64 `json:"retry_after,omitempty" jsonschema:"seconds that the server asks to wait"`
+}
+
+func troubleOf(e *chat.Error) *Trouble {
+	if e == nil {
+		return nil
+	}
+	return &Trouble{string(e.Kind), e.Message, e.Status, e.RetryAfter.Seconds()}
+}
+
+func failureOf(f *journal.Failure) *Trouble {
+	if f == nil {
+		return nil
+	}
+	return troubleOf(f.Err())
 }
 
 // Usage counts tokens.
@@ -66,10 +84,11 @@ type Usage struct {
 	Cached    int  `json:"cached_tokens"`
 	Reasoning int  `json:"reasoning_tokens"`
 	Requests  int  `json:"requests"`
+	Uncounted int  `json:"uncounted_requests,omitempty" jsonschema:"requests that were stopped before the server counted them, so that the sums lack them"`
 }
 
 func usageOf(u chat.Usage) Usage {
-	return Usage{u.Known, u.In, u.Out, u.Cached, u.Reasoning, u.Requests}
+	return Usage{u.Known, u.In, u.Out, u.Cached, u.Reasoning, u.Requests, u.Uncounted}
 }
 
 // Runs is a page of runs, those that changed last first.
@@ -84,7 +103,7 @@ var told = []journal.Kind{journal.KindRun, journal.KindWait, journal.KindResume,
 // look returns a run of the journal, as it was with its head: what came behind that would not fit the state. ok is false where the stream
 // is none of a run, or deleted.
 func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, err error) {
-	run = Run{ID: h.Stream, Session: h.Session, State: h.State, Begun: h.Begun, Changed: h.Changed}
+	run = Run{ID: h.Stream, Session: h.Session, State: h.State, Status: journal.StatusOf(h.State, nil), Begun: h.Begun, Changed: h.Changed}
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: told}) {
 		if err != nil {
 			return run, false, err
@@ -92,20 +111,20 @@ func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, e
 		if e.Seq > h.Seq {
 			break
 		}
+		if e.Record.Wait != nil || e.Record.End != nil {
+			run.Status = journal.StatusOf(h.State, &e.Record)
+		}
 		switch r := &e.Record; r.Kind {
 		case journal.KindRun:
 			ok = true
 			run.Agent, run.Model, run.Dir, run.By = r.Run.Agent, r.Run.Model, r.Run.Dir, r.Run.By
 		case journal.KindWait:
-			run.Waits = &Waits{r.Wait.For, r.Wait.Approvals, r.Wait.Calls, r.Wait.Note}
+			run.Waits = &Waits{r.Wait.For, r.Wait.Approvals, r.Wait.Calls, r.Wait.Note, failureOf(r.Wait.Error)}
 		case journal.KindResume:
 			run.Waits = nil
 		case journal.KindEnd:
 			run.Waits = nil
-			run.Ended = &Ended{Reason: r.End.Reason, Detail: r.End.Detail, Usage: usageOf(r.End.Usage)}
-			if f := r.End.Error; f != nil {
-				run.Ended.Error = &Trouble{f.Kind, f.Message}
-			}
+			run.Ended = &Ended{Reason: r.End.Reason, Detail: r.End.Detail, Usage: usageOf(r.End.Usage), Error: failureOf(r.End.Error)}
 		}
 	}
 	return run, ok, nil

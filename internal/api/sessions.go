@@ -15,17 +15,18 @@ import (
 
 // A Session is one conversation.
 type Session struct {
-	ID      string        `json:"id"`
-	Title   string        `json:"title,omitempty"`
-	State   journal.State `json:"state,omitempty" jsonschema:"where its last run stands"`
-	Runs    int           `json:"runs" jsonschema:"how many"`
-	Agent   string        `json:"agent,omitempty" jsonschema:"of its last run"`
-	Model   string        `json:"model,omitempty" jsonschema:"of its last run"`
-	Dir     string        `json:"dir,omitempty" jsonschema:"the directory that it works in"`
-	By      string        `json:"by,omitempty" jsonschema:"who began it"`
-	Bytes   int64         `json:"bytes" jsonschema:"of its records"`
-	Begun   time.Time     `json:"begun"`
-	Changed time.Time     `json:"changed"`
+	ID      string         `json:"id"`
+	Title   string         `json:"title,omitempty"`
+	State   journal.State  `json:"state,omitempty" jsonschema:"that of its last run"`
+	Status  journal.Status `json:"status,omitempty" jsonschema:"where its last run stands, in one word"`
+	Runs    int            `json:"runs" jsonschema:"how many"`
+	Agent   string         `json:"agent,omitempty" jsonschema:"of its last run"`
+	Model   string         `json:"model,omitempty" jsonschema:"of its last run"`
+	Dir     string         `json:"dir,omitempty" jsonschema:"the directory that it works in"`
+	By      string         `json:"by,omitempty" jsonschema:"who began it"`
+	Bytes   int64          `json:"bytes" jsonschema:"of its records"`
+	Begun   time.Time      `json:"begun"`
+	Changed time.Time      `json:"changed"`
 }
 
 // Sessions is a page of sessions, those that changed last first.
@@ -35,15 +36,29 @@ type Sessions struct {
 }
 
 func sessionOf(s *journal.Session) Session {
-	return Session{ID: s.ID, Title: s.Title, State: s.State, Runs: s.Runs, Agent: s.Agent, Model: s.Model, Dir: s.Dir, By: s.By, Bytes: s.Bytes,
+	return Session{ID: s.ID, Title: s.Title, State: s.State, Status: s.Status, Runs: s.Runs, Agent: s.Agent, Model: s.Model, Dir: s.Dir, By: s.By, Bytes: s.Bytes,
 		Begun: s.Begun, Changed: s.Changed}
+}
+
+// Where sessions begin.
+const (
+	fromService     = "service"
+	fromCommandLine = "command_line"
+)
+
+// beganAt returns where a session began: a run of the command line is of no agent.
+func beganAt(s *journal.Session) string {
+	if s.Agent == "" {
+		return fromCommandLine
+	}
+	return fromService
 }
 
 // listSessions answers GET /sessions.
 func (x *call) listSessions() (any, error) {
 	ctx := x.r.Context()
 	page := &Sessions{Items: []Session{}}
-	words := strings.Fields(strings.ToLower(x.query("q")))
+	words, from := strings.Fields(strings.ToLower(x.query("q"))), x.query("from")
 	b := x.bound()
 	for s, err := range journal.Sessions(ctx, x.s.o.Journal, x.number("before", 0)) {
 		if err != nil {
@@ -53,7 +68,7 @@ func (x *call) listSessions() (any, error) {
 			page.Next = b.next()
 			break
 		}
-		if s.Runs == 0 || !x.caller.owns(s.By) { // what is no conversation is kept by sessions, too
+		if s.Runs == 0 || !x.caller.owns(s.By) || from != "" && from != beganAt(&s) { // what is no conversation is kept by sessions, too
 			continue
 		}
 		found, err := x.speaksOf(ctx, &s, words)

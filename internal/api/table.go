@@ -64,7 +64,8 @@ func table() []route {
 		reviewRoute(),
 
 		{method: get, path: "/sessions", name: "listSessions", doc: "List sessions, those that changed last first. A page may be short, or empty, and have a next one.", may: asking,
-			query: []param{limitParam, beforeParam, {name: "q", doc: "only those in whose title or messages all these words stand"}}, out: of(Sessions{}), serve: (*call).listSessions},
+			query: []param{limitParam, beforeParam, {name: "q", doc: "only those in whose title or messages all these words stand"},
+				{name: "from", doc: "only those that began here, in the service, or at the command line", words: []string{fromService, fromCommandLine}}}, out: of(Sessions{}), serve: (*call).listSessions},
 		{method: get, path: "/sessions/{session}", name: "showSession", doc: "Show a session.", may: asking, out: of(Session{}), serve: (*call).showSession},
 		{method: patch, path: "/sessions/{session}", name: "renameSession", doc: "Give a session another title.", may: asking, in: of(Rename{}), out: of(Session{}), serve: (*call).renameSession},
 		{method: del, path: "/sessions/{session}", name: "deleteSession", doc: "Delete a session with all that is recorded of it.", may: asking, fails: []Kind{KindConflict}, serve: (*call).deleteSession},
@@ -101,6 +102,7 @@ var known = map[reflect.Type]json.RawMessage{
 	of(capture.Body{}):      json.RawMessage(`{"type":"string"}`),
 	of(Role("")):            words(string(RoleClient), string(RoleApprover), string(RoleAdmin)),
 	of(Verdict("")):         words(string(VerdictAllow), string(VerdictEdit), string(VerdictDeny), string(VerdictStop)),
+	of(journal.Status("")):  words(journal.Statuses()...),
 	of(journal.State("")):   words(string(journal.StateOpen), string(journal.StateWaiting), string(journal.StateEnded)),
 	of(journal.WaitFor("")): words(string(journal.WaitApproval), string(journal.WaitClient), string(journal.WaitDrain), string(journal.WaitRetry)),
 	of(chat.ApprovalState("")): words(string(chat.ApprovalPending), string(chat.ApprovalApproved), string(chat.ApprovalEdited), string(chat.ApprovalDenied),

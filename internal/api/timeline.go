@@ -35,7 +35,9 @@ type Timeline struct {
 	Request string         `json:"request,omitempty" jsonschema:"of an exchange: what the client sent, masked"`
 	Answer  string         `json:"answer,omitempty" jsonschema:"of an exchange: what the client received, masked"`
 	Path    string         `json:"path,omitempty"`
-	Status  int            `json:"status,omitempty"`
+	Status  int            `json:"status,omitempty" jsonschema:"of an exchange: that of the answer"`
+
+	RunStatus journal.Status `json:"run_status,omitempty" jsonschema:"of a run: where it stands, in one word"`
 }
 
 // A TimelineTurn is one answer of a model.
@@ -54,6 +56,7 @@ type TimelineTurn struct {
 	Bounces  []TimelineBounce      `json:"bounces"`
 	Rejected []chat.RejectedDetail `json:"rejected"`
 	Notes    []chat.NoteDetail     `json:"notes"`
+	Overrun  *chat.OverrunDetail   `json:"overrun,omitempty" jsonschema:"the model went on past the end of its turn: where, and at which marker"`
 	Calls    []TimelineCall        `json:"calls"`
 }
 
@@ -132,6 +135,11 @@ func (x *call) recording() (*playback.Recording, error) {
 	if _, err := x.run(); err != nil {
 		return nil, err
 	}
+	return x.recorded()
+}
+
+// recorded is recording for a run that is there for the caller.
+func (x *call) recorded() (*playback.Recording, error) {
 	list, err := playback.Load(x.r.Context(), x.s.o.Journal, x.arg("run"))
 	if err != nil {
 		return nil, err
@@ -141,17 +149,19 @@ func (x *call) recording() (*playback.Recording, error) {
 
 // runTimeline answers GET /runs/{run}/timeline.
 func (x *call) runTimeline() (any, error) {
-	r, err := x.recording()
+	run, err := x.run()
 	if err != nil {
 		return nil, err
 	}
-	t := &Timeline{Kind: "run", ID: r.ID, Session: r.Session, Title: r.Title, Model: r.Run.Model, Agent: r.Run.Agent, Begun: r.Begun, Ended: r.Ended,
+	r, err := x.recorded()
+	if err != nil {
+		return nil, err
+	}
+	t := &Timeline{Kind: "run", RunStatus: run.Status, ID: r.ID, Session: r.Session, Title: r.Title, Model: r.Run.Model, Agent: r.Run.Agent, Begun: r.Begun, Ended: r.Ended,
 		Tools: offeredTools(r), Turns: []TimelineTurn{}}
 	if e := r.End; e != nil {
 		t.Reason, t.Usage, t.Cost = e.Reason, usageOf(e.Usage), e.Cost
-		if e.Error != nil {
-			t.Error = &Trouble{e.Error.Kind, e.Error.Message}
-		}
+		t.Error = failureOf(e.Error)
 	}
 	for _, turn := range r.Turns {
 		t.Turns = append(t.Turns, timelineTurn(turn))
@@ -178,9 +188,7 @@ func timelineTurn(t *playback.Turn) TimelineTurn {
 		if e.Finish != nil {
 			out.Finish = string(e.Finish.Reason)
 		}
-		if e.Error != nil {
-			out.Error = &Trouble{e.Error.Kind, e.Error.Message}
-		}
+		out.Error = failureOf(e.Error)
 	}
 	out.Bounces = bouncesOf(t, maxTold)
 	for _, r := range t.Rejects {
@@ -192,6 +200,9 @@ func timelineTurn(t *playback.Turn) TimelineTurn {
 		d := n.NoteDetail
 		d.Before, d.After = cutText(d.Before), cutText(d.After)
 		out.Notes = append(out.Notes, d)
+	}
+	for _, o := range t.Overran {
+		out.Overrun = &o.OverrunDetail
 	}
 	for _, c := range t.Calls {
 		out.Calls = append(out.Calls, timelineCall(c))
@@ -365,6 +376,7 @@ func exchangeTurn(t *capture.Turn, n int) TimelineTurn {
 		d.Name, d.Cut = b.Name, len(b.Suppressed) == capture.MaxBody || len(b.Sent) == capture.MaxBody
 		out.Bounces = append(out.Bounces, d)
 	}
+	out.Overrun = t.Overrun
 	for _, r := range t.Rejected {
 		out.Rejected = append(out.Rejected, chat.RejectedDetail{Reason: r.Reason, Name: r.Name, Message: r.Message, Raw: bodyText(r.Raw)})
 	}

@@ -8,7 +8,7 @@ import (
 
 // Captures returns what keeps exchanges as the configuration says, or nil if nothing is to be kept.
 func (c *Config) Captures(getenv func(string) string) (*capture.Ring, error) {
-	o := capture.Options{Keep: c.Capture.Keep}
+	o := capture.Options{Keep: c.Capture.Keep, Hide: c.Hide(getenv)}
 	switch c.Capture.Requests {
 	case "off":
 		return nil, nil

@@ -248,7 +248,7 @@ func TestLayerErrors(t *testing.T) {
 		{"model alone", Options{Upstream: Upstream{Model: "m"}}, "--upstream and --model belong together"},
 		{"no upstream", Options{Upstream: Upstream{URL: "h:1", Model: "m"}}, "--upstream: backends.upstream.url: not a URL"},
 		{"password", Options{Upstream: Upstream{URL: "http://u:sk-0123456789@h/v1", Model: "m"}}, "may not hold a user or password"},
-		{"literal key", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Key: "sk-0123456789"}}, "--upstream-key: backends.upstream.key: a secret does not stand in the file"},
+		{"literal key", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Key: "sk-0123456789"}}, "--upstream-key: a key does not stand on the command line"},
 		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}}, `--mode: models.m.mode: "txt" is none of text, native, auto; did you mean "text"?`},
 		{"dialect", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Dialect: "hermez"}}, `--dialect: models.m.dialect: no dialect "hermez"; did you mean "hermes"?`},
 		{"absent file", Options{File: "testdata/none.yaml"}, "testdata/none.yaml: no such file"},
@@ -275,8 +275,11 @@ func TestUpstream(t *testing.T) {
 	if b := r.Backends[m.Backend]; b.URL != "http://127.0.0.1:1/v1" || b.Key.String() != "env:K" || b.Retry.Attempts != 2 {
 		t.Errorf("got %+v", b)
 	}
-	if m.Mode != "text" || m.Dialect != "tool-call-tag" || m.Release != "auto" {
+	if m.Mode != "text" || m.Dialect != "ptk" || m.Release != "auto" { // the one alias that is taught in its own tags
 		t.Errorf("got %+v", m)
+	}
+	if r, err = Load(Options{Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "gpt-4.1", Dialect: "xml_format"}}); err != nil || r.Models["gpt-4.1"].Dialect != "qwen3-coder" {
+		t.Errorf("got %+v, %v", r.Models["gpt-4.1"], err)
 	}
 }
 

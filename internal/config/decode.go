@@ -116,8 +116,23 @@ func (d *decoder) hide(n ast.Node) {
 		return
 	}
 	line, column := t.Position.Line, t.Position.Column
-	switch n.(type) {
-	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		for _, pair := range n.Values {
+			d.hide(pair.Value)
+		}
+		return
+	case *ast.MappingValueNode:
+		d.hide(n.Value)
+		return
+	case *ast.SequenceNode:
+		for _, v := range n.Values {
+			d.hide(v)
+		}
+		return
+	case *ast.BoolNode, *ast.NullNode:
+		return // nobody's secret
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode:
 		if more := strings.Count(strings.TrimSpace(t.Origin), "\n"); more == 0 {
 			d.hidden = append(d.hidden, span{line, column, column + width(t)})
 			return

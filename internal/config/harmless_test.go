@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"wield/chat"
@@ -64,6 +65,28 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
+// TestDeveloper judges commands of developers in several languages: none of them needs a question.
+func TestDeveloper(t *testing.T) {
+	p, root := commonPolicy(t), workspace(t)
+	text, err := os.ReadFile(filepath.Join("..", "..", "tool", "policy", "testdata", "developer.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSuffix(line, "\n"); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		count++
+		if v := p.Decide(policy.Call{Tool: "command_exec", Shell: line, Root: root}); v.Decision != chat.DecisionAllow {
+			t.Errorf("%s\n\t%s", line, v)
+		}
+	}
+	if count < 140 {
+		t.Errorf("%d commands: has a part of the file been lost?", count)
+	}
+}
+
 // TestEveryday holds what the policy of everyday work decides about single lines, most of them ways to write, run or read what
 // its rules are not meant to open. A line may be decided more strictly than it says, unless it is wanted to be allowed.
 func TestEveryday(t *testing.T) {
@@ -94,7 +117,7 @@ func TestEveryday(t *testing.T) {
 func workspace(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{"go.mod", "main.go", "README.md", "a.txt", "b.txt", "internal/store.go", "internal/auth.go", "internal/parser.go", "src/app.go", "test/a.js", "test/b.js", "build/server", "server/go.mod", "lib/x.c"} {
+	for _, name := range []string{"go.mod", "main.go", "README.md", "a.txt", "b.txt", "internal/store.go", "internal/auth.go", "internal/parser.go", "id_rsa", "src/app.go", "test/a.js", "test/b.js", "build/server", "server/go.mod", "lib/x.c"} {
 		full := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 			t.Fatal(err)

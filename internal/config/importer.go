@@ -153,11 +153,9 @@ func (i *importer) lumoTamer() {
 		i.put(fmt.Sprintf("127.0.0.1:%v", v), "listen")
 	}
 	if v, ok := i.take("server.bodyLimit", "bodyLimit"); ok {
-		i.put(strings.Replace(strings.ToLower(fmt.Sprint(v)), "mb", "MB", 1), "limits", "body")
-		if s := fmt.Sprint(v); strings.HasSuffix(strings.ToLower(s), "kb") {
-			i.put(strings.TrimRight(strings.ToLower(s), "kb")+"kB", "limits", "body")
-		}
+		i.put(sizeOf(v), "limits", "body")
 	}
+	i.localActions()
 	if _, ok := i.take("server.apiKey", "apiKey"); ok {
 		i.put([]any{map[string]any{"name": "client", "secret": "env:WIELD_KEY"}}, "keys")
 		i.note("the key of the clients was not copied: put it into the variable WIELD_KEY")
@@ -174,15 +172,60 @@ func (i *importer) lumoTamer() {
 	}
 }
 
+// localActions takes over what the terminal may do by itself.
+func (i *importer) localActions() {
+	const there = "cli.localActions."
+	for _, key := range []string{"enabled", "fileReads.enabled"} {
+		if v, ok := i.take(there + key); ok {
+			i.put(v, append([]string{"tools", "localActions"}, strings.Split(key, ".")...)...)
+		}
+	}
+	if v, ok := i.take(there + "fileReads.maxFileSize"); ok {
+		i.put(sizeOf(v), "tools", "localActions", "fileReads", "maxFileSize")
+	}
+	for path, v := range i.from {
+		if name, ok := strings.CutPrefix(path, there+"executors."); ok {
+			i.used[path] = true
+			i.put(v, "tools", "localActions", "executors", name)
+		}
+	}
+}
+
+// sizeOf returns a number of bytes as it is written here.
+func sizeOf(v any) any {
+	s, ok := v.(string)
+	if !ok {
+		return v
+	}
+	s = strings.ToLower(s)
+	if n, ok := strings.CutSuffix(s, "kb"); ok {
+		return n + "kB"
+	}
+	return strings.Replace(s, "mb", "MB", 1)
+}
+
 // llf reads a main configuration, a registry of tools, or the configuration of one tool.
 func (i *importer) llf(root map[string]any) {
 	if list, ok := root["tools"].([]any); ok {
 		i.used["tools"] = true
+		ask, _ := i.take("global_config.require_approval")
+		sensitive, _ := i.take("global_config.sensitive_operations")
+		asks, _ := sensitive.([]any)
+		var rules []any
 		for _, t := range list {
 			if tool, ok := t.(map[string]any); ok {
-				i.llfTool(flatten(tool))
+				flat := flatten(tool)
+				i.llfTool(flat)
+				if rule := llfRule(flat, asks); rule != nil && ask != true {
+					rules = append(rules, map[string]any{"allow": rule})
+				}
 			}
 		}
+		if len(rules) > 0 {
+			i.put(rules, "policies", "default", "rules")
+			i.note("the registry let %d tools run without asking: policies.default allows what it did, and everything else asks; take away what you do not want", len(rules))
+		}
+		i.note("for tools that are not built in, name their directory under tools.llf.dir")
 	}
 	if _, ok := i.from["metadata.mode"]; ok || i.from["type"] == "llm_invokable" {
 		for p := range i.from {
@@ -211,6 +254,48 @@ func (i *importer) llf(root map[string]any) {
 	default:
 		i.note("not taken over: tool_execution_mode %v, which is none of single_pass, dual_pass_write_only and dual_pass_all", mode)
 	}
+}
+
+// llfRule is the selector of the rule that allows what a tool might do without asking; nil: there is none. Without a whitelist, the tools
+// that touch what a call names might do nothing.
+func llfRule(t map[string]any, asks []any) map[string]any {
+	name, _ := t["name"].(string)
+	kind, _ := t["type"].(string)
+	if name == "" || kind != "" && kind != "llm_invokable" && kind != "function_calling" || t["enabled"] == nil || t["enabled"] == false || t["enabled"] == "false" ||
+		t["metadata.requires_approval"] == true {
+		return nil
+	}
+	rule := map[string]any{"tool": []any{name}}
+	var patterns []any
+	list, _ := t["metadata.whitelist"].([]any)
+	for _, p := range list {
+		text, _ := p.(string)
+		if name == "file_access" && !strings.Contains(text, "/") {
+			text = "**/" + text // it is about the name alone
+		}
+		patterns = append(patterns, text)
+	}
+	switch name {
+	case "file_access":
+		ops := []any{"read", "list"}
+		for _, op := range []string{"write", "delete"} {
+			if t["metadata.mode"] == "rw" && !slices.Contains(asks, any("file_"+op)) {
+				ops = append(ops, op)
+			}
+		}
+		rule["path"], rule["op"] = patterns, ops
+	case "command_exec":
+		if slices.Contains(asks, any("command_exec")) {
+			return nil
+		}
+		rule["command"] = patterns
+	default:
+		return rule
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	return rule
 }
 
 // llfTool takes over one tool. A tool that was on by itself when its rule matched is on.

@@ -21,6 +21,7 @@ server:
 conversations: {deriveIdFromUser: true}
 commands: {enabled: true}
 log: {level: debug}
+cli: {localActions: {enabled: true, fileReads: {enabled: true, maxFileSize: 512kb}, executors: {bash: [bash, -c], python: [python3, -c]}}}
 auth: {password: hush}
 `))
 	if err != nil {
@@ -36,8 +37,11 @@ auth: {password: hush}
 		len(m.Instructions.ReplacePatterns) != 1 || m.Instructions.ReplacePatterns[0].Replacement != "x" || len(r.Keys) != 1 {
 		t.Errorf("%s", text)
 	}
+	if l := r.Tools.Local; !l.Enabled || !l.FileReads.Enabled || l.FileReads.MaxFileSize != 512e3 || len(l.Executors["bash"]) != 2 || l.Executors["python"][0] != "python3" {
+		t.Errorf("local actions: %+v", l)
+	}
 	said := strings.Join(notes, "\n")
-	if strings.Contains(text, "hush") || !strings.Contains(said, "WIELD_KEY") || !strings.Contains(said, "not taken over: log.level") || !strings.Contains(said, "auth.password") {
+	if strings.Contains(said, "localActions") || strings.Contains(text, "hush") || !strings.Contains(said, "WIELD_KEY") || !strings.Contains(said, "not taken over: log.level") || !strings.Contains(said, "auth.password") {
 		t.Errorf("%s\n%s", text, said)
 	}
 

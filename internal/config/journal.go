@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"wield/internal/mask"
@@ -107,15 +105,6 @@ func (c *Config) mask(getenv func(string) string) func(string) string {
 	if !c.Journal.Mask {
 		return nil
 	}
-	known := slices.DeleteFunc(c.secrets(getenv), func(s string) bool { return len(s) < minSecret })
-	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
-	var pairs []string
-	for _, s := range known {
-		pairs = append(pairs, s, mask.Masked)
-	}
-	literal := strings.NewReplacer(pairs...)
-	return func(text string) string { return mask.Text(literal.Replace(text)) }
+	hide := c.Hide(getenv)
+	return func(text string) string { return mask.Text(hide(text)) }
 }
-
-// minSecret is how long a text must be to be taken for a secret: a shorter one would stand in innocent words.
-const minSecret = 4

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 )
 
 // Options say where a configuration comes from.
@@ -224,12 +225,22 @@ func (c *Config) applyUpstream(d *decoder, u Upstream) {
 		{"--dialect", model + ".dialect", u.Dialect, reflect.ValueOf(&m.Dialect).Elem(), field{}},
 		{"--profile", model + ".profile", u.Profile, reflect.ValueOf(&m.Profile).Elem(), field{}},
 	} {
+		if f.flag == "--upstream-key" && mayBeKey(f.text) {
+			d.problems = append(d.problems, &Problem{File: f.flag,
+				Message: "a key does not stand on the command line, where other users of this machine read it: put it into a variable, such as LLM_KEY, and write --upstream-key env:LLM_KEY"})
+			continue
+		}
 		if f.text != "" {
 			d.set(leaf{f.path, f.field, f.value}, f.text, f.flag)
 		}
 	}
 	put(&c.Backends, upstreamName, b)
 	put(&c.Models, u.Model, m)
+}
+
+// mayBeKey reports whether a text is no reference to a secret, so that it may be one.
+func mayBeKey(text string) bool {
+	return text != "" && !strings.HasPrefix(text, "env:") && !strings.HasPrefix(text, "file:")
 }
 
 func put[V any](m *map[string]V, name string, v V) {

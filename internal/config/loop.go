@@ -53,7 +53,7 @@ func (w *workshop) agents(s *Service) error {
 	if !w.config.HasAgents() || w.env.Hub == nil {
 		return nil
 	}
-	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv})
+	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File})
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,7 @@ func (w *workshop) agent(name string, box *Toolbox) (runs.Agent, error) {
 		return runs.Agent{}, err
 	}
 	runner := box.Runner.With(nil)
+	runner.Log = w.env.Log
 	runner.Tools, runner.Policy = picked, rules
 	l := m.Agent.Limits
 	return runs.Agent{

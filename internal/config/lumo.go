@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 
 	"wield/chat"
 	"wield/model/exchange"
@@ -55,13 +54,13 @@ func (c *Config) applyLumo(d *decoder) {
 		if m.Mode == "auto" {
 			m.Mode = "text"
 		}
-		if !d.has(path+".calls.prefix") && !d.has(path+".customTools.prefix") {
+		if m.Dialect != "cli-block" && !d.has(path+".calls.prefix") && !d.has(path+".customTools.prefix") { // a block is no native call
 			m.Calls.Prefix = lumoPrefix
 		}
 		if !d.has(path + ".instructions.injectInto") {
 			m.Instructions.InjectInto = "first"
 		}
-		if m.Model == "" && !slices.Contains(lumoModels, strings.TrimPrefix(name, "proton/")) {
+		if m.Model == "" && !slices.Contains(lumoModels, wire.PlainModel(name)) {
 			m.Model = lumoModels[0]
 		}
 		c.Models[name] = m

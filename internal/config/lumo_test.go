@@ -81,6 +81,29 @@ models:
 	}
 }
 
+// TestLumoBlocks_A55: the blocks of the seed's terminal are calls on Lumo as they are written there, without a prefix.
+func TestLumoBlocks_A55(t *testing.T) {
+	s := newLumo(t, "```read\nnotes.md\n```\n")
+	service, err := compose(t, "\nbackends: {l: {kind: lumo, url: \"URL\"}}\nmodels: {cli: {backend: l, dialect: cli-block}}\n", s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &chat.Request{Model: "cli", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("read my notes")}},
+		Tools: []chat.Tool{{Name: "read", Parameters: []byte(`{"type":"object","properties":{"paths":{"type":"array","items":{"type":"string"}}},"required":["paths"]}`)}}}
+	var calls []string
+	for e, err := range modelOf(t, service, "cli").Model.Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == chat.KindCallEnd {
+			calls = append(calls, e.Name+e.Detail.Call.Arguments)
+		}
+	}
+	if len(calls) != 1 || !strings.Contains(calls[0], "notes.md") || !strings.HasPrefix(calls[0], "read{") {
+		t.Errorf("%q", calls)
+	}
+}
+
 func TestLumoChecks(t *testing.T) {
 	_, err := load("config.yaml", []byte(`wield: config/v1
 backends: {l: {kind: lumo, url: "https://lumo.example/api"}}

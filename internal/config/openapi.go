@@ -28,6 +28,8 @@ type OpenAPITools struct {
 	Auto             []string `key:"auto" doc:"Words: the tools are offered only when one of them stands in the user's message. Goes with enabled."`
 	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether the tools may change anything: with ro only GET and HEAD are sent."`
 	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
+	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result."`
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run."`
 }
 
@@ -94,7 +96,7 @@ func (s *requestSource) document(o OpenAPITools, where, base string) *requestFil
 	}
 	made, err := openapi.Read(data, options)
 	f.err = err
-	b := Builtin{Enabled: o.Enabled, Auto: o.Auto, Mode: o.Mode, Timeout: o.Timeout, RequiresApproval: o.RequiresApproval}
+	b := Builtin{Enabled: o.Enabled, Auto: o.Auto, Mode: o.Mode, Timeout: o.Timeout, Cache: o.Cache, Debounce: o.Debounce, RequiresApproval: o.RequiresApproval}
 	for _, t := range made {
 		t.Source = where
 		f.tools = append(f.tools, b.configured(t))

@@ -117,6 +117,9 @@ func didYouMean(word string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
+// DidYouMean returns "; did you mean X?" for the candidate that is nearest to a word, or "".
+func DidYouMean(word string, candidates []string) string { return didYouMean(word, candidates) }
+
 // editDistance counts the insertions, deletions, replacements and swaps of neighbours that make b of a.
 func editDistance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)

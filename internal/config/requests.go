@@ -38,6 +38,8 @@ type HTTPTool struct {
 	Auto             []string `key:"auto" doc:"Words: it is offered only when one of them stands in the user's message. Goes with enabled."`
 	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
 	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
+	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result."`
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run."`
 }
 
@@ -127,7 +129,7 @@ func (h *HTTPTool) tool(name string, look lookUp) (*tool.Tool, error) {
 
 // offer returns how the tool is offered.
 func (h *HTTPTool) offer() Builtin {
-	return Builtin{Enabled: h.Enabled, Auto: h.Auto, Mode: h.Mode, Timeout: h.Timeout, RequiresApproval: h.RequiresApproval}
+	return Builtin{Enabled: h.Enabled, Auto: h.Auto, Mode: h.Mode, Timeout: h.Timeout, Cache: h.Cache, Debounce: h.Debounce, RequiresApproval: h.RequiresApproval}
 }
 
 func (h *HTTPTool) fields(look lookUp) (fields []httpcall.Field, secrets []string, err error) {

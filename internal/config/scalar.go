@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wield/dialect"
+	"wield/prompt"
 )
 
 // A scalar is a value of the file that is written as text and has rules of its own. Its parse says in words what is wrong.
@@ -199,7 +200,9 @@ func (d *Dialect) parse(text string) error {
 		if !ok {
 			return fmt.Errorf("no dialect %q%s (see: wield dialect list)", text, didYouMean(text, append(dialect.Names(), "auto")))
 		}
-		text = found.Name
+		if text != prompt.PTK { // the one alias with tags of its own
+			text = found.Name
+		}
 	}
 	*d = Dialect(text)
 	return nil

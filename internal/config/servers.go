@@ -46,7 +46,8 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 		FirstByte: time.Duration(t.FirstByte),
 		Idle:      time.Duration(t.Idle),
 	}, key)
-	var model chat.Model = server
+	hide := w.config.Hide(w.env.Getenv)
+	var model chat.Model = hidden{server, hide}
 	if !kinds[b.Kind].stops {
 		model = stop.New(model)
 	}
@@ -54,6 +55,9 @@ func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)
 	model = route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
 	relay, _ := server.(gateway.Relay)
+	if relay != nil {
+		relay = hiddenRelay{relay, hide}
+	}
 	return w.use(name, &standing{print: print, model: model, relay: relay, close: server.Close}), nil
 }
 

@@ -20,6 +20,8 @@ type ShTool struct {
 	Auto             []string `key:"auto" doc:"Words: it is offered only when one of them stands in the user's message. Goes with enabled."`
 	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
 	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
+	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result."`
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run."`
 }
 
@@ -58,7 +60,7 @@ func (s *ShTool) tool(name string) (*tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := Builtin{Enabled: s.Enabled, Auto: s.Auto, Mode: s.Mode, Timeout: s.Timeout, RequiresApproval: s.RequiresApproval}
+	b := Builtin{Enabled: s.Enabled, Auto: s.Auto, Mode: s.Mode, Timeout: s.Timeout, Cache: s.Cache, Debounce: s.Debounce, RequiresApproval: s.RequiresApproval}
 	t = b.configured(t)
 	t.Source = "tools.sh." + name
 	return t, nil

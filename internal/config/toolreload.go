@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"wield/tool"
@@ -81,7 +82,7 @@ func (t *Toolbox) readState() (*ToolState, error) {
 	if info, err := os.Stat(t.State); err == nil {
 		stamp = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	}
-	state, err := LoadToolState(t.State)
+	state, err := LoadToolState(t.State, t.file)
 	if err == nil {
 		t.stamp = stamp
 	}
@@ -183,6 +184,10 @@ func (t *Toolbox) whole(one *tool.Tool) *tool.Tool {
 // problems says what in the file of changes cannot be followed.
 func (t *Toolbox) problems(state *ToolState) []error {
 	var errs []error
+	if len(state.lost) > 0 && t.file != "" {
+		errs = append(errs, fmt.Errorf("%s: what an earlier version kept there (of %s) names no configuration, and holds only without one; repeat wield tool enable and the like for this one",
+			t.State, strings.Join(state.lost, ", ")))
+	}
 	for _, name := range sortedKeys(state.Tools) {
 		c := state.Tools[name]
 		if _, ok := tool.ParseState(c.State); !ok && c.State != "" {

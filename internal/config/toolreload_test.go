@@ -47,7 +47,7 @@ func TestRefresh(t *testing.T) {
 		{do: func() { putTool(t, one, "#!/bin/sh\n# description: d\n# tool: get_current_date\n", 5) }, removed: "one", problem: "taken by a built-in"},
 		{do: func() { putTool(t, one, script("third"), 6) }, added: "one", state: tool.StateEnabled},
 		{do: func() {
-			err := ChangeToolState(box.State, "one", func(c *ToolChange) error { c.State = "disabled"; return nil })
+			err := ChangeToolState(box.State, "", "one", func(c *ToolChange) error { c.State = "disabled"; return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

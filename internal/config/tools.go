@@ -17,6 +17,7 @@ import (
 	"wield/tool/builtin/database"
 	"wield/tool/builtin/local"
 	"wield/tool/builtin/memory"
+	"wield/tool/guarded"
 	"wield/tool/results"
 	"wield/tool/sandbox"
 	"wield/tool/undo"
@@ -29,6 +30,8 @@ type Tools struct {
 	LLF       LLFTools                `key:"llf" doc:"Tools of LLF."`
 	Builtin   map[string]Builtin      `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
 	Search    Search                  `key:"search" doc:"Where search_internet looks."`
+	Wikipedia Wikipedia               `key:"wikipedia" doc:"Where wikipedia_search and wikipedia_get_article look."`
+	Silver    SilverBullet            `key:"silverbullet" doc:"Where silver_bullet_get reads pages."`
 	Results   Results                 `key:"results" doc:"Results that are used again for the same call, of tools that have cache."`
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
 	Local     LocalActions            `key:"localActions" doc:"Tools for models that write blocks of text: read, edit, create, and executors."`
@@ -45,6 +48,17 @@ type Search struct {
 	Key    Secret `key:"key" doc:"Key for Brave, as env:NAME or file:PATH."`
 }
 
+// Wikipedia says which wiki is asked.
+type Wikipedia struct {
+	URL URL `key:"url" doc:"Address of the interface of a MediaWiki, its api.php. Empty: that of Wikipedia, in the language of the call."`
+}
+
+// SilverBullet says where notes are.
+type SilverBullet struct {
+	URL   URL    `key:"url" doc:"Address of a SilverBullet server."`
+	Token Secret `key:"token" doc:"Its token, as env:NAME or file:PATH. Empty: it needs none."`
+}
+
 // Builtin configures one built-in tool.
 type Builtin struct {
 	Enabled          bool     `key:"enabled" doc:"Whether it is offered."`
@@ -53,6 +67,7 @@ type Builtin struct {
 	Whitelist        []string `key:"whitelist" doc:"Targets that it may touch: patterns of paths or programs. Not there: what the policy allows. An empty list: none."`
 	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
 	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never. For tools whose answer does not change with what others do."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result; 0s: only what is under way is shared, of tools that may run twice."`
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it command_exec and file_access refuse dangerous operations."`
 }
 
@@ -74,7 +89,7 @@ type toolMaker func(e *ToolEnvironment) []*tool.Tool
 var builtinTools = []toolMaker{
 	func(*ToolEnvironment) []*tool.Tool { return clock.Clock{}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool {
-		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo})
+		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo, Wikipedia: e.wikipedia, SilverBullet: e.silver, SilverBulletToken: e.silverToken})
 	},
 	func(e *ToolEnvironment) []*tool.Tool { return database.Options{Sources: e.databases}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool { return memory.Options{Path: e.memories}.Tools() },
@@ -88,22 +103,27 @@ const MemoryFile = "memories.db"
 // A ToolEnvironment is what tools have beside their configuration.
 type ToolEnvironment struct {
 	Getenv func(string) string
+	File   string   // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none
 	Dir    string   // where relative paths begin; empty: the working directory
 	Sh     []string // further tools that are one line of shell, as NAME: COMMAND
 
-	search    builtin.Search
-	databases map[string]database.Source
-	memories  string // the file of memories
-	local     local.Options
+	search      builtin.Search
+	wikipedia   string
+	silver      string
+	silverToken string
+	databases   map[string]database.Source
+	memories    string // the file of memories
+	local       local.Options
 }
 
 // A Toolbox is every tool that a configuration knows, ready to run.
 type Toolbox struct {
 	Registry *tool.Registry
-	Runner   *tool.Runner // without a policy and without approvals: who runs calls adds them
-	State    string       // the file that commands change
-	Dirs     []string     // directories of tools, which no tool may write to
-	Undo     *undo.Log    // what local actions have changed; nil: nothing is kept
+	Runner   *tool.Runner   // without a policy and without approvals: who runs calls adds them
+	State    string         // the file that commands change, see Change
+	Dirs     []string       // directories of tools, which no tool may write to
+	Held     *guarded.Store // what was agreed to, and what is held back; nil: there is no place for it
+	Undo     *undo.Log      // what local actions have changed; nil: nothing is kept
 
 	// Problems are tools that could not be loaded. The others work.
 	Problems []error
@@ -117,7 +137,13 @@ type Toolbox struct {
 	builtin map[string]*tool.Tool // by name
 	own     map[string]*tool.Tool // what the sources have loaded, by name
 	stamp   string                // of State, when it was read
+	file    string                // of the configuration; empty: none
 	loading sync.Mutex
+}
+
+// Change changes what holds for a tool of this configuration, from now on and for other programs.
+func (t *Toolbox) Change(name string, change func(*ToolChange) error) error {
+	return ChangeToolState(t.State, t.file, name, change)
 }
 
 // Close removes temporary files, and what is too much of those that last.
@@ -143,6 +169,10 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 		return nil, fmt.Errorf("tools.search.key: %w", err)
 	}
 	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key}
+	env.wikipedia, env.silver = string(c.Tools.Wikipedia.URL), string(c.Tools.Silver.URL)
+	if env.silverToken, err = c.Tools.Silver.Token.Resolve(env.Getenv); err != nil {
+		return nil, fmt.Errorf("tools.silverbullet.token: %w", err)
+	}
 	if env.databases, err = c.databases(env.Getenv); err != nil {
 		return nil, err
 	}
@@ -158,9 +188,10 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, made: time.Now(), results: kept, config: c, Undo: env.local.Undo, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
+	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, made: time.Now(), results: kept, config: c, file: wholePath(env.File), Undo: env.local.Undo, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
 	if dir := c.DataDir(env.Getenv); dir != "" {
 		box.State = filepath.Join(dir, ToolStateFile)
+		box.Held = &guarded.Store{File: filepath.Join(dir, GuardedFile)}
 	}
 	shared := &tool.Shared{Temp: temp.dir}
 	if kept != nil {
@@ -179,6 +210,8 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if err := box.fill(c, &env, shared); err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
+	box.protect(env.File)
+	box.Problems = append(box.Problems, box.agree()...)
 	return box, nil
 }
 
@@ -287,6 +320,9 @@ func (b Builtin) configured(builtin *tool.Tool) *tool.Tool {
 	if b.Cache > 0 {
 		t.Cache.TTL = time.Duration(b.Cache)
 	}
+	if b.Debounce > 0 {
+		t.Debounce = time.Duration(b.Debounce)
+	}
 	t.Guard = &guard
 	return &t
 }
@@ -318,6 +354,7 @@ func (c *Config) secrets(getenv func(string) string) []string {
 		add(w.Secret.Resolve(getenv))
 	}
 	add(c.Tools.Search.Key.Resolve(getenv))
+	add(c.Tools.Silver.Token.Resolve(getenv))
 	for _, name := range sortedKeys(c.Tools.Databases) {
 		add(c.Tools.Databases[name].URL.Resolve(getenv))
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,7 +119,7 @@ func TestToolState(t *testing.T) {
 		{"gone", func(c *ToolChange) error { c.State = "enabled"; return nil }},
 	}
 	for _, c := range changes {
-		if err := ChangeToolState(file, c.name, c.change); err != nil {
+		if err := ChangeToolState(file, "", c.name, c.change); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,11 +143,11 @@ func TestToolState(t *testing.T) {
 
 func TestToolStateThatIsBroken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), ToolStateFile)
-	for _, text := range []string{`{`, `{"version":2}`, `[]`} {
+	for _, text := range []string{`{`, `{"version":3}`, `[]`} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := ChangeToolState(file, "x", func(*ToolChange) error { return nil }); err == nil || !strings.Contains(err.Error(), file) {
+		if err := ChangeToolState(file, "", "x", func(*ToolChange) error { return nil }); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", text, err)
 		}
 		if left, _ := os.ReadFile(file); string(left) != text {
@@ -163,17 +162,13 @@ func TestToolStateAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := ChangeToolState(file, "x", func(c *ToolChange) error { c.Added = append(c.Added, string(rune('a'+i))); return nil }); err != nil {
+			if err := ChangeToolState(file, "", "x", func(c *ToolChange) error { c.Added = append(c.Added, string(rune('a'+i))); return nil }); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	var s ToolState
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
+	s, err := LoadToolState(file, "")
 	if err != nil || len(s.Tools["x"].Added) != 20 {
 		t.Errorf("%d changes, %v", len(s.Tools["x"].Added), err)
 	}

@@ -75,7 +75,9 @@ func limitsSection() string {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}
 	b.WriteString("\n## Dangerous operations\n\nUnless `requires_approval` is set, so that a person is asked before each run, these are refused with `Dangerous operation requires\napproval`, whatever the policy says:\n\n")
-	fmt.Fprintf(&b, "- by `command_exec`, programs named %s, by any path, and anywhere in a line for a shell;\n", codes(tool.DangerousCommands()))
+	fmt.Fprintf(&b, "- by `command_exec`, programs named %s, by any path, behind programs that are known to run others (`nice`, `env`, `timeout`, `xargs`, `find -exec`), "+
+		"and in a line for a shell, `sh -c` too, in any spelling that can be read without running it; and `find` with `-delete`. "+
+		"What a variable or a script stands for is the policy's: it asks about the one, and lets you allow the other;\n", codes(tool.DangerousCommands()))
 	fmt.Fprintf(&b, "- by `file_access`, paths that fit %s.\n", codes(tool.DangerousPaths("")))
 	return b.String()
 }

@@ -20,6 +20,7 @@ import (
 	"wield/chat"
 	"wield/internal/tune"
 	"wield/model/browser"
+	"wield/model/openai"
 )
 
 // A State says how something is.
@@ -126,7 +127,7 @@ func (v *visit) answers() bool {
 		return true
 	}
 	e := chat.AsError(err)
-	d, ok := pages[e.Code]
+	d, ok := codes[e.Code]
 	if !ok {
 		d = diagnoses[e.Kind]
 	}
@@ -156,8 +157,9 @@ var diagnoses = map[chat.ErrorKind]diagnosis{
 	chat.ErrOverloaded:  {"answers", "the backend has no room now: ask again later"},
 }
 
-// pages are the diagnoses of models behind web pages, by the codes of their errors. Where there is no fix, the error has one.
-var pages = map[string]diagnosis{
+// codes are the diagnoses of errors with a code of their own. Where there is no fix, the error has one.
+var codes = map[string]diagnosis{
+	openai.CodePath:      {"reachable", "put the whole address under backends.BACKEND.url: for most servers it ends in /v1"},
 	browser.CodeBrowser:  {"browser", "install Chromium, or put the path of a browser under backends.BACKEND.browser.program"},
 	browser.CodeSandbox:  {"browser", "run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: false"},
 	browser.CodeInUse:    {"browser", "end the other browser with this profile, or put another directory under backends.BACKEND.browser.profile"},

@@ -15,7 +15,7 @@ func (x *exchange) complete(body []byte) *failure {
 		return x.answer(body)
 	}
 	// Which form of request is allowed depends on the model, so that its name must be known first.
-	if m := x.g.models[peekModel(body)]; m != nil && m.Expose == ExposeToolRequest {
+	if m := x.g.lookUp(peekModel(body)); m != nil && m.Expose == ExposeToolRequest {
 		return x.completePassive(body)
 	}
 	req, m, f := x.decode(body)

@@ -76,11 +76,11 @@ type ignoredResult struct{ name, why string }
 // may answer a request, but the same one not twice.
 func (c conversation) unwanted(results *chat.Message, m *passiveMessage) string {
 	switch {
-	case c.pending == nil && c.answered != "" && c.answered == m.Name:
+	case c.pending == nil && c.answered != "" && (c.answered == m.Name || m.Name == ""):
 		return "its request has been answered"
 	case c.pending == nil:
 		return "no request is pending"
-	case m.Name != c.pending.Name:
+	case m.Name != "" && m.Name != c.pending.Name: // without a name it can only be that of the request
 		return "another tool's request is pending"
 	case results != nil && slices.ContainsFunc(results.Parts, func(p chat.Part) bool { return p.Text == resultText(m.Content) }):
 		return "it is repeated"

@@ -256,7 +256,7 @@ func TestLog(t *testing.T) {
 	ask(t, srv, hello, "Authorization", "Bearer sk-other")
 	srv.Close()
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 {
+	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), log.String())
 	}
 	for _, want := range []string{"level=INFO", "status=200", "model=m", "key=alice", "request=abc-1", "path=/v1/chat/completions"} {
@@ -264,8 +264,11 @@ func TestLog(t *testing.T) {
 			t.Errorf("%s is missing in %s", want, lines[0])
 		}
 	}
-	if !strings.Contains(lines[1], "status=401") || !strings.Contains(lines[1], "code=invalid_api_key") {
-		t.Errorf("refused: %s", lines[1])
+	if !strings.Contains(lines[1], "level=WARN") || !strings.Contains(lines[1], "address=127.0.0.1") {
+		t.Errorf("the wrong key: %s", lines[1])
+	}
+	if !strings.Contains(lines[2], "status=401") || !strings.Contains(lines[2], "code=invalid_api_key") {
+		t.Errorf("refused: %s", lines[2])
 	}
 	for _, secret := range []string{"sk-", "private words", "the answer"} {
 		if strings.Contains(log.String(), secret) {

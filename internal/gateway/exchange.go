@@ -234,7 +234,24 @@ func (x *exchange) fail(f *failure) {
 		h.Set("Connection", "close")
 	}
 	x.body(f.status, x.front.appendError(nil, f.err))
+	if f.status == http.StatusRequestEntityTooLarge {
+		x.drain()
+	}
 }
+
+// drain reads what a client goes on sending behind the answer that it sends too much, for a while and up to a measure. Most clients
+// look at no answer before all is sent, and one whose connection is closed on it never sees why.
+func (x *exchange) drain() {
+	if x.r.Header.Get("Expect") != "" {
+		return // it sends nothing before it is told to
+	}
+	x.rc.Flush()
+	x.rc.SetReadDeadline(time.Now().Add(lastWords))
+	io.CopyN(io.Discard, x.r.Body, maxDrained)
+}
+
+// maxDrained is how much is read for nothing.
+const maxDrained = 256 << 20
 
 // readBody reads the whole body of the request.
 func (x *exchange) readBody() ([]byte, *failure) {

@@ -139,7 +139,7 @@ func (g *Gateway) giveBack(h *holder) {
 
 // find returns the model of this name, if the holder may use it, and notes it for the log.
 func (x *exchange) find(name string) (*Model, *failure) {
-	if x.front.tagged && x.g.models[name] == nil {
+	if x.front.tagged && x.g.lookUp(name) == nil {
 		name = strings.TrimSuffix(name, latest)
 	}
 	m, f := x.g.find(x.holder, name)

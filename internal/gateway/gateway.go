@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ type memory struct {
 	threads       threads
 	archive       archive
 	jobs          jobs
+	guesses       guesses
 	running       atomic.Int64 // completions under way
 	asked         atomic.Int64 // requests so far, of any kind
 	draining      atomic.Bool
@@ -83,6 +85,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), front: completionsFront, id: requestID(r.Header)}
 	defer x.end()
 	x.set("X-Request-Id", x.id)
+	if r.ContentLength != 0 {
+		x.rc.SetReadDeadline(x.start.Add(g.opts.BodyTimeout)) // for whoever reads the body, and for nobody
+	}
 	if f := g.route(x); f != nil {
 		x.fail(f)
 	}
@@ -108,8 +113,8 @@ func (g *Gateway) find(h *holder, name string) (*Model, *failure) {
 		}
 		name = known[0]
 	}
-	m := g.models[name]
-	if m == nil || !h.maySee(name) {
+	m := g.lookUp(name)
+	if m == nil || !h.maySee(m.Name) {
 		return nil, unknownModel(name, g.visible(h))
 	}
 	if m.NeedsKey && h == nil {
@@ -117,6 +122,31 @@ func (g *Gateway) find(h *holder, name string) (*Model, *failure) {
 	}
 	return m, nil
 }
+
+// lookUp returns the model of a name; nil: there is none. Where none is called just so, the case of letters does not count, and neither
+// does the provider that clients put in front of the names of Lumo's models.
+func (g *Gateway) lookUp(name string) *Model {
+	if m := g.models[name]; m != nil {
+		return m
+	}
+	plain := name
+	if len(name) > len(lumoProvider) && strings.EqualFold(name[:len(lumoProvider)], lumoProvider) {
+		plain = name[len(lumoProvider):]
+	}
+	var found *Model
+	for known, m := range g.models {
+		if strings.EqualFold(known, name) || strings.EqualFold(known, plain) {
+			if found != nil {
+				return nil // it is not clear which is meant
+			}
+			found = m
+		}
+	}
+	return found
+}
+
+// lumoProvider stands in front of the names of Lumo's models in some clients.
+const lumoProvider = "proton/"
 
 // listModels answers GET /v1/models.
 func (x *exchange) listModels() *failure {
@@ -144,8 +174,8 @@ func (x *exchange) showModel() *failure {
 		return f
 	}
 	name := x.arg
-	m := x.g.models[name]
-	if m == nil || !x.holder.maySee(name) {
+	m := x.g.lookUp(name)
+	if m == nil || !x.holder.maySee(m.Name) {
 		return unknownModel(name, x.g.visible(x.holder))
 	}
 	if x.front == messagesFront {

@@ -15,7 +15,7 @@ type healthBody struct {
 	Queue   struct {
 		Pending int64 `json:"pending"` // completions under way
 	} `json:"queue"`
-	Auth string `json:"auth"` // keys or none
+	Auth string `json:"auth"` // keys; tools: only for models that run tools here; none
 }
 
 // health answers GET /health. While the service drains its status is 503, so that whoever distributes requests sends no more.
@@ -24,6 +24,9 @@ func (x *exchange) health() *failure {
 	b.Queue.Pending = x.g.running.Load()
 	if len(x.g.holders) > 0 {
 		b.Auth = "keys"
+		if x.g.opts.Open {
+			b.Auth = "tools"
+		}
 	}
 	status := http.StatusOK
 	if x.g.draining.Load() {

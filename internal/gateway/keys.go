@@ -135,7 +135,7 @@ func (g *Gateway) identify(r *http.Request) (*holder, *failure) {
 	case secret == "":
 		return nil, noKey
 	}
-	return nil, wrongKey
+	return nil, g.refuseKey(r)
 }
 
 // holderOf returns whose key a secret is, or nil.

@@ -25,6 +25,9 @@ type Mount struct {
 	// Linked lets a browser come from a link on another page. It is for documents, which tell that page nothing.
 	Linked bool
 
+	// Login is the path at which somebody logs in: an answer 401 there is a wrong key, and many of them make the address wait.
+	Login string
+
 	// Roles are those whose keys let a request in. Empty: every request comes in, and Serve decides by itself; by is known then if
 	// a key came along.
 	Roles []Role
@@ -98,13 +101,23 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		x.preflight(mountMethods)
 		return nil
 	}
-	h := x.g.holderOf(secretOf(x.r.Header))
+	secret := secretOf(x.r.Header)
+	h := x.g.holderOf(secret)
+	if h == nil && secret != "" && len(x.g.holders) > 0 {
+		if f := x.g.refuseKey(x.r); f != wrongKey || len(m.Roles) > 0 {
+			return f
+		}
+	}
+	login := m.Login != "" && x.r.URL.Path == m.Login
+	if login {
+		if wait := x.g.guesses.wait(guesser(x.r), x.start); wait > 0 {
+			return tooManyGuesses(wait)
+		}
+	}
 	if len(m.Roles) > 0 {
 		switch {
-		case h == nil && secretOf(x.r.Header) == "":
-			return noKey
 		case h == nil:
-			return wrongKey
+			return noKey
 		case !slices.Contains(m.Roles, h.caller().Role):
 			return forbidden("insufficient_permissions", "a key of the role "+string(h.caller().Role)+" may not use this URL")
 		}
@@ -114,6 +127,15 @@ func (x *exchange) serveMount(m *Mount) *failure {
 	m.Serve(w, x.r, h.caller())
 	if x.status == 0 { // net/http sends it
 		x.status = http.StatusOK
+	}
+	switch {
+	case x.status == http.StatusUnauthorized && login:
+		x.g.refuseKey(x.r)
+	case x.status == http.StatusRequestEntityTooLarge:
+		x.drain()
+	}
+	if x.r.ContentLength != 0 {
+		x.rc.SetReadDeadline(time.Now().Add(lastWords)) // net/http reads and drops what the mount has not read
 	}
 	return nil
 }

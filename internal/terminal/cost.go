@@ -57,6 +57,9 @@ func (c *conversation) cmdCost(context.Context, string) {
 		return
 	}
 	c.say(styleText, "%d tokens read (%d of them from a cache), %d written, in %s", b.usage.In, b.usage.Cached, b.usage.Out, several(b.usage.Requests, "request"))
+	if n := b.usage.Uncounted; n > 0 {
+		c.say(styleDim, "  %s stopped before the server counted: not in these numbers.", several(n, "request"))
+	}
 	if len(b.items) > 1 {
 		for i := range b.items {
 			it := &b.items[i]

@@ -355,6 +355,12 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 		}
 		t.using = nil
 	},
+	chat.KindOverrun: func(c *conversation, t *turn, e *chat.Event) {
+		if e.Detail.Overrun.Hard { // else the text may go on
+			c.screen.print(t.flush()...)
+			c.say(styleDim, "The model went on past its turn; the rest is left out. /why tells more.")
+		}
+	},
 	chat.KindBounce: func(c *conversation, t *turn, e *chat.Event) {
 		c.screen.print(t.flush()...)
 		c.say(styleDim, "The model's call could not be used (%s); it was asked again. /why tells more.", e.Detail.Bounce.Reason)

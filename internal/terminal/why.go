@@ -25,6 +25,7 @@ type footprint struct {
 	notes      []chat.NoteDetail
 	bounces    []chat.BounceDetail
 	converted  []chat.BounceDetail
+	overrun    *chat.OverrunDetail
 	policies   map[string]chat.PolicyDetail
 	approvals  map[string]chat.ApprovalDetail
 }
@@ -61,6 +62,7 @@ var trackers = map[chat.Kind]func(f *footprint, e *chat.Event){
 	chat.KindNote:      func(f *footprint, e *chat.Event) { f.notes = append(f.notes, *e.Detail.Note) },
 	chat.KindBounce:    func(f *footprint, e *chat.Event) { f.bounces = append(f.bounces, *e.Detail.Bounce) },
 	chat.KindConverted: func(f *footprint, e *chat.Event) { f.converted = append(f.converted, *e.Detail.Bounce) },
+	chat.KindOverrun:   func(f *footprint, e *chat.Event) { f.overrun = e.Detail.Overrun },
 	chat.KindPolicy:    func(f *footprint, e *chat.Event) { f.policies[e.Detail.Policy.CallID] = *e.Detail.Policy },
 	chat.KindApproval:  func(f *footprint, e *chat.Event) { f.approvals[e.Detail.Approval.CallID] = *e.Detail.Approval },
 }
@@ -143,6 +145,9 @@ func (f *footprint) explain(add func(st style, format string, args ...any)) {
 	}
 	for _, b := range f.converted {
 		add(styleWarn, "  Taken over from another channel (%s)", b.Reason)
+	}
+	if o := f.overrun; o != nil {
+		add(styleWarn, "  The model went on past its turn, at byte %d: %s. Nothing behind it is a call.", o.At, shorten(strings.TrimSpace(o.Marker), 80))
 	}
 	if len(f.calls)+len(f.rejected) == 0 {
 		add(styleText, "  There is no call in it.")

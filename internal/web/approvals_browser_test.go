@@ -101,7 +101,7 @@ func TestApprovals(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
 	s := w.open(b, adminKey, "#/approvals")
-	s.wait(".queue-list", "Nothing waits for an answer.")
+	s.wait(".queue-list", "Nothing needs approval.")
 	w.begins("shop", "Open the shop on Sundays.")
 	s.wait(".queue-item", "edit_file")
 	s.click("edit_file")
@@ -148,7 +148,7 @@ func TestApprovals(t *testing.T) {
 	s.press("a")
 	s.wait(".outcome", "Approved by ada")
 	s.wait(".approval-bar", "The rule was kept")
-	s.wait(".queue-list", "Nothing waits for an answer.")
+	s.wait(".queue-list", "Nothing needs approval.")
 	var rules struct{ Items []struct{ Text string } }
 	if w.ask(approverKey, "GET", "/rules", nil, &rules); len(rules.Items) != 1 || !strings.Contains(rules.Items[0].Text, "command: [grep]") {
 		t.Errorf("%+v", rules)

@@ -65,7 +65,7 @@ var looked = []struct {
 	}},
 	{"inspector", func(t *testing.T, b *chromium.Browser, look func(s *sheet, what string)) {
 		w, run := curiousWorld(t)
-		s := w.open(b, adminKey, "#/inspector/run/"+run)
+		s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
 		s.wait(".split-call", "calculator")
 		s.wait(".asides", "trailing_comma")
 		s.evaluate(nil, `document.querySelectorAll('.inspect-main details').forEach((d) => { d.open = true; }), document.querySelector('.split-calls .tree-leaf').dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))`)

@@ -76,7 +76,7 @@ func TestChat(t *testing.T) {
 	w := chatWorld(t)
 	s := w.says(b, adminKey, "the sum of 1 + 2, please")
 	s.wait(".said-user", "the sum of 1 + 2")
-	s.wait(".card .badge", "waits for approval")
+	s.wait(".card .badge", "needs approval")
 	s.wait(".question", "Why it asks", "expression", "1 + 2")
 	s.pictures("chat-asks")
 	s.click("Approve", ".question")

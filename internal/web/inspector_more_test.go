@@ -49,6 +49,7 @@ func TestInspectorAsked(t *testing.T) {
 	s.wait(".folded[open]", "as it was", "The tools stand in the messages", "What is six times seven?", "calculator")
 	s.pictures("inspector-asked")
 	s.click("Next answer")
+	s.click("Next answer")
 	s.click("What the model was sent")
 	s.wait(".folded[open]", "as it was", "42", "6 * 7")
 }
@@ -147,18 +148,18 @@ func TestInspectorCopiesByHand(t *testing.T) {
 func TestInspectorLinks(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
-	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0/0")
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/1/0")
 	s.copies()
 	s.wait(".panel.chosen-call", "calculator")
 	s.click("Copy the link", ".panel.chosen-call")
-	if got, want := s.copied(), w.base+"/#/inspector/run/"+run+"/0/0"; got != want {
+	if got, want := s.copied(), w.base+"/#/inspector/run/"+run+"/1/0"; got != want {
 		t.Errorf("the link is %s, want %s", got, want)
 	}
-	s.goTo("#/inspector/run/" + run + "/0?at=0-5")
+	s.goTo("#/inspector/run/" + run + "/1?at=0-5")
 	s.wait(".split-text .lit", "Right")
 	s.wait(".split-where", "Bytes 0 to 5, as the address says")
 	s.click("Copy the link", ".split-where")
-	if got, want := s.copied(), w.base+"/#/inspector/run/"+run+"/0?at=0-5"; got != want {
+	if got, want := s.copied(), w.base+"/#/inspector/run/"+run+"/1?at=0-5"; got != want {
 		t.Errorf("the link is %s, want %s", got, want)
 	}
 }
@@ -167,7 +168,7 @@ func TestInspectorLinks(t *testing.T) {
 func TestInspectorCase(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
-	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
+	s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
 	s.copies()
 	s.wait(".split-call", "calculator")
 	s.click("Copy as case")
@@ -224,10 +225,14 @@ func TestInspectorCopiesFail(t *testing.T) {
 // TestInspectorBounceWhole: an answer that was sent back is there from its beginning, and a long one says that it is cut, until all of it is wanted.
 func TestInspectorBounceWhole(t *testing.T) {
 	b := browser(t)
-	w, run := curiousWorld(t)
-	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
-	s.wait(".bounced", "How its answer began", "Let me see.", "formula")
+	w, _ := curiousWorld(t)
+	s := w.open(b, adminKey, "#/inspector/exchange/"+w.capture.List()[0].ID)
+	s.wait(".bounced", "sent back", "formula", "TOOL_ERROR")
 	s.gone(".bounced button", "Show all of it")
+	s.click("Playground", ".bounced")
+	s.wait("main h1", "Playground")
+	s.wait(".reading", "1 call", "auto")
+	s.wait(".split-calls", "formula")
 	call := strings.Repeat("word ", 20_000) + "the very end"
 	if _, err := w.journal.Append(t.Context(), "run_cut", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_cut", Agent: "sums", By: "ada"}},
 		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},

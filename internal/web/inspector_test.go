@@ -25,12 +25,15 @@ policies: {default: {default: allow}}
 const curiousScenario = `wield: scenario/v1
 name: sums
 turns:
+  - id: corrected
+    when: {result_contains: "unknown property"}
+    reply: &again [{text: "Right.\n<tool_call>{\"name\":\"calculator\",\"arguments\":{\"expression\":\"6 * 7\",}}</tool_call>"}]
   - id: answer
     when: {last: tool}
     reply: [{text: "It is done."}]
   - id: again
     when: {user_contains: "TOOL_ERROR"}
-    reply: [{text: "Right.\n<tool_call>{\"name\":\"calculator\",\"arguments\":{\"expression\":\"6 * 7\",}}</tool_call>"}]
+    reply: *again
   - id: wrong
     when: {}
     reply: [{text: "Let me see.\n<tool_call>{\"name\":\"calculator\",\"arguments\":{\"formula\":\"6 * 7\"}}</tool_call>"}]
@@ -86,12 +89,13 @@ func TestInspector(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
 	s := w.open(b, adminKey, "#/inspector")
-	s.wait(".inspect-item", "What is six times seven?", "calculator", "bounced", "mended")
+	s.wait(".inspect-item", "What is six times seven?", "calculator", "refused", "mended")
 	s.pictures("inspector-list")
 
 	s.click("What is six times seven?", ".inspect-list")
 	s.wait(".inspect-main h2")
-	s.wait(".bounced", "sent back", "formula", "TOOL_ERROR")
+	s.wait(".panel", "A text tried to be a call", "invalid")
+	s.click("Next answer")
 	s.wait(".waterfall .list-row", "calculator", "ran")
 	s.wait(".split-call", "calculator", "hermes")
 	s.wait(".asides", "trailing_comma", "accepted")
@@ -127,13 +131,6 @@ func TestInspector(t *testing.T) {
 	s.evaluate(nil, fmt.Sprintf(over, at("6 * 7"), ""))
 	s.wait(".split-calls .tree-leaf.lit", "6 * 7")
 
-	// What was refused says why, and its text can be looked at by itself.
-	s.wait(".panel", "A text tried to be a call", "invalid")
-	s.click("Playground", ".bounced")
-	s.wait("main h1", "Playground")
-	s.wait(".reading", "1 call", "auto")
-	s.wait(".split-calls", "formula")
-	s.goTo("#/inspector/run/" + run)
 	s.wait(`button[aria-label="Run again"]`)
 
 	// The tool is run again by hand.
@@ -147,7 +144,7 @@ func TestInspector(t *testing.T) {
 
 	// The address leads to the same place; another dialect reads something else.
 	s.goTo("#/inspector/run/" + run)
-	s.wait(".bounced", "sent back")
+	s.wait(".panel", "A text tried to be a call", "invalid")
 	s.call(nil, "focus", `select[aria-label="Read as"]`)
 	s.wait(`select[aria-label="Read as"]`, "anthropic-xml")
 	s.call(nil, "press", ".inspect-main .split + .asides, .inspect-main label input[type=checkbox]")

@@ -244,7 +244,7 @@ func TestLateDecision(t *testing.T) {
 		}
 	}
 	s.wait(".outcome", "Denied by amy")
-	s.wait(".queue-list", "Nothing waits for an answer.")
+	s.wait(".queue-list", "Nothing needs approval.")
 	s.gone("nav a[data-view=approvals] .mark")
 	s.comes(l)
 	s.comes(mark)
@@ -574,14 +574,14 @@ func TestLateTimeline(t *testing.T) {
 	s := w.open(b, adminKey, "#/inspector/run/"+run)
 	l.wait()
 	s.goTo("#/inspector/run/" + run + "/1")
-	s.wait(".turn h3", "Answer 2 of 2")
+	s.wait(".turn h3", "Answer 2 of 3")
 	s.comes(l)
-	s.wait(".turn h3", "Answer 2 of 2")
-	s.gone(".turn h3", "Answer 1 of 2")
+	s.wait(".turn h3", "Answer 2 of 3")
+	s.gone(".turn h3", "Answer 1 of 3")
 
 	// Another search at the same time does not lead back.
 	s.evaluate(nil, "location.hash = '#/inspector/run/"+run+"/0?q=kind%3Arun', true")
-	s.wait(".turn h3", "Answer 1 of 2")
+	s.wait(".turn h3", "Answer 1 of 3")
 	if got, want := hash(s), "#/inspector/run/"+run+"/0?q=kind%3Arun"; got != want {
 		t.Errorf("the address is %s, want %s", got, want)
 	}

@@ -313,7 +313,7 @@ var seen = []struct {
 	}},
 	{"inspector-call", func(t *testing.T, b *chromium.Browser) *sheet {
 		w, run := curiousWorld(t)
-		s := w.open(b, adminKey, "#/inspector/run/"+run)
+		s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
 		s.wait(".inspect-item", "What is six times seven?", "What is it?")
 		s.wait(".split-call", "calculator", "hermes")
 		s.wait(".asides", "trailing_comma", "accepted")
@@ -361,7 +361,7 @@ var shown = []struct {
 	}},
 	{"inspector.png", 1180, 790, `document.querySelector('.asides').scrollIntoView({block: 'end'})`, func(t *testing.T, b *chromium.Browser) *sheet {
 		w, run := curiousWorld(t)
-		s := w.open(b, adminKey, "#/inspector/run/"+run)
+		s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
 		s.wait(".inspect-item", "What is six times seven?", "What is it?")
 		s.wait(".asides", "trailing_comma", "accepted")
 		s.wait(".split-calls .tree-leaf", "6 * 7")

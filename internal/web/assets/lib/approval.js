@@ -10,7 +10,7 @@ import {parts} from './parts.js';
 
 // What states are called, and their colours.
 export const states = {
-  pending: ['waits for an answer', 'wait'], approved: ['approved', 'ok'], edited: ['approved with changes', 'ok'], denied: ['denied', 'bad'],
+  pending: ['needs approval', 'wait'], approved: ['approved', 'ok'], edited: ['approved with changes', 'ok'], denied: ['denied', 'bad'],
   expired: ['expired', 'warn'], cancelled: ['cancelled', ''], consumed: ['approved', 'ok'],
 };
 

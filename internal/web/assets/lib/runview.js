@@ -2,7 +2,8 @@
 
 import {h, put, append, icon, button, badge, toast, sentence, frame, ago, copy, visible, when, later} from './ui.js';
 import {growing} from './markdown.js';
-import {Talk, older} from './talk.js';
+import {Talk, older, again} from './talk.js';
+import {failureWords, statusBadge} from './status.js';
 import {Card} from './toolcard.js';
 
 const pieceTime = 8; // milliseconds that are painted at a time
@@ -111,7 +112,7 @@ export class RunView {
         onBatch: (list) => {
           for (const e of list) this.talk.add(e.data);
           this.whole ||= list.at(-1).name === 'finish';
-          if (list.some((e) => e.name === 'approval' || e.name === 'finish')) this.refresh();
+          if (list.some((e) => e.name === 'approval' || e.name === 'finish' || e.name === 'turn_end' && e.data.error)) this.refresh();
           else if (this.run.state === 'waiting') this.refresh();
           this.paint();
         },
@@ -194,18 +195,54 @@ export class RunView {
 
   paintFoot() {
     const end = this.run.ended;
+    if (!end) this.paintTrouble();
     if (!end || !this.whole) return; // what happened comes first
     const text = this.talk.items.filter((it) => it.kind === 'text').map((it) => it.text).join('\n\n');
     const key = JSON.stringify([end, text.length, this.view.runs.indexOf(this)]);
     if (this.footKey === key) return;
     this.footKey = key;
     const why = ends[end.reason];
-    put(this.foot, why && h('p', {class: ['end', end.reason === 'error' ? 'bad-words' : 'soft']}, why, end.detail ? ` (${end.detail})` : '', end.error ? `: ${end.error.message}` : ''),
+    put(this.foot, why && h('p', {class: 'end'}, statusBadge(this.run.status), ` ${why}`, end.detail ? ` (${end.detail})` : '', end.error ? `: ${end.error.message}` : ''),
+      end.reason === 'empty' && this.said.length > 0 && button('Try again', () => this.again(this.said[0]), {icon: 'retry'}),
       h('div', {class: 'foot-line soft'}, this.talk.model && h('span', null, this.talk.model), end.usage?.known && h('span', null, `${end.usage.input_tokens} + ${end.usage.output_tokens} tokens`),
         h('span', {title: when(this.run.changed)}, ago(this.run.changed)),
         h('a', {href: `#/inspector/run/${encodeURIComponent(this.run.id)}`}, 'What happened'),
         text && button('Copy the answer', () => copy(text), {icon: 'copy', quiet: true}),
         button('Go on from here', () => this.branch(), {icon: 'branch', quiet: true})));
+  }
+
+  // paintTrouble shows what holds up a run that is not over: a server that is asked again, or a failure that somebody may try again.
+  paintTrouble() {
+    const {run} = this, {retry} = this.talk, stopped = run.state === 'waiting' && ['failed', 'interrupted'].includes(run.status);
+    const words = retry ? `${failureWords(retry.error)} ${again(retry)}` : '', told = this.talk.items.findLast((it) => it.kind === 'failed')?.error.message;
+    const key = JSON.stringify([words, stopped && run.status, run.waits, told]);
+    if (this.footKey === key) return;
+    this.footKey = key;
+    put(this.foot, words && h('p', {class: 'trouble', role: 'status'}, words), !words && stopped && this.stoppedPart(told));
+  }
+
+  // stoppedPart says that a run has stopped and how it goes on. told is the failure that the events have told last.
+  stoppedPart(told) {
+    const {run} = this, {error, note} = run.waits ?? {};
+    const words = run.status === 'failed' && !(told && told === error?.message) && (error ? failureWords(error) : note);
+    return [words && h('p', {class: 'trouble'}, words), h('div', {class: 'row', role: 'alert'}, statusBadge(run.status),
+      h('span', {class: 'soft'}, run.status === 'failed' ? 'It is not tried again by itself.' : 'It was cut off before it was done.'),
+      run.agent ? button('Try again', () => this.resume(), {icon: 'retry', kind: 'primary'}) : h('code', null, `wield sessions resume ${run.id}`),
+      h('a', {href: `#/inspector/run/${encodeURIComponent(run.id)}`}, 'What happened'))];
+  }
+
+  // resume lets the run go on where it stopped.
+  async resume() {
+    if (this.resuming) return;
+    this.resuming = true;
+    try {
+      await this.view.app.api.post(`/runs/${this.run.id}/resume`);
+    } catch (e) {
+      toast(e, {kind: 'bad'});
+    } finally {
+      this.resuming = false;
+      this.refresh();
+    }
   }
 
   // branch lets the next message follow this answer, in a chat of its own.
@@ -217,7 +254,7 @@ export class RunView {
   }
 }
 
-const ends = {limit: 'It stopped at a limit', canceled: 'It was stopped', empty: 'The model said nothing', error: 'It failed'};
+const ends = {limit: 'It stopped at a limit', canceled: 'It was stopped', empty: 'The model said nothing', error: 'It ended with an error'};
 
 // What makes the parts of a run, by their kinds. Each gives {el, update()}.
 const makers = {
@@ -234,10 +271,13 @@ const makers = {
       words.textContent = `Reasoning, ${it.text.trim().split(/\s+/).length} words`;
     }};
   },
+  failed: (it) => ({el: h('p', {class: 'trouble'}, failureWords(it.error))}),
   bounce: (it) => ({el: h('details', {class: 'aside'}, h('summary', null, badge('asked again', 'warn'), ` ${reasons[it.reason] ?? it.reason}${it.name ? `: ${it.name}` : ''}`),
     it.suppressed && [h('h3', null, 'What the model said first'), h('pre', null, visible(it.suppressed))], it.sent && [h('h3', null, 'What it was told'), h('pre', null, visible(it.sent))])}),
   rejected: (it) => ({el: h('details', {class: 'aside'}, h('summary', null, badge('not run', 'bad'), ` ${it.name || 'a call'}: ${it.message || reasons[it.reason] || it.reason}`), h('pre', null, visible(it.raw ?? '')))}),
+  overrun: (it) => ({el: h('details', {class: 'aside'}, h('summary', null, badge('went on', 'warn'), ' the model went on past its turn'),
+    h('p', null, `Its turn ended at byte ${it.at}, before `, h('code', null, visible(it.marker.trim())), '. Nothing behind it is read as a call.'))}),
   call: (it, run) => new Card(it, run),
 };
 
-const reasons = {unknown_tool: 'a tool that is not there was called', malformed: 'a call could not be read', invalid: 'arguments did not fit the tool', incomplete: 'a call broke off', confused: 'a tool was called the wrong way'};
+const reasons = {unknown_tool: 'a tool that is not there was called', malformed: 'a call could not be read', invalid: 'arguments did not fit the tool', incomplete: 'a call broke off', confused: 'a tool was called the wrong way', overrun: 'a call came behind the end of the turn'};

@@ -210,6 +210,10 @@ export function split(text, {label = 'The text of the model', onlink} = {}) {
       shown.push(h('section', {class: 'split-call'}, h('header', null, badge(`no call: ${x.reason}`, 'bad'), x.name && h('strong', {class: 'mono'}, x.name)),
         h('p', {class: 'soft'}, x.message ?? ''), h('pre', null, visible((x.raw ?? '').slice(0, 2000)))));
     }
+    if (reading.overrun && reading.overrun.at < fed) {
+      shown.push(h('section', {class: 'split-call'}, h('header', null, badge('went on past its turn', 'warn'), h('code', null, visible(reading.overrun.marker.trim())),
+        h('button', {type: 'button', class: 'link', onclick: () => reveal(reading.overrun.at)}, `byte ${reading.overrun.at}`))));
+    }
     if (shown.length === 0) shown.push(h('p', {class: 'empty'}, 'No call was read from the text.'));
     return shown;
   };

@@ -4,14 +4,14 @@
 // States of a call. Each has a word, and a kind that gives its colour.
 export const states = {
   detected: ['detected', 'info'],
-  approval: ['waits for approval', 'wait'],
+  approval: ['needs approval', 'wait'],
   approved: ['approved', 'info'],
   queued: ['queued', 'info'],
   running: ['running', 'info'],
   done: ['done', 'ok'],
   failed: ['failed', 'bad'],
   denied: ['denied', 'warn'],
-  expired: ['approval expired', 'warn'],
+  expired: ['expired', 'warn'],
   cancelled: ['cancelled', 'warn'],
   interrupted: ['interrupted', 'warn'],
   rejected: ['not run', 'bad'],
@@ -27,7 +27,7 @@ export function older(now, known) {
 const longestOutput = 200_000; // characters of a call's live output that are kept
 
 // A Talk is one run as its events tell it. items are, in order: {kind: 'text' or 'reasoning', text}, {kind: 'call', ...}, {kind: 'bounce', ...},
-// {kind: 'rejected', ...}.
+// {kind: 'rejected', ...}, {kind: 'overrun', ...}, {kind: 'failed', error}.
 export class Talk {
   constructor(run) {
     this.run = run;
@@ -36,12 +36,14 @@ export class Talk {
     this.early = new Map(); // notes of calls that have not come yet, as the journal tells them
     this.usage = null;
     this.finish = '';
+    this.retry = null; // that the model's server is asked again, and when
     this.model = '';
     this.changed = new Set(); // items that are to be shown again
   }
 
   // add takes an event.
   add(e) {
+    this.retry = e.kind === 'retry' ? {...e.retry, error: e.error} : null;
     takers[e.kind]?.(this, e);
   }
 
@@ -85,9 +87,16 @@ export class Talk {
     const running = this.items.filter((it) => it.kind === 'call' && ['running', 'queued'].includes(it.state));
     if (running.length) return `Using ${running.map((c) => c.name).join(', ')}…`;
     const last = this.items.at(-1);
+    if (this.retry) return again(this.retry);
     if (last?.kind === 'text') return '';
     return 'Thinking…';
   }
+}
+
+// again says when a request is made again.
+export function again({at, attempt, of}) {
+  const s = Math.ceil((Date.parse(at) - Date.now()) / 1000);
+  return `${s > 0 ? `Trying again in ${s} s` : 'Trying again'} (attempt ${attempt} of ${of})…`;
 }
 
 // What each kind of event changes.
@@ -142,7 +151,9 @@ const takers = {
   native_call: (t, e) => { const c = t.call({...e, call_id: e.call_id || `native-${e.turn}-${e.name}`}); c.args = e.text ?? ''; c.native = true; c.state = 'running'; },
   native_result: (t, e) => { const c = t.call({...e, call_id: e.call_id || `native-${e.turn}-${e.name}`}); c.result = {text: e.text ?? '', is_error: false}; c.state = 'done'; },
   rejected: (t, e) => { t.item({kind: 'rejected', turn: e.turn, name: e.name || e.rejected?.name, ...e.rejected}); },
+  overrun: (t, e) => { t.item({kind: 'overrun', turn: e.turn, ...e.overrun}); },
   bounce: (t, e) => { t.item({kind: 'bounce', turn: e.turn, ...e.bounce}); },
+  turn_end: (t, e) => { if (e.error) t.item({kind: 'failed', turn: e.turn, error: e.error}); },
   usage: (t, e) => { t.usage = e.usage; },
   finish: (t, e) => { t.finish = e.finish; },
 };

@@ -175,7 +175,8 @@ export function sentence(error) {
   return error.fix ? `${error.message}. ${upper(error.fix)}.` : error.message;
 }
 
-function upper(s) {
+// upper begins a sentence.
+export function upper(s) {
   return s.charAt(0).toUpperCase() + s.slice(1);
 }
 

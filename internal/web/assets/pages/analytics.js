@@ -22,7 +22,7 @@ const errorKinds = [
 ];
 const rejections = [
   ['malformed', 'broken syntax'], ['incomplete', 'cut off by the end'], ['unknown_tool', 'no such tool'], ['invalid', 'arguments do not fit'], ['confused', 'wrong channel'],
-  ['over_limit', 'too many at once'], ['other_reason', 'other'],
+  ['over_limit', 'too many at once'], ['overrun', 'behind the end of the turn'], ['other_reason', 'other'],
 ];
 
 const n = (row, name) => row?.counts[name] ?? 0;

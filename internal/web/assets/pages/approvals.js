@@ -14,7 +14,7 @@ export function show(root, route, app) {
   const detail = h('div', {class: 'queue-detail'});
   const box = h('div', {class: 'queue'}, list, detail);
   const which = h('select', {'aria-label': 'Which questions', onchange: () => { state = which.value; load(); }},
-    h('option', {value: 'pending'}, 'Waiting'), h('option', {value: 'all', selected: state === 'all'}, 'All'));
+    h('option', {value: 'pending'}, 'Needs approval'), h('option', {value: 'all', selected: state === 'all'}, 'All'));
   const bell = button('', ring);
   const turn = app.api.inOrder();
   put(root, h('header', {class: 'page-head'}, h('h1', null, title), which, h('span', {class: 'grow'}), bell), box);
@@ -40,7 +40,7 @@ export function show(root, route, app) {
       h('span', {class: 'row'}, h('strong', null, exact(a.tool)), a.facts?.dangerous && badge('!', 'bad'), h('span', {class: 'grow'}), state === 'all' ? stateBadge(a) : null, h('span', {class: 'soft'}, ago(a.asked))),
       h('span', {class: 'queue-what mono'}, exact(summary(a))))))));
     if (more) list.append(h('li', {class: 'soft more'}, `These are the latest ${items.length}. There are more.`));
-    if (items.length === 0 && loaded) put(list, h('li', {class: 'empty'}, state === 'pending' ? 'Nothing waits for an answer.' : 'Nothing was asked yet.'));
+    if (items.length === 0 && loaded) put(list, h('li', {class: 'empty'}, state === 'pending' ? 'Nothing needs approval.' : 'Nothing was asked yet.'));
     box.classList.toggle('one', at !== '');
   }
 

@@ -1,7 +1,8 @@
 // The chat: conversations with models, and what their tools do meanwhile.
 
-import {h, put, sameFocus, icon, button, badge, toast, ask, prompt, sentence, ago, bytes, download, visible, dialog, later} from '../lib/ui.js';
+import {h, put, sameFocus, icon, button, toast, ask, prompt, sentence, upper, ago, bytes, download, visible, dialog, later} from '../lib/ui.js';
 import {RunView} from '../lib/runview.js';
+import {statusBadge, statusWord} from '../lib/status.js';
 
 export const title = 'Chat';
 
@@ -28,7 +29,7 @@ class View {
       '/': ['Search the chats', () => { this.side.classList.add('open'); this.search.focus(); }],
       m: ['Write a message', () => this.input.focus()],
       e: ['Edit the last message', () => this.editLast()],
-      w: ['Go to what waits for a decision', () => this.toQuestion(root)],
+      w: ['Go to what needs approval', () => this.toQuestion(root)],
       'Alt+s': ['Stop', () => this.stop()],
     }));
     const tick = setInterval(() => this.tick(), 1000);
@@ -55,9 +56,10 @@ class View {
 
   build(root) {
     this.search = h('input', {type: 'search', placeholder: 'Search', 'aria-label': 'Search the chats', oninput: later(250, () => this.list())});
+    this.from = h('select', {'aria-label': 'Which chats', onchange: () => this.list()}, h('option', {value: 'service'}, 'Chats'), h('option', {value: 'command_line'}, 'Command line'));
     this.items = h('ul', {class: 'session-list', 'aria-label': 'Chats', onscroll: () => this.older()});
     this.side = h('aside', {class: 'sessions', 'aria-label': 'Chats'},
-      h('div', {class: 'sessions-head'}, button('New chat', () => { this.side.classList.remove('open'); this.app.go('chat'); }, {icon: 'plus'}), this.search), this.items);
+      h('div', {class: 'sessions-head'}, button('New chat', () => { this.side.classList.remove('open'); this.app.go('chat'); }, {icon: 'plus'}), h('div', {class: 'row nowrap'}, this.from, this.search)), this.items);
     this.name = h('h1', {class: 'grow'}, 'Chat');
     this.tools = h('div', {class: 'row'});
     this.notice = h('div', {class: 'notice', role: 'alert'});
@@ -201,7 +203,7 @@ class View {
     const run = this.runs.find((r) => r.run.id === e.stream);
     if (e.kind === 'run' && e.session === this.id && !run) this.found(e.stream);
     if (e.kind === 'message' && run) run.steps();
-    if (e.kind === 'end' && run) run.ended();
+    if (['end', 'wait', 'resume'].includes(e.kind) && run) run.ended();
     if (['answer', 'consumed'].includes(e.kind)) for (const r of this.runs) r.decided(e.stream);
   }
 
@@ -264,7 +266,7 @@ class View {
     let further = false;
     try {
       const q = this.search.value.trim();
-      for await (const page of this.app.api.pages('/sessions', {limit: 50, ...(q && {q})}, {signal: listing.signal})) {
+      for await (const page of this.app.api.pages('/sessions', {limit: 50, from: this.from.value, ...(q && {q})}, {signal: listing.signal})) {
         items.push(...page.items);
         further = Boolean(page.next);
         if (items.length >= this.listed) break;
@@ -276,8 +278,8 @@ class View {
     if (listing.signal.aborted) return;
     this.further = further;
     sameFocus(this.items, () => put(this.items, items.map((s) => h('li', null, h('a', {href: `#/chat/${encodeURIComponent(s.id)}`, dataset: {id: s.id}},
-      h('span', {class: 'session-title'}, s.title || 'Untitled'), h('span', {class: 'session-meta'}, s.state === 'waiting' ? badge('waits', 'wait') : s.state === 'open' ? badge('runs', 'info') : null, ago(s.changed)))))));
-    if (items.length === 0) put(this.items, h('li', {class: 'empty'}, this.search.value ? 'No chat has all these words.' : 'No chats yet.'));
+      h('span', {class: 'session-title'}, s.title || 'Untitled'), h('span', {class: 'session-meta'}, s.status !== 'done' && statusBadge(s.status), ago(s.changed)))))));
+    if (items.length === 0) put(this.items, h('li', {class: 'empty'}, this.search.value ? 'No chat has all these words.' : this.from.value === 'service' ? 'No chats yet.' : 'No runs of the command line yet.'));
     const mine = items.find((s) => s.id === this.id);
     if (mine && this.session) {
       this.session = mine;
@@ -497,6 +499,11 @@ class View {
     const live = this.live();
     if (!live || this.branch) return false;
     try {
+      if (stopped.has(live.run.status)) { // what is said now takes its place
+        await this.app.api.post(`/runs/${live.run.id}/cancel`);
+        live.refresh();
+        return false;
+      }
       await this.app.api.post(`/runs/${live.run.id}/messages`, {text, ...(attachments.length && {attachments})});
     } catch (e) {
       if (e.kind !== 'ended') throw e;
@@ -558,14 +565,15 @@ class View {
   }
 
   tick() {
+    this.live()?.paintFoot();
     this.paintStatus();
   }
 
   paintStatus() {
     const live = this.live();
-    this.stopButton.hidden = !live;
+    this.stopButton.hidden = !live || stopped.has(live.run.status);
     let text = '';
-    if (live && live.run.state === 'waiting') text = live.lost ? 'Trying again…' : 'Waits for a decision';
+    if (live && live.run.state === 'waiting') text = live.lost ? 'The connection is lost. Trying again…' : upper(statusWord(live.run.status));
     else if (live) {
       const words = live.talk.working();
       const s = Math.max(0, Math.floor((Date.now() - new Date(live.run.begun)) / 1000));
@@ -574,6 +582,9 @@ class View {
     if (this.status.textContent !== text) this.status.textContent = text;
   }
 }
+
+// stopped are the statuses of runs that go on only if somebody tries again.
+const stopped = new Set(['failed', 'interrupted']);
 
 // encoded reads a file as it is sent.
 async function encoded(file) {

@@ -2,6 +2,7 @@
 // was mended or sent back, what the rules and people decided, and what came of it.
 
 import {h, put, append, sameFocus, badge, button, toast, dialog, sentence, copy, when, lasts, count, bytes, visible} from '../lib/ui.js';
+import {statusBadge} from '../lib/status.js';
 import {list} from '../lib/list.js';
 import {tree} from '../lib/tree.js';
 import {split, asides} from '../lib/split.js';
@@ -16,14 +17,12 @@ export const title = 'Inspector';
 
 const itemHeight = 54, mostItems = 2000; // that are held at a time
 
-const statusKinds = {ok: 'ok', error: 'bad', open: 'info', waiting: 'wait'};
-
 export function show(root, route, app) {
   const abort = new AbortController();
   const get = (path) => app.api.get(path, {signal: abort.signal});
   let q = route.query.q ?? '', next = '', live = true, stood = 0, turn = 0, line = Promise.resolve(), older = false, endDetail = null;
 
-  const search = h('input', {type: 'search', value: q, class: 'grow mono', placeholder: 'tool:x dialect:y status:error repaired:true dur:>2s "text"', 'aria-label': 'Search', spellcheck: 'false'});
+  const search = h('input', {type: 'search', value: q, class: 'grow mono', placeholder: 'tool:x dialect:y status:failed repaired:true dur:>2s "text"', 'aria-label': 'Search', spellcheck: 'false'});
   const said = h('p', {class: 'bad-words filter-note', role: 'alert'});
   const tail = h('button', {type: 'button', class: 'button', 'aria-pressed': 'true', onclick: () => { live = !live; paintLive(); if (live) fresh(); else stood++; }}, 'Live');
   const items = list({height: itemHeight, label: 'Runs and exchanges', row: itemRow, id: (it) => `${it.kind} ${it.id}`, onpick: (it) => open(it), onend: () => more()});
@@ -182,14 +181,14 @@ export function show(root, route, app) {
 
 function itemRow(i) {
   return h('div', {class: 'inspect-item'},
-    h('div', {class: 'row nowrap'}, badge(i.status, statusKinds[i.status]), h('span', {class: 'grow cut'}, i.title || i.path || i.id), h('span', {class: 'soft'}, lasts(i.took_ms))),
+    h('div', {class: 'row nowrap'}, statusBadge(i.status), h('span', {class: 'grow cut'}, i.title || i.path || i.id), h('span', {class: 'soft'}, lasts(i.took_ms))),
     h('div', {class: 'row nowrap soft small'}, h('span', null, new Date(i.time).toLocaleTimeString('en-GB')), h('span', null, i.kind === 'run' ? 'run' : 'exchange'), h('span', {class: 'cut'}, i.model),
       h('span', {class: 'cut mono grow'}, i.tools.join(' ')), i.repairs > 0 && badge('mended', 'warn'), i.bounces > 0 && badge('bounced', 'wait'), i.rejects > 0 && badge('refused', 'bad')));
 }
 
 function filters() {
   const rows = [['tool:read_file', 'a tool was called; a * at the end stands for anything'], ['model:coder', 'the model, as the client knows it'], ['dialect:hermes', 'a call was read in this dialect'],
-    ['status:error', 'ok, error, open or waiting'], ['repaired:true', 'something was mended in a call'], ['bounced:true', 'the model was asked again'], ['rejected:true', 'text tried to be a call and was none'],
+    ['status:failed', 'running, needs_approval, waiting_for_client, failed, interrupted, done, limit_reached, no_answer or cancelled'], ['repaired:true', 'something was mended in a call'], ['bounced:true', 'the model was asked again'], ['rejected:true', 'text tried to be a call and was none'],
     ['dur:>2s dur:<1m', 'how long it took'], ['kind:run', 'a run of an agent, or an exchange of the gateway'], ['key:ada', 'who asked'], ['"some words"', 'stand in the texts'], ['-tool:x', 'turns a term around']];
   dialog('Filters', h('dl', {class: 'keys'}, rows.map(([term, words]) => [h('dt', {class: 'mono'}, term), h('dd', null, words)])));
 }
@@ -209,7 +208,7 @@ export function spans(t) {
       let from = Number.isNaN(decided) ? read : decided;
       for (const a of c.approvals) {
         const until = ms(a.answered);
-        put('wait', a.answered ? `${a.state} by ${a.by || 'somebody'}` : 'waits for a decision', ms(a.asked), Number.isNaN(until) ? ms(t.ended) : until);
+        put('wait', a.answered ? `${a.state} by ${a.by || 'somebody'}` : 'needs approval', ms(a.asked), Number.isNaN(until) ? ms(t.ended) : until);
         if (!Number.isNaN(until)) from = until;
       }
       if (!Number.isNaN(started)) {
@@ -227,7 +226,7 @@ function spanOf(text) {
   return m && Number(m[1]) < Number(m[2]) ? [Number(m[1]), Number(m[2])] : null;
 }
 
-const kindWords = {model: 'model', check: 'check', wait: 'waits for a person', queue: 'queue', ran: 'runs'};
+const kindWords = {model: 'model', check: 'check', wait: 'approval', queue: 'queue', ran: 'runs'};
 
 // timeline shows one run or exchange.
 function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal, remember}) {
@@ -261,7 +260,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     rows.refresh();
     rows.el.style.height = `${Math.min(8.5 * 26, Math.max(1, all.length) * 26 + 2)}px`;
     sameFocus(head, () => put(head, h('div', {class: 'row'}, button('Back', back, {quiet: true, icon: 'close'}), h('h2', {class: 'grow cut'}, t.title || t.id),
-      badge(t.error ? t.error.kind || 'error' : t.reason || (t.kind === 'exchange' ? String(t.status) : 'under way'), t.error || t.status >= 400 ? 'bad' : t.reason === 'answer' || t.kind === 'exchange' ? 'ok' : t.reason ? 'warn' : 'info')),
+      t.run_status ? statusBadge(t.run_status) : badge(t.error?.kind || String(t.status), t.error || t.status >= 400 ? 'bad' : 'ok')),
     h('div', {class: 'row soft small'}, h('span', {class: 'mono'}, t.id), h('span', null, when(t.begun)), h('span', null, t.agent || t.model), h('span', null, lasts(Date.parse(t.ended) - Date.parse(t.begun))),
       t.usage.known && h('span', null, `${count(t.usage.input_tokens)} + ${count(t.usage.output_tokens)} tokens`), h('span', null, t.cost === undefined || t.cost === null ? 'cost not known' : `cost ${Number(t.cost.toPrecision(6))}`)),
     t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal))));
@@ -301,6 +300,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     if (turn.error) part('error', turn.error, () => h('p', {class: 'bad-words'}, `${turn.error.kind}: ${turn.error.message}`));
     turn.bounces.forEach((b, k) => part(`bounce ${k}`, b, () => bouncePart(b, t, n, k, app, get)));
     if (turn.rejected.length) part('refused', turn.rejected, () => refusedPart(turn.rejected));
+    if (turn.overrun) part('overrun', turn.overrun, () => overrunPart(turn.overrun));
     part('text', [turn.ended, turn.bytes, turn.notes, turn.calls.length], () => readPart(t, n, turn, app, get, signal, span));
     turn.calls.forEach((c, k) => part(`call ${k}`, c, () => decisionPart(t, n, c, k, app)));
     saidPart(t, n, turn, get, part);
@@ -339,7 +339,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
 
 // interesting is the answer that somebody most likely looks for: the first one in which something went wrong, or that has a call.
 function interesting(t) {
-  const bad = t.turns.findIndex((x) => x.bounces.length || x.rejected.length || x.error || x.notes.length);
+  const bad = t.turns.findIndex((x) => x.bounces.length || x.rejected.length || x.error || x.overrun || x.notes.length);
   if (bad >= 0) return bad;
   const called = t.turns.findIndex((x) => x.calls.length);
   return Math.max(0, called);
@@ -435,6 +435,13 @@ function refusedPart(list) {
   return h('section', {class: 'panel'}, h('header', null, badge('refused', 'bad'), h('span', null, list.length === 1 ? 'A text tried to be a call' : `${list.length} texts tried to be calls`)),
     h('div', {class: 'panel-body stack'}, list.slice(0, 50).map((x) => h('div', null, badge(x.reason), ' ', x.name && h('code', null, x.name), ' ', h('span', null, x.message ?? ''),
       x.raw ? h('pre', {class: 'suppressed'}, visible(x.raw)) : x.arguments ? h('pre', {class: 'suppressed'}, visible(x.arguments)) : null))));
+}
+
+// overrunPart shows where the model went on past its turn.
+function overrunPart(o) {
+  return h('section', {class: 'panel'}, h('header', null, badge('went on', 'warn'), h('span', null, 'The model went on past its turn')),
+    h('div', {class: 'panel-body'}, h('p', null, `Its turn ended at byte ${o.at}, before `, h('code', null, visible(o.marker.trim())),
+      o.hard ? '. What follows is left out.' : '. What follows may be text.', ' Nothing there is read as a call.')));
 }
 
 // hand takes a text to the playground.

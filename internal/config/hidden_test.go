@@ -1,0 +1,79 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"wield/internal/gateway"
+)
+
+// TestKeyInErrors: a server that repeats the key that it got, in an error or in the middle of a stream, tells it to no client and no
+// capture, whatever protocol they speak; nor does one that repeats the secret of another.
+func TestKeyInErrors(t *testing.T) {
+	const key, other = "plain words of mine", `another "secret"/+`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := json.Marshal(fmt.Sprintf("not with %s nor %s", strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), other))
+		if err != nil {
+			t.Error(err)
+		}
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "begin") {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\ndata: {\"error\":{\"message\":%s}}\n\n", text)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintf(w, `{"error":{"message":%s,"code":%s}}`, text, text)
+	}))
+	defer server.Close()
+	c, err := load("config.yaml", []byte(`wield: config/v1
+backends:
+  b: {kind: openai, url: "`+server.URL+`/v1", key: env:KEY, retry: {attempts: 1}}
+  c: {kind: openai, url: "`+server.URL+`/v1", key: env:OTHER}
+models: {m: {backend: b}}
+`), Options{Getenv: env("KEY", key, "OTHER", other)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := c.Captures(env("KEY", key, "OTHER", other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compose(Environment{Getenv: env("KEY", key, "OTHER", other), Capture: ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	g := gateway.New(s.Gateway)
+	asked := 0
+	ask := func(path string, body object) {
+		asked++
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(string(text))))
+		if answer := w.Body.String(); !strings.Contains(answer, "not with [masked] nor [masked]") || strings.Contains(answer, "plain words") {
+			t.Errorf("%s: status %d: %s", path, w.Code, answer)
+		}
+	}
+	for _, f := range matrixFronts {
+		for _, stream := range []bool{false, true} {
+			for _, question := range []string{"hello", "begin"} {
+				body := f.body(told{question: question})
+				body["model"], body["stream"] = "m", stream
+				ask(f.path, body)
+			}
+		}
+	}
+	ask("/v1/embeddings", object{"model": "m", "input": "hello"})
+	records, err := json.Marshal(ring.All())
+	if err != nil || len(ring.All()) != asked || strings.Contains(string(records), "plain words") || strings.Contains(string(records), "another ") {
+		t.Errorf("%d captures: %v: %.2000s", len(ring.All()), err, records)
+	}
+}
