@@ -32,7 +32,7 @@ func (o *output) event(e chat.Event) bool {
 		return o.text(e)
 	case chat.KindIdle, chat.KindUsage:
 		return o.yield(e, nil)
-	case chat.KindMarkup, chat.KindNote, chat.KindCandidate:
+	case chat.KindMarkup, chat.KindNote, chat.KindCandidate, chat.KindOverrun:
 		if o.kind != 0 && !o.asIs { // they are shown nowhere and part no text, but stand behind what waits
 			o.queue = append(o.queue, e)
 			return true
