@@ -88,10 +88,15 @@ func TestKilledBackground(t *testing.T) {
 	kills := 0
 	for n := range steps {
 		for i, how := range []manner{dieBefore, dieAfter, dieTorn} {
-			if (3*n+i)%some == 0 {
-				kills++
-				killBackground(t, death{n + 1, how, 60})
+			if (3*n+i)%some != 0 {
+				continue
 			}
+			kills++
+			d := death{n + 1, how, 60}
+			t.Run(d.String(), func(t *testing.T) {
+				t.Parallel()
+				killBackground(t, d)
+			})
 		}
 	}
 	t.Logf("%d kills at %d steps", kills, len(steps))
