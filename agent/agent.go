@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"wield/chat"
@@ -63,6 +64,38 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 	return a.Run(req).Events(ctx)
 }
+
+// Ask carries out one task, given in words, and returns the text of the answer. A run that ends otherwise than with an answer is
+// an [EndedError].
+func (a *Agent) Ask(ctx context.Context, task string) (string, error) {
+	r := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}})
+	for _, err := range r.Events(ctx) {
+		if err != nil {
+			break // the outcome has it
+		}
+	}
+	if o := r.Outcome(); o.Reason != EndAnswer {
+		return o.Text, &EndedError{o}
+	}
+	return r.Outcome().Text, nil
+}
+
+// An EndedError says that a run ended without an answer.
+type EndedError struct{ Outcome Outcome }
+
+func (e *EndedError) Error() string {
+	switch o := &e.Outcome; {
+	case o.Err != nil:
+		return o.Err.Error()
+	case o.Limit != "":
+		return fmt.Sprintf("agent: no answer: the run reached its limit: %s", o.Limit)
+	default:
+		return fmt.Sprintf("agent: no answer: the run ended with %q", o.Reason)
+	}
+}
+
+// Unwrap returns what the run failed of, if it failed.
+func (e *EndedError) Unwrap() error { return e.Outcome.Err }
 
 // Run returns a run that carries out what the request asks for. Nothing happens before its events are ranged over.
 //

@@ -1,0 +1,62 @@
+// Package wield gives any language model working tools: it turns what a model writes, in whatever protocol, into validated
+// calls, runs them, and brings the results back.
+//
+// An agent answers with tools that are Go functions:
+//
+//	model := openai.New(openai.Options{URL: "http://127.0.0.1:11434/v1", Model: "qwen3"})
+//	agent, err := wield.New(model, tool.Func("get_weather", "Tells the weather of a city.", weather))
+//	...
+//	answer, err := agent.Ask(ctx, "Do I need an umbrella in Oslo?")
+//
+// A decoder reads the calls of a text:
+//
+//	answer, err := wield.Decode(text, tools...)
+//	for _, call := range answer.Calls {
+//		fmt.Println(call.Name, call.Arguments)
+//	}
+//
+// The functions here put together what a first program needs. The parts are packages of their own: [wield/chat] is the
+// vocabulary, packages below model are the backends, [wield/bridge] gets calls out of a model, [wield/tool] runs tools,
+// [wield/agent] is the loop, [wield/dialect] reads and writes the protocols. Who needs their options composes them as New does.
+package wield
+
+import (
+	"wield/agent"
+	"wield/bridge"
+	"wield/chat"
+	"wield/dialect"
+	"wield/schema"
+	"wield/schema/shape"
+	"wield/tool"
+)
+
+// New returns an agent that answers with the help of tools. The model may be any: where its server has no function calling, it is
+// told in words how to write a call. Every call is allowed; tools that ask for an approval are denied, since there is nobody to ask.
+// The error says what is wrong with a tool: its name, its schema, or that there are two of the same name.
+func New(m chat.Model, tools ...*tool.Tool) (*agent.Agent, error) {
+	registry := new(tool.Registry)
+	if err := registry.Add(tools...); err != nil {
+		return nil, err
+	}
+	return agent.New(bridge.New(m, bridge.Options{}), &tool.Runner{Tools: registry}, agent.Options{}), nil
+}
+
+// Decode reads the whole text of an answer: the calls of the tools on offer, and the text beside them. Arguments are converted to
+// the types of the tool's schema where that loses nothing, but not checked against it; see [schema.Schema.Validate]. A schema
+// that cannot be read is one that allows everything.
+func Decode(text string, tools ...chat.Tool) (*dialect.Collector, error) {
+	return dialect.Parse(text, dialect.Options{Tools: shapes(tools)})
+}
+
+// NewDecoder returns a decoder for an answer that arrives in pieces.
+func NewDecoder(tools ...chat.Tool) (*dialect.Decoder, error) {
+	return dialect.New(dialect.Options{Tools: shapes(tools)})
+}
+
+func shapes(tools []chat.Tool) []shape.Tool {
+	list := make([]shape.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = shape.Tool{Name: t.Name, Args: schema.ShapeOf(t.Parameters)}
+	}
+	return list
+}
