@@ -14,19 +14,7 @@ import (
 // sees it written, refuses a command, and finds nothing left behind.
 func TestDemoAgent(t *testing.T) {
 	s := start(t, nil)
-	var key []string
-	for range 100 {
-		if status, _ := get(t, s.base+"/health"); status != 200 { // by then the whole welcome is printed
-			t.Fatal("the service is not healthy")
-		}
-		if m := madeKey.FindStringSubmatch(s.stdout.String()); m != nil {
-			key = []string{"Authorization", "Bearer " + m[1]}
-			break
-		}
-	}
-	if key == nil {
-		t.Fatalf("no key is printed:\n%s", s.stdout)
-	}
+	key := adminOf(t, s)
 	api := s.base + "/api/v1"
 	status, body := do(t, "POST", api+"/runs", `{"agent":"demo-agent","input":"Open the shop on Sundays."}`, key...)
 	var run struct{ ID, Dir string }

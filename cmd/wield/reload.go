@@ -47,8 +47,9 @@ type site struct {
 	shown   *config.Service // the service in force, for whoever asks meanwhile
 	told    *config.Result  // the configuration in force, likewise
 
-	lines   *api.Log // the last lines of the log
-	secrets *hider   // what the log does not show
+	again   chan chan error // asks for the configuration to be read again
+	lines   *api.Log        // the last lines of the log
+	secrets *hider          // what the log does not show
 }
 
 // build reads the configuration and composes what it describes. It is in force when it is told.
@@ -149,10 +150,15 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway, hangUp <-chan os.
 	over := make(chan struct{})
 	watch := s.config.Watch()
 	stopTools := s.followTools(ctx)
-	reload := func(why string) {
+	reload := func(why string) error {
 		stopTools()
-		s.reload(ctx, g, why)
+		file := s.config.File
+		err := s.reload(ctx, g, why)
+		if s.config.File != file { // there was none
+			watch = s.config.Watch()
+		}
 		stopTools = s.followTools(ctx)
+		return err
 	}
 	go func() {
 		defer close(over)
@@ -164,10 +170,12 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway, hangUp <-chan os.
 			case <-ctx.Done():
 				return
 			case <-hangUp:
-				reload("signal")
+				_ = reload("signal") // it is logged
+			case done := <-s.again:
+				done <- reload("page")
 			case <-tick.C:
 				if watch.Changed() {
-					reload("file")
+					_ = reload("file")
 				}
 			}
 		}
@@ -176,13 +184,13 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway, hangUp <-chan os.
 }
 
 // reload puts a changed configuration in force, or says why it cannot be and leaves all as it is.
-func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) {
+func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error {
 	log, old, key := s.environment.Log, s.config, s.key
 	c, err := s.build(ctx)
 	if err != nil {
 		log.Error("the configuration was not changed: what is wrong must be put right first; the old one stays in force",
 			"config", old.File, "because", why, "error", err)
-		return
+		return err
 	}
 	s.tell(g.Replace)
 	if s.key != key { // models that need one are new
@@ -192,6 +200,7 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) {
 	for _, key := range restartKeys(old.Config, c.Config) {
 		log.Warn("the change of a key has no effect before the next start", "key", key)
 	}
+	return nil
 }
 
 // restartKeys lists the keys that have changed and are looked at only when serve starts.

@@ -93,7 +93,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{app: app, lines: lines, secrets: &secrets, options: o, scenario: f.scenario, environment: config.Environment{
+	s := site{app: app, again: make(chan chan error), lines: lines, secrets: &secrets, options: o, scenario: f.scenario, environment: config.Environment{
 		Getenv:    app.getenv,
 		Log:       log,
 		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),

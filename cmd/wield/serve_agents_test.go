@@ -34,18 +34,22 @@ func startAgents(t *testing.T, text string) (s *service, key []string, dir strin
 	file := filepath.Join(dir, "wield.yaml")
 	writeFile(t, file, text+"data: "+dir+"\n")
 	s = start(t, nil, "--config", file)
-	m := madeKey.FindStringSubmatch(s.stdout.String())
+	return s, adminOf(t, s), dir
+}
+
+// adminOf returns the header with the key that a service made.
+func adminOf(t *testing.T, s *service) []string {
+	t.Helper()
 	for range 100 {
-		if m != nil {
-			return s, []string{"Authorization", "Bearer " + m[1]}, dir
+		if m := madeKey.FindStringSubmatch(s.stdout.String()); m != nil {
+			return []string{"Authorization", "Bearer " + m[1]}
 		}
 		if status, _ := get(t, s.base+"/health"); status != 200 { // by then the whole welcome is printed
 			t.Fatal("the service is not healthy")
 		}
-		m = madeKey.FindStringSubmatch(s.stdout.String())
 	}
 	t.Fatalf("no key is printed:\n%s", s.stdout)
-	return nil, nil, ""
+	return nil
 }
 
 // TestServeAgents: a model that wield runs tools for answers through every front as any other does, and needs the key.

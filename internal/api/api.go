@@ -30,20 +30,21 @@ const Prefix = "/api/v1"
 
 // Options are what a Server answers from. A part that is nil is answered as what does not exist.
 type Options struct {
-	Journal  journal.Store
-	Hub      *runs.Hub // carries on the runs of this process; their journal is Journal
-	Captures *capture.Ring
-	Holder   func(hash [sha256.Size]byte) (Caller, bool) // of the key with that hash
-	Tools    func() []*tool.Entry                        // that wield runs
-	Models   func() []Model                              // on offer, in their order
-	Stats    *stats.Store                                // nil: nothing is counted
-	Probe    Probe                                       // tries a model's server; nil: all are taken to be there
-	Links    Links                                       // lets those in who have a link; nil: nobody
-	Settings func() Settings                             // what is configured
-	Prices   func(model string) agent.Prices             // of what models answer; nil: nothing is known of them
-	Lines    *Log                                        // the last lines of the log
-	Version  string
-	Log      *slog.Logger // nil: none
+	Journal   journal.Store
+	Hub       *runs.Hub // carries on the runs of this process; their journal is Journal
+	Captures  *capture.Ring
+	Holder    func(hash [sha256.Size]byte) (Caller, bool) // of the key with that hash
+	Tools     func() []*tool.Entry                        // that wield runs
+	Models    func() []Model                              // on offer, in their order
+	Stats     *stats.Store                                // nil: nothing is counted
+	Probe     Probe                                       // tries a model's server; nil: all are taken to be there
+	Connector Connector                                   // of a first model; nil: there is none to connect
+	Links     Links                                       // lets those in who have a link; nil: nobody
+	Settings  func() Settings                             // what is configured
+	Prices    func(model string) agent.Prices             // of what models answer; nil: nothing is known of them
+	Lines     *Log                                        // the last lines of the log
+	Version   string
+	Log       *slog.Logger // nil: none
 
 	MaxBody      int64         // bytes of a request; 0: 1 MiB
 	BodyTimeout  time.Duration // in which a request's body must have arrived; 0: 30 seconds

@@ -47,7 +47,7 @@ func TestDocument(t *testing.T) {
 		}
 		return p
 	}
-	bodies := map[string]string{"decideApproval": `{"decision":"allow"}`, "renameSession": `{"title":"x"}`, "logIn": `{"key":"k-admin"}`, "parse": `{"text":"x"}`}
+	bodies := map[string]string{"decideApproval": `{"decision":"allow"}`, "renameSession": `{"title":"x"}`, "logIn": `{"key":"k-admin"}`, "parse": `{"text":"x"}`, "connectModel": `{"url":"http://127.0.0.1:9/v1"}`}
 	over := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
 	s.inspectable()
 	var settled []*route
@@ -73,6 +73,10 @@ func TestDocument(t *testing.T) {
 		{"GET", "/runs/run_a/scenario", "k-client", "", 409},
 		{"POST", "/parse", "k-client", `{"text":"x"}`, 200},
 		{"GET", "/whoami", "k-approver", "", 200},
+		{"GET", "/connect", "k-admin", "", 200},
+		{"POST", "/connect", "k-admin", `{"url":"http://127.0.0.1:9/v1","keep":true}`, 200},
+		{"POST", "/connect", "k-admin", `{"url":"http://127.0.0.1:9/v1"}`, 409},
+		{"GET", "/connect", "k-admin", "", 409},
 		{"PATCH", "/sessions/ses_run_a", "k-admin", `{"title":"x"}`, 200},
 	} {
 		if status, body := s.do(tt.method, tt.path, tt.key, tt.body); status != tt.status {

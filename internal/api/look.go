@@ -107,12 +107,13 @@ type Model struct {
 
 // Models are the models on offer.
 type Models struct {
-	Items []Model `json:"items"`
+	Items   []Model `json:"items"`
+	Connect bool    `json:"connect,omitempty" jsonschema:"none of them is configured, they are those of the demo, and the caller may connect one"`
 }
 
 // listModels answers GET /models.
 func (x *call) listModels() (any, error) {
-	list := &Models{Items: []Model{}}
+	list := &Models{Items: []Model{}, Connect: x.wantsModel()}
 	if x.s.o.Models != nil {
 		for _, m := range x.s.o.Models() {
 			if x.caller.sees(m.Name) {

@@ -60,7 +60,7 @@ func options(store journal.Store) Options {
 		_ = ring.Add(&capture.Record{ID: fmt.Sprint("req_", i), Time: time.Unix(int64(i), 0), Status: 200, Request: capture.Body("{}"), Answer: capture.Body("ok")})
 	}
 	return Options{
-		Journal: store, Captures: ring, Links: fixedLinks{}, Version: "1.2.3",
+		Journal: store, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, Version: "1.2.3",
 		Holder: func(hash [sha256.Size]byte) (Caller, bool) {
 			for k, c := range keys {
 				if sha256.Sum256([]byte(k)) == hash {
@@ -74,6 +74,20 @@ func options(store journal.Store) Options {
 			return []Model{{Name: "home", Agent: true, Tools: []string{"write_note"}}, {Name: "secret"}}
 		},
 	}
+}
+
+// firstModel is a connector to which everything answers.
+type firstModel struct{ kept bool }
+
+func (f *firstModel) Wanted() bool { return !f.kept }
+
+func (f *firstModel) Find(context.Context) []FoundServer {
+	return []FoundServer{{Name: "ollama", URL: "http://127.0.0.1:11434/v1", Models: []string{"m"}}}
+}
+
+func (f *firstModel) Connect(_ context.Context, c Connection) (*Connected, error) {
+	f.kept = c.Keep
+	return &Connected{OK: true, URL: c.URL, Model: c.Model}, nil
 }
 
 func serve(t *testing.T, o Options) *service {

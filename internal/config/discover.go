@@ -19,6 +19,7 @@ type Found struct {
 	Name   string // of the program that usually listens there, as the name of a backend
 	URL    string
 	Models []string
+	Key    string // reference to the secret that it wants; empty: none
 }
 
 // A usual port is where a program that runs models listens unless told otherwise.
@@ -126,8 +127,17 @@ models:
 `)
 		return b.String()
 	}
+	writeServers(&b, found)
+	return b.String()
+}
+
+// writeServers writes what stands below backends, and models.
+func writeServers(b *strings.Builder, found []Found) {
 	for _, f := range found {
-		fmt.Fprintf(&b, "  %s:\n    kind: openai\n    url: %s\n", f.Name, f.URL)
+		fmt.Fprintf(b, "  %s:\n    kind: openai\n    url: %s\n", f.Name, f.URL)
+		if f.Key != "" {
+			fmt.Fprintf(b, "    key: %s\n", quoteYAML(f.Key))
+		}
 	}
 	b.WriteString("\nmodels:\n")
 	taken := map[string]bool{}
@@ -138,14 +148,13 @@ models:
 				name = f.Name + "/" + m
 			}
 			taken[name] = true
-			fmt.Fprintf(&b, "  %s: {backend: %s", quoteYAML(name), f.Name)
+			fmt.Fprintf(b, "  %s: {backend: %s", quoteYAML(name), f.Name)
 			if name != m {
-				fmt.Fprintf(&b, ", model: %s", quoteYAML(m))
+				fmt.Fprintf(b, ", model: %s", quoteYAML(m))
 			}
 			b.WriteString("}\n")
 		}
 	}
-	return b.String()
 }
 
 // quoteYAML returns a name as a YAML scalar in double quotes, whose escapes are those of JSON.

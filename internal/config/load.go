@@ -42,6 +42,7 @@ type Result struct {
 	*Config
 	File     string   // that was read; empty: there is none
 	Warnings Problems // what has no effect, and the like
+	Demo     bool     // no model is configured, so that those of the demo were added
 
 	read  *decoder // where every value stands
 	state stamp    // of the file, from before it was read

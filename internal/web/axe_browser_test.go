@@ -89,6 +89,13 @@ var looked = []struct {
 		s.wait(".split-call", "calculator")
 		look(s, "an exchange")
 	}},
+	{"connect", func(t *testing.T, b *chromium.Browser, look func(s *sheet, what string)) {
+		s := newWorld(t, "", nil).open(b, adminKey, "#/chat")
+		s.write(".connect input[name=url]", "127.0.0.1:9")
+		s.press("Enter")
+		s.wait(".connect .said", "Nothing listens")
+		look(s, "a server that is not there")
+	}},
 	{"playground", func(t *testing.T, b *chromium.Browser, look func(s *sheet, what string)) {
 		s := newWorld(t, plain, nil).open(b, approverKey, "#/playground")
 		s.click("Read")

@@ -127,21 +127,22 @@ capture: {requests: memory, keep: 500}
 
 // A world is a service with all that it keeps, which can be stopped and started again at its address.
 type world struct {
-	t       testing.TB
-	dir     string
-	text    string // of its configuration
-	journal journal.Store
-	capture *capture.Ring
-	stats   *stats.Store
-	door    *door
-	base    string // http://HOST:PORT
-	api     *api.Server
-	hub     *runs.Hub
-	stop    func()
-	guest   *chromium.Guest // who opens its page; nil: nobody yet
-	ran     atomic.Int32    // how often something asked for /pwned, which texts do that should not run
-	post    post            // the answers on their way to the page
-	clock   atomic.Value    // of type func() time.Time: what the journal's records are dated by; none: the time
+	t         testing.TB
+	dir       string
+	text      string // of its configuration
+	journal   journal.Store
+	capture   *capture.Ring
+	stats     *stats.Store
+	door      *door
+	base      string // http://HOST:PORT
+	api       *api.Server
+	hub       *runs.Hub
+	stop      func()
+	guest     *chromium.Guest // who opens its page; nil: nobody yet
+	ran       atomic.Int32    // how often something asked for /pwned, which texts do that should not run
+	post      post            // the answers on their way to the page
+	connected string          // the model that was connected in the page; it cannot be asked before a restart
+	clock     atomic.Value    // of type func() time.Time: what the journal's records are dated by; none: the time
 }
 
 // today is when the statistics of every service under test are asked for, and when they count: in the middle of a step of the picture that the page
@@ -188,6 +189,27 @@ func newWorld(t testing.TB, text string, files map[string]string) *world {
 	return w
 }
 
+// A connector keeps a first model in the file of a world.
+type connector struct {
+	w      *world
+	wanted bool
+}
+
+func (c *connector) Wanted() bool { return c.wanted }
+
+func (c *connector) Find(context.Context) []api.FoundServer { return nil }
+
+func (c *connector) Connect(ctx context.Context, in api.Connection) (*api.Connected, error) {
+	getenv := func(string) string { return "" }
+	out := config.Try(ctx, in, getenv)
+	if !out.OK || !in.Keep {
+		return out, nil
+	}
+	in.URL, in.Model, out.File = out.URL, out.Model, filepath.Join(c.w.dir, "connected.yaml")
+	c.w.connected, c.wanted = out.Model, false
+	return out, config.Keep(out.File, in, getenv)
+}
+
 // now tells the journal the time.
 func (w *world) now() time.Time {
 	if clock, ok := w.clock.Load().(func() time.Time); ok {
@@ -225,8 +247,9 @@ func (w *world) start() {
 			who, ok := g.WhoHas(hash)
 			return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
 		},
-		Probe:  c.Reach,
-		Prices: c.AgentPrices,
+		Connector: &connector{w: w, wanted: len(c.Models) == 0},
+		Probe:     c.Reach,
+		Prices:    c.AgentPrices,
 		Tools: func() []*tool.Entry {
 			if service.Tools == nil {
 				return nil
@@ -246,6 +269,9 @@ func (w *world) start() {
 				name := service.Gateway.Models[i].Name
 				names, ok := tools[name]
 				list = append(list, api.Model{Name: name, Agent: ok, Tools: names})
+			}
+			if w.connected != "" {
+				list = append(list, api.Model{Name: w.connected})
 			}
 			return list
 		},

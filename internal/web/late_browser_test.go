@@ -277,6 +277,7 @@ func TestLateLogin(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, plain, nil)
 	s := w.open(b, adminKey, "#/playground")
+	s.call(nil, "arrived", "/parse", 2)
 	s.call(nil, "arrived", "/approvals", 2) // at the beginning and with the connection: nothing is asked for by itself from now on
 	s.evaluate(nil, `fetch('/api/v1/logout', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`)
 	l := w.late("GET", "/settings")

@@ -3,6 +3,7 @@
 import {h, put, sameFocus, icon, button, toast, ask, prompt, sentence, upper, ago, bytes, download, visible, dialog, later} from '../lib/ui.js';
 import {RunView} from '../lib/runview.js';
 import {statusBadge, statusWord} from '../lib/status.js';
+import {connectForm} from '../lib/connect.js';
 
 export const title = 'Chat';
 
@@ -135,6 +136,9 @@ class View {
   }
 
   welcome() {
+    if (this.connect) {
+      return h('div', {class: 'welcome stack'}, this.connect, h('p', null, 'Or try the demo first: its answers come from a script, its tools are real.'), this.tries());
+    }
     return h('div', {class: 'welcome stack'}, h('p', null, 'Write to a model. What its tools do is shown step by step, and asked about where the rules say so.'), this.tries());
   }
 
@@ -346,20 +350,31 @@ class View {
 
   async loadModels() {
     try {
-      this.models = (await this.app.api.get('/models')).items;
+      const {items, connect} = await this.app.api.get('/models');
+      this.models = items;
+      this.connect = connect ? connectForm(this.app, (got) => this.connected(got)) : null;
     } catch (e) {
       this.say(sentence(e));
       return;
     }
     put(this.model, this.models.map((m) => h('option', {value: m.name}, m.name)));
+    if (this.connect && !this.id) put(this.stream, this.welcome());
     if (this.models.length === 0) {
-      this.say('This service has no model that you may use. Add one under models in the configuration.');
+      if (!this.connect) this.say('This service has no model that you may use. Add one under models in the configuration.');
       return;
     }
     const wanted = this.session?.agent ?? remembered('wield.model');
     if (this.models.some((m) => m.name === wanted)) this.model.value = wanted;
     else this.model.value = (this.models.find((m) => m.agent) ?? this.models[0]).name;
     this.pickModel();
+  }
+
+  // connected shows the model that was connected.
+  async connected(got) {
+    remember('wield.model', got.model);
+    await this.loadModels();
+    toast(`${got.model} is connected. It stands in ${got.file}.`);
+    this.input.focus();
   }
 
   current() {

@@ -446,7 +446,7 @@ function overrunPart(o) {
 
 // hand takes a text to the playground.
 function hand(text, tools, app) {
-  playground.keep({text, tools: JSON.stringify(tools.map((x) => ({name: x.name ?? x.function?.name, parameters: x.parameters ?? x.function?.parameters})), null, 2), handed: true});
+  playground.keep({text, tools: JSON.stringify(tools.map((x) => ({name: x.name ?? x.function?.name, parameters: x.parameters ?? x.function?.parameters})), null, 2)});
   app.go('playground');
 }
 

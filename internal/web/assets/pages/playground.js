@@ -39,7 +39,7 @@ export function show(root, route, app) {
   const more = h('div', {class: 'asides stack'});
   const result = h('div', {class: 'stack', hidden: true}, groups,
     h('div', {class: 'row'}, h('span', {class: 'soft'}, 'Arrived'), slider, fedNote), view.el, more);
-  let picked = 'auto', last = '', reading = null, asked = 0, reads = 0;
+  let picked = 'auto', last = '', size = 0, reading = null, asked = 0, reads = 0;
 
   const read = async () => {
     Object.assign(kept, {text: text.value, tools: tools.value, repair: repair.value, model: model.value.trim(), only: only.checked, chunk: Math.max(1, Number(chunk.value) || 8)});
@@ -100,17 +100,18 @@ export function show(root, route, app) {
       return;
     }
     const bytes = new Bytes(last);
-    slider.max = bytes.length;
+    size = bytes.length;
     slider.step = kept.chunk;
-    slider.value = bytes.length;
+    slider.max = Math.ceil(size / kept.chunk) * kept.chunk; // so that its end is the end of the text
+    slider.value = slider.max;
     view.set(last);
     put(more, asides(bytes, reading));
     paint();
   };
   const paint = () => {
     if (!reading) return;
-    const most = Number(slider.max), fed = Number(slider.value) >= most - kept.chunk + 1 ? Infinity : Number(slider.value);
-    put(fedNote, `${Math.min(fed, most)} of ${most} bytes`);
+    const fed = Number(slider.value) >= size ? Infinity : Number(slider.value);
+    put(fedNote, `${Math.min(fed, size)} of ${size} bytes`);
     view.show(reading, {fed});
   };
   slider.addEventListener('input', paint);
@@ -123,10 +124,7 @@ export function show(root, route, app) {
       h('button', {type: 'button', class: 'button primary', onclick: read}, icon('playground'), 'Read')),
     said, result));
   const off = app.keys({'Control+Enter': ['Read the text', read]});
-  if (route.query.read !== undefined || kept.handed) {
-    kept.handed = false;
-    read();
-  }
+  if (kept.text.trim()) read();
   return () => { off(); abort.abort(); Object.assign(kept, {text: text.value, tools: tools.value}); };
 }
 
