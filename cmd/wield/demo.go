@@ -60,6 +60,9 @@ func demo(ctx context.Context, app *app, catalogue *catalogueFlag, list bool, ar
 			return err
 		}
 	}
+	if len(args) == 0 && !list {
+		fmt.Fprintln(app.stdout, "\nAll of this was scripted. Next: wield chat, to see tools that ask you first; wield init, to use a model of your own.")
+	}
 	return nil
 }
 

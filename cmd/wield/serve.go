@@ -129,7 +129,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if err := s.sender.Begin(ctx); err != nil && ctx.Err() == nil {
 		log.Error("other services may not be told of what happens first", "error", err)
 	}
-	printWelcome(app.stdout, address, base, c.Config, s.key, s.api.Token)
+	printWelcome(app.stdout, address, base, c, s.key, s.api.Token)
 	for _, name := range c.ModelNames() {
 		if p := c.ProfileOf(name); p.Name != "" {
 			log.Debug("profile", "model", name, "profile", p.Name, "dialects", strings.Join(p.Dialects, ","))
@@ -215,7 +215,7 @@ func baseURL(addr net.Addr, c *config.Config) string {
 
 // printWelcome says where the service is and how to try it. Where only this machine reaches it, the address of the page lets whoever reads it
 // in, once: token makes what does.
-func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Config, made string, token func() string) {
+func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, made string, token func() string) {
 	page := base + "/"
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		page = base + api.Prefix + "/login?token=" + token()
@@ -228,6 +228,9 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Config, mad
 	fmt.Fprintf(w, "wield listens on %s\n", base)
 	fmt.Fprintf(w, "page: %s\n", page)
 	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
+	if c.Demo {
+		fmt.Fprintln(w, "  (no model is configured, so these answer from a script. A real one: open the page, or wield init, or --upstream URL --model NAME)")
+	}
 	if made != "" {
 		fmt.Fprintf(w, "key, until the next start: %s\n  (log in to the page with it, and send it as a bearer token to models that run tools; keys in the configuration take its place)\n", made)
 	}
