@@ -49,8 +49,11 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 		}
 		r.head = d.held(d.candAt, d.base+i)
 		calls := r.header(d)
+		if d.fenced.mark != 0 && !calls {
+			return i, refused
+		}
 		if r.foreign() && len(d.set.opts.Tools) > 0 && d.place() != placeProse {
-			return d.endTurn(i, d.candAt, r.head, true), left
+			return d.endAtHeader(i, r.head), left
 		}
 		if !calls {
 			return r.frame(d, i)

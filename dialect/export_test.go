@@ -38,7 +38,8 @@ func TurnPairs() (list []TurnPair) {
 			if slices.Contains(aloneLines, s.before+word+s.after) {
 				continue
 			}
-			own := s.own[k%len(s.own)]
+			replies := append(slices.Clip(s.own), s.direct...)
+			own := replies[k%len(replies)]
 			list = append(list, TurnPair{"lines " + s.before + s.after, s.before + word + s.after, s.before + own + s.after, false, true})
 		}
 	}

@@ -24,7 +24,7 @@ func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
 	for i = mid.index(in, i); i+1 < len(in); i = mid.index(in, i+1) {
 		switch c, next := in[i], in[i+1]; {
 		case c == '\n':
-			if !d.set.calm(in[i+1:]) {
+			if d.ctx.torn || !d.set.calm(in[i+1:]) {
 				return i, ticks
 			}
 			ticks = false

@@ -25,6 +25,7 @@ type mention struct {
 	state   mentionState
 	sure    bool   // a sentence leads to it: nothing behind it changes that
 	closers string // the quotation marks that make it one
+	stopped bool   // a mark of punctuation was read behind it, inside of the quotation marks or not
 	at, end int    // of its text; end: -1 while a token behind it is read
 	raw     []byte // the text from at on, as far as it was put aside
 	kept    []chat.Event
@@ -48,7 +49,7 @@ type endedCall struct {
 // quotes are the quotation marks that open, and those that close what each opened.
 var quotes = []struct{ open, close string }{
 	{`"`, `"`}, {`'`, `'`}, {"`", "`"}, {"“", "”“"}, {"”", "”"}, {"„", "“”"}, {"‘", "’‘"}, {"’", "’"}, {"‚", "‘’"},
-	{"«", "»"}, {"»", "«"}, {"‹", "›"}, {"›", "‹"}, {"「", "」"}, {"『", "』"}, {"＂", "＂"},
+	{"«", "»"}, {"« ", "»"}, {"«\u00a0", "»"}, {"«\u202f", "»"}, {"»", "«"}, {"《", "》"}, {"‹", "›"}, {"›", "‹"}, {"「", "」"}, {"『", "』"}, {"＂", "＂"},
 }
 
 // leads are what leads to an example: anywhere in its sentence, or right before it.
@@ -78,6 +79,8 @@ func (d *Decoder) mentions() {
 	before := d.before()
 	m := mention{state: mentionInside, at: d.candAt, calls: d.calls, called: d.turn.called, lastCall: d.lastCall, kept: d.mention.kept[:0]}
 	switch {
+	case inComment(before):
+		m.sure = true
 	case c.bol || d.fenced.mark != 0:
 		if m.sure = quotedAbove(before); !m.sure {
 			return
@@ -110,6 +113,17 @@ func quotedBy(before string) string {
 // blockLabels are what stands above a fence with a call.
 var blockLabels = []string{"**Tool Call:**", "Tool Call:", "**Action:**", "Action:"}
 
+// cutLabel returns line without the label that it ends with.
+func cutLabel(line string) string {
+	line = strings.TrimRight(line, " \t\r\n")
+	for _, label := range blockLabels {
+		if before, ok := strings.CutSuffix(line, label); ok {
+			return before
+		}
+	}
+	return line
+}
+
 // quotedAbove reports whether the line above, with which before ends, quotes what begins a call of several lines: a fence, a tag or a
 // label stands at its end, behind an opening quotation mark, a back-tick or the mark of a quotation.
 func quotedAbove(before string) bool {
@@ -127,13 +141,19 @@ func quotedAbove(before string) bool {
 	} else if strings.HasSuffix(line, ">") || strings.HasSuffix(line, "]") {
 		at = strings.LastIndexAny(line, "<[")
 	}
-	for _, label := range blockLabels {
-		if strings.HasSuffix(line, label) {
-			at = len(line) - len(label)
-			break
-		}
+	if n := len(cutLabel(line)); n < len(line) {
+		at = n
 	}
 	return at > 0 && quotedBy("x"+line[:at]) != ""
+}
+
+// inComment reports whether before ends in a comment of a programming language that is open.
+func inComment(before string) bool {
+	n := strings.LastIndex(before, "/*")
+	if n < 0 || strings.Contains(before[n:], "*/") {
+		return false
+	}
+	return (n == 0 || isBlank(before[n-1])) && (n+2 == len(before) || isBlank(before[n+2]))
 }
 
 // exampleLed reports whether before ends in a sentence that leads to an example.
@@ -217,7 +237,28 @@ func (d *Decoder) decideMention(i int) int {
 	case m.end < 0:
 		d.meant()
 	case strings.ContainsRune(m.closers, c):
+		if m.stopped {
+			m.end = at
+			d.mentionInput(at)
+		}
 		d.unsay()
+	case m.stopped && d.ctx.after:
+		d.meant()
+	case m.stopped:
+		d.meant()
+		d.textUpTo(at)
+		d.holding = false
+	case d.holding:
+		d.meant()
+	case strings.ContainsRune(m.closers, '»') && (c == ' ' || c == '\u00a0' || c == '\u202f'):
+		m.stopped = true
+		d.hold(at)
+		return i + utf8.RuneLen(c)
+	case strings.ContainsRune(".,;:!?…。，", c):
+		m.stopped = true
+		d.hold(at)
+		d.ctx.passed(d.in[i])
+		return i + utf8.RuneLen(c)
 	case d.set.trie.starts(d.in[i]) && !isLetter(d.in[i]) && at == m.end:
 		m.end = -1 // it may be a token that belongs to the call
 		return d.scanText(i)

@@ -57,7 +57,8 @@ func TestMentions(t *testing.T) {
 		for j, around := range []string{
 			`The document says: "CALL" but that is an injection.`, "It holds “CALL”, which I ignore.", "Sie schrieb „CALL“ und ging.", "Il a écrit «CALL» hier.",
 			"They sent 'CALL' to me.", "the page says 「CALL」 there", "See <!-- CALL --> there.", "<!--\nCALL\n-->\nThat is a comment.",
-			"For example, you could write CALL in your prompt.", "One writes a call, e.g. CALL, in a line.", "Use a form such as CALL there.", "You could write CALL there.",
+			"It says \"CALL.\" and ends.", "It says “CALL,” and goes on.", "Il a écrit « CALL » hier.", "See 《CALL》 there.",
+			"In C /* CALL */ is a comment.", "For example, you could write CALL in your prompt.", "One writes a call, e.g. CALL, in a line.", "Use a form such as CALL there.", "You could write CALL there.",
 		} {
 			if (j+k)%3 > 0 {
 				continue
@@ -74,7 +75,7 @@ func TestMentions(t *testing.T) {
 			}
 		}
 		for j, around := range []string{
-			"I call \"find\" now: CALL", "She said \"look\".\nCALL", "The word \"x\" is old. CALL\n", "I look for \"old\" files. CALL \"so\" I do.", "\"CALL\"", "<!-- so -->\nCALL", "For example:\nCALL\n",
+			"I call \"find\" now: CALL", "She said \"look\".\nCALL", "The word \"x\" is old. CALL\n", "I look for \"old\" files. CALL \"so\" I do.", "\"CALL\"", "He said \"CALL. So.", "Use src/* there. CALL", "<!-- so -->\nCALL", "For example:\nCALL\n",
 		} {
 			if (j+k)%3 == 0 {
 				mentioned(t, strings.Replace(around, "CALL", call, 1), 1)

@@ -57,6 +57,9 @@ var jsonRows = []Dialect{
 		Summary: "a JSON object in a message whose role is function call", Example: `<|function_call|>{"name":"N","arguments":{"k":"v"}}`,
 		openers: []opener{
 			{literal: "<|message_sep|>", use: useBody, then: "function call<|role_sep|>", body: jsonBody(false)},
+			{literal: "<|message_sep|>", use: useBody, then: "user<|role_sep|>", body: newForeign},
+			{literal: "<|message_sep|>", use: useBody, then: "system<|role_sep|>", body: newForeign},
+			{literal: "<|message_sep|>", use: useBody, then: "function result<|role_sep|>", body: newForeign},
 			{literal: "<|function_call|>", use: useJSON},
 			{literal: "function call", use: useLabel, lineStart: true, named: true}, // without its tokens
 		},

@@ -93,7 +93,9 @@ func (d *Decoder) scanLine(i int) int {
 	for i = mid.index(in, i); i < len(in); i = mid.index(in, i+1) {
 		switch c := in[i]; c {
 		case '\n', '\r':
+			torn := d.ctx.torn && d.tornOn(i)
 			d.ctx.newLine()
+			d.ctx.torn = torn
 			if !d.holding {
 				d.hold(d.base + i)
 			}
@@ -125,6 +127,15 @@ func (d *Decoder) scanLine(i int) int {
 	return i
 }
 
+// tornOn reports whether the line behind the line break at i may go on with what is left of a broken call: the one before does not end it.
+func (d *Decoder) tornOn(i int) bool {
+	last := d.recent.last()
+	if i > 0 {
+		last = d.in[i-1]
+	}
+	return last != '>' && last != ']' && last != '}'
+}
+
 // scanLineStart reads the first byte of a line that is not blank, or the first after a call. Blanks before it are held.
 func (d *Decoder) scanLineStart(i int) int {
 	c := d.in[i]
@@ -137,6 +148,9 @@ func (d *Decoder) scanLineStart(i int) int {
 			d.hold(d.base + i)
 		}
 		if c == '\n' || c == '\r' {
+			if c == '\n' && d.ctx.bol && d.gluedRole(i) {
+				return i
+			}
 			d.ctx.newLine()
 		}
 		return i + 1
@@ -388,7 +402,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.dropToken(i)
 	case useDrop:
-		if d.fenced.mark != 0 || !d.drops(o) {
+		if d.fenced.mark != 0 || !d.drops(o) || opensQuote(d.before()) {
 			return d.refuse(i, "a token without a meaning here")
 		}
 		if o.closer != "" || o.closes {
@@ -476,8 +490,8 @@ func (d *Decoder) callAt() int {
 
 // begin hands the candidate to a body machine.
 func (d *Decoder) begin(i int, b body) int {
-	if d.answersItself() {
-		return d.endTurn(i, d.candAt, d.turn.talked, true)
+	if d.answersItself(i) {
+		return i
 	}
 	d.body, d.state = b, inBody
 	return i
@@ -530,6 +544,9 @@ func (d *Decoder) openOther(i int, f fence, info string, crlf bool) int {
 		return i
 	}
 	word, _, _ := strings.Cut(info, " ")
+	if d.turn.called && resultFences[word] {
+		return d.endTurn(i, d.candAt, "```"+word, false)
+	}
 	f.fits = carriers[strings.ToLower(word)]
 	return d.openPlain(i, f)
 }

@@ -17,10 +17,11 @@ const (
 	markLast            // the token that a complete answer ends with: the turn ends with what follows
 	markRole            // a line with the role of another party, which ends the turn if one with the model's own follows
 	markReply           // a line with the model's own role
+	markDirect          // one that lists have as well: without a call before, only where a call stands right behind it
 	markAlone           // a line that ends the turn without another one
 	markBlank           // one that does so behind a blank line, and else is as markRole
 	markResult          // what begins a tool's result, which the model does not write for its own call
-	markQuery           // a line that ends the turn behind a result
+	markQuery           // a line that does so behind a result, and else is as markRole
 )
 
 // A turn is what is known of where the model's turn ends.
@@ -30,6 +31,7 @@ type turn struct {
 	called      bool   // the answer holds a call, or an attempt at one
 	result      bool   // it holds a tool's result
 	talked      string // the model's own header, where one was talked about last
+	direct      string // the last line that ends the turn only if a call stands right behind it
 	swallowed   string // a header in a value that was not closed
 	swallowedAt int    // where the call begins
 	returned    string // the token that a complete answer ends with, once it was read
@@ -51,8 +53,8 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 	if d.fenced.mark != 0 {
 		return d.refuse(i, "a fence shows it")
 	}
-	if o.style > 0 && d.indented() {
-		return d.refuse(i, "code shows it")
+	if d.candCtx.bol && (d.candCtx.torn || d.indented()) {
+		return d.leaveShown(i, "code or arguments show it")
 	}
 	ends := false
 	switch o.mark {
@@ -72,16 +74,20 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 	case markAlone:
 		ends = true
 	case markBlank:
-		ends = d.behindBlankLine()
-	case markReply:
-		if r := &d.turn.role; r.marker != "" && r.style == o.style {
+		ends = d.behindBlankLine() && !d.announced() && d.turn.shown&(1<<o.style) == 0
+	case markReply, markDirect:
+		if r := &d.turn.role; r.marker == "" || r.style != o.style {
+			break
+		}
+		if o.mark == markReply || d.turn.called {
 			return d.endRoles(i, o)
 		}
+		d.turn.direct = o.literal
 	}
 	if ends {
 		return d.endTurn(i, d.candAt, o.literal, false)
 	}
-	if o.mark == markRole || o.mark == markBlank {
+	if o.mark == markRole || o.mark == markBlank || o.mark == markQuery {
 		d.noteRole(o)
 	}
 	return d.refuse(i, "it ends no turn")
@@ -97,12 +103,43 @@ func (d *Decoder) indented() bool {
 // noteRole takes note of a line of another party. One that a colon leads to begins a conversation that is shown.
 func (d *Decoder) noteRole(o *opener) {
 	t, style := &d.turn, uint64(1)<<o.style
-	if before := strings.TrimRight(d.before(), " \t\r\n"); strings.HasSuffix(before, ":") {
+	if d.announced() {
 		t.shown |= style
 	}
 	if t.role.marker == "" && t.shown&style == 0 {
 		t.role = roleLine{marker: o.literal, style: o.style, at: d.candAt, calls: d.calls}
 	}
+}
+
+// announced reports whether a colon leads to the candidate.
+func (d *Decoder) announced() bool {
+	return strings.HasSuffix(strings.TrimRight(d.before(), " \t\r\n"), ":")
+}
+
+// gluedRole takes note of a role right behind a sentence and before the blank line that ends at i: what is left of a header where a server
+// strips its tokens. It reports whether that ends the turn.
+func (d *Decoder) gluedRole(i int) bool {
+	if d.ctx.after || d.ctx.gap || d.ctx.fence.mark != 0 || len(d.set.opts.Tools) == 0 {
+		return false
+	}
+	d.candAt, d.candCtx = d.holdAt, d.ctx
+	before := d.before()
+	for _, word := range gluedWords {
+		text, ok := strings.CutSuffix(before, word.literal)
+		if !ok || text == "" || !strings.ContainsRune(".!?)\"'*", rune(text[len(text)-1])) && text[len(text)-1] < utf8.RuneSelf {
+			continue
+		}
+		at := d.candAt - len(word.literal)
+		switch r := &d.turn.role; {
+		case word.mark == markRole && r.marker == "":
+			*r = roleLine{marker: word.literal, style: word.style, at: at, calls: d.calls}
+		case word.mark == markReply && r.style == word.style && r.marker != "":
+			d.endRoles(i, &opener{literal: word.literal})
+			return true
+		}
+		return false
+	}
+	return false
 }
 
 // endRoles ends the turn at the line of the other party or, where a call stands between the two, at the model's own.
@@ -117,7 +154,7 @@ func (d *Decoder) endRoles(i int, o *opener) int {
 func (d *Decoder) header(i int, o *opener) int {
 	switch d.place() {
 	case placeFree:
-		return d.endTurn(i, d.candAt, o.literal, true)
+		return d.endAtHeader(i, o.literal)
 	case placeSentence:
 		d.state, d.elem = inHeader, element{opener: o}
 		return i
@@ -125,18 +162,57 @@ func (d *Decoder) header(i int, o *opener) int {
 	return d.talkedAbout(i, o)
 }
 
+// endAtHeader ends the turn at a header that ends before i. One on its own line that a colon leads to may be shown: then the end is a soft one,
+// so that the text stays.
+func (d *Decoder) endAtHeader(i int, marker string) int {
+	shown := d.candCtx.bol && !d.turn.called && d.announced()
+	return d.endTurn(i, d.candAt, marker, !shown)
+}
+
+// A foreignHeader is the header of another party in a section that else holds a call: it ends the turn.
+type foreignHeader struct{}
+
+func newForeign(*Decoder, *opener) body { return foreignHeader{} }
+
+func (foreignHeader) run(d *Decoder, i int) (int, verdict) {
+	return d.endAtHeader(i, d.held(d.candAt, d.base+i)), left
+}
+
+func (foreignHeader) end(*Decoder) verdict { return refused }
+
+func (foreignHeader) plain(*Decoder) *byteSet { return nil }
+
 // talkedAbout goes on behind a header in the middle of a sentence.
 func (d *Decoder) talkedAbout(i int, o *opener) int {
 	if o.mark == markOwn {
 		d.turn.talked = o.literal
 	}
-	return d.refuse(i, "the header is talked about")
+	return d.leaveShown(i, "the header is talked about")
 }
 
-// answersItself reports whether the candidate, a call, stands right behind the model's own header in the middle of a line: the header
-// was not talked about.
-func (d *Decoder) answersItself() bool {
-	return d.turn.talked != "" && d.fenced.mark == 0 && strings.HasSuffix(strings.TrimRight(d.before(), " \t"), d.turn.talked)
+// leaveShown makes text of a whole marker that ends before i, the tokens in it included.
+func (d *Decoder) leaveShown(i int, why string) int {
+	d.tokenEnd, d.plain = 0, d.base+i
+	return d.refuse(i, why)
+}
+
+// answersItself ends the turn before the candidate, a call, if the model's own header in the middle of a line, or its line, stands right
+// before that: it was not talked about.
+func (d *Decoder) answersItself(i int) bool {
+	t := &d.turn
+	if t.talked == "" && t.direct == "" {
+		return false
+	}
+	before := d.before()
+	switch {
+	case t.talked != "" && d.fenced.mark == 0 && strings.HasSuffix(strings.TrimRight(before, " \t"), t.talked):
+		d.endTurn(i, d.candAt, t.talked, true)
+	case t.direct != "" && strings.HasSuffix(strings.TrimRight(cutLabel(before), " \t\r\n"), t.direct):
+		d.endTurn(i, t.role.at, t.role.marker, false)
+	default:
+		return false
+	}
+	return true
 }
 
 // scanHeader reads the byte behind a header that follows a sentence: it begins the turn if that is a line break or, where the
@@ -161,7 +237,7 @@ const (
 
 // place tells where the candidate stands.
 func (d *Decoder) place() place {
-	if d.candCtx.bol || d.candCtx.after || d.candCtx.gap || d.turn.closed == d.candAt {
+	if d.candCtx.bol && !d.candCtx.torn || d.candCtx.after || d.candCtx.gap || d.turn.closed == d.candAt {
 		return placeFree
 	}
 	before := d.before()
@@ -263,8 +339,8 @@ func (d *Decoder) scanReturned(i int) int {
 
 // tokenLeftOut takes note of a token that is left out and ends before i.
 func (d *Decoder) tokenLeftOut(i int) {
-	if d.place() != placeProse {
-		d.turn.closed = d.base + i
+	if d.candCtx.torn || d.place() != placeProse {
+		d.turn.closed, d.candCtx.torn = d.base+i, false
 	}
 }
 
@@ -280,6 +356,15 @@ type recentText struct {
 func (r *recentText) add(s string) {
 	r.parts[r.n%maxBefore] = s
 	r.n++
+}
+
+// last returns the last byte that was passed on, 0 behind a call or markup.
+func (r *recentText) last() byte {
+	s := r.parts[(r.n-1)%maxBefore]
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
 }
 
 // before returns the text before the candidate, as far as it is looked at, from the last call or markup on.

@@ -203,6 +203,34 @@ func TestTurnMarks(t *testing.T) {
 		{"behind a broken call", `<tool_call>{"name":"find","arguments":{"q":"a" "b":1}}</tool_call><|im_start|>user` + "\n" + call, 1, "<|im_start|>user", 66},
 		{"a value that is not closed", "<tool_call>\n<function=find>\n<parameter=q>\na\n<|im_end|>\n<|im_start|>user\nyes\n<|im_start|>assistant\n" +
 			"<tool_call>\n<function=find>\n<parameter=q>\nb\n</parameter>\n</function>\n</tool_call>\n" + call, 1, "<|im_start|>user", 0},
+		{"glued to a word by a server that strips tokens", "Done.user\n\nYes.assistant\n\n" + call, 0, "user", 5},
+		{"glued, the model's own on its line", "Shall I?user\n\nYes.\nassistant\n" + call, 0, "user", 8},
+		{"glued, with no line of the model's own", "Ask the super.user\n\nfirst.\n" + call, 1, "", 0},
+		{"names in code that look glued", "See self.user\n\nand self.assistant there.\n" + call, 1, "", 0},
+		{"a sign behind the role", "Done.\nUser> yes\nAssistant> " + call, 0, "User>", 6},
+		{"list items", "Done.\n- User: yes\n- Assistant: ok\n" + call, 0, "- User:", 6},
+		{"a remark behind the role", "Done.\nUser (reply): yes\nAssistant (reply): " + call, 0, "User (", 6},
+		{"elements", "Done.\n<user>yes</user>\n<assistant>" + call, 0, "</user>\n<assistant>", 15},
+		{"a question and an answer that is a call", "Done.\nQ: yes?\nA: " + call, 0, "Q:", 6},
+		{"a question and an answer that is a call in a fence", "Done.\nQuestion: yes?\nAnswer:\n```json\n{\"name\":\"find\",\"arguments\":{\"q\":\"x\"}}\n```\n", 0, "Question:", 6},
+		{"questions and answers", "Q: What is new?\nA: Little.\n\n" + call, 1, "", 0},
+		{"questions and answers behind a call", call + "\nQ: And?\nA: Well.\n" + call, 1, "Q:", len(call) + 1},
+		{"a model's line with another word", "Done.\nUser: yes\nModel: " + call, 0, "User:", 6},
+		{"a list of keys with a model", "User: ann\nModel: T-500\n" + call, 1, "", 0},
+		{"INST in the middle of a line", "Done. I can [INST] yes [/INST] " + call, 0, "[/INST]", 31},
+		{"a line behind a token", "Done.</s>USER: yes ASSISTANT: " + call, 0, "</s>USER:", 5},
+		{"GigaChat: the user", "Done.<|message_sep|>\n\nuser<|role_sep|>\nyes" + call, 0, "<|message_sep|>\n\nuser<|role_sep|>", 5},
+		{"GigaChat: a result", call + "<|message_sep|>\n\nfunction result<|role_sep|>\n{}<|message_sep|>" + call, 1,
+			"<|message_sep|>\n\nfunction result<|role_sep|>", len(call)},
+		{"a fence with a result", call + "\n```tool_output\n{}\n```\n" + call, 1, "```tool_output", len(call) + 1},
+		{"a fence with an old result", "```tool_output\n{}\n```\n" + call, 1, "", 0},
+		{"on its own line in what is left of a broken call", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\n<|im_start|>user\nUser: x\nAssistant: y" + `"}}</tool_call>` + "\n" + call, 2, "", 0},
+		{"behind a broken call of several lines", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\nx" + `"}}</tool_call>` + "\n<|im_start|>user\n" + call, 1, "<|im_start|>user", 73},
+		{"behind a broken call that ends with the turn", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\n<|im_end|>\n<|im_start|>user\n" + call, 1, "<|im_start|>user", 67},
+		{"indented as code", "    <|im_start|>user\n    hi\n" + call, 1, "", 0},
+		{"two tokens in quotes", "The header \"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>\" is one. " + call, 1, "", 0},
+		{"a conversation that a colon leads to, behind a blank line", "They wrote:\n\nHuman: hi\nAI: hello\n" + call, 1, "", 0},
+		{"harmony in a fence", "```\n<|start|>user<|message|>hi<|end|>\n```\n" + call, 1, "", 0},
 		{"several markers", "Done.\n<|im_start|>user\nyes\n<|im_start|>assistant\n<|user|>\n" + call, 0, "<|im_start|>user", 6},
 	} {
 		for _, size := range turnSizes {
@@ -222,6 +250,25 @@ func TestTurnMarks(t *testing.T) {
 		without := readIn(t, dialect.Options{}, c.text, 0)
 		if _, over := tally(without); over != nil {
 			t.Errorf("%s: the turn ends without tools", c.name)
+		}
+	}
+}
+
+// TestShownHeader reads headers that a colon leads to: no call behind them comes out, and no text is cut.
+func TestShownHeader(t *testing.T) {
+	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
+	for _, text := range []string{"It looks like this:\n<|im_start|>user\nHi\n<|im_start|>assistant\n", "So:\n\n<|start|>user<|message|>Hi"} {
+		checkOver(t, dialect.Options{Tools: propertyTools}, text+call, 4, 0, strings.Index(text, "<"), false)
+	}
+	checkOver(t, dialect.Options{Tools: propertyTools}, call+"\nSo:\n<|user|>\n"+call, 4, 1, len(call)+5, true)
+}
+
+// TestQuotedTokens keeps tokens that are only talked about in the text.
+func TestQuotedTokens(t *testing.T) {
+	for _, text := range []string{"The token \"<|im_end|>\" ends a turn.", "It is “<|start_header_id|>user<|end_header_id|>” there.", "    <|start_header_id|>user<|end_header_id|>\nis code."} {
+		c, err := dialect.Parse(text, dialect.Options{Tools: propertyTools})
+		if err != nil || c.Content() != text {
+			t.Errorf("%q became %q, %v", text, c.Content(), err)
 		}
 	}
 }
