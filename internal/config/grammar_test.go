@@ -90,7 +90,7 @@ func spellings(class, command, word string) (list []string) {
 }
 
 // noOptions are programs that read hardly any words as options.
-var noOptions = []string{"echo", "printf", "true", "false", "test", "[", "pwd", "read", "break", "continue", "exit", "basename", "dirname", "cd"}
+var noOptions = []string{"echo", "printf", "true", "false", "test", "[", "pwd", "read", "break", "continue", "exit", "basename", "dirname", "cd", "expr", "help"}
 
 // TestUnknownAsks gives every program that the policy allows options that nobody knows: each asks.
 func TestUnknownAsks(t *testing.T) {
@@ -101,7 +101,7 @@ func TestUnknownAsks(t *testing.T) {
 		}
 		for _, pattern := range r.Command {
 			for _, command := range alternatives(strings.Fields(pattern)) {
-				if slices.Contains(noOptions, strings.Fields(command)[0]) || strings.HasPrefix(command, "node --version") || strings.HasSuffix(command, " --version") {
+				if slices.Contains(noOptions, strings.Fields(command)[0]) || strings.HasPrefix(command, "node --version") || strings.HasSuffix(command, " --version") || strings.HasPrefix(command, "tar ") { // what follows is an archive
 					continue
 				}
 				for _, option := range []string{"--zz-unknown", "--zz-unknown=x", "--zz-unknown=.git/config", "--zz-unknown=$(echo x)", "-☃", "-zz:x", "--no-zz", "--zz.unknown=1"} {

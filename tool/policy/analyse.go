@@ -89,7 +89,7 @@ func analyse(words []field) *analysis {
 func (a *analysis) program(p *program, name string, words []field) {
 	rest := words[1:]
 	canonical := words[:1:1]
-	if q := programs()[name+"."+rest0(rest)]; q != nil && strings.HasPrefix(rest0(rest), "-") { // an option that makes it another program
+	if q := programs()[name+"."+rest0(rest)]; q != nil && (p.subs == nil || strings.HasPrefix(rest0(rest), "-")) { // a word that makes it another program
 		p, canonical, rest = q, words[:2:2], rest[1:]
 	}
 	for p.subs != nil {
@@ -98,6 +98,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 		if len(rest) == 0 {
 			break
 		}
+		rest = script(p, name, rest)
 		sub := rest[0]
 		canonical, rest = append(canonical, sub), rest[1:]
 		name += "." + sub.text
@@ -130,6 +131,21 @@ func (a *analysis) program(p *program, name string, words []field) {
 	if a.edits {
 		a.edited()
 	}
+}
+
+// script puts run or exec before what is the name of a script of the project, or of a program that a package brings.
+func script(p *program, name string, rest []field) []field {
+	sub := rest[0].text
+	if !slices.Contains(p.scripts, name) || !rest[0].known || p.subs[sub] || programs()[name+"."+sub] != nil || strings.HasPrefix(sub, "-") {
+		return rest
+	}
+	if q := programs()[sub]; q != nil && q.skip != nil { // one with a --version of its own is no word of the shell
+		return append([]field{{text: "exec", known: true}}, rest...)
+	}
+	if isTask(sub) && programs()[sub] == nil {
+		return append([]field{{text: "run", known: true}}, rest...)
+	}
+	return rest
 }
 
 // rest0 is the first of the words, if it is known.
@@ -268,14 +284,19 @@ func (a *analysis) options(p *program, words []field) {
 	a.pattern = false
 	for len(words) > 0 {
 		w := words[0]
-		if w.known && w.text == "-" && p.asks { // for env: nothing is handed on
+		if w.known && w.text == "-" && (p.asks || p.assigns) { // for env: nothing is handed on
 			words = words[1:]
+			if p.assigns {
+				a.effect(effectAsk, "-")
+			}
 			continue
 		}
 		if ended || !w.known || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' || w.text[0] == '+' && !p.options[w.text].declared {
 			if p.wraps && operands >= p.before {
-				if p.asks && !p.joins && w.known && assignment.MatchString(w.text) {
-					a.effect(effectExec, w.text)
+				if (p.asks && !p.joins || p.assigns) && w.known && assignment.MatchString(w.text) {
+					if name, value, _ := strings.Cut(w.text, "="); !p.assigns || !harmlessBefore(name, value) {
+						a.effect(effectExec, w.text)
+					}
 					words = words[1:]
 					continue
 				}
@@ -316,12 +337,15 @@ func (a *analysis) options(p *program, words []field) {
 		words = words[n:]
 	}
 	switch {
+	case p.bare == effectLook: // a wrapper that has nothing to run
 	case p.wraps && p.asks:
 		a.effect(effectAsk, "")
 	case p.bare != effectNone && operands > 0 && a.without(p):
 		a.effect(p.bare, texts(all)...)
-	case p.bare != effectNone && operands == 0:
+	case p.bare != effectNone && operands == 0 && p.unless == nil:
 		a.effect(p.bare, texts(a.canonical[1:])...)
+	case p.bare != effectNone && operands == 0 && a.without(p):
+		a.effect(p.bare, texts(all)...)
 	}
 }
 
@@ -340,7 +364,9 @@ func (a *analysis) behind(entry string, words []field) {
 // without reports whether none of the options is there without which a program does what it does without operands.
 func (a *analysis) without(p *program) bool {
 	return p.unless != nil && !slices.ContainsFunc(a.canonical[1:], func(w field) bool {
-		return w.known && p.unless[strings.Replace(w.text, "--", "-", 1)]
+		text := strings.Replace(w.text, "--", "-", 1)
+		name, _, _ := strings.Cut(text, "=")
+		return w.known && (p.unless[text] || p.unless[name])
 	})
 }
 

@@ -61,16 +61,26 @@ func (e *eval) pinned(name string) bool {
 func (e *eval) command(words []field, sc scope, node string) {
 	e.depth++
 	defer func() { e.depth-- }()
+	in := e.input
+	e.input = nil
 	text := commandText(words)
 	if e.depth > 4*maxDepth {
 		e.builtin(chat.DecisionDeny, SubjectCommand, text, node, "limit", "too many commands that run commands", nil)
 		return
+	}
+	if e.plainShell && strings.HasPrefix(words[0].text, "-") && words[len(words)-1].text == "]]" {
+		return // what follows a && in [[ ]]: no program has such a name
 	}
 	words, ok := e.expand(words, sc, text, node)
 	if !ok {
 		return
 	}
 	a := analyse(words)
+	if a.asks && baseName(words[0].text) == "xargs" && len(a.inner) == 1 {
+		if inner, ok := e.handed(words, a.inner[0], in, sc); ok {
+			a.inner[0], a.asks = inner, false
+		}
+	}
 	for _, inner := range a.inner {
 		e.command(inner, sc, node)
 	}
@@ -144,6 +154,14 @@ func plainSets(pattern string) bool {
 // files1 lists what a pattern stands for now. why tells why it is not known.
 func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 	r := e.root()
+	if bare := strings.TrimRight(w.text, "/"); bare != w.text && bare != "" { // directories only
+		w.text = bare
+		fields, why = e.files1(w, sc)
+		for i := range fields {
+			fields[i].text += "/"
+		}
+		return fields, why
+	}
 	switch {
 	case r.err != nil || len(sc.dirs) != 1:
 		return nil, "stands for files of a directory that is not known"
@@ -153,8 +171,11 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 		return nil, "holds a set of characters that shells read in different ways"
 	}
 	dir, last := path.Split(w.text)
-	if strings.ContainsAny(dir, "*?[") || strings.HasPrefix(last, ".") {
+	if strings.HasPrefix(last, ".") || strings.HasPrefix(w.text, "/") && strings.ContainsAny(dir, "*?[") {
 		return nil, "stands for more than the files of one directory"
+	}
+	if strings.ContainsAny(dir, "*?[") {
+		return e.filesBelow(w.text, sc)
 	}
 	at := r.locate("./"+strings.TrimPrefix(dir, "./"), sc.dirs[0])
 	if strings.HasPrefix(dir, "/") {
@@ -289,7 +310,7 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 			continue
 		}
 		for _, c := range r.commands {
-			if c.begins(asked) || c.begins(canonical) {
+			if c.begins(asked) || c.begins(canonical) || a.table && !a.wraps && c.later(canonical) {
 				n := len(canonical)
 				best = best.better(&allowance{rule: r, pattern: c, shaped: a.table || c.open || n <= len(c.words), missing: missing(a.uses, c)})
 			}

@@ -27,19 +27,21 @@ func (p *Policy) Decide(call Call) Verdict {
 
 // An eval is one decision in the making.
 type eval struct {
-	p        *Policy
-	call     Call
-	args     any
-	files    *root        // see root
-	ignored  []ignoreRule // see ignores
-	ignoring error        // that they cannot be read
-	looked   bool         // at the two above
-	findings []Finding
-	vars     map[string]field // what is known of variables that the command line sets
-	turns    int              // of loops
-	source   string           // the command line that is being judged
-	depth    int              // of command lines and commands in one another
-	lines    int              // of them that are lines
+	p          *Policy
+	call       Call
+	args       any
+	files      *root        // see root
+	ignored    []ignoreRule // see ignores
+	ignoring   error        // that they cannot be read
+	looked     bool         // at the two above
+	findings   []Finding
+	vars       map[string]field // what is known of variables that the command line sets
+	input      *listing         // what the command that is judged next reads from a pipe
+	turns      int              // of loops
+	plainShell bool             // the line is read without the extensions of bash
+	source     string           // the command line that is being judged
+	depth      int              // of command lines and commands in one another
+	lines      int              // of them that are lines
 }
 
 // begin reads the arguments. If they cannot be read nothing else is looked at.

@@ -420,7 +420,11 @@ func TestPatternsOfFiles(t *testing.T) {
 		"cat ../*":          "ask",
 		"cat .*":            "ask",
 		"cat ~/*":           "ask",
-		"cat */*":           "ask",
+		"cat */*":           "deny", // keys among them
+		"cat src/**/*.py":   "allow",
+		"wc -l **/*.py":     "allow",
+		"cat **/*.pem":      "deny",
+		"cat /**/*.py":      "ask",
 		"cat 'src/*.py'":    "allow",
 		"l* x":              "ask",
 		"cd opt && find *":  "ask",

@@ -426,9 +426,9 @@ func (s *sedScript) line() string {
 
 // lookRemote tells a file from HOST:FILE, for which another machine is asked.
 func lookRemote(op Op) func(*analysis, field, []string) {
-	return func(a *analysis, w field, spelled []string) {
+	return func(a *analysis, w field, _ []string) {
 		if before, _, ok := strings.Cut(w.text, ":"); ok && !strings.Contains(before, "/") {
-			a.effect(effectNet, spelled...)
+			a.effect(effectNet, w.text)
 			return
 		}
 		a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: op})

@@ -197,7 +197,7 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 			if a == "" && !w.quoted {
 				return c, fmt.Errorf("command %q: an alternative is empty", text)
 			}
-			literal := w.quoted || a == "["
+			literal := w.quoted || a == "[" || a == "[["
 			wild := !literal && strings.ContainsAny(a, "*?[")
 			if wild {
 				if _, err := path.Match(a, ""); err != nil {
@@ -302,6 +302,21 @@ func (c commandPattern) begins(words []string) bool {
 		}
 	}
 	return true
+}
+
+// later reports whether the pattern ends with an option which stands further behind in the command, where it cannot be the value of
+// another one.
+func (c commandPattern) later(words []string) bool {
+	n := len(c.words) - 1
+	if n < 1 || !c.words[n].option() || c.open || !(commandPattern{words: c.words[:n]}).begins(words) {
+		return false
+	}
+	for i := n; i < len(words) && words[i] != "--"; i++ {
+		if c.words[n].fits(words[i]) && !strings.HasPrefix(words[i-1], "-") {
+			return true
+		}
+	}
+	return false
 }
 
 // spells reports whether a word of the pattern is the text, as a rule that allows an option has to.

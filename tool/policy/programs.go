@@ -48,9 +48,11 @@ type program struct {
 	behind   string          // what stands behind --: an entry, or behindRuns; "": operands as any others
 	unless   map[string]bool // options without which it does what bare says
 
-	wraps    bool // runs the command that follows
-	before   int  // operands before that command
-	asks     bool // at least ask, whatever it runs
+	wraps    bool     // runs the command that follows
+	before   int      // operands before that command
+	asks     bool     // at least ask, whatever it runs
+	assigns  bool     // NAME=VALUE in front of the command that follows sets a variable
+	scripts  []string // names under which a sub-command that is not here is run or exec of it
 	joins    bool
 	project  bool
 	suffixes bool // what its options take is not known: any of its words may begin the command
@@ -309,6 +311,10 @@ func (p *program) directive(name string, words []string) error {
 		p.wraps, p.before, p.asks = true, n, name == "wraps!"
 	case "joins":
 		p.joins = true
+	case "assigns":
+		p.assigns = true
+	case "scripts":
+		p.scripts = words
 	case "project":
 		p.project = true
 	case "suffixes":

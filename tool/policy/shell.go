@@ -79,6 +79,8 @@ func (e *eval) posix(text string, sc scope, from int) {
 		return
 	}
 	e.vars = nil
+	e.plainShell = true
+	defer func() { e.plainShell = false }()
 	first := e.findings[from:]
 	n := len(e.findings)
 	e.stmts(file.Stmts, sc)
@@ -140,7 +142,12 @@ func (e *eval) stmts(list []*syntax.Stmt, sc scope) scope {
 
 // stmt judges a statement, and returns where the next one runs if it succeeds, and where if nobody knows whether it does.
 func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
+	in := e.input
+	e.input = nil
 	for _, r := range s.Redirs {
+		if r.Op != syntax.RdrOut && r.Op != syntax.AppOut && r.Op != syntax.DplOut {
+			in = nil
+		}
 		e.redirect(r, sc)
 	}
 	if s.Coprocess || s.Disown {
@@ -151,6 +158,7 @@ func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 	}
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok {
 		e.endsAt(c, s.Redirs, sc)
+		e.input = in
 	}
 	if s.Background {
 		e.branch(func() scope { return second(e.cmd(s.Cmd, sc)) })
@@ -197,6 +205,17 @@ func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 	case *syntax.ForClause:
 		if out, ok := e.forClause(c, sc); ok {
 			return out, out
+		}
+	case *syntax.CaseClause:
+		out := e.caseClause(c, sc)
+		return out, out
+	case *syntax.TestClause:
+		if e.testClause(c, sc) {
+			return sc, sc
+		}
+	case *syntax.DeclClause:
+		if e.declares(c, sc) {
+			return sc, sc
 		}
 	case *syntax.TimeClause:
 		e.command([]field{{text: "time", known: true}}, sc, nodeName(c))
@@ -246,7 +265,7 @@ func (e *eval) unnamed(c *syntax.CoprocClause, sc scope) {
 // compoundWhy says why a command is undecidable.
 func compoundWhy(c syntax.Command) string {
 	switch c.(type) {
-	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause:
 		return "whether and how often it runs is known only when it does"
 	case *syntax.FuncDecl:
 		return "a function gives a name another meaning"
@@ -292,8 +311,12 @@ func (e *eval) binary(c *syntax.BinaryCmd, sc scope) (success, after scope) {
 		okY, anyY := e.maybe(c.Y, anyX)
 		return either(okX, okY), either(okX, anyY)
 	default: // the sides of a pipe run in shells of their own
-		e.maybe(c.X, sc)
-		e.maybe(c.Y, sc)
+		stages := append(pipeline(c.X), pipeline(c.Y)...)
+		for i, s := range stages {
+			e.input = listed(stages[:i])
+			e.maybe(s, sc)
+		}
+		e.input = nil
 		return sc, sc
 	}
 }
@@ -331,6 +354,8 @@ func (e *eval) endsAt(c *syntax.CallExpr, redirects []*syntax.Redirect, sc scope
 
 // call1 judges a simple command.
 func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
+	in := e.input
+	e.input = nil
 	for _, a := range c.Assigns {
 		e.assign(a, len(c.Args) > 0, sc)
 	}
@@ -345,6 +370,7 @@ func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
 	if len(words) == 0 {
 		return sc, sc
 	}
+	e.input = in
 	e.command(words, sc, nodeName(c))
 	return moved(words, sc)
 }
@@ -354,7 +380,7 @@ func moved(words []field, sc scope) (success, after scope) {
 	if !words[0].known || !slices.Contains(movers, words[0].text) {
 		return sc, sc
 	}
-	if words[0].text != "cd" || len(words) != 2 || !words[1].known || words[1].glob || words[1].tilde || strings.HasPrefix(words[1].text, "-") || sc.dirs == nil {
+	if words[0].text != "cd" && words[0].text != "pushd" || len(words) != 2 || !words[1].known || words[1].glob || words[1].tilde || strings.HasPrefix(words[1].text, "-") || sc.dirs == nil {
 		return scope{}, scope{}
 	}
 	for _, d := range sc.dirs {

@@ -35,6 +35,9 @@ func isTask(name string) bool {
 	if !taskName.MatchString(name) || strings.Contains(name, "..") || strings.HasPrefix(name, "/") {
 		return false
 	}
+	if p := programs()[name]; p != nil && p.wraps && !slices.Contains(taskVerbs, name) {
+		return false // a program of that name would run others
+	}
 	parts := taskParts.FindAllString(name, -1)
 	last := taskParts.FindAllString(name[strings.LastIndexByte(name, ':')+1:], -1)
 	if len(parts) == 0 || len(last) == 0 {

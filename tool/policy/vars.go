@@ -27,6 +27,9 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 		if f, ok := e.variable(p); ok {
 			return f
 		}
+		if e.trimmed(p, sc) {
+			return field{shown: true}
+		}
 	case *syntax.ArithmExp:
 		if plainSum.MatchString(e.sourceOf(p)) {
 			return field{shown: true}
@@ -45,10 +48,36 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 			return field{shown: true}
 		}
 	}
+	if p, ok := p.(*syntax.ProcSubst); ok && (p.Op == syntax.CmdIn || p.Op == syntax.CmdOut) {
+		e.expansion(p, sc)
+		return field{text: "/dev/stdin", known: true, held: true} // a file that nobody else has
+	}
 	e.undecidable(p, expansionWhy(p))
 	e.expansion(p, sc)
 	return field{}
 }
+
+// trimmed reports whether an expansion is what a known variable holds, cut, replaced or given a value to be shown, and judges the
+// commands in it.
+func (e *eval) trimmed(p *syntax.ParamExp, sc scope) bool {
+	if p.Param == nil || p.Excl || p.Width || p.Index != nil || p.Slice != nil || p.Names != 0 {
+		return false
+	}
+	plain := *p
+	plain.Length, plain.Repl, plain.Exp = false, nil, nil
+	if _, ok := e.variable(&plain); !ok {
+		return false
+	}
+	if p.Exp != nil && !slices.Contains(textExpansions, p.Exp.Op) {
+		return false
+	}
+	e.inside(p, sc)
+	return true
+}
+
+// textExpansions are those that give a text and set nothing.
+var textExpansions = []syntax.ParExpOperator{syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.RemSmallPrefix, syntax.RemLargePrefix,
+	syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll}
 
 // onlyCall is the one simple command of a substitution; nil if there is another one.
 func onlyCall(p *syntax.CmdSubst) *syntax.CallExpr {
@@ -163,6 +192,8 @@ func shows(words []field, i int) bool {
 		return i > 0 && words[i].whole
 	case "printf":
 		return i > 1
+	case "[[": // no shell makes several words of one there, and testWords has looked at what is worked out
+		return i > 0
 	case "test", "[":
 		return words[i].whole && !slices.ContainsFunc(words, func(w field) bool { return w.known && worksOut.MatchString(w.text) })
 	}
@@ -182,6 +213,98 @@ func (e *eval) ifClause(c *syntax.IfClause, sc scope) scope {
 		return either(then, sc)
 	}
 	return either(then, e.branch(func() scope { return e.ifClause(c.Else, sc) }))
+}
+
+// caseClause judges all branches, and returns where what follows runs.
+func (e *eval) caseClause(c *syntax.CaseClause, sc scope) scope {
+	e.word(c.Word, sc)
+	out := sc
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			e.word(p, sc)
+		}
+		from := out // a branch may go on into the next one
+		out = either(out, e.branch(func() scope { return e.stmts(item.Stmts, from) }))
+	}
+	return out
+}
+
+// textTests are the tests of [[ ]] in which no word is worked out.
+var textTests = []syntax.BinTestOperator{syntax.TsReMatch, syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch, syntax.TsBefore, syntax.TsAfter, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno}
+
+// numberTests are those in which each word is a sum.
+var numberTests = []syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr}
+
+// testClause judges [[ ]]; ok is false if a word of it may be worked out.
+func (e *eval) testClause(c *syntax.TestClause, sc scope) (ok bool) {
+	var words []*syntax.Word
+	if words, ok = testWords(c.X, nil); !ok {
+		return false
+	}
+	fields := []field{{text: "[[", known: true}}
+	for _, w := range words {
+		f := e.parts(w.Parts, sc, false)
+		f.glob = false // it is no name of files here
+		fields = append(fields, f)
+	}
+	e.command(fields, sc, nodeName(c))
+	return true
+}
+
+// testWords lists the words of a test; ok is false if one of them may be worked out.
+func testWords(x syntax.TestExpr, words []*syntax.Word) (_ []*syntax.Word, ok bool) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		return append(words, x), true
+	case *syntax.ParenTest:
+		return testWords(x.X, words)
+	case *syntax.UnaryTest:
+		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar || x.Op == syntax.TsOptSet {
+			return nil, false
+		}
+		return testWords(x.X, words)
+	case *syntax.BinaryTest:
+		if slices.Contains(numberTests, x.Op) {
+			return words, isNumber(x.X) && isNumber(x.Y)
+		}
+		if x.Op != syntax.AndTest && x.Op != syntax.OrTest && !slices.Contains(textTests, x.Op) {
+			return nil, false
+		}
+		if words, ok = testWords(x.X, words); !ok {
+			return nil, false
+		}
+		return testWords(x.Y, words)
+	}
+	return nil, false
+}
+
+// isNumber reports whether a word of a test is digits, or $# or $?.
+func isNumber(x syntax.TestExpr) bool {
+	w, ok := x.(*syntax.Word)
+	if !ok || len(w.Parts) != 1 {
+		return false
+	}
+	if p, ok := w.Parts[0].(*syntax.ParamExp); ok {
+		return p.Short && (p.Param.Value == "#" || p.Param.Value == "?")
+	}
+	lit := w.Lit()
+	return lit != "" && strings.Trim(lit, "0123456789") == ""
+}
+
+// declares judges export, and local and readonly, without options: variables for all that follows. ok is false for any other form.
+func (e *eval) declares(c *syntax.DeclClause, sc scope) (ok bool) {
+	if !slices.Contains([]string{"export", "local", "readonly"}, c.Variant.Value) || len(c.Args) == 0 {
+		return false
+	}
+	for _, a := range c.Args {
+		if a.Name == nil || a.Naked || a.Append || a.Index != nil || a.Array != nil || a.Value == nil {
+			return false
+		}
+	}
+	for _, a := range c.Args {
+		e.assign(a, c.Variant.Value == "export", sc)
+	}
+	return true
 }
 
 // branch judges what may run or not: what it sets is not known behind it.

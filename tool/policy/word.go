@@ -204,7 +204,7 @@ func expansionWhy(p syntax.WordPart) string {
 
 // unescape removes the backslashes of a word without quotes, and tells whether a pattern is in it.
 func unescape(s string) (text string, glob bool) {
-	if !strings.ContainsAny(s, `\*?[`) || s == "[" {
+	if !strings.ContainsAny(s, `\*?[`) || s == "[" || s == "[[" {
 		return s, false
 	}
 	var b strings.Builder

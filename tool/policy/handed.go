@@ -1,0 +1,511 @@
+package policy
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// xargs adds words to a command that another command prints. Where those are names of files of known directories, and the command only looks
+// at files, it is judged as if it was given the directories.
+
+// A listing is what is known of the names that a pipe hands on, one a line.
+type listing struct {
+	dirs    []string // the files lie in or below these
+	begins  bool     // every name begins with one of them, so that it is no option
+	filters []string // patterns of the last part of every name; none: any
+}
+
+// pipeline lists the statements of a pipe.
+func pipeline(s *syntax.Stmt) []*syntax.Stmt {
+	c, ok := s.Cmd.(*syntax.BinaryCmd)
+	if !ok || c.Op != syntax.Pipe && c.Op != syntax.PipeAll || len(s.Redirs) > 0 || s.Negated || s.Background {
+		return []*syntax.Stmt{s}
+	}
+	return append(pipeline(c.X), pipeline(c.Y)...)
+}
+
+// listed returns what is known of what a pipe prints; nil if that is nothing.
+func listed(stages []*syntax.Stmt) *listing {
+	if len(stages) == 0 {
+		return nil
+	}
+	words := staticWords(stages[0])
+	if len(words) == 0 {
+		return nil
+	}
+	lists, ok := listers[words[0]]
+	if !ok {
+		return nil
+	}
+	for _, s := range stages[1:] {
+		if !keepsNames(staticWords(s)) {
+			return nil
+		}
+	}
+	l := lists(words[1:])
+	if l == nil || slices.ContainsFunc(l.dirs, func(d string) bool { return d == "" || strings.ContainsAny(d[:1], "-~/") }) {
+		return nil
+	}
+	return l
+}
+
+// staticWords returns the words of a simple command in which nothing is expanded; nil if it is another one.
+func staticWords(s *syntax.Stmt) []string {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Assigns) > 0 || s.Negated || s.Background || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return r.N == nil || r.N.Value != "2" }) {
+		return nil
+	}
+	var words []string
+	for _, w := range c.Args {
+		text, ok := staticWord(w)
+		if !ok {
+			return nil
+		}
+		words = append(words, text)
+	}
+	return words
+}
+
+// staticWord is the text of a word in which nothing is expanded.
+func staticWord(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, p := range w.Parts {
+		lit, bare := p.(*syntax.Lit)
+		switch p := p.(type) {
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			b.WriteString(p.Value)
+			continue
+		case *syntax.DblQuoted:
+			if len(p.Parts) == 1 && !p.Dollar {
+				lit, _ = p.Parts[0].(*syntax.Lit)
+			}
+		}
+		switch {
+		case lit == nil:
+			return "", false
+		case bare && len(w.Parts) == 1 && (lit.Value == `\(` || lit.Value == `\)` || lit.Value == `\!`): // signs of find
+			return lit.Value[1:], true
+		case strings.Contains(lit.Value, `\`) || bare && lit.Value != "{}" && strings.ContainsAny(lit.Value, "*?[{~"):
+			return "", false
+		}
+		b.WriteString(lit.Value)
+	}
+	return b.String(), true
+}
+
+// keepsNames reports whether a filter hands on whole lines of what it reads.
+func keepsNames(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	switch rest := words[1:]; words[0] {
+	case "grep", "egrep", "fgrep":
+		operands := 0
+		for _, w := range rest {
+			if strings.HasPrefix(w, "-") && strings.Trim(w[1:], "vEFiwxP") != "" {
+				return false
+			}
+			if !strings.HasPrefix(w, "-") {
+				operands++
+			}
+		}
+		return operands == 1
+	case "sort", "uniq":
+		return !slices.ContainsFunc(rest, func(w string) bool { return strings.Trim(w, "-urV") != "" })
+	case "head", "tail":
+		return !slices.ContainsFunc(rest, func(w string) bool { return strings.Trim(w, "-n0123456789") != "" })
+	}
+	return false
+}
+
+// listers say for programs that print names what is known of them.
+var listers = map[string]func(words []string) *listing{
+	"find": findLists,
+	"fd": func(words []string) *listing {
+		return below(words, nil, nil, []string{"-e=", "-t=", "-d=", "-H", "-I", "-0", "-a"})
+	},
+	"ls": func(words []string) *listing { return onlyWords(words, "-1", "-a", "-A", "-t", "-r", "-1t") },
+	"grep": func(words []string) *listing {
+		return under(words, below(words, []string{"-l", "-L", "--files-with-matches"}, []string{"--include"}, grepLetters))
+	},
+	"rg": func(words []string) *listing {
+		return under(words, below(words, []string{"-l", "--files", "--files-with-matches"}, []string{"-g", "--glob"}, append(grepLetters, "-t=", "-0", "-u", "--type=", "--hidden")))
+	},
+	"git": gitLists,
+}
+
+var grepLetters = []string{"-r", "-R", "-l", "-L", "-i", "-E", "-F", "-w", "-I", "-n", "-s", "-Z", "-e=", "--include=", "--exclude=", "--exclude-dir=", "--null"}
+
+// findLists is for find: what it prints begins with where it started.
+func findLists(words []string) *listing {
+	l := &listing{begins: true}
+	for len(words) > 0 && !strings.HasPrefix(words[0], "-") && !slices.Contains([]string{"(", "!"}, words[0]) {
+		l.dirs, words = append(l.dirs, words[0]), words[1:]
+	}
+	if len(l.dirs) == 0 {
+		l.dirs = []string{"."}
+	}
+	for i, w := range words {
+		switch w {
+		case "-name", "-iname":
+			if i+1 < len(words) && (i == 0 || words[i-1] != "-not" && words[i-1] != "!") {
+				l.filters = append(l.filters, words[i+1])
+			}
+		case "-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-exec", "-execdir", "-ok", "-okdir", "-delete", "-follow", "-L", "-files0-from":
+			return nil
+		case "-o", "-or", ",":
+			if len(l.filters) == 0 {
+				return &listing{dirs: l.dirs, begins: true} // the other side may be about any name
+			}
+		}
+	}
+	if !anyNamed(words) {
+		l.filters = nil
+	}
+	return l
+}
+
+// anyNamed reports whether every alternative of an expression of find is about names.
+func anyNamed(words []string) bool {
+	named := false
+	for _, w := range words {
+		switch w {
+		case "-name", "-iname":
+			named = true
+		case "-o", "-or", ",":
+			if !named {
+				return false
+			}
+			named = false
+		}
+	}
+	return named
+}
+
+// below is for programs that print names below the working directory, with one of the options given that make them do so. options are
+// those that change nothing about that, = behind one that takes a value.
+func below(words, need, filters, options []string) *listing {
+	l := &listing{dirs: []string{"."}}
+	found := len(need) == 0
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		name, value, joined := strings.Cut(w, "=")
+		switch {
+		case !strings.HasPrefix(w, "-"):
+			if strings.HasPrefix(w, "/") || strings.HasPrefix(w, "..") || strings.Contains(w, "../") {
+				return nil
+			}
+			continue
+		case slices.Contains(need, name):
+			found = true
+		case slices.Contains(filters, name):
+			if !joined {
+				if i++; i >= len(words) {
+					return nil
+				}
+				value = words[i]
+			}
+			l.filters = append(l.filters, value)
+		case slices.Contains(options, name+"="):
+			if !joined {
+				i++
+			}
+		case slices.Contains(options, w):
+		case !strings.HasPrefix(w, "--"):
+			for _, letter := range w[1:] {
+				if slices.Contains(need, "-"+string(letter)) {
+					found = true
+				} else if !slices.Contains(options, "-"+string(letter)) {
+					return nil
+				}
+			}
+		default:
+			return nil
+		}
+	}
+	if !found || slices.ContainsFunc(l.filters, func(f string) bool { return strings.HasPrefix(f, "!") }) {
+		l.filters = nil
+	}
+	if !found {
+		return nil
+	}
+	return l
+}
+
+// under takes the directories that a search is given behind its pattern: what it prints begins with one of them.
+func under(words []string, l *listing) *listing {
+	if l == nil || slices.ContainsFunc(words, func(w string) bool { return w == "-t" || w == "-g" || w == "-e" || w == "--files" }) {
+		return l
+	}
+	operands := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "-") })
+	if len(operands) > 1 {
+		l.dirs, l.begins = operands[1:], true
+	}
+	return l
+}
+
+// onlyWords is for a command with none but these words.
+func onlyWords(words []string, known ...string) *listing {
+	if slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(known, w) }) {
+		return nil
+	}
+	return &listing{dirs: []string{"."}}
+}
+
+// gitLists is for the sub-commands of git that print names of files.
+func gitLists(words []string) *listing {
+	if len(words) == 0 {
+		return nil
+	}
+	var l *listing
+	switch words[0] {
+	case "ls-files":
+		l = below(words[1:], nil, nil, []string{"-z", "-o", "-c", "-m", "--others", "--cached", "--modified", "--exclude-standard", "--"})
+	case "diff":
+		l = below(words[1:], []string{"--name-only"}, nil, []string{"-z", "--cached", "--staged", "--diff-filter=", "--relative", "--"})
+	case "grep":
+		l = below(words[1:], []string{"-l", "--name-only", "--files-with-matches"}, nil, append(grepLetters, "-z", "--"))
+	}
+	if l == nil {
+		return nil
+	}
+	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
+	if words[0] == "ls-files" && len(operands) > 0 && !slices.ContainsFunc(operands, func(w string) bool { return !strings.HasPrefix(w, "*.") }) {
+		l.filters = operands
+	}
+	return l
+}
+
+// handed judges what xargs runs. in is what it reads; nil: nobody knows. It reports whether all that may be added is harmless, and
+// returns the command with it.
+func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]field, bool) {
+	options := words[1 : len(words)-len(inner)]
+	if len(inner) == 0 {
+		return nil, true // it shows what it reads
+	}
+	p := lookUp(inner[0].text)
+	if p == nil || p.wraps || p.subs != nil || slices.ContainsFunc(words, func(w field) bool { return !w.known }) || optionOf(options, "-a") {
+		return inner, false
+	}
+	if onlyShows(p) {
+		return inner, true
+	}
+	if in == nil || len(sc.dirs) != 1 {
+		return inner, false
+	}
+	full, first := given(inner, options, in.dirs)
+	a := analyse(full)
+	if len(a.inner) > 0 || a.wraps || a.asks || !a.table {
+		return inner, false
+	}
+	content, uses := false, 0
+	for _, u := range a.uses {
+		if u.flagged != effectNone || u.op.changes() || u.kind == useShell || u.kind == useURL || u.kind == useDir {
+			return inner, false
+		}
+		if u.operand && (u.kind == usePath || u.kind == useMaybe) && slices.Contains(in.dirs, u.text) {
+			uses++
+			content = content || u.op != OpList
+		}
+	}
+	if first < 0 || uses < len(full)-len(inner) || uses == 0 {
+		return inner, false // a name would be taken for something else
+	}
+	ended := first > 0 && full[first-1].text == "--"
+	t := walked{e: e, l: in, content: content, split: !optionOf(options, "-0"), options: !in.begins && !ended}
+	if t.options && !readsOnly(p) || !t.harmless(sc) {
+		return inner, false
+	}
+	return full, true
+}
+
+// onlyShows reports whether a program does nothing but show its words, whatever they are.
+func onlyShows(p *program) bool {
+	if slices.ContainsFunc(p.operands, func(k kind) bool { return k != kindText }) || len(p.operands) == 0 || p.bare != effectNone {
+		return false
+	}
+	for _, o := range p.options {
+		if !o.harmless() {
+			return false
+		}
+	}
+	return p.style == styleGNU || p.style == stylePlain
+}
+
+// readsOnly reports whether no option of a program does more than read files.
+func readsOnly(p *program) bool {
+	reads := []kind{kindText, kindRead, kindLook, kindList, kindSeen, kindGlob}
+	for _, o := range p.options {
+		if o.effect != effectNone || slices.ContainsFunc(o.kinds, func(k kind) bool { return !slices.Contains(reads, k) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// optionOf reports whether xargs is given an option, which may be one of several letters.
+func optionOf(options []field, name string) bool {
+	return slices.ContainsFunc(options, func(w field) bool {
+		return w.text == name || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, name[1:]) ||
+			name == "-0" && w.text == "--null" || name == "-a" && strings.HasPrefix(w.text, "--a")
+	})
+}
+
+// given puts the directories where xargs puts names: three times over, since several names may come, or in place of a sign. first is
+// where they begin; -1: nobody knows.
+func given(inner, options []field, dirs []string) (full []field, first int) {
+	sign := ""
+	for i, w := range options {
+		switch {
+		case w.text == "-I" && i+1 < len(options):
+			sign = options[i+1].text
+		case strings.HasPrefix(w.text, "-I"):
+			sign = w.text[2:]
+		case strings.HasPrefix(w.text, "-i"), strings.HasPrefix(w.text, "--rep"):
+			return inner, -1
+		}
+	}
+	if sign == "" {
+		full = slices.Clone(inner)
+		for range 3 {
+			full = append(full, literal(dirs)...)
+		}
+		return full, len(inner)
+	}
+	first = -1
+	for i, w := range inner {
+		switch {
+		case w.text == sign && i > 0 && first < 0:
+			first = i
+			full = append(full, literal(dirs)...)
+		case strings.Contains(w.text, sign):
+			return inner, -1
+		default:
+			full = append(full, w)
+		}
+	}
+	if len(dirs) == 1 && first > 0 { // one takes the place of the other
+		full = slices.Insert(full, first, full[first])
+	}
+	return full, first
+}
+
+// filesBelow lists what a pattern with directories stands for. ** is any number of them, as some shells read it, or one, as others do.
+func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string) {
+	r := e.root()
+	parts := strings.Split(strings.TrimPrefix(pattern, "./"), "/")
+	fixed := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, "*?[") })
+	if slices.ContainsFunc(parts, func(p string) bool {
+		return p == "" || strings.HasPrefix(p, ".") || strings.Contains(p, "**") && p != "**"
+	}) {
+		return nil, "is of a form that shells read in different ways"
+	}
+	base := strings.Join(parts[:fixed], "/")
+	at := r.locate("./"+base, sc.dirs[0])
+	if at.outside || at.err != nil {
+		return nil, "stands for files outside of the root"
+	}
+	seen, again := 0, slices.Contains(parts, "**")
+	err := filepath.WalkDir(at.abs, func(name string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(at.abs, name)
+		names := append(slices.Clone(parts[:fixed]), strings.Split(filepath.ToSlash(rel), "/")...)
+		switch seen++; {
+		case at.missing || seen > maxTree || len(fields) > maxGlob:
+			return fs.ErrInvalid
+		case name == at.abs:
+			return err
+		case err != nil || strings.HasPrefix(entry.Name(), ".") || entry.IsDir() && !again && len(names) > len(parts):
+			if err != nil || entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.Type()&os.ModeSymlink != 0 && e.isDir(name, scope{dirs: []string{""}}):
+			return fs.ErrInvalid // some shells follow it
+		case matchSegments(parts, names):
+			fields = append(fields, field{text: strings.Join(names, "/"), known: true})
+		}
+		return nil
+	})
+	if err != nil && !at.missing {
+		return nil, "stands for files that are too many, or behind a link"
+	}
+	if len(fields) == 0 {
+		fields = []field{{text: pattern, known: true}}
+	}
+	return fields, ""
+}
+
+// maxTree is how many files are looked at behind names that are handed on.
+const maxTree = 20000
+
+// walked is the files whose names are handed on.
+type walked struct {
+	e       *eval
+	l       *listing
+	content bool // what is in the files is seen
+	split   bool // a name is cut where it has blanks or quotes
+	options bool // a name may be taken for an option
+	seen    int
+}
+
+// harmless reports whether no name is read as something else, and no file is one that must not be read.
+func (t *walked) harmless(sc scope) bool {
+	r := t.e.root()
+	if r.err != nil {
+		return false
+	}
+	for _, d := range t.l.dirs {
+		at := r.locate(d, sc.dirs[0])
+		if at.outside || at.err != nil {
+			return false
+		}
+		if at.missing {
+			continue
+		}
+		err := filepath.WalkDir(at.abs, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() && entry.Name() == ".git" {
+				return fs.SkipDir
+			}
+			if t.seen++; t.seen > maxTree || name != at.abs && t.harms(name, path.Dir(name) == at.abs, entry) {
+				return fs.ErrInvalid
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// harms looks at one file.
+func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
+	base := entry.Name()
+	if t.split && strings.ContainsAny(base, " \t\n\r\v\f'\"\\") || t.options && top && strings.HasPrefix(base, "-") {
+		return true
+	}
+	if !t.content || entry.IsDir() || len(t.l.filters) > 0 && !slices.ContainsFunc(t.l.filters, func(f string) bool { return fitsFilter(f, base) }) {
+		return false
+	}
+	if entry.Type()&os.ModeSymlink != 0 {
+		return true
+	}
+	at := t.e.root().locate(name, "")
+	check, _ := t.e.refused(at, OpRead, false)
+	return check != "" || at.outside
+}
+
+// fitsFilter is without regard to case, as some of the programs are.
+func fitsFilter(filter, base string) bool {
+	ok, err := path.Match(strings.ToLower(path.Base(filter)), strings.ToLower(base))
+	return ok || err != nil
+}

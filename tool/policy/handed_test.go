@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"wield/chat"
+)
+
+// TestHanded judges what xargs adds to commands, in trees whose names try to be something else.
+func TestHanded(t *testing.T) {
+	tidy := []string{"src/a.py", "src/deep/b.py", "README.md", "keys/id_rsa"}
+	for _, c := range []struct {
+		files []string // beside the tidy ones
+		line  string
+		want  chat.Decision
+	}{
+		{nil, "find . -name '*.py' | xargs cat", "allow"},
+		{nil, "find src -type f | grep -v test | sort | head -5 | xargs wc -l", "allow"},
+		{nil, "find src -type f | xargs -I{} head -3 {}", "allow"},
+		{nil, "grep -rl x src | xargs head -n 3", "allow"},
+		{nil, "git ls-files '*.py' | xargs cat", "allow"},
+		{nil, "printf 'a b' | xargs -n1 echo", "allow"},
+		{nil, "find . -type f | xargs cat", "ask"},                 // a key
+		{nil, "find . -name '*.md' -o -type f | xargs cat", "ask"}, // any name
+		{nil, "find . -name '*.py' -o -name 'id*' | xargs cat", "ask"},
+		{nil, "find . -not -name '*.py' | xargs cat", "ask"},
+		{nil, "find . -name '*.py' -printf '/etc/passwd' | xargs cat", "ask"},
+		{nil, "find / -name '*.py' | xargs cat", "ask"},
+		{nil, "find .. -name '*.py' | xargs cat", "ask"},
+		{nil, "find \"$x\" -name '*.py' | xargs cat", "ask"},
+		{nil, "find . -name '*.py' | sed s,.*,/etc/passwd, | xargs cat", "ask"},
+		{nil, "find . -name '*.py' | grep -o p | xargs cat", "ask"},
+		{nil, "find . -name '*.py' | xargs sort -o", "ask"},
+		{nil, "find . -name '*.py' | xargs sort", "allow"},
+		{nil, "find . -name '*.py' | xargs uniq", "ask"}, // the second one is written
+		{nil, "find . -name '*.py' | xargs grep", "ask"}, // the first one is a pattern
+		{nil, "find . -name '*.py' | xargs -I{} cat /etc/{}", "ask"},
+		{nil, "find . -name '*.py' | xargs < README.md cat", "ask"},
+		{nil, "cat README.md | xargs cat", "ask"},
+		{nil, "xargs cat", "ask"},
+		{nil, "find . -name '*.py' | xargs sh -c 'cat $0'", "ask"},
+		{nil, "find . -name '*.py' | xargs rm", "deny"},
+		{[]string{"src/x /etc/passwd.py"}, "find . -name '*.py' | xargs cat", "ask"},
+		{[]string{"src/x /etc/passwd.py"}, "find . -name '*.py' -print0 | xargs -0 cat", "allow"},
+		{[]string{"src/'x'.py"}, "find src -name '*.py' | xargs cat", "ask"},
+		{[]string{"--files0-from=src/a.py"}, "git ls-files | xargs wc -l", "ask"},
+		{[]string{"--files0-from=src/a.py"}, "git ls-files | xargs wc -l --", "allow"},
+		{[]string{"--files0-from=src/a.py"}, "find . -name '*.py' | xargs wc -l", "allow"},
+	} {
+		root := t.TempDir()
+		for _, name := range append(tidy, c.files...) {
+			put(t, filepath.Join(root, name))
+		}
+		p := commands(t, "", []string{"find", "xargs", "cat", "wc", "head", "grep", "sort", "uniq", "echo", "printf", "sed", "sh", "git ls-files"}, []string{"rm"})
+		if v := p.Decide(Call{Tool: "run", Root: root, Shell: c.line}); v.Decision != c.want {
+			t.Errorf("%s beside %q: %s, want %s", c.line, c.files, v, c.want)
+		}
+	}
+	root := t.TempDir()
+	if err := os.Symlink("/etc/hostname", filepath.Join(root, "x.py")); err != nil {
+		t.Fatal(err)
+	}
+	p := commands(t, "", []string{"find", "xargs", "cat"}, []string{"rm"})
+	if v := p.Decide(Call{Tool: "run", Root: root, Shell: "find . -name '*.py' | xargs cat"}); v.Decision == chat.DecisionAllow {
+		t.Errorf("a link is read: %s", v)
+	}
+}
