@@ -127,7 +127,7 @@ func exitCode(ctx context.Context, err error) (int, error) {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code, exit.err
-	case errors.As(err, &problems), errors.As(err, &file):
+	case errors.As(err, &problems), errors.As(err, &file), errors.Is(err, config.ErrNoPlace):
 		return exitUsage, err
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, chat.ErrCanceled)):
 		return exitInterrupted, errors.New("interrupted")

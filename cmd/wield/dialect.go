@@ -14,7 +14,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/internal/config"
+	"wield/internal/near"
 )
 
 func newDialectCmd(app *app) *cobra.Command {
@@ -254,5 +254,5 @@ func (p *parser) check(w io.Writer, id string, rec *parseRecord) error {
 
 // noDialect is the error about a dialect that is not there.
 func noDialect(name string) error {
-	return usageErrorf("no dialect %q%s; wield dialect list shows them all", name, config.DidYouMean(name, dialect.Names()))
+	return usageErrorf("no dialect %q%s; wield dialect list shows them all", name, near.Hint(name, dialect.Names()))
 }

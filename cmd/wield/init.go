@@ -80,13 +80,14 @@ func initialise(ctx context.Context, app *app, file string, o firstOptions) erro
 			return nil
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(firstText(found, o.everyday)), 0o600)
 	}
-	if err := os.WriteFile(file, []byte(firstText(found, o.everyday)), 0o600); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("%w; name a file that can be written with --config", err)
 	}
-	_, err := fmt.Fprintf(app.stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
+	_, err = fmt.Fprintf(app.stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
 	return err
 }
 

@@ -119,6 +119,9 @@ func parse(app *app, f *parseFlags, args []string) error {
 		if err := writeLine(out, line); err != nil {
 			return err
 		}
+		if f.tools == "" {
+			fmt.Fprintln(app.stderr, `wield: no tools are offered, so that nothing is read as a call: --tools FILE offers them, such as [{"name": "get_weather"}]`)
+		}
 		return out.Flush()
 	}
 	broken, err := p.lines(in, out)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -226,6 +227,9 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 	}
 	name := names[0]
 	fmt.Fprintf(w, "wield listens on %s\n", base)
+	if others := elsewhere(addr, base); len(others) > 0 {
+		fmt.Fprintf(w, "other machines reach it at %s\n", strings.Join(others, ", "))
+	}
 	fmt.Fprintf(w, "page: %s\n", page)
 	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
 	if c.Demo {
@@ -260,6 +264,26 @@ ANTHROPIC_BASE_URL=%[1]s ANTHROPIC_API_KEY=%[4]s claude --model %[2]s
 new Anthropic({baseURL: "%[1]s", apiKey: "..."})       // JavaScript
 
 `, base, name, auth, key)
+}
+
+// elsewhere returns the addresses by which other machines reach a listener that listens on all addresses of this one.
+func elsewhere(addr net.Addr, base string) []string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return nil
+	}
+	scheme, _, _ := strings.Cut(base, "://")
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && (n.IP.To4() != nil || tcp.IP.To4() == nil) {
+			list = append(list, scheme+"://"+net.JoinHostPort(n.IP.String(), strconv.Itoa(tcp.Port)))
+		}
+	}
+	return list
 }
 
 // dialable returns an address by which this machine reaches a listener, which may listen on all of its addresses.

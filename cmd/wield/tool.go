@@ -16,6 +16,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/config"
+	"wield/internal/near"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -97,7 +98,7 @@ func find(box *config.Toolbox, name string) (*tool.Entry, error) {
 	for _, e := range box.Registry.Entries() {
 		names = append(names, e.Tool.Name())
 	}
-	return nil, usageErrorf("no tool %q%s; wield tool list shows them all", name, config.DidYouMean(name, names))
+	return nil, usageErrorf("no tool %q%s; wield tool list shows them all", name, near.Hint(name, names))
 }
 
 // toolNames completes names of tools.

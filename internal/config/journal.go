@@ -69,6 +69,9 @@ func (c *Config) OpenJournal(ctx context.Context, getenv func(string) string) (j
 // ErrNoJournal says that there is no journal to look at.
 var ErrNoJournal = errors.New("there is no journal yet: it is made by the first run")
 
+// ErrNoPlace says that nothing tells where the journal is to be.
+var ErrNoPlace = errors.New("there is no place for the journal: set journal.path or data in the configuration, or HOME")
+
 // LookAtJournal opens the journal that is there, and deletes nothing from it.
 func (c *Config) LookAtJournal(ctx context.Context, getenv func(string) string) (journal.Store, error) {
 	if c.Journal.Store == "memory" {
@@ -95,9 +98,16 @@ func (c *Config) openJournal(ctx context.Context, getenv func(string) string, ex
 	}
 	path := c.JournalPath(getenv)
 	if path == "" {
-		return nil, errors.New("there is no place for the journal: set journal.path or data in the configuration, or HOME")
+		return nil, ErrNoPlace
 	}
-	return sqlite.Open(ctx, path, sqlite.Options{Options: o, Existing: existing})
+	s, err := sqlite.Open(ctx, path, sqlite.Options{Options: o, Existing: existing})
+	if errors.Is(err, journal.ErrReadOnly) {
+		err = fmt.Errorf("%w; set journal.path or data in the configuration to a place that can be written", err)
+	}
+	if err != nil {
+		return nil, err // s would be a store that is nil, and no nil store
+	}
+	return s, nil
 }
 
 // mask returns what takes secrets out of text, or nil if they are to stay.

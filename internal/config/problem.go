@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"wield/internal/near"
 )
 
 // A Problem is one thing that is wrong, or that is worth a warning.
@@ -104,42 +106,4 @@ func (ps Problems) split() (errs, warnings Problems) {
 }
 
 // didYouMean returns a hint at the candidate that is written most like word, or nothing when none is.
-func didYouMean(word string, candidates []string) string {
-	best, distance := "", 1+max(1, len(word)/3)
-	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < distance {
-			best, distance = c, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// DidYouMean returns "; did you mean X?" for the candidate that is nearest to a word, or "".
-func DidYouMean(word string, candidates []string) string { return didYouMean(word, candidates) }
-
-// editDistance counts the insertions, deletions, replacements and swaps of neighbours that make b of a.
-func editDistance(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
-}
+func didYouMean(word string, candidates []string) string { return near.Hint(word, candidates) }

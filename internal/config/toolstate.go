@@ -147,7 +147,7 @@ func wholePath(file string) string {
 // wait for each other. The error says what the file is.
 func changeFile(what, file string, change func() ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w; set data in the configuration to a directory that can be written", what, err)
 	}
 	unlock, err := lockFile(file + ".lock")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/near"
 )
 
 // The URLs that are named elsewhere.
@@ -131,7 +132,7 @@ func (r *routes) suggest(path string) string {
 		}
 	}
 	slices.Sort(known) // of several that are as near the answer is always the same
-	meant := nearest(path, known)
+	meant := near.Name(path, known)
 	for _, p := range []string{strings.TrimRight(path, "/"), basePath + path, strings.ReplaceAll(path, basePath+basePath, basePath)} {
 		if found, _ := r.at(p); len(found) > 0 {
 			meant = p

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/internal/near"
 )
 
 // A failure is an exchange's end with an error: what the client is told, and under which status.
@@ -130,8 +131,8 @@ func quote(s string) string {
 func unknownModel(name string, known []string) *failure {
 	var b strings.Builder
 	b.WriteString("there is no model " + quote(name) + "; ")
-	if near := nearest(name, known); near != "" {
-		b.WriteString("did you mean " + quote(near) + "? ")
+	if meant := near.Name(name, known); meant != "" {
+		b.WriteString("did you mean " + quote(meant) + "? ")
 	}
 	b.WriteString(listOf(known))
 	f := refuse(http.StatusNotFound, chat.ErrNotFound, codeModel, b.String())
@@ -149,39 +150,4 @@ func listOf(known []string) string {
 		return "known models: " + strings.Join(known[:most], ", ") + " and " + strconv.Itoa(len(known)-most) + " more (GET /v1/models)"
 	}
 	return "known models: " + strings.Join(known, ", ")
-}
-
-// nearest returns the known name that is closest to name, or "" if none is close.
-func nearest(name string, known []string) string {
-	if len(name) > 200 {
-		return ""
-	}
-	best, least := "", max(2, len(name)/3)+1
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance counts the bytes to insert, remove or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

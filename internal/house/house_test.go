@@ -80,6 +80,7 @@ var rooms = []room{
 	{path: "internal/wholefile", floor: 1, modules: none},
 	{path: "internal/pending", floor: 1, modules: none, only: []string{"chat"}},
 	{path: "wield", floor: 8, modules: toolModules},
+	{path: "internal/near", floor: 1, modules: none, only: []string{}},
 	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
 	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},

@@ -55,7 +55,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		o.Poll = defaultPoll
 	}
 	if err := create(path, o.Existing); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", kindOf(err), path, err)
+		return nil, fmt.Errorf("%w: %s: %w", kindOf(err, o.Existing), path, err)
 	}
 	writer, err := sql.Open("sqlite", address(path, o.Wait, "immediate", "secure_delete(1)", "fullfsync(1)", "checkpoint_fullfsync(1)",
 		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
@@ -104,9 +104,9 @@ func create(path string, existing bool) error {
 	return f.Close()
 }
 
-func kindOf(err error) error {
+func kindOf(err error, existing bool) error {
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case existing && errors.Is(err, os.ErrNotExist):
 		return journal.ErrNotFound
 	case errors.Is(err, syscall.ENOSPC):
 		return journal.ErrFull
@@ -137,7 +137,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	}
 	part, err := os.CreateTemp(filepath.Dir(path), ".wield-backup-*")
 	if err != nil {
-		return fmt.Errorf("%w: %w", kindOf(err), err)
+		return fmt.Errorf("%w: %w", kindOf(err, false), err)
 	}
 	defer os.Remove(part.Name()) // after the rename it is not there
 	defer part.Close()

@@ -81,6 +81,9 @@ type Options struct {
 	MaxBody  int // bytes of a whole answer; 0: DefaultMaxBody
 
 	Transport http.RoundTripper // nil: an own one, without a proxy
+
+	// NotFound adds what is known to the error of a server that does not know the model that it was asked for. May be nil.
+	NotFound func(ctx context.Context, model string, e *chat.Error)
 }
 
 // A Server is a server that one protocol is spoken with. It is safe for concurrent use.

@@ -49,7 +49,12 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 	defer resp.Body.Close()
 	x.body = timedBody{src: resp.Body, timer: &x.timer, idle: x.s.o.Idle}
 	if resp.StatusCode/100 != 2 {
-		return x.refusal(ctx, resp)
+		err := x.refusal(ctx, resp)
+		if e := (*chat.Error)(nil); x.s.o.NotFound != nil && errors.As(err, &e) && e.Kind == chat.ErrNotFound {
+			x.timer.stop()
+			x.s.o.NotFound(ctx, req.Model, e)
+		}
+		return err
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}

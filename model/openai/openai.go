@@ -73,6 +73,7 @@ func New(o Options) *Model {
 		Idle:         o.Idle,
 		MaxFrame:     o.MaxFrame,
 		MaxBody:      o.MaxBody,
+		NotFound:     protocol{&o}.suggest,
 		Transport:    o.Transport,
 	})}
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sort"
 	"strings"
+
+	"wield/internal/near"
 )
 
 // Suffix ends the name of every scenario file.
@@ -62,7 +64,7 @@ func FromCatalogue(cat fs.FS, name string, log *slog.Logger) (*Live, error) {
 	if listErr != nil {
 		return nil, listErr
 	}
-	hint := didYouMean(name, names)
+	hint := near.Hint(name, names)
 	if hint == "" && len(names) > 0 {
 		hint = "; there are " + strings.Join(names, ", ")
 	}

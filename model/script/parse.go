@@ -17,6 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/near"
 )
 
 // Parse reads a scenario from data. name stands in errors. Files that it includes are not looked for: Load does that.
@@ -214,7 +215,7 @@ func (r *reader) backend(n ast.Node, s *Scenario) {
 func (r *reader) oneOf(n ast.Node, what string, allowed ...string) string {
 	s := r.text(n, what)
 	if !contains(allowed, s) {
-		r.fail(n, "%s is %q, but must be one of %s%s", what, s, strings.Join(allowed, ", "), didYouMean(s, allowed))
+		r.fail(n, "%s is %q, but must be one of %s%s", what, s, strings.Join(allowed, ", "), near.Hint(s, allowed))
 	}
 	return s
 }
@@ -292,7 +293,7 @@ func (r *reader) finish(n ast.Node, t *Turn) {
 		f, ok := failures[name]
 		if !ok {
 			r.fail(n, "finish is %q, but must be one of stop, length, content_filter, error, timeout, rejected%s", name,
-				didYouMean(name, []string{"stop", "length", "content_filter", "error", "timeout", "rejected"}))
+				near.Hint(name, []string{"stop", "length", "content_filter", "error", "timeout", "rejected"}))
 			return
 		}
 		if message != "" {
@@ -379,7 +380,7 @@ func (r *reader) item(n ast.Node) (item, bool) {
 					r.fail(key, "a target item has one target")
 				}
 				if !contains(targets, name) {
-					r.fail(key, "unknown target %q%s", name, didYouMean(name, targets))
+					r.fail(key, "unknown target %q%s", name, near.Hint(name, targets))
 				}
 				it.target, it.text = name, r.template(v, "target")
 			})
@@ -448,7 +449,7 @@ func (r *reader) call(n ast.Node) *callItem {
 func (r *reader) dialect(n ast.Node) string {
 	name := r.text(n, "dialect")
 	if _, ok := dialect.Lookup(name); !ok {
-		r.fail(n, "unknown dialect %q%s", name, didYouMean(name, dialect.Names()))
+		r.fail(n, "unknown dialect %q%s", name, near.Hint(name, dialect.Names()))
 	}
 	return name
 }
@@ -580,7 +581,7 @@ func (r *reader) do(n ast.Node, d *Do) {
 			r.fail(n, "the fault %s needs a value", s)
 			return
 		}
-		r.fail(n, "unknown fault %q%s", s, didYouMean(s, names))
+		r.fail(n, "unknown fault %q%s", s, near.Hint(s, names))
 	}
 	switch r.plain(n).(type) {
 	case *ast.StringNode:
@@ -757,7 +758,7 @@ func (s *Scenario) check() []error {
 	}
 	for _, f := range s.Faults {
 		if _, ok := seen[f.On]; !ok && f.On != "*" {
-			fail(f.Pos, "a fault on %q, but there is no such turn%s", f.On, didYouMean(f.On, ids))
+			fail(f.Pos, "a fault on %q, but there is no such turn%s", f.On, near.Hint(f.On, ids))
 		}
 	}
 	return errs

@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"wield/internal/near"
 )
 
 // A FileError is something wrong at one place of a scenario file.
@@ -136,7 +138,7 @@ func (r *reader) mapping(n ast.Node, what string, known fields) {
 			for k := range known {
 				names = append(names, k)
 			}
-			r.fail(key, "unknown key %q in %s%s", name, what, didYouMean(name, names))
+			r.fail(key, "unknown key %q in %s%s", name, what, near.Hint(name, names))
 			return
 		}
 		read(value)
@@ -321,39 +323,4 @@ func kindOf(n ast.Node) string {
 		return "an unknown alias"
 	}
 	return "this"
-}
-
-// didYouMean returns a hint at the name that s was probably meant to be, or nothing.
-func didYouMean(s string, names []string) string {
-	best, bestD := "", len(s)/3+2
-	for _, n := range names {
-		if d := distance(s, n); d < bestD || d == bestD && n < best {
-			best, bestD = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance counts the insertions, deletions and substitutions of bytes between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diag
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diag = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }
