@@ -257,7 +257,7 @@ func meantModel(name string, models []string) string {
 			return fmt.Sprintf("; did you mean %q?", m)
 		}
 	}
-	return DidYouMean(name, models)
+	return didYouMean(name, models)
 }
 
 // Keep writes a connection that was tried into a configuration file, which is made if there is none. A key goes into a file of its own
