@@ -51,6 +51,16 @@ type resultsEnvelope struct {
 // newline where a result has several; JSON without white space), names, call ids and whether they failed. A part that is no text is
 // named in the text.
 func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
+	return d.appendResults(dst, results, resultsCallLike)
+}
+
+// AppendResultsAmong is AppendResults for a model that has no tools but these. JSON that names none of them stays JSON, whatever its keys: no
+// dialect takes it for a call.
+func (d *Dialect) AppendResultsAmong(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
+	return d.appendResults(dst, results, func(raw string) bool { return resultsCallLike(raw) && resultsNames(raw, tools) })
+}
+
+func (d *Dialect) appendResults(dst []byte, results []chat.Result, callLike func(raw string) bool) []byte {
 	frame := d.renderRow().results
 	if frame == nil {
 		frame = &resultsLabel
@@ -60,20 +70,20 @@ func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
 			dst = append(dst, '\n')
 		}
 		dst = append(dst, frame.open...)
-		dst = resultsAppend(dst, &results[i])
+		dst = resultsAppend(dst, &results[i], callLike)
 		dst = append(dst, frame.close...)
 	}
 	return dst
 }
 
-func resultsAppend(dst []byte, r *chat.Result) []byte {
+func resultsAppend(dst []byte, r *chat.Result, callLike func(raw string) bool) []byte {
 	text := resultsText(r.Parts)
 	if r.IsError {
 		dst = append(dst, `{"success":false,"data":null,"error":`...)
 		dst = renderString(dst, strings.TrimPrefix(text, "Error: "), renderSafe) // the key says so
 	} else {
 		dst = append(dst, `{"success":true,"data":`...)
-		dst = resultsData(dst, text)
+		dst = resultsData(dst, text, callLike)
 		dst = append(dst, `,"error":null`...)
 	}
 	if r.Name != "" {
@@ -89,10 +99,10 @@ func resultsAppend(dst []byte, r *chat.Result) []byte {
 
 // resultsData appends what came out: an object or a list as it is, any other text as a string. So is JSON in which an object could be
 // taken for a call.
-func resultsData(dst []byte, text string) []byte {
+func resultsData(dst []byte, text string, callLike func(raw string) bool) []byte {
 	start := len(dst)
 	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
-		if dst = renderCompact(dst, text, renderSafe); !resultsCallLike(string(dst[start:])) {
+		if dst = renderCompact(dst, text, renderSafe); !callLike(string(dst[start:])) {
 			return dst
 		}
 		dst = dst[:start]
@@ -119,6 +129,20 @@ func resultsCallLike(raw string) bool {
 			}
 		}
 		i = end - 1
+	}
+	return false
+}
+
+// resultsNames reports whether JSON may hold the name of a tool, however it is spelled.
+func resultsNames(raw string, tools []chat.Tool) bool {
+	if strings.Contains(raw, `\u`) {
+		return true
+	}
+	raw = fold(raw)
+	for i := range tools {
+		if strings.Contains(raw, fold(tools[i].Name)) {
+			return true
+		}
 	}
 	return false
 }

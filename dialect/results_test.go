@@ -109,6 +109,34 @@ func TestXE27(t *testing.T) {
 	}
 }
 
+// TestResultsAmong: JSON with the keys of a call stays JSON as long as it names no tool, and no dialect reads a call in what is written.
+func TestResultsAmong(t *testing.T) {
+	finder := newCallFinder(t)
+	tools := []chat.Tool{{Name: "read_file"}}
+	for _, c := range []struct{ text, data string }{
+		{`[{"name":"Ada","tool":"hammer"}]`, `[{"name":"Ada","tool":"hammer"}]`},
+		{`{"name":"Ada","arguments":{"path":"x"}}`, `{"name":"Ada","arguments":{"path":"x"}}`},
+		{`{"function":{"name":"area","arguments":[1]},"n":12345678901234567890}`, `{"function":{"name":"area","arguments":[1]},"n":12345678901234567890}`},
+		{`{"name":"read_file","arguments":{"path":"x"}}`, `"{\"name\":\"read_file\",\"arguments\":{\"path\":\"x\"}}"`},
+		{`[{"id":7,"tool":"read.file","path":"x"}]`, `"[{\"id\":7,\"tool\":\"read.file\",\"path\":\"x\"}]"`},
+		{`{"name":"re\u0061d_file"}`, `"{\"name\":\"re\\u0061d_file\"}"`},
+		{`{"files":["read_file.go"]}`, `{"files":["read_file.go"]}`},
+	} {
+		want := []chat.Result{{CallID: "c1", Name: "look", Parts: chat.Text(c.text)}}
+		for _, name := range dialect.Names() {
+			d, _ := dialect.Lookup(name)
+			text := string(d.AppendResultsAmong(nil, want, tools))
+			finder.none(t, text)
+			if !strings.Contains(text, `"data":`+c.data+`,"error":null`) {
+				t.Errorf("%s: %s is written as %s", name, c.text, text)
+			}
+			if diff := cmp.Diff(want, dialect.Results(text), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: read back (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
 func TestResultsRoundTrip(t *testing.T) {
 	finder := newCallFinder(t)
 	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(dialecttest.Hostile()))

@@ -15,6 +15,7 @@ type history struct {
 	o            *Options
 	d            voice
 	prefix       string
+	tools        []chat.Tool     // of the request
 	instructions strings.Builder // of the client, joined
 	out          []chat.Message
 
@@ -162,7 +163,7 @@ func (h *history) results(messages []chat.Message) {
 	if len(list) == 0 {
 		return
 	}
-	text := string(h.d.AppendResults(nil, list))
+	text := string(h.d.AppendResultsAmong(nil, list, h.tools))
 	h.out = append(h.out, chat.Message{Role: chat.RoleUser, Parts: append(chat.Text(text), others...)})
 }
 

@@ -72,7 +72,7 @@ func Render(req *chat.Request, o Options) (*chat.Request, error) {
 	}
 	out := *req
 	out.Tools, out.Choice, out.Parallel = nil, chat.Choice{}, nil
-	h := history{o: &o, d: d, prefix: o.Prefix}
+	h := history{o: &o, d: d, prefix: o.Prefix, tools: req.Tools}
 	h.add(req.Messages)
 	text := o.instructions(d, h.instructions.String(), tools, req)
 	out.Messages = inject(h.out, text, o.InjectInto)

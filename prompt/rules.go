@@ -269,7 +269,7 @@ func (r *ruleSet) examples(d voice, tools []chat.Tool) string {
 	}
 	result := d.words(e.result)
 	if r.dialect != "tool-call-tag" || result == "" {
-		result = string(d.AppendResults(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}))
+		result = string(d.AppendResultsAmong(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}, tools))
 		result = strings.ReplaceAll(result, "\n", " ") // an example is no result: it must not stand at the start of a line
 	}
 	before := ""

@@ -53,16 +53,16 @@ func (v voice) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 	return dst, nil
 }
 
-// AppendResults appends results as [dialect.Dialect.AppendResults] does.
-func (v voice) AppendResults(dst []byte, results []chat.Result) []byte {
+// AppendResultsAmong appends results as [dialect.Dialect.AppendResultsAmong] does.
+func (v voice) AppendResultsAmong(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
 	if !v.ptk {
-		return v.Dialect.AppendResults(dst, results)
+		return v.Dialect.AppendResultsAmong(dst, results, tools)
 	}
 	for i := range results {
 		if i > 0 {
 			dst = append(dst, '\n')
 		}
-		line := string(v.Dialect.AppendResults(nil, results[i:i+1]))
+		line := string(v.Dialect.AppendResultsAmong(nil, results[i:i+1], tools))
 		dst = append(dst, "PTK_RESULT:"+strings.TrimPrefix(line, "TOOL_RESULT:")...)
 	}
 	return dst
