@@ -79,6 +79,7 @@ type Options struct {
 	Prefer   []string         // dialects that are likely; they come first where several could read a text
 	Thinking dialect.Thinking // reasoning tags in text. Open counts only for backends that leave reasoning in the text
 	Drop     []string         // special tokens to leave out of text
+	Headers  dialect.Headers  // of turns, besides the built-in ones
 	Repair   dialect.Repair   // of calls, whatever way they came
 	Release  Release          // "": ReleaseAuto
 	Bounce   BounceOptions

@@ -44,10 +44,15 @@ func (r *run) late(e chat.Event, name, arguments string) {
 		Rejected: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}}})
 }
 
-// listen looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the model.
+// listen looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the model. Behind a call of the
+// backend the decoder begins anew.
 func (r *run) listen(text string) {
-	if r.turn.plain {
+	if r.turn.over.told {
 		return
+	}
+	if r.turn.plain {
+		r.dec.Reset()
+		r.turn.plain, r.turn.anew = false, len(r.turn.raw)-len(text)
 	}
 	r.events = r.dec.Feed(r.events[:0], text)
 	r.heard()
@@ -56,6 +61,11 @@ func (r *run) listen(text string) {
 func (r *run) heard() {
 	for i := range r.events {
 		if e := &r.events[i]; e.Kind == chat.KindOverrun {
+			e.At += r.turn.anew
+			e.End = e.At
+			d := *e.Detail.Overrun
+			d.At += r.turn.anew
+			e.Detail = &chat.Detail{Overrun: &d}
 			r.overran(*e)
 		}
 	}

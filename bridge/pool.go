@@ -47,7 +47,7 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
 	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
-		Thinking: b.o.Thinking, Drop: b.o.Drop, Cache: b.o.Decoders, Trace: b.o.Trace, Edits: b.o.Edits}
+		Thinking: b.o.Thinking, Drop: b.o.Drop, Headers: b.o.Headers, Cache: b.o.Decoders, Trace: b.o.Trace, Edits: b.o.Edits}
 	o.Thinking.Open = open
 	if mode == ModeText {
 		o.Prefix = b.o.Prefix

@@ -15,10 +15,10 @@ func reasoning(s string) chat.Event { return chat.Event{Kind: chat.KindReasoning
 
 func TestSetProfile(t *testing.T) {
 	p := profile.Profile{Dialects: []string{"glm", "hermes"}, Thinking: dialect.Thinking{Open: true, Calls: dialect.CallsNever},
-		Drop: []string{"<x>"}, Native: []string{"search"}, Role: chat.RoleSystem}
+		Drop: []string{"<x>"}, Headers: dialect.Headers{Others: []string{"<p>"}}, Native: []string{"search"}, Role: chat.RoleSystem}
 	var o bridge.Options
 	o.SetProfile(&p)
-	if !slices.Equal(o.Prefer, p.Dialects) || o.Dialect != "" || o.Thinking != p.Thinking || !slices.Equal(o.Drop, p.Drop) ||
+	if !slices.Equal(o.Prefer, p.Dialects) || o.Dialect != "" || o.Thinking != p.Thinking || !slices.Equal(o.Drop, p.Drop) || len(o.Headers.Others) != 1 ||
 		!slices.Equal(o.Native, p.Native) || o.Bounce.Role != chat.RoleSystem || o.Prompt.Dialect != "glm" {
 		t.Errorf("empty options became %+v", o)
 	}

@@ -53,6 +53,7 @@ type turn struct {
 	plain    bool         // the decoder is closed: text is text
 	tried    bool         // a call was made or attempted
 	over     overrun
+	anew     int // where in raw the decoder began anew, of an answer that is not shown
 	rest     remnant
 	counted  bool // the backend said what was used
 	failures []failure

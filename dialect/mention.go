@@ -116,6 +116,9 @@ var blockLabels = []string{"**Tool Call:**", "Tool Call:", "**Action:**", "Actio
 // cutLabel returns line without the label that it ends with.
 func cutLabel(line string) string {
 	line = strings.TrimRight(line, " \t\r\n")
+	if !strings.HasSuffix(line, ":") && !strings.HasSuffix(line, "*") {
+		return line
+	}
 	for _, label := range blockLabels {
 		if before, ok := strings.CutSuffix(line, label); ok {
 			return before
@@ -149,6 +152,9 @@ func quotedAbove(before string) bool {
 
 // inComment reports whether before ends in a comment of a programming language that is open.
 func inComment(before string) bool {
+	if strings.IndexByte(before, '*') < 0 {
+		return false
+	}
 	n := strings.LastIndex(before, "/*")
 	if n < 0 || strings.Contains(before[n:], "*/") {
 		return false

@@ -69,6 +69,13 @@ func (c ThinkingCalls) String() string {
 
 var thinkingCallsNames = [...]string{"unclosed", "never", "always"}
 
+// Headers are how a family of models writes whose turn begins. Behind one of another party nothing is a call; the model's own is left out at the
+// start of a text, and ends the turn behind content.
+type Headers struct {
+	Others []string // such as <|im_start|>user
+	Own    []string // such as <|im_start|>assistant
+}
+
 // Options say how a text is to be read. The zero value reads nothing but reasoning tags, since no tool is offered.
 type Options struct {
 	Dialect  string       // the dialect that is expected: it and the safe others are on; "" or "auto": all but those that are on by name only
@@ -79,6 +86,7 @@ type Options struct {
 	Repair   Repair
 	Thinking Thinking
 	Drop     []string // special tokens to leave out wherever they stand, besides the built-in list
+	Headers  Headers  // of turns, besides the built-in ones
 	Trace    bool     // emit a Candidate event for every opener
 
 	// Edits reads fenced blocks that can hardly be anything else as calls of read, edit and create, whatever the dialect: those that name their

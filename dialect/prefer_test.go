@@ -138,6 +138,7 @@ func TestBadOptions(t *testing.T) {
 		"tool-request can be named": {Prefer: []string{"tool-request"}},
 		"nothing closes":            {Thinking: dialect.Thinking{Opener: "<plan>"}},
 		"an empty token":            {Drop: []string{""}},
+		"an empty header":           {Headers: dialect.Headers{Own: []string{" "}}},
 	} {
 		if _, err := dialect.New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one with %q", o, err, want)

@@ -165,6 +165,12 @@ func (r *rules) build(o *Options) {
 		}
 	}
 	if len(o.Tools) > 0 {
+		for _, literal := range o.Headers.Others {
+			r.add(opener{literal: literal, use: useTurn, mark: markOther})
+		}
+		for _, literal := range o.Headers.Own {
+			r.add(opener{literal: literal, use: useTurn, mark: markOwn})
+		}
 		for _, c := range turnOpeners {
 			r.add(c)
 		}
@@ -252,6 +258,11 @@ func (o *Options) checkTokens() error {
 	for _, t := range o.Drop {
 		if t == "" {
 			return fmt.Errorf("dialect: an empty token cannot be dropped")
+		}
+	}
+	for _, h := range append(slices.Clip(o.Headers.Others), o.Headers.Own...) {
+		if strings.TrimSpace(h) == "" {
+			return fmt.Errorf("dialect: an empty header cannot begin a turn")
 		}
 	}
 	if o.Thinking.Opener != "" && o.Thinking.Closer == "" {

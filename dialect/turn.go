@@ -122,6 +122,13 @@ func (d *Decoder) gluedRole(i int) bool {
 	if d.ctx.after || d.ctx.gap || d.ctx.fence.mark != 0 || len(d.set.opts.Tools) == 0 {
 		return false
 	}
+	last := d.recent.last()
+	if n := d.holdAt - d.base; n > 0 {
+		last = d.in[n-1]
+	}
+	if last != 'r' && last != 'n' && last != 'm' && last != 't' && last != 'l' {
+		return false
+	}
 	d.candAt, d.candCtx = d.holdAt, d.ctx
 	before := d.before()
 	for _, word := range gluedWords {

@@ -263,6 +263,21 @@ func TestShownHeader(t *testing.T) {
 	checkOver(t, dialect.Options{Tools: propertyTools}, call+"\nSo:\n<|user|>\n"+call, 4, 1, len(call)+5, true)
 }
 
+// TestHeaders reads headers of a template that no table knows.
+func TestHeaders(t *testing.T) {
+	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
+	var cache dialect.Cache
+	if calls, over := tally(readIn(t, dialect.Options{Tools: propertyTools, Cache: &cache}, "Done.<<person>>yes\n"+call, 0)); calls != 1 || over != nil {
+		t.Errorf("without the headers: %d calls, %v", calls, over)
+	}
+	o := dialect.Options{Tools: propertyTools, Cache: &cache, Headers: dialect.Headers{Others: []string{"<<person>>"}, Own: []string{"<<model>>"}}}
+	checkOver(t, o, "Done.<<person>>yes\n"+call, 3, 0, 5, true)
+	checkOver(t, o, "Done.\n<<model>>"+call, 3, 0, 6, true)
+	if calls, over := tally(readIn(t, o, "<<model>>"+call+" `<<person>>`", 3)); calls != 1 || over != nil {
+		t.Errorf("the own header first: %d calls, %v", calls, over)
+	}
+}
+
 // TestQuotedTokens keeps tokens that are only talked about in the text.
 func TestQuotedTokens(t *testing.T) {
 	for _, text := range []string{"The token \"<|im_end|>\" ends a turn.", "It is “<|start_header_id|>user<|end_header_id|>” there.", "    <|start_header_id|>user<|end_header_id|>\nis code."} {

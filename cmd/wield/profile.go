@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -91,6 +92,7 @@ func showProfile(w io.Writer, p *profile.Profile, why string) error {
 	}
 	line("reasoning", describeThinking(&p.Thinking))
 	line("left out", strings.Join(p.Drop, " "))
+	line("headers", strings.Join(append(slices.Clip(p.Headers.Others), p.Headers.Own...), " "))
 	line("native tools", strings.Join(p.Native, ", "))
 	role := p.Role
 	if role == "" {

@@ -20,6 +20,7 @@ type Profile struct {
 	Dialects []string         // that they write, the likeliest first
 	Thinking dialect.Thinking // Open: their prompt usually ends inside reasoning, so that raw text begins in it
 	Drop     []string         // tokens without a meaning, besides those that every decoder leaves out
+	Headers  dialect.Headers  // of turns, besides those that every decoder knows
 	Native   []string         // tools that their servers run themselves and report as function calls
 	Role     chat.Role        // of the message that corrects a call; "": user
 	Strips   bool             // servers usually take the tokens of their dialects out of the text
@@ -62,6 +63,8 @@ func (p *Profile) Apply(o *dialect.Options) {
 	o.Thinking.Open = o.Thinking.Open || p.Thinking.Open
 	o.Thinking.Off = o.Thinking.Off || p.Thinking.Off
 	o.Drop = append(slices.Clip(o.Drop), p.Drop...)
+	o.Headers.Others = append(slices.Clip(o.Headers.Others), p.Headers.Others...)
+	o.Headers.Own = append(slices.Clip(o.Headers.Own), p.Headers.Own...)
 }
 
 // Builtin returns the table of the families that wield knows. It is a copy, but its rows share their lists, which are not to be

@@ -332,11 +332,11 @@ func sameCall(a, b chat.Call) bool {
 }
 
 func TestApply(t *testing.T) {
-	p := profile.Profile{Dialects: []string{"glm", "poolside"}, Drop: []string{"<x>"},
+	p := profile.Profile{Dialects: []string{"glm", "poolside"}, Drop: []string{"<x>"}, Headers: dialect.Headers{Others: []string{"<p>"}, Own: []string{"<m>"}},
 		Thinking: dialect.Thinking{Open: true, Opener: "<a>", Closer: "</a>", Calls: dialect.CallsNever}}
 	var o dialect.Options
 	p.Apply(&o)
-	if !slices.Equal(o.Prefer, p.Dialects) || !slices.Equal(o.Drop, p.Drop) || o.Thinking != p.Thinking {
+	if !slices.Equal(o.Prefer, p.Dialects) || !slices.Equal(o.Drop, p.Drop) || o.Thinking != p.Thinking || !slices.Equal(o.Headers.Others, p.Headers.Others) || !slices.Equal(o.Headers.Own, p.Headers.Own) {
 		t.Errorf("the empty options became %+v", o)
 	}
 	own := dialect.Options{Dialect: "hermes", Drop: []string{"<y>"}, Thinking: dialect.Thinking{Closer: "</b>", Calls: dialect.CallsAlways}}

@@ -16,9 +16,16 @@ type Profile struct {
 	Dialects     []Dialect `key:"dialects" doc:"Dialects that the models write, the likeliest first. It is taught; the others are read anyway."`
 	Reasoning    Reasoning `key:"reasoning" doc:"How the models think."`
 	Drop         []string  `key:"drop" doc:"Tokens that are left out of the text, besides the usual ones."`
+	Headers      Headers   `key:"headers" doc:"How the model's template writes whose turn begins, besides the usual ways. Behind another party's nothing is a call."`
 	Native       []string  `key:"native" doc:"Names of tools that the server runs itself, though it reports them as function calls."`
 	BounceRole   string    `key:"bounce_role" enum:"user|system" doc:"Role of the message that corrects a call."`
 	StripsTokens *bool     `key:"strips_tokens" doc:"Whether the server takes the tokens of a dialect out of the text. Then a dialect without any is taught."`
+}
+
+// Headers are those of a chat template.
+type Headers struct {
+	Others []string `key:"others" doc:"Headers of the user, the system and tools, such as <|im_start|>user."`
+	Own    []string `key:"own" doc:"Headers of the model itself, such as <|im_start|>assistant."`
 }
 
 // Reasoning says how models think.
@@ -59,6 +66,12 @@ func (p *Profile) resolve(name string) profile.Profile {
 	}
 	if p.Drop != nil {
 		r.Drop = p.Drop
+	}
+	if p.Headers.Others != nil {
+		r.Headers.Others = p.Headers.Others
+	}
+	if p.Headers.Own != nil {
+		r.Headers.Own = p.Headers.Own
 	}
 	if p.Native != nil {
 		r.Native = p.Native
@@ -180,7 +193,7 @@ func (p *Profile) check(d *decoder, path string) {
 	if p.Reasoning.Open != "" && p.Reasoning.Close == "" {
 		d.at(path+".reasoning.open", "the key close is missing: the tag that ends the block")
 	}
-	for key, list := range map[string][]string{".drop": p.Drop, ".native": p.Native} {
+	for key, list := range map[string][]string{".drop": p.Drop, ".native": p.Native, ".headers.others": p.Headers.Others, ".headers.own": p.Headers.Own} {
 		for i, s := range list {
 			if strings.TrimSpace(s) == "" {
 				d.at(indexed(path+key, i), "the entry is empty")

@@ -11,7 +11,7 @@ import (
 const own = `
 backends: {local: {url: "http://127.0.0.1:1/v1"}}
 profiles:
-  qwen3: {drop: ["<|stop|>"], reasoning: {calls: always}}
+  qwen3: {drop: ["<|stop|>"], headers: {others: ["<p>"], own: ["<m>"]}, reasoning: {calls: always}}
   acme: {base: glm, match: [acme], bounce_role: system, native: [search]}
   acme-coder:
     match: ["acme * coder"]
@@ -25,8 +25,8 @@ models:
 
 // profileFor resolves what a file gives a model.
 func profileFor(t *testing.T, name, setting string) (p struct {
-	name, dialects, drop, role, native, taught string
-	thinking                                   dialect.Thinking
+	name, dialects, drop, role, native, taught, headers string
+	thinking                                            dialect.Thinking
 }) {
 	t.Helper()
 	r, err := parse(t, "wield: config/v1"+strings.NewReplacer("NAME", name, "PROFILE", setting).Replace(own))
@@ -35,6 +35,7 @@ func profileFor(t *testing.T, name, setting string) (p struct {
 	}
 	got := r.ProfileOf("m")
 	p.name, p.dialects, p.drop, p.role = got.Name, strings.Join(got.Dialects, " "), strings.Join(got.Drop, " "), string(got.Role)
+	p.headers = strings.Join(got.Headers.Others, " ") + " " + strings.Join(got.Headers.Own, " ")
 	p.native, p.taught, p.thinking = strings.Join(got.Native, " "), got.Taught(), got.Thinking
 	return p
 }
@@ -68,7 +69,7 @@ func TestProfileOfModel(t *testing.T) {
 			t.Errorf("%s with profile %s: %+v, want %+v", c.model, c.setting, got, c)
 		}
 	}
-	if p := profileFor(t, "qwen3", "auto"); p.drop != "<|stop|>" || p.taught != "hermes" {
+	if p := profileFor(t, "qwen3", "auto"); p.drop != "<|stop|>" || p.headers != "<p> <m>" || p.taught != "hermes" {
 		t.Errorf("qwen3: %+v", p)
 	}
 	if p := profileFor(t, "acme", "auto"); p.role != "system" || p.native != "search" || p.taught != "glm" {
