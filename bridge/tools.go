@@ -20,6 +20,9 @@ import (
 // maxSchemas bounds the schemas of a request, in bytes: one of all the length that a request may have would take seconds to compile.
 const maxSchemas = 2 << 20
 
+// maxPatterns bounds the patterns in them, in instructions: they can be long when they are compiled, however short they are written.
+const maxPatterns = 200_000
+
 // CodeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
 const CodeInvalidSchema = "invalid_function_parameters"
 
@@ -49,12 +52,17 @@ func (r *run) offered() ([]tool, error) {
 			"the parameters of the tools are %d bytes together, more than the %d that are taken: offer fewer tools, or smaller schemas", size, maxSchemas)}
 	}
 	tools := make([]tool, len(offered))
+	patterns := 0
 	for i := range offered {
 		t := &offered[i]
 		if err := r.ctx.Err(); err != nil {
 			return nil, err // schemas can be large, and nobody waits any more
 		}
 		s, err := r.o.Schemas.Compile(t.Parameters)
+		if patterns += s.Patterns(); patterns > maxPatterns {
+			return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidSchema, Param: "tools",
+				Message: "the patterns in the parameters of the tools are too large together: offer fewer tools, or shorten the patterns and repeat less in them"}
+		}
 		if err == nil {
 			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape()}
 			continue

@@ -113,3 +113,21 @@ func (fixed) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error]
 			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
 	}
 }
+
+// TestPatternsOfAllTools offers tools whose patterns are taken one by one, and are too large together.
+func TestPatternsOfAllTools(t *testing.T) {
+	for n, ok := range map[int]bool{3: true, 20: false} {
+		var tools []chat.Tool
+		for i := range n {
+			name := "t" + string(rune('a'+i))
+			tools = append(tools, chat.Tool{Name: name, Parameters: json.RawMessage(`{"properties": {"` + name + `": {"pattern": "` + strings.Repeat("((a{1,30}){1,30})", 20) + `"}}}`)})
+		}
+		var failed *chat.Error
+		for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(), ask(tools...)) {
+			errors.As(err, &failed)
+		}
+		if ok != (failed == nil) || !ok && (failed.Kind != chat.ErrBadRequest || !strings.Contains(failed.Message, "too large together")) {
+			t.Errorf("%d tools: %v", n, failed)
+		}
+	}
+}

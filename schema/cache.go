@@ -10,7 +10,8 @@ import (
 // Bounds of a Cache.
 const (
 	maxCached      = 512
-	maxCachedBytes = 16 << 20 // of schema text
+	maxCachedBytes = 16 << 20 // of schema text, and of compiled patterns
+	patternBytes   = 64       // of an instruction of a pattern
 )
 
 // A Cache keeps compiled schemas by the hash of their text, the errors of those that do not compile too, and forgets what was
@@ -37,8 +38,23 @@ func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 		return Compile(raw)
 	}
 	e := c.entry(raw)
-	e.once.Do(func() { e.schema, e.err = Compile(raw) })
+	e.once.Do(func() {
+		e.schema, e.err = Compile(raw)
+		c.weigh(e)
+	})
 	return e.schema, e.err
+}
+
+// weigh adds what the patterns of a schema take, which is known when it is compiled.
+func (c *Cache) weigh(e *cached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el := c.entries[e.key]; el != nil && el.Value.(*cached) == e {
+		more := patternBytes * e.schema.Patterns()
+		e.size += more
+		c.bytes += more
+		c.forget()
+	}
 }
 
 func (c *Cache) entry(raw json.RawMessage) *cached {
@@ -55,10 +71,15 @@ func (c *Cache) entry(raw json.RawMessage) *cached {
 	e := &cached{key: key, size: len(raw)}
 	c.entries[key] = c.recent.PushFront(e)
 	c.bytes += e.size
+	c.forget()
+	return e
+}
+
+// forget takes out what was not used for the longest time until the rest is small enough.
+func (c *Cache) forget() {
 	for c.recent.Len() > 1 && (c.recent.Len() > maxCached || c.bytes > maxCachedBytes) {
 		old := c.recent.Remove(c.recent.Back()).(*cached)
 		delete(c.entries, old.key)
 		c.bytes -= old.size
 	}
-	return e
 }

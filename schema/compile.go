@@ -13,6 +13,7 @@ import (
 const (
 	maxSchemaDepth = 256
 	maxSchemaCost  = 20_000 // subschemas that look at one and the same value
+	maxPatterns    = 50_000 // instructions of the patterns, see patternSize
 	maxProblems    = 16     // that one error lists
 )
 
@@ -73,7 +74,7 @@ func compile(src string) (*Schema, error) {
 	c := compiler{tape: t, nodes: make(map[int]*node), finders: make(map[int]finder), lists: make(map[int][]int), draft: draft2020, lenient: true}
 	c.chooseDraft()
 	root := c.schema(0, nil)
-	s := &Schema{root: root, tape: t}
+	s := &Schema{root: root, tape: t, patterns: c.patterns}
 	if c.bounded() {
 		s.shape = shapeOf(root, len(t.tokens))
 	}
@@ -102,6 +103,7 @@ type compiler struct {
 	known    names
 	order    []*node
 	problems []error
+	patterns int    // their size
 	beyond   string // the first keyword that only the library knows
 }
 

@@ -191,7 +191,17 @@ func (c *compiler) placeOf(target int) *place {
 
 // regexp compiles a pattern of ECMA-262.
 func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
-	re, err := compilePattern(pattern)
+	translated := translatePattern(pattern)
+	if parsed, err := syntax.Parse(translated, syntax.Perl); err == nil {
+		if c.patterns > maxPatterns {
+			return nil // it was said
+		}
+		if c.patterns += patternBase + patternSize(parsed); c.patterns > maxPatterns {
+			c.fail(at, "the patterns of the schema are too large together: shorten them, or repeat less in them, as in {1,1000}")
+			return nil
+		}
+	}
+	re, err := regexp.Compile(translated)
 	if err == nil {
 		return re
 	}
@@ -214,10 +224,30 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 	return nil
 }
 
-// compilePattern translates what ECMA-262 writes differently from Go.
+// patternBase is what a pattern costs beside its program.
+const patternBase = 50
+
+// patternSize is about how many instructions the program of a pattern has.
+func patternSize(re *syntax.Regexp) int {
+	size := 1 + len(re.Rune)/16
+	for _, sub := range re.Sub {
+		size += patternSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(re.Min+1, re.Max, 1)
+	}
+	return min(size, maxPatterns+1)
+}
+
+// compilePattern compiles a pattern of ECMA-262.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile(translatePattern(pattern))
+}
+
+// translatePattern translates what ECMA-262 writes differently from Go.
+func translatePattern(pattern string) string {
 	if strings.IndexByte(pattern, '\\') < 0 {
-		return regexp.Compile(pattern)
+		return pattern
 	}
 	var b strings.Builder
 	class := false
@@ -236,7 +266,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 		i++
 		i += translateEscape(&b, pattern[i:], class)
 	}
-	return regexp.Compile(b.String())
+	return b.String()
 }
 
 // ecmaSpace is what \s stands for in ECMA-262, as the inside of a class.

@@ -9,6 +9,16 @@ type Schema struct {
 	tape    *tape // of the schema itself; enums point into it
 	shape   *shape.Shape
 	library *library // checks in the place of root what root cannot
+
+	patterns int // their size
+}
+
+// Patterns is how large the patterns of the schema are when they are compiled, in instructions: what they cost in memory is in proportion to it.
+func (s *Schema) Patterns() int {
+	if s == nil {
+		return 0
+	}
+	return s.patterns
 }
 
 // Shape returns what the schema says of a value's types and properties; nil when it says nothing. It must not be changed.

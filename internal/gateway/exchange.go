@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -275,6 +276,10 @@ func (x *exchange) readBody() ([]byte, *failure) {
 		x.rc.SetReadDeadline(time.Time{}) // net/http goes on reading, to notice that the client goes
 		x.bodyRead = true
 		x.keepRequest(body)
+		if moreObjects(body, maxObjects) {
+			return nil, refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
+				"the request holds more than "+strconv.Itoa(maxObjects)+" objects, such as messages, parts and calls: send a shorter history")
+		}
 		return body, nil
 	case errors.As(err, &large):
 		return nil, tooLarge(limit)
@@ -286,6 +291,46 @@ func (x *exchange) readBody() ([]byte, *failure) {
 	f := refuse(http.StatusBadRequest, chat.ErrBadRequest, codeCutShort, "the request's body broke off: "+err.Error())
 	f.hangUp = true
 	return nil, f
+}
+
+// maxObjects is how many objects a body may hold: a message of one letter takes a hundred times as much memory as in the body.
+const maxObjects = 50_000
+
+// moreObjects reports whether a body of JSON holds more objects than n. Braces in strings do not count.
+func moreObjects(body []byte, n int) bool {
+	for len(body) > 0 {
+		i := bytes.IndexAny(body, `"{`)
+		if i < 0 {
+			return false
+		}
+		if body[i] == '{' {
+			if n--; n < 0 {
+				return true
+			}
+			body = body[i+1:]
+			continue
+		}
+		body = behindString(body[i+1:])
+	}
+	return false
+}
+
+// behindString returns what follows the quote that ends a string.
+func behindString(rest []byte) []byte {
+	for {
+		i := bytes.IndexByte(rest, '"')
+		if i < 0 {
+			return nil
+		}
+		escapes := 0
+		for escapes < i && rest[i-1-escapes] == '\\' {
+			escapes++
+		}
+		rest = rest[i+1:]
+		if escapes%2 == 0 {
+			return rest
+		}
+	}
 }
 
 func tooLarge(limit int64) *failure {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,9 +92,15 @@ func (x *exchange) decode(body []byte) (*chat.Request, *Model, *failure) {
 	if err != nil {
 		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
+	if len(req.Stop) > maxStop {
+		return nil, nil, refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request names more than "+strconv.Itoa(maxStop)+" stop sequences: name fewer")
+	}
 	m, f := x.find(req.Model)
 	return req, m, f
 }
+
+// maxStop is how many stop sequences a request may name; each is looked for at every place of the answer.
+const maxStop = 1000
 
 // take answers a request with a body, which take is given, within the limits of whoever asks.
 func (x *exchange) take(take func(*exchange, []byte) *failure) *failure {

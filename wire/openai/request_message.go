@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -104,6 +105,9 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 	default:
 		d.RefuseAt("role", CodeInvalidValue, "this must be system, developer, user, assistant or tool")
 		return
+	}
+	if n := len(d.req.Messages); n == cap(d.req.Messages) {
+		d.req.Messages = slices.Grow(d.req.Messages, n+1) // twice as many: append alone would copy large histories five times
 	}
 	d.req.Messages = append(d.req.Messages, m.Message)
 }
