@@ -295,7 +295,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if why != "" {
 		return "", nil, argumentsError(why)
 	}
-	for _, e := range d.dst {
+	for _, e := range d.text.dst {
 		if e.Kind == chat.KindNote {
 			notes = append(notes, *e.Detail.Note)
 		}

@@ -47,7 +47,7 @@ func newName(d *Decoder, at int) *nameReader {
 
 // newNameKind returns a reader behind the word that stands before the name.
 func newNameKind(d *Decoder, _ *opener) body {
-	r := newName(d, d.elem.nameAt)
+	r := newName(d, d.cand.elem.nameAt)
 	r.kind = true
 	return r
 }
@@ -63,7 +63,7 @@ func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
 	if r.call != nil {
 		return r.call.run(d, i)
 	}
-	for i < len(d.in) {
+	for i < len(d.text.in) {
 		var v verdict
 		switch r.state {
 		case nName:
@@ -89,12 +89,12 @@ func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
 // readName reads to the end of the name.
 func (r *nameReader) readName(d *Decoder, i int) (int, verdict) {
 	if r.nameAt < 0 {
-		r.nameAt = d.base + i
+		r.nameAt = d.text.at(i)
 	}
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		if isWord(c) || c == '.' || c == '-' || c == ':' || c == '\\' {
-			if d.base+i-r.nameAt >= maxHeader {
+			if d.text.at(i)-r.nameAt >= maxHeader {
 				return i, refused
 			}
 			continue
@@ -102,9 +102,9 @@ func (r *nameReader) readName(d *Decoder, i int) (int, verdict) {
 		if c != '{' && !isBlank(c) {
 			return i, refused
 		}
-		word := d.held(r.nameAt, d.base+i)
+		word := d.text.held(r.nameAt, d.text.at(i))
 		if r.mark && word == "all" && c == '\n' && d.set.expects("name-json") {
-			d.tokenEnd = d.base + i + 1 // it announces text
+			d.cand.tokenEnd = d.text.at(i) + 1 // it announces text
 			return i + 1, refused
 		}
 		if !r.resolve(d, word) {
@@ -135,7 +135,7 @@ func (r *nameReader) resolve(d *Decoder, word string) bool {
 
 // before reads the blanks between the name and the object.
 func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
-	switch c := d.in[i]; {
+	switch c := d.text.in[i]; {
 	case isBlank(c):
 		if r.blanks++; r.blanks > maxBlank {
 			return i, refused
@@ -143,7 +143,7 @@ func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
 		r.spaced = r.spaced && c != '\n'
 		return i + 1, more
 	case c == '{':
-		r.objAt, r.state = d.base+i, nKey
+		r.objAt, r.state = d.text.at(i), nKey
 		r.skip = ready(&d.readers.val).reset(d, nil, false)
 		r.skip.discard = true
 		return i, more
@@ -156,8 +156,8 @@ func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
 
 // readFence reads the line that opens a fence.
 func (r *nameReader) readFence(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		switch {
 		case c == '`' && r.info == 0:
 			r.fence++
@@ -175,32 +175,32 @@ func (r *nameReader) readFence(d *Decoder, i int) (int, verdict) {
 
 // readKey reads to the colon behind the first key.
 func (r *nameReader) readKey(d *Decoder, i int) (int, verdict) {
-	r.skip.base, r.skip.step = d.base, 1
-	for i < len(d.in) {
-		end := min(len(d.in), r.objAt+maxHeader-d.base)
+	r.skip.base, r.skip.step = d.text.at(0), 1
+	for i < len(d.text.in) {
+		end := min(len(d.text.in), r.objAt+d.text.index(maxHeader))
 		if end <= i {
 			return i, refused
 		}
-		if k := strings.IndexByte(d.in[i:end], ':'); k >= 0 {
+		if k := strings.IndexByte(d.text.in[i:end], ':'); k >= 0 {
 			end = i + k + 1
 		}
 		var p progress
-		i, p = r.skip.run(d.in[:end], i)
+		i, p = r.skip.run(d.text.in[:end], i)
 		switch {
 		case p == failed:
 			return i, refused
 		case p == done:
-			r.to, r.state = d.base+i, nLine
+			r.to, r.state = d.text.at(i), nLine
 			return i, more
 		case r.skip.state != vValue || len(r.skip.stack) != 1: // no colon, or one in the key
 			continue
-		case !r.plausible(d, d.held(r.objAt+1, d.base+i-1)):
+		case !r.plausible(d, d.text.held(r.objAt+1, d.text.at(i)-1)):
 			return i, refused
-		case r.spaced && d.fenced.mark == 0 && !d.candCtx.fence.carrier:
+		case r.spaced && d.cand.fenced.mark == 0 && !d.cand.ctx.fence.carrier:
 			r.state = nObject
 			return i, more
 		}
-		return r.open(d, i, d.base+i)
+		return r.open(d, i, d.text.at(i))
 	}
 	return i, more
 }
@@ -222,46 +222,46 @@ func (r *nameReader) plausible(d *Decoder, key string) bool {
 
 // readObject reads the object. Once it is long it is a call for certain, and streams.
 func (r *nameReader) readObject(d *Decoder, i int) (int, verdict) {
-	limit := min(len(d.in), r.objAt+maxAlone-d.base)
+	limit := min(len(d.text.in), r.objAt+d.text.index(maxAlone))
 	if i >= limit {
-		return r.open(d, i, d.base+i)
+		return r.open(d, i, d.text.at(i))
 	}
-	r.skip.base, r.skip.step = d.base, 1
-	i, p := r.skip.run(d.in[:limit], i)
+	r.skip.base, r.skip.step = d.text.at(0), 1
+	i, p := r.skip.run(d.text.in[:limit], i)
 	switch p {
 	case failed:
 		return i, refused
 	case done:
-		r.to, r.state = d.base+i, nLine
+		r.to, r.state = d.text.at(i), nLine
 	}
 	return i, more
 }
 
 // readLine reads what follows an object whose call it decides about: the end of the line, or of what the call stands in.
 func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
-	switch c := d.in[i]; {
+	switch c := d.text.in[i]; {
 	case c == ' ' || c == '\t' || c == '\r':
 		r.gap = true
 		return i + 1, more
-	case c == '\n', c == ';', c == '<' && d.set.trie.starts(c), c == d.fenced.mark && c != 0, c == '`' && r.fence > 0:
-		return r.open(d, i, d.base+i)
+	case c == '\n', c == ';', c == '<' && d.set.trie.starts(c), c == d.cand.fenced.mark && c != 0, c == '`' && r.fence > 0:
+		return r.open(d, i, d.text.at(i))
 	case !r.spaced && !r.gap && d.set.names.first[c]:
-		return r.open(d, i, d.base+i) // nothing between two calls
+		return r.open(d, i, d.text.at(i)) // nothing between two calls
 	}
 	return i, refused
 }
 
 // open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
 func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
-	d.dialect = d.set.bareName
-	d.stash(d.base + i)
+	d.cand.dialect = d.set.bareName
+	d.text.stash(d.text.at(i))
 	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
 	h := newHeader(d, &nameForm, hArgs)
 	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
 	h.args = newArgsReader(d, d.call.tool.Args)
 	r.call = h
-	j, v := d.runHeld(h, d.held(r.objAt, to), r.objAt)
-	if v == finished && r.objAt+j < d.base+i {
+	j, v := d.runHeld(h, d.text.held(r.objAt, to), r.objAt)
+	if v == finished && r.objAt+j < d.text.at(i) {
 		return d.backTo(r.objAt+j, i)
 	}
 	return i, v

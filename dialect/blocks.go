@@ -141,7 +141,7 @@ func infoWord(info string) string {
 
 // fenceIndent returns how far the line of the fence that opens is indented.
 func (d *Decoder) fenceIndent() int {
-	before := d.held(d.holdAt, d.candAt)
+	before := d.text.held(d.text.holdAt, d.text.candAt)
 	return len(before) - len(strings.TrimRight(before, " "))
 }
 
@@ -151,17 +151,17 @@ func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
 	if !ok {
 		return false
 	}
-	at := d.base + i
+	at := d.text.at(i)
 	r := ready(&d.readers.block)
 	*r = blockReader{mark: f.mark, n: f.n, indent: d.fenceIndent(), crlf: crlf, tool: tool, word: infoWord(info), plan: plan,
 		bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
 	r.head = r.plan.path != "" && r.plan.text != ""
-	d.dialect = "cli-block"
+	d.cand.dialect = "cli-block"
 	if r.plan == (blockPlan{}) {
-		d.fenced, d.fencedEnd = f, at // stands if there is text in it
+		d.cand.fenced, d.cand.fencedEnd = f, at // stands if there is text in it
 	} else {
-		d.fenced = fence{}
-		d.startCall(tool, r.word, "", d.candAt, at)
+		d.cand.fenced = fence{}
+		d.startCall(tool, r.word, "", d.text.candAt, at)
 	}
 	d.begin(i, r)
 	return true
@@ -169,11 +169,11 @@ func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
 
 func (r *blockReader) run(d *Decoder, i int) (int, verdict) {
 	if r.state == bRest {
-		r.from = max(r.from, d.last) // what passed without a look
+		r.from = max(r.from, d.text.last) // what passed without a look
 	}
-	for i < len(d.in) {
-		c := d.in[i]
-		if !d.call.open && (c != r.mark && !isBlank(c) || d.base+i-r.bodyAt > maxHeader) {
+	for i < len(d.text.in) {
+		c := d.text.in[i]
+		if !d.call.open && (c != r.mark && !isBlank(c) || d.text.at(i)-r.bodyAt > maxHeader) {
 			return i, refused
 		}
 		switch r.state {
@@ -250,21 +250,21 @@ func (r *blockReader) fence() bool {
 
 // readRest reads a line that does not end the block.
 func (r *blockReader) readRest(d *Decoder, i int) int {
-	n := strings.IndexByte(d.in[i:], '\n')
+	n := strings.IndexByte(d.text.in[i:], '\n')
 	if r.state == bInfo && !r.ticks {
-		line := d.in[i:]
+		line := d.text.in[i:]
 		if n >= 0 {
 			line = line[:n]
 		}
 		r.ticks = strings.IndexByte(line, '`') >= 0
 	}
 	if n < 0 {
-		return len(d.in)
+		return len(d.text.in)
 	}
 	if r.state == bInfo && !r.strict && (r.mark != '`' || !r.ticks) {
 		r.nested = append(r.nested, r.marks)
 	}
-	r.endLine(d, d.base+i+n)
+	r.endLine(d, d.text.at(i)+n)
 	return i + n + 1
 }
 
@@ -272,15 +272,15 @@ func (r *blockReader) readRest(d *Decoder, i int) int {
 func (r *blockReader) endLine(d *Decoder, at int) {
 	line := blockLine{min(r.lineAt+min(r.spaces, r.indent), at), at}
 	end := at
-	if r.crlf && at > r.from && at > r.lineAt && d.held(at-1, at) == "\r" {
+	if r.crlf && at > r.from && at > r.lineAt && d.text.held(at-1, at) == "\r" {
 		end--
 	}
 	switch {
 	case r.plan.text == "":
 		r.addPath(d, line)
-	case r.head && strings.HasPrefix(d.held(line.at, at), blockFile):
+	case r.head && strings.HasPrefix(d.text.held(line.at, at), blockFile):
 		r.head, r.file = false, true
-		path := strings.TrimSpace(d.held(line.at+len(blockFile), at))
+		path := strings.TrimSpace(d.text.held(line.at+len(blockFile), at))
 		d.sources.key(line.at+len(blockFile), line.at+len(blockFile))
 		d.writeArgs(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
@@ -297,8 +297,8 @@ func (r *blockReader) endLine(d *Decoder, at int) {
 
 // sure returns the offset up to which what was read is text: a line break may be cut.
 func (r *blockReader) sure(d *Decoder) int {
-	end := d.base + len(d.in)
-	if r.crlf && end > r.from && d.held(end-1, end) == "\r" {
+	end := d.text.end()
+	if r.crlf && end > r.from && d.text.held(end-1, end) == "\r" {
 		return end - 1
 	}
 	return end
@@ -310,7 +310,7 @@ func (r *blockReader) add(d *Decoder, to int) {
 		return
 	}
 	if r.head {
-		line := d.held(r.lineAt+min(r.spaces, r.indent), max(to, r.lineAt+r.spaces))
+		line := d.text.held(r.lineAt+min(r.spaces, r.indent), max(to, r.lineAt+r.spaces))
 		if n := min(len(line), len(blockFile)); line[:n] == blockFile[:n] {
 			return
 		}
@@ -331,7 +331,7 @@ func (r *blockReader) write(d *Decoder, to int) {
 		return
 	}
 	r.begin(d, r.from)
-	s := d.held(r.from, to)
+	s := d.text.held(r.from, to)
 	if len(s) > maxPieces {
 		d.writeBuilt(s, to)
 	} else {
@@ -356,7 +356,7 @@ func (r *blockReader) begin(d *Decoder, at int) {
 
 // addPath takes a line of a block that holds paths.
 func (r *blockReader) addPath(d *Decoder, l blockLine) {
-	path := strings.TrimSpace(d.held(l.at, l.end))
+	path := strings.TrimSpace(d.text.held(l.at, l.end))
 	switch {
 	case path == "":
 	case r.plan.list == "": // each is a call, and none is one before the block ended
@@ -379,11 +379,11 @@ func (r *blockReader) addPath(d *Decoder, l blockLine) {
 func (r *blockReader) finish(d *Decoder, i int) verdict {
 	switch {
 	case r.plan == (blockPlan{}):
-		d.fenced = fence{}
-		d.startCall(r.tool, r.word, "", d.candAt, r.bodyAt)
+		d.cand.fenced = fence{}
+		d.startCall(r.tool, r.word, "", d.text.candAt, r.bodyAt)
 		d.writeArgs("{}", r.lineAt)
 	case r.plan.text != "" && (r.lines > 0 || r.file):
-		r.begin(d, d.last)
+		r.begin(d, d.text.last)
 		d.writeArgs(`"}`, r.lineAt)
 	case r.plan.list != "" && r.open:
 		d.writeArgs("]}", r.lineAt)
@@ -395,7 +395,7 @@ func (r *blockReader) finish(d *Decoder, i int) verdict {
 	default:
 		d.writeArgs("{}", r.lineAt)
 	}
-	d.endCall(d.base+i, true)
+	d.endCall(d.text.at(i), true)
 	return finished
 }
 
@@ -406,7 +406,7 @@ func (r *blockReader) callEach(d *Decoder) {
 			d.endCall(l.at, true)
 			d.startCall(r.tool, r.word, "", l.at, l.at)
 		}
-		path := strings.TrimSpace(d.held(l.at, l.end))
+		path := strings.TrimSpace(d.text.held(l.at, l.end))
 		d.sources.key(l.at, l.at)
 		d.writeArgs(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
@@ -420,7 +420,7 @@ func (r *blockReader) end(d *Decoder) verdict {
 	case !d.call.open:
 		return refused
 	}
-	d.endCall(d.base, false)
+	d.endCall(d.text.at(0), false)
 	return finished
 }
 

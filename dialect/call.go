@@ -48,24 +48,24 @@ var mintedIDs = func() (ids [128]string) {
 
 // confirm turns the candidate into a call whose text begins at the offset at, or into an attempt at one.
 func (d *Decoder) confirm(at int, call bool) {
-	if !d.confirmed {
+	if !d.text.confirmed {
 		d.mentions()
 	}
 	switch {
-	case d.confirmed:
-		d.markupUpTo(at)
-		d.trim(at)
+	case d.text.confirmed:
+		d.text.markupUpTo(at)
+		d.text.trim(at)
 	case call:
-		d.textUpTo(d.holdAt)
-		if at > 0 && d.holdAt == 0 && strings.HasPrefix(d.held(0, at), "\ufeff") {
+		d.textUpTo(d.text.holdAt)
+		if at > 0 && d.text.holdAt == 0 && strings.HasPrefix(d.text.held(0, at), "\ufeff") {
 			d.note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
 		}
-		d.markupUpTo(at)
+		d.text.markupUpTo(at)
 	default:
 		d.textUpTo(at)
 	}
-	d.confirmed, d.turn.called = true, true
-	d.recent.add("")
+	d.text.confirmed, d.turn.called = true, true
+	d.text.recent.add("")
 }
 
 // startCall opens a call of tool t whose text begins at the offset at and was read up to end.
@@ -77,8 +77,8 @@ func (d *Decoder) startCall(t int, written, id string, at, end int) {
 	}
 	d.calls++
 	d.sources.begin(end)
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.last, End: end})
-	d.last = end
+	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.text.last, End: end})
+	d.text.last = end
 	if written != d.call.tool.Name && written != d.set.opts.Prefix+d.call.tool.Name {
 		d.note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: d.call.tool.Name, At: at, End: end})
 	}
@@ -117,17 +117,17 @@ func (d *Decoder) writeRaw(s string, at int) {
 		return
 	}
 	c.rawTo = end
-	d.dst = d.emitDelta(d.dst, s, end)
+	d.text.dst = d.emitDelta(d.text.dst, s, end)
 }
 
 // emitDelta appends to dst the event of s, which is told of at once; the text was read up to end.
 func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
 	if d.sources != nil {
 		d.sources.add(s, end)
-		end = max(end, d.last)
+		end = max(end, d.text.last)
 	}
-	dst = appendDelta(dst, chat.KindCallArgs, d.call.index, s, d.last, end)
-	d.last = end
+	dst = appendDelta(dst, chat.KindCallArgs, d.call.index, s, d.text.last, end)
+	d.text.last = end
 	return dst
 }
 
@@ -137,18 +137,18 @@ func (d *Decoder) builtArgs(n, end int) {
 	c := &d.call
 	if d.sources != nil {
 		d.sources.add(c.args.String()[c.args.Len()-n:], end)
-		end = max(end, d.last)
+		end = max(end, d.text.last)
 	}
 	if c.told == c.args.Len()-n {
-		c.tellAt = d.last
+		c.tellAt = d.text.last
 	}
-	d.last = end
+	d.text.last = end
 }
 
 // tellArgs emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
 func (d *Decoder) tellArgs() {
 	if c := &d.call; c.told < c.args.Len() {
-		d.dst = appendDelta(d.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.last)
+		d.text.dst = appendDelta(d.text.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.text.last)
 		c.told = c.args.Len()
 	}
 }
@@ -156,7 +156,7 @@ func (d *Decoder) tellArgs() {
 // flattenArgs makes the arguments so far a text of their own, to which another can be added.
 func (d *Decoder) flattenArgs() {
 	if d.call.raw {
-		d.call.args.WriteString(d.held(d.call.rawFrom, d.call.rawTo))
+		d.call.args.WriteString(d.text.held(d.call.rawFrom, d.call.rawTo))
 		d.call.raw, d.call.told = false, d.call.args.Len()
 	}
 	d.settleArgs()
@@ -175,7 +175,7 @@ func (d *Decoder) settleArgs() {
 	}
 	grow(&c.args, n)
 	for at := c.laterFrom; at < c.laterTo; {
-		s := d.heldPart(at, c.laterTo)
+		s := d.text.heldPart(at, c.laterTo)
 		if at += len(s); c.escaped {
 			buildEscaped(&c.args, s)
 		} else {
@@ -200,6 +200,15 @@ func (d *Decoder) settleLater(from, to int, escaped bool) {
 // follows reports whether a byte at the offset at of the text would follow in the arguments as it stands.
 func (c *openCall) follows(at int) bool { return c.raw && c.rawTo == at || c.later && c.laterTo == at }
 
+// follow lets the bytes [from, to) of the text, which the caller tells of, follow in the arguments as they stand.
+func (d *Decoder) follow(from, to int) {
+	if d.call.raw {
+		d.call.rawTo = to
+		return
+	}
+	d.settleLater(from, to, false)
+}
+
 // grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so
 // short that they never grow again.
 func grow(b *strings.Builder, n int) {
@@ -222,7 +231,7 @@ func (d *Decoder) argsLen() int {
 // argsText returns the arguments so far.
 func (d *Decoder) argsText() string {
 	if d.call.raw {
-		return d.held(d.call.rawFrom, d.call.rawTo)
+		return d.text.held(d.call.rawFrom, d.call.rawTo)
 	}
 	d.settleArgs()
 	return d.call.args.String()
@@ -253,22 +262,22 @@ func (d *Decoder) endCall(end int, complete bool) {
 	d.tellArgs()
 	d.mentionEnds()
 	c := &d.call
-	d.accepted = d.accepted || complete
-	d.lastCall = d.dialect
+	d.cand.accepted = d.cand.accepted || complete
+	d.lastCall = d.cand.dialect
 	whole := d.newCall()
 	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
-		Dialect: d.dialect, Reasoning: c.reasoning, At: c.at, End: end}
+		Dialect: d.cand.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	whole.Detail.Call = &whole.Call
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: d.last, End: end,
+	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: d.text.last, End: end,
 		Detail: &whole.Detail})
-	d.last = end
+	d.text.last = end
 	d.sources.finish(c.at, end)
 	d.call = openCall{index: c.index}
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
 func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) {
-	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, Dialect: d.dialect, At: at, End: end}
+	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, Dialect: d.cand.dialect, At: at, End: end}
 	index := -1
 	if d.call.open {
 		d.tellArgs()
@@ -278,9 +287,9 @@ func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) 
 	} else {
 		d.confirm(at, false)
 	}
-	r.Raw = d.held(r.At, end)
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: d.last, End: end, Detail: &chat.Detail{Rejected: r}})
-	d.last = end
+	r.Raw = d.text.held(r.At, end)
+	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: d.text.last, End: end, Detail: &chat.Detail{Rejected: r}})
+	d.text.last = end
 	d.call = openCall{index: d.call.index}
 }
 

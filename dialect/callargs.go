@@ -15,7 +15,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 		return more
 	case !rec.known:
 		if rec.argsFrom < 0 || r.word == "arguments" {
-			rec.argsFrom, rec.argsTo, rec.argsKey = d.base+i, -1, r.word
+			rec.argsFrom, rec.argsTo, rec.argsKey = d.text.at(i), -1, r.word
 		}
 		return more
 	}
@@ -23,7 +23,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 	if r.strange(d) {
 		return more
 	}
-	r.start(d, d.base+i)
+	r.start(d, d.text.at(i))
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = r.enveloped()
 	r.state = cArgs
@@ -62,11 +62,11 @@ func (r *callReader) beginInner(d *Decoder, i int) verdict {
 	name := r.record.name
 	r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: name, After: "name", At: r.record.at, End: from})
 	r.bare = false
-	d.stash(d.base + i)
-	if v := r.beginArguments(d, from-d.base); v != more {
+	d.text.stash(d.text.at(i))
+	if v := r.beginArguments(d, d.text.index(from)); v != more {
 		return v
 	}
-	_, v := d.runHeld(r, d.held(from, d.base+i), from)
+	_, v := d.runHeld(r, d.text.held(from, d.text.at(i)), from)
 	return v
 }
 
@@ -118,7 +118,7 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 	rec := &r.record
 	switch {
 	case !rec.named && r.doom == "":
-		if !d.confirmed && !r.explicit || r.got == 0 && rec.argsFrom < 0 {
+		if !d.text.confirmed && !r.explicit || r.got == 0 && rec.argsFrom < 0 {
 			return refused
 		}
 		r.got++
@@ -130,12 +130,12 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 		return more
 	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && (len(rec.flat) > 0 || rec.said) && r.flatArguments(d) == "":
 		// Some object that has a name and other things: that the name is a tool's is chance.
-		if !d.confirmed {
+		if !d.text.confirmed {
 			return refused
 		}
 		r.doom = "the object has no arguments, and keys that no call has"
 	case r.doom == "" && !rec.started && r.defines(d):
-		if !d.confirmed && !r.explicit {
+		if !d.text.confirmed && !r.explicit {
 			return refused
 		}
 		r.doom = "the arguments are a schema: this defines the tool"
@@ -143,7 +143,7 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 		r.doom = r.heldArguments(d, end)
 	}
 	if r.doom != "" {
-		if !d.confirmed && !r.explicit && !rec.known {
+		if !d.text.confirmed && !r.explicit && !rec.known {
 			return refused
 		}
 		if !rec.started {
@@ -183,7 +183,7 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 	rec := &r.record
 	raw := ""
 	if rec.argsFrom >= 0 {
-		raw = d.held(rec.argsFrom, rec.argsTo)
+		raw = d.text.held(rec.argsFrom, rec.argsTo)
 	} else if raw = r.flatArguments(d); raw != "" {
 		if d.set.opts.Repair != RepairFull {
 			return "the arguments stand beside the name"
@@ -233,7 +233,7 @@ func (r *callReader) readFlat(a *argsReader) {
 		a.at(f.from, 0)
 		a.run(before+string(append(appendQuoted(nil, f.key), ':')), 0)
 		a.at(f.from, 1)
-		a.run(a.d.held(f.from, f.to), 0)
+		a.run(a.d.text.held(f.from, f.to), 0)
 		a.at(f.to, 0)
 		before = ","
 	}
@@ -257,7 +257,7 @@ func (r *callReader) flatArguments(d *Decoder) string {
 			out = append(out, ',')
 		}
 		out = append(appendQuoted(out, f.key), ':')
-		out = append(out, d.held(f.from, f.to)...)
+		out = append(out, d.text.held(f.from, f.to)...)
 	}
 	return string(append(out, '}'))
 }

@@ -35,14 +35,14 @@ func (r *callReader) endValue(end int) {
 func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
 	r.stack = r.stack[:len(r.stack)-1]
 	if len(r.stack) > 0 {
-		r.record = record{at: d.base + i + 1, argsFrom: -1}
+		r.record = record{at: d.text.at(i) + 1, argsFrom: -1}
 		r.state = cAfter
 		return more, true
 	}
 	if r.got == 0 {
 		return r.fail(d, i, "an empty list"), false
 	}
-	r.endValue(d.base + i + 1)
+	r.endValue(d.text.at(i) + 1)
 	return more, true
 }
 
@@ -51,7 +51,7 @@ func (r *callReader) closes(d *Decoder, c byte) bool {
 	if r.closer != "" {
 		return c == r.closer[0]
 	}
-	return c == d.fenced.mark && c != 0 || c == d.candCtx.fence.mark && c != 0
+	return c == d.cand.fenced.mark && c != 0 || c == d.cand.ctx.fence.mark && c != 0
 }
 
 // missingBrace reads on behind a call object that was not closed, as if it had been.
@@ -61,7 +61,7 @@ func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
 	}
 	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
 	for len(r.stack) > 0 && !r.stack[len(r.stack)-1].array {
-		if v, _ := r.closeObject(d, d.base+i); v != more {
+		if v, _ := r.closeObject(d, d.text.at(i)); v != more {
 			return v, false
 		}
 	}
@@ -74,20 +74,20 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (int, verdict) {
 		return i, finished
 	}
 	switch {
-	case strings.HasPrefix(d.in[i:], r.closer):
+	case strings.HasPrefix(d.text.in[i:], r.closer):
 		return r.closed(d, i+len(r.closer))
 	case c == r.closer[0]:
 		r.state, r.matched = cCloser, 0
 		return i, more
 	case c == '`' && r.inner:
-		r.valueEnd = d.base + i + 1
+		r.valueEnd = d.text.at(i) + 1
 		return i + 1, more
 	case c == '}' && d.set.opts.Repair != RepairOff:
 		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
-		r.valueEnd = d.base + i + 1
+		r.valueEnd = d.text.at(i) + 1
 		return i + 1, more
 	case (c == '{' || c == '[' || c == ',' || c == ';') && !r.optional:
-		r.endLast(d, d.base+i)
+		r.endLast(d, d.text.at(i))
 		r.state = cStart
 		if c == ',' || c == ';' {
 			i++
@@ -99,7 +99,7 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (int, verdict) {
 
 // closed ends the section behind its closer.
 func (r *callReader) closed(d *Decoder, i int) (int, verdict) {
-	r.endLast(d, d.base+i)
+	r.endLast(d, d.text.at(i))
 	return i, finished
 }
 
@@ -132,14 +132,14 @@ func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
 
 // fail ends the candidate because of the byte at i.
 func (r *callReader) fail(d *Decoder, i int, why string) verdict {
-	if !d.confirmed && !(r.record.known && r.explicit) {
+	if !d.text.confirmed && !(r.record.known && r.explicit) {
 		return refused
 	}
 	rec := &r.record
 	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between() || r.ended && r.got == r.valueGot && !rec.named) {
 		return finished
 	}
-	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.base+i)
+	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.text.at(i))
 	return broken
 }
 
@@ -158,7 +158,7 @@ func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
 
 // end decides what an end of the text means.
 func (r *callReader) end(d *Decoder) verdict {
-	end := d.base
+	end := d.text.at(0)
 	if v := r.cut(d); v != more {
 		return v
 	}
@@ -172,7 +172,7 @@ func (r *callReader) end(d *Decoder) verdict {
 		r.record.done, r.state = true, cAfter
 	}
 	if !d.call.open {
-		if d.confirmed {
+		if d.text.confirmed {
 			return finished
 		}
 		return refused

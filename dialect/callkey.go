@@ -25,9 +25,9 @@ func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
 			return r.fail(d, i, "a comma before the end"), false
 		}
 		r.note(d, chat.NoteTrailingComma, ",", "", i, i)
-		return r.closeObject(d, d.base+i+1)
+		return r.closeObject(d, d.text.at(i)+1)
 	case c == '}':
-		return r.closeObject(d, d.base+i+1)
+		return r.closeObject(d, d.text.at(i)+1)
 	case isLetter(c) && !off:
 		r.quote, r.state = 0, cKeyBare
 		return more, false
@@ -89,8 +89,8 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	if r.keyed || r.first && !r.explicit && r.mayName(d) && r.declared(d) {
 		r.bare = !r.keyed && !d.set.keyedJSON
 		r.keyed, r.first = true, false
-		if end := d.base + i; !escaped { // it stands in the text as it is
-			return r.keyName(d, d.held(end-len(r.key), end))
+		if end := d.text.at(i); !escaped { // it stands in the text as it is
+			return r.keyName(d, d.text.held(end-len(r.key), end))
 		}
 		return r.keyName(d, string(r.key))
 	}
@@ -107,11 +107,11 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 	r.word = k.word
 	if r.first {
 		r.first = false
-		if (!ok || k.full && class == keyArguments || class == keyDescription) && !r.explicit && !d.confirmed {
+		if (!ok || k.full && class == keyArguments || class == keyDescription) && !r.explicit && !d.text.confirmed {
 			return refused
 		}
 	}
-	if class == keyDescription && !r.explicit && !d.confirmed {
+	if class == keyDescription && !r.explicit && !d.text.confirmed {
 		return refused // the definition of a tool, not a call of it
 	}
 	r.class, r.state = class, cColon

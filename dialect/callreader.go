@@ -113,19 +113,19 @@ func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 	r.first, r.stack, r.key, r.notes, r.text = true, stack, key, notes, text
 	switch {
 	case o != nil:
-		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.elem.inner, o.keyed
+		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.cand.elem.inner, o.keyed
 		r.argsKey = o.args
 		r.optional = o.optional || o.lists && list
 		if o.json != "" {
-			d.dialect = o.json
+			d.cand.dialect = o.json
 		}
-	case d.candCtx.label != "":
-		d.dialect = d.candCtx.label
-	case d.fenced.mark != 0 || d.candCtx.fence.carrier:
-		d.dialect = "json-fence"
+	case d.cand.ctx.label != "":
+		d.cand.dialect = d.cand.ctx.label
+	case d.cand.fenced.mark != 0 || d.cand.ctx.fence.carrier:
+		d.cand.dialect = "json-fence"
 	default:
-		d.dialect = d.set.bareJSON
-		r.midLine = !d.candCtx.bol && !d.candCtx.after && !d.candCtx.gap
+		d.cand.dialect = d.set.bareJSON
+		r.midLine = !d.cand.ctx.bol && !d.cand.ctx.after && !d.cand.ctx.gap
 	}
 	if list {
 		r.stack = append(r.stack, level{array: true})
@@ -139,9 +139,9 @@ func jsonBody(list bool) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, o *opener) body { return newCallReader(d, o, list) }
 }
 
-// run is the method of body. What is called here may change d.in, but only for its own time.
+// run is the method of body. What is called here may change d.text.in, but only for its own time.
 func (r *callReader) run(d *Decoder, i int) (int, verdict) {
-	for v := more; i < len(d.in); {
+	for v := more; i < len(d.text.in); {
 		switch r.state {
 		case cSkip:
 			i, v = r.inSkipped(d, i)
@@ -154,9 +154,9 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 		case cComment:
 			i, v = r.inComment(d, i)
 		case cFirstKey:
-			i, v = r.readFirst(d, d.in[i], i)
+			i, v = r.readFirst(d, d.text.in[i], i)
 		case cInner:
-			v = r.readInner(d, d.in[i], i+1)
+			v = r.readInner(d, d.text.in[i], i+1)
 			i++
 		case cCloser:
 			i, v = r.inCloser(d, i)
@@ -176,9 +176,9 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 	case cFirstKey:
 		return r.unpeek(d, i)
 	case cKeyOr, cAfter, cCloser:
-		if d.patient(i) {
+		if d.text.patient(i) {
 			if rest := r.ahead(d, i); rest != "" {
-				d.await(i, rest, nil)
+				d.text.await(i, rest, nil)
 			}
 		}
 	}
@@ -187,8 +187,8 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 
 // inSkipped reads in a value without a meaning.
 func (r *callReader) inSkipped(d *Decoder, i int) (int, verdict) {
-	r.val.base = d.base
-	i, p := r.val.run(d.in, i)
+	r.val.base = d.text.at(0)
+	i, p := r.val.run(d.text.in, i)
 	switch p {
 	case failed:
 		return r.broken(d, i, r.val.err)
@@ -200,7 +200,7 @@ func (r *callReader) inSkipped(d *Decoder, i int) (int, verdict) {
 
 // inText reads in a string that is kept.
 func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
-	i, p := r.text.run(d.in, i)
+	i, p := r.text.run(d.text.in, i)
 	switch p {
 	case failed:
 		return r.broken(d, i, "a broken string")
@@ -212,14 +212,14 @@ func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
 
 // inArgs reads in the arguments.
 func (r *callReader) inArgs(d *Decoder, i int) (int, verdict) {
-	r.args.at(d.base, 1)
-	i, p := r.args.run(d.in, i)
+	r.args.at(d.text.at(0), 1)
+	i, p := r.args.run(d.text.in, i)
 	return r.behindArgs(d, i, p)
 }
 
 // behindArgs acts on what the reader of the arguments left off with before i.
 func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
-	if p == failed && i < len(d.in) && r.closes(d, d.in[i]) && r.args.closeMissing(i) {
+	if p == failed && i < len(d.text.in) && r.closes(d, d.text.in[i]) && r.args.closeMissing(i) {
 		p = done
 	}
 	switch p {
@@ -237,11 +237,11 @@ func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
 
 // inKey reads in a key.
 func (r *callReader) inKey(d *Decoder, i int) (int, verdict) {
-	if j := r.plainKey(d.in, i); j > i {
-		r.key = append(r.key, d.in[i:j]...)
+	if j := r.plainKey(d.text.in, i); j > i {
+		r.key = append(r.key, d.text.in[i:j]...)
 		return j, more
 	}
-	c := d.in[i]
+	c := d.text.in[i]
 	if c == '(' && r.call(d, i) {
 		return i, left // to another body
 	}
@@ -254,7 +254,7 @@ func (r *callReader) inKey(d *Decoder, i int) (int, verdict) {
 
 // inComment reads in a comment.
 func (r *callReader) inComment(d *Decoder, i int) (int, verdict) {
-	if i = r.val.readComment(d.in[i], i); r.val.err != "" {
+	if i = r.val.readComment(d.text.in[i], i); r.val.err != "" {
 		return r.broken(d, i, r.val.err)
 	}
 	if r.val.state == vDone {
@@ -267,11 +267,11 @@ func (r *callReader) inComment(d *Decoder, i int) (int, verdict) {
 // inCloser reads in what may be the closer of the section.
 func (r *callReader) inCloser(d *Decoder, i int) (int, verdict) {
 	rest := r.closer[r.matched:]
-	n := common(rest, d.in[i:])
+	n := common(rest, d.text.in[i:])
 	switch i += n; {
 	case n == len(rest):
 		return r.closed(d, i)
-	case i < len(d.in):
+	case i < len(d.text.in):
 		return r.unclosed(d, i)
 	}
 	r.matched += n
@@ -280,10 +280,10 @@ func (r *callReader) inCloser(d *Decoder, i int) (int, verdict) {
 
 // atCall reads a byte at call level, or a whole key or name.
 func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
-	c := d.in[i]
+	c := d.text.in[i]
 	switch {
 	case isBlank(c):
-		if r.blanks++; r.blanks > maxHeader && !d.confirmed && !r.record.named {
+		if r.blanks++; r.blanks > maxHeader && !d.text.confirmed && !r.record.named {
 			return i, refused
 		}
 		return i + 1, more
@@ -323,7 +323,7 @@ func (r *callReader) comment(d *Decoder, c byte) {
 
 // await leaves the input unread from the start of a key or of a name at i on.
 func (r *callReader) await(d *Decoder, i int) (int, verdict) {
-	d.await(i, r.ahead(d, i), &waitStop)
+	d.text.await(i, r.ahead(d, i), &waitStop)
 	return i, left
 }
 
@@ -335,12 +335,12 @@ func (r *callReader) ahead(d *Decoder, i int) string {
 		return r.closer[r.matched:]
 	case r.state == cValue && r.namesCall():
 		return r.wholeName(d, i)
-	case r.comma && !rec.named || rec.argsFrom >= 0 || rec.started || r.headAt < d.holdAt:
+	case r.comma && !rec.named || rec.argsFrom >= 0 || rec.started || r.headAt < d.text.holdAt:
 		return ""
 	case rec.named:
-		return goesOn(beforeArguments[:], d.held(r.headAt, d.base+len(d.in)))
+		return goesOn(beforeArguments[:], d.text.held(r.headAt, d.text.end()))
 	case r.first:
-		return goesOn(beforeName[:], d.held(r.headAt, d.base+len(d.in)))
+		return goesOn(beforeName[:], d.text.held(r.headAt, d.text.end()))
 	}
 	return ""
 }
@@ -348,7 +348,7 @@ func (r *callReader) ahead(d *Decoder, i int) string {
 // wholeName returns how the name whose quote stands at i most likely goes on, with what stands between it and the arguments; "" if several
 // tools have names that begin like this.
 func (r *callReader) wholeName(d *Decoder, i int) string {
-	tool, begun := -1, d.in[i+1:]
+	tool, begun := -1, d.text.in[i+1:]
 	for k := range d.set.names.tools {
 		if name := d.set.names.tools[k].Name; len(name) > len(begun) && name[:len(begun)] == begun {
 			if tool >= 0 {
@@ -361,7 +361,7 @@ func (r *callReader) wholeName(d *Decoder, i int) string {
 		return ""
 	}
 	behind := beforeArguments[1]
-	if d.held(d.base+i-1, d.base+i) == " " {
+	if d.text.held(d.text.at(i)-1, d.text.at(i)) == " " {
 		behind = beforeArguments[0]
 	}
 	return d.set.names.tools[tool].Name[len(begun):] + `"` + behind
@@ -391,22 +391,22 @@ func (r *callReader) namesCall() bool {
 // wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it reads nothing, and waits
 // if the input ends before the string does.
 func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
-	n = plainKey(d.in[i:])
+	n = plainKey(d.text.in[i:])
 	switch {
-	case n < 0 && d.patient(i):
+	case n < 0 && d.text.patient(i):
 		return 0, waits
 	case n <= 0:
 		return 0, more
 	case r.state == cValue:
-		r.record.nameKey, r.state, r.headAt = r.word, cAfter, d.base+i+n
-		if v = r.named(d, d.in[i+1:i+n-1]); v == more {
+		r.record.nameKey, r.state, r.headAt = r.word, cAfter, d.text.at(i)+n
+		if v = r.named(d, d.text.in[i+1:i+n-1]); v == more {
 			n = r.passBehind(d, i+n, ',') - i
 		}
 		return n, v
-	case r.first && strings.IndexByte(d.in[i:i+n], '(') >= 0:
+	case r.first && strings.IndexByte(d.text.in[i:i+n], '(') >= 0:
 		return 0, more
 	}
-	r.key, r.quote = append(r.key[:0], d.in[i+1:i+n-1]...), '"'
+	r.key, r.quote = append(r.key[:0], d.text.in[i+1:i+n-1]...), '"'
 	if v = r.endKey(d, i+n-1); v != more {
 		return n - 1, v
 	}
@@ -415,7 +415,7 @@ func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
 
 // passBehind reads the colon behind a key, or the comma behind the name, if it stands at i, and the blanks behind it. It returns where it stopped.
 func (r *callReader) passBehind(d *Decoder, i int, c byte) int {
-	if i == len(d.in) || d.in[i] != c {
+	if i == len(d.text.in) || d.text.in[i] != c {
 		return i
 	}
 	switch {
@@ -426,7 +426,7 @@ func (r *callReader) passBehind(d *Decoder, i int, c byte) int {
 	default:
 		return i
 	}
-	for i++; i < len(d.in) && isBlank(d.in[i]) && r.blanks < maxHeader; i++ {
+	for i++; i < len(d.text.in) && isBlank(d.text.in[i]) && r.blanks < maxHeader; i++ {
 		r.blanks++
 	}
 	return i
@@ -453,7 +453,7 @@ func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read boo
 			r.state, r.comma = cKeyOr, true
 			return more, true
 		case '}':
-			return r.closeObject(d, d.base+i+1)
+			return r.closeObject(d, d.text.at(i)+1)
 		}
 		if r.closes(d, c) {
 			return r.missingBrace(d, i)
@@ -472,8 +472,8 @@ func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read boo
 		}
 		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
 			r.stack = r.stack[:0]
-			r.endValue(d.base + i)
-			d.note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.base + i, End: d.base + i})
+			r.endValue(d.text.at(i))
+			d.note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
 			return more, false
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing"), false
@@ -486,12 +486,12 @@ func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
 	switch {
 	case c == '{':
 		r.stack = append(r.stack, level{calls: true})
-		at := d.base + i
-		if len(r.stack) == 1 && !r.ended || !d.confirmed && r.got == 0 {
+		at := d.text.at(i)
+		if len(r.stack) == 1 && !r.ended || !d.text.confirmed && r.got == 0 {
 			at = d.callAt()
 		}
 		r.record = record{at: at, argsFrom: -1}
-		r.state, r.headAt = cKeyOr, d.base+i+1
+		r.state, r.headAt = cKeyOr, d.text.at(i)+1
 		return more, true
 	case c == '[' && r.state == cStart:
 		r.stack = append(r.stack, level{array: true})
@@ -533,7 +533,7 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 			r.stack[len(r.stack)-1].env = true
 			r.stack = append(r.stack, level{array: true})
 			r.state = cElementOr
-			d.dialect = r.envelopeDialect(d)
+			d.cand.dialect = r.envelopeDialect(d)
 			return more, true
 		}
 	case keyArguments:
@@ -541,10 +541,10 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 			if c != '{' {
 				return refused, false
 			}
-			rec.argsFrom, r.key, r.quote, r.state = d.base+i, r.key[:0], 0, cInner
+			rec.argsFrom, r.key, r.quote, r.state = d.text.at(i), r.key[:0], 0, cInner
 			return more, true
 		}
-		if r.mayDefine(c) && !otherKey(d.in[i:]) {
+		if r.mayDefine(c) && !otherKey(d.text.in[i:]) {
 			r.peek(d, i)
 			return more, true
 		}
@@ -554,7 +554,7 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 	}
 	if r.class == keyOther && r.word == "" || (r.class == keyOther || r.class == keyFunction) && r.declares(d, string(r.key)) {
 		if r.stack[len(r.stack)-1].calls && len(rec.flat) < maxDepth {
-			rec.flat = append(rec.flat, flatValue{string(r.key), d.base + i, -1})
+			rec.flat = append(rec.flat, flatValue{string(r.key), d.text.at(i), -1})
 		}
 	}
 	r.skip(d, i)
@@ -562,8 +562,8 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 }
 
 func (r *callReader) envelopeDialect(d *Decoder) string {
-	if r.explicit || d.dialect == "json-fence" {
-		return d.dialect
+	if r.explicit || d.cand.dialect == "json-fence" {
+		return d.cand.dialect
 	}
 	return "openai-envelope"
 }
@@ -577,7 +577,7 @@ func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
 		r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
 	}
 	r.text.begin(quote)
-	r.textAt = d.base + i + 1
+	r.textAt = d.text.at(i) + 1
 	if r.class == keyName || r.class == keyFunction {
 		r.text.limit = maxHeader
 	}
@@ -588,7 +588,7 @@ func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
 // skip begins a value that has no meaning.
 func (r *callReader) skip(d *Decoder, i int) {
 	r.val = ready(&d.readers.val).reset(d, nil, false)
-	r.val.discard, r.val.base, r.val.step = true, d.base, 1
+	r.val.discard, r.val.base, r.val.step = true, d.text.at(0), 1
 	r.state = cSkip
 }
 
@@ -597,10 +597,10 @@ func (r *callReader) endSkipped(d *Decoder, i int) {
 	r.state = cAfter
 	rec := &r.record
 	if r.class == keyArguments && rec.argsFrom >= 0 && rec.argsTo < 0 {
-		rec.argsTo = d.base + i
+		rec.argsTo = d.text.at(i)
 	}
 	if n := len(rec.flat); n > 0 && rec.flat[n-1].to < 0 {
-		rec.flat[n-1].to = d.base + i
+		rec.flat[n-1].to = d.text.at(i)
 	}
 }
 
@@ -609,8 +609,8 @@ func (r *callReader) endText(d *Decoder, i int) verdict {
 	rec := &r.record
 	r.state = cAfter
 	var s string
-	if from := r.textAt; !r.text.escapes && d.holding {
-		s = d.held(from, from+len(r.text.out))
+	if from := r.textAt; !r.text.escapes && d.text.holding {
+		s = d.text.held(from, from+len(r.text.out))
 	} else {
 		s = string(r.text.out)
 	}
@@ -625,11 +625,11 @@ func (r *callReader) endText(d *Decoder, i int) verdict {
 		rec.id = s
 	case keyContent:
 		rec.said = true
-		said := aside{text: s, from: r.textAt, to: d.base + i - 1, decoded: r.text.escapes}
+		said := aside{text: s, from: r.textAt, to: d.text.at(i) - 1, decoded: r.text.escapes}
 		if len(r.stack) != 1 {
 			break
 		}
-		if d.confirmed && r.stack[0].env {
+		if d.text.confirmed && r.stack[0].env {
 			r.say(d, said)
 		} else {
 			r.content = append(r.content, said)
@@ -650,13 +650,13 @@ func (r *callReader) say(d *Decoder, a aside) {
 	if a.text == "" {
 		return
 	}
-	d.markupUpTo(a.from)
+	d.text.markupUpTo(a.from)
 	e := chat.Event{Kind: chat.KindText, Text: a.text, At: a.from, End: a.to}
 	if a.decoded {
 		e.Flags = chat.FlagDecoded
 	}
-	d.dst = append(d.dst, e)
-	d.last = a.to
+	d.text.dst = append(d.text.dst, e)
+	d.text.last = a.to
 }
 
 // named takes the name of the call.
@@ -672,14 +672,14 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 		clean, _ := unescapeName(strings.TrimSpace(name))
 		tool, _, ok = d.set.names.resolve(clean)
 	}
-	if rec.nameKey == "function" && d.dialect == "raw-json" {
-		d.dialect = "llf-shorthand"
+	if rec.nameKey == "function" && d.cand.dialect == "raw-json" {
+		d.cand.dialect = "llf-shorthand"
 	}
 	rec.name = name
 	switch {
 	case ok:
 		rec.tool, rec.known = tool, true
-	case !r.explicit && !d.confirmed:
+	case !r.explicit && !d.text.confirmed:
 		return refused
 	default:
 		rec.unknown = true
@@ -705,7 +705,7 @@ func (r *callReader) inArray() bool {
 
 // note records a repair at call level, or keeps it until the call is one.
 func (r *callReader) note(d *Decoder, kind chat.NoteKind, before, after string, from, to int) {
-	r.notes = append(r.notes, chat.NoteDetail{Kind: kind, Before: before, After: after, At: d.base + from, End: d.base + to})
+	r.notes = append(r.notes, chat.NoteDetail{Kind: kind, Before: before, After: after, At: d.text.at(from), End: d.text.at(to)})
 	if d.call.open {
 		r.flushNotes(d)
 	}

@@ -36,20 +36,20 @@ func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
 
 func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 	for !r.done {
-		n, ok, ended := r.headerPart(d.in[i:])
+		n, ok, ended := r.headerPart(d.text.in[i:])
 		i, r.n = i+n, r.n+n
 		switch {
 		case !ok:
 			return i, refused
 		case !ended:
-			if d.patient(i) {
-				d.await(i, r.tokens.likely(r.inside), &headerStop)
+			if d.text.patient(i) {
+				d.text.await(i, r.tokens.likely(r.inside), &headerStop)
 			}
 			return i, more
 		}
-		r.head = d.held(d.candAt, d.base+i)
+		r.head = d.text.held(d.text.candAt, d.text.at(i))
 		calls := r.header(d)
-		if d.fenced.mark != 0 && !calls {
+		if d.cand.fenced.mark != 0 && !calls {
 			return i, refused
 		}
 		if r.foreign() && len(d.set.opts.Tools) > 0 && d.place() != placeProse {
@@ -58,13 +58,13 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 		if !calls {
 			return r.frame(d, i)
 		}
-		r.done, r.last = true, d.base+i
+		r.done, r.last = true, d.text.at(i)
 	}
-	for ; i < len(d.in); i++ {
-		switch c := d.in[i]; {
+	for ; i < len(d.text.in); i++ {
+		switch c := d.text.in[i]; {
 		case c == '{':
 			return r.call(d, i)
-		case !isBlank(c) || d.base+i-r.last > maxHeader:
+		case !isBlank(c) || d.text.at(i)-r.last > maxHeader:
 			return r.text(d, i)
 		}
 	}
@@ -160,22 +160,22 @@ func (r *channelReader) frame(d *Decoder, i int) (int, verdict) {
 
 // plainText goes on with text behind the header, which ends before i.
 func (r *channelReader) plainText(d *Decoder, i int) (int, verdict) {
-	d.textUpTo(d.holdAt)
-	d.markupUpTo(d.base + i)
-	d.body, d.holding, d.state = nil, false, inText
+	d.textUpTo(d.text.holdAt)
+	d.text.markupUpTo(d.text.at(i))
+	d.body, d.text.holding, d.state = nil, false, inText
 	d.ctx = lineContext{bol: true}
 	return i, left
 }
 
 // text goes on with a message for a tool whose body is no object: it may hold a call in another form.
 func (r *channelReader) text(d *Decoder, i int) (int, verdict) {
-	if r.last >= d.base {
-		return r.plainText(d, r.last-d.base)
+	if r.last >= d.text.at(0) {
+		return r.plainText(d, d.text.index(r.last))
 	}
-	again := d.held(r.last, d.base+i)
-	d.textUpTo(d.holdAt)
-	d.markupUpTo(r.last)
-	d.body, d.holding, d.state = nil, false, inText
+	again := d.text.held(r.last, d.text.at(i))
+	d.textUpTo(d.text.holdAt)
+	d.text.markupUpTo(r.last)
+	d.body, d.text.holding, d.state = nil, false, inText
 	d.ctx = lineContext{bol: true}
 	d.reread(again, r.last)
 	return i, left
@@ -215,8 +215,8 @@ type wordsReader struct{ n int }
 func newWords(*Decoder, *opener) body { return new(wordsReader) }
 
 func (r *wordsReader) run(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		if c == '<' {
 			return d.readers.channel.plainText(d, i)
 		}

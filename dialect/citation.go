@@ -10,8 +10,8 @@ func newCitation(d *Decoder, _ *opener) body {
 }
 
 func (r *citationReader) run(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		if c == '>' {
 			d.body = nil
 			return d.dropToken(i + 1), left

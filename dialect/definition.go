@@ -10,7 +10,7 @@ var definitionKeys = [...]string{"type", "properties"}
 
 // peek begins to read the arguments, which begin at i, up to the part of the first key that shows that they are no schema.
 func (r *callReader) peek(d *Decoder, i int) {
-	r.firstAt, r.firstIn, r.key, r.quote, r.state = d.base+i, len(r.stack), r.key[:0], 0, cFirstKey
+	r.firstAt, r.firstIn, r.key, r.quote, r.state = d.text.at(i), len(r.stack), r.key[:0], 0, cFirstKey
 }
 
 // mayDefine reports whether arguments that begin with c have to be looked at before the call begins.
@@ -37,7 +37,7 @@ func otherKey(s string) bool {
 // readFirst reads a byte of the first key.
 func (r *callReader) readFirst(d *Decoder, c byte, i int) (int, verdict) {
 	switch {
-	case r.quote == 0 && isBlank(c) && d.base+i-r.firstAt < maxHeader:
+	case r.quote == 0 && isBlank(c) && d.text.at(i)-r.firstAt < maxHeader:
 	case r.quote == 0 && (c == '"' || c == '\''):
 		r.quote = c
 	case r.quote != 0 && r.definitionKey(d, c):
@@ -74,8 +74,8 @@ func (r *callReader) holdArguments(d *Decoder, i int) (int, verdict) {
 
 // beginPeeked begins the arguments, which are no schema and were read up to i.
 func (r *callReader) beginPeeked(d *Decoder, i int) (int, verdict) {
-	d.stash(d.base + i)
-	if v := r.beginArguments(d, r.firstAt-d.base); v != more {
+	d.text.stash(d.text.at(i))
+	if v := r.beginArguments(d, d.text.index(r.firstAt)); v != more {
 		return i, v
 	}
 	if r.state != cArgs {
@@ -87,7 +87,7 @@ func (r *callReader) beginPeeked(d *Decoder, i int) (int, verdict) {
 // unpeek leaves the arguments unread while it is open whether they may be a schema, if all of them stand in this input: what decides
 // then reads them from their beginning.
 func (r *callReader) unpeek(d *Decoder, i int) (int, verdict) {
-	if at := r.firstAt - d.base; at >= 0 && d.patient(at) {
+	if at := d.text.index(r.firstAt); at >= 0 && d.text.patient(at) {
 		r.state = cValue
 		return at, peeks
 	}
@@ -101,7 +101,7 @@ func (r *callReader) cut(d *Decoder) verdict {
 	switch {
 	case r.state == cFirstKey:
 	case held && (r.state == cSkip && r.class == keyArguments || r.state == cAfter):
-		if typed, props := schemaKeys(d.held(r.firstAt, d.base)); typed || props {
+		if typed, props := schemaKeys(d.text.held(r.firstAt, d.text.at(0))); typed || props {
 			return more
 		}
 		r.word = rec.argsKey
@@ -114,11 +114,11 @@ func (r *callReader) cut(d *Decoder) verdict {
 
 // again reads what was held of the arguments up to i, and returns where to go on.
 func (r *callReader) again(d *Decoder, i int) (int, verdict) {
-	if r.firstAt >= d.base {
-		return r.firstAt - d.base, more
+	if r.firstAt >= d.text.at(0) {
+		return d.text.index(r.firstAt), more
 	}
-	d.stash(d.base + i)
-	_, v := d.runHeld(r, d.held(r.firstAt, d.base+i), r.firstAt)
+	d.text.stash(d.text.at(i))
+	_, v := d.runHeld(r, d.text.held(r.firstAt, d.text.at(i)), r.firstAt)
 	return i, v
 }
 
@@ -133,7 +133,7 @@ func (r *callReader) defines(d *Decoder) bool {
 			return false
 		}
 	}
-	typed, props := schemaKeys(d.held(rec.argsFrom, rec.argsTo))
+	typed, props := schemaKeys(d.text.held(rec.argsFrom, rec.argsTo))
 	return typed && props
 }
 

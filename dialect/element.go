@@ -50,11 +50,11 @@ func (s *set) startsBare(c byte) bool {
 
 // scanElement decides what begins at the candidate.
 func (d *Decoder) scanElement(i int) int {
-	if d.elem.closing {
+	if d.cand.elem.closing {
 		return d.scanReasoningCloser(i)
 	}
-	for d.state == inElement && i < len(d.in) {
-		switch d.elem.stage {
+	for d.state == inElement && i < len(d.text.in) {
+		switch d.cand.elem.stage {
 		case atFirst:
 			i = d.elementFirst(i)
 		case atName:
@@ -70,7 +70,7 @@ func (d *Decoder) scanElement(i int) int {
 
 // elementFirst reads blanks and the first byte behind them.
 func (d *Decoder) elementFirst(i int) int {
-	e, c := &d.elem, d.in[i]
+	e, c := &d.cand.elem, d.text.in[i]
 	spaced := e.opener != nil || e.first || e.list
 	if spaced && isBlank(c) {
 		if e.blanks++; e.blanks > maxHeader {
@@ -80,10 +80,10 @@ func (d *Decoder) elementFirst(i int) int {
 	}
 	s := d.set
 	json := s.bare.json
-	if e.first || d.candCtx.fence.carrier {
+	if e.first || d.cand.ctx.fence.carrier {
 		json = s.bare.fence
 	}
-	if d.candCtx.label != "" {
+	if d.cand.ctx.label != "" {
 		json = true
 	}
 	pythonic := s.bare.pythonic
@@ -106,15 +106,15 @@ func (d *Decoder) elementFirst(i int) int {
 	case c == '[' && (json || pythonic):
 		e.list = true
 		if e.opener == nil {
-			d.node = s.trie.next(0, c)
+			d.cand.node = s.trie.next(0, c)
 		}
 		return i + 1
 	case (c == '\'' || c == '"' || c == '`' && e.opener == nil && s.opts.Repair == RepairFull) && e.list && pythonic && e.quote == 0:
 		e.quote = c
-		d.node = 0
+		d.cand.node = 0
 		return i + 1
 	case !e.list && e.opener == nil && s.trie.starts(c) && !isLetter(c):
-		d.state, d.node = inOpener, 0
+		d.state, d.cand.node = inOpener, 0
 		return i
 	}
 	if e.opener != nil && !e.list && !e.inner && e.opener.wordWay() != nil && !(pythonic && s.names.first[c]) {
@@ -123,14 +123,14 @@ func (d *Decoder) elementFirst(i int) int {
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
 	lines := e.opener == nil && !e.list && s.trie.starts(c)
-	if names && (s.names.first[c] || e.marked() && isWord(c) || e.list && isLetter(c) && s.opts.Repair == RepairFull) || lines || d.node != 0 && e.list {
-		e.stage, e.nameAt = atName, d.base+i
+	if names && (s.names.first[c] || e.marked() && isWord(c) || e.list && isLetter(c) && s.opts.Repair == RepairFull) || lines || d.cand.node != 0 && e.list {
+		e.stage, e.nameAt = atName, d.text.at(i)
 		e.names = nameRange{}
 		if names {
 			e.names = s.names.begin()
 		}
 		if !e.list {
-			d.node = 0
+			d.cand.node = 0
 		}
 		return d.elementName(i)
 	}
@@ -139,9 +139,9 @@ func (d *Decoder) elementFirst(i int) int {
 
 // elementFence reads the line that opens a fence inside a section, which some models put around the JSON there.
 func (d *Decoder) elementFence(i int) int {
-	e := &d.elem
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	e := &d.cand.elem
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		if c == '\n' {
 			e.stage = atFirst
 			return i + 1
@@ -155,36 +155,36 @@ func (d *Decoder) elementFence(i int) int {
 
 // elementName reads what may be a tool's name, or a literal that begins with a letter.
 func (d *Decoder) elementName(i int) int {
-	e, s := &d.elem, d.set
+	e, s := &d.cand.elem, d.set
 	literal := e.opener == nil && e.quote == 0
 	bare := s.bare.name && e.opener == nil && !e.list
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
-		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.node == 0) && (s.bare.function || e.opener != nil || e.list) {
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
+		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.cand.node == 0) && (s.bare.function || e.opener != nil || e.list) {
 			return d.elementCall(i)
 		}
-		if d.base+i-e.nameAt >= maxHeader {
+		if d.text.at(i)-e.nameAt >= maxHeader {
 			return d.refuse(i, "the name is too long")
 		}
-		before := d.node
-		alive := literal && (before != 0 || !e.list && d.base+i == e.nameAt)
+		before := d.cand.node
+		alive := literal && (before != 0 || !e.list && d.text.at(i) == e.nameAt)
 		if alive {
-			d.node = s.trie.next(before, c)
+			d.cand.node = s.trie.next(before, c)
 		} else {
-			d.node = 0
+			d.cand.node = 0
 		}
-		if bare && d.node == 0 && (c == '{' || c == ':' || isBlank(c)) && !e.names.empty() {
+		if bare && d.cand.node == 0 && (c == '{' || c == ':' || isBlank(c)) && !e.names.empty() {
 			return d.begin(i, newName(d, e.nameAt))
 		}
 		if c != '\\' && !e.names.empty() {
 			e.names = s.names.narrow(e.names, c)
 		}
-		if d.node != 0 {
-			if o := s.trie.end(d.node); o != nil && e.names.empty() {
+		if d.cand.node != 0 {
+			if o := s.trie.end(d.cand.node); o != nil && e.names.empty() {
 				return d.opened(i+1, o)
 			}
 		}
-		if e.names.empty() && d.node == 0 && !(e.marked() && isNameByte(c)) && !(e.list && d.qualifies(c)) {
+		if e.names.empty() && d.cand.node == 0 && !(e.marked() && isNameByte(c)) && !(e.list && d.qualifies(c)) {
 			return d.refuse(i, "no declared tool")
 		}
 	}
@@ -198,18 +198,18 @@ func (d *Decoder) qualifies(c byte) bool {
 
 // elementCall begins a function call: the name ends before i, where a parenthesis stands.
 func (d *Decoder) elementCall(i int) int {
-	e := &d.elem
-	name, _ := unescapeName(d.held(e.nameAt, d.base+i))
+	e := &d.cand.elem
+	name, _ := unescapeName(d.text.held(e.nameAt, d.text.at(i)))
 	if _, ok := d.function(name, e.list); !ok && !e.marked() {
 		return d.refuse(i, "no declared tool")
 	}
 	switch {
 	case e.opener != nil:
-		d.dialect = e.opener.pythonic
+		d.cand.dialect = e.opener.pythonic
 	case e.list:
-		d.dialect = "pythonic"
+		d.cand.dialect = "pythonic"
 	default:
-		d.dialect = "function-style"
+		d.cand.dialect = "function-style"
 	}
 	return d.begin(i, newPythonic(d, e))
 }
@@ -222,25 +222,25 @@ func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == 
 
 // elementWay reads the literal or the word that tells how a section goes on.
 func (d *Decoder) elementWay(i int) int {
-	e := &d.elem
+	e := &d.cand.elem
 	if e.n == 0 {
 		for k := range e.opener.ways {
-			if w := &e.opener.ways[k]; !w.word && strings.HasPrefix(d.in[i:], w.then) {
-				d.dialect = w.dialect
+			if w := &e.opener.ways[k]; !w.word && strings.HasPrefix(d.text.in[i:], w.then) {
+				d.cand.dialect = w.dialect
 				return d.begin(i+len(w.then), w.body(d, e.opener))
 			}
 		}
 	}
 	rest := ""
-	for ; i < len(d.in); i++ {
+	for ; i < len(d.text.in); i++ {
 		part := false
 		for k := range e.opener.ways {
 			switch w := &e.opener.ways[k]; {
 			case w.word || e.dead&(1<<k) != 0:
-			case w.then[e.n] != d.in[i]:
+			case w.then[e.n] != d.text.in[i]:
 				e.dead |= 1 << k
 			case e.n+1 == len(w.then):
-				d.dialect = w.dialect
+				d.cand.dialect = w.dialect
 				return d.begin(i+1, w.body(d, e.opener))
 			default:
 				part, rest = true, w.then[e.n+1:]
@@ -253,11 +253,11 @@ func (d *Decoder) elementWay(i int) int {
 		if w == nil || e.n > 1 {
 			return d.refuse(i, "no call behind the opener")
 		}
-		d.dialect = w.dialect
+		d.cand.dialect = w.dialect
 		return d.begin(i, w.body(d, e.opener))
 	}
-	if d.patient(i) {
-		d.await(i, rest, nil)
+	if d.text.patient(i) {
+		d.text.await(i, rest, nil)
 	}
 	return i
 }
@@ -271,13 +271,13 @@ const (
 	refused                 // it is no call; only before a call was confirmed
 	broken                  // a call was confirmed, and rejected because of this byte
 	left                    // the body has ended the candidate itself
-	waits                   // what follows is to be read again together with what comes behind it, up to a quote: see Decoder.patient
+	waits                   // what follows is to be read again together with what comes behind it, up to a quote: see scanner.patient
 	peeks                   // the same, but the very next byte may decide
 )
 
 // A body reads what stands behind an opener.
 type body interface {
-	// run reads d.in from i on. It returns where it stopped, which is before the byte that ended it.
+	// run reads d.text.in from i on. It returns where it stopped, which is before the byte that ended it.
 	run(d *Decoder, i int) (int, verdict)
 	// end decides what an end of the text means.
 	end(d *Decoder) verdict
@@ -355,55 +355,55 @@ func (d *Decoder) leftOff(i int, v verdict) int {
 	case broken:
 		return d.breakBody(i)
 	case waits:
-		d.await(i, "", &waitStop)
+		d.text.await(i, "", &waitStop)
 	case peeks:
-		d.await(i, "", nil)
+		d.text.await(i, "", nil)
 	}
 	return i
 }
 
 // finishBody ends the candidate before i.
 func (d *Decoder) finishBody(i int) int {
-	d.trace(d.base+i, chat.OutcomeAccepted, "")
-	if d.accepted {
-		d.markupUpTo(d.base + i)
+	d.trace(d.text.at(i), chat.OutcomeAccepted, "")
+	if d.cand.accepted {
+		d.text.markupUpTo(d.text.at(i))
 	} else {
-		d.textUpTo(d.base + i) // of an attempt nothing is left out
+		d.textUpTo(d.text.at(i)) // of an attempt nothing is left out
 	}
-	d.leave(d.accepted)
+	d.leave(d.cand.accepted)
 	return i
 }
 
 // backTo ends the candidate before the offset at, and reads the bytes from there to i as text.
 func (d *Decoder) backTo(at, i int) (int, verdict) {
-	if at >= d.base {
-		return at - d.base, finished
+	if at >= d.text.base {
+		return d.text.index(at), finished
 	}
-	i = d.character(i)
-	again := d.held(at, d.base+i)
+	i = d.text.character(i)
+	again := d.text.held(at, d.text.at(i))
 	d.trace(at, chat.OutcomeAccepted, "")
-	if d.accepted {
-		d.markupUpTo(at)
+	if d.cand.accepted {
+		d.text.markupUpTo(at)
 	} else {
 		d.textUpTo(at)
 	}
-	d.leave(d.accepted)
+	d.leave(d.cand.accepted)
 	d.reread(again, at)
 	return i, left
 }
 
 // breakBody goes back to text before i, where a confirmed call turned out to be broken.
 func (d *Decoder) breakBody(i int) int {
-	d.trace(d.base+i, chat.OutcomeRefused, "broken behind the name")
-	at := d.last
+	d.trace(d.text.at(i), chat.OutcomeRefused, "broken behind the name")
+	at := d.text.last
 	bol := d.beginsLine(at)
-	if at >= d.base {
+	if at >= d.text.base {
 		d.leave(false)
 		d.ctx.bol, d.ctx.torn = bol, !bol
-		return at - d.base
+		return d.text.index(at)
 	}
-	i = d.character(i)
-	again := d.held(at, d.base+i)
+	i = d.text.character(i)
+	again := d.text.held(at, d.text.at(i))
 	d.leave(false)
 	d.ctx.bol, d.ctx.torn = bol, !bol
 	d.reread(again, at)
@@ -412,22 +412,22 @@ func (d *Decoder) breakBody(i int) int {
 
 // beginsLine reports whether nothing but a few blanks stands between the offset at, in what is held, and the start of its line.
 func (d *Decoder) beginsLine(at int) bool {
-	before := strings.TrimRight(d.held(max(d.holdAt, at-maxBlank), at), " \t")
+	before := strings.TrimRight(d.text.held(max(d.text.holdAt, at-maxBlank), at), " \t")
 	return strings.HasSuffix(before, "\n")
 }
 
 func (d *Decoder) leave(after bool) {
-	carrier := d.candCtx.fence
-	if d.fenced.mark != 0 {
-		carrier = d.fenced
-		carrier.carrier = d.accepted
+	carrier := d.cand.ctx.fence
+	if d.cand.fenced.mark != 0 {
+		carrier = d.cand.fenced
+		carrier.carrier = d.cand.accepted
 	}
-	d.body, d.state, d.holding, d.confirmed, d.accepted = nil, inText, false, false, false
-	d.fenced = fence{}
+	d.body, d.state, d.text.holding, d.text.confirmed, d.cand.accepted = nil, inText, false, false, false
+	d.cand.fenced = fence{}
 	d.ctx = lineContext{after: after, fence: carrier}
-	d.seen = true
+	d.text.seen = true
 	if m := &d.mention; m.state == mentionInside {
-		m.state, m.end = mentionBehind, d.last
+		m.state, m.end = mentionBehind, d.text.last
 		d.mentionInput(m.end)
 	}
 	if d.turn.swallowed != "" {

@@ -226,7 +226,7 @@ func (d *Decoder) openForm(i int, f fence, info string, crlf bool) bool {
 		return false // a tool, but in another case, which is none
 	}
 	r := ready(&d.readers.form)
-	*r = formReader{f: f, info: info, crlf: crlf, indent: d.fenceIndent(), from: d.base + i, lineAt: d.base + i}
+	*r = formReader{f: f, info: info, crlf: crlf, indent: d.fenceIndent(), from: d.text.at(i), lineAt: d.text.at(i)}
 	for k := range blockForms {
 		r.at[k] = formAt{is: no, body: r.from}
 		if d.set.formTools[k].on {
@@ -267,21 +267,21 @@ func (a *formAt) begin(form *blockForm, info, path string, alone bool) {
 
 // run takes the lines as they come.
 func (r *formReader) run(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) {
-		end, ended := len(d.in), false
-		if n := strings.IndexByte(d.in[i:], '\n'); n >= 0 {
+	for i < len(d.text.in) {
+		end, ended := len(d.text.in), false
+		if n := strings.IndexByte(d.text.in[i:], '\n'); n >= 0 {
 			end, ended = i+n, true
 		}
-		line := d.held(r.lineAt, d.base+end)
+		line := d.text.held(r.lineAt, d.text.at(end))
 		i = end
 		if ended {
 			i++
 		}
 		for k := range r.at {
-			r.at[k].take(&blockForms[k], dedent(line, r.indent), ended, d.base+i)
+			r.at[k].take(&blockForms[k], dedent(line, r.indent), ended, d.text.at(i))
 		}
 		if ended {
-			r.lineAt = d.base + i
+			r.lineAt = d.text.at(i)
 		}
 		if k, ok := r.choice(); ok {
 			return r.settle(d, i, k), left
@@ -367,10 +367,10 @@ func (r *formReader) settle(d *Decoder, i, k int) int {
 		at = r.at[k].body
 		d.startForm(r, k)
 	}
-	if at >= d.base {
-		return at - d.base
+	if at >= d.text.at(0) {
+		return d.text.index(at)
 	}
-	d.reread(d.held(at, d.base+i), at)
+	d.reread(d.text.held(at, d.text.at(i)), at)
 	return i
 }
 
@@ -383,8 +383,8 @@ func (d *Decoder) startForm(r *formReader, k int) {
 	b.head = a.path == "" && !b.strict
 	b.file = a.path != ""
 	b.word = d.set.names.tools[tool.tool].Name
-	d.dialect = "cli-block"
-	d.startCall(tool.tool, b.word, "", d.candAt, a.body)
+	d.cand.dialect = "cli-block"
+	d.startCall(tool.tool, b.word, "", d.text.candAt, a.body)
 	if b.file {
 		d.sources.key(a.body, a.body)
 		d.writeArgs(string(append(appendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
@@ -398,7 +398,7 @@ func (d *Decoder) startForm(r *formReader, k int) {
 // end lets the fence be what it is without a form: too little of it came.
 func (r *formReader) end(d *Decoder) verdict {
 	d.body, d.state = nil, inOpened
-	if rest := d.held(r.from, d.base); rest != "" {
+	if rest := d.text.held(r.from, d.text.at(0)); rest != "" {
 		d.reread(rest, r.from)
 	} else {
 		d.scanOpened(0)

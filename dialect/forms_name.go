@@ -32,13 +32,13 @@ func (t *lastText) add(s string, at int) {
 // nameAbove returns the name of a file that stands above the candidate, and whether it is all that its line and its paragraph hold.
 func (d *Decoder) nameAbove() (path string, alone bool) {
 	text, cut := "", false
-	if d.last >= d.base {
-		text = d.in[d.last-d.base : d.candAt-d.base]
+	if d.text.last >= d.text.at(0) {
+		text = d.text.in[d.text.index(d.text.last):d.text.index(d.text.candAt)]
 	} else {
-		text = d.held(max(d.last, d.holdAt), d.candAt)
+		text = d.text.held(max(d.text.last, d.text.holdAt), d.text.candAt)
 	}
-	if d.above.end == d.last {
-		text, cut = string(d.above.b)+text, d.above.cut
+	if d.text.above.end == d.text.last {
+		text, cut = string(d.text.above.b)+text, d.text.above.cut
 	}
 	if len(text) > mostAbove {
 		text, cut = text[len(text)-mostAbove:], true

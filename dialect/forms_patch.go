@@ -23,7 +23,7 @@ type patchReader struct {
 func newPatch(d *Decoder, _ *opener) body {
 	r := ready(&d.readers.patch)
 	*r = patchReader{first: true}
-	r.from, r.lineAt = d.candAt, d.candAt
+	r.from, r.lineAt = d.text.candAt, d.text.candAt
 	return r
 }
 
@@ -38,23 +38,23 @@ func (d *Decoder) patchForm() *formTool {
 }
 
 func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) {
-		end, ended := len(d.in), false
-		if n := strings.IndexByte(d.in[i:], '\n'); n >= 0 {
+	for i < len(d.text.in) {
+		end, ended := len(d.text.in), false
+		if n := strings.IndexByte(d.text.in[i:], '\n'); n >= 0 {
 			end, ended = i+n, true
 		}
 		switch {
 		case !r.begun:
-			if ended = d.in[i] == '\n'; ended { // byte by byte: what is refused is refused at the byte that tells
+			if ended = d.text.in[i] == '\n'; ended { // byte by byte: what is refused is refused at the byte that tells
 				end = i
 			} else {
 				end = i + 1
 			}
-			if v := r.begins(d, d.base+end, ended); v != more {
+			if v := r.begins(d, d.text.at(end), ended); v != more {
 				return i, v
 			}
 		case !r.rest:
-			line := d.held(r.lineAt, min(d.base+end, r.lineAt+maxHeader))
+			line := d.text.held(r.lineAt, min(d.text.at(end), r.lineAt+maxHeader))
 			if last := isLine(patchEnd)(strings.TrimLeft(line, " \t"), ended); last == yes && len(line) < maxHeader {
 				return end, r.finish(d, r.lineAt+len(strings.TrimRight(line, " \t\r")))
 			} else if last == no || len(line) == maxHeader {
@@ -65,10 +65,10 @@ func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
 			i++
 		}
 		if r.begun && (r.rest || ended) {
-			r.write(d, d.base+i)
+			r.write(d, d.text.at(i))
 		}
 		if ended {
-			r.first, r.rest, r.lineAt = false, false, d.base+i
+			r.first, r.rest, r.lineAt = false, false, d.text.at(i)
 		}
 	}
 	return i, more
@@ -76,10 +76,10 @@ func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
 
 // begins looks at the first lines up to the offset end, and begins the call when they are those of a patch.
 func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
-	if end-r.lineAt > maxHeader || d.patchForm() == nil || d.fenced.mark != 0 || d.candCtx.fence.mark != 0 || d.candAt > d.holdAt && !strings.HasSuffix(d.held(d.holdAt, d.candAt), "\n") {
+	if end-r.lineAt > maxHeader || d.patchForm() == nil || d.cand.fenced.mark != 0 || d.cand.ctx.fence.mark != 0 || d.text.candAt > d.text.holdAt && !strings.HasSuffix(d.text.held(d.text.holdAt, d.text.candAt), "\n") {
 		return refused
 	}
-	line := d.held(r.lineAt, end)
+	line := d.text.held(r.lineAt, end)
 	is := isSectionLine(line, ended)
 	if r.first {
 		if is = isLine(patchBegin)(line, ended); is == yes {
@@ -92,7 +92,7 @@ func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
 	case yes:
 		t := d.patchForm()
 		r.begun, r.plan = true, t.plan
-		d.startCall(t.tool, d.set.names.tools[t.tool].Name, "", d.candAt, d.candAt)
+		d.startCall(t.tool, d.set.names.tools[t.tool].Name, "", d.text.candAt, d.text.candAt)
 	}
 	return more
 }
@@ -109,12 +109,12 @@ func (r *patchReader) end(d *Decoder) verdict {
 	if !r.begun {
 		return refused
 	}
-	line := d.held(r.lineAt, min(d.base, r.lineAt+maxHeader))
+	line := d.text.held(r.lineAt, min(d.text.at(0), r.lineAt+maxHeader))
 	if len(line) < maxHeader && strings.TrimSpace(line) == patchEnd {
 		return r.finish(d, r.lineAt+len(strings.TrimRight(line, " \t\r")))
 	}
-	r.write(d, d.base)
-	d.endCall(d.base, false)
+	r.write(d, d.text.at(0))
+	d.endCall(d.text.at(0), false)
 	return finished
 }
 

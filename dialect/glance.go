@@ -1,21 +1,5 @@
 package dialect
 
-// In the middle of a line of text nearly every chunk passes without a look, see [Decoder.plainTable]. Of those that do not most have
-// something harmless in them: a line break, or a bracket that opens nothing. To take the long way
-// for these costs more than all the rest of the text together, so they are glanced at first.
-
-// glance appends the event of a chunk of a line of text in which no call can begin, and reports whether chunk is one. It
-// decides what the long way would, from the bytes that chunk has, and leaves the decoder alone where they do not suffice.
-func (d *Decoder) glance(chunk string) bool {
-	i, ticks := d.skim(chunk, 0)
-	if i < len(chunk) {
-		return false
-	}
-	d.ctx.ticks = ticks
-	d.dst = d.pass(d.dst, chunk)
-	return true
-}
-
 // skim returns the offset of the first byte from i on, in the middle of a line, that the bytes of in alone do not show to be
 // harmless, and whether it stands in inline code.
 func (d *Decoder) skim(in string, i int) (at int, ticks bool) {

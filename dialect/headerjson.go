@@ -90,12 +90,12 @@ func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
 
 func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
 	r := ready(&d.readers.header)
-	*r = headerReader{form: f, closer: f.closer, state: s, at: d.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
+	*r = headerReader{form: f, closer: f.closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
 	return r
 }
 
 func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) {
+	for i < len(d.text.in) {
 		var v verdict
 		switch r.state {
 		case hName, hID:
@@ -121,35 +121,35 @@ func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
 // readName reads the name, or the id behind it, up to the first byte that neither has.
 func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
 	if r.nameAt < 0 {
-		r.nameAt = d.base + i
+		r.nameAt = d.text.at(i)
 	}
 	f := r.form
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		switch {
-		case d.base+i-r.nameAt > maxHeader:
+		case d.text.at(i)-r.nameAt > maxHeader:
 			return r.fail(d, i, "the name is too long")
 		case c == '{' && (f.optional || f.lineName && r.kinded):
-			r.cut(d, d.base+i)
+			r.cut(d, d.text.at(i))
 			r.state = hBefore
 			return r.named(d, i)
 		case c == '\n' && f.lineName && (r.kinded || f.kind == ""):
-			if blank(d.held(r.nameAt, d.base+i)) {
+			if blank(d.text.held(r.nameAt, d.text.at(i))) {
 				if r.blanks++; r.blanks > maxHeader {
 					return r.fail(d, i, "no name")
 				}
 				continue
 			}
-			r.cut(d, d.base+i)
+			r.cut(d, d.text.at(i))
 			r.state = hBefore
 			if f.argsOpen != "" && f.kind == "" {
 				r.state = hMarker
-				r.tail, r.tailAt = r.tail[:0], d.base+i
+				r.tail, r.tailAt = r.tail[:0], d.text.at(i)
 			}
 			return r.named(d, i)
 		case c == '<' || c == '[':
-			r.cut(d, d.base+i)
-			r.state, r.tail, r.tailAt = hMarker, r.tail[:0], d.base+i
+			r.cut(d, d.text.at(i))
+			r.state, r.tail, r.tailAt = hMarker, r.tail[:0], d.text.at(i)
 			return i, more
 		case c == '`' || c < 0x20 && !isBlank(c):
 			return r.fail(d, i, "no name")
@@ -160,7 +160,7 @@ func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
 
 // cut takes what was read as the name, or as the id, up to the offset end.
 func (r *headerReader) cut(d *Decoder, end int) {
-	s := strings.TrimSpace(d.held(r.nameAt, end))
+	s := strings.TrimSpace(d.text.held(r.nameAt, end))
 	if r.state == hID {
 		r.id = s
 	} else {
@@ -175,18 +175,18 @@ func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
 	if r.idAt == 0 {
 		l[tailID] = f.idOpen
 	}
-	for i < len(d.in) {
+	for i < len(d.text.in) {
 		if len(r.tail) == 0 {
-			if isBlank(d.in[i]) {
+			if isBlank(d.text.in[i]) {
 				if r.blanks++; r.blanks > maxHeader {
 					return r.fail(d, i, "too much white space")
 				}
 				i++
 				continue
 			}
-			r.tailAt = d.base + i
+			r.tailAt = d.text.at(i)
 		}
-		j, m := r.match(d.in, i, &l)
+		j, m := r.match(d.text.in, i, &l)
 		switch {
 		case m == noMatch && r.lists != nil && string(r.tail) == "[{": // the words before it were none of a call
 			d.begin(j, newCallReader(d, r.lists, true))
@@ -194,12 +194,12 @@ func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
 		case m == noMatch:
 			return r.fail(d, j, "nothing that follows a name")
 		case m == partMatch:
-			if i = j; d.patient(i) {
-				d.await(i, r.want, nil)
+			if i = j; d.text.patient(i) {
+				d.text.await(i, r.want, nil)
 				return i, more
 			}
 		case r.wanted == tailID:
-			r.idAt = d.base + j
+			r.idAt = d.text.at(j)
 			r.state, r.nameAt = hID, -1
 			return j, more
 		default:
@@ -313,7 +313,7 @@ func digits(s string) bool {
 
 // before reads what stands between the name and the object: blanks, and the line that opens a fence.
 func (r *headerReader) before(d *Decoder, i int) (int, verdict) {
-	c := d.in[i]
+	c := d.text.in[i]
 	switch {
 	case isBlank(c):
 		if r.blanks++; r.blanks > maxHeader {
@@ -337,13 +337,13 @@ func (r *headerReader) before(d *Decoder, i int) (int, verdict) {
 
 // begin begins the arguments at their first byte, and with them the call.
 func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
-	if c := d.in[i]; c != '{' && c != '"' && c != 'n' && c != 'N' {
+	if c := d.text.in[i]; c != '{' && c != '"' && c != 'n' && c != 'N' {
 		return r.fail(d, i, "no object behind the name")
 	}
 	if r.form.nameIs != "" {
-		d.dialect = r.form.nameIs
+		d.cand.dialect = r.form.nameIs
 		if r.kinded {
-			d.dialect = r.form.kindIs
+			d.cand.dialect = r.form.kindIs
 		}
 	}
 	r.state, r.got = hArgs, r.got+1
@@ -353,7 +353,7 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	r.skip = nil
-	d.startCall(r.tool, r.name, r.id, r.at, d.base+i)
+	d.startCall(r.tool, r.name, r.id, r.at, d.text.at(i))
 	r.args = newArgsReader(d, d.call.tool.Args)
 	r.args.wrapped = true
 	return i, more
@@ -361,8 +361,8 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 
 // readFence reads the line that opens a fence around the object.
 func (r *headerReader) readFence(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		switch {
 		case c == '`' && r.info == 0:
 			r.fence++
@@ -381,11 +381,11 @@ func (r *headerReader) readFence(d *Decoder, i int) (int, verdict) {
 func (r *headerReader) readArgs(d *Decoder, i int) (int, verdict) {
 	var p progress
 	if r.skip != nil {
-		r.skip.base, r.skip.step = d.base, 1
-		i, p = r.skip.run(d.in, i)
+		r.skip.base, r.skip.step = d.text.at(0), 1
+		i, p = r.skip.run(d.text.in, i)
 	} else {
-		r.args.at(d.base, 1)
-		i, p = r.args.run(d.in, i)
+		r.args.at(d.text.at(0), 1)
+		i, p = r.args.run(d.text.in, i)
 	}
 	return r.behindArgs(d, i, p)
 }
@@ -396,7 +396,7 @@ func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) 
 	if r.skip != nil {
 		why = r.skip.err
 	} else {
-		if p == failed && i < len(d.in) && r.closes(d.in[i]) && r.args.closeMissing(i) {
+		if p == failed && i < len(d.text.in) && r.closes(d.text.in[i]) && r.args.closeMissing(i) {
 			p = done
 		}
 		why = r.args.err
@@ -412,7 +412,7 @@ func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) 
 	case done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
 		if r.form.callClose == "" && r.fence == 0 {
-			r.endCall(d, d.base+i)
+			r.endCall(d, d.text.at(i))
 			if r.closer == "" {
 				return i, finished
 			}
@@ -443,33 +443,33 @@ func (r *headerReader) endCall(d *Decoder, end int) {
 // the section.
 func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 	if len(r.tail) == 0 {
-		if isBlank(d.in[i]) {
+		if isBlank(d.text.in[i]) {
 			if r.blanks++; r.blanks > maxHeader && r.got == 0 {
 				return i, refused
 			}
 			return i + 1, more
 		}
-		r.tailAt = d.base + i
+		r.tailAt = d.text.at(i)
 	}
 	l := r.literals()
-	j, m := r.match(d.in, i, &l)
+	j, m := r.match(d.text.in, i, &l)
 	switch {
 	case m == partMatch:
-		if d.patient(j) {
-			d.await(j, r.want, nil)
+		if d.text.patient(j) {
+			d.text.await(j, r.want, nil)
 		}
 		return j, more
 	case m == fullMatch:
 		r.noiseAt = -1
 		return r.follow(d, r.wanted, j)
-	case r.noise && !r.open && (r.noiseAt < 0 || d.base+j-r.noiseAt < maxHeader):
+	case r.noise && !r.open && (r.noiseAt < 0 || d.text.at(j)-r.noiseAt < maxHeader):
 		return r.passNoise(d, j), more
 	case r.got == 0:
 		return j, refused
 	}
 	end := r.tailAt
 	if r.skip == nil || !r.open { // what was read was told: the blanks behind it are text
-		end = d.last
+		end = d.text.last
 	}
 	if v := r.unclosed(d, end); v != more {
 		return j, v
@@ -518,11 +518,11 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 	case tailFence:
 		r.fence = 0
 		if r.form.callClose == "" {
-			r.endCall(d, d.base+i)
+			r.endCall(d, d.text.at(i))
 		}
 		return i, more
 	case tailClose:
-		r.endCall(d, d.base+i)
+		r.endCall(d, d.text.at(i))
 		if r.state = hBetween; r.closer == "" { // it stands alone: another call begins with an opener of its own
 			return i, finished
 		}
@@ -549,7 +549,7 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 	}
 	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
 	if r.got == 0 {
-		r.at = d.candAt
+		r.at = d.text.candAt
 	}
 	return i, more
 }
@@ -574,13 +574,13 @@ func (r *headerReader) unclosed(d *Decoder, end int) verdict {
 func (r *headerReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	switch {
 	case d.call.open:
-		d.reject(chat.ReasonMalformed, r.name, why, r.at, d.base+i)
+		d.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
 		return i, broken
 	case r.got > 1 || r.got == 1 && r.state != hArgs:
 		if r.state == hArgs {
 			return d.backTo(r.at, i)
 		}
-		return d.backTo(max(r.at, d.last), i)
+		return d.backTo(max(r.at, d.text.last), i)
 	}
 	return i, refused
 }
@@ -588,24 +588,24 @@ func (r *headerReader) fail(d *Decoder, i int, why string) (int, verdict) {
 // end decides what an end of the text means.
 func (r *headerReader) end(d *Decoder) verdict {
 	if r.state == hArgs && r.skip == nil {
-		r.args.at(d.base, 0)
+		r.args.at(d.text.at(0), 0)
 		if r.args.end() == done && r.args.doom == "" {
 			r.open, r.state = true, hAfter
 		}
 	}
 	switch {
 	case r.open:
-		if v := r.unclosed(d, d.base); v != more {
+		if v := r.unclosed(d, d.text.at(0)); v != more {
 			return v
 		}
 		return finished
 	case d.call.open:
-		d.endCall(d.base, false)
+		d.endCall(d.text.at(0), false)
 		return finished
-	case d.confirmed && r.noiseAt >= 0:
-		_, v := d.backTo(d.last, 0)
+	case d.text.confirmed && r.noiseAt >= 0:
+		_, v := d.backTo(d.text.last, 0)
 		return v
-	case d.confirmed:
+	case d.text.confirmed:
 		return finished
 	}
 	return refused

@@ -54,13 +54,13 @@ const (
 func literalBody(f *literalForm) func(d *Decoder, o *opener) body {
 	return func(d *Decoder, _ *opener) body {
 		r := ready(&d.readers.literal)
-		*r = literalReader{form: f, at: d.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
+		*r = literalReader{form: f, at: d.text.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
 		return r
 	}
 }
 
 func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) {
+	for i < len(d.text.in) {
 		var v verdict
 		switch r.state {
 		case gName:
@@ -70,7 +70,7 @@ func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
 		case gKeyText:
 			i, v = r.readKeyText(d, i)
 		default:
-			i, v = r.readByte(d, d.in[i], i)
+			i, v = r.readByte(d, d.text.in[i], i)
 		}
 		if v != more {
 			return i, v
@@ -82,23 +82,23 @@ func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
 // readName reads the name up to the brace behind it.
 func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 	if r.from < 0 {
-		r.from = d.base + i
-		if d.patient(i) && literalNameStop.none(d.in[i:]) {
-			d.await(i, "", &literalNameStop)
+		r.from = d.text.at(i)
+		if d.text.patient(i) && literalNameStop.none(d.text.in[i:]) {
+			d.text.await(i, "", &literalNameStop)
 			return i, left
 		}
 	}
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		switch {
 		case c == '{':
-			r.name = strings.TrimSpace(d.held(r.from, d.base+i))
+			r.name = strings.TrimSpace(d.text.held(r.from, d.text.at(i)))
 			if r.name == "" {
 				return i, refused
 			}
 			r.begin(d, i)
 			return i + 1, more
-		case !isNameByte(c) && c != ':' && c != ' ' || d.base+i-r.from >= maxHeader:
+		case !isNameByte(c) && c != ':' && c != ' ' || d.text.at(i)-r.from >= maxHeader:
 			return i, refused
 		}
 	}
@@ -109,7 +109,7 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 func (r *literalReader) begin(d *Decoder, i int) {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	if r.known {
-		d.startCall(r.tool, r.name, "", r.at, d.base+i)
+		d.startCall(r.tool, r.name, "", r.at, d.text.at(i))
 		r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, false)
 	} else {
 		r.val = ready(&d.readers.argsVal).reset(d, nil, false)
@@ -117,13 +117,13 @@ func (r *literalReader) begin(d *Decoder, i int) {
 	}
 	r.open = append(r.open, '}')
 	r.state = gKey
-	r.val.base, r.val.step = d.base+i+1, 0
+	r.val.base, r.val.step = d.text.at(i)+1, 0
 	r.val.openObject()
 }
 
 // write hands JSON to the value machine; the input was read up to i.
 func (r *literalReader) write(d *Decoder, s string, i int) verdict {
-	r.val.base, r.val.step = d.base+i, 0
+	r.val.base, r.val.step = d.text.at(i), 0
 	if r.comma {
 		r.comma = false
 		r.val.run(",", 0)
@@ -157,13 +157,13 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 			r.state = gKeyWord
 			return i + 1, more
 		}
-		j := wordStop.index(d.in, i)
-		if j == len(d.in) && d.patient(i) {
-			d.await(i, "", &wordStop)
+		j := wordStop.index(d.text.in, i)
+		if j == len(d.text.in) && d.text.patient(i) {
+			d.text.await(i, "", &wordStop)
 			return i, left
 		}
 		if r.state, r.word = gKeyWord, r.word[:0]; j-i < maxHeader {
-			r.word, i = append(r.word, d.in[i:j]...), j
+			r.word, i = append(r.word, d.text.in[i:j]...), j
 		}
 		return i, more
 	case gKeyWord:
@@ -190,7 +190,7 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 		}
 		r.state = gAfter
 		out := r.scalar()
-		if r.val.base = d.base + i; r.val.writeScalar(out) {
+		if r.val.base = d.text.at(i); r.val.writeScalar(out) {
 			return i, more
 		}
 		return i, r.write(d, out, i)
@@ -255,21 +255,21 @@ func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
 
 // beginToken reads the token at i, of which the first byte is there, or that byte only.
 func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdict) {
-	if strings.HasPrefix(d.in[i:], token) {
+	if strings.HasPrefix(d.text.in[i:], token) {
 		return r.token(d, i+len(token))
 	}
 	if r.awaits(d, i, token) {
 		return i, left
 	}
-	r.tail = append(r.tail, d.in[i])
+	r.tail = append(r.tail, d.text.in[i])
 	return i + 1, more
 }
 
 // awaits leaves the input from i on unread, if it ends in the middle of the token that begins there.
 func (r *literalReader) awaits(d *Decoder, i int, token string) bool {
-	rest, ok := strings.CutPrefix(token, d.in[i:])
-	if ok = ok && d.patient(i); ok {
-		d.await(i, rest, nil)
+	rest, ok := strings.CutPrefix(token, d.text.in[i:])
+	if ok = ok && d.text.patient(i); ok {
+		d.text.await(i, rest, nil)
 	}
 	return ok
 }
@@ -306,7 +306,7 @@ func (r *literalReader) token(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	r.state = gText
-	if r.val.base = d.base + i; r.val.opensText() {
+	if r.val.base = d.text.at(i); r.val.opensText() {
 		return i, more
 	}
 	return i, r.write(d, `"`, i)
@@ -316,7 +316,7 @@ func (r *literalReader) token(d *Decoder, i int) (int, verdict) {
 func (r *literalReader) endText(d *Decoder, i int) verdict {
 	r.state = gAfter
 	if v := r.val; v.state == vString && !v.hold.on {
-		v.base, v.step = d.base+i, 0
+		v.base, v.step = d.text.at(i), 0
 		v.endText()
 		return more
 	}
@@ -325,10 +325,10 @@ func (r *literalReader) endText(d *Decoder, i int) verdict {
 
 // key writes a key that ends before i.
 func (r *literalReader) key(d *Decoder, key string, i int) verdict {
-	d.sources.key(d.base+i-len(r.word), d.base+i-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
+	d.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
 	if v := r.val; len(r.open) == 1 && v.takesKey(key) {
-		r.comma, v.base = false, d.base+i
+		r.comma, v.base = false, d.text.at(i)
 		v.addKey(key)
 		return more
 	}
@@ -338,8 +338,8 @@ func (r *literalReader) key(d *Decoder, key string, i int) verdict {
 
 // readKeyText reads a key between tokens.
 func (r *literalReader) readKeyText(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		r.word = append(r.word, d.in[i])
+	for ; i < len(d.text.in); i++ {
+		r.word = append(r.word, d.text.in[i])
 		if key, ok := strings.CutSuffix(string(r.word), r.form.token); ok {
 			return i + 1, r.key(d, key, i+1)
 		}
@@ -353,9 +353,9 @@ func (r *literalReader) readKeyText(d *Decoder, i int) (int, verdict) {
 // readText reads a string up to the token that ends it. What may be part of that waits.
 func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 	token := r.form.token
-	for len(r.tail) > 0 && i < len(d.in) {
-		if d.in[i] == token[len(r.tail)] {
-			r.tail = append(r.tail, d.in[i])
+	for len(r.tail) > 0 && i < len(d.text.in) {
+		if d.text.in[i] == token[len(r.tail)] {
+			r.tail = append(r.tail, d.text.in[i])
 			if i++; len(r.tail) == len(token) {
 				r.tail = r.tail[:0]
 				return i, r.endText(d, i)
@@ -365,23 +365,23 @@ func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 		return i, r.flush(d, i)
 	}
 	from := i
-	if n := strings.IndexByte(d.in[i:], token[0]); n >= 0 {
+	if n := strings.IndexByte(d.text.in[i:], token[0]); n >= 0 {
 		i += n
 	} else {
-		i = len(d.in)
+		i = len(d.text.in)
 	}
-	if v := r.text(d, d.in[from:i], i); v != more {
+	if v := r.text(d, d.text.in[from:i], i); v != more {
 		return i, v
 	}
-	if strings.HasPrefix(d.in[i:], token) {
+	if strings.HasPrefix(d.text.in[i:], token) {
 		i += len(token)
 		return i, r.endText(d, i)
 	}
-	if i < len(d.in) {
+	if i < len(d.text.in) {
 		if r.awaits(d, i, token) {
 			return i, left
 		}
-		r.tail = append(r.tail, d.in[i])
+		r.tail = append(r.tail, d.text.in[i])
 		i++
 	}
 	return i, more
@@ -400,7 +400,7 @@ func (r *literalReader) text(d *Decoder, s string, i int) verdict {
 		return more
 	}
 	if v := r.val; v.state == vString && !v.hold.on && !v.discard {
-		v.base, v.step = d.base+i, 0
+		v.base, v.step = d.text.at(i), 0
 		d.writeBuilt(s, v.base)
 		return more
 	}
@@ -418,7 +418,7 @@ func (r *literalReader) readQuoted(d *Decoder, c byte, i int) (int, verdict) {
 		return i + 1, r.write(d, `"`, i+1)
 	}
 	if r.quote == '"' {
-		return i + 1, r.write(d, d.in[i:i+1], i+1)
+		return i + 1, r.write(d, d.text.in[i:i+1], i+1)
 	}
 	r.word = append(r.word, c)
 	return i + 1, more
@@ -440,9 +440,9 @@ func (r *literalReader) scalar() string {
 // finish ends the call behind its closer, which ends before i.
 func (r *literalReader) finish(d *Decoder, i int) (int, verdict) {
 	if !r.known {
-		d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
+		d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
 	} else {
-		d.endCall(d.base+i, true)
+		d.endCall(d.text.at(i), true)
 	}
 	return i, finished
 }
@@ -451,7 +451,7 @@ func (r *literalReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	if !d.call.open {
 		return i, refused
 	}
-	d.reject(chat.ReasonMalformed, r.name, why, r.at, d.base+i)
+	d.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
 	return i, broken
 }
 
@@ -460,7 +460,7 @@ func (r *literalReader) end(d *Decoder) verdict {
 	if !d.call.open {
 		return refused
 	}
-	d.endCall(d.base, false)
+	d.endCall(d.text.at(0), false)
 	return finished
 }
 

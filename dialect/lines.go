@@ -48,20 +48,20 @@ func newLines(d *Decoder, _ *opener) body {
 }
 
 func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) {
+	for i < len(d.text.in) {
 		if !r.within {
-			r.within, r.lineAt = true, d.base+i
-			if v, over := r.firstByte(d, d.in[i], i); over {
+			r.within, r.lineAt = true, d.text.at(i)
+			if v, over := r.firstByte(d, d.text.in[i], i); over {
 				r.within = false
 				return i, v
 			}
 		}
-		to := len(d.in)
-		n := strings.IndexByte(d.in[i:], '\n')
+		to := len(d.text.in)
+		n := strings.IndexByte(d.text.in[i:], '\n')
 		if n >= 0 {
 			to = i + n + 1
 		}
-		if most := r.lineAt + maxHeader - d.base; r.state != lBody && to > most {
+		if most := r.lineAt + d.text.index(maxHeader); r.state != lBody && to > most {
 			return most, refused
 		}
 		if i = to; n < 0 {
@@ -72,11 +72,11 @@ func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 		}
 	}
 	switch {
-	case !d.patient(len(d.in)):
+	case !d.text.patient(len(d.text.in)):
 	case r.within && r.state == lBody:
-		d.await(len(d.in), "", &lineStop)
+		d.text.await(len(d.text.in), "", &lineStop)
 	case !r.within && r.state == lArgs:
-		d.await(len(d.in), argsLine, nil)
+		d.text.await(len(d.text.in), argsLine, nil)
 	}
 	return i, more
 }
@@ -104,7 +104,7 @@ func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool)
 
 // endLine takes the line that ends before i.
 func (r *lineReader) endLine(d *Decoder, i int) verdict {
-	line := d.held(r.lineAt, d.base+i)
+	line := d.text.held(r.lineAt, d.text.at(i))
 	for line != "" && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]
 	}
@@ -124,7 +124,7 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		}
 		r.state = lBody
 		r.inline = strings.TrimSpace(rest)
-		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
+		d.startCall(r.tool, r.name, "", d.text.candAt, d.text.at(i))
 	case lBody:
 		if text := strings.TrimSpace(line); text != "" {
 			r.track(line, text)
@@ -166,8 +166,8 @@ func (r *lineReader) finishBefore(d *Decoder, line string, i int) verdict {
 	if r.wants(d) {
 		return refused
 	}
-	held := d.held(r.lineAt, d.base+i)
-	d.startCall(r.tool, r.name, "", d.candAt, r.lineAt)
+	held := d.text.held(r.lineAt, d.text.at(i))
+	d.startCall(r.tool, r.name, "", d.text.candAt, r.lineAt)
 	d.writeArgs("{}", r.lineAt)
 	d.endCall(r.lineAt, true)
 	at := r.lineAt
@@ -188,26 +188,26 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 		if r.wants(d) {
 			return refused
 		}
-		d.startCall(r.tool, r.name, "", d.candAt, d.base+i)
-		d.writeArgs("{}", d.base+i)
-		d.endCall(d.base+i, true)
+		d.startCall(r.tool, r.name, "", d.text.candAt, d.text.at(i))
+		d.writeArgs("{}", d.text.at(i))
+		d.endCall(d.text.at(i), true)
 		return finished
 	}
 	notes, why := r.arguments(d)
 	if why != "" {
-		d.reject(chat.ReasonMalformed, "", why, 0, d.base+i)
+		d.reject(chat.ReasonMalformed, "", why, 0, d.text.at(i))
 		return broken
 	}
 	if tops := r.parser.tops; d.sources == nil || len(tops) == 0 {
-		d.writeBytes(r.out, d.base+i)
+		d.writeBytes(r.out, d.text.at(i))
 	} else {
-		r.writeTops(d, tops, d.base+i)
+		r.writeTops(d, tops, d.text.at(i))
 	}
 	for _, n := range notes {
-		n.At, n.End = d.call.at, d.base+i
+		n.At, n.End = d.call.at, d.text.at(i)
 		d.note(n)
 	}
-	d.endCall(d.base+i, true)
+	d.endCall(d.text.at(i), true)
 	return finished
 }
 

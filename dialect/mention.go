@@ -66,7 +66,7 @@ func (m *mention) keeps() bool { return m.state != mentionNone && (!m.begun || m
 
 // mentions begins a mention at the candidate if what stands before it says that it may be one.
 func (d *Decoder) mentions() {
-	c := &d.candCtx
+	c := &d.cand.ctx
 	if d.mention.state != mentionNone {
 		if d.mention.state == mentionInside {
 			return
@@ -77,11 +77,11 @@ func (d *Decoder) mentions() {
 		return
 	}
 	before := d.before()
-	m := mention{state: mentionInside, at: d.candAt, calls: d.calls, called: d.turn.called, lastCall: d.lastCall, kept: d.mention.kept[:0]}
+	m := mention{state: mentionInside, at: d.text.candAt, calls: d.calls, called: d.turn.called, lastCall: d.lastCall, kept: d.mention.kept[:0]}
 	switch {
 	case inComment(before):
 		m.sure = true
-	case c.bol || d.fenced.mark != 0:
+	case c.bol || d.cand.fenced.mark != 0:
 		if m.sure = quotedAbove(before); !m.sure {
 			return
 		}
@@ -92,12 +92,12 @@ func (d *Decoder) mentions() {
 			return
 		}
 	}
-	d.textUpTo(d.candAt)
-	if d.candAt < d.base {
-		m.raw = append(m.raw, d.held(d.candAt, d.base)...)
+	d.textUpTo(d.text.candAt)
+	if d.text.candAt < d.text.base {
+		m.raw = append(m.raw, d.text.held(d.text.candAt, d.text.base)...)
 	}
-	m.out, d.dst = d.dst, m.kept
-	d.mention = m
+	m.out, d.text.dst = d.text.dst, m.kept
+	d.mention, d.text.eager = m, true
 }
 
 // quotedBy returns the quotation marks that close what before ends with the opening one of, if words stand before that.
@@ -180,16 +180,16 @@ func exampleLed(before string) bool {
 
 // openMention goes on with what is kept when an input begins.
 func (d *Decoder) openMention(dst []chat.Event) {
-	d.dst = dst
+	d.text.dst = dst
 	if m := &d.mention; m.keeps() {
-		m.out, d.dst = dst, m.kept
+		m.out, d.text.dst = dst, m.kept
 	}
 }
 
 // closeMention keeps what an input added, and returns what goes out.
 func (d *Decoder) closeMention() (dst []chat.Event) {
 	if d.mention.state == mentionNone {
-		dst, d.dst = d.dst, nil
+		dst, d.text.dst = d.text.dst, nil
 		return dst
 	}
 	return d.keepMention()
@@ -197,13 +197,13 @@ func (d *Decoder) closeMention() (dst []chat.Event) {
 
 func (d *Decoder) keepMention() (dst []chat.Event) {
 	m := &d.mention
-	if m.keeps() && !m.begun && m.state == mentionInside && len(m.raw) > maxAlone+maxHeader && firstEnd(d.dst) < 0 {
-		d.dst, m.begun = append(m.out, d.dst...), true
+	if m.keeps() && !m.begun && m.state == mentionInside && len(m.raw) > maxAlone+maxHeader && firstEnd(d.text.dst) < 0 {
+		d.text.dst, m.begun = append(m.out, d.text.dst...), true
 	}
-	if dst = d.dst; m.keeps() {
-		m.kept, dst, m.out = d.dst, m.out, nil
+	if dst = d.text.dst; m.keeps() {
+		m.kept, dst, m.out = d.text.dst, m.out, nil
 	}
-	d.dst = nil
+	d.text.dst = nil
 	return dst
 }
 
@@ -215,8 +215,8 @@ func firstEnd(events []chat.Event) int {
 // mentionEnds keeps from here on what comes out, where a call ends that has begun to.
 func (d *Decoder) mentionEnds() {
 	if m := &d.mention; m.begun && !m.first.ended {
-		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.argsText(), at: d.call.at, last: d.last}
-		m.out, d.dst = d.dst, nil
+		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.argsText(), at: d.call.at, last: d.text.last}
+		m.out, d.text.dst = d.text.dst, nil
 	}
 }
 
@@ -224,19 +224,19 @@ func (d *Decoder) mentionEnds() {
 func (d *Decoder) mentionInput(end int) {
 	m := &d.mention
 	if from := m.at + len(m.raw); from < end {
-		if from < d.base {
-			m.raw = append(m.raw, d.held(from, d.base)...)
-			from = d.base
+		if from < d.text.base {
+			m.raw = append(m.raw, d.text.held(from, d.text.base)...)
+			from = d.text.base
 		}
-		m.raw = append(m.raw, d.in[from-d.base:end-d.base]...)
+		m.raw = append(m.raw, d.text.in[d.text.index(from):d.text.index(end)]...)
 	}
 }
 
 // decideMention decides by the character at i, behind the call.
 func (d *Decoder) decideMention(i int) int {
 	m := &d.mention
-	at := d.base + i
-	c, _ := utf8.DecodeRuneInString(d.in[i:])
+	at := d.text.at(i)
+	c, _ := utf8.DecodeRuneInString(d.text.in[i:])
 	switch {
 	case m.sure:
 		d.unsay()
@@ -253,19 +253,19 @@ func (d *Decoder) decideMention(i int) int {
 	case m.stopped:
 		d.meant()
 		d.textUpTo(at)
-		d.holding = false
-	case d.holding:
+		d.text.holding = false
+	case d.text.holding:
 		d.meant()
 	case strings.ContainsRune(m.closers, '»') && (c == ' ' || c == '\u00a0' || c == '\u202f'):
 		m.stopped = true
-		d.hold(at)
+		d.text.hold(at)
 		return i + utf8.RuneLen(c)
 	case strings.ContainsRune(".,;:!?…。，", c):
 		m.stopped = true
-		d.hold(at)
-		d.ctx.passed(d.in[i])
+		d.text.hold(at)
+		d.ctx.passed(d.text.in[i])
 		return i + utf8.RuneLen(c)
-	case d.set.trie.starts(d.in[i]) && !isLetter(d.in[i]) && at == m.end:
+	case d.set.trie.starts(d.text.in[i]) && !isLetter(d.text.in[i]) && at == m.end:
 		m.end = -1 // it may be a token that belongs to the call
 		return d.scanText(i)
 	default:
@@ -277,8 +277,9 @@ func (d *Decoder) decideMention(i int) int {
 // meant lets the call come out: it is none that is only talked about.
 func (d *Decoder) meant() {
 	m := &d.mention
-	d.dst = append(m.out, d.dst...)
+	d.text.dst = append(m.out, d.text.dst...)
 	*m = mention{kept: m.kept[:0]}
+	d.text.eager = d.sources != nil
 }
 
 // begins lets the call come out up to its end if it is as long as one that would have come out already in small chunks.
@@ -301,27 +302,28 @@ func (m *mention) begins(kept []chat.Event) {
 // unsay makes text of the call. Where it has begun to come out, it is rejected.
 func (d *Decoder) unsay() {
 	m := &d.mention
-	if n := firstEnd(d.dst); !m.begun && n >= 0 && d.dst[n].Index < 0 && d.dst[n].End-m.at > maxAlone {
+	if n := firstEnd(d.text.dst); !m.begun && n >= 0 && d.text.dst[n].Index < 0 && d.text.dst[n].End-m.at > maxAlone {
 		d.meant() // it is an attempt that is reported already
 		return
 	}
-	if m.begins(d.dst); m.begun && !m.first.ended {
+	if m.begins(d.text.dst); m.begun && !m.first.ended {
 		d.meant()
 		return
 	}
 	raw, dialect := string(m.raw[:m.end-m.at]), d.lastCall
-	d.dst, d.calls, d.turn.called, d.lastCall = m.out, m.calls, m.called, m.lastCall
+	d.text.dst, d.calls, d.turn.called, d.lastCall = m.out, m.calls, m.called, m.lastCall
 	if c := &m.first; m.begun {
 		d.calls, d.turn.called = m.calls+1, true
 		r := &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.name, Raw: raw[c.at-m.at:], Arguments: c.args, Dialect: dialect, At: c.at, End: m.end,
 			Message: "the call stands in a sentence that talks about it"}
-		d.dst = append(d.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last, End: m.end, Detail: &chat.Detail{Rejected: r}})
-		d.last = m.end
+		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last, End: m.end, Detail: &chat.Detail{Rejected: r}})
+		d.text.last = m.end
 	} else {
-		d.last = m.at
-		d.emitText(raw, m.end)
+		d.text.last = m.at
+		d.text.emitText(raw, m.end)
 	}
-	d.holding, d.ctx = false, lineContext{fence: d.ctx.fence}
+	d.text.holding, d.ctx = false, lineContext{fence: d.ctx.fence}
 	d.ctx.fence.carrier = false
 	*m = mention{kept: m.kept[:0]}
+	d.text.eager = d.sources != nil
 }

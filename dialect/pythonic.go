@@ -78,14 +78,14 @@ func (r *callReader) call(d *Decoder, i int) bool {
 	if !inList || !r.first || r.explicit || r.midLine || !d.set.bare.pythonic || d.set.opts.Repair != RepairFull {
 		return false
 	}
-	e := element{list: true, quote: r.quote, nameAt: d.base + i - len(r.key)}
+	e := element{list: true, quote: r.quote, nameAt: d.text.at(i) - len(r.key)}
 	name, _ := unescapeName(string(r.key))
 	if _, ok := d.function(name, true); !ok {
 		return false
 	}
-	d.dialect = "pythonic"
+	d.cand.dialect = "pythonic"
 	p := newPythonic(d, &e)
-	p.braces, p.braceAt = true, e.nameAt-len(d.held(d.candAt, e.nameAt))+strings.LastIndexByte(d.held(d.candAt, e.nameAt), '{')
+	p.braces, p.braceAt = true, e.nameAt-len(d.text.held(d.text.candAt, e.nameAt))+strings.LastIndexByte(d.text.held(d.text.candAt, e.nameAt), '{')
 	d.body = p
 	return true
 }
@@ -107,20 +107,20 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			r.state = pSkip
 		}
 	}
-	for i < len(d.in) {
-		c := d.in[i]
+	for i < len(d.text.in) {
+		c := d.text.in[i]
 		v := more
 		switch r.state {
 		case pValue:
-			i, v = r.readValue(d, d.in, i, d.base, 1)
+			i, v = r.readValue(d, d.text.in, i, d.text.at(0), 1)
 		case pHeld:
 			i, v = r.hold(d, i)
 		case pSkip:
-			if i = r.paren.run(d.in, i, len(d.in)); i < len(d.in) {
+			if i = r.paren.run(d.text.in, i, len(d.text.in)); i < len(d.text.in) {
 				i++
 				r.got++
-				d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.base+i)
-				r.state, r.behind = pNext, d.base+i
+				d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
+				r.state, r.behind = pNext, d.text.at(i)
 			}
 		case pConfirm, pComma:
 			i, v = r.confirm(d, c, i)
@@ -146,9 +146,9 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 
 // named takes the name that ends before the parenthesis at i.
 func (r *pyReader) named(d *Decoder, i int) {
-	r.name, _ = unescapeName(d.held(r.nameAt, d.base+i))
+	r.name, _ = unescapeName(d.text.held(r.nameAt, d.text.at(i)))
 	r.tool, r.known = d.function(r.name, r.list)
-	r.argsAt = d.base + i + 1
+	r.argsAt = d.text.at(i) + 1
 	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
 	r.first = false
 	r.keyed = false
@@ -178,7 +178,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			r.state = pArg
 			return i, more
 		case isWord(c):
-			r.state, r.wordAt = pWord, d.base+i
+			r.state, r.wordAt = pWord, d.text.at(i)
 			return i, more
 		}
 		r.state = pHeld
@@ -200,9 +200,9 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 		case c == ')':
 			return r.endArgs(d, i+1)
 		case isWord(c):
-			r.state, r.word, r.wordAt = pKeyword, r.word[:0], d.base+i
-			if j := wordStop.index(d.in, i); j < len(d.in) && d.in[j] == '=' && j-i < maxHeader {
-				r.word = append(r.word, d.in[i:j]...)
+			r.state, r.word, r.wordAt = pKeyword, r.word[:0], d.text.at(i)
+			if j := wordStop.index(d.text.in, i); j < len(d.text.in) && d.text.in[j] == '=' && j-i < maxHeader {
+				r.word = append(r.word, d.text.in[i:j]...)
 				r.keyword(d, j+1)
 				return j + 1, more
 			}
@@ -237,10 +237,10 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 			r.quote = c
 			return i + 1, more
 		case c == '{' && r.braces:
-			r.braceAt = d.base + i
+			r.braceAt = d.text.at(i)
 			return i + 1, more
 		case isWord(c):
-			r.state, r.nameAt, r.at = pName, d.base+i, d.base+i
+			r.state, r.nameAt, r.at = pName, d.text.at(i), d.text.at(i)
 			return i, more
 		}
 		return r.leave(d, i)
@@ -250,10 +250,10 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 
 // readWord reads what may be a keyword.
 func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
-	j := min(wordStop.index(d.in, i), i+maxHeader+1-len(r.word))
+	j := min(wordStop.index(d.text.in, i), i+maxHeader+1-len(r.word))
 	switch {
 	case j > i:
-		r.word = append(r.word, d.in[i:j]...)
+		r.word = append(r.word, d.text.in[i:j]...)
 		return j, more
 	case !wordStop.has(c) && r.state == pWord:
 		return r.leave(d, i)
@@ -276,7 +276,7 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 	if v != more {
 		return j, v
 	}
-	base, step := d.base+i, 0
+	base, step := d.text.at(i), 0
 	if d.sources != nil {
 		base, step = r.wordAt, 1
 	}
@@ -288,12 +288,12 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 
 // start opens the call.
 func (r *pyReader) start(d *Decoder, i int) {
-	d.startCall(r.tool, r.name, "", r.at, d.base+i)
+	d.startCall(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
 	r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
 	r.val.kwargs, r.val.quoted = true, r.quote != 0 && r.quote != '`'
-	r.val.base = d.base + i
+	r.val.base = d.text.at(i)
 }
 
 // noteBraces records that the call stands in braces or back-ticks.
@@ -323,8 +323,8 @@ func (r *pyReader) keyword(d *Decoder, i int) {
 
 // wordText returns the word that was read. It is held, so that it need not be copied.
 func (r *pyReader) wordText(d *Decoder) string {
-	if end := r.wordAt + len(r.word); d.holding && end <= d.base+len(d.in) && r.wordAt >= d.holdAt {
-		if s := d.held(r.wordAt, end); s == string(r.word) {
+	if end := r.wordAt + len(r.word); d.text.holding && end <= d.text.end() && r.wordAt >= d.text.holdAt {
+		if s := d.text.held(r.wordAt, end); s == string(r.word) {
 			return s
 		}
 	}
@@ -350,14 +350,14 @@ func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
 		r.key(d, key, i)
 		return i, more
 	}
-	d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.base + i})
+	d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
 	r.val.kwargs, r.state = false, pValue
 	return i, more
 }
 
 func (r *pyReader) key(d *Decoder, key string, i int) {
 	v := r.val
-	v.base, v.step, r.state = d.base+i, 0, pValue
+	v.base, v.step, r.state = d.text.at(i), 0, pValue
 	if v.state == vValue && len(v.stack) == 0 {
 		v.openObject()
 	}
@@ -384,14 +384,14 @@ func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
 	}
 	key := s.Props[r.n].Name
 	r.n++
-	at := d.base + i
+	at := d.text.at(i)
 	if r.state == pKeyword {
 		at = r.wordAt
 	}
 	d.sources.key(at, at)
 	r.key(d, key, i)
 	d.sources.from(at)
-	d.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.base + i, End: d.base + i})
+	d.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.text.at(i), End: d.text.at(i)})
 	return i, more
 }
 
@@ -422,7 +422,7 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 
 // beginObject begins an object that is the only argument, and so the arguments.
 func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
-	d.startCall(r.tool, r.name, "", r.at, d.base+i)
+	d.startCall(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
 	r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
@@ -433,7 +433,7 @@ func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 
 // endArgs ends arguments with names behind the parenthesis that ends before i.
 func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
-	r.val.base, r.val.step, r.val.kwargs = d.base+i, 0, false
+	r.val.base, r.val.step, r.val.kwargs = d.text.at(i), 0, false
 	if r.val.state == vValue {
 		r.val.openObject()
 	}
@@ -442,8 +442,8 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 }
 
 func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
-	d.endCall(d.base+i, true)
-	r.behind = d.base + i
+	d.endCall(d.text.at(i), true)
+	r.behind = d.text.at(i)
 	if !r.list && r.closer == "" {
 		return i, finished
 	}
@@ -476,7 +476,7 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 	case c == ',' || c == ';':
 		r.state = pComma
 		return i + 1, more
-	case c == '\n', c == '#', c == d.fenced.mark && c != 0, r.section && c == '<':
+	case c == '\n', c == '#', c == d.cand.fenced.mark && c != 0, r.section && c == '<':
 		return r.settle(d, i)
 	}
 	return r.leave(d, i)
@@ -504,26 +504,26 @@ func (r *pyReader) ticked(d *Decoder, c byte, i int) (int, verdict) {
 
 // alone reports whether the call stands on a line of its own, with nothing around it that marks it as one.
 func (r *pyReader) alone(d *Decoder) bool {
-	return !r.list && !r.section && d.fenced.mark == 0 && !d.candCtx.fence.carrier
+	return !r.list && !r.section && d.cand.fenced.mark == 0 && !d.cand.ctx.fence.carrier
 }
 
 // hold reads arguments up to the closing parenthesis. With a keyword it is a call for certain once it is long, or has a string
 // over several lines: then it streams.
 func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
-	limit := min(len(d.in), i+maxHeader) // no further than what shows that it is prose
+	limit := min(len(d.text.in), i+maxHeader) // no further than what shows that it is prose
 	if r.first {
-		limit = min(len(d.in), r.argsAt+maxAlone-d.base)
+		limit = min(len(d.text.in), r.argsAt+d.text.index(maxAlone))
 	}
-	i = r.paren.run(d.in, i, limit)
-	n := d.base + i - r.argsAt
+	i = r.paren.run(d.text.in, i, limit)
+	n := d.text.at(i) - r.argsAt
 	switch {
 	case r.first && (r.paren.open || n >= maxAlone):
-		return r.readHeld(d, i, d.base+i)
+		return r.readHeld(d, i, d.text.at(i))
 	case !r.first && r.paren.stray(n):
-		d.rescan = true
+		d.cand.rescan = true
 		return r.leave(d, i)
 	case i < limit:
-		r.argsTo, r.state = d.base+i, pConfirm
+		r.argsTo, r.state = d.text.at(i), pConfirm
 		i++
 	}
 	return i, more
@@ -531,10 +531,10 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 
 // readHeld opens a call that is confirmed now, and reads what was held of its arguments, up to the offset to.
 func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
-	d.stash(d.base + i)
-	r.start(d, r.argsAt-d.base)
+	d.text.stash(d.text.at(i))
+	r.start(d, d.text.index(r.argsAt))
 	r.state = pArg
-	j, v := d.runHeld(r, d.held(r.argsAt, to), r.argsAt)
+	j, v := d.runHeld(r, d.text.held(r.argsAt, to), r.argsAt)
 	if v == finished && r.argsAt+j < to {
 		return d.backTo(r.argsAt+j, i)
 	}
@@ -551,7 +551,7 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 		return r.fail(d, i, "the arguments cannot be read")
 	}
 	if v == more && (r.braces || r.quote == '`') {
-		r.behind = d.base + i
+		r.behind = d.text.at(i)
 	}
 	return i, v
 }
@@ -560,7 +560,7 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
 	switch {
 	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
-		r.behind = d.base + i + 1
+		r.behind = d.text.at(i) + 1
 		return i + 1, more
 	case c == ',' || c == ';':
 		r.state = pElement
@@ -589,7 +589,7 @@ func (r *pyReader) endList(i int) (int, verdict) {
 // readCloser reads the end of the section.
 func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
 	if r.matched == 0 {
-		r.from = d.base + i
+		r.from = d.text.at(i)
 	}
 	if c != r.closer[r.matched] {
 		if r.got > 0 && r.known {
@@ -605,11 +605,11 @@ func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
 
 // leave ends a list that goes on with something that is no call before i: that is text, with what parts it from the last call.
 func (r *pyReader) leave(d *Decoder, i int) (int, verdict) {
-	if !d.confirmed {
+	if !d.text.confirmed {
 		return i, refused
 	}
-	if d.rescan = false; d.base+i-r.behind > maxHeader {
-		d.plain = d.base + i // else lists in lists would be read again and again
+	if d.cand.rescan = false; d.text.at(i)-r.behind > maxHeader {
+		d.plain = d.text.at(i) // else lists in lists would be read again and again
 	}
 	return d.backTo(r.behind, i)
 }
@@ -623,8 +623,8 @@ func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
 			r.state = pSkip
 		}
 		return i + 1, more
-	case isNameByte(c) && d.base+i-r.nameAt < maxHeader:
-		for i++; i < len(d.in) && isNameByte(d.in[i]) && d.base+i-r.nameAt < maxHeader; {
+	case isNameByte(c) && d.text.at(i)-r.nameAt < maxHeader:
+		for i++; i < len(d.text.in) && isNameByte(d.text.in[i]) && d.text.at(i)-r.nameAt < maxHeader; {
 			i++
 		}
 		return i, more
@@ -636,7 +636,7 @@ func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	if !d.call.open {
 		return r.leave(d, i)
 	}
-	d.reject(chat.ReasonMalformed, "", why, r.at, d.base+i)
+	d.reject(chat.ReasonMalformed, "", why, r.at, d.text.at(i))
 	return i, broken
 }
 
@@ -649,14 +649,14 @@ func (r *pyReader) end(d *Decoder) verdict {
 		}
 		return finished
 	case d.call.open:
-		d.endCall(d.base, false)
+		d.endCall(d.text.at(0), false)
 		return finished
 	case r.state == pCloser && r.matched > 0 && r.matched < len(r.closer):
 		return finished
-	case d.confirmed && r.unread():
+	case d.text.confirmed && r.unread():
 		_, v := r.leave(d, 0)
 		return v
-	case d.confirmed:
+	case d.text.confirmed:
 		return finished
 	}
 	return refused

@@ -14,9 +14,9 @@ type reasoning struct {
 
 // openReasoning begins a block behind the tag that ends before i. A shadow leaves the tag out and reads on.
 func (d *Decoder) openReasoning(i int, o *opener) int {
-	d.textUpTo(d.holdAt)
-	d.markupUpTo(d.base + i)
-	d.holding, d.state = false, inText
+	d.textUpTo(d.text.holdAt)
+	d.text.markupUpTo(d.text.at(i))
+	d.text.holding, d.state = false, inText
 	if d.shadows { // a block in the block: one shadow each would read the rest as often as there are openers
 		d.ctx = lineContext{bol: true}
 		return i
@@ -28,22 +28,22 @@ func (d *Decoder) openReasoning(i int, o *opener) int {
 
 // scanReasoning passes reasoning on and looks for the tag that closes it.
 func (d *Decoder) scanReasoning(i int) int {
-	for ; d.think.primed && i < len(d.in); i++ {
-		if c := d.in[i]; !isBlank(c) {
+	for ; d.think.primed && i < len(d.text.in); i++ {
+		if c := d.text.in[i]; !isBlank(c) {
 			d.think.primed = false
 			if d.set.trie.starts(c) && !d.set.closers.starts(c) || c == '<' || c == '[' {
 				d.candidate(i, inElement)
-				d.elem = element{closing: true, primed: true}
-				d.node = 0
+				d.cand.elem = element{closing: true, primed: true}
+				d.cand.node = 0
 				return i
 			}
 		}
 	}
-	for ; i < len(d.in); i++ {
-		if c := d.in[i]; d.set.closers.starts(c) && (d.think.closer == "" || d.think.closer[0] == c) {
+	for ; i < len(d.text.in); i++ {
+		if c := d.text.in[i]; d.set.closers.starts(c) && (d.think.closer == "" || d.think.closer[0] == c) {
 			d.candidate(i, inElement)
-			d.elem = element{closing: true}
-			d.node = 0
+			d.cand.elem = element{closing: true}
+			d.cand.node = 0
 			return i
 		}
 	}
@@ -52,38 +52,38 @@ func (d *Decoder) scanReasoning(i int) int {
 
 // scanReasoningCloser reads a tag that may close the block, or repeat the one that the prompt opened it with.
 func (d *Decoder) scanReasoningCloser(i int) int {
-	for ; i < len(d.in); i++ {
-		if d.elem.primed {
-			d.elem.node = d.set.trie.next(d.elem.node, d.in[i])
-			if d.elem.primed = d.elem.node != 0; d.elem.primed {
-				if o := d.set.trie.end(d.elem.node); o != nil {
+	for ; i < len(d.text.in); i++ {
+		if d.cand.elem.primed {
+			d.cand.elem.node = d.set.trie.next(d.cand.elem.node, d.text.in[i])
+			if d.cand.elem.primed = d.cand.elem.node != 0; d.cand.elem.primed {
+				if o := d.set.trie.end(d.cand.elem.node); o != nil {
 					return d.opened(i+1, o)
 				}
 			}
 		}
-		if d.node != 0 || d.base+i == d.candAt {
-			d.node = d.set.closers.next(d.node, d.in[i])
+		if d.cand.node != 0 || d.text.at(i) == d.text.candAt {
+			d.cand.node = d.set.closers.next(d.cand.node, d.text.in[i])
 		}
-		if d.node == 0 && d.elem.primed {
+		if d.cand.node == 0 && d.cand.elem.primed {
 			continue
 		}
-		if d.node == 0 {
+		if d.cand.node == 0 {
 			return d.refuse(i, "no closer")
 		}
-		o := d.set.closers.end(d.node)
+		o := d.set.closers.end(d.cand.node)
 		if o == nil {
 			continue
 		}
 		if d.think.closer != "" && d.think.closer != o.literal {
 			return d.refuse(i+1, "the closer of another tag")
 		}
-		d.textUpTo(d.candAt)
+		d.textUpTo(d.text.candAt)
 		if d.set.opts.Thinking.Calls == CallsAlways {
 			d.promote()
 		}
 		d.think = reasoning{}
-		d.markupUpTo(d.base + i + 1)
-		d.holding, d.state = false, inText
+		d.text.markupUpTo(d.text.at(i) + 1)
+		d.text.holding, d.state = false, inText
 		d.ctx = lineContext{bol: true, gap: true}
 		return i + 1
 	}
@@ -92,21 +92,21 @@ func (d *Decoder) scanReasoningCloser(i int) int {
 
 // emitReasoning emits reasoning, and lets the shadow read it.
 func (d *Decoder) emitReasoning(s string, end int) {
-	d.recent.add("")
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.last, End: end})
+	d.text.recent.add("")
+	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.text.last, End: end})
 	if len(d.set.opts.Tools) > 0 && d.set.opts.Thinking.Calls != CallsNever {
 		if d.think.shadow == nil {
 			d.think.shadow = &Decoder{set: d.set, sources: d.sources}
 			d.think.shadow.Reset()
 			d.think.shadow.think.open = false
-			d.think.shadow.shadows, d.think.shadow.seen = true, true
-			d.think.shadow.base, d.think.shadow.last = d.last, d.last
+			d.think.shadow.shadows, d.think.shadow.text.seen = true, true
+			d.think.shadow.text.base, d.think.shadow.text.last = d.text.last, d.text.last
 		}
-		before := d.think.shadow.steps
+		before := d.think.shadow.text.steps
 		d.think.collect(d.think.shadow.Feed(nil, s))
-		d.steps += d.think.shadow.steps - before
+		d.text.steps += d.think.shadow.text.steps - before
 	}
-	d.last = end
+	d.text.last = end
 }
 
 // collect keeps the events of whole calls. Those of a call that was rejected are let go of again.
@@ -166,7 +166,7 @@ func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
 			call.Index = index
 			e.ID, e.Detail = call.ID, &chat.Detail{Call: &call}
 		}
-		d.dst = append(d.dst, e)
+		d.text.dst = append(d.text.dst, e)
 		if e.Kind == chat.KindCallEnd {
 			d.note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
 		}

@@ -17,9 +17,9 @@ func (r *pyReader) signs(d *Decoder) bool {
 	case r.first || r.section:
 		return false
 	case r.list:
-		return signature(d.held(r.argsAt, r.argsTo), s, isParam, true)
+		return signature(d.text.held(r.argsAt, r.argsTo), s, isParam, true)
 	}
-	return r.alone(d) && signature(d.held(r.argsAt, r.argsTo), s, isSignature, false)
+	return r.alone(d) && signature(d.text.held(r.argsAt, r.argsTo), s, isSignature, false)
 }
 
 // signature reports whether is holds for all of the arguments that have no keyword, or for one of them. There must be one.

@@ -32,6 +32,7 @@ func Sources(text string, o Options) ([]CallSources, error) {
 		return nil, err
 	}
 	d.sources = &sources{text: text}
+	d.Reset()
 	var calls []CallSources
 	var buf []chat.Event
 	take := func(events []chat.Event) {

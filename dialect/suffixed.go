@@ -13,8 +13,8 @@ type suffixReader struct {
 func newSuffixed(*Decoder, *opener) body { return new(suffixReader) }
 
 func (r *suffixReader) run(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		switch {
 		case r.first == "" && c == '>':
 			if len(r.suffix) == 0 {
@@ -61,8 +61,8 @@ type horizonReader struct {
 var horizonCall = opener{use: useSection, closer: "</ifm|tool_call>", json: "k2-horizon"}
 
 func (r *horizonReader) run(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
-		switch c := d.in[i]; {
+	for ; i < len(d.text.in); i++ {
+		switch c := d.text.in[i]; {
 		case isBlank(c):
 			if r.blanks++; r.blanks > maxHeader {
 				return i, refused

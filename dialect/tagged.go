@@ -155,9 +155,9 @@ func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 
 func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
 	if r.at < 0 {
-		r.at = d.candAt
+		r.at = d.text.candAt
 	}
-	for i < len(d.in) {
+	for i < len(d.text.in) {
 		var v verdict
 		switch r.state {
 		case tName, tParam:
@@ -212,7 +212,7 @@ func matchTag[T string | []byte](text T, tag string) tagMatch {
 
 // readTag reads what stands between parameters, or behind a call: blanks and one tag.
 func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
-	c := d.in[i]
+	c := d.text.in[i]
 	if len(r.tail) == 0 {
 		if isBlank(c) {
 			if r.blanks++; r.blanks > maxHeader && r.val == nil {
@@ -220,20 +220,20 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 			}
 			return i + 1, more
 		}
-		r.tailAt = d.base + i
+		r.tailAt = d.text.at(i)
 		if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
 			return r.object(d, i)
 		}
-		if k, n := r.usualTag(d.in[i:]); n > 0 {
+		if k, n := r.usualTag(d.text.in[i:]); n > 0 {
 			return r.tag(d, k, i+n)
 		}
 		tags := r.tags()
-		if k, n := r.wholeTag(d.in[i:], tags[:]); n > 0 {
+		if k, n := r.wholeTag(d.text.in[i:], tags[:]); n > 0 {
 			return r.tag(d, k, i+n)
 		}
-		if d.patient(i) {
-			if rest, ok := r.restOfTag(tags[:], d.in[i:]); ok {
-				d.await(i, rest, nil)
+		if d.text.patient(i) {
+			if rest, ok := r.restOfTag(tags[:], d.text.in[i:]); ok {
+				d.text.await(i, rest, nil)
 				return i, left
 			}
 		}
@@ -244,12 +244,12 @@ func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
 	if r.form.elements {
 		r.tail = append(r.tail, c)
 		if r.expected(c) {
-			return r.skip(d.in, i+1), more
+			return r.skip(d.text.in, i+1), more
 		}
 		return r.readElement(d, i)
 	}
-	m, n := r.between.take(d.in, i, len(r.tail))
-	r.tail = append(r.tail, d.in[i:i+n]...)
+	m, n := r.between.take(d.text.in, i, len(r.tail))
+	r.tail = append(r.tail, d.text.in[i:i+n]...)
 	switch i += n; m {
 	case fullMatch:
 		r.want, r.tail = "", r.tail[:0]
@@ -319,7 +319,7 @@ func (r *tagReader) object(d *Decoder, i int) (int, verdict) {
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
 	d.body = h
 	if d.set.on[r.form.objectIs] {
-		d.dialect = r.form.objectIs
+		d.cand.dialect = r.form.objectIs
 	}
 	if j, v := h.named(d, i); v != more {
 		return j, v
@@ -413,7 +413,7 @@ func (r *tagReader) tags() [tagKinds]string {
 
 // tag acts on a whole tag that ends before i.
 func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
-	end := d.base + i
+	end := d.text.at(i)
 	switch {
 	case k == tagNameClose || k == tagBreak || k >= tagBetween:
 		return i, more
@@ -467,7 +467,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 	}
 	r.state, r.at = tName, r.tailAt
 	if r.got == 0 {
-		r.at = d.candAt
+		r.at = d.text.candAt
 	}
 	r.name, r.quote = r.name[:0], 0
 	return i, more
@@ -513,14 +513,14 @@ func (r *tagReader) repairable(d *Decoder) bool {
 }
 
 func (r *tagReader) missing(d *Decoder, tag string, at int) {
-	if r.known && d.confirmed {
+	if r.known && d.text.confirmed {
 		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
 	}
 }
 
 // endCall ends the call behind its tag, which ends before i.
 func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
-	if _, v := r.endCallAt(d, d.base+i, complete); v != more {
+	if _, v := r.endCallAt(d, d.text.at(i), complete); v != more {
 		return i, v
 	}
 	if r.section == nil {
@@ -552,16 +552,16 @@ func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict)
 
 // fail ends the candidate because of the byte before i. What was read of a call that did not begin is text, behind others too.
 func (r *tagReader) fail(d *Decoder, i int, why string) (int, verdict) {
-	if d.confirmed && !d.call.open && r.at >= d.last {
+	if d.text.confirmed && !d.call.open && r.at >= d.text.last {
 		return d.backTo(r.at, i)
 	}
-	_, v := r.failAt(d, d.base+i, why)
+	_, v := r.failAt(d, d.text.at(i), why)
 	return i, v
 }
 
 func (r *tagReader) failAt(d *Decoder, end int, why string) (int, verdict) {
 	if !d.call.open {
-		if d.confirmed {
+		if d.text.confirmed {
 			return 0, finished
 		}
 		return 0, refused
@@ -579,7 +579,7 @@ func (r *tagReader) end(d *Decoder) verdict {
 		k := strings.IndexByte(t, r.form.paramOpen[0])
 		switch {
 		case k >= 0 && strings.HasPrefix(t[k:], r.close):
-			if r.finishValue(d, d.base) == broken {
+			if r.finishValue(d, d.text.at(0)) == broken {
 				return broken
 			}
 			rest := strings.TrimSpace(t[k+len(r.close):])
@@ -588,11 +588,11 @@ func (r *tagReader) end(d *Decoder) verdict {
 				r.tail = r.tail[:0]
 			}
 		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.callClose && r.mends(d):
-			r.missing(d, r.form.paramClose, d.base)
-			if r.finishValue(d, d.base) == broken {
+			r.missing(d, r.form.paramClose, d.text.at(0))
+			if r.finishValue(d, d.text.at(0)) == broken {
 				return broken
 			}
-			_, v := r.endCallAt(d, d.base, true)
+			_, v := r.endCallAt(d, d.text.at(0), true)
 			if v == broken {
 				return broken
 			}
@@ -603,26 +603,26 @@ func (r *tagReader) end(d *Decoder) verdict {
 		return refused
 	}
 	if r.state == tName || r.state == tBody && r.val == nil { // of another call, that did not begin
-		d.markupUpTo(r.at)
-		d.textUpTo(d.base)
+		d.text.markupUpTo(r.at)
+		d.textUpTo(d.text.at(0))
 		return finished
 	}
 	if d.call.open {
 		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && r.mends(d) {
-			r.missing(d, r.form.callClose, d.base)
-			if _, v := r.endCallAt(d, d.base, true); v == broken {
+			r.missing(d, r.form.callClose, d.text.at(0))
+			if _, v := r.endCallAt(d, d.text.at(0), true); v == broken {
 				return broken
 			}
 			return finished
 		}
 		if r.stream && r.state == tValue {
-			d.endCall(d.base, false)
+			d.endCall(d.text.at(0), false)
 			return finished
 		}
-		d.endCall(d.base, false)
+		d.endCall(d.text.at(0), false)
 		return finished
 	}
-	if d.confirmed {
+	if d.text.confirmed {
 		return finished
 	}
 	return refused

@@ -10,24 +10,24 @@ import (
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
 func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
-	if len(r.name) == 0 && r.quote == 0 && d.holding {
+	if len(r.name) == 0 && r.quote == 0 && d.text.holding {
 		if j, v := r.wholeName(d, i); j > i || v != more {
 			return j, v
 		}
 	}
 	if stop := r.nameStop(); stop != nil {
-		if j := min(stop.index(d.in, i), i+maxHeader+1-len(r.name)); j > i {
-			if j == len(d.in) && len(r.name) == 0 && d.patient(i) {
-				d.await(i, "", stop)
+		if j := min(stop.index(d.text.in, i), i+maxHeader+1-len(r.name)); j > i {
+			if j == len(d.text.in) && len(r.name) == 0 && d.text.patient(i) {
+				d.text.await(i, "", stop)
 				return i, left
 			}
-			r.name, i = append(r.name, d.in[i:j]...), j
-			if i == len(d.in) {
+			r.name, i = append(r.name, d.text.in[i:j]...), j
+			if i == len(d.text.in) {
 				return i, more
 			}
 		}
 	}
-	c := d.in[i]
+	c := d.text.in[i]
 	end := r.form.nameEnd[0]
 	switch {
 	case len(r.name) > maxHeader:
@@ -50,11 +50,11 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		if c != '"' && c != '\'' {
 			return r.fail(d, i, "the name does not stand in quotes")
 		}
-		r.quote, r.nameAt = c, d.base+i+1
+		r.quote, r.nameAt = c, d.text.at(i)+1
 		return i + 1, more
 	case r.form.quoted && r.quote != 1:
 		if c == r.quote {
-			r.quote, r.nameEnd = 1, d.base+i // closed
+			r.quote, r.nameEnd = 1, d.text.at(i) // closed
 		} else if c < 0x20 || c == '<' && r.form.tagEnd == "" {
 			return r.fail(d, i, "the name is not closed")
 		} else {
@@ -63,12 +63,12 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case r.form.tagEnd != "" && r.quote == 1:
 		end := r.form.tagEnd
-		j := strings.IndexByte(d.in[i:], end[len(end)-1]) + 1
+		j := strings.IndexByte(d.text.in[i:], end[len(end)-1]) + 1
 		if j == 0 {
-			j = len(d.in) - i
+			j = len(d.text.in) - i
 		}
 		j = min(j, maxHeader+1-len(r.attrs))
-		r.attrs, i = append(r.attrs, d.in[i:i+j]...), i+j
+		r.attrs, i = append(r.attrs, d.text.in[i:i+j]...), i+j
 		switch {
 		case len(r.attrs) > maxHeader:
 			return r.fail(d, i-1, "the tag is not closed")
@@ -97,7 +97,7 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 // wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i. What may be the start of both
 // waits for the rest.
 func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
-	f, in := r.form, d.in
+	f, in := r.form, d.text.in
 	switch {
 	case f.elements || f.tagEnd != "":
 		return i, more
@@ -113,7 +113,7 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 		return i, more
 	}
 	name, rest := in[i:to], in[to:]
-	r.keyAt, r.keyEnd = d.base+i, d.base+to
+	r.keyAt, r.keyEnd = d.text.at(i), d.text.at(to)
 	switch {
 	case f.bare && r.state == tParam && strings.HasPrefix(rest, f.paramEnd):
 		r.param = strings.TrimSpace(name)
@@ -132,10 +132,10 @@ const looseLead = ` name=`
 
 // wholeQuoted is wholeName for a name in quotes, with the attributes that may stand behind it.
 func (r *tagReader) wholeQuoted(d *Decoder, i int) (int, verdict) {
-	f, in, from := r.form, d.in, i
+	f, in, from := r.form, d.text.in, i
 	if f.loose && in[i] != '"' {
-		if from = i + common(looseLead, in[i:]); from == len(in) && d.patient(i) {
-			d.await(i, looseLead[from-i:], nil)
+		if from = i + common(looseLead, in[i:]); from == len(in) && d.text.patient(i) {
+			d.text.await(i, looseLead[from-i:], nil)
 			return i, left
 		}
 		if from != i+len(looseLead) {
@@ -148,18 +148,18 @@ func (r *tagReader) wholeQuoted(d *Decoder, i int) (int, verdict) {
 	from++
 	to := quotedNameStop.index(in, from)
 	switch {
-	case to == len(in) && d.patient(i):
-		d.await(i, "", &quotedNameStop)
+	case to == len(in) && d.text.patient(i):
+		d.text.await(i, "", &quotedNameStop)
 		return i, left
 	case to == len(in) || to == from || to-from > maxHeader || in[to] != '"':
 		return i, more
-	case to+1 == len(in) && d.patient(i):
-		d.await(i, "", nil)
+	case to+1 == len(in) && d.text.patient(i):
+		d.text.await(i, "", nil)
 		return i, left
 	case to+1 == len(in):
 		return i, more
 	}
-	r.keyAt, r.keyEnd = d.base+from, d.base+to
+	r.keyAt, r.keyEnd = d.text.at(from), d.text.at(to)
 	if in[to+1] == f.nameEnd[0] {
 		return r.takeName(d, in[from:to], to+2)
 	}
@@ -168,13 +168,13 @@ func (r *tagReader) wholeQuoted(d *Decoder, i int) (int, verdict) {
 	}
 	end := attributeStop.index(in, to+1)
 	switch {
-	case end == len(in) && d.patient(i):
-		d.await(i, "", &attributeStop)
+	case end == len(in) && d.text.patient(i):
+		d.text.await(i, "", &attributeStop)
 		return i, left
 	case end == len(in) || in[end] != f.nameEnd[0] || end-to > maxHeader:
 		return i, more
 	}
-	r.name, r.quote, r.nameAt, r.nameEnd = append(r.name, in[from:to]...), 1, d.base+from, d.base+to
+	r.name, r.quote, r.nameAt, r.nameEnd = append(r.name, in[from:to]...), 1, d.text.at(from), d.text.at(to)
 	r.attrs = append(r.attrs, in[to+1:end]...)
 	return r.endName(d, end+1)
 }
@@ -208,12 +208,12 @@ func (r *tagReader) nameStop() *byteSet {
 
 // nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.
 func (r *tagReader) nameText(d *Decoder, i int) string {
-	switch end := d.base + i; {
-	case !d.holding || r.form.tagEnd != "":
+	switch end := d.text.at(i); {
+	case !d.text.holding || r.form.tagEnd != "":
 	case !r.form.quoted:
-		return d.held(end-len(r.name), end)
-	case r.quote == 1 && r.nameAt >= d.holdAt:
-		return d.held(r.nameAt, r.nameAt+len(r.name))
+		return d.text.held(end-len(r.name), end)
+	case r.quote == 1 && r.nameAt >= d.text.holdAt:
+		return d.text.held(r.nameAt, r.nameAt+len(r.name))
 	}
 	return string(r.name)
 }
@@ -221,7 +221,7 @@ func (r *tagReader) nameText(d *Decoder, i int) string {
 // endName ends the tag with a name before i.
 func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
 	name := strings.TrimSpace(r.nameText(d, i-1))
-	r.keyAt, r.keyEnd = d.base+i-1-len(r.name), d.base+i-1
+	r.keyAt, r.keyEnd = d.text.at(i)-1-len(r.name), d.text.at(i)-1
 	if r.form.quoted && !r.form.elements {
 		r.keyAt, r.keyEnd = r.nameAt, r.nameEnd
 	}
@@ -300,7 +300,7 @@ func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
 		text := r.nameText(d, i+1)
 		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
 			if name, ok := strings.CutSuffix(text, end); ok {
-				r.keyAt = d.base + i + 1 - len(r.name)
+				r.keyAt = d.text.at(i) + 1 - len(r.name)
 				r.keyEnd = r.keyAt + len(name)
 				r.name = r.name[:0]
 				r.param = strings.TrimSpace(name)
@@ -341,11 +341,11 @@ func (r *tagReader) keyed() {
 
 // readType reads the element that names the type of a value. It counts where the schema says nothing.
 func (r *tagReader) readType(d *Decoder, i int) (int, verdict) {
-	for ; i < len(d.in); i++ {
+	for ; i < len(d.text.in); i++ {
 		if len(r.name) > maxHeader {
 			return r.fail(d, i, "the name of a type is too long")
 		}
-		if r.name = append(r.name, d.in[i]); d.in[i] != '>' {
+		if r.name = append(r.name, d.text.in[i]); d.text.in[i] != '>' {
 			continue
 		}
 		if kind, ok := strings.CutSuffix(string(r.name), r.form.typeClose); ok {
@@ -368,7 +368,7 @@ func (r *tagReader) named(d *Decoder, name string, i int) verdict {
 		r.tool, _, r.known = d.set.names.resolve(clean)
 	}
 	r.state, r.blanks = tBody, 0
-	r.tail, r.tailAt = r.tail[:0], d.base+i
+	r.tail, r.tailAt = r.tail[:0], d.text.at(i)
 	r.val = nil
 	return more
 }

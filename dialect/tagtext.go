@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/chat"
+)
 
 // writeEscaped writes s, which ends where v stands in the text, as the inside of a JSON string.
 func writeEscaped(v *value, s string) {
@@ -34,7 +38,7 @@ const maxPieces = 64
 func (d *Decoder) passPieces(s string, end int) {
 	i, from := doubleStop.index(s, 0), 0
 	d.settleLater(end-len(s), end, i < len(s))
-	dst := d.dst
+	dst := d.text.dst
 	for ; i < len(s); i = doubleStop.index(s, i+1) {
 		if from < i {
 			dst = d.emitDelta(dst, s[from:i], end-len(s)+i)
@@ -45,16 +49,16 @@ func (d *Decoder) passPieces(s string, end int) {
 	if from < len(s) {
 		dst = d.emitDelta(dst, s[from:], end)
 	}
-	d.dst = dst
+	d.text.dst = dst
 }
 
 // passEscaped emits a chunk of a value in which nothing begins or ends, but that is not written as it is.
-func (d *Decoder) passEscaped(chunk string) {
-	end := d.last + len(chunk)
-	d.in, d.base = "", end
-	d.arena.write(chunk)
-	d.spilled, d.passes = end, passesRaw
-	d.passPieces(chunk, end)
+func (d *Decoder) passEscaped(dst []chat.Event, chunk string) []chat.Event {
+	d.text.skip(chunk)
+	d.text.dst, d.passing = dst, passesArgs
+	d.passPieces(chunk, d.text.end())
+	dst, d.text.dst = d.text.dst, nil
+	return dst
 }
 
 // escapes are what stands for the bytes of doubleStop in a JSON string.

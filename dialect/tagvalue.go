@@ -59,7 +59,7 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 		r.close = r.ahead[:len(r.ahead)-len(r.form.paramOpen)]
 	}
 	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
-	r.valueAt = d.base + i
+	r.valueAt = d.text.at(i)
 	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
 		r.stream, r.waits = false, false
 		return more
@@ -75,7 +75,7 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 		r.flows()
 	}
 	r.entity, r.marked = false, false
-	r.val.base = d.base + i
+	r.val.base = d.text.at(i)
 	d.sources.key(r.keyAt, r.keyEnd)
 	if !r.addKey(again) {
 		_, v := r.fail(d, i, r.val.err)
@@ -175,7 +175,7 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	if len(r.tail) > 0 {
 		return r.readTail(d, i)
 	}
-	in, from := d.in, i
+	in, from := d.text.in, i
 	if r.waits {
 		r.beginText(in[i])
 	}
@@ -185,13 +185,13 @@ func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
 	}
 	r.add(d, in[from:i], i)
 	if i < len(in) {
-		r.tailAt = d.base + i
+		r.tailAt = d.text.at(i)
 		if e, n := r.wholeEnd(in[i:]); n > 0 {
 			return r.endValue(d, e, i+n)
 		}
-		if d.patient(i) {
+		if d.text.patient(i) {
 			if rest, ok := r.restOfEnd(in[i:]); ok {
-				d.await(i, rest, nil)
+				d.text.await(i, rest, nil)
 				return i, left
 			}
 		}
@@ -229,10 +229,10 @@ func (r *tagReader) suspicious(in string, i int) bool {
 
 // readTail reads on in what may be the tags behind a value: newline, closing tag, blanks, and the tag that follows.
 func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
-	for i < len(d.in) && len(r.tail) > 0 {
+	for i < len(d.text.in) && len(r.tail) > 0 {
 		if r.closed > 0 {
-			m, n := r.follows(d.in, i)
-			r.tail = append(r.tail, d.in[i:i+n]...)
+			m, n := r.follows(d.text.in, i)
+			r.tail = append(r.tail, d.text.in[i:i+n]...)
 			i += n
 			switch m {
 			case fullMatch:
@@ -241,7 +241,7 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 				continue
 			}
 		} else {
-			c := d.in[i]
+			c := d.text.in[i]
 			if len(r.tail) == 1 && !r.endsValue(c) {
 				r.add(d, oneByte(r.tail[0]), i)
 				r.tail = r.tail[:0]
@@ -250,12 +250,12 @@ func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
 			r.tail = append(r.tail, c)
 			i++
 			if r.expected(c) {
-				i = r.skip(d.in, i)
+				i = r.skip(d.text.in, i)
 				continue
 			}
 		}
-		for ; i > 0 && d.in[i-1] >= 0x80 && i < len(d.in) && d.in[i]&0xC0 == 0x80; i++ { // the rest of a character
-			r.tail = append(r.tail, d.in[i])
+		for ; i > 0 && d.text.in[i-1] >= 0x80 && i < len(d.text.in) && d.text.in[i]&0xC0 == 0x80; i++ { // the rest of a character
+			r.tail = append(r.tail, d.text.in[i])
 		}
 		for r.want, r.closed = "", 0; len(r.tail) > 0; {
 			t := r.tailText(d, i)
@@ -325,8 +325,8 @@ func openCDATA(text []byte) bool {
 
 // tailText returns the tail, which ends before i. It is held, so that it need not be copied.
 func (r *tagReader) tailText(d *Decoder, i int) string {
-	if end := d.base + i; d.holding && r.tailAt+len(r.tail) == end {
-		return d.held(r.tailAt, end)
+	if end := d.text.at(i); d.text.holding && r.tailAt+len(r.tail) == end {
+		return d.text.held(r.tailAt, end)
 	}
 	return string(r.tail)
 }
@@ -385,11 +385,11 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	case e.param != "":
 		v = r.beginParam(d, e.param, i)
 	case e.next >= 0:
-		r.tailAt = d.base + i - len(e.rest)
+		r.tailAt = d.text.at(i) - len(e.rest)
 		return r.tag(d, e.next, i)
 	}
 	if v == finished && e.rest != "" {
-		return d.backTo(d.base+i-len(e.rest), i)
+		return d.backTo(d.text.at(i)-len(e.rest), i)
 	}
 	return j, v
 }
@@ -406,7 +406,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 			}
 			return more
 		}
-		if w := r.openParam(d, end-d.base); w != more {
+		if w := r.openParam(d, d.text.index(end)); w != more {
 			return w
 		}
 		v.base = end
@@ -487,7 +487,7 @@ func (r *tagReader) stands(d *Decoder, out string, skip int) {
 	if d.sources == nil || r.val.hold.on {
 		return
 	}
-	raw := d.held(r.valueAt, max(r.valueAt, r.tailAt))
+	raw := d.text.held(r.valueAt, max(r.valueAt, r.tailAt))
 	if lead := len(raw) - len(trimBlanks(raw)); strings.TrimSpace(raw) == out {
 		d.sources.from(r.valueAt + lead + skip)
 		r.val.base, r.val.step = r.valueAt+lead+skip, 1
@@ -537,7 +537,7 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 		if r.form.entities && !r.marked {
 			cut = r.clean(s)
 		}
-		r.val.base = d.base + i - (len(s) - cut)
+		r.val.base = d.text.at(i) - (len(s) - cut)
 		writeEscaped(r.val, s[:cut])
 		r.sent = r.val.base - r.valueAt
 		s = s[cut:]

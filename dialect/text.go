@@ -57,7 +57,7 @@ func (c *lineContext) newLine() {
 
 // scanText reads text from i on until something may begin there.
 func (d *Decoder) scanText(i int) int {
-	if d.base+i < d.plain {
+	if d.text.at(i) < d.plain {
 		return d.scanPlain(i)
 	}
 	if d.think.open {
@@ -71,23 +71,23 @@ func (d *Decoder) scanText(i int) int {
 	case c.bol || c.after || c.gap:
 		return d.scanLineStart(i)
 	case c.quote:
-		if n := strings.IndexByte(d.in[i:], '\n'); n >= 0 {
+		if n := strings.IndexByte(d.text.in[i:], '\n'); n >= 0 {
 			c.newLine()
-			d.hold(d.base + i + n)
+			d.text.hold(d.text.at(i) + n)
 			return i + n + 1
 		}
-		return len(d.in)
+		return len(d.text.in)
 	}
 	return d.scanLine(i)
 }
 
 // scanLine reads the middle of a line: the place where nearly all bytes of nearly all texts are read.
 func (d *Decoder) scanLine(i int) int {
-	in, mid := d.in, &d.set.mid
+	in, mid := d.text.in, &d.set.mid
 	if in[i] != '`' {
 		d.ctx.tick = false
 	}
-	if !d.holding && !d.ctx.tick {
+	if !d.text.holding && !d.ctx.tick {
 		i, d.ctx.ticks = d.skim(in, i)
 	}
 	for i = mid.index(in, i); i < len(in); i = mid.index(in, i+1) {
@@ -96,8 +96,8 @@ func (d *Decoder) scanLine(i int) int {
 			torn := d.ctx.torn && d.tornOn(i)
 			d.ctx.newLine()
 			d.ctx.torn = torn
-			if !d.holding {
-				d.hold(d.base + i)
+			if !d.text.holding {
+				d.text.hold(d.text.at(i))
 			}
 			return i + 1
 		case '`':
@@ -116,11 +116,11 @@ func (d *Decoder) scanLine(i int) int {
 			d.ctx.tick = false
 			if c == '{' && d.set.midJSON {
 				d.candidate(i, inElement)
-				d.elem = element{}
+				d.cand.elem = element{}
 				return i
 			}
 			d.candidate(i, inOpener)
-			d.node = 0
+			d.cand.node = 0
 			return i
 		}
 	}
@@ -129,23 +129,23 @@ func (d *Decoder) scanLine(i int) int {
 
 // tornOn reports whether the line behind the line break at i may go on with what is left of a broken call: the one before does not end it.
 func (d *Decoder) tornOn(i int) bool {
-	last := d.recent.last()
+	last := d.text.recent.last()
 	if i > 0 {
-		last = d.in[i-1]
+		last = d.text.in[i-1]
 	}
 	return last != '>' && last != ']' && last != '}'
 }
 
 // scanLineStart reads the first byte of a line that is not blank, or the first after a call. Blanks before it are held.
 func (d *Decoder) scanLineStart(i int) int {
-	c := d.in[i]
+	c := d.text.in[i]
 	switch {
 	case isBlank(c), d.ctx.after && (c == ',' || c == ';'):
-		if d.holding && d.base+i-d.holdAt >= maxBlank {
+		if d.text.holding && d.text.at(i)-d.text.holdAt >= maxBlank {
 			d.dropHold(i)
 		}
-		if !d.holding {
-			d.hold(d.base + i)
+		if !d.text.holding {
+			d.text.hold(d.text.at(i))
 		}
 		if c == '\n' || c == '\r' {
 			if c == '\n' && d.ctx.bol && d.gluedRole(i) {
@@ -157,12 +157,12 @@ func (d *Decoder) scanLineStart(i int) int {
 	case d.ctx.fence.carrier:
 		if c == d.ctx.fence.mark && (d.ctx.bol || d.ctx.after) {
 			d.candidate(i, inClosing)
-			d.elem = element{}
+			d.cand.elem = element{}
 			return i
 		}
 	case (c == '`' || c == '~') && d.ctx.bol:
 		d.candidate(i, inFence)
-		d.elem = element{}
+		d.cand.elem = element{}
 		return i
 	case c == '>' && d.ctx.bol && !d.set.trie.starts(c):
 		d.dropHold(i)
@@ -170,9 +170,9 @@ func (d *Decoder) scanLineStart(i int) int {
 		d.ctx.quote = true
 		return i + 1
 	}
-	if d.set.mayBegin(d.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') {
+	if d.set.mayBegin(d.text.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') {
 		d.candidate(i, inElement)
-		d.elem = element{}
+		d.cand.elem = element{}
 		return i
 	}
 	d.dropHold(i)
@@ -183,32 +183,32 @@ func (d *Decoder) scanLineStart(i int) int {
 // dropHold lets held blanks before i be what they are: text, or markup if they stand behind a reasoning block.
 func (d *Decoder) dropHold(i int) {
 	d.ctx.label = ""
-	if !d.holding {
+	if !d.text.holding {
 		return
 	}
 	if d.ctx.gap {
-		d.textUpTo(d.holdAt)
-		d.markupUpTo(d.base + i)
-	} else if d.holdAt < d.base {
-		d.textUpTo(d.base + i)
+		d.textUpTo(d.text.holdAt)
+		d.text.markupUpTo(d.text.at(i))
+	} else if d.text.holdAt < d.text.base {
+		d.textUpTo(d.text.at(i))
 	}
-	d.holding = false
+	d.text.holding = false
 }
 
 // scanFenced reads the content of a fence that carries no call and looks for the line that closes it.
 func (d *Decoder) scanFenced(i int) int {
 	f := &d.ctx.fence
-	if d.holding {
+	if d.text.holding {
 		d.dropHold(i)
 	}
-	in := d.in
+	in := d.text.in
 	for ; i < len(in); i++ {
 		switch c := in[i]; {
 		case c == '\n':
 			if f.run >= f.n {
 				d.ctx.fence = fence{}
 				d.ctx.newLine()
-				d.hold(d.base + i)
+				d.text.hold(d.text.at(i))
 				return i + 1
 			}
 			d.ctx.newLine()
@@ -231,8 +231,8 @@ func (d *Decoder) scanFenced(i int) int {
 
 // scanVerbatim passes on text up to the end of a quoted result.
 func (d *Decoder) scanVerbatim(i int) int {
-	for ; i < len(d.in); i++ {
-		if d.ctx.ends(d.in[i]) {
+	for ; i < len(d.text.in); i++ {
+		if d.ctx.ends(d.text.in[i]) {
 			d.ctx = lineContext{fence: d.ctx.fence}
 			return i + 1
 		}
@@ -255,9 +255,9 @@ func (c *lineContext) ends(b byte) bool {
 
 // scanPlain passes on bytes that were read once and are text.
 func (d *Decoder) scanPlain(i int) int {
-	end := min(len(d.in), d.plain-d.base)
+	end := min(len(d.text.in), d.text.index(d.plain))
 	for ; i < end; i++ {
-		if c := d.in[i]; c == '\n' {
+		if c := d.text.in[i]; c == '\n' {
 			d.ctx.newLine()
 		} else if !isBlank(c) || !d.ctx.bol {
 			d.ctx.passed(c)
@@ -268,58 +268,58 @@ func (d *Decoder) scanPlain(i int) int {
 
 // candidate begins a candidate at i. Blanks that are held before it stay with it.
 func (d *Decoder) candidate(i int, s state) {
-	at := d.base + i
-	if !d.holding {
-		d.hold(at)
+	at := d.text.at(i)
+	if !d.text.holding {
+		d.text.hold(at)
 	}
-	d.candAt, d.candCtx, d.state = at, d.ctx, s
-	d.fenced, d.tokenEnd = fence{}, 0
-	d.dialect = ""
+	d.text.candAt, d.cand.ctx, d.state = at, d.ctx, s
+	d.cand.fenced, d.cand.tokenEnd = fence{}, 0
+	d.cand.dialect = ""
 }
 
 // refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
 // scanned anew.
 func (d *Decoder) refuse(i int, why string) int {
-	end := d.base + i
+	end := d.text.at(i)
 	d.trace(end, chat.OutcomeRefused, why)
-	d.body, d.state, d.ctx = nil, inText, d.candCtx
-	resume := d.candAt + 1
-	if d.fenced.mark != 0 {
+	d.body, d.state, d.ctx = nil, inText, d.cand.ctx
+	resume := d.text.candAt + 1
+	if d.cand.fenced.mark != 0 {
 		// The fence stands, but carries nothing.
 		d.ctx.newLine()
 		d.ctx.after, d.ctx.gap, d.ctx.label = false, false, ""
-		d.ctx.fence = d.fenced
-		d.fenced = fence{}
-		resume = d.fencedEnd
+		d.ctx.fence = d.cand.fenced
+		d.cand.fenced = fence{}
+		resume = d.cand.fencedEnd
 	} else {
-		if d.tokenEnd > 0 {
-			resume = d.tokenEnd
-			d.tokenLeftOut(resume - d.base)
-			d.dropBefore(d.candAt)
-			d.markupUpTo(resume)
+		if d.cand.tokenEnd > 0 {
+			resume = d.cand.tokenEnd
+			d.tokenLeftOut(d.text.index(resume))
+			d.dropBefore(d.text.candAt)
+			d.text.markupUpTo(resume)
 		} else {
-			c := d.held(d.candAt, d.candAt+1)[0]
+			c := d.text.held(d.text.candAt, d.text.candAt+1)[0]
 			d.ctx.passed(c)
-			d.ctx.quote = c == '>' && d.candCtx.bol && !d.candCtx.fence.carrier
+			d.ctx.quote = c == '>' && d.cand.ctx.bol && !d.cand.ctx.fence.carrier
 		}
-		if end-d.candAt > maxHeader && !d.rescan {
+		if end-d.text.candAt > maxHeader && !d.cand.rescan {
 			d.plain = end
 		}
-		d.rescan = false
+		d.cand.rescan = false
 	}
-	if d.candCtx.gap && d.candAt > d.holdAt {
-		d.textUpTo(d.holdAt)
-		d.markupUpTo(d.candAt)
+	if d.cand.ctx.gap && d.text.candAt > d.text.holdAt {
+		d.textUpTo(d.text.holdAt)
+		d.text.markupUpTo(d.text.candAt)
 	}
-	if resume >= d.base {
-		d.textUpTo(min(d.base, resume)) // what lies in the arena
-		d.holding = false
-		return resume - d.base
+	if resume >= d.text.base {
+		d.textUpTo(min(d.text.base, resume)) // what lies in the arena
+		d.text.holding = false
+		return d.text.index(resume)
 	}
-	i = d.character(i)
-	rest := d.held(resume, d.base+i)
+	i = d.text.character(i)
+	rest := d.text.held(resume, d.text.at(i))
 	d.textUpTo(resume)
-	d.holding = false
+	d.text.holding = false
 	d.reread(rest, resume)
 	return i
 }
@@ -327,21 +327,21 @@ func (d *Decoder) refuse(i int, why string) int {
 // scanOpener walks the automaton.
 func (d *Decoder) scanOpener(i int) int {
 	t := &d.set.trie
-	for i < len(d.in) {
-		if rest, to := t.likely(d.node); rest != "" && strings.HasPrefix(d.in[i:], rest) {
-			d.node, i = to, i+len(rest)
-		} else if d.node = t.next(d.node, d.in[i]); d.node == 0 {
+	for i < len(d.text.in) {
+		if rest, to := t.likely(d.cand.node); rest != "" && strings.HasPrefix(d.text.in[i:], rest) {
+			d.cand.node, i = to, i+len(rest)
+		} else if d.cand.node = t.next(d.cand.node, d.text.in[i]); d.cand.node == 0 {
 			return d.refuse(i, "no opener")
 		} else {
 			i++
 		}
-		if o := t.end(d.node); o != nil && !d.mayBeLonger(i, o) {
+		if o := t.end(d.cand.node); o != nil && !d.mayBeLonger(i, o) {
 			return d.opened(i, o)
 		}
 	}
-	if d.patient(i) {
-		rest, _ := t.likely(d.node)
-		d.await(i, rest, nil)
+	if d.text.patient(i) {
+		rest, _ := t.likely(d.cand.node)
+		d.text.await(i, rest, nil)
 	}
 	return i
 }
@@ -349,60 +349,60 @@ func (d *Decoder) scanOpener(i int) int {
 // mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left out where it
 // would have been.
 func (d *Decoder) mayBeLonger(i int, o *opener) bool {
-	if o.use != useDrop || !d.set.trie.goesOn(d.node) {
+	if o.use != useDrop || !d.set.trie.goesOn(d.cand.node) {
 		return false
 	}
-	if d.tokenEnd == 0 && !d.think.open && d.fenced.mark == 0 && d.drops(o) {
-		d.tokenEnd = d.base + i
+	if d.cand.tokenEnd == 0 && !d.think.open && d.cand.fenced.mark == 0 && d.drops(o) {
+		d.cand.tokenEnd = d.text.at(i)
 	}
 	return true
 }
 
 // blankBefore reports whether the text before the candidate that was not emitted yet is white space.
 func (d *Decoder) blankBefore() bool {
-	return d.last < d.base || d.last >= d.holdAt || blank(d.in[d.last-d.base:d.holdAt-d.base])
+	return d.text.last < d.text.base || d.text.last >= d.text.holdAt || blank(d.text.in[d.text.index(d.text.last):d.text.index(d.text.holdAt)])
 }
 
 // opened acts on a whole opener that ends before i.
 func (d *Decoder) opened(i int, o *opener) int {
-	d.dialect = o.dialect
+	d.cand.dialect = o.dialect
 	if d.think.open && o.use != useThink {
 		return d.refuse(i, "reasoning")
 	}
-	if o.lineStart && !d.candCtx.bol && !d.candCtx.after && (o.mark != markOther || d.turn.closed != d.candAt) {
+	if o.lineStart && !d.cand.ctx.bol && !d.cand.ctx.after && (o.mark != markOther || d.turn.closed != d.text.candAt) {
 		return d.refuse(i, "not at the start of a line")
 	}
-	if d.candCtx.label != "" { // it announces only what has no opener
-		d.textUpTo(d.candAt)
-		d.trim(d.candAt)
-		d.candCtx.label = ""
+	if d.cand.ctx.label != "" { // it announces only what has no opener
+		d.textUpTo(d.text.candAt)
+		d.text.trim(d.text.candAt)
+		d.cand.ctx.label = ""
 	}
 	switch o.use {
 	case useSection:
-		d.state, d.elem = inElement, element{opener: o}
+		d.state, d.cand.elem = inElement, element{opener: o}
 		if o.drop {
-			d.tokenEnd = d.base + i
+			d.cand.tokenEnd = d.text.at(i)
 		}
 	case useBody:
 		return d.begin(i, o.body(d, o))
 	case useThink:
 		if d.think.open { // the prompt opened the block, and the model says so once more
-			d.textUpTo(d.candAt)
-			d.markupUpTo(d.base + i)
-			d.holding, d.state = false, inText
+			d.textUpTo(d.text.candAt)
+			d.text.markupUpTo(d.text.at(i))
+			d.text.holding, d.state = false, inText
 			return i
 		}
-		if d.fenced.mark != 0 || !o.anywhere && (d.seen || !d.blankBefore()) && !d.candCtx.bol && !d.candCtx.after {
+		if d.cand.fenced.mark != 0 || !o.anywhere && (d.text.seen || !d.blankBefore()) && !d.cand.ctx.bol && !d.cand.ctx.after {
 			return d.refuse(i, "reasoning does not begin in the middle of a line")
 		}
 		return d.openReasoning(i, o)
 	case useEnd:
-		if !d.candCtx.after {
+		if !d.cand.ctx.after {
 			return d.refuse(i, "the end of nothing")
 		}
 		return d.dropToken(i)
 	case useDrop:
-		if d.fenced.mark != 0 || !d.drops(o) || opensQuote(d.before()) {
+		if d.cand.fenced.mark != 0 || !d.drops(o) || opensQuote(d.before()) {
 			return d.refuse(i, "a token without a meaning here")
 		}
 		if o.closer != "" || o.closes {
@@ -413,23 +413,23 @@ func (d *Decoder) opened(i int, o *opener) int {
 	case useTurn:
 		return d.turnMarker(i, o)
 	case useVerbatim:
-		if d.fenced.mark != 0 || !o.anywhere && !d.candCtx.bol && !d.candCtx.after || o.tail && (!d.candCtx.after || d.lastCall != o.dialect) {
+		if d.cand.fenced.mark != 0 || !o.anywhere && !d.cand.ctx.bol && !d.cand.ctx.after || o.tail && (!d.cand.ctx.after || d.lastCall != o.dialect) {
 			return d.refuse(i, "a result does not begin in the middle of a line")
 		}
 		if d.turn.called && !o.anywhere {
-			return d.endTurn(i, d.candAt, o.literal, false)
+			return d.endTurn(i, d.text.candAt, o.literal, false)
 		}
-		d.textUpTo(min(d.base, d.base+i))
-		d.holding, d.state = false, inText
+		d.textUpTo(min(d.text.base, d.text.at(i)))
+		d.text.holding, d.state = false, inText
 		d.turn.result = d.turn.result || !o.anywhere
-		d.ctx = lineContext{until: o.closer, fence: d.candCtx.fence}
-		d.fenced = fence{}
+		d.ctx = lineContext{until: o.closer, fence: d.cand.ctx.fence}
+		d.cand.fenced = fence{}
 	case useBOM:
-		if d.candAt != 0 || d.set.opts.Repair == RepairOff {
+		if d.text.candAt != 0 || d.set.opts.Repair == RepairOff {
 			return d.refuse(i, "no byte order mark")
 		}
 		d.state = inText // stays held, like white space
-		d.ctx = d.candCtx
+		d.ctx = d.cand.ctx
 	}
 	return i
 }
@@ -437,9 +437,9 @@ func (d *Decoder) opened(i int, o *opener) int {
 // drops reports whether the token is left out where it stands.
 func (d *Decoder) drops(o *opener) bool {
 	switch {
-	case o.first && (d.seen || !d.blankBefore()):
+	case o.first && (d.text.seen || !d.blankBefore()):
 		return false
-	case o.tail && (d.candCtx.after || d.candCtx.gap), o.closes && d.frame == o.literal:
+	case o.tail && (d.cand.ctx.after || d.cand.ctx.gap), o.closes && d.frame == o.literal:
 		return true
 	}
 	return !o.tail && !o.closes
@@ -448,11 +448,11 @@ func (d *Decoder) drops(o *opener) bool {
 // dropToken leaves out the token that ends before i.
 func (d *Decoder) dropToken(i int) int {
 	d.tokenLeftOut(i)
-	d.dropBefore(d.candAt)
-	d.markupUpTo(d.base + i)
-	d.holding, d.state, d.ctx = false, inText, d.candCtx
+	d.dropBefore(d.text.candAt)
+	d.text.markupUpTo(d.text.at(i))
+	d.text.holding, d.state, d.ctx = false, inText, d.cand.ctx
 	if m := &d.mention; m.state == mentionBehind {
-		m.end = d.last
+		m.end = d.text.last
 		d.mentionInput(m.end)
 	}
 	return i
@@ -461,31 +461,31 @@ func (d *Decoder) dropToken(i int) int {
 // dropBefore emits what stands before a token that is left out and begins at the offset at. White space between it and a call
 // or a reasoning block is left out with it.
 func (d *Decoder) dropBefore(at int) {
-	d.textUpTo(d.holdAt)
-	if d.candCtx.after || d.candCtx.gap {
-		d.markupUpTo(at)
+	d.textUpTo(d.text.holdAt)
+	if d.cand.ctx.after || d.cand.ctx.gap {
+		d.text.markupUpTo(at)
 	}
 	d.textUpTo(at)
 }
 
 // announce holds the label that was read, as if it were white space before the call that it announces.
 func (d *Decoder) announce(i int, o *opener) int {
-	if d.candCtx.gap {
-		d.textUpTo(d.holdAt)
-		d.markupUpTo(d.candAt)
-		d.trim(d.candAt)
+	if d.cand.ctx.gap {
+		d.textUpTo(d.text.holdAt)
+		d.text.markupUpTo(d.text.candAt)
+		d.text.trim(d.text.candAt)
 	}
-	d.state, d.ctx, d.labelAt = inText, d.candCtx, d.candAt
+	d.state, d.ctx, d.cand.labelAt = inText, d.cand.ctx, d.text.candAt
 	d.ctx.bol, d.ctx.after, d.ctx.gap, d.ctx.label = true, false, false, o.label
 	return i
 }
 
 // callAt is where the text of the candidate's first call begins.
 func (d *Decoder) callAt() int {
-	if d.candCtx.label != "" {
-		return d.labelAt
+	if d.cand.ctx.label != "" {
+		return d.cand.labelAt
 	}
-	return d.candAt
+	return d.text.candAt
 }
 
 // begin hands the candidate to a body machine.
@@ -499,10 +499,10 @@ func (d *Decoder) begin(i int, b body) int {
 
 // scanFence reads the line that opens a fence.
 func (d *Decoder) scanFence(i int) int {
-	e := &d.elem
-	mark := d.held(d.candAt, d.candAt+1)[0]
-	for ; i < len(d.in); i++ {
-		c := d.in[i]
+	e := &d.cand.elem
+	mark := d.text.held(d.text.candAt, d.text.candAt+1)[0]
+	for ; i < len(d.text.in); i++ {
+		c := d.text.in[i]
 		switch {
 		case !e.info && c == mark:
 			e.n++
@@ -525,12 +525,12 @@ func (d *Decoder) scanFence(i int) int {
 // openFence ends the line that opens a fence before i. If its info string is one that calls are carried in, the line is
 // held until the first thing in the fence is known.
 func (d *Decoder) openFence(i int, mark byte) int {
-	end := d.base + i
-	f := fence{mark: mark, n: d.elem.n}
-	if d.elem.long {
+	end := d.text.at(i)
+	f := fence{mark: mark, n: d.cand.elem.n}
+	if d.cand.elem.long {
 		return d.openPlain(i, f)
 	}
-	line := d.held(d.candAt+f.n, end)
+	line := d.text.held(d.text.candAt+f.n, end)
 	info, crlf := strings.TrimSpace(line), strings.HasSuffix(line, "\r\n")
 	if d.openForm(i, f, info, crlf) {
 		return i
@@ -545,7 +545,7 @@ func (d *Decoder) openOther(i int, f fence, info string, crlf bool) int {
 	}
 	word, _, _ := strings.Cut(info, " ")
 	if d.turn.called && resultFences[word] {
-		return d.endTurn(i, d.candAt, "```"+word, false)
+		return d.endTurn(i, d.text.candAt, "```"+word, false)
 	}
 	f.fits = carriers[strings.ToLower(word)]
 	return d.openPlain(i, f)
@@ -553,17 +553,17 @@ func (d *Decoder) openOther(i int, f fence, info string, crlf bool) int {
 
 // openPlain opens a fence that is no block.
 func (d *Decoder) openPlain(i int, f fence) int {
-	end := d.base + i
+	end := d.text.at(i)
 	if !f.fits || len(d.set.opts.Tools) == 0 {
-		d.ctx = d.candCtx
+		d.ctx = d.cand.ctx
 		d.ctx.newLine()
 		d.ctx.after, d.ctx.gap, d.ctx.label, d.ctx.fence = false, false, "", f
-		d.textUpTo(min(end, d.base))
-		d.holding, d.state = false, inText
+		d.textUpTo(min(end, d.text.base))
+		d.text.holding, d.state = false, inText
 		return i
 	}
-	d.fenced, d.fencedEnd = f, end
-	d.state, d.elem = inElement, element{first: true}
+	d.cand.fenced, d.cand.fencedEnd = f, end
+	d.state, d.cand.elem = inElement, element{first: true}
 	return i
 }
 
@@ -572,9 +572,9 @@ var carriers = map[string]bool{"": true, "json": true, "python": true, "tool_cod
 
 // scanClosing reads what may be the end of a fence that carried a call.
 func (d *Decoder) scanClosing(i int) int {
-	e, f := &d.elem, &d.candCtx.fence
-	for ; i < len(d.in); i++ {
-		switch c := d.in[i]; {
+	e, f := &d.cand.elem, &d.cand.ctx.fence
+	for ; i < len(d.text.in); i++ {
+		switch c := d.text.in[i]; {
 		case !e.info && c == f.mark:
 			e.n++
 		case e.n < f.n:
@@ -594,15 +594,15 @@ func (d *Decoder) scanClosing(i int) int {
 
 // closeFence ends the fence before i. The line that closes it is markup, like the one that opened it.
 func (d *Decoder) closeFence(i int) int {
-	if d.elem.n < d.candCtx.fence.n {
+	if d.cand.elem.n < d.cand.ctx.fence.n {
 		return d.refuse(i, "too short to close the fence")
 	}
-	if d.candCtx.after {
-		d.markupUpTo(d.candAt)
+	if d.cand.ctx.after {
+		d.text.markupUpTo(d.text.candAt)
 	}
-	d.textUpTo(d.candAt)
-	d.markupUpTo(d.base + i)
-	d.holding, d.state = false, inText
-	d.ctx = lineContext{after: d.candCtx.after}
+	d.textUpTo(d.text.candAt)
+	d.text.markupUpTo(d.text.at(i))
+	d.text.holding, d.state = false, inText
+	d.ctx = lineContext{after: d.cand.ctx.after}
 	return i
 }

@@ -50,10 +50,10 @@ type roleLine struct {
 
 // turnMarker acts on a whole marker that ends before i.
 func (d *Decoder) turnMarker(i int, o *opener) int {
-	if d.fenced.mark != 0 {
+	if d.cand.fenced.mark != 0 {
 		return d.refuse(i, "a fence shows it")
 	}
-	if d.candCtx.bol && (d.candCtx.torn || d.indented()) {
+	if d.cand.ctx.bol && (d.cand.ctx.torn || d.indented()) {
 		return d.leaveShown(i, "code or arguments show it")
 	}
 	ends := false
@@ -61,11 +61,11 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 	case markOther:
 		return d.header(i, o)
 	case markOwn:
-		if d.seen || !d.blankBefore() {
+		if d.text.seen || !d.blankBefore() {
 			return d.header(i, o)
 		}
 		d.dropToken(i)
-		d.ctx = lineContext{bol: true, gap: true, fence: d.candCtx.fence}
+		d.ctx = lineContext{bol: true, gap: true, fence: d.cand.ctx.fence}
 		return i
 	case markResult:
 		ends = d.turn.called
@@ -85,7 +85,7 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 		d.turn.direct = o.literal
 	}
 	if ends {
-		return d.endTurn(i, d.candAt, o.literal, false)
+		return d.endTurn(i, d.text.candAt, o.literal, false)
 	}
 	if o.mark == markRole || o.mark == markBlank || o.mark == markQuery {
 		d.noteRole(o)
@@ -107,7 +107,7 @@ func (d *Decoder) noteRole(o *opener) {
 		t.shown |= style
 	}
 	if t.role.marker == "" && t.shown&style == 0 {
-		t.role = roleLine{marker: o.literal, style: o.style, at: d.candAt, calls: d.calls}
+		t.role = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.calls}
 	}
 }
 
@@ -122,21 +122,21 @@ func (d *Decoder) gluedRole(i int) bool {
 	if d.ctx.after || d.ctx.gap || d.ctx.fence.mark != 0 || len(d.set.opts.Tools) == 0 {
 		return false
 	}
-	last := d.recent.last()
-	if n := d.holdAt - d.base; n > 0 {
-		last = d.in[n-1]
+	last := d.text.recent.last()
+	if n := d.text.index(d.text.holdAt); n > 0 {
+		last = d.text.in[n-1]
 	}
 	if last != 'r' && last != 'n' && last != 'm' && last != 't' && last != 'l' {
 		return false
 	}
-	d.candAt, d.candCtx = d.holdAt, d.ctx
+	d.text.candAt, d.cand.ctx = d.text.holdAt, d.ctx
 	before := d.before()
 	for _, word := range gluedWords {
 		text, ok := strings.CutSuffix(before, word.literal)
 		if !ok || text == "" || !strings.ContainsRune(".!?)\"'*", rune(text[len(text)-1])) && text[len(text)-1] < utf8.RuneSelf {
 			continue
 		}
-		at := d.candAt - len(word.literal)
+		at := d.text.candAt - len(word.literal)
 		switch r := &d.turn.role; {
 		case word.mark == markRole && r.marker == "":
 			*r = roleLine{marker: word.literal, style: word.style, at: at, calls: d.calls}
@@ -154,7 +154,7 @@ func (d *Decoder) endRoles(i int, o *opener) int {
 	if r := d.turn.role; r.calls == d.calls {
 		return d.endTurn(i, r.at, r.marker, false)
 	}
-	return d.endTurn(i, d.candAt, o.literal, false)
+	return d.endTurn(i, d.text.candAt, o.literal, false)
 }
 
 // header acts on a header that ends before i, unless it is talked about.
@@ -163,7 +163,7 @@ func (d *Decoder) header(i int, o *opener) int {
 	case placeFree:
 		return d.endAtHeader(i, o.literal)
 	case placeSentence:
-		d.state, d.elem = inHeader, element{opener: o}
+		d.state, d.cand.elem = inHeader, element{opener: o}
 		return i
 	}
 	return d.talkedAbout(i, o)
@@ -172,8 +172,8 @@ func (d *Decoder) header(i int, o *opener) int {
 // endAtHeader ends the turn at a header that ends before i. One on its own line that a colon leads to may be shown: then the end is a soft one,
 // so that the text stays.
 func (d *Decoder) endAtHeader(i int, marker string) int {
-	shown := d.candCtx.bol && !d.turn.called && d.announced()
-	return d.endTurn(i, d.candAt, marker, !shown)
+	shown := d.cand.ctx.bol && !d.turn.called && d.announced()
+	return d.endTurn(i, d.text.candAt, marker, !shown)
 }
 
 // A foreignHeader is the header of another party in a section that else holds a call: it ends the turn.
@@ -182,7 +182,7 @@ type foreignHeader struct{}
 func newForeign(*Decoder, *opener) body { return foreignHeader{} }
 
 func (foreignHeader) run(d *Decoder, i int) (int, verdict) {
-	return d.endAtHeader(i, d.held(d.candAt, d.base+i)), left
+	return d.endAtHeader(i, d.text.held(d.text.candAt, d.text.at(i))), left
 }
 
 func (foreignHeader) end(*Decoder) verdict { return refused }
@@ -199,7 +199,7 @@ func (d *Decoder) talkedAbout(i int, o *opener) int {
 
 // leaveShown makes text of a whole marker that ends before i, the tokens in it included.
 func (d *Decoder) leaveShown(i int, why string) int {
-	d.tokenEnd, d.plain = 0, d.base+i
+	d.cand.tokenEnd, d.plain = 0, d.text.at(i)
 	return d.refuse(i, why)
 }
 
@@ -212,8 +212,8 @@ func (d *Decoder) answersItself(i int) bool {
 	}
 	before := d.before()
 	switch {
-	case t.talked != "" && d.fenced.mark == 0 && strings.HasSuffix(strings.TrimRight(before, " \t"), t.talked):
-		d.endTurn(i, d.candAt, t.talked, true)
+	case t.talked != "" && d.cand.fenced.mark == 0 && strings.HasSuffix(strings.TrimRight(before, " \t"), t.talked):
+		d.endTurn(i, d.text.candAt, t.talked, true)
 	case t.direct != "" && strings.HasSuffix(strings.TrimRight(cutLabel(before), " \t\r\n"), t.direct):
 		d.endTurn(i, t.role.at, t.role.marker, false)
 	default:
@@ -225,10 +225,10 @@ func (d *Decoder) answersItself(i int) bool {
 // scanHeader reads the byte behind a header that follows a sentence: it begins the turn if that is a line break or, where the
 // header has an end of its own, a word.
 func (d *Decoder) scanHeader(i int) int {
-	o, c := d.elem.opener, d.in[i]
+	o, c := d.cand.elem.opener, d.text.in[i]
 	last := o.literal[len(o.literal)-1]
 	if c == '\n' || c == '\r' || !isLetter(last) && (isLetter(c) || c >= utf8.RuneSelf) {
-		return d.endTurn(i, d.candAt, o.literal, true)
+		return d.endTurn(i, d.text.candAt, o.literal, true)
 	}
 	return d.talkedAbout(i, o)
 }
@@ -244,13 +244,13 @@ const (
 
 // place tells where the candidate stands.
 func (d *Decoder) place() place {
-	if d.candCtx.bol && !d.candCtx.torn || d.candCtx.after || d.candCtx.gap || d.turn.closed == d.candAt {
+	if d.cand.ctx.bol && !d.cand.ctx.torn || d.cand.ctx.after || d.cand.ctx.gap || d.turn.closed == d.text.candAt {
 		return placeFree
 	}
 	before := d.before()
 	line := strings.TrimRight(before, " \t")
 	n := len(line)
-	if d.candCtx.torn && !strings.HasSuffix(line, ">") && !strings.HasSuffix(line, "]") {
+	if d.cand.ctx.torn && !strings.HasSuffix(line, ">") && !strings.HasSuffix(line, "]") {
 		return placeProse // it is what was left of the arguments
 	}
 	last, _ := utf8.DecodeLastRuneInString(line)
@@ -287,21 +287,21 @@ func (d *Decoder) behindBlankLine() bool {
 // endTurn ends the turn at the offset at, which a marker showed that ends before i. No call stands behind it.
 func (d *Decoder) endTurn(i, at int, marker string, hard bool) int {
 	if hard {
-		d.dropBefore(d.candAt)
+		d.dropBefore(d.text.candAt)
 	} else {
-		d.textUpTo(d.candAt)
+		d.textUpTo(d.text.candAt)
 	}
 	d.tellOver(at, marker, hard)
-	d.body, d.fenced = nil, fence{}
-	d.passOver(d.base + i)
-	d.holding = false
+	d.body, d.cand.fenced = nil, fence{}
+	d.passOver(d.text.at(i))
+	d.text.holding = false
 	return i
 }
 
 // tellOver emits the event that tells of the end of the turn.
 func (d *Decoder) tellOver(at int, marker string, hard bool) {
 	d.turn.over, d.turn.hard, d.state = true, hard, inOver
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindOverrun, At: at, End: at,
+	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindOverrun, At: at, End: at,
 		Detail: &chat.Detail{Overrun: &chat.OverrunDetail{Marker: strings.TrimSpace(marker), Hard: hard, At: at}}})
 }
 
@@ -325,7 +325,7 @@ func swallowedTurn(args, callOpen string) string {
 // passOver emits what stands behind the end of the turn, up to the offset end.
 func (d *Decoder) passOver(end int) {
 	if d.turn.hard {
-		d.markupUpTo(end)
+		d.text.markupUpTo(end)
 	} else {
 		d.textUpTo(end)
 	}
@@ -333,21 +333,21 @@ func (d *Decoder) passOver(end int) {
 
 // scanReturned reads what follows a complete answer: white space, or another turn.
 func (d *Decoder) scanReturned(i int) int {
-	if isBlank(d.in[i]) && (!d.holding || d.base+i-d.holdAt < maxBlank) {
-		if !d.holding {
-			d.hold(d.base + i)
+	if isBlank(d.text.in[i]) && (!d.text.holding || d.text.at(i)-d.text.holdAt < maxBlank) {
+		if !d.text.holding {
+			d.text.hold(d.text.at(i))
 		}
 		return i + 1
 	}
 	d.candidate(i, inText)
-	d.candAt = d.holdAt
-	return d.endTurn(i, d.candAt, d.turn.returned, true)
+	d.text.candAt = d.text.holdAt
+	return d.endTurn(i, d.text.candAt, d.turn.returned, true)
 }
 
 // tokenLeftOut takes note of a token that is left out and ends before i.
 func (d *Decoder) tokenLeftOut(i int) {
-	if d.candCtx.torn || d.place() != placeProse {
-		d.turn.closed, d.candCtx.torn = d.base+i, false
+	if d.cand.ctx.torn || d.place() != placeProse {
+		d.turn.closed, d.cand.ctx.torn = d.text.at(i), false
 	}
 }
 
@@ -378,11 +378,11 @@ func (r *recentText) last() byte {
 func (d *Decoder) before() string {
 	var buf [maxBefore]byte
 	at := len(buf)
-	if d.last < d.candAt {
-		s := d.held(max(d.last, d.candAt-maxBefore), d.candAt)
+	if d.text.last < d.text.candAt {
+		s := d.text.held(max(d.text.last, d.text.candAt-maxBefore), d.text.candAt)
 		at -= copy(buf[at-len(s):], s)
 	}
-	r := &d.recent
+	r := &d.text.recent
 	for k := uint(1); at > 0 && k <= min(r.n, maxBefore); k++ {
 		s := r.parts[(r.n-k)%maxBefore]
 		if s == "" {
@@ -397,6 +397,6 @@ func (d *Decoder) before() string {
 // returns takes note of a token that a complete answer ends with.
 func (d *Decoder) returns(o *opener) {
 	if o.mark == markLast && len(d.set.opts.Tools) > 0 && d.place() != placeProse {
-		d.turn.returned, d.candCtx.bol = o.literal, true
+		d.turn.returned, d.cand.ctx.bol = o.literal, true
 	}
 }

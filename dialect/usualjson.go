@@ -72,7 +72,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 			}
 		}
 		switch {
-		case n == keyCut && v.patient && v.d.patient(i):
+		case n == keyCut && v.patient && v.d.text.patient(i):
 			return i, short
 		case n <= 0:
 			return i, going

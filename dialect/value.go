@@ -137,7 +137,7 @@ func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	v.from, v.stays = i, v.step == 1 && v.d.holding && !v.discard
+	v.from, v.stays = i, v.step == 1 && v.d.text.holding && !v.discard
 	for i < len(in) {
 		if v.plainly() {
 			var p progress
@@ -636,7 +636,7 @@ func (v *value) writeSame(s string, end int) {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
 	case v.discard:
-	case v.step == 1 && v.d.holding:
+	case v.step == 1 && v.d.text.holding:
 		v.d.writeRaw(s, end-len(s))
 	default:
 		v.d.writeArgs(s, end)

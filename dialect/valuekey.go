@@ -98,8 +98,8 @@ func (v *value) readKey(c byte, i int) int {
 // endKey ends a key before i.
 func (v *value) endKey(i int) {
 	var key, quoted string
-	if n := len(v.tok); v.step == 1 && v.d.holding && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
-		quoted = v.d.held(v.keyAt, v.pos(i)) // it stands there as it is
+	if n := len(v.tok); v.step == 1 && v.d.text.holding && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
+		quoted = v.d.text.held(v.keyAt, v.pos(i)) // it stands there as it is
 		key = quoted[1 : n+1]
 	} else {
 		key = string(v.tok)
@@ -224,7 +224,7 @@ func (v *value) releaseDuplicate(out string, i int) {
 	if was == out {
 		return
 	}
-	if !v.d.holding && !v.discard {
+	if !v.d.text.holding && !v.discard {
 		v.replace(h.dup, out)
 		return
 	}

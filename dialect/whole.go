@@ -19,49 +19,48 @@ const requestStart = `{"tool_request"`
 
 // feedWhole takes in a chunk of the message.
 func (d *Decoder) feedWhole(chunk string) {
-	if d.state == inText && d.seen {
-		at := d.last
-		d.last = at + len(chunk)
-		d.dst = appendDelta(d.dst, chat.KindText, 0, chunk, at, d.last)
+	if d.state == inText && d.text.seen {
+		at := d.text.last
+		d.text.last = at + len(chunk)
+		d.text.dst = appendDelta(d.text.dst, chat.KindText, 0, chunk, at, d.text.last)
 		return
 	}
-	d.arena.write(chunk)
+	d.text.arena.write(chunk)
 	if !d.mayBeRequest(chunk) {
-		d.wholeText(d.arena.text())
+		d.wholeText(d.text.arena.text())
 		return
 	}
-	d.request.gathers = d.request.wanted == len(requestStart)
 }
 
 // mayBeRequest reports whether the message may be a request, going on with chunk.
 func (d *Decoder) mayBeRequest(chunk string) bool {
-	for i := 0; i < len(chunk) && d.request.wanted < len(requestStart); i++ {
-		switch c, k := chunk[i], d.request.wanted; {
+	for i := 0; i < len(chunk) && d.wanted < len(requestStart); i++ {
+		switch c, k := chunk[i], d.wanted; {
 		case isBlank(c) && k <= 1:
 		case c == '\\' && k > 1:
-			d.request.wanted = len(requestStart) // an escape, which may stand for what is wanted
+			d.wanted = len(requestStart) // an escape, which may stand for what is wanted
 		case c != requestStart[k]:
 			return false
 		default:
-			d.request.wanted++
+			d.wanted++
 		}
 	}
 	return true
 }
 
 func (d *Decoder) wholeText(text string) {
-	d.seen = true
-	d.arena.mark()
+	d.text.seen = true
+	d.text.arena.mark()
 	if text == "" {
 		return
 	}
-	d.dst = append(d.dst, chat.Event{Kind: chat.KindText, Text: text, At: d.last, End: d.last + len(text)})
-	d.last += len(text)
+	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindText, Text: text, At: d.text.last, End: d.text.last + len(text)})
+	d.text.last += len(text)
 }
 
 // closeWhole decides about the message.
 func (d *Decoder) closeWhole() {
-	text := d.arena.text()
+	text := d.text.arena.text()
 	r := ready(&d.readers.strict)
 	name, args, ok := r.request(strings.Trim(text, " \t\r\n"))
 	if ok {
@@ -78,7 +77,7 @@ func (d *Decoder) closeWhole() {
 	whole.Call = chat.Call{Index: d.calls, ID: mintedID(d.calls), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
 	whole.Detail.Call = &whole.Call
 	call := &whole.Call
-	d.dst = append(d.dst,
+	d.text.dst = append(d.text.dst,
 		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name},
 		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value},
 		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, End: len(text), Detail: &whole.Detail})
@@ -90,8 +89,8 @@ func (d *Decoder) closeWhole() {
 		d.sources.add(args.value, d.sources.at+len(args.value))
 		d.sources.finish(0, len(text))
 	}
-	d.last = len(text)
-	d.arena.mark()
+	d.text.last = len(text)
+	d.text.arena.mark()
 }
 
 // request reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything that is not
