@@ -103,7 +103,7 @@ func (r *run) holdText(e chat.Event) bool {
 
 // pass hands on an event that is no text, behind the text that is held.
 func (r *run) pass(e chat.Event) {
-	if t := &r.turn.text; len(t.events) > 0 && !t.through {
+	if t := &r.turn.text; len(t.events) > 0 {
 		t.events = append(t.events, e)
 		return
 	}
@@ -112,8 +112,13 @@ func (r *run) pass(e chat.Event) {
 
 // unhold shows the text that is held as it was written, and what follows in this response as it comes.
 func (r *run) unhold() {
+	r.turn.text.through, r.turn.fence.on = true, false
+	r.showHeld()
+}
+
+// showHeld shows the text that is held.
+func (r *run) showHeld() {
 	t := &r.turn.text
-	t.through = true
 	for _, e := range t.events {
 		if e.Kind == chat.KindText {
 			r.shown = append(r.shown, e.Text...)
@@ -127,6 +132,9 @@ func (r *run) unhold() {
 // for.
 func (r *run) endForm() {
 	t := &r.turn.text
+	if r.turn.fence.on {
+		return // the answer has no form, and lookalike decides
+	}
 	if r.form.want == nil || t.through || r.turn.mute || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
 		r.unhold()
 		return

@@ -37,12 +37,120 @@ func (r *run) lookalike() {
 	}
 	d := &chat.RejectedDetail{Reason: f.reason, Name: call.Name, Arguments: call.Arguments, Raw: r.span(call), Message: f.why(), At: call.At, End: call.End}
 	t.tried = true
+	if t.fence.on && t.fence.from == call.At {
+		r.hide()
+		t.fence.on = false
+	}
 	r.hideFrom(call.At)
 	at := len(t.raw) // the text has gone out, or stands there as markup
 	r.emit(chat.Event{Kind: chat.KindRejected, Index: -1, At: at, End: at, Name: d.Name, Detail: &chat.Detail{Rejected: d}})
 	if !r.req.Attempts {
 		t.failures, t.muteAt = append(t.failures, f), call.At
 	}
+}
+
+// A fence is text of a stream that may be the call which its answer ends with. It waits until that is known, in the list of held text, so that
+// nobody reads a call.
+type fence struct {
+	on     bool
+	from   int  // where it begins
+	closed bool // its end was seen
+}
+
+// mostFence is how much text waits.
+const mostFence = 16 << 10
+
+// holdFence keeps text that may be a fenced call, where a call of an unknown tool gets an error. It reports whether it has seen to the text.
+func (r *run) holdFence(e chat.Event) bool {
+	f := &r.turn.fence
+	if !r.req.Attempts || !r.req.Stream || len(r.tools) == 0 || r.form.want != nil {
+		return false
+	}
+	raw := r.turn.raw
+	if f.on {
+		if e.Flags&chat.FlagDecoded == 0 && e.End-f.from <= mostFence && f.goesOn(string(raw[f.from:e.End]), e.At-f.from) {
+			r.turn.text.events = append(r.turn.text.events, e)
+			return true
+		}
+		r.showFence()
+	}
+	if e.Flags&chat.FlagDecoded != 0 {
+		return false
+	}
+	for at := e.At; at < e.End; at++ {
+		if raw[at] != '`' || at > 0 && raw[at-1] != '\n' {
+			continue
+		}
+		*f = fence{from: at}
+		text := string(raw[at:e.End])
+		if f.on = f.goesOn(text, 0); !f.on {
+			continue
+		}
+		rest := e
+		if at > e.At {
+			e.Text, e.End = string(raw[e.At:at]), at
+			rest.Text, rest.At, rest.Detail = text, at, nil
+			r.shown = append(r.shown, e.Text...)
+			r.emit(e)
+		}
+		r.turn.text.events = append(r.turn.text.events, rest)
+		return true
+	}
+	return false
+}
+
+// showFence shows text that waited and is no call.
+func (r *run) showFence() {
+	if r.turn.fence.on {
+		r.turn.fence.on = false
+		r.showHeld()
+	}
+}
+
+// goesOn reports whether a text may still become what [fencedCall] finds, with white space behind it. What stands before the offset read
+// was looked at before.
+func (f *fence) goesOn(text string, read int) bool {
+	const mark = "```"
+	switch {
+	case f.closed:
+		return strings.TrimSpace(text[read:]) == ""
+	case len(text) < len(mark):
+		return strings.HasPrefix(mark, text)
+	case !strings.HasPrefix(text, mark):
+		return false
+	}
+	tag, body, whole := strings.Cut(text[len(mark):], "\n")
+	tag = strings.ToLower(strings.TrimSpace(tag))
+	if !whole { // as long as a tag may follow
+		return strings.HasPrefix("json", tag) || strings.HasPrefix("tool_call", tag)
+	}
+	if tag != "" && tag != "json" && tag != "tool_call" || !mayBeginCall(strings.TrimSpace(body)) {
+		return false
+	}
+	if !strings.Contains(text[max(0, read-len(mark)):], "\n"+mark) {
+		return true
+	}
+	_, f.closed = fencedCall(text)
+	return f.closed
+}
+
+// mayBeginCall reports whether an object of a name and arguments may begin like this.
+func mayBeginCall(text string) bool {
+	if text == "" {
+		return true
+	}
+	if text[0] != '{' {
+		return false
+	}
+	if text = strings.TrimLeft(text[1:], " \t\r\n"); text == "" {
+		return true
+	}
+	for _, key := range []string{`"name"`, `"arguments"`, `"parameters"`} {
+		if strings.HasPrefix(text, key) || strings.HasPrefix(key, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // hideFrom makes markup of the text that is kept from an offset on.

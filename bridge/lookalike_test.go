@@ -54,6 +54,39 @@ func TestFencedUnknown(t *testing.T) {
 	compare(t, seen{Content: a, Finish: chat.FinishStop}, got)
 }
 
+// TestFencedUnknownStreamed: nobody who reads along sees the call, however it is cut; what turns out to be no call is shown.
+func TestFencedUnknownStreamed(t *testing.T) {
+	const deploy = "```json\n{\"name\": \"deploy\", \"arguments\": {\"to\": \"prod\"}}\n```"
+	for _, c := range []struct {
+		name, text, content string
+		tried               bool
+	}{
+		{"alone", deploy, "", true},
+		{"behind words", "Deploying.\n\n" + deploy + "\n", "Deploying.\n\n", true},
+		{"without a language", "Now:\n```\n{\"parameters\": {}, \"name\": \"deploy\"}\n```", "Now:\n", true},
+		{"behind code", "Look:\n```go\nx := 1\n```\nSo:\n" + deploy, "Look:\n```go\nx := 1\n```\nSo:\n", true},
+		{"words behind it", deploy + "\nis how it looks.", deploy + "\nis how it looks.", false},
+		{"another object", "```json\n{\"named\": 1}\n```", "```json\n{\"named\": 1}\n```", false},
+		{"more keys", "```json\n{\"name\": \"a\", \"version\": 1}\n```\n", "```json\n{\"name\": \"a\", \"version\": 1}\n```\n", false},
+		{"cut off", "```json\n{\"name\": \"deploy\", \"arg", "```json\n{\"name\": \"deploy\", \"arg", false},
+		{"code", "```sh\nls\n```", "```sh\nls\n```", false},
+	} {
+		for name, cut := range chunkings() {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				req := streamed(ask(weather))
+				req.Attempts = true
+				f := &fake{t: t, answers: []answer{{text(c.text)}}, cut: cut}
+				got := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), req))
+				want := seen{Content: c.content, Finish: chat.FinishStop}
+				if c.tried {
+					want.Rejected = []string{"unknown_tool deploy"}
+				}
+				compare(t, want, got)
+			})
+		}
+	}
+}
+
 // TestTextCallBehindConfused releases a call that stands as text behind one that is taken over, unless it is the same.
 func TestTextCallBehindConfused(t *testing.T) {
 	o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}

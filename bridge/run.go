@@ -62,6 +62,7 @@ type turn struct {
 	markup   markup
 	logprobs *chat.Detail // of text that the decoder still holds
 	text     heldText
+	fence    fence
 	kept     keptAnswer
 	goesOn   bool // its text goes on with what the client has
 }
@@ -394,7 +395,7 @@ func (r *run) text(e chat.Event) {
 	if r.turn.logprobs != nil {
 		e.Detail, r.turn.logprobs = r.turn.logprobs, nil
 	}
-	if r.holdText(e) {
+	if r.holdText(e) || r.holdFence(e) {
 		return
 	}
 	r.part(e.Text, e.At)
@@ -477,6 +478,7 @@ func (r *run) conclude() {
 	if len(t.failures) == 0 && t.calls == 0 {
 		r.lookalike()
 	}
+	r.showFence()
 	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && r.bounceable(ReasonNoCall) {
 		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
