@@ -83,7 +83,7 @@ func (h *holder) start(now time.Time) (limit string, wait time.Duration) {
 	}
 	if h.RPM > 0 {
 		rate := float64(h.RPM) / float64(time.Minute)
-		h.tokens = min(float64(h.RPM), h.tokens+rate*float64(now.Sub(h.filled)))
+		h.tokens = min(float64(h.RPM), h.tokens+rate*float64(max(now.Sub(h.filled), 0))) // a clock that is set back takes nothing away
 		h.filled = now
 		if h.tokens < 1 {
 			return "rpm", time.Duration((1 - h.tokens) / rate)

@@ -301,6 +301,67 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestHostile sends to servers that answer in ways which might keep or mislead the sender: each is done with in one request, and nothing
+// of the answer or the address, which may hold secrets, stands in the error.
+func TestHostile(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"an endless body": func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		},
+		"more headers than anybody reads": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("canary", 1<<20))
+		},
+		"a status of its own": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(599)
+			w.Write([]byte("canary"))
+		},
+		"a pause that no number holds": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "99999999999999999999999")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+		"a pause in the past": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "-5")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
+		"a redirect to a file": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "file:///etc/passwd?canary")
+			w.WriteHeader(http.StatusFound)
+		},
+		"another protocol": func(w http.ResponseWriter, r *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Write([]byte("SSH-2.0-canary\r\n"))
+			conn.Close()
+		},
+		"nothing": func(w http.ResponseWriter, r *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Close()
+		},
+	} {
+		s := httptest.NewServer(answer)
+		e, err := newEndpoint(Endpoint{URL: s.URL + "/sesame-path", Secret: testSecret}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, err := e.post(t.Context(), "1", []byte("{}"))
+		if wait > longestPause {
+			t.Errorf("%s: it waits for %v", name, wait)
+		}
+		if (err == nil) != (name == "an endless body") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), testSecret) || len(err.Error()) > 300) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		e.client.CloseIdleConnections()
+		s.CloseClientConnections()
+		s.Close()
+	}
+}
+
 // TestNetwork sends over the network, to the host of the endpoint and not to where that points.
 func TestNetwork(t *testing.T) {
 	met := make(chan string, 10)
