@@ -49,6 +49,9 @@ func (r *run) backendStart(e chat.Event) {
 		e.Origin = chat.OriginFunction
 	}
 	ch, t := r.classify(e.Name, e.Origin)
+	if ch != channelNative {
+		r.asksForEnd()
+	}
 	if r.turn.over.told && ch != channelNative {
 		ch = channelLate
 	}
@@ -239,6 +242,7 @@ func (r *run) nativeCall(e chat.Event) {
 	}
 	for _, call := range calls {
 		if ch, _ := r.classify(call.Name, chat.OriginNative); ch == channelConfused {
+			r.asksForEnd()
 			if r.turn.over.told {
 				r.late(e, call.Name, call.Arguments)
 				continue

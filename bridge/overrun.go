@@ -44,6 +44,19 @@ func (r *run) late(e chat.Event, name, arguments string) {
 		Rejected: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}}})
 }
 
+// asksForEnd lets the decoder say whether a call of the backend that begins stands behind the end of the turn.
+func (r *run) asksForEnd() {
+	if r.turn.plain || r.turn.over.told {
+		return
+	}
+	r.events = r.dec.CallElsewhere(r.events[:0])
+	if r.turn.mute {
+		r.heard()
+	} else {
+		r.decoded()
+	}
+}
+
 // listen looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the model. Behind a call of the
 // backend the decoder begins anew.
 func (r *run) listen(text string) {

@@ -115,7 +115,6 @@ var blockLabels = []string{"**Tool Call:**", "Tool Call:", "**Action:**", "Actio
 
 // cutLabel returns line without the label that it ends with.
 func cutLabel(line string) string {
-	line = strings.TrimRight(line, " \t\r\n")
 	if !strings.HasSuffix(line, ":") && !strings.HasSuffix(line, "*") {
 		return line
 	}
@@ -152,10 +151,7 @@ func quotedAbove(before string) bool {
 
 // inComment reports whether before ends in a comment of a programming language that is open.
 func inComment(before string) bool {
-	if strings.IndexByte(before, '*') < 0 {
-		return false
-	}
-	n := strings.LastIndex(before, "/*")
+	n := strings.Index(before, "/*")
 	if n < 0 || strings.Contains(before[n:], "*/") {
 		return false
 	}

@@ -66,6 +66,8 @@ var commonOpeners = []opener{
 	{literal: "<|endoftext|>", use: useDrop},
 	{literal: "<|eot_id|>", use: useDrop},
 	{literal: "<|eom_id|>", use: useDrop},
+	{literal: "<end_of_turn>", use: useDrop},
+	{literal: "<turn|>", use: useDrop},
 	{literal: "<|start_header_id|>", use: useDrop},
 	{literal: "<|end_header_id|>", use: useDrop},
 	{literal: "<|end_of_text|>", use: useDrop},

@@ -369,7 +369,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 	if d.think.open && o.use != useThink {
 		return d.refuse(i, "reasoning")
 	}
-	if o.lineStart && !d.cand.ctx.bol && !d.cand.ctx.after && (o.mark != markOther || d.turn.closed != d.text.candAt) {
+	if o.lineStart && !d.cand.ctx.bol && !d.cand.ctx.after && (o.mark != markOther || d.turn.closed != d.text.candAt && !d.behindSentence()) {
 		return d.refuse(i, "not at the start of a line")
 	}
 	if d.cand.ctx.label != "" { // it announces only what has no opener
@@ -407,6 +407,10 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		if o.closer != "" || o.closes {
 			d.frame = o.closer
+		}
+		if d.turn.example.marker != "" && !d.turn.called {
+			d.tokenLeftOut(i)
+			return d.leaveShown(i, "an example shows it")
 		}
 		d.returns(o)
 		return d.dropToken(i)

@@ -37,6 +37,7 @@ type turn struct {
 	returned    string // the token that a complete answer ends with, once it was read
 	closed      int    // where the last special token ends that was left out
 	role        roleLine
+	example     example
 	shown       uint64 // styles of role lines in which a conversation is shown, by number
 }
 
@@ -46,6 +47,13 @@ type roleLine struct {
 	style  uint8
 	at     int
 	calls  int // before it
+}
+
+// An example is a conversation that a text shows with the headers of a template, where a colon leads to it. Its turns are the model's own to
+// write as long as each is closed: a call in one that is open was dreamt.
+type example struct {
+	marker   string // the first header; "": none is shown
+	at, last int    // where it stands, and the last one
 }
 
 // turnMarker acts on a whole marker that ends before i.
@@ -79,7 +87,7 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 		if r := &d.turn.role; r.marker == "" || r.style != o.style {
 			break
 		}
-		if o.mark == markReply || d.turn.called {
+		if o.mark == markReply && !d.belowKey() || d.turn.called {
 			return d.endRoles(i, o)
 		}
 		d.turn.direct = o.literal
@@ -98,6 +106,14 @@ func (d *Decoder) indented() bool {
 	before := d.before()
 	indent := before[strings.LastIndexByte(before, '\n')+1:]
 	return len(indent) > 3 && blank(indent) || strings.HasPrefix(indent, "\t")
+}
+
+// belowKey reports whether the line above the candidate, without a blank one between them, has a key other than the role: both stand in a list.
+func (d *Decoder) belowKey() bool {
+	before, ok := strings.CutSuffix(d.before(), "\n")
+	n := strings.LastIndexByte(before, '\n')
+	key, _, keyed := strings.Cut(before[n+1:], ": ")
+	return ok && keyed && n >= 0 && !strings.HasPrefix(before[n+1:], d.turn.role.marker) && !strings.ContainsAny(key, ".,;!?")
 }
 
 // noteRole takes note of a line of another party. One that a colon leads to begins a conversation that is shown.
@@ -159,7 +175,11 @@ func (d *Decoder) endRoles(i int, o *opener) int {
 
 // header acts on a header that ends before i, unless it is talked about.
 func (d *Decoder) header(i int, o *opener) int {
-	switch d.place() {
+	where := d.place()
+	if strings.HasPrefix(o.literal, "</s>") && !opensQuote(trimLine(d.before())) {
+		where = placeFree // nobody says both tokens in a sentence
+	}
+	switch where {
 	case placeFree:
 		return d.endAtHeader(i, o.literal)
 	case placeSentence:
@@ -169,11 +189,19 @@ func (d *Decoder) header(i int, o *opener) int {
 	return d.talkedAbout(i, o)
 }
 
-// endAtHeader ends the turn at a header that ends before i. One on its own line that a colon leads to may be shown: then the end is a soft one,
-// so that the text stays.
+// endAtHeader ends the turn at a header that ends before i, unless that is one of an example.
 func (d *Decoder) endAtHeader(i int, marker string) int {
-	shown := d.cand.ctx.bol && !d.turn.called && d.announced()
-	return d.endTurn(i, d.text.candAt, marker, !shown)
+	e := &d.turn.example
+	switch {
+	case d.cand.ctx.bol && d.indented():
+		return d.leaveShown(i, "code shows it")
+	case d.turn.called || e.marker == "" && !(d.cand.ctx.bol && d.announced()):
+		return d.endTurn(i, d.text.candAt, marker, true)
+	case e.marker == "":
+		e.marker, e.at = marker, d.text.candAt
+	}
+	e.last = d.text.candAt
+	return d.leaveShown(i, "an example shows it")
 }
 
 // A foreignHeader is the header of another party in a section that else holds a call: it ends the turn.
@@ -188,6 +216,12 @@ func (foreignHeader) run(d *Decoder, i int) (int, verdict) {
 func (foreignHeader) end(*Decoder) verdict { return refused }
 
 func (foreignHeader) plain(*Decoder) *byteSet { return nil }
+
+// behindSentence reports whether a sentence ends right before the candidate or its blank.
+func (d *Decoder) behindSentence() bool {
+	last, _ := utf8.DecodeLastRuneInString(trimLine(d.before()))
+	return strings.ContainsRune(".!?…。！？", last)
+}
 
 // talkedAbout goes on behind a header in the middle of a sentence.
 func (d *Decoder) talkedAbout(i int, o *opener) int {
@@ -204,23 +238,48 @@ func (d *Decoder) leaveShown(i int, why string) int {
 }
 
 // answersItself ends the turn before the candidate, a call, if the model's own header in the middle of a line, or its line, stands right
-// before that: it was not talked about.
+// before that, or an open turn of an example does: it was neither talked about nor shown.
 func (d *Decoder) answersItself(i int) bool {
 	t := &d.turn
-	if t.talked == "" && t.direct == "" {
+	if t.talked == "" && t.direct == "" && t.example.marker == "" {
 		return false
 	}
 	before := d.before()
 	switch {
+	case t.example.marker != "" && t.example.last > t.closed:
+		d.endTurn(i, t.example.at, t.example.marker, false)
 	case t.talked != "" && d.cand.fenced.mark == 0 && strings.HasSuffix(strings.TrimRight(before, " \t"), t.talked):
 		d.endTurn(i, d.text.candAt, t.talked, true)
-	case t.direct != "" && strings.HasSuffix(strings.TrimRight(cutLabel(before), " \t\r\n"), t.direct):
+	case t.direct != "" && strings.HasSuffix(trimLine(cutLabel(trimLine(before))), t.direct):
 		d.endTurn(i, t.role.at, t.role.marker, false)
 	default:
 		return false
 	}
 	return true
 }
+
+// CallElsewhere tells the decoder that a call begins here that does not stand in the text, as those of a backend's function calling do not.
+// It appends to dst the end of the turn if the text before shows it only now, and returns dst.
+func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
+	t := &d.text
+	if d.state != inText || d.think.open || d.mention.state != mentionNone || d.set.wholeMessage || t.cut != "" || t.next.waiting || t.next.met > 0 {
+		return dst
+	}
+	end, held, at, ctx := t.end(), t.holding, t.candAt, d.cand.ctx
+	t.dst, t.in, t.base = dst, "", end
+	if !held {
+		t.hold(end)
+	}
+	if t.candAt, d.cand.ctx = end, d.ctx; d.answersItself(0) {
+		d.quick = nil
+	} else {
+		t.holding, t.candAt, d.cand.ctx = held, at, ctx
+	}
+	dst, t.dst = t.dst, nil
+	return dst
+}
+
+func trimLine(s string) string { return strings.TrimRight(s, " \t\r\n") }
 
 // scanHeader reads the byte behind a header that follows a sentence: it begins the turn if that is a line break or, where the
 // header has an end of its own, a word.
