@@ -11,7 +11,7 @@ import (
 
 // An argsReader reads the value of a call's arguments: an object, or a JSON string that holds one, or null for none.
 type argsReader struct {
-	d       *Decoder
+	out     *callWriter
 	state   argsState
 	val     *value
 	quote   byte
@@ -37,9 +37,10 @@ const (
 	aSkip             // in a value that is no arguments
 )
 
-func newArgsReader(d *Decoder, s *shape.Shape) *argsReader {
-	a := ready(&d.readers.args)
-	*a = argsReader{d: d, val: ready(&d.readers.argsVal).reset(d, s, false), esc: a.esc[:0], word: a.word[:0]}
+// newArgs returns a reader of arguments of the shape s, which out writes.
+func (b *bodies) newArgs(out *callWriter, s *shape.Shape) *argsReader {
+	a := ready(&b.args)
+	*a = argsReader{out: out, val: ready(&b.argsVal).reset(out, s, false), esc: a.esc[:0], word: a.word[:0]}
 	return a
 }
 
@@ -61,7 +62,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				i++
 			case c == '{':
 				a.state, a.val.patient = aObject, true
-			case c == '"' || c == '\'' && a.d.set.opts.Repair != RepairOff:
+			case c == '"' || c == '\'' && a.out.set.opts.Repair != RepairOff:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
 				i++
 			case c == '[':
@@ -107,12 +108,12 @@ func (a *argsReader) end() progress {
 func (a *argsReader) endWord(i int) progress {
 	switch string(a.word) {
 	case "null":
-		if a.d.set.opts.Repair == RepairOff {
+		if a.out.set.opts.Repair == RepairOff {
 			a.doom = "the arguments are null"
 			return done
 		}
 	case "None", "undefined":
-		if a.d.set.opts.Repair == RepairOff {
+		if a.out.set.opts.Repair == RepairOff {
 			return a.fail("no JSON value")
 		}
 	default:
@@ -125,8 +126,8 @@ func (a *argsReader) endWord(i int) progress {
 
 // empty writes arguments that were left out.
 func (a *argsReader) empty(i int) {
-	a.d.writeArgs("{}", a.pos(i))
-	a.d.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
+	a.out.write("{}", a.pos(i))
+	a.out.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -172,7 +173,7 @@ func (a *argsReader) escape(c byte, i int) int {
 	}
 	s, ok := unquoteJSON(string(a.esc))
 	if !ok {
-		if a.d.set.opts.Repair == RepairOff {
+		if a.out.set.opts.Repair == RepairOff {
 			a.fail("an escape that JSON does not have")
 			return i
 		}
@@ -204,11 +205,11 @@ func (a *argsReader) inside(s string, base, step int) progress {
 			return going
 		}
 		if !a.wrapped {
-			if a.d.set.opts.Repair == RepairOff {
+			if a.out.set.opts.Repair == RepairOff {
 				a.doom = "the arguments are a string"
 				return going
 			}
-			a.d.note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
+			a.out.note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
 		}
 	}
 	if a.state == aBehind {
@@ -277,9 +278,9 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
-	d := &Decoder{set: &set{opts: Options{Repair: r}}}
-	d.call = openCall{open: true, tool: &shape.Tool{Args: s}}
-	a := newArgsReader(d, s)
+	var text scanner
+	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}}, openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
+	a := new(bodies).newArgs(&out, s)
 	a.at(0, 1)
 	n, p := a.run(raw, 0)
 	if p == going {
@@ -295,12 +296,12 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if why != "" {
 		return "", nil, argumentsError(why)
 	}
-	for _, e := range d.text.dst {
+	for _, e := range text.dst {
 		if e.Kind == chat.KindNote {
 			notes = append(notes, *e.Detail.Note)
 		}
 	}
-	return d.argsText(), notes, nil
+	return out.arguments(), notes, nil
 }
 
 type argumentsError string
@@ -310,9 +311,9 @@ func (e argumentsError) Unwrap() error { return ErrArguments }
 
 // closeMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports whether it did.
 func (a *argsReader) closeMissing(i int) bool {
-	if a.d.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
+	if a.out.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
 		return false
 	}
 	a.val.err = ""
-	return a.val.closeAll(i) && !missingRequired(a.d.call.tool.Args, a.val.has)
+	return a.val.closeAll(i) && !missingRequired(a.out.tool.Args, a.val.has)
 }

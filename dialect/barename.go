@@ -144,7 +144,7 @@ func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
 		return i + 1, more
 	case c == '{':
 		r.objAt, r.state = d.text.at(i), nKey
-		r.skip = ready(&d.readers.val).reset(d, nil, false)
+		r.skip = ready(&d.readers.val).reset(&d.call, nil, false)
 		r.skip.discard = true
 		return i, more
 	case c == '`' && r.kind && r.fence == 0 && !r.spaced:
@@ -253,12 +253,12 @@ func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
 
 // open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
 func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
-	d.cand.dialect = d.set.bareName
+	d.call.dialect = d.set.bareName
 	d.text.stash(d.text.at(i))
-	d.startCall(r.tool, r.name, r.id, r.at, r.objAt)
+	d.call.start(r.tool, r.name, r.id, r.at, r.objAt)
 	h := newHeader(d, &nameForm, hArgs)
 	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
-	h.args = newArgsReader(d, d.call.tool.Args)
+	h.args = d.readers.newArgs(&d.call, d.call.tool.Args)
 	r.call = h
 	j, v := d.runHeld(h, d.text.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.text.at(i) {

@@ -156,12 +156,12 @@ func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
 	*r = blockReader{mark: f.mark, n: f.n, indent: d.fenceIndent(), crlf: crlf, tool: tool, word: infoWord(info), plan: plan,
 		bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
 	r.head = r.plan.path != "" && r.plan.text != ""
-	d.cand.dialect = "cli-block"
+	d.call.dialect = "cli-block"
 	if r.plan == (blockPlan{}) {
 		d.cand.fenced, d.cand.fencedEnd = f, at // stands if there is text in it
 	} else {
 		d.cand.fenced = fence{}
-		d.startCall(tool, r.word, "", d.text.candAt, at)
+		d.call.start(tool, r.word, "", d.text.candAt, at)
 	}
 	d.begin(i, r)
 	return true
@@ -281,8 +281,8 @@ func (r *blockReader) endLine(d *Decoder, at int) {
 	case r.head && strings.HasPrefix(d.text.held(line.at, at), blockFile):
 		r.head, r.file = false, true
 		path := strings.TrimSpace(d.text.held(line.at+len(blockFile), at))
-		d.sources.key(line.at+len(blockFile), line.at+len(blockFile))
-		d.writeArgs(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
+		d.call.sources.key(line.at+len(blockFile), line.at+len(blockFile))
+		d.call.write(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
 	case r.file:
 		r.add(d, at+1)
@@ -333,9 +333,9 @@ func (r *blockReader) write(d *Decoder, to int) {
 	r.begin(d, r.from)
 	s := d.text.held(r.from, to)
 	if len(s) > maxPieces {
-		d.writeBuilt(s, to)
+		d.call.writeEscaped(s, to)
 	} else {
-		d.passPieces(s, to)
+		d.call.writePieces(s, to)
 	}
 	r.from = to
 }
@@ -350,8 +350,8 @@ func (r *blockReader) begin(d *Decoder, at int) {
 	if r.file {
 		before = ','
 	}
-	d.sources.key(at, at)
-	d.writeArgs(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
+	d.call.sources.key(at, at)
+	d.call.write(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
 }
 
 // addPath takes a line of a block that holds paths.
@@ -365,13 +365,13 @@ func (r *blockReader) addPath(d *Decoder, l blockLine) {
 		var out []byte
 		if r.open {
 			out = append(out, ',')
-			d.sources.from(l.at)
+			d.call.sources.from(l.at)
 		} else {
-			d.sources.key(l.at, l.at)
+			d.call.sources.key(l.at, l.at)
 			out = append(appendQuoted([]byte{'{'}, r.plan.list), ":["...)
 		}
 		r.open = true
-		d.writeArgs(string(appendQuoted(out, path)), l.end)
+		d.call.write(string(appendQuoted(out, path)), l.end)
 	}
 }
 
@@ -380,22 +380,22 @@ func (r *blockReader) finish(d *Decoder, i int) verdict {
 	switch {
 	case r.plan == (blockPlan{}):
 		d.cand.fenced = fence{}
-		d.startCall(r.tool, r.word, "", d.text.candAt, r.bodyAt)
-		d.writeArgs("{}", r.lineAt)
+		d.call.start(r.tool, r.word, "", d.text.candAt, r.bodyAt)
+		d.call.write("{}", r.lineAt)
 	case r.plan.text != "" && (r.lines > 0 || r.file):
 		r.begin(d, d.text.last)
-		d.writeArgs(`"}`, r.lineAt)
+		d.call.write(`"}`, r.lineAt)
 	case r.plan.list != "" && r.open:
-		d.writeArgs("]}", r.lineAt)
+		d.call.write("]}", r.lineAt)
 	case r.plan.list != "" && r.lines > 0:
-		d.sources.key(r.lineAt, r.lineAt)
-		d.writeArgs(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
+		d.call.sources.key(r.lineAt, r.lineAt)
+		d.call.write(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
 	case len(r.paths) > 0:
 		r.callEach(d)
 	default:
-		d.writeArgs("{}", r.lineAt)
+		d.call.write("{}", r.lineAt)
 	}
-	d.endCall(d.text.at(i), true)
+	d.call.end(d.text.at(i), true)
 	return finished
 }
 
@@ -403,12 +403,12 @@ func (r *blockReader) finish(d *Decoder, i int) verdict {
 func (r *blockReader) callEach(d *Decoder) {
 	for k, l := range r.paths {
 		if k > 0 {
-			d.endCall(l.at, true)
-			d.startCall(r.tool, r.word, "", l.at, l.at)
+			d.call.end(l.at, true)
+			d.call.start(r.tool, r.word, "", l.at, l.at)
 		}
 		path := strings.TrimSpace(d.text.held(l.at, l.end))
-		d.sources.key(l.at, l.at)
-		d.writeArgs(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
+		d.call.sources.key(l.at, l.at)
+		d.call.write(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
 }
 
@@ -420,7 +420,7 @@ func (r *blockReader) end(d *Decoder) verdict {
 	case !d.call.open:
 		return refused
 	}
-	d.endCall(d.text.at(0), false)
+	d.call.end(d.text.at(0), false)
 	return finished
 }
 

@@ -8,6 +8,27 @@ import (
 	"wield/schema/shape"
 )
 
+// A callWriter writes the calls that body machines read: their events, and their arguments as they come.
+type callWriter struct {
+	text    *scanner
+	set     *set
+	watch   callWatcher // nil: nobody
+	sources *sources    // records where arguments are read from; nil: nobody asks
+
+	dialect  string // of the candidate
+	accepted bool   // one of its calls was whole
+	count    int    // calls and attempts so far
+	last     string // the dialect of the last call that ended
+	spare    []wholeCall
+	openCall
+}
+
+// A callWatcher is told of calls before their events come.
+type callWatcher interface {
+	callBegins()
+	callEnds()
+}
+
 // An openCall is the call that is being read.
 type openCall struct {
 	open  bool // its start was sent, its end was not
@@ -20,7 +41,7 @@ type openCall struct {
 	rawFrom int
 	rawTo   int
 	args    strings.Builder
-	told    int // how many bytes of args came out: those behind them go out together, see Decoder.tellArgs
+	told    int // how many bytes of args came out: those behind them go out together, see callWriter.tell
 	tellAt  int // where the text begins that those were read from
 	// Bytes of the text that are to follow in args, which are copied together.
 	later     bool
@@ -47,65 +68,64 @@ var mintedIDs = func() (ids [128]string) {
 }()
 
 // confirm turns the candidate into a call whose text begins at the offset at, or into an attempt at one.
-func (d *Decoder) confirm(at int, call bool) {
-	if !d.text.confirmed {
-		d.mentions()
+func (c *callWriter) confirm(at int, call bool) {
+	if c.watch != nil {
+		c.watch.callBegins()
 	}
 	switch {
-	case d.text.confirmed:
-		d.text.markupUpTo(at)
-		d.text.trim(at)
+	case c.text.confirmed:
+		c.text.markupUpTo(at)
+		c.text.trim(at)
 	case call:
-		d.textUpTo(d.text.holdAt)
-		if at > 0 && d.text.holdAt == 0 && strings.HasPrefix(d.text.held(0, at), "\ufeff") {
-			d.note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
+		c.text.textUpTo(c.text.holdAt)
+		if at > 0 && c.text.holdAt == 0 && strings.HasPrefix(c.text.held(0, at), "\ufeff") {
+			c.note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
 		}
-		d.text.markupUpTo(at)
+		c.text.markupUpTo(at)
 	default:
-		d.textUpTo(at)
+		c.text.textUpTo(at)
 	}
-	d.text.confirmed, d.turn.called = true, true
-	d.text.recent.add("")
+	c.text.confirmed = true
+	c.text.recent.add("")
 }
 
-// startCall opens a call of tool t whose text begins at the offset at and was read up to end.
-func (d *Decoder) startCall(t int, written, id string, at, end int) {
-	d.confirm(at, true)
-	d.call = openCall{open: true, index: d.calls, id: id, tool: &d.set.names.tools[t], at: at}
+// start opens a call of tool t whose text begins at the offset at and was read up to end.
+func (c *callWriter) start(t int, written, id string, at, end int) {
+	c.confirm(at, true)
+	c.openCall = openCall{open: true, index: c.count, id: id, tool: &c.set.names.tools[t], at: at}
 	if id == "" {
-		d.call.id = mintedID(d.calls)
+		c.id = mintedID(c.count)
 	}
-	d.calls++
-	d.sources.begin(end)
-	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.index, ID: d.call.id, Name: d.call.tool.Name, At: d.text.last, End: end})
-	d.text.last = end
-	if written != d.call.tool.Name && written != d.set.opts.Prefix+d.call.tool.Name {
-		d.note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: d.call.tool.Name, At: at, End: end})
+	c.count++
+	c.sources.begin(end)
+	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindCallStart, Index: c.index, ID: c.id, Name: c.tool.Name, At: c.text.last, End: end})
+	c.text.last = end
+	if written != c.tool.Name && written != c.set.opts.Prefix+c.tool.Name {
+		c.note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: c.tool.Name, At: at, End: end})
 	}
 }
 
-// writeArgs adds s to the arguments of the open call; the text was read up to end.
-func (d *Decoder) writeArgs(s string, end int) {
+// write adds s to the arguments of the open call; the text was read up to end.
+func (c *callWriter) write(s string, end int) {
 	if s == "" {
 		return
 	}
-	d.flattenArgs()
-	grow(&d.call.args, len(s))
-	d.call.args.WriteString(s)
-	d.builtArgs(len(s), end)
+	c.flatten()
+	grow(&c.args, len(s))
+	c.args.WriteString(s)
+	c.built(len(s), end)
 }
 
 // writeBytes is writeArgs for a text that is kept elsewhere no longer.
-func (d *Decoder) writeBytes(s []byte, end int) {
-	d.flattenArgs()
-	grow(&d.call.args, len(s))
-	d.call.args.Write(s)
-	d.builtArgs(len(s), end)
+func (c *callWriter) writeBytes(s []byte, end int) {
+	c.flatten()
+	grow(&c.args, len(s))
+	c.args.Write(s)
+	c.built(len(s), end)
 }
 
 // writeRaw adds s, the bytes of the text from the offset at on, to the arguments of the open call.
-func (d *Decoder) writeRaw(s string, at int) {
-	c := &d.call
+func (c *callWriter) writeRaw(s string, at int) {
 	end := at + len(s)
 	switch {
 	case s == "":
@@ -113,58 +133,56 @@ func (d *Decoder) writeRaw(s string, at int) {
 	case !c.raw && c.args.Len() == 0:
 		c.raw, c.rawFrom = true, at
 	case !c.raw || at != c.rawTo:
-		d.writeArgs(s, end)
+		c.write(s, end)
 		return
 	}
 	c.rawTo = end
-	d.text.dst = d.emitDelta(d.text.dst, s, end)
+	c.text.dst = c.emitDelta(c.text.dst, s, end)
 }
 
 // emitDelta appends to dst the event of s, which is told of at once; the text was read up to end.
-func (d *Decoder) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
-	if d.sources != nil {
-		d.sources.add(s, end)
-		end = max(end, d.text.last)
+func (c *callWriter) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
+	if c.sources != nil {
+		c.sources.add(s, end)
+		end = max(end, c.text.last)
 	}
-	dst = appendDelta(dst, chat.KindCallArgs, d.call.index, s, d.text.last, end)
-	d.text.last = end
+	dst = appendDelta(dst, chat.KindCallArgs, c.index, s, c.text.last, end)
+	c.text.last = end
 	return dst
 }
 
-// builtArgs takes note of n bytes that were added to the arguments. Their event waits for more of them: what a machine writes piece by
+// built takes note of n bytes that were added to the arguments. Their event waits for more of them: what a machine writes piece by
 // piece, such as a comma, a key and a quote, is one event in the end.
-func (d *Decoder) builtArgs(n, end int) {
-	c := &d.call
-	if d.sources != nil {
-		d.sources.add(c.args.String()[c.args.Len()-n:], end)
-		end = max(end, d.text.last)
+func (c *callWriter) built(n, end int) {
+	if c.sources != nil {
+		c.sources.add(c.args.String()[c.args.Len()-n:], end)
+		end = max(end, c.text.last)
 	}
 	if c.told == c.args.Len()-n {
-		c.tellAt = d.text.last
+		c.tellAt = c.text.last
 	}
-	d.text.last = end
+	c.text.last = end
 }
 
-// tellArgs emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
-func (d *Decoder) tellArgs() {
-	if c := &d.call; c.told < c.args.Len() {
-		d.text.dst = appendDelta(d.text.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, d.text.last)
+// tell emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
+func (c *callWriter) tell() {
+	if c.told < c.args.Len() {
+		c.text.dst = appendDelta(c.text.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, c.text.last)
 		c.told = c.args.Len()
 	}
 }
 
-// flattenArgs makes the arguments so far a text of their own, to which another can be added.
-func (d *Decoder) flattenArgs() {
-	if d.call.raw {
-		d.call.args.WriteString(d.text.held(d.call.rawFrom, d.call.rawTo))
-		d.call.raw, d.call.told = false, d.call.args.Len()
+// flatten makes the arguments so far a text of their own, to which another can be added.
+func (c *callWriter) flatten() {
+	if c.raw {
+		c.args.WriteString(c.text.held(c.rawFrom, c.rawTo))
+		c.raw, c.told = false, c.args.Len()
 	}
-	d.settleArgs()
+	c.settle()
 }
 
-// settleArgs copies what waits to follow in the arguments.
-func (d *Decoder) settleArgs() {
-	c := &d.call
+// settle copies what waits to follow in the arguments.
+func (c *callWriter) settle() {
 	if !c.later {
 		return
 	}
@@ -175,7 +193,7 @@ func (d *Decoder) settleArgs() {
 	}
 	grow(&c.args, n)
 	for at := c.laterFrom; at < c.laterTo; {
-		s := d.text.heldPart(at, c.laterTo)
+		s := c.text.heldPart(at, c.laterTo)
 		if at += len(s); c.escaped {
 			buildEscaped(&c.args, s)
 		} else {
@@ -186,27 +204,78 @@ func (d *Decoder) settleArgs() {
 }
 
 // settleLater lets the bytes [from, to) of the text, which the caller tells of, follow in the arguments.
-func (d *Decoder) settleLater(from, to int, escaped bool) {
-	c := &d.call
+func (c *callWriter) settleLater(from, to int, escaped bool) {
 	if c.later && c.laterTo == from {
 		c.laterTo, c.escaped = to, c.escaped || escaped
 		return
 	}
-	d.flattenArgs()
-	d.tellArgs()
+	c.flatten()
+	c.tell()
 	c.later, c.laterFrom, c.laterTo, c.escaped = true, from, to, escaped
+}
+
+// writeEscaped writes s, which need not stand in the text, as the inside of a JSON string; the text was read up to end.
+func (c *callWriter) writeEscaped(s string, end int) {
+	c.flatten()
+	n := c.args.Len()
+	grow(&c.args, len(s)+len(s)/8)
+	buildEscaped(&c.args, s)
+	c.built(c.args.Len()-n, end)
+}
+
+// maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only when they are asked
+// for, so that a long value that comes in small chunks is not copied again and again.
+const maxPieces = 64
+
+// writePieces emits what s, the bytes of the text before the offset end, is inside a JSON string: its pieces and the escapes between them, so
+// that nothing is copied. They follow in the arguments.
+func (c *callWriter) writePieces(s string, end int) {
+	i, from := doubleStop.index(s, 0), 0
+	c.settleLater(end-len(s), end, i < len(s))
+	dst := c.text.dst
+	for ; i < len(s); i = doubleStop.index(s, i+1) {
+		if from < i {
+			dst = c.emitDelta(dst, s[from:i], end-len(s)+i)
+		}
+		dst = c.emitDelta(dst, escapes[s[i]], end-len(s)+i+1)
+		from = i + 1
+	}
+	if from < len(s) {
+		dst = c.emitDelta(dst, s[from:], end)
+	}
+	c.text.dst = dst
+}
+
+// escapes are what stands for the bytes of doubleStop in a JSON string.
+var escapes = func() (t [256]string) {
+	for c := range 0x20 {
+		t[c] = controlEscape(byte(c))
+	}
+	t['"'], t['\\'] = `\"`, `\\`
+	return t
+}()
+
+// buildEscaped adds s as the inside of a JSON string to b.
+func buildEscaped(b *strings.Builder, s string) {
+	from := 0
+	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
+		b.WriteString(s[from:i])
+		b.WriteString(escapes[s[i]])
+		from = i + 1
+	}
+	b.WriteString(s[from:])
 }
 
 // follows reports whether a byte at the offset at of the text would follow in the arguments as it stands.
 func (c *openCall) follows(at int) bool { return c.raw && c.rawTo == at || c.later && c.laterTo == at }
 
 // follow lets the bytes [from, to) of the text, which the caller tells of, follow in the arguments as they stand.
-func (d *Decoder) follow(from, to int) {
-	if d.call.raw {
-		d.call.rawTo = to
+func (c *callWriter) follow(from, to int) {
+	if c.raw {
+		c.rawTo = to
 		return
 	}
-	d.settleLater(from, to, false)
+	c.settleLater(from, to, false)
 }
 
 // grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so
@@ -219,22 +288,22 @@ func grow(b *strings.Builder, n int) {
 
 const smallArgs = 96
 
-// argsLen returns the length of the arguments so far.
-func (d *Decoder) argsLen() int {
-	if d.call.raw {
-		return d.call.rawTo - d.call.rawFrom
+// length returns the length of the arguments so far.
+func (c *callWriter) length() int {
+	if c.raw {
+		return c.rawTo - c.rawFrom
 	}
-	d.settleArgs()
-	return d.call.args.Len()
+	c.settle()
+	return c.args.Len()
 }
 
-// argsText returns the arguments so far.
-func (d *Decoder) argsText() string {
-	if d.call.raw {
-		return d.text.held(d.call.rawFrom, d.call.rawTo)
+// arguments returns the arguments so far.
+func (c *callWriter) arguments() string {
+	if c.raw {
+		return c.text.held(c.rawFrom, c.rawTo)
 	}
-	d.settleArgs()
-	return d.call.args.String()
+	c.settle()
+	return c.args.String()
 }
 
 // A wholeCall is what the event of a call's end points to.
@@ -247,50 +316,55 @@ type wholeCall struct {
 // the allocator's, of whose blocks for eight a twelfth would be left over.
 const manyCalls = 10
 
-// newCall returns the memory of a call. A response with several calls is likely to have more.
-func (d *Decoder) newCall() *wholeCall {
-	if len(d.spare) == 0 {
-		d.spare = make([]wholeCall, min(max(1, d.calls/2), manyCalls))
+// memory returns the memory of a call. A response with several calls is likely to have more.
+func (c *callWriter) memory() *wholeCall {
+	if len(c.spare) == 0 {
+		c.spare = make([]wholeCall, min(max(1, c.count/2), manyCalls))
 	}
-	c := &d.spare[0]
-	d.spare = d.spare[1:]
-	return c
+	w := &c.spare[0]
+	c.spare = c.spare[1:]
+	return w
 }
 
-// endCall closes the open call before the offset end.
-func (d *Decoder) endCall(end int, complete bool) {
-	d.tellArgs()
-	d.mentionEnds()
-	c := &d.call
-	d.cand.accepted = d.cand.accepted || complete
-	d.lastCall = d.cand.dialect
-	whole := d.newCall()
-	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: d.argsText(), Complete: complete,
-		Dialect: d.cand.dialect, Reasoning: c.reasoning, At: c.at, End: end}
+// end closes the open call before the offset end.
+func (c *callWriter) end(end int, complete bool) {
+	c.tell()
+	c.watch.callEnds()
+	c.accepted = c.accepted || complete
+	c.last = c.dialect
+	whole := c.memory()
+	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.arguments(), Complete: complete,
+		Dialect: c.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	whole.Detail.Call = &whole.Call
-	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: d.text.last, End: end,
+	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: c.text.last, End: end,
 		Detail: &whole.Detail})
-	d.text.last = end
-	d.sources.finish(c.at, end)
-	d.call = openCall{index: c.index}
+	c.text.last = end
+	c.sources.finish(c.at, end)
+	c.openCall = openCall{index: c.index}
+}
+
+// note records something about the bytes [at, end) of the text.
+func (c *callWriter) note(n chat.NoteDetail) {
+	c.tell()
+	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindNote, Index: c.index, At: n.At, End: n.End, Detail: &chat.Detail{Note: &n}})
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
-func (d *Decoder) reject(reason chat.Reason, name, message string, at, end int) {
-	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, Dialect: d.cand.dialect, At: at, End: end}
+func (c *callWriter) reject(reason chat.Reason, name, message string, at, end int) {
+	r := &chat.RejectedDetail{Reason: reason, Name: name, Message: message, Dialect: c.dialect, At: at, End: end}
 	index := -1
-	if d.call.open {
-		d.tellArgs()
-		d.mentionEnds()
-		index = d.call.index
-		r.At, r.Name, r.Arguments = d.call.at, d.call.tool.Name, d.argsText()
+	if c.open {
+		c.tell()
+		c.watch.callEnds()
+		index = c.index
+		r.At, r.Name, r.Arguments = c.at, c.tool.Name, c.arguments()
 	} else {
-		d.confirm(at, false)
+		c.confirm(at, false)
 	}
-	r.Raw = d.text.held(r.At, end)
-	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: d.text.last, End: end, Detail: &chat.Detail{Rejected: r}})
-	d.text.last = end
-	d.call = openCall{index: d.call.index}
+	r.Raw = c.text.held(r.At, end)
+	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: c.text.last, End: end, Detail: &chat.Detail{Rejected: r}})
+	c.text.last = end
+	c.openCall = openCall{index: c.index}
 }
 
 // required reports whether the open call's shape has a required property that is not among the keys read.

@@ -24,7 +24,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 		return more
 	}
 	r.start(d, d.text.at(i))
-	r.args = newArgsReader(d, d.call.tool.Args)
+	r.args = d.readers.newArgs(&d.call, d.call.tool.Args)
 	r.args.wrapped = r.enveloped()
 	r.state = cArgs
 	return more
@@ -97,19 +97,19 @@ func (r *callReader) enveloped() bool {
 func (r *callReader) start(d *Decoder, end int) {
 	rec := &r.record
 	if len(r.content) > 0 && len(r.stack) > 0 && r.stack[0].env {
-		d.confirm(d.callAt(), true)
+		d.call.confirm(d.callAt(), true)
 		for _, a := range r.content {
 			r.say(d, a)
 		}
 	}
 	r.content = nil
-	d.startCall(rec.tool, rec.name, rec.id, rec.at, end)
+	d.call.start(rec.tool, rec.name, rec.id, rec.at, end)
 	rec.started = true
 	r.got++
 	r.flushNotes(d)
 	d.call.reasoning = rec.reasoning
 	if rec.argsKey != "" && !r.belong() {
-		d.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
+		d.call.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 	if len(r.stack) == 0 && r.closer != "" {
 		return more // the closer belongs to the call
 	}
-	d.endCall(end, true)
+	d.call.end(end, true)
 	return more
 }
 
@@ -165,16 +165,16 @@ func (r *callReader) reject(d *Decoder, reason chat.Reason, name, message string
 		r.rejection = &chat.RejectedDetail{Reason: reason, Name: name, Message: message, At: r.record.at}
 		return
 	}
-	d.reject(reason, name, message, r.record.at, end)
+	d.call.reject(reason, name, message, r.record.at, end)
 }
 
 // endLast ends the call, or the attempt, that waits for the closer.
 func (r *callReader) endLast(d *Decoder, end int) {
 	if p := r.rejection; p != nil {
 		r.rejection = nil
-		d.reject(p.Reason, p.Name, p.Message, p.At, end)
+		d.call.reject(p.Reason, p.Name, p.Message, p.At, end)
 	} else if d.call.open {
-		d.endCall(end, true)
+		d.call.end(end, true)
 	}
 }
 
@@ -199,19 +199,19 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 	}
 	r.start(d, end)
 	if raw == "" {
-		d.writeArgs("{}", end)
-		d.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
+		d.call.write("{}", end)
+		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
 		return ""
 	}
-	a := newArgsReader(d, d.call.tool.Args)
+	a := d.readers.newArgs(&d.call, d.call.tool.Args)
 	a.wrapped = r.enveloped()
-	if d.sources != nil && rec.argsFrom >= 0 { // the events stand where the name was read, but the bytes do not
-		d.sources.from(rec.argsFrom)
+	if d.call.sources != nil && rec.argsFrom >= 0 { // the events stand where the name was read, but the bytes do not
+		d.call.sources.from(rec.argsFrom)
 		a.at(rec.argsFrom, 1)
 	} else {
 		a.at(end, 0)
 	}
-	if d.sources != nil && rec.argsFrom < 0 {
+	if d.call.sources != nil && rec.argsFrom < 0 {
 		r.readFlat(a)
 		raw = "}"
 	}
@@ -229,11 +229,11 @@ func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
 func (r *callReader) readFlat(a *argsReader) {
 	before := "{"
 	for _, f := range r.record.flat {
-		a.d.sources.key(f.from, f.from)
+		a.out.sources.key(f.from, f.from)
 		a.at(f.from, 0)
 		a.run(before+string(append(appendQuoted(nil, f.key), ':')), 0)
 		a.at(f.from, 1)
-		a.run(a.d.text.held(f.from, f.to), 0)
+		a.run(a.out.text.held(f.from, f.to), 0)
 		a.at(f.to, 0)
 		before = ","
 	}

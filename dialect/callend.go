@@ -120,12 +120,12 @@ func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
 		switch {
 		case r.optional:
 		case d.set.opts.Repair == RepairOff:
-			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
+			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		default:
-			d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
+			d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
 		}
-		d.endCall(end, true)
+		d.call.end(end, true)
 	}
 	return finished
 }
@@ -139,7 +139,7 @@ func (r *callReader) fail(d *Decoder, i int, why string) verdict {
 	if !d.call.open && (len(r.stack) == 0 || r.got > 0 && r.between() || r.ended && r.got == r.valueGot && !rec.named) {
 		return finished
 	}
-	d.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.text.at(i))
+	d.call.reject(chat.ReasonMalformed, rec.name, why, rec.at, d.text.at(i))
 	return broken
 }
 
@@ -179,9 +179,9 @@ func (r *callReader) end(d *Decoder) verdict {
 	}
 	if r.state == cAfter && r.record.done && r.closer == "" && d.set.opts.Repair == RepairFull && !r.inArray() {
 		r.note(d, chat.NoteMissingCloser, "", "}", 0, 0)
-		d.endCall(end, true)
+		d.call.end(end, true)
 		return finished
 	}
-	d.endCall(end, false)
+	d.call.end(end, false)
 	return finished
 }

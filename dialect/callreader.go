@@ -117,14 +117,14 @@ func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 		r.argsKey = o.args
 		r.optional = o.optional || o.lists && list
 		if o.json != "" {
-			d.cand.dialect = o.json
+			d.call.dialect = o.json
 		}
 	case d.cand.ctx.label != "":
-		d.cand.dialect = d.cand.ctx.label
+		d.call.dialect = d.cand.ctx.label
 	case d.cand.fenced.mark != 0 || d.cand.ctx.fence.carrier:
-		d.cand.dialect = "json-fence"
+		d.call.dialect = "json-fence"
 	default:
-		d.cand.dialect = d.set.bareJSON
+		d.call.dialect = d.set.bareJSON
 		r.midLine = !d.cand.ctx.bol && !d.cand.ctx.after && !d.cand.ctx.gap
 	}
 	if list {
@@ -315,7 +315,7 @@ func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
 
 // comment begins a comment at its first byte.
 func (r *callReader) comment(d *Decoder, c byte) {
-	r.val = ready(&d.readers.val).reset(d, nil, false)
+	r.val = ready(&d.readers.val).reset(&d.call, nil, false)
 	r.val.state, r.val.discard = vDone, true
 	r.val.comment(c)
 	r.back, r.state = r.state, cComment
@@ -473,7 +473,7 @@ func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read boo
 		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
 			r.stack = r.stack[:0]
 			r.endValue(d.text.at(i))
-			d.note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
+			d.call.note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
 			return more, false
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing"), false
@@ -533,7 +533,7 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 			r.stack[len(r.stack)-1].env = true
 			r.stack = append(r.stack, level{array: true})
 			r.state = cElementOr
-			d.cand.dialect = r.envelopeDialect(d)
+			d.call.dialect = r.envelopeDialect(d)
 			return more, true
 		}
 	case keyArguments:
@@ -562,8 +562,8 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 }
 
 func (r *callReader) envelopeDialect(d *Decoder) string {
-	if r.explicit || d.cand.dialect == "json-fence" {
-		return d.cand.dialect
+	if r.explicit || d.call.dialect == "json-fence" {
+		return d.call.dialect
 	}
 	return "openai-envelope"
 }
@@ -587,7 +587,7 @@ func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
 
 // skip begins a value that has no meaning.
 func (r *callReader) skip(d *Decoder, i int) {
-	r.val = ready(&d.readers.val).reset(d, nil, false)
+	r.val = ready(&d.readers.val).reset(&d.call, nil, false)
 	r.val.discard, r.val.base, r.val.step = true, d.text.at(0), 1
 	r.state = cSkip
 }
@@ -672,8 +672,8 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 		clean, _ := unescapeName(strings.TrimSpace(name))
 		tool, _, ok = d.set.names.resolve(clean)
 	}
-	if rec.nameKey == "function" && d.cand.dialect == "raw-json" {
-		d.cand.dialect = "llf-shorthand"
+	if rec.nameKey == "function" && d.call.dialect == "raw-json" {
+		d.call.dialect = "llf-shorthand"
 	}
 	rec.name = name
 	switch {
@@ -713,7 +713,7 @@ func (r *callReader) note(d *Decoder, kind chat.NoteKind, before, after string, 
 
 func (r *callReader) flushNotes(d *Decoder) {
 	for _, n := range r.notes {
-		d.note(n)
+		d.call.note(n)
 	}
 	r.notes = r.notes[:0]
 }

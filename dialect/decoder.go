@@ -48,9 +48,9 @@ const (
 // being text: its first byte is passed on, the rest is scanned anew. Once a body machine has confirmed a call nothing is
 // scanned twice.
 type Decoder struct {
-	set  *set
-	text scanner
-	openCalls
+	set     *set
+	text    scanner
+	call    callWriter
 	cand    candidate
 	state   state
 	ctx     lineContext
@@ -58,8 +58,7 @@ type Decoder struct {
 	readers bodies
 	quick   *byteSet // chunks without a byte of it belong as a whole to what is being read; nil: none do
 	passing passing
-	plain   int      // bytes before this offset are text whatever they look like
-	sources *sources // records where arguments are read from; nil: nobody asks
+	plain   int // bytes before this offset are text whatever they look like
 	think   reasoning
 	turn    turn
 	mention mention
@@ -70,24 +69,14 @@ type Decoder struct {
 
 // A candidate is what may be a call. It begins at candAt.
 type candidate struct {
-	accepted  bool        // one of its calls was whole
 	rescan    bool        // a body was refused that read nothing twice: what it held is scanned, however long
 	ctx       lineContext // the context where it begins, to go back to
 	fenced    fence       // the fence whose opening line is held with it
 	fencedEnd int         // where that line ends
 	labelAt   int         // where the label before it begins, if there is one
 	tokenEnd  int         // where its opener ends, if that is left out even where no call follows
-	dialect   string
-	node      int32 // of the automaton
+	node      int32       // of the automaton
 	elem      element
-}
-
-// openCalls are the call that is being read and what is kept of those before it.
-type openCalls struct {
-	call     openCall
-	calls    int         // calls and attempts so far
-	spare    []wholeCall // memory for those to come
-	lastCall string      // the dialect of the last call that ended
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.
@@ -104,8 +93,9 @@ func New(o Options) (*Decoder, error) {
 // Reset makes the decoder ready for another text under the same options. Of the last one nothing is left in it.
 func (d *Decoder) Reset() {
 	d.readers.wipe()
-	*d = Decoder{set: d.set, readers: d.readers, sources: d.sources, text: scanner{steps: d.text.steps}}
-	d.text.eager, d.text.files, d.ctx.bol = d.sources != nil, d.set.formTools != nil, true
+	*d = Decoder{set: d.set, readers: d.readers, text: scanner{steps: d.text.steps}, call: callWriter{set: d.set, sources: d.call.sources}}
+	d.call.text, d.call.watch = &d.text, d
+	d.text.eager, d.text.files, d.ctx.bol = d.call.sources != nil, d.set.formTools != nil, true
 	d.turn.closed = -1
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
@@ -214,7 +204,7 @@ func (d *Decoder) look(dst []chat.Event, in string) []chat.Event {
 	}
 	d.consume(in, at)
 	if d.call.told < d.call.args.Len() {
-		d.tellArgs()
+		d.call.tell()
 	}
 	d.quick = d.plainTable()
 	return d.closeMention()
@@ -238,7 +228,7 @@ func (d *Decoder) pass(dst []chat.Event, in string) []chat.Event {
 	at := t.last
 	t.skip(in)
 	t.last, d.passing = t.base, passesArgs // or is to be copied from there from now on
-	d.follow(at, t.last)
+	d.call.follow(at, t.last)
 	return appendDelta(dst, chat.KindCallArgs, d.call.index, in, at, t.last)
 }
 
@@ -298,7 +288,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 		d.closeText()
 		d.promote()
 	}
-	d.tellArgs()
+	d.call.tell()
 	if d.mention.state != mentionNone {
 		d.meant()
 	}
@@ -314,7 +304,7 @@ func (d *Decoder) plainTable() *byteSet {
 	case d.mention.state != mentionNone:
 	case t.next.waiting:
 		return t.next.stop
-	case t.last < t.end() || d.sources != nil:
+	case t.last < t.end() || d.call.sources != nil:
 	case d.state == inBody:
 		stop := d.body.plain(d)
 		if stop != nil && d.call.follows(t.last) {
@@ -456,19 +446,13 @@ func (d *Decoder) textUpTo(end int) {
 	}
 }
 
-// note records something about the bytes [at, end) of the text.
-func (d *Decoder) note(n chat.NoteDetail) {
-	d.tellArgs()
-	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindNote, Index: d.call.index, At: n.At, End: n.End, Detail: &chat.Detail{Note: &n}})
-}
-
 // trace reports what became of the candidate.
 func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
 	if d.set.opts.Trace {
 		if !d.text.confirmed {
 			d.textUpTo(d.text.holdAt)
 		}
-		c := &chat.CandidateDetail{Dialect: d.cand.dialect, At: d.text.candAt, End: end, Outcome: outcome, Why: why}
+		c := &chat.CandidateDetail{Dialect: d.call.dialect, At: d.text.candAt, End: end, Outcome: outcome, Why: why}
 		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCandidate, At: c.At, End: c.End, Detail: &chat.Detail{Candidate: c}})
 	}
 }

@@ -205,11 +205,11 @@ func (d *Decoder) elementCall(i int) int {
 	}
 	switch {
 	case e.opener != nil:
-		d.cand.dialect = e.opener.pythonic
+		d.call.dialect = e.opener.pythonic
 	case e.list:
-		d.cand.dialect = "pythonic"
+		d.call.dialect = "pythonic"
 	default:
-		d.cand.dialect = "function-style"
+		d.call.dialect = "function-style"
 	}
 	return d.begin(i, newPythonic(d, e))
 }
@@ -226,7 +226,7 @@ func (d *Decoder) elementWay(i int) int {
 	if e.n == 0 {
 		for k := range e.opener.ways {
 			if w := &e.opener.ways[k]; !w.word && strings.HasPrefix(d.text.in[i:], w.then) {
-				d.cand.dialect = w.dialect
+				d.call.dialect = w.dialect
 				return d.begin(i+len(w.then), w.body(d, e.opener))
 			}
 		}
@@ -240,7 +240,7 @@ func (d *Decoder) elementWay(i int) int {
 			case w.then[e.n] != d.text.in[i]:
 				e.dead |= 1 << k
 			case e.n+1 == len(w.then):
-				d.cand.dialect = w.dialect
+				d.call.dialect = w.dialect
 				return d.begin(i+1, w.body(d, e.opener))
 			default:
 				part, rest = true, w.then[e.n+1:]
@@ -253,7 +253,7 @@ func (d *Decoder) elementWay(i int) int {
 		if w == nil || e.n > 1 {
 			return d.refuse(i, "no call behind the opener")
 		}
-		d.cand.dialect = w.dialect
+		d.call.dialect = w.dialect
 		return d.begin(i, w.body(d, e.opener))
 	}
 	if d.text.patient(i) {
@@ -365,12 +365,12 @@ func (d *Decoder) leftOff(i int, v verdict) int {
 // finishBody ends the candidate before i.
 func (d *Decoder) finishBody(i int) int {
 	d.trace(d.text.at(i), chat.OutcomeAccepted, "")
-	if d.cand.accepted {
+	if d.call.accepted {
 		d.text.markupUpTo(d.text.at(i))
 	} else {
 		d.textUpTo(d.text.at(i)) // of an attempt nothing is left out
 	}
-	d.leave(d.cand.accepted)
+	d.leave(d.call.accepted)
 	return i
 }
 
@@ -382,12 +382,12 @@ func (d *Decoder) backTo(at, i int) (int, verdict) {
 	i = d.text.character(i)
 	again := d.text.held(at, d.text.at(i))
 	d.trace(at, chat.OutcomeAccepted, "")
-	if d.cand.accepted {
+	if d.call.accepted {
 		d.text.markupUpTo(at)
 	} else {
 		d.textUpTo(at)
 	}
-	d.leave(d.cand.accepted)
+	d.leave(d.call.accepted)
 	d.reread(again, at)
 	return i, left
 }
@@ -420,9 +420,9 @@ func (d *Decoder) leave(after bool) {
 	carrier := d.cand.ctx.fence
 	if d.cand.fenced.mark != 0 {
 		carrier = d.cand.fenced
-		carrier.carrier = d.cand.accepted
+		carrier.carrier = d.call.accepted
 	}
-	d.body, d.state, d.text.holding, d.text.confirmed, d.cand.accepted = nil, inText, false, false, false
+	d.body, d.state, d.text.holding, d.text.confirmed, d.call.accepted = nil, inText, false, false, false
 	d.cand.fenced = fence{}
 	d.ctx = lineContext{after: after, fence: carrier}
 	d.text.seen = true

@@ -383,14 +383,14 @@ func (d *Decoder) startForm(r *formReader, k int) {
 	b.head = a.path == "" && !b.strict
 	b.file = a.path != ""
 	b.word = d.set.names.tools[tool.tool].Name
-	d.cand.dialect = "cli-block"
-	d.startCall(tool.tool, b.word, "", d.text.candAt, a.body)
+	d.call.dialect = "cli-block"
+	d.call.start(tool.tool, b.word, "", d.text.candAt, a.body)
 	if b.file {
-		d.sources.key(a.body, a.body)
-		d.writeArgs(string(append(appendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
-		d.sources.before(a.path, a.body)
-		d.writeArgs(string(appendQuoted(nil, a.path)), a.body)
-		d.sources.from(a.body)
+		d.call.sources.key(a.body, a.body)
+		d.call.write(string(append(appendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
+		d.call.sources.before(a.path, a.body)
+		d.call.write(string(appendQuoted(nil, a.path)), a.body)
+		d.call.sources.from(a.body)
 	}
 	d.body, d.state = b, inBody
 }

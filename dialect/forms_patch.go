@@ -92,7 +92,7 @@ func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
 	case yes:
 		t := d.patchForm()
 		r.begun, r.plan = true, t.plan
-		d.startCall(t.tool, d.set.names.tools[t.tool].Name, "", d.text.candAt, d.text.candAt)
+		d.call.start(t.tool, d.set.names.tools[t.tool].Name, "", d.text.candAt, d.text.candAt)
 	}
 	return more
 }
@@ -100,8 +100,8 @@ func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
 // finish ends the call with the text up to the offset end.
 func (r *patchReader) finish(d *Decoder, end int) verdict {
 	r.write(d, end)
-	d.writeArgs(`"}`, end)
-	d.endCall(end, true)
+	d.call.write(`"}`, end)
+	d.call.end(end, true)
 	return finished
 }
 
@@ -114,7 +114,7 @@ func (r *patchReader) end(d *Decoder) verdict {
 		return r.finish(d, r.lineAt+len(strings.TrimRight(line, " \t\r")))
 	}
 	r.write(d, d.text.at(0))
-	d.endCall(d.text.at(0), false)
+	d.call.end(d.text.at(0), false)
 	return finished
 }
 

@@ -341,20 +341,20 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 		return r.fail(d, i, "no object behind the name")
 	}
 	if r.form.nameIs != "" {
-		d.cand.dialect = r.form.nameIs
+		d.call.dialect = r.form.nameIs
 		if r.kinded {
-			d.cand.dialect = r.form.kindIs
+			d.call.dialect = r.form.kindIs
 		}
 	}
 	r.state, r.got = hArgs, r.got+1
 	if !r.known {
-		r.skip = ready(&d.readers.val).reset(d, nil, false)
+		r.skip = ready(&d.readers.val).reset(&d.call, nil, false)
 		r.skip.discard = true
 		return i, more
 	}
 	r.skip = nil
-	d.startCall(r.tool, r.name, r.id, r.at, d.text.at(i))
-	r.args = newArgsReader(d, d.call.tool.Args)
+	d.call.start(r.tool, r.name, r.id, r.at, d.text.at(i))
+	r.args = d.readers.newArgs(&d.call, d.call.tool.Args)
 	r.args.wrapped = true
 	return i, more
 }
@@ -433,9 +433,9 @@ func (r *headerReader) endCall(d *Decoder, end int) {
 	}
 	r.open = false
 	if r.skip != nil {
-		d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, end)
+		d.call.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, end)
 	} else {
-		d.endCall(end, true)
+		d.call.end(end, true)
 	}
 }
 
@@ -561,10 +561,10 @@ func (r *headerReader) unclosed(d *Decoder, end int) verdict {
 	}
 	if d.call.open && r.form.callClose != "" && !r.form.stops {
 		if d.set.opts.Repair == RepairOff {
-			d.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
+			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		}
-		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.callClose, At: end, End: end})
+		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.callClose, At: end, End: end})
 	}
 	r.endCall(d, end)
 	return more
@@ -574,7 +574,7 @@ func (r *headerReader) unclosed(d *Decoder, end int) verdict {
 func (r *headerReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	switch {
 	case d.call.open:
-		d.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
+		d.call.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
 		return i, broken
 	case r.got > 1 || r.got == 1 && r.state != hArgs:
 		if r.state == hArgs {
@@ -600,7 +600,7 @@ func (r *headerReader) end(d *Decoder) verdict {
 		}
 		return finished
 	case d.call.open:
-		d.endCall(d.text.at(0), false)
+		d.call.end(d.text.at(0), false)
 		return finished
 	case d.text.confirmed && r.noiseAt >= 0:
 		_, v := d.backTo(d.text.last, 0)

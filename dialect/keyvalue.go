@@ -109,10 +109,10 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 func (r *literalReader) begin(d *Decoder, i int) {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	if r.known {
-		d.startCall(r.tool, r.name, "", r.at, d.text.at(i))
-		r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, false)
+		d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
+		r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, false)
 	} else {
-		r.val = ready(&d.readers.argsVal).reset(d, nil, false)
+		r.val = ready(&d.readers.argsVal).reset(&d.call, nil, false)
 		r.val.discard = true
 	}
 	r.open = append(r.open, '}')
@@ -325,7 +325,7 @@ func (r *literalReader) endText(d *Decoder, i int) verdict {
 
 // key writes a key that ends before i.
 func (r *literalReader) key(d *Decoder, key string, i int) verdict {
-	d.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
+	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
 	if v := r.val; len(r.open) == 1 && v.takesKey(key) {
 		r.comma, v.base = false, d.text.at(i)
@@ -401,7 +401,7 @@ func (r *literalReader) text(d *Decoder, s string, i int) verdict {
 	}
 	if v := r.val; v.state == vString && !v.hold.on && !v.discard {
 		v.base, v.step = d.text.at(i), 0
-		d.writeBuilt(s, v.base)
+		d.call.writeEscaped(s, v.base)
 		return more
 	}
 	r.out = appendEscaped(r.out[:0], s)
@@ -440,9 +440,9 @@ func (r *literalReader) scalar() string {
 // finish ends the call behind its closer, which ends before i.
 func (r *literalReader) finish(d *Decoder, i int) (int, verdict) {
 	if !r.known {
-		d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
+		d.call.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
 	} else {
-		d.endCall(d.text.at(i), true)
+		d.call.end(d.text.at(i), true)
 	}
 	return i, finished
 }
@@ -451,7 +451,7 @@ func (r *literalReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	if !d.call.open {
 		return i, refused
 	}
-	d.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
+	d.call.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
 	return i, broken
 }
 
@@ -460,7 +460,7 @@ func (r *literalReader) end(d *Decoder) verdict {
 	if !d.call.open {
 		return refused
 	}
-	d.endCall(d.text.at(0), false)
+	d.call.end(d.text.at(0), false)
 	return finished
 }
 

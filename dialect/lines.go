@@ -124,7 +124,7 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 		}
 		r.state = lBody
 		r.inline = strings.TrimSpace(rest)
-		d.startCall(r.tool, r.name, "", d.text.candAt, d.text.at(i))
+		d.call.start(r.tool, r.name, "", d.text.candAt, d.text.at(i))
 	case lBody:
 		if text := strings.TrimSpace(line); text != "" {
 			r.track(line, text)
@@ -132,7 +132,7 @@ func (r *lineReader) endLine(d *Decoder, i int) verdict {
 			return r.finish(d, i)
 		}
 		r.lines = append(r.lines, line)
-		if d.sources != nil {
+		if d.call.sources != nil {
 			r.starts = append(r.starts, r.lineAt)
 		}
 	}
@@ -167,9 +167,9 @@ func (r *lineReader) finishBefore(d *Decoder, line string, i int) verdict {
 		return refused
 	}
 	held := d.text.held(r.lineAt, d.text.at(i))
-	d.startCall(r.tool, r.name, "", d.text.candAt, r.lineAt)
-	d.writeArgs("{}", r.lineAt)
-	d.endCall(r.lineAt, true)
+	d.call.start(r.tool, r.name, "", d.text.candAt, r.lineAt)
+	d.call.write("{}", r.lineAt)
+	d.call.end(r.lineAt, true)
 	at := r.lineAt
 	d.leave(false)
 	d.ctx.bol = true
@@ -188,26 +188,26 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 		if r.wants(d) {
 			return refused
 		}
-		d.startCall(r.tool, r.name, "", d.text.candAt, d.text.at(i))
-		d.writeArgs("{}", d.text.at(i))
-		d.endCall(d.text.at(i), true)
+		d.call.start(r.tool, r.name, "", d.text.candAt, d.text.at(i))
+		d.call.write("{}", d.text.at(i))
+		d.call.end(d.text.at(i), true)
 		return finished
 	}
 	notes, why := r.arguments(d)
 	if why != "" {
-		d.reject(chat.ReasonMalformed, "", why, 0, d.text.at(i))
+		d.call.reject(chat.ReasonMalformed, "", why, 0, d.text.at(i))
 		return broken
 	}
-	if tops := r.parser.tops; d.sources == nil || len(tops) == 0 {
-		d.writeBytes(r.out, d.text.at(i))
+	if tops := r.parser.tops; d.call.sources == nil || len(tops) == 0 {
+		d.call.writeBytes(r.out, d.text.at(i))
 	} else {
 		r.writeTops(d, tops, d.text.at(i))
 	}
 	for _, n := range notes {
 		n.At, n.End = d.call.at, d.text.at(i)
-		d.note(n)
+		d.call.note(n)
 	}
-	d.endCall(d.text.at(i), true)
+	d.call.end(d.text.at(i), true)
 	return finished
 }
 
@@ -215,7 +215,7 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 func (r *lineReader) arguments(d *Decoder) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	p := &r.parser
-	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.sources != nil}
+	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.call.sources != nil}
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
 			r.inline += "\n" + strings.Join(r.lines, "\n")
@@ -250,13 +250,13 @@ func (r *lineReader) writeTops(d *Decoder, tops []topKey, end int) {
 		if i > 0 {
 			before = ","
 		}
-		d.sources.key(at, at+len(t.key))
-		d.writeArgs(before+string(appendQuoted(nil, t.key))+":", at+len(t.key)+1)
-		d.sources.within(at+len(t.key)+1, to)
-		d.writeArgs(string(t.value), to)
-		d.sources.from(to)
+		d.call.sources.key(at, at+len(t.key))
+		d.call.write(before+string(appendQuoted(nil, t.key))+":", at+len(t.key)+1)
+		d.call.sources.within(at+len(t.key)+1, to)
+		d.call.write(string(t.value), to)
+		d.call.sources.from(to)
 	}
-	d.writeArgs("}", end)
+	d.call.write("}", end)
 }
 
 func (r *lineReader) end(d *Decoder) verdict {

@@ -77,7 +77,7 @@ func (d *Decoder) mentions() {
 		return
 	}
 	before := d.before()
-	m := mention{state: mentionInside, at: d.text.candAt, calls: d.calls, called: d.turn.called, lastCall: d.lastCall, kept: d.mention.kept[:0]}
+	m := mention{state: mentionInside, at: d.text.candAt, calls: d.call.count, called: d.turn.called, lastCall: d.call.last, kept: d.mention.kept[:0]}
 	switch {
 	case inComment(before):
 		m.sure = true
@@ -208,10 +208,18 @@ func firstEnd(events []chat.Event) int {
 	return slices.IndexFunc(events, func(e chat.Event) bool { return e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected })
 }
 
-// mentionEnds keeps from here on what comes out, where a call ends that has begun to.
-func (d *Decoder) mentionEnds() {
+// callBegins decides whether the candidate, of which a call or an attempt begins, may be a mention.
+func (d *Decoder) callBegins() {
+	if !d.text.confirmed {
+		d.mentions()
+	}
+	d.turn.called = true
+}
+
+// callEnds keeps from here on what comes out, where a call ends that has begun to.
+func (d *Decoder) callEnds() {
 	if m := &d.mention; m.begun && !m.first.ended {
-		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.argsText(), at: d.call.at, last: d.text.last}
+		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.call.arguments(), at: d.call.at, last: d.text.last}
 		m.out, d.text.dst = d.text.dst, nil
 	}
 }
@@ -275,7 +283,7 @@ func (d *Decoder) meant() {
 	m := &d.mention
 	d.text.dst = append(m.out, d.text.dst...)
 	*m = mention{kept: m.kept[:0]}
-	d.text.eager = d.sources != nil
+	d.text.eager = d.call.sources != nil
 }
 
 // begins lets the call come out up to its end if it is as long as one that would have come out already in small chunks.
@@ -306,10 +314,10 @@ func (d *Decoder) unsay() {
 		d.meant()
 		return
 	}
-	raw, dialect := string(m.raw[:m.end-m.at]), d.lastCall
-	d.text.dst, d.calls, d.turn.called, d.lastCall = m.out, m.calls, m.called, m.lastCall
+	raw, dialect := string(m.raw[:m.end-m.at]), d.call.last
+	d.text.dst, d.call.count, d.turn.called, d.call.last = m.out, m.calls, m.called, m.lastCall
 	if c := &m.first; m.begun {
-		d.calls, d.turn.called = m.calls+1, true
+		d.call.count, d.turn.called = m.calls+1, true
 		r := &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.name, Raw: raw[c.at-m.at:], Arguments: c.args, Dialect: dialect, At: c.at, End: m.end,
 			Message: "the call stands in a sentence that talks about it"}
 		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last, End: m.end, Detail: &chat.Detail{Rejected: r}})
@@ -321,5 +329,5 @@ func (d *Decoder) unsay() {
 	d.text.holding, d.ctx = false, lineContext{fence: d.ctx.fence}
 	d.ctx.fence.carrier = false
 	*m = mention{kept: m.kept[:0]}
-	d.text.eager = d.sources != nil
+	d.text.eager = d.call.sources != nil
 }

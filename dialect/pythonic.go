@@ -83,7 +83,7 @@ func (r *callReader) call(d *Decoder, i int) bool {
 	if _, ok := d.function(name, true); !ok {
 		return false
 	}
-	d.cand.dialect = "pythonic"
+	d.call.dialect = "pythonic"
 	p := newPythonic(d, &e)
 	p.braces, p.braceAt = true, e.nameAt-len(d.text.held(d.text.candAt, e.nameAt))+strings.LastIndexByte(d.text.held(d.text.candAt, e.nameAt), '{')
 	d.body = p
@@ -119,7 +119,7 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 			if i = r.paren.run(d.text.in, i, len(d.text.in)); i < len(d.text.in) {
 				i++
 				r.got++
-				d.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
+				d.call.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
 				r.state, r.behind = pNext, d.text.at(i)
 			}
 		case pConfirm, pComma:
@@ -277,7 +277,7 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 		return j, v
 	}
 	base, step := d.text.at(i), 0
-	if d.sources != nil {
+	if d.call.sources != nil {
 		base, step = r.wordAt, 1
 	}
 	if _, v = r.readValue(d, word, 0, base, step); v != more {
@@ -288,10 +288,10 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 
 // start opens the call.
 func (r *pyReader) start(d *Decoder, i int) {
-	d.startCall(r.tool, r.name, "", r.at, d.text.at(i))
+	d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
-	r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
+	r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, true)
 	r.val.kwargs, r.val.quoted = true, r.quote != 0 && r.quote != '`'
 	r.val.base = d.text.at(i)
 }
@@ -300,9 +300,9 @@ func (r *pyReader) start(d *Decoder, i int) {
 func (r *pyReader) noteBraces(d *Decoder) {
 	switch {
 	case r.braces:
-		d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
+		d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
 	case r.quote == '`':
-		d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
+		d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
 	}
 }
 
@@ -317,7 +317,7 @@ func (r *pyReader) keyword(d *Decoder, i int) {
 		return
 	}
 	r.keyed = true
-	d.sources.key(r.wordAt, r.wordAt+len(r.word))
+	d.call.sources.key(r.wordAt, r.wordAt+len(r.word))
 	r.key(d, key, i)
 }
 
@@ -346,11 +346,11 @@ func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
 	key := string(r.word)
 	if c != '{' {
 		r.keyed = true
-		d.sources.key(r.wordAt, r.wordAt+len(key))
+		d.call.sources.key(r.wordAt, r.wordAt+len(key))
 		r.key(d, key, i)
 		return i, more
 	}
-	d.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
+	d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
 	r.val.kwargs, r.state = false, pValue
 	return i, more
 }
@@ -388,10 +388,10 @@ func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
 	if r.state == pKeyword {
 		at = r.wordAt
 	}
-	d.sources.key(at, at)
+	d.call.sources.key(at, at)
 	r.key(d, key, i)
-	d.sources.from(at)
-	d.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.text.at(i), End: d.text.at(i)})
+	d.call.sources.from(at)
+	d.call.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.text.at(i), End: d.text.at(i)})
 	return i, more
 }
 
@@ -422,10 +422,10 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 
 // beginObject begins an object that is the only argument, and so the arguments.
 func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
-	d.startCall(r.tool, r.name, "", r.at, d.text.at(i))
+	d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
-	r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
+	r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, true)
 	r.val.quoted = r.quote != 0
 	r.object, r.state = true, pValue
 	return i, more
@@ -442,7 +442,7 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 }
 
 func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
-	d.endCall(d.text.at(i), true)
+	d.call.end(d.text.at(i), true)
 	r.behind = d.text.at(i)
 	if !r.list && r.closer == "" {
 		return i, finished
@@ -593,7 +593,7 @@ func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
 	}
 	if c != r.closer[r.matched] {
 		if r.got > 0 && r.known {
-			d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: r.from, End: r.from})
+			d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: r.from, End: r.from})
 		}
 		return d.backTo(r.from, i)
 	}
@@ -636,7 +636,7 @@ func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	if !d.call.open {
 		return r.leave(d, i)
 	}
-	d.reject(chat.ReasonMalformed, "", why, r.at, d.text.at(i))
+	d.call.reject(chat.ReasonMalformed, "", why, r.at, d.text.at(i))
 	return i, broken
 }
 
@@ -649,7 +649,7 @@ func (r *pyReader) end(d *Decoder) verdict {
 		}
 		return finished
 	case d.call.open:
-		d.endCall(d.text.at(0), false)
+		d.call.end(d.text.at(0), false)
 		return finished
 	case r.state == pCloser && r.matched > 0 && r.matched < len(r.closer):
 		return finished

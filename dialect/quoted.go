@@ -114,7 +114,7 @@ func (v *value) behindQuote(c byte, i int) {
 // It returns its length, else 0.
 func (v *value) wholeText(in string, i int) int {
 	q := in[i]
-	if q != '"' && q != '\'' || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.d.sources != nil {
+	if q != '"' && q != '\'' || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.sources != nil {
 		return 0
 	}
 	to := 0

@@ -96,7 +96,7 @@ func (d *Decoder) emitReasoning(s string, end int) {
 	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.text.last, End: end})
 	if len(d.set.opts.Tools) > 0 && d.set.opts.Thinking.Calls != CallsNever {
 		if d.think.shadow == nil {
-			d.think.shadow = &Decoder{set: d.set, sources: d.sources}
+			d.think.shadow = &Decoder{set: d.set, call: callWriter{sources: d.call.sources}}
 			d.think.shadow.Reset()
 			d.think.shadow.think.open = false
 			d.think.shadow.shadows, d.think.shadow.text.seen = true, true
@@ -152,8 +152,8 @@ func (d *Decoder) promote() {
 }
 
 func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
-	index := d.calls
-	d.calls++
+	index := d.call.count
+	d.call.count++
 	if call.ID == mintedID(call.Index) {
 		call.ID = mintedID(index)
 	}
@@ -168,7 +168,7 @@ func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
 		}
 		d.text.dst = append(d.text.dst, e)
 		if e.Kind == chat.KindCallEnd {
-			d.note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
+			d.call.note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
 		}
 	}
 }

@@ -35,13 +35,21 @@ func TestResetLeavesNothing(t *testing.T) {
 
 // reachable returns the bytes that the fields of a decoder lead to, its set apart: those of slices up to their capacity.
 func reachable(d *Decoder) (all []byte) {
+	walked := make(map[uintptr]bool)
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {
 		switch v.Kind() {
 		case reflect.Pointer, reflect.Interface:
-			if !v.IsNil() && v.Type() != reflect.TypeFor[*set]() {
-				walk(v.Elem())
+			if v.IsNil() || v.Type() == reflect.TypeFor[*set]() {
+				return
 			}
+			if v.Kind() == reflect.Pointer {
+				if walked[v.Pointer()] && v.Type() == reflect.TypeFor[*Decoder]() {
+					return
+				}
+				walked[v.Pointer()] = true
+			}
+			walk(v.Elem())
 		case reflect.Struct:
 			for i := range v.NumField() {
 				walk(v.Field(i))

@@ -84,7 +84,7 @@ func (v *value) endScalar(i int) {
 		v.tok = v.tok[:v.comma]
 	}
 	to := from + len(v.tok)
-	if v.d.sources != nil {
+	if v.out.sources != nil {
 		i = to
 	}
 	text := strings.TrimSpace(string(v.tok))
@@ -103,7 +103,7 @@ func (v *value) endScalar(i int) {
 		out, kind = string(appendQuoted(nil, text)), chat.NoteSourceText
 	}
 	if kind != "" {
-		v.d.noteValue(v, kind, text, out, v.pos(from), v.pos(to))
+		v.noteAt(kind, text, out, v.pos(from), v.pos(to))
 	}
 	if v.repair != RepairOff && v.shape.Type() != 0 {
 		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == RepairFull)
@@ -111,7 +111,7 @@ func (v *value) endScalar(i int) {
 			fit, c = string(appendQuoted(nil, text)), shape.Coercion(chat.NoteSourceText)
 		}
 		if c != shape.Fits && c != shape.Uncoerced {
-			v.d.noteValue(v, chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
+			v.noteAt(chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
 		}
 		out = fit
 	}

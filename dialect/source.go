@@ -31,14 +31,14 @@ func Sources(text string, o Options) ([]CallSources, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.sources = &sources{text: text}
+	d.call.sources = &sources{text: text}
 	d.Reset()
 	var calls []CallSources
 	var buf []chat.Event
 	take := func(events []chat.Event) {
 		for i := range events {
 			if e := &events[i]; e.Kind == chat.KindCallEnd {
-				calls = append(calls, d.sources.of(*e.Detail.Call))
+				calls = append(calls, d.call.sources.of(*e.Detail.Call))
 			}
 		}
 	}

@@ -179,11 +179,11 @@ func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
 // begin opens the call.
 func (r *tagReader) begin(d *Decoder, end int) {
 	if !r.known {
-		r.val = ready(&d.readers.argsVal).reset(d, nil, true)
+		r.val = ready(&d.readers.argsVal).reset(&d.call, nil, true)
 		r.val.discard = true
 	} else {
-		d.startCall(r.tool, r.written, "", r.at, end)
-		r.val = ready(&d.readers.argsVal).reset(d, d.call.tool.Args, true)
+		d.call.start(r.tool, r.written, "", r.at, end)
+		r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, true)
 	}
 	r.got++
 	r.val.kwargs, r.val.base, r.val.step = true, end, 0
@@ -319,7 +319,7 @@ func (r *tagReader) object(d *Decoder, i int) (int, verdict) {
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
 	d.body = h
 	if d.set.on[r.form.objectIs] {
-		d.cand.dialect = r.form.objectIs
+		d.call.dialect = r.form.objectIs
 	}
 	if j, v := h.named(d, i); v != more {
 		return j, v
@@ -426,7 +426,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 		if !r.mends(d) {
 			return r.fail(d, i, "the value of "+r.param+" is missing")
 		}
-		d.noteValue(r.val, chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
+		r.val.noteAt(chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
@@ -514,7 +514,7 @@ func (r *tagReader) repairable(d *Decoder) bool {
 
 func (r *tagReader) missing(d *Decoder, tag string, at int) {
 	if r.known && d.text.confirmed {
-		d.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
+		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
 	}
 }
 
@@ -532,7 +532,7 @@ func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
 
 func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict) {
 	if !r.known {
-		d.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
+		d.call.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
 		return 0, more
 	}
 	r.val.base, r.val.kwargs = end, false
@@ -541,12 +541,12 @@ func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict)
 		if r.val.err != "" {
 			return r.failAt(d, end, r.val.err)
 		}
-		if header := swallowedTurn(d.argsText(), r.form.callOpen); header != "" {
+		if header := swallowedTurn(d.call.arguments(), r.form.callOpen); header != "" {
 			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
 			return r.failAt(d, end, "a value without its closing tag holds the turn of another party")
 		}
 	}
-	d.endCall(end, complete)
+	d.call.end(end, complete)
 	return 0, more
 }
 
@@ -566,7 +566,7 @@ func (r *tagReader) failAt(d *Decoder, end int, why string) (int, verdict) {
 		}
 		return 0, refused
 	}
-	d.reject(chat.ReasonMalformed, "", why, r.at, end)
+	d.call.reject(chat.ReasonMalformed, "", why, r.at, end)
 	return 0, broken
 }
 
@@ -616,10 +616,10 @@ func (r *tagReader) end(d *Decoder) verdict {
 			return finished
 		}
 		if r.stream && r.state == tValue {
-			d.endCall(d.text.at(0), false)
+			d.call.end(d.text.at(0), false)
 			return finished
 		}
-		d.endCall(d.text.at(0), false)
+		d.call.end(d.text.at(0), false)
 		return finished
 	}
 	if d.text.confirmed {

@@ -15,7 +15,7 @@ func (r *tagReader) beginUnopened(d *Decoder, i int) (int, verdict) {
 	v := r.beginParam(d, r.param, i)
 	if text != "" {
 		r.valueAt = at
-		d.sources.from(at)
+		d.call.sources.from(at)
 	}
 	switch {
 	case v != more || text == "":
@@ -34,7 +34,7 @@ func (r *tagReader) beginText(c byte) {
 		r.stream = true
 		r.val.markValue(0)
 		r.val.write(`"`, 0)
-		r.val.d.sources.from(r.valueAt)
+		r.val.out.sources.from(r.valueAt)
 	}
 	r.waits = false
 }
@@ -76,12 +76,12 @@ func (r *tagReader) openParam(d *Decoder, i int) verdict {
 	}
 	r.entity, r.marked = false, false
 	r.val.base = d.text.at(i)
-	d.sources.key(r.keyAt, r.keyEnd)
+	d.call.sources.key(r.keyAt, r.keyEnd)
 	if !r.addKey(again) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
 	}
-	d.sources.from(r.valueAt)
+	d.call.sources.from(r.valueAt)
 	return more
 }
 
@@ -148,7 +148,7 @@ func (r *tagReader) unwrap(d *Decoder) bool {
 	r.val.kwargs = true
 	r.val.step = 0
 	if r.val.err == "" {
-		d.noteValue(r.val, chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
+		r.val.noteAt(chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
 	}
 	return true
 }
@@ -367,7 +367,7 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 	if !e.closed {
 		r.missing(d, r.form.paramClose, end)
 	}
-	d.sources.within(r.valueAt, r.tailAt)
+	d.call.sources.within(r.valueAt, r.tailAt)
 	if v := r.finishValue(d, end); v != more {
 		return i, v
 	}
@@ -411,11 +411,11 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		}
 		v.base = end
 		if r.tailAt >= r.valueAt {
-			d.sources.within(r.valueAt, min(end, r.tailAt))
+			d.call.sources.within(r.valueAt, min(end, r.tailAt))
 		}
 	}
 	if r.stream && !r.entity {
-		d.sources.from(r.tailAt)
+		d.call.sources.from(r.tailAt)
 		v.write(`"`, 0)
 		v.endValue(0)
 		return more
@@ -425,9 +425,9 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
-		d.sources.within(r.valueAt+r.sent, r.tailAt)
-		d.writeBuilt(text, v.base)
-		d.sources.from(end)
+		d.call.sources.within(r.valueAt+r.sent, r.tailAt)
+		d.call.writeEscaped(text, v.base)
+		d.call.sources.from(end)
 		v.write(`"`, 0)
 		v.endValue(0)
 		return more
@@ -457,9 +457,9 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		}
 	}
 	if c != shape.Fits {
-		d.noteValue(v, chat.NoteKind(c), text, out, end, end)
+		v.noteAt(chat.NoteKind(c), text, out, end, end)
 	}
-	if d.sources == nil && plainScalar(out) {
+	if d.call.sources == nil && plainScalar(out) {
 		v.markValue(0)
 		v.write(out, 0)
 		v.endValue(0)
@@ -473,7 +473,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 		v.endScalar(len(out) * v.step)
 	}
 	v.base, v.step = end, 0
-	d.sources.from(end)
+	d.call.sources.from(end)
 	v.shape, v.python = sh, true
 	if v.err != "" {
 		_, w := r.failAt(d, end, v.err)
@@ -484,12 +484,12 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 
 // stands says where out, which is to be written as the value but for skip bytes at either end, stands in the text, for whoever asks.
 func (r *tagReader) stands(d *Decoder, out string, skip int) {
-	if d.sources == nil || r.val.hold.on {
+	if d.call.sources == nil || r.val.hold.on {
 		return
 	}
 	raw := d.text.held(r.valueAt, max(r.valueAt, r.tailAt))
 	if lead := len(raw) - len(trimBlanks(raw)); strings.TrimSpace(raw) == out {
-		d.sources.from(r.valueAt + lead + skip)
+		d.call.sources.from(r.valueAt + lead + skip)
 		r.val.base, r.val.step = r.valueAt+lead+skip, 1
 	}
 }
@@ -505,7 +505,7 @@ func (r *tagReader) unquoted(d *Decoder, text string, end int) string {
 		}
 	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
 		if s, ok := renderUnquote(`"` + strings.TrimSpace(text) + `"`); ok {
-			d.noteValue(r.val, chat.NoteWrappedJSON, text, s, end, end)
+			r.val.noteAt(chat.NoteWrappedJSON, text, s, end, end)
 			return s
 		}
 	}
@@ -525,7 +525,7 @@ func (r *tagReader) add(d *Decoder, s string, i int) {
 			s = strings.TrimPrefix(s, "\n")
 			if len(s) < n {
 				r.valueAt += n - len(s)
-				d.sources.from(r.valueAt)
+				d.call.sources.from(r.valueAt)
 			}
 			if s == "" {
 				return

@@ -274,7 +274,7 @@ func (d *Decoder) candidate(i int, s state) {
 	}
 	d.text.candAt, d.cand.ctx, d.state = at, d.ctx, s
 	d.cand.fenced, d.cand.tokenEnd = fence{}, 0
-	d.cand.dialect = ""
+	d.call.dialect = ""
 }
 
 // refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
@@ -365,7 +365,7 @@ func (d *Decoder) blankBefore() bool {
 
 // opened acts on a whole opener that ends before i.
 func (d *Decoder) opened(i int, o *opener) int {
-	d.cand.dialect = o.dialect
+	d.call.dialect = o.dialect
 	if d.think.open && o.use != useThink {
 		return d.refuse(i, "reasoning")
 	}
@@ -417,7 +417,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 	case useTurn:
 		return d.turnMarker(i, o)
 	case useVerbatim:
-		if d.cand.fenced.mark != 0 || !o.anywhere && !d.cand.ctx.bol && !d.cand.ctx.after || o.tail && (!d.cand.ctx.after || d.lastCall != o.dialect) {
+		if d.cand.fenced.mark != 0 || !o.anywhere && !d.cand.ctx.bol && !d.cand.ctx.after || o.tail && (!d.cand.ctx.after || d.call.last != o.dialect) {
 			return d.refuse(i, "a result does not begin in the middle of a line")
 		}
 		if d.turn.called && !o.anywhere {

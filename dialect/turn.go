@@ -123,7 +123,7 @@ func (d *Decoder) noteRole(o *opener) {
 		t.shown |= style
 	}
 	if t.role.marker == "" && t.shown&style == 0 {
-		t.role = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.calls}
+		t.role = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count}
 	}
 }
 
@@ -155,7 +155,7 @@ func (d *Decoder) gluedRole(i int) bool {
 		at := d.text.candAt - len(word.literal)
 		switch r := &d.turn.role; {
 		case word.mark == markRole && r.marker == "":
-			*r = roleLine{marker: word.literal, style: word.style, at: at, calls: d.calls}
+			*r = roleLine{marker: word.literal, style: word.style, at: at, calls: d.call.count}
 		case word.mark == markReply && r.style == word.style && r.marker != "":
 			d.endRoles(i, &opener{literal: word.literal})
 			return true
@@ -167,7 +167,7 @@ func (d *Decoder) gluedRole(i int) bool {
 
 // endRoles ends the turn at the line of the other party or, where a call stands between the two, at the model's own.
 func (d *Decoder) endRoles(i int, o *opener) int {
-	if r := d.turn.role; r.calls == d.calls {
+	if r := d.turn.role; r.calls == d.call.count {
 		return d.endTurn(i, r.at, r.marker, false)
 	}
 	return d.endTurn(i, d.text.candAt, o.literal, false)

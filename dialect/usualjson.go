@@ -72,7 +72,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 			}
 		}
 		switch {
-		case n == keyCut && v.patient && v.d.text.patient(i):
+		case n == keyCut && v.patient && v.out.text.patient(i):
 			return i, short
 		case n <= 0:
 			return i, going
@@ -143,7 +143,7 @@ func (v *value) usualEnd(i int) {
 	}
 	v.state = vAfter
 	if f := &v.stack[len(v.stack)-1]; f.object {
-		v.keys[f.key].to = v.d.argsLen() + v.lag
+		v.keys[f.key].to = v.out.length() + v.lag
 	} else {
 		v.shape = f.shape.Item()
 	}

@@ -13,7 +13,7 @@ import (
 // they go by; only what cannot be decided at once is kept back: keys until they are known to be new, numbers and words until
 // they end, and values whose type the schema does not allow, until they can be converted.
 type value struct {
-	d       *Decoder
+	out     *callWriter
 	repair  Repair
 	python  bool // Python's literals are no repair
 	discard bool // read, but write nothing
@@ -124,20 +124,20 @@ const (
 )
 
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
-func (v *value) reset(d *Decoder, s *shape.Shape, python bool) *value {
+func (v *value) reset(out *callWriter, s *shape.Shape, python bool) *value {
 	if v.keys == nil {
 		v.stack, v.keys, v.tok = make([]frame, 0, 4), make([]keySpan, 0, 8), make([]byte, 0, 32)
 	}
 	stack, keys, tok, pend, text := v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
 	*v = value{}
-	v.d, v.repair, v.shape, v.python = d, d.set.opts.Repair, s, python
+	v.out, v.repair, v.shape, v.python = out, out.set.opts.Repair, s, python
 	v.stack, v.keys, v.tok, v.pend, v.hold.text = stack, keys, tok, pend, text
 	return v
 }
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	v.from, v.stays = i, v.step == 1 && v.d.text.holding && !v.discard
+	v.from, v.stays = i, v.step == 1 && v.out.text.holding && !v.discard
 	for i < len(in) {
 		if v.plainly() {
 			var p progress
@@ -194,7 +194,7 @@ func (v *value) flush(in string, i int) {
 	switch from := v.from; {
 	case from >= i:
 	case !v.hold.on && v.stays:
-		v.d.writeRaw(in[from:i], v.base+from)
+		v.out.writeRaw(in[from:i], v.base+from)
 	default:
 		v.write(in[from:i], i)
 	}
@@ -368,7 +368,7 @@ func scalarStart(c byte) bool { return isWord(c) || c == '-' || c == '+' || c ==
 func (v *value) markValue(int) {
 	if n := len(v.stack); n > 0 && v.stack[n-1].object && !v.hold.on {
 		if k := &v.keys[v.stack[n-1].key]; k.from < 0 {
-			k.from = v.d.argsLen() + v.lag
+			k.from = v.out.length() + v.lag
 		}
 	}
 }
@@ -545,7 +545,7 @@ func (v *value) endValue(i int) {
 	}
 	f := &v.stack[n-1]
 	if f.object && !v.hold.on && !again {
-		v.keys[f.key].to = v.d.argsLen() + v.lag
+		v.keys[f.key].to = v.out.length() + v.lag
 	}
 	if !f.object {
 		v.shape = f.shape.Item()
@@ -626,7 +626,7 @@ func (v *value) write(s string, i int) {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
 	case !v.discard:
-		v.d.writeArgs(s, v.pos(i))
+		v.out.write(s, v.pos(i))
 	}
 }
 
@@ -636,23 +636,23 @@ func (v *value) writeSame(s string, end int) {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
 	case v.discard:
-	case v.step == 1 && v.d.text.holding:
-		v.d.writeRaw(s, end-len(s))
+	case v.step == 1 && v.out.text.holding:
+		v.out.writeRaw(s, end-len(s))
 	default:
-		v.d.writeArgs(s, end)
+		v.out.write(s, end)
 	}
 }
 
 func (v *value) pos(i int) int { return v.base + i*v.step }
 
 func (v *value) note(kind chat.NoteKind, before, after string, from, to int) {
-	v.d.noteValue(v, kind, before, after, v.pos(from), v.pos(to))
+	v.noteAt(kind, before, after, v.pos(from), v.pos(to))
 }
 
-// noteValue records a repair of the value that v reads.
-func (d *Decoder) noteValue(v *value, kind chat.NoteKind, before, after string, at, end int) {
+// noteAt records a repair that stands at the bytes [at, end) of the text.
+func (v *value) noteAt(kind chat.NoteKind, before, after string, at, end int) {
 	if !v.discard {
-		d.note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
+		v.out.note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
 	}
 }
 

@@ -98,8 +98,8 @@ func (v *value) readKey(c byte, i int) int {
 // endKey ends a key before i.
 func (v *value) endKey(i int) {
 	var key, quoted string
-	if n := len(v.tok); v.step == 1 && v.d.text.holding && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
-		quoted = v.d.text.held(v.keyAt, v.pos(i)) // it stands there as it is
+	if n := len(v.tok); v.step == 1 && v.out.text.holding && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
+		quoted = v.out.text.held(v.keyAt, v.pos(i)) // it stands there as it is
 		key = quoted[1 : n+1]
 	} else {
 		key = string(v.tok)
@@ -148,19 +148,19 @@ func (v *value) takesKey(key string) bool {
 
 // addKey writes a key of the outermost object, which does not have it yet, and what stands before and behind it.
 func (v *value) addKey(key string) {
-	d, before := v.d, `"`
+	c, before := v.out, `"`
 	if v.state == vAfter {
 		before = `,"`
 	}
 	v.nameKey(key, 0)
-	d.flattenArgs()
-	b := &d.call.args
+	c.flatten()
+	b := &c.args
 	n := b.Len()
 	grow(b, len(key)+len(before)+2)
 	b.WriteString(before)
 	buildEscaped(b, key)
 	b.WriteString(`":`)
-	d.builtArgs(b.Len()-n, v.base)
+	c.built(b.Len()-n, v.base)
 	f := &v.stack[len(v.stack)-1]
 	v.keys[f.key].from = -1
 	v.shape, _ = f.shape.Prop(key)
@@ -198,11 +198,11 @@ func (v *value) releaseHold(i int) {
 		return
 	}
 	if c != shape.Fits && c != shape.Uncoerced {
-		v.d.noteValue(v, chat.NoteKind(c), got, out, h.at, v.pos(i))
+		v.noteAt(chat.NoteKind(c), got, out, h.at, v.pos(i))
 	}
 	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == RepairFull {
 		out = string(appendQuoted(nil, got))
-		v.d.noteValue(v, chat.NoteSourceText, got, out, h.at, v.pos(i))
+		v.noteAt(chat.NoteSourceText, got, out, h.at, v.pos(i))
 	}
 	v.write(out, i)
 }
@@ -214,17 +214,17 @@ func (v *value) releaseDuplicate(out string, i int) {
 	k := v.keys[h.dup-1]
 	was := ""
 	if !v.discard {
-		was = v.d.argsText()[k.from:k.to]
+		was = v.out.arguments()[k.from:k.to]
 	}
 	if was != out && v.repair != RepairFull {
 		v.fail("the key " + k.key + " stands twice with different values")
 		return
 	}
-	v.d.noteValue(v, chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
+	v.noteAt(chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
 	if was == out {
 		return
 	}
-	if !v.d.text.holding && !v.discard {
+	if !v.out.text.holding && !v.discard {
 		v.replace(h.dup, out)
 		return
 	}
@@ -235,10 +235,10 @@ func (v *value) releaseDuplicate(out string, i int) {
 // arguments was sent, as when they are read as a whole.
 func (v *value) replace(dup int, out string) {
 	k := &v.keys[dup-1]
-	text := v.d.argsText()
+	text := v.out.arguments()
 	from, to := k.from, k.to
-	v.d.call.args.Reset()
-	v.d.call.args.WriteString(text[:from] + out + text[to:])
+	v.out.args.Reset()
+	v.out.args.WriteString(text[:from] + out + text[to:])
 	for i := range v.keys {
 		if key := &v.keys[i]; key.from >= to {
 			key.from += len(out) - (to - from)

@@ -73,21 +73,21 @@ func (d *Decoder) closeWhole() {
 		d.wholeText(text)
 		return
 	}
-	whole := d.newCall()
-	whole.Call = chat.Call{Index: d.calls, ID: mintedID(d.calls), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
+	whole := d.call.memory()
+	whole.Call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
 	whole.Detail.Call = &whole.Call
 	call := &whole.Call
 	d.text.dst = append(d.text.dst,
 		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name},
 		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value},
 		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, End: len(text), Detail: &whole.Detail})
-	if d.sources != nil {
-		d.sources.begin(0)
+	if d.call.sources != nil {
+		d.call.sources.begin(0)
 		if args.at > 0 {
-			d.sources.from(args.at + len(text) - len(strings.TrimLeft(text, " \t\r\n")))
+			d.call.sources.from(args.at + len(text) - len(strings.TrimLeft(text, " \t\r\n")))
 		}
-		d.sources.add(args.value, d.sources.at+len(args.value))
-		d.sources.finish(0, len(text))
+		d.call.sources.add(args.value, d.call.sources.at+len(args.value))
+		d.call.sources.finish(0, len(text))
 	}
 	d.text.last = len(text)
 	d.text.arena.mark()
