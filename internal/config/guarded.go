@@ -14,7 +14,7 @@ const GuardedFile = "guarded.json"
 
 // protect names what no process of a tool changes: what decides about the tools.
 func (t *Toolbox) protect(file string) {
-	list := append([]string{}, t.Dirs...)
+	list := append(t.config.aroundFiles(), t.Dirs...)
 	if file != "" {
 		if file, err := filepath.Abs(file); err == nil {
 			list = append(list, file)

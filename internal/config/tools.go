@@ -35,6 +35,7 @@ type Tools struct {
 	Results   Results                 `key:"results" doc:"Results that are used again for the same call, of tools that have cache."`
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
 	Local     LocalActions            `key:"localActions" doc:"Tools for models that write blocks of text: read, edit, create, and executors."`
+	Around    []AroundProgram         `key:"around" doc:"Programs that are asked about calls of tools, the first outermost."`
 	Disable   []string                `key:"disable" doc:"Names of tools that are never offered."`
 	Sh        map[string]ShTool       `key:"sh" doc:"Tools that are one line of shell, by name."`
 	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
@@ -184,6 +185,10 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	around, err := c.middleware(sandbox.Level(c.Sandbox.Level))
+	if err != nil {
+		return nil, err
+	}
 	temp, err := newScratch(os.TempDir())
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -199,6 +204,7 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	}
 	box.Runner = &tool.Runner{
 		Tools:       box.Registry,
+		Middleware:  around,
 		Shared:      shared,
 		Limits:      tool.Limits{Timeout: time.Duration(c.Timeouts.Tool)},
 		Redact:      c.secrets(env.Getenv),
