@@ -352,7 +352,7 @@ func (d *Decoder) mayBeLonger(i int, o *opener) bool {
 	if o.use != useDrop || !d.set.trie.goesOn(d.cand.node) {
 		return false
 	}
-	if d.cand.tokenEnd == 0 && !d.think.open && d.cand.fenced.mark == 0 && d.drops(o) {
+	if d.cand.tokenEnd == 0 && !d.think.open && d.cand.fenced.mark == 0 && d.drops(o) && !opensQuote(d.before()) {
 		d.cand.tokenEnd = d.text.at(i)
 	}
 	return true
