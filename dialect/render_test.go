@@ -197,6 +197,7 @@ func TestAppendToolsSignature(t *testing.T) {
 		{``, "- f()"},
 		{`{"type":"object","properties":{"a":{"type":"string","description":"The a"},"b":{"type":"array","items":{"type":"number"}}},"required":["b"]}`, "- f(a?: string, b: number[])\n    a: The a"},
 		{`{"properties":{"u":{"enum":["c",1,null]},"v":{"const":"x"},"w":{"type":["integer","null"]},"x":{}}}`, `- f(u?: "c" | 1 | null, v?: "x", w?: integer | null, x?: any)`},
+		{`{"properties":{"l":{"type":["null","array"],"items":{"type":"string"}},"n":{"anyOf":[{"type":"null"},{"type":"integer"}]}}}`, `- f(l?: string[] | null, n?: integer | null)`},
 		{`{"properties":{"o":{"type":"object","properties":{"k":{"anyOf":[{"type":"string"},{"type":"array","items":{"enum":["p","q"]}}]}},"required":["k"]}}}`, `- f(o?: {k: string | ("p" | "q")[]})`},
 		{`{"properties":{"r":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"type":"boolean"}}}`, "- f(r?: boolean)"},
 		{`{"properties":{"n":{"$ref":"#"}}}`, "- f(n?: {n?: {n?: any}})"},

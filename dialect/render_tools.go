@@ -202,21 +202,23 @@ func (s *renderSchema) typ(dst []byte, raw string, depth int) []byte {
 	case f.union != "" && depth < renderDepth:
 		return s.join(dst, f.union, func(dst []byte, v string) []byte { return s.typ(dst, v, depth+1) })
 	case strings.HasPrefix(f.kind, "["):
-		return s.join(dst, f.kind, func(dst []byte, v string) []byte {
-			name, _ := renderUnquote(v)
-			return renderWord(dst, name)
-		})
+		return s.join(dst, f.kind, func(dst []byte, v string) []byte { return s.one(dst, raw, v, f.items, f.properties, depth) })
 	}
-	kind, _ := renderUnquote(f.kind)
+	return s.one(dst, raw, f.kind, f.items, f.properties, depth)
+}
+
+// one writes one of the types of the schema in raw.
+func (s *renderSchema) one(dst []byte, raw, name, items, properties string, depth int) []byte {
+	kind, _ := renderUnquote(name)
 	switch {
-	case kind == "array" && f.items != "" && depth < renderDepth:
+	case kind == "array" && items != "" && depth < renderDepth:
 		start := len(dst)
-		dst = s.typ(dst, f.items, depth+1)
+		dst = s.typ(dst, items, depth+1)
 		if strings.Contains(string(dst[start:]), " | ") {
 			dst = append(append(append(dst[:start:start], '('), dst[start:]...), ')')
 		}
 		return append(dst, "[]"...)
-	case (kind == "object" || kind == "") && f.properties != "" && depth < renderDepth:
+	case (kind == "object" || kind == "") && properties != "" && depth < renderDepth:
 		dst = append(dst, '{')
 		dst = s.members(dst, raw, depth+1)
 		return append(dst, '}')
@@ -226,24 +228,34 @@ func (s *renderSchema) typ(dst []byte, raw string, depth int) []byte {
 	return renderWord(dst, kind)
 }
 
-// join writes the elements of the JSON array in raw as a union.
+// join writes the elements of the JSON array in raw as a union, null at its end.
 func (s *renderSchema) join(dst []byte, raw string, each func([]byte, string) []byte) []byte {
-	n := 0
+	n, nothing := 0, ""
 	for i := renderSpace(raw, 0) + 1; i < len(raw); {
 		i = renderSpace(raw, i)
 		end := renderValueEnd(raw, i)
 		if end <= i {
 			break
 		}
-		if n++; n > 1 {
-			dst = append(dst, " | "...)
+		switch v := raw[i:end]; v {
+		case `"null"`, `null`, `{"type":"null"}`:
+			nothing = v
+		default:
+			if n++; n > 1 {
+				dst = append(dst, " | "...)
+			}
+			dst = each(dst, v)
 		}
-		dst = each(dst, raw[i:end])
 		if i = renderSpace(raw, end); i < len(raw) && raw[i] == ',' {
 			i++
 		}
 	}
-	if n == 0 {
+	switch {
+	case nothing != "" && n > 0:
+		return each(append(dst, " | "...), nothing)
+	case nothing != "":
+		return each(dst, nothing)
+	case n == 0:
 		return append(dst, "any"...)
 	}
 	return dst
