@@ -62,7 +62,7 @@ type Decoder struct {
 	think   reasoning
 	turn    turn
 	mention mention
-	wanted  int    // of a message that may be one request: bytes of what it begins with that were read
+	request wholeRequest
 	shadows bool   // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
 	frame   string // what closes the tag around the answer that was left out
 }

@@ -9,7 +9,10 @@ import (
 
 // A resultsFrame is what stands around each result. Between them is always the same envelope, one line of JSON in which no
 // string holds anything that a dialect could take for a call, and whose first key is none of a call.
-type resultsFrame struct{ open, close string }
+type resultsFrame struct {
+	open, close string
+	bare        bool // what came out is shown without a word on success, which nobody here has judged
+}
 
 var (
 	resultsLabel = resultsFrame{open: "TOOL_RESULT: "}
@@ -24,6 +27,8 @@ var (
 	resultsReact    = resultsFrame{open: "Observation: "}
 	resultsFunction = resultsFrame{open: "<function_results>\n<result>", close: "</result>\n</function_results>"}
 	resultsMinimax  = resultsFrame{open: "<response>", close: "</response>"}
+
+	resultsSatellite = resultsFrame{open: resultsLabel.open, bare: true}
 )
 
 // resultsFrames are the frames that only one dialect has.
@@ -70,18 +75,21 @@ func (d *Dialect) appendResults(dst []byte, results []chat.Result, callLike func
 			dst = append(dst, '\n')
 		}
 		dst = append(dst, frame.open...)
-		dst = resultsAppend(dst, &results[i], callLike)
+		dst = resultsAppend(dst, &results[i], frame.bare, callLike)
 		dst = append(dst, frame.close...)
 	}
 	return dst
 }
 
-func resultsAppend(dst []byte, r *chat.Result, callLike func(raw string) bool) []byte {
+func resultsAppend(dst []byte, r *chat.Result, bare bool, callLike func(raw string) bool) []byte {
 	text := resultsText(r.Parts)
-	if r.IsError {
+	switch {
+	case r.IsError:
 		dst = append(dst, `{"success":false,"data":null,"error":`...)
 		dst = renderString(dst, strings.TrimPrefix(text, "Error: "), renderSafe) // the key says so
-	} else {
+	case bare:
+		dst = resultsData(append(dst, `{"content":`...), text, callLike)
+	default:
 		dst = append(dst, `{"success":true,"data":`...)
 		dst = resultsData(dst, text, callLike)
 		dst = append(dst, `,"error":null`...)

@@ -59,5 +59,5 @@ var plainRows = []Dialect{
 		write:   renderRow{call: renderCallBlock, tools: renderToolsSignature}},
 	{Name: "tool-request", Class: ClassJSON, ByName: true, Alone: true, Models: "satellite programs",
 		Summary: "the whole message is one strict tool_request object", Example: `{"tool_request":{"name":"N","arguments":{"k":"v"}}}`,
-		write: renderRow{one: true, open: `{"tool_request":`, end: "}", call: renderCallName}},
+		write: renderRow{one: true, open: `{"tool_request":`, end: "}", call: renderCallName, results: &resultsSatellite}},
 }

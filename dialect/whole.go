@@ -11,58 +11,173 @@ import (
 )
 
 // The tool-request dialect reads the whole message, strictly: it is one object with nothing but tool_request, which holds a
-// name and, if there are any, arguments. Everything else is text, and text that cannot become such an object any more goes
-// out at once.
+// name and, if there are any, arguments. Reasoning may stand in front of it. Everything else is text, and text that cannot become
+// such an object any more goes out at once, read as in a request without tools.
 
 // requestStart is what the message begins with, white space left out.
 const requestStart = `{"tool_request"`
 
+// A wholeRequest is how far a message is read that is one request or none.
+type wholeRequest struct {
+	wanted int      // bytes of what it begins with that were read
+	plain  *Decoder // reads what is no request: reasoning in front of one, and text
+	part   wholePart
+	begun  bool // something other than white space was read
+	at     int  // where a request may begin: behind reasoning
+}
+
+// A wholePart is what of a message is being read.
+type wholePart uint8
+
+const (
+	wholeStart  wholePart = iota // reasoning or a request may begin
+	wholeThinks                  // reasoning
+	wholeRest                    // a request may begin
+	wholeIsText                  // the message is none
+)
+
 // feedWhole takes in a chunk of the message.
 func (d *Decoder) feedWhole(chunk string) {
-	if d.state == inText && d.text.seen {
-		at := d.text.last
-		d.text.last = at + len(chunk)
-		d.text.dst = appendDelta(d.text.dst, chat.KindText, 0, chunk, at, d.text.last)
+	r := &d.request
+	if r.plain == nil {
+		d.beginWhole()
+	}
+	switch r.part {
+	case wholeStart:
+		d.text.arena.write(chunk)
+		if chunk = d.beginning(chunk); chunk == "" {
+			return
+		}
+	case wholeThinks:
+		if chunk = d.feedReasoning(chunk); chunk == "" {
+			return
+		}
+		d.text.arena.write(chunk)
+	case wholeRest:
+		d.text.arena.write(chunk)
+	case wholeIsText:
+		d.text.dst = r.plain.Feed(d.text.dst, chunk)
 		return
 	}
-	d.text.arena.write(chunk)
 	if !d.mayBeRequest(chunk) {
-		d.wholeText(d.text.arena.text())
-		return
+		d.wholeText()
 	}
+}
+
+// beginWhole makes the decoder of what is no call.
+func (d *Decoder) beginWhole() {
+	o := &d.set.opts
+	plain, err := New(Options{Thinking: o.Thinking, Drop: o.Drop, Cache: o.Cache})
+	if err != nil {
+		panic(err) // the options were checked
+	}
+	d.request.plain = plain
+	if plain.think.open {
+		d.request.part = wholeThinks
+	}
+}
+
+// beginning looks for a tag of reasoning in what was read so far, which ends in chunk, and returns what of it may begin a request.
+func (d *Decoder) beginning(chunk string) string {
+	r := &d.request
+	if r.begun = r.begun || strings.Trim(chunk, blanks) != ""; !r.begun {
+		return ""
+	}
+	text := d.text.arena.text()
+	begin := strings.TrimLeft(text, blanks)
+	r.part = wholeRest
+	for _, tag := range d.set.reasoningTags() {
+		if strings.HasPrefix(begin, tag) {
+			d.text.arena.mark()
+			r.part, r.at = wholeThinks, len(text)-len(begin)+len(tag)
+			d.text.dst = r.plain.Feed(d.text.dst, text[:r.at])
+			rest := d.feedReasoning(text[r.at:])
+			d.text.arena.write(rest)
+			return rest
+		}
+		if strings.HasPrefix(tag, begin) {
+			r.part = wholeStart
+		}
+	}
+	if r.part == wholeStart {
+		return ""
+	}
+	return text
+}
+
+// blanks may stand around a request.
+const blanks = " \t\r\n"
+
+// reasoningTags returns the tags that open reasoning.
+func (s *set) reasoningTags() []string {
+	t := &s.opts.Thinking
+	if t.Off {
+		return nil
+	}
+	var tags []string
+	if t.Opener != "" {
+		tags = append(tags, t.Opener)
+	}
+	for i := range commonOpeners {
+		if o := &commonOpeners[i]; o.use == useThink && o.literal != "" {
+			tags = append(tags, o.literal)
+		}
+	}
+	return tags
+}
+
+// feedReasoning passes reasoning on, and returns what stands behind the tag that closes it.
+func (d *Decoder) feedReasoning(chunk string) string {
+	r, from := &d.request, 0
+	closer := d.set.opts.Thinking.Closer
+	for i := range len(chunk) {
+		if c := chunk[i]; c != '>' && c != ']' && !(closer != "" && c == closer[len(closer)-1]) {
+			continue
+		}
+		d.text.dst = r.plain.Feed(d.text.dst, chunk[from:i+1])
+		if from = i + 1; !r.plain.think.open {
+			r.part = wholeRest
+			break
+		}
+	}
+	if r.part == wholeThinks {
+		d.text.dst, from = r.plain.Feed(d.text.dst, chunk[from:]), len(chunk)
+	}
+	r.at += from
+	return chunk[from:]
 }
 
 // mayBeRequest reports whether the message may be a request, going on with chunk.
 func (d *Decoder) mayBeRequest(chunk string) bool {
-	for i := 0; i < len(chunk) && d.wanted < len(requestStart); i++ {
-		switch c, k := chunk[i], d.wanted; {
+	for i := 0; i < len(chunk) && d.request.wanted < len(requestStart); i++ {
+		switch c, k := chunk[i], d.request.wanted; {
 		case isBlank(c) && k <= 1:
 		case c == '\\' && k > 1:
-			d.wanted = len(requestStart) // an escape, which may stand for what is wanted
+			d.request.wanted = len(requestStart) // an escape, which may stand for what is wanted
 		case c != requestStart[k]:
 			return false
 		default:
-			d.wanted++
+			d.request.wanted++
 		}
 	}
 	return true
 }
 
-func (d *Decoder) wholeText(text string) {
-	d.text.seen = true
+// wholeText goes on with what was read as text.
+func (d *Decoder) wholeText() {
+	d.request.part = wholeIsText
+	d.text.dst = d.request.plain.Feed(d.text.dst, d.text.arena.text())
 	d.text.arena.mark()
-	if text == "" {
-		return
-	}
-	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindText, Text: text, At: d.text.last, End: d.text.last + len(text)})
-	d.text.last += len(text)
 }
 
 // closeWhole decides about the message.
 func (d *Decoder) closeWhole() {
+	if d.request.plain == nil {
+		d.beginWhole()
+	}
 	text := d.text.arena.text()
 	r := ready(&d.readers.strict)
-	name, args, ok := r.request(strings.Trim(text, " \t\r\n"))
+	name, args, ok := r.request(strings.Trim(text, blanks))
 	if ok {
 		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
 	}
@@ -70,26 +185,29 @@ func (d *Decoder) closeWhole() {
 		ok = slices.ContainsFunc(d.set.opts.Tools, func(t shape.Tool) bool { return t.Name == name })
 	}
 	if !ok {
-		d.wholeText(text)
+		d.wholeText()
+		d.text.dst = d.request.plain.Close(d.text.dst)
 		return
 	}
+	at := d.request.at
+	end := at + len(text)
 	whole := d.call.memory()
-	whole.Call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", End: len(text)}
+	whole.Call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", At: at, End: end}
 	whole.Detail.Call = &whole.Call
 	call := &whole.Call
 	d.text.dst = append(d.text.dst,
-		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name},
-		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value},
-		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, End: len(text), Detail: &whole.Detail})
+		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name, At: at, End: at},
+		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value, At: at, End: at},
+		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, At: at, End: end, Detail: &whole.Detail})
 	if d.call.sources != nil {
-		d.call.sources.begin(0)
+		d.call.sources.begin(at)
 		if args.at > 0 {
-			d.call.sources.from(args.at + len(text) - len(strings.TrimLeft(text, " \t\r\n")))
+			d.call.sources.from(args.at + end - len(strings.TrimLeft(text, blanks)))
 		}
 		d.call.sources.add(args.value, d.call.sources.at+len(args.value))
-		d.call.sources.finish(0, len(text))
+		d.call.sources.finish(at, end)
 	}
-	d.text.last = len(text)
+	d.text.last = end
 	d.text.arena.mark()
 }
 

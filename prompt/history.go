@@ -153,7 +153,13 @@ func (h *history) results(messages []chat.Message) {
 		if name != "" {
 			name = h.prefix + name
 		}
-		list = append(list, chat.Result{CallID: m.CallID, Name: name, Parts: m.Parts, IsError: m.IsError})
+		if h.d.Name != "tool-request" || len(m.Parts) < 2 {
+			list = append(list, chat.Result{CallID: m.CallID, Name: name, Parts: m.Parts, IsError: m.IsError})
+		} else { // each part is a result that a satellite has sent
+			for _, p := range m.Parts {
+				list = append(list, chat.Result{CallID: m.CallID, Name: name, Parts: []chat.Part{p}, IsError: m.IsError})
+			}
+		}
 		for _, p := range m.Parts {
 			if p.Kind != chat.PartText {
 				others = append(others, p)

@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 			{Role: chat.RoleTool, Name: "other", Parts: chat.Text("no")}, {Role: chat.RoleTool, Name: "lookup_weather", Parts: chat.Text("Lisbon is 18°C and clear.")},
 			{Role: chat.RoleTool, Name: "lookup_weather", Parts: chat.Text("again")}, assistant("Fine."), {Role: chat.RoleTool, Name: "lookup_weather", Parts: chat.Text("late")}},
 			"user: hi\nassistant: {\"tool_request\":{\"name\":\"lookup_weather\",\"arguments\":{\"city\":\"Lisbon\"}}}\n" +
-				"user: TOOL_RESULT: {\"success\":true,\"data\":\"Lisbon is 18°C and clear.\",\"error\":null,\"from\":\"lookup_weather\"}\nassistant: Fine.\n"},
+				"user: TOOL_RESULT: {\"content\":\"Lisbon is 18°C and clear.\",\"from\":\"lookup_weather\"}\nassistant: Fine.\n"},
 		{"strict turns", prompt.Options{Dialect: "json-fence", Alternate: true}, []chat.Message{assistant("Hello."), user("a"), user("b"), assistant("", paris), result("c1", "18"), user("And?")},
 			"user: (The assistant speaks first.)\nassistant: Hello.\nuser: a\n\nb\nassistant: ```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\":\"Paris\"}}\n```\n" +
 				"user: TOOL_RESULT: {\"success\":true,\"data\":\"18\",\"error\":null,\"from\":\"get_weather\",\"call_id\":\"c1\"}\n\nAnd?\n"},
