@@ -73,11 +73,51 @@ func (r *run) formed(req *chat.Request) *chat.Request {
 	}
 	out := *req
 	out.Format = r.held
+	if r.asTool() {
+		out.Tools = []chat.Tool{{Name: answerTool, Description: "Give the answer.", Parameters: f.Schema}}
+		out.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: answerTool}
+	}
 	if f == nil || r.held == f && !holds[r.o.Hold].told {
 		return &out
 	}
 	return prompt.Form(&out, f, r.o.Prompt, len(r.tools) > 0)
 }
+
+// answerTool is the name of the tool whose arguments are the answer.
+const answerTool = "structured_output"
+
+// asTool reports whether the form is offered as a tool: where the backend has function calling, by the configuration, and no other way to
+// hold its answer to a form.
+func (r *run) asTool() bool {
+	f := r.form.want
+	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.held == nil && !r.onlyTold &&
+		r.o.Mode == ModeNative && len(r.tools) == 0 && !r.opens()
+}
+
+// answered makes text of a call of the tool whose arguments are the answer. It reports whether there is an event.
+func (r *run) answered(e *chat.Event) bool {
+	switch e.Kind {
+	case chat.KindCallStart:
+		r.turn.answering = strings.TrimPrefix(e.Name, r.o.Prefix) == answerTool
+		return !r.turn.answering
+	case chat.KindCallArgs:
+		return !r.turn.answering
+	case chat.KindCallEnd:
+		if r.turn.answering {
+			*e = chat.Event{Kind: chat.KindText, Text: e.Detail.Call.Arguments}
+			r.turn.answering = false
+		}
+	case chat.KindFinish:
+		if f := *e.Detail.Finish; f.Reason == chat.FinishCalls {
+			f.Reason = chat.FinishStop
+			e.Detail = &chat.Detail{Finish: &f}
+		}
+	}
+	return true
+}
+
+// isRecord reports whether values of a shape are objects, as the arguments of a tool are.
+func isRecord(s *shape.Shape) bool { return s != nil && s.Types == shape.Object }
 
 // A heldText is text of an answer that should have a form, kept until it is known that it has.
 type heldText struct {

@@ -212,6 +212,44 @@ func TestHoldRefused(t *testing.T) {
 	})
 }
 
+// TestFormAsTool: a backend with function calling and no other way to hold its answer is offered a tool whose arguments are the answer. What it
+// makes of that is checked as any answer is.
+func TestFormAsTool(t *testing.T) {
+	good := call(chat.OriginFunction, "c1", "structured_output", `{"city":`, `"Rome"}`)
+	for _, tc := range []struct {
+		name    string
+		answers []answer
+		errs    []error
+		bounces int
+		asks    []bool // each request offers the tool
+	}{
+		{"called", []answer{join(good, answer{finish(chat.FinishCalls)})}, nil, 0, []bool{true}},
+		{"written", []answer{{text(`{"city":"Rome"}`)}}, nil, 0, []bool{true}},
+		{"wrong first", []answer{call(chat.OriginFunction, "c1", "structured_output", `{"town":"Rome"}`), good}, nil, 1, []bool{true, true}},
+		{"refused", []answer{{}, {text(`{"city":"Rome"}`)}}, []error{&chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeToolsUnsupported}}, 0, []bool{true, false}},
+	} {
+		for _, stream := range []bool{false, true} {
+			f := &fake{t: t, answers: tc.answers, errs: tc.errs}
+			req := formed(chat.FormatSchema)
+			req.Stream = stream
+			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldNone}).Stream(t.Context(), req))
+			if s.Content != `{"city":"Rome"}` || s.Finish != chat.FinishStop || len(s.Calls)+len(s.Rejected) > 0 || len(s.Bounces) != tc.bounces || s.Err != "" {
+				t.Errorf("%s: %+v", tc.name, s)
+			}
+			for i, asks := range tc.asks {
+				if got := f.requests[i].Tools; (len(got) == 1 && got[0].Name == "structured_output" && string(got[0].Parameters) == citySchema) != asks {
+					t.Errorf("%s: request %d offers %v", tc.name, i, got)
+				}
+			}
+		}
+	}
+	f := &fake{t: t, answers: []answer{{text(`{"city":"Rome"}`)}}}
+	collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldOpenAI}).Stream(t.Context(), formed(chat.FormatSchema)))
+	if len(f.requests[0].Tools) > 0 {
+		t.Error("a backend that can be held is offered a tool")
+	}
+}
+
 // TestFormStreams: where the backend is held to the form, a long answer flows from its first KiB on.
 func TestFormStreams(t *testing.T) {
 	long := `{"city":"` + strings.Repeat("x", 4000) + `"}`

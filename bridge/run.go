@@ -16,13 +16,14 @@ type run struct {
 	yield   func(chat.Event, error) bool
 	stopped bool // whoever reads has gone
 
-	mode   Mode // text or native
-	max    int  // calls a response
-	tools  []tool
-	dec    *decoder
-	events []chat.Event // what the decoder gives, used again and again
-	form   form         // that the client wants the answer in
-	held   *chat.Format // form that the backend is held to; nil: none
+	mode     Mode // text or native
+	max      int  // calls a response
+	tools    []tool
+	dec      *decoder
+	events   []chat.Event // what the decoder gives, used again and again
+	form     form         // that the client wants the answer in
+	held     *chat.Format // form that the backend is held to; nil: none
+	onlyTold bool         // the backend takes no tool for the form
 
 	left     int // bounces
 	bounces  int
@@ -40,31 +41,32 @@ type run struct {
 
 // A turn is one response of the model.
 type turn struct {
-	attempt  int
-	sent     *chat.Request
-	open     bool         // TurnStart has been sent
-	detail   *chat.Detail // of TurnStart and TurnEnd, once it is made
-	err      error        // that the model ended with
-	raw      []byte       // the text so far
-	calls    int          // complete calls of this response
-	mute     bool         // nothing more of this response is shown
-	muteAt   int          // where in raw that began
-	covered  int          // where in raw the events ended then
-	plain    bool         // the decoder is closed: text is text
-	tried    bool         // a call was made or attempted
-	over     overrun
-	anew     int // where in raw the decoder began anew, of an answer that is not shown
-	rest     remnant
-	counted  bool // the backend said what was used
-	failures []failure
-	echo     echo
-	call     heldCall
-	markup   markup
-	logprobs *chat.Detail // of text that the decoder still holds
-	text     heldText
-	fence    fence
-	kept     keptAnswer
-	goesOn   bool // its text goes on with what the client has
+	attempt   int
+	sent      *chat.Request
+	open      bool         // TurnStart has been sent
+	detail    *chat.Detail // of TurnStart and TurnEnd, once it is made
+	err       error        // that the model ended with
+	raw       []byte       // the text so far
+	calls     int          // complete calls of this response
+	mute      bool         // nothing more of this response is shown
+	muteAt    int          // where in raw that began
+	covered   int          // where in raw the events ended then
+	plain     bool         // the decoder is closed: text is text
+	tried     bool         // a call was made or attempted
+	over      overrun
+	anew      int // where in raw the decoder began anew, of an answer that is not shown
+	rest      remnant
+	counted   bool // the backend said what was used
+	failures  []failure
+	echo      echo
+	call      heldCall
+	markup    markup
+	logprobs  *chat.Detail // of text that the decoder still holds
+	text      heldText
+	fence     fence
+	answering bool // a call of answerTool is open
+	kept      keptAnswer
+	goesOn    bool // its text goes on with what the client has
 }
 
 func (r *run) run() error {
@@ -265,6 +267,9 @@ func (r *run) emit(e chat.Event) {
 
 // take handles one event of the model.
 func (r *run) take(e chat.Event) {
+	if r.asTool() && !r.answered(&e) {
+		return
+	}
 	if e.Flags&chat.FlagUnplaced != 0 {
 		e.Flags &^= chat.FlagUnplaced
 		r.keep()

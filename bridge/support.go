@@ -157,6 +157,8 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 	case e.Code == CodeToolsUnsupported && r.mode == ModeNative && r.o.Mode == ModeAuto:
 		r.o.Support.SetRefused(r.req.Model, true)
 		r.mode = ModeText
+	case e.Code == CodeToolsUnsupported && r.asTool():
+		r.onlyTold = true
 	case e.Code == CodeFormatUnsupported && r.held != nil:
 		r.o.Support.set(r.o.Support.formKey(r.req.Model, r.held), true)
 	default:
