@@ -148,10 +148,12 @@ func silverBullet(o *Options) *tool.Tool {
 				return "", tool.Errorf(tool.ErrNotAvailable, "no SilverBullet server is configured: tools.silverbullet.url says where it is")
 			}
 			name := strings.TrimSuffix(strings.Trim(in.Page, "/"), ".md")
-			for _, part := range strings.Split(name, "/") {
+			parts := strings.Split(name, "/")
+			for i, part := range parts {
 				if part == "" || part == "." || part == ".." {
 					return "", tool.Errorf(tool.ErrInvalid, "page: %q is no name of a page", in.Page)
 				}
+				parts[i] = url.PathEscape(part) // %2e%2e is a name, too
 			}
 			base, err := url.Parse(o.SilverBullet)
 			if err != nil {
@@ -161,7 +163,7 @@ func silverBullet(o *Options) *tool.Tool {
 			if o.SilverBulletToken != "" {
 				header.Set("Authorization", "Bearer "+o.SilverBulletToken)
 			}
-			body, err := ask(ctx, o, base.JoinPath(".fs", name+".md").String(), header)
+			body, err := ask(ctx, o, base.JoinPath(".fs", strings.Join(parts, "/")+".md").String(), header)
 			return strings.ToValidUTF8(string(body), "\uFFFD"), err
 		})
 	t.Facts = tool.Facts{Network: true, ReadOnly: true}

@@ -50,6 +50,13 @@ func TestWikis(t *testing.T) {
 		}
 		w.Write([]byte("# Garden\n"))
 	})
+	mux.HandleFunc("/notes/", func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.RequestURI, "%25") || strings.Contains(r.RequestURI, "secret") {
+			w.Write([]byte(r.RequestURI))
+			return
+		}
+		http.NotFound(w, r)
+	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
 	transport := &http.Transport{}
@@ -62,6 +69,7 @@ func TestWikis(t *testing.T) {
 		{"silver_bullet_get", `{"page":"Projects/My garden"}`, `"# Garden\n"`},
 		{"silver_bullet_get", `{"page":"Projects/My garden.md"}`, `"# Garden\n"`},
 		{"silver_bullet_get", `{"page":"../secrets"}`, `is no name of a page`},
+		{"silver_bullet_get", `{"page":"a/%2e%2e/%2e%2e/secret"}`, `/notes/.fs/a/%252e%252e/%252e%252e/secret.md`},
 		{"silver_bullet_get", `{"page":"Nowhere"}`, `404`},
 	} {
 		if res := called(t, o, tt.tool, tt.arguments); !strings.Contains(string(res.Data)+res.Error, tt.want) {
