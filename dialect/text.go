@@ -352,7 +352,7 @@ func (d *Decoder) mayBeLonger(i int, o *opener) bool {
 	if o.use != useDrop || !d.set.trie.goesOn(d.cand.node) {
 		return false
 	}
-	if d.cand.tokenEnd == 0 && !d.think.open && d.cand.fenced.mark == 0 && d.drops(o) && !opensQuote(d.before()) {
+	if d.cand.tokenEnd == 0 && !d.think.open && d.cand.fenced.mark == 0 && d.drops(o) && !d.quotesToken() {
 		d.cand.tokenEnd = d.text.at(i)
 	}
 	return true
@@ -402,7 +402,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 		}
 		return d.dropToken(i)
 	case useDrop:
-		if d.cand.fenced.mark != 0 || !d.drops(o) || opensQuote(d.before()) {
+		if d.cand.fenced.mark != 0 || !d.drops(o) || d.quotesToken() {
 			return d.refuse(i, "a token without a meaning here")
 		}
 		if o.closer != "" || o.closes {

@@ -337,6 +337,12 @@ func opensQuote(line string) bool {
 	return line == "" || strings.ContainsRune(" \t\n([{=:,", rune(line[len(line)-1]))
 }
 
+// quotesToken reports whether the candidate, a token that is left out elsewhere, is quoted.
+func (d *Decoder) quotesToken() bool {
+	before := d.before()
+	return opensQuote(before) && !strings.HasSuffix(before, "<")
+}
+
 // behindBlankLine reports whether a blank line stands before the candidate.
 func (d *Decoder) behindBlankLine() bool {
 	before := d.before()

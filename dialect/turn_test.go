@@ -336,6 +336,10 @@ func TestQuotedTokens(t *testing.T) {
 			t.Errorf("%q became %q, %v", text, c.Content(), err)
 		}
 	}
+	c, err := dialect.Parse("It is <<|im_end|>", dialect.Options{Tools: propertyTools})
+	if err != nil || c.Content() != "It is <" {
+		t.Errorf("a token behind a sign became %q, %v", c.Content(), err)
+	}
 }
 
 // TestTurnOpenersAreApart holds the marks to being told apart by their bytes: none is the start of another.
