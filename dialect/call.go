@@ -98,8 +98,7 @@ func (c *callWriter) start(t int, written, id string, at, end int) {
 	}
 	c.count++
 	c.sources.begin(end)
-	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindCallStart, Index: c.index, ID: c.id, Name: c.tool.Name, At: c.text.last, End: end})
-	c.text.last = end
+	c.text.emit(chat.Event{Kind: chat.KindCallStart, Index: c.index, ID: c.id, Name: c.tool.Name}, end)
 	if written != c.tool.Name && written != c.set.opts.Prefix+c.tool.Name {
 		c.note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: c.tool.Name, At: at, End: end})
 	}
@@ -336,9 +335,8 @@ func (c *callWriter) end(end int, complete bool) {
 	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.arguments(), Complete: complete,
 		Dialect: c.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	whole.Detail.Call = &whole.Call
-	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, At: c.text.last, End: end,
-		Detail: &whole.Detail})
-	c.text.last = end
+	c.text.emit(chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name,
+		Detail: &whole.Detail}, end)
 	c.sources.finish(c.at, end)
 	c.openCall = openCall{index: c.index}
 }
@@ -362,8 +360,7 @@ func (c *callWriter) reject(reason chat.Reason, name, message string, at, end in
 		c.confirm(at, false)
 	}
 	r.Raw = c.text.held(r.At, end)
-	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, At: c.text.last, End: end, Detail: &chat.Detail{Rejected: r}})
-	c.text.last = end
+	c.text.emit(chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, Detail: &chat.Detail{Rejected: r}}, end)
 	c.openCall = openCall{index: c.index}
 }
 

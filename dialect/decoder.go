@@ -93,8 +93,10 @@ func New(o Options) (*Decoder, error) {
 // Reset makes the decoder ready for another text under the same options. Of the last one nothing is left in it.
 func (d *Decoder) Reset() {
 	d.readers.wipe()
-	*d = Decoder{set: d.set, readers: d.readers, text: scanner{steps: d.text.steps}, call: callWriter{set: d.set, sources: d.call.sources}}
-	d.call.text, d.call.watch = &d.text, d
+	set, readers, sources, steps := d.set, d.readers, d.call.sources, d.text.steps
+	*d = Decoder{}
+	d.set, d.readers, d.text.steps = set, readers, steps
+	d.call.text, d.call.set, d.call.watch, d.call.sources = &d.text, set, d, sources
 	d.text.eager, d.text.files, d.ctx.bol = d.call.sources != nil, d.set.formTools != nil, true
 	d.turn.closed = -1
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
@@ -322,8 +324,7 @@ func (d *Decoder) plainTable() *byteSet {
 
 // consume reads one input. At its end text goes out, and what is held moves to the arena.
 func (d *Decoder) consume(in string, base int) {
-	d.text.in, d.text.base = in, base
-	d.text.steps += len(in)
+	d.text.put(in, base)
 	d.scan(in, 0)
 	d.putAside(in, base)
 }
@@ -378,7 +379,10 @@ func (d *Decoder) putAside(in string, base int) {
 		if !t.confirmed {
 			d.textUpTo(t.holdAt)
 		}
-		t.spill(in, base)
+		if t.spilled < end {
+			t.arena.write(in[t.spilled-base:])
+			t.spilled = end
+		}
 	}
 }
 
@@ -437,11 +441,11 @@ func (d *Decoder) closeText() {
 
 // textUpTo emits the bytes up to the offset end as text, or as the reasoning that they are.
 func (d *Decoder) textUpTo(end int) {
-	if !d.think.open {
-		d.text.textUpTo(end)
-		return
-	}
 	for d.text.last < end {
+		if !d.think.open {
+			d.text.textUpTo(end)
+			return
+		}
 		d.emitReasoning(d.text.piece(end))
 	}
 }

@@ -66,14 +66,6 @@ func (s *scanner) put(in string, base int) {
 	s.steps += len(in)
 }
 
-// spill ends an input: what is held of it moves to the arena.
-func (s *scanner) spill(in string, base int) {
-	if end := base + len(in); s.spilled < end {
-		s.arena.write(in[s.spilled-base:])
-		s.spilled = end
-	}
-}
-
 // hold begins to hold bytes at the offset at, where text ends for now.
 func (s *scanner) hold(at int) {
 	s.holding, s.confirmed = true, false
@@ -163,8 +155,11 @@ func (s *scanner) emit(e chat.Event, end int) {
 
 // textUpTo emits the bytes up to the offset end as text.
 func (s *scanner) textUpTo(end int) {
-	for s.last < end {
+	if s.last < s.base && s.last < end {
 		s.emitText(s.piece(end))
+	}
+	if s.last < end {
+		s.emitText(s.in[s.last-s.base:end-s.base], end)
 	}
 }
 
