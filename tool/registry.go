@@ -116,7 +116,7 @@ func newEntry(namespace string, t *Tool) (*Entry, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnusable, t.err)
 	}
 	for _, name := range append([]string{t.Name()}, t.Aliases...) {
-		if err := checkName(name); err != nil {
+		if err := checkName(name, t.Namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func newEntry(namespace string, t *Tool) (*Entry, error) {
 	}
 	if namespace != "" {
 		moved := *t
-		moved.Definition.Name = namespace + Separator + t.Name()
+		moved.Definition.Name, moved.Namespace = namespace+Separator+t.Name(), namespace
 		moved.Aliases = nil
 		t = &moved
 		if len(t.Name()) > maxName {
@@ -426,12 +426,15 @@ const maxName = 128
 // reserved are names that programs in other languages take for something else.
 var reserved = []string{"__proto__", "constructor", "prototype"}
 
-func checkName(name string) error {
+// checkName checks the name of a tool. One with a namespace begins with that.
+func checkName(name, namespace string) error {
+	rest, within := strings.CutPrefix(name, namespace+Separator)
 	switch {
 	case !validName(name):
 		return fmt.Errorf("%w: %q: it holds 1 to %d letters, digits, points, hyphens and underscores", ErrName, cut(name, maxName), maxName)
 	case slices.Contains(reserved, name):
 		return fmt.Errorf("%w: %s has a meaning of its own in JavaScript", ErrName, name)
+	case namespace != "" && within && rest != "":
 	case strings.Contains(name, Separator):
 		return fmt.Errorf("%w: %s: two underscores separate a namespace from a name; use Mount", ErrName, name)
 	}

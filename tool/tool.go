@@ -38,10 +38,12 @@ type Tool struct {
 	// Batch runs several calls of one turn at once. Nil: each call is handed to Handler.
 	Batch BatchHandler
 
-	Aliases []string // further names that calls may use; they are not offered
-	States  []State  // the states that it can be in; nil: all
-	Source  string   // where the definition comes from, for people: "builtin", a directory, a server
-	Files   string   // file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty: none
+	Aliases   []string // further names that calls may use; they are not offered
+	States    []State  // the states that it can be in; nil: all
+	Namespace string   // in front of its name, with Separator between them, if it comes from a server of tools; empty: none
+
+	Source string // where the definition comes from, for people: "builtin", a directory, a server
+	Files  string // file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty: none
 
 	err error // why it cannot be used; told by Registry.Add
 }

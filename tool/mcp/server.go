@@ -1,0 +1,385 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"wield/tool"
+	"wield/tool/policy"
+	"wield/tool/sandbox"
+)
+
+// A Server is a connection to an MCP server that is made when it is needed. Its methods may be called by several goroutines.
+type Server struct {
+	o      Options
+	client *sdk.Client
+
+	connecting sync.Mutex // held while a connection is made or a list is read
+
+	mu       sync.Mutex
+	live     *connection // nil: there is none
+	closed   bool
+	failed   error         // of the last attempt
+	pause    time.Duration // before the next one
+	notUntil time.Time
+	listed   time.Time
+	stale    bool // the server has told that its list has changed
+	tools    []*tool.Tool
+	problems []error
+	calls    map[string]*tool.Call // under way, by their progress token
+	last     int                   // token
+}
+
+// A connection is one session with a server.
+type connection struct {
+	session *sdk.ClientSession
+	said    *tail // what a program wrote to its standard error; nil: it is a service
+	end     func()
+	done    chan struct{} // closed when the session is over
+}
+
+// New returns a server that nothing has been asked of yet.
+func New(o Options) *Server {
+	s := &Server{o: o, calls: map[string]*tool.Call{}}
+	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, &sdk.ClientOptions{
+		Logger:                      o.Log,
+		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling
+		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { s.change() },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) },
+	})
+	return s
+}
+
+// Name returns the name in front of the names of its tools.
+func (s *Server) Name() string { return s.o.Name }
+
+func (s *Server) change() {
+	s.mu.Lock()
+	s.stale = true
+	s.mu.Unlock()
+}
+
+func (s *Server) progress(p *sdk.ProgressNotificationParams) {
+	s.mu.Lock()
+	c := s.calls[fmt.Sprint(p.ProgressToken)]
+	s.mu.Unlock()
+	if c != nil {
+		c.Progress(p.Progress, p.Total, p.Message)
+	}
+}
+
+// Status tells how the server stands, without asking it.
+func (s *Server) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{Tools: len(s.tools), Err: s.failed}
+	if c := s.live; c != nil {
+		st.Connected = true
+		if r := c.session.InitializeResult(); r != nil {
+			st.Protocol = r.ProtocolVersion
+			if r.ServerInfo != nil {
+				st.Server = strings.TrimSpace(policy.Visible(r.ServerInfo.Name) + " " + policy.Visible(r.ServerInfo.Version))
+			}
+		}
+	}
+	return st
+}
+
+// Known returns the tools that were listed last, without asking the server, and what was wrong then.
+func (s *Server) Known() ([]*tool.Tool, []error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return s.tools, append([]error{s.failed}, s.problems...)
+	}
+	return s.tools, s.problems
+}
+
+// Tools returns the tools of the server, which is connected to or asked again if need be. A tool whose definition has not changed is
+// the same as before. The errors say what is wrong with the server or with single tools; those of the last list stay while the
+// server cannot be reached.
+func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, []error) {
+	s.connecting.Lock()
+	defer s.connecting.Unlock()
+	if s.due() {
+		if err := s.list(ctx); err != nil && ctx.Err() == nil {
+			s.fail(err)
+		}
+	}
+	return s.Known()
+}
+
+// due reports whether the server is to be asked for its tools.
+func (s *Server) due() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || time.Now().Before(s.notUntil) {
+		return false
+	}
+	return s.live == nil || s.stale || time.Since(s.listed) > listAgain
+}
+
+// fail notes that the server could not be reached, which is tried again after a pause.
+func (s *Server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = fmt.Errorf("mcp server %s: %w", s.o.Name, err)
+	s.pause = min(max(2*s.pause, firstPause), longestPause)
+	s.notUntil = time.Now().Add(s.pause)
+}
+
+// list connects if need be, and asks for the tools.
+func (s *Server) list(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.o.Start, defaultStart))
+	defer cancel()
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.stale = false // what changes from here on is another change
+	s.mu.Unlock()
+	var defs []*sdk.Tool
+	var params sdk.ListToolsParams
+	for {
+		page, err := c.session.ListTools(ctx, &params)
+		if err != nil {
+			return c.explain(fmt.Errorf("listing its tools: %w", err))
+		}
+		defs = append(defs, page.Tools...)
+		if page.NextCursor == "" || len(defs) > maxTools {
+			break
+		}
+		params.Cursor = page.NextCursor
+	}
+	tools, problems := s.make(defs)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools, s.problems, s.listed = tools, problems, time.Now()
+	s.failed, s.pause = nil, 0
+	return nil
+}
+
+// connect returns the connection, and makes one if there is none. Whoever calls it holds connecting.
+func (s *Server) connect(ctx context.Context) (*connection, error) {
+	s.mu.Lock()
+	c, closed := s.live, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, errors.New("it was closed")
+	case c != nil:
+		return c, nil
+	}
+	c, transport, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	session, err := s.client.Connect(ctx, transport, nil)
+	if err != nil {
+		c.end()
+		return nil, c.explain(err)
+	}
+	c.session = session
+	go func() {
+		session.Wait()
+		s.mu.Lock()
+		if s.live == c {
+			s.live = nil
+		}
+		s.mu.Unlock()
+		c.end()
+		close(c.done)
+	}()
+	s.mu.Lock()
+	s.live = c
+	s.mu.Unlock()
+	return c, nil
+}
+
+// transport starts the program, or makes the way to the service.
+func (s *Server) transport() (*connection, sdk.Transport, error) {
+	c := &connection{done: make(chan struct{}), end: func() {}}
+	if len(s.o.Command.Argv) > 0 {
+		t, err := s.start(c)
+		return c, t, err
+	}
+	if s.o.URL == "" {
+		return nil, nil, errors.New("it has neither a command nor a url")
+	}
+	base := s.o.Client
+	if base == nil {
+		base = http.DefaultClient
+	}
+	client := *base
+	client.Transport = &headers{s.o.Header, cmp.Or[http.RoundTripper](base.Transport, http.DefaultTransport)}
+	client.CheckRedirect = sameHost
+	return c, &sdk.StreamableClientTransport{Endpoint: s.o.URL, HTTPClient: &client}, nil
+}
+
+// start runs the program of a server.
+func (s *Server) start(c *connection) (sdk.Transport, error) {
+	in, toProgram := io.Pipe()
+	fromProgram, out := io.Pipe()
+	c.said = &tail{}
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := s.o.Command
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.said
+	cmd.Limits.Output = -1 // a server that runs for days writes much
+	p, err := sandbox.Start(ctx, cmd)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	go func() {
+		exit, err := p.Wait()
+		if err == nil {
+			err = ended(exit)
+		}
+		out.CloseWithError(io.EOF)
+		in.CloseWithError(err)
+		c.said.end(err)
+	}()
+	c.end = func() {
+		toProgram.Close()
+		cancel()
+		p.Wait()
+	}
+	return &sdk.IOTransport{Reader: fromProgram, Writer: toProgram}, nil
+}
+
+// ended says how a program ended.
+func ended(e sandbox.Exit) error {
+	if e.Signal != "" {
+		return fmt.Errorf("the program was ended by %s", e.Signal)
+	}
+	return fmt.Errorf("the program ended with status %d", e.Code)
+}
+
+// wait waits a moment for a program that closed its output to end, so that it is known how.
+func (c *connection) wait() {
+	if c.said == nil {
+		return
+	}
+	select {
+	case <-c.done:
+	case <-time.After(time.Second):
+	}
+}
+
+// explain adds what a program wrote to its standard error, and how it ended.
+func (c *connection) explain(err error) error {
+	if c.said == nil {
+		return err
+	}
+	ended, text := c.said.text()
+	if ended != nil {
+		err = ended
+	}
+	if text != "" {
+		return fmt.Errorf("%w; it wrote: %s", err, text)
+	}
+	return err
+}
+
+// Close ends the connection and the program.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	c := s.live
+	s.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- c.session.Close() }()
+	var err error
+	select {
+	case err = <-closed:
+	case <-time.After(closeTime): // it does not answer; a program is ended below, and of a service nothing is left here
+	}
+	c.end()
+	if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.ErrClosedPipe) {
+		err = nil
+	}
+	return err
+}
+
+// track gives a call a token under which the server may tell how far it is.
+func (s *Server) track(c *tool.Call) (token string, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	token = strconv.Itoa(s.last)
+	s.calls[token] = c
+	return token, func() {
+		s.mu.Lock()
+		delete(s.calls, token)
+		s.mu.Unlock()
+	}
+}
+
+// headers adds headers to requests.
+type headers struct {
+	header http.Header
+	next   http.RoundTripper
+}
+
+func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, values := range h.header {
+		r.Header[name] = values
+	}
+	return h.next.RoundTrip(r)
+}
+
+// sameHost follows redirects within a host only, since the headers hold secrets.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme {
+		return fmt.Errorf("the server redirects to %s://%s, another address than its own", r.URL.Scheme, r.URL.Host)
+	}
+	if len(via) >= 5 {
+		return errors.New("the server redirects again and again")
+	}
+	return nil
+}
+
+// A tail keeps the end of what a program wrote.
+type tail struct {
+	mu    sync.Mutex
+	b     []byte
+	ended error
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if n := len(t.b) - keptErrOutput; n > 0 {
+		t.b = append(t.b[:0], t.b[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) end(err error) {
+	t.mu.Lock()
+	t.ended = err
+	t.mu.Unlock()
+}
+
+func (t *tail) text() (error, string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended, policy.Visible(strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd")))
+}
