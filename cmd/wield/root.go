@@ -76,6 +76,7 @@ func commands(app *app) []*cobra.Command {
 		newBrowserCmd(app),
 		newDoctorCmd(app),
 		newToolCmd(app),
+		newMCPCmd(app),
 		newSessionsCmd(app),
 		newReplayCmd(app),
 		newTraceCmd(app),

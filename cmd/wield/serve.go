@@ -239,7 +239,7 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 		fmt.Fprintf(w, "key, until the next start: %s\n  (log in to the page with it, and send it as a bearer token to models that run tools; keys in the configuration take its place)\n", made)
 	}
 	auth, key := "", "any"
-	if len(c.Keys) > 0 || made != "" && len(c.Models[name].Agent.Tools) > 0 {
+	if len(c.Keys) > 0 || made != "" && c.RunsTools(name) {
 		auth, key = " \\\n  -H \"Authorization: Bearer $WIELD_KEY\"", "$WIELD_KEY"
 	}
 	fmt.Fprintf(w, `

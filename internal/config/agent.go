@@ -98,7 +98,7 @@ func (c *Config) runPolicy(name string, tools []*tool.Entry, rules RunRules, pro
 				harmless = append(harmless, e.Tool.Name())
 			}
 		}
-		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: harmless}},
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: append(harmless, c.trusted()...)}},
 			policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
 	}
 	for _, side := range []struct {
@@ -118,6 +118,16 @@ func (c *Config) runPolicy(name string, tools []*tool.Entry, rules RunRules, pro
 		}
 	}
 	return def, nil
+}
+
+// trusted returns patterns of the names of tools of MCP servers that run without a question.
+func (c *Config) trusted() (patterns []string) {
+	for _, name := range sortedKeys(c.MCP.Servers) {
+		for _, pattern := range c.MCP.Servers[name].Trust {
+			patterns = append(patterns, name+tool.Separator+pattern)
+		}
+	}
+	return patterns
 }
 
 // namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A pattern may match none.

@@ -46,6 +46,13 @@ func (c *Config) check(d *decoder) {
 		h := c.Tools.HTTP[name]
 		h.check(d, "tools.http."+name)
 	}
+	for _, name := range sortedKeys(c.MCP.Servers) {
+		m := c.MCP.Servers[name]
+		m.check(d, "mcp.servers."+name)
+		if err := CheckMCPName(name); err != nil {
+			d.at("mcp.servers."+name, "%v", err)
+		}
+	}
 	if !c.Listen.Loopback() && len(c.Keys) == 0 {
 		d.at("listen", "other machines can reach %s, but there are no keys: %s", c.Listen, FixOpenListener)
 	}

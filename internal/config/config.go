@@ -39,6 +39,7 @@ type Config struct {
 	Modules  map[string]Module  `key:"modules" doc:"Modules, which change texts on their way to models and back, by name."`
 	Profiles map[string]Profile `key:"profiles" doc:"Profiles of model families, by name: your own, and changes to built-in ones."`
 	Tools    Tools              `key:"tools" doc:"Tools that wield itself runs."`
+	MCP      MCP                `key:"mcp" doc:"Servers of the Model Context Protocol."`
 	Prices   map[string]Price   `key:"prices" doc:"What models cost, by their name here or at the server; * stands for any characters."`
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
 	Sandbox  Sandbox            `key:"sandbox" doc:"What the processes of tools may do."`
@@ -158,6 +159,7 @@ type Replace struct {
 // Agent describes the loop that wield runs for a model.
 type Agent struct {
 	Tools      []string       `key:"tools" doc:"Names of tools."`
+	MCP        []string       `key:"mcp" doc:"Names of MCP servers, under mcp.servers or NAME.mcp.yaml in tools.dirs, all of whose tools the model has; * is each of them."`
 	Policy     string         `key:"policy" doc:"Name of the policy that decides about calls."`
 	Limits     AgentLimits    `key:"limits" doc:"When a run ends."`
 	Modules    []string       `key:"modules" doc:"Names of modules that see every message and every answer, whether wield runs tools for the model or not."`
@@ -166,6 +168,9 @@ type Agent struct {
 	Context    AgentContext   `key:"context" doc:"What the model is sent of a long conversation."`
 	Approvals  AgentApprovals `key:"approvals" doc:"How a request deals with questions to a person."`
 }
+
+// runs reports whether wield runs tools for the model.
+func (a *Agent) runs() bool { return len(a.Tools)+len(a.MCP) > 0 }
 
 // AgentLimits bound one run.
 type AgentLimits struct {

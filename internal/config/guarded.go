@@ -22,7 +22,7 @@ func (t *Toolbox) protect(file string) {
 	}
 	if t.State != "" {
 		dir := filepath.Dir(t.State)
-		for _, name := range []string{ToolStateFile, GuardedFile, MemoryFile} {
+		for _, name := range []string{ToolStateFile, GuardedFile, MemoryFile, PinsFile} {
 			list = append(list, filepath.Join(dir, name))
 		}
 	}

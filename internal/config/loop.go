@@ -23,19 +23,25 @@ import (
 // HasAgents reports whether wield runs tools for some model.
 func (c *Config) HasAgents() bool {
 	for _, m := range c.Models {
-		if len(m.Agent.Tools) > 0 {
+		if m.Agent.runs() {
 			return true
 		}
 	}
 	return false
 }
 
+// RunsTools reports whether wield runs tools for a model.
+func (c *Config) RunsTools(model string) bool {
+	m := c.Models[model]
+	return m.Agent.runs()
+}
+
 // checkAgent looks at what no key of an agent can tell by itself.
 func (m *Model) checkAgent(d *decoder, path string, c *Config) {
-	if len(m.Agent.Tools) == 0 {
+	if !m.Agent.runs() {
 		for _, key := range []string{"policy", "limits", "activity", "collisions", "approvals"} {
-			if d.has(path+".agent."+key) && !d.has(path+".agent.tools") {
-				d.warn(path+".agent."+key, "no effect without agent.tools: wield runs no tools for this model")
+			if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".agent.mcp") {
+				d.warn(path+".agent."+key, "no effect without agent.tools or agent.mcp: wield runs no tools for this model")
 			}
 		}
 		return
@@ -53,7 +59,7 @@ func (w *workshop) agents(s *Service) error {
 	if !w.config.HasAgents() || w.env.Hub == nil {
 		return nil
 	}
-	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File})
+	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Behind: true})
 	if err != nil {
 		return err
 	}
@@ -62,7 +68,7 @@ func (w *workshop) agents(s *Service) error {
 		w.env.Log.Error("a tool cannot be loaded", "error", p)
 	}
 	for _, name := range w.config.ModelNames() {
-		if len(w.config.Models[name].Agent.Tools) == 0 {
+		if !w.config.RunsTools(name) {
 			continue
 		}
 		a, err := w.agent(name, box)
@@ -81,7 +87,7 @@ func (w *workshop) plain(models []gateway.Model) (list []runs.Agent) {
 	}
 	for i := range models {
 		name := models[i].Name
-		if len(w.config.Models[name].Agent.Tools) > 0 {
+		if w.config.RunsTools(name) {
 			continue
 		}
 		list = append(list, runs.Agent{Name: name, Model: models[i].Model, Runner: &tool.Runner{},
@@ -161,6 +167,7 @@ func (w *workshop) looped(name string) (chat.Model, error) {
 // A pick is some tools of a registry, switched on for one model although they may be off for all. What changes in the registry shows
 // in it.
 type pick struct {
+	servers  []string // MCP servers whose tools are all the model's
 	registry *tool.Registry
 	names    []string
 	off      func(name string) bool // it is never offered
@@ -168,7 +175,7 @@ type pick struct {
 
 // pick returns the tools of a model, and warns of those that there are none of.
 func (w *workshop) pick(name string, box *Toolbox) *pick {
-	p := &pick{registry: box.Registry, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
+	p := &pick{registry: box.Registry, servers: w.config.Models[name].Agent.MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
 	var known []string
 	for _, e := range box.Registry.Entries() {
 		known = append(known, e.Tool.Name())
@@ -187,6 +194,9 @@ func (w *workshop) pick(name string, box *Toolbox) *pick {
 // Lookup implements tool.Source.
 func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 	e, ok := p.registry.Lookup(name)
+	if ok && p.serves(e) {
+		return e, true
+	}
 	if !ok || !slices.Contains(p.names, e.Tool.Name()) && !slices.ContainsFunc(e.Tool.Aliases, func(a string) bool { return slices.Contains(p.names, a) }) {
 		return nil, false
 	}
@@ -196,6 +206,11 @@ func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 		return &on, true
 	}
 	return e, true
+}
+
+// serves reports whether a tool is that of a server which the model has all tools of.
+func (p *pick) serves(e *tool.Entry) bool {
+	return e.Tool.Namespace != "" && (slices.Contains(p.servers, e.Tool.Namespace) || slices.Contains(p.servers, "*"))
 }
 
 // Offered implements tool.Source.
@@ -214,6 +229,14 @@ func (p *pick) entries() []*tool.Entry {
 	var list []*tool.Entry
 	for _, name := range p.names {
 		if e, ok := p.Lookup(name); ok && !slices.ContainsFunc(list, func(o *tool.Entry) bool { return o.Tool.Name() == e.Tool.Name() }) {
+			list = append(list, e)
+		}
+	}
+	if len(p.servers) == 0 {
+		return list
+	}
+	for _, e := range p.registry.Entries() { // as they are now: servers come and go
+		if p.serves(e) && !slices.Contains(p.names, e.Tool.Name()) {
 			list = append(list, e)
 		}
 	}

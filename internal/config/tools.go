@@ -18,6 +18,7 @@ import (
 	"wield/tool/builtin/local"
 	"wield/tool/builtin/memory"
 	"wield/tool/guarded"
+	"wield/tool/mcp"
 	"wield/tool/results"
 	"wield/tool/sandbox"
 	"wield/tool/undo"
@@ -107,6 +108,7 @@ type ToolEnvironment struct {
 	File   string   // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none
 	Dir    string   // where relative paths begin; empty: the working directory
 	Sh     []string // further tools that are one line of shell, as NAME: COMMAND
+	Behind bool     // MCP servers are connected to in the background, and their tools come with a Refresh
 
 	search      builtin.Search
 	wikipedia   string
@@ -124,6 +126,7 @@ type Toolbox struct {
 	State    string         // the file that commands change, see Change
 	Dirs     []string       // directories of tools, which no tool may write to
 	Held     *guarded.Store // what was agreed to, and what is held back; nil: there is no place for it
+	Pins     *mcp.Pins      // what MCP servers said of their tools at first; nil: there is no place for it
 	Undo     *undo.Log      // what local actions have changed; nil: nothing is kept
 
 	// Problems are tools that could not be loaded. The others work.
@@ -135,6 +138,7 @@ type Toolbox struct {
 
 	config  *Config
 	sources []toolSource
+	servers *mcpSource
 	builtin map[string]*tool.Tool // by name
 	own     map[string]*tool.Tool // what the sources have loaded, by name
 	stamp   string                // of State, when it was read
@@ -149,6 +153,9 @@ func (t *Toolbox) Change(name string, change func(*ToolChange) error) error {
 
 // Close removes temporary files, and what is too much of those that last.
 func (t *Toolbox) Close() error {
+	if t.servers != nil {
+		t.servers.close()
+	}
 	err := errors.Join(t.Runner.Shared.Close(), t.temp.Close(), trimCaches(t.Runner.Sandbox.Cache, t.made))
 	if t.results != nil {
 		err = errors.Join(err, t.results.Close())
@@ -216,7 +223,6 @@ func (c *Config) Toolbox(env ToolEnvironment) (*Toolbox, error) {
 	if err := box.fill(c, &env, shared); err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	box.protect(env.File)
 	box.Problems = append(box.Problems, box.agree()...)
 	return box, nil
 }
@@ -264,6 +270,7 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 	if err := t.find(c, env); err != nil {
 		return err
 	}
+	t.protect(env.File)                                 // before anything runs
 	_, t.Problems = t.load(context.Background(), state) // what it runs has a time of its own
 	t.Problems = append(t.Problems, t.problems(state)...)
 	known := slices.Concat(sortedKeys(t.builtin), sortedKeys(t.own))
@@ -366,6 +373,12 @@ func (c *Config) secrets(getenv func(string) string) []string {
 	}
 	for _, secret := range c.requestSecrets() {
 		add(secret.Resolve(getenv))
+	}
+	for _, name := range sortedKeys(c.MCP.Servers) {
+		m := c.MCP.Servers[name]
+		for _, secret := range m.secrets() {
+			add(secret.Resolve(getenv))
+		}
 	}
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]

@@ -25,6 +25,7 @@ var toolSources = []func(t *Toolbox, c *Config, env *ToolEnvironment) (toolSourc
 	toolFiles,
 	requestTools,
 	lineTools,
+	mcpTools,
 }
 
 // find makes the sources.

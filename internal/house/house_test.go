@@ -84,6 +84,8 @@ var rooms = []room{
 	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
 	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},
+	{path: "tool/mcp", floor: 6, modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/segmentio/asm", "github.com/segmentio/encoding",
+		"github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"}, toolModules...)},
 	{path: "tool/httpcall", floor: 6, modules: toolModules},
 	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/chromium", floor: 4, modules: anyModule},

@@ -50,7 +50,7 @@ const (
 	firstPause    = time.Second     // before a server that could not be reached is tried again
 	longestPause  = time.Minute
 	closeTime     = 2 * time.Second // that a service has to take leave of its client
-	keptErrOutput = 4 << 10 // of what a program writes to its standard error
+	keptErrOutput = 4 << 10         // of what a program writes to its standard error
 )
 
 // A Status is how a server stands.

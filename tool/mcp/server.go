@@ -106,6 +106,21 @@ func (s *Server) Known() ([]*tool.Tool, []error) {
 	return s.tools, s.problems
 }
 
+// Offered returns the name under which a tool of the server is offered, by the server's own name of it, and all names that it has.
+// The name is empty if there is no such tool.
+func (s *Server) Offered(own string) (name string, names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tools {
+		if h, ok := t.Handler.(*handler); ok {
+			if names = append(names, h.name); h.name == own {
+				name = t.Name()
+			}
+		}
+	}
+	return name, names
+}
+
 // Tools returns the tools of the server, which is connected to or asked again if need be. A tool whose definition has not changed is
 // the same as before. The errors say what is wrong with the server or with single tools; those of the last list stay while the
 // server cannot be reached.

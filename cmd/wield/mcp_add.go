@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"wield/internal/config"
+)
+
+// A serverFile is what a file NAME.mcp.yaml says.
+type serverFile struct {
+	Command []string          `yaml:"command,omitempty"`
+	Env     map[string]string `yaml:"env,omitempty"`
+	Net     bool              `yaml:"net,omitempty"`
+	URL     string            `yaml:"url,omitempty"`
+	Token   string            `yaml:"token,omitempty"`
+	Headers map[string]string `yaml:"headers,omitempty"`
+	Deny    []string          `yaml:"deny,omitempty"`
+}
+
+// downloads are programs that fetch what they run, so that a server behind one needs the network.
+var downloads = []string{"npx", "bunx", "pnpx", "uvx", "pipx", "docker", "podman", "deno"}
+
+// guess allows the network to a server whose program fetches it.
+func (f *serverFile) guess() bool {
+	f.Net = len(f.Command) > 0 && slices.Contains(downloads, filepath.Base(f.Command[0]))
+	return f.Net
+}
+
+// file returns the file of a server, checked.
+func (f *serverFile) file(name string) (newFile, error) {
+	if err := config.CheckMCPName(name); err != nil {
+		return newFile{}, usageErrorf("%w", err)
+	}
+	text, err := yaml.Marshal(f)
+	if err != nil {
+		return newFile{}, err
+	}
+	made := newFile{name + config.MCPSuffix, string(text), 0o644}
+	return made, config.CheckMCPServer(made.name, text)
+}
+
+func newMCPAddCmd(app *app, file *string) *cobra.Command {
+	var p placement
+	var f serverFile
+	var env, headers []string
+	cmd := &cobra.Command{
+		Use:   "add NAME (URL | -- COMMAND [ARGUMENT...])",
+		Short: "Add an MCP server to the directory of tools",
+		Long: `Writes NAME.mcp.yaml, which names a program or the address of a service. Secrets are given as env:NAME or file:PATH. A program runs in the
+sandbox, without the network unless --net allows it; behind npx, uvx, docker and the like it is allowed, since they fetch what they run.`,
+		Example: `  wield mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  wield mcp add tickets https://tickets.example.com/mcp --token env:TICKETS_TOKEN`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if f.Env, err = namedPairs("--env", "=", env); err != nil {
+				return err
+			}
+			if f.Headers, err = namedPairs("--header", ":", headers); err != nil {
+				return err
+			}
+			net := f.Net
+			switch dash := cmd.ArgsLenAtDash(); {
+			case dash == 1:
+				f.Command = args[1:]
+			case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
+				f.URL = args[1]
+			case dash < 0:
+				return usageErrorf("a program stands behind --, as in wield mcp add %s -- %s", args[0], strings.Join(args[1:], " "))
+			default:
+				return usageErrorf("one name stands in front of --, and the program behind it")
+			}
+			if f.guess() && !net {
+				fmt.Fprintf(app.stderr, "wield: %s may use the network, since %s fetches what it runs\n", args[0], f.Command[0])
+			}
+			f.Net = f.Net || net
+			made, err := f.file(args[0])
+			if err != nil {
+				return err
+			}
+			return p.write(app, *file, made)
+		},
+	}
+	p.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringArrayVar(&env, "env", nil, "variable of the program, as NAME=VALUE, NAME=env:OTHER or NAME=file:PATH; may be repeated")
+	fl.BoolVar(&f.Net, "net", false, "let the program use the network")
+	fl.StringVar(&f.Token, "token", "", "bearer token of a service, as env:NAME or file:PATH")
+	fl.StringArrayVar(&headers, "header", nil, "header of each request to a service, as 'NAME: VALUE'; may be repeated")
+	return cmd
+}
+
+// namedPairs reads flags that are pairs of a name and a value.
+func namedPairs(flag, separator string, list []string) (map[string]string, error) {
+	pairs := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, separator)
+		if !ok {
+			return nil, usageErrorf("%s %q: NAME%sVALUE is wanted", flag, text, separator)
+		}
+		pairs[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return pairs, nil
+}
+
+func newMCPImportCmd(app *app, file *string) *cobra.Command {
+	var p placement
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Add the servers of another client's configuration",
+		Long: `Reads the servers of a file as other clients have it (mcpServers of Claude Desktop, Claude Code and Cursor, servers of VS Code; JSON,
+with comments or without) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the file then names a variable of
+the environment that you set.`,
+		Example: "  wield mcp import ~/.cursor/mcp.json --dry-run",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return usageErrorf("%w", err)
+			}
+			found, notes, err := importServers(data)
+			if err != nil {
+				return usageErrorf("%s: %w", args[0], err)
+			}
+			for _, n := range notes {
+				fmt.Fprintf(app.stderr, "wield: %s\n", n)
+			}
+			return p.write(app, *file, found...)
+		},
+	}
+	p.flags(cmd)
+	return cmd
+}
+
+// A foreignServer is a server as other clients write it.
+type foreignServer struct {
+	Type     string            `json:"type"`
+	Command  string            `json:"command"`
+	Args     []string          `json:"args"`
+	Env      map[string]string `json:"env"`
+	URL      string            `json:"url"`
+	Headers  map[string]string `json:"headers"`
+	Disabled bool              `json:"disabled"`
+}
+
+var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// importServers makes files of the servers in another client's configuration, and says what has to be done by hand.
+func importServers(data []byte) (files []newFile, notes []string, err error) {
+	data, err = yaml.YAMLToJSON(data) // JSON is YAML, comments with # included
+	if err != nil {
+		return nil, nil, err
+	}
+	var all struct {
+		MCPServers map[string]foreignServer `json:"mcpServers"`
+		Servers    map[string]foreignServer `json:"servers"`
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, nil, err
+	}
+	if all.MCPServers == nil {
+		all.MCPServers = all.Servers
+	}
+	if len(all.MCPServers) == 0 {
+		return nil, nil, fmt.Errorf("there are no servers in it, under mcpServers or servers")
+	}
+	for _, old := range slices.Sorted(maps.Keys(all.MCPServers)) {
+		s := all.MCPServers[old]
+		if s.Disabled {
+			notes = append(notes, old+" is switched off there, and was left out")
+			continue
+		}
+		name := strings.Trim(notInName.ReplaceAllString(old, "-"), "-")
+		f := serverFile{URL: s.URL}
+		if s.Command != "" {
+			f.Command = append([]string{s.Command}, s.Args...)
+		}
+		f.Env = hidden(name, s.Env, &notes)
+		f.Headers = hidden(name, s.Headers, &notes)
+		f.guess()
+		made, err := f.file(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", old, err)
+		}
+		files = append(files, made)
+	}
+	return files, notes, nil
+}
+
+// hidden returns values with references in the place of secrets.
+func hidden(server string, values map[string]string, notes *[]string) map[string]string {
+	out := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := values[name]
+		if config.NamesSecret(name) && value != "" {
+			variable := strings.ToUpper(notInName.ReplaceAllString(name, "_"))
+			*notes = append(*notes, fmt.Sprintf("%s: the value of %s was not copied; set %s in the environment of wield", server, name, variable))
+			value = "env:" + variable
+		}
+		out[name] = value
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"wield/chat"
+	"wield/tool"
+)
+
+type sum struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+func add(_ context.Context, in sum) (map[string]int, error) {
+	return map[string]int{"sum": in.A + in.B}, nil
+}
+
+// connect returns the server's tools to an official client.
+func connect(t *testing.T, s *Server) *sdk.ClientSession {
+	t.Helper()
+	there, here := sdk.NewInMemoryTransports()
+	if _, err := s.SDK.Connect(t.Context(), there, nil); err != nil {
+		t.Fatal(err)
+	}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// TestCalls checks what a client gets of calls that succeed, that are mended, that do not fit, that fail and that need a person.
+func TestCalls(t *testing.T) {
+	var reg tool.Registry
+	broken := tool.Func("broken", "Fails.", func(context.Context, struct{}) (string, error) { return "", errors.New("no paper") })
+	wipe := tool.Func("wipe", "Deletes everything.", func(context.Context, struct{}) (string, error) { return "gone", nil })
+	wipe.Dangerous = true
+	picture := tool.Raw("picture", "Takes a picture.", json.RawMessage(`{"type":"object"}`), func(context.Context, *tool.Call) (tool.Result, error) {
+		return tool.Result{OK: true, Data: json.RawMessage(`"a cat"`), Parts: []chat.Part{{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("png")}}}, nil
+	})
+	if err := reg.Add(tool.Func("add", "Adds numbers.", add), broken, wipe, picture); err != nil {
+		t.Fatal(err)
+	}
+	session := connect(t, New(&tool.Runner{Tools: &reg}, "1", nil))
+	tests := []struct {
+		name, args string
+		want       string
+		isError    bool
+		structured string
+	}{
+		{"add", `{"a":1,"b":2}`, `{"sum":3}`, false, `{"sum":3}`},
+		{"add", `{"a":"1","b":2}`, `{"sum":3}`, false, `{"sum":3}`},
+		{"add", `{"a":1}`, "Missing required parameter: b", true, ""},
+		{"broken", `{}`, "no paper", true, ""},
+		{"wipe", `{}`, "approval", true, ""},
+		{"picture", `{}`, "a cat", false, ""},
+	}
+	for _, test := range tests {
+		r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: test.name, Arguments: json.RawMessage(test.args)})
+		if err != nil {
+			t.Fatalf("%s %s: %v", test.name, test.args, err)
+		}
+		text := r.Content[0].(*sdk.TextContent).Text
+		if r.IsError != test.isError || !strings.Contains(strings.ToLower(text), strings.ToLower(test.want)) {
+			t.Errorf("%s %s: %q, an error: %v", test.name, test.args, text, r.IsError)
+		}
+		if data, _ := json.Marshal(r.StructuredContent); test.structured != "" && string(data) != test.structured {
+			t.Errorf("%s: structured %s", test.name, data)
+		}
+		if test.name == "picture" {
+			if len(r.Content) != 2 || string(r.Content[1].(*sdk.ImageContent).Data) != "png" {
+				t.Errorf("picture: %v", r.Content)
+			}
+		}
+	}
+	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "nothing"}); err == nil {
+		t.Error("a tool that there is none of was called")
+	}
+}
+
+// TestSync checks that clients see tools that come, change and go.
+func TestSync(t *testing.T) {
+	var reg tool.Registry
+	reg.Add(tool.Func("add", "Adds numbers.", add), tool.Func("old", "Goes away.", add))
+	s := New(&tool.Runner{Tools: &reg}, "1", nil)
+	session := connect(t, s)
+	list := func() (names []string) {
+		for one, err := range session.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, one.Name+": "+one.Description)
+		}
+		return names
+	}
+	if got, want := list(), []string{"add: Adds numbers.", "old: Goes away."}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	reg.Remove("old")
+	reg.Replace(tool.Func("add", "Adds two numbers.", add))
+	reg.Add(tool.Func("new", "Is new.", add))
+	s.Sync()
+	if got, want := list(), []string{"add: Adds two numbers.", "new: Is new."}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
