@@ -212,7 +212,8 @@ func newMCPServeCmd(app *app, file *string) *cobra.Command {
 		Short: "Serve wield's tools to an MCP client over standard input and output",
 		Long: `Offers the tools that wield tool list shows as enabled to the MCP client that starts this command, those of MCP servers of the
 configuration included. The policy named default decides about each call, or the one that --policy names. A call that a person would be
-asked about is refused, since there is nobody to ask: --allow permits what the client may do without a question. Nothing but the protocol is written to standard output; the log is on standard error.`,
+asked about is refused, since there is nobody to ask: --allow permits what the client may do without a question. Nothing but the
+protocol is written to standard output; the log is on standard error.`,
 		Example: `  claude mcp add wield -- wield mcp serve
   wield mcp serve --tool get_current_time --allow get_current_time`,
 		Args: cobra.NoArgs,
