@@ -118,6 +118,33 @@ func TestChat(t *testing.T) {
 	s.pictures("chat-markdown")
 }
 
+// TestChatApproveNarrow: whoever holds a telephone sees Approve without scrolling, when a question comes and when the page is loaded anew.
+func TestChatApproveNarrow(t *testing.T) {
+	b := browser(t)
+	s := chatWorld(t).open(b, adminKey, "#/chat")
+	s.view(390, 844, false)
+	s.wait("select", "helper")
+	s.says("the sum of 1 + 2, please")
+	seen := func(when string) {
+		t.Helper()
+		s.wait(".question", "Why it asks", "1 + 2")
+		s.call(nil, "quiet")
+		var seen bool
+		s.evaluate(&seen, `(() => {
+			const b = [...document.querySelectorAll('.approval-bar button')].find((b) => b.innerText.trim() === 'Approve'), r = b.getBoundingClientRect();
+			return b.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2));
+		})()`)
+		if !seen {
+			t.Errorf("Approve is not seen %s", when)
+		}
+	}
+	seen("when the question comes")
+	s.reload()
+	seen("when the page is loaded anew")
+	s.click("Approve", ".question")
+	s.wait(".said-model strong", "answer")
+}
+
 // TestChatSessions: find, rename, export and delete.
 func TestChatSessions(t *testing.T) {
 	b := browser(t)

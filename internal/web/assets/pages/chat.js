@@ -49,6 +49,7 @@ class View {
 
   // close ends what follows the runs of the session that was shown.
   close() {
+    this.settled?.();
     for (const r of this.runs) r.end();
     this.runs = [];
     this.heard = null;
@@ -130,6 +131,7 @@ class View {
   // editAt begins to edit the message at a position of the transcript, if there is one.
   editAt(position) {
     if (!position) return;
+    this.settled?.();
     const said = [...this.stream.querySelectorAll('.said-user')].find((el) => el.dataset.position === position);
     said?.querySelector('.edit-button')?.click();
     said?.scrollIntoView({block: 'center'});
@@ -171,7 +173,7 @@ class View {
     const {agent} = session;
     if (agent && !this.picked && this.models.some((m) => m.name === agent)) this.model.value = agent;
     this.pickModel();
-    this.bottom(true);
+    this.settle();
     const queue = [...this.runs]; // the latest is seen first
     const next = async () => { for (let r; (r = queue.pop()) && !signal.aborted;) await r.follow(); };
     for (let i = 0; i < 3; i++) next();
@@ -180,7 +182,7 @@ class View {
 
   // addRun shows a run, in the order in which they began.
   addRun(run, follow = true) {
-    const r = new RunView(this, run), begun = Date.parse(run.begun);
+    const near = this.near(), r = new RunView(this, run), begun = Date.parse(run.begun);
     const at = this.runs.findIndex((later) => Date.parse(later.run.begun) > begun);
     this.stream.querySelector('.welcome')?.remove();
     if (at < 0) {
@@ -190,7 +192,10 @@ class View {
       this.stream.insertBefore(r.el, this.runs[at].el);
       this.runs.splice(at, 0, r);
     }
-    if (follow) r.follow();
+    if (follow) {
+      if (near) this.settle();
+      r.follow();
+    }
     return r;
   }
 
@@ -572,6 +577,20 @@ class View {
   bottom(always = false) {
     const s = this.stream;
     if (always || s.scrollHeight - s.scrollTop - s.clientHeight < 120) s.scrollTop = s.scrollHeight;
+  }
+
+  // settle keeps the end in sight while what was loaded grows to its size, such as a question whose rules come later, until the person does something.
+  settle() {
+    this.settled?.();
+    const grows = new ResizeObserver(() => this.bottom(true)), events = ['pointerdown', 'wheel', 'touchstart', 'keydown'];
+    for (const r of this.runs) grows.observe(r.el);
+    this.settled = () => {
+      grows.disconnect();
+      for (const e of events) removeEventListener(e, this.settled, true);
+      this.settled = null;
+    };
+    for (const e of events) addEventListener(e, this.settled, {capture: true, passive: true});
+    this.bottom(true);
   }
 
   near() {
