@@ -83,9 +83,10 @@ func mcpServer(box *config.Toolbox, name string) (*mcp.Server, error) {
 
 func newMCPShowCmd(app *app, file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show NAME",
-		Short:   "Print the tools of a server, and what has changed",
-		Long:    "Prints the tools of a server with their descriptions and parameters. Of tools that are held back it prints what has changed since they were agreed to.",
+		Use:   "show NAME",
+		Short: "Print the tools of a server, and what has changed",
+		Long: `Prints the tools of a server with their descriptions and parameters. Of tools that are held back it prints what
+has changed since they were agreed to.`,
 		Example: "  wield mcp show files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -169,9 +170,10 @@ approved, since you make it.`,
 
 func newMCPAcceptCmd(app *app, file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "accept NAME [TOOL...]",
-		Short:   "Agree to what a server says of its tools now",
-		Long:    "Agrees to the definitions of tools that have changed since they were first seen, so that they are offered again. Without TOOL it is all of the server's.",
+		Use:   "accept NAME [TOOL...]",
+		Short: "Agree to what a server says of its tools now",
+		Long: `Agrees to the definitions of tools that have changed since they were first seen, so that they are offered again.
+Without TOOL it is all of the server's.`,
 		Example: "  wield mcp show files\n  wield mcp accept files read_file",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +25,7 @@ tool calls, whatever protocol it was trained on or told to use.`,
 	root.SetOut(app.stdout)
 	root.SetErr(app.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%s%s\nTry '%s --help'.", flagError(err), flagHint(cmd, err), cmd.CommandPath())
+		return usageErrorf("%w%s\nTry '%s --help'.", err, flagHint(cmd, err), cmd.CommandPath())
 	})
 	root.Version = thisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -37,26 +36,6 @@ tool calls, whatever protocol it was trained on or told to use.`,
 	root.InitDefaultHelpCmd() // adds the one just set
 	completeFlags(root)
 	return root
-}
-
-// parsing is how the packages strconv and time tell that a value cannot be read.
-var parsing = regexp.MustCompile(`(?:strconv\.Parse(Int|Uint|Float|Bool): parsing "(?:[^"\\]|\\.)*": (?:invalid syntax|value out of range)|time: (?:invalid|missing unit in|unknown unit .*in) ?duration .*)$`)
-
-var parsed = map[string]string{"Int": "a whole number is wanted", "Uint": "a whole number is wanted", "Float": "a number is wanted", "Bool": "true or false is wanted",
-	"": "a duration is wanted, such as 30s or 5m"}
-
-// flagError says in this program's words what is wrong with a flag.
-func flagError(err error) string {
-	text := err.Error()
-	at := parsing.FindStringSubmatchIndex(text)
-	if at == nil {
-		return text
-	}
-	kind := ""
-	if at[2] >= 0 {
-		kind = text[at[2]:at[3]]
-	}
-	return text[:at[0]] + parsed[kind]
 }
 
 // commands lists every command of the program.
