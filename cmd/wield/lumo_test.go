@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,8 @@ func startScripts(t *testing.T, args ...string) string {
 	if err != nil || address == "" {
 		t.Fatalf("%v: %q", err, line)
 	}
+	get(t, address+"/__script/journal") // from here on it runs whole, for who looks at what is left of others
+	http.DefaultClient.CloseIdleConnections()
 	return address
 }
 
