@@ -39,27 +39,27 @@ const (
 )
 
 // newName returns a reader of a bare call whose name begins at the offset at, or, if that is negative, at the next byte.
-func newName(d *Decoder, at int) *nameReader {
+func newName(d *driver, at int) *nameReader {
 	r := ready(&d.readers.name)
 	*r = nameReader{at: d.callAt(), nameAt: at}
 	return r
 }
 
 // newNameKind returns a reader behind the word that stands before the name.
-func newNameKind(d *Decoder, _ *opener) body {
+func newNameKind(d *driver, _ *opener) body {
 	r := newName(d, d.cand.elem.nameAt)
 	r.kind = true
 	return r
 }
 
 // newNameMark returns a reader behind the mark that stands before the name.
-func newNameMark(d *Decoder, _ *opener) body {
+func newNameMark(d *driver, _ *opener) body {
 	r := newName(d, -1)
 	r.mark = true
 	return r
 }
 
-func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
+func (r *nameReader) run(d *driver, i int) (int, verdict) {
 	if r.call != nil {
 		return r.call.run(d, i)
 	}
@@ -87,7 +87,7 @@ func (r *nameReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // readName reads to the end of the name.
-func (r *nameReader) readName(d *Decoder, i int) (int, verdict) {
+func (r *nameReader) readName(d *driver, i int) (int, verdict) {
 	if r.nameAt < 0 {
 		r.nameAt = d.text.at(i)
 	}
@@ -117,7 +117,7 @@ func (r *nameReader) readName(d *Decoder, i int) (int, verdict) {
 }
 
 // resolve looks up a name, with what the families that write it write around it: a counter behind, the word function before.
-func (r *nameReader) resolve(d *Decoder, word string) bool {
+func (r *nameReader) resolve(d *driver, word string) bool {
 	name, _ := unescapeName(word)
 	known := func() (ok bool) { r.tool, _, ok = d.set.names.resolve(name); return ok }
 	if r.name = name; known() {
@@ -134,7 +134,7 @@ func (r *nameReader) resolve(d *Decoder, word string) bool {
 }
 
 // before reads the blanks between the name and the object.
-func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
+func (r *nameReader) before(d *driver, i int) (int, verdict) {
 	switch c := d.text.in[i]; {
 	case isBlank(c):
 		if r.blanks++; r.blanks > maxBlank {
@@ -155,7 +155,7 @@ func (r *nameReader) before(d *Decoder, i int) (int, verdict) {
 }
 
 // readFence reads the line that opens a fence.
-func (r *nameReader) readFence(d *Decoder, i int) (int, verdict) {
+func (r *nameReader) readFence(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
 		switch {
@@ -174,10 +174,10 @@ func (r *nameReader) readFence(d *Decoder, i int) (int, verdict) {
 }
 
 // readKey reads to the colon behind the first key.
-func (r *nameReader) readKey(d *Decoder, i int) (int, verdict) {
+func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
 	r.skip.base, r.skip.step = d.text.at(0), 1
 	for i < len(d.text.in) {
-		end := min(len(d.text.in), r.objAt+d.text.index(maxHeader))
+		end := min(len(d.text.in), d.text.index(r.objAt+maxHeader))
 		if end <= i {
 			return i, refused
 		}
@@ -207,7 +207,7 @@ func (r *nameReader) readKey(d *Decoder, i int) (int, verdict) {
 
 // plausible reports whether key, the text before the colon, is that of arguments. A key without quotes must be one that the tool
 // declares: other things in braces look like it.
-func (r *nameReader) plausible(d *Decoder, key string) bool {
+func (r *nameReader) plausible(d *driver, key string) bool {
 	key = strings.TrimSpace(key)
 	if key == "" || key[0] == '"' || key[0] == '\'' {
 		return true
@@ -221,8 +221,8 @@ func (r *nameReader) plausible(d *Decoder, key string) bool {
 }
 
 // readObject reads the object. Once it is long it is a call for certain, and streams.
-func (r *nameReader) readObject(d *Decoder, i int) (int, verdict) {
-	limit := min(len(d.text.in), r.objAt+d.text.index(maxAlone))
+func (r *nameReader) readObject(d *driver, i int) (int, verdict) {
+	limit := min(len(d.text.in), d.text.index(r.objAt+maxAlone))
 	if i >= limit {
 		return r.open(d, i, d.text.at(i))
 	}
@@ -238,7 +238,7 @@ func (r *nameReader) readObject(d *Decoder, i int) (int, verdict) {
 }
 
 // readLine reads what follows an object whose call it decides about: the end of the line, or of what the call stands in.
-func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
+func (r *nameReader) readLine(d *driver, i int) (int, verdict) {
 	switch c := d.text.in[i]; {
 	case c == ' ' || c == '\t' || c == '\r':
 		r.gap = true
@@ -252,7 +252,7 @@ func (r *nameReader) readLine(d *Decoder, i int) (int, verdict) {
 }
 
 // open opens the call and reads the object as far as it was held, to the offset to. The input was read up to i.
-func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
+func (r *nameReader) open(d *driver, i, to int) (int, verdict) {
 	d.call.dialect = d.set.bareName
 	d.text.stash(d.text.at(i))
 	d.call.start(r.tool, r.name, r.id, r.at, r.objAt)
@@ -268,7 +268,7 @@ func (r *nameReader) open(d *Decoder, i, to int) (int, verdict) {
 }
 
 // end decides what an end of the text means.
-func (r *nameReader) end(d *Decoder) verdict {
+func (r *nameReader) end(d *driver) verdict {
 	if r.call != nil {
 		return r.call.end(d)
 	}
@@ -282,7 +282,7 @@ func (r *nameReader) end(d *Decoder) verdict {
 	return v
 }
 
-func (r *nameReader) plain(d *Decoder) *byteSet {
+func (r *nameReader) plain(d *driver) *byteSet {
 	if r.call != nil {
 		return r.call.plain(d)
 	}

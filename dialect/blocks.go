@@ -119,7 +119,7 @@ func onlyString(s *shape.Shape, but string) string {
 const readTool = "read"
 
 // blockTool returns the tool that the info string of a fence names, and what a block holds for it.
-func (d *Decoder) blockTool(info string) (tool int, plan blockPlan, ok bool) {
+func (d *driver) blockTool(info string) (tool int, plan blockPlan, ok bool) {
 	word := infoWord(info)
 	if !d.set.blocks && !d.set.edits || word == "" {
 		return 0, plan, false
@@ -140,7 +140,7 @@ func infoWord(info string) string {
 }
 
 // fenceIndent returns how far the line of the fence that opens is indented.
-func (d *Decoder) fenceIndent() int {
+func (d *driver) fenceIndent() int {
 	before := d.text.held(d.text.holdAt, d.text.candAt)
 	return len(before) - len(strings.TrimRight(before, " "))
 }
@@ -167,7 +167,7 @@ func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
 	return true
 }
 
-func (r *blockReader) run(d *Decoder, i int) (int, verdict) {
+func (r *blockReader) run(d *driver, i int) (int, verdict) {
 	if r.state == bRest {
 		r.from = max(r.from, d.text.last) // what passed without a look
 	}
@@ -249,7 +249,7 @@ func (r *blockReader) fence() bool {
 }
 
 // readRest reads a line that does not end the block.
-func (r *blockReader) readRest(d *Decoder, i int) int {
+func (r *blockReader) readRest(d *driver, i int) int {
 	n := strings.IndexByte(d.text.in[i:], '\n')
 	if r.state == bInfo && !r.ticks {
 		line := d.text.in[i:]
@@ -269,7 +269,7 @@ func (r *blockReader) readRest(d *Decoder, i int) int {
 }
 
 // endLine ends a line of text with the line break at the offset at.
-func (r *blockReader) endLine(d *Decoder, at int) {
+func (r *blockReader) endLine(d *driver, at int) {
 	line := blockLine{min(r.lineAt+min(r.spaces, r.indent), at), at}
 	end := at
 	if r.crlf && at > r.from && at > r.lineAt && d.text.held(at-1, at) == "\r" {
@@ -296,7 +296,7 @@ func (r *blockReader) endLine(d *Decoder, at int) {
 }
 
 // sure returns the offset up to which what was read is text: a line break may be cut.
-func (r *blockReader) sure(d *Decoder) int {
+func (r *blockReader) sure(d *driver) int {
 	end := d.text.end()
 	if r.crlf && end > r.from && d.text.held(end-1, end) == "\r" {
 		return end - 1
@@ -305,7 +305,7 @@ func (r *blockReader) sure(d *Decoder) int {
 }
 
 // add adds the text up to the offset to, in a line that does not end the block, to the argument.
-func (r *blockReader) add(d *Decoder, to int) {
+func (r *blockReader) add(d *driver, to int) {
 	if r.plan.text == "" {
 		return
 	}
@@ -326,7 +326,7 @@ func (r *blockReader) add(d *Decoder, to int) {
 }
 
 // write writes the text up to the offset to.
-func (r *blockReader) write(d *Decoder, to int) {
+func (r *blockReader) write(d *driver, to int) {
 	if to <= r.from {
 		return
 	}
@@ -341,7 +341,7 @@ func (r *blockReader) write(d *Decoder, to int) {
 }
 
 // begin begins the argument that is the text, whose text begins at the offset at.
-func (r *blockReader) begin(d *Decoder, at int) {
+func (r *blockReader) begin(d *driver, at int) {
 	if r.open {
 		return
 	}
@@ -355,7 +355,7 @@ func (r *blockReader) begin(d *Decoder, at int) {
 }
 
 // addPath takes a line of a block that holds paths.
-func (r *blockReader) addPath(d *Decoder, l blockLine) {
+func (r *blockReader) addPath(d *driver, l blockLine) {
 	path := strings.TrimSpace(d.text.held(l.at, l.end))
 	switch {
 	case path == "":
@@ -376,7 +376,7 @@ func (r *blockReader) addPath(d *Decoder, l blockLine) {
 }
 
 // finish ends the block before i, on the line that closes it.
-func (r *blockReader) finish(d *Decoder, i int) verdict {
+func (r *blockReader) finish(d *driver, i int) verdict {
 	switch {
 	case r.plan == (blockPlan{}):
 		d.cand.fenced = fence{}
@@ -400,7 +400,7 @@ func (r *blockReader) finish(d *Decoder, i int) verdict {
 }
 
 // callEach makes a call of every path; the last stays open.
-func (r *blockReader) callEach(d *Decoder) {
+func (r *blockReader) callEach(d *driver) {
 	for k, l := range r.paths {
 		if k > 0 {
 			d.call.end(l.at, true)
@@ -413,7 +413,7 @@ func (r *blockReader) callEach(d *Decoder) {
 }
 
 // end decides what the end of the text means: the last line may close the block, else the call is not complete.
-func (r *blockReader) end(d *Decoder) verdict {
+func (r *blockReader) end(d *driver) verdict {
 	switch {
 	case len(r.nested) == 0 && (r.state == bBlank || r.state == bMarks && r.fence()):
 		return r.finish(d, 0)
@@ -424,7 +424,7 @@ func (r *blockReader) end(d *Decoder) verdict {
 	return finished
 }
 
-func (r *blockReader) plain(*Decoder) *byteSet {
+func (r *blockReader) plain(*driver) *byteSet {
 	if r.state == bRest && r.plan.text != "" && !r.head && r.open {
 		return &blockStop
 	}

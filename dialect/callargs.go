@@ -5,7 +5,7 @@ import (
 )
 
 // beginArguments begins the arguments: they are written as they come if the name is known, else remembered.
-func (r *callReader) beginArguments(d *Decoder, i int) verdict {
+func (r *callReader) beginArguments(d *driver, i int) verdict {
 	rec := &r.record
 	switch {
 	case r.doom == "" && rec.argsKey != "" && (r.word != rec.argsKey || rec.done || d.set.opts.Repair != RepairFull):
@@ -32,7 +32,7 @@ func (r *callReader) beginArguments(d *Decoder, i int) verdict {
 
 // readInner reads, up to the offset i, the first key of the object under a tool's name. Many objects have a name for a key; it is a
 // call if the tool declares what the object holds.
-func (r *callReader) readInner(d *Decoder, c byte, i int) verdict {
+func (r *callReader) readInner(d *driver, c byte, i int) verdict {
 	args := d.set.names.tools[r.record.tool].Args
 	switch {
 	case r.quote == 0 && isBlank(c):
@@ -57,7 +57,7 @@ func (r *callReader) readInner(d *Decoder, c byte, i int) verdict {
 }
 
 // beginInner begins the arguments, which were read up to the offset i.
-func (r *callReader) beginInner(d *Decoder, i int) verdict {
+func (r *callReader) beginInner(d *driver, i int) verdict {
 	from := r.record.argsFrom
 	name := r.record.name
 	r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: name, After: "name", At: r.record.at, End: from})
@@ -71,7 +71,7 @@ func (r *callReader) beginInner(d *Decoder, i int) verdict {
 }
 
 // strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.
-func (r *callReader) strange(d *Decoder) bool {
+func (r *callReader) strange(d *driver) bool {
 	if d.set.opts.Repair == RepairOff && !r.belong() {
 		r.doom = "the key " + r.record.argsKey + " does not go with " + r.record.nameKey
 	}
@@ -94,7 +94,7 @@ func (r *callReader) enveloped() bool {
 }
 
 // start opens the call that the record names.
-func (r *callReader) start(d *Decoder, end int) {
+func (r *callReader) start(d *driver, end int) {
 	rec := &r.record
 	if len(r.content) > 0 && len(r.stack) > 0 && r.stack[0].env {
 		d.call.confirm(d.callAt(), true)
@@ -114,7 +114,7 @@ func (r *callReader) start(d *Decoder, end int) {
 }
 
 // finishRecord ends a call object before the offset end.
-func (r *callReader) finishRecord(d *Decoder, end int) verdict {
+func (r *callReader) finishRecord(d *driver, end int) verdict {
 	rec := &r.record
 	switch {
 	case !rec.named && r.doom == "":
@@ -160,7 +160,7 @@ func (r *callReader) finishRecord(d *Decoder, end int) verdict {
 }
 
 // reject rejects the call object that ends before the offset end. In a section the closer belongs to it, as to a call.
-func (r *callReader) reject(d *Decoder, reason chat.Reason, name, message string, end int) {
+func (r *callReader) reject(d *driver, reason chat.Reason, name, message string, end int) {
 	if len(r.stack) == 0 && r.closer != "" {
 		r.rejection = &chat.RejectedDetail{Reason: reason, Name: name, Message: message, At: r.record.at}
 		return
@@ -169,7 +169,7 @@ func (r *callReader) reject(d *Decoder, reason chat.Reason, name, message string
 }
 
 // endLast ends the call, or the attempt, that waits for the closer.
-func (r *callReader) endLast(d *Decoder, end int) {
+func (r *callReader) endLast(d *driver, end int) {
 	if p := r.rejection; p != nil {
 		r.rejection = nil
 		d.call.reject(p.Reason, p.Name, p.Message, p.At, end)
@@ -179,7 +179,7 @@ func (r *callReader) endLast(d *Decoder, end int) {
 }
 
 // heldArguments opens the call and writes the arguments that came before the name, or none.
-func (r *callReader) heldArguments(d *Decoder, end int) (doom string) {
+func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 	rec := &r.record
 	raw := ""
 	if rec.argsFrom >= 0 {
@@ -241,7 +241,7 @@ func (r *callReader) readFlat(a *argsReader) {
 
 // flatArguments returns the arguments of a call that has them beside its name: without what its tool declares the call would do
 // something else than was meant.
-func (r *callReader) flatArguments(d *Decoder) string {
+func (r *callReader) flatArguments(d *driver) string {
 	rec := &r.record
 	declared := false
 	for _, f := range rec.flat {

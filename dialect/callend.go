@@ -7,7 +7,7 @@ import (
 )
 
 // closeObject ends the innermost object.
-func (r *callReader) closeObject(d *Decoder, end int) (verdict, bool) {
+func (r *callReader) closeObject(d *driver, end int) (verdict, bool) {
 	top := r.stack[len(r.stack)-1]
 	r.stack = r.stack[:len(r.stack)-1]
 	if !top.calls {
@@ -32,7 +32,7 @@ func (r *callReader) endValue(end int) {
 	r.state, r.ended, r.valueEnd, r.valueGot = cEnd, true, end, r.got
 }
 
-func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
+func (r *callReader) closeArray(d *driver, i int) (verdict, bool) {
 	r.stack = r.stack[:len(r.stack)-1]
 	if len(r.stack) > 0 {
 		r.record = record{at: d.text.at(i) + 1, argsFrom: -1}
@@ -47,7 +47,7 @@ func (r *callReader) closeArray(d *Decoder, i int) (verdict, bool) {
 }
 
 // closes reports whether c may begin what ends the section, or the fence that the call stands in.
-func (r *callReader) closes(d *Decoder, c byte) bool {
+func (r *callReader) closes(d *driver, c byte) bool {
 	if r.closer != "" {
 		return c == r.closer[0]
 	}
@@ -55,7 +55,7 @@ func (r *callReader) closes(d *Decoder, c byte) bool {
 }
 
 // missingBrace reads on behind a call object that was not closed, as if it had been.
-func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
+func (r *callReader) missingBrace(d *driver, i int) (verdict, bool) {
 	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {
 		return r.fail(d, i, "a closing brace is missing"), false
 	}
@@ -69,7 +69,7 @@ func (r *callReader) missingBrace(d *Decoder, i int) (verdict, bool) {
 }
 
 // behind reads what follows the value.
-func (r *callReader) behind(d *Decoder, c byte, i int) (int, verdict) {
+func (r *callReader) behind(d *driver, c byte, i int) (int, verdict) {
 	if r.closer == "" {
 		return i, finished
 	}
@@ -98,13 +98,13 @@ func (r *callReader) behind(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // closed ends the section behind its closer.
-func (r *callReader) closed(d *Decoder, i int) (int, verdict) {
+func (r *callReader) closed(d *driver, i int) (int, verdict) {
 	r.endLast(d, d.text.at(i))
 	return i, finished
 }
 
 // unclosed ends the section where its closer turned out to be missing: what stands behind the value is text again.
-func (r *callReader) unclosed(d *Decoder, i int) (int, verdict) {
+func (r *callReader) unclosed(d *driver, i int) (int, verdict) {
 	if v := r.endUnclosed(d, r.valueEnd); v == broken {
 		return i, v
 	}
@@ -112,7 +112,7 @@ func (r *callReader) unclosed(d *Decoder, i int) (int, verdict) {
 }
 
 // endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text again.
-func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
+func (r *callReader) endUnclosed(d *driver, end int) verdict {
 	if r.rejection != nil {
 		r.endLast(d, end)
 	}
@@ -131,7 +131,7 @@ func (r *callReader) endUnclosed(d *Decoder, end int) verdict {
 }
 
 // fail ends the candidate because of the byte at i.
-func (r *callReader) fail(d *Decoder, i int, why string) verdict {
+func (r *callReader) fail(d *driver, i int, why string) verdict {
 	if !d.text.confirmed && !(r.record.known && r.explicit) {
 		return refused
 	}
@@ -152,12 +152,12 @@ func (r *callReader) between() bool {
 	return r.stack[len(r.stack)-1].env && !r.record.named
 }
 
-func (r *callReader) broken(d *Decoder, i int, why string) (int, verdict) {
+func (r *callReader) broken(d *driver, i int, why string) (int, verdict) {
 	return i, r.fail(d, i, why)
 }
 
 // end decides what an end of the text means.
-func (r *callReader) end(d *Decoder) verdict {
+func (r *callReader) end(d *driver) verdict {
 	end := d.text.at(0)
 	if v := r.cut(d); v != more {
 		return v

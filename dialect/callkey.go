@@ -8,7 +8,7 @@ import (
 )
 
 // beginKey begins a key, or ends the object.
-func (r *callReader) beginKey(d *Decoder, c byte, i int) (verdict, bool) {
+func (r *callReader) beginKey(d *driver, c byte, i int) (verdict, bool) {
 	off := d.set.opts.Repair == RepairOff
 	r.key = r.key[:0]
 	switch {
@@ -50,7 +50,7 @@ func (r *callReader) plainKey(in string, i int) int {
 }
 
 // readKey reads a byte of a key.
-func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
+func (r *callReader) readKey(d *driver, c byte, i int) verdict {
 	switch {
 	case len(r.key) > maxHeader:
 		return r.fail(d, i, "the key is too long")
@@ -78,7 +78,7 @@ func (r *callReader) readKey(d *Decoder, c byte, i int) verdict {
 	return more
 }
 
-func (r *callReader) endKey(d *Decoder, i int) verdict {
+func (r *callReader) endKey(d *driver, i int) verdict {
 	escaped := bytes.IndexByte(r.key, '\\') >= 0
 	if escaped {
 		if key, ok := unquoteJSON(string(r.key)); ok {
@@ -119,7 +119,7 @@ func (r *callReader) endKey(d *Decoder, i int) verdict {
 }
 
 // declares reports whether the tool that is named already has a parameter of that name.
-func (r *callReader) declares(d *Decoder, key string) bool {
+func (r *callReader) declares(d *driver, key string) bool {
 	if !r.record.known {
 		return false
 	}
@@ -129,7 +129,7 @@ func (r *callReader) declares(d *Decoder, key string) bool {
 
 // mayName reports whether the first key of an object without an opener may be the name of a tool, which is a guess
 // unless the dialect is named.
-func (r *callReader) mayName(d *Decoder) bool {
+func (r *callReader) mayName(d *driver) bool {
 	if d.set.keyedJSON {
 		return true
 	}
@@ -138,13 +138,13 @@ func (r *callReader) mayName(d *Decoder) bool {
 }
 
 // declared reports whether the key is the name of a tool.
-func (r *callReader) declared(d *Decoder) bool {
+func (r *callReader) declared(d *driver) bool {
 	_, _, ok := d.set.names.resolve(string(r.key))
 	return ok
 }
 
 // keyName takes a key that is the name of the call, whose value then are the arguments.
-func (r *callReader) keyName(d *Decoder, name string) verdict {
+func (r *callReader) keyName(d *driver, name string) verdict {
 	rec := &r.record
 	if rec.named {
 		r.doom = "the object has more than one key"

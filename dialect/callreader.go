@@ -103,7 +103,7 @@ type level struct {
 
 // newCallReader returns a reader of the value that stands in the section of o, or bare if o is nil. With list an opening
 // bracket was read already.
-func newCallReader(d *Decoder, o *opener, list bool) *callReader {
+func newCallReader(d *driver, o *opener, list bool) *callReader {
 	r := ready(&d.readers.call)
 	if r.key == nil {
 		r.stack, r.key = make([]level, 0, 4), make([]byte, 0, 32)
@@ -135,12 +135,12 @@ func newCallReader(d *Decoder, o *opener, list bool) *callReader {
 }
 
 // jsonBody returns the constructor of readers of a JSON value; with list its opening bracket is part of the opener.
-func jsonBody(list bool) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body { return newCallReader(d, o, list) }
+func jsonBody(list bool) func(d *driver, o *opener) body {
+	return func(d *driver, o *opener) body { return newCallReader(d, o, list) }
 }
 
 // run is the method of body. What is called here may change d.text.in, but only for its own time.
-func (r *callReader) run(d *Decoder, i int) (int, verdict) {
+func (r *callReader) run(d *driver, i int) (int, verdict) {
 	for v := more; i < len(d.text.in); {
 		switch r.state {
 		case cSkip:
@@ -171,7 +171,7 @@ func (r *callReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // pause ends an input, with what most likely follows.
-func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
+func (r *callReader) pause(d *driver, i int) (int, verdict) {
 	switch r.state {
 	case cFirstKey:
 		return r.unpeek(d, i)
@@ -186,7 +186,7 @@ func (r *callReader) pause(d *Decoder, i int) (int, verdict) {
 }
 
 // inSkipped reads in a value without a meaning.
-func (r *callReader) inSkipped(d *Decoder, i int) (int, verdict) {
+func (r *callReader) inSkipped(d *driver, i int) (int, verdict) {
 	r.val.base = d.text.at(0)
 	i, p := r.val.run(d.text.in, i)
 	switch p {
@@ -199,7 +199,7 @@ func (r *callReader) inSkipped(d *Decoder, i int) (int, verdict) {
 }
 
 // inText reads in a string that is kept.
-func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
+func (r *callReader) inText(d *driver, i int) (int, verdict) {
 	i, p := r.text.run(d.text.in, i)
 	switch p {
 	case failed:
@@ -211,14 +211,14 @@ func (r *callReader) inText(d *Decoder, i int) (int, verdict) {
 }
 
 // inArgs reads in the arguments.
-func (r *callReader) inArgs(d *Decoder, i int) (int, verdict) {
+func (r *callReader) inArgs(d *driver, i int) (int, verdict) {
 	r.args.at(d.text.at(0), 1)
 	i, p := r.args.run(d.text.in, i)
 	return r.behindArgs(d, i, p)
 }
 
 // behindArgs acts on what the reader of the arguments left off with before i.
-func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
+func (r *callReader) behindArgs(d *driver, i int, p progress) (int, verdict) {
 	if p == failed && i < len(d.text.in) && r.closes(d, d.text.in[i]) && r.args.closeMissing(i) {
 		p = done
 	}
@@ -236,7 +236,7 @@ func (r *callReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
 }
 
 // inKey reads in a key.
-func (r *callReader) inKey(d *Decoder, i int) (int, verdict) {
+func (r *callReader) inKey(d *driver, i int) (int, verdict) {
 	if j := r.plainKey(d.text.in, i); j > i {
 		r.key = append(r.key, d.text.in[i:j]...)
 		return j, more
@@ -253,7 +253,7 @@ func (r *callReader) inKey(d *Decoder, i int) (int, verdict) {
 }
 
 // inComment reads in a comment.
-func (r *callReader) inComment(d *Decoder, i int) (int, verdict) {
+func (r *callReader) inComment(d *driver, i int) (int, verdict) {
 	if i = r.val.readComment(d.text.in[i], i); r.val.err != "" {
 		return r.broken(d, i, r.val.err)
 	}
@@ -265,7 +265,7 @@ func (r *callReader) inComment(d *Decoder, i int) (int, verdict) {
 }
 
 // inCloser reads in what may be the closer of the section.
-func (r *callReader) inCloser(d *Decoder, i int) (int, verdict) {
+func (r *callReader) inCloser(d *driver, i int) (int, verdict) {
 	rest := r.closer[r.matched:]
 	n := common(rest, d.text.in[i:])
 	switch i += n; {
@@ -279,7 +279,7 @@ func (r *callReader) inCloser(d *Decoder, i int) (int, verdict) {
 }
 
 // atCall reads a byte at call level, or a whole key or name.
-func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
+func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
 	switch {
 	case isBlank(c):
@@ -314,7 +314,7 @@ func (r *callReader) atCall(d *Decoder, i int) (int, verdict) {
 }
 
 // comment begins a comment at its first byte.
-func (r *callReader) comment(d *Decoder, c byte) {
+func (r *callReader) comment(d *driver, c byte) {
 	r.val = ready(&d.readers.val).reset(&d.call, nil, false)
 	r.val.state, r.val.discard = vDone, true
 	r.val.comment(c)
@@ -322,13 +322,13 @@ func (r *callReader) comment(d *Decoder, c byte) {
 }
 
 // await leaves the input unread from the start of a key or of a name at i on.
-func (r *callReader) await(d *Decoder, i int) (int, verdict) {
+func (r *callReader) await(d *driver, i int) (int, verdict) {
 	d.text.await(i, r.ahead(d, i), &waitStop)
 	return i, left
 }
 
 // ahead returns how the call most likely goes on behind the input, up to what decides something; "": that is not known.
-func (r *callReader) ahead(d *Decoder, i int) string {
+func (r *callReader) ahead(d *driver, i int) string {
 	rec := &r.record
 	switch {
 	case r.state == cCloser:
@@ -347,7 +347,7 @@ func (r *callReader) ahead(d *Decoder, i int) string {
 
 // wholeName returns how the name whose quote stands at i most likely goes on, with what stands between it and the arguments; "" if several
 // tools have names that begin like this.
-func (r *callReader) wholeName(d *Decoder, i int) string {
+func (r *callReader) wholeName(d *driver, i int) string {
 	tool, begun := -1, d.text.in[i+1:]
 	for k := range d.set.names.tools {
 		if name := d.set.names.tools[k].Name; len(name) > len(begun) && name[:len(begun)] == begun {
@@ -390,7 +390,7 @@ func (r *callReader) namesCall() bool {
 
 // wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it reads nothing, and waits
 // if the input ends before the string does.
-func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
+func (r *callReader) wholeString(d *driver, i int) (n int, v verdict) {
 	n = plainKey(d.text.in[i:])
 	switch {
 	case n < 0 && d.text.patient(i):
@@ -414,7 +414,7 @@ func (r *callReader) wholeString(d *Decoder, i int) (n int, v verdict) {
 }
 
 // passBehind reads the colon behind a key, or the comma behind the name, if it stands at i, and the blanks behind it. It returns where it stopped.
-func (r *callReader) passBehind(d *Decoder, i int, c byte) int {
+func (r *callReader) passBehind(d *driver, i int, c byte) int {
 	if i == len(d.text.in) || d.text.in[i] != c {
 		return i
 	}
@@ -433,7 +433,7 @@ func (r *callReader) passBehind(d *Decoder, i int, c byte) int {
 }
 
 // punctuation reads a byte at call level that is neither blank nor part of a value. It reports whether the byte was used.
-func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read bool) {
+func (r *callReader) punctuation(d *driver, c byte, i int) (v verdict, read bool) {
 	switch r.state {
 	case cStart, cElement, cElementOr:
 		return r.element(d, c, i)
@@ -482,7 +482,7 @@ func (r *callReader) punctuation(d *Decoder, c byte, i int) (v verdict, read boo
 }
 
 // element begins an object, or ends the array that would hold it.
-func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
+func (r *callReader) element(d *driver, c byte, i int) (verdict, bool) {
 	switch {
 	case c == '{':
 		r.stack = append(r.stack, level{calls: true})
@@ -504,7 +504,7 @@ func (r *callReader) element(d *Decoder, c byte, i int) (verdict, bool) {
 }
 
 // beginValue begins the value of a key.
-func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
+func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 	rec := &r.record
 	switch r.class {
 	case keyName, keyFunction, keyCall:
@@ -561,7 +561,7 @@ func (r *callReader) beginValue(d *Decoder, c byte, i int) (verdict, bool) {
 	return more, false
 }
 
-func (r *callReader) envelopeDialect(d *Decoder) string {
+func (r *callReader) envelopeDialect(d *driver) string {
 	if r.explicit || d.call.dialect == "json-fence" {
 		return d.call.dialect
 	}
@@ -569,7 +569,7 @@ func (r *callReader) envelopeDialect(d *Decoder) string {
 }
 
 // beginText begins a string at call level that is kept.
-func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
+func (r *callReader) beginText(d *driver, quote byte, i int) verdict {
 	if quote == '\'' {
 		if d.set.opts.Repair == RepairOff {
 			return r.fail(d, i, "a string in single quotes")
@@ -586,14 +586,14 @@ func (r *callReader) beginText(d *Decoder, quote byte, i int) verdict {
 }
 
 // skip begins a value that has no meaning.
-func (r *callReader) skip(d *Decoder, i int) {
+func (r *callReader) skip(d *driver, i int) {
 	r.val = ready(&d.readers.val).reset(&d.call, nil, false)
 	r.val.discard, r.val.base, r.val.step = true, d.text.at(0), 1
 	r.state = cSkip
 }
 
 // endSkipped ends a value that was read but not written.
-func (r *callReader) endSkipped(d *Decoder, i int) {
+func (r *callReader) endSkipped(d *driver, i int) {
 	r.state = cAfter
 	rec := &r.record
 	if r.class == keyArguments && rec.argsFrom >= 0 && rec.argsTo < 0 {
@@ -605,7 +605,7 @@ func (r *callReader) endSkipped(d *Decoder, i int) {
 }
 
 // endText ends a string that is kept.
-func (r *callReader) endText(d *Decoder, i int) verdict {
+func (r *callReader) endText(d *driver, i int) verdict {
 	rec := &r.record
 	r.state = cAfter
 	var s string
@@ -646,7 +646,7 @@ func (r *callReader) endText(d *Decoder, i int) verdict {
 }
 
 // say emits text that stands beside an array of calls.
-func (r *callReader) say(d *Decoder, a aside) {
+func (r *callReader) say(d *driver, a aside) {
 	if a.text == "" {
 		return
 	}
@@ -660,7 +660,7 @@ func (r *callReader) say(d *Decoder, a aside) {
 }
 
 // named takes the name of the call.
-func (r *callReader) named(d *Decoder, name string) verdict {
+func (r *callReader) named(d *driver, name string) verdict {
 	rec := &r.record
 	if rec.named && name != rec.name {
 		r.doom = "the name stands twice with different values"
@@ -687,7 +687,7 @@ func (r *callReader) named(d *Decoder, name string) verdict {
 	return more
 }
 
-func (r *callReader) plain(*Decoder) *byteSet {
+func (r *callReader) plain(*driver) *byteSet {
 	if r.state == cArgs && r.args.state == aObject {
 		return r.args.val.plain()
 	}
@@ -704,14 +704,14 @@ func (r *callReader) inArray() bool {
 }
 
 // note records a repair at call level, or keeps it until the call is one.
-func (r *callReader) note(d *Decoder, kind chat.NoteKind, before, after string, from, to int) {
+func (r *callReader) note(d *driver, kind chat.NoteKind, before, after string, from, to int) {
 	r.notes = append(r.notes, chat.NoteDetail{Kind: kind, Before: before, After: after, At: d.text.at(from), End: d.text.at(to)})
 	if d.call.open {
 		r.flushNotes(d)
 	}
 }
 
-func (r *callReader) flushNotes(d *Decoder) {
+func (r *callReader) flushNotes(d *driver) {
 	for _, n := range r.notes {
 		d.call.note(n)
 	}

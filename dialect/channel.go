@@ -25,8 +25,8 @@ type channelReader struct {
 }
 
 // channelBody returns the constructor of readers of headers that begin with the opener.
-func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body {
+func channelBody(f *channelForm) func(d *driver, o *opener) body {
+	return func(d *driver, o *opener) body {
 		r := ready(&d.readers.channel)
 		*r = channelReader{form: f, n: len(o.literal), tokens: tagChoice{tags: r.tokens.tags}}
 		r.tokens.begin(f.tokens)
@@ -34,7 +34,7 @@ func channelBody(f *channelForm) func(d *Decoder, o *opener) body {
 	}
 }
 
-func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
+func (r *channelReader) run(d *driver, i int) (int, verdict) {
 	for !r.done {
 		n, ok, ended := r.headerPart(d.text.in[i:])
 		i, r.n = i+n, r.n+n
@@ -53,7 +53,7 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 			return i, refused
 		}
 		if r.foreign() && len(d.set.opts.Tools) > 0 && d.place() != placeProse {
-			return d.endAtHeader(i, r.head), left
+			return d.yield(i, func(d *Decoder, i int) int { return d.endAtHeader(i, r.head) })
 		}
 		if !calls {
 			return r.frame(d, i)
@@ -65,7 +65,7 @@ func (r *channelReader) run(d *Decoder, i int) (int, verdict) {
 		case c == '{':
 			return r.call(d, i)
 		case !isBlank(c) || d.text.at(i)-r.last > maxHeader:
-			return r.text(d, i)
+			return r.text(d, i, r.last)
 		}
 	}
 	return i, more
@@ -101,7 +101,7 @@ func (r *channelReader) headerPart(in string) (n int, ok, ended bool) {
 }
 
 // header reports whether the message is for a tool.
-func (r *channelReader) header(d *Decoder) bool {
+func (r *channelReader) header(d *driver) bool {
 	if k := strings.Index(r.head, "to="); k >= 0 {
 		r.to, _, _ = strings.Cut(r.head[k+len("to="):], " ")
 		r.to, _, _ = strings.Cut(r.to, "<")
@@ -143,7 +143,7 @@ func (r *channelReader) channel() string {
 }
 
 // frame leaves the header out, which ends before i, and goes on with the body as reasoning or text.
-func (r *channelReader) frame(d *Decoder, i int) (int, verdict) {
+func (r *channelReader) frame(d *driver, i int) (int, verdict) {
 	closer := ""
 	switch {
 	case r.channel() == "analysis":
@@ -153,39 +153,37 @@ func (r *channelReader) frame(d *Decoder, i int) (int, verdict) {
 	}
 	if closer != "" && !d.set.opts.Thinking.Off {
 		d.body = nil
-		return d.openReasoning(i, &opener{closer: closer}), left
+		return d.yield(i, func(d *Decoder, i int) int { return d.openReasoning(i, &opener{closer: closer}) })
 	}
-	return r.plainText(d, i)
+	return r.text(d, i, d.text.at(i))
 }
 
-// plainText goes on with text behind the header, which ends before i.
-func (r *channelReader) plainText(d *Decoder, i int) (int, verdict) {
-	d.textUpTo(d.text.holdAt)
-	d.text.markupUpTo(d.text.at(i))
-	d.body, d.text.holding, d.state = nil, false, inText
-	d.ctx = lineContext{bol: true}
-	return i, left
-}
-
-// text goes on with a message for a tool whose body is no object: it may hold a call in another form.
-func (r *channelReader) text(d *Decoder, i int) (int, verdict) {
-	if r.last >= d.text.at(0) {
-		return r.plainText(d, d.text.index(r.last))
-	}
-	again := d.text.held(r.last, d.text.at(i))
-	d.textUpTo(d.text.holdAt)
-	d.text.markupUpTo(r.last)
-	d.body, d.text.holding, d.state = nil, false, inText
-	d.ctx = lineContext{bol: true}
-	d.reread(again, r.last)
-	return i, left
+// text goes on with text from the offset at on: a message for nobody, or for a tool with a body that is no object but may hold a call in
+// another form.
+func (r *channelReader) text(d *driver, i, at int) (int, verdict) {
+	return d.yield(i, func(d *Decoder, i int) int {
+		again := ""
+		if at < d.text.base {
+			again = d.text.held(at, d.text.at(i))
+		} else {
+			i = d.text.index(at)
+		}
+		d.textUpTo(d.text.holdAt)
+		d.text.markupUpTo(at)
+		d.body, d.text.holding, d.state = nil, false, inText
+		d.ctx = lineContext{bol: true}
+		if again != "" {
+			d.reread(again, at)
+		}
+		return i
+	})
 }
 
 // harmonyCall is what a message for a tool holds.
 var harmonyCall = headerForm{callClose: "<|call|>", stops: true}
 
 // call hands the message to the reader of calls with a name and an object, which begins at i.
-func (r *channelReader) call(d *Decoder, i int) (int, verdict) {
+func (r *channelReader) call(d *driver, i int) (int, verdict) {
 	h := newHeader(d, &harmonyCall, hBefore)
 	h.name = r.to
 	if _, _, ok := d.set.names.resolve(r.to); !ok {
@@ -198,27 +196,27 @@ func (r *channelReader) call(d *Decoder, i int) (int, verdict) {
 	return h.run(d, i)
 }
 
-func (r *channelReader) plain(*Decoder) *byteSet { return nil }
+func (r *channelReader) plain(*driver) *byteSet { return nil }
 
 // end decides what an end of the text in a header means, or behind one.
-func (r *channelReader) end(d *Decoder) verdict {
+func (r *channelReader) end(d *driver) verdict {
 	if !r.done {
 		return refused
 	}
-	_, v := r.text(d, 0)
+	_, v := r.text(d, 0, r.last)
 	return v
 }
 
 // A wordsReader reads words that stand between two tokens and mean nothing.
 type wordsReader struct{ n int }
 
-func newWords(*Decoder, *opener) body { return new(wordsReader) }
+func newWords(*driver, *opener) body { return new(wordsReader) }
 
-func (r *wordsReader) run(d *Decoder, i int) (int, verdict) {
+func (r *wordsReader) run(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
 		if c == '<' {
-			return d.readers.channel.plainText(d, i)
+			return d.readers.channel.text(d, i, d.text.at(i))
 		}
 		if r.n++; r.n > maxHeader || c == '\n' {
 			return i, refused
@@ -227,6 +225,6 @@ func (r *wordsReader) run(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *wordsReader) end(*Decoder) verdict { return refused }
+func (r *wordsReader) end(*driver) verdict { return refused }
 
-func (r *wordsReader) plain(*Decoder) *byteSet { return nil }
+func (r *wordsReader) plain(*driver) *byteSet { return nil }

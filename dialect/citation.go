@@ -3,18 +3,18 @@ package dialect
 // A citationReader reads the rest of a tag that ends a cited passage, such as 0:[1,2],1:[3]>. The tag is left out.
 type citationReader struct{ read int }
 
-func newCitation(d *Decoder, _ *opener) body {
+func newCitation(d *driver, _ *opener) body {
 	r := ready(&d.readers.cite)
 	*r = citationReader{}
 	return r
 }
 
-func (r *citationReader) run(d *Decoder, i int) (int, verdict) {
+func (r *citationReader) run(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
 		if c == '>' {
 			d.body = nil
-			return d.dropToken(i + 1), left
+			return d.yield(i+1, (*Decoder).dropToken)
 		}
 		if r.read++; r.read > maxHeader || !isDigit(c) && c != ':' && c != ',' && c != '[' && c != ']' && c != ' ' {
 			return i, refused
@@ -23,6 +23,6 @@ func (r *citationReader) run(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *citationReader) end(*Decoder) verdict { return refused }
+func (r *citationReader) end(*driver) verdict { return refused }
 
-func (r *citationReader) plain(*Decoder) *byteSet { return nil }
+func (r *citationReader) plain(*driver) *byteSet { return nil }

@@ -48,19 +48,12 @@ const (
 // being text: its first byte is passed on, the rest is scanned anew. Once a body machine has confirmed a call nothing is
 // scanned twice.
 type Decoder struct {
-	set     *set
-	text    scanner
-	call    callWriter
-	cand    candidate
+	driver
 	state   state
 	ctx     lineContext
-	body    body
-	readers bodies
 	quick   *byteSet // chunks without a byte of it belong as a whole to what is being read; nil: none do
 	passing passing
-	plain   int // bytes before this offset are text whatever they look like
 	think   reasoning
-	turn    turn
 	mention mention
 	request wholeRequest
 	shadows bool   // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
@@ -85,7 +78,7 @@ func New(o Options) (*Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decoder{set: s}
+	d := &Decoder{driver: driver{set: s}}
 	d.Reset()
 	return d, nil
 }
@@ -308,7 +301,7 @@ func (d *Decoder) plainTable() *byteSet {
 		return t.next.stop
 	case t.last < t.end() || d.call.sources != nil:
 	case d.state == inBody:
-		stop := d.body.plain(d)
+		stop := d.body.plain(&d.driver)
 		if stop != nil && d.call.follows(t.last) {
 			d.passing = passesArgs
 		}
@@ -350,7 +343,7 @@ func (d *Decoder) scan(in string, i int) {
 			i = d.scanElement(i)
 		case inBody:
 			var v verdict
-			if i, v = d.body.run(d, i); v != more {
+			if i, v = d.body.run(&d.driver, i); v != more {
 				i = d.leftOff(i, v)
 			}
 		case inClosing:
@@ -394,16 +387,6 @@ func (d *Decoder) reread(held string, at int) {
 	d.text.in, d.text.base, d.text.final = in, base, final
 }
 
-// runHeld has a machine read held bytes in the middle of another input.
-func (d *Decoder) runHeld(b body, held string, at int) (int, verdict) {
-	in, base, final := d.text.in, d.text.base, d.text.final
-	d.text.in, d.text.base, d.text.final = held, at, true
-	d.text.steps += len(held)
-	i, v := b.run(d, 0)
-	d.text.in, d.text.base, d.text.final = in, base, final
-	return i, v
-}
-
 // closeText decides all that is still open at the end of the text.
 func (d *Decoder) closeText() {
 	end := d.text.end()
@@ -411,12 +394,14 @@ func (d *Decoder) closeText() {
 		d.text.in, d.text.base = "", end
 		switch d.state {
 		case inBody:
-			switch d.body.end(d) {
+			switch d.body.end(&d.driver) {
 			case refused:
 				d.refuse(0, "the text ended")
 			case broken:
 				d.breakBody(0)
 			case left:
+			case yields:
+				d.then(d, 0)
 			default:
 				d.finishBody(0)
 			}

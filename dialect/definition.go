@@ -9,7 +9,7 @@ import "strings"
 var definitionKeys = [...]string{"type", "properties"}
 
 // peek begins to read the arguments, which begin at i, up to the part of the first key that shows that they are no schema.
-func (r *callReader) peek(d *Decoder, i int) {
+func (r *callReader) peek(d *driver, i int) {
 	r.firstAt, r.firstIn, r.key, r.quote, r.state = d.text.at(i), len(r.stack), r.key[:0], 0, cFirstKey
 }
 
@@ -35,7 +35,7 @@ func otherKey(s string) bool {
 }
 
 // readFirst reads a byte of the first key.
-func (r *callReader) readFirst(d *Decoder, c byte, i int) (int, verdict) {
+func (r *callReader) readFirst(d *driver, c byte, i int) (int, verdict) {
 	switch {
 	case r.quote == 0 && isBlank(c) && d.text.at(i)-r.firstAt < maxHeader:
 	case r.quote == 0 && (c == '"' || c == '\''):
@@ -52,7 +52,7 @@ func (r *callReader) readFirst(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // definitionKey reports whether the key so far, and c, may be one of a schema that is no parameter of the tool.
-func (r *callReader) definitionKey(d *Decoder, c byte) bool {
+func (r *callReader) definitionKey(d *driver, c byte) bool {
 	for _, k := range definitionKeys {
 		if !strings.HasPrefix(k, string(r.key)) {
 			continue
@@ -66,14 +66,14 @@ func (r *callReader) definitionKey(d *Decoder, c byte) bool {
 }
 
 // holdArguments reads arguments that may be a schema, whose beginning was read up to i, as if the name were not known yet.
-func (r *callReader) holdArguments(d *Decoder, i int) (int, verdict) {
+func (r *callReader) holdArguments(d *driver, i int) (int, verdict) {
 	r.record.argsFrom, r.record.argsTo, r.record.argsKey = r.firstAt, -1, r.word
 	r.skip(d, i)
 	return r.again(d, i)
 }
 
 // beginPeeked begins the arguments, which are no schema and were read up to i.
-func (r *callReader) beginPeeked(d *Decoder, i int) (int, verdict) {
+func (r *callReader) beginPeeked(d *driver, i int) (int, verdict) {
 	d.text.stash(d.text.at(i))
 	if v := r.beginArguments(d, d.text.index(r.firstAt)); v != more {
 		return i, v
@@ -86,7 +86,7 @@ func (r *callReader) beginPeeked(d *Decoder, i int) (int, verdict) {
 
 // unpeek leaves the arguments unread while it is open whether they may be a schema, if all of them stand in this input: what decides
 // then reads them from their beginning.
-func (r *callReader) unpeek(d *Decoder, i int) (int, verdict) {
+func (r *callReader) unpeek(d *driver, i int) (int, verdict) {
 	if at := d.text.index(r.firstAt); at >= 0 && d.text.patient(at) {
 		r.state = cValue
 		return at, peeks
@@ -95,7 +95,7 @@ func (r *callReader) unpeek(d *Decoder, i int) (int, verdict) {
 }
 
 // cut decides, where the text ends, about arguments that were looked at and did not begin a call yet.
-func (r *callReader) cut(d *Decoder) verdict {
+func (r *callReader) cut(d *driver) verdict {
 	rec := &r.record
 	held := rec.known && !rec.started && rec.argsFrom >= 0 && rec.argsFrom == r.firstAt && len(r.stack) == r.firstIn
 	switch {
@@ -113,7 +113,7 @@ func (r *callReader) cut(d *Decoder) verdict {
 }
 
 // again reads what was held of the arguments up to i, and returns where to go on.
-func (r *callReader) again(d *Decoder, i int) (int, verdict) {
+func (r *callReader) again(d *driver, i int) (int, verdict) {
 	if r.firstAt >= d.text.at(0) {
 		return d.text.index(r.firstAt), more
 	}
@@ -123,7 +123,7 @@ func (r *callReader) again(d *Decoder, i int) (int, verdict) {
 }
 
 // defines reports whether the arguments that were held are a schema, and not parameters of the tool.
-func (r *callReader) defines(d *Decoder) bool {
+func (r *callReader) defines(d *driver) bool {
 	rec := &r.record
 	if !rec.known || rec.argsFrom < 0 || rec.argsTo < 0 {
 		return false

@@ -100,7 +100,7 @@ func (d *Decoder) elementFirst(i int) int {
 		e.stage, e.dead, e.n = atWay, 0, 0
 		return i
 	case c == '{' && json:
-		return d.begin(i, newCallReader(d, e.opener, e.list))
+		return d.begin(i, newCallReader(&d.driver, e.opener, e.list))
 	case c == '[' && e.list:
 		return d.refuse(i, "a list in a list")
 	case c == '[' && (json || pythonic):
@@ -174,7 +174,7 @@ func (d *Decoder) elementName(i int) int {
 			d.cand.node = 0
 		}
 		if bare && d.cand.node == 0 && (c == '{' || c == ':' || isBlank(c)) && !e.names.empty() {
-			return d.begin(i, newName(d, e.nameAt))
+			return d.begin(i, newName(&d.driver, e.nameAt))
 		}
 		if c != '\\' && !e.names.empty() {
 			e.names = s.names.narrow(e.names, c)
@@ -211,7 +211,7 @@ func (d *Decoder) elementCall(i int) int {
 	default:
 		d.call.dialect = "function-style"
 	}
-	return d.begin(i, newPythonic(d, e))
+	return d.begin(i, newPythonic(&d.driver, e))
 }
 
 // marked reports whether the calls stand in a section that has an end, so that what is wrong in it is reported.
@@ -227,7 +227,7 @@ func (d *Decoder) elementWay(i int) int {
 		for k := range e.opener.ways {
 			if w := &e.opener.ways[k]; !w.word && strings.HasPrefix(d.text.in[i:], w.then) {
 				d.call.dialect = w.dialect
-				return d.begin(i+len(w.then), w.body(d, e.opener))
+				return d.begin(i+len(w.then), w.body(&d.driver, e.opener))
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func (d *Decoder) elementWay(i int) int {
 				e.dead |= 1 << k
 			case e.n+1 == len(w.then):
 				d.call.dialect = w.dialect
-				return d.begin(i+1, w.body(d, e.opener))
+				return d.begin(i+1, w.body(&d.driver, e.opener))
 			default:
 				part, rest = true, w.then[e.n+1:]
 			}
@@ -254,7 +254,7 @@ func (d *Decoder) elementWay(i int) int {
 			return d.refuse(i, "no call behind the opener")
 		}
 		d.call.dialect = w.dialect
-		return d.begin(i, w.body(d, e.opener))
+		return d.begin(i, w.body(&d.driver, e.opener))
 	}
 	if d.text.patient(i) {
 		d.text.await(i, rest, nil)
@@ -272,17 +272,18 @@ const (
 	broken                  // a call was confirmed, and rejected because of this byte
 	left                    // the body has ended the candidate itself
 	waits                   // what follows is to be read again together with what comes behind it, up to a quote: see scanner.patient
+	yields                  // the decoder does what driver.then says
 	peeks                   // the same, but the very next byte may decide
 )
 
 // A body reads what stands behind an opener.
 type body interface {
 	// run reads d.text.in from i on. It returns where it stopped, which is before the byte that ended it.
-	run(d *Decoder, i int) (int, verdict)
+	run(d *driver, i int) (int, verdict)
 	// end decides what an end of the text means.
-	end(d *Decoder) verdict
+	end(d *driver) verdict
 	// plain returns the bytes that need a look if all others now belong to a string of the arguments as they are, else nil.
-	plain(d *Decoder) *byteSet
+	plain(d *driver) *byteSet
 }
 
 // bodies are the body machines that a text needed so far. Only one is at work at a time; they are kept for the next call.
@@ -356,6 +357,8 @@ func (d *Decoder) leftOff(i int, v verdict) int {
 		return d.breakBody(i)
 	case waits:
 		d.text.await(i, "", &waitStop)
+	case yields:
+		return d.then(d, i)
 	case peeks:
 		d.text.await(i, "", nil)
 	}
@@ -374,10 +377,11 @@ func (d *Decoder) finishBody(i int) int {
 	return i
 }
 
-// backTo ends the candidate before the offset at, and reads the bytes from there to i as text.
-func (d *Decoder) backTo(at, i int) (int, verdict) {
+// goBack ends the candidate before the offset back, and reads the bytes from there to i as text.
+func (d *Decoder) goBack(i int) int {
+	at := d.back
 	if at >= d.text.base {
-		return d.text.index(at), finished
+		return d.finishBody(d.text.index(at))
 	}
 	i = d.text.character(i)
 	again := d.text.held(at, d.text.at(i))
@@ -389,7 +393,7 @@ func (d *Decoder) backTo(at, i int) (int, verdict) {
 	}
 	d.leave(d.call.accepted)
 	d.reread(again, at)
-	return i, left
+	return i
 }
 
 // breakBody goes back to text before i, where a confirmed call turned out to be broken.

@@ -266,7 +266,7 @@ func (a *formAt) begin(form *blockForm, info, path string, alone bool) {
 }
 
 // run takes the lines as they come.
-func (r *formReader) run(d *Decoder, i int) (int, verdict) {
+func (r *formReader) run(d *driver, i int) (int, verdict) {
 	for i < len(d.text.in) {
 		end, ended := len(d.text.in), false
 		if n := strings.IndexByte(d.text.in[i:], '\n'); n >= 0 {
@@ -284,7 +284,7 @@ func (r *formReader) run(d *Decoder, i int) (int, verdict) {
 			r.lineAt = d.text.at(i)
 		}
 		if k, ok := r.choice(); ok {
-			return r.settle(d, i, k), left
+			return d.yield(i, func(d *Decoder, i int) int { return r.settle(d, i, k) })
 		}
 	}
 	return i, more
@@ -396,17 +396,19 @@ func (d *Decoder) startForm(r *formReader, k int) {
 }
 
 // end lets the fence be what it is without a form: too little of it came.
-func (r *formReader) end(d *Decoder) verdict {
-	d.body, d.state = nil, inOpened
-	if rest := d.text.held(r.from, d.text.at(0)); rest != "" {
-		d.reread(rest, r.from)
-	} else {
-		d.scanOpened(0)
-	}
-	return left
+func (r *formReader) end(d *driver) verdict {
+	_, v := d.yield(0, func(d *Decoder, i int) int {
+		d.body, d.state = nil, inOpened
+		if rest := d.text.held(r.from, d.text.at(0)); rest != "" {
+			d.reread(rest, r.from)
+			return 0
+		}
+		return d.scanOpened(0)
+	})
+	return v
 }
 
-func (*formReader) plain(*Decoder) *byteSet { return nil }
+func (*formReader) plain(*driver) *byteSet { return nil }
 
 // scanOpened decides what a fence is whose opening line ends before i, and that is no block of a form.
 func (d *Decoder) scanOpened(i int) int {

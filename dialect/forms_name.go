@@ -30,7 +30,7 @@ func (t *lastText) add(s string, at int) {
 }
 
 // nameAbove returns the name of a file that stands above the candidate, and whether it is all that its line and its paragraph hold.
-func (d *Decoder) nameAbove() (path string, alone bool) {
+func (d *driver) nameAbove() (path string, alone bool) {
 	text, cut := "", false
 	if d.text.last >= d.text.at(0) {
 		text = d.text.in[d.text.index(d.text.last):d.text.index(d.text.candAt)]

@@ -20,7 +20,7 @@ type patchReader struct {
 }
 
 // newPatch begins behind the words that begin a patch. Where they are shown rather than written, no line of a file follows.
-func newPatch(d *Decoder, _ *opener) body {
+func newPatch(d *driver, _ *opener) body {
 	r := ready(&d.readers.patch)
 	*r = patchReader{first: true}
 	r.from, r.lineAt = d.text.candAt, d.text.candAt
@@ -28,7 +28,7 @@ func newPatch(d *Decoder, _ *opener) body {
 }
 
 // patchForm is the row of the form that has the same text in a fence, or nil if that is not read.
-func (d *Decoder) patchForm() *formTool {
+func (d *driver) patchForm() *formTool {
 	for k := range d.set.formTools {
 		if f := &blockForms[k]; f.strict && f.info == nil && d.set.formTools[k].on {
 			return &d.set.formTools[k]
@@ -37,7 +37,7 @@ func (d *Decoder) patchForm() *formTool {
 	return nil
 }
 
-func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
+func (r *patchReader) run(d *driver, i int) (int, verdict) {
 	for i < len(d.text.in) {
 		end, ended := len(d.text.in), false
 		if n := strings.IndexByte(d.text.in[i:], '\n'); n >= 0 {
@@ -75,7 +75,7 @@ func (r *patchReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // begins looks at the first lines up to the offset end, and begins the call when they are those of a patch.
-func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
+func (r *patchReader) begins(d *driver, end int, ended bool) verdict {
 	if end-r.lineAt > maxHeader || d.patchForm() == nil || d.cand.fenced.mark != 0 || d.cand.ctx.fence.mark != 0 || d.text.candAt > d.text.holdAt && !strings.HasSuffix(d.text.held(d.text.holdAt, d.text.candAt), "\n") {
 		return refused
 	}
@@ -98,14 +98,14 @@ func (r *patchReader) begins(d *Decoder, end int, ended bool) verdict {
 }
 
 // finish ends the call with the text up to the offset end.
-func (r *patchReader) finish(d *Decoder, end int) verdict {
+func (r *patchReader) finish(d *driver, end int) verdict {
 	r.write(d, end)
 	d.call.write(`"}`, end)
 	d.call.end(end, true)
 	return finished
 }
 
-func (r *patchReader) end(d *Decoder) verdict {
+func (r *patchReader) end(d *driver) verdict {
 	if !r.begun {
 		return refused
 	}
@@ -118,4 +118,4 @@ func (r *patchReader) end(d *Decoder) verdict {
 	return finished
 }
 
-func (*patchReader) plain(*Decoder) *byteSet { return nil }
+func (*patchReader) plain(*driver) *byteSet { return nil }

@@ -69,8 +69,8 @@ const (
 )
 
 // headerSection returns the constructor of a reader behind the opener of a section.
-func headerSection(f *headerForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body {
+func headerSection(f *headerForm) func(d *driver, o *opener) body {
+	return func(d *driver, o *opener) body {
 		r := newHeader(d, f, hBetween)
 		r.noise = f.noise
 		return r
@@ -78,8 +78,8 @@ func headerSection(f *headerForm) func(d *Decoder, o *opener) body {
 }
 
 // headerCall returns the constructor of a reader behind the opener of a call, or at the first byte of its name.
-func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body {
+func headerCall(f *headerForm) func(d *driver, o *opener) body {
+	return func(d *driver, o *opener) body {
 		r := newHeader(d, f, hName)
 		if o.json != "" {
 			r.lists = o
@@ -88,13 +88,13 @@ func headerCall(f *headerForm) func(d *Decoder, o *opener) body {
 	}
 }
 
-func newHeader(d *Decoder, f *headerForm, s headerState) *headerReader {
+func newHeader(d *driver, f *headerForm, s headerState) *headerReader {
 	r := ready(&d.readers.header)
 	*r = headerReader{form: f, closer: f.closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
 	return r
 }
 
-func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) run(d *driver, i int) (int, verdict) {
 	for i < len(d.text.in) {
 		var v verdict
 		switch r.state {
@@ -119,7 +119,7 @@ func (r *headerReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // readName reads the name, or the id behind it, up to the first byte that neither has.
-func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 	if r.nameAt < 0 {
 		r.nameAt = d.text.at(i)
 	}
@@ -159,7 +159,7 @@ func (r *headerReader) readName(d *Decoder, i int) (int, verdict) {
 }
 
 // cut takes what was read as the name, or as the id, up to the offset end.
-func (r *headerReader) cut(d *Decoder, end int) {
+func (r *headerReader) cut(d *driver, end int) {
 	s := strings.TrimSpace(d.text.held(r.nameAt, end))
 	if r.state == hID {
 		r.id = s
@@ -169,7 +169,7 @@ func (r *headerReader) cut(d *Decoder, end int) {
 }
 
 // readMarker reads the literal behind the name.
-func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 	f := r.form
 	l := [4]string{tailArgs: f.argsOpen}
 	if r.idAt == 0 {
@@ -189,7 +189,7 @@ func (r *headerReader) readMarker(d *Decoder, i int) (int, verdict) {
 		j, m := r.match(d.text.in, i, &l)
 		switch {
 		case m == noMatch && r.lists != nil && string(r.tail) == "[{": // the words before it were none of a call
-			d.begin(j, newCallReader(d, r.lists, true))
+			d.body = newCallReader(d, r.lists, true)
 			return j, left
 		case m == noMatch:
 			return r.fail(d, j, "nothing that follows a name")
@@ -257,7 +257,7 @@ func (r *headerReader) choose(literals *[4]string) tagMatch {
 
 // separated goes on behind the separator, which ends before i: with the name, if what stood before it is the kind, else with
 // the object.
-func (r *headerReader) separated(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) separated(d *driver, i int) (int, verdict) {
 	r.state = hBefore
 	switch f := r.form; {
 	case f.kind != "" && !r.kinded && r.name == f.kind:
@@ -270,7 +270,7 @@ func (r *headerReader) separated(d *Decoder, i int) (int, verdict) {
 }
 
 // named resolves the name, which was read up to i.
-func (r *headerReader) named(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) named(d *driver, i int) (int, verdict) {
 	if r.name == "" {
 		return r.fail(d, i, "no name")
 	}
@@ -288,7 +288,7 @@ func (r *headerReader) named(d *Decoder, i int) (int, verdict) {
 
 // uncounted returns the name in an id such as functions.NAME:0. An id that is a bare counter names the one tool that is on
 // offer, if there is only one.
-func uncounted(d *Decoder, id string) string {
+func uncounted(d *driver, id string) string {
 	name := id
 	if k := strings.LastIndexByte(name, ':'); k >= 0 && k+1 < len(name) && digits(name[k+1:]) {
 		name = name[:k]
@@ -312,7 +312,7 @@ func digits(s string) bool {
 }
 
 // before reads what stands between the name and the object: blanks, and the line that opens a fence.
-func (r *headerReader) before(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) before(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
 	switch {
 	case isBlank(c):
@@ -336,7 +336,7 @@ func (r *headerReader) before(d *Decoder, i int) (int, verdict) {
 }
 
 // begin begins the arguments at their first byte, and with them the call.
-func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) begin(d *driver, i int) (int, verdict) {
 	if c := d.text.in[i]; c != '{' && c != '"' && c != 'n' && c != 'N' {
 		return r.fail(d, i, "no object behind the name")
 	}
@@ -360,7 +360,7 @@ func (r *headerReader) begin(d *Decoder, i int) (int, verdict) {
 }
 
 // readFence reads the line that opens a fence around the object.
-func (r *headerReader) readFence(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) readFence(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
 		switch {
@@ -378,7 +378,7 @@ func (r *headerReader) readFence(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *headerReader) readArgs(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) readArgs(d *driver, i int) (int, verdict) {
 	var p progress
 	if r.skip != nil {
 		r.skip.base, r.skip.step = d.text.at(0), 1
@@ -391,7 +391,7 @@ func (r *headerReader) readArgs(d *Decoder, i int) (int, verdict) {
 }
 
 // behindArgs acts on what the reader of the object left off with before i.
-func (r *headerReader) behindArgs(d *Decoder, i int, p progress) (int, verdict) {
+func (r *headerReader) behindArgs(d *driver, i int, p progress) (int, verdict) {
 	why := ""
 	if r.skip != nil {
 		why = r.skip.err
@@ -427,7 +427,7 @@ func (r *headerReader) closes(c byte) bool {
 }
 
 // endCall ends the call that was read, or rejects it if its tool is not declared, before the offset end.
-func (r *headerReader) endCall(d *Decoder, end int) {
+func (r *headerReader) endCall(d *driver, end int) {
 	if !r.open {
 		return
 	}
@@ -441,7 +441,7 @@ func (r *headerReader) endCall(d *Decoder, end int) {
 
 // readTail reads what follows a call, or the opener of a section: the end of the fence and of the call, another call, the end of
 // the section.
-func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
+func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
 	if len(r.tail) == 0 {
 		if isBlank(d.text.in[i]) {
 			if r.blanks++; r.blanks > maxHeader && r.got == 0 {
@@ -478,7 +478,7 @@ func (r *headerReader) readTail(d *Decoder, i int) (int, verdict) {
 }
 
 // passNoise passes over the tail, to the byte at i that did not fit, or behind it if that was its first.
-func (r *headerReader) passNoise(d *Decoder, i int) int {
+func (r *headerReader) passNoise(d *driver, i int) int {
 	if r.noiseAt < 0 {
 		r.noiseAt = r.tailAt
 	}
@@ -513,7 +513,7 @@ func (r *headerReader) literals() [4]string {
 	return l
 }
 
-func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
+func (r *headerReader) follow(d *driver, k headerTail, i int) (int, verdict) {
 	switch k {
 	case tailFence:
 		r.fence = 0
@@ -555,7 +555,7 @@ func (r *headerReader) follow(d *Decoder, k headerTail, i int) (int, verdict) {
 }
 
 // unclosed ends a call whose closer is missing before the offset end.
-func (r *headerReader) unclosed(d *Decoder, end int) verdict {
+func (r *headerReader) unclosed(d *driver, end int) verdict {
 	if !r.open {
 		return more
 	}
@@ -571,7 +571,7 @@ func (r *headerReader) unclosed(d *Decoder, end int) verdict {
 }
 
 // fail ends the candidate because of the byte at i.
-func (r *headerReader) fail(d *Decoder, i int, why string) (int, verdict) {
+func (r *headerReader) fail(d *driver, i int, why string) (int, verdict) {
 	switch {
 	case d.call.open:
 		d.call.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
@@ -586,7 +586,7 @@ func (r *headerReader) fail(d *Decoder, i int, why string) (int, verdict) {
 }
 
 // end decides what an end of the text means.
-func (r *headerReader) end(d *Decoder) verdict {
+func (r *headerReader) end(d *driver) verdict {
 	if r.state == hArgs && r.skip == nil {
 		r.args.at(d.text.at(0), 0)
 		if r.args.end() == done && r.args.doom == "" {
@@ -611,7 +611,7 @@ func (r *headerReader) end(d *Decoder) verdict {
 	return refused
 }
 
-func (r *headerReader) plain(*Decoder) *byteSet {
+func (r *headerReader) plain(*driver) *byteSet {
 	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
 		return r.args.val.plain()
 	}

@@ -51,15 +51,15 @@ const (
 )
 
 // literalBody returns the constructor of readers of the form f.
-func literalBody(f *literalForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, _ *opener) body {
+func literalBody(f *literalForm) func(d *driver, o *opener) body {
+	return func(d *driver, _ *opener) body {
 		r := ready(&d.readers.literal)
 		*r = literalReader{form: f, at: d.text.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
 		return r
 	}
 }
 
-func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
+func (r *literalReader) run(d *driver, i int) (int, verdict) {
 	for i < len(d.text.in) {
 		var v verdict
 		switch r.state {
@@ -80,7 +80,7 @@ func (r *literalReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // readName reads the name up to the brace behind it.
-func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
+func (r *literalReader) readName(d *driver, i int) (int, verdict) {
 	if r.from < 0 {
 		r.from = d.text.at(i)
 		if d.text.patient(i) && literalNameStop.none(d.text.in[i:]) {
@@ -106,7 +106,7 @@ func (r *literalReader) readName(d *Decoder, i int) (int, verdict) {
 }
 
 // begin opens the call at the brace at i.
-func (r *literalReader) begin(d *Decoder, i int) {
+func (r *literalReader) begin(d *driver, i int) {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	if r.known {
 		d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
@@ -122,7 +122,7 @@ func (r *literalReader) begin(d *Decoder, i int) {
 }
 
 // write hands JSON to the value machine; the input was read up to i.
-func (r *literalReader) write(d *Decoder, s string, i int) verdict {
+func (r *literalReader) write(d *driver, s string, i int) verdict {
 	r.val.base, r.val.step = d.text.at(i), 0
 	if r.comma {
 		r.comma = false
@@ -136,7 +136,7 @@ func (r *literalReader) write(d *Decoder, s string, i int) verdict {
 }
 
 // readByte reads a byte outside of strings between tokens.
-func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
+func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 	if r.state == gQuoted {
 		return r.readQuoted(d, c, i)
 	}
@@ -217,7 +217,7 @@ func (r *literalReader) readByte(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // value begins a value.
-func (r *literalReader) value(d *Decoder, c byte, i int) (int, verdict) {
+func (r *literalReader) value(d *driver, c byte, i int) (int, verdict) {
 	switch c {
 	case r.form.token[0]:
 		return r.beginToken(d, i, r.form.token)
@@ -245,7 +245,7 @@ func (r *literalReader) value(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // closeBracket ends the innermost object or list.
-func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
+func (r *literalReader) closeBracket(d *driver, c byte, i int) (int, verdict) {
 	r.open = r.open[:len(r.open)-1]
 	if r.state = gAfter; len(r.open) == 0 {
 		r.state, r.ended = gCloser, true
@@ -254,7 +254,7 @@ func (r *literalReader) closeBracket(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // beginToken reads the token at i, of which the first byte is there, or that byte only.
-func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdict) {
+func (r *literalReader) beginToken(d *driver, i int, token string) (int, verdict) {
 	if strings.HasPrefix(d.text.in[i:], token) {
 		return r.token(d, i+len(token))
 	}
@@ -266,7 +266,7 @@ func (r *literalReader) beginToken(d *Decoder, i int, token string) (int, verdic
 }
 
 // awaits leaves the input from i on unread, if it ends in the middle of the token that begins there.
-func (r *literalReader) awaits(d *Decoder, i int, token string) bool {
+func (r *literalReader) awaits(d *driver, i int, token string) bool {
 	rest, ok := strings.CutPrefix(token, d.text.in[i:])
 	if ok = ok && d.text.patient(i); ok {
 		d.text.await(i, rest, nil)
@@ -275,7 +275,7 @@ func (r *literalReader) awaits(d *Decoder, i int, token string) bool {
 }
 
 // readToken reads what may be the token before a string, or the end of the call.
-func (r *literalReader) readToken(d *Decoder, c byte, i int) (int, verdict) {
+func (r *literalReader) readToken(d *driver, c byte, i int) (int, verdict) {
 	want := r.form.token
 	if r.state == gCloser {
 		want = r.form.closer
@@ -297,7 +297,7 @@ func (r *literalReader) readToken(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // token goes on behind a whole token, or the closer, that ends before i.
-func (r *literalReader) token(d *Decoder, i int) (int, verdict) {
+func (r *literalReader) token(d *driver, i int) (int, verdict) {
 	switch r.state {
 	case gCloser:
 		return r.finish(d, i)
@@ -313,7 +313,7 @@ func (r *literalReader) token(d *Decoder, i int) (int, verdict) {
 }
 
 // endText ends a string before i, behind its token.
-func (r *literalReader) endText(d *Decoder, i int) verdict {
+func (r *literalReader) endText(d *driver, i int) verdict {
 	r.state = gAfter
 	if v := r.val; v.state == vString && !v.hold.on {
 		v.base, v.step = d.text.at(i), 0
@@ -324,7 +324,7 @@ func (r *literalReader) endText(d *Decoder, i int) verdict {
 }
 
 // key writes a key that ends before i.
-func (r *literalReader) key(d *Decoder, key string, i int) verdict {
+func (r *literalReader) key(d *driver, key string, i int) verdict {
 	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
 	if v := r.val; len(r.open) == 1 && v.takesKey(key) {
@@ -337,7 +337,7 @@ func (r *literalReader) key(d *Decoder, key string, i int) verdict {
 }
 
 // readKeyText reads a key between tokens.
-func (r *literalReader) readKeyText(d *Decoder, i int) (int, verdict) {
+func (r *literalReader) readKeyText(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		r.word = append(r.word, d.text.in[i])
 		if key, ok := strings.CutSuffix(string(r.word), r.form.token); ok {
@@ -351,7 +351,7 @@ func (r *literalReader) readKeyText(d *Decoder, i int) (int, verdict) {
 }
 
 // readText reads a string up to the token that ends it. What may be part of that waits.
-func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
+func (r *literalReader) readText(d *driver, i int) (int, verdict) {
 	token := r.form.token
 	for len(r.tail) > 0 && i < len(d.text.in) {
 		if d.text.in[i] == token[len(r.tail)] {
@@ -388,14 +388,14 @@ func (r *literalReader) readText(d *Decoder, i int) (int, verdict) {
 }
 
 // flush gives what waited, which is no token, to the string.
-func (r *literalReader) flush(d *Decoder, i int) verdict {
+func (r *literalReader) flush(d *driver, i int) verdict {
 	s := string(r.tail)
 	r.tail = r.tail[:0]
 	return r.text(d, s, i)
 }
 
 // text writes a part of a string; the input was read up to i.
-func (r *literalReader) text(d *Decoder, s string, i int) verdict {
+func (r *literalReader) text(d *driver, s string, i int) verdict {
 	if s == "" {
 		return more
 	}
@@ -409,7 +409,7 @@ func (r *literalReader) text(d *Decoder, s string, i int) verdict {
 }
 
 // readQuoted reads a string in quotes. In double quotes it has the escapes of JSON, in others none.
-func (r *literalReader) readQuoted(d *Decoder, c byte, i int) (int, verdict) {
+func (r *literalReader) readQuoted(d *driver, c byte, i int) (int, verdict) {
 	if c == r.quote && (c != '"' || r.val.state == vString) {
 		r.state = gAfter
 		if v := r.text(d, string(r.word), i); v != more {
@@ -438,7 +438,7 @@ func (r *literalReader) scalar() string {
 }
 
 // finish ends the call behind its closer, which ends before i.
-func (r *literalReader) finish(d *Decoder, i int) (int, verdict) {
+func (r *literalReader) finish(d *driver, i int) (int, verdict) {
 	if !r.known {
 		d.call.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
 	} else {
@@ -447,7 +447,7 @@ func (r *literalReader) finish(d *Decoder, i int) (int, verdict) {
 	return i, finished
 }
 
-func (r *literalReader) fail(d *Decoder, i int, why string) (int, verdict) {
+func (r *literalReader) fail(d *driver, i int, why string) (int, verdict) {
 	if !d.call.open {
 		return i, refused
 	}
@@ -456,7 +456,7 @@ func (r *literalReader) fail(d *Decoder, i int, why string) (int, verdict) {
 }
 
 // end decides what an end of the text means. Without its closer a call is not complete, even if its object is.
-func (r *literalReader) end(d *Decoder) verdict {
+func (r *literalReader) end(d *driver) verdict {
 	if !d.call.open {
 		return refused
 	}
@@ -464,7 +464,7 @@ func (r *literalReader) end(d *Decoder) verdict {
 	return finished
 }
 
-func (r *literalReader) plain(*Decoder) *byteSet {
+func (r *literalReader) plain(*driver) *byteSet {
 	if v := r.val; r.state == gText && len(r.tail) == 0 && v.state == vString && !v.hold.on && !v.discard {
 		return &literalStop
 	}

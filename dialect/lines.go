@@ -41,13 +41,13 @@ const (
 	lBody                  // in the arguments
 )
 
-func newLines(d *Decoder, _ *opener) body {
+func newLines(d *driver, _ *opener) body {
 	r := ready(&d.readers.lines)
 	*r = lineReader{lines: r.lines[:0], starts: r.starts[:0], parser: r.parser, out: r.out[:0]}
 	return r
 }
 
-func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
+func (r *lineReader) run(d *driver, i int) (int, verdict) {
 	for i < len(d.text.in) {
 		if !r.within {
 			r.within, r.lineAt = true, d.text.at(i)
@@ -61,7 +61,7 @@ func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 		if n >= 0 {
 			to = i + n + 1
 		}
-		if most := r.lineAt + d.text.index(maxHeader); r.state != lBody && to > most {
+		if most := d.text.index(r.lineAt + maxHeader); r.state != lBody && to > most {
 			return most, refused
 		}
 		if i = to; n < 0 {
@@ -85,7 +85,7 @@ func (r *lineReader) run(d *Decoder, i int) (int, verdict) {
 const argsLine = "ARGS:\n"
 
 // firstByte decides by the first byte of a line whether the call goes on.
-func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool) {
+func (r *lineReader) firstByte(d *driver, c byte, i int) (v verdict, over bool) {
 	switch r.state {
 	case lArgs:
 		if c != 'A' {
@@ -103,7 +103,7 @@ func (r *lineReader) firstByte(d *Decoder, c byte, i int) (v verdict, over bool)
 }
 
 // endLine takes the line that ends before i.
-func (r *lineReader) endLine(d *Decoder, i int) verdict {
+func (r *lineReader) endLine(d *driver, i int) verdict {
 	line := d.text.held(r.lineAt, d.text.at(i))
 	for line != "" && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]
@@ -162,7 +162,7 @@ func isBlockStyle(s string) bool {
 }
 
 // finishBefore ends the call before a line that is not its own.
-func (r *lineReader) finishBefore(d *Decoder, line string, i int) verdict {
+func (r *lineReader) finishBefore(d *driver, line string, i int) verdict {
 	if r.wants(d) {
 		return refused
 	}
@@ -171,19 +171,22 @@ func (r *lineReader) finishBefore(d *Decoder, line string, i int) verdict {
 	d.call.write("{}", r.lineAt)
 	d.call.end(r.lineAt, true)
 	at := r.lineAt
-	d.leave(false)
-	d.ctx.bol = true
-	d.reread(held, at)
-	return left
+	_, v := d.yield(i, func(d *Decoder, i int) int {
+		d.leave(false)
+		d.ctx.bol = true
+		d.reread(held, at)
+		return i
+	})
+	return v
 }
 
 // wants reports whether the tool cannot be called without arguments.
-func (r *lineReader) wants(d *Decoder) bool {
+func (r *lineReader) wants(d *driver) bool {
 	return missingRequired(d.set.names.tools[r.tool].Args, func(string) bool { return false })
 }
 
 // finish ends the call before i.
-func (r *lineReader) finish(d *Decoder, i int) verdict {
+func (r *lineReader) finish(d *driver, i int) verdict {
 	if r.state == lArgs {
 		if r.wants(d) {
 			return refused
@@ -212,7 +215,7 @@ func (r *lineReader) finish(d *Decoder, i int) verdict {
 }
 
 // arguments makes the JSON of the lines, in out, and returns what was mended.
-func (r *lineReader) arguments(d *Decoder) (notes []chat.NoteDetail, why string) {
+func (r *lineReader) arguments(d *driver) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	p := &r.parser
 	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.call.sources != nil}
@@ -239,7 +242,7 @@ func (r *lineReader) arguments(d *Decoder) (notes []chat.NoteDetail, why string)
 }
 
 // writeTops writes the arguments key by key, each for the lines that it was read from.
-func (r *lineReader) writeTops(d *Decoder, tops []topKey, end int) {
+func (r *lineReader) writeTops(d *driver, tops []topKey, end int) {
 	for i, t := range tops {
 		at, to := r.starts[t.from], end
 		if t.to < len(r.starts) {
@@ -259,7 +262,7 @@ func (r *lineReader) writeTops(d *Decoder, tops []topKey, end int) {
 	d.call.write("}", end)
 }
 
-func (r *lineReader) end(d *Decoder) verdict {
+func (r *lineReader) end(d *driver) verdict {
 	if r.within {
 		if v := r.endLine(d, 0); v != more {
 			return v
@@ -271,7 +274,7 @@ func (r *lineReader) end(d *Decoder) verdict {
 	return r.finish(d, 0)
 }
 
-func (r *lineReader) plain(*Decoder) *byteSet { return nil }
+func (r *lineReader) plain(*driver) *byteSet { return nil }
 
 // A blockParser reads the part of YAML that models write for arguments.
 type blockParser struct {

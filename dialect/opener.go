@@ -26,7 +26,7 @@ type opener struct {
 	closer    string // sections, useThink, useVerbatim: the literal that ends it; "": its value does
 	then      string // useBody: the literal that must follow in the section; the body begins behind it
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
-	body      func(d *Decoder, o *opener) body
+	body      func(d *driver, o *opener) body
 	lineStart bool   // only at the start of a line
 	framing   bool   // it stands around text as well, and is left out when no tools are on offer too
 	anywhere  bool   // useThink, useVerbatim: in the middle of a line too

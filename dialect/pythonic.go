@@ -73,7 +73,7 @@ const (
 
 // call goes on as a list of function calls, each in quotes and braces: the key so far is the name of a tool, and a parenthesis
 // stands behind it at i.
-func (r *callReader) call(d *Decoder, i int) bool {
+func (r *callReader) call(d *driver, i int) bool {
 	inList := len(r.stack) == 2 && r.stack[0].array
 	if !inList || !r.first || r.explicit || r.midLine || !d.set.bare.pythonic || d.set.opts.Repair != RepairFull {
 		return false
@@ -91,7 +91,7 @@ func (r *callReader) call(d *Decoder, i int) bool {
 }
 
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
-func newPythonic(d *Decoder, e *element) *pyReader {
+func newPythonic(d *driver, e *element) *pyReader {
 	r := ready(&d.readers.python)
 	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
 	if e.opener != nil {
@@ -100,7 +100,7 @@ func newPythonic(d *Decoder, e *element) *pyReader {
 	return r
 }
 
-func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) run(d *driver, i int) (int, verdict) {
 	if r.argsAt == 0 && r.state == pArgs {
 		r.named(d, i)
 		if i++; !r.known {
@@ -145,7 +145,7 @@ func (r *pyReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // named takes the name that ends before the parenthesis at i.
-func (r *pyReader) named(d *Decoder, i int) {
+func (r *pyReader) named(d *driver, i int) {
 	r.name, _ = unescapeName(d.text.held(r.nameAt, d.text.at(i)))
 	r.tool, r.known = d.function(r.name, r.list)
 	r.argsAt = d.text.at(i) + 1
@@ -155,7 +155,7 @@ func (r *pyReader) named(d *Decoder, i int) {
 }
 
 // function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
-func (d *Decoder) function(name string, list bool) (tool int, ok bool) {
+func (d *driver) function(name string, list bool) (tool int, ok bool) {
 	tool, _, ok = d.set.names.resolve(name)
 	if !ok && list && d.set.opts.Repair == RepairFull {
 		return d.set.names.resolveRest(name)
@@ -164,7 +164,7 @@ func (d *Decoder) function(name string, list bool) (tool int, ok bool) {
 }
 
 // punctuation reads a byte between the parts of a call.
-func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 	switch r.state {
 	case pArgs:
 		switch {
@@ -249,7 +249,7 @@ func (r *pyReader) punctuation(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // readWord reads what may be a keyword.
-func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) readWord(d *driver, c byte, i int) (int, verdict) {
 	j := min(wordStop.index(d.text.in, i), i+maxHeader+1-len(r.word))
 	switch {
 	case j > i:
@@ -287,7 +287,7 @@ func (r *pyReader) readWord(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // start opens the call.
-func (r *pyReader) start(d *Decoder, i int) {
+func (r *pyReader) start(d *driver, i int) {
 	d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
@@ -297,7 +297,7 @@ func (r *pyReader) start(d *Decoder, i int) {
 }
 
 // noteBraces records that the call stands in braces or back-ticks.
-func (r *pyReader) noteBraces(d *Decoder) {
+func (r *pyReader) noteBraces(d *driver) {
 	switch {
 	case r.braces:
 		d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
@@ -307,7 +307,7 @@ func (r *pyReader) noteBraces(d *Decoder) {
 }
 
 // keyword begins the argument named by the word before i.
-func (r *pyReader) keyword(d *Decoder, i int) {
+func (r *pyReader) keyword(d *driver, i int) {
 	key := r.wordText(d)
 	if strings.IndexByte(key, '\\') >= 0 {
 		key = strings.ReplaceAll(key, `\_`, "_")
@@ -322,7 +322,7 @@ func (r *pyReader) keyword(d *Decoder, i int) {
 }
 
 // wordText returns the word that was read. It is held, so that it need not be copied.
-func (r *pyReader) wordText(d *Decoder) string {
+func (r *pyReader) wordText(d *driver) string {
 	if end := r.wordAt + len(r.word); d.text.holding && end <= d.text.end() && r.wordAt >= d.text.holdAt {
 		if s := d.text.held(r.wordAt, end); s == string(r.word) {
 			return s
@@ -332,7 +332,7 @@ func (r *pyReader) wordText(d *Decoder) string {
 }
 
 // wraps reports whether an object behind the keyword is that of all arguments.
-func (r *pyReader) wraps(d *Decoder, key string) bool {
+func (r *pyReader) wraps(d *driver, key string) bool {
 	args := d.call.tool.Args
 	if k, _ := meaning([]byte(key)); k.class != keyArguments || d.set.opts.Repair != RepairFull || args == nil || len(args.Props) == 0 {
 		return false
@@ -342,7 +342,7 @@ func (r *pyReader) wraps(d *Decoder, key string) bool {
 }
 
 // wrapped reads the byte behind such a keyword.
-func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 	key := string(r.word)
 	if c != '{' {
 		r.keyed = true
@@ -355,7 +355,7 @@ func (r *pyReader) wrapped(d *Decoder, c byte, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *pyReader) key(d *Decoder, key string, i int) {
+func (r *pyReader) key(d *driver, key string, i int) {
 	v := r.val
 	v.base, v.step, r.state = d.text.at(i), 0, pValue
 	if v.state == vValue && len(v.stack) == 0 {
@@ -374,7 +374,7 @@ func (r *pyReader) key(d *Decoder, key string, i int) {
 }
 
 // positional begins an argument that gets its name from the order of the schema.
-func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) positional(d *driver, i int) (int, verdict) {
 	s := d.call.tool.Args
 	if r.keyed {
 		return r.fail(d, i, "an argument without a name behind one that has one")
@@ -396,7 +396,7 @@ func (r *pyReader) positional(d *Decoder, i int) (int, verdict) {
 }
 
 // readValue lets the value machine read in, whose offset i is at base+i*step of the text.
-func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, verdict) {
+func (r *pyReader) readValue(d *driver, in string, i, base, step int) (int, verdict) {
 	r.val.base, r.val.step = base, step
 	if step == 1 && r.val.kwargs {
 		if n := r.val.wholeText(in, i); n > 0 {
@@ -421,7 +421,7 @@ func (r *pyReader) readValue(d *Decoder, in string, i, base, step int) (int, ver
 }
 
 // beginObject begins an object that is the only argument, and so the arguments.
-func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) beginObject(d *driver, i int) (int, verdict) {
 	d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
@@ -432,7 +432,7 @@ func (r *pyReader) beginObject(d *Decoder, i int) (int, verdict) {
 }
 
 // endArgs ends arguments with names behind the parenthesis that ends before i.
-func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) endArgs(d *driver, i int) (int, verdict) {
 	r.val.base, r.val.step, r.val.kwargs = d.text.at(i), 0, false
 	if r.val.state == vValue {
 		r.val.openObject()
@@ -441,7 +441,7 @@ func (r *pyReader) endArgs(d *Decoder, i int) (int, verdict) {
 	return r.endCall(d, i)
 }
 
-func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) endCall(d *driver, i int) (int, verdict) {
 	d.call.end(d.text.at(i), true)
 	r.behind = d.text.at(i)
 	if !r.list && r.closer == "" {
@@ -452,7 +452,7 @@ func (r *pyReader) endCall(d *Decoder, i int) (int, verdict) {
 }
 
 // confirm decides about a call whose arguments were not read yet, by what follows it.
-func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) confirm(d *driver, c byte, i int) (int, verdict) {
 	switch {
 	case c == ' ' || c == '\t' || c == '\r':
 		return i + 1, more
@@ -484,7 +484,7 @@ func (r *pyReader) confirm(d *Decoder, c byte, i int) (int, verdict) {
 
 // ticked decides about a list of calls in back-ticks: it has to be all that stands on its lines, since in a sentence, or as the text
 // of a link, it is code that is talked about.
-func (r *pyReader) ticked(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) ticked(d *driver, c byte, i int) (int, verdict) {
 	switch {
 	case c == '\n' && r.state == pLink:
 		if j, v := r.settle(d, i); v != more {
@@ -503,16 +503,16 @@ func (r *pyReader) ticked(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // alone reports whether the call stands on a line of its own, with nothing around it that marks it as one.
-func (r *pyReader) alone(d *Decoder) bool {
+func (r *pyReader) alone(d *driver) bool {
 	return !r.list && !r.section && d.cand.fenced.mark == 0 && !d.cand.ctx.fence.carrier
 }
 
 // hold reads arguments up to the closing parenthesis. With a keyword it is a call for certain once it is long, or has a string
 // over several lines: then it streams.
-func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) hold(d *driver, i int) (int, verdict) {
 	limit := min(len(d.text.in), i+maxHeader) // no further than what shows that it is prose
 	if r.first {
-		limit = min(len(d.text.in), r.argsAt+d.text.index(maxAlone))
+		limit = min(len(d.text.in), d.text.index(r.argsAt+maxAlone))
 	}
 	i = r.paren.run(d.text.in, i, limit)
 	n := d.text.at(i) - r.argsAt
@@ -530,7 +530,7 @@ func (r *pyReader) hold(d *Decoder, i int) (int, verdict) {
 }
 
 // readHeld opens a call that is confirmed now, and reads what was held of its arguments, up to the offset to.
-func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
+func (r *pyReader) readHeld(d *driver, i, to int) (int, verdict) {
 	d.text.stash(d.text.at(i))
 	r.start(d, d.text.index(r.argsAt))
 	r.state = pArg
@@ -542,7 +542,7 @@ func (r *pyReader) readHeld(d *Decoder, i, to int) (int, verdict) {
 }
 
 // settle reads the arguments of a call whose closing parenthesis was read, and which is one by what follows it.
-func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) settle(d *driver, i int) (int, verdict) {
 	if r.signs(d) {
 		return r.leave(d, i)
 	}
@@ -557,7 +557,7 @@ func (r *pyReader) settle(d *Decoder, i int) (int, verdict) {
 }
 
 // next reads what follows a call of a list.
-func (r *pyReader) next(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) next(d *driver, c byte, i int) (int, verdict) {
 	switch {
 	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
 		r.behind = d.text.at(i) + 1
@@ -587,7 +587,7 @@ func (r *pyReader) endList(i int) (int, verdict) {
 }
 
 // readCloser reads the end of the section.
-func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) readCloser(d *driver, c byte, i int) (int, verdict) {
 	if r.matched == 0 {
 		r.from = d.text.at(i)
 	}
@@ -604,7 +604,7 @@ func (r *pyReader) readCloser(d *Decoder, c byte, i int) (int, verdict) {
 }
 
 // leave ends a list that goes on with something that is no call before i: that is text, with what parts it from the last call.
-func (r *pyReader) leave(d *Decoder, i int) (int, verdict) {
+func (r *pyReader) leave(d *driver, i int) (int, verdict) {
 	if !d.text.confirmed {
 		return i, refused
 	}
@@ -615,7 +615,7 @@ func (r *pyReader) leave(d *Decoder, i int) (int, verdict) {
 }
 
 // readName reads the name of a further call of a list.
-func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
+func (r *pyReader) readName(d *driver, c byte, i int) (int, verdict) {
 	switch {
 	case c == '(':
 		r.named(d, i)
@@ -632,7 +632,7 @@ func (r *pyReader) readName(d *Decoder, c byte, i int) (int, verdict) {
 	return r.leave(d, i)
 }
 
-func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
+func (r *pyReader) fail(d *driver, i int, why string) (int, verdict) {
 	if !d.call.open {
 		return r.leave(d, i)
 	}
@@ -641,7 +641,7 @@ func (r *pyReader) fail(d *Decoder, i int, why string) (int, verdict) {
 }
 
 // end decides what an end of the text means.
-func (r *pyReader) end(d *Decoder) verdict {
+func (r *pyReader) end(d *driver) verdict {
 	switch {
 	case r.state == pConfirm && r.quote != '`' || r.state == pComma || r.state == pLink:
 		if _, v := r.settle(d, 0); v != more {
@@ -671,7 +671,7 @@ func (r *pyReader) unread() bool {
 	return true
 }
 
-func (r *pyReader) plain(*Decoder) *byteSet {
+func (r *pyReader) plain(*driver) *byteSet {
 	if r.state == pValue {
 		return r.val.plain()
 	}

@@ -11,7 +11,7 @@ import (
 
 // signs reports whether the arguments that were held are those of a signature. On a line of its own one name tells; in a list, which
 // is how calls are written, all of them have to be names. Where an opener or a fence announces calls, nothing is taken for less.
-func (r *pyReader) signs(d *Decoder) bool {
+func (r *pyReader) signs(d *driver) bool {
 	s := d.set.names.tools[r.tool].Args
 	switch {
 	case r.first || r.section:

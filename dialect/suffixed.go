@@ -10,9 +10,9 @@ type suffixReader struct {
 	tail   []byte
 }
 
-func newSuffixed(*Decoder, *opener) body { return new(suffixReader) }
+func newSuffixed(*driver, *opener) body { return new(suffixReader) }
 
-func (r *suffixReader) run(d *Decoder, i int) (int, verdict) {
+func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
 		switch {
@@ -45,12 +45,12 @@ func (r *suffixReader) run(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *suffixReader) end(*Decoder) verdict { return refused }
+func (r *suffixReader) end(*driver) verdict { return refused }
 
-func (r *suffixReader) plain(*Decoder) *byteSet { return nil }
+func (r *suffixReader) plain(*driver) *byteSet { return nil }
 
 // newHorizon returns a reader of what stands in K2 Horizon's element for a call, which is told by its first byte.
-func newHorizon(_ *Decoder, o *opener) body { return &horizonReader{section: o} }
+func newHorizon(_ *driver, o *opener) body { return &horizonReader{section: o} }
 
 type horizonReader struct {
 	section *opener
@@ -60,7 +60,7 @@ type horizonReader struct {
 // horizonCall is the element of one call, if that is JSON.
 var horizonCall = opener{use: useSection, closer: "</ifm|tool_call>", json: "k2-horizon"}
 
-func (r *horizonReader) run(d *Decoder, i int) (int, verdict) {
+func (r *horizonReader) run(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		switch c := d.text.in[i]; {
 		case isBlank(c):
@@ -78,6 +78,6 @@ func (r *horizonReader) run(d *Decoder, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *horizonReader) end(*Decoder) verdict { return refused }
+func (r *horizonReader) end(*driver) verdict { return refused }
 
-func (r *horizonReader) plain(*Decoder) *byteSet { return nil }
+func (r *horizonReader) plain(*driver) *byteSet { return nil }

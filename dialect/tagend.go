@@ -3,7 +3,7 @@ package dialect
 import "strings"
 
 // shift gives the beginning of the tail t, which turned out to be no end, to the value.
-func (r *tagReader) shift(d *Decoder, t string, i int) {
+func (r *tagReader) shift(d *driver, t string, i int) {
 	n := 1
 	if strings.HasPrefix(t, "\r\n") {
 		n = 2
@@ -31,7 +31,7 @@ type ending struct {
 }
 
 // ending says whether t ends the value.
-func (r *tagReader) ending(d *Decoder, t string) ending {
+func (r *tagReader) ending(d *driver, t string) ending {
 	at := 0
 	if r.form.newlines {
 		if strings.HasPrefix(t, "\r") {
@@ -215,7 +215,7 @@ func (r *tagReader) properEnd(t string, at int) ending {
 
 // missingClose looks for a tag that ends a value whose own closing tag is missing. That of a parameter does so only if the
 // tool has that parameter, the end of the call only if what may follow it follows.
-func (r *tagReader) missingClose(d *Decoder, t string, at int) ending {
+func (r *tagReader) missingClose(d *driver, t string, at int) ending {
 	f, text := r.form, t[at:]
 	e := ending{end: at, kind: tagParam, next: -1}
 	switch matchTag(text, f.paramOpen) {

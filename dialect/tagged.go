@@ -126,8 +126,8 @@ const (
 )
 
 // tagSection returns the constructor of readers of the form f behind the opener of a section.
-func tagSection(f *tagForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body {
+func tagSection(f *tagForm) func(d *driver, o *opener) body {
+	return func(d *driver, o *opener) body {
 		r := newTagged(d, f, &opener{use: useSection, closer: o.closer})
 		r.state = tClosed
 		return r
@@ -135,11 +135,11 @@ func tagSection(f *tagForm) func(d *Decoder, o *opener) body {
 }
 
 // tagBody returns the constructor of readers of the form f.
-func tagBody(f *tagForm) func(d *Decoder, o *opener) body {
-	return func(d *Decoder, o *opener) body { return newTagged(d, f, o) }
+func tagBody(f *tagForm) func(d *driver, o *opener) body {
+	return func(d *driver, o *opener) body { return newTagged(d, f, o) }
 }
 
-func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
+func newTagged(d *driver, f *tagForm, o *opener) *tagReader {
 	r := ready(&d.readers.tags)
 	ahead := r.ahead
 	if r.form != f {
@@ -153,7 +153,7 @@ func newTagged(d *Decoder, f *tagForm, o *opener) *tagReader {
 	return r
 }
 
-func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) run(d *driver, i int) (int, verdict) {
 	if r.at < 0 {
 		r.at = d.text.candAt
 	}
@@ -177,7 +177,7 @@ func (r *tagReader) run(d *Decoder, i int) (int, verdict) {
 }
 
 // begin opens the call.
-func (r *tagReader) begin(d *Decoder, end int) {
+func (r *tagReader) begin(d *driver, end int) {
 	if !r.known {
 		r.val = ready(&d.readers.argsVal).reset(&d.call, nil, true)
 		r.val.discard = true
@@ -211,7 +211,7 @@ func matchTag[T string | []byte](text T, tag string) tagMatch {
 }
 
 // readTag reads what stands between parameters, or behind a call: blanks and one tag.
-func (r *tagReader) readTag(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) readTag(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
 	if len(r.tail) == 0 {
 		if isBlank(c) {
@@ -275,7 +275,7 @@ func (r *tagReader) usualTag(s string) (k tagKind, n int) {
 }
 
 // readElement is readTag for forms with an element for each argument, behind the byte at i.
-func (r *tagReader) readElement(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) readElement(d *driver, i int) (int, verdict) {
 	r.want = ""
 	matched := noMatch
 	for k, tag := range r.tags() {
@@ -308,13 +308,13 @@ func (r *tagReader) readElement(d *Decoder, i int) (int, verdict) {
 }
 
 // takesObject reports whether a JSON object may stand in place of the parameters.
-func (r *tagReader) takesObject(d *Decoder) bool {
+func (r *tagReader) takesObject(d *driver) bool {
 	f := r.form
 	return f.object != nil && (f.bare || d.set.on[f.objectIs]) && (r.known || !f.needed)
 }
 
 // object hands the call to the reader of calls whose body is a JSON object, which begins at i.
-func (r *tagReader) object(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) object(d *driver, i int) (int, verdict) {
 	h := newHeader(d, r.form.object, hBefore)
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
 	d.body = h
@@ -412,7 +412,7 @@ func (r *tagReader) tags() [tagKinds]string {
 }
 
 // tag acts on a whole tag that ends before i.
-func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
+func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 	end := d.text.at(i)
 	switch {
 	case k == tagNameClose || k == tagBreak || k >= tagBetween:
@@ -474,7 +474,7 @@ func (r *tagReader) tag(d *Decoder, k tagKind, i int) (int, verdict) {
 }
 
 // noTag goes on where something stands that is no tag.
-func (r *tagReader) noTag(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) noTag(d *driver, i int) (int, verdict) {
 	switch {
 	case r.got == 0 && r.state == tClosed:
 		return i, refused
@@ -503,23 +503,23 @@ func (r *tagReader) closer() string {
 }
 
 // mends reports whether missing tags are filled in at all.
-func (r *tagReader) mends(d *Decoder) bool {
+func (r *tagReader) mends(d *driver) bool {
 	return d.set.opts.Repair != RepairOff && !r.form.strict
 }
 
 // repairable reports whether a missing tag may be filled in: the call must be whole without it.
-func (r *tagReader) repairable(d *Decoder) bool {
+func (r *tagReader) repairable(d *driver) bool {
 	return r.mends(d) && (!r.known || !missingRequired(d.call.tool.Args, r.val.has))
 }
 
-func (r *tagReader) missing(d *Decoder, tag string, at int) {
+func (r *tagReader) missing(d *driver, tag string, at int) {
 	if r.known && d.text.confirmed {
 		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
 	}
 }
 
 // endCall ends the call behind its tag, which ends before i.
-func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
+func (r *tagReader) endCall(d *driver, i int, complete bool) (int, verdict) {
 	if _, v := r.endCallAt(d, d.text.at(i), complete); v != more {
 		return i, v
 	}
@@ -530,7 +530,7 @@ func (r *tagReader) endCall(d *Decoder, i int, complete bool) (int, verdict) {
 	return i, more
 }
 
-func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict) {
+func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) {
 	if !r.known {
 		d.call.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
 		return 0, more
@@ -551,7 +551,7 @@ func (r *tagReader) endCallAt(d *Decoder, end int, complete bool) (int, verdict)
 }
 
 // fail ends the candidate because of the byte before i. What was read of a call that did not begin is text, behind others too.
-func (r *tagReader) fail(d *Decoder, i int, why string) (int, verdict) {
+func (r *tagReader) fail(d *driver, i int, why string) (int, verdict) {
 	if d.text.confirmed && !d.call.open && r.at >= d.text.last {
 		return d.backTo(r.at, i)
 	}
@@ -559,7 +559,7 @@ func (r *tagReader) fail(d *Decoder, i int, why string) (int, verdict) {
 	return i, v
 }
 
-func (r *tagReader) failAt(d *Decoder, end int, why string) (int, verdict) {
+func (r *tagReader) failAt(d *driver, end int, why string) (int, verdict) {
 	if !d.call.open {
 		if d.text.confirmed {
 			return 0, finished
@@ -571,7 +571,7 @@ func (r *tagReader) failAt(d *Decoder, end int, why string) (int, verdict) {
 }
 
 // end decides what the end of the text means.
-func (r *tagReader) end(d *Decoder) verdict {
+func (r *tagReader) end(d *driver) verdict {
 	switch r.state {
 	case tValue:
 		// A value without its closing tag may have lost its end; one that has it is whole.
@@ -604,7 +604,7 @@ func (r *tagReader) end(d *Decoder) verdict {
 	}
 	if r.state == tName || r.state == tBody && r.val == nil { // of another call, that did not begin
 		d.text.markupUpTo(r.at)
-		d.textUpTo(d.text.at(0))
+		d.text.textUpTo(d.text.at(0))
 		return finished
 	}
 	if d.call.open {
@@ -629,6 +629,6 @@ func (r *tagReader) end(d *Decoder) verdict {
 }
 
 // complete reports whether the call could end here: it has arguments, and all that are required.
-func (r *tagReader) complete(d *Decoder) bool {
+func (r *tagReader) complete(d *driver) bool {
 	return len(r.val.keys) > 0 && !missingRequired(d.call.tool.Args, r.val.has)
 }

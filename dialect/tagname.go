@@ -9,7 +9,7 @@ import (
 )
 
 // readName reads the name of a tool or of a parameter, up to the end of its tag.
-func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 	if len(r.name) == 0 && r.quote == 0 && d.text.holding {
 		if j, v := r.wholeName(d, i); j > i || v != more {
 			return j, v
@@ -96,7 +96,7 @@ func (r *tagReader) readName(d *Decoder, i int) (int, verdict) {
 
 // wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i. What may be the start of both
 // waits for the rest.
-func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) wholeName(d *driver, i int) (int, verdict) {
 	f, in := r.form, d.text.in
 	switch {
 	case f.elements || f.tagEnd != "":
@@ -131,7 +131,7 @@ func (r *tagReader) wholeName(d *Decoder, i int) (int, verdict) {
 const looseLead = ` name=`
 
 // wholeQuoted is wholeName for a name in quotes, with the attributes that may stand behind it.
-func (r *tagReader) wholeQuoted(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) wholeQuoted(d *driver, i int) (int, verdict) {
 	f, in, from := r.form, d.text.in, i
 	if f.loose && in[i] != '"' {
 		if from = i + common(looseLead, in[i:]); from == len(in) && d.text.patient(i) {
@@ -180,7 +180,7 @@ func (r *tagReader) wholeQuoted(d *Decoder, i int) (int, verdict) {
 }
 
 // takeName takes the name in a tag that ends before i.
-func (r *tagReader) takeName(d *Decoder, name string, i int) (int, verdict) {
+func (r *tagReader) takeName(d *driver, name string, i int) (int, verdict) {
 	name = strings.TrimSpace(name)
 	if r.meant = ""; r.state == tParam {
 		return i, r.beginParam(d, name, i)
@@ -207,7 +207,7 @@ func (r *tagReader) nameStop() *byteSet {
 }
 
 // nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.
-func (r *tagReader) nameText(d *Decoder, i int) string {
+func (r *tagReader) nameText(d *driver, i int) string {
 	switch end := d.text.at(i); {
 	case !d.text.holding || r.form.tagEnd != "":
 	case !r.form.quoted:
@@ -219,7 +219,7 @@ func (r *tagReader) nameText(d *Decoder, i int) string {
 }
 
 // endName ends the tag with a name before i.
-func (r *tagReader) endName(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) endName(d *driver, i int) (int, verdict) {
 	name := strings.TrimSpace(r.nameText(d, i-1))
 	r.keyAt, r.keyEnd = d.text.at(i)-1-len(r.name), d.text.at(i)-1
 	if r.form.quoted && !r.form.elements {
@@ -290,7 +290,7 @@ func looseName(s string) bool {
 }
 
 // readBare reads a byte of a name that stands in no tag, or of a parameter's name in an element.
-func (r *tagReader) readBare(d *Decoder, c byte, i int) (int, verdict) {
+func (r *tagReader) readBare(d *driver, c byte, i int) (int, verdict) {
 	f := r.form
 	if r.state == tParam {
 		r.name = append(r.name, c)
@@ -340,7 +340,7 @@ func (r *tagReader) keyed() {
 }
 
 // readType reads the element that names the type of a value. It counts where the schema says nothing.
-func (r *tagReader) readType(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) readType(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		if len(r.name) > maxHeader {
 			return r.fail(d, i, "the name of a type is too long")
@@ -361,7 +361,7 @@ func (r *tagReader) readType(d *Decoder, i int) (int, verdict) {
 }
 
 // named takes the name of the tool. The call begins when the first tag behind it is known.
-func (r *tagReader) named(d *Decoder, name string, i int) verdict {
+func (r *tagReader) named(d *driver, name string, i int) verdict {
 	r.written = name
 	r.tool, _, r.known = d.set.names.resolve(name)
 	if clean, escaped := unescapeName(name); escaped && !r.known {

@@ -9,7 +9,7 @@ import (
 )
 
 // beginUnopened begins a value whose opening tag is missing with the tail, of which the byte at i showed that it is no tag.
-func (r *tagReader) beginUnopened(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) beginUnopened(d *driver, i int) (int, verdict) {
 	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
 	r.missing(d, r.form.valueOpen, at)
 	v := r.beginParam(d, r.param, i)
@@ -40,7 +40,7 @@ func (r *tagReader) beginText(c byte) {
 }
 
 // beginParam begins the value of a parameter.
-func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
+func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 	r.param = name
 	var declared bool
 	if r.known {
@@ -68,7 +68,7 @@ func (r *tagReader) beginParam(d *Decoder, name string, i int) verdict {
 }
 
 // openParam opens the value of a parameter whose name and shape are known.
-func (r *tagReader) openParam(d *Decoder, i int) verdict {
+func (r *tagReader) openParam(d *driver, i int) verdict {
 	again := r.val.has(r.param)
 	r.stream, r.waits = false, false
 	if r.known && !again && !r.whole {
@@ -126,13 +126,13 @@ func (r *tagReader) addKey(again bool) bool {
 }
 
 // wraps reports whether name is that of a parameter which holds all arguments.
-func (r *tagReader) wraps(d *Decoder, name string) bool {
+func (r *tagReader) wraps(d *driver, name string) bool {
 	args := d.call.tool.Args
 	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && len(r.val.keys) == 0 && d.set.opts.Repair != RepairOff
 }
 
 // unwrap writes the arguments that the value holds, and reports whether it holds any.
-func (r *tagReader) unwrap(d *Decoder) bool {
+func (r *tagReader) unwrap(d *driver) bool {
 	object := &shape.Shape{Types: shape.Object}
 	out, _ := shape.Coerce(string(r.text), object, shape.CoerceOptions{Python: true})
 	if !renderIsObject(out) {
@@ -171,7 +171,7 @@ func foldedProp(s *shape.Shape, name string) (string, bool) {
 }
 
 // readValue reads a value. Bytes that may belong to the tags behind it wait in the tail.
-func (r *tagReader) readValue(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
 	if len(r.tail) > 0 {
 		return r.readTail(d, i)
 	}
@@ -228,7 +228,7 @@ func (r *tagReader) suspicious(in string, i int) bool {
 }
 
 // readTail reads on in what may be the tags behind a value: newline, closing tag, blanks, and the tag that follows.
-func (r *tagReader) readTail(d *Decoder, i int) (int, verdict) {
+func (r *tagReader) readTail(d *driver, i int) (int, verdict) {
 	for i < len(d.text.in) && len(r.tail) > 0 {
 		if r.closed > 0 {
 			m, n := r.follows(d.text.in, i)
@@ -324,7 +324,7 @@ func openCDATA(text []byte) bool {
 }
 
 // tailText returns the tail, which ends before i. It is held, so that it need not be copied.
-func (r *tagReader) tailText(d *Decoder, i int) string {
+func (r *tagReader) tailText(d *driver, i int) string {
 	if end := d.text.at(i); d.text.holding && r.tailAt+len(r.tail) == end {
 		return d.text.held(r.tailAt, end)
 	}
@@ -361,7 +361,7 @@ func oneByte(c byte) string {
 }
 
 // endValue ends the value at the tags in the tail, all of which were read.
-func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
+func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 	end := r.tailAt + e.end
 	r.closed = 0
 	if !e.closed {
@@ -395,7 +395,7 @@ func (r *tagReader) endValue(d *Decoder, e ending, i int) (int, verdict) {
 }
 
 // finishValue writes the value that is read, up to the offset end.
-func (r *tagReader) finishValue(d *Decoder, end int) verdict {
+func (r *tagReader) finishValue(d *driver, end int) verdict {
 	v := r.val
 	v.base = end
 	if r.whole {
@@ -483,7 +483,7 @@ func (r *tagReader) finishValue(d *Decoder, end int) verdict {
 }
 
 // stands says where out, which is to be written as the value but for skip bytes at either end, stands in the text, for whoever asks.
-func (r *tagReader) stands(d *Decoder, out string, skip int) {
+func (r *tagReader) stands(d *driver, out string, skip int) {
 	if d.call.sources == nil || r.val.hold.on {
 		return
 	}
@@ -496,7 +496,7 @@ func (r *tagReader) stands(d *Decoder, out string, skip int) {
 
 // unquoted returns a value without what models put around it: the quotes of a string where the form has them, and the escapes of
 // JSON that was written as if it stood in a string.
-func (r *tagReader) unquoted(d *Decoder, text string, end int) string {
+func (r *tagReader) unquoted(d *driver, text string, end int) string {
 	t := r.shape.Type()
 	switch {
 	case (r.form.strings || r.meant == "false") && (t == 0 || t.Has(shape.String)):
@@ -513,7 +513,7 @@ func (r *tagReader) unquoted(d *Decoder, text string, end int) string {
 }
 
 // add takes text into the value.
-func (r *tagReader) add(d *Decoder, s string, i int) {
+func (r *tagReader) add(d *driver, s string, i int) {
 	if s == "" {
 		return
 	}
@@ -560,7 +560,7 @@ func (r *tagReader) clean(s string) int {
 	return k
 }
 
-func (r *tagReader) plain(*Decoder) *byteSet {
+func (r *tagReader) plain(*driver) *byteSet {
 	switch {
 	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.hold.on:
 		return nil

@@ -384,7 +384,7 @@ func (d *Decoder) opened(i int, o *opener) int {
 			d.cand.tokenEnd = d.text.at(i)
 		}
 	case useBody:
-		return d.begin(i, o.body(d, o))
+		return d.begin(i, o.body(&d.driver, o))
 	case useThink:
 		if d.think.open { // the prompt opened the block, and the model says so once more
 			d.textUpTo(d.text.candAt)
@@ -485,7 +485,7 @@ func (d *Decoder) announce(i int, o *opener) int {
 }
 
 // callAt is where the text of the candidate's first call begins.
-func (d *Decoder) callAt() int {
+func (d *driver) callAt() int {
 	if d.cand.ctx.label != "" {
 		return d.cand.labelAt
 	}

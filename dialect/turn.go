@@ -207,15 +207,16 @@ func (d *Decoder) endAtHeader(i int, marker string) int {
 // A foreignHeader is the header of another party in a section that else holds a call: it ends the turn.
 type foreignHeader struct{}
 
-func newForeign(*Decoder, *opener) body { return foreignHeader{} }
+func newForeign(*driver, *opener) body { return foreignHeader{} }
 
-func (foreignHeader) run(d *Decoder, i int) (int, verdict) {
-	return d.endAtHeader(i, d.text.held(d.text.candAt, d.text.at(i))), left
+func (foreignHeader) run(d *driver, i int) (int, verdict) {
+	header := d.text.held(d.text.candAt, d.text.at(i))
+	return d.yield(i, func(d *Decoder, i int) int { return d.endAtHeader(i, header) })
 }
 
-func (foreignHeader) end(*Decoder) verdict { return refused }
+func (foreignHeader) end(*driver) verdict { return refused }
 
-func (foreignHeader) plain(*Decoder) *byteSet { return nil }
+func (foreignHeader) plain(*driver) *byteSet { return nil }
 
 // behindSentence reports whether a sentence ends right before the candidate or its blank.
 func (d *Decoder) behindSentence() bool {
@@ -302,7 +303,7 @@ const (
 )
 
 // place tells where the candidate stands.
-func (d *Decoder) place() place {
+func (d *driver) place() place {
 	if d.cand.ctx.bol && !d.cand.ctx.torn || d.cand.ctx.after || d.cand.ctx.gap || d.turn.closed == d.text.candAt {
 		return placeFree
 	}
@@ -440,7 +441,7 @@ func (r *recentText) last() byte {
 }
 
 // before returns the text before the candidate, as far as it is looked at, from the last call or markup on.
-func (d *Decoder) before() string {
+func (d *driver) before() string {
 	var buf [maxBefore]byte
 	at := len(buf)
 	if d.text.last < d.text.candAt {

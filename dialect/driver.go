@@ -1,0 +1,40 @@
+package dialect
+
+// A driver is what body machines see of a decoder: the text, the calls that they write, and what was asked for. It has no part in what the
+// decoder decides.
+type driver struct {
+	set     *set
+	text    scanner
+	call    callWriter
+	cand    candidate
+	turn    turn
+	readers bodies
+	body    body
+	plain   int // bytes before this offset are text whatever they look like
+
+	then func(d *Decoder, i int) int // what the decoder does where a machine yields; it returns where to go on
+	back int                         // the offset from which on bytes are text again
+}
+
+// yield ends the work of a machine before i: the decoder goes on with then.
+func (d *driver) yield(i int, then func(d *Decoder, i int) int) (int, verdict) {
+	d.then = then
+	return i, yields
+}
+
+// backTo ends the candidate before the offset at, and reads the bytes from there to i as text.
+func (d *driver) backTo(at, i int) (int, verdict) {
+	d.back = at
+	return d.yield(i, (*Decoder).goBack)
+}
+
+// runHeld has a machine read held bytes in the middle of another input.
+func (d *driver) runHeld(b body, held string, at int) (int, verdict) {
+	t := &d.text
+	in, base, final := t.in, t.base, t.final
+	t.put(held, at)
+	t.final = true
+	i, v := b.run(d, 0)
+	t.in, t.base, t.final = in, base, final
+	return i, v
+}
