@@ -21,6 +21,7 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	lines          []string // tools of one line of shell, from --sh
+	accepts        bool     // the configuration is read although a tool has changed it
 	journal        journalOpener
 }
 

@@ -87,6 +87,7 @@ decides about tools is not used. Accept agrees to what they are now. Without a n
   wield tool accept .wield.yaml`,
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
+			app.accepts = true
 			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
 				if box.Held == nil {
 					return usageErrorf("there is no place to keep it: set data in the configuration, or HOME")

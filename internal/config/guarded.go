@@ -84,6 +84,27 @@ func (c *Config) HeldProject(file string, getenv func(string) string) error {
 	return err
 }
 
+// heldFile returns the error for a configuration file that a tool has changed, which is not used; nil if none has. The file itself may
+// say now that what is held back stands elsewhere.
+func (c *Config) heldFile(file string, getenv func(string) string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	for _, dir := range []string{c.DataDir(getenv), new(Config).DataDir(getenv)} {
+		if dir == "" {
+			continue
+		}
+		if h, held, err := (&guarded.Store{File: filepath.Join(dir, GuardedFile)}).Held(file); err == nil && held {
+			return HeldError(h)
+		}
+	}
+	return nil
+}
+
 // Files returns the files that an argument means, which is the name of a tool or a path; "" if there are none.
 func (t *Toolbox) Files(arg string) string {
 	if e, ok := t.Registry.Lookup(arg); ok && e.Tool.Files != "" {

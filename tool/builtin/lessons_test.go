@@ -632,3 +632,34 @@ func TestPlantedRepository(t *testing.T) {
 		t.Logf("SKIPPED: that this git would run it: %s", said)
 	}
 }
+
+// TestEditOfWhatRunsLater edits files that other programs run: each edit shows what it changes and asks, although the policy allows all, and nothing is
+// written before somebody has said yes.
+func TestEditOfWhatRunsLater(t *testing.T) {
+	y := newYard(t)
+	rw := tool.Guard{Mode: tool.ModeRW}
+	y.policy()
+	for _, name := range []string{".github/workflows/ci.yml", ".husky/pre-commit", ".vscode/tasks.json", ".cargo/config.toml", "conftest.py", ".gitlab-ci.yml"} {
+		file := filepath.Join(y.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("safe: yes\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		for one, arguments := range map[string]string{
+			"edit_file":  fmt.Sprintf(`{"path":%q,"old_string":"safe","new_string":"evil"}`, name),
+			"write_file": fmt.Sprintf(`{"path":%q,"content":"evil: yes\n"}`, name),
+		} {
+			y.guard(one, rw)
+			e, err := y.r.Explain(t.Context(), chat.Call{Name: one, Arguments: arguments, Complete: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict.Decision != chat.DecisionAsk || len(e.Changes) != 1 || string(e.Changes[0].Before) != "safe: yes\n" || string(e.Changes[0].After) != "evil: yes\n" {
+				t.Errorf("%s %s: %s, %+v", one, name, e.Verdict, e.Changes)
+			}
+			y.refused(one, arguments)
+			if text, _ := os.ReadFile(file); string(text) != "safe: yes\n" {
+				t.Errorf("%s has written %s before anybody said yes", one, name)
+			}
+		}
+	}
+}
