@@ -66,7 +66,7 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		if s.environment.Capture, err = c.Captures(s.environment.Getenv); err != nil {
 			return nil, err
 		}
-		if s.environment.Trace, err = c.Trace.Tracer(s.environment.Getenv, thisBuild().Version, s.environment.Log); err != nil {
+		if s.environment.Trace, err = c.Trace.Tracer(s.environment.Getenv, thisBuild().Version, s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func (t *Trace) check(d *decoder) {
 }
 
 // Tracer returns what sends spans as the configuration says, or nil if there are to be none.
-func (t *Trace) Tracer(getenv func(string) string, version string, log *slog.Logger) (*trace.Tracer, error) {
+func (t *Trace) Tracer(getenv func(string) string, version string, log *slog.Logger, hide func(string) string) (*trace.Tracer, error) {
 	if t.Endpoint == "" {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (t *Trace) Tracer(getenv func(string) string, version string, log *slog.Log
 		}
 		h.Set(name, v)
 	}
-	return trace.New(trace.Options{Endpoint: string(t.Endpoint), Headers: h, Service: t.Service, Version: version, Content: t.Content, Log: log}), nil
+	return trace.New(trace.Options{Endpoint: string(t.Endpoint), Headers: h, Service: t.Service, Version: version, Content: t.Content, Log: log, Hide: hide}), nil
 }
 
 // Stamp sums up the section, so that a change of it is noticed.

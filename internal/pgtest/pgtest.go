@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +34,11 @@ const startTime = time.Minute
 type Cluster struct {
 	dir  string // where its socket is
 	made atomic.Int64
+	kill func()
 }
+
+// Kill ends the server at once, as a crash would.
+func (c *Cluster) Kill() { c.kill() }
 
 // Start starts a cluster that ends with the test, or skips the test.
 func Start(tb testing.TB) *Cluster {
@@ -80,7 +85,10 @@ func Start(tb testing.TB) *Cluster {
 		stop(server.Process)
 		<-ended
 	})
-	c := &Cluster{dir: dir}
+	c := &Cluster{dir: dir, kill: func() {
+		_ = server.Process.Signal(syscall.SIGQUIT) // it ends its children, too
+		<-ended
+	}}
 	if err := c.ready(tb.Context(), ended); err != nil {
 		text, _ := os.ReadFile(log.Name())
 		tb.Fatalf("PostgreSQL does not start: %v\n%s", err, text)

@@ -21,6 +21,7 @@ type Options struct {
 	Version  string      // of the service
 	Content  bool        // whether what is said stands in spans
 	Log      *slog.Logger
+	Hide     func(string) string // takes secrets out of what is sent; nil: nothing is taken out
 
 	Transport http.RoundTripper // nil: an own one, without a proxy
 }
@@ -140,6 +141,9 @@ func (t *Tracer) post(batch []*span) {
 
 func (t *Tracer) try(batch []*span) error {
 	body, err := json.Marshal(t.request(batch))
+	if t.o.Hide != nil {
+		body = []byte(t.o.Hide(string(body)))
+	}
 	if err != nil {
 		return err
 	}

@@ -167,6 +167,17 @@ func TestContent(t *testing.T) {
 	}
 }
 
+// TestHide takes what is secret out of all that is sent: what was said, and errors.
+func TestHide(t *testing.T) {
+	hide := func(text string) string { return strings.ReplaceAll(text, "private", "***") }
+	for _, m := range []played{{events: bounced}, {err: chat.Errorf(chat.ErrAuth, "the key private is wrong")}} {
+		c := run(t, Options{Content: true, Hide: hide}, Request{Model: "coder"}, m)
+		if sent := c.bodies.String(); sent == "" || strings.Contains(sent, "private") {
+			t.Errorf("sent: %s", sent)
+		}
+	}
+}
+
 // TestFailures marks what failed, and what the client left.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
