@@ -76,3 +76,31 @@ tools: {localActions: {enabled: true}, root: `+filepath.ToSlash(dir)+`}
 		}
 	}
 }
+
+// TestLumoSeveral: of several scenarios Lumo's protocol, which names none, gets the first that speaks it, in both versions.
+func TestLumoSeveral(t *testing.T) {
+	dir := workspace(t)
+	var files []string
+	for _, name := range []string{"plain", "first", "second"} {
+		file := filepath.Join(dir, name+".scenario.yaml")
+		speaks := map[bool]string{true: "openai", false: "lumo"}[name == "plain"]
+		writeFile(t, file, "wield: scenario/v1\nname: "+name+"\nbackend: {speaks: "+speaks+"}\nturns: [{id: x, when: {}, reply: [{text: I am "+name+"}]}]\n")
+		files = append(files, file)
+	}
+	server := startScripts(t, files...)
+	for _, version := range []string{"1", "2"} {
+		writeFile(t, filepath.Join(dir, "wield.yaml"), `wield: config/v1
+backends: {lumo: {kind: lumo, url: "`+server+`/api", lumo: {version: `+version+`}}}
+models: {lumo: {backend: lumo}}
+`)
+		if code, out, log := runWield(t, dir, "", "run", "--no-journal", "--config", filepath.Join(dir, "wield.yaml"), "hi"); code != 0 || !strings.Contains(out, "I am first") {
+			t.Errorf("version %s: %d %s %s", version, code, out, log)
+		}
+	}
+	if status, body := post(t, server, `{"model":"plain","messages":[{"role":"user","content":"hi"}]}`); status != 200 || !strings.Contains(body, "I am plain") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := post(t, server, `{"model":"none","messages":[{"role":"user","content":"hi"}]}`); status != 404 || !strings.Contains(body, "no scenario is named") {
+		t.Errorf("%d %s", status, body)
+	}
+}

@@ -86,7 +86,8 @@ func newScriptServeCmd(app *app) *cobra.Command {
 		Use:   "serve SCENARIO...",
 		Short: "Serve scenarios over HTTP as if they were model servers",
 		Long: `Serves scenarios over HTTP as if they were model servers, in the protocol that each names, with the faults that each has. With
-one scenario every model name is answered from it; with several, the name of the model is the name of the scenario.
+one scenario every model name is answered from it; with several, the name of the model is the name of the scenario. Lumo's own
+protocol has no such names: there the first scenario that speaks it answers.
 
 A changed file is read again; one that cannot be read leaves the old version in place and is reported. GET /__script/journal
 tells what was asked and sent, POST /__script/faults adds faults. States are kept per value of the header X-Wield-Test,

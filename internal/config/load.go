@@ -162,6 +162,7 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	d := newDecoder(file)
 	if file != "" {
 		d.decode(data, c)
+		c.besideFile(file)
 	}
 	c.applyEnv(d, o.Getenv)
 	c.applyFlags(d, o.Flags)
@@ -174,6 +175,23 @@ func load(file string, data []byte, o Options) (*Result, error) {
 		return nil, errs
 	}
 	return &Result{Config: c, File: file, Warnings: warnings, read: d}, nil
+}
+
+// besideFile makes the names of directories of tools and of their documents, which are relative to the file that holds them, such as can be used.
+func (c *Config) besideFile(file string) {
+	beside := func(name string) string {
+		if name == "" || filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(filepath.Dir(file), name)
+	}
+	for i, name := range c.Tools.Dirs {
+		c.Tools.Dirs[i] = beside(name)
+	}
+	for name, o := range c.Tools.OpenAPI {
+		o.Document = beside(o.Document)
+		c.Tools.OpenAPI[name] = o
+	}
 }
 
 // applyEnv takes the values that the environment has.

@@ -13,7 +13,7 @@ const OpenAPISuffix = ".openapi.yaml"
 
 // OpenAPITools are the tools that an OpenAPI document describes.
 type OpenAPITools struct {
-	Document   string                 `key:"document" required:"true" doc:"File with the document, in JSON or YAML, of version 3.0 or 3.1."`
+	Document   string                 `key:"document" required:"true" doc:"File with the document, in JSON or YAML, of version 3.0 or 3.1, relative to this file."`
 	Server     URL                    `key:"server" doc:"Address in place of the document's own."`
 	Prefix     string                 `key:"prefix" doc:"In front of the name of each tool."`
 	Tags       []string               `key:"tags" doc:"Only operations with one of these tags; * stands for any characters."`

@@ -27,7 +27,7 @@ import (
 // Tools describes what wield can run.
 type Tools struct {
 	Root      string                  `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
-	Dirs      []string                `key:"dirs" doc:"Directories with tools of your own."`
+	Dirs      []string                `key:"dirs" doc:"Directories with tools of your own, relative to this file."`
 	LLF       LLFTools                `key:"llf" doc:"Tools of LLF."`
 	Builtin   map[string]Builtin      `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
 	Search    Search                  `key:"search" doc:"Where search_internet looks."`

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ import (
 // Options say what a Server serves.
 type Options struct {
 	// Scenarios are the files to play. With one, every model name is answered from it; with several, the name of the model
-	// is the name of the scenario.
+	// is the name of the scenario, or, in Lumo's protocol, which has no such names, the first scenario that speaks it.
 	Scenarios []*script.Live
 	Play      script.Options
 	Speaks    script.Speaks // in place of what the scenarios say; empty: what they say
@@ -267,6 +268,8 @@ func (s *Server) find(data []byte, path string) (*player, *script.Scenario, erro
 		Model string `json:"model"`
 	}
 	_ = json.Unmarshal(data, &named) // a body that is no JSON names no model
+	// In Lumo's protocol no scenario is named: the first that speaks it answers.
+	unnamed := (named.Model == "" || strings.HasPrefix(named.Model, "lumo")) && !slices.Contains(s.names(), named.Model)
 	var last error
 	var speaks []string
 	for _, p := range s.all {
@@ -275,7 +278,7 @@ func (s *Server) find(data []byte, path string) (*player, *script.Scenario, erro
 			last = err
 			continue
 		}
-		if len(s.all) > 1 && sc.Name != named.Model {
+		if len(s.all) > 1 && sc.Name != named.Model && !(unnamed && s.speaks(sc) == script.SpeaksLumo) {
 			continue
 		}
 		for _, end := range paths[s.speaks(sc)] {
