@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"regexp"
 
@@ -95,6 +96,9 @@ func advice(err error) string {
 	var e *chat.Error
 	if !errors.As(err, &e) || e.Code == openai.CodePath || advices[e.Kind] == "" {
 		return ""
+	}
+	if e.Kind == chat.ErrUnavailable && e.Status >= http.StatusInternalServerError {
+		return "\nfix: the server is there and failed: look at its log; wield doctor looks at each step"
 	}
 	return "\nfix: " + advices[e.Kind] + "; wield doctor looks at each step"
 }

@@ -73,3 +73,23 @@ func TestReachedElsewhere(t *testing.T) {
 		t.Errorf("no %s in:\n%s", want, got)
 	}
 }
+
+// TestServerFails: a server that answers with a failure of its own is not told as one that cannot be reached.
+func TestServerFails(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, `{"error":{"message":"out of memory"}}`)
+	}))
+	defer s.Close()
+	server := []string{"--upstream", s.URL + "/v1", "--model", "m"}
+	_, out, log := runWield(t, t.TempDir(), "", append([]string{"run", "hi"}, server...)...)
+	_, doctor, _ := runWield(t, t.TempDir(), "", append([]string{"doctor", "--quick"}, server...)...)
+	for where, text := range map[string]string{"run": out + log, "doctor": doctor} {
+		if !strings.Contains(text, "out of memory") || !strings.Contains(text, "look at ") || strings.Contains(text, "start the ") || strings.Contains(text, "cannot reach") {
+			t.Errorf("%s:\n%s", where, text)
+		}
+	}
+	if !strings.Contains(doctor, "ok       reachable") {
+		t.Errorf("doctor:\n%s", doctor)
+	}
+}

@@ -21,7 +21,7 @@ var exitCodes = []exitCodeDoc{
 	{exitOK, "everything was done; wield eval: all thresholds are met"},
 	{exitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
 	{exitUsage, "the command line or the configuration is wrong; wield eval: it could not run"},
-	{exitModel, "the model's server cannot be reached, or refuses the key"},
+	{exitModel, "the model's server cannot be reached, fails, or refuses the key"},
 	{exitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run, wield run"},
 	{exitLimit, "a limit was reached: wield run, wield sandbox run"},
 	{exitTool, "a tool failed: wield tool run; again and again: wield run"},

@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func (v *visit) answers() bool {
 	}
 	e := chat.AsError(err)
 	d, ok := codes[e.Code]
-	if !ok {
+	if !ok && !(e.Kind == chat.ErrUnavailable && e.Status >= http.StatusInternalServerError) { // who answers so is there
 		d = diagnoses[e.Kind]
 	}
 	if d.check == "" {
