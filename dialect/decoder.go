@@ -136,6 +136,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 func (d *Decoder) feed(dst []chat.Event, chunk string) []chat.Event {
 	first, rest := d.text.characters(chunk)
 	if first != "" {
+		d.quick = d.plainTable()
 		dst = d.read(dst, first)
 	}
 	if rest != "" {
