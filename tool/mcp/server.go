@@ -298,7 +298,7 @@ func (c *connection) explain(err error) error {
 	if c.said == nil {
 		return err
 	}
-	ended, text := c.said.text()
+	text, ended := c.said.text()
 	if ended != nil {
 		err = ended
 	}
@@ -393,8 +393,8 @@ func (t *tail) end(err error) {
 	t.mu.Unlock()
 }
 
-func (t *tail) text() (error, string) {
+func (t *tail) text() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ended, policy.Visible(strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd")))
+	return policy.Visible(strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd"))), t.ended
 }
