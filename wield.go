@@ -1,5 +1,5 @@
-// Package wield gives any language model working tools: it turns what a model writes, in whatever protocol, into validated
-// calls, runs them, and brings the results back.
+// Package wield gives any language model working tools: it turns what a model writes, in whatever protocol,
+// into validated calls, runs them, and brings the results back.
 //
 // An agent answers with tools that are Go functions:
 //
@@ -15,9 +15,10 @@
 //		fmt.Println(call.Name, call.Arguments)
 //	}
 //
-// The functions here put together what a first program needs. The parts are packages of their own: [wield/chat] is the
-// vocabulary, packages below model are the backends, [wield/bridge] gets calls out of a model, [wield/tool] runs tools,
-// [wield/agent] is the loop, [wield/dialect] reads and writes the protocols. Who needs their options composes them as New does.
+// The functions here put together what a first program needs. The parts are packages of their own:
+// [wield/chat] is the vocabulary, packages below model are the backends, [wield/bridge] gets calls out of a
+// model, [wield/tool] runs tools, [wield/agent] is the loop, [wield/dialect] reads and writes the protocols.
+// Who needs their options composes them as New does.
 package wield
 
 import (
@@ -30,9 +31,10 @@ import (
 	"wield/tool"
 )
 
-// New returns an agent that answers with the help of tools. The model may be any: where its server has no function calling, it is
-// told in words how to write a call. Every call is allowed; tools that ask for an approval are denied, since there is nobody to ask.
-// The error says what is wrong with a tool: its name, its schema, or that there are two of the same name.
+// New returns an agent that answers with the help of tools. The model may be any: where its server has no
+// function calling, it is told in words how to write a call. Every call is allowed; tools that ask for an
+// approval are denied, since there is nobody to ask. The error says what is wrong with a tool: its name, its
+// schema, or that there are two of the same name.
 func New(m chat.Model, tools ...*tool.Tool) (*agent.Agent, error) {
 	registry := new(tool.Registry)
 	if err := registry.Add(tools...); err != nil {
@@ -41,9 +43,9 @@ func New(m chat.Model, tools ...*tool.Tool) (*agent.Agent, error) {
 	return agent.New(bridge.New(m, bridge.Options{}), &tool.Runner{Tools: registry}, agent.Options{}), nil
 }
 
-// Decode reads the whole text of an answer: the calls of the tools on offer, and the text beside them. Arguments are converted to
-// the types of the tool's schema where that loses nothing, but not checked against it; see [schema.Schema.Validate]. A schema
-// that cannot be read is one that allows everything.
+// Decode reads the whole text of an answer: the calls of the tools on offer, and the text beside them.
+// Arguments are converted to the types of the tool's schema where that loses nothing, but not checked against
+// it; see [schema.Schema.Validate]. A schema that cannot be read is one that allows everything.
 func Decode(text string, tools ...chat.Tool) (*dialect.Collector, error) {
 	return dialect.Parse(text, dialect.Options{Tools: shapes(tools)})
 }

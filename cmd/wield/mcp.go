@@ -53,7 +53,8 @@ func newMCPListCmd(app *app, file *string) *cobra.Command {
 			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
 				servers := box.Servers()
 				if len(servers) == 0 {
-					fmt.Fprintln(app.stdout, "There are no MCP servers. Add one: wield mcp add NAME -- COMMAND, or wield mcp add NAME URL.")
+					fmt.Fprintln(app.stdout,
+						"There are no MCP servers. Add one: wield mcp add NAME -- COMMAND, or wield mcp add NAME URL.")
 					return nil
 				}
 				w := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
@@ -78,7 +79,8 @@ func mcpServer(box *config.Toolbox, name string) (*mcp.Server, error) {
 	if s := servers[name]; s != nil {
 		return s, nil
 	}
-	return nil, usageErrorf("no MCP server %q%s; wield mcp list shows them all", name, near.Hint(name, slices.Collect(maps.Keys(servers))))
+	hint := near.Hint(name, slices.Sorted(maps.Keys(servers)))
+	return nil, usageErrorf("no MCP server %q%s; wield mcp list shows them all", name, hint)
 }
 
 func newMCPShowCmd(app *app, file *string) *cobra.Command {
@@ -157,7 +159,8 @@ approved, since you make it.`,
 				}
 				name, names := s.Offered(args[1])
 				if name == "" {
-					return usageErrorf("the MCP server %s offers no tool %q%s; wield mcp show %s lists them", args[0], args[1], near.Hint(args[1], names), args[0])
+					return usageErrorf("the MCP server %s offers no tool %q%s; wield mcp show %s lists them",
+						args[0], args[1], near.Hint(args[1], names), args[0])
 				}
 				f.yes, f.enable = true, true
 				return f.run(cmd, app, box, r, append([]string{name}, args[2:]...))
@@ -221,7 +224,8 @@ protocol is written to standard output; the log is on standard error.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
-				def, err := r.RunPolicy(policyName, box.Registry.Entries(), config.RunRules{Allow: allow}, append(slices.Clone(box.Dirs), box.State)...)
+				def, err := r.RunPolicy(policyName, box.Registry.Entries(), config.RunRules{Allow: allow},
+					append(slices.Clone(box.Dirs), box.State)...)
 				if err != nil {
 					return usageErrorf("%w", err)
 				}
@@ -275,7 +279,8 @@ protocol is written to standard output; the log is on standard error.`,
 		},
 	}
 	cmd.Flags().StringVar(&policyName, "policy", "", "policy to decide by; empty: default, if one is configured")
-	cmd.Flags().StringArrayVar(&allow, "allow", nil, "run calls that this rule is about without a question, as in wield run --allow; may be repeated")
+	cmd.Flags().StringArrayVar(&allow, "allow", nil,
+		"run calls that this rule is about without a question, as in wield run --allow; may be repeated")
 	cmd.Flags().StringArrayVar(&names, "tool", nil, "serve only this tool, enabled or not; may be repeated")
 	return cmd
 }

@@ -93,7 +93,8 @@ sandbox, without the network unless --net allows it; behind npx, uvx, docker and
 	}
 	p.flags(cmd)
 	fl := cmd.Flags()
-	fl.StringArrayVar(&env, "env", nil, "variable of the program, as NAME=VALUE, NAME=env:OTHER or NAME=file:PATH; may be repeated")
+	fl.StringArrayVar(&env, "env", nil,
+		"variable of the program, as NAME=VALUE, NAME=env:OTHER or NAME=file:PATH; may be repeated")
 	fl.BoolVar(&f.Net, "net", false, "let the program use the network")
 	fl.StringVar(&f.Token, "token", "", "bearer token of a service, as env:NAME or file:PATH")
 	fl.StringArrayVar(&headers, "header", nil, "header of each request to a service, as 'NAME: VALUE'; may be repeated")
@@ -204,7 +205,8 @@ func hidden(server string, values map[string]string, notes *[]string) map[string
 		value := values[name]
 		if config.NamesSecret(name) && value != "" {
 			variable := strings.ToUpper(notInName.ReplaceAllString(name, "_"))
-			*notes = append(*notes, fmt.Sprintf("%s: the value of %s was not copied; set %s in the environment of wield", server, name, variable))
+			*notes = append(*notes, fmt.Sprintf("%s: the value of %s was not copied; set %s in the environment of wield",
+				server, name, variable))
 			value = "env:" + variable
 		}
 		out[name] = value

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -186,6 +187,12 @@ func (w *workshop) pick(name string, box *Toolbox) *pick {
 			w.env.Log.Warn("a model has a tool that there is none of", "key", "models."+name+".agent.tools", "tool", n, "hint", didYouMean(n, known))
 		case w.config.Disabled(n):
 			w.env.Log.Warn("a model has a tool that is never offered, because of tools.disable", "key", "models."+name+".agent.tools", "tool", n)
+		}
+	}
+	for _, server := range p.servers {
+		if servers := box.Servers(); servers[server] == nil && server != "*" {
+			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".agent.mcp", "server", server,
+				"hint", didYouMean(server, slices.Sorted(maps.Keys(servers))))
 		}
 	}
 	return p

@@ -89,7 +89,8 @@ func (m *MCPServer) check(d *decoder, path string) {
 	}
 	for _, name := range sortedKeys(m.Env) {
 		if v := m.Env[name]; secretHeader.MatchString(name) && !v.IsSecret() && v.String() != "" {
-			d.at(join(path, "env."+name), "by its name this variable is a secret, which does not stand in the file: write env:NAME or file:PATH")
+			d.at(join(path, "env."+name),
+				"by its name this variable is a secret, which does not stand in the file: write env:NAME or file:PATH")
 			d.hide(d.places[join(path, "env."+name)].value)
 		}
 	}
@@ -210,8 +211,10 @@ func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []er
 			problems = append(problems, fmt.Errorf("mcp server %s: %w", name, err))
 			continue
 		}
-		s.servers[name] = &mcpServer{text: text, conn: conn, tools: map[*tool.Tool]*tool.Tool{}, options: Builtin{Enabled: m.Enabled, Auto: m.Auto,
-			Mode: string(tool.ModeRW), Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval}}
+		s.servers[name] = &mcpServer{text: text, conn: conn, options: Builtin{
+			Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW),
+			Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval,
+		}}
 	}
 	now := s.servers
 	s.mu.Unlock()
@@ -288,8 +291,8 @@ func (s *mcpSource) server(name string, m *MCPServer) (*mcp.Server, error) {
 		env = append(env, variable+"="+value)
 	}
 	o.Command = sandbox.Command{
-		Argv: m.Command, Dir: r.Root, Env: env, Level: r.Sandbox.Level, Net: m.Net,
-		Writable: append([]string{r.Temp}, m.Writable...), Readable: append([]string{r.Root}, m.Readable...), Protected: r.Sandbox.Protected,
+		Argv: m.Command, Dir: r.Root, Env: env, Level: r.Sandbox.Level, Net: m.Net, Protected: r.Sandbox.Protected,
+		Writable: append([]string{r.Temp}, m.Writable...), Readable: append([]string{r.Root}, m.Readable...),
 	}
 	return mcp.New(o), nil
 }

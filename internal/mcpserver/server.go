@@ -15,8 +15,8 @@ import (
 	"wield/tool"
 )
 
-// A Server offers the tools that a runner has on offer. Calls go through every stage of the runner: schema, policy, approvals,
-// sandbox, limits.
+// A Server offers the tools that a runner has on offer. Calls go through every stage of the runner: schema,
+// policy, approvals, sandbox, limits.
 type Server struct {
 	SDK *sdk.Server // to be run over a transport
 
@@ -30,8 +30,10 @@ type Server struct {
 // New returns a server with the tools that are on offer now.
 func New(r *tool.Runner, version string, log *slog.Logger) *Server {
 	s := &Server{runner: r, offered: map[string]string{}}
-	s.SDK = sdk.NewServer(&sdk.Implementation{Name: "wield", Title: "wield", Version: version},
-		&sdk.ServerOptions{Logger: log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}})
+	s.SDK = sdk.NewServer(&sdk.Implementation{Name: "wield", Version: version}, &sdk.ServerOptions{
+		Logger:       log,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+	})
 	s.Sync()
 	return s
 }
@@ -83,7 +85,9 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 			if token := r.Params.GetProgressToken(); token != nil {
 				p := e.Detail.Progress
 				steps = max(steps+1, p.Done) // it must grow
-				r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: steps, Total: p.Total, Message: p.Text})
+				r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+					ProgressToken: token, Progress: steps, Total: p.Total, Message: p.Text,
+				})
 			}
 		case chat.KindResult:
 			result = e.Detail.Result

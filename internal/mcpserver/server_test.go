@@ -38,7 +38,8 @@ func connect(t *testing.T, s *Server) *sdk.ClientSession {
 	return session
 }
 
-// TestCalls checks what a client gets of calls that succeed, that are mended, that do not fit, that fail and that need a person.
+// TestCalls checks what a client gets of calls that succeed, that are mended, that do not fit, that fail and
+// that need a person.
 func TestCalls(t *testing.T) {
 	var reg tool.Registry
 	broken := tool.Func("broken", "Fails.", func(context.Context, struct{}) (string, error) { return "", errors.New("no paper") })

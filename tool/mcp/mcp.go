@@ -1,15 +1,16 @@
-// Package mcp makes tools of MCP servers: programs that speak the Model Context Protocol over their standard input and output, and
-// services that speak it over HTTP.
+// Package mcp makes tools of MCP servers: programs that speak the Model Context Protocol over their standard
+// input and output, and services that speak it over HTTP.
 //
 // Words:
 //
-//   - A server is one program or address. It is connected to when its tools are first asked for, and again when the connection
-//     has broken.
+//   - A server is one program or address. It is connected to when its tools are first asked for, and again when the
+//     connection has broken.
 //   - The name that a model sees is SERVER__TOOL; on the wire a tool has the server's own name.
-//   - A pin is the definition of a tool as it was when it was first seen. A definition that has changed since is held back: the
-//     tool is not offered before somebody accepts it.
+//   - A pin is the definition of a tool as it was when it was first seen. A definition that has changed since is held
+//     back: the tool is not offered before somebody accepts it.
 //
-// What a server says of its tools is text from outside. Annotations make a tool stricter, never freer, and results are data.
+// What a server says of its tools is text from outside. Annotations make a tool stricter, never freer, and
+// results are data.
 package mcp
 
 import (
@@ -37,7 +38,8 @@ type Options struct {
 	Log   *slog.Logger  // nil: none
 }
 
-// Bounds of what a server may say of its tools. What exceeds them costs the tool, or what is too many, and nothing else.
+// Bounds of what a server may say of its tools. What exceeds them costs the tool, or what is too many, and
+// nothing else.
 const (
 	maxTools       = 1000
 	maxDescription = 16 << 10

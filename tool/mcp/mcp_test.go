@@ -162,7 +162,7 @@ func TestResults(t *testing.T) {
 		{"structured", `{}`, `{"zulu":12345678901234567890,"alpha":[1]}`},
 		{"failing", `{}`, "Error: no such page"},
 		{"mixed", `{}`, "One.\n[audio, audio/wav, 4 bytes]\n[resource file:///a.txt] a.txt\ninside"},
-		{"protocol_error", `{}`, "Error: the MCP server every: the disk is full"},
+		{"protocol_error", `{}`, "Error: the MCP server every says: the disk is full"},
 		{"wipe", `{}`, "Error: "}, // a person would be asked, and there is none
 	}
 	for _, way := range ways {
@@ -247,7 +247,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestPins checks that a definition that has changed is held back, without and with an announcement, until it is agreed to.
+// TestPins checks that a definition that has changed is held back, without and with an announcement, until it
+// is agreed to.
 func TestPins(t *testing.T) {
 	pins := &Pins{File: filepath.Join(t.TempDir(), "mcp.json")}
 	names := func(s *Server) (list []string, problems []error) {
@@ -287,7 +288,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestSame checks that a tool that has not changed is the same, and that one that the server adds comes with its announcement.
+// TestSame checks that a tool that has not changed is the same, and that one that the server adds comes with
+// its announcement.
 func TestSame(t *testing.T) {
 	remote := everything("")
 	s := New(Options{Name: "every", URL: service(t, remote, false)})

@@ -13,15 +13,16 @@ import (
 	"wield/internal/wholefile"
 )
 
-// Pins keep the definitions of tools as they were when they were first seen, in a file. Their methods may be called by several
-// goroutines; nil keeps nothing.
+// Pins keep the definitions of tools as they were when they were first seen, in a file. Their methods may be
+// called by several goroutines; nil keeps nothing.
 type Pins struct {
 	File string
 
 	mu sync.Mutex
 }
 
-// pinned is what the file holds: by server and tool, what was agreed to, and what a server says now if that is something else.
+// pinned is what the file holds: by server and tool, what was agreed to, and what a server says now if that
+// is something else.
 type pinned struct {
 	Servers map[string]map[string]*Pin `json:"servers"`
 }

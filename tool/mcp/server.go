@@ -19,7 +19,8 @@ import (
 	"wield/tool/sandbox"
 )
 
-// A Server is a connection to an MCP server that is made when it is needed. Its methods may be called by several goroutines.
+// A Server is a connection to an MCP server that is made when it is needed. Its methods may be called by
+// several goroutines.
 type Server struct {
 	o      Options
 	client *sdk.Client
@@ -52,11 +53,13 @@ type connection struct {
 func New(o Options) *Server {
 	s := &Server{o: o, calls: map[string]*tool.Call{}}
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, &sdk.ClientOptions{
-		Logger:                      o.Log,
-		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling
-		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { s.change() },
-		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) },
+		Logger:                 o.Log,
+		Capabilities:           &sdk.ClientCapabilities{}, // no roots, no sampling
+		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.change() },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			s.progress(r.Params)
+		},
 	})
 	return s
 }
@@ -88,8 +91,8 @@ func (s *Server) Status() Status {
 		st.Connected = true
 		if r := c.session.InitializeResult(); r != nil {
 			st.Protocol = r.ProtocolVersion
-			if r.ServerInfo != nil {
-				st.Server = strings.TrimSpace(policy.Visible(r.ServerInfo.Name) + " " + policy.Visible(r.ServerInfo.Version))
+			if i := r.ServerInfo; i != nil {
+				st.Server = policy.Visible(strings.TrimSpace(i.Name + " " + i.Version))
 			}
 		}
 	}
@@ -106,8 +109,8 @@ func (s *Server) Known() ([]*tool.Tool, []error) {
 	return s.tools, s.problems
 }
 
-// Offered returns the name under which a tool of the server is offered, by the server's own name of it, and all names that it has.
-// The name is empty if there is no such tool.
+// Offered returns the name under which a tool of the server is offered, by the server's own name of it, and
+// all names that it has. The name is empty if there is no such tool.
 func (s *Server) Offered(own string) (name string, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,9 +124,9 @@ func (s *Server) Offered(own string) (name string, names []string) {
 	return name, names
 }
 
-// Tools returns the tools of the server, which is connected to or asked again if need be. A tool whose definition has not changed is
-// the same as before. The errors say what is wrong with the server or with single tools; those of the last list stay while the
-// server cannot be reached.
+// Tools returns the tools of the server, which is connected to or asked again if need be. A tool whose
+// definition has not changed is the same as before. The errors say what is wrong with the server or with
+// single tools; those of the last list stay while the server cannot be reached.
 func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, []error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
@@ -221,6 +224,19 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 	s.live = c
 	s.mu.Unlock()
 	return c, nil
+}
+
+// connection returns the connection for a call, which does not wait for a list that is being read.
+func (s *Server) connection(ctx context.Context) (*connection, error) {
+	s.mu.Lock()
+	c := s.live
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	s.connecting.Lock()
+	defer s.connecting.Unlock()
+	return s.connect(ctx)
 }
 
 // transport starts the program, or makes the way to the service.

@@ -91,8 +91,8 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	for i := range defs {
 		d := &defs[i]
 		if slices.Contains(held, d.Name) {
-			wrong("the definition of %s has changed since it was agreed to, and it is not offered: wield mcp show %s prints what has changed, wield mcp accept %s %s agrees to it",
-				d.Name, s.o.Name, s.o.Name, d.Name)
+			wrong("the definition of %s has changed since it was agreed to, and it is not offered: "+
+				"wield mcp show %s prints what has changed, wield mcp accept %s %s agrees to it", d.Name, s.o.Name, s.o.Name, d.Name)
 			continue
 		}
 		name := unique(offeredName(s.o.Name, d.Name), names)
@@ -210,11 +210,9 @@ type handler struct {
 // Run implements [tool.Handler].
 func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	s := h.server
-	s.connecting.Lock()
-	conn, err := s.connect(ctx)
-	s.connecting.Unlock()
+	conn, err := s.connection(ctx)
 	if err != nil {
-		return tool.Result{}, tool.Errorf(tool.ErrNotAvailable, "the MCP server %s cannot be reached: %v", s.o.Name, err)
+		return tool.Result{}, h.failed(tool.ErrNotAvailable, "cannot be reached: %v", err)
 	}
 	token, done := s.track(c)
 	defer done()
@@ -226,14 +224,19 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
 	case errors.As(err, &refused):
-		return tool.Result{}, tool.Errorf(tool.ErrTool, "the MCP server %s: %s", s.o.Name, refused.Message)
+		return tool.Result{}, h.failed(tool.ErrTool, "says: %s", refused.Message)
 	case err != nil:
 		conn.wait()
-		return tool.Result{}, tool.Errorf(tool.ErrInterrupted, "the MCP server %s went away during the call: %v", s.o.Name, conn.explain(err))
+		return tool.Result{}, h.failed(tool.ErrInterrupted, "went away during the call: %v", conn.explain(err))
 	case r.NeedsInput():
-		return tool.Result{}, tool.Errorf(tool.ErrTool, "the MCP server %s asks for input that only a person can give", s.o.Name)
+		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give")
 	}
 	return result(r), nil
+}
+
+// failed returns an error that says what the server did.
+func (h *handler) failed(kind tool.ErrorKind, format string, args ...any) error {
+	return tool.Errorf(kind, "the MCP server %s "+format, append([]any{h.server.o.Name}, args...)...)
 }
 
 // result makes a result of what a server answered.
@@ -269,8 +272,8 @@ func result(r *sdk.CallToolResult) tool.Result {
 	return out
 }
 
-// structured returns a structured result. The text beside it is the same in the server's own words, if it is JSON: numbers keep all
-// their digits there, and keys their order.
+// structured returns a structured result. The text beside it is the same in the server's own words, if it is
+// JSON: numbers keep all their digits there, and keys their order.
 func structured(v any, text string) json.RawMessage {
 	if v == nil {
 		return nil
@@ -299,8 +302,8 @@ func embedded(r *sdk.ResourceContents) string {
 	return fmt.Sprintf("[resource %s, %s, %d bytes]", r.URI, r.MIMEType, len(r.Blob))
 }
 
-// clean takes characters out of a text that nobody sees, but models read: format and private characters, and controls. It reports
-// whether there were any.
+// clean takes characters out of a text that nobody sees, but models read: format and private characters, and
+// controls. It reports whether there were any.
 func clean(s string) (string, bool) {
 	out := strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) {
@@ -313,7 +316,8 @@ func clean(s string) (string, bool) {
 
 // orders are phrases that speak to a model behind a person's back. A description has no reason to.
 var orders = []string{
-	"<important>", "<system", "</system", "ignore previous", "ignore all previous", "disregard previous", "ignore the above",
+	"<important>", "<system", "</system",
+	"ignore previous", "ignore all previous", "disregard previous", "ignore the above",
 	"do not tell the user", "don't tell the user", "do not mention", "without telling the user", "hide this from",
 	"before using this tool", "before calling any other tool", "instead of using", "you must always call",
 }
@@ -328,7 +332,7 @@ func suspicious(d *Definition) []string {
 	lower := strings.ToLower(text)
 	for _, o := range orders {
 		if strings.Contains(lower, o) {
-			found = append(found, fmt.Sprintf("its description gives orders to the model (%q): look at it before you use it", o))
+			found = append(found, fmt.Sprintf("its description gives orders to the model (%q): look at it first", o))
 			break
 		}
 	}
