@@ -139,6 +139,7 @@ func New(m chat.Model, o Options) *Bridge {
 	}
 	if o.Passive {
 		o.Mode, o.Dialect, o.Repair, o.Bounce.Max, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff, 0, true
+		o.Prefix = "" // nobody tells this model of one
 	}
 	if o.Prompt.Dialect == "" {
 		o.Prompt.Dialect = o.Dialect

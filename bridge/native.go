@@ -353,7 +353,7 @@ func (r *run) convert(f *failure) {
 	}
 	r.emit(chat.Event{Kind: chat.KindConverted, Origin: call.Origin, At: at, End: at, Name: call.Name,
 		Detail: &chat.Detail{Bounce: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muteAt:]), Left: r.left}}})
-	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, ID: call.ID, Name: call.Name}, r.find(call.Name))
+	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, Name: call.Name}, r.find(call.Name)) // the backend's id is for its own calls
 	r.args(chat.Event{Kind: chat.KindCallArgs, Origin: call.Origin, At: at, End: at, Text: call.Arguments})
 	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
 }
