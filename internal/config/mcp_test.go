@@ -41,7 +41,9 @@ func remote(t *testing.T) string {
 // TestMCPServers reads servers from the configuration and from a directory of tools, which come and go while the program runs.
 func TestMCPServers(t *testing.T) {
 	url, dir := remote(t), t.TempDir()
-	getenv := func(name string) string { return map[string]string{"TOKEN": "s3cret-token"}[name] }
+	getenv := func(name string) string {
+		return map[string]string{"TOKEN": "s3cret-token", "OTHER": "0ther-token"}[name]
+	}
 	text := fmt.Sprintf(`wield: config/v1
 data: %s
 tools: {dirs: [%s]}
@@ -74,6 +76,22 @@ mcp: {servers: {one: {url: %q, token: env:TOKEN, deny: [other]}}}
 	result, err := box.Runner.Call(t.Context(), "one__token", "{}")
 	if got := string(result.Append(nil, tool.StylePlain)); err != nil || !strings.HasPrefix(got, "sent: Bearer ") || strings.Contains(got, "s3cret") {
 		t.Errorf("%q %v: the token reaches the server, and no result", got, err)
+	}
+
+	if err := os.WriteFile(filepath.Join(dir, "three"+MCPSuffix), []byte("url: "+url+"\ntoken: env:OTHER\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.Toolbox(ToolEnvironment{Getenv: getenv, File: r.File})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	result, err = again.Runner.Call(t.Context(), "three__token", "{}")
+	if got := string(result.Append(nil, tool.StylePlain)); err != nil || !strings.HasPrefix(got, "sent: Bearer ") || strings.Contains(got, "0ther") {
+		t.Errorf("%q %v: a secret that a file names reaches a result", got, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "three"+MCPSuffix)); err != nil {
+		t.Fatal(err)
 	}
 
 	added := filepath.Join(dir, "two"+MCPSuffix)

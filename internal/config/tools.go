@@ -270,7 +270,10 @@ func (t *Toolbox) fill(c *Config, env *ToolEnvironment, shared *tool.Shared) err
 	if err := t.find(c, env); err != nil {
 		return err
 	}
-	t.protect(env.File)                                 // before anything runs
+	t.protect(env.File)
+	look := func(s Secret) (string, error) { return s.Resolve(env.Getenv) }
+	t.Runner.Redact = append(t.Runner.Redact, fileSecrets(t.Dirs, look)...)
+
 	_, t.Problems = t.load(context.Background(), state) // what it runs has a time of its own
 	t.Problems = append(t.Problems, t.problems(state)...)
 	known := slices.Concat(sortedKeys(t.builtin), sortedKeys(t.own))
@@ -371,14 +374,8 @@ func (c *Config) secrets(getenv func(string) string) []string {
 	for _, name := range sortedKeys(c.Tools.Databases) {
 		add(c.Tools.Databases[name].URL.Resolve(getenv))
 	}
-	for _, secret := range c.requestSecrets() {
+	for _, secret := range c.toolSecrets() {
 		add(secret.Resolve(getenv))
-	}
-	for _, name := range sortedKeys(c.MCP.Servers) {
-		m := c.MCP.Servers[name]
-		for _, secret := range m.secrets() {
-			add(secret.Resolve(getenv))
-		}
 	}
 	for _, name := range sortedKeys(c.Backends) {
 		b := c.Backends[name]
