@@ -164,3 +164,24 @@ turns:
 		}
 	})
 }
+
+// TestRefusedNative: the annotation of a native call that Lumo refused has its arguments and says that it failed.
+func TestRefusedNative(t *testing.T) {
+	eachWay(t, func(t *testing.T, version string, stream bool) {
+		c := chain(t, `
+turns:
+  - id: refused
+    when: {}
+    reply:
+      - target: {tool_call: '{"name":"web_search","parameters":{"query":"x"}}'}
+      - target: {tool_result: '{"error":true}'}
+      - text: "I may not search."
+`, "enableWebSearch: true, version: "+version, ", native: {annotations: true}")
+		_, body := c.post(t, "/v1/chat/completions", asking("news?", true, stream))
+		s := hear(t, body)
+		if len(s.Annotations) != 1 || !strings.Contains(string(s.Annotations[0]), `"name":"web_search","arguments":"{\"query\":\"x\"}"`) ||
+			!strings.Contains(string(s.Annotations[0]), `"is_error":true`) || s.Content != "I may not search." {
+			t.Errorf("%+v in %s", s, body)
+		}
+	})
+}
