@@ -18,22 +18,60 @@ import (
 
 // A serverFile is what a file NAME.mcp.yaml says.
 type serverFile struct {
-	Command []string          `yaml:"command,omitempty"`
-	Env     map[string]string `yaml:"env,omitempty"`
-	Net     bool              `yaml:"net,omitempty"`
-	URL     string            `yaml:"url,omitempty"`
-	Token   string            `yaml:"token,omitempty"`
-	Headers map[string]string `yaml:"headers,omitempty"`
-	Deny    []string          `yaml:"deny,omitempty"`
+	Command  []string          `yaml:"command,omitempty"`
+	Env      map[string]string `yaml:"env,omitempty"`
+	Net      bool              `yaml:"net,omitempty"`
+	Writable []string          `yaml:"writable,omitempty"`
+	Readable []string          `yaml:"readable,omitempty"`
+	URL      string            `yaml:"url,omitempty"`
+	Token    string            `yaml:"token,omitempty"`
+	Headers  map[string]string `yaml:"headers,omitempty"`
+	Deny     []string          `yaml:"deny,omitempty"`
 }
 
-// downloads are programs that fetch what they run, so that a server behind one needs the network.
-var downloads = []string{"npx", "bunx", "pnpx", "uvx", "pipx", "docker", "podman", "deno"}
+// downloads are programs that fetch what they run, with the directories below the home directory that they keep it in. A server
+// behind one needs the network and may write there.
+var downloads = map[string][]string{
+	"npx": {".npm"}, "bunx": {".bun"}, "uvx": {".cache/uv", ".local/share/uv"}, "pipx": {".local/share/pipx", ".local/state/pipx"},
+	"deno": {".cache/deno"},
+}
 
-// guess allows the network to a server whose program fetches it.
-func (f *serverFile) guess() bool {
-	f.Net = len(f.Command) > 0 && slices.Contains(downloads, filepath.Base(f.Command[0]))
-	return f.Net
+// allow gives a program what it cannot do without: the network and a cache where it fetches what it runs, and files that its
+// command line names.
+func (f *serverFile) allow(home string) (fetches bool) {
+	if len(f.Command) == 0 {
+		return false
+	}
+	caches, fetches := downloads[filepath.Base(f.Command[0])]
+	f.Net = f.Net || fetches
+	for _, dir := range caches {
+		if dir = filepath.Join(home, dir); home != "" && os.MkdirAll(dir, 0o755) == nil { // what is not there cannot be allowed
+			f.Writable = append(f.Writable, dir)
+		}
+	}
+	for _, arg := range f.Command {
+		if path := readsFrom(arg); path != "" && !slices.Contains(f.Readable, path) {
+			f.Readable = append(f.Readable, path)
+		}
+	}
+	return fetches
+}
+
+// readsFrom returns the directory that a program needs for an argument that names a file or a directory: of a package of Node.js it is the
+// directory of all packages. It is empty for any other argument, and for what every program may read.
+func readsFrom(arg string) string {
+	info, err := os.Stat(arg)
+	if !filepath.IsAbs(arg) || err != nil || strings.HasPrefix(arg, "/usr/") || strings.HasPrefix(arg, "/bin/") {
+		return ""
+	}
+	const packages = "/node_modules"
+	if i := strings.Index(arg+"/", packages+"/"); i >= 0 {
+		return arg[:i+len(packages)]
+	}
+	if info.IsDir() {
+		return filepath.Clean(arg)
+	}
+	return filepath.Dir(arg)
 }
 
 // file returns the file of a server, checked.
@@ -57,7 +95,8 @@ func newMCPAddCmd(app *app, file *string) *cobra.Command {
 		Use:   "add NAME (URL | -- COMMAND [ARGUMENT...])",
 		Short: "Add an MCP server to the directory of tools",
 		Long: `Writes NAME.mcp.yaml, which names a program or the address of a service. Secrets are given as env:NAME or file:PATH. A program runs in the
-sandbox, without the network unless --net allows it; behind npx, uvx, docker and the like it is allowed, since they fetch what they run.`,
+sandbox. Without --net it may not use the network, unless it is npx, uvx or the like, which fetch what they run and may also write to
+their cache. Files and directories that the command names by an absolute path can be read; --read and --write allow more.`,
 		Example: `  wield mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   wield mcp add tickets https://tickets.example.com/mcp --token env:TICKETS_TOKEN`,
 		Args: cobra.MinimumNArgs(2),
@@ -69,7 +108,6 @@ sandbox, without the network unless --net allows it; behind npx, uvx, docker and
 			if f.Headers, err = namedPairs("--header", ":", headers); err != nil {
 				return err
 			}
-			net := f.Net
 			switch dash := cmd.ArgsLenAtDash(); {
 			case dash == 1:
 				f.Command = args[1:]
@@ -80,10 +118,10 @@ sandbox, without the network unless --net allows it; behind npx, uvx, docker and
 			default:
 				return usageErrorf("one name stands in front of --, and the program behind it")
 			}
-			if f.guess() && !net {
-				fmt.Fprintf(app.stderr, "wield: %s may use the network, since %s fetches what it runs\n", args[0], f.Command[0])
+			if f.allow(app.getenv("HOME")) {
+				fmt.Fprintf(app.stderr, "wield: %s may use the network and write to its cache, since %s fetches what it runs\n",
+					args[0], f.Command[0])
 			}
-			f.Net = f.Net || net
 			made, err := f.file(args[0])
 			if err != nil {
 				return err
@@ -95,6 +133,8 @@ sandbox, without the network unless --net allows it; behind npx, uvx, docker and
 	fl := cmd.Flags()
 	fl.StringArrayVar(&env, "env", nil,
 		"variable of the program, as NAME=VALUE, NAME=env:OTHER or NAME=file:PATH; may be repeated")
+	fl.StringArrayVar(&f.Readable, "read", nil, "directory or file that the program may read; may be repeated")
+	fl.StringArrayVar(&f.Writable, "write", nil, "directory or file that the program may change; may be repeated")
 	fl.BoolVar(&f.Net, "net", false, "let the program use the network")
 	fl.StringVar(&f.Token, "token", "", "bearer token of a service, as env:NAME or file:PATH")
 	fl.StringArrayVar(&headers, "header", nil, "header of each request to a service, as 'NAME: VALUE'; may be repeated")
@@ -129,7 +169,7 @@ the environment that you set.`,
 			if err != nil {
 				return usageErrorf("%w", err)
 			}
-			found, notes, err := importServers(data)
+			found, notes, err := importServers(data, app.getenv("HOME"))
 			if err != nil {
 				return usageErrorf("%s: %w", args[0], err)
 			}
@@ -157,7 +197,7 @@ type foreignServer struct {
 var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 // importServers makes files of the servers in another client's configuration, and says what has to be done by hand.
-func importServers(data []byte) (files []newFile, notes []string, err error) {
+func importServers(data []byte, home string) (files []newFile, notes []string, err error) {
 	data, err = yaml.YAMLToJSON(data) // JSON is YAML, comments with # included
 	if err != nil {
 		return nil, nil, err
@@ -188,7 +228,7 @@ func importServers(data []byte) (files []newFile, notes []string, err error) {
 		}
 		f.Env = hidden(name, s.Env, &notes)
 		f.Headers = hidden(name, s.Headers, &notes)
-		f.guess()
+		f.allow(home)
 		made, err := f.file(name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", old, err)

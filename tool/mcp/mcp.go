@@ -52,6 +52,7 @@ const (
 	firstPause    = time.Second     // before a server that could not be reached is tried again
 	longestPause  = time.Minute
 	closeTime     = 2 * time.Second // that a service has to take leave of its client
+	maxLine       = 400             // of it that is told
 	keptErrOutput = 4 << 10         // of what a program writes to its standard error
 )
 

@@ -318,10 +318,32 @@ func (c *connection) explain(err error) error {
 	if ended != nil {
 		err = ended
 	}
-	if text != "" {
-		return fmt.Errorf("%w; it wrote: %s", err, text)
+	if text = telling(text); text == "" {
+		return err
 	}
-	return err
+	for _, sign := range denials {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w; it wrote: %s (in the sandbox it may do what net, readable and writable of the server allow)", err, text)
+		}
+	}
+	return fmt.Errorf("%w; it wrote: %s", err, text)
+}
+
+// denials are how programs say that the sandbox kept them from something.
+var denials = []string{"EACCES", "EPERM", "EROFS", "ermission denied", "Read-only file system", "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED"}
+
+// telling returns the line of what a program wrote that says most: the first that speaks of an error, else the last.
+func telling(text string) string {
+	line := ""
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l != "" {
+			line = l
+		}
+		if strings.Contains(l, "rror") {
+			break
+		}
+	}
+	return policy.Visible(line[:min(len(line), maxLine)])
 }
 
 // Close ends the connection and the program.
@@ -412,5 +434,5 @@ func (t *tail) end(err error) {
 func (t *tail) text() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return policy.Visible(strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd"))), t.ended
+	return strings.ToValidUTF8(string(t.b), "\ufffd"), t.ended
 }
