@@ -97,7 +97,8 @@ func (r *Run) together(ctx context.Context, group []Ruling) error {
 	return nil
 }
 
-// denied cancels the run if somebody answered one of its questions by ending it. Nobody has to answer the others any more then.
+// denied cancels the run if somebody answered one of its questions by ending it. Nobody has to answer the
+// others any more then.
 func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error {
 	for id, a := range parked {
 		now, err := r.runner.Approvals.Get(ctx, a.ID)

@@ -16,23 +16,25 @@ type Options struct {
 	Prices Prices
 	Window Window
 
-	// Journal records runs, so that they can go on in another process; nil: they are kept nowhere. The runner's own Records have
-	// no part in it then.
+	// Journal records runs, so that they can go on in another process; nil: they are kept nowhere. The
+	// runner's own Records have no part in it then.
 	Journal journal.Store
-	// Wait keeps questions to a person in the journal, in place of the runner's own Approvals, so that a run can wait for an answer
-	// that comes from another process.
+	// Wait keeps questions to a person in the journal, in place of the runner's own Approvals, so that a run
+	// can wait for an answer that comes from another process.
 	Wait bool
 	Name string // of the agent, in the journal
 	By   string // who asks, in the journal
 
-	// Alike are names under which the same person asks: with one of them, tools may look into conversations of the others.
+	// Alike are names under which the same person asks: with one of them, tools may look into conversations
+	// of the others.
 	Alike []string
 	// Whole asks the model for answers that are read when they are whole, not while they are written.
 	Whole bool
 	// Detached notes in the journal that nobody keeps a connection open for the answer.
 	Detached bool
 
-	// Only is noted in the journal as the names of the only tools that the runner has of the agent's; nil: all. Who makes the runner sees to it.
+	// Only is noted in the journal as the names of the only tools that the runner has of the agent's; nil:
+	// all. Who makes the runner sees to it.
 	Only *[]string
 
 	// Notes are kept with a new session, for whoever goes on with its runs.
@@ -46,18 +48,18 @@ type Agent struct {
 	o      Options
 }
 
-// New returns an agent that asks m and runs what it calls with r. Calls reach it checked if m is a bridge; r checks them all the
-// same.
+// New returns an agent that asks m and runs what it calls with r. Calls reach it checked if m is a bridge; r
+// checks them all the same.
 func New(m chat.Model, r *tool.Runner, o Options) *Agent {
 	return &Agent{model: m, runner: r, o: o}
 }
 
-// Stream implements [chat.Model]: it carries out a run and yields the events of all its turns, with those of the tools between
-// them. Turn counts the turns and Index the calls of the whole run. There is one Usage, the sum, and one Finish, that of the
-// last turn.
+// Stream implements [chat.Model]: it carries out a run and yields the events of all its turns, with those of
+// the tools between them. Turn counts the turns and Index the calls of the whole run. There is one Usage, the
+// sum, and one Finish, that of the last turn.
 //
-// The model is offered the tools of the runner; those of the request, which are the client's, are not run here, and a request
-// that brings some is refused.
+// The model is offered the tools of the runner; those of the request, which are the client's, are not run
+// here, and a request that brings some is refused.
 func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	if len(req.Tools) > 0 {
 		return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tools of this model run on the server, and it takes no others"))
@@ -65,8 +67,8 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	return a.Run(req).Events(ctx)
 }
 
-// Ask carries out one task, given in words, and returns the text of the answer. A run that ends otherwise than with an answer is
-// an [EndedError].
+// Ask carries out one task, given in words, and returns the text of the answer. A run that ends otherwise
+// than with an answer is an [EndedError].
 func (a *Agent) Ask(ctx context.Context, task string) (string, error) {
 	r := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}})
 	for _, err := range r.Events(ctx) {
@@ -101,9 +103,9 @@ func (e *EndedError) Unwrap() error { return e.Outcome.Err }
 //
 // With a journal the run belongs to the session of the request (Conversation), or to a new one.
 //
-// The tools of the request are its client's: the model is offered them beside those of the runner, and when it has called some, the
-// run ends with EndClient as soon as the other calls have their results. It goes on with Resume and Give. Names must differ from
-// those of the runner's tools.
+// The tools of the request are its client's: the model is offered them beside those of the runner, and when
+// it has called some, the run ends with EndClient as soon as the other calls have their results. It goes on
+// with Resume and Give. Names must differ from those of the runner's tools.
 func (a *Agent) Run(req *chat.Request) *Run {
 	return a.newRun(req, newLogbook(a.o.Journal, req.Conversation))
 }

@@ -34,7 +34,8 @@ func (w *writer) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Eve
 
 func tagged(inner string) string { return "<tool_call>" + inner + "</tool_call>" }
 
-// TestAttempts_D21 makes a call with a result of each attempt at one, in the order of the answer and beside the good ones.
+// TestAttempts_D21 makes a call with a result of each attempt at one, in the order of the answer and beside
+// the good ones.
 func TestAttempts_D21(t *testing.T) {
 	const good = `{"name":"look","arguments":{"at":"x"}}`
 	for _, tt := range []struct {
@@ -124,7 +125,8 @@ func TestAttemptsGoOn(t *testing.T) {
 	}
 }
 
-// TestAttemptsOfClientTools: a call of the client's tool that does not fit is answered here, and the client sees the right one alone.
+// TestAttemptsOfClientTools: a call of the client's tool that does not fit is answered here, and the client
+// sees the right one alone.
 func TestAttemptsOfClientTools(t *testing.T) {
 	model := &writer{answers: []string{tagged(`{"name":"door","arguments":{}}`), tagged(`{"name":"door","arguments":{"n":1}}`)}}
 	req := ask("open")

@@ -12,7 +12,8 @@ import (
 	"wield/journal"
 )
 
-// An eager model asks for consent, and then goes on past its turn: it consents itself, and calls through function calling.
+// An eager model asks for consent, and then goes on past its turn: it consents itself, and calls through
+// function calling.
 type eagerModel struct{ asked int }
 
 func (m *eagerModel) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {

@@ -26,8 +26,8 @@ type logbook struct {
 	known   int64           // number of the last entry that this process knew of before there was a writer
 }
 
-// leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has passed. So long
-// nobody can go on with a run whose process was killed.
+// leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has
+// passed. So long nobody can go on with a run whose process was killed.
 const leaseTime = 30 * time.Second
 
 // newLogbook returns the logbook of a new run.
@@ -87,7 +87,8 @@ func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Mes
 	return nil
 }
 
-// about returns what is known of the session from now on, or nil where nothing is new: the notes are those of its last run.
+// about returns what is known of the session from now on, or nil where nothing is new: the notes are those of
+// its last run.
 func (l *logbook) about(ctx context.Context, messages []chat.Message, notes map[string]string) (*journal.SessionNote, error) {
 	if l.fresh {
 		return &journal.SessionNote{Title: title(messages), Notes: notes}, nil
@@ -118,8 +119,9 @@ func entered(m chat.Message, by string) journal.Record {
 	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: m, By: by}}
 }
 
-// hold makes this process the one that drives the run, until the function that it returns is called. lost is called if another one
-// has taken the run over, which happens when this one did not run for longer than its lease.
+// hold makes this process the one that drives the run, until the function that it returns is called. lost is
+// called if another one has taken the run over, which happens when this one did not run for longer than its
+// lease.
 func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err error) {
 	if l == nil {
 		return func() {}, nil
@@ -153,8 +155,8 @@ func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err er
 	}, nil
 }
 
-// renew asks for more time until ctx ends. It returns false when the run is another process's. A journal that cannot be reached is no
-// reason to give up: if another process has the run then, the next record fails.
+// renew asks for more time until ctx ends. It returns false when the run is another process's. A journal that
+// cannot be reached is no reason to give up: if another process has the run then, the next record fails.
 func (l *logbook) renew(ctx context.Context, lease *journal.Lease) bool {
 	tick := time.NewTicker(leaseTime / 3)
 	defer tick.Stop()

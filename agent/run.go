@@ -117,8 +117,9 @@ func (r *Run) Outcome() Outcome { return r.outcome }
 // Messages returns the conversation as it is now. It is not to be called while the events are ranged over.
 func (r *Run) Messages() []chat.Message { return slices.Clone(r.state.Messages) }
 
-// Send puts a message into the conversation as soon as no call is open, before the model is asked again. It reports false when
-// the run is over: then the message has its place in the next one. It may be called from any goroutine.
+// Send puts a message into the conversation as soon as no call is open, before the model is asked again. It
+// reports false when the run is over: then the message has its place in the next one. It may be called from
+// any goroutine.
 func (r *Run) Send(m chat.Message) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,9 +130,10 @@ func (r *Run) Send(m chat.Message) bool {
 	return true
 }
 
-// Accept is Send for who has promised that the message is not lost: when it returns without an error the message is in the journal,
-// and enters the conversation once, if need be when the run is resumed. It fails with ErrEnded when the run is over, and with
-// journal.ErrConflict when it is another process's. Before the run has begun it waits for that.
+// Accept is Send for who has promised that the message is not lost: when it returns without an error the
+// message is in the journal, and enters the conversation once, if need be when the run is resumed. It fails
+// with ErrEnded when the run is over, and with journal.ErrConflict when it is another process's. Before the
+// run has begun it waits for that.
 func (r *Run) Accept(ctx context.Context, m chat.Message) error {
 	if r.log == nil {
 		if !r.Send(m) {
@@ -158,13 +160,13 @@ func (r *Run) Accept(ctx context.Context, m chat.Message) error {
 	return nil
 }
 
-// Halt ends the run as if it were cancelled, but not before the calls of the last answer have their results. The model is not asked
-// again. It may be called from any goroutine.
+// Halt ends the run as if it were cancelled, but not before the calls of the last answer have their results.
+// The model is not asked again. It may be called from any goroutine.
 func (r *Run) Halt() { r.halted.Store(true) }
 
-// Events carries out the run and yields what happens. The stream is that of a [chat.Model]. Breaking out of it cancels the
-// answer or the calls that are under way; they get results that say so. A run that ended with EndWaiting goes on when it is
-// ranged over again.
+// Events carries out the run and yields what happens. The stream is that of a [chat.Model]. Breaking out of
+// it cancels the answer or the calls that are under way; they get results that say so. A run that ended with
+// EndWaiting goes on when it is ranged over again.
 func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -317,7 +319,8 @@ func (r *Run) more() bool {
 	return !r.ended
 }
 
-// emit passes an event on. When nobody listens any more it cancels what is under way; the results of that are still taken.
+// emit passes an event on. When nobody listens any more it cancels what is under way; the results of that are
+// still taken.
 func (r *Run) emit(e chat.Event) bool {
 	if !r.stopped && !r.yield(e, nil) {
 		r.stopped = true
@@ -326,8 +329,8 @@ func (r *Run) emit(e chat.Event) bool {
 	return !r.stopped
 }
 
-// ask asks the model, passes on what it answers, and puts the answer into the conversation. A server that finds the conversation too
-// long is sent less of it, once.
+// ask asks the model, passes on what it answers, and puts the answer into the conversation. A server that
+// finds the conversation too long is sent less of it, once.
 func (r *Run) ask(ctx context.Context, step Step) error {
 	if step.Tell != "" {
 		m := chat.Message{Role: chat.RoleUser, Parts: chat.Text(step.Tell)}
@@ -504,8 +507,8 @@ func (r *Run) finish(ctx context.Context, err error) {
 	r.emit(chat.Event{Kind: chat.KindFinish, Turn: max(r.turns-1, 0), Detail: &chat.Detail{Finish: &f}})
 }
 
-// fail ends the stream with an error. Calls that are still open get results that say that they did not run: what is left is a
-// conversation that every server takes.
+// fail ends the stream with an error. Calls that are still open get results that say that they did not run:
+// what is left is a conversation that every server takes.
 func (r *Run) fail(ctx context.Context, err error) {
 	o := &r.outcome
 	o.Reason, o.Err = EndError, chat.AsError(err)

@@ -257,7 +257,8 @@ func TestLastAnswerThatCalls(t *testing.T) {
 	}
 }
 
-// A model that writes a call as text in its last answer does not have it shown: the answer is what stands beside the call.
+// A model that writes a call as text in its last answer does not have it shown: the answer is what stands
+// beside the call.
 func TestLastAnswerThatWritesACall(t *testing.T) {
 	const written = "<tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>"
 	for _, tt := range []struct {
@@ -285,8 +286,8 @@ func TestLastAnswerThatWritesACall(t *testing.T) {
 	}
 }
 
-// TestDR13 holds defects of a seed: an over-limit result keeps its call, varied names do not get around the limits, text beside calls
-// stays.
+// TestDR13 holds defects of a seed: an over-limit result keeps its call, varied names do not get around the
+// limits, text beside calls stays.
 func TestDR13(t *testing.T) {
 	var many []chat.Call
 	var made []*tool.Tool
@@ -316,7 +317,8 @@ func TestDR13(t *testing.T) {
 	}
 }
 
-// What retries a model call repeats no tool (DR-13, X-E30): the first turn's calls run once though the second turn fails twice.
+// What retries a model call repeats no tool (DR-13, X-E30): the first turn's calls run once though the second
+// turn fails twice.
 func TestRetryRepeatsNoTool(t *testing.T) {
 	ran := 0
 	counts := func(context.Context, string) (string, error) { ran++; return "saved", nil }
@@ -389,8 +391,8 @@ func TestMessagesQueue(t *testing.T) {
 	}
 }
 
-// What was accepted while the run was busy stands in the conversation whoever goes on with it: the one that was stopped, or another process that
-// finds it in the journal.
+// What was accepted while the run was busy stands in the conversation whoever goes on with it: the one that
+// was stopped, or another process that finds it in the journal.
 func TestMessageOfARunThatStopped(t *testing.T) {
 	store := new(journal.Memory)
 	var run *agent.Run

@@ -112,8 +112,8 @@ func (t *turn) call(e *chat.Event) {
 	}
 }
 
-// attempt makes a call of an attempt at one, which gets an error for a result, and returns its events. What stands behind the end of the
-// model's turn is only recorded.
+// attempt makes a call of an attempt at one, which gets an error for a result, and returns its events. What
+// stands behind the end of the model's turn is only recorded.
 func (t *turn) attempt(e chat.Event) []chat.Event {
 	d := e.Detail.Rejected
 	e.Turn = t.turn + t.last
@@ -179,7 +179,8 @@ const (
 	longestName = 64 // characters of a name that the model made up
 )
 
-// nameOf returns the name under which an attempt stands in the history. One that the model made up may be none that a server takes.
+// nameOf returns the name under which an attempt stands in the history. One that the model made up may be
+// none that a server takes.
 func (t *turn) nameOf(name string) string {
 	if slices.ContainsFunc(t.offered, func(o chat.Tool) bool { return o.Name == name }) {
 		return name
@@ -207,8 +208,8 @@ func (t *turn) reason(e *chat.Event) {
 	}
 }
 
-// keySignature is the key of what seals the thinking before it, in the protocol that has such seals. Under other keys there are
-// whole blocks.
+// keySignature is the key of what seals the thinking before it, in the protocol that has such seals. Under
+// other keys there are whole blocks.
 const keySignature = "signature"
 
 // seal returns thinking as the server wants it back: as it was, with its signature.
@@ -224,8 +225,8 @@ func (t *turn) seal(x chat.Extra) chat.Part {
 	return chat.Part{Kind: chat.PartOpaque, Name: "thinking", Raw: raw, Protocol: x.Protocol}
 }
 
-// message returns the answer as the message that enters the conversation. Of one that broke off the calls are left out: none of
-// them runs.
+// message returns the answer as the message that enters the conversation. Of one that broke off the calls are
+// left out: none of them runs.
 func (t *turn) message(broken bool) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant, Reasoning: t.reasoning.String(), Parts: t.parts}
 	m.Parts = append(m.Parts, chat.Text(t.text.String())...)

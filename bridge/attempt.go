@@ -8,8 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// attempted hands a call that cannot be used to whoever answers it with an error. Its name is one of the declared ones, or what the
-// model made up, without the prefix.
+// attempted hands a call that cannot be used to whoever answers it with an error. Its name is one of the
+// declared ones, or what the model made up, without the prefix.
 func (r *run) attempted(e chat.Event, d *chat.RejectedDetail) {
 	told := *d
 	told.Name = strings.TrimPrefix(d.Name, r.prefix())
@@ -20,7 +20,8 @@ func (r *run) attempted(e chat.Event, d *chat.RejectedDetail) {
 	}
 }
 
-// argumentsIn returns the arguments of a call of a tool that is not declared, which a decoder that does not know the tool leaves out.
+// argumentsIn returns the arguments of a call of a tool that is not declared, which a decoder that does not
+// know the tool leaves out.
 func (r *run) argumentsIn(d *chat.RejectedDetail) string {
 	c, err := dialect.Parse(d.Raw, dialect.Options{Dialect: r.o.Dialect, Tools: []shape.Tool{{Name: d.Name}}, Repair: r.o.Repair, Cache: r.o.Decoders})
 	if err != nil || len(c.Calls) == 0 {
@@ -29,8 +30,8 @@ func (r *run) argumentsIn(d *chat.RejectedDetail) string {
 	return c.Calls[0].Arguments
 }
 
-// A remnant is text behind a broken call which may be the rest of it: where the closer of the call follows it is left out, as the
-// call is.
+// A remnant is text behind a broken call which may be the rest of it: where the closer of the call follows it
+// is left out, as the call is.
 type remnant struct {
 	closer   string // empty: there is no remnant
 	from, to int
@@ -56,7 +57,8 @@ func closerOf(text string) string {
 	return "</" + tag[:n] + ">"
 }
 
-// remains takes the next event of the decoder where text waits for the closer of a broken call, and reports whether that was all.
+// remains takes the next event of the decoder where text waits for the closer of a broken call, and reports
+// whether that was all.
 func (r *run) remains(e *chat.Event) bool {
 	m := &r.turn.rest
 	if m.closer == "" {

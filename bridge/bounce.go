@@ -19,8 +19,8 @@ type failure struct {
 	rejected *chat.RejectedDetail // as the decoder reports it; nil: it is made from the rest
 }
 
-// fail handles a call that is none. The answer is asked for again if it may be; else the raw text goes to the client, and
-// where there is none, or where the model has failed before, a sentence that says what happened.
+// fail handles a call that is none. The answer is asked for again if it may be; else the raw text goes to the
+// client, and where there is none, or where the model has failed before, a sentence that says what happened.
 func (r *run) fail(e chat.Event, f failure) {
 	r.turn.tried = true
 	d := f.rejected
@@ -168,8 +168,8 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 	return &out
 }
 
-// rendered returns the corrective request made anew where instructions stand in front of the last user's message, which the
-// correction now is. Everywhere else they stay where they are.
+// rendered returns the corrective request made anew where instructions stand in front of the last user's
+// message, which the correction now is. Everywhere else they stay where they are.
 func (r *run) rendered(answer chat.Message, message string) (*chat.Request, bool) {
 	if r.mode != ModeText || r.o.Prompt.InjectInto != prompt.InjectLast || r.o.Bounce.Role != chat.RoleUser {
 		return nil, false

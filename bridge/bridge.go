@@ -1,5 +1,6 @@
-// Package bridge makes any model call tools. A [Bridge] stands in front of a model and is a model itself: what it yields are
-// calls of declared tools with arguments that fit their schemas, whichever way the model expressed them.
+// Package bridge makes any model call tools. A [Bridge] stands in front of a model and is a model itself:
+// what it yields are calls of declared tools with arguments that fit their schemas, whichever way the model
+// expressed them.
 //
 // Words:
 //
@@ -14,8 +15,8 @@
 //     is held to a form when it cannot write anything else (constrained output); else the model is told, and the answer checked.
 //   - A call is released when the client has been told of it. Until then it is held and can still be bounced.
 //
-// The stages of an answer are: the prompt (text mode only), the model, the decoder, the check against the schema, and the
-// choice between release, bounce and conversion. Text goes through without delay.
+// The stages of an answer are: the prompt (text mode only), the model, the decoder, the check against the
+// schema, and the choice between release, bounce and conversion. Text goes through without delay.
 package bridge
 
 import (
@@ -36,8 +37,8 @@ import (
 // Mode says how tools reach a model.
 type Mode string
 
-// The modes. Text is decoded in all of them whenever tools are offered, because servers with function calling leak calls as
-// text too.
+// The modes. Text is decoded in all of them whenever tools are offered, because servers with function calling
+// leak calls as text too.
 const (
 	ModeAuto   Mode = "auto"   // native; text once the backend has refused tools
 	ModeText   Mode = "text"   // described in the prompt, called in text
@@ -61,8 +62,8 @@ const autoRelease = 1 << 10
 // BounceOptions.On: the request itself asks for it.
 const ReasonNoCall chat.Reason = "no_call"
 
-// ReasonFormat is the reason of a bounce when the request asks for an answer of a form (Request.Format) and the answer has
-// another. It needs no leave of BounceOptions.On either.
+// ReasonFormat is the reason of a bounce when the request asks for an answer of a form (Request.Format) and
+// the answer has another. It needs no leave of BounceOptions.On either.
 const ReasonFormat chat.Reason = "format"
 
 // BounceOptions say which failures are sent back to the model, and how often.
@@ -93,7 +94,8 @@ type Options struct {
 	Schemas  *schema.Cache  // nil: the Bridge has its own
 	Decoders *dialect.Cache // nil: the Bridge has its own
 
-	// Edits makes fenced blocks that are plainly edits calls of edit and create, whatever the dialect, as in [dialect.Options].
+	// Edits makes fenced blocks that are plainly edits calls of edit and create, whatever the dialect, as in
+	// [dialect.Options].
 	Edits bool
 	// Trace makes the stream tell of every place where a call could have begun (KindCandidate).
 	Trace   bool
@@ -104,7 +106,8 @@ type Options struct {
 	Log     *slog.Logger // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }
 
-// A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at once if that one may.
+// A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at
+// once if that one may.
 type Bridge struct {
 	model    chat.Model
 	o        Options
@@ -169,12 +172,13 @@ func (b *Bridge) newID(name string) string {
 	return "call_" + hex.EncodeToString(random[:])
 }
 
-// Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around each response,
-// and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all requests to the model.
+// Stream implements [chat.Model]. Besides what the model yields there are TurnStart, Raw and TurnEnd around
+// each response, and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all
+// requests to the model.
 //
-// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; what stood around it comes as text. One
-// with an Index of 0 or more closes a call that the client may have seen the start of; then its text belongs into the content
-// only of a client that has not. All others are for the record.
+// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; what stood around it
+// comes as text. One with an Index of 0 or more closes a call that the client may have seen the start of;
+// then its text belongs into the content only of a client that has not. All others are for the record.
 //
 // Errors are those of the model, and a [chat.ErrBadRequest] when a tool's schema or the choice of tools makes no sense.
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
@@ -189,8 +193,8 @@ func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 	}
 }
 
-// Sent returns what Stream would send to the model for a request, at first, and whether the tools stand in its text. Nothing is asked: a mode
-// that a probe would find out is taken as it is known.
+// Sent returns what Stream would send to the model for a request, at first, and whether the tools stand in
+// its text. Nothing is asked: a mode that a probe would find out is taken as it is known.
 func (b *Bridge) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
 	o := b.o
 	o.Probe = false

@@ -27,8 +27,8 @@ type heldCall struct {
 	size     int    // bytes of arguments held
 }
 
-// hold keeps an event. Deltas of arguments are joined to such of about a KiB: they go out together anyway, and each of them
-// costs a client more than its bytes.
+// hold keeps an event. Deltas of arguments are joined to such of about a KiB: they go out together anyway,
+// and each of them costs a client more than its bytes.
 func (c *heldCall) hold(e chat.Event) {
 	if e.Kind != chat.KindCallArgs {
 		c.cut()
@@ -164,8 +164,8 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 	r.emit(e)
 }
 
-// once returns the arguments with every key once, the last value of each, if the decoder noted that one stands twice. It
-// could not take back the first; here nothing was sent yet.
+// once returns the arguments with every key once, the last value of each, if the decoder noted that one
+// stands twice. It could not take back the first; here nothing was sent yet.
 func (c *heldCall) once(args string, level dialect.Repair) string {
 	twice := slices.ContainsFunc(c.events, func(e chat.Event) bool {
 		return e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteDuplicateKey
@@ -195,8 +195,8 @@ func (c *heldCall) once(args string, level dialect.Repair) string {
 	return clean
 }
 
-// incomplete ends a call in which the response broke off. It is never run; that the response ended early is in the finish
-// reason.
+// incomplete ends a call in which the response broke off. It is never run; that the response ended early is
+// in the finish reason.
 func (r *run) incomplete(e chat.Event, call chat.Call) {
 	raw := r.span(call)
 	if raw == "" {
@@ -219,7 +219,8 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 	}
 }
 
-// reject emits a Rejected event for the call that was open, if one was. show says that the raw text belongs into the content.
+// reject emits a Rejected event for the call that was open, if one was. show says that the raw text belongs
+// into the content.
 func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	c := &r.turn.call
 	r.unhold()
@@ -278,8 +279,8 @@ func (r *run) rejected(e chat.Event) {
 		call: chat.Call{Name: d.Name, Arguments: d.Arguments, Dialect: d.Dialect, At: d.At, End: d.End}})
 }
 
-// id returns the id of a call that is released: its own, if the text or the backend gave it one that no other call of the
-// conversation has.
+// id returns the id of a call that is released: its own, if the text or the backend gave it one that no other
+// call of the conversation has.
 func (r *run) id(e chat.Event) string {
 	if r.ids == nil {
 		r.ids = make(map[string]bool)

@@ -64,8 +64,8 @@ func (r *run) formatError(err error) error {
 		Message: "the form that is asked for holds no JSON Schema: " + strings.Join(places, "; ")}
 }
 
-// formed returns req with the form that the backend is held to, and tells the model of the client's form where it has to be
-// told.
+// formed returns req with the form that the backend is held to, and tells the model of the client's form
+// where it has to be told.
 func (r *run) formed(req *chat.Request) *chat.Request {
 	f := r.form.want
 	if f == nil && r.held == nil && req.Format == nil {
@@ -86,8 +86,8 @@ func (r *run) formed(req *chat.Request) *chat.Request {
 // answerTool is the name of the tool whose arguments are the answer.
 const answerTool = "structured_output"
 
-// asTool reports whether the form is offered as a tool: where the backend has function calling, by the configuration, and no other way to
-// hold its answer to a form.
+// asTool reports whether the form is offered as a tool: where the backend has function calling, by the
+// configuration, and no other way to hold its answer to a form.
 func (r *run) asTool() bool {
 	f := r.form.want
 	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.held == nil && !r.onlyTold &&
@@ -126,8 +126,9 @@ type heldText struct {
 	through bool         // the rest goes out as it comes
 }
 
-// holdText keeps a delta of text, if the answer should have a form. It reports whether it did. By the rule for calls, the
-// client of a stream does not wait for more than the first KiB where the backend is held to the form.
+// holdText keeps a delta of text, if the answer should have a form. It reports whether it did. By the rule
+// for calls, the client of a stream does not wait for more than the first KiB where the backend is held to
+// the form.
 func (r *run) holdText(e chat.Event) bool {
 	t := &r.turn.text
 	if r.form.want == nil || t.through || r.o.Release == ReleaseEager {
@@ -168,8 +169,8 @@ func (r *run) showHeld() {
 	t.events = nil
 }
 
-// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other can be asked
-// for.
+// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other
+// can be asked for.
 func (r *run) endForm() {
 	t := &r.turn.text
 	if r.turn.fence.on {
@@ -230,8 +231,8 @@ func (r *run) mended(value string, notes []chat.NoteDetail) {
 	r.emit(chat.Event{Kind: chat.KindText, Flags: chat.FlagDecoded, Text: value, At: at, End: at})
 }
 
-// read returns the JSON that text is, taken out of a code block and repaired as far as the level allows, or says what is wrong
-// with it.
+// read returns the JSON that text is, taken out of a code block and repaired as far as the level allows, or
+// says what is wrong with it.
 func (f *form) read(text string, level dialect.Repair) (value string, notes []chat.NoteDetail, why string) {
 	trimmed := strings.TrimSpace(text)
 	if why = f.check(trimmed); why == "" {

@@ -25,8 +25,8 @@ func formed(kind chat.FormatKind, tools ...chat.Tool) *chat.Request {
 	return req
 }
 
-// TestForm: what a client sees of answers that should have a form. The first failure is asked for again, and nothing of it is
-// seen.
+// TestForm: what a client sees of answers that should have a form. The first failure is asked for again, and
+// nothing of it is seen.
 func TestForm(t *testing.T) {
 	long := `{"city":"` + strings.Repeat("x", 3000) + `"}`
 	for _, tc := range []struct {
@@ -153,8 +153,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldSchema: the schema of calls compiles, with references of the tools' own schemas, and takes what the decoder reads as
-// calls of these tools.
+// TestHoldSchema: the schema of calls compiles, with references of the tools' own schemas, and takes what the
+// decoder reads as calls of these tools.
 func TestHoldSchema(t *testing.T) {
 	tools := []chat.Tool{weather, {Name: "bare"}, {Name: "tree", Parameters: json.RawMessage(
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}},"required":["v"]}}}`)}}
@@ -190,7 +190,8 @@ func TestHoldSchema(t *testing.T) {
 	}
 }
 
-// TestHoldRefused: a backend that refuses a form is asked without it, and not again for this form until the memory lapses.
+// TestHoldRefused: a backend that refuses a form is asked without it, and not again for this form until the
+// memory lapses.
 func TestHoldRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported, Message: "response_format is not supported"}
@@ -212,8 +213,8 @@ func TestHoldRefused(t *testing.T) {
 	})
 }
 
-// TestFormAsTool: a backend with function calling and no other way to hold its answer is offered a tool whose arguments are the answer. What it
-// makes of that is checked as any answer is.
+// TestFormAsTool: a backend with function calling and no other way to hold its answer is offered a tool whose
+// arguments are the answer. What it makes of that is checked as any answer is.
 func TestFormAsTool(t *testing.T) {
 	good := call(chat.OriginFunction, "c1", "structured_output", `{"city":`, `"Rome"}`)
 	for _, tc := range []struct {

@@ -8,8 +8,9 @@ import (
 	"wield/dialect"
 )
 
-// mended returns req with a history that a server with function calling can read: every call has its result behind it, there is
-// no result without a call, and the arguments of every earlier call are an object. Models write broken ones, clients keep them, and servers fail on them with errors that name neither. What can be
+// mended returns req with a history that a server with function calling can read: every call has its result
+// behind it, there is no result without a call, and the arguments of every earlier call are an object. Models
+// write broken ones, clients keep them, and servers fail on them with errors that name neither. What can be
 // repaired is; the rest is carried as a text in an object. req itself does not change.
 func mended(req *chat.Request) *chat.Request {
 	broken := func(c chat.Call) bool { return !isObject(c.Arguments) }
@@ -55,9 +56,10 @@ func mendedArguments(raw string) string {
 	return string(b)
 }
 
-// paired returns messages in which each call is followed by its result, nil if they are such. Clients cut histories in the
-// middle, and stop while calls are under way; servers refuse what is left with errors that do not say so. A result that comes
-// late goes where it belongs, one that is missing is said to be, and one without a call becomes something that the user says.
+// paired returns messages in which each call is followed by its result, nil if they are such. Clients cut
+// histories in the middle, and stop while calls are under way; servers refuse what is left with errors that
+// do not say so. A result that comes late goes where it belongs, one that is missing is said to be, and one
+// without a call becomes something that the user says.
 func paired(messages []chat.Message) []chat.Message {
 	if inOrder(messages) {
 		return nil
@@ -151,8 +153,9 @@ func placesOf(messages []chat.Message) map[string]*places {
 	return index
 }
 
-// result takes the result of a call in the message at, and returns where it is, or -1. It is asked for calls in their order. Of a
-// conversation in which an id stands for two calls, a result belongs to the one before it.
+// result takes the result of a call in the message at, and returns where it is, or -1. It is asked for calls
+// in their order. Of a conversation in which an id stands for two calls, a result belongs to the one before
+// it.
 func (p *places) result(at int) int {
 	p.calls, p.results = behind(p.calls, at), behind(p.results, at)
 	if len(p.results) == 0 || len(p.calls) > 0 && p.calls[0] < p.results[0] {

@@ -7,8 +7,8 @@ import (
 	"wield/dialect"
 )
 
-// logFailures logs the calls of a response that cannot be used, and what was meant as a call and is text because its JSON is broken.
-// Arguments are not logged: they may hold anything.
+// logFailures logs the calls of a response that cannot be used, and what was meant as a call and is text
+// because its JSON is broken. Arguments are not logged: they may hold anything.
 func (r *run) logFailures() {
 	if r.o.Log == nil {
 		return

@@ -8,9 +8,9 @@ import (
 	"wield/chat"
 )
 
-// An answer may end with a fenced object that is a call in all but its name, which the decoder leaves as text. Two of them are more
-// than that: the call of a declared tool without the prefix that the tools of this model have, and, where a failed call gets an
-// error, the call of a tool that there is not.
+// An answer may end with a fenced object that is a call in all but its name, which the decoder leaves as
+// text. Two of them are more than that: the call of a declared tool without the prefix that the tools of this
+// model have, and, where a failed call gets an error, the call of a tool that there is not.
 
 // lookalike looks at the end of an answer without a call, and takes note of a call that failed, if it is one.
 func (r *run) lookalike() {
@@ -49,8 +49,8 @@ func (r *run) lookalike() {
 	}
 }
 
-// A fence is text of a stream that may be the call which its answer ends with. It waits until that is known, in the list of held text, so that
-// nobody reads a call.
+// A fence is text of a stream that may be the call which its answer ends with. It waits until that is known,
+// in the list of held text, so that nobody reads a call.
 type fence struct {
 	on     bool
 	from   int  // where it begins
@@ -60,7 +60,8 @@ type fence struct {
 // mostFence is how much text waits.
 const mostFence = 16 << 10
 
-// holdFence keeps text that may be a fenced call, where a call of an unknown tool gets an error. It reports whether it has seen to the text.
+// holdFence keeps text that may be a fenced call, where a call of an unknown tool gets an error. It reports
+// whether it has seen to the text.
 func (r *run) holdFence(e chat.Event) bool {
 	f := &r.turn.fence
 	if !r.req.Attempts || !r.req.Stream || len(r.tools) == 0 || r.form.want != nil {

@@ -43,7 +43,8 @@ func TestA27(t *testing.T) {
 	compare(t, seen{Content: bare, Finish: chat.FinishStop}, got)
 }
 
-// TestFencedUnknown: where an error answers a failed call, a fenced call of a tool that there is not is one, and is not shown as text.
+// TestFencedUnknown: where an error answers a failed call, a fenced call of a tool that there is not is one,
+// and is not shown as text.
 func TestFencedUnknown(t *testing.T) {
 	a := "Deploying.\n```json\n{\"name\": \"deploy\", \"arguments\": {\"to\": \"prod\"}}\n```\n"
 	req := ask(weather)
@@ -54,7 +55,8 @@ func TestFencedUnknown(t *testing.T) {
 	compare(t, seen{Content: a, Finish: chat.FinishStop}, got)
 }
 
-// TestFencedUnknownStreamed: nobody who reads along sees the call, however it is cut; what turns out to be no call is shown.
+// TestFencedUnknownStreamed: nobody who reads along sees the call, however it is cut; what turns out to be no
+// call is shown.
 func TestFencedUnknownStreamed(t *testing.T) {
 	const deploy = "```json\n{\"name\": \"deploy\", \"arguments\": {\"to\": \"prod\"}}\n```"
 	for _, c := range []struct {

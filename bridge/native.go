@@ -120,7 +120,8 @@ func (r *run) backendEnd(e chat.Event) {
 	}
 }
 
-// namesIn returns the names of tools that are glued together in name. Servers make such of calls that they do not tell apart.
+// namesIn returns the names of tools that are glued together in name. Servers make such of calls that they do
+// not tell apart.
 func (r *run) namesIn(name string) []string {
 	const most = 512
 	if len(name) > most {
@@ -148,8 +149,9 @@ func (r *run) namesIn(name string) []string {
 	return names
 }
 
-// unglue takes the calls apart that came as one: one for each name, with the arguments at its place, or without any if there
-// are none at all. One name several times with one object is one call, written repeatedly.
+// unglue takes the calls apart that came as one: one for each name, with the arguments at its place, or
+// without any if there are none at all. One name several times with one object is one call, written
+// repeatedly.
 func (r *run) unglue(e chat.Event, call chat.Call) {
 	names := r.namesIn(call.Name)
 	args := objects(call.Arguments)
@@ -178,8 +180,8 @@ func (r *run) unglue(e chat.Event, call chat.Call) {
 	}
 }
 
-// functionEnd ends a call that came through function calling as it should. Its arguments are read like those in text, unless
-// the client already has them.
+// functionEnd ends a call that came through function calling as it should. Its arguments are read like those
+// in text, unless the client already has them.
 func (r *run) functionEnd(e chat.Event, call chat.Call) {
 	c := &r.turn.call
 	if c.muted {
@@ -229,8 +231,8 @@ func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
 	r.complete(e, call)
 }
 
-// nativeCall examines a whole call of the backend's own pipeline. Its text may hold several glued objects: arguments when the
-// event has a name, else calls.
+// nativeCall examines a whole call of the backend's own pipeline. Its text may hold several glued objects:
+// arguments when the event has a name, else calls.
 func (r *run) nativeCall(e chat.Event) {
 	e.At, e.End = len(r.turn.raw), len(r.turn.raw)
 	calls := []chat.Call{{ID: e.ID, Name: strings.TrimPrefix(e.Name, r.o.Prefix), Arguments: e.Text, Origin: e.Origin, Complete: true}}
@@ -283,8 +285,8 @@ func (r *run) glued(all chat.Call) []chat.Call {
 	return calls
 }
 
-// silence stops showing the answer, from here on: what follows a confused call is an apology for it. What the decoder still
-// holds was written before.
+// silence stops showing the answer, from here on: what follows a confused call is an apology for it. What the
+// decoder still holds was written before.
 func (r *run) silence() {
 	if r.turn.mute {
 		return
@@ -326,8 +328,8 @@ func (r *run) confusedOnce(t *tool, call chat.Call, raw string) {
 	r.turn.failures = append(r.turn.failures, f)
 }
 
-// unwrapped takes off a layer that one backend puts around the arguments of native calls, in exactly the shape that it has
-// there: a parameter of the user's own that is called parameters stays.
+// unwrapped takes off a layer that one backend puts around the arguments of native calls, in exactly the
+// shape that it has there: a parameter of the user's own that is called parameters stays.
 func unwrapped(raw string) string {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(raw), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" || string(o["name"]) != "null" {
@@ -358,8 +360,8 @@ func (r *run) convert(f *failure) {
 	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
 }
 
-// callsBehind releases the calls that the model wrote as text behind a confused one that was taken over. The rest of that text is the
-// apology, which stays unsaid.
+// callsBehind releases the calls that the model wrote as text behind a confused one that was taken over. The
+// rest of that text is the apology, which stays unsaid.
 func (r *run) callsBehind() {
 	taken := r.turn.failures
 	r.dec.Reset()
@@ -386,8 +388,8 @@ func sameJSON(a, b string) bool {
 	return a == b || json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// split returns the JSON objects that are glued in text, without repetitions and without empty ones beside others. A text
-// that is not a sequence of objects is returned whole.
+// split returns the JSON objects that are glued in text, without repetitions and without empty ones beside
+// others. A text that is not a sequence of objects is returned whole.
 func split(text string) []string {
 	list := objects(text)
 	if len(list) < 2 {
@@ -405,8 +407,8 @@ func split(text string) []string {
 	return distinct
 }
 
-// objects returns the JSON objects that follow one another in text, none if there is anything else. No text at all stands for
-// an empty object.
+// objects returns the JSON objects that follow one another in text, none if there is anything else. No text
+// at all stands for an empty object.
 func objects(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return []string{"{}"}

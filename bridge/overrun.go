@@ -2,11 +2,12 @@ package bridge
 
 import "wield/chat"
 
-// An overrun is what a model writes behind the end of its turn: an invented question, an invented result, and what it makes of
-// them. Nothing in it is a call.
+// An overrun is what a model writes behind the end of its turn: an invented question, an invented result, and
+// what it makes of them. Nothing in it is a call.
 //
-// Behind a hard end the answer is cut: the client, its history and a bounce have it up to the end alone, and the backend is
-// stopped. So it is behind a soft end if the answer holds a call, or tried to; else the text may be meant, and goes on.
+// Behind a hard end the answer is cut: the client, its history and a bounce have it up to the end alone, and
+// the backend is stopped. So it is behind a soft end if the answer holds a call, or tried to; else the text
+// may be meant, and goes on.
 type overrun struct {
 	told bool // the turn has ended
 	cut  bool // what follows is shown nowhere
@@ -37,8 +38,8 @@ func (r *run) behind(e chat.Event) {
 	r.place(e, false)
 }
 
-// late rejects a call of the backend behind the end of the turn. It is for the record alone: nothing is bounced for it, and the
-// client is not told of it.
+// late rejects a call of the backend behind the end of the turn. It is for the record alone: nothing is
+// bounced for it, and the client is not told of it.
 func (r *run) late(e chat.Event, name, arguments string) {
 	r.pass(chat.Event{Kind: chat.KindRejected, Origin: e.Origin, Index: -1, At: e.At, End: e.End, Name: name, Detail: &chat.Detail{
 		Rejected: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}}})
@@ -57,8 +58,8 @@ func (r *run) asksForEnd() {
 	}
 }
 
-// listen looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the model. Behind a call of the
-// backend the decoder begins anew.
+// listen looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the
+// model. Behind a call of the backend the decoder begins anew.
 func (r *run) listen(text string) {
 	if r.turn.over.told {
 		return
@@ -84,9 +85,9 @@ func (r *run) heard() {
 	}
 }
 
-// enough reports whether the backend is to be stopped before an event: the answer was cut, and what comes would only add to what
-// is left out. What a body has besides, such as how many tokens there were, is there already, and a call that began before the end
-// of the turn is taken to its own.
+// enough reports whether the backend is to be stopped before an event: the answer was cut, and what comes
+// would only add to what is left out. What a body has besides, such as how many tokens there were, is there
+// already, and a call that began before the end of the turn is taken to its own.
 func (r *run) enough(k chat.Kind) bool {
 	if !r.turn.over.cut || r.turn.call.open && r.turn.call.channel != channelText {
 		return false

@@ -10,8 +10,8 @@ import (
 // poolSize is how many idle decoders a Bridge keeps.
 const poolSize = 16
 
-// A pool keeps decoders that are not in use. Making one costs more than reading a short answer with it, and most requests to
-// a Bridge offer the same tools as the one before.
+// A pool keeps decoders that are not in use. Making one costs more than reading a short answer with it, and
+// most requests to a Bridge offer the same tools as the one before.
 type pool struct {
 	mu   sync.Mutex
 	idle []*decoder

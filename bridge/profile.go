@@ -7,8 +7,8 @@ import (
 	"wield/dialect/profile"
 )
 
-// SetProfile completes the options with what is known of the model's family. What they say already stays, and a dialect that is
-// named keeps the profile's from being preferred or taught.
+// SetProfile completes the options with what is known of the model's family. What they say already stays, and
+// a dialect that is named keeps the profile's from being preferred or taught.
 func (o *Options) SetProfile(p *profile.Profile) {
 	if o.Passive {
 		return // one strict form is read, whatever the model
@@ -25,8 +25,9 @@ func (o *Options) SetProfile(p *profile.Profile) {
 	}
 }
 
-// opens reports whether the text of the next answer begins in reasoning. That the model's prompt ends there says so only for a
-// backend that leaves reasoning in the text: one that sends it apart sends text when the block is over.
+// opens reports whether the text of the next answer begins in reasoning. That the model's prompt ends there
+// says so only for a backend that leaves reasoning in the text: one that sends it apart sends text when the
+// block is over.
 func (r *run) opens() bool {
 	return r.req.InReasoning || r.o.Thinking.Open && !r.splits.Load()
 }

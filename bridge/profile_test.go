@@ -34,8 +34,9 @@ func TestSetProfile(t *testing.T) {
 	}
 }
 
-// TestProfileTeachesAndReads checks what a profile does to a request: the model is taught the dialect of its family, an answer in
-// it is read as that dialect, one in another is read as well, and the message that corrects has the profile's role.
+// TestProfileTeachesAndReads checks what a profile does to a request: the model is taught the dialect of its
+// family, an answer in it is read as that dialect, one in another is read as well, and the message that
+// corrects has the profile's role.
 func TestProfileTeachesAndReads(t *testing.T) {
 	p := profile.Profile{Dialects: []string{"glm"}, Role: chat.RoleSystem, Drop: []string{"<|stop|>"}}
 	o := bridge.Options{Mode: bridge.ModeText}
@@ -56,8 +57,8 @@ func TestProfileTeachesAndReads(t *testing.T) {
 	}
 }
 
-// TestOpensOnlyInText checks that the text of a model whose prompt ends in reasoning begins in it, unless the backend sends reasoning
-// apart. Once it has, no later text does.
+// TestOpensOnlyInText checks that the text of a model whose prompt ends in reasoning begins in it, unless the
+// backend sends reasoning apart. Once it has, no later text does.
 func TestOpensOnlyInText(t *testing.T) {
 	o := bridge.Options{Mode: bridge.ModeNative}
 	o.SetProfile(&profile.Profile{Thinking: dialect.Thinking{Open: true}})

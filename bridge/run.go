@@ -408,7 +408,8 @@ func (r *run) text(e chat.Event) {
 	r.emit(e)
 }
 
-// part keeps the text of a second answer, which begins at an offset, apart from that of the first, which seldom ends with white space.
+// part keeps the text of a second answer, which begins at an offset, apart from that of the first, which
+// seldom ends with white space.
 func (r *run) part(text string, at int) {
 	if r.turn.goesOn || text == "" {
 		return
@@ -423,8 +424,8 @@ func (r *run) part(text string, at int) {
 // paragraph stands between texts that were not written in one go.
 const paragraph = "\n\n"
 
-// speak shows the sentences about calls that came to nothing, now that all that the model wrote has been shown. Anywhere
-// else they would stand in the middle of it.
+// speak shows the sentences about calls that came to nothing, now that all that the model wrote has been
+// shown. Anywhere else they would stand in the middle of it.
 func (r *run) speak() {
 	for _, s := range r.unsaid {
 		r.say(s)
@@ -526,8 +527,9 @@ func (r *run) required() bool {
 	return len(r.tools) > 0 && (m == chat.ChoiceRequired || m == chat.ChoiceNamed)
 }
 
-// bounceable reports whether an answer that failed for this reason may be asked for again: not when the client has been told
-// of a call, which would then be made twice, nor when calls are unwanted, so that a corrected one would be no better.
+// bounceable reports whether an answer that failed for this reason may be asked for again: not when the
+// client has been told of a call, which would then be made twice, nor when calls are unwanted, so that a
+// corrected one would be no better.
 func (r *run) bounceable(reason chat.Reason) bool {
 	if r.req.Choice.Mode == chat.ChoiceNone && reason != ReasonFormat {
 		return false

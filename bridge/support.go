@@ -21,8 +21,8 @@ const defaultMemory = time.Hour
 // maxSupport is how many models and forms a Support remembers at a time.
 const maxSupport = 1024
 
-// Support remembers what models have refused, and what probes have found. The zero value is ready, and safe for concurrent
-// use.
+// Support remembers what models have refused, and what probes have found. The zero value is ready, and safe
+// for concurrent use.
 type Support struct {
 	For time.Duration // how long it remembers; 0: one hour. It is not changed once the Support is in use
 
@@ -82,8 +82,8 @@ func (s *Support) set(key supportKey, refused bool) {
 	s.known[key] = finding{refused, time.Now().Add(memory)}
 }
 
-// claim reports whether nothing is known for a key and nobody else is finding out. Until whoever claimed it knows more, the
-// model counts as one that takes tools.
+// claim reports whether nothing is known for a key and nobody else is finding out. Until whoever claimed it
+// knows more, the model counts as one that takes tools.
 func (s *Support) claim(key supportKey) bool {
 	if _, known := s.find(key); known {
 		return false
@@ -118,8 +118,9 @@ const (
 	probeTokens = 512 // room for a model that thinks first
 )
 
-// probe finds out whether a model takes tools: whether it calls one that it is told to call. A server that drops tools without
-// a word, or hands on a model's call as text, fails it like one that refuses. Of any other error nothing is learned.
+// probe finds out whether a model takes tools: whether it calls one that it is told to call. A server that
+// drops tools without a word, or hands on a model's call as text, fails it like one that refuses. Of any
+// other error nothing is learned.
 func (r *run) probe() {
 	key := supportKey{model: r.req.Model}
 	if !r.o.Support.claim(key) {
@@ -147,8 +148,8 @@ func (r *run) probe() {
 	}
 }
 
-// refusal handles an error that came before the answer, where a request that asks for less may do: one without tools, or
-// without a form that the backend is held to. It reports whether there is such a request.
+// refusal handles an error that came before the answer, where a request that asks for less may do: one
+// without tools, or without a form that the backend is held to. It reports whether there is such a request.
 func (r *run) refusal(err error) (*chat.Request, bool) {
 	e := chat.AsError(err)
 	switch {

@@ -17,10 +17,12 @@ import (
 	"wield/schema/shape"
 )
 
-// maxSchemas bounds the schemas of a request, in bytes: one of all the length that a request may have would take seconds to compile.
+// maxSchemas bounds the schemas of a request, in bytes: one of all the length that a request may have would
+// take seconds to compile.
 const maxSchemas = 2 << 20
 
-// maxPatterns bounds the patterns in them, in instructions: they can be long when they are compiled, however short they are written.
+// maxPatterns bounds the patterns in them, in instructions: they can be long when they are compiled, however
+// short they are written.
 const maxPatterns = 200_000
 
 // CodeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
@@ -33,8 +35,8 @@ type tool struct {
 	shape  *shape.Shape   // that they are read by
 }
 
-// offered returns the tools whose calls are read, with their schemas: those that the model may call, and with Choice.Read those that it
-// may not.
+// offered returns the tools whose calls are read, with their schemas: those that the model may call, and with
+// Choice.Read those that it may not.
 func (r *run) offered() ([]tool, error) {
 	offered, err := prompt.Offered(r.req)
 	if err != nil {
@@ -75,8 +77,8 @@ func (r *run) offered() ([]tool, error) {
 	return tools, nil
 }
 
-// A relaxed keeps tools whose schemas have patterns that need backtracking. The zero value is ready, and safe for concurrent
-// use.
+// A relaxed keeps tools whose schemas have patterns that need backtracking. The zero value is ready, and safe
+// for concurrent use.
 type relaxed struct {
 	mu    sync.Mutex
 	tools map[string]tool // by the text of the schema
@@ -85,8 +87,8 @@ type relaxed struct {
 // maxRelaxed is how many tools a relaxed keeps before it begins anew.
 const maxRelaxed = 64
 
-// tool returns t with what can be applied of its schema, which does not compile because of err. What cannot is logged when
-// the schema is met for the first time. The error is err if there is more to it than patterns.
+// tool returns t with what can be applied of its schema, which does not compile because of err. What cannot
+// is logged when the schema is met for the first time. The error is err if there is more to it than patterns.
 func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,9 +157,9 @@ func problems(err error) []*schema.Error {
 // maxPasses is how often withoutPatterns looks at a schema, since one error lists only so many problems.
 const maxPasses = 8
 
-// withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is wrong with it. They
-// are good schemas that other implementations accept, and refusing the request would help nobody. It returns the places of the
-// patterns, and a nil schema if something else is wrong.
+// withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is
+// wrong with it. They are good schemas that other implementations accept, and refusing the request would help
+// nobody. It returns the places of the patterns, and a nil schema if something else is wrong.
 func (r *run) withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -186,8 +188,8 @@ func (r *run) withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, [
 	return nil, nil
 }
 
-// dropPattern removes the keyword pattern that pointer leads to, or the row of patternProperties, and reports whether it is
-// one that needs backtracking.
+// dropPattern removes the keyword pattern that pointer leads to, or the row of patternProperties, and reports
+// whether it is one that needs backtracking.
 func dropPattern(root any, pointer string) bool {
 	parts := strings.Split(pointer, "/")
 	if len(parts) < 2 {
@@ -226,8 +228,8 @@ func dropPattern(root any, pointer string) bool {
 	return true
 }
 
-// backtracks reports whether pattern is a regular expression that only a matcher that goes back can match: one that looks
-// around, or refers to what a group matched.
+// backtracks reports whether pattern is a regular expression that only a matcher that goes back can match:
+// one that looks around, or refers to what a group matched.
 func backtracks(pattern string) bool {
 	_, err := syntax.Parse(pattern, syntax.Perl)
 	var serr *syntax.Error
@@ -243,8 +245,8 @@ func backtracks(pattern string) bool {
 	return false
 }
 
-// find returns the tool of this name: the one declared so, or the only one that differs in nothing but dots, underscores and
-// hyphens.
+// find returns the tool of this name: the one declared so, or the only one that differs in nothing but dots,
+// underscores and hyphens.
 func (r *run) find(name string) *tool {
 	var like *tool
 	for i := range r.tools {

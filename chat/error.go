@@ -72,8 +72,8 @@ func Errorf(kind ErrorKind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: err.Error(), Cause: errors.Unwrap(err)}
 }
 
-// AsError returns err as an *Error. One that is none already is classed by what it wraps: a context's end is ErrCanceled or
-// ErrTimeout, anything else ErrUnavailable.
+// AsError returns err as an *Error. One that is none already is classed by what it wraps: a context's end is
+// ErrCanceled or ErrTimeout, anything else ErrUnavailable.
 func AsError(err error) *Error {
 	var e *Error
 	switch {

@@ -10,7 +10,8 @@ type Kind uint8
 
 // The kinds of events. Who emits them and what they carry:
 const (
-	// KindTurnStart and KindTurnEnd frame one response of a model (agent, bridge). Turn counts; Detail.Turn says the model and the attempt.
+	// KindTurnStart and KindTurnEnd frame one response of a model (agent, bridge). Turn counts; Detail.Turn
+	// says the model and the attempt.
 	KindTurnStart Kind = iota + 1
 	KindTurnEnd
 
@@ -18,29 +19,33 @@ const (
 	KindText
 	KindReasoning
 
-	// KindMarkup is raw text that is shown nowhere: tags, special tokens, white space that belongs to them (decoder). It exists
-	// so that the spans of a turn's events cover every byte.
+	// KindMarkup is raw text that is shown nowhere: tags, special tokens, white space that belongs to them
+	// (decoder). It exists so that the spans of a turn's events cover every byte.
 	KindMarkup
 
-	// KindCallStart opens a call: Index, ID and Name are set (decoder, backend). It is closed by exactly one KindCallEnd or
-	// KindRejected of the same Index before the next call starts.
+	// KindCallStart opens a call: Index, ID and Name are set (decoder, backend). It is closed by exactly one
+	// KindCallEnd or KindRejected of the same Index before the next call starts.
 	KindCallStart
-	// KindCallArgs carries a delta of the call's arguments in Text. Joined, the deltas are exactly the arguments of the KindCallEnd.
+	// KindCallArgs carries a delta of the call's arguments in Text. Joined, the deltas are exactly the
+	// arguments of the KindCallEnd.
 	KindCallArgs
-	// KindCallEnd carries the whole call in Detail.Call. Its own span is what was left of the call's text after the last KindCallArgs.
+	// KindCallEnd carries the whole call in Detail.Call. Its own span is what was left of the call's text
+	// after the last KindCallArgs.
 	KindCallEnd
 
-	// KindNativeCall and KindNativeResult report tools that the backend itself runs: Name, Text (arguments or result), ID (backend).
+	// KindNativeCall and KindNativeResult report tools that the backend itself runs: Name, Text (arguments or
+	// result), ID (backend).
 	KindNativeCall
 	KindNativeResult
 
-	// KindRejected reports text that tried to be a call and is none: Detail.Rejected has the reason and the raw text (decoder,
-	// bridge). Index is that of the call it closes, or -1 if none was open. The event's own span is what was left of the
-	// attempt's text; Detail.Rejected has the whole one.
+	// KindRejected reports text that tried to be a call and is none: Detail.Rejected has the reason and the
+	// raw text (decoder, bridge). Index is that of the call it closes, or -1 if none was open. The event's
+	// own span is what was left of the attempt's text; Detail.Rejected has the whole one.
 	KindRejected
 
-	// KindOverrun says that the model went on past the end of its turn: Detail.Overrun (decoder). At and End are both the offset at
-	// which the turn ended. It comes at most once a turn, and no call of the decoder's follows it.
+	// KindOverrun says that the model went on past the end of its turn: Detail.Overrun (decoder). At and End
+	// are both the offset at which the turn ended. It comes at most once a turn, and no call of the decoder's
+	// follows it.
 	KindOverrun
 
 	// KindNote records one repair or coercion, or something else worth knowing: Detail.Note (decoder, bridge).
@@ -48,12 +53,13 @@ const (
 	// KindCandidate reports what became of a possible opener; only when tracing: Detail.Candidate (decoder).
 	KindCandidate
 
-	// KindBounce reports a corrective second request, KindConverted a call that was taken over from another channel: Detail.Bounce (bridge).
+	// KindBounce reports a corrective second request, KindConverted a call that was taken over from another
+	// channel: Detail.Bounce (bridge).
 	KindBounce
 	KindConverted
 
-	// KindPolicy, KindApproval, KindToolState, KindProgress and KindResult report the running of tools (tool, agent). Detail has the part of
-	// the same name.
+	// KindPolicy, KindApproval, KindToolState, KindProgress and KindResult report the running of tools (tool,
+	// agent). Detail has the part of the same name.
 	KindPolicy
 	KindApproval
 	KindToolState
@@ -68,8 +74,9 @@ const (
 	// KindFinish ends every stream that does not end in an error, exactly once and last: Detail.Finish.
 	KindFinish
 
-	// KindIdle says that nothing more is available now, because the backend's reader would block. Every decorator passes it on;
-	// what shows events flushes or repaints on it. With Detail.Retry it says that a request failed and is made again (route).
+	// KindIdle says that nothing more is available now, because the backend's reader would block. Every
+	// decorator passes it on; what shows events flushes or repaints on it. With Detail.Retry it says that a
+	// request failed and is made again (route).
 	KindIdle
 )
 
@@ -85,15 +92,18 @@ type Flags uint8
 
 // The flags.
 const (
-	// FlagPromoted marks a call that was found in reasoning and taken as a call because the text ended there. Its spans point
-	// into bytes that were already shown as reasoning.
+	// FlagPromoted marks a call that was found in reasoning and taken as a call because the text ended there.
+	// Its spans point into bytes that were already shown as reasoning.
 	FlagPromoted Flags = 1 << iota
-	// FlagSpent marks a KindRejected event whose raw text is to be shown as content, because no bounce is left (bridge).
+	// FlagSpent marks a KindRejected event whose raw text is to be shown as content, because no bounce is
+	// left (bridge).
 	FlagSpent
-	// FlagDecoded marks a KindText whose text stood in a string with escapes, so that its span does not hold it as it is.
+	// FlagDecoded marks a KindText whose text stood in a string with escapes, so that its span does not hold
+	// it as it is.
 	FlagDecoded
-	// FlagUnplaced marks text and reasoning of an answer that came in one piece, in a protocol that keeps text and calls apart: they
-	// may have stood before its calls or behind them (backend). A bridge takes the flag off.
+	// FlagUnplaced marks text and reasoning of an answer that came in one piece, in a protocol that keeps
+	// text and calls apart: they may have stood before its calls or behind them (backend). A bridge takes the
+	// flag off.
 	FlagUnplaced
 )
 
@@ -133,8 +143,9 @@ type Detail struct {
 	Retry     *RetryDetail    // of an Idle event: why nothing comes now
 	LogProbs  json.RawMessage // of the tokens of a Text event, in the OpenAI shape
 
-	// Opaque is what only a backend of the same protocol understands, and a client hands back in its history: of a Reasoning
-	// event, which may have no Text then, the signature of the thinking that ends here, or thinking that cannot be read.
+	// Opaque is what only a backend of the same protocol understands, and a client hands back in its history:
+	// of a Reasoning event, which may have no Text then, the signature of the thinking that ends here, or
+	// thinking that cannot be read.
 	Opaque []Extra
 }
 

@@ -20,8 +20,8 @@ const (
 
 // A Message is one entry of a conversation.
 //
-// An assistant's message may hold text parts, reasoning and calls together. A tool's message holds the content of exactly
-// one result: CallID and Name say which call it answers, IsError that the call failed.
+// An assistant's message may hold text parts, reasoning and calls together. A tool's message holds the
+// content of exactly one result: CallID and Name say which call it answers, IsError that the call failed.
 type Message struct {
 	Role      Role   `json:"role"`
 	Name      string `json:"name,omitempty"` // of the participant; in a tool's message, the tool's name if it is known
@@ -75,8 +75,9 @@ type Part struct {
 	Data      []byte   `json:"data,omitempty"`       // the content itself, decoded
 	Name      string   `json:"name,omitempty"`       // file name, if any
 	Detail    string   `json:"detail,omitempty"`     // image detail hint of the OpenAI protocol
-	// Raw is the whole of a PartOpaque. Of another part it is an object with what the vocabulary has no place for: further
-	// members (a cache mark), or, if it has a type, the part as its protocol has it, of which the rest is what others can use.
+	// Raw is the whole of a PartOpaque. Of another part it is an object with what the vocabulary has no place
+	// for: further members (a cache mark), or, if it has a type, the part as its protocol has it, of which
+	// the rest is what others can use.
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Protocol Protocol        `json:"protocol,omitempty"` // of Raw
 }
@@ -156,8 +157,8 @@ type Call struct {
 	At        int    `json:"at,omitempty"`        // span in the turn's raw text, markup included; 0, 0 when the call did not arrive as text
 	End       int    `json:"end,omitempty"`
 
-	// Reason and Problem are set where the call cannot be used and is answered with an error (Request.Attempts): why, in a word and in
-	// words for the model. Arguments may be no JSON then.
+	// Reason and Problem are set where the call cannot be used and is answered with an error
+	// (Request.Attempts): why, in a word and in words for the model. Arguments may be no JSON then.
 	Reason  Reason `json:"reason,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }

@@ -44,8 +44,8 @@ type Choice struct {
 	Mode    ChoiceMode
 	Name    string   // ChoiceNamed
 	Allowed []string // if not empty, only these of the tools offered; goes with ChoiceAuto and ChoiceRequired
-	// Read goes with ChoiceNone: a call that the model writes all the same is read as a call, for who asked to refuse it, and does not
-	// stand in the answer as text. No protocol carries it.
+	// Read goes with ChoiceNone: a call that the model writes all the same is read as a call, for who asked
+	// to refuse it, and does not stand in the answer as text. No protocol carries it.
 	Read bool
 }
 
@@ -100,8 +100,8 @@ type Request struct {
 	TopLogProbs int
 	User        string
 
-	// Conversation is the id of the conversation that this request goes on with, where it is known: for backends that keep
-	// conversations themselves.
+	// Conversation is the id of the conversation that this request goes on with, where it is known: for
+	// backends that keep conversations themselves.
 	Conversation string
 
 	// Caller is who asks, as a service knows them: the name of a key. It is sent to no backend.
@@ -109,8 +109,9 @@ type Request struct {
 
 	Stream bool // the client reads the answer as it is written
 
-	// Attempts says that whoever asks answers a call that cannot be used with an error, as an agent does: it stands in a Rejected event
-	// and not in the text, and the answer is not asked for again because of it. No protocol carries it.
+	// Attempts says that whoever asks answers a call that cannot be used with an error, as an agent does: it
+	// stands in a Rejected event and not in the text, and the answer is not asked for again because of it. No
+	// protocol carries it.
 	Attempts bool
 
 	// InReasoning says that the prompt ends inside a reasoning block, so that the answer begins in one.

@@ -271,9 +271,9 @@ var unescaped = [256]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f",
 // ErrArguments is what a failure of Arguments wraps.
 var ErrArguments = errors.New("dialect: no arguments object")
 
-// Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by the same rules
-// as the decoder: repaired up to level r and made to fit s. An empty text stands for no arguments. The error wraps
-// ErrArguments and says what is wrong.
+// Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by
+// the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
+// arguments. The error wraps ErrArguments and says what is wrong.
 func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
 	if blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
@@ -309,7 +309,8 @@ type argumentsError string
 func (e argumentsError) Error() string { return "dialect: " + string(e) }
 func (e argumentsError) Unwrap() error { return ErrArguments }
 
-// closeMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports whether it did.
+// closeMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports
+// whether it did.
 func (a *argsReader) closeMissing(i int) bool {
 	if a.out.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
 		return false

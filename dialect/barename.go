@@ -2,11 +2,13 @@ package dialect
 
 import "strings"
 
-// A nameReader reads a call that nothing announces: a declared name, then a JSON object. It is what is left of the dialects with
-// the name first when a server has taken the special tokens out, and what instructed models write by themselves.
+// A nameReader reads a call that nothing announces: a declared name, then a JSON object. It is what is left
+// of the dialects with the name first when a server has taken the special tokens out, and what instructed
+// models write by themselves.
 //
-// Where the name stands alone on its line, or the object right behind it, the colon behind the first key shows that it is a call.
-// Behind a space it may still be a sentence about the tool: then it counts only if nothing follows the object on its line.
+// Where the name stands alone on its line, or the object right behind it, the colon behind the first key
+// shows that it is a call. Behind a space it may still be a sentence about the tool: then it counts only if
+// nothing follows the object on its line.
 type nameReader struct {
 	state  nameState
 	at     int // where the call begins
@@ -38,7 +40,8 @@ const (
 	nLine                    // behind that object
 )
 
-// newName returns a reader of a bare call whose name begins at the offset at, or, if that is negative, at the next byte.
+// newName returns a reader of a bare call whose name begins at the offset at, or, if that is negative, at the
+// next byte.
 func newName(d *driver, at int) *nameReader {
 	r := ready(&d.readers.name)
 	*r = nameReader{at: d.callAt(), nameAt: at}
@@ -116,7 +119,8 @@ func (r *nameReader) readName(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// resolve looks up a name, with what the families that write it write around it: a counter behind, the word function before.
+// resolve looks up a name, with what the families that write it write around it: a counter behind, the word
+// function before.
 func (r *nameReader) resolve(d *driver, word string) bool {
 	name, _ := unescapeName(word)
 	known := func() (ok bool) { r.tool, _, ok = d.set.names.resolve(name); return ok }
@@ -205,8 +209,8 @@ func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// plausible reports whether key, the text before the colon, is that of arguments. A key without quotes must be one that the tool
-// declares: other things in braces look like it.
+// plausible reports whether key, the text before the colon, is that of arguments. A key without quotes must
+// be one that the tool declares: other things in braces look like it.
 func (r *nameReader) plausible(d *driver, key string) bool {
 	key = strings.TrimSpace(key)
 	if key == "" || key[0] == '"' || key[0] == '\'' {
@@ -237,7 +241,8 @@ func (r *nameReader) readObject(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// readLine reads what follows an object whose call it decides about: the end of the line, or of what the call stands in.
+// readLine reads what follows an object whose call it decides about: the end of the line, or of what the call
+// stands in.
 func (r *nameReader) readLine(d *driver, i int) (int, verdict) {
 	switch c := d.text.in[i]; {
 	case c == ' ' || c == '\t' || c == '\r':

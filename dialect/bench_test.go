@@ -24,7 +24,8 @@ import (
 
 const mib = 1 << 20
 
-// A workload is a text to measure with. text makes it for a dialect of the benchmark; calls is how many it holds, -1: not counted.
+// A workload is a text to measure with. text makes it for a dialect of the benchmark; calls is how many it
+// holds, -1: not counted.
 type workload struct {
 	name  string
 	calls int
@@ -176,7 +177,8 @@ func decodeBench(b *testing.B, o dialect.Options, messages []string, size, calls
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/(float64(n)*float64(bytes)/mib), "allocs/MiB")
 }
 
-// BenchmarkCalls reads a hundred short calls in every dialect, as the dialect itself writes them: BenchmarkCalls/DIALECT/CHUNK.
+// BenchmarkCalls reads a hundred short calls in every dialect, as the dialect itself writes them:
+// BenchmarkCalls/DIALECT/CHUNK.
 func BenchmarkCalls(b *testing.B) {
 	for _, name := range dialect.Names() {
 		b.Run(name, func(b *testing.B) {
@@ -266,8 +268,8 @@ func recordedAnswers(b *testing.B) (answers []answer, size int) {
 	}
 }
 
-// BenchmarkAnswers reads recorded answers in chunks of 4 bytes, each with a decoder made for its tools as a bridge makes it: BenchmarkAnswers/new.
-// BenchmarkAnswers/setup makes the decoders and reads nothing.
+// BenchmarkAnswers reads recorded answers in chunks of 4 bytes, each with a decoder made for its tools as a
+// bridge makes it: BenchmarkAnswers/new. BenchmarkAnswers/setup makes the decoders and reads nothing.
 func BenchmarkAnswers(b *testing.B) {
 	answers, size := recordedAnswers(b)
 	var cache dialect.Cache
@@ -294,7 +296,8 @@ func BenchmarkAnswers(b *testing.B) {
 	}
 }
 
-// BenchmarkCases reads the texts of a file of cases, each under its own options, in chunks of 4 bytes: BenchmarkCases/FILE.
+// BenchmarkCases reads the texts of a file of cases, each under its own options, in chunks of 4 bytes:
+// BenchmarkCases/FILE.
 func BenchmarkCases(b *testing.B) {
 	files, err := dialecttest.ReadDir(os.DirFS(filepath.Join("testdata", "cases")))
 	if err != nil {
@@ -378,8 +381,8 @@ func oneCall(d, path, content string) string {
 	return fmt.Sprintf("<tool_call>\n{\"name\":\"write_file\",\"arguments\":%s}\n</tool_call>", args)
 }
 
-// shortCalls returns a hundred calls of 90 to 190 bytes, with a line of text before each. Under auto they come in turn in
-// four forms.
+// shortCalls returns a hundred calls of 90 to 190 bytes, with a line of text before each. Under auto they
+// come in turn in four forms.
 func shortCalls(d string) string {
 	forms := []string{"hermes", "tool-call-tag", "qwen3-coder", "json-fence"}
 	var b strings.Builder
@@ -397,7 +400,8 @@ func bigArg(d string, size int) string { return oneCall(d, "big.txt", dialecttes
 
 func fill(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
 
-// jsonAnswer returns a JSON document of about size bytes, laid out as a model does, with line starts that look like calls.
+// jsonAnswer returns a JSON document of about size bytes, laid out as a model does, with line starts that
+// look like calls.
 func jsonAnswer(size int) string {
 	const item = "  {\n    \"name\": \"item %d\",\n    \"type\": \"thing\",\n    \"tags\": [\n      {\"id\": 1},\n      {\"id\": 2}\n    ],\n    \"text\": \"say \\\"hi\\\" {x} [y]\"\n  },\n"
 	var b strings.Builder
@@ -409,7 +413,8 @@ func jsonAnswer(size int) string {
 	return b.String()
 }
 
-// BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request, under the same options.
+// BenchmarkNew measures what a decoder costs before its first byte: a gateway makes one for each request,
+// under the same options.
 func BenchmarkNew(b *testing.B) {
 	for _, n := range []int{1, 20, 40} {
 		var tools []shape.Tool

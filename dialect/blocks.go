@@ -17,8 +17,9 @@ import (
 //	The text of the file.
 //	```
 //
-// The text in the block is an argument as it stands, and goes out as it comes. It ends at a fence of the same character that is
-// at least as long. A fence with an info string in between opens a block of its own, whose end is not the end of all.
+// The text in the block is an argument as it stands, and goes out as it comes. It ends at a fence of the same
+// character that is at least as long. A fence with an info string in between opens a block of its own, whose
+// end is not the end of all.
 type blockReader struct {
 	mark   byte // of the fence
 	n      int  // its length
@@ -59,7 +60,8 @@ const (
 // A blockLine is a line that holds a path.
 type blockLine struct{ at, end int }
 
-// A blockPlan says which arguments of a tool a block holds; "": none. A block without any is a call of a tool that takes none.
+// A blockPlan says which arguments of a tool a block holds; "": none. A block without any is a call of a tool
+// that takes none.
 type blockPlan struct {
 	path string // named by a first line, or all that there is
 	list string // of paths, one a line
@@ -76,8 +78,8 @@ var (
 	blockLists = [...]string{"paths", "files"}
 )
 
-// planBlock returns what blocks hold for a tool with arguments of the shape s. Where none of the names for a text is declared it is
-// the only string that there is beside the path.
+// planBlock returns what blocks hold for a tool with arguments of the shape s. Where none of the names for a
+// text is declared it is the only string that there is beside the path.
 func planBlock(s *shape.Shape) blockPlan {
 	p := blockPlan{path: firstProp(s, blockPaths[:], shape.String), list: firstProp(s, blockLists[:], shape.Array), text: firstProp(s, blockTexts[:], shape.String)}
 	switch {
@@ -436,8 +438,8 @@ func (r *blockReader) passes(chunk string) bool {
 	return strings.IndexByte(chunk, '\n') < 0 && strings.IndexByte(chunk, '\r') < 0
 }
 
-// renderCallBlock writes a call as a block: a file's text below its path, a list of paths, or one text. What does not fit is written
-// as json-fence, which is read beside it.
+// renderCallBlock writes a call as a block: a file's text below its path, a list of paths, or one text. What
+// does not fit is written as json-fence, which is read beside it.
 func renderCallBlock(dst []byte, c *chat.Call) ([]byte, string) {
 	var body, path, why string
 	if !renderIsName(c.Name) {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A byteSet is a set of bytes: those that need a look where all others pass. It holds numbers rather than booleans so that
-// several bytes can be tried with one branch.
+// A byteSet is a set of bytes: those that need a look where all others pass. It holds numbers rather than
+// booleans so that several bytes can be tried with one branch.
 type byteSet [256]uint8
 
 func (s *byteSet) has(c byte) bool { return s[c] != 0 }
@@ -40,8 +40,8 @@ func (s *byteSet) index(in string, i int) int {
 	return i
 }
 
-// indexEscaped returns the offset of the first byte of s, from i on, that is escaped in a string of JSON, or the length of s. It is what
-// doubleStop.index is, for long texts: eight bytes at a time.
+// indexEscaped returns the offset of the first byte of s, from i on, that is escaped in a string of JSON, or
+// the length of s. It is what doubleStop.index is, for long texts: eight bytes at a time.
 func indexEscaped(s string, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
@@ -49,7 +49,8 @@ func indexEscaped(s string, i int) int {
 		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
 			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 		quote, slash := x^'"'*ones, x^'\\'*ones
-		// A byte less than n borrows from its high bit when n is taken from it; what it borrows from the next byte is behind the first.
+		// A byte less than n borrows from its high bit when n is taken from it; what it borrows from the next
+		// byte is behind the first.
 		if found := ((x-0x20*ones)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & high; found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}

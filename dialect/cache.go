@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// cacheSize is how many rules a Cache keeps. A program reads texts in a few ways only: for each family of models with tools and
-// without.
+// cacheSize is how many rules a Cache keeps. A program reads texts in a few ways only: for each family of
+// models with tools and without.
 const cacheSize = 64
 
-// A Cache keeps what options compile to, tools apart, so that a decoder for other tools costs little. The zero value is ready, and
-// safe for concurrent use.
+// A Cache keeps what options compile to, tools apart, so that a decoder for other tools costs little. The
+// zero value is ready, and safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
 	entries []cacheEntry // the latest last

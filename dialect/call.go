@@ -36,7 +36,8 @@ type openCall struct {
 	id    string
 	tool  *shape.Tool
 	at    int // where its text begins
-	// The arguments so far: the bytes [rawFrom, rawTo) of the text if they stand there as they are, else what was built.
+	// The arguments so far: the bytes [rawFrom, rawTo) of the text if they stand there as they are, else what
+	// was built.
 	raw     bool
 	rawFrom int
 	rawTo   int
@@ -150,8 +151,8 @@ func (c *callWriter) emitDelta(dst []chat.Event, s string, end int) []chat.Event
 	return dst
 }
 
-// built takes note of n bytes that were added to the arguments. Their event waits for more of them: what a machine writes piece by
-// piece, such as a comma, a key and a quote, is one event in the end.
+// built takes note of n bytes that were added to the arguments. Their event waits for more of them: what a
+// machine writes piece by piece, such as a comma, a key and a quote, is one event in the end.
 func (c *callWriter) built(n, end int) {
 	if c.sources != nil {
 		c.sources.add(c.args.String()[c.args.Len()-n:], end)
@@ -222,12 +223,12 @@ func (c *callWriter) writeEscaped(s string, end int) {
 	c.built(c.args.Len()-n, end)
 }
 
-// maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only when they are asked
-// for, so that a long value that comes in small chunks is not copied again and again.
+// maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only
+// when they are asked for, so that a long value that comes in small chunks is not copied again and again.
 const maxPieces = 64
 
-// writePieces emits what s, the bytes of the text before the offset end, is inside a JSON string: its pieces and the escapes between them, so
-// that nothing is copied. They follow in the arguments.
+// writePieces emits what s, the bytes of the text before the offset end, is inside a JSON string: its pieces
+// and the escapes between them, so that nothing is copied. They follow in the arguments.
 func (c *callWriter) writePieces(s string, end int) {
 	i, from := doubleStop.index(s, 0), 0
 	c.settleLater(end-len(s), end, i < len(s))
@@ -277,8 +278,8 @@ func (c *callWriter) follow(from, to int) {
 	c.settleLater(from, to, false)
 }
 
-// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times. Most arguments are so
-// short that they never grow again.
+// grow makes room for n bytes, doubling: what a builder does by itself copies a long argument many times.
+// Most arguments are so short that they never grow again.
 func grow(b *strings.Builder, n int) {
 	if b.Cap()-b.Len() < n {
 		b.Grow(max(n, smallArgs))
@@ -311,8 +312,8 @@ type wholeCall struct {
 	chat.Call
 }
 
-// manyCalls is for how many calls at most memory is taken at once: whoever keeps one of them keeps that of all. Ten of them fill a block of
-// the allocator's, of whose blocks for eight a twelfth would be left over.
+// manyCalls is for how many calls at most memory is taken at once: whoever keeps one of them keeps that of
+// all. Ten of them fill a block of the allocator's, of whose blocks for eight a twelfth would be left over.
 const manyCalls = 10
 
 // memory returns the memory of a call. A response with several calls is likely to have more.

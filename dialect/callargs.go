@@ -30,8 +30,8 @@ func (r *callReader) beginArguments(d *driver, i int) verdict {
 	return more
 }
 
-// readInner reads, up to the offset i, the first key of the object under a tool's name. Many objects have a name for a key; it is a
-// call if the tool declares what the object holds.
+// readInner reads, up to the offset i, the first key of the object under a tool's name. Many objects have a
+// name for a key; it is a call if the tool declares what the object holds.
 func (r *callReader) readInner(d *driver, c byte, i int) verdict {
 	args := d.set.names.tools[r.record.tool].Args
 	switch {
@@ -239,8 +239,8 @@ func (r *callReader) readFlat(a *argsReader) {
 	}
 }
 
-// flatArguments returns the arguments of a call that has them beside its name: without what its tool declares the call would do
-// something else than was meant.
+// flatArguments returns the arguments of a call that has them beside its name: without what its tool declares
+// the call would do something else than was meant.
 func (r *callReader) flatArguments(d *driver) string {
 	rec := &r.record
 	declared := false

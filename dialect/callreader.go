@@ -6,9 +6,9 @@ import (
 	"wield/chat"
 )
 
-// A callReader reads a JSON value that holds calls: one object, an array of them, or an envelope around them, in any of the
-// shapes that models write. Only the level of the call is its own; values are read by a value machine, and the arguments go
-// out as they are read.
+// A callReader reads a JSON value that holds calls: one object, an array of them, or an envelope around them,
+// in any of the shapes that models write. Only the level of the call is its own; values are read by a value
+// machine, and the arguments go out as they are read.
 type callReader struct {
 	bare    bool // which nothing announced: the first argument has to show that it is one
 	midLine bool // it stands in the middle of a line of text
@@ -101,8 +101,8 @@ type level struct {
 	env   bool // it held an array of calls
 }
 
-// newCallReader returns a reader of the value that stands in the section of o, or bare if o is nil. With list an opening
-// bracket was read already.
+// newCallReader returns a reader of the value that stands in the section of o, or bare if o is nil. With list
+// an opening bracket was read already.
 func newCallReader(d *driver, o *opener, list bool) *callReader {
 	r := ready(&d.readers.call)
 	if r.key == nil {
@@ -345,8 +345,8 @@ func (r *callReader) ahead(d *driver, i int) string {
 	return ""
 }
 
-// wholeName returns how the name whose quote stands at i most likely goes on, with what stands between it and the arguments; "" if several
-// tools have names that begin like this.
+// wholeName returns how the name whose quote stands at i most likely goes on, with what stands between it and
+// the arguments; "" if several tools have names that begin like this.
 func (r *callReader) wholeName(d *driver, i int) string {
 	tool, begun := -1, d.text.in[i+1:]
 	for k := range d.set.names.tools {
@@ -367,7 +367,8 @@ func (r *callReader) wholeName(d *driver, i int) string {
 	return d.set.names.tools[tool].Name[len(begun):] + `"` + behind
 }
 
-// What most models write between the brace that opens a call and its name, and between that and the first key of its arguments.
+// What most models write between the brace that opens a call and its name, and between that and the first key
+// of its arguments.
 var (
 	beforeName      = [...]string{`"name": "`, `"name":"`}
 	beforeArguments = [...]string{`, "arguments": {"`, `,"arguments":{"`, `, "parameters": {"`, `,"parameters":{"`}
@@ -388,8 +389,8 @@ func (r *callReader) namesCall() bool {
 	return (r.class == keyName || r.class == keyFunction) && !r.record.named
 }
 
-// wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it reads nothing, and waits
-// if the input ends before the string does.
+// wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it
+// reads nothing, and waits if the input ends before the string does.
 func (r *callReader) wholeString(d *driver, i int) (n int, v verdict) {
 	n = plainKey(d.text.in[i:])
 	switch {
@@ -413,7 +414,8 @@ func (r *callReader) wholeString(d *driver, i int) (n int, v verdict) {
 	return r.passBehind(d, i+n, ':') - i, more
 }
 
-// passBehind reads the colon behind a key, or the comma behind the name, if it stands at i, and the blanks behind it. It returns where it stopped.
+// passBehind reads the colon behind a key, or the comma behind the name, if it stands at i, and the blanks
+// behind it. It returns where it stopped.
 func (r *callReader) passBehind(d *driver, i int, c byte) int {
 	if i == len(d.text.in) || d.text.in[i] != c {
 		return i
@@ -432,7 +434,8 @@ func (r *callReader) passBehind(d *driver, i int, c byte) int {
 	return i
 }
 
-// punctuation reads a byte at call level that is neither blank nor part of a value. It reports whether the byte was used.
+// punctuation reads a byte at call level that is neither blank nor part of a value. It reports whether the
+// byte was used.
 func (r *callReader) punctuation(d *driver, c byte, i int) (v verdict, read bool) {
 	switch r.state {
 	case cStart, cElement, cElementOr:

@@ -21,7 +21,8 @@ type record struct {
 	said      bool // it has text that is content, as a result has
 }
 
-// A flatValue is a value under a key that has no meaning at call level. Where a call has no arguments of its own, these are them.
+// A flatValue is a value under a key that has no meaning at call level. Where a call has no arguments of its
+// own, these are them.
 type flatValue struct {
 	key      string
 	from, to int

@@ -2,7 +2,8 @@ package dialect
 
 import "strings"
 
-// A channelForm is how a family of dialects frames what a model says as messages, whose headers say what their bodies are.
+// A channelForm is how a family of dialects frames what a model says as messages, whose headers say what
+// their bodies are.
 type channelForm struct {
 	body   string   // the token that ends a header
 	tokens []string // that may stand in one
@@ -11,8 +12,8 @@ type channelForm struct {
 // messageForm is that of two dialects, of which one names channels and the other parties.
 var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>", "<|constrain|>", "<|start|>", "<|message|>"}}
 
-// A channelReader reads the header of a message, which is markup, and then gives way to what reads its body: text, reasoning, or
-// a call.
+// A channelReader reads the header of a message, which is markup, and then gives way to what reads its body:
+// text, reasoning, or a call.
 type channelReader struct {
 	form   *channelForm
 	n      int       // bytes of the header that were read
@@ -71,8 +72,8 @@ func (r *channelReader) run(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// headerPart reads in, which goes on with the header, up to the header's end or to a byte that it cannot have, and returns how many
-// bytes that are: words, spaces and the tokens of the form can stand in it.
+// headerPart reads in, which goes on with the header, up to the header's end or to a byte that it cannot
+// have, and returns how many bytes that are: words, spaces and the tokens of the form can stand in it.
 func (r *channelReader) headerPart(in string) (n int, ok, ended bool) {
 	in, long := in[:min(len(in), maxHeader-r.n)], len(in) > maxHeader-r.n
 	for n < len(in) {
@@ -158,8 +159,8 @@ func (r *channelReader) frame(d *driver, i int) (int, verdict) {
 	return r.text(d, i, d.text.at(i))
 }
 
-// text goes on with text from the offset at on: a message for nobody, or for a tool with a body that is no object but may hold a call in
-// another form.
+// text goes on with text from the offset at on: a message for nobody, or for a tool with a body that is no
+// object but may hold a call in another form.
 func (r *channelReader) text(d *driver, i, at int) (int, verdict) {
 	return d.yield(i, func(d *Decoder, i int) int {
 		again := ""

@@ -40,8 +40,8 @@ func (c *Collector) Add(e chat.Event) {
 	}
 }
 
-// addCall takes in a call. Of a key that stands twice in its arguments only the last value counts: the stream could not take
-// back the first one, here it can be left out.
+// addCall takes in a call. Of a key that stands twice in its arguments only the last value counts: the stream
+// could not take back the first one, here it can be left out.
 func (c *Collector) addCall(call chat.Call) {
 	if c.twice && call.Complete {
 		if args, _, err := Arguments(call.Arguments, nil, RepairFull); err == nil {

@@ -43,10 +43,10 @@ const (
 //
 // # How it works
 //
-// Text is scanned for the bytes that can begin a call. Such a byte opens a candidate: from there on bytes are held, until
-// the shape that follows confirms the call or a byte comes that cannot belong to one. A refused candidate goes back to
-// being text: its first byte is passed on, the rest is scanned anew. Once a body machine has confirmed a call nothing is
-// scanned twice.
+// Text is scanned for the bytes that can begin a call. Such a byte opens a candidate: from there on bytes are
+// held, until the shape that follows confirms the call or a byte comes that cannot belong to one. A refused
+// candidate goes back to being text: its first byte is passed on, the rest is scanned anew. Once a body
+// machine has confirmed a call nothing is scanned twice.
 type Decoder struct {
 	driver
 	state   state
@@ -228,7 +228,8 @@ func (d *Decoder) pass(dst []chat.Event, in string) []chat.Event {
 	return appendDelta(dst, chat.KindCallArgs, d.call.index, in, at, t.last)
 }
 
-// passArgs is pass for the inside of a string of arguments that stand in the text as they are, or are to be copied from there.
+// passArgs is pass for the inside of a string of arguments that stand in the text as they are, or are to be
+// copied from there.
 func (d *Decoder) passArgs(dst []chat.Event, in string) []chat.Event {
 	t := &d.text
 	a := &t.arena
@@ -263,8 +264,8 @@ func (d *Decoder) unmeet() {
 	d.text.skip(met)
 }
 
-// Close appends the events that the end of the text completes and returns dst. The decoder must be Reset before it is fed
-// again.
+// Close appends the events that the end of the text completes and returns dst. The decoder must be Reset
+// before it is fed again.
 func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	if d.text.next.met > 0 {
 		d.unmeet()
@@ -292,8 +293,8 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	return dst
 }
 
-// plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the middle of a line
-// of text, and in a string argument. Nearly all of every text is one of the two.
+// plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the
+// middle of a line of text, and in a string argument. Nearly all of every text is one of the two.
 func (d *Decoder) plainTable() *byteSet {
 	d.passing = passesOther
 	switch t := &d.text; {

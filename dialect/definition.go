@@ -2,13 +2,14 @@ package dialect
 
 import "strings"
 
-// The definition of a tool has a name and parameters, as a call of it may have; but the parameters are a JSON Schema. Arguments that
-// may be one are held to their end, since a call that was begun cannot be taken back.
+// The definition of a tool has a name and parameters, as a call of it may have; but the parameters are a JSON
+// Schema. Arguments that may be one are held to their end, since a call that was begun cannot be taken back.
 
 // definitionKeys are the keys that tell a schema of arguments.
 var definitionKeys = [...]string{"type", "properties"}
 
-// peek begins to read the arguments, which begin at i, up to the part of the first key that shows that they are no schema.
+// peek begins to read the arguments, which begin at i, up to the part of the first key that shows that they
+// are no schema.
 func (r *callReader) peek(d *driver, i int) {
 	r.firstAt, r.firstIn, r.key, r.quote, r.state = d.text.at(i), len(r.stack), r.key[:0], 0, cFirstKey
 }
@@ -65,7 +66,8 @@ func (r *callReader) definitionKey(d *driver, c byte) bool {
 	return false
 }
 
-// holdArguments reads arguments that may be a schema, whose beginning was read up to i, as if the name were not known yet.
+// holdArguments reads arguments that may be a schema, whose beginning was read up to i, as if the name were
+// not known yet.
 func (r *callReader) holdArguments(d *driver, i int) (int, verdict) {
 	r.record.argsFrom, r.record.argsTo, r.record.argsKey = r.firstAt, -1, r.word
 	r.skip(d, i)
@@ -84,8 +86,8 @@ func (r *callReader) beginPeeked(d *driver, i int) (int, verdict) {
 	return r.again(d, i)
 }
 
-// unpeek leaves the arguments unread while it is open whether they may be a schema, if all of them stand in this input: what decides
-// then reads them from their beginning.
+// unpeek leaves the arguments unread while it is open whether they may be a schema, if all of them stand in
+// this input: what decides then reads them from their beginning.
 func (r *callReader) unpeek(d *driver, i int) (int, verdict) {
 	if at := d.text.index(r.firstAt); at >= 0 && d.text.patient(at) {
 		r.state = cValue
@@ -137,7 +139,8 @@ func (r *callReader) defines(d *driver) bool {
 	return typed && props
 }
 
-// schemaKeys reports what the text of an object has of a schema of arguments: a type that is object, and properties that are one.
+// schemaKeys reports what the text of an object has of a schema of arguments: a type that is object, and
+// properties that are one.
 func schemaKeys(raw string) (typed, props bool) {
 	var key string
 	var inKey bool

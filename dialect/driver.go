@@ -1,7 +1,7 @@
 package dialect
 
-// A driver is what body machines see of a decoder: the text, the calls that they write, and what was asked for. It has no part in what the
-// decoder decides.
+// A driver is what body machines see of a decoder: the text, the calls that they write, and what was asked
+// for. It has no part in what the decoder decides.
 type driver struct {
 	set     *set
 	text    scanner

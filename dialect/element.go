@@ -282,11 +282,13 @@ type body interface {
 	run(d *driver, i int) (int, verdict)
 	// end decides what an end of the text means.
 	end(d *driver) verdict
-	// plain returns the bytes that need a look if all others now belong to a string of the arguments as they are, else nil.
+	// plain returns the bytes that need a look if all others now belong to a string of the arguments as they
+	// are, else nil.
 	plain(d *driver) *byteSet
 }
 
-// bodies are the body machines that a text needed so far. Only one is at work at a time; they are kept for the next call.
+// bodies are the body machines that a text needed so far. Only one is at work at a time; they are kept for
+// the next call.
 type bodies struct {
 	cite    *citationReader
 	channel *channelReader
@@ -414,7 +416,8 @@ func (d *Decoder) breakBody(i int) int {
 	return i
 }
 
-// beginsLine reports whether nothing but a few blanks stands between the offset at, in what is held, and the start of its line.
+// beginsLine reports whether nothing but a few blanks stands between the offset at, in what is held, and the
+// start of its line.
 func (d *Decoder) beginsLine(at int) bool {
 	before := strings.TrimRight(d.text.held(max(d.text.holdAt, at-maxBlank), at), " \t")
 	return strings.HasSuffix(before, "\n")

@@ -16,7 +16,8 @@ func TakeOut(name string) (add func()) {
 // Steps makes a Decoder one that the kit counts the work of.
 func (d *Decoder) Steps() int { return d.text.steps }
 
-// A TurnPair is what an invented turn is written with: the header or the line of another party, and that of the model behind it.
+// A TurnPair is what an invented turn is written with: the header or the line of another party, and that of
+// the model behind it.
 type TurnPair struct {
 	Template, Other, Own string
 	Hard, Line           bool

@@ -7,8 +7,9 @@ import (
 	"wield/schema/shape"
 )
 
-// A blockForm is a form of block whose opening line names no tool. Its first lines tell what it is: the edits of a file in one of the
-// notations that models know from elsewhere, or a file. It is a call of a tool as a block with the name of that tool would be.
+// A blockForm is a form of block whose opening line names no tool. Its first lines tell what it is: the edits
+// of a file in one of the notations that models know from elsewhere, or a file. It is a call of a tool as a
+// block with the name of that tool would be.
 type blockForm struct {
 	tool   string     // that is called
 	named  nameWanted // which line names the file
@@ -190,8 +191,8 @@ func requires(s *shape.Shape, name string) bool {
 	return s != nil && slices.ContainsFunc(s.Props, func(p shape.Prop) bool { return p.Name == name && p.Required })
 }
 
-// A formReader reads the first lines of a fenced block, until it is known whether they are those of a form. All that it reads is read
-// again by whoever is meant.
+// A formReader reads the first lines of a fenced block, until it is known whether they are those of a form.
+// All that it reads is read again by whoever is meant.
 type formReader struct {
 	f      fence
 	info   string
@@ -290,7 +291,8 @@ func (r *formReader) run(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// dedent takes as many blanks off the beginning of a line as the block is indented, and what stands before the line break off its end.
+// dedent takes as many blanks off the beginning of a line as the block is indented, and what stands before
+// the line break off its end.
 func dedent(line string, indent int) string {
 	for indent > 0 && strings.HasPrefix(line, " ") {
 		line, indent = line[1:], indent-1
@@ -333,8 +335,8 @@ func (a *formAt) take(form *blockForm, line string, ended bool, next int) {
 	}
 }
 
-// header compares the file that a line names with the one that is named above the block. Two files are for the tool of edits to refuse;
-// a file that is written as a whole just has such a line.
+// header compares the file that a line names with the one that is named above the block. Two files are for
+// the tool of edits to refuse; a file that is written as a whole just has such a line.
 func (a *formAt) header(form *blockForm, line string) match {
 	switch {
 	case nameIn(line) == a.path:

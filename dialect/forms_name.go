@@ -29,7 +29,8 @@ func (t *lastText) add(s string, at int) {
 	}
 }
 
-// nameAbove returns the name of a file that stands above the candidate, and whether it is all that its line and its paragraph hold.
+// nameAbove returns the name of a file that stands above the candidate, and whether it is all that its line
+// and its paragraph hold.
 func (d *driver) nameAbove() (path string, alone bool) {
 	text, cut := "", false
 	if d.text.last >= d.text.at(0) {
@@ -109,7 +110,8 @@ func nameIn(line string) string {
 // nameKeys are what names of files stand behind in info strings.
 var nameKeys = []string{"title=", "file=", "filename=", "path="}
 
-// nameInInfo returns the name of a file that an info string has beside the language, such as go:main.go, or that it is; else "".
+// nameInInfo returns the name of a file that an info string has beside the language, such as go:main.go, or
+// that it is; else "".
 func nameInInfo(info string) string {
 	for k, word := range strings.Fields(info) {
 		if _, name, ok := strings.Cut(word, ":"); ok && k == 0 && isPath(name) {
@@ -138,7 +140,8 @@ var (
 	domains = []string{"com", "org", "net", "io", "dev"}
 )
 
-// isPath reports whether a word is the path of a file: it has directories, an ending, or a name that is usual for a file.
+// isPath reports whether a word is the path of a file: it has directories, an ending, or a name that is usual
+// for a file.
 func isPath(s string) bool {
 	if s == "" || len(s) > maxHeader || strings.ContainsAny(s, " \t<>|\"*?`,;=!:{}$^&%") || strings.Contains(s, "//") {
 		return false

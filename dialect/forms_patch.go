@@ -19,7 +19,8 @@ type patchReader struct {
 	rest  bool // the line is not its last one, whatever follows
 }
 
-// newPatch begins behind the words that begin a patch. Where they are shown rather than written, no line of a file follows.
+// newPatch begins behind the words that begin a patch. Where they are shown rather than written, no line of a
+// file follows.
 func newPatch(d *driver, _ *opener) body {
 	r := ready(&d.readers.patch)
 	*r = patchReader{first: true}

@@ -1,7 +1,7 @@
 package dialect
 
-// skim returns the offset of the first byte from i on, in the middle of a line, that the bytes of in alone do not show to be
-// harmless, and whether it stands in inline code.
+// skim returns the offset of the first byte from i on, in the middle of a line, that the bytes of in alone do
+// not show to be harmless, and whether it stands in inline code.
 func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
 	mid, trie := &d.set.mid, &d.set.trie
 	ticks = d.ctx.ticks

@@ -6,8 +6,8 @@ import (
 	"wield/chat"
 )
 
-// A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of arguments behind it.
-// Literals may be empty where a family has none.
+// A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of
+// arguments behind it. Literals may be empty where a family has none.
 type headerForm struct {
 	callOpen  string   // before the name of each call in a section
 	kind      string   // stands in place of the name when the name comes behind the separator
@@ -439,8 +439,8 @@ func (r *headerReader) endCall(d *driver, end int) {
 	}
 }
 
-// readTail reads what follows a call, or the opener of a section: the end of the fence and of the call, another call, the end of
-// the section.
+// readTail reads what follows a call, or the opener of a section: the end of the fence and of the call,
+// another call, the end of the section.
 func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
 	if len(r.tail) == 0 {
 		if isBlank(d.text.in[i]) {

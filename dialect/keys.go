@@ -1,6 +1,7 @@
 package dialect
 
-// A keyIndex finds the keys of one object: those of a list from an index on, in which the keys of all open objects stand.
+// A keyIndex finds the keys of one object: those of a list from an index on, in which the keys of all open
+// objects stand.
 type keyIndex struct {
 	from   int
 	byName map[string]int // once there are many

@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 )
 
-// A literalForm is how a family of models that were trained on Gemma's literals writes a call: a name, and an object whose
-// keys are bare and whose strings stand between two copies of a token, without escapes.
+// A literalForm is how a family of models that were trained on Gemma's literals writes a call: a name, and an
+// object whose keys are bare and whose strings stand between two copies of a token, without escapes.
 type literalForm struct {
 	token  string // at both ends of a string
 	closer string // of the call

@@ -16,8 +16,9 @@ import (
 //	ARGS:
 //	  key: value
 //
-// The call ends at a blank line, at a line that is not indented, and at the end of the text. Values are typed by the schema;
-// block scalars, lists and nested objects are read as in YAML. The arguments go out when the call ends.
+// The call ends at a blank line, at a line that is not indented, and at the end of the text. Values are typed
+// by the schema; block scalars, lists and nested objects are read as in YAML. The arguments go out when the
+// call ends.
 type lineReader struct {
 	state  lineState
 	within bool // a part of the line was read

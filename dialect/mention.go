@@ -8,8 +8,8 @@ import (
 	"wield/chat"
 )
 
-// A call that is only talked about stands in quotation marks, or in a sentence that gives an example. Until it is known that it is none,
-// its events are kept.
+// A call that is only talked about stands in quotation marks, or in a sentence that gives an example. Until
+// it is known that it is none, its events are kept.
 
 // mentionState says how far a call was read that may be a mention.
 type mentionState uint8
@@ -126,8 +126,9 @@ func cutLabel(line string) string {
 	return line
 }
 
-// quotedAbove reports whether the line above, with which before ends, quotes what begins a call of several lines: a fence, a tag or a
-// label stands at its end, behind an opening quotation mark, a back-tick or the mark of a quotation.
+// quotedAbove reports whether the line above, with which before ends, quotes what begins a call of several
+// lines: a fence, a tag or a label stands at its end, behind an opening quotation mark, a back-tick or the
+// mark of a quotation.
 func quotedAbove(before string) bool {
 	line := strings.TrimRight(before, " \t\r")
 	if line = strings.TrimSuffix(line, "\n"); len(line) == len(before) || strings.HasSuffix(line, "\n") {

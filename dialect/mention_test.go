@@ -44,8 +44,8 @@ func inLine(forms map[string]string) []string {
 	})
 }
 
-// TestMentions puts calls in every form between quotation marks, into comments and behind what leads to an example: none comes out, and
-// the text stays. Beside quotes they are meant.
+// TestMentions puts calls in every form between quotation marks, into comments and behind what leads to an
+// example: none comes out, and the text stays. Beside quotes they are meant.
 func TestMentions(t *testing.T) {
 	forms := formCalls(t)
 	quoted := 0

@@ -10,9 +10,9 @@ import (
 
 // names resolves what a model wrote as a tool's name.
 //
-// A name must be that of a declared tool, to the byte, behind the declared prefix if there is one. Beyond that a dot, an
-// underscore and a hyphen count as the same byte when exactly one declared tool then fits: model families differ in
-// which of them they were trained to write.
+// A name must be that of a declared tool, to the byte, behind the declared prefix if there is one. Beyond
+// that a dot, an underscore and a hyphen count as the same byte when exactly one declared tool then fits:
+// model families differ in which of them they were trained to write.
 type names struct {
 	tools  []shape.Tool
 	prefix string
@@ -70,7 +70,8 @@ func (n *names) resolve(s string) (tool int, noted, ok bool) {
 	return tool, true, true
 }
 
-// resolveRest returns the index of the tool that s names behind a prefix of its own that ends with a dot, such as that of a module.
+// resolveRest returns the index of the tool that s names behind a prefix of its own that ends with a dot,
+// such as that of a module.
 func (n *names) resolveRest(s string) (tool int, ok bool) {
 	for len(s) <= maxHeader {
 		if _, s, ok = strings.Cut(s, "."); !ok {

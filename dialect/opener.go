@@ -18,8 +18,9 @@ const (
 	useSection      // what openers with the same literal amount to: what follows decides the body
 )
 
-// An opener is a literal that may begin a call, and what the table says of it. Several dialects may share one; what stands
-// behind it, after white space, then tells them apart: a JSON value, a list of function calls, a literal, or a word.
+// An opener is a literal that may begin a call, and what the table says of it. Several dialects may share
+// one; what stands behind it, after white space, then tells them apart: a JSON value, a list of function
+// calls, a literal, or a word.
 type opener struct {
 	literal   string
 	use       use

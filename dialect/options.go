@@ -5,7 +5,8 @@ import "wield/schema/shape"
 // Repair says how much of a broken call may be mended. Every mend is a Note.
 type Repair uint8
 
-// The levels. The zero value is full, the default of the decoder; a call that wield runs itself is read at most at Safe.
+// The levels. The zero value is full, the default of the decoder; a call that wield runs itself is read at
+// most at Safe.
 const (
 	RepairFull Repair = iota
 	RepairSafe
@@ -43,7 +44,8 @@ type Thinking struct {
 // ThinkingCalls says what becomes of whole calls that stand in reasoning.
 type ThinkingCalls uint8
 
-// The readings. A model that quotes a call goes on to close the block, one that means it may forget to: hence the zero value.
+// The readings. A model that quotes a call goes on to close the block, one that means it may forget to: hence
+// the zero value.
 const (
 	CallsUnclosed ThinkingCalls = iota // calls if nothing closes the block
 	CallsNever                         // reasoning, whatever follows
@@ -69,8 +71,8 @@ func (c ThinkingCalls) String() string {
 
 var thinkingCallsNames = [...]string{"unclosed", "never", "always"}
 
-// Headers are how a family of models writes whose turn begins. Behind one of another party nothing is a call; the model's own is left out at the
-// start of a text, and ends the turn behind content.
+// Headers are how a family of models writes whose turn begins. Behind one of another party nothing is a call;
+// the model's own is left out at the start of a text, and ends the turn behind content.
 type Headers struct {
 	Others []string // such as <|im_start|>user
 	Own    []string // such as <|im_start|>assistant
@@ -89,10 +91,11 @@ type Options struct {
 	Headers  Headers  // of turns, besides the built-in ones
 	Trace    bool     // emit a Candidate event for every opener
 
-	// Edits reads fenced blocks that can hardly be anything else as calls of read, edit and create, whatever the dialect: those that name their
-	// file behind === FILE:, groups of search and replace text with the name of a file, patches, and blocks of the language read. It is
-	// for conversations in which a person sees what a call would do. A block of a language, a diff, a file below its name may
-	// be meant to be looked at, and are calls under the dialect cli-block alone.
+	// Edits reads fenced blocks that can hardly be anything else as calls of read, edit and create, whatever
+	// the dialect: those that name their file behind === FILE:, groups of search and replace text with the
+	// name of a file, patches, and blocks of the language read. It is for conversations in which a person
+	// sees what a call would do. A block of a language, a diff, a file below its name may be meant to be
+	// looked at, and are calls under the dialect cli-block alone.
 	Edits bool
 	Cache *Cache // of automata; nil: unless nothing but tools is given, one is built for each decoder
 }

@@ -104,7 +104,8 @@ func TestPreferTurnsNothingOff(t *testing.T) {
 	}
 }
 
-// TestPreferBesideNamed checks that a preference orders what a named dialect leaves on, behind that one, and adds nothing.
+// TestPreferBesideNamed checks that a preference orders what a named dialect leaves on, behind that one, and
+// adds nothing.
 func TestPreferBesideNamed(t *testing.T) {
 	tools := []shape.Tool{{Name: "spin"}}
 	for _, c := range []struct {
@@ -146,7 +147,8 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestCache checks that what a Cache keeps is kept apart by all it depends on, and that making a decoder with one costs little.
+// TestCache checks that what a Cache keeps is kept apart by all it depends on, and that making a decoder with
+// one costs little.
 func TestCache(t *testing.T) {
 	var cache dialect.Cache
 	tools := []shape.Tool{{Name: "spin"}}

@@ -8,10 +8,10 @@ import (
 
 // A pyReader reads function calls: one, or a list of them, bare or each in quotes.
 //
-// In a list, a section or a fence, a call whose first argument has a keyword is a call at once. One with positional arguments,
-// or without any, looks like prose about a function for longer, and so does every call on a line without anything around it:
-// they are read to the closing parenthesis, and count only if nothing but the end of the line, a comment or another call
-// follows.
+// In a list, a section or a fence, a call whose first argument has a keyword is a call at once. One with
+// positional arguments, or without any, looks like prose about a function for longer, and so does every call
+// on a line without anything around it: they are read to the closing parenthesis, and count only if nothing
+// but the end of the line, a comment or another call follows.
 type pyReader struct {
 	list    bool
 	quote   byte // each call of the list stands in these
@@ -71,8 +71,8 @@ const (
 	pSkip                   // in the arguments of an undeclared tool
 )
 
-// call goes on as a list of function calls, each in quotes and braces: the key so far is the name of a tool, and a parenthesis
-// stands behind it at i.
+// call goes on as a list of function calls, each in quotes and braces: the key so far is the name of a tool,
+// and a parenthesis stands behind it at i.
 func (r *callReader) call(d *driver, i int) bool {
 	inList := len(r.stack) == 2 && r.stack[0].array
 	if !inList || !r.first || r.explicit || r.midLine || !d.set.bare.pythonic || d.set.opts.Repair != RepairFull {
@@ -154,7 +154,8 @@ func (r *pyReader) named(d *driver, i int) {
 	r.keyed = false
 }
 
-// function returns the index of the tool that is called by that name. In a list the name may have that of a module before it.
+// function returns the index of the tool that is called by that name. In a list the name may have that of a
+// module before it.
 func (d *driver) function(name string, list bool) (tool int, ok bool) {
 	tool, _, ok = d.set.names.resolve(name)
 	if !ok && list && d.set.opts.Repair == RepairFull {
@@ -603,7 +604,8 @@ func (r *pyReader) readCloser(d *driver, c byte, i int) (int, verdict) {
 	return i + 1, more
 }
 
-// leave ends a list that goes on with something that is no call before i: that is text, with what parts it from the last call.
+// leave ends a list that goes on with something that is no call before i: that is text, with what parts it
+// from the last call.
 func (r *pyReader) leave(d *driver, i int) (int, verdict) {
 	if !d.text.confirmed {
 		return i, refused

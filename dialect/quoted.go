@@ -110,8 +110,8 @@ func (v *value) behindQuote(c byte, i int) {
 	v.shut(i)
 }
 
-// wholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has what shows where it ends.
-// It returns its length, else 0.
+// wholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has
+// what shows where it ends. It returns its length, else 0.
 func (v *value) wholeText(in string, i int) int {
 	q := in[i]
 	if q != '"' && q != '\'' || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.sources != nil {

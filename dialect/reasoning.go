@@ -127,8 +127,8 @@ func (r *reasoning) collect(events []chat.Event) {
 	}
 }
 
-// promote turns the complete calls of a block into calls: usually at the end of the text, since a model that forgets the closing
-// tag means them, and one that quotes them goes on to close the block.
+// promote turns the complete calls of a block into calls: usually at the end of the text, since a model that
+// forgets the closing tag means them, and one that quotes them goes on to close the block.
 func (d *Decoder) promote() {
 	r := &d.think
 	if !r.open || r.shadow == nil {

@@ -63,7 +63,8 @@ func renderedNumbers(v any) any {
 	return v
 }
 
-// renderedBack fails when calls that d writes are not read back, by d alone and among all dialects, alone and behind a sentence.
+// renderedBack fails when calls that d writes are not read back, by d alone and among all dialects, alone and
+// behind a sentence.
 func renderedBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, calls []chat.Call) {
 	b, err := d.AppendCalls([]byte("before"), calls)
 	var re *dialect.RenderError

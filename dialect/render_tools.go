@@ -9,8 +9,9 @@ import (
 	"wield/chat"
 )
 
-// AppendTools appends the definitions of tools in the form that models of d expect in their prompt, without a newline at
-// the end. Whatever the definitions hold, the text keeps its lines and no dialect reads a call in it.
+// AppendTools appends the definitions of tools in the form that models of d expect in their prompt, without a
+// newline at the end. Whatever the definitions hold, the text keeps its lines and no dialect reads a call in
+// it.
 func (d *Dialect) AppendTools(dst []byte, tools []chat.Tool) []byte {
 	if len(tools) == 0 {
 		return dst
@@ -21,8 +22,8 @@ func (d *Dialect) AppendTools(dst []byte, tools []chat.Tool) []byte {
 	return renderToolsJSON(dst, tools)
 }
 
-// renderToolsJSON writes a list with one JSON object a line. The object does not begin the line, since there it could be
-// taken for a call.
+// renderToolsJSON writes a list with one JSON object a line. The object does not begin the line, since there
+// it could be taken for a call.
 func renderToolsJSON(dst []byte, tools []chat.Tool) []byte {
 	for i := range tools {
 		if i > 0 {
@@ -34,8 +35,8 @@ func renderToolsJSON(dst []byte, tools []chat.Tool) []byte {
 	return dst
 }
 
-// renderToolsTag writes the definitions in one element, in the shape of the OpenAI protocol, as Hermes and Qwen know them.
-// They share a line, for the reason above.
+// renderToolsTag writes the definitions in one element, in the shape of the OpenAI protocol, as Hermes and
+// Qwen know them. They share a line, for the reason above.
 func renderToolsTag(dst []byte, tools []chat.Tool) []byte {
 	dst = append(dst, "<tools>"...)
 	for i := range tools {
@@ -46,8 +47,8 @@ func renderToolsTag(dst []byte, tools []chat.Tool) []byte {
 	return append(dst, " </tools>"...)
 }
 
-// renderToolsElements returns a writer of definitions in an element, each in one more of its own if that has a name. They share
-// a line, for the reason above.
+// renderToolsElements returns a writer of definitions in an element, each in one more of its own if that has
+// a name. They share a line, for the reason above.
 func renderToolsElements(all, each string) func(dst []byte, tools []chat.Tool) []byte {
 	open, end := "", ""
 	if each != "" {
@@ -134,8 +135,9 @@ type renderSchema struct {
 	left int // types that may still be written out
 }
 
-// How much of a schema is written out. What lies deeper, or behind so many others, is an object or an array to the reader: a
-// schema that refers to itself has no end, and one that does so often grows beyond any prompt.
+// How much of a schema is written out. What lies deeper, or behind so many others, is an object or an array
+// to the reader: a schema that refers to itself has no end, and one that does so often grows beyond any
+// prompt.
 const (
 	renderDepth = 4
 	renderTypes = 400

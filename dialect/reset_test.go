@@ -8,8 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// TestResetLeavesNothing looks through all that a decoder holds, and what lies behind it, for the text that it read before it was Reset:
-// the example of each dialect, whole and cut short.
+// TestResetLeavesNothing looks through all that a decoder holds, and what lies behind it, for the text that
+// it read before it was Reset: the example of each dialect, whole and cut short.
 func TestResetLeavesNothing(t *testing.T) {
 	for i := range table {
 		o := Options{Dialect: table[i].Name, Tools: []shape.Tool{{Name: "N"}}, Edits: true}
@@ -33,7 +33,8 @@ func TestResetLeavesNothing(t *testing.T) {
 	}
 }
 
-// reachable returns the bytes that the fields of a decoder lead to, its set apart: those of slices up to their capacity.
+// reachable returns the bytes that the fields of a decoder lead to, its set apart: those of slices up to
+// their capacity.
 func reachable(d *Decoder) (all []byte) {
 	walked := make(map[uintptr]bool)
 	var walk func(v reflect.Value)

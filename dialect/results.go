@@ -7,8 +7,9 @@ import (
 	"wield/chat"
 )
 
-// A resultsFrame is what stands around each result. Between them is always the same envelope, one line of JSON in which no
-// string holds anything that a dialect could take for a call, and whose first key is none of a call.
+// A resultsFrame is what stands around each result. Between them is always the same envelope, one line of
+// JSON in which no string holds anything that a dialect could take for a call, and whose first key is none of
+// a call.
 type resultsFrame struct {
 	open, close string
 	bare        bool // what came out is shown without a word on success, which nobody here has judged
@@ -34,8 +35,8 @@ var (
 // resultsFrames are the frames that only one dialect has.
 var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere, &resultsDeepseek, &resultsOutputs, &resultsReact, &resultsFunction, &resultsMinimax}
 
-// resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others say which call
-// it answers.
+// resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others
+// say which call it answers.
 type resultsEnvelope struct {
 	Success *bool           `json:"success"`
 	Data    json.RawMessage `json:"data"`
@@ -51,16 +52,16 @@ type resultsEnvelope struct {
 	Output  json.RawMessage `json:"output"`
 }
 
-// AppendResults appends results as one message's text in the form that models of d expect, without a newline at the end.
-// Whatever the results hold, no dialect reads a call in the text, and [Results] reads them back: their texts (joined by a
-// newline where a result has several; JSON without white space), names, call ids and whether they failed. A part that is no text is
-// named in the text.
+// AppendResults appends results as one message's text in the form that models of d expect, without a newline
+// at the end. Whatever the results hold, no dialect reads a call in the text, and [Results] reads them back:
+// their texts (joined by a newline where a result has several; JSON without white space), names, call ids and
+// whether they failed. A part that is no text is named in the text.
 func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
 	return d.appendResults(dst, results, resultsCallLike)
 }
 
-// AppendResultsAmong is AppendResults for a model that has no tools but these. JSON that names none of them stays JSON, whatever its keys: no
-// dialect takes it for a call.
+// AppendResultsAmong is AppendResults for a model that has no tools but these. JSON that names none of them
+// stays JSON, whatever its keys: no dialect takes it for a call.
 func (d *Dialect) AppendResultsAmong(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
 	return d.appendResults(dst, results, func(raw string) bool { return resultsCallLike(raw) && resultsNames(raw, tools) })
 }
@@ -105,8 +106,8 @@ func resultsAppend(dst []byte, r *chat.Result, bare bool, callLike func(raw stri
 	return append(dst, '}')
 }
 
-// resultsData appends what came out: an object or a list as it is, any other text as a string. So is JSON in which an object could be
-// taken for a call.
+// resultsData appends what came out: an object or a list as it is, any other text as a string. So is JSON in
+// which an object could be taken for a call.
 func resultsData(dst []byte, text string, callLike func(raw string) bool) []byte {
 	start := len(dst)
 	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
@@ -191,10 +192,11 @@ const (
 	resultsElementEnd = "</tool_response>"
 )
 
-// Results reads back, in order, all results that stand in text, which may hold other text too. It knows the forms that
-// [Dialect.AppendResults] writes, JSON over several lines included; the PTK_RESULT label with JSON or with its sentences
-// "Tool executed successfully" and "Tool execution failed"; elements named tool_response with any content; and fenced JSON of
-// type function_call_output. A result begins at the start of a line.
+// Results reads back, in order, all results that stand in text, which may hold other text too. It knows the
+// forms that [Dialect.AppendResults] writes, JSON over several lines included; the PTK_RESULT label with JSON
+// or with its sentences "Tool executed successfully" and "Tool execution failed"; elements named
+// tool_response with any content; and fenced JSON of type function_call_output. A result begins at the start
+// of a line.
 func Results(text string) []chat.Result {
 	var list []chat.Result
 	r := resultsReader{text: text, left: 16*len(text) + 1<<12}
@@ -213,14 +215,15 @@ func Results(text string) []chat.Result {
 	return list
 }
 
-// A resultsReader finds results in a text. It looks no further when it has looked at 16 times as many bytes as there are, so
-// that a text of nothing but beginnings takes no longer than others.
+// A resultsReader finds results in a text. It looks no further when it has looked at 16 times as many bytes
+// as there are, so that a text of nothing but beginnings takes no longer than others.
 type resultsReader struct {
 	text string
 	left int
 }
 
-// result reads the result that begins at the line at offset at, and returns the offset after it, or at if there is none.
+// result reads the result that begins at the line at offset at, and returns the offset after it, or at if
+// there is none.
 func (r *resultsReader) result(at int) (chat.Result, int) {
 	rest := r.text[at:]
 	switch {

@@ -111,7 +111,8 @@ func TestXE27(t *testing.T) {
 	}
 }
 
-// TestResultsAmong: JSON with the keys of a call stays JSON as long as it names no tool, and no dialect reads a call in what is written.
+// TestResultsAmong: JSON with the keys of a call stays JSON as long as it names no tool, and no dialect reads
+// a call in what is written.
 func TestResultsAmong(t *testing.T) {
 	finder := newCallFinder(t)
 	tools := []chat.Tool{{Name: "read_file"}}

@@ -45,10 +45,12 @@ func (v *value) scalarByte(c byte) bool {
 	return true
 }
 
-// runsOn reports whether a source text may hold commas: in a call in quotes strings often stand without quotes of their own.
+// runsOn reports whether a source text may hold commas: in a call in quotes strings often stand without
+// quotes of their own.
 func (v *value) runsOn() bool { return v.kwargs && v.quoted && len(v.stack) == 1 && v.textual() }
 
-// beginsNext reports whether a keyword that the tool declares stands behind the last comma. It ends the source text there.
+// beginsNext reports whether a keyword that the tool declares stands behind the last comma. It ends the
+// source text there.
 func (v *value) beginsNext() bool {
 	if len(v.tok)-v.comma > maxHeader {
 		return false
@@ -123,8 +125,8 @@ func (v *value) endScalar(i int) {
 	v.endValue(i)
 }
 
-// usualScalar reads the integer or truth value at i if the input holds all of it and it fits its shape as it stands, and returns its
-// length, else 0.
+// usualScalar reads the integer or truth value at i if the input holds all of it and it fits its shape as it
+// stands, and returns its length, else 0.
 func (v *value) usualScalar(in string, i int) int {
 	j, types := i, shape.Integer|shape.Number
 	switch rest := in[i:]; {

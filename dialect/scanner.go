@@ -6,7 +6,8 @@ import (
 	"wield/chat"
 )
 
-// A scanner is the text that is being read, what of it is held, and the events that have come of it. It knows no dialect.
+// A scanner is the text that is being read, what of it is held, and the events that have come of it. It knows
+// no dialect.
 //
 // Every event begins where the last one ended, so that spans cover the text:
 //
@@ -41,8 +42,8 @@ type scanner struct {
 	above  lastText   // there
 }
 
-// A prediction is how the text most likely goes on. The bytes from the offset unread on are ones that a machine wants to read together with
-// what follows them, such as the start of a key. They are held.
+// A prediction is how the text most likely goes on. The bytes from the offset unread on are ones that a
+// machine wants to read together with what follows them, such as the start of a key. They are held.
 type prediction struct {
 	waiting bool
 	unread  int
@@ -118,7 +119,8 @@ func (s *scanner) skip(held string) {
 	s.in, s.base, s.spilled = "", end, end
 }
 
-// character returns where the character begins that the byte at i belongs to. What is read again up to there ends with a whole one.
+// character returns where the character begins that the byte at i belongs to. What is read again up to there
+// ends with a whole one.
 func (s *scanner) character(i int) int {
 	for least := max(0, i-utf8.UTFMax+1); i > least && i < len(s.in) && s.in[i]&0xC0 == 0x80; {
 		i--
@@ -126,7 +128,8 @@ func (s *scanner) character(i int) int {
 	return i
 }
 
-// await leaves the input unread from i on. What follows is held as well, as long as it is what is expected, or has no byte of stop.
+// await leaves the input unread from i on. What follows is held as well, as long as it is what is expected,
+// or has no byte of stop.
 func (s *scanner) await(i int, expect string, stop *byteSet) {
 	if expect != "" {
 		stop = nil
@@ -135,7 +138,8 @@ func (s *scanner) await(i int, expect string, stop *byteSet) {
 	n.waiting, n.unread, n.expect, n.stop = true, s.base+i, expect, stop
 }
 
-// patient reports whether a machine may leave the bytes of the input from i on unread, to read them together with what follows.
+// patient reports whether a machine may leave the bytes of the input from i on unread, to read them together
+// with what follows.
 func (s *scanner) patient(i int) bool {
 	return !s.final && s.holding && len(s.in)-i < maxWait && !s.eager
 }
@@ -205,8 +209,8 @@ func (s *scanner) markupUpTo(end int) {
 	}
 }
 
-// appendDelta appends an event of text. An event is large: filling it where it stands takes half the time of building and
-// copying one, and leaving alone what is empty spares the garbage collector's write barriers.
+// appendDelta appends an event of text. An event is large: filling it where it stands takes half the time of
+// building and copying one, and leaving alone what is empty spares the garbage collector's write barriers.
 func appendDelta(dst []chat.Event, kind chat.Kind, index int, text string, at, end int) []chat.Event {
 	n := len(dst)
 	if n == cap(dst) {
@@ -222,8 +226,8 @@ func appendDelta(dst []chat.Event, kind chat.Kind, index int, text string, at, e
 	return dst
 }
 
-// characters returns what a chunk that begins or ends inside a character makes whole: the character that the last one cut, and what
-// follows it. What the chunk ends with of another waits for the rest.
+// characters returns what a chunk that begins or ends inside a character makes whole: the character that the
+// last one cut, and what follows it. What the chunk ends with of another waits for the rest.
 func (s *scanner) characters(chunk string) (first, rest string) {
 	if s.cut != "" {
 		n, want := 0, runeLen(s.cut[0])-len(s.cut)

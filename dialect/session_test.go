@@ -35,7 +35,8 @@ func sessionTools(tb testing.TB) []shape.Tool {
 	return tools
 }
 
-// A sessionTurn is what the model writes in one turn: some text, then calls, of which arguments holds names and values in turn.
+// A sessionTurn is what the model writes in one turn: some text, then calls, of which arguments holds names
+// and values in turn.
 type sessionTurn struct {
 	text  string
 	calls []sessionCall
@@ -127,7 +128,8 @@ func sessionTexts(tb testing.TB, name string) (texts []string, calls int) {
 // sessionFamilies are the dialects whose mean is watched.
 var sessionFamilies = []string{"hermes", "pythonic", "qwen3-coder", "gemma4", "harmony", "glm", "deepseek-v3"}
 
-// BenchmarkSession reads the answers of an agent's session, each in chunks of 4 bytes, in some dialects: BenchmarkSession/DIALECT.
+// BenchmarkSession reads the answers of an agent's session, each in chunks of 4 bytes, in some dialects:
+// BenchmarkSession/DIALECT.
 func BenchmarkSession(b *testing.B) {
 	tools := sessionTools(b)
 	for _, name := range sessionFamilies {

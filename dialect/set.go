@@ -87,7 +87,8 @@ func newRules(o *Options) (*rules, error) {
 	return r, nil
 }
 
-// expects reports whether the dialect is the one that is expected most. It alone has the forms that would be too bold elsewhere.
+// expects reports whether the dialect is the one that is expected most. It alone has the forms that would be
+// too bold elsewhere.
 func (r *rules) expects(name string) bool { return len(r.expected) > 0 && r.expected[0].Name == name }
 
 // firstRow returns the first of the dialects that is such a one, or nil.

@@ -6,11 +6,12 @@ import (
 	"wield/schema/shape"
 )
 
-// A line of documentation may look like a call: it names the parameters of a tool, but gives no values for them. Only arguments
-// without a keyword can be such names.
+// A line of documentation may look like a call: it names the parameters of a tool, but gives no values for
+// them. Only arguments without a keyword can be such names.
 
-// signs reports whether the arguments that were held are those of a signature. On a line of its own one name tells; in a list, which
-// is how calls are written, all of them have to be names. Where an opener or a fence announces calls, nothing is taken for less.
+// signs reports whether the arguments that were held are those of a signature. On a line of its own one name
+// tells; in a list, which is how calls are written, all of them have to be names. Where an opener or a fence
+// announces calls, nothing is taken for less.
 func (r *pyReader) signs(d *driver) bool {
 	s := d.set.names.tools[r.tool].Args
 	switch {
@@ -22,7 +23,8 @@ func (r *pyReader) signs(d *driver) bool {
 	return r.alone(d) && signature(d.text.held(r.argsAt, r.argsTo), s, isSignature, false)
 }
 
-// signature reports whether is holds for all of the arguments that have no keyword, or for one of them. There must be one.
+// signature reports whether is holds for all of the arguments that have no keyword, or for one of them. There
+// must be one.
 func signature(args string, s *shape.Shape, is func(arg string, s *shape.Shape) bool, all bool) bool {
 	var p parens
 	found := false
@@ -78,8 +80,8 @@ func isParam(arg string, s *shape.Shape) bool {
 	return ok
 }
 
-// isSignature reports whether the argument stands for a value: it is the name of a parameter, with or without its type, or a mark
-// that stands for any.
+// isSignature reports whether the argument stands for a value: it is the name of a parameter, with or without
+// its type, or a mark that stands for any.
 func isSignature(arg string, s *shape.Shape) bool {
 	switch {
 	case arg[0] == '*' || arg[0] == '<' || arg == "..." || arg == "\u2026":

@@ -24,8 +24,9 @@ type CallSources struct {
 	Sources []Source  // in the order of the arguments
 }
 
-// Sources reads a text under o as a decoder does, and returns of each call where in the text its keys and values stand. It costs
-// several times as much as reading: it is meant for whoever looks at a call, not for whoever runs it.
+// Sources reads a text under o as a decoder does, and returns of each call where in the text its keys and
+// values stand. It costs several times as much as reading: it is meant for whoever looks at a call, not for
+// whoever runs it.
 func Sources(text string, o Options) ([]CallSources, error) {
 	d, err := New(o)
 	if err != nil {
@@ -42,8 +43,8 @@ func Sources(text string, o Options) ([]CallSources, error) {
 			}
 		}
 	}
-	// A byte at a time, since then the decoder can wait for nothing longer than it has to: what it writes is as near to what it
-	// read as can be.
+	// A byte at a time, since then the decoder can wait for nothing longer than it has to: what it writes is
+	// as near to what it read as can be.
 	for i := range len(text) {
 		buf = d.Feed(buf[:0], text[i:i+1])
 		take(buf)
@@ -52,7 +53,8 @@ func Sources(text string, o Options) ([]CallSources, error) {
 	return calls, nil
 }
 
-// sources records what is written to the arguments of calls, and from which bytes of the text. A decoder has one only for Sources.
+// sources records what is written to the arguments of calls, and from which bytes of the text. A decoder has
+// one only for Sources.
 type sources struct {
 	text  string
 	at    int // how far the text was used up
@@ -310,8 +312,8 @@ func (w *sourceWalk) add(path string, key bool, from, to int) {
 	w.out = append(w.out, s)
 }
 
-// tighten leaves out what was read with a value and is none of it: blanks, a colon, a bracket, the quotes of a string. What is left
-// says the same as the value; if nothing does, only blanks are left out.
+// tighten leaves out what was read with a value and is none of it: blanks, a colon, a bracket, the quotes of
+// a string. What is left says the same as the value; if nothing does, only blanks are left out.
 func (w *sourceWalk) tighten(s *Source, quoted bool) {
 	value := w.args[s.From:s.To]
 	raw := w.text[s.At:s.End]

@@ -2,8 +2,9 @@ package dialect
 
 import "strings"
 
-// A strictReader reads one JSON value as strictly as there is: no key stands twice in an object, at any depth, and nothing nests
-// deeper than elsewhere. It notes the members of the outermost object, and of the object that is the value of one of them.
+// A strictReader reads one JSON value as strictly as there is: no key stands twice in an object, at any
+// depth, and nothing nests deeper than elsewhere. It notes the members of the outermost object, and of the
+// object that is the value of one of them.
 type strictReader struct {
 	in    string
 	at    int

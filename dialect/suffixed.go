@@ -2,8 +2,8 @@ package dialect
 
 import "strings"
 
-// A suffixReader reads the rest of an opener that holds a suffix of the model's choosing, and of the tag that opens the first call, and
-// then gives way to the reader of the form with that suffix.
+// A suffixReader reads the rest of an opener that holds a suffix of the model's choosing, and of the tag that
+// opens the first call, and then gives way to the reader of the form with that suffix.
 type suffixReader struct {
 	suffix []byte
 	first  string // the tag that opens a call; "": the suffix is not read yet

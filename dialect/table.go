@@ -2,7 +2,8 @@ package dialect
 
 import "slices"
 
-// The table of dialects. What tells two of them apart that share an opener are the bytes behind it, not their order here.
+// The table of dialects. What tells two of them apart that share an opener are the bytes behind it, not their
+// order here.
 var table = slices.Concat(plainRows, jsonRows, headerRows, pairRows, invokeRows, pythonRows, channelRows)
 
 // The dialects of instructed models, and those that most families share.

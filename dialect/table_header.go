@@ -55,8 +55,8 @@ var headerRows = []Dialect{
 
 var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true, nameIs: "mistral-args"}
 
-// deepseekForms are the two spellings of the DeepSeek markers: that of the vocabulary, and one with the bars of ASCII, which models
-// write that were trained on transcripts.
+// deepseekForms are the two spellings of the DeepSeek markers: that of the vocabulary, and one with the bars
+// of ASCII, which models write that were trained on transcripts.
 var deepseekForms = [...]headerForm{deepseekForm("｜"), deepseekForm("|")}
 
 func deepseekForm(bar string) headerForm {

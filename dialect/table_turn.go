@@ -12,7 +12,8 @@ type template struct {
 	line   bool     // a header only at the start of a line, or behind another token
 }
 
-// templates are those of the families that profiles know, and of some that went before them. Their headers are read in every text.
+// templates are those of the families that profiles know, and of some that went before them. Their headers
+// are read in every text.
 var templates = []template{
 	{name: "chatml", open: "<|im_start|>", others: []string{"user", "system", "developer", "tool", "function", "human", "observation", "environment", "ipython", "question"}, own: []string{"assistant", "answer"}},
 	{name: "llama-3", open: "<|start_header_id|>", close: "<|end_header_id|>", others: []string{"user", "system", "developer", "tool", "ipython", "environment"}, own: []string{"assistant"}},
@@ -147,7 +148,8 @@ const questionLine = "Question:"
 // aloneLines are lines that end the turn without another one.
 var aloneLines = []string{"### Instruction:", "### Human:", "### HUMAN:"}
 
-// alonePairs are such lines that may stand in the middle of one. Before the second tag stands what else begins a call of poolside.
+// alonePairs are such lines that may stand in the middle of one. Before the second tag stands what else
+// begins a call of poolside.
 var alonePairs = []string{"</user><assistant>", "</user>\n<assistant>", "</user>\n\n<assistant>"}
 
 // resultMarks begin a tool's result, besides the results that are read as they are, see useVerbatim.

@@ -84,8 +84,8 @@ func (r *tagReader) wholeEnd(s string) (e ending, n int) {
 	return e, n + size
 }
 
-// restOfEnd returns how s most likely goes on where it begins the end of the value, and whether it does begin it. Nothing is what it goes on
-// with if the very next byte decides.
+// restOfEnd returns how s most likely goes on where it begins the end of the value, and whether it does begin
+// it. Nothing is what it goes on with if the very next byte decides.
 func (r *tagReader) restOfEnd(s string) (rest string, ok bool) {
 	if r.form.cdata && openCDATA(r.text) {
 		return "", false
@@ -112,8 +112,8 @@ func (r *tagReader) restOfTag(tags []string, s string) (rest string, ok bool) {
 	return rest, rest != "" || r.form.elements && s == r.form.paramOpen
 }
 
-// wholeTag looks for one of the tags at the start of s and returns its length, or 0. That of a parameter which ends before the name has
-// its first byte: of a closing tag that is a slash.
+// wholeTag looks for one of the tags at the start of s and returns its length, or 0. That of a parameter
+// which ends before the name has its first byte: of a closing tag that is a slash.
 func (r *tagReader) wholeTag(s string, tags []string) (k tagKind, n int) {
 	for k, tag := range tags {
 		switch {
@@ -213,8 +213,8 @@ func (r *tagReader) properEnd(t string, at int) ending {
 	return e
 }
 
-// missingClose looks for a tag that ends a value whose own closing tag is missing. That of a parameter does so only if the
-// tool has that parameter, the end of the call only if what may follow it follows.
+// missingClose looks for a tag that ends a value whose own closing tag is missing. That of a parameter does
+// so only if the tool has that parameter, the end of the call only if what may follow it follows.
 func (r *tagReader) missingClose(d *driver, t string, at int) ending {
 	f, text := r.form, t[at:]
 	e := ending{end: at, kind: tagParam, next: -1}

@@ -36,8 +36,8 @@ type tagForm struct {
 
 	attributeForm
 
-	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before it, paramClose
-	// stands before it in the closing tag.
+	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before
+	// it, paramClose stands before it in the closing tag.
 	elements bool
 }
 
@@ -61,8 +61,8 @@ var toolTags = tagForm{nameEnd: ">", paramOpen: "<arg name=", paramEnd: ">", par
 
 // A tagReader reads calls whose arguments are named elements with text values.
 //
-// Nothing in a value is escaped, so a closing tag may be part of it. It ends the value only where a legal successor follows:
-// another parameter, the end of the call, the end of the section.
+// Nothing in a value is escaped, so a closing tag may be part of it. It ends the value only where a legal
+// successor follows: another parameter, the end of the call, the end of the section.
 type tagReader struct {
 	form    *tagForm
 	section *opener // nil: the call stands alone
@@ -327,7 +327,8 @@ func (r *tagReader) object(d *driver, i int) (int, verdict) {
 	return h.run(d, i)
 }
 
-// expected takes a byte that was added to the tail. It reports whether the tail needs no look: what it may be has not changed.
+// expected takes a byte that was added to the tail. It reports whether the tail needs no look: what it may be
+// has not changed.
 func (r *tagReader) expected(c byte) bool {
 	if len(r.want) < 2 || r.want[0] != c {
 		return false
@@ -550,7 +551,8 @@ func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) 
 	return 0, more
 }
 
-// fail ends the candidate because of the byte before i. What was read of a call that did not begin is text, behind others too.
+// fail ends the candidate because of the byte before i. What was read of a call that did not begin is text,
+// behind others too.
 func (r *tagReader) fail(d *driver, i int, why string) (int, verdict) {
 	if d.text.confirmed && !d.call.open && r.at >= d.text.last {
 		return d.backTo(r.at, i)

@@ -94,8 +94,8 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 	return i + 1, more
 }
 
-// wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i. What may be the start of both
-// waits for the rest.
+// wholeName reads a name and what ends it at once, if the input holds both. It returns where it ends, or i.
+// What may be the start of both waits for the rest.
 func (r *tagReader) wholeName(d *driver, i int) (int, verdict) {
 	f, in := r.form, d.text.in
 	switch {
@@ -276,8 +276,8 @@ var attributeMeanings = [...]struct {
 	{[]byte(`string="false"`), "false"}, {[]byte("string='false'"), "false"},
 }
 
-// looseName reports whether s is, or begins, what stands before the quote of a name: white space, which a tokenizer may have
-// left as its own sign, or lost, and name=.
+// looseName reports whether s is, or begins, what stands before the quote of a name: white space, which a
+// tokenizer may have left as its own sign, or lost, and name=.
 func looseName(s string) bool {
 	for s != "" && isBlank(s[0]) {
 		s = s[1:]

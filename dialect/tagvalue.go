@@ -8,7 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// beginUnopened begins a value whose opening tag is missing with the tail, of which the byte at i showed that it is no tag.
+// beginUnopened begins a value whose opening tag is missing with the tail, of which the byte at i showed that
+// it is no tag.
 func (r *tagReader) beginUnopened(d *driver, i int) (int, verdict) {
 	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
 	r.missing(d, r.form.valueOpen, at)
@@ -104,7 +105,8 @@ func (r *tagReader) flows() {
 	r.stream = text && !r.waits
 }
 
-// addKey writes the name of the parameter, which the arguments may have already, and the quote of a string that goes out as it comes.
+// addKey writes the name of the parameter, which the arguments may have already, and the quote of a string
+// that goes out as it comes.
 func (r *tagReader) addKey(again bool) bool {
 	v := r.val
 	if v.discard || v.hold.on || again {
@@ -279,8 +281,8 @@ func (r *tagReader) readTail(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// follows reads what stands behind the closing tag of the value, from i on: white space, and the tag that follows. It returns how many
-// bytes it read.
+// follows reads what stands behind the closing tag of the value, from i on: white space, and the tag that
+// follows. It returns how many bytes it read.
 func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 	r.want = ""
 	if r.tagFrom > 0 {
@@ -309,7 +311,8 @@ func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 	return m, n + k
 }
 
-// openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only, however long the text.
+// openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only,
+// however long the text.
 func openCDATA(text []byte) bool {
 	const open, end = "<![CDATA[", "]]>"
 	first := text[:min(len(text), maxHeader)]
@@ -482,7 +485,8 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	return more
 }
 
-// stands says where out, which is to be written as the value but for skip bytes at either end, stands in the text, for whoever asks.
+// stands says where out, which is to be written as the value but for skip bytes at either end, stands in the
+// text, for whoever asks.
 func (r *tagReader) stands(d *driver, out string, skip int) {
 	if d.call.sources == nil || r.val.hold.on {
 		return
@@ -494,8 +498,8 @@ func (r *tagReader) stands(d *driver, out string, skip int) {
 	}
 }
 
-// unquoted returns a value without what models put around it: the quotes of a string where the form has them, and the escapes of
-// JSON that was written as if it stood in a string.
+// unquoted returns a value without what models put around it: the quotes of a string where the form has them,
+// and the escapes of JSON that was written as if it stood in a string.
 func (r *tagReader) unquoted(d *driver, text string, end int) string {
 	t := r.shape.Type()
 	switch {

@@ -127,7 +127,8 @@ func (d *Decoder) scanLine(i int) int {
 	return i
 }
 
-// tornOn reports whether the line behind the line break at i may go on with what is left of a broken call: the one before does not end it.
+// tornOn reports whether the line behind the line break at i may go on with what is left of a broken call:
+// the one before does not end it.
 func (d *Decoder) tornOn(i int) bool {
 	last := d.text.recent.last()
 	if i > 0 {

@@ -10,9 +10,9 @@ import (
 	"wield/dialect/dialecttest"
 )
 
-// TestTold looks at what has come out after every byte of a text: it must not depend on how the text before was cut either. Whoever
-// does something between two chunks, such as a bridge that hears of a call through the server's own channel, finds the decoder
-// where it would be after any other cuts.
+// TestTold looks at what has come out after every byte of a text: it must not depend on how the text before
+// was cut either. Whoever does something between two chunks, such as a bridge that hears of a call through
+// the server's own channel, finds the decoder where it would be after any other cuts.
 func TestTold(t *testing.T) {
 	var cache dialect.Cache
 	for i, c := range allCases(t) {

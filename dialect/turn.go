@@ -49,8 +49,8 @@ type roleLine struct {
 	calls  int // before it
 }
 
-// An example is a conversation that a text shows with the headers of a template, where a colon leads to it. Its turns are the model's own to
-// write as long as each is closed: a call in one that is open was dreamt.
+// An example is a conversation that a text shows with the headers of a template, where a colon leads to it.
+// Its turns are the model's own to write as long as each is closed: a call in one that is open was dreamt.
 type example struct {
 	marker   string // the first header; "": none is shown
 	at, last int    // where it stands, and the last one
@@ -108,7 +108,8 @@ func (d *Decoder) indented() bool {
 	return len(indent) > 3 && blank(indent) || strings.HasPrefix(indent, "\t")
 }
 
-// belowKey reports whether the line above the candidate, without a blank one between them, has a key other than the role: both stand in a list.
+// belowKey reports whether the line above the candidate, without a blank one between them, has a key other
+// than the role: both stand in a list.
 func (d *Decoder) belowKey() bool {
 	before, ok := strings.CutSuffix(d.before(), "\n")
 	n := strings.LastIndexByte(before, '\n')
@@ -132,8 +133,8 @@ func (d *Decoder) announced() bool {
 	return strings.HasSuffix(strings.TrimRight(d.before(), " \t\r\n"), ":")
 }
 
-// gluedRole takes note of a role right behind a sentence and before the blank line that ends at i: what is left of a header where a server
-// strips its tokens. It reports whether that ends the turn.
+// gluedRole takes note of a role right behind a sentence and before the blank line that ends at i: what is
+// left of a header where a server strips its tokens. It reports whether that ends the turn.
 func (d *Decoder) gluedRole(i int) bool {
 	if d.ctx.after || d.ctx.gap || d.ctx.fence.mark != 0 || len(d.set.opts.Tools) == 0 {
 		return false
@@ -238,8 +239,9 @@ func (d *Decoder) leaveShown(i int, why string) int {
 	return d.refuse(i, why)
 }
 
-// answersItself ends the turn before the candidate, a call, if the model's own header in the middle of a line, or its line, stands right
-// before that, or an open turn of an example does: it was neither talked about nor shown.
+// answersItself ends the turn before the candidate, a call, if the model's own header in the middle of a
+// line, or its line, stands right before that, or an open turn of an example does: it was neither talked
+// about nor shown.
 func (d *Decoder) answersItself(i int) bool {
 	t := &d.turn
 	if t.talked == "" && t.direct == "" && t.example.marker == "" {
@@ -259,8 +261,9 @@ func (d *Decoder) answersItself(i int) bool {
 	return true
 }
 
-// CallElsewhere tells the decoder that a call begins here that does not stand in the text, as those of a backend's function calling do not.
-// It appends to dst the end of the turn if the text before shows it only now, and returns dst.
+// CallElsewhere tells the decoder that a call begins here that does not stand in the text, as those of a
+// backend's function calling do not. It appends to dst the end of the turn if the text before shows it only
+// now, and returns dst.
 func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
 	t := &d.text
 	if d.state != inText || d.think.open || d.mention.state != mentionNone || d.set.wholeMessage || t.cut != "" || t.next.waiting || t.next.met > 0 {
@@ -282,8 +285,8 @@ func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
 
 func trimLine(s string) string { return strings.TrimRight(s, " \t\r\n") }
 
-// scanHeader reads the byte behind a header that follows a sentence: it begins the turn if that is a line break or, where the
-// header has an end of its own, a word.
+// scanHeader reads the byte behind a header that follows a sentence: it begins the turn if that is a line
+// break or, where the header has an end of its own, a word.
 func (d *Decoder) scanHeader(i int) int {
 	o, c := d.cand.elem.opener, d.text.in[i]
 	last := o.literal[len(o.literal)-1]
@@ -325,7 +328,8 @@ func (d *driver) place() place {
 	return placeProse
 }
 
-// opensQuote reports whether line ends with what quotes the token behind it: an opening quotation mark, a bracket, a sign of code.
+// opensQuote reports whether line ends with what quotes the token behind it: an opening quotation mark, a
+// bracket, a sign of code.
 func opensQuote(line string) bool {
 	last, n := utf8.DecodeLastRuneInString(line)
 	if strings.ContainsRune("“‘„«‹「『([{<=|/\\", last) {

@@ -61,7 +61,8 @@ func formCalls(t testing.TB) map[string]string {
 	return forms
 }
 
-// checkOver reads text and fails if any but the first calls come out, or if the end of the turn is not told of where it should be.
+// checkOver reads text and fails if any but the first calls come out, or if the end of the turn is not told
+// of where it should be.
 func checkOver(t *testing.T, o dialect.Options, text string, size, calls, at int, hard bool) {
 	t.Helper()
 	events := readIn(t, o, text, size)
@@ -82,8 +83,8 @@ func checkOver(t *testing.T, o dialect.Options, text string, size, calls, at int
 	}
 }
 
-// TestInventedTurn lets each family of models write the turns of other parties in the formats of all, with a consent and another call
-// in it: no call comes out.
+// TestInventedTurn lets each family of models write the turns of other parties in the formats of all, with a
+// consent and another call in it: no call comes out.
 func TestInventedTurn(t *testing.T) {
 	forms := formCalls(t)
 	var cache dialect.Cache

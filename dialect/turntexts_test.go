@@ -27,8 +27,8 @@ func ownTexts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// TestTurnTexts reads texts that look like turns and are the model's own, alone and with calls behind them, before them and between them:
-// their content stays whole, and at most one call of a hundred is lost.
+// TestTurnTexts reads texts that look like turns and are the model's own, alone and with calls behind them,
+// before them and between them: their content stays whole, and at most one call of a hundred is lost.
 func TestTurnTexts(t *testing.T) {
 	texts := ownTexts(t)
 	forms := formCalls(t)

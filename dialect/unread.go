@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 )
 
-// Unread finds what looks like a call in a text that was not read as one because its JSON is broken: an object between the tags of a
-// dialect. It is for messages to people: the text stays text.
+// Unread finds what looks like a call in a text that was not read as one because its JSON is broken: an
+// object between the tags of a dialect. It is for messages to people: the text stays text.
 func Unread(text string) []chat.RejectedDetail {
 	if !strings.Contains(text, "<") {
 		return nil

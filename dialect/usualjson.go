@@ -2,9 +2,10 @@ package dialect
 
 import "wield/schema/shape"
 
-// The usual is JSON as nearly all models write it nearly all the time: whole keys without escapes that are new, strings in double quotes,
-// integers and truth values that fit their shapes. All of it belongs to the arguments as it stands. It is read here, in few steps; at the
-// first byte of anything else the rest of the machine takes over, which would have read all that came before in the same way.
+// The usual is JSON as nearly all models write it nearly all the time: whole keys without escapes that are
+// new, strings in double quotes, integers and truth values that fit their shapes. All of it belongs to the
+// arguments as it stands. It is read here, in few steps; at the first byte of anything else the rest of the
+// machine takes over, which would have read all that came before in the same way.
 
 // plainly reports whether what follows may be the usual: nothing is kept back, and what is written stands in the text.
 func (v *value) plainly() bool {
@@ -16,7 +17,8 @@ func (v *value) inJSON() bool {
 	return v.state == vString && v.quote == '"' && v.triple == 0 && !v.escaped && !v.raw
 }
 
-// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key has only begun.
+// usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key
+// has only begun.
 func (v *value) usual(in string, i int) (int, progress) {
 	for i < len(in) {
 		c, n := in[i], 0
@@ -82,8 +84,8 @@ func (v *value) usual(in string, i int) (int, progress) {
 	return i, going
 }
 
-// usualComma reads the comma at i, if the start of another value or a whole key is known to stand behind it. It returns how many bytes
-// that are, 0 if not, or keyCut.
+// usualComma reads the comma at i, if the start of another value or a whole key is known to stand behind it.
+// It returns how many bytes that are, 0 if not, or keyCut.
 func (v *value) usualComma(in string, i int) int {
 	j := i + 1
 	for j < len(in) && isBlank(in[j]) {
@@ -105,8 +107,8 @@ func (v *value) usualComma(in string, i int) int {
 	return 0
 }
 
-// newKey reads the quoted key at i and returns its length, keyCut if it is not all there, or 0 if it has escapes or stands in the object
-// already.
+// newKey reads the quoted key at i and returns its length, keyCut if it is not all there, or 0 if it has
+// escapes or stands in the object already.
 func (v *value) newKey(in string, i int) int {
 	n := plainKey(in[i:])
 	if n <= 0 {

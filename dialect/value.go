@@ -9,9 +9,10 @@ import (
 
 // A value reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
 //
-// What is valid JSON passes through byte for byte, white space and number text included. Repairs replace single bytes as
-// they go by; only what cannot be decided at once is kept back: keys until they are known to be new, numbers and words until
-// they end, and values whose type the schema does not allow, until they can be converted.
+// What is valid JSON passes through byte for byte, white space and number text included. Repairs replace
+// single bytes as they go by; only what cannot be decided at once is kept back: keys until they are known to
+// be new, numbers and words until they end, and values whose type the schema does not allow, until they can
+// be converted.
 type value struct {
 	out     *callWriter
 	repair  Repair
@@ -258,7 +259,8 @@ func (v *value) unusual(in string, i int) int {
 // vValueAgain is what punctuation leaves behind when the byte is to be read again in state back.
 const vValueAgain valueState = 255
 
-// punctuation reads a byte that is neither blank nor part of a value. It reports whether the byte is to be written as it is.
+// punctuation reads a byte that is neither blank nor part of a value. It reports whether the byte is to be
+// written as it is.
 func (v *value) punctuation(c byte, i int) (kept bool) {
 	switch v.state {
 	case vFirstOrEnd, vKeyOrEnd:
@@ -444,7 +446,8 @@ func (v *value) open(c byte, i int) (kept bool) {
 	return true
 }
 
-// textual reports whether the schema wants a string and nothing else, at a level at which any other value becomes its text.
+// textual reports whether the schema wants a string and nothing else, at a level at which any other value
+// becomes its text.
 func (v *value) textual() bool { return v.repair == RepairFull && v.shape.Type().Only(shape.String) }
 
 // closeFrame ends the innermost array or object; stands says that its bracket stands in the text.
@@ -484,7 +487,8 @@ func (v *value) closeObject() {
 	v.stack, v.state = v.stack[:0], vDone
 }
 
-// opensText begins a string whose opening quote the caller has read, if it may go out as it comes, and reports whether it does.
+// opensText begins a string whose opening quote the caller has read, if it may go out as it comes, and
+// reports whether it does.
 func (v *value) opensText() bool {
 	if v.state != vValue || v.hold.on || !v.fits(shape.String) {
 		return false

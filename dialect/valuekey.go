@@ -207,8 +207,8 @@ func (v *value) releaseHold(i int) {
 	v.write(out, i)
 }
 
-// releaseDuplicate decides about a second value for a key: the same again is left out; another one counts, being last, at
-// the level full.
+// releaseDuplicate decides about a second value for a key: the same again is left out; another one counts,
+// being last, at the level full.
 func (v *value) releaseDuplicate(out string, i int) {
 	h := &v.hold
 	k := v.keys[h.dup-1]

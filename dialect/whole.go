@@ -10,9 +10,10 @@ import (
 	"wield/schema/shape"
 )
 
-// The tool-request dialect reads the whole message, strictly: it is one object with nothing but tool_request, which holds a
-// name and, if there are any, arguments. Reasoning may stand in front of it. Everything else is text, and text that cannot become
-// such an object any more goes out at once, read as in a request without tools.
+// The tool-request dialect reads the whole message, strictly: it is one object with nothing but tool_request,
+// which holds a name and, if there are any, arguments. Reasoning may stand in front of it. Everything else is
+// text, and text that cannot become such an object any more goes out at once, read as in a request without
+// tools.
 
 // requestStart is what the message begins with, white space left out.
 const requestStart = `{"tool_request"`
@@ -77,7 +78,8 @@ func (d *Decoder) beginWhole() {
 	}
 }
 
-// beginning looks for a tag of reasoning in what was read so far, which ends in chunk, and returns what of it may begin a request.
+// beginning looks for a tag of reasoning in what was read so far, which ends in chunk, and returns what of it
+// may begin a request.
 func (d *Decoder) beginning(chunk string) string {
 	r := &d.request
 	if r.begun = r.begun || strings.Trim(chunk, blanks) != ""; !r.begun {
@@ -211,8 +213,8 @@ func (d *Decoder) closeWhole() {
 	d.text.arena.mark()
 }
 
-// request reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything that is not
-// plain JSON make it none.
+// request reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything
+// that is not plain JSON make it none.
 func (r *strictReader) request(text string) (name string, args member, ok bool) {
 	if !r.read(text) || len(r.outer) != 1 || r.outer[0].key != "tool_request" {
 		return "", args, false

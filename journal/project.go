@@ -33,8 +33,8 @@ func (c *Call) Unknown(at time.Time) tool.FinishRecord {
 	return tool.FinishRecord{CallID: c.ID, Tool: c.Tool, Started: true, Result: result, At: at}
 }
 
-// Calls returns the calls of one run's entries, in the order in which the journal first names them. Those that were written by a
-// model and never came so far are in the messages of its turns.
+// Calls returns the calls of one run's entries, in the order in which the journal first names them. Those
+// that were written by a model and never came so far are in the messages of its turns.
 func Calls(entries iter.Seq2[Entry, error]) ([]*Call, error) {
 	var list []*Call
 	byID := make(map[string]*Call)
@@ -84,8 +84,8 @@ type Session struct {
 	last  string // its last run
 }
 
-// Sessions yields sessions, those that changed last first. before is the Last of the last session that was seen, 0 for the
-// first page.
+// Sessions yields sessions, those that changed last first. before is the Last of the last session that was
+// seen, 0 for the first page.
 func Sessions(ctx context.Context, s Store, before int64) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		seen := make(map[string]bool)
@@ -160,8 +160,8 @@ func (s *Session) tell(e *Entry) {
 	}
 }
 
-// objectTitle is the type of the object that holds a title which somebody gave a session. It is no record of a run, since only
-// who drives one may add to it.
+// objectTitle is the type of the object that holds a title which somebody gave a session. It is no record of
+// a run, since only who drives one may add to it.
 const objectTitle = "title"
 
 // Rename gives a session another title. It fails with ErrNotFound.

@@ -186,8 +186,8 @@ type Message struct {
 	Sent string `json:"sent,omitempty"` // id of the Sent that it is; empty: it was not recorded before
 }
 
-// A Sent is a message to a run that is busy. It is in the conversation as soon as there is a Message with its id, and is not lost when
-// the process ends before.
+// A Sent is a message to a run that is busy. It is in the conversation as soon as there is a Message with its
+// id, and is not lost when the process ends before.
 type Sent struct {
 	ID string `json:"id"`
 	chat.Message
@@ -209,7 +209,8 @@ type Turn struct {
 
 	// Tools are those that the model is told of, where they are others than those of Run.Offered and Run.Client.
 	Tools *[]Definition `json:"tools,omitempty"`
-	// Digest is that of the messages and the tools, so that they are known to be the same when they are put together again.
+	// Digest is that of the messages and the tools, so that they are known to be the same when they are put
+	// together again.
 	Digest string `json:"digest,omitempty"`
 }
 

@@ -71,8 +71,8 @@ func samples() []Record {
 	}
 }
 
-// TestGolden freezes the JSON form of every kind. A form that was released is read for ever: when a change is wanted, Version
-// grows and the old file stays as one that must be read.
+// TestGolden freezes the JSON form of every kind. A form that was released is read for ever: when a change is
+// wanted, Version grows and the old file stays as one that must be read.
 func TestGolden(t *testing.T) {
 	var kinds []Kind
 	var lines []string

@@ -2,8 +2,8 @@ package journal
 
 import "strings"
 
-// A Status is where a run or a session stands, in the one word that every face shows: the page, the command line and the API. An
-// underscore is a space there.
+// A Status is where a run or a session stands, in the one word that every face shows: the page, the command
+// line and the API. An underscore is a space there.
 type Status string
 
 // The statuses.
@@ -37,7 +37,8 @@ var waitStatus = map[WaitFor]Status{WaitApproval: StatusApproval, WaitClient: St
 // endStatus are the statuses of runs that are over, by the reason of their end.
 var endStatus = map[string]Status{"limit": StatusLimit, "empty": StatusEmpty, "canceled": StatusCancelled, "error": StatusFailed}
 
-// StatusOf returns the status of a run in a state. last is the last record of it that is a Wait or an End; any other, or nil, tells nothing.
+// StatusOf returns the status of a run in a state. last is the last record of it that is a Wait or an End;
+// any other, or nil, tells nothing.
 func StatusOf(state State, last *Record) Status {
 	switch {
 	case state == StateOpen:

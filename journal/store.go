@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// A Store keeps entries. Several goroutines may use one at once, and several processes may have one open that is on disk.
+// A Store keeps entries. Several goroutines may use one at once, and several processes may have one open that
+// is on disk.
 type Store interface {
-	// Append adds records to a stream whose last entry has the number after, 0 for a new stream, and returns the position of
-	// the last one. All of them are added or none. A stream that is longer or shorter fails with ErrConflict, a second start
-	// or result of one call with ErrDuplicate, what is no record with ErrRecord.
+	// Append adds records to a stream whose last entry has the number after, 0 for a new stream, and returns
+	// the position of the last one. All of them are added or none. A stream that is longer or shorter fails
+	// with ErrConflict, a second start or result of one call with ErrDuplicate, what is no record with
+	// ErrRecord.
 	Append(ctx context.Context, stream string, after int64, records ...Record) (int64, error)
 
 	// Read yields the entries that q asks for and ends. An error comes last.
@@ -26,16 +28,18 @@ type Store interface {
 	// Heads yields what is known of streams, without reading them.
 	Heads(ctx context.Context, q HeadQuery) iter.Seq2[Head, error]
 
-	// Claim makes owner the one who drives a stream for the given time. An owner that has the lease gets more time. Another
-	// one fails with ErrHeld until the time is over; then it adds a KindClaimed record, so that what the owner before it
-	// appends fails with ErrConflict. There is no waiting. An owner's name must be nobody else's: see NewID.
+	// Claim makes owner the one who drives a stream for the given time. An owner that has the lease gets more
+	// time. Another one fails with ErrHeld until the time is over; then it adds a KindClaimed record, so that
+	// what the owner before it appends fails with ErrConflict. There is no waiting. An owner's name must be
+	// nobody else's: see NewID.
 	Claim(ctx context.Context, stream, owner string, ttl time.Duration) (Lease, error)
 
 	// Release ends a lease. One that was lost is none, which is no error.
 	Release(ctx context.Context, l Lease) error
 
-	// Delete removes the words of all streams of a session. What stays are the hashes of its entries and a record of their
-	// positions. It fails with ErrHeld while a run of the session is driven, and with ErrNotFound.
+	// Delete removes the words of all streams of a session. What stays are the hashes of its entries and a
+	// record of their positions. It fails with ErrHeld while a run of the session is driven, and with
+	// ErrNotFound.
 	Delete(ctx context.Context, session string, why Reason) error
 
 	// Close ends the store. What was appended is on the disk.
@@ -99,8 +103,8 @@ type Entry struct {
 	Record   Record    `json:"record"`
 	Seal     Seal      `json:"seal"`
 
-	// Body is the JSON form of the record, as it is stored. It is empty when the entry was deleted: then only Position and
-	// Seal are known.
+	// Body is the JSON form of the record, as it is stored. It is empty when the entry was deleted: then only
+	// Position and Seal are known.
 	Body []byte `json:"-"`
 }
 
@@ -163,8 +167,8 @@ const (
 
 // Options are what all stores have in common. The zero value is ready.
 type Options struct {
-	// Mask takes secrets out of text before it is stored; nil: it is stored as it is. It sees the JSON of a record, and each of
-	// its strings alone where that would leave no JSON.
+	// Mask takes secrets out of text before it is stored; nil: it is stored as it is. It sees the JSON of a
+	// record, and each of its strings alone where that would leave no JSON.
 	Mask func(text string) string
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
@@ -186,8 +190,9 @@ func NewID(prefix string) string {
 	return prefix + "_" + hex.EncodeToString(random[:])
 }
 
-// Held reports whether a lease stands at a time. One that lasts longer than leases are given for comes from a clock that was
-// ahead, and does not stand: taking over a run that is still driven stops its owner, and does no other harm.
+// Held reports whether a lease stands at a time. One that lasts longer than leases are given for comes from a
+// clock that was ahead, and does not stand: taking over a run that is still driven stops its owner, and does
+// no other harm.
 func (l *Lease) Held(now time.Time) bool {
 	return l.Owner != "" && now.Before(l.Until) && l.Until.Sub(now) <= MaxLease
 }

@@ -90,8 +90,9 @@ func requested(text string) []chat.Call {
 	return c.Calls
 }
 
-// renderCalls writes calls as the model would have written them in d. A call that d cannot write is written as fenced JSON, and
-// arguments that are broken beyond repair as a string: a history that a client sends is never a reason to fail.
+// renderCalls writes calls as the model would have written them in d. A call that d cannot write is written
+// as fenced JSON, and arguments that are broken beyond repair as a string: a history that a client sends is
+// never a reason to fail.
 func renderCalls(d voice, calls []chat.Call, prefix string) string {
 	named := make([]chat.Call, len(calls))
 	for i := range calls {
@@ -173,8 +174,8 @@ func (h *history) results(messages []chat.Message) {
 	h.out = append(h.out, chat.Message{Role: chat.RoleUser, Parts: append(chat.Text(text), others...)})
 }
 
-// nameInID returns the name of the tool in an id of the form NAME__ and hexadecimal digits, "" for any other: all that is known
-// of a result whose call a client has left out.
+// nameInID returns the name of the tool in an id of the form NAME__ and hexadecimal digits, "" for any other:
+// all that is known of a result whose call a client has left out.
 func nameInID(id string) string {
 	i := strings.LastIndex(id, "__")
 	if i <= 0 || i+2 == len(id) || strings.Trim(id[i+2:], "0123456789abcdef") != "" {

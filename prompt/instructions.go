@@ -19,14 +19,16 @@ type Pattern struct {
 	with string
 }
 
-// customTool is lumo-tamer's default pattern. It looks behind, which Go's expressions cannot; what it is there for is built in.
+// customTool is lumo-tamer's default pattern. It looks behind, which Go's expressions cannot; what it is
+// there for is built in.
 const customTool = `(?<=(?:(?:native|custom|internal|external)\s)?)(?=tool)`
 
 var toolWord = regexp.MustCompile(`(?i)\b((?:native|custom|internal|external)\s+)?(tools?)\b`)
 
-// NewPattern returns the pattern that replaces every match of expr, a regular expression of package regexp, whatever its
-// case; $1 in replacement stands for a group. The default pattern of lumo-tamer, which puts a word before "tool", is known:
-// it leaves alone a "tool" that already has native, custom, internal or external before it. The error is a *[PatternError].
+// NewPattern returns the pattern that replaces every match of expr, a regular expression of package regexp,
+// whatever its case; $1 in replacement stands for a group. The default pattern of lumo-tamer, which puts a
+// word before "tool", is known: it leaves alone a "tool" that already has native, custom, internal or
+// external before it. The error is a *[PatternError].
 func NewPattern(expr, replacement string) (Pattern, error) {
 	if expr == customTool {
 		return Pattern{re: toolWord, with: replacement}, nil
@@ -148,9 +150,9 @@ func nameAt(text string, i int, names []string) string {
 	return ""
 }
 
-// meant reports whether the name of a tool at i is meant as one. A name like get_weather always is; one that is a word of the language,
-// such as read, is where it stands in quotation marks or back-ticks, in front of a parenthesis, behind "call" or "use", or beside
-// the word tool or function.
+// meant reports whether the name of a tool at i is meant as one. A name like get_weather always is; one that
+// is a word of the language, such as read, is where it stands in quotation marks or back-ticks, in front of a
+// parenthesis, behind "call" or "use", or beside the word tool or function.
 func meant(text string, i int, name string) bool {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLower(r) }) {
 		return true

@@ -1,6 +1,6 @@
-// Package prompt tells a model that knows nothing of tools how to use them. [Render] is a pure function from a request to a
-// request: tools become instructions, earlier calls become the text that the model would have written, and results become
-// user turns. The same input gives the same bytes, so that prompt caches hold.
+// Package prompt tells a model that knows nothing of tools how to use them. [Render] is a pure function from
+// a request to a request: tools become instructions, earlier calls become the text that the model would have
+// written, and results become user turns. The same input gives the same bytes, so that prompt caches hold.
 //
 // Words:
 //
@@ -12,8 +12,8 @@
 //     system messages.
 //   - An orphan is a result that answers no call of the turn before it.
 //
-// Nothing that a client puts in a tool's name, description or schema can leave its line in the tool block or be read as a
-// call there; nothing in instructions can close the bracket that they are injected in.
+// Nothing that a client puts in a tool's name, description or schema can leave its line in the tool block or
+// be read as a call there; nothing in instructions can close the bracket that they are injected in.
 package prompt
 
 import (
@@ -95,8 +95,8 @@ func Missing(template string) []string {
 	return names
 }
 
-// dialect returns the name of the dialect to teach. Among the dialects that any instructed model can write, a fenced JSON
-// object is the one that most of them get right without an example.
+// dialect returns the name of the dialect to teach. Among the dialects that any instructed model can write, a
+// fenced JSON object is the one that most of them get right without an example.
 func (o *Options) dialect() string {
 	if o.Dialect == "" || o.Dialect == "auto" {
 		return "json-fence"
@@ -119,7 +119,8 @@ func (o *Options) plain(req *chat.Request) bool {
 	return true
 }
 
-// Offered returns the tools that the model may call under the request's choice: all, those allowed, the one named, or none.
+// Offered returns the tools that the model may call under the request's choice: all, those allowed, the one
+// named, or none.
 func Offered(req *chat.Request) ([]chat.Tool, error) {
 	c := &req.Choice
 	switch {

@@ -12,8 +12,9 @@ import (
 	"wield/schema/shape"
 )
 
-// A ruleSet holds the words that teach one dialect. The layout is the same for all: what is there, the exact format, the
-// rules, examples. It is that of the Tool Calling Protocol, whose own words are those of tool-call-tag.
+// A ruleSet holds the words that teach one dialect. The layout is the same for all: what is there, the exact
+// format, the rules, examples. It is that of the Tool Calling Protocol, whose own words are those of
+// tool-call-tag.
 type ruleSet struct {
 	dialect string
 	head    string // first line of the block, if it is framed
@@ -109,8 +110,8 @@ type block struct {
 	rules string // the rules, with the definitions in them unless the template has those apart
 }
 
-// renderBlock writes the block. bare says that the client has no instructions of its own, so that the protocol's are all
-// that the model is told.
+// renderBlock writes the block. bare says that the client has no instructions of its own, so that the
+// protocol's are all that the model is told.
 func renderBlock(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	if len(tools) == 0 {
 		return block{}
@@ -285,8 +286,8 @@ type example struct {
 	call                      chat.Call
 }
 
-// exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one of the first
-// tool's with a value for each required parameter, or that of its description if own says so.
+// exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one
+// of the first tool's with a value for each required parameter, or that of its description if own says so.
 func exampleOf(tools []chat.Tool, own bool) example {
 	for i := range tools {
 		if tools[i].Name != "read_file" {

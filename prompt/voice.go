@@ -10,8 +10,9 @@ import (
 // PTK is the name under which the Tool Calling Protocol has other tags.
 const PTK = "ptk"
 
-// A voice writes a dialect under the name that it was asked for. Only one dialect has two sets of tags: programs that call it
-// ptk write <PTK_CALL> and PTK_RESULT where the Tool Calling Protocol itself has <TOOL_CALL> and TOOL_RESULT.
+// A voice writes a dialect under the name that it was asked for. Only one dialect has two sets of tags:
+// programs that call it ptk write <PTK_CALL> and PTK_RESULT where the Tool Calling Protocol itself has
+// <TOOL_CALL> and TOOL_RESULT.
 type voice struct {
 	*dialect.Dialect
 	ptk bool

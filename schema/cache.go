@@ -14,8 +14,9 @@ const (
 	patternBytes   = 64       // of an instruction of a pattern
 )
 
-// A Cache keeps compiled schemas by the hash of their text, the errors of those that do not compile too, and forgets what was
-// not used for the longest time. The zero value is ready. Several goroutines may use it at once.
+// A Cache keeps compiled schemas by the hash of their text, the errors of those that do not compile too, and
+// forgets what was not used for the longest time. The zero value is ready. Several goroutines may use it at
+// once.
 type Cache struct {
 	mu      sync.Mutex
 	entries map[[sha256.Size]byte]*list.Element
@@ -31,8 +32,8 @@ type cached struct {
 	err    error
 }
 
-// Compile returns the schema compiled from raw as Compile does, from the cache if it is there. One text is compiled once, even
-// when several goroutines ask for it at the same time. A nil Cache compiles every time.
+// Compile returns the schema compiled from raw as Compile does, from the cache if it is there. One text is
+// compiled once, even when several goroutines ask for it at the same time. A nil Cache compiles every time.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if c == nil {
 		return Compile(raw)

@@ -42,16 +42,17 @@ func (e *Error) Error() string {
 
 // Compile compiles the JSON Schema in raw. Empty or null raw allows everything.
 //
-// "$schema" chooses between draft-07 and 2020-12; drafts in between and before are read as the nearer of the two. A schema
-// without it is read as 2020-12 that also allows what older schemas and OpenAPI write: a list of schemas as "items",
-// "dependencies", true and false as "exclusiveMinimum". "nullable" and the type names of other languages (int, float, str,
-// list, dict ...) are understood everywhere. "format" and all annotations are not checked.
+// "$schema" chooses between draft-07 and 2020-12; drafts in between and before are read as the nearer of the
+// two. A schema without it is read as 2020-12 that also allows what older schemas and OpenAPI write: a list
+// of schemas as "items", "dependencies", true and false as "exclusiveMinimum". "nullable" and the type names
+// of other languages (int, float, str, list, dict ...) are understood everywhere. "format" and all
+// annotations are not checked.
 //
 // A reference leads to a place in raw or to a metaschema; nothing else is loaded. Patterns are regular expressions of
 // ECMA-262 without what needs backtracking.
 //
-// The error is an *Error, or several joined, each with a JSON pointer into raw. Keywords that are not of JSON Schema are
-// ignored, as its specification demands.
+// The error is an *Error, or several joined, each with a JSON pointer into raw. Keywords that are not of JSON
+// Schema are ignored, as its specification demands.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	s, err := compile(string(raw))
 	if err != nil {
@@ -234,7 +235,8 @@ func (c *compiler) keyword(n *node, name string, v int) {
 	}
 }
 
-// dynamic takes a dynamic reference as a static one, for the shape and for the measure of the work. The library follows it.
+// dynamic takes a dynamic reference as a static one, for the shape and for the measure of the work. The
+// library follows it.
 func (c *compiler) dynamic(n *node, v int) {
 	if c.tokens[v].kind != shape.String {
 		return
@@ -253,7 +255,8 @@ func (c *compiler) goBeyond(keyword string) {
 	}
 }
 
-// identifier looks at a name that a schema gives itself. One that moves the base of references inside is for the library.
+// identifier looks at a name that a schema gives itself. One that moves the base of references inside is for
+// the library.
 func (c *compiler) identifier(n *node, name string, v int) {
 	if c.tokens[v].kind != shape.String {
 		if name != "id" {
@@ -560,8 +563,8 @@ func (c *compiler) flag(v int, at *place) bool {
 	return c.text(v) == "true"
 }
 
-// bounded fails for schemas that come back to themselves without going deeper into the value, which could never end, and
-// for those whose combinations are too many to try.
+// bounded fails for schemas that come back to themselves without going deeper into the value, which could
+// never end, and for those whose combinations are too many to try.
 func (c *compiler) bounded() bool {
 	for _, n := range c.order {
 		if !n.measure() {

@@ -8,10 +8,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// For returns the JSON Schema of T as encoding/json writes it. Structs become objects that allow no other properties; fields
-// without omitempty or omitzero are required and stand in the order of the struct; the struct tag jsonschema is a field's
-// description. It fails for types that JSON cannot hold, such as channels and functions, and for types that contain
-// themselves. Lists are never null.
+// For returns the JSON Schema of T as encoding/json writes it. Structs become objects that allow no other
+// properties; fields without omitempty or omitzero are required and stand in the order of the struct; the
+// struct tag jsonschema is a field's description. It fails for types that JSON cannot hold, such as channels
+// and functions, and for types that contain themselves. Lists are never null.
 func For[T any]() (json.RawMessage, error) {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -25,8 +25,9 @@ func For[T any]() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// ForType returns the JSON Schema of t as For does, for bodies of an HTTP interface: lists are never null, and the types in known
-// have the schemas that stand there, such as those of strings that only some words may stand in.
+// ForType returns the JSON Schema of t as For does, for bodies of an HTTP interface: lists are never null,
+// and the types in known have the schemas that stand there, such as those of strings that only some words may
+// stand in.
 func ForType(t reflect.Type, known map[reflect.Type]json.RawMessage) (json.RawMessage, error) {
 	o := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{}}
 	for t, raw := range known {

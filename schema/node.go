@@ -6,8 +6,8 @@ import (
 	"wield/schema/shape"
 )
 
-// A node is one compiled schema or subschema: what it demands of a value, by the type that the demand is about. Nodes refer
-// to one another by $ref and may form cycles.
+// A node is one compiled schema or subschema: what it demands of a value, by the type that the demand is
+// about. Nodes refer to one another by $ref and may form cycles.
 type node struct {
 	pointer *place // in the schema
 	token   int    // in the schema's tape
@@ -33,8 +33,8 @@ type node struct {
 	cost  int   // how many nodes look at one value, in-place applicators followed
 }
 
-// A place is where a value is in a schema; nil is the schema itself. It is written down only where somebody has to be told: names can
-// be long, and all that is below one would repeat it.
+// A place is where a value is in a schema; nil is the schema itself. It is written down only where somebody
+// has to be told: names can be long, and all that is below one would repeat it.
 type place struct {
 	up      *place
 	name    string

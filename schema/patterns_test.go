@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPatternsAreBounded compiles schemas with few and with many patterns, and with some that are short and grow when they are compiled.
+// TestPatternsAreBounded compiles schemas with few and with many patterns, and with some that are short and
+// grow when they are compiled.
 func TestPatternsAreBounded(t *testing.T) {
 	many := func(n int, pattern string) string {
 		var b strings.Builder
@@ -38,7 +39,8 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCacheWeighsPatterns fills a cache with schemas whose text is small beside their patterns: it does not keep them all.
+// TestCacheWeighsPatterns fills a cache with schemas whose text is small beside their patterns: it does not
+// keep them all.
 func TestCacheWeighsPatterns(t *testing.T) {
 	var c Cache
 	for i := range 60 {

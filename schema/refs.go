@@ -116,7 +116,8 @@ func (c *compiler) gather() {
 	}
 }
 
-// gatherName takes down the name that a member of an object gives it, if it does. Of several schemas of one name the first counts.
+// gatherName takes down the name that a member of an object gives it, if it does. Of several schemas of one
+// name the first counts.
 func (c *compiler) gatherName(obj int, member string, value int) {
 	if len(member) == 0 || member[0] != '$' || c.tokens[value].kind != shape.String {
 		return

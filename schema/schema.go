@@ -13,7 +13,8 @@ type Schema struct {
 	patterns int // their size
 }
 
-// Patterns is how large the patterns of the schema are when they are compiled, in instructions: what they cost in memory is in proportion to it.
+// Patterns is how large the patterns of the schema are when they are compiled, in instructions: what they
+// cost in memory is in proportion to it.
 func (s *Schema) Patterns() int {
 	if s == nil {
 		return 0
@@ -21,7 +22,8 @@ func (s *Schema) Patterns() int {
 	return s.patterns
 }
 
-// Shape returns what the schema says of a value's types and properties; nil when it says nothing. It must not be changed.
+// Shape returns what the schema says of a value's types and properties; nil when it says nothing. It must not
+// be changed.
 func (s *Schema) Shape() *shape.Shape {
 	if s == nil {
 		return nil
@@ -52,12 +54,12 @@ const (
 	stepsPerToken = 100
 )
 
-// Validate checks the JSON text doc and returns all violations, in the order of the document as far as the schema is walked
-// in that order; nil when there are none. A text that is not strict JSON has exactly one violation, without a Keyword. Of
-// more than a thousand violations the rest is left out.
+// Validate checks the JSON text doc and returns all violations, in the order of the document as far as the
+// schema is walked in that order; nil when there are none. A text that is not strict JSON has exactly one
+// violation, without a Keyword. Of more than a thousand violations the rest is left out.
 //
-// Strict is what Check says, except that names may differ only in case and numbers may have any size, since JSON Schema has
-// no opinion on either.
+// Strict is what Check says, except that names may differ only in case and numbers may have any size, since
+// JSON Schema has no opinion on either.
 func (s *Schema) Validate(doc string) []Violation {
 	t, err := read(doc, reading{depth: maxDepth})
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"wield/schema/shape"
 )
 
-// ShapeOf returns the shape of the schema in raw as far as it can be made out. A schema that Compile refuses, for a type name
-// that does not exist or a reference that leads nowhere, still has one, in which a value of an unknown type may be anything.
-// Nil means that nothing is known.
+// ShapeOf returns the shape of the schema in raw as far as it can be made out. A schema that Compile refuses,
+// for a type name that does not exist or a reference that leads nowhere, still has one, in which a value of
+// an unknown type may be anything. Nil means that nothing is known.
 func ShapeOf(raw json.RawMessage) *shape.Shape {
 	s, _ := compile(string(raw))
 	return s.Shape()
@@ -20,8 +20,8 @@ func ShapeOf(raw json.RawMessage) *shape.Shape {
 // alts are schemas of which a value obeys one list, and all in that list.
 type alts [][]*node
 
-// A shaper makes shapes of nodes. The same alternatives share one shape, which is what makes the shapes of recursive schemas
-// end. In-place cycles must have been ruled out.
+// A shaper makes shapes of nodes. The same alternatives share one shape, which is what makes the shapes of
+// recursive schemas end. In-place cycles must have been ruled out.
 type shaper struct {
 	shapes map[string]*shape.Shape
 	read   map[*node]facts
@@ -30,9 +30,10 @@ type shaper struct {
 	left   int // how many more facts may be joined or written down
 }
 
-// Bounds of shapes: how deep one is followed whose alternatives keep changing, how many alternatives a place may have, and of how many
-// schemas at once one of them may be. Where many places refer to the same large schema beside something of their own, each of them has
-// a shape as large: what all shapes say together is bounded by the length of the schema. Beyond these nothing is known.
+// Bounds of shapes: how deep one is followed whose alternatives keep changing, how many alternatives a place
+// may have, and of how many schemas at once one of them may be. Where many places refer to the same large
+// schema beside something of their own, each of them has a shape as large: what all shapes say together is
+// bounded by the length of the schema. Beyond these nothing is known.
 const (
 	maxShapeDepth  = 64
 	maxAlts        = 32
@@ -455,7 +456,8 @@ func (a alts) or(b alts) alts {
 	return a
 }
 
-// and combines every alternative of a with every one of b. Beyond the bound it keeps a, which is less than what is known.
+// and combines every alternative of a with every one of b. Beyond the bound it keeps a, which is less than
+// what is known.
 func (a alts) and(b alts) (both alts) {
 	switch {
 	case len(a) == 0:

@@ -40,8 +40,9 @@ type aroundAnswer struct {
 	Error string          `json:"error"`
 }
 
-// Around returns a middleware that asks a program about calls. Before a tool runs it may answer in its place, and afterwards change what came
-// out; the arguments stay as they are, since rules and people have been asked about them. A program that fails fails the call.
+// Around returns a middleware that asks a program about calls. Before a tool runs it may answer in its place,
+// and afterwards change what came out; the arguments stay as they are, since rules and people have been asked
+// about them. A program that fails fails the call.
 func Around(o AroundOptions) Middleware {
 	if o.Timeout <= 0 {
 		o.Timeout = 10 * time.Second

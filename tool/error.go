@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// An ErrorKind is the class of an Error, and the error_type of the result that it becomes. It is itself an error, so that
-// errors.Is(err, tool.ErrTimeout) works.
+// An ErrorKind is the class of an Error, and the error_type of the result that it becomes. It is itself an
+// error, so that errors.Is(err, tool.ErrTimeout) works.
 type ErrorKind string
 
 // The classes of errors.

@@ -80,8 +80,8 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 	return u
 }
 
-// isFile reports whether a path of the workspace is a file now. It may be something else when the tool comes to it, so that
-// nothing is kept safe by it: the tool opens it as what was decided about, or fails.
+// isFile reports whether a path of the workspace is a file now. It may be something else when the tool comes
+// to it, so that nothing is kept safe by it: the tool opens it as what was decided about, or fails.
 func (r *Runner) isFile(path string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.dir(), path)
@@ -90,8 +90,8 @@ func (r *Runner) isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// rooted returns the call as a policy judges it: with the directory that a command goes to, and with its relative paths in the root of
-// the guard, where the tool itself takes them from.
+// rooted returns the call as a policy judges it: with the directory that a command goes to, and with its
+// relative paths in the root of the guard, where the tool itself takes them from.
 func (u *uses) rooted(g *Guard) policy.Call {
 	call := u.Call
 	call.Paths = slices.Concat(u.cwd, call.Paths)
@@ -123,8 +123,8 @@ func argument(args map[string]json.RawMessage, name string) json.RawMessage {
 	return argument(inner, rest)
 }
 
-// editedPaths returns the files that a text of edits is about. A text that cannot be read is about none: it fails when it is
-// to be carried out, as it is read in the same way there.
+// editedPaths returns the files that a text of edits is about. A text that cannot be read is about none: it
+// fails when it is to be carried out, as it is read in the same way there.
 func editedPaths(text string) []policy.PathUse {
 	if text == "" {
 		return nil
@@ -160,7 +160,8 @@ func appendText(dst []byte, raw json.RawMessage) []byte {
 	return dst
 }
 
-// texts returns the strings of a JSON value that is a string, or a list of them in which other values stand as their JSON text.
+// texts returns the strings of a JSON value that is a string, or a list of them in which other values stand
+// as their JSON text.
 func texts(raw json.RawMessage) []string {
 	if len(raw) == 0 || raw[0] != '[' {
 		if s := text(raw); s != "" {

@@ -10,8 +10,9 @@ import (
 	"wield/tool/policy"
 )
 
-// check tells why the guard refuses a call, or why a person has to be asked. The order is that of a tool's own rules: is
-// the target listed, is the operation dangerous, may anything be changed, must somebody be asked.
+// check tells why the guard refuses a call, or why a person has to be asked. The order is that of a tool's
+// own rules: is the target listed, is the operation dangerous, may anything be changed, must somebody be
+// asked.
 func (g *Guard) check(t *Tool, u *uses) (ask string, err *Error) {
 	const every = "the tool asks before every run"
 	if g == nil {
@@ -66,9 +67,9 @@ func (g *Guard) listed(u *uses) *Error {
 	return nil
 }
 
-// allowsCommand reports whether the program of a command is listed. A star stands for letters of a bare name: a program by its path
-// is listed by that very path, since a path leads anywhere, or by a star alone, which is all of them. So is a line that a shell reads,
-// since it holds any number of programs.
+// allowsCommand reports whether the program of a command is listed. A star stands for letters of a bare name:
+// a program by its path is listed by that very path, since a path leads anywhere, or by a star alone, which
+// is all of them. So is a line that a shell reads, since it holds any number of programs.
 func (g *Guard) allowsCommand(u *uses) bool {
 	switch {
 	case u.Shell != "" && !slices.Contains(g.Whitelist, "*"):
@@ -82,8 +83,9 @@ func (g *Guard) allowsCommand(u *uses) bool {
 	})
 }
 
-// allowsPath reports whether a pattern fits a path. A pattern with a slash is about the whole path, relative to the root or
-// absolute; one without is about the last name. What leaves the root is only allowed by an absolute pattern.
+// allowsPath reports whether a pattern fits a path. A pattern with a slash is about the whole path, relative
+// to the root or absolute; one without is about the last name. What leaves the root is only allowed by an
+// absolute pattern.
 func (g *Guard) allowsPath(name string, u *uses) bool {
 	root := g.root(u)
 	full := name
@@ -161,8 +163,9 @@ func (g *Guard) dangerous(u *uses) bool {
 	return false
 }
 
-// runsDangerous reports whether a command runs a program that needs a person's word: by way of another program that runs it, or of a shell,
-// however it is spelled there. A policy that denies these programs alone tells.
+// runsDangerous reports whether a command runs a program that needs a person's word: by way of another
+// program that runs it, or of a shell, however it is spelled there. A policy that denies these programs alone
+// tells.
 func (g *Guard) runsDangerous(u *uses) bool {
 	if len(g.DangerousCommands) == 0 || len(u.Argv) == 0 && u.Shell == "" {
 		return false
@@ -185,8 +188,8 @@ func (g *Guard) runsDangerous(u *uses) bool {
 // dangerousRule is where the rules of runsDangerous say that they stand.
 const dangerousRule = "dangerous commands"
 
-// shellWords returns all that could be the name of a program in a text for a shell. It may be too much, and never too little but
-// for what a shell puts together, which policies look at.
+// shellWords returns all that could be the name of a program in a text for a shell. It may be too much, and
+// never too little but for what a shell puts together, which policies look at.
 func shellWords(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()`$<>{}\"'\\=", r) })
 }

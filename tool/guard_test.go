@@ -6,7 +6,8 @@ import (
 	"wield/tool/policy"
 )
 
-// TestDangerousHoweverSpelled checks that a program that needs a person's word is refused in a wrapper and a shell, whatever its spelling.
+// TestDangerousHoweverSpelled checks that a program that needs a person's word is refused in a wrapper and a
+// shell, whatever its spelling.
 func TestDangerousHoweverSpelled(t *testing.T) {
 	g := &Guard{DangerousCommands: DangerousCommands()}
 	root := t.TempDir()

@@ -27,8 +27,8 @@ const (
 	OutcomeCached        Outcome = "cached" // Result is that of an earlier identical call
 )
 
-// A Plan is a call that was looked at from all sides and not run yet. It can be written as JSON and run later, by another
-// runner too; everything that decides is then looked at again.
+// A Plan is a call that was looked at from all sides and not run yet. It can be written as JSON and run
+// later, by another runner too; everything that decides is then looked at again.
 type Plan struct {
 	Outcome    Outcome            `json:"outcome"`
 	Call       chat.Call          `json:"call"` // with the name of the tool and the arguments that will run
@@ -45,9 +45,9 @@ type Plan struct {
 	by    *Runner // that planned it; lost when the plan is stored
 }
 
-// Plan looks at a call without running anything: is there such a tool, is it enabled, do its arguments fit, do the rules allow
-// it, is its result known. What is wrong with the call is in the plan; the error is about the runner, such as a store of
-// approvals that cannot be reached.
+// Plan looks at a call without running anything: is there such a tool, is it enabled, do its arguments fit,
+// do the rules allow it, is its result known. What is wrong with the call is in the plan; the error is about
+// the runner, such as a store of approvals that cannot be reached.
 func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) {
 	p := Plan{Outcome: OutcomeReady, Call: call, Dir: r.dir(), by: r}
 	if err := r.resolve(&p); err != nil {
@@ -134,8 +134,9 @@ func (r *Runner) binding(p *Plan) string {
 	return string(hex.AppendEncode(room[:0], sum[:]))
 }
 
-// decide asks the guard of the tool and the policy. The stricter of the two decides. The error says why the call is refused. Where the call
-// is about several things that stand for themselves, those that are refused are taken out of it, if others are left.
+// decide asks the guard of the tool and the policy. The stricter of the two decides. The error says why the
+// call is refused. Where the call is about several things that stand for themselves, those that are refused
+// are taken out of it, if others are left.
 func (r *Runner) decide(ctx context.Context, p *Plan) (policy.Verdict, uses, *Error) {
 	verdict, u, err := r.judge(p)
 	if err == nil || !r.reduce(p) {
@@ -275,7 +276,8 @@ func (r *Runner) expiry() time.Time {
 	return time.Now().Add(defaultApprovalTTL)
 }
 
-// current makes a plan what it would be now, if it was stored or planned by another runner. What is refused now is rejected.
+// current makes a plan what it would be now, if it was stored or planned by another runner. What is refused
+// now is rejected.
 func (r *Runner) current(ctx context.Context, p Plan) Plan {
 	if p.by == r || p.Outcome == OutcomeRejected {
 		return p

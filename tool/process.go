@@ -27,9 +27,9 @@ type Box struct {
 	Cache     string         // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 }
 
-// Command returns a command that is held as the call allows: in its directory, with its environment, within its limits. It may
-// reach the network only if the tool's facts say that it does, and change files only if they do not say that it changes
-// nothing. Who runs it adds where its output goes.
+// Command returns a command that is held as the call allows: in its directory, with its environment, within
+// its limits. It may reach the network only if the tool's facts say that it does, and change files only if
+// they do not say that it changes nothing. Who runs it adds where its output goes.
 func (c *Call) Command(argv ...string) sandbox.Command {
 	cmd := sandbox.Command{
 		Argv:     argv,
@@ -69,8 +69,8 @@ func (c *Call) changes() bool {
 	return c.Tool != nil && !c.Tool.Facts.ReadOnly && (c.Guard == nil || c.Guard.Mode == ModeRW)
 }
 
-// readOnlyCache is the part of a cache that calls keep their own in which change nothing: what they leave behind is never used by those
-// that do.
+// readOnlyCache is the part of a cache that calls keep their own in which change nothing: what they leave
+// behind is never used by those that do.
 const readOnlyCache = "read-only"
 
 // cache returns the directory of what processes keep, and makes it; empty: there is none for this call.
@@ -90,8 +90,8 @@ func (c *Call) cache() string {
 	return dir
 }
 
-// Keep lets a command keep what it builds for the next run: variables lead it into the cache of the [Box], or into the private temporary
-// directory, since nothing of the person's own may be changed.
+// Keep lets a command keep what it builds for the next run: variables lead it into the cache of the [Box], or
+// into the private temporary directory, since nothing of the person's own may be changed.
 func (c *Call) Keep(cmd *sandbox.Command) {
 	dir := c.cache()
 	switch {
@@ -108,14 +108,15 @@ func (c *Call) Keep(cmd *sandbox.Command) {
 	}
 }
 
-// Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside where the command
-// itself sends it. If its Stdout and Stderr are the same writer, their order is kept. When ctx ends, the whole tree of processes ends.
+// Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside
+// where the command itself sends it. If its Stdout and Stderr are the same writer, their order is kept. When
+// ctx ends, the whole tree of processes ends.
 func (c *Call) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
 	return c.exec(ctx, cmd, true)
 }
 
-// Ask is Exec for a command whose standard output is an answer to a program, which nobody wants to see: only what it writes to its
-// standard error is shown.
+// Ask is Exec for a command whose standard output is an answer to a program, which nobody wants to see: only
+// what it writes to its standard error is shown.
 func (c *Call) Ask(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
 	return c.exec(ctx, cmd, false)
 }

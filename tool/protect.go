@@ -13,8 +13,8 @@ import (
 	"wield/tool/sandbox"
 )
 
-// guarded lists what a process must not change: what the box names, and what decides or runs later in the directories of the person's
-// that it may change.
+// guarded lists what a process must not change: what the box names, and what decides or runs later in the
+// directories of the person's that it may change.
 func (c *Call) guarded(cmd *sandbox.Command) []string {
 	var list []string
 	dirs := cmd.Writable
@@ -35,7 +35,8 @@ func (c *Call) guarded(cmd *sandbox.Command) []string {
 	return list
 }
 
-// fence makes read-only what a process must not change. Git alone writes into a repository, and not even git what names programs there.
+// fence makes read-only what a process must not change. Git alone writes into a repository, and not even git
+// what names programs there.
 func fence(cmd *sandbox.Command, list []string) {
 	git := onlyGit(cmd.Argv)
 	for _, p := range list {

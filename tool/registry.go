@@ -33,8 +33,8 @@ type Entry struct {
 	stateSet, guardSet bool // they are not those of the tool
 }
 
-// A Registry holds tools by name, in the order in which they were added. The zero value is empty and ready. Several goroutines
-// may use it at once.
+// A Registry holds tools by name, in the order in which they were added. The zero value is empty and ready.
+// Several goroutines may use it at once.
 type Registry struct {
 	mu      sync.RWMutex
 	entries map[string]*Entry // by name and by alias
@@ -55,8 +55,9 @@ var (
 // Add puts tools into the registry. Of those that cannot be added it joins the errors; the others are added.
 func (r *Registry) Add(tools ...*Tool) error { return r.mount("", tools, nil) }
 
-// Mount adds tools under namespace, so that NAME is called namespace__NAME, in place of all that stood under it before: what a
-// server or a directory offers now is all that it offers. Tools that stay keep the state and the guard that they were set to.
+// Mount adds tools under namespace, so that NAME is called namespace__NAME, in place of all that stood under
+// it before: what a server or a directory offers now is all that it offers. Tools that stay keep the state
+// and the guard that they were set to.
 func (r *Registry) Mount(namespace string, tools ...*Tool) error {
 	if !validName(namespace) || strings.Contains(namespace, Separator) {
 		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single underscores", namespace, ErrName, maxName)
@@ -171,8 +172,8 @@ func (r *Registry) insert(e *Entry) error {
 	return nil
 }
 
-// Replace puts a tool in the place of the one that has its name, with the state and the guard that it brings; one that nobody has
-// the name of is added.
+// Replace puts a tool in the place of the one that has its name, with the state and the guard that it brings;
+// one that nobody has the name of is added.
 func (r *Registry) Replace(t *Tool) error {
 	if t == nil {
 		return fmt.Errorf("tool: %w: it is nil", ErrUnusable)
@@ -241,8 +242,8 @@ func (r *Registry) Entries() []*Entry {
 	return list
 }
 
-// Set puts a tool into a state; StateDefault is that of the tool itself. It fails for a tool that is not there or cannot be
-// in that state.
+// Set puts a tool into a state; StateDefault is that of the tool itself. It fails for a tool that is not
+// there or cannot be in that state.
 func (r *Registry) Set(name string, s State) error {
 	return r.change(name, func(e *Entry) error {
 		settled, err := settle(e.Tool, s)
@@ -317,8 +318,8 @@ func (r Rule) Matches(text string) bool {
 	return slices.ContainsFunc(r.Words, func(w string) bool { return w != "" && strings.Contains(text, strings.ToLower(w)) })
 }
 
-// Session returns a view of the registry in which states can be overridden for as long as it is used. What changes in the
-// registry shows in it.
+// Session returns a view of the registry in which states can be overridden for as long as it is used. What
+// changes in the registry shows in it.
 func (r *Registry) Session() *Session { return &Session{registry: r} }
 
 // A Session is a view of a registry with states of its own. Several goroutines may use it at once.
@@ -358,7 +359,8 @@ func (s *Session) Reset() {
 	s.states, s.shown = nil, nil
 }
 
-// Lookup returns what is known of the tool that is called name. A tool in state auto is not there before it was offered.
+// Lookup returns what is known of the tool that is called name. A tool in state auto is not there before it
+// was offered.
 func (s *Session) Lookup(name string) (*Entry, bool) {
 	e, ok := s.registry.Lookup(name)
 	if !ok {
@@ -452,8 +454,8 @@ func validName(name string) bool {
 	return name != "" && len(name) <= maxName
 }
 
-// fold returns the form in which two names must differ: readers of calls take a point, a hyphen and an underscore for each
-// other, and models do not keep capitals apart.
+// fold returns the form in which two names must differ: readers of calls take a point, a hyphen and an
+// underscore for each other, and models do not keep capitals apart.
 func fold(name string) string {
 	return strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToLower(name))
 }

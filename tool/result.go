@@ -21,8 +21,8 @@ type Result struct {
 	// DeniedPath is the path that the ignore file leaves out, if the call was refused for that.
 	DeniedPath string `json:"denied_path,omitempty"`
 
-	// Truncated says that Data or Parts are only the beginning of what came out. Spill then names the rest, for the tool
-	// read_output, if it was kept.
+	// Truncated says that Data or Parts are only the beginning of what came out. Spill then names the rest,
+	// for the tool read_output, if it was kept.
 	Truncated *Truncation `json:"truncated,omitempty"`
 	Cached    bool        `json:"cached,omitempty"` // it is the result of another identical call
 

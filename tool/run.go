@@ -11,9 +11,9 @@ import (
 	"wield/chat"
 )
 
-// Run carries out a plan. The stream ends with the one KindResult event of the call, or with an error: ErrPending for a plan
-// whose approval is not decided yet, ErrConsumed for one that was run before, or that of a store that failed. Breaking out of
-// the loop cancels the call; its result is recorded all the same.
+// Run carries out a plan. The stream ends with the one KindResult event of the call, or with an error:
+// ErrPending for a plan whose approval is not decided yet, ErrConsumed for one that was run before, or that
+// of a store that failed. Breaking out of the loop cancels the call; its result is recorded all the same.
 func (r *Runner) Run(ctx context.Context, p Plan) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		x := r.execution(p, nil)
@@ -66,8 +66,8 @@ func (x *execution) stop() {
 	}
 }
 
-// run takes the call through its stages. The error says that there can be no result, now or ever; whatever is wrong with the
-// call itself is in the result.
+// run takes the call through its stages. The error says that there can be no result, now or ever; whatever is
+// wrong with the call itself is in the result.
 func (x *execution) run(ctx context.Context) (Result, error) {
 	x.began = time.Now()
 	x.plan = x.runner.current(ctx, x.plan)
@@ -203,8 +203,8 @@ func (x *execution) consume(ctx context.Context) error {
 	return nil
 }
 
-// approval consumes the approval of the plan. Identical calls have one question; when another call has used the answer, this one
-// asks anew.
+// approval consumes the approval of the plan. Identical calls have one question; when another call has used
+// the answer, this one asks anew.
 func (x *execution) approval(ctx context.Context) (Approval, error) {
 	r := x.runner
 	if r.Approvals == nil {
@@ -227,8 +227,8 @@ func (x *execution) approvalEvent(a *Approval) chat.Event {
 	return x.event(chat.KindApproval, &chat.Detail{Approval: a.Detail(x.plan.Call.ID)})
 }
 
-// edit takes the arguments that a person wrote in place of the model's. They are held to the same rules; what a rule asks about
-// is answered.
+// edit takes the arguments that a person wrote in place of the model's. They are held to the same rules; what
+// a rule asks about is answered.
 func (x *execution) edit(ctx context.Context, arguments string) error {
 	x.plan.Call.Arguments, x.edited = arguments, true
 	if err := x.runner.read(&x.plan); err != nil {
@@ -277,8 +277,8 @@ func (x *execution) begin(ctx context.Context) error {
 	return nil
 }
 
-// perform is the part of a call that does something: it waits for its turn, records the start, runs the handler and makes what
-// comes out fit for a model.
+// perform is the part of a call that does something: it waits for its turn, records the start, runs the
+// handler and makes what comes out fit for a model.
 func (x *execution) perform(ctx context.Context) (Result, error) {
 	if err := x.admit(ctx); err != nil {
 		return Result{}, err

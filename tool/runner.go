@@ -17,19 +17,20 @@ type Decider interface {
 	Decide(c policy.Call) policy.Verdict
 }
 
-// A Suggester is a Decider that can tell which rule would have allowed a call that it asks about. It returns "" when there is
-// none that would have allowed this very call.
+// A Suggester is a Decider that can tell which rule would have allowed a call that it asks about. It returns
+// "" when there is none that would have allowed this very call.
 type Suggester interface {
 	Always(c policy.Call) string
 }
 
-// A Hider is a Decider that can tell that every call of a tool is denied, whatever its arguments. Such a tool is not offered.
+// A Hider is a Decider that can tell that every call of a tool is denied, whatever its arguments. Such a tool
+// is not offered.
 type Hider interface {
 	Hides(tool string) bool
 }
 
-// A Runner takes calls to results. Fill its fields before the first call. The zero value finds no tools. Several goroutines
-// may use it at once.
+// A Runner takes calls to results. Fill its fields before the first call. The zero value finds no tools.
+// Several goroutines may use it at once.
 type Runner struct {
 	Tools     Source
 	Policy    Decider   // nil: what no tool and no guard asks about is allowed
@@ -93,8 +94,8 @@ func (r *Runner) limits(e *Entry) Limits {
 	return l
 }
 
-// Offered returns the definitions to show to a model that answers the given text of a user: those of the tools that are enabled, or
-// whose rule matches, and that the policy does not deny altogether.
+// Offered returns the definitions to show to a model that answers the given text of a user: those of the
+// tools that are enabled, or whose rule matches, and that the policy does not deny altogether.
 func (r *Runner) Offered(text string) []chat.Tool {
 	var list []chat.Tool
 	if r.Tools != nil {
@@ -106,8 +107,8 @@ func (r *Runner) Offered(text string) []chat.Tool {
 	return list
 }
 
-// Call plans and runs one call, and returns its result. It is for programs that call tools themselves: a call that needs an
-// approval fails with ErrPending.
+// Call plans and runs one call, and returns its result. It is for programs that call tools themselves: a call
+// that needs an approval fails with ErrPending.
 func (r *Runner) Call(ctx context.Context, name, arguments string) (Result, error) {
 	p, err := r.Plan(ctx, chat.Call{Name: name, Arguments: arguments, Complete: true})
 	if err != nil {

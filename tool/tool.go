@@ -9,8 +9,8 @@ import (
 	"wield/tool/policy"
 )
 
-// A Tool is a definition and what runs calls of it. Fill one by hand, or let Func and Raw do it. A tool does not change once
-// it stands in a registry.
+// A Tool is a definition and what runs calls of it. Fill one by hand, or let Func and Raw do it. A tool does
+// not change once it stands in a registry.
 type Tool struct {
 	Definition chat.Tool
 	Handler    Handler
@@ -19,8 +19,8 @@ type Tool struct {
 	Guard      *Guard // rules of its own, such as those of a directory of tools; nil: none
 	Style      Style  // how its results are written
 
-	// State is how the tool is offered unless a registry or a session says otherwise. The zero value is enabled, since who
-	// writes a tool in Go and adds it wants it.
+	// State is how the tool is offered unless a registry or a session says otherwise. The zero value is
+	// enabled, since who writes a tool in Go and adds it wants it.
 	State State
 	Auto  Rule // when a tool in state auto is offered
 
@@ -51,8 +51,8 @@ type Tool struct {
 // Name returns the name in the definition.
 func (t *Tool) Name() string { return t.Definition.Name }
 
-// A Handler runs calls of a tool. It returns when ctx ends. What it returns as an error becomes a result that says so; an error
-// that is an *Error keeps its kind. A handler may be called by several goroutines at once.
+// A Handler runs calls of a tool. It returns when ctx ends. What it returns as an error becomes a result that
+// says so; an error that is an *Error keeps its kind. A handler may be called by several goroutines at once.
 type Handler interface {
 	Run(ctx context.Context, c *Call) (Result, error)
 }
@@ -76,8 +76,8 @@ func (f BatchFunc) RunBatch(ctx context.Context, calls []*Call) ([]Result, error
 	return f(ctx, calls)
 }
 
-// A Middleware stands around every handler of a runner: it may look at a call, change what its handler sees, answer in its
-// place, or change the result.
+// A Middleware stands around every handler of a runner: it may look at a call, change what its handler sees,
+// answer in its place, or change the result.
 type Middleware func(next Handler) Handler
 
 // Limits bound one call. A zero field stands for the runner's, and there for the default.
@@ -155,9 +155,9 @@ const (
 	OpDelete = policy.OpDelete
 )
 
-// Facts say which arguments of a tool policies have to look at. The strings are names of properties of the arguments; that of a
-// path may lead into an object, as options.path does.
-// The zero value says that a tool touches no command, file or address that a call could choose.
+// Facts say which arguments of a tool policies have to look at. The strings are names of properties of the
+// arguments; that of a path may lead into an object, as options.path does. The zero value says that a tool
+// touches no command, file or address that a call could choose.
 type Facts struct {
 	Command   string // the program; with Arguments it makes an argv
 	Arguments string // the list of its arguments
@@ -173,10 +173,12 @@ type Facts struct {
 	Edits string // text of edits, in a syntax that package edit reads; the files that it names are written
 	URLs  []string
 
-	// Sites are where every call goes, whatever its arguments say: scheme, host and port, such as https://api.example.com.
+	// Sites are where every call goes, whatever its arguments say: scheme, host and port, such as
+	// https://api.example.com.
 	Sites []string
 
-	// Operation names the argument that says what is done, and Ops what its values mean for the paths that leave Op empty.
+	// Operation names the argument that says what is done, and Ops what its values mean for the paths that
+	// leave Op empty.
 	Operation string
 	Ops       map[string]Op
 
@@ -217,8 +219,8 @@ type Guard struct {
 	DangerousPaths    []string // patterns of paths
 }
 
-// A Rule says when a tool in state auto is offered: when any of the words stands in the user's last message, letters in any
-// case, or always while Always is set. The zero value never matches.
+// A Rule says when a tool in state auto is offered: when any of the words stands in the user's last message,
+// letters in any case, or always while Always is set. The zero value never matches.
 type Rule struct {
 	Words  []string
 	Always bool

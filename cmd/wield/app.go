@@ -43,7 +43,8 @@ const (
 	exitInterrupted = 130
 )
 
-// An exitError ends the program with a code of its own. A nil err prints nothing: the command has said all there is to say.
+// An exitError ends the program with a code of its own. A nil err prints nothing: the command has said all
+// there is to say.
 type exitError struct {
 	code int
 	err  error
@@ -63,8 +64,8 @@ func usageErrorf(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// run carries out one command line and returns the exit code. Errors go to the error stream. When it returns, nothing of
-// the command is left running.
+// run carries out one command line and returns the exit code. Errors go to the error stream. When it returns,
+// nothing of the command is left running.
 func run(ctx context.Context, args []string, app *app) int {
 	root := newRootCmd(app)
 	root.SetArgs(args)

@@ -43,8 +43,8 @@ tools: {root: ROOT}
 `
 }
 
-// TestServeAttempts_D21: through HTTP, a call that cannot be used is a call with a result that the model reads, and no client sees its
-// text or words about it.
+// TestServeAttempts_D21: through HTTP, a call that cannot be used is a call with a result that the model
+// reads, and no client sees its text or words about it.
 func TestServeAttempts_D21(t *testing.T) {
 	s, key, _ := startAgents(t, carelessFile(t, t.TempDir()))
 	for _, stream := range []string{"true", "false"} {

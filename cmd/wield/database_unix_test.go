@@ -11,8 +11,8 @@ import (
 	"wield/internal/pgtest"
 )
 
-// TestDatabaseIsGone kills PostgreSQL under a run, while a tool runs; it, and a run that begins afterwards, ends with the exit code of
-// a failure and says what failed.
+// TestDatabaseIsGone kills PostgreSQL under a run, while a tool runs; it, and a run that begins afterwards,
+// ends with the exit code of a failure and says what failed.
 func TestDatabaseIsGone(t *testing.T) {
 	cluster := pgtest.Start(t)
 	story := slowStory

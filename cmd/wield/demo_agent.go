@@ -47,8 +47,8 @@ func (s *site) addDemo(c *config.Result) {
 	c.AddScriptedAgent(demoAgent, demoAgent, s.demoDir, demoTools...)
 }
 
-// makeDemoDir makes the directory of demoAgent anew: in the data directory, so that what was asked before a restart can be
-// answered after it, or, where there is none, a temporary one.
+// makeDemoDir makes the directory of demoAgent anew: in the data directory, so that what was asked before a
+// restart can be answered after it, or, where there is none, a temporary one.
 func makeDemoDir(data string) (dir string, temporary bool, err error) {
 	if data == "" {
 		dir, err = os.MkdirTemp("", "wield-demo-")

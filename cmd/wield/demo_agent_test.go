@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestDemoAgent: without a configuration serve plays an agent that asks before it changes a file; a person changes what is written,
-// sees it written, refuses a command, and finds nothing left behind.
+// TestDemoAgent: without a configuration serve plays an agent that asks before it changes a file; a person
+// changes what is written, sees it written, refuses a command, and finds nothing left behind.
 func TestDemoAgent(t *testing.T) {
 	s := start(t, nil)
 	key := adminOf(t, s)

@@ -18,7 +18,8 @@ type backgroundClient struct {
 	output string
 }
 
-// drive asks, answers questions, and looks, until the response and all runs are over. It reports false when the service is gone.
+// drive asks, answers questions, and looks, until the response and all runs are over. It reports false when
+// the service is gone.
 func (c *backgroundClient) drive(t *testing.T, w *world, s *server) (over bool) {
 	t.Helper()
 	await(t, "the response is whole", func() bool {
@@ -70,8 +71,9 @@ func (c *backgroundClient) drive(t *testing.T, w *world, s *server) (over bool) 
 	return over
 }
 
-// TestKilledBackground kills wield serve at steps of a run whose response is made in the background. The client that asks the next
-// process for the response gets it whole: no call was made twice, and no text stands in it twice.
+// TestKilledBackground kills wield serve at steps of a run whose response is made in the background. The
+// client that asks the next process for the response gets it whole: no call was made twice, and no text
+// stands in it twice.
 //
 // Without WIELD_KILL=all only some of the points are taken.
 func TestKilledBackground(t *testing.T) {

@@ -332,7 +332,8 @@ func effect(c *journal.Call) string {
 	return c.Tool + " " + strings.Trim(string(c.Start.Arguments), `{"n:}`)
 }
 
-// checkEffects compares what the journal says of the calls with what they did. Those of others need not have come to an end.
+// checkEffects compares what the journal says of the calls with what they did. Those of others need not have
+// come to an end.
 func (w *world) checkEffects(calls, others []*journal.Call) error {
 	did := map[string]int{}
 	for line := range strings.Lines(w.effects()) {
@@ -373,8 +374,8 @@ type point struct {
 	database string // that the journal is in; empty: it is a file
 }
 
-// points returns the points of a story: each step of each of its processes, before it, after it, and, of a journal in a file, torn and
-// with the power.
+// points returns the points of a story: each step of each of its processes, before it, after it, and, of a
+// journal in a file, torn and with the power.
 func (s *story) points(dir, database string) ([]point, error) {
 	w, err := newWorld(dir, s, database)
 	if err != nil {
@@ -422,9 +423,9 @@ func (p point) again(n int) point {
 	return p
 }
 
-// TestKilled kills wield run, and what goes on with it, at its steps: everything that it writes to the journal. Afterwards no call
-// that may not be repeated was made twice, none is lost, each has one result, the conversation is one that strict servers take,
-// and the chain of the journal is whole.
+// TestKilled kills wield run, and what goes on with it, at its steps: everything that it writes to the
+// journal. Afterwards no call that may not be repeated was made twice, none is lost, each has one result, the
+// conversation is one that strict servers take, and the chain of the journal is whole.
 //
 // Without WIELD_KILL=all only some of the points are taken.
 func TestKilled(t *testing.T) {

@@ -33,7 +33,8 @@ func (f *logFlags) add(cmd *cobra.Command, app *app) {
 	cmd.Flags().StringVar(&f.format, "log-format", format, "`FORM` of the log: "+strings.Join(logFormats, ", "))
 }
 
-// logger returns the logger that the flags ask for. It never sees secrets or the text of conversations: nothing logs them.
+// logger returns the logger that the flags ask for. It never sees secrets or the text of conversations:
+// nothing logs them.
 func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	if !slices.Contains(logLevels, f.level) {
 		return nil, usageErrorf("--log-level: %q is none of %s", f.level, strings.Join(logLevels, ", "))

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// startScripts serves scenarios until the test ends, and returns the address. What the service was asked stands at /__script/journal.
+// startScripts serves scenarios until the test ends, and returns the address. What the service was asked
+// stands at /__script/journal.
 func startScripts(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,7 +52,8 @@ turns:
   - {id: read, when: {user_contains: "look"}, reply: [{raw: "I look.\n` + "```read\\nnotes.txt\\n```" + `\n"}]}
 `
 
-// TestLumoBlocks_A55_A56_A59: on Lumo a terminal whose model writes blocks reads, edits and runs, and nothing in prompts or answers has a prefix.
+// TestLumoBlocks_A55_A56_A59: on Lumo a terminal whose model writes blocks reads, edits and runs, and nothing
+// in prompts or answers has a prefix.
 func TestLumoBlocks_A55_A56_A59(t *testing.T) {
 	for _, version := range []string{"1", "2"} {
 		dir := workspace(t)
@@ -77,7 +79,8 @@ tools: {localActions: {enabled: true}, root: `+filepath.ToSlash(dir)+`}
 	}
 }
 
-// TestLumoSeveral: of several scenarios Lumo's protocol, which names none, gets the first that speaks it, in both versions.
+// TestLumoSeveral: of several scenarios Lumo's protocol, which names none, gets the first that speaks it, in
+// both versions.
 func TestLumoSeveral(t *testing.T) {
 	dir := workspace(t)
 	var files []string

@@ -29,15 +29,15 @@ type serverFile struct {
 	Deny     []string          `yaml:"deny,omitempty"`
 }
 
-// downloads are programs that fetch what they run, with the directories below the home directory that they keep it in. A server
-// behind one needs the network and may write there.
+// downloads are programs that fetch what they run, with the directories below the home directory that they
+// keep it in. A server behind one needs the network and may write there.
 var downloads = map[string][]string{
 	"npx": {".npm"}, "bunx": {".bun"}, "uvx": {".cache/uv", ".local/share/uv"}, "pipx": {".local/share/pipx", ".local/state/pipx"},
 	"deno": {".cache/deno"},
 }
 
-// allow gives a program what it cannot do without: the network and a cache where it fetches what it runs, and files that its
-// command line names.
+// allow gives a program what it cannot do without: the network and a cache where it fetches what it runs, and
+// files that its command line names.
 func (f *serverFile) allow(home string) (fetches bool) {
 	if len(f.Command) == 0 {
 		return false
@@ -57,8 +57,9 @@ func (f *serverFile) allow(home string) (fetches bool) {
 	return fetches
 }
 
-// readsFrom returns the directory that a program needs for an argument that names a file or a directory: of a package of Node.js it is the
-// directory of all packages. It is empty for any other argument, and for what every program may read.
+// readsFrom returns the directory that a program needs for an argument that names a file or a directory: of a
+// package of Node.js it is the directory of all packages. It is empty for any other argument, and for what
+// every program may read.
 func readsFrom(arg string) string {
 	info, err := os.Stat(arg)
 	if !filepath.IsAbs(arg) || err != nil || strings.HasPrefix(arg, "/usr/") || strings.HasPrefix(arg, "/bin/") {

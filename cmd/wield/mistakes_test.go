@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestUnknownModel: a server that does not know a model is asked which ones it has, and whoever reads the error is told.
+// TestUnknownModel: a server that does not know a model is asked which ones it has, and whoever reads the
+// error is told.
 func TestUnknownModel(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/models" {

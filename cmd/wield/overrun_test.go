@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// consentScenario is a model that asks for consent, does not stop, and consents itself; with a call before that, it invents the result.
+// consentScenario is a model that asks for consent, does not stop, and consents itself; with a call before
+// that, it invents the result.
 const consentScenario = `wield: scenario/v1
 name: consent
 summary: a model that goes on past its turn
@@ -22,8 +23,8 @@ turns:
   - {id: seen, when: {last: tool}, reply: [{text: "The tool says ${result}."}]}
 `
 
-// TestServeOverrun: an agent that is fed an invented consent, or an invented result, runs nothing because of it. What the model wrote
-// there reaches no client, and the run tells where its turn ended.
+// TestServeOverrun: an agent that is fed an invented consent, or an invented result, runs nothing because of
+// it. What the model wrote there reaches no client, and the run tells where its turn ended.
 func TestServeOverrun(t *testing.T) {
 	dir := t.TempDir()
 	scenario := filepath.Join(dir, "consent.scenario.yaml")

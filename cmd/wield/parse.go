@@ -265,7 +265,8 @@ func readRecord(line []byte) (*parseRecord, error) {
 	return rec, nil
 }
 
-// mistake says in the words of JSON what is wrong with a value that cannot be read. path is where it stands; "" is the record.
+// mistake says in the words of JSON what is wrong with a value that cannot be read. path is where it stands;
+// "" is the record.
 func mistake(path string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {

@@ -120,8 +120,8 @@ func (s *site) inForce() (*config.Service, *config.Result) {
 	return s.shown, s.told
 }
 
-// keptServices bounds the services of earlier configurations whose connections are looked after; what older ones have left
-// open ends when it has been idle for a while.
+// keptServices bounds the services of earlier configurations whose connections are looked after; what older
+// ones have left open ends when it has been idle for a while.
 const keptServices = 8
 
 // close gives back what was built, the parts that were replaced as well.
@@ -145,7 +145,8 @@ func (s *site) close() {
 // reloadEvery is how often the file is looked at.
 const reloadEvery = time.Second
 
-// follow builds anew when the file has changed, and when somebody hangs up, until ctx ends. The channel is closed when it is over.
+// follow builds anew when the file has changed, and when somebody hangs up, until ctx ends. The channel is
+// closed when it is over.
 func (s *site) follow(ctx context.Context, g *gateway.Gateway, hangUp <-chan os.Signal) <-chan struct{} {
 	over := make(chan struct{})
 	watch := s.config.Watch()

@@ -171,7 +171,8 @@ func (f *replayFlags) play(ctx context.Context, app *app, r *playback.Recording,
 	return p.Play(ctx, r)
 }
 
-// adjust sets what the flags say in place of the configuration. A model that is not configured any more is read as any is.
+// adjust sets what the flags say in place of the configuration. A model that is not configured any more is
+// read as any is.
 func (f *replayFlags) adjust(c *config.Result, name string) error {
 	m, ok := c.Models[name]
 	if !ok {

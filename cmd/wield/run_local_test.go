@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// harbour makes a copy of a small repository whose test fails, and a configuration with local actions. The compiler keeps what it
-// keeps where it always does: to compile Go's own packages anew takes long.
+// harbour makes a copy of a small repository whose test fails, and a configuration with local actions. The
+// compiler keeps what it keeps where it always does: to compile Go's own packages anew takes long.
 func harbour(t *testing.T, more string) (dir, file string) {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -64,8 +64,9 @@ func TestFixTest(t *testing.T) {
 	}
 }
 
-// A15: a block's tool that was called through the model's own function calling ended a terminal's program, since the words for it were
-// looked for where a service has them. It is answered with those words, and the model writes the block.
+// A15: a block's tool that was called through the model's own function calling ended a terminal's program,
+// since the words for it were looked for where a service has them. It is answered with those words, and the
+// model writes the block.
 func TestA15_ConfusedInATerminal(t *testing.T) {
 	dir, file := harbour(t, "")
 	scenario := filepath.Join(dir, "confused.scenario.yaml")

@@ -17,8 +17,8 @@ turns:
   - {id: prose, when: {user_contains: both}, reply: [{raw: "<think>Hm.</think>Here: {\"tool_request\": {\"name\": \"lookup_weather\"}}"}]}
 `
 
-// TestSatellite_BR02_B19: a request is read behind reasoning, whose tags no client sees, and results come to the model one by one, as they
-// were sent, in a form in which nothing reads a call.
+// TestSatellite_BR02_B19: a request is read behind reasoning, whose tags no client sees, and results come to
+// the model one by one, as they were sent, in a form in which nothing reads a call.
 func TestSatellite_BR02_B19(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "thoughtful.scenario.yaml"), thoughtful)

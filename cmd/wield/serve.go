@@ -123,7 +123,8 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	defer context.AfterFunc(ctx, s.api.Close)() // its streams do not hold the end up
 	base := baseURL(address, c.Config)
 	s.environment.Hub.SetAddress(base + pageOfApproval)
-	// From the first line on somebody may rely on it that signals are heard, that changes are seen and that others are told.
+	// From the first line on somebody may rely on it that signals are heard, that changes are seen and that
+	// others are told.
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
@@ -214,8 +215,8 @@ func baseURL(addr net.Addr, c *config.Config) string {
 	return "http://" + dialable(addr)
 }
 
-// printWelcome says where the service is and how to try it. Where only this machine reaches it, the address of the page lets whoever reads it
-// in, once: token makes what does.
+// printWelcome says where the service is and how to try it. Where only this machine reaches it, the address
+// of the page lets whoever reads it in, once: token makes what does.
 func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, made string, token func() string) {
 	page := base + "/"
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {

@@ -103,8 +103,8 @@ func TestServeAgents(t *testing.T) {
 
 var deltas = regexp.MustCompile(`"(content|delta|text)":\s*"([^"]*)"`)
 
-// TestServeAgentsAsk: where the policy asks, the answer says so, and the next one goes on when somebody has answered, here in
-// another process.
+// TestServeAgentsAsk: where the policy asks, the answer says so, and the next one goes on when somebody has
+// answered, here in another process.
 func TestServeAgentsAsk(t *testing.T) {
 	s, key, dir := startAgents(t, agentsFile+"policies: {default: {default: ask}}\n")
 	const user = `{"role":"user","content":"What is 123 * 45?"}`

@@ -13,7 +13,8 @@ import (
 	"wield/tool"
 )
 
-// addAPI mounts the interface over runs, and the page that stands on it. It is made with the first service and answers from the one in force.
+// addAPI mounts the interface over runs, and the page that stands on it. It is made with the first service
+// and answers from the one in force.
 func (s *site) addAPI(c *config.Result, service *config.Service) error {
 	if s.api == nil {
 		var err error

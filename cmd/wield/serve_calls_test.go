@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestServePTK: a model under the dialect ptk is taught its tags and gets results in them, as JSON where they are JSON. What it wrote
-// as a call and is none is text, and stands in the log.
+// TestServePTK: a model under the dialect ptk is taught its tags and gets results in them, as JSON where they
+// are JSON. What it wrote as a call and is none is text, and stands in the log.
 func TestServePTK(t *testing.T) {
 	asked := make(chan string, 1)
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestConnect: a service that plays the demo is connected with a first model over its interface. It serves that from then on, and after a new
-// start; the key stands in a file of its own and nowhere else.
+// TestConnect: a service that plays the demo is connected with a first model over its interface. It serves
+// that from then on, and after a new start; the key stands in a file of its own and nowhere else.
 func TestConnect(t *testing.T) {
 	const secret = "sk-hush-0123456789"
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -124,7 +124,8 @@ texts included, is printed by export.`,
 	}
 }
 
-// A history counts what earlier runs of a session have said: the next one begins with all of it, which nobody wants to read again.
+// A history counts what earlier runs of a session have said: the next one begins with all of it, which nobody
+// wants to read again.
 type history struct {
 	run      string // that is read
 	messages int    // of all runs so far

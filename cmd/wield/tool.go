@@ -545,8 +545,8 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-// decider returns the policy of the given name, or the default one. Where none is configured, what only looks is allowed, as for
-// agents, and a person is asked about everything else.
+// decider returns the policy of the given name, or the default one. Where none is configured, what only looks
+// is allowed, as for agents, and a person is asked about everything else.
 func decider(r *config.Result, box *config.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
 	def, err := r.RunPolicy(name, entries, config.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
 	if err != nil {

@@ -17,11 +17,11 @@ func covers(e *chat.Event) bool {
 	return false
 }
 
-// Conservation checks that the events account for every byte of text: their spans follow one another without gap or overlap
-// from the first byte to the last, text and reasoning deltas are the bytes of their spans (or, within a
-// JSON string, what they stand for), and a rejected attempt's raw
-// text is that of its own span. Calls that were promoted from reasoning point into bytes that were shown before, and are
-// only held to lie inside the text.
+// Conservation checks that the events account for every byte of text: their spans follow one another without
+// gap or overlap from the first byte to the last, text and reasoning deltas are the bytes of their spans (or,
+// within a JSON string, what they stand for), and a rejected attempt's raw text is that of its own span.
+// Calls that were promoted from reasoning point into bytes that were shown before, and are only held to lie
+// inside the text.
 func Conservation(text string, events []chat.Event) error {
 	pos := 0
 	for i := range events {
@@ -72,10 +72,10 @@ func verbatim(text string, e *chat.Event) error {
 	return nil
 }
 
-// Structure checks how calls are opened and closed: indexes count from 0; a call is closed once, by the end or the rejection of
-// the same index, before the next opens; deltas come only inside; joined, they are the arguments; a complete call has a
-// name, an id and a JSON object as arguments, and its span holds those of its events. The end of the turn is told of once, and
-// no call stands behind it.
+// Structure checks how calls are opened and closed: indexes count from 0; a call is closed once, by the end
+// or the rejection of the same index, before the next opens; deltas come only inside; joined, they are the
+// arguments; a complete call has a name, an id and a JSON object as arguments, and its span holds those of
+// its events. The end of the turn is told of once, and no call stands behind it.
 func Structure(events []chat.Event) error {
 	s := structure{open: -1}
 	for i := range events {

@@ -38,8 +38,8 @@ func cutsText(cuts []int) string {
 	return fmt.Sprint(cuts)
 }
 
-// Splits yields the splits that Invariance tries: every cut in two, then byte by byte, blocks of 2, 3, 4, 7 and 16 bytes, and
-// random ones, some with empty chunks. The random ones depend on nothing but the text.
+// Splits yields the splits that Invariance tries: every cut in two, then byte by byte, blocks of 2, 3, 4, 7
+// and 16 bytes, and random ones, some with empty chunks. The random ones depend on nothing but the text.
 func Splits(text string) func(yield func(cuts []int) bool) {
 	return func(yield func([]int) bool) {
 		step := 1 + len(text)/maxPairs
@@ -97,8 +97,8 @@ func random(r *rand.Rand, size int) []int {
 	return cuts
 }
 
-// Invariance checks that every split of text gives the events of the whole, and that each split conserves the text. It fails
-// with a *SplitError, whose split has as few cuts as could be found.
+// Invariance checks that every split of text gives the events of the whole, and that each split conserves the
+// text. It fails with a *SplitError, whose split has as few cuts as could be found.
 func Invariance(mk Maker, text string) error {
 	whole, err := Decode(mk, text)
 	if err != nil {
@@ -143,8 +143,8 @@ func fewerCuts(cuts []int, fails func([]int) bool) []int {
 	return cuts
 }
 
-// Reuse checks that a decoder with a method Reset reads text again as a fresh one does, when it was left in the middle of a text
-// and when it was closed. Others pass.
+// Reuse checks that a decoder with a method Reset reads text again as a fresh one does, when it was left in
+// the middle of a text and when it was closed. Others pass.
 func Reuse(mk Maker, text string) (err error) {
 	fresh, err := Decode(mk, text)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package profile knows how the models of a family write: the dialects of their calls, the tags of their reasoning, the tokens
-// that stand around their text. What it knows of a model it finds by the model's name.
+// Package profile knows how the models of a family write: the dialects of their calls, the tags of their
+// reasoning, the tokens that stand around their text. What it knows of a model it finds by the model's name.
 //
-// A profile that was found by a name is a guess, and is to be used as one: it makes dialects likely and turns none off. See
-// [Profile.Apply].
+// A profile that was found by a name is a guess, and is to be used as one: it makes dialects likely and turns
+// none off. See [Profile.Apply].
 package profile
 
 import (
@@ -34,8 +34,9 @@ func (p *Profile) Dialect() string {
 	return p.Dialects[0]
 }
 
-// Taught returns the dialect in which a prompt should tell the models of their tools: the likeliest one, unless servers take its
-// tokens out of the answer. Then it is the likeliest of those that are plain text, or "" if the profile has none.
+// Taught returns the dialect in which a prompt should tell the models of their tools: the likeliest one,
+// unless servers take its tokens out of the answer. Then it is the likeliest of those that are plain text, or
+// "" if the profile has none.
 func (p *Profile) Taught() string {
 	if !p.Strips {
 		return p.Dialect()
@@ -48,8 +49,8 @@ func (p *Profile) Taught() string {
 	return ""
 }
 
-// Apply completes the options of a decoder with what the profile knows. What o says already stays: with a dialect that is
-// named the profile's are not preferred.
+// Apply completes the options of a decoder with what the profile knows. What o says already stays: with a
+// dialect that is named the profile's are not preferred.
 func (p *Profile) Apply(o *dialect.Options) {
 	if o.Dialect == "" || o.Dialect == "auto" {
 		o.Prefer = append(slices.Clip(o.Prefer), p.Dialects...)
@@ -67,8 +68,8 @@ func (p *Profile) Apply(o *dialect.Options) {
 	o.Headers.Own = append(slices.Clip(o.Headers.Own), p.Headers.Own...)
 }
 
-// Builtin returns the table of the families that wield knows. It is a copy, but its rows share their lists, which are not to be
-// changed.
+// Builtin returns the table of the families that wield knows. It is a copy, but its rows share their lists,
+// which are not to be changed.
 func Builtin() Table { return slices.Clone(builtin) }
 
 // Find returns the built-in profile of the model of this name.

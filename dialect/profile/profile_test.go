@@ -193,11 +193,12 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// instructed are the dialects that no family is known to write by itself: models write them that were told to, or that learned
-// from texts of all kinds.
+// instructed are the dialects that no family is known to write by itself: models write them that were told
+// to, or that learned from texts of all kinds.
 var instructed = []string{"openai-envelope", "llf-shorthand", "tool-call-tag", "xml-style", "function-style", "yaml-style", "react"}
 
-// TestEveryDialectHasAFamily checks that each dialect comes first for some family, unless it is one of instructed models.
+// TestEveryDialectHasAFamily checks that each dialect comes first for some family, unless it is one of
+// instructed models.
 func TestEveryDialectHasAFamily(t *testing.T) {
 	first := map[string]string{}
 	for _, p := range profile.Builtin() {
@@ -262,8 +263,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// bold are the profiles under which texts of other families may be read in another way, and why. All others only decide which
-// dialect a call is said to be in.
+// bold are the profiles under which texts of other families may be read in another way, and why. All others
+// only decide which dialect a call is said to be in.
 var bold = map[string]string{
 	"llama-3":          "an object may follow prose on its line",
 	"llama-3.2":        "an object may follow prose on its line",
@@ -274,8 +275,8 @@ var bold = map[string]string{
 	"seed-oss":         "calls in reasoning are none",
 }
 
-// TestWrongGuess reads a part of the cases of all dialects under every profile: where a name misleads, the calls are those of a model
-// that nothing is known of.
+// TestWrongGuess reads a part of the cases of all dialects under every profile: where a name misleads, the
+// calls are those of a model that nothing is known of.
 func TestWrongGuess(t *testing.T) {
 	files, err := dialecttest.ReadDir(os.DirFS(filepath.Join("..", "testdata", "cases")))
 	if err != nil {

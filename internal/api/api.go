@@ -110,7 +110,8 @@ func New(o Options) (*Server, error) {
 	return s, err
 }
 
-// Close ends the streams that are open and those that begin afterwards, so that a service which ends need not wait for them.
+// Close ends the streams that are open and those that begin afterwards, so that a service which ends need not
+// wait for them.
 func (s *Server) Close() { s.closing.Do(func() { close(s.closed) }) }
 
 // Token returns a token that lets somebody in once, at /login, as whoever sits at this machine.
@@ -159,13 +160,15 @@ type bound struct {
 	last   int64 // position of what was looked at last
 }
 
-// maxLooked is how many things one request looks at, so that a search for what is not there ends. The page then says where to go on.
+// maxLooked is how many things one request looks at, so that a search for what is not there ends. The page
+// then says where to go on.
 const maxLooked = 500
 
 // bound returns that of the request's page.
 func (x *call) bound() bound { return bound{most: x.limit()} }
 
-// reached reports whether a page that holds so many things ends before the one at a position, and otherwise counts that.
+// reached reports whether a page that holds so many things ends before the one at a position, and otherwise
+// counts that.
 func (b *bound) reached(held int, position int64) bool {
 	if held == b.most || b.looked == maxLooked {
 		return true

@@ -9,8 +9,8 @@ import (
 	"wield/journal"
 )
 
-// A Filter is what a search among runs and exchanges asks for: terms such as tool:NAME, and words that stand in the texts. All must hold;
-// of several terms of one field one is enough, unless they say what must not be.
+// A Filter is what a search among runs and exchanges asks for: terms such as tool:NAME, and words that stand
+// in the texts. All must hold; of several terms of one field one is enough, unless they say what must not be.
 type Filter struct {
 	terms []term
 	words []string // lower case

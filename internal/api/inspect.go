@@ -82,8 +82,9 @@ func (x *call) inspect() (any, error) {
 // sameTime reports whether two things began at a time that a page cannot part: the next one begins before it.
 func sameTime(a, b *Inspected) bool { return a.Time.UnixMicro() == b.Time.UnixMicro() }
 
-// searchExchanges returns the exchanges before a time that the filter asks for, the latest first: as many as a page may have, what began
-// at the same time as the last of those, and one more. They are kept in the order in which they ended.
+// searchExchanges returns the exchanges before a time that the filter asks for, the latest first: as many as
+// a page may have, what began at the same time as the last of those, and one more. They are kept in the order
+// in which they ended.
 func (x *call) searchExchanges(f *Filter, before time.Time) []Inspected {
 	if x.s.o.Captures == nil || x.caller.Role != RoleAdmin { // only who may see captures sees any
 		return nil
@@ -164,8 +165,8 @@ func titleOf(s string) string {
 	return mask.Text(s)
 }
 
-// searchRuns returns the runs before a time that the filter asks for. more is the time of the run that was looked at last, if there may
-// be others.
+// searchRuns returns the runs before a time that the filter asks for. more is the time of the run that was
+// looked at last, if there may be others.
 func (x *call) searchRuns(f *Filter, before time.Time) (list []Inspected, more time.Time, err error) {
 	if x.s.o.Journal == nil {
 		return nil, more, nil

@@ -191,7 +191,8 @@ func FuzzParseFilter(f *testing.F) {
 	})
 }
 
-// inspectable fills a service with a run of two turns, one of which has a call that was asked about, and an exchange that was bounced.
+// inspectable fills a service with a run of two turns, one of which has a call that was asked about, and an
+// exchange that was bounced.
 func (s *service) inspectable() {
 	s.t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -268,8 +269,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectOrder: page by page everything comes once, the latest first, though many began in the same microsecond and exchanges ended in another
-// order than they began.
+// TestInspectOrder: page by page everything comes once, the latest first, though many began in the same
+// microsecond and exchanges ended in another order than they began.
 func TestInspectOrder(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	begun := at
@@ -369,8 +370,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineBounces: an answer that was sent back is told from its beginning, without secrets. Where a timeline has no room for it, that is said, and
-// the text of the answer has all of it.
+// TestTimelineBounces: an answer that was sent back is told from its beginning, without secrets. Where a
+// timeline has no room for it, that is said, and the text of the answer has all of it.
 func TestTimelineBounces(t *testing.T) {
 	s := newService(t)
 	call := `<tool_call>{"name":"nothing"}</tool_call>`

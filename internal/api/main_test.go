@@ -107,7 +107,8 @@ func serve(t *testing.T, o Options) *service {
 
 func newService(t *testing.T) *service { t.Helper(); return serve(t, options(&journal.Memory{})) }
 
-// do sends a request and checks the answer: its status is one that the document has for the route, its body fits the schema there.
+// do sends a request and checks the answer: its status is one that the document has for the route, its body
+// fits the schema there.
 func (s *service) do(method, path, key, body string) (int, []byte) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+Prefix+path, strings.NewReader(body))

@@ -100,8 +100,8 @@ type Runs struct {
 // told are the records that a Run is made of.
 var told = []journal.Kind{journal.KindRun, journal.KindWait, journal.KindResume, journal.KindEnd}
 
-// look returns a run of the journal, as it was with its head: what came behind that would not fit the state. ok is false where the stream
-// is none of a run, or deleted.
+// look returns a run of the journal, as it was with its head: what came behind that would not fit the state.
+// ok is false where the stream is none of a run, or deleted.
 func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, err error) {
 	run = Run{ID: h.Stream, Session: h.Session, State: h.State, Status: journal.StatusOf(h.State, nil), Begun: h.Begun, Changed: h.Changed}
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: told}) {
@@ -298,8 +298,8 @@ func (x *call) tail() error {
 // largestRecord is more than any record has.
 const largestRecord = 1<<53 - 1
 
-// follow sends entries that are there for the caller, without those parts of them that are larger than a number of bytes: a page that
-// follows everything would otherwise be sent every picture.
+// follow sends entries that are there for the caller, without those parts of them that are larger than a
+// number of bytes: a page that follows everything would otherwise be sent every picture.
 func (x *call) follow(s *stream, largest int64, entries iter.Seq2[journal.Entry, error]) error {
 	for e, err := range entries {
 		if err != nil {

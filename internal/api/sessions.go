@@ -294,8 +294,9 @@ func firstRun(s *journal.Session) string {
 	return id
 }
 
-// repeated returns the number of the last record with which a run that is not the first of its session repeats what was said before
-// it: those up to the last answer or result that stand before it asks a model. What follows them is new.
+// repeated returns the number of the last record with which a run that is not the first of its session
+// repeats what was said before it: those up to the last answer or result that stand before it asks a model.
+// What follows them is new.
 func (x *call) repeated(run string) (int64, error) {
 	last := int64(0)
 	for e, err := range x.s.o.Journal.Read(x.r.Context(), journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurn}}) {

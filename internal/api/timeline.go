@@ -210,8 +210,8 @@ func timelineTurn(t *playback.Turn) TimelineTurn {
 	return out
 }
 
-// bouncesOf returns the bounces of a turn, with as much of each text. The answers that failed are recorded in their order; what was taken over from
-// another channel was no answer that failed.
+// bouncesOf returns the bounces of a turn, with as much of each text. The answers that failed are recorded in
+// their order; what was taken over from another channel was no answer that failed.
 func bouncesOf(t *playback.Turn, most int) []TimelineBounce {
 	list := []TimelineBounce{}
 	var failed []journal.Text

@@ -1,5 +1,6 @@
-// Package capture keeps the last exchanges of the gateway, to be looked at when something went wrong: what a client sent and
-// what it got. It is the one place of the service, beside a log that was told to, where words of a conversation are kept.
+// Package capture keeps the last exchanges of the gateway, to be looked at when something went wrong: what a
+// client sent and what it got. It is the one place of the service, beside a log that was told to, where words
+// of a conversation are kept.
 //
 // Words:
 //
@@ -81,7 +82,8 @@ type Options struct {
 	Keep int    // records; 0: 500
 	Dir  string // directory of files to which each record is written as well; empty: none
 
-	// Hide takes secrets out of what is shown or written, beside those that have the form of one; nil: nothing more is taken out.
+	// Hide takes secrets out of what is shown or written, beside those that have the form of one; nil:
+	// nothing more is taken out.
 	Hide func(string) string
 }
 
@@ -115,8 +117,8 @@ func New(o Options) (*Ring, error) {
 	return r, nil
 }
 
-// Add keeps a record. It must not be changed afterwards. The error says that it could not be written to disk; it is kept in
-// memory all the same.
+// Add keeps a record. It must not be changed afterwards. The error says that it could not be written to disk;
+// it is kept in memory all the same.
 func (r *Ring) Add(rec *Record) error {
 	r.mu.Lock()
 	r.records = append(r.records, rec)
@@ -225,7 +227,8 @@ func (r *Ring) Close() error {
 	return r.disk.close()
 }
 
-// disk writes records to a file, which gives way to a new one when it holds as many as are kept. One file before it stays.
+// disk writes records to a file, which gives way to a new one when it holds as many as are kept. One file
+// before it stays.
 type disk struct {
 	dir  string
 	keep int

@@ -18,8 +18,8 @@ import (
 	"wield/tool/policy"
 )
 
-// An AgentModel is a model as an agent asks it: with the bridge and what it falls back on, and without what is there for
-// clients. Its reasoning stays, which has to go back to some servers.
+// An AgentModel is a model as an agent asks it: with the bridge and what it falls back on, and without what
+// is there for clients. Its reasoning stays, which has to go back to some servers.
 type AgentModel struct {
 	Model   chat.Model
 	Name    string // as configured
@@ -33,7 +33,8 @@ func (m *AgentModel) Close() {
 	}
 }
 
-// AgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of when it is whole.
+// AgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of
+// when it is whole.
 func (c *Config) AgentModel(name string, env Environment) (*AgentModel, error) {
 	if env.Log == nil {
 		env.Log = slog.New(slog.DiscardHandler)
@@ -70,15 +71,17 @@ func (c *Config) AgentModel(name string, env Environment) (*AgentModel, error) {
 	return m, nil
 }
 
-// RunRules are rules that somebody gives for one run: selectors in YAML, such as {command: [git diff]}, or names of tools.
+// RunRules are rules that somebody gives for one run: selectors in YAML, such as {command: [git diff]}, or
+// names of tools.
 type RunRules struct {
 	Allow, Deny []string
 }
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
 
-// RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the strictest decides. Where
-// none is configured, what changes nothing and stays on this machine is allowed, and all else asked about.
+// RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the
+// strictest decides. Where none is configured, what changes nothing and stays on this machine is allowed, and
+// all else asked about.
 func (r *Result) RunPolicy(name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
 	return r.runPolicy(name, tools, rules, append([]string{r.File}, protect...)...)
 }
@@ -130,7 +133,8 @@ func (c *Config) trusted() (patterns []string) {
 	return patterns
 }
 
-// namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A pattern may match none.
+// namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A
+// pattern may match none.
 func namesTools(flag, text string, tools []*tool.Entry) error {
 	if !toolName.MatchString(text) || strings.Contains(text, "*") {
 		return nil

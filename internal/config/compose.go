@@ -58,8 +58,9 @@ func (s *Service) Close() {
 	}
 }
 
-// Compose builds all models with what stands between them and a client, and says what the gateway serves. Secrets are looked
-// up here, and scenarios are read; nothing is asked of a server yet. The error names the key that it comes from.
+// Compose builds all models with what stands between them and a client, and says what the gateway serves.
+// Secrets are looked up here, and scenarios are read; nothing is asked of a server yet. The error names the
+// key that it comes from.
 func (c *Config) Compose(env Environment) (*Service, error) {
 	if env.Log == nil {
 		env.Log = slog.New(slog.DiscardHandler)
@@ -294,8 +295,8 @@ func (w *workshop) backend(m *Model) (chat.Model, error) {
 	return m.natives(&b, renamed{shared, m.Model}), nil
 }
 
-// scripted returns the model that answers from a scenario: from the file that the backend names, or from that of the model's
-// name in the directory or catalogue.
+// scripted returns the model that answers from a scenario: from the file that the backend names, or from that
+// of the model's name in the directory or catalogue.
 func (w *workshop) scripted(b *Backend, m *Model) (chat.Model, error) {
 	live, err := w.openScenario(b.Scenario, m.Model)
 	if err != nil {

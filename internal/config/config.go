@@ -11,8 +11,8 @@
 //   - A secret stands in the file only as a reference to where it is: env:NAME or file:PATH. It is looked up when it is
 //     needed and never printed.
 //
-// The structs below are the file: their tags name each key, say in words what it means, and bound its values. The reader,
-// the JSON Schema and the environment's names are all derived from them.
+// The structs below are the file: their tags name each key, say in words what it means, and bound its values.
+// The reader, the JSON Schema and the environment's names are all derived from them.
 package config
 
 import (

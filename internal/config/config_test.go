@@ -73,8 +73,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestBad reads each broken file, compares all that is said about it, and checks that the schema refuses it too, unless only
-// the reader can know.
+// TestBad reads each broken file, compares all that is said about it, and checks that the schema refuses it
+// too, unless only the reader can know.
 func TestBad(t *testing.T) {
 	check := compileSchema(t)
 	files, err := filepath.Glob("testdata/bad/*.txtar")

@@ -28,8 +28,9 @@ const (
 	answerTime = 2 * time.Minute
 )
 
-// Try asks a server for its models and the model for a word, and says what is wrong in words for a person who has typed it in. An address
-// is put right where that is plain: without a scheme, with the path of an endpoint, without /v1.
+// Try asks a server for its models and the model for a word, and says what is wrong in words for a person who
+// has typed it in. An address is put right where that is plain: without a scheme, with the path of an
+// endpoint, without /v1.
 func Try(ctx context.Context, c api.Connection, getenv func(string) string) *api.Connected {
 	t := &trial{ctx: ctx, out: &api.Connected{Model: strings.TrimSpace(c.Model)}, client: &http.Client{
 		Transport:     &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true},
@@ -101,7 +102,8 @@ func (t *trial) secret(c api.Connection, getenv func(string) string) bool {
 	return true
 }
 
-// list asks for the server's models, also behind /v1 where that was left out. That a server has no list is no fault: the model is asked then.
+// list asks for the server's models, also behind /v1 where that was left out. That a server has no list is no
+// fault: the model is asked then.
 func (t *trial) list() bool {
 	bases := []string{t.out.URL}
 	if !strings.HasSuffix(t.out.URL, "/v1") {
@@ -143,7 +145,8 @@ func (t *trial) refused(code int, said string) bool {
 	return t.wrong("key", fmt.Sprintf("The server refuses the key (status %d).%s", code, said), "See that it is whole, not expired, and a key of this server")
 }
 
-// models asks for the list below a base address. It is nil if the answer is none; said is the message of one that is an error.
+// models asks for the list below a base address. It is nil if the answer is none; said is the message of one
+// that is an error.
 func (t *trial) models(base string) (models []string, status int, said string, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, listTime)
 	defer cancel()
@@ -260,8 +263,8 @@ func meantModel(name string, models []string) string {
 	return didYouMean(name, models)
 }
 
-// Keep writes a connection that was tried into a configuration file, which is made if there is none. A key goes into a file of its own
-// beside it. A file that has backends or models is left as it is.
+// Keep writes a connection that was tried into a configuration file, which is made if there is none. A key
+// goes into a file of its own beside it. A file that has backends or models is left as it is.
 func Keep(file string, c api.Connection, getenv func(string) string) error {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -560,7 +560,8 @@ func (l weight) body(t *testing.T, f func(weight) object, model string, stream b
 	return b
 }
 
-// costService serves a model that answers at once, in the ways that there are to reach one, with all that looks at requests switched on.
+// costService serves a model that answers at once, in the ways that there are to reach one, with all that
+// looks at requests switched on.
 func costService(t *testing.T) *gateway.Gateway {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cost.scenario.yaml")
@@ -610,9 +611,10 @@ type sink struct {
 	status int
 }
 
-// TestCostIsLinear makes requests four times as large in one dimension after another, through every protocol, and compares what they
-// allocate. Where the test is built to count statements (go test -covermode=atomic -coverpkg=wield/...), it compares
-// these too: what is looked at again and again need not allocate. Neither depends on how busy the machine is.
+// TestCostIsLinear makes requests four times as large in one dimension after another, through every protocol,
+// and compares what they allocate. Where the test is built to count statements (go test -covermode=atomic
+// -coverpkg=wield/...), it compares these too: what is looked at again and again need not allocate. Neither
+// depends on how busy the machine is.
 func TestCostIsLinear(t *testing.T) {
 	g := costService(t)
 	ways := []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"}, {"ollama", "text"},
@@ -671,8 +673,8 @@ func countCosts(t *testing.T) (c costs) {
 	return c
 }
 
-// countSteps sums the counters of statements: behind a head, for each function the number of its counters, of its package and its own,
-// and the counters, all as variable-length integers.
+// countSteps sums the counters of statements: behind a head, for each function the number of its counters, of
+// its package and its own, and the counters, all as variable-length integers.
 func countSteps(t *testing.T) (sum uint64) {
 	var buf bytes.Buffer
 	if err := coverage.WriteCounters(&buf); err != nil {

@@ -195,8 +195,8 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value, f field) {
 	}
 }
 
-// follow removes anchors from n and goes where an alias points. The types of the file end somewhere, so an anchor that holds
-// itself does no harm.
+// follow removes anchors from n and goes where an alias points. The types of the file end somewhere, so an
+// anchor that holds itself does no harm.
 func (d *decoder) follow(path string, n ast.Node) ast.Node {
 	if node, ok := n.(*ast.AnchorNode); ok {
 		if _, alias := node.Value.(*ast.AliasNode); alias {
@@ -236,7 +236,8 @@ func (d *decoder) pairs(path string, n ast.Node) (pairs []*ast.MappingValueNode,
 	return nil, false
 }
 
-// entry returns the key of a mapping's entry and its path; ok is false if it is none or stands there for the second time.
+// entry returns the key of a mapping's entry and its path; ok is false if it is none or stands there for the
+// second time.
 func (d *decoder) entry(path string, pair *ast.MappingValueNode, seen map[string]*token.Token) (name, below string, ok bool) {
 	t := pair.Key.GetToken()
 	name = t.Value
@@ -420,7 +421,8 @@ func mayBeSecret(s scalar, text string) bool {
 	return false
 }
 
-// setText gives v the value that text stands for, within the bounds of f. It serves the file, the environment and flags alike.
+// setText gives v the value that text stands for, within the bounds of f. It serves the file, the environment
+// and flags alike.
 func setText(v reflect.Value, text string, f field) error {
 	if s, ok := asScalar(v); ok {
 		if err := s.parse(text); err != nil {
@@ -454,7 +456,8 @@ func setText(v reflect.Value, text string, f field) error {
 	return nil
 }
 
-// checkBounds compares a number, duration or size with the bounds of its field, which are written like the value itself.
+// checkBounds compares a number, duration or size with the bounds of its field, which are written like the
+// value itself.
 func checkBounds(v reflect.Value, f field) error {
 	for _, bound := range []struct {
 		text, name string
@@ -517,8 +520,8 @@ func (d *decoder) problem(n ast.Node, path, format string, args ...any) *Problem
 	return p
 }
 
-// at records a problem with the key at path: it points to the value if that is a short one, else to the key, else to the
-// nearest key around it.
+// at records a problem with the key at path: it points to the value if that is a short one, else to the key,
+// else to the nearest key around it.
 func (d *decoder) at(path, format string, args ...any) *Problem {
 	p := &Problem{File: d.file, Path: path, Message: fmt.Sprintf(format, args...)}
 	d.problems = append(d.problems, p)
@@ -575,7 +578,8 @@ func (*decoder) locate(p *Problem, line, column, width int) {
 	p.Line, p.Column, p.Width = line, column, width
 }
 
-// firstToken returns the token that a node begins with. That of a block of keys is the first colon, so it is looked for.
+// firstToken returns the token that a node begins with. That of a block of keys is the first colon, so it is
+// looked for.
 func firstToken(n ast.Node) *token.Token {
 	switch node := n.(type) {
 	case *ast.MappingNode:

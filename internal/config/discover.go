@@ -45,8 +45,8 @@ const (
 	discoverMost = 50 // models of one server
 )
 
-// Discover asks the ports of this machine on which servers usually listen for their models. What speaks no OpenAI protocol is passed
-// over.
+// Discover asks the ports of this machine on which servers usually listen for their models. What speaks no
+// OpenAI protocol is passed over.
 func Discover(ctx context.Context) []Found {
 	ctx, cancel := context.WithTimeout(ctx, discoverTime)
 	defer cancel()
@@ -105,8 +105,8 @@ func modelsAt(ctx context.Context, client *http.Client, base string) []string {
 	return names[:min(len(names), discoverMost)]
 }
 
-// First returns the text of a first configuration for the servers that were found. Without any it serves the scripted model demo
-// and shows how a server is put in.
+// First returns the text of a first configuration for the servers that were found. Without any it serves the
+// scripted model demo and shows how a server is put in.
 func First(found []Found) string {
 	var b strings.Builder
 	b.WriteString("# Configuration of wield. See what is in force: wield config explain; what works: wield doctor.\n")

@@ -9,7 +9,8 @@ import (
 	"wield/tool/guarded"
 )
 
-// GuardedFile is the name of the file in the data directory that keeps which tools a person has agreed to, and what is held back.
+// GuardedFile is the name of the file in the data directory that keeps which tools a person has agreed to,
+// and what is held back.
 const GuardedFile = "guarded.json"
 
 // protect names what no process of a tool changes: what decides about the tools.
@@ -34,7 +35,8 @@ func (t *Toolbox) protect(file string) {
 	t.Runner.Sandbox.Protected, t.Runner.Sandbox.Held = list, t.Held
 }
 
-// agree notes what the files of the enabled tools are when they are first seen, and tells which have changed since, and what is held back.
+// agree notes what the files of the enabled tools are when they are first seen, and tells which have changed
+// since, and what is held back.
 func (t *Toolbox) agree() []error {
 	if t.Held == nil {
 		return nil
@@ -67,7 +69,8 @@ func HeldError(h guarded.Held) error {
 	return fmt.Errorf("%s was changed by the tool %s and is held back: look at it; wield tool accept %s agrees to it", h.Path, h.By, h.Path)
 }
 
-// HeldProject returns the error for a project's file that a tool has made or changed, which is not used; nil if none has.
+// HeldProject returns the error for a project's file that a tool has made or changed, which is not used; nil
+// if none has.
 func (c *Config) HeldProject(file string, getenv func(string) string) error {
 	dir := c.DataDir(getenv)
 	file, err := filepath.Abs(file)
@@ -84,8 +87,8 @@ func (c *Config) HeldProject(file string, getenv func(string) string) error {
 	return err
 }
 
-// heldFile returns the error for a configuration file that a tool has changed, which is not used; nil if none has. The file itself may
-// say now that what is held back stands elsewhere.
+// heldFile returns the error for a configuration file that a tool has changed, which is not used; nil if none
+// has. The file itself may say now that what is held back stands elsewhere.
 func (c *Config) heldFile(file string, getenv func(string) string) error {
 	file, err := filepath.Abs(file)
 	if err != nil {

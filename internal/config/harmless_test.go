@@ -31,8 +31,8 @@ func commonPolicy(t *testing.T) *policy.Policy {
 	return p
 }
 
-// TestHarmless judges harmless commands of real work under one policy. A person who is asked about them all turns the rules off,
-// so that hardly any may be asked about, and none denied.
+// TestHarmless judges harmless commands of real work under one policy. A person who is asked about them all
+// turns the rules off, so that hardly any may be asked about, and none denied.
 func TestHarmless(t *testing.T) {
 	p := commonPolicy(t)
 	root := workspace(t)
@@ -87,8 +87,9 @@ func TestDeveloper(t *testing.T) {
 	}
 }
 
-// TestEveryday holds what the policy of everyday work decides about single lines, most of them ways to write, run or read what
-// its rules are not meant to open. A line may be decided more strictly than it says, unless it is wanted to be allowed.
+// TestEveryday holds what the policy of everyday work decides about single lines, most of them ways to write,
+// run or read what its rules are not meant to open. A line may be decided more strictly than it says, unless
+// it is wanted to be allowed.
 func TestEveryday(t *testing.T) {
 	p := commonPolicy(t)
 	root := workspace(t)

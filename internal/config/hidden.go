@@ -16,8 +16,8 @@ func (c *Config) Hide(getenv func(string) string) func(string) string {
 	return mask.Values(c.secrets(getenv))
 }
 
-// A hidden model hides secrets in the errors of a backend: servers repeat the key that they refuse, and an error goes to clients, logs,
-// captures, traces and the journal.
+// A hidden model hides secrets in the errors of a backend: servers repeat the key that they refuse, and an
+// error goes to clients, logs, captures, traces and the journal.
 type hidden struct {
 	next chat.Model
 	hide func(string) string

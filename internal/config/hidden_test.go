@@ -12,8 +12,9 @@ import (
 	"wield/internal/gateway"
 )
 
-// TestKeyInErrors: a server that repeats the key that it got, in an error or in the middle of a stream, tells it to no client and no
-// capture, whatever protocol they speak; nor does one that repeats the secret of another.
+// TestKeyInErrors: a server that repeats the key that it got, in an error or in the middle of a stream, tells
+// it to no client and no capture, whatever protocol they speak; nor does one that repeats the secret of
+// another.
 func TestKeyInErrors(t *testing.T) {
 	const key, other = "plain words of mine", `another "secret"/+`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,8 +19,8 @@ const (
 	LLF       Source = "llf"
 )
 
-// Import returns a configuration that says what a file of another program says, as far as there is something like it here, and notes
-// of what has to be done by hand. Secrets are never copied.
+// Import returns a configuration that says what a file of another program says, as far as there is something
+// like it here, and notes of what has to be done by hand. Secrets are never copied.
 func Import(from Source, data []byte) (text string, notes []string, err error) {
 	var root any
 	if err := yaml.Unmarshal(data, &root); err != nil { // JSON is YAML
@@ -123,7 +123,8 @@ func (i *importer) rest() {
 	}
 }
 
-// lumoModelKeys are keys of lumo-tamer, in the documented form and in that of its repository, and where they belong in a model.
+// lumoModelKeys are keys of lumo-tamer, in the documented form and in that of its repository, and where they
+// belong in a model.
 var lumoModelKeys = []struct {
 	from []string
 	to   []string
@@ -256,8 +257,8 @@ func (i *importer) llf(root map[string]any) {
 	}
 }
 
-// llfRule is the selector of the rule that allows what a tool might do without asking; nil: there is none. Without a whitelist, the tools
-// that touch what a call names might do nothing.
+// llfRule is the selector of the rule that allows what a tool might do without asking; nil: there is none.
+// Without a whitelist, the tools that touch what a call names might do nothing.
 func llfRule(t map[string]any, asks []any) map[string]any {
 	name, _ := t["name"].(string)
 	kind, _ := t["type"].(string)

@@ -54,8 +54,8 @@ type Result struct {
 // maxFile bounds a configuration file, so that a wrong path is not read whole.
 const maxFile = 16 << 20
 
-// Load reads the configuration in all its layers. The error is a Problems that holds everything that is wrong with it, or tells
-// that the file cannot be read.
+// Load reads the configuration in all its layers. The error is a Problems that holds everything that is wrong
+// with it, or tells that the file cannot be read.
 func Load(o Options) (*Result, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -77,8 +77,8 @@ func Load(o Options) (*Result, error) {
 	return r, nil
 }
 
-// findFile returns the file's name, its text, and its state from before it was read, so that a change meanwhile is one to come; no
-// name if there is no file and there need not be one.
+// findFile returns the file's name, its text, and its state from before it was read, so that a change
+// meanwhile is one to come; no name if there is no file and there need not be one.
 func findFile(o Options) (string, []byte, stamp, error) {
 	file, must := o.File, true
 	if file == "" {
@@ -177,7 +177,8 @@ func load(file string, data []byte, o Options) (*Result, error) {
 	return &Result{Config: c, File: file, Warnings: warnings, read: d}, nil
 }
 
-// besideFile makes the names of directories of tools and of their documents, which are relative to the file that holds them, such as can be used.
+// besideFile makes the names of directories of tools and of their documents, which are relative to the file
+// that holds them, such as can be used.
 func (c *Config) besideFile(file string) {
 	beside := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {

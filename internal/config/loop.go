@@ -136,8 +136,8 @@ func (w *workshop) agent(name string, box *Toolbox) (runs.Agent, error) {
 	}, nil
 }
 
-// looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is mended no more than safely, and
-// told of when it is whole.
+// looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is mended no
+// more than safely, and told of when it is whole.
 func (w *workshop) looped(name string) (chat.Model, error) {
 	chain := []chat.Model{}
 	for _, next := range append([]string{name}, w.config.Models[name].Fallback...) {
@@ -165,8 +165,8 @@ func (w *workshop) looped(name string) (chat.Model, error) {
 	return chain[0], nil
 }
 
-// A pick is some tools of a registry, switched on for one model although they may be off for all. What changes in the registry shows
-// in it.
+// A pick is some tools of a registry, switched on for one model although they may be off for all. What
+// changes in the registry shows in it.
 type pick struct {
 	servers  []string // MCP servers whose tools are all the model's
 	registry *tool.Registry

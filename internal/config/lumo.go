@@ -42,8 +42,9 @@ func (b *Backend) lumoOptions(o exchange.Options, key string) lumo.Options {
 		Tools: b.Lumo.Tools, Titles: b.Lumo.Titles, Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle}
 }
 
-// applyLumo gives models on a backend of kind lumo the values that suit it, where the file does not say otherwise: Lumo takes
-// neither tools nor instructions but in the text, and takes tools without a prefix for its own.
+// applyLumo gives models on a backend of kind lumo the values that suit it, where the file does not say
+// otherwise: Lumo takes neither tools nor instructions but in the text, and takes tools without a prefix for
+// its own.
 func (c *Config) applyLumo(d *decoder) {
 	for _, name := range c.ModelNames() {
 		m := c.Models[name]

@@ -13,8 +13,8 @@ import (
 	"wield/internal/metrics"
 )
 
-// TestSatelliteOnLumo: without declared tools there is nothing to tell Lumo's own from, so that names stand without the prefix, in
-// what the client gets and in what Lumo is told.
+// TestSatelliteOnLumo: without declared tools there is nothing to tell Lumo's own from, so that names stand
+// without the prefix, in what the client gets and in what Lumo is told.
 func TestSatelliteOnLumo(t *testing.T) {
 	for _, version := range []string{"1", "2"} {
 		c := chain(t, `
@@ -34,7 +34,8 @@ turns:
 	}
 }
 
-// TestPartlyEncrypted_AR38: an answer of which a part is encrypted is an error in every form of answer, and no ciphertext is shown.
+// TestPartlyEncrypted_AR38: an answer of which a part is encrypted is an error in every form of answer, and
+// no ciphertext is shown.
 func TestPartlyEncrypted_AR38(t *testing.T) {
 	for version, frames := range map[string][]string{
 		"1": {`{"type":"token_data","target":"message","content":"Hello "}`, `{"type":"token_data","target":"message","content":"c2VjcmV0","encrypted":true}`, `{"type":"done"}`},
@@ -101,8 +102,8 @@ func callsOf(t *testing.T, body string) (ids, arguments []string) {
 	return ids, arguments
 }
 
-// TestConvertedIDs_A11: calls that are taken over have ids of their own, in one answer and in all of them: Lumo has none, or counts
-// from 0 in each.
+// TestConvertedIDs_A11: calls that are taken over have ids of their own, in one answer and in all of them:
+// Lumo has none, or counts from 0 in each.
 func TestConvertedIDs_A11(t *testing.T) {
 	c := rawChain(t, nil, "version: 1", []string{twoConfused, `{"type":"token_data","target":"message","content":"I cannot."}`, `{"type":"done"}`})
 	used := map[string]bool{}
@@ -140,8 +141,8 @@ func TestMisrouted_AR41(t *testing.T) {
 	}
 }
 
-// TestTextBehindConverted: a call that stands as text behind one that is taken over is a call as well, and the apology between them
-// stays unsaid.
+// TestTextBehindConverted: a call that stands as text behind one that is taken over is a call as well, and
+// the apology between them stays unsaid.
 func TestTextBehindConverted(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		c := chain(t, `

@@ -38,7 +38,8 @@ func remote(t *testing.T) string {
 	return server.URL
 }
 
-// TestMCPServers reads servers from the configuration and from a directory of tools, which come and go while the program runs.
+// TestMCPServers reads servers from the configuration and from a directory of tools, which come and go while
+// the program runs.
 func TestMCPServers(t *testing.T) {
 	url, dir := remote(t), t.TempDir()
 	getenv := func(name string) string {

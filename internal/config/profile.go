@@ -101,8 +101,8 @@ func (r *Reasoning) apply(t *dialect.Thinking) {
 	}
 }
 
-// ProfileTable returns the profiles that models are found in: those of the file, the ones whose patterns say most first, and then
-// the built-in ones, as far as the file does not change them.
+// ProfileTable returns the profiles that models are found in: those of the file, the ones whose patterns say
+// most first, and then the built-in ones, as far as the file does not change them.
 func (c *Config) ProfileTable() profile.Table {
 	table := profile.Builtin()
 	var own profile.Table
@@ -120,8 +120,8 @@ func (c *Config) ProfileTable() profile.Table {
 
 // profile returns the profile of a model whose server calls it by the name upstream.
 //
-// One that was only found by the name never says that text begins in reasoning, unless the file does: where the guess is wrong, the
-// whole answer would be taken for reasoning, and the client would see none.
+// One that was only found by the name never says that text begins in reasoning, unless the file does: where
+// the guess is wrong, the whole answer would be taken for reasoning, and the client would see none.
 func (c *Config) profile(m *Model, upstream string) profile.Profile {
 	table := c.ProfileTable()
 	switch m.Profile {

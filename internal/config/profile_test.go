@@ -91,8 +91,8 @@ func TestUnusedProfile(t *testing.T) {
 	}
 }
 
-// TestComposeProfile checks that a profile reaches the model: the prompt teaches its dialect, unless one is named, and the answer is
-// read with its tokens left out.
+// TestComposeProfile checks that a profile reaches the model: the prompt teaches its dialect, unless one is
+// named, and the answer is read with its tokens left out.
 func TestComposeProfile(t *testing.T) {
 	s := newServer(t, "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call><|stop|>")
 	service, err := compose(t, `

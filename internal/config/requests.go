@@ -236,8 +236,8 @@ func (p *HTTPParam) values() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// A requestSource finds the tools that are HTTP requests: those of the configuration, and those in files of the directories of
-// tools, told one by one or by a document.
+// A requestSource finds the tools that are HTTP requests: those of the configuration, and those in files of
+// the directories of tools, told one by one or by a document.
 type requestSource struct {
 	config *Config
 	dirs   []string

@@ -18,7 +18,8 @@ import (
 	"wield/prompt"
 )
 
-// A scalar is a value of the file that is written as text and has rules of its own. Its parse says in words what is wrong.
+// A scalar is a value of the file that is written as text and has rules of its own. Its parse says in words
+// what is wrong.
 type scalar interface {
 	parse(text string) error
 	pattern() string // regular expression of ECMA-262 that the text must match, for the JSON Schema; "" if none can say it

@@ -15,8 +15,8 @@ import (
 	"wield/model/stop"
 )
 
-// server returns the model that a backend serves, which all models on that backend share: its limits hold for all of them. A
-// request that waits to be tried again takes no place in the limit.
+// server returns the model that a backend serves, which all models on that backend share: its limits hold for
+// all of them. A request that waits to be tried again takes no place in the limit.
 func (w *workshop) server(b *Backend, name string) (chat.Model, error) {
 	if m := w.backends[name]; m != nil {
 		return m, nil

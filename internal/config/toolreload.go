@@ -23,9 +23,9 @@ type ToolNews struct {
 // Empty reports whether all is as it was.
 func (n ToolNews) Empty() bool { return len(n.Added)+len(n.Changed)+len(n.Removed) == 0 }
 
-// Refresh looks for tools that are new, have changed or are gone, and for what commands have changed since, and brings the registry
-// in line. A call that is under way goes on with the tool that it began with. What cannot be loaded stays as it was; the errors say
-// what is wrong now.
+// Refresh looks for tools that are new, have changed or are gone, and for what commands have changed since,
+// and brings the registry in line. A call that is under way goes on with the tool that it began with. What
+// cannot be loaded stays as it was; the errors say what is wrong now.
 func (t *Toolbox) Refresh(ctx context.Context) (ToolNews, []error) {
 	t.loading.Lock()
 	defer t.loading.Unlock()
@@ -149,7 +149,8 @@ func (t *Toolbox) put(one *tool.Tool, state *ToolState) error {
 	return t.Registry.Replace(t.wanted(one, state))
 }
 
-// wanted returns a tool as it is to be offered: as it comes, then what the configuration says, then what commands have changed.
+// wanted returns a tool as it is to be offered: as it comes, then what the configuration says, then what
+// commands have changed.
 func (t *Toolbox) wanted(one *tool.Tool, state *ToolState) *tool.Tool {
 	name := one.Name()
 	var w tool.Tool

@@ -24,7 +24,8 @@ func putTool(t *testing.T, file, text string, version int) {
 	}
 }
 
-// TestRefresh: tools come, change and go while wield runs; commands that switch them work at once; what is broken stays.
+// TestRefresh: tools come, change and go while wield runs; commands that switch them work at once; what is
+// broken stays.
 func TestRefresh(t *testing.T) {
 	dir, data := t.TempDir(), t.TempDir()
 	box := toolboxOf(t, "tools: {dirs: ["+dir+"], builtin: {one: {enabled: true}}}\n", data)
@@ -95,8 +96,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestLLF_ER14: the variables of LLF lead to its tools; those in a registry take the place of built-in ones, and an entry without
-// a directory says how the built-in one is offered.
+// TestLLF_ER14: the variables of LLF lead to its tools; those in a registry take the place of built-in ones,
+// and an entry without a directory says how the built-in one is offered.
 func TestLLF_ER14(t *testing.T) {
 	dir := t.TempDir()
 	const registry = `{"version": "1.1", "global_config": {"sensitive_operations": ["file_write"]}, "tools": [

@@ -12,15 +12,17 @@ import (
 	"wield/tool/sandbox"
 )
 
-// A toolSource finds tools of a person's own. A tool that is in state default is switched on under tools.builtin or by a command,
-// like a built-in one; any other state, and its guard, are how it is offered until the configuration says otherwise.
+// A toolSource finds tools of a person's own. A tool that is in state default is switched on under
+// tools.builtin or by a command, like a built-in one; any other state, and its guard, are how it is offered
+// until the configuration says otherwise.
 type toolSource interface {
-	// Load returns the tools that there are now, and what is wrong with others. It is asked again and again: a tool that has not
-	// changed is the same *tool.Tool.
+	// Load returns the tools that there are now, and what is wrong with others. It is asked again and again:
+	// a tool that has not changed is the same *tool.Tool.
 	Load(ctx context.Context) ([]*tool.Tool, []error)
 }
 
-// toolSources make what finds the tools of one part of the configuration. What they put into Toolbox.Dirs no tool may write to.
+// toolSources make what finds the tools of one part of the configuration. What they put into Toolbox.Dirs no
+// tool may write to.
 var toolSources = []func(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error){
 	toolFiles,
 	requestTools,
@@ -91,8 +93,8 @@ func (l *LLFTools) find(set *dir.Set, env *ToolEnvironment) error {
 	return nil
 }
 
-// own returns a tool of a person's own as the configuration wants it. What it says itself about how it is offered and what it may
-// holds where the configuration says nothing.
+// own returns a tool of a person's own as the configuration wants it. What it says itself about how it is
+// offered and what it may holds where the configuration says nothing.
 func (c *Config) own(one *tool.Tool) *tool.Tool {
 	_, ok := c.Tools.Builtin[one.Name()]
 	if !ok && one.State != tool.StateDefault {

@@ -13,8 +13,8 @@ import (
 	"wield/internal/wholefile"
 )
 
-// ToolStateFile is the name of the file in the data directory that keeps what commands such as wield tool enable change. The
-// configuration file is never rewritten by them.
+// ToolStateFile is the name of the file in the data directory that keeps what commands such as wield tool
+// enable change. The configuration file is never rewritten by them.
 const ToolStateFile = "tools.json"
 
 // toolStateVersion is the version of its format. Version 1 had the tools of all configurations in one map.
@@ -27,8 +27,8 @@ type ToolState struct {
 	lost []string // tools that a file of version 1 has changes of, which this configuration need not have meant
 }
 
-// toolStates is the file. A configuration is known by its path, without links; none is "". What is enabled in one enables nothing in
-// another, where the same name may be another tool.
+// toolStates is the file. A configuration is known by its path, without links; none is "". What is enabled in
+// one enables nothing in another, where the same name may be another tool.
 type toolStates struct {
 	Version        int                   `json:"version"`
 	Configurations map[string]*ToolState `json:"configurations"`
@@ -100,8 +100,8 @@ func (all *toolStates) of(configuration string) *ToolState {
 	return s
 }
 
-// ChangeToolState changes what the file says of one tool of a configuration. Commands that do so at the same time wait for each other,
-// and the file is replaced as a whole.
+// ChangeToolState changes what the file says of one tool of a configuration. Commands that do so at the same
+// time wait for each other, and the file is replaced as a whole.
 func ChangeToolState(file, configuration, name string, change func(*ToolChange) error) error {
 	return changeFile("state of the tools", file, func() ([]byte, error) {
 		all, err := loadToolStates(file)
@@ -143,8 +143,8 @@ func wholePath(file string) string {
 	return file
 }
 
-// changeFile replaces a file of the data directory by what change makes, readable by its owner alone. Programs that do so at the same time
-// wait for each other. The error says what the file is.
+// changeFile replaces a file of the data directory by what change makes, readable by its owner alone.
+// Programs that do so at the same time wait for each other. The error says what the file is.
 func changeFile(what, file string, change func() ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("%s: %w; set data in the configuration to a directory that can be written", what, err)
@@ -164,8 +164,8 @@ func changeFile(what, file string, change func() ([]byte, error)) error {
 	return nil
 }
 
-// whitelist returns the patterns with those added and without those removed. Nil stays nil as long as nothing was changed:
-// there is no whitelist then.
+// whitelist returns the patterns with those added and without those removed. Nil stays nil as long as nothing
+// was changed: there is no whitelist then.
 func (t ToolChange) whitelist(patterns []string) []string {
 	if len(t.Added) == 0 && len(t.Removed) == 0 {
 		return patterns

@@ -5,8 +5,8 @@
 //   - A finding is one thing that was looked at: how it is, and where it is not well, a fix.
 //   - A patient is one model as its backend serves it, before any bridge.
 //
-// Each finding rests on a request that was really made. What cannot be looked at because something before it failed is passed
-// over, and says so.
+// Each finding rests on a request that was really made. What cannot be looked at because something before it
+// failed is passed over, and says so.
 package doctor
 
 import (
@@ -112,7 +112,8 @@ func (v *visit) say(check string, s State, says, fix string) {
 	}
 }
 
-// answers asks for a word, whole. It tells apart that nobody is there, that the key is refused and that the model is unknown.
+// answers asks for a word, whole. It tells apart that nobody is there, that the key is refused and that the
+// model is unknown.
 func (v *visit) answers() bool {
 	start := time.Now()
 	text, _, err := v.ask(false)

@@ -95,8 +95,8 @@ func (x *exchange) capture(now time.Time) {
 	}
 }
 
-// administer lets those in who may see what others have said: holders of a key of the role admin, or, where there are no keys,
-// whoever sits at this machine.
+// administer lets those in who may see what others have said: holders of a key of the role admin, or, where
+// there are no keys, whoever sits at this machine.
 func (x *exchange) administer() *failure {
 	if len(x.g.holders) == 0 || x.g.opts.Open && secretOf(x.r.Header) == "" {
 		host, _, _ := net.SplitHostPort(x.r.RemoteAddr)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestClockJumps sets the clock back and forth under the limits of keys and the count of wrong ones: nobody is locked out for longer
-// than the limit says, and nobody gets more than it gives.
+// TestClockJumps sets the clock back and forth under the limits of keys and the count of wrong ones: nobody
+// is locked out for longer than the limit says, and nobody gets more than it gives.
 func TestClockJumps(t *testing.T) {
 	begin := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
 	for _, jump := range []time.Duration{-100 * 365 * 24 * time.Hour, -time.Hour, -time.Second, 0, time.Hour, 100 * 365 * 24 * time.Hour} {

@@ -9,7 +9,8 @@ import (
 	"wield/chat"
 )
 
-// A conversation is what the gateway remembers for the client of a passive model. Values are never changed, only replaced.
+// A conversation is what the gateway remembers for the client of a passive model. Values are never changed,
+// only replaced.
 type conversation struct {
 	messages []chat.Message // what was said, oldest first, without instructions
 	pending  *chat.Call     // the request that waits for its result: only until the next answer
@@ -28,9 +29,10 @@ type resumption struct {
 	taken   *kept           // where past is kept, if the results answer what is pending there; nil: there are none
 }
 
-// resume puts together what the model is to be told: the instructions of this request, what was said before, and what is
-// new: the results that are awaited and the last user message. The gateway's memory is the history, so that what the request says
-// of earlier turns, and of what the assistant said, counts for nothing.
+// resume puts together what the model is to be told: the instructions of this request, what was said before,
+// and what is new: the results that are awaited and the last user message. The gateway's memory is the
+// history, so that what the request says of earlier turns, and of what the assistant said, counts for
+// nothing.
 func (c conversation) resume(sent []chat.Message, raw []passiveMessage) resumption {
 	s := resumption{past: c}
 	if len(raw) != len(sent) {
@@ -72,8 +74,8 @@ func (c conversation) resume(sent []chat.Message, raw []passiveMessage) resumpti
 // An ignoredResult is a result that counts for nothing, and why: for the log.
 type ignoredResult struct{ name, why string }
 
-// unwanted says why a result is not awaited, "" if it is. results are those of this request that are. Several different ones
-// may answer a request, but the same one not twice.
+// unwanted says why a result is not awaited, "" if it is. results are those of this request that are. Several
+// different ones may answer a request, but the same one not twice.
 func (c conversation) unwanted(results *chat.Message, m *passiveMessage) string {
 	switch {
 	case c.pending == nil && c.answered != "" && (c.answered == m.Name || m.Name == ""):
@@ -170,12 +172,13 @@ func (c conversation) size() int {
 	return n
 }
 
-// A conversationKey names a conversation. Those of different keys have nothing to do with each other, whatever their ids.
+// A conversationKey names a conversation. Those of different keys have nothing to do with each other,
+// whatever their ids.
 type conversationKey struct{ holder, model, id string }
 
-// conversations remembers the conversations that were used last. The zero value is ready, and safe for concurrent use. Of two
-// exchanges that go on with one conversation at the same time, the one that ends later is remembered; but only one of them can
-// answer a request that is pending.
+// conversations remembers the conversations that were used last. The zero value is ready, and safe for
+// concurrent use. Of two exchanges that go on with one conversation at the same time, the one that ends later
+// is remembered; but only one of them can answer a request that is pending.
 type conversations struct {
 	mu    sync.Mutex
 	byKey map[conversationKey]*list.Element
@@ -195,9 +198,9 @@ const (
 	maxConversationBytes = 64 << 20
 )
 
-// resume goes on with the conversation of a key, which is empty if it is not known. A pending request that a result came for is
-// answered from here on, so that the same result sent twice at once counts once. If the exchange fails, restore makes it pending
-// again.
+// resume goes on with the conversation of a key, which is empty if it is not known. A pending request that a
+// result came for is answered from here on, so that the same result sent twice at once counts once. If the
+// exchange fails, restore makes it pending again.
 func (s *conversations) resume(key conversationKey, sent []chat.Message, raw []passiveMessage) resumption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +218,8 @@ func (s *conversations) resume(key conversationKey, sent []chat.Message, raw []p
 	return next
 }
 
-// restore makes a request pending again whose results came to nothing, unless the conversation has gone on without them.
+// restore makes a request pending again whose results came to nothing, unless the conversation has gone on
+// without them.
 func (s *conversations) restore(key conversationKey, r resumption) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

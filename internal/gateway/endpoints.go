@@ -26,8 +26,8 @@ const (
 // An endpoint answers the requests of one method at the URLs of one pattern.
 type endpoint struct {
 	method string // GET stands for HEAD as well
-	// path may hold one *, which stands for any text that is not empty, slashes included; exchange.arg has it. Of several that
-	// fit, the one with the most of its own text counts.
+	// path may hold one *, which stands for any text that is not empty, slashes included; exchange.arg has
+	// it. Of several that fit, the one with the most of its own text counts.
 	path  string
 	front *front // whose protocol it is
 	serve func(*exchange) *failure
@@ -108,8 +108,8 @@ func newRoutes(all ...endpoint) *routes {
 	return r
 }
 
-// at returns the endpoints of a path, one for each method, and what stands in the place of the *. There are none if nothing
-// is at that path.
+// at returns the endpoints of a path, one for each method, and what stands in the place of the *. There are
+// none if nothing is at that path.
 func (r *routes) at(path string) (found []endpoint, arg string) {
 	if found := r.exact[path]; found != nil {
 		return found, ""
@@ -122,8 +122,8 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 	return nil, ""
 }
 
-// suggest returns what a client that asked for a path which is not there may have meant, "" if nothing is like it. Where
-// the service is administered is nobody's mistake, so that it is not told.
+// suggest returns what a client that asked for a path which is not there may have meant, "" if nothing is
+// like it. Where the service is administered is nobody's mistake, so that it is not told.
 func (r *routes) suggest(path string) string {
 	var known []string
 	for p := range r.exact {

@@ -23,8 +23,8 @@ func deref(s *string) string {
 	return *s
 }
 
-// TestRequestErrors: whatever is wrong with a request, the answer has the protocol's shape, the right status, and says where
-// and what.
+// TestRequestErrors: whatever is wrong with a request, the answer has the protocol's shape, the right status,
+// and says where and what.
 func TestRequestErrors(t *testing.T) {
 	o := Options{MaxBody: 2000, Models: []Model{
 		{Name: "coder", Model: says(text("a"))},

@@ -183,9 +183,9 @@ func (x *exchange) head(status int) {
 	x.w.WriteHeader(status)
 }
 
-// deadline gives the client its time, from now on, to take what is written next. The deadline outlives the answer on a
-// connection that is kept, so that every answer sets its own. One that is still quite fresh is left as it is: a stream writes
-// often.
+// deadline gives the client its time, from now on, to take what is written next. The deadline outlives the
+// answer on a connection that is kept, so that every answer sets its own. One that is still quite fresh is
+// left as it is: a stream writes often.
 func (x *exchange) deadline(now time.Time) {
 	if limit := x.g.opts.WriteTimeout; now.Sub(x.armed) >= limit/4 {
 		x.armed = now
@@ -240,8 +240,9 @@ func (x *exchange) fail(f *failure) {
 	}
 }
 
-// drain reads what a client goes on sending behind the answer that it sends too much, for a while and up to a measure. Most clients
-// look at no answer before all is sent, and one whose connection is closed on it never sees why.
+// drain reads what a client goes on sending behind the answer that it sends too much, for a while and up to a
+// measure. Most clients look at no answer before all is sent, and one whose connection is closed on it never
+// sees why.
 func (x *exchange) drain() {
 	if x.r.Header.Get("Expect") != "" {
 		return // it sends nothing before it is told to
@@ -293,7 +294,8 @@ func (x *exchange) readBody() ([]byte, *failure) {
 	return nil, f
 }
 
-// maxObjects is how many objects a body may hold: a message of one letter takes a hundred times as much memory as in the body.
+// maxObjects is how many objects a body may hold: a message of one letter takes a hundred times as much
+// memory as in the body.
 const maxObjects = 50_000
 
 // moreObjects reports whether a body of JSON holds more objects than n. Braces in strings do not count.

@@ -65,8 +65,8 @@ func badField(param, code, message string) *failure {
 	return f
 }
 
-// modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran under; if it
-// has ended, that is the reason, whatever the model makes of it.
+// modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran
+// under; if it has ended, that is the reason, whatever the model makes of it.
 func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):

@@ -10,8 +10,8 @@ import (
 	"wield/wire/openai"
 )
 
-// A front is one protocol that clients speak: how its requests are read, and how answers and errors are said in it. Which
-// URLs belong to it stands in the table of endpoints.
+// A front is one protocol that clients speak: how its requests are read, and how answers and errors are said
+// in it. Which URLs belong to it stands in the table of endpoints.
 type front struct {
 	name string // for logs and counters
 
@@ -21,7 +21,8 @@ type front struct {
 	whole  func(head) collector
 	stream func(head) framer
 
-	// appendError says an error as a whole body; status is the status of an error of this kind that a model's stream ended with.
+	// appendError says an error as a whole body; status is the status of an error of this kind that a model's
+	// stream ended with.
 	appendError func(dst []byte, e *chat.Error) []byte
 	status      func(chat.ErrorKind) int
 
@@ -129,8 +130,8 @@ func (x *exchange) enter() (leave func(), f *failure) {
 	return x.leave, nil
 }
 
-// leave gives back the place that enter has taken, unless it was given back or is a job's. That happens before the client is sent the end
-// of its answer: it may ask for the next one then.
+// leave gives back the place that enter has taken, unless it was given back or is a job's. That happens
+// before the client is sent the end of its answer: it may ask for the next one then.
 func (x *exchange) leave() {
 	if x.placed && !x.lent {
 		x.g.giveBack(x.holder)
@@ -192,8 +193,8 @@ func (x *exchange) prepare(req *chat.Request) *failure {
 // paramPasses is a field in which a client may say how tools are to be run.
 const paramPasses = "tool_execution_mode"
 
-// checkMessages refuses a conversation in which nobody has said anything yet: chat templates fail on it in ways that name
-// neither the field nor the reason.
+// checkMessages refuses a conversation in which nobody has said anything yet: chat templates fail on it in
+// ways that name neither the field nor the reason.
 func (x *exchange) checkMessages(messages []chat.Message) *failure {
 	for i := range messages {
 		switch messages[i].Role {

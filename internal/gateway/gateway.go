@@ -10,8 +10,9 @@ import (
 	"wield/wire/openai"
 )
 
-// A Gateway is the http.Handler that New makes. Its fields do not change: what Replace puts in its place is a Gateway of its
-// own, which answers from the next request on, while exchanges under way keep the one they began with.
+// A Gateway is the http.Handler that New makes. Its fields do not change: what Replace puts in its place is a
+// Gateway of its own, which answers from the next request on, while exchanges under way keep the one they
+// began with.
 type Gateway struct {
 	opts    Options
 	made    time.Time
@@ -49,8 +50,9 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// Replace makes g serve what o says from the next request on. Exchanges under way are not touched: they end with the models
-// and under the rules that they began with. Keys of a name that was there before go on with what their limits remember.
+// Replace makes g serve what o says from the next request on. Exchanges under way are not touched: they end
+// with the models and under the rules that they began with. Keys of a name that was there before go on with
+// what their limits remember.
 func (g *Gateway) Replace(o Options) {
 	next := newGateway(o, g.memory)
 	takeUses(next.holders, g.current.Load().holders)
@@ -123,8 +125,8 @@ func (g *Gateway) find(h *holder, name string) (*Model, *failure) {
 	return m, nil
 }
 
-// lookUp returns the model of a name; nil: there is none. Where none is called just so, the case of letters does not count, and neither
-// does the provider that clients put in front of the names of Lumo's models.
+// lookUp returns the model of a name; nil: there is none. Where none is called just so, the case of letters
+// does not count, and neither does the provider that clients put in front of the names of Lumo's models.
 func (g *Gateway) lookUp(name string) *Model {
 	if m := g.models[name]; m != nil {
 		return m

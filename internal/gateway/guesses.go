@@ -11,8 +11,8 @@ import (
 	"wield/chat"
 )
 
-// guesses counts wrong keys by the address that they come from. A right key is always let in: behind a proxy everybody has one address.
-// The zero value is ready, and safe for concurrent use.
+// guesses counts wrong keys by the address that they come from. A right key is always let in: behind a proxy
+// everybody has one address. The zero value is ready, and safe for concurrent use.
 type guesses struct {
 	mu     sync.Mutex
 	byAddr map[netip.Prefix]guess

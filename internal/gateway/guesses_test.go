@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// TestWrongKeys: many wrong keys of one address make it wait, at every place that takes one, and are logged. The right one is let in.
+// TestWrongKeys: many wrong keys of one address make it wait, at every place that takes one, and are logged.
+// The right one is let in.
 func TestWrongKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -126,7 +127,8 @@ func TestSlowMount(t *testing.T) {
 	}
 }
 
-// TestTooLargeIsRead: a client that sends all of its body before it looks at the answer is told that it is too large, in its protocol.
+// TestTooLargeIsRead: a client that sends all of its body before it looks at the answer is told that it is
+// too large, in its protocol.
 func TestTooLargeIsRead(t *testing.T) {
 	o := one(says(text("a")))
 	o.MaxBody = 1000

@@ -18,7 +18,8 @@ type healthBody struct {
 	Auth string `json:"auth"` // keys; tools: only for models that run tools here; none
 }
 
-// health answers GET /health. While the service drains its status is 503, so that whoever distributes requests sends no more.
+// health answers GET /health. While the service drains its status is 503, so that whoever distributes
+// requests sends no more.
 func (x *exchange) health() *failure {
 	b := healthBody{Status: "ok", Version: x.g.opts.Version, Auth: "none"}
 	b.Queue.Pending = x.g.running.Load()
@@ -45,8 +46,8 @@ func (x *exchange) health() *failure {
 // metricsType is the content type of the numbers.
 var metricsType = []string{metrics.ContentType}
 
-// metrics answers GET /metrics. Like /health it needs no key: it holds numbers and names of the configuration, and nothing of
-// what is said.
+// metrics answers GET /metrics. Like /health it needs no key: it holds numbers and names of the
+// configuration, and nothing of what is said.
 func (x *exchange) metrics() *failure {
 	m := x.g.opts.Metrics
 	if m == nil {

@@ -70,8 +70,8 @@ func (h *holder) keyName() string {
 	return h.Name
 }
 
-// start takes a place within the limits, which end gives back. If there is none, it says which limit it was and how long
-// to wait.
+// start takes a place within the limits, which end gives back. If there is none, it says which limit it was
+// and how long to wait.
 func (h *holder) start(now time.Time) (limit string, wait time.Duration) {
 	if h == nil {
 		return "", 0

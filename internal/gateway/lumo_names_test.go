@@ -12,7 +12,8 @@ import (
 	"wield/model/openai"
 )
 
-// prefixed is a chain with the defaults of Lumo, whose server writes the call that the migration page shows, first without the prefix.
+// prefixed is a chain with the defaults of Lumo, whose server writes the call that the migration page shows,
+// first without the prefix.
 func prefixed(t *testing.T) *httptest.Server {
 	t.Helper()
 	var mu sync.Mutex
@@ -39,8 +40,8 @@ func prefixed(t *testing.T) *httptest.Server {
 	return serve(t, o)
 }
 
-// TestA27_AR35: the call of the seed's own example, without the prefix that Lumo's tools have, is bounced, under each name that clients
-// have for the model.
+// TestA27_AR35: the call of the seed's own example, without the prefix that Lumo's tools have, is bounced,
+// under each name that clients have for the model.
 func TestA27_AR35(t *testing.T) {
 	for _, name := range []string{"lumo-max", "Lumo-Max", "proton/lumo-max", "Proton/LUMO-max"} {
 		srv := prefixed(t)

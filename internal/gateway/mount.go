@@ -15,21 +15,23 @@ type Caller struct {
 	Role Role
 }
 
-// A Mount is a part of the service that another package answers, at the URLs below a prefix. The gateway sees to it that the request
-// addresses the service by its own name and comes from no foreign page, as everywhere, and writes the log.
+// A Mount is a part of the service that another package answers, at the URLs below a prefix. The gateway sees
+// to it that the request addresses the service by its own name and comes from no foreign page, as everywhere,
+// and writes the log.
 type Mount struct {
-	// Prefix of the paths, such as /api/v1/; one that does not end in a slash is one path, and so is / alone. Endpoints of the gateway
-	// itself are not covered, and of several mounts the longest prefix counts.
+	// Prefix of the paths, such as /api/v1/; one that does not end in a slash is one path, and so is / alone.
+	// Endpoints of the gateway itself are not covered, and of several mounts the longest prefix counts.
 	Prefix string
 
 	// Linked lets a browser come from a link on another page. It is for documents, which tell that page nothing.
 	Linked bool
 
-	// Login is the path at which somebody logs in: an answer 401 there is a wrong key, and many of them make the address wait.
+	// Login is the path at which somebody logs in: an answer 401 there is a wrong key, and many of them make
+	// the address wait.
 	Login string
 
-	// Roles are those whose keys let a request in. Empty: every request comes in, and Serve decides by itself; by is known then if
-	// a key came along.
+	// Roles are those whose keys let a request in. Empty: every request comes in, and Serve decides by
+	// itself; by is known then if a key came along.
 	Roles []Role
 
 	Serve func(w http.ResponseWriter, r *http.Request, by Caller)
@@ -43,13 +45,14 @@ func (g *Gateway) Who(secret string) (Caller, bool) {
 	return Caller{}, false
 }
 
-// Known reports whether a key of this name and role is still in force, for who has let its holder in for longer than a request.
+// Known reports whether a key of this name and role is still in force, for who has let its holder in for
+// longer than a request.
 func (g *Gateway) Known(c Caller) bool {
 	return slices.ContainsFunc(g.current.Load().holders, func(h *holder) bool { return h.caller() == c })
 }
 
-// Stopping returns a channel that is closed when the service begins to end, so that answers which go on until the client leaves can
-// end as well.
+// Stopping returns a channel that is closed when the service begins to end, so that answers which go on until
+// the client leaves can end as well.
 func (g *Gateway) Stopping() <-chan struct{} { return g.stopping }
 
 // caller is the holder for those outside of this package.

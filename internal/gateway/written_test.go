@@ -7,7 +7,8 @@ import (
 	"wield/bridge"
 )
 
-// TestLineBreaks: line breaks reach the client as the model wrote them, around calls as well, however calls are written.
+// TestLineBreaks: line breaks reach the client as the model wrote them, around calls as well, however calls
+// are written.
 func TestLineBreaks(t *testing.T) {
 	const call = `{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\"}}`
 	for _, br := range []string{`\n`, `\r\n`} {

@@ -291,8 +291,8 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// depend looks at every source file, so that go test knows that a change of one of them makes an earlier result worthless:
-// the import graph is read by a command, which go test does not see.
+// depend looks at every source file, so that go test knows that a change of one of them makes an earlier
+// result worthless: the import graph is read by a command, which go test does not see.
 func depend(t *testing.T) {
 	t.Helper()
 	top := root(t)

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// minValue is how long a text must be to be taken for a secret by its value: a shorter one would stand in innocent words.
+// minValue is how long a text must be to be taken for a secret by its value: a shorter one would stand in
+// innocent words.
 const minValue = 4
 
-// Values returns what replaces these secrets with [Masked] wherever they stand in a text: as they are, and as they are written in JSON and
-// in addresses. It is fast, and several goroutines may use it at once.
+// Values returns what replaces these secrets with [Masked] wherever they stand in a text: as they are, and as
+// they are written in JSON and in addresses. It is fast, and several goroutines may use it at once.
 func Values(secrets []string) func(string) string {
 	var known []string
 	for _, s := range secrets {

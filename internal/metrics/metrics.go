@@ -169,8 +169,8 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-// Queue makes the queue of a backend visible. running and waiting tell its requests under way and in the queue; a later queue
-// of the same name takes the place of an earlier one.
+// Queue makes the queue of a backend visible. running and waiting tell its requests under way and in the
+// queue; a later queue of the same name takes the place of an earlier one.
 func (m *Metrics) Queue(backend string, running, waiting func() int) {
 	if m == nil {
 		return

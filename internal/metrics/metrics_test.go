@@ -179,8 +179,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestCompletedOnce_AR22_A19 sends a conversation again and again, as clients do: each result counts once. What is remembered
-// for that is bounded.
+// TestCompletedOnce_AR22_A19 sends a conversation again and again, as clients do: each result counts once.
+// What is remembered for that is bounded.
 func TestCompletedOnce_AR22_A19(t *testing.T) {
 	m := New("v")
 	model := m.Front("m", played{events: []chat.Event{finish(chat.FinishStop)}})

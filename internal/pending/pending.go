@@ -3,8 +3,8 @@ package pending
 
 import "wield/chat"
 
-// Calls are the calls of a turn, of which results take one after another. Any number of results takes time that is linear in their
-// number, in whatever order they come. The zero value has no calls.
+// Calls are the calls of a turn, of which results take one after another. Any number of results takes time
+// that is linear in their number, in whatever order they come. The zero value has no calls.
 type Calls struct {
 	calls  []chat.Call
 	first  int    // those before it are taken
@@ -16,8 +16,8 @@ type Calls struct {
 // Of returns the calls of a turn.
 func Of(calls []chat.Call) Calls { return Calls{calls: calls} }
 
-// Take takes the first call that a result answers which has this id; without an id the first one of this name, or the first one if the
-// result has no name either. It returns nil if there is none.
+// Take takes the first call that a result answers which has this id; without an id the first one of this
+// name, or the first one if the result has no name either. It returns nil if there is none.
 func (p *Calls) Take(id, name string) *chat.Call {
 	for p.taken != nil && p.first < len(p.calls) && p.taken[p.first] {
 		p.first++
@@ -33,7 +33,8 @@ func (p *Calls) Take(id, name string) *chat.Call {
 	return c
 }
 
-// find takes a call behind the first one. Results mostly come in the order of the calls, so that there is no index until one does not.
+// find takes a call behind the first one. Results mostly come in the order of the calls, so that there is no
+// index until one does not.
 func (p *Calls) find(id, name string) *chat.Call {
 	if p.taken == nil {
 		p.index()

@@ -17,9 +17,9 @@ import (
 // ErrNoAnswer says that a recording has no answer of a model.
 var ErrNoAnswer = errors.New("playback: the model never came to the end of an answer")
 
-// Scenario writes a scenario in which a scripted model answers as the recorded one did, request for request, and in which its
-// client asks, offers and gives back what was asked, offered and given back then. The recordings are the runs of one session, the
-// oldest first. mask takes secrets out; nil leaves them in.
+// Scenario writes a scenario in which a scripted model answers as the recorded one did, request for request,
+// and in which its client asks, offers and gives back what was asked, offered and given back then. The
+// recordings are the runs of one session, the oldest first. mask takes secrets out; nil leaves them in.
 func Scenario(name string, list []*Recording, style func(string) tool.Style, mask func(string) string) ([]byte, error) {
 	if mask == nil {
 		mask = func(s string) string { return s }
@@ -106,8 +106,8 @@ func (w *scenario) offer(t chat.Tool) {
 	w.tools = append(w.tools, t)
 }
 
-// turn adds an answer, with those that were bounced before it. Those follow one another by states, because what a correction looks
-// like in a request depends on how the model is asked.
+// turn adds an answer, with those that were bounced before it. Those follow one another by states, because
+// what a correction looks like in a request depends on how the model is asked.
 func (w *scenario) turn(t *Turn) {
 	answers := slices.DeleteFunc(append(w.pending, t.bounced()...), func(a answer) bool { return a.confused }) // the scripted model's own channel runs them
 	answers, w.pending = append(answers, t.answer()), nil
@@ -270,8 +270,8 @@ func (w *scenario) template(text string) string {
 	return strings.ReplaceAll(w.quote(text), "${", "$${")
 }
 
-// arguments writes what is expected of a call, as JSON. A string that looks like an expression is one there, so that then anything
-// is expected.
+// arguments writes what is expected of a call, as JSON. A string that looks like an expression is one there,
+// so that then anything is expected.
 func (w *scenario) arguments(text string) string {
 	masked := w.mask(text)
 	if !json.Valid([]byte(masked)) || strings.Contains(masked, `"/`) {

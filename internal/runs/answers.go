@@ -14,8 +14,8 @@ import (
 	"wield/journal"
 )
 
-// Answers are what an agent answers without anybody waiting for it. Each is a run, or a part of one, that goes on when whoever asked
-// has gone, and with the next process when this one ends.
+// Answers are what an agent answers without anybody waiting for it. Each is a run, or a part of one, that
+// goes on when whoever asked has gone, and with the next process when this one ends.
 type Answers struct {
 	hub  *Hub
 	name string
@@ -24,8 +24,8 @@ type Answers struct {
 // Answers returns the answers of an agent, which is looked up with each of them.
 func (h *Hub) Answers(name string) Answers { return Answers{h, name} }
 
-// Begin begins an answer to a request and returns its name, under which it lasts. Without one the request goes on with an answer that
-// belonged to a connection, and only Model answers it.
+// Begin begins an answer to a request and returns its name, under which it lasts. Without one the request
+// goes on with an answer that belonged to a connection, and only Model answers it.
 func (a Answers) Begin(ctx context.Context, req *chat.Request) (string, error) {
 	name, err := a.begin(ctx, req)
 	if err != nil {
@@ -86,8 +86,8 @@ func (a Answers) Abandon(ctx context.Context, name string) error {
 	return nil
 }
 
-// Answer returns a model that gives one answer, whatever it is asked: from its beginning on, and up to its end, however long that
-// takes. While a person has to decide something, it says nothing.
+// Answer returns a model that gives one answer, whatever it is asked: from its beginning on, and up to its
+// end, however long that takes. While a person has to decide something, it says nothing.
 func (a Answers) Answer(name string) chat.Model { return retold{a, name} }
 
 type retold struct {

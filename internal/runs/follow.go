@@ -17,8 +17,8 @@ type Numbered struct {
 	ID    string
 	Event chat.Event
 
-	// Record is the record that the event stands in; nil: it is part of an answer that is being written, or tells of a call that runs.
-	// Events of one record have the same.
+	// Record is the record that the event stands in; nil: it is part of an answer that is being written, or
+	// tells of a call that runs. Events of one record have the same.
 	Record *journal.Record
 }
 
@@ -67,9 +67,9 @@ type follower struct{ stop context.CancelFunc }
 
 func (f *follower) wake() { f.stop() }
 
-// Follow yields the events of a run behind a place, the beginning for "", and goes on until the run is over: while it is driven
-// here or elsewhere, and while it waits. What is in the journal is seen once and whole by who comes back with the last ID. An
-// error comes last.
+// Follow yields the events of a run behind a place, the beginning for "", and goes on until the run is over:
+// while it is driven here or elsewhere, and while it waits. What is in the journal is seen once and whole by
+// who comes back with the last ID. An error comes last.
 func (h *Hub) Follow(ctx context.Context, run string, after string) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
 		p, err := parsePlace(after)
@@ -160,7 +160,8 @@ func (r *reading) live(l *Live) error {
 	return nil
 }
 
-// read shows the records behind the place, without the first skip events of the first one; limit is how many of them, 0 all.
+// read shows the records behind the place, without the first skip events of the first one; limit is how many
+// of them, 0 all.
 func (r *reading) read(ctx context.Context, skip, limit int) error {
 	for e, err := range r.hub.store.Read(ctx, journal.Query{Stream: r.run, Seq: r.place.seq, Limit: limit}) {
 		if err != nil {

@@ -11,10 +11,11 @@ import (
 	"wield/tool"
 )
 
-// Recover takes up what an earlier process left: runs that it was driving without anybody waiting for them, as it does with those that
-// are detached and with those that went on after an answer, and all runs whose questions have been answered since. From then on the
-// hub does the same for the processes beside it: it hears of answers that they write into the journal, and goes on with what one of them
-// leaves when it ends, or when it has not renewed its lease, until Drain.
+// Recover takes up what an earlier process left: runs that it was driving without anybody waiting for them,
+// as it does with those that are detached and with those that went on after an answer, and all runs whose
+// questions have been answered since. From then on the hub does the same for the processes beside it: it
+// hears of answers that they write into the journal, and goes on with what one of them leaves when it ends,
+// or when it has not renewed its lease, until Drain.
 func (h *Hub) Recover(ctx context.Context) error {
 	var last int64
 	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Limit: 1}) {
@@ -116,8 +117,9 @@ func (h *Hub) takeOver(run string) {
 	}
 }
 
-// byItself fails for a run that does not go on by itself, though it did when it was looked at before: a request may have gone on with it
-// meanwhile, up to calls that its client runs, and the results would find it taken.
+// byItself fails for a run that does not go on by itself, though it did when it was looked at before: a
+// request may have gone on with it meanwhile, up to calls that its client runs, and the results would find it
+// taken.
 func (h *Hub) byItself(ctx context.Context, run string) error {
 	k, err := h.look(ctx, run)
 	if err != nil {
@@ -135,7 +137,8 @@ func passes(err error) bool {
 	return errors.Is(err, journal.ErrFull) || errors.Is(err, journal.ErrLocked) || errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrLost)
 }
 
-// The time after which a run that another process drives is looked at again. Its lease may have been given by a clock that is ahead.
+// The time after which a run that another process drives is looked at again. Its lease may have been given by
+// a clock that is ahead.
 const (
 	soonest = time.Second
 	latest  = 30 * time.Second
@@ -177,8 +180,8 @@ func (h *Hub) forget(run string) {
 	}
 }
 
-// listen hears what other processes do with runs: it wakes those whose questions are answered, and looks after those that go on
-// by themselves, in case that their process leaves them.
+// listen hears what other processes do with runs: it wakes those whose questions are answered, and looks
+// after those that go on by themselves, in case that their process leaves them.
 func (h *Hub) listen(after int64) {
 	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer}
 	for e, err := range h.store.Watch(h.base, journal.Query{Kinds: kinds, After: after}) {
@@ -211,8 +214,9 @@ func (h *Hub) listen(after int64) {
 	}
 }
 
-// Drain takes no more runs, lets those that are driven go on until ctx ends, and cuts off the others, which go on in the next process.
-// When it returns, nothing of the hub runs any more. Runs that belong to a request end with it.
+// Drain takes no more runs, lets those that are driven go on until ctx ends, and cuts off the others, which
+// go on in the next process. When it returns, nothing of the hub runs any more. Runs that belong to a request
+// end with it.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true

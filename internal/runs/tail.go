@@ -7,8 +7,9 @@ import (
 	"wield/journal"
 )
 
-// A tail is what a live run has said since its last record: the answer that is being written, and what tools that run tell. It is
-// bounded: what was said stands in one text, and of what tools tell the oldest is forgotten.
+// A tail is what a live run has said since its last record: the answer that is being written, and what tools
+// that run tell. It is bounded: what was said stands in one text, and of what tools tell the oldest is
+// forgotten.
 type tail struct {
 	mu      sync.Mutex
 	turn    int64 // number of the record that began the answer which is being written; 0: none is
@@ -105,8 +106,8 @@ func (t *tail) tell(e *chat.Event) {
 	}
 }
 
-// recorded takes the records that were added to the run, behind the one of the number after. What they hold is read there from now
-// on.
+// recorded takes the records that were added to the run, behind the one of the number after. What they hold
+// is read there from now on.
 func (t *tail) recorded(after int64, records []journal.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,8 +147,8 @@ func (t *tail) tellChange() {
 	}
 }
 
-// since returns what somebody has not seen who has read the records up to p, has of the answer that is being written what p says,
-// and has been told the pieces up to told. It moves p and told on.
+// since returns what somebody has not seen who has read the records up to p, has of the answer that is being
+// written what p says, and has been told the pieces up to told. It moves p and told on.
 func (t *tail) since(p *place, told *int) []Numbered {
 	t.mu.Lock()
 	defer t.mu.Unlock()

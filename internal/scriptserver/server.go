@@ -22,8 +22,9 @@ import (
 
 // Options say what a Server serves.
 type Options struct {
-	// Scenarios are the files to play. With one, every model name is answered from it; with several, the name of the model
-	// is the name of the scenario, or, in Lumo's protocol, which has no such names, the first scenario that speaks it.
+	// Scenarios are the files to play. With one, every model name is answered from it; with several, the name
+	// of the model is the name of the scenario, or, in Lumo's protocol, which has no such names, the first
+	// scenario that speaks it.
 	Scenarios []*script.Live
 	Play      script.Options
 	Speaks    script.Speaks // in place of what the scenarios say; empty: what they say

@@ -47,7 +47,8 @@ func (r *records) Append(ctx context.Context, stream string, after int64, list .
 	return position, err
 }
 
-// Close implements [journal.Store], and adds what was counted to the files. That this failed is only said: the records are whole.
+// Close implements [journal.Store], and adds what was counted to the files. That this failed is only said:
+// the records are whole.
 func (r *records) Close() error {
 	if err := r.stats.Flush(); err != nil {
 		r.stats.o.Log.Warn("statistics are not kept", "error", err)
@@ -84,8 +85,8 @@ func (r *records) count(ctx context.Context, stream string, list []journal.Recor
 	}
 }
 
-// run returns what is known of the run of a stream: from its first record, which is among those of list or in the journal. It is nil
-// where the stream is that of no run.
+// run returns what is known of the run of a stream: from its first record, which is among those of list or in
+// the journal. It is nil where the stream is that of no run.
 func (r *records) run(ctx context.Context, stream string, list []journal.Record) *run {
 	if x := r.runs[stream]; x != nil {
 		return x

@@ -154,7 +154,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestFiguresAddUp draws what models write, and holds what is counted to what was drawn: each attempt and each answer is one thing and no other.
+// TestFiguresAddUp draws what models write, and holds what is counted to what was drawn: each attempt and
+// each answer is one thing and no other.
 func TestFiguresAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 7))
 	texts := []string{good, comma, nobody, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>", "in words"}

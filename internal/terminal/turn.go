@@ -23,8 +23,8 @@ type item struct {
 	err   error
 }
 
-// A turn is one message of the person and all that comes of it. It ends with an answer, when it is stopped, or when it fails; while it
-// waits for the person it is parked.
+// A turn is one message of the person and all that comes of it. It ends with an answer, when it is stopped,
+// or when it fails; while it waits for the person it is parked.
 type turn struct {
 	run      *agent.Run
 	items    chan item
@@ -274,7 +274,8 @@ func spoken(messages []chat.Message) []chat.Message {
 	return closed(messages)
 }
 
-// closed returns a conversation in which every call has its result, in the order of the calls, so that every server takes it.
+// closed returns a conversation in which every call has its result, in the order of the calls, so that every
+// server takes it.
 func closed(messages []chat.Message) []chat.Message {
 	results := map[string]chat.Message{}
 	for i := range messages {
@@ -496,7 +497,8 @@ func callRow(call *chat.Call, columns int) row {
 	return cut(row{{styleTool, "● "}, {styleStrong, clean(call.Name)}, {styleText, " " + clean(arguments(call.Arguments))}}, columns)
 }
 
-// arguments says in a few words what a call is about: the command, the file, the question, or all of it as it is written.
+// arguments says in a few words what a call is about: the command, the file, the question, or all of it as it
+// is written.
 func arguments(text string) string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &args) != nil || len(args) == 0 {

@@ -7,7 +7,8 @@ import (
 	"wield/chat"
 )
 
-// A trail is what led to an answer: what the model wrote in each turn, what was read in it, and what was decided about it.
+// A trail is what led to an answer: what the model wrote in each turn, what was read in it, and what was
+// decided about it.
 type trail struct {
 	turns []*footprint
 	usage chat.Usage

@@ -18,7 +18,8 @@ type Request struct {
 	Front  string // protocol of the client
 }
 
-// Model returns a model that sends the spans of one answer of next. A client that says that its trace is not recorded gets none.
+// Model returns a model that sends the spans of one answer of next. A client that says that its trace is not
+// recorded gets none.
 func (t *Tracer) Model(r Request, next chat.Model) chat.Model {
 	if t == nil {
 		return next
@@ -66,7 +67,8 @@ type observer struct {
 // maxContent bounds what is kept of what is said.
 const maxContent = 64 << 10
 
-// begin opens the span of the request. The names of attributes are those of the convention; those of wield begin with its name.
+// begin opens the span of the request. The names of attributes are those of the convention; those of wield
+// begin with its name.
 func (o *observer) begin(req *chat.Request) {
 	r := &o.m.r
 	o.request = o.open("chat "+r.Model, kindServer, o.m.parent)
@@ -154,8 +156,8 @@ func (o *observer) event(name string, attributes ...attribute) {
 	s.event(name, attributes...)
 }
 
-// turn says which model it is that answers. An attempt begins when the one before has ended, so that the wait for its first
-// sign is part of it.
+// turn says which model it is that answers. An attempt begins when the one before has ended, so that the wait
+// for its first sign is part of it.
 func (o *observer) turn(d *chat.TurnDetail) {
 	if o.attempt == nil {
 		o.attempt = o.open("attempt", kindClient, o.request.id)

@@ -121,8 +121,8 @@ func run(t *testing.T, o Options, r Request, m chat.Model) *collector {
 	return c
 }
 
-// TestSpans sends a request with a bounce: the span of the request holds one of each attempt, with the attributes of the convention and
-// nothing of what was said.
+// TestSpans sends a request with a bounce: the span of the request holds one of each attempt, with the
+// attributes of the convention and nothing of what was said.
 func TestSpans(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	c := run(t, Options{Version: "v", Headers: http.Header{"X-Key": {"k"}}}, Request{Parent: parent, ID: "req_1", Model: "coder", Front: "openai"}, played{events: bounced})
@@ -200,7 +200,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestUnsampled sends nothing of a trace that its client does not record, and begins one where the header says nothing useful.
+// TestUnsampled sends nothing of a trace that its client does not record, and begins one where the header
+// says nothing useful.
 func TestUnsampled(t *testing.T) {
 	for header, spans := range map[string]int{
 		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00": 0,

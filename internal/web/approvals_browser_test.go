@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// shop is a service whose agent changes a file and runs a command, and asks before it does, and one that writes what should not be overlooked.
+// shop is a service whose agent changes a file and runs a command, and asks before it does, and one that
+// writes what should not be overlooked.
 const shop = `backends:
   shop: {kind: script, scenario: demo-agent}
   trick: {kind: script, scenario: DIR/trick.scenario.yaml}
@@ -95,8 +96,9 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
-// TestApprovals takes a person through the queue: a question arrives while the page is open, its change is looked at and edited, what is wrong is
-// told at the field, the edit runs, and the next question, a command, is remembered and approved by the keyboard alone.
+// TestApprovals takes a person through the queue: a question arrives while the page is open, its change is
+// looked at and edited, what is wrong is told at the field, the edit runs, and the next question, a command,
+// is remembered and approved by the keyboard alone.
 func TestApprovals(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -155,7 +157,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestApprovalsOfOthers: what somebody else decides is shown, as is what came too late; a client sees its own questions and cannot answer.
+// TestApprovalsOfOthers: what somebody else decides is shown, as is what came too late; a client sees its own
+// questions and cannot answer.
 func TestApprovalsOfOthers(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -181,7 +184,8 @@ func TestApprovalsOfOthers(t *testing.T) {
 	s.may["409"] = true
 }
 
-// TestApprovalsParts: of a call with several parts one is left out, the rest is carried out, and the model is told which one and why.
+// TestApprovalsParts: of a call with several parts one is left out, the rest is carried out, and the model is
+// told which one and why.
 func TestApprovalsParts(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -215,7 +219,8 @@ func TestApprovalsParts(t *testing.T) {
 	}
 }
 
-// TestApprovalsTwice: two people have a question before them, and both answer. The second learns who was first, and what was decided.
+// TestApprovalsTwice: two people have a question before them, and both answer. The second learns who was
+// first, and what was decided.
 func TestApprovalsTwice(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -331,8 +336,8 @@ func TestNotify(t *testing.T) {
 	s.wait("button", "Notify me")
 }
 
-// notices stands in for what the browser shows outside of the page. A notice is an attribute of the root element, where the tests see it, and an event
-// there is a click on it.
+// notices stands in for what the browser shows outside of the page. A notice is an attribute of the root
+// element, where the tests see it, and an event there is a click on it.
 const notices = `globalThis.Notification = class {
 	static permission = 'granted';
 	static requestPermission() { return Promise.resolve('granted'); }
@@ -344,8 +349,8 @@ const notices = `globalThis.Notification = class {
 	close() { document.documentElement.dataset.closed = 'yes'; }
 }`
 
-// TestNotice: a question that comes while nobody sees the page is told by the browser, once and in words, and a click on that leads to it. Nothing is
-// told to who looks at the page, nor of what was asked before.
+// TestNotice: a question that comes while nobody sees the page is told by the browser, once and in words, and
+// a click on that leads to it. Nothing is told to who looks at the page, nor of what was asked before.
 func TestNotice(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)

@@ -9,7 +9,8 @@ import (
 	"wield/internal/chromium"
 )
 
-// looked are the views that axe looks at, with something in them. Each is a service of its own; look is called for each state of it.
+// looked are the views that axe looks at, with something in them. Each is a service of its own; look is
+// called for each state of it.
 var looked = []struct {
 	name string
 	open func(t *testing.T, b *chromium.Browser, look func(s *sheet, what string))
@@ -134,7 +135,8 @@ var looked = []struct {
 	}},
 }
 
-// TestAxe looks with axe-core for what keeps people out who see, hear or move otherwise. WIELD_AXE names its file, axe.min.js.
+// TestAxe looks with axe-core for what keeps people out who see, hear or move otherwise. WIELD_AXE names its
+// file, axe.min.js.
 func TestAxe(t *testing.T) {
 	axe := axeScript(t)
 	b := browser(t)

@@ -10,8 +10,9 @@ import (
 	"wield/internal/chromium"
 )
 
-// talks is a service whose scripted models do what the tests of the chat need: compute after asking, write text that would like to be a script, call
-// a tool that is not there, write for long, and see what they are sent.
+// talks is a service whose scripted models do what the tests of the chat need: compute after asking, write
+// text that would like to be a script, call a tool that is not there, write for long, and see what they are
+// sent.
 const talks = `backends:
   b: {kind: script, scenario: "DIR/talk.yaml"}
 models:

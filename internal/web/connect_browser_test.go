@@ -30,7 +30,8 @@ func modelServer(t *testing.T) string {
 	return s.URL
 }
 
-// TestConnect: without a model the first screen connects one. What is wrong is said at its field, and what answers is kept.
+// TestConnect: without a model the first screen connects one. What is wrong is said at its field, and what
+// answers is kept.
 func TestConnect(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, "", nil)

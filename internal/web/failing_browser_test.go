@@ -30,8 +30,8 @@ func (m *weak) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestFailing: a model that fails is said at once, with its server's status and message, in the same words wherever the conversation is shown;
-// "Try again" does, and what was run at the command line stands apart.
+// TestFailing: a model that fails is said at once, with its server's status and message, in the same words
+// wherever the conversation is shown; "Try again" does, and what was run at the command line stands apart.
 func TestFailing(t *testing.T) {
 	b := browser(t)
 	m := new(weak)

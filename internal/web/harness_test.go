@@ -58,7 +58,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A shared is the browser that all tests use, each as a guest of its own. To start one for each would take most of their time.
+// A shared is the browser that all tests use, each as a guest of its own. To start one for each would take
+// most of their time.
 type shared struct {
 	mu      sync.Mutex
 	dir     string
@@ -145,12 +146,13 @@ type world struct {
 	clock     atomic.Value    // of type func() time.Time: what the journal's records are dated by; none: the time
 }
 
-// today is when the statistics of every service under test are asked for, and when they count: in the middle of a step of the picture that the page
-// draws of a week. Whoever writes numbers before and looks at them later sees them in the same places, whatever hour strikes in between.
+// today is when the statistics of every service under test are asked for, and when they count: in the middle
+// of a step of the picture that the page draws of a week. Whoever writes numbers before and looks at them
+// later sees them in the same places, whatever hour strikes in between.
 var today = time.Date(2026, 3, 4, 9, 26, 53, 0, time.UTC)
 
-// newWorld starts a service. The configuration is head and the text, in which DIR stands for a directory of the test's own; files are put there
-// before, such as scenarios for backends of kind script.
+// newWorld starts a service. The configuration is head and the text, in which DIR stands for a directory of
+// the test's own; files are put there before, such as scenarios for backends of kind script.
 func newWorld(t testing.TB, text string, files map[string]string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
@@ -441,8 +443,8 @@ func (w *world) ask(key, method, path string, body, out any) int {
 	return resp.StatusCode
 }
 
-// browser returns a Chromium, or skips the test loudly where there is none. Tests that use it run at once with others: most of the time
-// of each goes by with waiting.
+// browser returns a Chromium, or skips the test loudly where there is none. Tests that use it run at once
+// with others: most of the time of each goes by with waiting.
 func browser(t *testing.T) *chromium.Browser {
 	t.Helper()
 	b := only(t) // before that, since others would find its directory in TMPDIR
@@ -531,7 +533,8 @@ const library = `(() => {
   };
 })()`
 
-// open opens the page in a new tab, as who holds a key; with the empty key nobody is logged in. The path is what stands behind the #.
+// open opens the page in a new tab, as who holds a key; with the empty key nobody is logged in. The path is
+// what stands behind the #.
 func (w *world) open(b *chromium.Browser, key, path string) *sheet {
 	w.t.Helper()
 	var err error
@@ -657,7 +660,8 @@ func (s *sheet) click(words string, within ...string) {
 	s.call(nil, "click", args...)
 }
 
-// press presses keys, one after the other. Before each it waits for the view that the address names, which may hear the key.
+// press presses keys, one after the other. Before each it waits for the view that the address names, which
+// may hear the key.
 func (s *sheet) press(keys ...string) {
 	s.t.Helper()
 	for _, k := range keys {
@@ -693,7 +697,8 @@ func (s *sheet) count(selector string) (n int) {
 	return n
 }
 
-// evaluate returns what a script in the world of the tests gives, which sees the page's elements and none of its values.
+// evaluate returns what a script in the world of the tests gives, which sees the page's elements and none of
+// its values.
 func (s *sheet) evaluate(result any, script string) {
 	s.t.Helper()
 	s.call(result, "evaluate", script)

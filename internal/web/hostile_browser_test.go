@@ -17,8 +17,8 @@ turns:
   - {id: any, when: {}, reply: [{think: 'CANARY'}, {text: 'CANARY'}]}
 `
 
-// TestHostileViews puts a script into all that a model, a server, a tool's arguments, the name of a file, a person and an address
-// can say, and then goes through every view with all that can be opened in it.
+// TestHostileViews puts a script into all that a model, a server, a tool's arguments, the name of a file, a
+// person and an address can say, and then goes through every view with all that can be opened in it.
 func TestHostileViews(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, talks, map[string]string{"talk.yaml": strings.ReplaceAll(hostileScenario, "CANARY", strings.ReplaceAll(canary, "'", "''")), "evil.html": canary})

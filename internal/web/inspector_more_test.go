@@ -40,7 +40,8 @@ func (s *sheet) copied() (text string) {
 	return text
 }
 
-// TestInspectorAsked: of each answer of a run it is seen what the model was sent, word for word, with the tools that stand in its text.
+// TestInspectorAsked: of each answer of a run it is seen what the model was sent, word for word, with the
+// tools that stand in its text.
 func TestInspectorAsked(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
@@ -54,7 +55,8 @@ func TestInspectorAsked(t *testing.T) {
 	s.wait(".folded[open]", "as it was", "42", "6 * 7")
 }
 
-// TestInspectorGrows: what becomes of a call is shown while one looks at it, and what one has opened beside it stays open.
+// TestInspectorGrows: what becomes of a call is shown while one looks at it, and what one has opened beside
+// it stays open.
 func TestInspectorGrows(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -72,7 +74,8 @@ func TestInspectorGrows(t *testing.T) {
 	s.wait(".folded[open]", "Open the shop on Sundays.")
 }
 
-// TestInspectorFork: from an answer of a run one goes to the message that it was given to, writes it in another way, and both chats are there.
+// TestInspectorFork: from an answer of a run one goes to the message that it was given to, writes it in
+// another way, and both chats are there.
 func TestInspectorFork(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
@@ -130,7 +133,8 @@ func TestInspectorCompare(t *testing.T) {
 	s.pictures("inspector-compare")
 }
 
-// TestInspectorCopiesByHand: where the browser lets nothing into the clipboard, what was to be copied is shown and selected.
+// TestInspectorCopiesByHand: where the browser lets nothing into the clipboard, what was to be copied is
+// shown and selected.
 func TestInspectorCopiesByHand(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
@@ -144,7 +148,8 @@ func TestInspectorCopiesByHand(t *testing.T) {
 	}
 }
 
-// TestInspectorLinks: an address leads to a call, or to a stretch of the model's text, and such addresses can be copied.
+// TestInspectorLinks: an address leads to a call, or to a stretch of the model's text, and such addresses can
+// be copied.
 func TestInspectorLinks(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
@@ -194,7 +199,8 @@ func TestInspectorCase(t *testing.T) {
 	}
 }
 
-// TestInspectorCopiesFail: whatever was to be copied, that it cannot be had is said, and who has left the view is told nothing.
+// TestInspectorCopiesFail: whatever was to be copied, that it cannot be had is said, and who has left the
+// view is told nothing.
 func TestInspectorCopiesFail(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, plain, nil)
@@ -222,7 +228,8 @@ func TestInspectorCopiesFail(t *testing.T) {
 	}
 }
 
-// TestInspectorBounceWhole: an answer that was sent back is there from its beginning, and a long one says that it is cut, until all of it is wanted.
+// TestInspectorBounceWhole: an answer that was sent back is there from its beginning, and a long one says
+// that it is cut, until all of it is wanted.
 func TestInspectorBounceWhole(t *testing.T) {
 	b := browser(t)
 	w, _ := curiousWorld(t)
@@ -248,7 +255,8 @@ func TestInspectorBounceWhole(t *testing.T) {
 	s.gone(".bounced .caution")
 }
 
-// TestInspectorCost: what a request to the gateway cost is told by the prices of the configuration, as that of a run is. Without a price it is not known.
+// TestInspectorCost: what a request to the gateway cost is told by the prices of the configuration, as that
+// of a run is. Without a price it is not known.
 func TestInspectorCost(t *testing.T) {
 	b := browser(t)
 	const told = "wield: scenario/v1\nname: sums\nturns:\n  - id: all\n    when: {}\n    reply: [{text: fine}]\n    usage: {in: 1500, out: 250}\n"
@@ -260,8 +268,8 @@ func TestInspectorCost(t *testing.T) {
 	}
 }
 
-// TestInspectorGoTest: what is copied as a test of Go is one: it passes as it is, whatever the text and the calls hold, and fails when another call is
-// wanted.
+// TestInspectorGoTest: what is copied as a test of Go is one: it passes as it is, whatever the text and the
+// calls hold, and fails when another call is wanted.
 func TestInspectorGoTest(t *testing.T) {
 	b := browser(t)
 	odd := "\ufeff`${x}` \u2028 \"quoted\" \\ <b>\n"

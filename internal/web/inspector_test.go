@@ -84,7 +84,8 @@ func (w *world) complete(body string) {
 	}
 }
 
-// TestInspector goes from the list to a run, sees why its call was sent back, which bytes became which value, and what came of it.
+// TestInspector goes from the list to a run, sees why its call was sent back, which bytes became which value,
+// and what came of it.
 func TestInspector(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
@@ -283,7 +284,8 @@ func TestPlayground(t *testing.T) {
 	s.wait(".split-calls", "São Paulo")
 }
 
-// TestInspectorSize opens a run with a text of a megabyte and thousands of calls. What the page holds of it is what is seen.
+// TestInspectorSize opens a run with a text of a megabyte and thousands of calls. What the page holds of it
+// is what is seen.
 func TestInspectorSize(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
@@ -328,7 +330,8 @@ func (s *sheet) openBig() (took float64) {
 	return took
 }
 
-// TestInspectorRush has thousands of things recorded at once while the inspector is open. What the page holds of them does not grow.
+// TestInspectorRush has thousands of things recorded at once while the inspector is open. What the page holds
+// of them does not grow.
 func TestInspectorRush(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
@@ -343,8 +346,8 @@ func TestInspectorRush(t *testing.T) {
 	}
 }
 
-// TestInspectorOlder goes to the end of a long list, where older runs are read by themselves, each once; and sees that what happens at the
-// same time in great numbers does not pile up.
+// TestInspectorOlder goes to the end of a long list, where older runs are read by themselves, each once; and
+// sees that what happens at the same time in great numbers does not pile up.
 func TestInspectorOlder(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})

@@ -15,7 +15,8 @@ import (
 	"wield/internal/api"
 )
 
-// A post is what carries the answers of the interface to the page. Some of them it keeps back, so that they come behind later ones.
+// A post is what carries the answers of the interface to the page. Some of them it keeps back, so that they
+// come behind later ones.
 type post struct {
 	mu      sync.Mutex
 	letters []*letter
@@ -55,8 +56,8 @@ func (w *world) letter(method, path string) *letter {
 	return l
 }
 
-// lateAgain breaks all connections off, and keeps back the answer to the next such request on one that is made behind that: what was on its way
-// over a broken one gets no answer at all.
+// lateAgain breaks all connections off, and keeps back the answer to the next such request on one that is
+// made behind that: what was on its way over a broken one gets no answer at all.
 func (w *world) lateAgain(method, path string) *letter {
 	w.t.Helper()
 	l := w.letter(method, path)
@@ -185,7 +186,8 @@ func TestLateRun(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: an event lets the page look how a run stands, and it does, though the connections break off under the first answers.
+// TestBrokenOff: an event lets the page look how a run stands, and it does, though the connections break off
+// under the first answers.
 func TestBrokenOff(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
@@ -292,7 +294,8 @@ func TestLateLogin(t *testing.T) {
 	s.wait(".who", "ada")
 }
 
-// TestLateMessage: who has gone elsewhere while a message was sent stays there. The message is said where it was written, and nothing else is lost.
+// TestLateMessage: who has gone elsewhere while a message was sent stays there. The message is said where it
+// was written, and nothing else is lost.
 func TestLateMessage(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
@@ -507,8 +510,8 @@ func TestLateTrial(t *testing.T) {
 	}
 }
 
-// TestLateList: the end of the list is reached while the page looks for what is new, and the older runs are read then. A list that stands still does so
-// at once.
+// TestLateList: the end of the list is reached while the page looks for what is new, and the older runs are
+// read then. A list that stands still does so at once.
 func TestLateList(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
@@ -567,7 +570,8 @@ func TestCloseBeginnings(t *testing.T) {
 	}
 }
 
-// TestLateTimeline: an address that leads to another answer of the same run is followed, whatever the one before it brings.
+// TestLateTimeline: an address that leads to another answer of the same run is followed, whatever the one
+// before it brings.
 func TestLateTimeline(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
@@ -588,7 +592,8 @@ func TestLateTimeline(t *testing.T) {
 	}
 }
 
-// TestQueueFocus: who goes through the questions by keys stays where they are when another one comes, as on the button for notices.
+// TestQueueFocus: who goes through the questions by keys stays where they are when another one comes, as on
+// the button for notices.
 func TestQueueFocus(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)

@@ -29,7 +29,8 @@ const (
 	documented = "../../docs"
 )
 
-// Conditions are with what pictures were taken. With anything else, letters and lines are drawn a little differently, and to compare tells nothing.
+// Conditions are with what pictures were taken. With anything else, letters and lines are drawn a little
+// differently, and to compare tells nothing.
 type conditions struct {
 	Chromium string `json:"chromium"` // its major version
 	Arch     string `json:"arch"`
@@ -47,11 +48,13 @@ type gallery struct {
 	t *testing.T
 	b *chromium.Browser
 
-	// wait is how long a view may take to look as it should. Once one has not come to that, the others are not waited for as long.
+	// wait is how long a view may take to look as it should. Once one has not come to that, the others are
+	// not waited for as long.
 	wait time.Duration
 }
 
-// newGallery returns a gallery, or skips the test loudly where pictures of the page would not be the same if nothing was wrong with it.
+// newGallery returns a gallery, or skips the test loudly where pictures of the page would not be the same if
+// nothing was wrong with it.
 func newGallery(t *testing.T, b *chromium.Browser) *gallery {
 	t.Helper()
 	g := &gallery{t: t, b: b, wait: patience}
@@ -157,7 +160,8 @@ func (g *gallery) show(s *sheet, name string) {
 	s.view(1440, 900, false)
 }
 
-// compare compares what is seen with a picture, or takes it, after a script. What is still being painted gets some more looks.
+// compare compares what is seen with a picture, or takes it, after a script. What is still being painted gets
+// some more looks.
 func (g *gallery) compare(s *sheet, file, before string) {
 	s.t.Helper()
 	var want image.Image
@@ -216,7 +220,8 @@ func (g *gallery) compare(s *sheet, file, before string) {
 	s.t.Errorf("%s differs in %.2f %% of its pixels, and at most %.1f %% may; %s. If it should look so, go test ./internal/web -run TestPictures -update takes the pictures anew", name, 100*share, 100*alikeShare, where)
 }
 
-// masked takes a picture, after a script, in which nothing is seen that another run has differently: times, ids, addresses, notices and the caret.
+// masked takes a picture, after a script, in which nothing is seen that another run has differently: times,
+// ids, addresses, notices and the caret.
 func (s *sheet) masked(before string) image.Image {
 	s.t.Helper()
 	s.evaluate(nil, before)
@@ -371,8 +376,8 @@ var shown = []struct {
 	}},
 }
 
-// TestPictures compares the views with pictures of them. With -update it takes the pictures. Without WIELD_PAGE=all, or -update, only some
-// of the views are looked at.
+// TestPictures compares the views with pictures of them. With -update it takes the pictures. Without
+// WIELD_PAGE=all, or -update, only some of the views are looked at.
 func TestPictures(t *testing.T) {
 	b := only(t) // so that nothing else takes the time in which a view comes to rest
 	g := newGallery(t, b)
@@ -436,7 +441,8 @@ func (w *world) countedEvenly() {
 	}
 }
 
-// TestPicturesDiffer: the comparison finds a button that moved and a colour that changed, and lets the edges of letters pass.
+// TestPicturesDiffer: the comparison finds a button that moved and a colour that changed, and lets the edges
+// of letters pass.
 func TestPicturesDiffer(t *testing.T) {
 	want := image.NewRGBA(image.Rect(0, 0, 200, 100))
 	fill := func(m *image.RGBA, r image.Rectangle, c color.RGBA) {

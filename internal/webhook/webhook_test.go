@@ -228,7 +228,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestStuck shows that an endpoint which does not answer holds up neither runs nor other endpoints, and is told all in order later.
+// TestStuck shows that an endpoint which does not answer holds up neither runs nor other endpoints, and is
+// told all in order later.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, quick := &far{hold: make(chan struct{})}, &far{}
@@ -301,8 +302,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestHostile sends to servers that answer in ways which might keep or mislead the sender: each is done with in one request, and nothing
-// of the answer or the address, which may hold secrets, stands in the error.
+// TestHostile sends to servers that answer in ways which might keep or mislead the sender: each is done with
+// in one request, and nothing of the answer or the address, which may hold secrets, stands in the error.
 func TestHostile(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"an endless body": func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Package postgres keeps a journal in a PostgreSQL database, for when several machines work on the same runs. Its tables are
-// called wield_.. and lie in the schema that the connection's search path names first.
+// Package postgres keeps a journal in a PostgreSQL database, for when several machines work on the same runs.
+// Its tables are called wield_.. and lie in the schema that the connection's search path names first.
 package postgres
 
 import (
@@ -48,8 +48,8 @@ const (
 // lock is what everyone who writes to this journal holds, so that positions are given in the order of the commits.
 const lock = `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`
 
-// Open opens the journal in the database of an address such as postgres://user@host/name. Tables that were made by a newer wield
-// fail with journal.ErrVersion.
+// Open opens the journal in the database of an address such as postgres://user@host/name. Tables that were
+// made by a newer wield fail with journal.ErrVersion.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -168,7 +168,8 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %s (%s)", kind, e.Message, e.Code)
 }
 
-// lost reports whether an error is one of the connection to the server: there is none, it broke, or nothing came through it in time.
+// lost reports whether an error is one of the connection to the server: there is none, it broke, or nothing
+// came through it in time.
 func lost(err error) bool {
 	var connect *pgconn.ConnectError
 	var broken net.Error

@@ -205,7 +205,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestLost takes the database away from under a store: whatever is asked of it then fails as out of reach, and with the database back it goes on.
+// TestLost takes the database away from under a store: whatever is asked of it then fails as out of reach,
+// and with the database back it goes on.
 func TestLost(t *testing.T) {
 	c := pgtest.Start(t)
 	address := c.Database(t)

@@ -1,5 +1,5 @@
-// Package sqlite keeps a journal in a file, with SQLite. Several processes of one machine may have it open at once. It does not
-// belong on a file system of the network, where the locks that SQLite needs do not work.
+// Package sqlite keeps a journal in a file, with SQLite. Several processes of one machine may have it open at
+// once. It does not belong on a file system of the network, where the locks that SQLite needs do not work.
 package sqlite
 
 import (
@@ -41,12 +41,13 @@ type Store struct {
 const (
 	defaultWait = 10 * time.Second
 	defaultPoll = 250 * time.Millisecond
-	// checkpointPages is how long the log beside the file grows before it is brought into it: 16 MiB. Each time costs syncs.
+	// checkpointPages is how long the log beside the file grows before it is brought into it: 16 MiB. Each
+	// time costs syncs.
 	checkpointPages = 4096
 )
 
-// Open opens the journal in a file. A file that was made by a newer wield fails with journal.ErrVersion, one that is no journal
-// with journal.ErrCorrupt.
+// Open opens the journal in a file. A file that was made by a newer wield fails with journal.ErrVersion, one
+// that is no journal with journal.ErrCorrupt.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.Wait <= 0 {
 		o.Wait = defaultWait
@@ -130,7 +131,8 @@ func scrub(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// Backup writes a copy of the journal, as it is at one moment, to a file that does not exist. Others may write meanwhile.
+// Backup writes a copy of the journal, as it is at one moment, to a file that does not exist. Others may
+// write meanwhile.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s is there already", path)
@@ -182,8 +184,8 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %s", kind, strings.TrimSpace(e.Error()))
 }
 
-// lostSync reports an error after which it is not known what is on the disk: a system may forget what it could not write and say
-// of the next sync that all is well.
+// lostSync reports an error after which it is not known what is on the disk: a system may forget what it
+// could not write and say of the next sync that all is well.
 func lostSync(err error) bool {
 	return errors.Is(err, journal.ErrDisk) && strings.Contains(err.Error(), fmt.Sprintf("(%d)", codes.SQLITE_IOERR_FSYNC))
 }

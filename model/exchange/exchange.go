@@ -35,7 +35,8 @@ type Protocol interface {
 	NewReader() Reader
 	// DecodeResponse appends the events of a whole answer.
 	DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error)
-	// DecodeError makes an error of an answer whose status is no success. Status 0 is that of a page in the place of an answer.
+	// DecodeError makes an error of an answer whose status is no success. Status 0 is that of a page in the
+	// place of an answer.
 	DecodeError(status int, header http.Header, body []byte) *chat.Error
 }
 
@@ -82,7 +83,8 @@ type Options struct {
 
 	Transport http.RoundTripper // nil: an own one, without a proxy
 
-	// NotFound adds what is known to the error of a server that does not know the model that it was asked for. May be nil.
+	// NotFound adds what is known to the error of a server that does not know the model that it was asked
+	// for. May be nil.
 	NotFound func(ctx context.Context, model string, e *chat.Error)
 }
 
@@ -185,7 +187,8 @@ func (s *Server) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 	}
 }
 
-// request builds the HTTP request. Its body belongs to the transport alone, which may still read it after an early answer.
+// request builds the HTTP request. Its body belongs to the transport alone, which may still read it after an
+// early answer.
 func (s *Server) request(ctx context.Context, req *chat.Request) (r *http.Request, stream bool, err error) {
 	if s.broken != nil {
 		return nil, false, s.broken

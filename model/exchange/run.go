@@ -41,7 +41,8 @@ func (x *exchange) run(ctx context.Context, req *chat.Request) error {
 		return err
 	}
 	x.timer.phase(x.s.o.FirstByte, "the server did not begin to answer")
-	// Without http.Client: a redirect is not followed, since that could carry a key and a conversation to another server.
+	// Without http.Client: a redirect is not followed, since that could carry a key and a conversation to
+	// another server.
 	resp, err := x.s.transport.RoundTrip(r)
 	if err != nil {
 		return x.failure(ctx, err, "cannot reach the server at "+r.URL.Host)
@@ -84,8 +85,8 @@ const firstBuffer = 8 << 10
 // buffers hold answers while they are read. Nothing that is made of an answer refers to them.
 var buffers = sync.Pool{New: func() any { b := make([]byte, firstBuffer); return &b }}
 
-// begin reads the beginning of an answer into first, as far as its first byte that is no white space. That tells a stream
-// from a body better than the content types that servers send do.
+// begin reads the beginning of an answer into first, as far as its first byte that is no white space. That
+// tells a stream from a body better than the content types that servers send do.
 func begin(r io.Reader, first []byte) (_ []byte, sign byte, err error) {
 	for len(first) < cap(first) {
 		n, err := r.Read(first[len(first):cap(first)])

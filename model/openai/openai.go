@@ -5,8 +5,8 @@
 //
 //   - The server is what a Model talks to; its answer is a stream or one body, whichever it chooses to send.
 //
-// Tools are sent as they stand in the request. For a server that takes none, whoever stands before the model shows them as
-// text and sends a request without any.
+// Tools are sent as they stand in the request. For a server that takes none, whoever stands before the model
+// shows them as text and sends a request without any.
 package openai
 
 import (
@@ -81,14 +81,16 @@ func New(o Options) *Model {
 // Close closes the connections that no stream uses.
 func (m *Model) Close() { m.server.Close() }
 
-// Stream implements chat.Model. A server that says that it takes no tools, or cannot hold its answer to a form, is an error of
-// the kind ErrBadRequest with the code openai.CodeToolsUnsupported or openai.CodeFormatUnsupported.
+// Stream implements chat.Model. A server that says that it takes no tools, or cannot hold its answer to a
+// form, is an error of the kind ErrBadRequest with the code openai.CodeToolsUnsupported or
+// openai.CodeFormatUnsupported.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return m.server.Stream(ctx, req)
 }
 
-// Relay posts a body to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base address. It returns
-// the answer for the caller to read and close; an answer that is no success is a *chat.Error.
+// Relay posts a body to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base
+// address. It returns the answer for the caller to read and close; an answer that is no success is a
+// *chat.Error.
 func (m *Model) Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
 	endpoint, ok := strings.CutPrefix(path, "/v1/")
 	if !ok {

@@ -1,5 +1,6 @@
-// Package route decides which backend a request goes to, and when: it tries again after a failure, turns to another model,
-// and bounds how many requests a backend has at once. Each of these is a chat.Model around others.
+// Package route decides which backend a request goes to, and when: it tries again after a failure, turns to
+// another model, and bounds how many requests a backend has at once. Each of these is a chat.Model around
+// others.
 //
 // Words:
 //
@@ -20,8 +21,9 @@ import (
 	"wield/chat"
 )
 
-// attempt yields one stream of m. TurnStart is held until the stream has begun, and lost if it never does. It returns the
-// error of a stream that did not begin, which was not yielded; otherwise ended is true and there is nothing left to do.
+// attempt yields one stream of m. TurnStart is held until the stream has begun, and lost if it never does. It
+// returns the error of a stream that did not begin, which was not yielded; otherwise ended is true and there
+// is nothing left to do.
 func attempt(ctx context.Context, m chat.Model, req *chat.Request, yield func(chat.Event, error) bool) (ended bool, failed error) {
 	t := try{yield: yield}
 	m.Stream(ctx, req)(t.take) // a loop would need memory for every variable that its body shares with what is around it
@@ -63,9 +65,10 @@ type RetryOptions struct {
 	MaxWait  time.Duration // the longest wait; a backend that asks for more is not waited for; 0: 30s
 }
 
-// Retry returns a model that tries m again when a stream fails before it has begun with an error that can pass: the kinds
-// rate_limit, overloaded and unavailable. It waits as long as the error's RetryAfter says, or else for the backoff, less a
-// random part of up to half of it so that many clients do not come back at once. Before it waits it yields an Idle event that says so.
+// Retry returns a model that tries m again when a stream fails before it has begun with an error that can
+// pass: the kinds rate_limit, overloaded and unavailable. It waits as long as the error's RetryAfter says, or
+// else for the backoff, less a random part of up to half of it so that many clients do not come back at once.
+// Before it waits it yields an Idle event that says so.
 func Retry(m chat.Model, o RetryOptions) chat.Model {
 	if o.Attempts <= 0 {
 		o.Attempts = 2
@@ -107,7 +110,8 @@ func (r *retry) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-// announce tells that another attempt follows attempt n after a wait. It is no part of the answer, so that nothing has begun with it.
+// announce tells that another attempt follows attempt n after a wait. It is no part of the answer, so that
+// nothing has begun with it.
 func (r *retry) announce(n int, wait time.Duration, err error) chat.Event {
 	return chat.Event{Kind: chat.KindIdle, Detail: &chat.Detail{Retry: &chat.RetryDetail{Error: chat.AsError(err), At: time.Now().Add(wait), Attempt: n + 1, Of: r.o.Attempts}}}
 }
@@ -145,9 +149,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Fallback returns a model that asks the given models in their order until the stream of one begins. It goes on to the next
-// after errors that another model may not have: not when the request itself is at fault (bad_request, filtered), and not when
-// the caller is gone. If none is left, the last error stands.
+// Fallback returns a model that asks the given models in their order until the stream of one begins. It goes
+// on to the next after errors that another model may not have: not when the request itself is at fault
+// (bad_request, filtered), and not when the caller is gone. If none is left, the last error stands.
 func Fallback(models ...chat.Model) chat.Model {
 	if len(models) == 1 {
 		return models[0]

@@ -256,7 +256,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// A backend that only knows text sees results as text of the prompt; the conditions work there too, in the form of every dialect.
+// A backend that only knows text sees results as text of the prompt; the conditions work there too, in the
+// form of every dialect.
 func TestResultsInText(t *testing.T) {
 	m := model(t, head+`
 turns:

@@ -97,8 +97,8 @@ func (l *loader) load(name string) (*Scenario, error) {
 	return s, nil
 }
 
-// loadedFile is a file with its includes taken in; the paces of its turns are still open to the defaults of the file that
-// includes it.
+// loadedFile is a file with its includes taken in; the paces of its turns are still open to the defaults of
+// the file that includes it.
 type loadedFile struct {
 	scenario Scenario
 	defaults pace
@@ -506,8 +506,8 @@ func (r *reader) checkBars(n ast.Node, it *item, s string) {
 	it.split.bars = pieces
 }
 
-// cutAtBars cuts want where s has a bar that want has not. Where want has bars of its own there may be several ways; the
-// first that works is taken.
+// cutAtBars cuts want where s has a bar that want has not. Where want has bars of its own there may be
+// several ways; the first that works is taken.
 func cutAtBars(s, want string) ([]string, bool) {
 	dead := map[[2]int]bool{}
 	var cuts []int

@@ -16,8 +16,8 @@ import (
 type Options struct {
 	MaxFile int64 // bytes of a file that is read or written as a whole; 0: 10 MiB
 
-	// Transport carries what is asked of the services that stand here, whose addresses no call chooses. Nil: an own one, which
-	// ignores the environment's proxies.
+	// Transport carries what is asked of the services that stand here, whose addresses no call chooses. Nil:
+	// an own one, which ignores the environment's proxies.
 	Transport http.RoundTripper
 	Search    Search    // where search_internet looks
 	Undo      *undo.Log // keeps what undoes edits and writes; nil: nothing does
@@ -79,8 +79,8 @@ func Names() []string {
 	return names
 }
 
-// Tools makes all tools. Each is disabled and, where it could change anything, read-only, until a configuration or a session
-// says otherwise.
+// Tools makes all tools. Each is disabled and, where it could change anything, read-only, until a
+// configuration or a session says otherwise.
 func Tools(o Options) []*tool.Tool {
 	o.setDefaults()
 	all := make([]*tool.Tool, len(builders))

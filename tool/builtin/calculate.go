@@ -13,8 +13,8 @@ import (
 // constants are the names of numbers.
 var constants = map[string]float64{"pi": math.Pi, "e": math.E, "tau": 2 * math.Pi}
 
-// A function takes between least and most arguments; most 0 is any number. What has exact results has them; the others are rounded to
-// 15 digits.
+// A function takes between least and most arguments; most 0 is any number. What has exact results has them;
+// the others are rounded to 15 digits.
 type function struct {
 	least, most int
 	exact       func(args []*big.Rat) (*big.Rat, error)

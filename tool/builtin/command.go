@@ -178,7 +178,8 @@ type statusFile struct {
 	Change string `json:"change,omitempty"` // that is not staged
 }
 
-// gitStatus asks git without letting the repository's own configuration run anything that git would run by itself for a status.
+// gitStatus asks git without letting the repository's own configuration run anything that git would run by
+// itself for a status.
 func gitStatus(*Options) *tool.Tool {
 	t := tool.Stream("git_status", `Tell the branch and the changed files of the git repository in the workspace. Example: {}`,
 		func(ctx context.Context, c *tool.Call, _ statusInput) (statusOutput, error) {

@@ -129,8 +129,8 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, in diagnosticsInput
 	return out, nil
 }
 
-// project returns the directory to check, and the file in it that is asked about. Without a directory it is the nearest one above the
-// file that a checker fits.
+// project returns the directory to check, and the file in it that is asked about. Without a directory it is
+// the nearest one above the file that a checker fits.
 func project(root *files.Root, in diagnosticsInput) (dir, file string, err error) {
 	if in.File == "" {
 		return in.Dir, "", nil
@@ -233,8 +233,8 @@ func readPlaces(severity string) func(name, dir, stdout, stderr string) []diagno
 	}
 }
 
-// readVet reads go vet's JSON: comments, and an object by package, analyser and place. Packages that do not compile are told as
-// plain lines.
+// readVet reads go vet's JSON: comments, and an object by package, analyser and place. Packages that do not
+// compile are told as plain lines.
 func readVet(name, dir, stdout, stderr string) []diagnostic {
 	all := readPlaces("error")(name, dir, strings.ReplaceAll(stderr, "vet: ", ""), "")
 	var text strings.Builder

@@ -58,7 +58,8 @@ func readFile(o *Options) *tool.Tool {
 	return t
 }
 
-// readWindow reads some lines. However long a file and its lines are, no more of it is in memory than a buffer and what is shown.
+// readWindow reads some lines. However long a file and its lines are, no more of it is in memory than a
+// buffer and what is shown.
 func readWindow(ctx context.Context, f *files.File, in readInput) (string, error) {
 	r := bufio.NewReaderSize(f, 64<<10)
 	if head, _ := r.Peek(8 << 10); !files.IsText(head) {
@@ -102,8 +103,8 @@ func readWindow(ctx context.Context, f *files.File, in readInput) (string, error
 	return b.String(), nil
 }
 
-// readLine reads one line to its end, however long, and adds its beginning to dst unless that is nil. It reports whether there
-// was one.
+// readLine reads one line to its end, however long, and adds its beginning to dst unless that is nil. It
+// reports whether there was one.
 func readLine(r *bufio.Reader, dst *strings.Builder) (bool, error) {
 	n := 0
 	for {
@@ -283,7 +284,8 @@ func list(ctx context.Context, root *files.Root, in listInput) (listing, error) 
 	return out, nil
 }
 
-// globs reports whether a name matches a pattern. A directory matches only where the pattern means it: ** alone stands for files.
+// globs reports whether a name matches a pattern. A directory matches only where the pattern means it: **
+// alone stands for files.
 func globs(pattern, name string, dir bool) bool {
 	if dir {
 		p, ok := strings.CutSuffix(pattern, "/")

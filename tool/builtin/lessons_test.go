@@ -23,8 +23,9 @@ import (
 	"wield/tool/sandbox"
 )
 
-// The tests of this file carry out what has gone wrong in programs that came before, with real files, processes and servers, and
-// look at what is left afterwards. The names are those of the lessons. Package policy has the decisions alone.
+// The tests of this file carry out what has gone wrong in programs that came before, with real files,
+// processes and servers, and look at what is left afterwards. The names are those of the lessons. Package
+// policy has the decisions alone.
 
 // outer is what stands in files outside of the workspace, and comes out of no call.
 const outer = "5c1e of the neighbours"
@@ -105,7 +106,8 @@ func (y *yard) works(name string, args ...string) {
 	}
 }
 
-// refused fails the test if a call is carried out, or if anything outside, or the names in the workspace, are others afterwards.
+// refused fails the test if a call is carried out, or if anything outside, or the names in the workspace, are
+// others afterwards.
 func (y *yard) refused(name string, args ...string) {
 	y.Helper()
 	for _, a := range args {
@@ -320,7 +322,8 @@ func TestX_E12_RootThatIsNotThere(t *testing.T) {
 	y.refused("file_access", toRead("notes.txt"), toWrite("new.txt"))
 }
 
-// A trap is a command that must not be carried out. Where the programs are there it is first shown that it does something.
+// A trap is a command that must not be carried out. Where the programs are there it is first shown that it
+// does something.
 type trap struct {
 	argv  []string
 	shell string
@@ -340,8 +343,8 @@ func (c trap) arguments() string {
 	return fmt.Sprintf(`{"command":%q,"arguments":[%s]}`, c.argv[0], strings.Join(list, ","))
 }
 
-// held carries commands out under rules that allow their programs by name, and so are in their favour. Nothing may change, and
-// nothing outside may be told. Without rules each of them does one or the other.
+// held carries commands out under rules that allow their programs by name, and so are in their favour.
+// Nothing may change, and nothing outside may be told. Without rules each of them does one or the other.
 func held(t *testing.T, whitelist []string, rules []policy.Rule, traps ...trap) {
 	t.Helper()
 	for _, c := range traps {
@@ -472,8 +475,8 @@ func TestX_E22_ArgumentsThatAreNoJSON(t *testing.T) {
 	}
 }
 
-// TestX_E28_AddressesOfOnesOwn asks for pages of servers that only this machine can reach, in all the ways that there are to name
-// them. Their servers hear nothing.
+// TestX_E28_AddressesOfOnesOwn asks for pages of servers that only this machine can reach, in all the ways
+// that there are to name them. Their servers hear nothing.
 func TestX_E28_AddressesOfOnesOwn(t *testing.T) {
 	var heard atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -579,7 +582,8 @@ func TestPatterns_arg089(t *testing.T) {
 	y.refused("search_code", `{"query":"(n)\\1","options":{"regex":true}}`, fmt.Sprintf(`{"query":%q,"options":{"regex":true}}`, strings.Repeat("(", 5000)))
 }
 
-// TestWorkingDirectory: where a command is to run is put to the policy as it is, and is not taken for what the whitelist is about.
+// TestWorkingDirectory: where a command is to run is put to the policy as it is, and is not taken for what
+// the whitelist is about.
 func TestWorkingDirectory(t *testing.T) {
 	y := newYard(t)
 	if err := os.MkdirAll(filepath.Join(y.dir, "git-private"), 0o755); err != nil {
@@ -595,8 +599,9 @@ func TestWorkingDirectory(t *testing.T) {
 	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`, `{"shell":"ls; touch owned","cwd":"docs"}`, `{"command":"docs/../../../../../../../../../bin/touch","arguments":["owned"]}`)
 }
 
-// TestPlantedRepository puts a repository without a .git among the files of the workspace, as anybody who may write files can, whose
-// configuration names a program. The state of it is not told, since git would run that program first.
+// TestPlantedRepository puts a repository without a .git among the files of the workspace, as anybody who may
+// write files can, whose configuration names a program. The state of it is not told, since git would run that
+// program first.
 func TestPlantedRepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -633,8 +638,8 @@ func TestPlantedRepository(t *testing.T) {
 	}
 }
 
-// TestEditOfWhatRunsLater edits files that other programs run: each edit shows what it changes and asks, although the policy allows all, and nothing is
-// written before somebody has said yes.
+// TestEditOfWhatRunsLater edits files that other programs run: each edit shows what it changes and asks,
+// although the policy allows all, and nothing is written before somebody has said yes.
 func TestEditOfWhatRunsLater(t *testing.T) {
 	y := newYard(t)
 	rw := tool.Guard{Mode: tool.ModeRW}

@@ -12,8 +12,8 @@ import (
 	"wield/tool"
 )
 
-// TestProtocol makes the calls that the Tool Calling Protocol's own prompt teaches, from their text to the result that it shows: each tool of
-// the prompt with the arguments that stand there.
+// TestProtocol makes the calls that the Tool Calling Protocol's own prompt teaches, from their text to the
+// result that it shows: each tool of the prompt with the arguments that stand there.
 func TestProtocol(t *testing.T) {
 	root := tree(t, map[string]string{"notes.md": "# Notes\nbuy rope\n", "app/one.ts": "let rope = 1\n", "app/deep/two.ts": "export {}\n", "go.mod": "no such thing\n", "m.go": "package m\n"})
 	runner := unheld(t, root)

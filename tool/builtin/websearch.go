@@ -110,8 +110,9 @@ func searchInternet(o *Options) *tool.Tool {
 	return t
 }
 
-// ask returns the body of a good answer of a service that the configuration names. Its address is the operator's choice and not
-// the model's, so that it may lie on this machine; where it redirects to is not followed.
+// ask returns the body of a good answer of a service that the configuration names. Its address is the
+// operator's choice and not the model's, so that it may lie on this machine; where it redirects to is not
+// followed.
 func ask(ctx context.Context, o *Options, address string, header http.Header) ([]byte, error) {
 	client := &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := get(ctx, client, address, header)
@@ -182,8 +183,8 @@ func askDuckDuckGo(s *Search, in internetInput) (string, http.Header) {
 	return withQuery(s.URL, "q", in.Query), http.Header{"Accept": {"text/html"}}
 }
 
-// botSigns stand in the page that asks whether somebody is a machine. It has no results, and must not be taken for an answer
-// that says there are none.
+// botSigns stand in the page that asks whether somebody is a machine. It has no results, and must not be
+// taken for an answer that says there are none.
 var botSigns = []string{"anomaly-modal", "anomaly.js", "challenge-form", "bots use DuckDuckGo too"}
 
 func readDuckDuckGo(body []byte) ([]hit, error) {

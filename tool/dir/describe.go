@@ -24,8 +24,8 @@ const (
 	describeOutput = 1 << 20
 )
 
-// A description is what a program answers to "describe": a definition, alone or in the form of the OpenAI protocol, and what the
-// tags say of other programs.
+// A description is what a program answers to "describe": a definition, alone or in the form of the OpenAI
+// protocol, and what the tags say of other programs.
 type description struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`

@@ -86,7 +86,8 @@ func TestDescribeThatIsWrong(t *testing.T) {
 	}
 }
 
-// change writes a file anew, with a time that differs from the one before however coarse the clock of the file system is.
+// change writes a file anew, with a time that differs from the one before however coarse the clock of the
+// file system is.
 func change(t *testing.T, file, text string, mode os.FileMode, version int) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(file, []byte(text), mode), os.Chmod(file, mode)); err != nil {
@@ -98,8 +99,8 @@ func change(t *testing.T, file, text string, mode os.FileMode, version int) {
 	}
 }
 
-// TestSet follows a directory through changes: what stays is the same tool, what is new is there, what is broken stays as it
-// was and is told, what is gone is gone.
+// TestSet follows a directory through changes: what stays is the same tool, what is new is there, what is
+// broken stays as it was and is told, what is gone is gone.
 func TestSet(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.sh"), filepath.Join(dir, "two.sh")

@@ -19,19 +19,20 @@ import (
 
 // Options say how tools are loaded.
 type Options struct {
-	// Level is how what runs while tools are loaded is held, such as a program that is asked what it is; empty: workspace.
+	// Level is how what runs while tools are loaded is held, such as a program that is asked what it is;
+	// empty: workspace.
 	Level sandbox.Level
 	// Getenv looks up variables that tools ask for; nil: there are none.
 	Getenv func(string) string
 	// Root is the workspace; paths in registries are relative to it.
 	Root string
-	// Builtin are names of tools that an entry of a registry may be about without a directory. What is loaded for one then has a
-	// state and a guard, and no handler.
+	// Builtin are names of tools that an entry of a registry may be about without a directory. What is loaded
+	// for one then has a state and a guard, and no handler.
 	Builtin []string
 }
 
-// Load returns the tools of the files in a directory, by their names. Files that are no tools are passed over; what is wrong
-// with the others is told with the file and the line, and their tools are left out.
+// Load returns the tools of the files in a directory, by their names. Files that are no tools are passed
+// over; what is wrong with the others is told with the file and the line, and their tools are left out.
 func Load(ctx context.Context, dir string, o Options) ([]*tool.Tool, error) {
 	s := Set{Options: o, Dirs: []string{dir}}
 	tools, errs := s.Load(ctx)
@@ -88,7 +89,8 @@ var kinds = []struct {
 
 var errNotExecutable = errors.New("is not executable")
 
-// noBit reports whether a file would be a tool if it were executable: a program that is read by an interpreter and says what it does.
+// noBit reports whether a file would be a tool if it were executable: a program that is read by an
+// interpreter and says what it does.
 func noBit(file string, info os.FileInfo) bool {
 	if info.Mode()&0o111 != 0 || isPython(file, info) {
 		return false
@@ -165,8 +167,8 @@ func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	return answer(stdout), nil
 }
 
-// RunBatch runs the file once for several calls. It gets a list with the arguments of each, and prints a list with the result of each, in
-// the same order. An object with nothing but an error is a failure.
+// RunBatch runs the file once for several calls. It gets a list with the arguments of each, and prints a list
+// with the result of each, in the same order. An object with nothing but an error is a failure.
 func (p *program) RunBatch(ctx context.Context, calls []*tool.Call) ([]tool.Result, error) {
 	list := make([]json.RawMessage, len(calls))
 	for i, c := range calls {
@@ -213,8 +215,8 @@ func (p *program) run(ctx context.Context, c *tool.Call, args []string, stdin st
 	return out.Bytes(), says.Bytes(), exit, err
 }
 
-// failed is the result of a program that ended with a status other than 0, or by a signal: what it says to its standard error is why, and
-// what it wrote until then is kept.
+// failed is the result of a program that ended with a status other than 0, or by a signal: what it says to
+// its standard error is why, and what it wrote until then is kept.
 func failed(exit sandbox.Exit, stdout []byte, stderr string) (tool.Result, error) {
 	var details []byte
 	ended := fmt.Sprintf("it ended with status %d", exit.Code)
@@ -255,7 +257,8 @@ const (
 	maxVariables = 128 << 10
 )
 
-// variables puts each argument into a variable: a text as it is, anything else as JSON. What is too long for one is left out.
+// variables puts each argument into a variable: a text as it is, anything else as JSON. What is too long for
+// one is left out.
 func variables(arguments string) []string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &args) != nil {

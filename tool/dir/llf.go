@@ -30,8 +30,8 @@ type entry struct {
 	dir  string // beside the registry
 }
 
-// llf lists the tool directories of LLF in a directory: those that its registry names, and those that hold a configuration of their
-// own. A directory without any is none of LLF.
+// llf lists the tool directories of LLF in a directory: those that its registry names, and those that hold a
+// configuration of their own. A directory without any is none of LLF.
 func (s *Set) llf(dir string) ([]unit, error) {
 	file := filepath.Join(dir, registryFile)
 	named := s.Registries[dir]

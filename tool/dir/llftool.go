@@ -26,8 +26,8 @@ const (
 	executeFile    = "execute.py"
 )
 
-// toolKeys, metadataKeys and permissionKeys are the keys of an entry. Those that are for people are known so that one which is
-// nearly another is not taken for it.
+// toolKeys, metadataKeys and permissionKeys are the keys of an entry. Those that are for people are known so
+// that one which is nearly another is not taken for it.
 var (
 	toolKeys     = []string{"name", "display_name", "description", "type", "enabled", "directory", "created_date", "last_modified", "metadata"}
 	metadataKeys = []string{"category", "requires_approval", "dependencies", "use_case", "whitelist", "mode", "root_dir", "permissions", "timeout",
@@ -390,7 +390,8 @@ func llfFacts(parameters json.RawMessage, e *llfEntry) tool.Facts {
 // defines finds the function that a tool is called by.
 var defines = regexp.MustCompile(`(?m)^(?:async\s+)?def\s+execute\b|^execute\s*=|^\s*from\s+\S+\s+import\s[^#]*(?:\bexecute\b|\*)|^from\s+\S+\s+import\s*\([^)]*\bexecute\b`)
 
-// execute finds what runs a tool: execute.py, of which execute() is called, or an executable file of that name that reads JSON.
+// execute finds what runs a tool: execute.py, of which execute() is called, or an executable file of that
+// name that reads JSON.
 func (s *Set) execute(dir string, e *llfEntry) (tool.Handler, error) {
 	file := filepath.Join(dir, executeFile)
 	text, err := os.ReadFile(file)

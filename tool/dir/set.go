@@ -10,8 +10,8 @@ import (
 	"wield/tool"
 )
 
-// A Set is the tools of some directories, as they are now. The zero value with directories is ready. It is used by one goroutine
-// at a time.
+// A Set is the tools of some directories, as they are now. The zero value with directories is ready. It is
+// used by one goroutine at a time.
 type Set struct {
 	Options
 	Dirs []string // absolute
@@ -27,7 +27,8 @@ type Set struct {
 	asked     map[string]*asking         // programs that have not said yet what they are, by path
 }
 
-// patience is how long a list waits for programs to say what they are. They are asked for longer than that, and the next list has them.
+// patience is how long a list waits for programs to say what they are. They are asked for longer than that,
+// and the next list has them.
 const patience = 5 * time.Second
 
 // An asking is a unit that is being loaded.
@@ -47,8 +48,9 @@ type loaded struct {
 	err   error
 }
 
-// Load returns the tools that there are now, and what is wrong with others. What has not changed since it was loaded before is not
-// read again, and is the same *tool.Tool. What cannot be loaded any more stays as it was.
+// Load returns the tools that there are now, and what is wrong with others. What has not changed since it was
+// loaded before is not read again, and is the same *tool.Tool. What cannot be loaded any more stays as it
+// was.
 func (s *Set) Load(ctx context.Context) ([]*tool.Tool, []error) {
 	if s.units == nil {
 		if s.python == nil {

@@ -17,9 +17,10 @@ import (
 	"wield/tool"
 )
 
-// A Line is a tool that is one line of shell. {NAME} in its command is the place of a parameter, and {NAME:TYPE} that of one with a
-// type. A value never becomes text of the shell: it is handed over in the variable ARG_NAME, or as arguments if it is a list, and
-// what stands in the place is the expansion of that, in quotes.
+// A Line is a tool that is one line of shell. {NAME} in its command is the place of a parameter, and
+// {NAME:TYPE} that of one with a type. A value never becomes text of the shell: it is handed over in the
+// variable ARG_NAME, or as arguments if it is a list, and what stands in the place is the expansion of that,
+// in quotes.
 type Line struct {
 	Name        string
 	Description string // empty: what it runs
@@ -37,8 +38,8 @@ type LineParam struct {
 	Enum        []string
 }
 
-// lineTypes are the types with their schemas. A text is bounded, since a system starts no program with more, and does not begin as
-// an option does where it could be taken for one.
+// lineTypes are the types with their schemas. A text is bounded, since a system starts no program with more,
+// and does not begin as an option does where it could be taken for one.
 var lineTypes = map[string]string{
 	"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "path": "string", "url": "string", "list": "array", "paths": "array",
 }
@@ -149,8 +150,8 @@ func (e *expansion) fail(format string, args ...any) {
 	}
 }
 
-// interpreters take text that they run, so that a value in it would be run as well. Those that are false do so only with what
-// stands in a text with more.
+// interpreters take text that they run, so that a value in it would be run as well. Those that are false do
+// so only with what stands in a text with more.
 var interpreters = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "fish": true, "eval": true, "ssh": true, "su": true,
 	"sudo": true, "source": true, ".": true, "trap": true, "alias": true, "xargs": false, "awk": false, "gawk": false, "mawk": false, "sed": false,
 	"perl": false, "python": false, "python3": false, "node": false, "ruby": false, "php": false, "jq": false, "psql": false, "sqlite3": false}

@@ -14,8 +14,9 @@ const mostLooked = 20_000
 // passed are directories of what was installed or built, which are not looked into.
 var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", "target", "dist", "site-packages", ".tox", ".cache"}
 
-// Find lists the files and directories below root that are guarded, nearest to the root first. Of a directory that is guarded itself, and
-// of one that holds what was installed, it looks at nothing inside. It looks at 20 000 entries at most.
+// Find lists the files and directories below root that are guarded, nearest to the root first. Of a directory
+// that is guarded itself, and of one that holds what was installed, it looks at nothing inside. It looks at
+// 20 000 entries at most.
 func Find(root string) []string {
 	var found []string
 	looked := 0
@@ -53,8 +54,8 @@ func whole(root, path string) bool {
 // gitParts are those of a repository that name programs which git runs.
 var gitParts = []string{"hooks", "config", "config.worktree", "info", "commondir"}
 
-// Git lists the parts of a repository that name programs which git runs, by the path of its .git. Of what git keeps besides, such as
-// commits, it is git alone that makes sense.
+// Git lists the parts of a repository that name programs which git runs, by the path of its .git. Of what git
+// keeps besides, such as commits, it is git alone that makes sense.
 func Git(dir string) []string {
 	var found []string
 	add := func(dir string) {

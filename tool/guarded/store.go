@@ -14,8 +14,8 @@ import (
 	"wield/internal/wholefile"
 )
 
-// A Store keeps what a person has agreed to and what is held back until one does, in a file. Its methods may be called by several
-// goroutines.
+// A Store keeps what a person has agreed to and what is held back until one does, in a file. Its methods may
+// be called by several goroutines.
 type Store struct {
 	File string
 
@@ -94,8 +94,8 @@ func (s *Store) Hold(tool string, changes []Change) error {
 	})
 }
 
-// Held returns the change that holds back a file, or one in a directory. What somebody has changed again since is theirs. Empty: nothing
-// is held back.
+// Held returns the change that holds back a file, or one in a directory. What somebody has changed again
+// since is theirs. Empty: nothing is held back.
 func (s *Store) Held(path string) (Held, bool, error) {
 	r, err := s.load()
 	for p, h := range r.Held {
@@ -119,8 +119,8 @@ func (s *Store) List() ([]Held, error) {
 	return list, err
 }
 
-// Agreed reports whether a file, or a directory, is what was agreed to. What is seen for the first time is agreed to by that, unless a tool
-// has changed it.
+// Agreed reports whether a file, or a directory, is what was agreed to. What is seen for the first time is
+// agreed to by that, unless a tool has changed it.
 func (s *Store) Agreed(path string) (bool, error) {
 	r, err := s.load()
 	if err != nil {

@@ -27,8 +27,8 @@ var decidingNames = []string{".wield.yaml", ".wield.yml", ".aiignore", ".gitmodu
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
 	".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".pam_environment"}
 
-// later are files and directories that other programs run: names, or the names that lead to one. A star at the beginning of a
-// name stands for any characters, one at its end too.
+// later are files and directories that other programs run: names, or the names that lead to one. A star at
+// the beginning of a name stands for any characters, one at its end too.
 var later = []string{
 	// Services that build and deploy what is pushed.
 	".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",

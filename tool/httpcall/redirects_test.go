@@ -11,7 +11,8 @@ import (
 	"wield/tool"
 )
 
-// TestRedirects lets a server point elsewhere in many ways: nothing but its own site is asked, and the key goes nowhere else.
+// TestRedirects lets a server point elsewhere in many ways: nothing but its own site is asked, and the key
+// goes nowhere else.
 func TestRedirects(t *testing.T) {
 	var met atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { met.Add(1); w.Write([]byte("{}")) }))

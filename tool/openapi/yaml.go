@@ -23,7 +23,8 @@ type yamlReader struct {
 	nodes   int
 }
 
-// maxNesting bounds brackets within brackets and lists on one line before a text is parsed: the parser calls itself for each.
+// maxNesting bounds brackets within brackets and lists on one line before a text is parsed: the parser calls
+// itself for each.
 const maxNesting = 500
 
 func readYAML(file string, data []byte) (n *node, err error) {

@@ -388,7 +388,8 @@ func (a *analysis) module(name field, rest []field) {
 	a.canonical = canonical
 }
 
-// oneOption reads the option at the beginning of words, and returns how many words it takes, and what the table says of it.
+// oneOption reads the option at the beginning of words, and returns how many words it takes, and what the
+// table says of it.
 func (a *analysis) oneOption(p *program, words []field) (n int, o option) {
 	typed := words[0].text
 	o, name, value, joined := p.find(p.options, typed)
@@ -424,7 +425,8 @@ func (a *analysis) notKnown(name string, spelled []string) {
 // alwaysHarmless are options with which programs tell of themselves.
 var alwaysHarmless = []string{"--help", "--version"}
 
-// unknown records an option that the table does not have: what it takes may be a file that is written, or a program that runs.
+// unknown records an option that the table does not have: what it takes may be a file that is written, or a
+// program that runs.
 func (a *analysis) unknown(p *program, name, value string, joined bool, words []field) {
 	if !joined && (p.negated(name) || slices.Contains(alwaysHarmless, name)) {
 		return
@@ -453,7 +455,8 @@ func (a *analysis) mayTake(words []field) {
 	}
 }
 
-// cluster reads short options that stand together, the last of which may take what is left, or the next word, as its value.
+// cluster reads short options that stand together, the last of which may take what is left, or the next word,
+// as its value.
 func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 	typed := words[0].text
 	for i := 1; i < len(typed); i++ {
@@ -538,12 +541,14 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 // fileKinds are those of which some programs take an @FILE for a file of further options.
 var fileKinds = []kind{kindRead, kindMake, kindScript, kindMaybe, kindAny}
 
-// hasPattern reports whether an option may take the place of the first operand, as -e does for grep and sed, wherever it stands.
+// hasPattern reports whether an option may take the place of the first operand, as -e does for grep and sed,
+// wherever it stands.
 func (a *analysis) hasPattern(p *program, k kind) bool {
 	return slices.ContainsFunc(a.canonical[1:], func(w field) bool { return w.known && p.givesPattern(w.text, k) })
 }
 
-// givesPattern reports whether a word is an option in place of the first operand: by its name, the beginning of a long one, or as one letter of several.
+// givesPattern reports whether a word is an option in place of the first operand: by its name, the beginning
+// of a long one, or as one letter of several.
 func (p *program) givesPattern(typed string, k kind) bool {
 	if name, _, _ := strings.Cut(typed, "="); strings.HasPrefix(name, "--") {
 		return len(name) > 2 && slices.ContainsFunc(patternOptions, func(o string) bool { return strings.HasPrefix(o, name) && p.replaces(o, k) })
@@ -563,8 +568,8 @@ func (p *program) givesPattern(typed string, k kind) bool {
 	return false
 }
 
-// replaces reports whether an option of patternOptions stands in for a first operand of a kind. A script that is given in another way comes with the
-// option, as with sed -e; for jq -e is something else.
+// replaces reports whether an option of patternOptions stands in for a first operand of a kind. A script that
+// is given in another way comes with the option, as with sed -e; for jq -e is something else.
 func (p *program) replaces(name string, k kind) bool {
 	o := p.options[name]
 	return o.declared && (k == kindText || len(o.kinds) > 0)

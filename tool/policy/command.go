@@ -56,8 +56,8 @@ func (e *eval) pinned(name string) bool {
 	})
 }
 
-// command judges one command after the shell has done its part: by the rules, by the table of programs, and by the paths and
-// addresses in it.
+// command judges one command after the shell has done its part: by the rules, by the table of programs, and
+// by the paths and addresses in it.
 func (e *eval) command(words []field, sc scope, node string) {
 	e.depth++
 	defer func() { e.depth-- }()
@@ -143,8 +143,8 @@ const (
 // brackets finds what a pattern has between brackets.
 var brackets = regexp.MustCompile(`\[[^\]]*\]?`)
 
-// plainSet is one that every shell reads alike, in every language: ! and ^ are not the same everywhere, and what is between
-// two letters depends on the language.
+// plainSet is one that every shell reads alike, in every language: ! and ^ are not the same everywhere, and
+// what is between two letters depends on the language.
 var plainSet = regexp.MustCompile(`^\[([A-Za-z0-9_.]|[0-9]-[0-9])+\]$`)
 
 func plainSets(pattern string) bool {

@@ -10,8 +10,8 @@ import (
 	"wield/schema"
 )
 
-// Decide decides about a call. It looks at files, to see where paths lead, and at nothing else outside of the call; what a
-// name of a host stands for is checked when the connection is made, see Egress.
+// Decide decides about a call. It looks at files, to see where paths lead, and at nothing else outside of the
+// call; what a name of a host stands for is checked when the connection is made, see Egress.
 func (p *Policy) Decide(call Call) Verdict {
 	e := &eval{p: p, call: call}
 	if e.begin() {
@@ -142,8 +142,9 @@ func (e *eval) byDefault(s Subject, text, node string, fix *Rule) {
 	e.add(f)
 }
 
-// applies reports whether a rule is about the tool and the arguments of the call, and may be about the kind of subject. A
-// derived subject is one that a command leads to: rules that name nothing but a tool have been applied to the command.
+// applies reports whether a rule is about the tool and the arguments of the call, and may be about the kind
+// of subject. A derived subject is one that a command leads to: rules that name nothing but a tool have been
+// applied to the command.
 func (e *eval) applies(r *rule, s Subject, derived bool) bool {
 	about := r.subject()
 	if about != s && (about != SubjectTool || derived) {
@@ -235,8 +236,8 @@ func allowPath(rel string, op Op) *Rule {
 	return &Rule{Decision: chat.DecisionAllow, Selector: Selector{Path: []string{rel}, Op: []Op{op}}}
 }
 
-// outside judges a path that leaves the root: only a rule with an absolute pattern opens it, and never what the system keeps
-// there for itself.
+// outside judges a path that leaves the root: only a rule with an absolute pattern opens it, and never what
+// the system keeps there for itself.
 func (e *eval) outside(at place, op Op) {
 	text := string(op) + " " + at.abs
 	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")
@@ -277,8 +278,8 @@ func folded(names []string, fold bool) []string {
 	return names
 }
 
-// fitsPlace reports whether the rule is about a place in the root. To ask or deny it is enough that the path as it was asked
-// for fits, whatever the case of its letters; to allow, the place that it leads to must fit.
+// fitsPlace reports whether the rule is about a place in the root. To ask or deny it is enough that the path
+// as it was asked for fits, whatever the case of its letters; to allow, the place that it leads to must fit.
 func (r *rule) fitsPlace(at place) bool {
 	if len(r.paths) == 0 {
 		return true
@@ -300,8 +301,8 @@ func (e *eval) pathRule(at place, op Op, derived bool) *rule {
 	})
 }
 
-// refused says for which built-in check a place in the root is refused, and why; "" if it is not. maybe says that the path may
-// be a word that only looks like one.
+// refused says for which built-in check a place in the root is refused, and why; "" if it is not. maybe says
+// that the path may be a word that only looks like one.
 func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 	if at.err != nil {
 		return "path", "the path cannot be followed: " + at.err.Error()

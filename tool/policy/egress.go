@@ -91,8 +91,8 @@ func ranges(name string, texts ...string) addressClass {
 // cloudMetadata is where machines of a cloud ask for their keys.
 const cloudMetadata = "the metadata service of a cloud"
 
-// addressClasses are looked through in order. Of IPv6 what is not given out to the public is refused as a whole, with all forms
-// that hold an address of version 4.
+// addressClasses are looked through in order. Of IPv6 what is not given out to the public is refused as a
+// whole, with all forms that hold an address of version 4.
 var addressClasses = []addressClass{
 	ranges(cloudMetadata, "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
 	ranges("this machine", "127.0.0.0/8", "::1/128"),

@@ -11,8 +11,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// xargs adds words to a command that another command prints. Where those are names of files of known directories, and the command only looks
-// at files, it is judged as if it was given the directories.
+// xargs adds words to a command that another command prints. Where those are names of files of known
+// directories, and the command only looks at files, it is judged as if it was given the directories.
 
 // A listing is what is known of the names that a pipe hands on, one a line.
 type listing struct {
@@ -191,8 +191,8 @@ func anyNamed(words []string) bool {
 	return named
 }
 
-// below is for programs that print names below the working directory, with one of the options given that make them do so. options are
-// those that change nothing about that, = behind one that takes a value.
+// below is for programs that print names below the working directory, with one of the options given that make
+// them do so. options are those that change nothing about that, = behind one that takes a value.
 func below(words, need, filters, options []string) *listing {
 	l := &listing{dirs: []string{"."}}
 	found := len(need) == 0
@@ -285,8 +285,8 @@ func gitLists(words []string) *listing {
 	return l
 }
 
-// handed judges what xargs runs. in is what it reads; nil: nobody knows. It reports whether all that may be added is harmless, and
-// returns the command with it.
+// handed judges what xargs runs. in is what it reads; nil: nobody knows. It reports whether all that may be
+// added is harmless, and returns the command with it.
 func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]field, bool) {
 	options := words[1 : len(words)-len(inner)]
 	if len(inner) == 0 {
@@ -360,8 +360,8 @@ func optionOf(options []field, name string) bool {
 	})
 }
 
-// given puts the directories where xargs puts names: three times over, since several names may come, or in place of a sign. first is
-// where they begin; -1: nobody knows.
+// given puts the directories where xargs puts names: three times over, since several names may come, or in
+// place of a sign. first is where they begin; -1: nobody knows.
 func given(inner, options []field, dirs []string) (full []field, first int) {
 	sign := ""
 	for i, w := range options {
@@ -399,7 +399,8 @@ func given(inner, options []field, dirs []string) (full []field, first int) {
 	return full, first
 }
 
-// filesBelow lists what a pattern with directories stands for. ** is any number of them, as some shells read it, or one, as others do.
+// filesBelow lists what a pattern with directories stands for. ** is any number of them, as some shells read
+// it, or one, as others do.
 func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string) {
 	r := e.root()
 	parts := strings.Split(strings.TrimPrefix(pattern, "./"), "/")

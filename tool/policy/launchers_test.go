@@ -11,8 +11,9 @@ import (
 	"wield/chat"
 )
 
-// TestDenyHoldsInLaunchers: a rule that denies a program holds where another one runs it, whatever else is allowed. The lines are in
-// a file of their own; with a harmless program in the place of rm none of them is denied.
+// TestDenyHoldsInLaunchers: a rule that denies a program holds where another one runs it, whatever else is
+// allowed. The lines are in a file of their own; with a harmless program in the place of rm none of them is
+// denied.
 func TestDenyHoldsInLaunchers(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "launchers.txt"))
 	if err != nil {
@@ -85,7 +86,8 @@ func compound(launcher string) bool {
 
 func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&$") }
 
-// TestStrangeOperand: under a default of allow a program that nobody knows is asked about if a word of it is a command that is denied.
+// TestStrangeOperand: under a default of allow a program that nobody knows is asked about if a word of it is
+// a command that is denied.
 func TestStrangeOperand(t *testing.T) {
 	root := t.TempDir()
 	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push"}}}}})

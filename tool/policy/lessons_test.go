@@ -14,7 +14,8 @@ import (
 	"wield/chat"
 )
 
-// The tests of this file are about what has gone wrong in programs that came before. The names are those of the lessons.
+// The tests of this file are about what has gone wrong in programs that came before. The names are those of
+// the lessons.
 
 // A tree is a workspace with a directory outside of it.
 type tree struct{ root, out string }
@@ -300,7 +301,8 @@ func TestX_E33(t *testing.T) {
 	w.expect(t, p, "allow", "write meta/other")
 }
 
-// TestRunsLater checks that a person is asked before anything changes what other programs run later, whichever way it is changed.
+// TestRunsLater checks that a person is asked before anything changes what other programs run later,
+// whichever way it is changed.
 func TestRunsLater(t *testing.T) {
 	w := newTree(t)
 	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{
@@ -449,8 +451,8 @@ func TestManyLinks(t *testing.T) {
 	w.expect(t, paths(t, []string{"**"}), "allow", "read l50")
 }
 
-// TestBareRepository: a directory that git takes for a repository without a .git lies open to whoever writes files, and its
-// configuration names programs.
+// TestBareRepository: a directory that git takes for a repository without a .git lies open to whoever writes
+// files, and its configuration names programs.
 func TestBareRepository(t *testing.T) {
 	w := newTree(t)
 	p := commands(t, "", []string{"git", "cd", "ls"}, nil)
@@ -476,8 +478,9 @@ func TestBareRepository(t *testing.T) {
 	}
 }
 
-// TestOtherShells: what is allowed is harmless for a shell without the extensions of bash, too. The lines are carried out with the
-// shells that are there, each in a directory of its own, and the file that they are after has to be there still.
+// TestOtherShells: what is allowed is harmless for a shell without the extensions of bash, too. The lines are
+// carried out with the shells that are there, each in a directory of its own, and the file that they are
+// after has to be there still.
 func TestOtherShells(t *testing.T) {
 	lines := []string{`echo $'\'; rm victim #'`, `echo x &>/dev/null rm victim`, `echo x &>>/dev/null rm victim`, `[[ a && rm victim ]]`, `!(rm victim)`, `cat a &>/dev/null find . -delete`}
 	p := commands(t, "", []string{"echo", "cat", "find", "ls"}, nil)

@@ -132,7 +132,8 @@ func lookRange(a *analysis, w field, _ []string) {
 	}
 }
 
-// lookTarget is for what make and its like build: a task, a file that is built, or a variable that is known to be harmless.
+// lookTarget is for what make and its like build: a task, a file that is built, or a variable that is known
+// to be harmless.
 func lookTarget(a *analysis, w field, spelled []string) {
 	name, value, ok := strings.Cut(w.text, "=")
 	if !ok {
@@ -170,7 +171,8 @@ var (
 	flagsValue    = regexp.MustCompile(`^(\s*(-O[0-3sgz]?|-g[0-3]?|-W[a-z0-9-]+|-Werror=[a-z0-9-]+|-std=[a-z0-9+]+|-D[A-Za-z_0-9]+(=[A-Za-z0-9_.]*)?|-fsanitize=[a-z,]+|-fPIC|-pedantic|-m(32|64)|-march=[a-z0-9-]+|-pg|-vv?|-q|-x|-s|-race|-short|-count=[0-9]+|-run=\w+|-mod=(mod|readonly|vendor)|-tags=[a-z0-9,_]+))*\s*$`)
 )
 
-// harmlessSetting reports whether a variable of make, or one in front of a program that builds, is known to run nothing.
+// harmlessSetting reports whether a variable of make, or one in front of a program that builds, is known to
+// run nothing.
 func harmlessSetting(name, value string) bool {
 	switch {
 	case strings.Contains(value, "..") || makeVariables.MatchString(name):

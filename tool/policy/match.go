@@ -58,8 +58,8 @@ func (p pathPattern) fits(segments []string, fold bool) bool {
 	return matchSegments(pattern, segments)
 }
 
-// matchSegments matches names with names; ** goes back to the last one of its kind alone, so that the work is bounded by the
-// product of the lengths.
+// matchSegments matches names with names; ** goes back to the last one of its kind alone, so that the work is
+// bounded by the product of the lengths.
 func matchSegments(pattern, names []string) bool {
 	i, j := 0, 0
 	star, from := -1, 0
@@ -304,8 +304,8 @@ func (c commandPattern) begins(words []string) bool {
 	return true
 }
 
-// later reports whether the pattern ends with an option which stands further behind in the command, where it cannot be the value of
-// another one.
+// later reports whether the pattern ends with an option which stands further behind in the command, where it
+// cannot be the value of another one.
 func (c commandPattern) later(words []string) bool {
 	n := len(c.words) - 1
 	if n < 1 || !c.words[n].option() || c.open || !(commandPattern{words: c.words[:n]}).begins(words) {
@@ -353,8 +353,9 @@ func programNames(name string) []string {
 	return []string{base}
 }
 
-// reaches reports whether the pattern fits a command in the way of rules that ask or deny: the program by its last name and
-// without regard to case, options between the words skipped, an option of the pattern found anywhere.
+// reaches reports whether the pattern fits a command in the way of rules that ask or deny: the program by its
+// last name and without regard to case, options between the words skipped, an option of the pattern found
+// anywhere.
 func (c commandPattern) reaches(cmd command) bool {
 	if len(cmd.words) == 0 || !c.words[0].program(cmd) {
 		return false
@@ -398,7 +399,8 @@ func reaches(pattern []wordPattern, words []string) bool {
 	return false
 }
 
-// namesOption reports whether a word of a command is the option, also joined with its value, in a cluster, or shortened.
+// namesOption reports whether a word of a command is the option, also joined with its value, in a cluster, or
+// shortened.
 func (w wordPattern) namesOption(text string) bool {
 	for _, a := range w {
 		switch {

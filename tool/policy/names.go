@@ -11,8 +11,8 @@ import (
 
 // What is thought of names. Names are compared in lower case, without what some systems leave out at their end.
 
-// foldName returns a name as the laxest file system sees it: Windows drops points and blanks at the end and what follows a
-// colon, and several systems ignore case.
+// foldName returns a name as the laxest file system sees it: Windows drops points and blanks at the end and
+// what follows a colon, and several systems ignore case.
 func foldName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	return strings.ToLower(strings.TrimRight(name, ". "))

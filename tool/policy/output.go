@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// What programs that build, test and measure may write without a rule about the path: what others have built before, and what is
-// not there yet. A source file, a configuration or a script is none of that.
+// What programs that build, test and measure may write without a rule about the path: what others have built
+// before, and what is not there yet. A source file, a configuration or a script is none of that.
 
 // outputEndings are those of files that nobody writes by hand.
 var outputEndings = []string{".o", ".a", ".so", ".obj", ".exe", ".dll", ".d", ".test", ".out", ".cov", ".cover", ".coverprofile", ".lcov",

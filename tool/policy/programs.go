@@ -13,8 +13,8 @@ import (
 //go:embed programs.txt
 var programsText string
 
-// programs is the table of programs, read once. The file is part of the program, and a test reads it too, so that an error in it
-// is found before anybody meets it.
+// programs is the table of programs, read once. The file is part of the program, and a test reads it too, so
+// that an error in it is found before anybody meets it.
 var programs = sync.OnceValue(func() map[string]*program {
 	table, _ := tables()
 	return table
@@ -409,8 +409,8 @@ func lookUp(name string) *program {
 	return nil
 }
 
-// find returns what the table says of an option as it is typed, the name it has there, and the value that is joined to it. A
-// long name may be shortened.
+// find returns what the table says of an option as it is typed, the name it has there, and the value that is
+// joined to it. A long name may be shortened.
 func (p *program) find(options map[string]option, typed string) (o option, name, value string, joined bool) {
 	name, value, joined = strings.Cut(typed, "=")
 	if o, ok := options[typed]; ok {

@@ -66,13 +66,14 @@ func (e *eval) shell(text string, sc scope) {
 	}
 }
 
-// otherwise finds what a plain POSIX shell, such as the /bin/sh of Debian, cuts into other commands than bash does: $'..' has no
-// escapes there, and what stands in [[ ]], (( )) or $[ ] is commands and words like any other. See endsAt for &>.
+// otherwise finds what a plain POSIX shell, such as the /bin/sh of Debian, cuts into other commands than bash
+// does: $'..' has no escapes there, and what stands in [[ ]], (( )) or $[ ] is commands and words like any
+// other. See endsAt for &>.
 var otherwise = regexp.MustCompile(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
 
-// posix judges a command line once more, as a shell without the extensions of bash reads it: nobody knows which shell it will be.
-// What cannot be read in that way was judged in the other one. What comes out as before is told once; from is where the findings
-// of the first reading begin.
+// posix judges a command line once more, as a shell without the extensions of bash reads it: nobody knows
+// which shell it will be. What cannot be read in that way was judged in the other one. What comes out as
+// before is told once; from is where the findings of the first reading begin.
 func (e *eval) posix(text string, sc scope, from int) {
 	file, _ := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
 	if file == nil {
@@ -140,7 +141,8 @@ func (e *eval) stmts(list []*syntax.Stmt, sc scope) scope {
 	return sc
 }
 
-// stmt judges a statement, and returns where the next one runs if it succeeds, and where if nobody knows whether it does.
+// stmt judges a statement, and returns where the next one runs if it succeeds, and where if nobody knows
+// whether it does.
 func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 	in := e.input
 	e.input = nil
@@ -243,7 +245,8 @@ func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 	return after, after
 }
 
-// subscripts judges the commands in quoted words that the shell works out once more, as it does with the name of a variable.
+// subscripts judges the commands in quoted words that the shell works out once more, as it does with the name
+// of a variable.
 func (e *eval) subscripts(n syntax.Node, sc scope) {
 	syntax.Walk(n, func(m syntax.Node) bool {
 		if q, ok := m.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`") {

@@ -29,8 +29,8 @@ var taskParts = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 // taskName is a name that is no path and no option.
 var taskName = regexp.MustCompile(`^:?[A-Za-z0-9]([A-Za-z0-9_.:/+-]*[A-Za-z0-9])?$`)
 
-// isTask reports whether a project builds, tests or checks something by that name: the name, or its last part behind a colon, begins
-// with a word for that, and no part of it is a word for what goes out.
+// isTask reports whether a project builds, tests or checks something by that name: the name, or its last part
+// behind a colon, begins with a word for that, and no part of it is a word for what goes out.
 func isTask(name string) bool {
 	if !taskName.MatchString(name) || strings.Contains(name, "..") || strings.HasPrefix(name, "/") {
 		return false

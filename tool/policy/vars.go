@@ -19,8 +19,8 @@ var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH"
 // ownVariables are names in capitals that scripts use for themselves.
 var ownVariables = regexp.MustCompile(`^(VERSION|COMMIT|BRANCH|DATE|NOW|COUNT|FILES?|DIRS?|NAME|RESULT|STATUS|RC|TOTAL|START|END|LINE|PKG|[A-Z])$`)
 
-// expanded returns what an expansion stands for, as far as that is known, and judges the commands in it. What is neither known nor
-// shown is undecidable.
+// expanded returns what an expansion stands for, as far as that is known, and judges the commands in it. What
+// is neither known nor shown is undecidable.
 func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 	switch p := p.(type) {
 	case *syntax.ParamExp:
@@ -57,8 +57,8 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 	return field{}
 }
 
-// trimmed reports whether an expansion is what a known variable holds, cut, replaced or given a value to be shown, and judges the
-// commands in it.
+// trimmed reports whether an expansion is what a known variable holds, cut, replaced or given a value to be
+// shown, and judges the commands in it.
 func (e *eval) trimmed(p *syntax.ParamExp, sc scope) bool {
 	if p.Param == nil || p.Excl || p.Width || p.Index != nil || p.Slice != nil || p.Names != 0 {
 		return false
@@ -177,7 +177,8 @@ func (e *eval) assign(a *syntax.Assign, before bool, sc scope) {
 	}
 }
 
-// harmlessBefore reports whether the table of programs knows the value of a variable in front of a command to be harmless.
+// harmlessBefore reports whether the table of programs knows the value of a variable in front of a command to
+// be harmless.
 func harmlessBefore(name, value string) bool {
 	k := variables()[name]
 	return k.lists() && k.among(value) && !strings.Contains(value, "..")

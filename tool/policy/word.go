@@ -11,8 +11,8 @@ import (
 // maxFields is how many words the braces of one word may make.
 const maxFields = 256
 
-// word does what the shell does with a word: braces, then quotes. What else it would do is not known here, so that the word is
-// not; commands in it are judged.
+// word does what the shell does with a word: braces, then quotes. What else it would do is not known here, so
+// that the word is not; commands in it are judged.
 func (e *eval) word(w *syntax.Word, sc scope) []field {
 	if lit := w.Lit(); lit != "" && !strings.ContainsAny(lit, "\\{~*?[") && isASCII(lit) {
 		return []field{{text: lit, known: true}}

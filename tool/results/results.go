@@ -1,7 +1,8 @@
 // Package results keeps results of tools in a file, so that the same call has one in a later process too.
 //
-// A result is kept for as long as its tool says (tool.Caching), under the binding of its call: the tool's definition, the arguments in
-// canonical form, the workspace and the environment. Only those that are OK are kept. When there is no room, the oldest go first.
+// A result is kept for as long as its tool says (tool.Caching), under the binding of its call: the tool's
+// definition, the arguments in canonical form, the workspace and the environment. Only those that are OK are
+// kept. When there is no room, the oldest go first.
 package results
 
 import (

@@ -59,8 +59,8 @@ func call(t *testing.T, r *tool.Runner, args string) (string, bool) {
 	return m.Text(), p.Outcome == tool.OutcomeCached
 }
 
-// A result outlives its process for as long as its tool says; only those that are OK do, for the same arguments in any order and the
-// same workspace.
+// A result outlives its process for as long as its tool says; only those that are OK do, for the same
+// arguments in any order and the same workspace.
 func TestKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "results.db")
 	now := time.Now()

@@ -18,8 +18,8 @@ import (
 	"wield/tool/sandbox"
 )
 
-// This file is what a hostile program does. The test binary starts itself as one: the first argument is attackArg, then the
-// name of the attack and its arguments. It says "escaped" if it got through.
+// This file is what a hostile program does. The test binary starts itself as one: the first argument is
+// attackArg, then the name of the attack and its arguments. It says "escaped" if it got through.
 
 const attackArg = "attack"
 

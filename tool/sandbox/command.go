@@ -19,8 +19,8 @@ const (
 	None Level = "none"
 	// Limits adds limits of memory, processes, files and time, and takes away the ways to gain privileges.
 	Limits Level = "limits"
-	// Workspace adds: nothing outside the given directories and the system's programs is read or written, nothing reaches
-	// the network or the sockets of other programs, no other process is touched.
+	// Workspace adds: nothing outside the given directories and the system's programs is read or written,
+	// nothing reaches the network or the sockets of other programs, no other process is touched.
 	Workspace Level = "workspace"
 	// Strict adds: nothing else is even visible. No process, no file, no shared memory of anybody else.
 	Strict Level = "strict"
@@ -36,19 +36,19 @@ func (l Level) atLeast(other Level) bool {
 
 // A Command is a program to run.
 type Command struct {
-	// Argv is the program and its arguments. A program without a slash is looked for in the PATH of Env, in directories with
-	// absolute names only; one with a slash is taken from Dir.
+	// Argv is the program and its arguments. A program without a slash is looked for in the PATH of Env, in
+	// directories with absolute names only; one with a slash is taken from Dir.
 	Argv []string
-	// Dir is the directory to run in; it may be read at every level, unless it is the top of everything. Empty means the
-	// caller's.
+	// Dir is the directory to run in; it may be read at every level, unless it is the top of everything.
+	// Empty means the caller's.
 	Dir string
 	// Env is the whole environment, as "NAME=value". Nothing is inherited. nil means what Environ() gives.
 	Env []string
-	// Stdin is what the program reads; nil is an empty input, never the terminal. If it is an *os.File, the program gets the
-	// file itself.
+	// Stdin is what the program reads; nil is an empty input, never the terminal. If it is an *os.File, the
+	// program gets the file itself.
 	Stdin io.Reader
-	// Stdout and Stderr get the output while it is written, each from one goroutine; nil discards it. If both are the same,
-	// the order of the lines is kept. A writer that fails ends the run.
+	// Stdout and Stderr get the output while it is written, each from one goroutine; nil discards it. If both
+	// are the same, the order of the lines is kept. A writer that fails ends the run.
 	Stdout, Stderr io.Writer
 	// Level is what must hold; empty means Workspace.
 	Level Level
@@ -60,14 +60,14 @@ type Command struct {
 	Writable []string
 	// Readable are directories and files that may be read at those levels, besides Dir, Writable and the system's own.
 	Readable []string
-	// Protected are directories and files that stay as they are from the level limits on, though they lie in Writable. What is
-	// Writable inside of one stays so; what does not exist is left out. It takes a mount namespace: where the machine gives none, the
-	// layer read-only is missing in [Effective].
+	// Protected are directories and files that stay as they are from the level limits on, though they lie in
+	// Writable. What is Writable inside of one stays so; what does not exist is left out. It takes a mount
+	// namespace: where the machine gives none, the layer read-only is missing in [Effective].
 	Protected []string
 }
 
-// A Limit bounds a run. In each field 0 means the default and a negative number no limit. The defaults for memory, processes
-// and files hold from the level Limits on.
+// A Limit bounds a run. In each field 0 means the default and a negative number no limit. The defaults for
+// memory, processes and files hold from the level Limits on.
 type Limit struct {
 	// Time ends the run. The context can do so earlier. Default: none.
 	Time time.Duration
@@ -75,10 +75,12 @@ type Limit struct {
 	Grace time.Duration
 	// Output is how many bytes of each stream the writers get. Default: 1 MiB.
 	Output int64
-	// Excess is how many bytes beyond Output, of both streams, are read and dropped before the run is ended. Default: 64 MiB.
+	// Excess is how many bytes beyond Output, of both streams, are read and dropped before the run is ended.
+	// Default: 64 MiB.
 	Excess int64
-	// Memory is the most bytes of one process (its writable data, enforced by the kernel) and of all together (their private
-	// memory, what they share, and files that are kept in memory, looked at ten times a second). Default: 4 GiB.
+	// Memory is the most bytes of one process (its writable data, enforced by the kernel) and of all together
+	// (their private memory, what they share, and files that are kept in memory, looked at ten times a
+	// second). Default: 4 GiB.
 	Memory int64
 	// Processes is the most processes at once, looked at ten times a second. Default: 1024.
 	Processes int
@@ -146,13 +148,13 @@ func orIf[T int | int64](def bool, v, d T) T {
 // Marker is the name of the variable that every process of a run has in its environment. Its value is the run's own.
 const Marker = "WIELD_RUN"
 
-// inherited are the variables that Environ takes over: what programs need to find themselves and to write text, and nothing
-// that tells who somebody is to a service.
+// inherited are the variables that Environ takes over: what programs need to find themselves and to write
+// text, and nothing that tells who somebody is to a service.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TERM",
 	"TMPDIR", "NO_COLOR", "SYSTEMROOT", "PATHEXT", "TEMP", "TMP", "USERPROFILE"}
 
-// Environ returns an environment for a Command: the few variables of the caller that every program needs, and those that are
-// named besides. Names, not patterns, so that no secret slips through.
+// Environ returns an environment for a Command: the few variables of the caller that every program needs, and
+// those that are named besides. Names, not patterns, so that no secret slips through.
 func Environ(names ...string) []string {
 	var env []string
 	for _, name := range slices.Concat(inherited, names) {

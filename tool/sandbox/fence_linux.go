@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A fence is a mount namespace in which some files are read-only. It needs the right to mount, which a superuser has, and everybody
-// else in a user namespace of their own.
+// A fence is a mount namespace in which some files are read-only. It needs the right to mount, which a
+// superuser has, and everybody else in a user namespace of their own.
 
 // controls are the files by which a superuser changes the machine itself.
 var controls = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/sys"}
@@ -24,7 +24,8 @@ func (s *spec) fenced() []string {
 	return list
 }
 
-// starts lists the ways to start a keeper, the best first. A user who is no superuser may mount in a user namespace of their own.
+// starts lists the ways to start a keeper, the best first. A user who is no superuser may mount in a user
+// namespace of their own.
 func (s *spec) starts() []*syscall.SysProcAttr {
 	plain := &syscall.SysProcAttr{Setsid: true}
 	if s.Bubblewrap != "" || len(s.fenced()) == 0 || mayMount() {
@@ -36,8 +37,8 @@ func (s *spec) starts() []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{own, plain}
 }
 
-// fence puts up the fence around this thread. Where it cannot be put up, that is said by the missing layer; but a superuser who may write
-// the controls is refused.
+// fence puts up the fence around this thread. Where it cannot be put up, that is said by the missing layer;
+// but a superuser who may write the controls is refused.
 func (s *spec) fence() ([]Layer, error) {
 	var layers []Layer
 	list := s.fenced()
@@ -58,7 +59,8 @@ func (s *spec) fence() ([]Layer, error) {
 	return append(layers, more...), err
 }
 
-// readOnly gives this thread mounts of its own, and makes paths read-only in them, but for what is writable inside of them.
+// readOnly gives this thread mounts of its own, and makes paths read-only in them, but for what is writable
+// inside of them.
 func readOnly(paths, writable []string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return err
@@ -84,8 +86,8 @@ func readOnly(paths, writable []string) error {
 	return nil
 }
 
-// points lists where mounts are made, each before what lies in it: the paths, what is writable inside of one, and the directories that lead
-// from what is writable to a path, which could be moved away with it otherwise.
+// points lists where mounts are made, each before what lies in it: the paths, what is writable inside of one,
+// and the directories that lead from what is writable to a path, which could be moved away with it otherwise.
 func points(paths, writable []string) []string {
 	list := slices.Clone(paths)
 	for _, w := range writable {
@@ -122,11 +124,12 @@ func capabilities() (list []int) {
 	return list
 }
 
-// betweenWalls is what a superuser keeps between walls: opening the files of others. In a container the files of a workspace often belong to
-// somebody else.
+// betweenWalls is what a superuser keeps between walls: opening the files of others. In a container the files
+// of a workspace often belong to somebody else.
 var betweenWalls = []int{unix.CAP_DAC_OVERRIDE}
 
-// unwalled is what a superuser keeps at the level limits: what is about files and users. No mounts, no limits of others, no devices.
+// unwalled is what a superuser keeps at the level limits: what is about files and users. No mounts, no limits
+// of others, no devices.
 var unwalled = []int{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_NET_BIND_SERVICE}
 

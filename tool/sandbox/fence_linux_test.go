@@ -40,8 +40,8 @@ var changes = []string{
 	"ln wield.yaml second; echo after > second",
 }
 
-// TestProtected checks that nothing changes what is protected though it lies in a directory that may be changed, and that each change works
-// where nothing is.
+// TestProtected checks that nothing changes what is protected though it lies in a directory that may be
+// changed, and that each change works where nothing is.
 func TestProtected(t *testing.T) {
 	line := "(" + strings.Join(changes, "); (") + "); echo later > plain/x; echo new > plain/y; echo open > a/b/tools/open/x; cat plain/x plain/y a/b/tools/open/x"
 	for _, l := range levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict) {
@@ -116,8 +116,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestInstallation checks that a person's own interpreter runs with its libraries, by way of PATH, of shims and of the first line of a script,
-// and that nothing else of the home can be read.
+// TestInstallation checks that a person's own interpreter runs with its libraries, by way of PATH, of shims
+// and of the first line of a script, and that nothing else of the home can be read.
 func TestInstallation(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

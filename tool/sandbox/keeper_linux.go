@@ -92,7 +92,8 @@ func failed(layer string, err error) *failure {
 	return f
 }
 
-// keeperFailed is the exit code of a keeper that could not start the program, and has left nothing. A higher one is a breakdown.
+// keeperFailed is the exit code of a keeper that could not start the program, and has left nothing. A higher
+// one is a breakdown.
 const keeperFailed = 1
 
 // keep is the life of a keeper.
@@ -105,8 +106,8 @@ func keep() int {
 		return keeperFailed
 	}
 	k := &keeper{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1), gone: make(chan struct{})}
-	// Signals that reach everybody on a terminal are for the caller to act on. They are caught, not ignored: the tree would
-	// inherit that.
+	// Signals that reach everybody on a terminal are for the caller to act on. They are caught, not ignored:
+	// the tree would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.tell(status{Failed: failed("subreaper", err)})
@@ -209,8 +210,9 @@ func letGo() {
 	unix.Close(null)
 }
 
-// launch starts the program behind its walls. Landlock, seccomp, capabilities and no_new_privs belong to a thread and pass to
-// what it starts. So one thread is locked in and starts the program, while the others stay free to watch and to end it.
+// launch starts the program behind its walls. Landlock, seccomp, capabilities and no_new_privs belong to a
+// thread and pass to what it starts. So one thread is locked in and starts the program, while the others stay
+// free to watch and to end it.
 func (k *keeper) launch() (layers []Layer, err error) {
 	ready := make(chan struct{})
 	go func() {
@@ -232,8 +234,8 @@ func (k *keeper) launch() (layers []Layer, err error) {
 	return layers, err
 }
 
-// reap waits for every process of the tree. As the subreaper this one is the parent of all whose parents have ended, so that
-// no child left means no process left.
+// reap waits for every process of the tree. As the subreaper this one is the parent of all whose parents have
+// ended, so that no child left means no process left.
 func (k *keeper) reap() {
 	defer close(k.gone)
 	for {
@@ -355,10 +357,12 @@ func (k *keeper) killAll() (survivors int) {
 	if k.pid == 0 {
 		return 0
 	}
-	// A signal to a group of processes reaches all that are in it at one moment, and no fork gets past it. Nearly always
-	// everything is in the program's own group, or in the namespace that ends with this process.
+	// A signal to a group of processes reaches all that are in it at one moment, and no fork gets past it.
+	// Nearly always everything is in the program's own group, or in the namespace that ends with this
+	// process.
 	syscall.Kill(-k.pid, syscall.SIGKILL)
-	// What is not has to be looked for, and to find it the keeper must come to its turn. Only a superuser may ask for that.
+	// What is not has to be looked for, and to find it the keeper must come to its turn. Only a superuser may
+	// ask for that.
 	unix.Setpriority(unix.PRIO_PGRP, 0, -20)
 	wait := time.Millisecond
 	for end := time.Now().Add(stubborn); ; wait = min(2*wait, 50*time.Millisecond) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enoughLandlock is the version of Landlock that workspace needs: from it on signals to other processes and their abstract
-// sockets are closed too.
+// enoughLandlock is the version of Landlock that workspace needs: from it on signals to other processes and
+// their abstract sockets are closed too.
 const enoughLandlock = 6
 
 // landlockABI returns the version of Landlock that the kernel has, 0 if it has none or it is switched off.
@@ -97,8 +97,8 @@ func (w walls) grants() []grant {
 	}
 }
 
-// privates are what bubblewrap has made for this run alone: the directories on file systems of their own inside. Outside of
-// it there are none.
+// privates are what bubblewrap has made for this run alone: the directories on file systems of their own
+// inside. Outside of it there are none.
 func privates() []string {
 	if !wrapped() {
 		return nil

@@ -73,8 +73,9 @@ func (k *keeper) exec() ([]Layer, error) {
 // longestWriting bounds how long a program is waited for that is being written.
 const longestWriting = time.Second
 
-// written starts a program, and waits while it is open to be written, when it cannot run. Who has just written it may have closed it: what it
-// forked meanwhile for something else has it open, too, until it becomes another program, which takes its time on a busy machine.
+// written starts a program, and waits while it is open to be written, when it cannot run. Who has just
+// written it may have closed it: what it forked meanwhile for something else has it open, too, until it
+// becomes another program, which takes its time on a busy machine.
 func written(start func() error, sleep func(time.Duration)) error {
 	for wait := time.Millisecond; ; wait *= 2 {
 		err := start()
@@ -85,8 +86,8 @@ func written(start func() error, sleep func(time.Duration)) error {
 	}
 }
 
-// readyThreads makes the threads that the keeper may come to need: a tree that has used up what this user may have must not
-// keep its keeper from working.
+// readyThreads makes the threads that the keeper may come to need: a tree that has used up what this user may
+// have must not keep its keeper from working.
 func readyThreads() {
 	const enough = 12
 	var all, done sync.WaitGroup
@@ -141,8 +142,8 @@ func limit(l Limit) error {
 	return lower(unix.RLIMIT_CORE, 0, 0)
 }
 
-// A bound is a limit that a keeper could not live with: a Go program maps far more memory than it uses, and writes files. The
-// program gets it right after its start, from outside.
+// A bound is a limit that a keeper could not live with: a Go program maps far more memory than it uses, and
+// writes files. The program gets it right after its start, from outside.
 type bound struct {
 	what int
 	to   uint64
@@ -161,8 +162,8 @@ func (l Limit) bounds() []bound {
 	return list
 }
 
-// bounded does something while the soft limits of this process are those that the program is to inherit, as far as the keeper
-// can bear them for a moment. It cannot bear the one for memory.
+// bounded does something while the soft limits of this process are those that the program is to inherit, as
+// far as the keeper can bear them for a moment. It cannot bear the one for memory.
 func bounded(bounds []bound, do func() error) error {
 	for _, b := range bounds {
 		if b.what == unix.RLIMIT_DATA {
@@ -295,8 +296,8 @@ func (k *keeper) handOver() (int, error) {
 	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// readReady reads what the program inside has to tell before it becomes another one: that the walls stand, as a line with the
-// layers; or what failed. Its end of the pipe is closed by the exec.
+// readReady reads what the program inside has to tell before it becomes another one: that the walls stand, as
+// a line with the layers; or what failed. Its end of the pipe is closed by the exec.
 func readReady(r *os.File) ([]Layer, error) {
 	b, err := io.ReadAll(io.LimitReader(r, 1<<16))
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a tree has in memory is more than what its processes have for themselves: files in memory (memfd), on file systems in memory (tmpfs),
-// and what is shared. Each is counted once, whoever has it open or mapped.
+// What a tree has in memory is more than what its processes have for themselves: files in memory (memfd), on
+// file systems in memory (tmpfs), and what is shared. Each is counted once, whoever has it open or mapped.
 
-// memory returns how many bytes a tree has in memory: private to a process, shared, and in files that are kept in memory.
+// memory returns how many bytes a tree has in memory: private to a process, shared, and in files that are
+// kept in memory.
 func (k *keeper) memory(tree []proc) int64 {
 	var private, shared int64
 	files := inMemory{}
@@ -112,8 +113,8 @@ func (m inMemory) below(dir string) {
 	})
 }
 
-// mapped returns how much of what is shared and kept in memory a process has mapped, its share of it, but for the files that are counted
-// already.
+// mapped returns how much of what is shared and kept in memory a process has mapped, its share of it, but for
+// the files that are counted already.
 func (m inMemory) mapped(pid int) (sum int64) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/smaps")
 	if err != nil {

@@ -99,7 +99,8 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 	return sp, nil
 }
 
-// setenv returns the environment with one more variable, and no second one of that name: programs differ in which they see.
+// setenv returns the environment with one more variable, and no second one of that name: programs differ in
+// which they see.
 func setenv(env []string, name, value string) []string {
 	set := make([]string, 0, len(env)+1)
 	for _, v := range env {
@@ -247,8 +248,8 @@ func (t *keeperTree) cleanup() {
 	}
 }
 
-// abandon takes everything back if the program did not start, or may have started while nobody wanted it any more. The keeper
-// is not simply killed: it alone knows a tree that has thrown its environment away.
+// abandon takes everything back if the program did not start, or may have started while nobody wanted it any
+// more. The keeper is not simply killed: it alone knows a tree that has thrown its environment away.
 func (t *keeperTree) abandon() {
 	if t.keeper != nil {
 		t.closeControl()

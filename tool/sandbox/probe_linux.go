@@ -23,7 +23,8 @@ var fixes = map[string]string{
 
 func lacks(what string) Missing { return Missing{What: what, Fix: fixes[strings.Fields(what)[0]]} }
 
-// bubblewraps are the places where a system's own bubblewrap lies. It is not looked for in PATH, which a project may change.
+// bubblewraps are the places where a system's own bubblewrap lies. It is not looked for in PATH, which a
+// project may change.
 var bubblewraps = []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
 
 func findBubblewrap() string {
@@ -46,8 +47,8 @@ func look() facts {
 	return facts{landlock: landlockABI(), seccomp: hasSeccomp(), bubblewrap: findBubblewrap()}
 }
 
-// means decides how a level is given with what there is: at which level the run is started, which is never a lower one, and with
-// which bubblewrap.
+// means decides how a level is given with what there is: at which level the run is started, which is never a
+// lower one, and with which bubblewrap.
 func (f facts) means(l Level) (Level, string, error) {
 	if !l.atLeast(Workspace) {
 		return l, "", nil
@@ -69,7 +70,8 @@ func (f facts) means(l Level) (Level, string, error) {
 	return "", "", &Error{Kind: ErrLevel, Text: string(l), Missing: missing}
 }
 
-// Probe tells what this machine gives. It tries bubblewrap once, because its being there does not mean that it may work.
+// Probe tells what this machine gives. It tries bubblewrap once, because its being there does not mean that
+// it may work.
 func Probe() Machine {
 	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelVersion()}
 	found := look()

@@ -12,8 +12,8 @@ import (
 // A proc is a running process.
 type proc struct{ pid, parent, group int }
 
-// descendants returns the processes below one, each parent before its children. What has ended and only waits to be noticed
-// is left out, but not what lies below it.
+// descendants returns the processes below one, each parent before its children. What has ended and only waits
+// to be noticed is left out, but not what lies below it.
 func descendants(root int) []proc {
 	children := make(map[int][]proc)
 	dead := make(map[int]bool)
@@ -49,7 +49,8 @@ func contains(list []proc, pid int) bool {
 	return slices.ContainsFunc(list, func(p proc) bool { return p.pid == pid })
 }
 
-// stat reads the parent, the group and the state of a process. Its name stands in brackets and may hold anything, brackets too.
+// stat reads the parent, the group and the state of a process. Its name stands in brackets and may hold
+// anything, brackets too.
 func stat(pid string, buf []byte) (p proc, state byte, ok bool) {
 	n := readInto("/proc/"+pid+"/stat", buf)
 	end := bytes.LastIndexByte(buf[:n], ')')
@@ -117,9 +118,9 @@ func marked(id string) []int {
 	return pids
 }
 
-// sweeping is how often processes that got away are looked for, and clean how often none must be found: a process that is just
-// becoming another program shows no environment for a moment. It is counted and not timed: on a machine that stands still for a
-// while, what is found must be ended all the same.
+// sweeping is how often processes that got away are looked for, and clean how often none must be found: a
+// process that is just becoming another program shows no environment for a moment. It is counted and not
+// timed: on a machine that stands still for a while, what is found must be ended all the same.
 const (
 	sweeping = 200
 	clean    = 3

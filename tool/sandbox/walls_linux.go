@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// walls are the places that a run may reach at the levels workspace and strict. All paths are absolute and free of symbolic
-// links.
+// walls are the places that a run may reach at the levels workspace and strict. All paths are absolute and
+// free of symbolic links.
 type walls struct {
 	Dir       string   `json:"dir"`
 	Writable  []string `json:"writable"`
@@ -22,8 +22,8 @@ type walls struct {
 // programs are the directories of the system's programs and libraries.
 var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/snap"}
 
-// settings are what programs need to know of the system: names, certificates, time, fonts, their own defaults. It is a list
-// and not all of /etc, which holds passwords and keys too.
+// settings are what programs need to know of the system: names, certificates, time, fonts, their own
+// defaults. It is a list and not all of /etc, which holds passwords and keys too.
 var settings = []string{
 	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
 	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/gai.conf", "/etc/protocols", "/etc/services",
@@ -68,9 +68,10 @@ func newWalls(c Command, program string) (w walls, err error) {
 // beside are the directories of an installation beside that of its programs.
 var beside = []string{"lib", "lib64", "libexec", "include"}
 
-// installations lists what belongs to the programs that PATH leads to, where they are not the system's: a person's own interpreters, such as
-// those of pyenv and nvm, need their libraries. It is the directory of the programs with those beside it, and for one of shims what the
-// shims look into. A home as a whole is never among them.
+// installations lists what belongs to the programs that PATH leads to, where they are not the system's: a
+// person's own interpreters, such as those of pyenv and nvm, need their libraries. It is the directory of the
+// programs with those beside it, and for one of shims what the shims look into. A home as a whole is never
+// among them.
 func (c Command) installations(program string) []string {
 	path, ok := lookup(c.Env, "PATH")
 	if !ok {
@@ -192,7 +193,8 @@ func (w walls) binds() []bind {
 	for _, p := range points(w.Protected, w.Writable) {
 		list = append(list, bind{from: p, to: p, fixed: slices.Contains(w.Protected, p), writable: !slices.Contains(w.Protected, p)})
 	}
-	// What may be written goes last at its place, so that it wins over being readable, and what is protected behind that.
+	// What may be written goes last at its place, so that it wins over being readable, and what is protected
+	// behind that.
 	slices.SortStableFunc(list, func(a, b bind) int {
 		if c := strings.Compare(a.to, b.to); c != 0 {
 			return c

@@ -17,8 +17,8 @@ const NativeInfo = "proton_info"
 // WebSearch returns the native tools that look things up outside.
 func WebSearch() []string { return []string{"web_search", "weather", "stock", "cryptocurrency"} }
 
-// ExtraTools is the key of a chat.Extra of this protocol that holds a list of names: the native tools of one request, in the
-// place of those of RequestOptions.
+// ExtraTools is the key of a chat.Extra of this protocol that holds a list of names: the native tools of one
+// request, in the place of those of RequestOptions.
 const ExtraTools = "native_tools"
 
 // RequestOptions adapt a request to the server that it is for.
@@ -29,8 +29,8 @@ type RequestOptions struct {
 	Title   bool     // version 1: a title is wanted beside the message; version 2: a title is all that is wanted
 }
 
-// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol cannot
-// say: images, and tools of the client's own, which has the code openai.CodeToolsUnsupported.
+// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the
+// protocol cannot say: images, and tools of the client's own, which has the code openai.CodeToolsUnsupported.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	if len(req.Tools) > 0 && req.Choice.Mode != chat.ChoiceNone {
 		return dst, &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tools", Code: openai.CodeToolsUnsupported,
@@ -110,8 +110,8 @@ func (w *requestWriter) model() string {
 	return PlainModel(name)
 }
 
-// PlainModel returns the name of one of Lumo's models without the name of its provider, in small letters, as Lumo has it. Another name
-// is returned as it is.
+// PlainModel returns the name of one of Lumo's models without the name of its provider, in small letters, as
+// Lumo has it. Another name is returned as it is.
 func PlainModel(name string) string {
 	plain := strings.TrimPrefix(strings.ToLower(name), "proton/")
 	if plain == "lumo" || strings.HasPrefix(plain, "lumo-") {
@@ -128,8 +128,8 @@ func (w *requestWriter) effort() string {
 	return "none"
 }
 
-// messages writes the conversation. Each call and each result is a message of its own, under the role that the version has
-// for it.
+// messages writes the conversation. Each call and each result is a message of its own, under the role that
+// the version has for it.
 func (w *requestWriter) messages(roles map[string]string) *chat.Error {
 	n := 0
 	add := func(role, text string) {

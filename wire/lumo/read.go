@@ -10,8 +10,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A StreamReader turns the data of a stream's frames into events, whichever version they are of. The zero value is ready for
-// one stream.
+// A StreamReader turns the data of a stream's frames into events, whichever version they are of. The zero
+// value is ready for one stream.
 //
 // Frames that cannot be read, and those of kinds that are not known, are passed over. Native calls and results have the
 // origin native. Text that is marked as encrypted is left out: it must not be taken for words.
@@ -224,8 +224,8 @@ func (r *StreamReader) Title() string {
 	return Title(r.title.String())
 }
 
-// Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error of the kind
-// ErrProtocol, and so is one of which a part cannot be read because it is encrypted.
+// Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error
+// of the kind ErrProtocol, and so is one of which a part cannot be read because it is encrypted.
 func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed != nil {
 		return dst, r.failed

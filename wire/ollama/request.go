@@ -10,8 +10,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// The keys of what the vocabulary has no place for and a server of this protocol understands, beside those that are not known
-// at all: they become a chat.Extra of the request under their name.
+// The keys of what the vocabulary has no place for and a server of this protocol understands, beside those
+// that are not known at all: they become a chat.Extra of the request under their name.
 const (
 	keyOptions = "options" // those that are not among the settings of a chat.Request
 	keyThink   = "think"   // as the client wrote it
@@ -19,10 +19,10 @@ const (
 
 // DecodeRequest reads a request. An error is a *jsonbody.FieldError.
 //
-// A request without messages is one to load a model; it is no error. The protocol streams unless it is told otherwise. Calls
-// that have no id get one from their place; results are joined to them by id, by name, or in their order. Tools that are no
-// functions are left out. Arguments of earlier calls that are no object are kept as they are. The result refers to body,
-// which must not change afterwards.
+// A request without messages is one to load a model; it is no error. The protocol streams unless it is told
+// otherwise. Calls that have no id get one from their place; results are joined to them by id, by name, or in
+// their order. Tools that are no functions are left out. Arguments of earlier calls that are no object are
+// kept as they are. The result refers to body, which must not change afterwards.
 func DecodeRequest(body []byte) (*chat.Request, error) {
 	d := requestReader{req: &chat.Request{Stream: true}}
 	if err := d.Init(body); err != nil {
@@ -35,8 +35,8 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// DecodeGenerate reads a request of POST /api/generate as one of a conversation: instructions and one message of the user. What
-// only a model that sees the raw prompt can do is refused.
+// DecodeGenerate reads a request of POST /api/generate as one of a conversation: instructions and one message
+// of the user. What only a model that sees the raw prompt can do is refused.
 func DecodeGenerate(body []byte) (*chat.Request, error) {
 	d := requestReader{req: &chat.Request{Stream: true}}
 	if err := d.Init(body); err != nil {
@@ -158,8 +158,9 @@ func (d *requestReader) format() {
 	}
 }
 
-// think reads true, false or a level. The word itself is kept for a server of the same protocol. Clients say false to every
-// model; servers of other protocols refuse an effort for models that cannot think, so that there false goes without saying.
+// think reads true, false or a level. The word itself is kept for a server of the same protocol. Clients say
+// false to every model; servers of other protocols refuse an effort for models that cannot think, so that
+// there false goes without saying.
 func (d *requestReader) think() {
 	switch d.Peek() {
 	case 'n':

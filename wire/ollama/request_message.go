@@ -162,8 +162,8 @@ func (d *requestReader) call(m *rawMessage) {
 	m.Calls = append(m.Calls, c)
 }
 
-// argumentsText returns arguments as text. They are an object on the wire; some clients send the text of one, and a model may
-// have written a text that is none.
+// argumentsText returns arguments as text. They are an object on the wire; some clients send the text of one,
+// and a model may have written a text that is none.
 func argumentsText(raw []byte) string {
 	if len(raw) > 0 && raw[0] == '"' {
 		var text string
@@ -189,8 +189,8 @@ func object(raw string) string {
 	return ""
 }
 
-// id makes the id of a call, or of a result, that has none. It depends on its place only, so that the same conversation is
-// the same request every time.
+// id makes the id of a call, or of a result, that has none. It depends on its place only, so that the same
+// conversation is the same request every time.
 func (d *requestReader) id(call int) string {
 	return fmt.Sprintf("call_%d_%d", len(d.req.Messages), call)
 }

@@ -163,7 +163,8 @@ func (d *requestReader) call(m *rawMessage) {
 	m.Calls = append(m.Calls, c)
 }
 
-// calledFunction reads name and arguments. Broken arguments are no error: models write them, and the history holds them.
+// calledFunction reads name and arguments. Broken arguments are no error: models write them, and the history
+// holds them.
 func (d *requestReader) calledFunction(c *chat.Call) {
 	c.Complete, c.Origin, c.Arguments = true, chat.OriginFunction, "{}"
 	named := false
@@ -222,7 +223,8 @@ func (d *requestReader) content() (parts []chat.Part) {
 	return nil
 }
 
-// part reads one part of a message. One of an unknown type is kept raw. Some clients write text as a string, or without a type.
+// part reads one part of a message. One of an unknown type is kept raw. Some clients write text as a string,
+// or without a type.
 func (d *requestReader) part() (part chat.Part) {
 	if d.Peek() == '"' {
 		part.Text = d.Str()
