@@ -66,7 +66,7 @@ type turn struct {
 	fence     fence
 	answering bool // a call of answerTool is open
 	kept      keptAnswer
-	goesOn    bool // its text goes on with what the client has
+	goesOn    bool // its text continues what the client has
 }
 
 func (r *run) run() error {

@@ -23,7 +23,7 @@ type callWriter struct {
 	openCall
 }
 
-// A callWatcher is told of calls before their events come.
+// A callWatcher learns of calls before their events are emitted.
 type callWatcher interface {
 	callBegins()
 	callEnds()

@@ -159,7 +159,7 @@ func (r *channelReader) frame(d *driver, i int) (int, verdict) {
 	return r.text(d, i, d.text.at(i))
 }
 
-// text goes on with text from the offset at on: a message for nobody, or for a tool with a body that is no
+// text continues with text from the offset at on: a message for nobody, or for a tool with a body that is no
 // object but may hold a call in another form.
 func (r *channelReader) text(d *driver, i, at int) (int, verdict) {
 	return d.yield(i, func(d *Decoder, i int) int {

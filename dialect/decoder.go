@@ -124,7 +124,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 		n.met += len(chunk)
 		return dst
 	} else if n.met > 0 {
-		d.unmeet()
+		d.flushMet()
 	}
 	if whole && d.text.cut == "" {
 		return d.read(dst, chunk)
@@ -252,8 +252,8 @@ func (d *Decoder) passArgs(dst []chat.Event, in string) []chat.Event {
 	return appendDelta(dst, chat.KindCallArgs, d.call.index, in, at, end)
 }
 
-// unmeet holds what was met of what was expected, where the text goes on in another way or to what decides.
-func (d *Decoder) unmeet() {
+// flushMet holds what was met of what was expected, where the text goes on in another way or to what decides.
+func (d *Decoder) flushMet() {
 	n := &d.text.next
 	met := n.expect[:n.met]
 	n.expect, n.met = "", 0
@@ -268,7 +268,7 @@ func (d *Decoder) unmeet() {
 // before it is fed again.
 func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	if d.text.next.met > 0 {
-		d.unmeet()
+		d.flushMet()
 	}
 	if d.text.cut != "" {
 		dst = d.read(dst, d.text.cut)

@@ -16,7 +16,7 @@ type driver struct {
 	back int                         // the offset from which on bytes are text again
 }
 
-// yield ends the work of a machine before i: the decoder goes on with then.
+// yield ends the work of a machine before i: the decoder continues with then.
 func (d *driver) yield(i int, then func(d *Decoder, i int) int) (int, verdict) {
 	d.then = then
 	return i, yields

@@ -175,7 +175,7 @@ func exampleLed(before string) bool {
 	return false
 }
 
-// openMention goes on with what is kept when an input begins.
+// openMention continues with what is kept when an input begins.
 func (d *Decoder) openMention(dst []chat.Event) {
 	d.text.dst = dst
 	if m := &d.mention; m.keeps() {

@@ -101,7 +101,7 @@ func (s *scanner) heldPart(at, to int) string {
 	return s.arena.part(at-s.holdAt, min(to, s.base)-s.holdAt)
 }
 
-// trim lets go of held bytes before the offset at.
+// trim drops held bytes before the offset at.
 func (s *scanner) trim(at int) {
 	if at <= s.spilled {
 		s.arena.cut(at - s.holdAt)

@@ -165,7 +165,7 @@ func (d *Decoder) mayBeRequest(chunk string) bool {
 	return true
 }
 
-// wholeText goes on with what was read as text.
+// wholeText continues with what was read as text.
 func (d *Decoder) wholeText() {
 	d.request.part = wholeIsText
 	d.text.dst = d.request.plain.Feed(d.text.dst, d.text.arena.text())

@@ -251,7 +251,7 @@ type Reject struct {
 	chat.RejectedDetail
 }
 
-// A Repair is one thing that was mended in a call.
+// A Repair is one repair of a call.
 type Repair struct {
 	Turn   int    `json:"turn"`
 	CallID string `json:"call_id,omitempty"`

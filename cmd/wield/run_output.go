@@ -145,7 +145,7 @@ type runLine struct {
 	Result   *runEnding    `json:"result,omitempty"`
 }
 
-// A runRepair is one thing that was mended in a call.
+// A runRepair is one repair of a call.
 type runRepair struct {
 	Kind   chat.NoteKind `json:"kind"`
 	Path   string        `json:"path,omitempty"`

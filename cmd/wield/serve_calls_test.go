@@ -34,7 +34,7 @@ func TestServePTK(t *testing.T) {
 		}
 	}
 	if strings.Contains(saw, "TOOL_CALL>") {
-		t.Errorf("the model is told of other tags:\n%s", saw)
+		t.Errorf("the prompt shows other tags:\n%s", saw)
 	}
 	s.end(t, 0)
 	if log := s.stderr.String(); !strings.Contains(log, "a call is read as text") || !strings.Contains(log, "malformed") {

@@ -75,7 +75,7 @@ func verbatim(text string, e *chat.Event) error {
 // Structure checks how calls are opened and closed: indexes count from 0; a call is closed once, by the end
 // or the rejection of the same index, before the next opens; deltas come only inside; joined, they are the
 // arguments; a complete call has a name, an id and a JSON object as arguments, and its span holds those of
-// its events. The end of the turn is told of once, and no call stands behind it.
+// its events. The end of the turn is reported once, and no call follows it.
 func Structure(events []chat.Event) error {
 	s := structure{open: -1}
 	for i := range events {

@@ -64,7 +64,7 @@ type Call struct {
 	Dialect   string      `json:"dialect,omitempty"`
 }
 
-// A Note is one thing that was mended.
+// A Note is one repair.
 type Note struct {
 	Kind   chat.NoteKind `json:"kind"`
 	Path   string        `json:"path,omitempty"`

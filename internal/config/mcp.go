@@ -192,7 +192,7 @@ func (c *Config) Pins(getenv func(string) string) *mcp.Pins {
 	return &mcp.Pins{File: filepath.Join(dir, PinsFile)}
 }
 
-// Load connects to servers that are new, lets go of those that are gone, and returns the tools of all.
+// Load connects to new servers, disconnects from removed ones, and returns the tools of all.
 func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []error) {
 	want, problems := s.wanted()
 	s.mu.Lock()

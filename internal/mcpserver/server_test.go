@@ -38,7 +38,7 @@ func connect(t *testing.T, s *Server) *sdk.ClientSession {
 	return session
 }
 
-// TestCalls checks what a client gets of calls that succeed, that are mended, that do not fit, that fail and
+// TestCalls checks what a client gets of calls that succeed, are repaired, do not fit, that fail and
 // that need a person.
 func TestCalls(t *testing.T) {
 	var reg tool.Registry

@@ -214,7 +214,7 @@ func TestProgress(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second):
-		t.Error("the server goes on with a call that was cancelled")
+		t.Error("the server continues a call that was cancelled")
 	}
 }
 
