@@ -2,10 +2,8 @@ package config
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -111,19 +109,20 @@ func (t *trial) list() bool {
 	}
 	var status int
 	for i, base := range bases {
-		models, code, said, err := t.models(base)
+		listing, err := t.models(base)
 		if err != nil {
 			return t.wrong("url", unreachable(base, err), "Start the server there, or correct the address")
 		}
 		if i == 0 {
-			status = code
+			status = listing.Status
 		}
-		switch {
+		switch code := listing.Status; {
 		case code == http.StatusUnauthorized || code == http.StatusForbidden:
 			t.out.URL = base
-			return t.refused(code, said)
-		case code == http.StatusOK && models != nil:
-			t.out.URL, t.out.Models = base, models
+			return t.refused(code, listing.Message)
+		case listing.Names != nil:
+			slices.Sort(listing.Names)
+			t.out.URL, t.out.Models = base, listing.Names
 			return true
 		}
 	}
@@ -145,44 +144,11 @@ func (t *trial) refused(code int, said string) bool {
 	return t.wrong("key", fmt.Sprintf("The server refuses the key (status %d).%s", code, said), "See that it is whole, not expired, and a key of this server")
 }
 
-// models asks for the list below a base address. It is nil if the answer is none; said is the message of one
-// that is an error.
-func (t *trial) models(base string) (models []string, status int, said string, err error) {
+// models asks for the list below a base address.
+func (t *trial) models(base string) (openai.Listing, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, listTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	if t.key != "" {
-		req.Header.Set("Authorization", "Bearer "+t.key)
-	}
-	resp, err := t.client.Do(req)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	defer resp.Body.Close()
-	var answer struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.NewDecoder(io.LimitReader(resp.Body, discoverBody)).Decode(&answer) != nil {
-		return nil, resp.StatusCode, "", nil
-	}
-	if answer.Data != nil {
-		models = []string{}
-	}
-	for _, m := range answer.Data {
-		if m.ID != "" && !slices.Contains(models, m.ID) {
-			models = append(models, m.ID)
-		}
-	}
-	slices.Sort(models)
-	return models, resp.StatusCode, answer.Error.Message, nil
+	return openai.List(ctx, openai.Options{URL: base, Key: t.key, Transport: t.client.Transport})
 }
 
 // unreachable says why nobody answers at an address.

@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
+
+	"wield/model/openai"
 )
 
 // A Found server was discovered on this machine.
@@ -41,7 +41,6 @@ var usualPorts = []usual{
 // Bounds of the search: who runs on this machine answers at once.
 const (
 	discoverTime = 2 * time.Second
-	discoverBody = 1 << 20
 	discoverMost = 50 // models of one server
 )
 
@@ -55,13 +54,12 @@ func Discover(ctx context.Context) []Found {
 
 func discover(ctx context.Context, ports []usual) []Found {
 	transport := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true} // no proxy: this machine is meant
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	found := make([]*Found, len(ports))
 	var asking sync.WaitGroup
 	for i, p := range ports {
 		asking.Go(func() {
 			base := fmt.Sprintf("http://127.0.0.1:%d/v1", p.port)
-			if models := modelsAt(ctx, client, base); len(models) > 0 {
+			if models := modelsAt(ctx, transport, base); len(models) > 0 {
 				found[i] = &Found{Name: p.name, URL: base, Models: models}
 			}
 		})
@@ -77,31 +75,13 @@ func discover(ctx context.Context, ports []usual) []Found {
 }
 
 // modelsAt returns the models that a server lists, without those that only embed.
-func modelsAt(ctx context.Context, client *http.Client, base string) []string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+func modelsAt(ctx context.Context, transport http.RoundTripper, base string) []string {
+	listing, err := openai.List(ctx, openai.Options{URL: base, Transport: transport})
 	if err != nil {
-		return nil
+		return nil // nobody is there
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, discoverBody)).Decode(&list) != nil {
-		return nil
-	}
-	var names []string
-	for _, m := range list.Data {
-		if m.ID != "" && len(m.ID) < 200 && !strings.Contains(strings.ToLower(m.ID), "embed") && !slices.Contains(names, m.ID) {
-			names = append(names, m.ID)
-		}
-	}
-	sort.Strings(names)
+	names := slices.DeleteFunc(listing.Names, func(name string) bool { return strings.Contains(strings.ToLower(name), "embed") })
+	slices.Sort(names)
 	return names[:min(len(names), discoverMost)]
 }
 
