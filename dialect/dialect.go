@@ -30,7 +30,10 @@
 //	events = d.Close(events[:0])
 package dialect
 
-import "sort"
+import (
+	"sort"
+	"strings"
+)
 
 // Class names the body machine of a dialect.
 type Class string
@@ -91,4 +94,19 @@ func Names() []string {
 	}
 	sort.Strings(names)
 	return names
+}
+
+// Mentioned returns the longest opener of the dialect that a text speaks of, "" if there is none. What must follow the opener
+// has to stand in the text as well.
+func (d *Dialect) Mentioned(text string) (longest string) {
+	for i := range d.openers {
+		o := &d.openers[i]
+		if o.use != useJSON && o.use != useCalls && o.use != useBody || o.lineStart || o.framing {
+			continue
+		}
+		if len(o.literal)+len(o.then) > len(longest) && strings.Contains(text, o.literal) && strings.Contains(text, o.then) {
+			longest = o.literal + o.then
+		}
+	}
+	return longest
 }
