@@ -21,13 +21,15 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	self           string   // the file of this program; empty: it cannot be started again
 	lines          []string // tools of one line of shell, from --sh
 	accepts        bool     // the configuration is read although a tool has changed it
 	journal        journalOpener
 }
 
 func osApp() *app {
-	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, journal: configuredJournal}
+	self, _ := os.Executable()
+	return &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, journal: configuredJournal}
 }
 
 // The exit codes. exitCodes in topics.go says what they mean.

@@ -8,11 +8,13 @@ import (
 	"os/signal"
 	"syscall"
 
+	"wield/internal/gocache"
 	"wield/tool/sandbox"
 )
 
 func main() {
 	sandbox.Main() // never returns in a process that was started to hold others
+	gocache.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	os.Exit(run(ctx, os.Args[1:], osApp()))

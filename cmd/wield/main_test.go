@@ -9,11 +9,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"wield/internal/gocache"
 	"wield/tool/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	gocache.Main()
 	testscript.Main(m, map[string]func(){"wield": main, "wield-mortal": mainMortal})
 }
 

@@ -201,7 +201,7 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 
 // styles returns how the results of the configured tools are written.
 func styles(app *app, c *config.Result) func(string) tool.Style {
-	box, err := c.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: c.File})
+	box, err := c.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: c.File, Self: app.self})
 	if err != nil {
 		return nil // then they are written as those of most
 	}

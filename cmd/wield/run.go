@@ -362,7 +362,7 @@ func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error)
 
 // box makes the tools and the rules about them.
 func (f *runFlags) box(app *app, r *config.Result) (*config.Toolbox, error) {
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Sh: f.lines})
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: f.lines})
 	switch {
 	case err != nil && len(f.lines) > 0:
 		return nil, usageErrorf("%w", err)

@@ -96,6 +96,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	}
 	s := site{app: app, again: make(chan chan error), lines: lines, secrets: &secrets, options: o, scenario: f.scenario, environment: config.Environment{
 		Getenv:    app.getenv,
+		Self:      app.self,
 		Log:       log,
 		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
 		Metrics:   metrics.New(thisBuild().Version),

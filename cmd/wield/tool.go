@@ -50,7 +50,7 @@ func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
 	if err := tightened(app, r.Config); err != nil {
 		return nil, nil, err
 	}
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Sh: app.lines})
+	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: app.lines})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,6 +38,7 @@ type Environment struct {
 	Edits      bool                // blocks that are plainly edits are calls, whatever the dialect
 	Hub        *runs.Hub           // carries on the runs of models with tools of wield's; nil: such models are served without them
 	File       string              // that the configuration was read from, so that no tool writes to it
+	Self       string              // this program, see ToolEnvironment
 	Before     *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 

@@ -60,7 +60,7 @@ func (w *workshop) agents(s *Service) error {
 	if !w.config.HasAgents() || w.env.Hub == nil {
 		return nil
 	}
-	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Behind: true})
+	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Behind: true})
 	if err != nil {
 		return err
 	}

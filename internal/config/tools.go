@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"wield/internal/gocache"
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"
@@ -91,7 +92,8 @@ type toolMaker func(e *ToolEnvironment) []*tool.Tool
 var builtinTools = []toolMaker{
 	func(*ToolEnvironment) []*tool.Tool { return clock.Clock{}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool {
-		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo, Wikipedia: e.wikipedia, SilverBullet: e.silver, SilverBulletToken: e.silverToken})
+		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo, Wikipedia: e.wikipedia, SilverBullet: e.silver, SilverBulletToken: e.silverToken,
+			GoCache: gocache.Command(e.Self, e.Getenv)})
 	},
 	func(e *ToolEnvironment) []*tool.Tool { return database.Options{Sources: e.databases}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool { return memory.Options{Path: e.memories}.Tools() },
@@ -106,6 +108,7 @@ const MemoryFile = "memories.db"
 type ToolEnvironment struct {
 	Getenv func(string) string
 	File   string   // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none
+	Self   string   // this program, started again to serve what the person's go command has compiled; empty: it cannot be
 	Dir    string   // where relative paths begin; empty: the working directory
 	Sh     []string // further tools that are one line of shell, as NAME: COMMAND
 	Behind bool     // MCP servers are connected to in the background, and their tools come with a Refresh

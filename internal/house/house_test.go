@@ -83,6 +83,7 @@ var rooms = []room{
 	{path: "wield", floor: 8, modules: toolModules},
 	{path: "internal/near", floor: 1, modules: none, only: []string{}},
 	{path: "internal/jinja", floor: 1, modules: none, only: []string{}},
+	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},
 	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
 	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},

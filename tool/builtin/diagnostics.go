@@ -14,6 +14,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/sandbox"
 )
 
 type diagnosticsInput struct {
@@ -56,12 +57,13 @@ type checker struct {
 	grave string // the argument with which it tells errors only, if it does not say what is one
 	suits string // a pattern of names: it checks the files that fit, each named to it; empty: the project
 
+	goes  bool                       // it asks the go command to compile
 	scope func(file string) []string // what it looks at where one file is asked about, or none; nil: it decides itself
 }
 
 var checkers = []checker{
-	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-json"}, read: readVet, scope: packageOf},
-	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"), grave: "-severity=error", suits: "**/*.go"},
+	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-json"}, read: readVet, goes: true, scope: packageOf},
+	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"), grave: "-severity=error", suits: "**/*.go", goes: true},
 	{name: "tsc", files: []string{"tsconfig.json"}, argv: []string{"tsc", "--noEmit", "--pretty", "false"}, read: readTSC},
 	{name: "ruff", files: []string{"pyproject.toml", "ruff.toml", "setup.py"}, argv: []string{"ruff", "check", "--no-cache", "--output-format", "json"}, read: readRuff},
 }
@@ -104,7 +106,7 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, in diagnosticsInput
 		if !ok {
 			continue
 		}
-		found, got, err := k.check(ctx, c, dir, names)
+		found, got, err := k.check(ctx, c, o, dir, names)
 		if err != nil {
 			if ctx.Err() != nil {
 				return diagnosticsOutput{}, err
@@ -181,12 +183,12 @@ func (k *checker) names(ctx context.Context, root *files.Root, dir, file string)
 }
 
 // check runs a checker in a directory and returns what it finds, in order.
-func (k *checker) check(ctx context.Context, c *tool.Call, dir string, names []string) ([]diagnostic, commandOutput, error) {
-	found, got, err := k.run(ctx, c, dir, names)
+func (k *checker) check(ctx context.Context, c *tool.Call, o *Options, dir string, names []string) ([]diagnostic, commandOutput, error) {
+	found, got, err := k.run(ctx, c, o, dir, names)
 	if err != nil || len(found) == 0 || k.grave == "" {
 		return found, got, err
 	}
-	grave, _, err := k.run(ctx, c, dir, append([]string{k.grave}, names...))
+	grave, _, err := k.run(ctx, c, o, dir, append([]string{k.grave}, names...))
 	for i, d := range found {
 		if slices.Contains(grave, d) {
 			found[i].Severity = "error"
@@ -196,10 +198,13 @@ func (k *checker) check(ctx context.Context, c *tool.Call, dir string, names []s
 }
 
 // run runs a checker once.
-func (k *checker) run(ctx context.Context, c *tool.Call, dir string, args []string) ([]diagnostic, commandOutput, error) {
+func (k *checker) run(ctx context.Context, c *tool.Call, o *Options, dir string, args []string) ([]diagnostic, commandOutput, error) {
 	cmd := c.Command(append(slices.Clone(k.argv), args...)...)
 	cmd.Dir = filepath.Join(c.Root, dir)
 	c.Keep(&cmd)
+	if k.goes && len(o.GoCache) > 0 {
+		shareCompiled(&cmd, o.GoCache)
+	}
 	got, err := execute(ctx, c, cmd)
 	if err != nil {
 		return nil, got, err
@@ -207,6 +212,21 @@ func (k *checker) run(ctx context.Context, c *tool.Call, dir string, args []stri
 	found := k.read(k.name, cmd.Dir, got.Stdout, got.Stderr)
 	sortDiagnostics(found)
 	return slices.Compact(found), got, nil
+}
+
+// shareCompiled lets the go command use what the person has compiled. It is for checkers alone: programs of the project have no
+// business with what was compiled of others.
+func shareCompiled(cmd *sandbox.Command, cache []string) {
+	program, dir := cache[0], cache[len(cache)-1]
+	cmd.Readable = append(slices.Clone(cmd.Readable), program, dir)
+	words := make([]string, len(cache))
+	for i, w := range cache {
+		words[i] = "'" + w + "'" // the go command knows no other way to write a space
+		if strings.ContainsRune(w, '\'') {
+			return
+		}
+	}
+	cmd.Env = append(cmd.Env, "GOCACHEPROG="+strings.Join(words, " "))
 }
 
 // tail returns the end of a text, where programs say why they failed.
