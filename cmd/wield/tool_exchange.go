@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (d *definition) tool() chat.Tool {
 // What a file holds that is no list of definitions.
 var (
 	errOpenAPI = errors.New("this is an OpenAPI document: wield tool add openapi makes tools of it")
-	errLLF     = errors.New("this is a registry of LLF, whose tools run as they are: set tools.llf.dir in the configuration to their directory")
+	errLLF     = errors.New("this is a registry of LLF, whose tools run as they are: wield tool import llf takes it over")
 )
 
 // definitionsIn reads definitions: a list, one alone, or an object with a list under tools.
@@ -111,14 +112,26 @@ func jsonPlace(data []byte, err error) error {
 func newToolImportCmd(app *app, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Make tools of definitions from elsewhere",
+		Use:   "import FILE | llf [DIRECTORY|REGISTRY]",
+		Short: "Make tools of definitions from elsewhere, or take over those of LLF",
 		Long: `Reads definitions as JSON, in the form of OpenAI, Anthropic, Ollama or MCP, from a file or, with -, from the input, and writes an
 executable file for each: it answers describe with the definition, and fails until you write what it does. An OpenAPI document is added
-whole, as wield tool add openapi does. The tools of LLF need no import: see tools.llf in the configuration.`,
-		Example: "  wield tool import tools.json --dry-run\n  wield tool export --as mcp get_current_time | wield tool import - --dir tools --dry-run",
-		Args:    cobra.ExactArgs(1),
+whole, as wield tool add openapi does.
+
+The tools of LLF run as they are. With llf, your configuration gets the directory that they lie in, and rules that allow what their
+registry let run without asking: tools with requires_approval: false, within their whitelists. What was written is printed. Without a
+directory or a registry it is that of LLF_TOOLS_DIR and LLF_TOOLS_REGISTRY.`,
+		Example: `  wield tool import tools.json --dry-run
+  wield tool import llf ~/llf/tools
+  wield tool export --as mcp get_current_time | wield tool import - --dir tools --dry-run`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if args[0] == "llf" {
+				return importLLF(app, *file, strings.Join(args[1:], ""))
+			}
+			if len(args) > 1 {
+				return usageErrorf("only one file at a time; there is no source %q, only llf", args[0])
+			}
 			data, err := readDefinitions(app.stdin, args[0])
 			if err != nil {
 				return err
@@ -126,6 +139,9 @@ whole, as wield tool add openapi does. The tools of LLF need no import: see tool
 			defs, err := definitionsIn(data)
 			if args[0] != "-" && (errors.Is(err, errOpenAPI) || isYAML(args[0])) {
 				return p.addDocument(app, *file, args[0])
+			}
+			if errors.Is(err, errLLF) && args[0] != "-" {
+				return importLLF(app, *file, args[0])
 			}
 			if err != nil {
 				return usageErrorf("%s: %w", args[0], err)
@@ -153,6 +169,49 @@ whole, as wield tool add openapi does. The tools of LLF need no import: see tool
 	}
 	p.flags(cmd)
 	return cmd
+}
+
+// importLLF takes over tools of LLF: a directory of them, or a registry.
+func importLLF(app *app, file, from string) error {
+	dir, registry := app.getenv("LLF_TOOLS_DIR"), app.getenv("LLF_TOOLS_REGISTRY")
+	if from != "" {
+		dir, registry = from, ""
+		if info, err := os.Stat(from); err != nil {
+			return usageErrorf("%w", err)
+		} else if !info.IsDir() {
+			dir, registry = "", from
+		}
+	}
+	switch {
+	case dir == "" && registry == "":
+		return usageErrorf("say where the tools of LLF are, as in wield tool import llf ~/llf/tools")
+	case dir == "":
+		dir = filepath.Dir(registry)
+	case registry == "":
+		registry = filepath.Join(dir, "tools_registry.json")
+	}
+	dir, err1 := filepath.Abs(dir)
+	registry, err2 := filepath.Abs(registry)
+	if file = cmp.Or(file, app.getenv("WIELD_CONFIG"), config.DefaultFile(app.getenv)); file == "" {
+		return usageErrorf("there is no place for a configuration: name one with --config")
+	}
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	made, err := config.ImportLLF(file, dir, registry, app.getenv)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	if made.Dir == "" && len(made.Rules) == 0 {
+		fmt.Fprintf(app.stderr, "wield: %s says all of it already\n", file)
+		return nil
+	}
+	fmt.Fprintf(app.stderr, "wield: added to %s:\n", file)
+	fmt.Fprint(app.stdout, made.String())
+	if n := len(made.Rules); n > 0 {
+		fmt.Fprintf(app.stderr, "wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. Remove what you do not want\n", counted(n, "rule"))
+	}
+	return nil
 }
 
 func isYAML(name string) bool {

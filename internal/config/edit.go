@@ -92,6 +92,93 @@ func setModel(text, model string, keys [][2]string) (string, error) {
 	return rest, nil
 }
 
+// addLine adds a line below a path of keys: a key to a mapping or, with "- " before it, an item to a list. It goes before what is there;
+// keys that are missing are added. The rest of the text stays as it is.
+func addLine(text string, path []string, line string) (string, error) {
+	f, err := parser.ParseBytes([]byte(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")), 0)
+	if err != nil {
+		return "", err
+	}
+	if len(f.Docs) > 1 {
+		return "", errors.New("it holds more than one document")
+	}
+	var node ast.Node
+	if len(f.Docs) == 1 {
+		node = f.Docs[0].Body
+	}
+	depth := 0
+	for ; depth < len(path); depth++ {
+		below, ok := child(node, path[depth])
+		if !ok {
+			break
+		}
+		node = below
+	}
+	end := "\n"
+	if strings.Contains(text, "\r\n") {
+		end = "\r\n"
+	}
+	write := func(column int) string {
+		var b strings.Builder
+		for i, key := range append(slices.Clone(path[depth:]), line) {
+			if depth+i < len(path) {
+				key += ":"
+			}
+			b.WriteString(strings.Repeat(" ", column-1+2*i) + key + end)
+		}
+		return b.String()
+	}
+	if depth == 0 && !isFlow(node) {
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += end
+		}
+		return text + write(1), nil
+	}
+	first, flow := firstOf(node)
+	if first == nil {
+		return "", fmt.Errorf("%s has nothing in it", strings.Join(path[:depth], "."))
+	}
+	lines := strings.SplitAfter(text, "\n")
+	at, added := 0, ""
+	if flow {
+		at, added = byteColumn(lines[first.Line-1], first.Column), inFlow(path[depth:], line)+", "
+	} else {
+		added = write(first.Column)
+	}
+	apply(lines, []change{{first.Line - 1, at, at, added}})
+	return strings.Join(lines, ""), nil
+}
+
+// inFlow writes a line of addLine below keys that stand in braces or brackets.
+func inFlow(keys []string, line string) string {
+	item, isItem := strings.CutPrefix(line, "- ")
+	if isItem {
+		item = "{" + item + "}"
+	}
+	for i, key := range slices.Backward(keys) {
+		if isItem && i == len(keys)-1 {
+			item = key + ": [" + item + "]"
+		} else {
+			item = key + ": {" + item + "}"
+		}
+	}
+	return item
+}
+
+// firstOf returns where the first key of a mapping or item of a list stands, and whether it is in braces or brackets; nil: there is none.
+func firstOf(n ast.Node) (at *token.Position, flow bool) {
+	if list, ok := n.(*ast.SequenceNode); ok && len(list.Values) > 0 {
+		if list.IsFlowStyle {
+			return firstToken(list.Values[0]).Position, true
+		}
+		return list.Start.Position, false
+	}
+	if pairs := pairsOf(n); len(pairs) > 0 {
+		return pairs[0].Key.GetToken().Position, isFlow(n)
+	}
+	return nil, false
+}
+
 // A change puts text in the place of a part of a line.
 type change struct {
 	line, at, end int // from 0, in bytes
@@ -203,8 +290,23 @@ func sameBut(file string, old, text []byte, model string, keys [][2]string, gete
 		v.Field(i).Set(b.Field(i))
 	}
 	is.Models[model] = m
-	if !reflect.DeepEqual(was.Config, is.Config) {
+	if !reflect.DeepEqual(was.placeless(), is.placeless()) {
 		return errors.New("the change would mean more than it says: set the keys yourself")
 	}
 	return nil
+}
+
+// placeless returns the configuration without the places of rules, which are others when lines were added above.
+func (c *Config) placeless() Config {
+	same := *c
+	same.Policies = map[string]Policy{}
+	for name, p := range c.Policies {
+		var rules []Rule
+		for _, r := range p.Rules {
+			rules = append(rules, Rule{Match: append([]string{r.rule().String()}, r.Match...), NotMatch: r.NotMatch})
+		}
+		p.Rules = rules
+		same.Policies[name] = p
+	}
+	return same
 }

@@ -95,3 +95,43 @@ func TestSetModel(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestAddLine adds below keys that are there, that are not, in blocks and in braces; what is there keeps its bytes.
+func TestAddLine(t *testing.T) {
+	for _, tt := range []struct{ name, text, path, line, want string }{
+		{"nothing", "", "a b", "- x: 1", "a:\n  b:\n    - x: 1\n"},
+		{"a comment", "# only this", "a", "x: 1", "# only this\na:\n  x: 1\n"},
+		{"another key", "z: 1\n", "a b", "x: 1", "z: 1\na:\n  b:\n    x: 1\n"},
+		{"a block", "a:\n    z: 1 # one\n", "a", "x: 1", "a:\n    x: 1\n    z: 1 # one\n"},
+		{"a key in a block", "a:\n  z: 1\n", "a b", "- x: 1", "a:\n  b:\n    - x: 1\n  z: 1\n"},
+		{"a list", "a:\n  - z: 1\n  - z: 2\n", "a", "- x: 1", "a:\n  - x: 1\n  - z: 1\n  - z: 2\n"},
+		{"a list at the margin", "a:\n- z: 1\n", "a", "- x: 1", "a:\n- x: 1\n- z: 1\n"},
+		{"braces", "a: {z: 1}\n", "a b c", "x: 1", "a: {b: {c: {x: 1}}, z: 1}\n"},
+		{"brackets", "a: [{z: 1}]\n", "a", "- x: 1", "a: [{x: 1}, {z: 1}]\n"},
+		{"a list in braces", "é: 1\na: {z: 1}\n", "a b", "- x: 1", "é: 1\na: {b: [{x: 1}], z: 1}\n"},
+		{"ends of lines of Windows", "a:\r\n  z: 1\r\n", "a", "x: 1", "a:\r\n  x: 1\r\n  z: 1\r\n"},
+		{"a mark at the beginning", "\ufeffa:\n  z: 1\n", "a", "x: 1", "\ufeffa:\n  x: 1\n  z: 1\n"},
+		{"empty braces", "a: {}\n", "a", "x: 1", ""},
+		{"a key without a value", "a:\n", "a", "x: 1", ""},
+		{"two documents", "a: 1\n---\nb: 1\n", "a", "x: 1", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := addLine(tt.text, strings.Fields(tt.path), tt.line)
+			if got != tt.want || (err == nil) != (tt.want != "") {
+				t.Errorf("%q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSetModelAboveRules: rules of a policy below the model move by a line, and are the same rules.
+func TestSetModelAboveRules(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "wield.yaml")
+	text := "wield: config/v1\nbackends: {b: {kind: script, scenario: demo}}\nmodels:\n  m:\n    backend: b\npolicies:\n  default:\n    rules:\n      - deny: {command: [rm]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := SetModel(file, "m", [][2]string{{"dialect", "hermes"}}, func(string) string { return "" }); err != nil {
+		t.Error(err)
+	}
+}

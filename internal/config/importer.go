@@ -209,17 +209,18 @@ func sizeOf(v any) any {
 func (i *importer) llf(root map[string]any) {
 	if list, ok := root["tools"].([]any); ok {
 		i.used["tools"] = true
-		ask, _ := i.take("global_config.require_approval")
-		sensitive, _ := i.take("global_config.sensitive_operations")
-		asks, _ := sensitive.([]any)
-		var rules []any
+		i.take("global_config.require_approval")
+		i.take("global_config.sensitive_operations")
 		for _, t := range list {
 			if tool, ok := t.(map[string]any); ok {
-				flat := flatten(tool)
-				i.llfTool(flat)
-				if rule := llfRule(flat, asks); rule != nil && ask != true {
-					rules = append(rules, map[string]any{"allow": rule})
-				}
+				i.llfTool(flatten(tool))
+			}
+		}
+		var rules []any
+		for _, r := range llfRules(root) {
+			var rule any
+			if yaml.Unmarshal([]byte(r.String()), &rule) == nil {
+				rules = append(rules, rule)
 			}
 		}
 		if len(rules) > 0 {
@@ -255,48 +256,6 @@ func (i *importer) llf(root map[string]any) {
 	default:
 		i.note("not taken over: tool_execution_mode %v, which is none of single_pass, dual_pass_write_only and dual_pass_all", mode)
 	}
-}
-
-// llfRule is the selector of the rule that allows what a tool might do without asking; nil: there is none.
-// Without a whitelist, the tools that touch what a call names might do nothing.
-func llfRule(t map[string]any, asks []any) map[string]any {
-	name, _ := t["name"].(string)
-	kind, _ := t["type"].(string)
-	if name == "" || kind != "" && kind != "llm_invokable" && kind != "function_calling" || t["enabled"] == nil || t["enabled"] == false || t["enabled"] == "false" ||
-		t["metadata.requires_approval"] == true {
-		return nil
-	}
-	rule := map[string]any{"tool": []any{name}}
-	var patterns []any
-	list, _ := t["metadata.whitelist"].([]any)
-	for _, p := range list {
-		text, _ := p.(string)
-		if name == "file_access" && !strings.Contains(text, "/") {
-			text = "**/" + text // it is about the name alone
-		}
-		patterns = append(patterns, text)
-	}
-	switch name {
-	case "file_access":
-		ops := []any{"read", "list"}
-		for _, op := range []string{"write", "delete"} {
-			if t["metadata.mode"] == "rw" && !slices.Contains(asks, any("file_"+op)) {
-				ops = append(ops, op)
-			}
-		}
-		rule["path"], rule["op"] = patterns, ops
-	case "command_exec":
-		if slices.Contains(asks, any("command_exec")) {
-			return nil
-		}
-		rule["command"] = patterns
-	default:
-		return rule
-	}
-	if len(patterns) == 0 {
-		return nil
-	}
-	return rule
 }
 
 // llfTool takes over one tool. A tool that was on by itself when its rule matched is on.
