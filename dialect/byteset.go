@@ -1,9 +1,6 @@
 package dialect
 
-import (
-	"math/bits"
-	"unicode/utf8"
-)
+import "math/bits"
 
 // A byteSet is a set of bytes: those that need a look where all others pass. It holds numbers rather than
 // booleans so that several bytes can be tried with one branch.
@@ -74,65 +71,6 @@ func (s *byteSet) none(in string) bool {
 	return true
 }
 
-// The bytes that do not simply belong to a string.
-var (
-	stringStop     = controls().with(`"'\`)
-	doubleStop     = stringStop.without("'")         // in double quotes
-	tagStop        = doubleStop.with("<")            // a tagged value: what is escaped in JSON, or may begin the end of the value
-	entityStop     = tagStop.with("&")               // where character references are decoded
-	referenceStop  = byteSet{}.with("<&")            // what makes such a value more than clean text
-	elementStop    = doubleStop.with("]")            // where tags begin with a bracket
-	openTagStop    = byteSet{}.with("<")             // the same without what is escaped
-	lineTagStop    = openTagStop.with("\r\n")        // where lines around a value belong to its tags
-	bracketStop    = byteSet{}.with("]")             // where tags begin with a bracket
-	tagNameStop    = byteSet{}.with("<>\n")          // a name in a tag
-	quotedNameStop = controls().with(`"'<`)          // the same in quotes
-	attributeStop  = byteSet{}.with("<>\n")          // attributes behind a name
-	bareNameStop   = byteSet{}.with("\n<{ \t\r")     // a name in no tag
-	parenStop      = byteSet{}.with("\"'\\()[]{}\n") // arguments that are only looked through for their end
-	captureStop    = byteSet{}.with(`"'\`)           // a string that is kept
-	literalStop    = doubleStop.with("<")            // a string between tokens
-	waitStop       = doubleStop.with("(")            // a key or a name that waits for its end
-	lineStop       = byteSet{}.with("\n")            // a line that is read as a whole
-	blockStop      = doubleStop                      // a line of a block: what is escaped in JSON
-)
-
-// yamlStop are the bytes of a scalar of YAML that may be more than text, or that JSON writes in another way.
-var yamlStop = func() (s byteSet) {
-	for c := range s {
-		if c == '#' || c == '"' || c == '\\' || c < 0x20 || c >= utf8.RuneSelf {
-			s[c] = 1
-		}
-	}
-	return s
-}()
-
-// headerWord are the bytes of the words and spaces in the header of a message.
-var headerWord = func() (s byteSet) {
-	for c := range s {
-		if c := byte(c); isNameByte(c) || c == '=' || c == ' ' || c == ':' {
-			s[c] = 1
-		}
-	}
-	return s
-}()
-
-// headerStop are the others, and the bytes that tokens begin with.
-var headerStop = headerWord.inverse()
-
-// literalNameStop are the bytes that do not belong to the name before the braces of a call in Gemma's literals.
-var literalNameStop = headerStop.with("=")
-
-// wordStop are the bytes that do not belong to a keyword.
-var wordStop = func() (s byteSet) {
-	for c := range s {
-		if c := byte(c); isWord(c) || c == '\\' {
-			s[c] = 1
-		}
-	}
-	return s.inverse()
-}()
-
 // inverse returns the set of all other bytes.
 func (s byteSet) inverse() byteSet {
 	for c := range s {
@@ -147,3 +85,10 @@ func controls() (s byteSet) {
 	}
 	return s
 }
+
+// The bytes that do not simply belong to a string.
+var (
+	stringStop  = controls().with(`"'\`)
+	doubleStop  = stringStop.without("'") // in double quotes
+	captureStop = byteSet{}.with(`"'\`)   // a string that is kept
+)

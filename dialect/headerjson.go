@@ -302,15 +302,6 @@ func uncounted(d *driver, id string) string {
 	return strings.TrimPrefix(name, "functions.")
 }
 
-func digits(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // before reads what stands between the name and the object: blanks, and the line that opens a fence.
 func (r *headerReader) before(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
