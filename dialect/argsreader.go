@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -58,7 +59,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 		switch a.state {
 		case aFirst:
 			switch {
-			case isBlank(c):
+			case chars.IsBlank(c):
 				i++
 			case c == '{':
 				a.state, a.val.patient = aObject, true
@@ -86,7 +87,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 			}
 			i = j
 		case aWord:
-			if isWord(c) || c == '+' || c == '-' || c == '.' {
+			if chars.IsWord(c) || c == '+' || c == '-' || c == '.' {
 				a.word = append(a.word, c)
 				i++
 				continue
@@ -193,7 +194,7 @@ func (a *argsReader) inside(s string, base, step int) progress {
 	}
 	j := 0
 	if a.state == aString && !a.read {
-		for j < len(s) && isBlank(s[j]) {
+		for j < len(s) && chars.IsBlank(s[j]) {
 			j++
 		}
 		if j == len(s) {
@@ -213,7 +214,7 @@ func (a *argsReader) inside(s string, base, step int) progress {
 		}
 	}
 	if a.state == aBehind {
-		if !blank(s) {
+		if !chars.Blank(s) {
 			a.doom = "something stands behind the object in the arguments' string"
 		}
 		return going
@@ -225,7 +226,7 @@ func (a *argsReader) inside(s string, base, step int) progress {
 		a.doom = a.val.err
 	case done:
 		a.state = aBehind
-		if !blank(s[n:]) {
+		if !chars.Blank(s[n:]) {
 			a.doom = "something stands behind the object in the arguments' string"
 		}
 	}
@@ -275,7 +276,7 @@ var ErrArguments = errors.New("dialect: no arguments object")
 // the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
 // arguments. The error wraps ErrArguments and says what is wrong.
 func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
-	if blank(raw) {
+	if chars.Blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
 	var text scanner
@@ -289,7 +290,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	why := a.err
 	if p == done {
 		why = a.doom
-		if why == "" && !blank(raw[n:]) {
+		if why == "" && !chars.Blank(raw[n:]) {
 			why = "something stands behind the object"
 		}
 	}

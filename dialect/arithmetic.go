@@ -1,6 +1,10 @@
 package dialect
 
-import "math/big"
+import (
+	"math/big"
+
+	"wield/dialect/internal/chars"
+)
 
 // maxTerm is the longest text that is read as arithmetic.
 const maxTerm = 64
@@ -30,7 +34,7 @@ type sum struct {
 }
 
 func (p *sum) blanks() {
-	for p.at < len(p.in) && isBlank(p.in[p.at]) {
+	for p.at < len(p.in) && chars.IsBlank(p.in[p.at]) {
 		p.at++
 	}
 }
@@ -96,7 +100,7 @@ func (p *sum) number() (*big.Rat, bool) {
 	}
 	p.blanks()
 	from := p.at
-	for p.at < len(p.in) && (isDigit(p.in[p.at]) || p.in[p.at] == '.') {
+	for p.at < len(p.in) && (chars.IsDigit(p.in[p.at]) || p.in[p.at] == '.') {
 		p.at++
 	}
 	if !isNumber(p.in[from:p.at]) {

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A nameReader reads a call that nothing announces: a declared name, then a JSON object. It is what is left
 // of the dialects with the name first when a server has taken the special tokens out, and what instructed
@@ -96,13 +100,13 @@ func (r *nameReader) readName(d *driver, i int) (int, verdict) {
 	}
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
-		if isWord(c) || c == '.' || c == '-' || c == ':' || c == '\\' {
+		if chars.IsWord(c) || c == '.' || c == '-' || c == ':' || c == '\\' {
 			if d.text.at(i)-r.nameAt >= maxHeader {
 				return i, refused
 			}
 			continue
 		}
-		if c != '{' && !isBlank(c) {
+		if c != '{' && !chars.IsBlank(c) {
 			return i, refused
 		}
 		word := d.text.held(r.nameAt, d.text.at(i))
@@ -127,7 +131,7 @@ func (r *nameReader) resolve(d *driver, word string) bool {
 	if r.name = name; known() {
 		return true
 	}
-	if k := strings.LastIndexByte(name, ':'); k > 0 && k+1 < len(name) && digits(name[k+1:]) {
+	if k := strings.LastIndexByte(name, ':'); k > 0 && k+1 < len(name) && chars.Digits(name[k+1:]) {
 		r.id, name = name, name[:k]
 	}
 	if bare, ok := strings.CutPrefix(name, "function"); ok && r.kind {
@@ -140,7 +144,7 @@ func (r *nameReader) resolve(d *driver, word string) bool {
 // before reads the blanks between the name and the object.
 func (r *nameReader) before(d *driver, i int) (int, verdict) {
 	switch c := d.text.in[i]; {
-	case isBlank(c):
+	case chars.IsBlank(c):
 		if r.blanks++; r.blanks > maxBlank {
 			return i, refused
 		}
@@ -168,7 +172,7 @@ func (r *nameReader) readFence(d *driver, i int) (int, verdict) {
 		case c == '\n' && r.fence >= 3:
 			r.state = nBefore
 			return i + 1, more
-		case r.fence < 3 || r.info > maxBlank || !isLetter(c) && c != '\r':
+		case r.fence < 3 || r.info > maxBlank || !chars.IsLetter(c) && c != '\r':
 			return i, refused
 		default:
 			r.info++
@@ -287,7 +291,7 @@ func (r *nameReader) end(d *driver) verdict {
 	return v
 }
 
-func (r *nameReader) plain(d *driver) *byteSet {
+func (r *nameReader) plain(d *driver) *chars.Set {
 	if r.call != nil {
 		return r.call.plain(d)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -175,7 +176,7 @@ func (r *blockReader) run(d *driver, i int) (int, verdict) {
 	}
 	for i < len(d.text.in) {
 		c := d.text.in[i]
-		if !d.call.open && (c != r.mark && !isBlank(c) || d.text.at(i)-r.bodyAt > maxHeader) {
+		if !d.call.open && (c != r.mark && !chars.IsBlank(c) || d.text.at(i)-r.bodyAt > maxHeader) {
 			return i, refused
 		}
 		switch r.state {
@@ -190,7 +191,7 @@ func (r *blockReader) run(d *driver, i int) (int, verdict) {
 			case c == '\n':
 				r.nested = r.nested[:len(r.nested)-1]
 				r.state = bRest
-			case isBlank(c):
+			case chars.IsBlank(c):
 				i++
 			default:
 				r.state = bInfo
@@ -426,7 +427,7 @@ func (r *blockReader) end(d *driver) verdict {
 	return finished
 }
 
-func (r *blockReader) plain(*driver) *byteSet {
+func (r *blockReader) plain(*driver) *chars.Set {
 	if r.state == bRest && r.plan.text != "" && !r.head && r.open {
 		return &blockStop
 	}

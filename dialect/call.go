@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -230,10 +231,10 @@ const maxPieces = 64
 // writePieces emits what s, the bytes of the text before the offset end, is inside a JSON string: its pieces
 // and the escapes between them, so that nothing is copied. They follow in the arguments.
 func (c *callWriter) writePieces(s string, end int) {
-	i, from := doubleStop.index(s, 0), 0
+	i, from := chars.Escaped.Index(s, 0), 0
 	c.settleLater(end-len(s), end, i < len(s))
 	dst := c.text.dst
-	for ; i < len(s); i = doubleStop.index(s, i+1) {
+	for ; i < len(s); i = chars.Escaped.Index(s, i+1) {
 		if from < i {
 			dst = c.emitDelta(dst, s[from:i], end-len(s)+i)
 		}
@@ -258,7 +259,7 @@ var escapes = func() (t [256]string) {
 // buildEscaped adds s as the inside of a JSON string to b.
 func buildEscaped(b *strings.Builder, s string) {
 	from := 0
-	for i := indexEscaped(s, 0); i < len(s); i = indexEscaped(s, i+1) {
+	for i := chars.IndexEscaped(s, 0); i < len(s); i = chars.IndexEscaped(s, i+1) {
 		b.WriteString(s[from:i])
 		b.WriteString(escapes[s[i]])
 		from = i + 1

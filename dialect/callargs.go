@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // beginArguments begins the arguments: they are written as they come if the name is known, else remembered.
@@ -35,7 +36,7 @@ func (r *callReader) beginArguments(d *driver, i int) verdict {
 func (r *callReader) readInner(d *driver, c byte, i int) verdict {
 	args := d.set.names.tools[r.record.tool].Args
 	switch {
-	case r.quote == 0 && isBlank(c):
+	case r.quote == 0 && chars.IsBlank(c):
 		if r.blanks++; r.blanks > maxHeader {
 			return refused
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // beginKey begins a key, or ends the object.
@@ -28,7 +29,7 @@ func (r *callReader) beginKey(d *driver, c byte, i int) (verdict, bool) {
 		return r.closeObject(d, d.text.at(i)+1)
 	case c == '}':
 		return r.closeObject(d, d.text.at(i)+1)
-	case isLetter(c) && !off:
+	case chars.IsLetter(c) && !off:
 		r.quote, r.state = 0, cKeyBare
 		return more, false
 	}
@@ -40,7 +41,7 @@ func (r *callReader) plainKey(in string, i int) int {
 	if r.state != cKey {
 		return i
 	}
-	j := min(stringStop.index(in, i), i+maxHeader+1-len(r.key))
+	j := min(chars.Quoted.Index(in, i), i+maxHeader+1-len(r.key))
 	if r.first {
 		if k := strings.IndexByte(in[i:j], '('); k >= 0 {
 			return i + k
@@ -57,7 +58,7 @@ func (r *callReader) readKey(d *driver, c byte, i int) verdict {
 	case r.state == cKeyEscape:
 		r.key, r.state = append(r.key, '\\', c), cKey
 	case r.state == cKeyBare:
-		if isWord(c) {
+		if chars.IsWord(c) {
 			r.key = append(r.key, c)
 			return more
 		}

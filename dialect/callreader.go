@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A callReader reads a JSON value that holds calls: one object, an array of them, or an envelope around them,
@@ -282,7 +283,7 @@ func (r *callReader) inCloser(d *driver, i int) (int, verdict) {
 func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
 	switch {
-	case isBlank(c):
+	case chars.IsBlank(c):
 		if r.blanks++; r.blanks > maxHeader && !d.text.confirmed && !r.record.named {
 			return i, refused
 		}
@@ -428,7 +429,7 @@ func (r *callReader) passBehind(d *driver, i int, c byte) int {
 	default:
 		return i
 	}
-	for i++; i < len(d.text.in) && isBlank(d.text.in[i]) && r.blanks < maxHeader; i++ {
+	for i++; i < len(d.text.in) && chars.IsBlank(d.text.in[i]) && r.blanks < maxHeader; i++ {
 		r.blanks++
 	}
 	return i
@@ -690,7 +691,7 @@ func (r *callReader) named(d *driver, name string) verdict {
 	return more
 }
 
-func (r *callReader) plain(*driver) *byteSet {
+func (r *callReader) plain(*driver) *chars.Set {
 	if r.state == cArgs && r.args.state == aObject {
 		return r.args.val.plain()
 	}

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A capture reads the rest of a quoted string and decodes it.
 type capture struct {
@@ -30,7 +34,7 @@ func (c *capture) run(in string, i int) (int, progress) {
 		case b == '\\':
 			c.esc = append(c.esc, b)
 		default:
-			end := captureStop.index(in, i+1)
+			end := chars.AnyQuote.Index(in, i+1)
 			if c.limit > 0 {
 				end = min(end, i+c.limit+1-len(c.out))
 			}

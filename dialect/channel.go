@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A channelForm is how a family of dialects frames what a model says as messages, whose headers say what
 // their bodies are.
@@ -65,7 +69,7 @@ func (r *channelReader) run(d *driver, i int) (int, verdict) {
 		switch c := d.text.in[i]; {
 		case c == '{':
 			return r.call(d, i)
-		case !isBlank(c) || d.text.at(i)-r.last > maxHeader:
+		case !chars.IsBlank(c) || d.text.at(i)-r.last > maxHeader:
 			return r.text(d, i, r.last)
 		}
 	}
@@ -78,7 +82,7 @@ func (r *channelReader) headerPart(in string) (n int, ok, ended bool) {
 	in, long := in[:min(len(in), maxHeader-r.n)], len(in) > maxHeader-r.n
 	for n < len(in) {
 		if r.inside == 0 && in[n] != '<' {
-			if !headerWord.has(in[n]) {
+			if !headerWord.Has(in[n]) {
 				return n, false, false
 			}
 			n++
@@ -197,7 +201,7 @@ func (r *channelReader) call(d *driver, i int) (int, verdict) {
 	return h.run(d, i)
 }
 
-func (r *channelReader) plain(*driver) *byteSet { return nil }
+func (r *channelReader) plain(*driver) *chars.Set { return nil }
 
 // end decides what an end of the text in a header means, or behind one.
 func (r *channelReader) end(d *driver) verdict {
@@ -228,4 +232,4 @@ func (r *wordsReader) run(d *driver, i int) (int, verdict) {
 
 func (r *wordsReader) end(*driver) verdict { return refused }
 
-func (r *wordsReader) plain(*driver) *byteSet { return nil }
+func (r *wordsReader) plain(*driver) *chars.Set { return nil }

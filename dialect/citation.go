@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/dialect/internal/chars"
+
 // A citationReader reads the rest of a tag that ends a cited passage, such as 0:[1,2],1:[3]>. The tag is left out.
 type citationReader struct{ read int }
 
@@ -16,7 +18,7 @@ func (r *citationReader) run(d *driver, i int) (int, verdict) {
 			d.body = nil
 			return d.yield(i+1, (*Decoder).dropToken)
 		}
-		if r.read++; r.read > maxHeader || !isDigit(c) && c != ':' && c != ',' && c != '[' && c != ']' && c != ' ' {
+		if r.read++; r.read > maxHeader || !chars.IsDigit(c) && c != ':' && c != ',' && c != '[' && c != ']' && c != ' ' {
 			return i, refused
 		}
 	}
@@ -25,4 +27,4 @@ func (r *citationReader) run(d *driver, i int) (int, verdict) {
 
 func (r *citationReader) end(*driver) verdict { return refused }
 
-func (r *citationReader) plain(*driver) *byteSet { return nil }
+func (r *citationReader) plain(*driver) *chars.Set { return nil }

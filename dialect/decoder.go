@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // Limits of the decoder. They bound what is held back and how deep a value may nest; they never cut an argument.
@@ -51,7 +52,7 @@ type Decoder struct {
 	driver
 	state   state
 	ctx     lineContext
-	quick   *byteSet // chunks without a byte of it belong as a whole to what is being read; nil: none do
+	quick   *chars.Set // chunks without a byte of it belong as a whole to what is being read; nil: none do
 	passing passing
 	think   reasoning
 	mention mention
@@ -106,7 +107,7 @@ func (d *Decoder) Feed(dst []chat.Event, chunk string) []chat.Event {
 	}
 	whole := chunk[len(chunk)-1] < utf8.RuneSelf
 	if whole && d.quick != nil {
-		if d.quick.none(chunk) {
+		if d.quick.None(chunk) {
 			switch d.passing {
 			case passesText:
 				return d.text.pass(dst, chunk)
@@ -179,7 +180,7 @@ func (d *Decoder) read(dst []chat.Event, in string) []chat.Event {
 	switch {
 	case escaped:
 		return d.passEscaped(dst, in)
-	case d.quick == &doubleStop && plainJSON(in), d.quick != &doubleStop && d.quick.none(in):
+	case d.quick == &chars.Escaped && plainJSON(in), d.quick != &chars.Escaped && d.quick.None(in):
 		return d.pass(dst, in)
 	}
 	return d.look(dst, in)
@@ -257,7 +258,7 @@ func (d *Decoder) flushMet() {
 	n := &d.text.next
 	met := n.expect[:n.met]
 	n.expect, n.met = "", 0
-	if cut := partialRune(met); cut > 0 {
+	if cut := chars.PartialRune(met); cut > 0 {
 		d.text.cut = met[len(met)-cut:]
 		met = met[:len(met)-cut]
 	}
@@ -295,7 +296,7 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 
 // plainTable returns the bytes that need a look where the decoder stands, if all others simply pass: in the
 // middle of a line of text, and in a string argument. Nearly all of every text is one of the two.
-func (d *Decoder) plainTable() *byteSet {
+func (d *Decoder) plainTable() *chars.Set {
 	d.passing = passesOther
 	switch t := &d.text; {
 	case d.mention.state != mentionNone:

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // The definition of a tool has a name and parameters, as a call of it may have; but the parameters are a JSON
 // Schema. Arguments that may be one are held to their end, since a call that was begun cannot be taken back.
@@ -22,7 +26,7 @@ func (r *callReader) mayDefine(c byte) bool {
 
 // otherKey reports whether the object that s begins with begins with a key that no schema does, as far as s goes.
 func otherKey(s string) bool {
-	s = trimBlanks(s[1:])
+	s = chars.TrimBlanks(s[1:])
 	if s == "" || s[0] != '"' {
 		return false
 	}
@@ -38,7 +42,7 @@ func otherKey(s string) bool {
 // readFirst reads a byte of the first key.
 func (r *callReader) readFirst(d *driver, c byte, i int) (int, verdict) {
 	switch {
-	case r.quote == 0 && isBlank(c) && d.text.at(i)-r.firstAt < maxHeader:
+	case r.quote == 0 && chars.IsBlank(c) && d.text.at(i)-r.firstAt < maxHeader:
 	case r.quote == 0 && (c == '"' || c == '\''):
 		r.quote = c
 	case r.quote != 0 && r.definitionKey(d, c):

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // An element is the state of reading the place where a call may begin.
@@ -72,7 +73,7 @@ func (d *Decoder) scanElement(i int) int {
 func (d *Decoder) elementFirst(i int) int {
 	e, c := &d.cand.elem, d.text.in[i]
 	spaced := e.opener != nil || e.first || e.list
-	if spaced && isBlank(c) {
+	if spaced && chars.IsBlank(c) {
 		if e.blanks++; e.blanks > maxHeader {
 			return d.refuse(i, "too much white space")
 		}
@@ -113,7 +114,7 @@ func (d *Decoder) elementFirst(i int) int {
 		e.quote = c
 		d.cand.node = 0
 		return i + 1
-	case !e.list && e.opener == nil && s.trie.starts(c) && !isLetter(c):
+	case !e.list && e.opener == nil && s.trie.starts(c) && !chars.IsLetter(c):
 		d.state, d.cand.node = inOpener, 0
 		return i
 	}
@@ -123,7 +124,7 @@ func (d *Decoder) elementFirst(i int) int {
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
 	lines := e.opener == nil && !e.list && s.trie.starts(c)
-	if names && (s.names.first[c] || e.marked() && isWord(c) || e.list && isLetter(c) && s.opts.Repair == RepairFull) || lines || d.cand.node != 0 && e.list {
+	if names && (s.names.first[c] || e.marked() && chars.IsWord(c) || e.list && chars.IsLetter(c) && s.opts.Repair == RepairFull) || lines || d.cand.node != 0 && e.list {
 		e.stage, e.nameAt = atName, d.text.at(i)
 		e.names = nameRange{}
 		if names {
@@ -146,7 +147,7 @@ func (d *Decoder) elementFence(i int) int {
 			e.stage = atFirst
 			return i + 1
 		}
-		if e.blanks++; c != '`' && c != '_' && c != '\r' && !isLetter(c) || e.blanks > maxHeader {
+		if e.blanks++; c != '`' && c != '_' && c != '\r' && !chars.IsLetter(c) || e.blanks > maxHeader {
 			return d.refuse(i, "no call behind the opener")
 		}
 	}
@@ -173,7 +174,7 @@ func (d *Decoder) elementName(i int) int {
 		} else {
 			d.cand.node = 0
 		}
-		if bare && d.cand.node == 0 && (c == '{' || c == ':' || isBlank(c)) && !e.names.empty() {
+		if bare && d.cand.node == 0 && (c == '{' || c == ':' || chars.IsBlank(c)) && !e.names.empty() {
 			return d.begin(i, newName(&d.driver, e.nameAt))
 		}
 		if c != '\\' && !e.names.empty() {
@@ -218,7 +219,7 @@ func (d *Decoder) elementCall(i int) int {
 func (e *element) marked() bool { return e.opener != nil && e.opener.closer != "" }
 
 // isNameByte reports whether c may stand in the name of a function.
-func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '\\' }
+func isNameByte(c byte) bool { return chars.IsWord(c) || c == '.' || c == '-' || c == '\\' }
 
 // elementWay reads the literal or the word that tells how a section goes on.
 func (d *Decoder) elementWay(i int) int {
@@ -284,7 +285,7 @@ type body interface {
 	end(d *driver) verdict
 	// plain returns the bytes that need a look if all others now belong to a string of the arguments as they
 	// are, else nil.
-	plain(d *driver) *byteSet
+	plain(d *driver) *chars.Set
 }
 
 // bodies are the body machines that a text needed so far. Only one is at work at a time; they are kept for

@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -86,7 +87,7 @@ func trimZeros(text string, s *shape.Shape) string {
 		return text
 	}
 	number := strings.TrimSpace(text)
-	for len(number) > 1 && number[0] == '0' && isDigit(number[1]) {
+	for len(number) > 1 && number[0] == '0' && chars.IsDigit(number[1]) {
 		number = number[1:]
 	}
 	return number

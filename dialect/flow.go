@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -25,7 +26,7 @@ type flowParser struct {
 }
 
 func (p *flowParser) blanks() {
-	for p.at < len(p.in) && isBlank(p.in[p.at]) {
+	for p.at < len(p.in) && chars.IsBlank(p.in[p.at]) {
 		p.at++
 	}
 }

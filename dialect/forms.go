@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -410,7 +411,7 @@ func (r *formReader) end(d *driver) verdict {
 	return v
 }
 
-func (*formReader) plain(*driver) *byteSet { return nil }
+func (*formReader) plain(*driver) *chars.Set { return nil }
 
 // scanOpened decides what a fence is whose opening line ends before i, and that is no block of a form.
 func (d *Decoder) scanOpened(i int) int {

@@ -3,6 +3,8 @@ package dialect
 import (
 	"slices"
 	"strings"
+
+	"wield/dialect/internal/chars"
 )
 
 // A lastText is the end of the text that was passed on, as far as names of files are looked for in it.
@@ -162,9 +164,9 @@ func ends(path string) bool {
 	letters := 0
 	for i := k + 1; i < len(name); i++ {
 		switch c := name[i]; {
-		case isLetter(c):
+		case chars.IsLetter(c):
 			letters++
-		case !isDigit(c) && c != '_' && c != '-' && c != '+':
+		case !chars.IsDigit(c) && c != '_' && c != '-' && c != '+':
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A patchReader reads a patch that stands in the text without a fence:
 //
@@ -119,4 +123,4 @@ func (r *patchReader) end(d *driver) verdict {
 	return finished
 }
 
-func (*patchReader) plain(*driver) *byteSet { return nil }
+func (*patchReader) plain(*driver) *chars.Set { return nil }

@@ -5,7 +5,7 @@ package dialect
 func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
 	mid, trie := &d.set.mid, &d.set.trie
 	ticks = d.ctx.ticks
-	for i = mid.index(in, i); i+1 < len(in); i = mid.index(in, i+1) {
+	for i = mid.Index(in, i); i+1 < len(in); i = mid.Index(in, i+1) {
 		switch c, next := in[i], in[i+1]; {
 		case c == '\n':
 			if d.ctx.torn || !d.set.calm(in[i+1:]) {

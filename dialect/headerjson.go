@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of
@@ -134,7 +135,7 @@ func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 			r.state = hBefore
 			return r.named(d, i)
 		case c == '\n' && f.lineName && (r.kinded || f.kind == ""):
-			if blank(d.text.held(r.nameAt, d.text.at(i))) {
+			if chars.Blank(d.text.held(r.nameAt, d.text.at(i))) {
 				if r.blanks++; r.blanks > maxHeader {
 					return r.fail(d, i, "no name")
 				}
@@ -151,7 +152,7 @@ func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 			r.cut(d, d.text.at(i))
 			r.state, r.tail, r.tailAt = hMarker, r.tail[:0], d.text.at(i)
 			return i, more
-		case c == '`' || c < 0x20 && !isBlank(c):
+		case c == '`' || c < 0x20 && !chars.IsBlank(c):
 			return r.fail(d, i, "no name")
 		}
 	}
@@ -177,7 +178,7 @@ func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 	}
 	for i < len(d.text.in) {
 		if len(r.tail) == 0 {
-			if isBlank(d.text.in[i]) {
+			if chars.IsBlank(d.text.in[i]) {
 				if r.blanks++; r.blanks > maxHeader {
 					return r.fail(d, i, "too much white space")
 				}
@@ -290,13 +291,13 @@ func (r *headerReader) named(d *driver, i int) (int, verdict) {
 // offer, if there is only one.
 func uncounted(d *driver, id string) string {
 	name := id
-	if k := strings.LastIndexByte(name, ':'); k >= 0 && k+1 < len(name) && digits(name[k+1:]) {
+	if k := strings.LastIndexByte(name, ':'); k >= 0 && k+1 < len(name) && chars.Digits(name[k+1:]) {
 		name = name[:k]
 	}
 	if _, _, ok := d.set.names.resolve(name); ok {
 		return name
 	}
-	if digits(name) && name != "" && len(d.set.names.tools) == 1 {
+	if chars.Digits(name) && name != "" && len(d.set.names.tools) == 1 {
 		return d.set.names.tools[0].Name
 	}
 	return strings.TrimPrefix(name, "functions.")
@@ -306,7 +307,7 @@ func uncounted(d *driver, id string) string {
 func (r *headerReader) before(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
 	switch {
-	case isBlank(c):
+	case chars.IsBlank(c):
 		if r.blanks++; r.blanks > maxHeader {
 			return r.fail(d, i, "too much white space")
 		}
@@ -360,7 +361,7 @@ func (r *headerReader) readFence(d *driver, i int) (int, verdict) {
 		case c == '\n' && r.fence >= 3:
 			r.state = hBefore
 			return i + 1, more
-		case r.fence < 3 || r.info > maxHeader || !isLetter(c) && c != '_' && !isBlank(c):
+		case r.fence < 3 || r.info > maxHeader || !chars.IsLetter(c) && c != '_' && !chars.IsBlank(c):
 			return r.fail(d, i, "no object behind the name")
 		default:
 			r.info++
@@ -434,7 +435,7 @@ func (r *headerReader) endCall(d *driver, end int) {
 // another call, the end of the section.
 func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
 	if len(r.tail) == 0 {
-		if isBlank(d.text.in[i]) {
+		if chars.IsBlank(d.text.in[i]) {
 			if r.blanks++; r.blanks > maxHeader && r.got == 0 {
 				return i, refused
 			}
@@ -602,7 +603,7 @@ func (r *headerReader) end(d *driver) verdict {
 	return refused
 }
 
-func (r *headerReader) plain(*driver) *byteSet {
+func (r *headerReader) plain(*driver) *chars.Set {
 	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
 		return r.args.val.plain()
 	}

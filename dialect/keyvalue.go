@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A literalForm is how a family of models that were trained on Gemma's literals writes a call: a name, and an
@@ -83,7 +84,7 @@ func (r *literalReader) run(d *driver, i int) (int, verdict) {
 func (r *literalReader) readName(d *driver, i int) (int, verdict) {
 	if r.from < 0 {
 		r.from = d.text.at(i)
-		if d.text.patient(i) && literalNameStop.none(d.text.in[i:]) {
+		if d.text.patient(i) && literalNameStop.None(d.text.in[i:]) {
 			d.text.await(i, "", &literalNameStop)
 			return i, left
 		}
@@ -143,7 +144,7 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 	if len(r.tail) > 0 {
 		return r.readToken(d, c, i)
 	}
-	if isBlank(c) && r.state != gWord && r.state != gKeyWord {
+	if chars.IsBlank(c) && r.state != gWord && r.state != gKeyWord {
 		return i + 1, more
 	}
 	switch r.state {
@@ -157,7 +158,7 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 			r.state = gKeyWord
 			return i + 1, more
 		}
-		j := wordStop.index(d.text.in, i)
+		j := wordStop.Index(d.text.in, i)
 		if j == len(d.text.in) && d.text.patient(i) {
 			d.text.await(i, "", &wordStop)
 			return i, left
@@ -464,7 +465,7 @@ func (r *literalReader) end(d *driver) verdict {
 	return finished
 }
 
-func (r *literalReader) plain(*driver) *byteSet {
+func (r *literalReader) plain(*driver) *chars.Set {
 	if v := r.val; r.state == gText && len(r.tail) == 0 && v.state == vString && !v.hold.on && !v.discard {
 		return &literalStop
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -275,7 +276,7 @@ func (r *lineReader) end(d *driver) verdict {
 	return r.finish(d, 0)
 }
 
-func (r *lineReader) plain(*driver) *byteSet { return nil }
+func (r *lineReader) plain(*driver) *chars.Set { return nil }
 
 // A blockParser reads the part of YAML that models write for arguments.
 type blockParser struct {
@@ -502,9 +503,9 @@ func (p *blockParser) block(style string, indent int) string {
 // appendYAMLScalar appends the JSON of a scalar, or of a flow sequence or mapping, on one line.
 func appendYAMLScalar(dst []byte, text string, s *shape.Shape) []byte {
 	switch t := s.Type(); {
-	case t == shape.String && text[0] != '\'' && yamlStop.none(text):
+	case t == shape.String && text[0] != '\'' && yamlStop.None(text):
 		return append(append(append(dst, '"'), text...), '"')
-	case t.Only(shape.Integer|shape.Number) && isDigit(text[0]) && plainScalar(text):
+	case t.Only(shape.Integer|shape.Number) && chars.IsDigit(text[0]) && plainScalar(text):
 		return append(dst, text...)
 	}
 	text = cutComment(text)

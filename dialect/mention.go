@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A call that is only talked about stands in quotation marks, or in a sentence that gives an example. Until
@@ -156,7 +157,7 @@ func inComment(before string) bool {
 	if n < 0 || strings.Contains(before[n:], "*/") {
 		return false
 	}
-	return (n == 0 || isBlank(before[n-1])) && (n+2 == len(before) || isBlank(before[n+2]))
+	return (n == 0 || chars.IsBlank(before[n-1])) && (n+2 == len(before) || chars.IsBlank(before[n+2]))
 }
 
 // exampleLed reports whether before ends in a sentence that leads to an example.
@@ -270,7 +271,7 @@ func (d *Decoder) decideMention(i int) int {
 		d.text.hold(at)
 		d.ctx.passed(d.text.in[i])
 		return i + utf8.RuneLen(c)
-	case d.set.trie.starts(d.text.in[i]) && !isLetter(d.text.in[i]) && at == m.end:
+	case d.set.trie.starts(d.text.in[i]) && !chars.IsLetter(d.text.in[i]) && at == m.end:
 		m.end = -1 // it may be a token that belongs to the call
 		return d.scanText(i)
 	default:

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -31,7 +32,7 @@ func newNames(tools []shape.Tool, prefix string) names {
 		if t.Name == "" {
 			continue
 		}
-		n.sorted = append(n.sorted, foldedName{fold(prefix + t.Name), i})
+		n.sorted = append(n.sorted, foldedName{chars.Fold(prefix + t.Name), i})
 	}
 	slices.SortStableFunc(n.sorted, func(a, b foldedName) int { return strings.Compare(a.folded, b.folded) })
 	for _, f := range n.sorted {
@@ -46,7 +47,7 @@ func newNames(tools []shape.Tool, prefix string) names {
 
 // resolve returns the index of the tool that the text s names. noted says that s was not the declared name.
 func (n *names) resolve(s string) (tool int, noted, ok bool) {
-	want := fold(s)
+	want := chars.Fold(s)
 	at := sort.Search(len(n.sorted), func(i int) bool { return n.sorted[i].folded >= want })
 	bare, prefixed := strings.CutPrefix(s, n.prefix)
 	several, exact := false, false
@@ -91,7 +92,7 @@ func (n *names) begin() nameRange { return nameRange{0, len(n.sorted), 0} }
 
 // narrow goes on by one byte. The range is empty when no declared name goes on like this.
 func (n *names) narrow(r nameRange, c byte) nameRange {
-	c = foldByte(c)
+	c = chars.FoldByte(c)
 	if r.hi == r.lo+1 { // as nearly always behind the first bytes
 		if s := n.sorted[r.lo].folded; len(s) <= r.n || s[r.n] != c {
 			r.hi = r.lo

@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/dialect/internal/chars"
+
 // parens finds the parenthesis that closes the arguments of a call.
 type parens struct {
 	depth int
@@ -16,22 +18,22 @@ type parens struct {
 func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHeader }
 
 // stops returns the bytes of which the next one needs a look, where all others only belong to what is read; nil: any may.
-func (p *parens) stops() *byteSet {
+func (p *parens) stops() *chars.Set {
 	switch {
 	case p.esc || p.shut:
 		return nil
 	case p.quote == 0:
 		return &parenStop
 	}
-	return &stringStop
+	return &chars.Quoted
 }
 
 // run returns the offset of the parenthesis, or limit, or that of a line's end inside quotes.
 func (p *parens) run(in string, i, limit int) int {
 	for ; i < limit; i++ {
 		if stop := p.stops(); stop != nil {
-			if j := min(stop.index(in, i), limit); j > i {
-				p.word, i = isWord(in[j-1]), j
+			if j := min(stop.Index(in, i), limit); j > i {
+				p.word, i = chars.IsWord(in[j-1]), j
 				if i == limit {
 					break
 				}
@@ -39,7 +41,7 @@ func (p *parens) run(in string, i, limit int) int {
 		}
 		c := in[i]
 		word := p.word
-		p.word = isWord(c)
+		p.word = chars.IsWord(c)
 		if p.shut && (p.word || c == '\'') {
 			p.quote = '\'' // see vShut
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A pyReader reads function calls: one, or a list of them, bare or each in quotes.
@@ -131,7 +132,7 @@ func (r *pyReader) run(d *driver, i int) (int, verdict) {
 		case pWord, pKeyword:
 			i, v = r.readWord(d, c, i)
 		default:
-			if isBlank(c) && r.state != pEqual && !(r.state == pCloser && r.matched > 0) {
+			if chars.IsBlank(c) && r.state != pEqual && !(r.state == pCloser && r.matched > 0) {
 				i++
 				break
 			}
@@ -178,7 +179,7 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 			r.start(d, i)
 			r.state = pArg
 			return i, more
-		case isWord(c):
+		case chars.IsWord(c):
 			r.state, r.wordAt = pWord, d.text.at(i)
 			return i, more
 		}
@@ -200,9 +201,9 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 		switch {
 		case c == ')':
 			return r.endArgs(d, i+1)
-		case isWord(c):
+		case chars.IsWord(c):
 			r.state, r.word, r.wordAt = pKeyword, r.word[:0], d.text.at(i)
-			if j := wordStop.index(d.text.in, i); j < len(d.text.in) && d.text.in[j] == '=' && j-i < maxHeader {
+			if j := wordStop.Index(d.text.in, i); j < len(d.text.in) && d.text.in[j] == '=' && j-i < maxHeader {
 				r.word = append(r.word, d.text.in[i:j]...)
 				r.keyword(d, j+1)
 				return j + 1, more
@@ -240,7 +241,7 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 		case c == '{' && r.braces:
 			r.braceAt = d.text.at(i)
 			return i + 1, more
-		case isWord(c):
+		case chars.IsWord(c):
 			r.state, r.nameAt, r.at = pName, d.text.at(i), d.text.at(i)
 			return i, more
 		}
@@ -251,16 +252,16 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 
 // readWord reads what may be a keyword.
 func (r *pyReader) readWord(d *driver, c byte, i int) (int, verdict) {
-	j := min(wordStop.index(d.text.in, i), i+maxHeader+1-len(r.word))
+	j := min(wordStop.Index(d.text.in, i), i+maxHeader+1-len(r.word))
 	switch {
 	case j > i:
 		r.word = append(r.word, d.text.in[i:j]...)
 		return j, more
-	case !wordStop.has(c) && r.state == pWord:
+	case !wordStop.Has(c) && r.state == pWord:
 		return r.leave(d, i)
-	case !wordStop.has(c):
+	case !wordStop.Has(c):
 		return r.fail(d, i, "the keyword is too long")
-	case isBlank(c) && c != '\n':
+	case chars.IsBlank(c) && c != '\n':
 		return i + 1, more
 	case c == '=' && r.state == pWord:
 		r.state = pEqual
@@ -492,7 +493,7 @@ func (r *pyReader) ticked(d *driver, c byte, i int) (int, verdict) {
 			return j, v
 		}
 		return r.endList(i)
-	case isBlank(c):
+	case chars.IsBlank(c):
 		return i + 1, more
 	case c == ']' && r.state == pTicked:
 		r.state = pLink
@@ -568,7 +569,7 @@ func (r *pyReader) next(d *driver, c byte, i int) (int, verdict) {
 		return i + 1, more
 	case c == ']' && r.list:
 		return r.endList(i + 1)
-	case !r.list && isWord(c): // one call a line
+	case !r.list && chars.IsWord(c): // one call a line
 		r.state = pElement
 		return i, more
 	case r.closer != "" && c == r.closer[0]:
@@ -673,7 +674,7 @@ func (r *pyReader) unread() bool {
 	return true
 }
 
-func (r *pyReader) plain(*driver) *byteSet {
+func (r *pyReader) plain(*driver) *chars.Set {
 	if r.state == pValue {
 		return r.val.plain()
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -11,9 +12,9 @@ import (
 func (v *value) plainString(in string, i int) int {
 	j := 0
 	if v.quote == '\'' && !v.escaped {
-		j = stringStop.index(in, i)
+		j = chars.Quoted.Index(in, i)
 	} else {
-		j = indexEscaped(in, i)
+		j = chars.IndexEscaped(in, i)
 	}
 	if v.quotes > 0 && j > i {
 		v.restoreQuotes(i)
@@ -22,14 +23,14 @@ func (v *value) plainString(in string, i int) int {
 }
 
 // plain is the method of body for a machine that leaves reading to v.
-func (v *value) plain() *byteSet {
+func (v *value) plain() *chars.Set {
 	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 {
 		return nil
 	}
 	if v.quote == '"' {
-		return &doubleStop
+		return &chars.Escaped
 	}
-	return &stringStop
+	return &chars.Quoted
 }
 
 // inString reads in a string.
@@ -101,7 +102,7 @@ func (v *value) closeString(in string, i int) int {
 
 // behindQuote looks at the byte behind what may be the closing single quote of a string.
 func (v *value) behindQuote(c byte, i int) {
-	if isWord(c) || c == v.quote { // nothing that follows a string begins like this
+	if chars.IsWord(c) || c == v.quote { // nothing that follows a string begins like this
 		v.write("'", i)
 		v.note(chat.NoteEscape, "'", `\'`, i-1, i)
 		v.state = vString
@@ -119,12 +120,12 @@ func (v *value) wholeText(in string, i int) int {
 	}
 	to := 0
 	if q == '"' {
-		to = indexEscaped(in, i+1)
+		to = chars.IndexEscaped(in, i+1)
 	} else {
-		to = stringStop.index(in, i+1)
+		to = chars.Quoted.Index(in, i+1)
 	}
 	n := to + 1 - i
-	if n == 2 || to+1 >= len(in) || in[to] != q || isWord(in[to+1]) || in[to+1] == q || !v.fits(shape.String) {
+	if n == 2 || to+1 >= len(in) || in[to] != q || chars.IsWord(in[to+1]) || in[to+1] == q || !v.fits(shape.String) {
 		return 0
 	}
 	v.markValue(i)
@@ -177,7 +178,7 @@ func (v *value) restoreQuotes(i int) {
 
 // plainJSON reports whether chunk, in the middle of a JSON string, has only whole escapes besides bytes that pass.
 func plainJSON(chunk string) bool {
-	for i := doubleStop.index(chunk, 0); i < len(chunk); i = doubleStop.index(chunk, i) {
+	for i := chars.Escaped.Index(chunk, 0); i < len(chunk); i = chars.Escaped.Index(chunk, i) {
 		n := 0
 		if chunk[i] == '\\' {
 			n = plainEscape(chunk[i:])
@@ -206,7 +207,7 @@ func plainEscape(s string) int {
 	return 0
 }
 
-func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+func isHex(c byte) bool { return chars.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // shut ends a string whose closing quote, which is not that of JSON, stands before i.
 func (v *value) shut(i int) {

@@ -1,6 +1,9 @@
 package dialect
 
-import "wield/chat"
+import (
+	"wield/chat"
+	"wield/dialect/internal/chars"
+)
 
 // reasoning is the state of reasoning blocks.
 type reasoning struct {
@@ -29,7 +32,7 @@ func (d *Decoder) openReasoning(i int, o *opener) int {
 // scanReasoning passes reasoning on and looks for the tag that closes it.
 func (d *Decoder) scanReasoning(i int) int {
 	for ; d.think.primed && i < len(d.text.in); i++ {
-		if c := d.text.in[i]; !isBlank(c) {
+		if c := d.text.in[i]; !chars.IsBlank(c) {
 			d.think.primed = false
 			if d.set.trie.starts(c) && !d.set.closers.starts(c) || c == '<' || c == '[' {
 				d.candidate(i, inElement)

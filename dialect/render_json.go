@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"wield/dialect/internal/chars"
 )
 
 // A renderMode says how JSON text is rewritten.
@@ -206,7 +208,7 @@ func renderSpace(raw string, i int) int {
 
 // renderUnquote returns the text of the JSON string in raw, and whether raw is one.
 func renderUnquote(raw string) (string, bool) {
-	if n := len(raw) - 1; n > 0 && raw[0] == '"' && raw[n] == '"' && doubleStop.none(raw[1:n]) && utf8.ValidString(raw) {
+	if n := len(raw) - 1; n > 0 && raw[0] == '"' && raw[n] == '"' && chars.Escaped.None(raw[1:n]) && utf8.ValidString(raw) {
 		return raw[1:n], true
 	}
 	var s string

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A resultsFrame is what stands around each result. Between them is always the same envelope, one line of
@@ -147,9 +148,9 @@ func resultsNames(raw string, tools []chat.Tool) bool {
 	if strings.Contains(raw, `\u`) {
 		return true
 	}
-	raw = fold(raw)
+	raw = chars.Fold(raw)
 	for i := range tools {
-		if strings.Contains(raw, fold(tools[i].Name)) {
+		if strings.Contains(raw, chars.Fold(tools[i].Name)) {
 			return true
 		}
 	}

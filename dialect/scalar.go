@@ -6,13 +6,14 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
 // scalarByte reports whether c goes on with the number, word or source text.
 func (v *value) scalarByte(c byte) bool {
 	if !v.source {
-		return isWord(c) || c == '+' || c == '-' || c == '.'
+		return chars.IsWord(c) || c == '+' || c == '-' || c == '.'
 	}
 	if v.in != 0 {
 		if c == v.in {
@@ -23,7 +24,7 @@ func (v *value) scalarByte(c byte) bool {
 	switch c {
 	case '"', '\'':
 		v.in = c
-		if n := len(v.tok); n > 3 && c == '\'' && (isWord(v.tok[n-1]) || v.tok[n-1] == '\\') {
+		if n := len(v.tok); n > 3 && c == '\'' && (chars.IsWord(v.tok[n-1]) || v.tok[n-1] == '\\') {
 			v.in = 0 // an apostrophe
 		}
 	case '(', '[', '{':
@@ -135,7 +136,7 @@ func (v *value) usualScalar(in string, i int) int {
 	case strings.HasPrefix(rest, "false"):
 		j, types = i+len("false"), shape.Boolean
 	default:
-		for j < len(in) && isDigit(in[j]) {
+		for j < len(in) && chars.IsDigit(in[j]) {
 			j++
 		}
 		if n := j - i; n == 0 || n > maxDigits || n > 1 && in[i] == '0' {
@@ -162,7 +163,7 @@ func plainScalar(text string) bool {
 	case "":
 		return false
 	}
-	return len(text) <= maxDigits && digits(text) && (text[0] != '0' || len(text) == 1)
+	return len(text) <= maxDigits && chars.Digits(text) && (text[0] != '0' || len(text) == 1)
 }
 
 // maxDigits is how many digits an integer may have that every reader of JSON takes for the same.
@@ -216,7 +217,7 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 		}
 		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
 	}
-	if v.textual() && isWord(text[0]) {
+	if v.textual() && chars.IsWord(text[0]) {
 		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
 	}
 	return "", "", false
@@ -227,7 +228,7 @@ func isNumber(s string) bool {
 	i := 0
 	digits := func() bool {
 		from := i
-		for i < len(s) && isDigit(s[i]) {
+		for i < len(s) && chars.IsDigit(s[i]) {
 			i++
 		}
 		return i > from
@@ -267,7 +268,7 @@ func pythonNumber(s string) (string, bool) {
 	if strings.HasPrefix(n, "-") {
 		sign, n = "-", n[1:]
 	}
-	if len(n) > 2 && len(n) <= maxHeader && n[0] == '0' && isLetter(n[1]) && n[1]|0x20 != 'e' {
+	if len(n) > 2 && len(n) <= maxHeader && n[0] == '0' && chars.IsLetter(n[1]) && n[1]|0x20 != 'e' {
 		if i, ok := new(big.Int).SetString(n, 0); ok {
 			return sign + i.String(), true
 		}

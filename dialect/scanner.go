@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A scanner is the text that is being read, what of it is held, and the events that have come of it. It knows
@@ -47,9 +48,9 @@ type scanner struct {
 type prediction struct {
 	waiting bool
 	unread  int
-	expect  string   // what they most likely go on with, of which nothing but the last byte decides anything
-	met     int      // how much of it came
-	stop    *byteSet // where nothing is expected: the bytes that may decide; nil: any may
+	expect  string     // what they most likely go on with, of which nothing but the last byte decides anything
+	met     int        // how much of it came
+	stop    *chars.Set // where nothing is expected: the bytes that may decide; nil: any may
 }
 
 // at returns the offset in the text of what stands at i in the input.
@@ -130,7 +131,7 @@ func (s *scanner) character(i int) int {
 
 // await leaves the input unread from i on. What follows is held as well, as long as it is what is expected,
 // or has no byte of stop.
-func (s *scanner) await(i int, expect string, stop *byteSet) {
+func (s *scanner) await(i int, expect string, stop *chars.Set) {
 	if expect != "" {
 		stop = nil
 	}
@@ -178,7 +179,7 @@ func (s *scanner) piece(end int) (string, int) {
 
 // emitText emits text that ends at the offset end.
 func (s *scanner) emitText(text string, end int) {
-	if !s.seen && !blank(text) {
+	if !s.seen && !chars.Blank(text) {
 		s.seen = true
 	}
 	s.recent.add(text)
@@ -230,7 +231,7 @@ func appendDelta(dst []chat.Event, kind chat.Kind, index int, text string, at, e
 // last one cut, and what follows it. What the chunk ends with of another waits for the rest.
 func (s *scanner) characters(chunk string) (first, rest string) {
 	if s.cut != "" {
-		n, want := 0, runeLen(s.cut[0])-len(s.cut)
+		n, want := 0, chars.RuneLen(s.cut[0])-len(s.cut)
 		for n < len(chunk) && n < want && chunk[n]&0xC0 == 0x80 {
 			n++
 		}
@@ -244,7 +245,7 @@ func (s *scanner) characters(chunk string) (first, rest string) {
 		}
 		chunk = chunk[n:]
 	}
-	n := len(chunk) - partialRune(chunk)
+	n := len(chunk) - chars.PartialRune(chunk)
 	s.cut = chunk[n:]
 	return first, chunk[:n]
 }

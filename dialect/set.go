@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -112,8 +113,8 @@ func anyRow(on map[string]bool, is func(d *Dialect) bool) bool {
 // An automaton recognises the openers of the dialects that are on. It depends on nothing else of a request.
 type automaton struct {
 	trie    trie
-	closers trie    // of reasoning
-	mid     byteSet // bytes in the middle of a line that need a look
+	closers trie      // of reasoning
+	mid     chars.Set // bytes in the middle of a line that need a look
 }
 
 // plainRules are those of a request without tools.
@@ -133,7 +134,7 @@ var autoEnabled = sync.OnceValue(func() map[string]bool {
 
 // build builds the automaton. Those that are expected claim first what they share with others.
 func (r *rules) build(o *Options) {
-	r.mid = r.mid.with("\n\r`")
+	r.mid = r.mid.With("\n\r`")
 	if r.midJSON {
 		r.mid['{'] = 1
 	}
@@ -209,7 +210,7 @@ func (r *rules) addRow(d *Dialect, opts *Options) {
 
 func (a *automaton) add(o opener) {
 	a.trie.add(o)
-	if c := o.literal[0]; !o.lineStart && o.use != useBOM && !isLetter(c) {
+	if c := o.literal[0]; !o.lineStart && o.use != useBOM && !chars.IsLetter(c) {
 		a.mid[c] = 1
 	}
 }

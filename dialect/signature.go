@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -68,7 +69,7 @@ func hasKeyword(arg string) bool {
 // wordLen returns the length of the word that s begins with.
 func wordLen(s string) int {
 	n := 0
-	for n < len(s) && isWord(s[n]) {
+	for n < len(s) && chars.IsWord(s[n]) {
 		n++
 	}
 	return n

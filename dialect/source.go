@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A Source says from which bytes of a text a key or a value of a call's arguments was read.
@@ -197,7 +198,7 @@ type sourceWalk struct {
 }
 
 func (w *sourceWalk) blanks() {
-	for w.i < len(w.args) && isBlank(w.args[w.i]) {
+	for w.i < len(w.args) && chars.IsBlank(w.args[w.i]) {
 		w.i++
 	}
 }
@@ -215,7 +216,7 @@ func (w *sourceWalk) value(path string) {
 		w.quoted(path, false)
 	default:
 		from := w.i
-		for w.i < len(w.args) && !isBlank(w.args[w.i]) && strings.IndexByte(",]}:", w.args[w.i]) < 0 {
+		for w.i < len(w.args) && !chars.IsBlank(w.args[w.i]) && strings.IndexByte(",]}:", w.args[w.i]) < 0 {
 			w.i++
 		}
 		if w.i == from {

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A strictReader reads one JSON value as strictly as there is: no key stands twice in an object, at any
 // depth, and nothing nests deeper than elsewhere. It notes the members of the outermost object, and of the
@@ -22,7 +26,7 @@ func (r *strictReader) read(text string) bool {
 
 // blanks reads white space, and reports whether something stands behind it.
 func (r *strictReader) blanks() bool {
-	for r.at < len(r.in) && isBlank(r.in[r.at]) {
+	for r.at < len(r.in) && chars.IsBlank(r.in[r.at]) {
 		r.at++
 	}
 	return r.at < len(r.in)
@@ -80,7 +84,7 @@ func (r *strictReader) word(word string) bool {
 
 // text reads a string from its quote on.
 func (r *strictReader) text() bool {
-	for i := indexEscaped(r.in, r.at+1); i < len(r.in); i = indexEscaped(r.in, i) {
+	for i := chars.IndexEscaped(r.in, r.at+1); i < len(r.in); i = chars.IndexEscaped(r.in, i) {
 		switch r.in[i] {
 		case '"':
 			r.at = i + 1

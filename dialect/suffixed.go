@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A suffixReader reads the rest of an opener that holds a suffix of the model's choosing, and of the tag that
 // opens the first call, and then gives way to the reader of the form with that suffix.
@@ -22,11 +26,11 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 			}
 			r.first = suffixTags(string(r.suffix)).callOpen
 		case r.first == "":
-			if !isWord(c) && c != '-' && c != '.' || len(r.suffix) >= maxBlank {
+			if !chars.IsWord(c) && c != '-' && c != '.' || len(r.suffix) >= maxBlank {
 				return i, refused
 			}
 			r.suffix = append(r.suffix, c)
-		case len(r.tail) == 0 && isBlank(c):
+		case len(r.tail) == 0 && chars.IsBlank(c):
 			if len(r.suffix) >= maxHeader {
 				return i, refused
 			}
@@ -47,7 +51,7 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 
 func (r *suffixReader) end(*driver) verdict { return refused }
 
-func (r *suffixReader) plain(*driver) *byteSet { return nil }
+func (r *suffixReader) plain(*driver) *chars.Set { return nil }
 
 // newHorizon returns a reader of what stands in K2 Horizon's element for a call, which is told by its first byte.
 func newHorizon(_ *driver, o *opener) body { return &horizonReader{section: o} }
@@ -63,7 +67,7 @@ var horizonCall = opener{use: useSection, closer: "</ifm|tool_call>", json: "k2-
 func (r *horizonReader) run(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		switch c := d.text.in[i]; {
-		case isBlank(c):
+		case chars.IsBlank(c):
 			if r.blanks++; r.blanks > maxHeader {
 				return i, refused
 			}
@@ -80,4 +84,4 @@ func (r *horizonReader) run(d *driver, i int) (int, verdict) {
 
 func (r *horizonReader) end(*driver) verdict { return refused }
 
-func (r *horizonReader) plain(*driver) *byteSet { return nil }
+func (r *horizonReader) plain(*driver) *chars.Set { return nil }

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // shift gives the beginning of the tail t, which turned out to be no end, to the value.
 func (r *tagReader) shift(d *driver, t string, i int) {
@@ -145,9 +149,9 @@ func (r *tagReader) nextTag(s string) (k tagKind, n int) {
 
 // trim returns what stands behind a tag without white space before it.
 func (r *tagReader) trim(s string) string {
-	s = trimBlanks(s)
+	s = chars.TrimBlanks(s)
 	for r.form.bare && strings.HasPrefix(s, lineEscape) {
-		s = trimBlanks(s[len(lineEscape):])
+		s = chars.TrimBlanks(s[len(lineEscape):])
 	}
 	return s
 }
@@ -246,7 +250,7 @@ func (r *tagReader) missingClose(d *driver, t string, at int) ending {
 	if e.match != fullMatch {
 		return e
 	}
-	rest := trimBlanks(text[len(f.callClose):])
+	rest := chars.TrimBlanks(text[len(f.callClose):])
 	if rest == "" {
 		e.match = partMatch
 		return e

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -214,7 +215,7 @@ func matchTag[T string | []byte](text T, tag string) tagMatch {
 func (r *tagReader) readTag(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
 	if len(r.tail) == 0 {
-		if isBlank(c) {
+		if chars.IsBlank(c) {
 			if r.blanks++; r.blanks > maxHeader && r.val == nil {
 				return i, refused
 			}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -16,7 +17,7 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 		}
 	}
 	if stop := r.nameStop(); stop != nil {
-		if j := min(stop.index(d.text.in, i), i+maxHeader+1-len(r.name)); j > i {
+		if j := min(stop.Index(d.text.in, i), i+maxHeader+1-len(r.name)); j > i {
 			if j == len(d.text.in) && len(r.name) == 0 && d.text.patient(i) {
 				d.text.await(i, "", stop)
 				return i, left
@@ -33,7 +34,7 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 	case len(r.name) > maxHeader:
 		return r.fail(d, i, "the name is too long")
 	case r.form.elements && r.state == tParam && c != end:
-		if isBlank(c) || c == '/' || c == '<' {
+		if chars.IsBlank(c) || c == '/' || c == '<' {
 			return r.fail(d, i, "the tag is not closed")
 		}
 	case r.form.elements && r.state == tParam:
@@ -108,7 +109,7 @@ func (r *tagReader) wholeName(d *driver, i int) (int, verdict) {
 	if f.bare && r.state == tName {
 		stop = &bareNameStop
 	}
-	to := stop.index(in, i)
+	to := stop.Index(in, i)
 	if to == len(in) || to == i || to-i > maxHeader {
 		return i, more
 	}
@@ -119,7 +120,7 @@ func (r *tagReader) wholeName(d *driver, i int) (int, verdict) {
 		r.param = strings.TrimSpace(name)
 		r.keyed()
 		return to + len(f.paramEnd), more
-	case f.bare && r.state == tName && (rest[0] == '\n' || !isBlank(rest[0])):
+	case f.bare && r.state == tName && (rest[0] == '\n' || !chars.IsBlank(rest[0])):
 		return to, r.named(d, strings.TrimSuffix(name, lineEscape), to)
 	case !f.bare && rest[0] == f.nameEnd[0]:
 		return r.takeName(d, name, to+1)
@@ -146,7 +147,7 @@ func (r *tagReader) wholeQuoted(d *driver, i int) (int, verdict) {
 		return i, more
 	}
 	from++
-	to := quotedNameStop.index(in, from)
+	to := quotedNameStop.Index(in, from)
 	switch {
 	case to == len(in) && d.text.patient(i):
 		d.text.await(i, "", &quotedNameStop)
@@ -166,7 +167,7 @@ func (r *tagReader) wholeQuoted(d *driver, i int) (int, verdict) {
 	if !f.attributes {
 		return i, more
 	}
-	end := attributeStop.index(in, to+1)
+	end := attributeStop.Index(in, to+1)
 	switch {
 	case end == len(in) && d.text.patient(i):
 		d.text.await(i, "", &attributeStop)
@@ -189,7 +190,7 @@ func (r *tagReader) takeName(d *driver, name string, i int) (int, verdict) {
 }
 
 // nameStop returns the bytes of which each needs a look in the name, where all others belong to it, else nil.
-func (r *tagReader) nameStop() *byteSet {
+func (r *tagReader) nameStop() *chars.Set {
 	f := r.form
 	switch {
 	case f.elements || f.quoted && r.quote <= 1:
@@ -200,7 +201,7 @@ func (r *tagReader) nameStop() *byteSet {
 		return &tagNameStop
 	case r.state == tParam:
 		return &tagNameStop
-	case len(r.name) > 0 && isBlank(r.name[len(r.name)-1]):
+	case len(r.name) > 0 && chars.IsBlank(r.name[len(r.name)-1]):
 		return nil
 	}
 	return &bareNameStop
@@ -279,7 +280,7 @@ var attributeMeanings = [...]struct {
 // looseName reports whether s is, or begins, what stands before the quote of a name: white space, which a
 // tokenizer may have left as its own sign, or lost, and name=.
 func looseName(s string) bool {
-	for s != "" && isBlank(s[0]) {
+	for s != "" && chars.IsBlank(s[0]) {
 		s = s[1:]
 	}
 	const sign = "Ġ"
@@ -327,7 +328,7 @@ func (r *tagReader) readBare(d *driver, c byte, i int) (int, verdict) {
 		r.name = r.name[:0]
 		return i, r.named(d, name, i)
 	}
-	if n := len(r.name); n > 0 && isBlank(r.name[n-1]) && !isBlank(c) {
+	if n := len(r.name); n > 0 && chars.IsBlank(r.name[n-1]) && !chars.IsBlank(c) {
 		return r.fail(d, i, "the name has two words")
 	}
 	r.name = append(r.name, c)

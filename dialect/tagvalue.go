@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -162,7 +163,7 @@ func foldedProp(s *shape.Shape, name string) (string, bool) {
 	}
 	found := ""
 	for i := range s.Props {
-		if fold(s.Props[i].Name) == fold(name) {
+		if chars.Fold(s.Props[i].Name) == chars.Fold(name) {
 			if found != "" {
 				return "", false
 			}
@@ -182,8 +183,8 @@ func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
 		r.beginText(in[i])
 	}
 	stop := r.valueStop()
-	for i = stop.index(in, i); i < len(in) && !r.suspicious(in, i); {
-		i = stop.index(in, i+1)
+	for i = stop.Index(in, i); i < len(in) && !r.suspicious(in, i); {
+		i = stop.Index(in, i+1)
 	}
 	r.add(d, in[from:i], i)
 	if i < len(in) {
@@ -204,7 +205,7 @@ func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
 }
 
 // valueStop returns the bytes that may begin the end of a value.
-func (r *tagReader) valueStop() *byteSet {
+func (r *tagReader) valueStop() *chars.Set {
 	switch {
 	case r.form.elements:
 		return &bracketStop
@@ -294,7 +295,7 @@ func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 			return noMatch, n
 		case i == len(in):
 			return partMatch, n
-		case isBlank(in[i]):
+		case chars.IsBlank(in[i]):
 			continue
 		case in[i] == lineEscape[0] && r.form.bare:
 			return noMatch, n + 1 // it is for ending to say
@@ -316,7 +317,7 @@ func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 func openCDATA(text []byte) bool {
 	const open, end = "<![CDATA[", "]]>"
 	first := text[:min(len(text), maxHeader)]
-	for len(first) > 0 && isBlank(first[0]) {
+	for len(first) > 0 && chars.IsBlank(first[0]) {
 		first = first[1:]
 	}
 	if len(first) == 0 || first[0] != '<' { // nearly always
@@ -492,7 +493,7 @@ func (r *tagReader) stands(d *driver, out string, skip int) {
 		return
 	}
 	raw := d.text.held(r.valueAt, max(r.valueAt, r.tailAt))
-	if lead := len(raw) - len(trimBlanks(raw)); strings.TrimSpace(raw) == out {
+	if lead := len(raw) - len(chars.TrimBlanks(raw)); strings.TrimSpace(raw) == out {
 		d.call.sources.from(r.valueAt + lead + skip)
 		r.val.base, r.val.step = r.valueAt+lead+skip, 1
 	}
@@ -552,7 +553,7 @@ func (r *tagReader) add(d *driver, s string, i int) {
 
 // clean returns the length of what s begins with that is the same whether or not character references are decoded.
 func (r *tagReader) clean(s string) int {
-	k := referenceStop.index(s, 0)
+	k := referenceStop.Index(s, 0)
 	if k == len(s) {
 		return k
 	}
@@ -564,7 +565,7 @@ func (r *tagReader) clean(s string) int {
 	return k
 }
 
-func (r *tagReader) plain(*driver) *byteSet {
+func (r *tagReader) plain(*driver) *chars.Set {
 	switch {
 	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.hold.on:
 		return nil

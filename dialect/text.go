@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A lineContext is what the scanner of text remembers of the line it is on, to tell a call from one that is only shown:
@@ -90,7 +91,7 @@ func (d *Decoder) scanLine(i int) int {
 	if !d.text.holding && !d.ctx.tick {
 		i, d.ctx.ticks = d.skim(in, i)
 	}
-	for i = mid.index(in, i); i < len(in); i = mid.index(in, i+1) {
+	for i = mid.Index(in, i); i < len(in); i = mid.Index(in, i+1) {
 		switch c := in[i]; c {
 		case '\n', '\r':
 			torn := d.ctx.torn && d.tornOn(i)
@@ -141,7 +142,7 @@ func (d *Decoder) tornOn(i int) bool {
 func (d *Decoder) scanLineStart(i int) int {
 	c := d.text.in[i]
 	switch {
-	case isBlank(c), d.ctx.after && (c == ',' || c == ';'):
+	case chars.IsBlank(c), d.ctx.after && (c == ',' || c == ';'):
 		if d.text.holding && d.text.at(i)-d.text.holdAt >= maxBlank {
 			d.dropHold(i)
 		}
@@ -260,7 +261,7 @@ func (d *Decoder) scanPlain(i int) int {
 	for ; i < end; i++ {
 		if c := d.text.in[i]; c == '\n' {
 			d.ctx.newLine()
-		} else if !isBlank(c) || !d.ctx.bol {
+		} else if !chars.IsBlank(c) || !d.ctx.bol {
 			d.ctx.passed(c)
 		}
 	}
@@ -361,7 +362,7 @@ func (d *Decoder) mayBeLonger(i int, o *opener) bool {
 
 // blankBefore reports whether the text before the candidate that was not emitted yet is white space.
 func (d *Decoder) blankBefore() bool {
-	return d.text.last < d.text.base || d.text.last >= d.text.holdAt || blank(d.text.in[d.text.index(d.text.last):d.text.index(d.text.holdAt)])
+	return d.text.last < d.text.base || d.text.last >= d.text.holdAt || chars.Blank(d.text.in[d.text.index(d.text.last):d.text.index(d.text.holdAt)])
 }
 
 // opened acts on a whole opener that ends before i.
@@ -586,7 +587,7 @@ func (d *Decoder) scanClosing(i int) int {
 			return d.refuse(i, "too short to close the fence")
 		case c == '\n':
 			return d.closeFence(i)
-		case isBlank(c):
+		case chars.IsBlank(c):
 			e.info = true
 		case (c == '<' || c == '[' || c == ']') && d.set.trie.starts(c):
 			return d.closeFence(i) // a token that ends the turn stands on the same line

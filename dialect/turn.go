@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 )
 
 // A turnMark says what a literal shows about whose turn it is.
@@ -105,7 +106,7 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 func (d *Decoder) indented() bool {
 	before := d.before()
 	indent := before[strings.LastIndexByte(before, '\n')+1:]
-	return len(indent) > 3 && blank(indent) || strings.HasPrefix(indent, "\t")
+	return len(indent) > 3 && chars.Blank(indent) || strings.HasPrefix(indent, "\t")
 }
 
 // belowKey reports whether the line above the candidate, without a blank one between them, has a key other
@@ -217,7 +218,7 @@ func (foreignHeader) run(d *driver, i int) (int, verdict) {
 
 func (foreignHeader) end(*driver) verdict { return refused }
 
-func (foreignHeader) plain(*driver) *byteSet { return nil }
+func (foreignHeader) plain(*driver) *chars.Set { return nil }
 
 // behindSentence reports whether a sentence ends right before the candidate or its blank.
 func (d *Decoder) behindSentence() bool {
@@ -290,7 +291,7 @@ func trimLine(s string) string { return strings.TrimRight(s, " \t\r\n") }
 func (d *Decoder) scanHeader(i int) int {
 	o, c := d.cand.elem.opener, d.text.in[i]
 	last := o.literal[len(o.literal)-1]
-	if c == '\n' || c == '\r' || !isLetter(last) && (isLetter(c) || c >= utf8.RuneSelf) {
+	if c == '\n' || c == '\r' || !chars.IsLetter(last) && (chars.IsLetter(c) || c >= utf8.RuneSelf) {
 		return d.endTurn(i, d.text.candAt, o.literal, true)
 	}
 	return d.talkedAbout(i, o)
@@ -322,7 +323,7 @@ func (d *driver) place() place {
 		return placeProse
 	case n == len(before):
 		return placeFree
-	case strings.ContainsRune(".!?…。！？", last) && !(n > 1 && isDigit(line[n-2])): // that is the number of an item
+	case strings.ContainsRune(".!?…。！？", last) && !(n > 1 && chars.IsDigit(line[n-2])): // that is the number of an item
 		return placeSentence
 	}
 	return placeProse
@@ -403,7 +404,7 @@ func (d *Decoder) passOver(end int) {
 
 // scanReturned reads what follows a complete answer: white space, or another turn.
 func (d *Decoder) scanReturned(i int) int {
-	if isBlank(d.text.in[i]) && (!d.text.holding || d.text.at(i)-d.text.holdAt < maxBlank) {
+	if chars.IsBlank(d.text.in[i]) && (!d.text.holding || d.text.at(i)-d.text.holdAt < maxBlank) {
 		if !d.text.holding {
 			d.text.hold(d.text.at(i))
 		}

@@ -1,6 +1,9 @@
 package dialect
 
-import "wield/schema/shape"
+import (
+	"wield/dialect/internal/chars"
+	"wield/schema/shape"
+)
 
 // The usual is JSON as nearly all models write it nearly all the time: whole keys without escapes that are
 // new, strings in double quotes, integers and truth values that fit their shapes. All of it belongs to the
@@ -24,7 +27,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 		c, n := in[i], 0
 		switch v.state {
 		case vString:
-			if i = indexEscaped(in, i); i == len(in) {
+			if i = chars.IndexEscaped(in, i); i == len(in) {
 				return i, going
 			}
 			if c = in[i]; c == '"' {
@@ -43,14 +46,14 @@ func (v *value) usual(in string, i int) (int, progress) {
 				if v.state == vDone {
 					return i + 1, going
 				}
-			case isBlank(c):
+			case chars.IsBlank(c):
 				n = 1
 			}
 		case vKeyOrEnd:
 			switch {
 			case c == '"':
 				n = v.newKey(in, i)
-			case isBlank(c):
+			case chars.IsBlank(c):
 				n = 1
 			}
 		case vColon:
@@ -58,12 +61,12 @@ func (v *value) usual(in string, i int) (int, progress) {
 			case c == ':':
 				n = 1
 				v.usualColon()
-			case isBlank(c):
+			case chars.IsBlank(c):
 				n = 1
 			}
 		case vValue, vFirstOrEnd:
 			switch {
-			case isBlank(c):
+			case chars.IsBlank(c):
 				n = 1
 			case c == '"' && v.fits(shape.String):
 				n = 1
@@ -88,7 +91,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 // It returns how many bytes that are, 0 if not, or keyCut.
 func (v *value) usualComma(in string, i int) int {
 	j := i + 1
-	for j < len(in) && isBlank(in[j]) {
+	for j < len(in) && chars.IsBlank(in[j]) {
 		j++
 	}
 	f := &v.stack[len(v.stack)-1]

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -216,7 +217,7 @@ func (v *value) between(in string, i int) (int, progress) {
 		case v.kwargs && v.state == vAfter && len(v.stack) == 1:
 			v.flush(in, i)
 			return i, paused
-		case !isBlank(in[i]):
+		case !chars.IsBlank(in[i]):
 			return v.unusual(in, i), going
 		case len(v.pend) > 0:
 			v.pend = append(v.pend, in[i])
@@ -364,7 +365,7 @@ func (v *value) tuple(types shape.Types) bool {
 	return v.repair != RepairOff && (types == 0 || types.Has(shape.Array))
 }
 
-func scalarStart(c byte) bool { return isWord(c) || c == '-' || c == '+' || c == '.' }
+func scalarStart(c byte) bool { return chars.IsWord(c) || c == '-' || c == '+' || c == '.' }
 
 // markValue notes where in the arguments the value of a key begins.
 func (v *value) markValue(int) {
@@ -508,7 +509,7 @@ func (v *value) endText() {
 // writeScalar writes a whole scalar if it is one that needs no conversion, and reports whether it is.
 func (v *value) writeScalar(text string) bool {
 	types := shape.Boolean
-	if text != "" && isDigit(text[0]) {
+	if text != "" && chars.IsDigit(text[0]) {
 		types = shape.Integer | shape.Number
 	}
 	if v.state != vValue || v.hold.on || text == "null" || !plainScalar(text) || !v.fits(types) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -16,7 +17,7 @@ func (v *value) beginKey(c byte, i int) {
 		if c == '\'' && !v.python {
 			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
 		}
-	case v.repair != RepairOff && (isWord(c) || c == '-'):
+	case v.repair != RepairOff && (chars.IsWord(c) || c == '-'):
 		v.state = vKeyBare
 		v.tok = append(v.tok, c)
 	default:
@@ -51,7 +52,7 @@ func (v *value) wholeKey(in string, i, n int) int {
 // inKey reads in a key.
 func (v *value) inKey(in string, i int) int {
 	if v.state == vKey {
-		if j := stringStop.index(in, i); j > i {
+		if j := chars.Quoted.Index(in, i); j > i {
 			v.tok, v.from = append(v.tok, in[i:j]...), j
 			return j
 		}
@@ -73,7 +74,7 @@ func (v *value) readKey(c byte, i int) int {
 			v.tok = append(v.tok, '\\', c)
 		}
 	case v.state == vKeyBare:
-		if isWord(c) || c == '-' || c == '.' {
+		if chars.IsWord(c) || c == '-' || c == '.' {
 			v.tok = append(v.tok, c)
 			break
 		}

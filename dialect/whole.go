@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/dialect/internal/chars"
 	"wield/schema/shape"
 )
 
@@ -153,7 +154,7 @@ func (d *Decoder) feedReasoning(chunk string) string {
 func (d *Decoder) mayBeRequest(chunk string) bool {
 	for i := 0; i < len(chunk) && d.request.wanted < len(requestStart); i++ {
 		switch c, k := chunk[i], d.request.wanted; {
-		case isBlank(c) && k <= 1:
+		case chars.IsBlank(c) && k <= 1:
 		case c == '\\' && k > 1:
 			d.request.wanted = len(requestStart) // an escape, which may stand for what is wanted
 		case c != requestStart[k]:

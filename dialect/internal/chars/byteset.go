@@ -1,31 +1,31 @@
-package dialect
+package chars
 
 import "math/bits"
 
-// A byteSet is a set of bytes: those that need a look where all others pass. It holds numbers rather than
+// A Set is a set of bytes: those that need a look where all others pass. It holds numbers rather than
 // booleans so that several bytes can be tried with one branch.
-type byteSet [256]uint8
+type Set [256]uint8
 
-func (s *byteSet) has(c byte) bool { return s[c] != 0 }
+func (s *Set) Has(c byte) bool { return s[c] != 0 }
 
-// with returns a set that has the bytes of more as well.
-func (s byteSet) with(more string) byteSet {
+// With returns a set that has the bytes of more as well.
+func (s Set) With(more string) Set {
 	for i := range len(more) {
 		s[more[i]] = 1
 	}
 	return s
 }
 
-// without returns a set that lacks the bytes of fewer.
-func (s byteSet) without(fewer string) byteSet {
+// Without returns a set that lacks the bytes of fewer.
+func (s Set) Without(fewer string) Set {
 	for i := range len(fewer) {
 		s[fewer[i]] = 0
 	}
 	return s
 }
 
-// index returns the offset of the first byte of in, from i on, that is in s, or the length of in.
-func (s *byteSet) index(in string, i int) int {
+// Index returns the offset of the first byte of in, from i on, that is in s, or the length of in.
+func (s *Set) Index(in string, i int) int {
 	for ; i+4 <= len(in); i += 4 {
 		if s[in[i]]|s[in[i+1]]|s[in[i+2]]|s[in[i+3]] != 0 {
 			break
@@ -37,9 +37,9 @@ func (s *byteSet) index(in string, i int) int {
 	return i
 }
 
-// indexEscaped returns the offset of the first byte of s, from i on, that is escaped in a string of JSON, or
+// IndexEscaped returns the offset of the first byte of s, from i on, that is escaped in a string of JSON, or
 // the length of s. It is what doubleStop.index is, for long texts: eight bytes at a time.
-func indexEscaped(s string, i int) int {
+func IndexEscaped(s string, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
 		w := s[i : i+8]
@@ -52,11 +52,11 @@ func indexEscaped(s string, i int) int {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}
-	return doubleStop.index(s, i)
+	return Escaped.Index(s, i)
 }
 
-// none reports whether in has no byte of s.
-func (s *byteSet) none(in string) bool {
+// None reports whether in has no byte of s.
+func (s *Set) None(in string) bool {
 	for len(in) >= 4 {
 		if s[in[0]]|s[in[1]]|s[in[2]]|s[in[3]] != 0 {
 			return false
@@ -71,15 +71,15 @@ func (s *byteSet) none(in string) bool {
 	return true
 }
 
-// inverse returns the set of all other bytes.
-func (s byteSet) inverse() byteSet {
+// Inverse returns the set of all other bytes.
+func (s Set) Inverse() Set {
 	for c := range s {
 		s[c] = 1 - s[c]
 	}
 	return s
 }
 
-func controls() (s byteSet) {
+func Controls() (s Set) {
 	for c := range 0x20 {
 		s[c] = 1
 	}
@@ -88,7 +88,7 @@ func controls() (s byteSet) {
 
 // The bytes that do not simply belong to a string.
 var (
-	stringStop  = controls().with(`"'\`)
-	doubleStop  = stringStop.without("'") // in double quotes
-	captureStop = byteSet{}.with(`"'\`)   // a string that is kept
+	Quoted   = Controls().With(`"'\`)
+	Escaped  = Quoted.Without("'") // in double quotes
+	AnyQuote = Set{}.With(`"'\`)   // a string that is kept
 )

@@ -1,4 +1,4 @@
-package dialect
+package chars
 
 import "testing"
 
@@ -16,7 +16,7 @@ func TestIndexEscaped(t *testing.T) {
 					s[19] = '"'
 				}
 				for from := range 20 {
-					if got, want := indexEscaped(string(s), from), doubleStop.index(string(s), from); got != want {
+					if got, want := IndexEscaped(string(s), from), Escaped.Index(string(s), from); got != want {
 						t.Fatalf("%q from %d on: %d, want %d", s, from, got, want)
 					}
 				}
