@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"wield/chat"
@@ -12,7 +11,9 @@ import (
 
 // An argsReader reads the value of a call's arguments: an object, or a JSON string that holds one, or null for none.
 type argsReader struct {
-	out     *callWriter
+	out     writer
+	repair  repairLevel
+	shape   *shape.Shape
 	state   argsState
 	val     *value
 	quote   byte
@@ -38,10 +39,9 @@ const (
 	aSkip             // in a value that is no arguments
 )
 
-// newArgs returns a reader of arguments of the shape s, which out writes.
-func (b *bodies) newArgs(out *callWriter, s *shape.Shape) *argsReader {
-	a := ready(&b.args)
-	*a = argsReader{out: out, val: ready(&b.argsVal).reset(out, s, false), esc: a.esc[:0], word: a.word[:0]}
+// reset makes a ready to read arguments of the shape s with v, which out writes, and returns it.
+func (a *argsReader) reset(out writer, v *value, s *shape.Shape, repair repairLevel) *argsReader {
+	*a = argsReader{out: out, repair: repair, shape: s, val: v.reset(out, s, repair, false), esc: a.esc[:0], word: a.word[:0]}
 	return a
 }
 
@@ -49,6 +49,14 @@ func (b *bodies) newArgs(out *callWriter, s *shape.Shape) *argsReader {
 func (a *argsReader) at(base, step int) {
 	a.base, a.step = base, step
 	a.val.base, a.val.step = base, step
+}
+
+// plain returns the bytes that need a look if all others now belong to a string of the arguments, else nil.
+func (a *argsReader) plain() *chars.Set {
+	if a.state == aObject {
+		return a.val.plain()
+	}
+	return nil
 }
 
 func (a *argsReader) pos(i int) int { return a.base + i*a.step }
@@ -63,7 +71,7 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				i++
 			case c == '{':
 				a.state, a.val.patient = aObject, true
-			case c == '"' || c == '\'' && a.out.set.opts.Repair != RepairOff:
+			case c == '"' || c == '\'' && a.repair != off:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
 				i++
 			case c == '[':
@@ -109,12 +117,12 @@ func (a *argsReader) end() progress {
 func (a *argsReader) endWord(i int) progress {
 	switch string(a.word) {
 	case "null":
-		if a.out.set.opts.Repair == RepairOff {
+		if a.repair == off {
 			a.doom = "the arguments are null"
 			return done
 		}
 	case "None", "undefined":
-		if a.out.set.opts.Repair == RepairOff {
+		if a.repair == off {
 			return a.fail("no JSON value")
 		}
 	default:
@@ -174,7 +182,7 @@ func (a *argsReader) escape(c byte, i int) int {
 	}
 	s, ok := unquoteJSON(string(a.esc))
 	if !ok {
-		if a.out.set.opts.Repair == RepairOff {
+		if a.repair == off {
 			a.fail("an escape that JSON does not have")
 			return i
 		}
@@ -206,7 +214,7 @@ func (a *argsReader) inside(s string, base, step int) progress {
 			return going
 		}
 		if !a.wrapped {
-			if a.out.set.opts.Repair == RepairOff {
+			if a.repair == off {
 				a.doom = "the arguments are a string"
 				return going
 			}
@@ -269,53 +277,25 @@ func unquoteJSON(s string) (string, bool) {
 // unescaped are what the short escapes of JSON stand for, by the byte behind the back-slash.
 var unescaped = [256]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
-// ErrArguments is what a failure of Arguments wraps.
-var ErrArguments = errors.New("dialect: no arguments object")
-
-// Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by
-// the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
-// arguments. The error wraps ErrArguments and says what is wrong.
-func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
-	if chars.Blank(raw) {
-		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
-	}
-	var text scanner
-	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}}, openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
-	a := new(bodies).newArgs(&out, s)
-	a.at(0, 1)
-	n, p := a.run(raw, 0)
-	if p == going {
-		p = a.end()
-	}
-	why := a.err
-	if p == done {
-		why = a.doom
-		if why == "" && !chars.Blank(raw[n:]) {
-			why = "something stands behind the object"
-		}
-	}
-	if why != "" {
-		return "", nil, argumentsError(why)
-	}
-	for _, e := range text.dst {
-		if e.Kind == chat.KindNote {
-			notes = append(notes, *e.Detail.Note)
-		}
-	}
-	return out.arguments(), notes, nil
-}
-
-type argumentsError string
-
-func (e argumentsError) Error() string { return "dialect: " + string(e) }
-func (e argumentsError) Unwrap() error { return ErrArguments }
-
 // closeMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports
 // whether it did.
 func (a *argsReader) closeMissing(i int) bool {
-	if a.out.set.opts.Repair != RepairFull || a.state != aObject || a.val.discard {
+	if a.repair != full || a.state != aObject || a.val.discard {
 		return false
 	}
 	a.val.err = ""
-	return a.val.closeAll(i) && !missingRequired(a.out.tool.Args, a.val.has)
+	return a.val.closeAll(i) && !MissingRequired(a.shape, a.val.has)
+}
+
+// MissingRequired reports whether the shape has a required property that has does not know.
+func MissingRequired(s *shape.Shape, has func(string) bool) bool {
+	if s == nil {
+		return false
+	}
+	for i := range s.Props {
+		if s.Props[i].Required && !has(s.Props[i].Name) {
+			return true
+		}
+	}
+	return false
 }

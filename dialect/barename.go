@@ -152,8 +152,7 @@ func (r *nameReader) before(d *driver, i int) (int, verdict) {
 		return i + 1, more
 	case c == '{':
 		r.objAt, r.state = d.text.at(i), nKey
-		r.skip = ready(&d.readers.val).reset(&d.call, nil, false)
-		r.skip.discard = true
+		r.skip = d.skipped()
 		return i, more
 	case c == '`' && r.kind && r.fence == 0 && !r.spaced:
 		r.state = nFence
@@ -183,7 +182,7 @@ func (r *nameReader) readFence(d *driver, i int) (int, verdict) {
 
 // readKey reads to the colon behind the first key.
 func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
-	r.skip.base, r.skip.step = d.text.at(0), 1
+	r.skip.at(d.text.at(0), 1)
 	for i < len(d.text.in) {
 		end := min(len(d.text.in), d.text.index(r.objAt+maxHeader))
 		if end <= i {
@@ -200,7 +199,7 @@ func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
 		case p == done:
 			r.to, r.state = d.text.at(i), nLine
 			return i, more
-		case r.skip.state != vValue || len(r.skip.stack) != 1: // no colon, or one in the key
+		case !r.skip.behindColon(): // no colon, or one in the key
 			continue
 		case !r.plausible(d, d.text.held(r.objAt+1, d.text.at(i)-1)):
 			return i, refused
@@ -234,7 +233,7 @@ func (r *nameReader) readObject(d *driver, i int) (int, verdict) {
 	if i >= limit {
 		return r.open(d, i, d.text.at(i))
 	}
-	r.skip.base, r.skip.step = d.text.at(0), 1
+	r.skip.at(d.text.at(0), 1)
 	i, p := r.skip.run(d.text.in[:limit], i)
 	switch p {
 	case failed:
@@ -267,7 +266,7 @@ func (r *nameReader) open(d *driver, i, to int) (int, verdict) {
 	d.call.start(r.tool, r.name, r.id, r.at, r.objAt)
 	h := newHeader(d, &nameForm, hArgs)
 	h.at, h.name, h.known, h.got, h.fence = r.at, r.name, true, 1, r.fence
-	h.args = d.readers.newArgs(&d.call, d.call.tool.Args)
+	h.args = d.arguments(d.call.tool.Args)
 	r.call = h
 	j, v := d.runHeld(h, d.text.held(r.objAt, to), r.objAt)
 	if v == finished && r.objAt+j < d.text.at(i) {

@@ -173,6 +173,36 @@ func (c *callWriter) tell() {
 	}
 }
 
+// writeKey writes before, which ends with a quote, a key, its other quote and a colon.
+func (c *callWriter) writeKey(before, key string, end int) {
+	c.flatten()
+	b := &c.args
+	n := b.Len()
+	grow(b, len(key)+len(before)+2)
+	b.WriteString(before)
+	buildEscaped(b, key)
+	b.WriteString(`":`)
+	c.built(b.Len()-n, end)
+}
+
+// rewrite puts text in place of the arguments so far, of which nothing was sent.
+func (c *callWriter) rewrite(text string) {
+	c.args.Reset()
+	c.args.WriteString(text)
+}
+
+// holding reports whether what is read stands in the text and is held there.
+func (c *callWriter) holding() bool { return c.text.holding }
+
+// held returns the bytes [from, to) of the text.
+func (c *callWriter) held(from, to int) string { return c.text.held(from, to) }
+
+// patient reports whether the input may be left unread from i on, to be read together with what follows.
+func (c *callWriter) patient(i int) bool { return c.text.patient(i) }
+
+// traced reports whether it is recorded where the arguments are read from.
+func (c *callWriter) traced() bool { return c.sources != nil }
+
 // flatten makes the arguments so far a text of their own, to which another can be added.
 func (c *callWriter) flatten() {
 	if c.raw {
@@ -222,6 +252,15 @@ func (c *callWriter) writeEscaped(s string, end int) {
 	grow(&c.args, len(s)+len(s)/8)
 	buildEscaped(&c.args, s)
 	c.built(c.args.Len()-n, end)
+}
+
+// writeText writes s, which stands in the text but for what is escaped, as the inside of a JSON string.
+func (c *callWriter) writeText(s string, end int) {
+	if len(s) > maxPieces || !c.later {
+		c.writeEscaped(s, end)
+	} else {
+		c.writePieces(s, end)
+	}
 }
 
 // maxPieces is up to which length a text is written in pieces. Then what it is in the arguments is built only
@@ -364,19 +403,6 @@ func (c *callWriter) reject(reason chat.Reason, name, message string, at, end in
 	r.Raw = c.text.held(r.At, end)
 	c.text.emit(chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, Detail: &chat.Detail{Rejected: r}}, end)
 	c.openCall = openCall{index: c.index}
-}
-
-// required reports whether the open call's shape has a required property that is not among the keys read.
-func missingRequired(s *shape.Shape, has func(string) bool) bool {
-	if s == nil {
-		return false
-	}
-	for i := range s.Props {
-		if s.Props[i].Required && !has(s.Props[i].Name) {
-			return true
-		}
-	}
-	return false
 }
 
 // unescapeName removes the back-slashes that Markdown puts before underscores.

@@ -25,7 +25,7 @@ func (r *callReader) beginArguments(d *driver, i int) verdict {
 		return more
 	}
 	r.start(d, d.text.at(i))
-	r.args = d.readers.newArgs(&d.call, d.call.tool.Args)
+	r.args = d.arguments(d.call.tool.Args)
 	r.args.wrapped = r.enveloped()
 	r.state = cArgs
 	return more
@@ -195,7 +195,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		return r.doom
 	}
 	none := func(string) bool { return false }
-	if raw == "" && d.set.opts.Repair == RepairOff && missingRequired(d.set.names.tools[rec.tool].Args, none) {
+	if raw == "" && d.set.opts.Repair == RepairOff && MissingRequired(d.set.names.tools[rec.tool].Args, none) {
 		return "the arguments are missing"
 	}
 	r.start(d, end)
@@ -204,7 +204,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
 		return ""
 	}
-	a := d.readers.newArgs(&d.call, d.call.tool.Args)
+	a := d.arguments(d.call.tool.Args)
 	a.wrapped = r.enveloped()
 	if d.call.sources != nil && rec.argsFrom >= 0 { // the events stand where the name was read, but the bytes do not
 		d.call.sources.from(rec.argsFrom)
@@ -213,7 +213,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		a.at(end, 0)
 	}
 	if d.call.sources != nil && rec.argsFrom < 0 {
-		r.readFlat(a)
+		r.readFlat(d, a)
 		raw = "}"
 	}
 	if _, p := a.run(raw, 0); p == failed {
@@ -227,14 +227,14 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 }
 
 // readFlat lets a read all of the flat arguments but their end, each from where it stands in the text.
-func (r *callReader) readFlat(a *argsReader) {
+func (r *callReader) readFlat(d *driver, a *argsReader) {
 	before := "{"
 	for _, f := range r.record.flat {
-		a.out.sources.key(f.from, f.from)
+		d.call.sources.key(f.from, f.from)
 		a.at(f.from, 0)
 		a.run(before+string(append(appendQuoted(nil, f.key), ':')), 0)
 		a.at(f.from, 1)
-		a.run(a.out.text.held(f.from, f.to), 0)
+		a.run(d.text.held(f.from, f.to), 0)
 		a.at(f.to, 0)
 		before = ","
 	}

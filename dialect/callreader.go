@@ -188,7 +188,7 @@ func (r *callReader) pause(d *driver, i int) (int, verdict) {
 
 // inSkipped reads in a value without a meaning.
 func (r *callReader) inSkipped(d *driver, i int) (int, verdict) {
-	r.val.base = d.text.at(0)
+	r.val.at(d.text.at(0), 1)
 	i, p := r.val.run(d.text.in, i)
 	switch p {
 	case failed:
@@ -255,10 +255,11 @@ func (r *callReader) inKey(d *driver, i int) (int, verdict) {
 
 // inComment reads in a comment.
 func (r *callReader) inComment(d *driver, i int) (int, verdict) {
-	if i = r.val.readComment(d.text.in[i], i); r.val.err != "" {
+	i, p := r.val.comments(d.text.in[i], i)
+	switch p {
+	case failed:
 		return r.broken(d, i, r.val.err)
-	}
-	if r.val.state == vDone {
+	case done:
 		r.state = r.back
 		r.note(d, chat.NoteComment, "", "", i-1, i)
 	}
@@ -316,9 +317,8 @@ func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 
 // comment begins a comment at its first byte.
 func (r *callReader) comment(d *driver, c byte) {
-	r.val = ready(&d.readers.val).reset(&d.call, nil, false)
-	r.val.state, r.val.discard = vDone, true
-	r.val.comment(c)
+	r.val = d.skipped()
+	r.val.beginComment(c)
 	r.back, r.state = r.state, cComment
 }
 
@@ -591,8 +591,7 @@ func (r *callReader) beginText(d *driver, quote byte, i int) verdict {
 
 // skip begins a value that has no meaning.
 func (r *callReader) skip(d *driver, i int) {
-	r.val = ready(&d.readers.val).reset(&d.call, nil, false)
-	r.val.discard, r.val.base, r.val.step = true, d.text.at(0), 1
+	r.val = d.skipped()
 	r.state = cSkip
 }
 
@@ -692,8 +691,8 @@ func (r *callReader) named(d *driver, name string) verdict {
 }
 
 func (r *callReader) plain(*driver) *chars.Set {
-	if r.state == cArgs && r.args.state == aObject {
-		return r.args.val.plain()
+	if r.state == cArgs {
+		return r.args.plain()
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 const (
 	maxHeader = 256  // bytes between an opener and the name of the tool, and of a name or a key at call level
 	maxBlank  = 64   // bytes of white space at the end of a line that are held for a call to claim
-	maxDepth  = 64   // nesting of a JSON value
 	maxAlone  = 1024 // bytes of arguments after which a call on a line of its own streams
 	maxWait   = 64   // bytes that a machine leaves unread until it knows how they end
 )

@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/schema/shape"
+
 // A driver is what body machines see of a decoder: the text, the calls that they write, and what was asked
 // for. It has no part in what the decoder decides.
 type driver struct {
@@ -26,6 +28,24 @@ func (d *driver) yield(i int, then func(d *Decoder, i int) int) (int, verdict) {
 func (d *driver) backTo(at, i int) (int, verdict) {
 	d.back = at
 	return d.yield(i, (*Decoder).goBack)
+}
+
+// arguments returns a reader of arguments of the shape s, which the open call gets.
+func (d *driver) arguments(s *shape.Shape) *argsReader {
+	return ready(&d.readers.args).reset(&d.call, ready(&d.readers.argsVal), s, repairLevel(d.set.opts.Repair))
+}
+
+// object returns a reader of the values of an object that a machine writes itself.
+func (d *driver) object(s *shape.Shape, python bool) *value {
+	return ready(&d.readers.argsVal).object(&d.call, s, repairLevel(d.set.opts.Repair), python)
+}
+
+// skipped returns a reader of a value that is not written.
+func (d *driver) skipped() *value {
+	v := ready(&d.readers.val).reset(&d.call, nil, repairLevel(d.set.opts.Repair), false)
+	v.discard = true
+	v.at(d.text.base, 1)
+	return v
 }
 
 // runHeld has a machine read held bytes in the middle of another input.

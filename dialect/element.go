@@ -327,7 +327,7 @@ func (b *bodies) wipe() {
 		*r = argsReader{}
 	}
 	if v := b.argsVal; v != nil {
-		*v = value{stack: wiped(v.stack), keys: wiped(v.keys), tok: wiped(v.tok), pend: wiped(v.pend)}
+		v.wipe()
 	}
 	*b = bodies{call: b.call, tags: b.tags, python: b.python, header: b.header, args: b.args, argsVal: b.argsVal}
 }

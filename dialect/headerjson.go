@@ -340,13 +340,12 @@ func (r *headerReader) begin(d *driver, i int) (int, verdict) {
 	}
 	r.state, r.got = hArgs, r.got+1
 	if !r.known {
-		r.skip = ready(&d.readers.val).reset(&d.call, nil, false)
-		r.skip.discard = true
+		r.skip = d.skipped()
 		return i, more
 	}
 	r.skip = nil
 	d.call.start(r.tool, r.name, r.id, r.at, d.text.at(i))
-	r.args = d.readers.newArgs(&d.call, d.call.tool.Args)
+	r.args = d.arguments(d.call.tool.Args)
 	r.args.wrapped = true
 	return i, more
 }
@@ -373,7 +372,7 @@ func (r *headerReader) readFence(d *driver, i int) (int, verdict) {
 func (r *headerReader) readArgs(d *driver, i int) (int, verdict) {
 	var p progress
 	if r.skip != nil {
-		r.skip.base, r.skip.step = d.text.at(0), 1
+		r.skip.at(d.text.at(0), 1)
 		i, p = r.skip.run(d.text.in, i)
 	} else {
 		r.args.at(d.text.at(0), 1)
@@ -604,8 +603,8 @@ func (r *headerReader) end(d *driver) verdict {
 }
 
 func (r *headerReader) plain(*driver) *chars.Set {
-	if r.state == hArgs && r.skip == nil && r.args.state == aObject {
-		return r.args.val.plain()
+	if r.state == hArgs && r.skip == nil {
+		return r.args.plain()
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ type keyIndex struct {
 }
 
 // A keyed is an element of such a list.
-type keyed interface{ name() string }
+type keyed interface{ Name() string }
 
 // fewKeys is how many keys of an object are compared one by one.
 const fewKeys = 32
@@ -18,7 +18,7 @@ func findKey[T keyed](x *keyIndex, list []T, key string) int {
 	if x.byName == nil && len(list)-x.from > fewKeys {
 		x.byName = make(map[string]int)
 		for j := x.from; j < len(list); j++ {
-			x.byName[list[j].name()] = j
+			x.byName[list[j].Name()] = j
 		}
 	}
 	if x.byName != nil {
@@ -28,7 +28,7 @@ func findKey[T keyed](x *keyIndex, list []T, key string) int {
 		return -1
 	}
 	for j := x.from; j < len(list); j++ {
-		if list[j].name() == key {
+		if list[j].Name() == key {
 			return j
 		}
 	}
@@ -38,7 +38,7 @@ func findKey[T keyed](x *keyIndex, list []T, key string) int {
 // addKey adds a key that the object does not have yet.
 func addKey[T keyed](x *keyIndex, list []T, k T) []T {
 	if x.byName != nil {
-		x.byName[k.name()] = len(list)
+		x.byName[k.Name()] = len(list)
 	}
 	return append(list, k)
 }

@@ -111,20 +111,21 @@ func (r *literalReader) begin(d *driver, i int) {
 	r.tool, _, r.known = d.set.names.resolve(r.name)
 	if r.known {
 		d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
-		r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, false)
+		r.val = d.object(d.call.tool.Args, false)
 	} else {
-		r.val = ready(&d.readers.argsVal).reset(&d.call, nil, false)
+		r.val = d.object(nil, false)
 		r.val.discard = true
 	}
 	r.open = append(r.open, '}')
 	r.state = gKey
-	r.val.base, r.val.step = d.text.at(i)+1, 0
+	r.val.at(d.text.at(i)+1, 0)
 	r.val.openObject()
+	r.val.readAll()
 }
 
 // write hands JSON to the value machine; the input was read up to i.
 func (r *literalReader) write(d *driver, s string, i int) verdict {
-	r.val.base, r.val.step = d.text.at(i), 0
+	r.val.at(d.text.at(i), 0)
 	if r.comma {
 		r.comma = false
 		r.val.run(",", 0)
@@ -191,7 +192,7 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 		}
 		r.state = gAfter
 		out := r.scalar()
-		if r.val.base = d.text.at(i); r.val.writeScalar(out) {
+		if r.val.at(d.text.at(i), 0); r.val.writeScalar(out) {
 			return i, more
 		}
 		return i, r.write(d, out, i)
@@ -202,7 +203,7 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 			if r.open[len(r.open)-1] == '}' {
 				r.state = gKey
 			}
-			if r.comma = r.state == gKey && r.val.state == vAfter; r.comma {
+			if r.comma = r.state == gKey; r.comma {
 				return i + 1, more
 			}
 			return i + 1, r.write(d, ",", i+1)
@@ -307,7 +308,7 @@ func (r *literalReader) token(d *driver, i int) (int, verdict) {
 		return i, more
 	}
 	r.state = gText
-	if r.val.base = d.text.at(i); r.val.opensText() {
+	if r.val.at(d.text.at(i), 0); r.val.opensText() {
 		return i, more
 	}
 	return i, r.write(d, `"`, i)
@@ -316,9 +317,9 @@ func (r *literalReader) token(d *driver, i int) (int, verdict) {
 // endText ends a string before i, behind its token.
 func (r *literalReader) endText(d *driver, i int) verdict {
 	r.state = gAfter
-	if v := r.val; v.state == vString && !v.hold.on {
-		v.base, v.step = d.text.at(i), 0
-		v.endText()
+	if r.val.inText() {
+		r.val.at(d.text.at(i), 0)
+		r.val.endText()
 		return more
 	}
 	return r.write(d, `"`, i)
@@ -328,13 +329,12 @@ func (r *literalReader) endText(d *driver, i int) verdict {
 func (r *literalReader) key(d *driver, key string, i int) verdict {
 	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
-	if v := r.val; len(r.open) == 1 && v.takesKey(key) {
-		r.comma, v.base = false, d.text.at(i)
-		v.addKey(key)
-		return more
+	r.comma = false
+	if !r.val.key(key, d.text.at(i)) {
+		_, v := r.fail(d, i, r.val.err)
+		return v
 	}
-	r.out = append(appendQuoted(r.out[:0], key), ':')
-	return r.write(d, string(r.out), i)
+	return more
 }
 
 // readKeyText reads a key between tokens.
@@ -400,9 +400,8 @@ func (r *literalReader) text(d *driver, s string, i int) verdict {
 	if s == "" {
 		return more
 	}
-	if v := r.val; v.state == vString && !v.hold.on && !v.discard {
-		v.base, v.step = d.text.at(i), 0
-		d.call.writeEscaped(s, v.base)
+	if r.val.inText() {
+		d.call.writeEscaped(s, d.text.at(i))
 		return more
 	}
 	r.out = appendEscaped(r.out[:0], s)
@@ -411,7 +410,7 @@ func (r *literalReader) text(d *driver, s string, i int) verdict {
 
 // readQuoted reads a string in quotes. In double quotes it has the escapes of JSON, in others none.
 func (r *literalReader) readQuoted(d *driver, c byte, i int) (int, verdict) {
-	if c == r.quote && (c != '"' || r.val.state == vString) {
+	if c == r.quote && (c != '"' || r.val.stringOpen()) {
 		r.state = gAfter
 		if v := r.text(d, string(r.word), i); v != more {
 			return i, v
@@ -466,7 +465,7 @@ func (r *literalReader) end(d *driver) verdict {
 }
 
 func (r *literalReader) plain(*driver) *chars.Set {
-	if v := r.val; r.state == gText && len(r.tail) == 0 && v.state == vString && !v.hold.on && !v.discard {
+	if r.state == gText && len(r.tail) == 0 && r.val.inText() {
 		return &literalStop
 	}
 	return nil

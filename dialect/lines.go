@@ -184,7 +184,7 @@ func (r *lineReader) finishBefore(d *driver, line string, i int) verdict {
 
 // wants reports whether the tool cannot be called without arguments.
 func (r *lineReader) wants(d *driver) bool {
-	return missingRequired(d.set.names.tools[r.tool].Args, func(string) bool { return false })
+	return MissingRequired(d.set.names.tools[r.tool].Args, func(string) bool { return false })
 }
 
 // finish ends the call before i.
@@ -298,7 +298,7 @@ type blockKey struct {
 	first, next int
 }
 
-func (k blockKey) name() string { return k.key }
+func (k blockKey) Name() string { return k.key }
 
 // A topKey is a key of the arguments, with the lines [from, to) that it was read from.
 type topKey struct {

@@ -293,9 +293,9 @@ func (r *pyReader) start(d *driver, i int) {
 	d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
-	r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, true)
-	r.val.kwargs, r.val.quoted = true, r.quote != 0 && r.quote != '`'
-	r.val.base = d.text.at(i)
+	r.val = d.object(d.call.tool.Args, true)
+	r.val.quoted = r.quote != 0 && r.quote != '`'
+	r.val.at(d.text.at(i), 0)
 }
 
 // noteBraces records that the call stands in braces or back-ticks.
@@ -353,26 +353,14 @@ func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 		return i, more
 	}
 	d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
-	r.val.kwargs, r.state = false, pValue
+	r.val.readAll()
+	r.state = pValue
 	return i, more
 }
 
 func (r *pyReader) key(d *driver, key string, i int) {
-	v := r.val
-	v.base, v.step, r.state = d.text.at(i), 0, pValue
-	if v.state == vValue && len(v.stack) == 0 {
-		v.openObject()
-	}
-	if v.takesKey(key) {
-		v.addKey(key)
-		return
-	}
-	if v.state == vAfter {
-		v.kwargs = false
-		v.run(",", 0)
-		v.kwargs = true
-	}
-	v.run(string(appendQuoted(nil, key))+":", 0)
+	r.state = pValue
+	r.val.key(key, d.text.at(i))
 }
 
 // positional begins an argument that gets its name from the order of the schema.
@@ -399,8 +387,8 @@ func (r *pyReader) positional(d *driver, i int) (int, verdict) {
 
 // readValue lets the value machine read in, whose offset i is at base+i*step of the text.
 func (r *pyReader) readValue(d *driver, in string, i, base, step int) (int, verdict) {
-	r.val.base, r.val.step = base, step
-	if step == 1 && r.val.kwargs {
+	r.val.at(base, step)
+	if step == 1 {
 		if n := r.val.wholeText(in, i); n > 0 {
 			r.state = pAfter
 			return i + n, more
@@ -427,7 +415,8 @@ func (r *pyReader) beginObject(d *driver, i int) (int, verdict) {
 	d.call.start(r.tool, r.name, "", r.at, d.text.at(i))
 	r.got++
 	r.noteBraces(d)
-	r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, true)
+	r.val = d.object(d.call.tool.Args, true)
+	r.val.readAll()
 	r.val.quoted = r.quote != 0
 	r.object, r.state = true, pValue
 	return i, more
@@ -435,10 +424,7 @@ func (r *pyReader) beginObject(d *driver, i int) (int, verdict) {
 
 // endArgs ends arguments with names behind the parenthesis that ends before i.
 func (r *pyReader) endArgs(d *driver, i int) (int, verdict) {
-	r.val.base, r.val.step, r.val.kwargs = d.text.at(i), 0, false
-	if r.val.state == vValue {
-		r.val.openObject()
-	}
+	r.val.at(d.text.at(i), 0)
 	r.val.closeObject()
 	return r.endCall(d, i)
 }

@@ -56,7 +56,7 @@ func (v *value) inString(in string, i int) int {
 		return v.put(`\"`, in, i)
 	case c == '\\': // of a raw string
 		return v.put(`\\`, in, i)
-	case v.repair == RepairOff:
+	case v.repair == off:
 		v.flush(in, i)
 		v.fail("a control character in a string")
 		return i
@@ -94,7 +94,7 @@ func (v *value) closeString(in string, i int) int {
 		}
 		return i
 	}
-	if v.state = vShut; v.repair != RepairFull {
+	if v.state = vShut; v.repair != full {
 		v.shut(i)
 	}
 	return i
@@ -115,7 +115,7 @@ func (v *value) behindQuote(c byte, i int) {
 // what shows where it ends. It returns its length, else 0.
 func (v *value) wholeText(in string, i int) int {
 	q := in[i]
-	if q != '"' && q != '\'' || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.sources != nil {
+	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.traced() {
 		return 0
 	}
 	to := 0
@@ -234,7 +234,7 @@ func (v *value) readEscape(c byte, i int) int {
 		v.hex, v.tok, v.state = 4, append(v.tok[:0], '\\', 'u'), vHex
 		return i + 1
 	}
-	if v.repair == RepairOff && (!v.python || c == '_') {
+	if v.repair == off && (!v.python || c == '_') {
 		v.fail("an escape that JSON does not have")
 		return i
 	}
@@ -252,7 +252,7 @@ func (v *value) readEscape(c byte, i int) int {
 		v.write("_", i+1)
 		v.note(chat.NoteEscape, `\_`, "_", i-1, i+1)
 		return i + 1
-	case c == '\n' && (v.python || v.repair != RepairOff):
+	case c == '\n' && (v.python || v.repair != off):
 		v.note(chat.NoteEscape, "\\\n", "", i-1, i+1)
 		return i + 1
 	case v.python && (c == 'a' || c == 'v' || c == '0'):
@@ -285,7 +285,7 @@ func (v *value) readHex(c byte, i int) int {
 		v.state = vString
 		return i + 1
 	}
-	if v.repair == RepairOff {
+	if v.repair == off {
 		v.fail("an unfinished escape")
 		return i
 	}

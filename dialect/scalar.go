@@ -48,12 +48,12 @@ func (v *value) scalarByte(c byte) bool {
 
 // runsOn reports whether a source text may hold commas: in a call in quotes strings often stand without
 // quotes of their own.
-func (v *value) runsOn() bool { return v.kwargs && v.quoted && len(v.stack) == 1 && v.textual() }
+func (v *value) runsOn() bool { return v.pauses && v.quoted && len(v.stack) == 1 && v.textual() }
 
 // beginsNext reports whether a keyword that the tool declares stands behind the last comma. It ends the
 // source text there.
 func (v *value) beginsNext() bool {
-	if len(v.tok)-v.comma > maxHeader {
+	if len(v.tok)-v.comma > maxKey {
 		return false
 	}
 	word := strings.ReplaceAll(strings.TrimSpace(string(v.tok[v.comma+1:])), `\_`, "_")
@@ -87,7 +87,7 @@ func (v *value) endScalar(i int) {
 		v.tok = v.tok[:v.comma]
 	}
 	to := from + len(v.tok)
-	if v.out.sources != nil {
+	if v.out.traced() {
 		i = to
 	}
 	text := strings.TrimSpace(string(v.tok))
@@ -108,8 +108,8 @@ func (v *value) endScalar(i int) {
 	if kind != "" {
 		v.noteAt(kind, text, out, v.pos(from), v.pos(to))
 	}
-	if v.repair != RepairOff && v.shape.Type() != 0 {
-		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == RepairFull)
+	if v.repair != off && v.shape.Type() != 0 {
+		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == full)
 		if c == shape.Uncoerced && v.textual() && out != "null" {
 			fit, c = string(appendQuoted(nil, text)), shape.Coercion(chat.NoteSourceText)
 		}
@@ -146,7 +146,7 @@ func (v *value) usualScalar(in string, i int) int {
 	if j == len(in) || scalarStart(in[j]) {
 		return 0
 	}
-	if t := v.shape.Type(); v.repair != RepairOff && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
+	if t := v.shape.Type(); v.repair != off && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
 		return 0
 	}
 	v.markValue(i)
@@ -180,7 +180,7 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 	if isNumber(text) {
 		return text, "", true
 	}
-	if v.repair == RepairOff && !v.python {
+	if v.repair == off && !v.python {
 		return "", "", false
 	}
 	note := chat.NoteLiteral
@@ -201,16 +201,16 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 			return strings.ToLower(text), chat.NoteLiteral, true
 		}
 	case "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf":
-		if v.repair != RepairFull && !v.python && !v.source {
+		if v.repair != full && !v.python && !v.source {
 			return "", "", false // a text in place of a number is a guess
 		}
 		return `"` + text + `"`, chat.NoteLiteral, true
 	}
-	if n, ok := pythonNumber(text); ok && (v.repair == RepairFull || v.python || v.source) {
+	if n, ok := pythonNumber(text); ok && (v.repair == full || v.python || v.source) {
 		return n, chat.NoteLiteral, true // elsewhere 010 may be eight or ten
 	}
 	if v.source {
-		if t := v.shape.Type(); v.repair == RepairFull && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {
+		if t := v.shape.Type(); v.repair == full && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {
 			if n, ok := arithmetic(text); ok {
 				return n, chat.NoteCoerced, true
 			}
@@ -268,7 +268,7 @@ func pythonNumber(s string) (string, bool) {
 	if strings.HasPrefix(n, "-") {
 		sign, n = "-", n[1:]
 	}
-	if len(n) > 2 && len(n) <= maxHeader && n[0] == '0' && chars.IsLetter(n[1]) && n[1]|0x20 != 'e' {
+	if len(n) > 2 && len(n) <= maxKey && n[0] == '0' && chars.IsLetter(n[1]) && n[1]|0x20 != 'e' {
 		if i, ok := new(big.Int).SetString(n, 0); ok {
 			return sign + i.String(), true
 		}

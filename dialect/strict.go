@@ -163,4 +163,10 @@ func (r *strictReader) object() bool {
 
 type strictKey string
 
-func (k strictKey) name() string { return string(k) }
+func (k strictKey) Name() string { return string(k) }
+
+// A member is a key of an object and its value, which begins at the offset at of the text.
+type member struct {
+	key, value string
+	at         int
+}

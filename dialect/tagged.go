@@ -180,14 +180,14 @@ func (r *tagReader) run(d *driver, i int) (int, verdict) {
 // begin opens the call.
 func (r *tagReader) begin(d *driver, end int) {
 	if !r.known {
-		r.val = ready(&d.readers.argsVal).reset(&d.call, nil, true)
+		r.val = d.object(nil, true)
 		r.val.discard = true
 	} else {
 		d.call.start(r.tool, r.written, "", r.at, end)
-		r.val = ready(&d.readers.argsVal).reset(&d.call, d.call.tool.Args, true)
+		r.val = d.object(d.call.tool.Args, true)
 	}
 	r.got++
-	r.val.kwargs, r.val.base, r.val.step = true, end, 0
+	r.val.at(end, 0)
 	r.val.openObject()
 }
 
@@ -511,7 +511,7 @@ func (r *tagReader) mends(d *driver) bool {
 
 // repairable reports whether a missing tag may be filled in: the call must be whole without it.
 func (r *tagReader) repairable(d *driver) bool {
-	return r.mends(d) && (!r.known || !missingRequired(d.call.tool.Args, r.val.has))
+	return r.mends(d) && (!r.known || !MissingRequired(d.call.tool.Args, r.val.has))
 }
 
 func (r *tagReader) missing(d *driver, tag string, at int) {
@@ -537,7 +537,7 @@ func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) 
 		d.call.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
 		return 0, more
 	}
-	r.val.base, r.val.kwargs = end, false
+	r.val.at(end, 0)
 	if complete {
 		r.val.closeObject()
 		if r.val.err != "" {
@@ -633,5 +633,5 @@ func (r *tagReader) end(d *driver) verdict {
 
 // complete reports whether the call could end here: it has arguments, and all that are required.
 func (r *tagReader) complete(d *driver) bool {
-	return len(r.val.keys) > 0 && !missingRequired(d.call.tool.Args, r.val.has)
+	return !r.val.empty() && !MissingRequired(d.call.tool.Args, r.val.has)
 }

@@ -6,20 +6,6 @@ import (
 	"wield/chat"
 )
 
-// writeEscaped writes s, which ends where v stands in the text, as the inside of a JSON string.
-func writeEscaped(v *value, s string) {
-	c := v.out
-	switch {
-	case v.hold.on:
-		v.hold.text = appendEscaped(v.hold.text, s)
-	case v.discard || s == "":
-	case len(s) > maxPieces || !c.later:
-		c.writeEscaped(s, v.base)
-	default:
-		c.writePieces(s, v.base)
-	}
-}
-
 // passEscaped emits a chunk of a value in which nothing begins or ends, but that is not written as it is.
 func (d *Decoder) passEscaped(dst []chat.Event, chunk string) []chat.Event {
 	d.text.skip(chunk)

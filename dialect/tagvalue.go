@@ -24,19 +24,18 @@ func (r *tagReader) beginUnopened(d *driver, i int) (int, verdict) {
 	case text[0] == '<':
 		r.tail, r.tailAt = append(r.tail, text...), at
 	default:
-		r.beginText(text[0])
+		r.beginText(d, text[0])
 		r.add(d, text, i)
 	}
 	return i, v
 }
 
 // beginText decides by its first byte whether a string goes out as it comes: one that may be written as JSON does not.
-func (r *tagReader) beginText(c byte) {
+func (r *tagReader) beginText(d *driver, c byte) {
 	if r.waits && c != '"' && c != '<' {
 		r.stream = true
-		r.val.markValue(0)
-		r.val.write(`"`, 0)
-		r.val.out.sources.from(r.valueAt)
+		r.val.openText()
+		d.call.sources.from(r.valueAt)
 	}
 	r.waits = false
 }
@@ -77,11 +76,13 @@ func (r *tagReader) openParam(d *driver, i int) verdict {
 		r.flows()
 	}
 	r.entity, r.marked = false, false
-	r.val.base = d.text.at(i)
 	d.call.sources.key(r.keyAt, r.keyEnd)
-	if !r.addKey(again) {
+	if !r.val.key(r.param, d.text.at(i)) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
+	}
+	if r.stream {
+		r.val.openText()
 	}
 	d.call.sources.from(r.valueAt)
 	return more
@@ -106,32 +107,10 @@ func (r *tagReader) flows() {
 	r.stream = text && !r.waits
 }
 
-// addKey writes the name of the parameter, which the arguments may have already, and the quote of a string
-// that goes out as it comes.
-func (r *tagReader) addKey(again bool) bool {
-	v := r.val
-	if v.discard || v.hold.on || again {
-		if v.state == vAfter {
-			v.kwargs = false
-			v.run(",", 0)
-			v.kwargs = true
-		}
-		r.scratch = append(appendQuoted(r.scratch[:0], r.param), ':')
-		v.run(string(r.scratch), 0)
-		return v.err == ""
-	}
-	v.addKey(r.param)
-	if r.stream {
-		v.markValue(0)
-		v.write(`"`, 0)
-	}
-	return true
-}
-
 // wraps reports whether name is that of a parameter which holds all arguments.
 func (r *tagReader) wraps(d *driver, name string) bool {
 	args := d.call.tool.Args
-	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && len(r.val.keys) == 0 && d.set.opts.Repair != RepairOff
+	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && r.val.empty() && d.set.opts.Repair != RepairOff
 }
 
 // unwrap writes the arguments that the value holds, and reports whether it holds any.
@@ -142,13 +121,8 @@ func (r *tagReader) unwrap(d *driver) bool {
 		return false
 	}
 	out = strings.TrimSpace(out)
-	r.val.kwargs = false
 	r.stands(d, out, 1)
-	r.val.run(out[1:len(out)-1], 0)
-	if r.val.state == vScalar {
-		r.val.endScalar(0)
-	}
-	r.val.kwargs = true
+	r.val.members(out[1 : len(out)-1])
 	r.val.step = 0
 	if r.val.err == "" {
 		r.val.noteAt(chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
@@ -180,7 +154,7 @@ func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
 	}
 	in, from := d.text.in, i
 	if r.waits {
-		r.beginText(in[i])
+		r.beginText(d, in[i])
 	}
 	stop := r.valueStop()
 	for i = stop.Index(in, i); i < len(in) && !r.suspicious(in, i); {
@@ -401,7 +375,7 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 // finishValue writes the value that is read, up to the offset end.
 func (r *tagReader) finishValue(d *driver, end int) verdict {
 	v := r.val
-	v.base = end
+	v.at(end, 0)
 	if r.whole {
 		if r.unwrap(d) {
 			if v.err != "" {
@@ -413,15 +387,14 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		if w := r.openParam(d, d.text.index(end)); w != more {
 			return w
 		}
-		v.base = end
+		v.at(end, 0)
 		if r.tailAt >= r.valueAt {
 			d.call.sources.within(r.valueAt, min(end, r.tailAt))
 		}
 	}
 	if r.stream && !r.entity {
 		d.call.sources.from(r.tailAt)
-		v.write(`"`, 0)
-		v.endValue(0)
+		v.endText()
 		return more
 	}
 	text := string(r.text)
@@ -430,10 +403,9 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	}
 	if r.stream { // a string whose first part went out
 		d.call.sources.within(r.valueAt+r.sent, r.tailAt)
-		d.call.writeEscaped(text, v.base)
+		d.call.writeEscaped(text, end)
 		d.call.sources.from(end)
-		v.write(`"`, 0)
-		v.endValue(0)
+		v.endText()
 		return more
 	}
 	if r.form.cdata {
@@ -443,8 +415,9 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	}
 	text = r.unquoted(d, text, end)
 	if r.meant == "true" {
-		v.write(string(appendQuoted(nil, text)), 0)
-		v.endValue(0)
+		v.openText()
+		v.writeText(text)
+		v.endText()
 		return more
 	}
 	untyped := r.untyped
@@ -463,22 +436,13 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	if c != shape.Fits {
 		v.noteAt(chat.NoteKind(c), text, out, end, end)
 	}
-	if d.call.sources == nil && plainScalar(out) {
-		v.markValue(0)
-		v.write(out, 0)
-		v.endValue(0)
+	if d.call.sources == nil && v.writeScalar(out) {
 		return more
 	}
-	sh := v.shape
-	v.shape, v.python = nil, false
 	r.stands(d, out, 0)
-	v.run(out, 0)
-	if v.state == vScalar {
-		v.endScalar(len(out) * v.step)
-	}
-	v.base, v.step = end, 0
+	v.whole(out)
+	v.at(end, 0)
 	d.call.sources.from(end)
-	v.shape, v.python = sh, true
 	if v.err != "" {
 		_, w := r.failAt(d, end, v.err)
 		return w
@@ -489,13 +453,13 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 // stands says where out, which is to be written as the value but for skip bytes at either end, stands in the
 // text, for whoever asks.
 func (r *tagReader) stands(d *driver, out string, skip int) {
-	if d.call.sources == nil || r.val.hold.on {
+	if d.call.sources == nil || r.val.held() {
 		return
 	}
 	raw := d.text.held(r.valueAt, max(r.valueAt, r.tailAt))
 	if lead := len(raw) - len(chars.TrimBlanks(raw)); strings.TrimSpace(raw) == out {
 		d.call.sources.from(r.valueAt + lead + skip)
-		r.val.base, r.val.step = r.valueAt+lead+skip, 1
+		r.val.at(r.valueAt+lead+skip, 1)
 	}
 }
 
@@ -542,9 +506,10 @@ func (r *tagReader) add(d *driver, s string, i int) {
 		if r.form.entities && !r.marked {
 			cut = r.clean(s)
 		}
-		r.val.base = d.text.at(i) - (len(s) - cut)
-		writeEscaped(r.val, s[:cut])
-		r.sent = r.val.base - r.valueAt
+		end := d.text.at(i) - (len(s) - cut)
+		r.val.at(end, 0)
+		r.val.writeText(s[:cut])
+		r.sent = end - r.valueAt
 		s = s[cut:]
 	}
 	r.text = append(r.text, s...)
@@ -567,7 +532,7 @@ func (r *tagReader) clean(s string) int {
 
 func (r *tagReader) plain(*driver) *chars.Set {
 	switch {
-	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.hold.on:
+	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.held():
 		return nil
 	case r.form.entities:
 		return &entityStop

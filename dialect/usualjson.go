@@ -12,7 +12,7 @@ import (
 
 // plainly reports whether what follows may be the usual: nothing is kept back, and what is written stands in the text.
 func (v *value) plainly() bool {
-	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.kwargs && !v.python && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
+	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.pauses && !v.python && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
 }
 
 // inJSON reports whether v is in a string as JSON has it.
@@ -77,7 +77,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 			}
 		}
 		switch {
-		case n == keyCut && v.patient && v.out.text.patient(i):
+		case n == keyCut && v.patient && v.out.patient(i):
 			return i, short
 		case n <= 0:
 			return i, going

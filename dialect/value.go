@@ -8,6 +8,38 @@ import (
 	"wield/schema/shape"
 )
 
+// A repairLevel says how much of broken syntax is made whole.
+type repairLevel uint8
+
+// The levels.
+const (
+	full repairLevel = iota
+	safe
+	off
+)
+
+// maxDepth is how deep a value may nest.
+const maxDepth = 64
+
+// maxKey is how many bytes a key may have that is read at once.
+const maxKey = 256
+
+// A writer takes the JSON that is read. Offsets are those of the text.
+type writer interface {
+	write(s string, end int)              // s; the text was read up to end
+	writeRaw(s string, at int)            // s, the bytes of the text from at on
+	writeText(s string, end int)          // s as the inside of a string
+	writeKey(before, key string, end int) // a key between quotes, of which before has the first, and a colon
+	rewrite(text string)                  // text in place of all that was written, of which nothing was sent
+	arguments() string                    // what was written
+	length() int                          // of that
+	note(n chat.NoteDetail)               // a repair
+	holding() bool                        // what is read stands in the text, and is held there
+	held(from, to int) string             // bytes that are held
+	patient(i int) bool                   // the input may be left unread from i on, to be read with what follows
+	traced() bool                         // it is recorded where each byte was read
+}
+
 // A value reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
 //
 // What is valid JSON passes through byte for byte, white space and number text included. Repairs replace
@@ -15,11 +47,11 @@ import (
 // be new, numbers and words until they end, and values whose type the schema does not allow, until they can
 // be converted.
 type value struct {
-	out     *callWriter
-	repair  Repair
+	out     writer
+	repair  repairLevel
 	python  bool // Python's literals are no repair
 	discard bool // read, but write nothing
-	kwargs  bool // the outermost object is written by the caller: run pauses behind each of its values
+	pauses  bool // the outermost object is written by the caller: run pauses behind each of its values
 	quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
 	patient bool // run may stop short
 	quoting
@@ -102,7 +134,7 @@ type keySpan struct {
 	from, to int
 }
 
-func (k keySpan) name() string { return k.key }
+func (k keySpan) Name() string { return k.key }
 
 // A hold keeps what is written until a value is complete.
 type hold struct {
@@ -126,20 +158,20 @@ const (
 )
 
 // reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
-func (v *value) reset(out *callWriter, s *shape.Shape, python bool) *value {
+func (v *value) reset(out writer, s *shape.Shape, repair repairLevel, python bool) *value {
 	if v.keys == nil {
 		v.stack, v.keys, v.tok = make([]frame, 0, 4), make([]keySpan, 0, 8), make([]byte, 0, 32)
 	}
 	stack, keys, tok, pend, text := v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
 	*v = value{}
-	v.out, v.repair, v.shape, v.python = out, out.set.opts.Repair, s, python
+	v.out, v.repair, v.shape, v.python = out, repair, s, python
 	v.stack, v.keys, v.tok, v.pend, v.hold.text = stack, keys, tok, pend, text
 	return v
 }
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	v.from, v.stays = i, v.step == 1 && v.out.text.holding && !v.discard
+	v.from, v.stays = i, v.step == 1 && !v.discard && v.out.holding()
 	for i < len(in) {
 		if v.plainly() {
 			var p progress
@@ -214,7 +246,7 @@ func (v *value) put(s, in string, i int) int {
 func (v *value) between(in string, i int) (int, progress) {
 	for i < len(in) && v.state <= vAfter {
 		switch {
-		case v.kwargs && v.state == vAfter && len(v.stack) == 1:
+		case v.pauses && v.state == vAfter && len(v.stack) == 1:
 			v.flush(in, i)
 			return i, paused
 		case !chars.IsBlank(in[i]):
@@ -233,7 +265,7 @@ func (v *value) unusual(in string, i int) int {
 	c := in[i]
 	v.flush(in, i)
 	v.from = i
-	if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != RepairOff {
+	if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != off {
 		v.comment(c)
 		v.from = i + 1
 		return i + 1
@@ -268,7 +300,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 		if f := &v.stack[len(v.stack)-1]; c == f.close {
 			if len(v.pend) > 0 {
 				if !v.python {
-					if v.repair == RepairOff {
+					if v.repair == off {
 						v.fail("a comma before the end")
 						return false
 					}
@@ -341,7 +373,7 @@ func (v *value) beginValue(c byte, i int) (kept bool) {
 	types := v.shape.Type()
 	literal := v.python && types.Only(shape.String|shape.Null) // any expression is its source text
 	switch {
-	case c == '"' || c == '\'' && (v.python || v.repair != RepairOff):
+	case c == '"' || c == '\'' && (v.python || v.repair != off):
 		return v.beginString(c, i)
 	case v.quoted && c == '\\':
 		v.tok = append(v.tok[:0], c)
@@ -362,7 +394,7 @@ func (v *value) beginValue(c byte, i int) (kept bool) {
 
 // tuple reports whether a Python tuple may stand where the schema wants one of the types.
 func (v *value) tuple(types shape.Types) bool {
-	return v.repair != RepairOff && (types == 0 || types.Has(shape.Array))
+	return v.repair != off && (types == 0 || types.Has(shape.Array))
 }
 
 func scalarStart(c byte) bool { return chars.IsWord(c) || c == '-' || c == '+' || c == '.' }
@@ -379,7 +411,7 @@ func (v *value) markValue(int) {
 // beginString begins a string at its quote.
 func (v *value) beginString(c byte, i int) (kept bool) {
 	t := v.shape.Type()
-	if v.repair != RepairOff && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
+	if v.repair != off && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
 		v.keep(i)
 	}
 	v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
@@ -421,7 +453,7 @@ func (v *value) open(c byte, i int) (kept bool) {
 		return false
 	}
 	t := v.shape.Type()
-	if v.repair == RepairFull && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
+	if v.repair == full && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
 		v.keep(i)
 	}
 	f := frame{close: ']', shape: v.shape, keys: keyIndex{from: len(v.keys)}}
@@ -449,7 +481,7 @@ func (v *value) open(c byte, i int) (kept bool) {
 
 // textual reports whether the schema wants a string and nothing else, at a level at which any other value
 // becomes its text.
-func (v *value) textual() bool { return v.repair == RepairFull && v.shape.Type().Only(shape.String) }
+func (v *value) textual() bool { return v.repair == full && v.shape.Type().Only(shape.String) }
 
 // closeFrame ends the innermost array or object; stands says that its bracket stands in the text.
 func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
@@ -471,60 +503,10 @@ func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 	return false
 }
 
-// openObject opens the outermost value, an object whose brace the caller has read.
-func (v *value) openObject() {
-	v.write("{", 0)
-	v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
-	v.state = vKeyOrEnd
-}
-
-// closeObject closes the outermost value, an object in which the caller may write no value more.
-func (v *value) closeObject() {
-	if v.state != vAfter || v.hold.on || len(v.stack) != 1 {
-		v.run("}", 0)
-		return
-	}
-	v.write("}", 0)
-	v.stack, v.state = v.stack[:0], vDone
-}
-
-// opensText begins a string whose opening quote the caller has read, if it may go out as it comes, and
-// reports whether it does.
-func (v *value) opensText() bool {
-	if v.state != vValue || v.hold.on || !v.fits(shape.String) {
-		return false
-	}
-	v.markValue(0)
-	v.write(`"`, 0)
-	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
-	return true
-}
-
-// endText ends such a string.
-func (v *value) endText() {
-	v.write(`"`, 0)
-	v.endValue(0)
-}
-
-// writeScalar writes a whole scalar if it is one that needs no conversion, and reports whether it is.
-func (v *value) writeScalar(text string) bool {
-	types := shape.Boolean
-	if text != "" && chars.IsDigit(text[0]) {
-		types = shape.Integer | shape.Number
-	}
-	if v.state != vValue || v.hold.on || text == "null" || !plainScalar(text) || !v.fits(types) {
-		return false
-	}
-	v.markValue(0)
-	v.write(text, 0)
-	v.endValue(0)
-	return true
-}
-
 // fits reports whether a value of one of the types may stand where v is, whatever it is.
 func (v *value) fits(types shape.Types) bool {
 	t := v.shape.Type()
-	return v.repair == RepairOff || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
+	return v.repair == off || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
 }
 
 // closerText returns the JSON of a closing bracket.
@@ -589,6 +571,24 @@ func (v *value) comment(c byte) {
 	}
 }
 
+// beginComment begins a comment that stands by itself.
+func (v *value) beginComment(c byte) {
+	v.state = vDone
+	v.comment(c)
+}
+
+// comments reads a byte of such a comment.
+func (v *value) comments(c byte, i int) (int, progress) {
+	i = v.readComment(c, i)
+	switch {
+	case v.err != "":
+		return i, failed
+	case v.state == vDone:
+		return i, done
+	}
+	return i, going
+}
+
 // readComment reads a byte of a comment.
 func (v *value) readComment(c byte, i int) int {
 	end := false
@@ -641,7 +641,7 @@ func (v *value) writeSame(s string, end int) {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
 	case v.discard:
-	case v.step == 1 && v.out.text.holding:
+	case v.step == 1 && v.out.holding():
 		v.out.writeRaw(s, end-len(s))
 	default:
 		v.out.write(s, end)

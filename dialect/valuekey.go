@@ -12,12 +12,12 @@ import (
 func (v *value) beginKey(c byte, i int) {
 	v.tok, v.keyAt = v.tok[:0], v.pos(i)
 	switch {
-	case c == '"' || c == '\'' && (v.python || v.repair != RepairOff):
+	case c == '"' || c == '\'' && (v.python || v.repair != off):
 		v.quote, v.state = c, vKey
 		if c == '\'' && !v.python {
 			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
 		}
-	case v.repair != RepairOff && (chars.IsWord(c) || c == '-'):
+	case v.repair != off && (chars.IsWord(c) || c == '-'):
 		v.state = vKeyBare
 		v.tok = append(v.tok, c)
 	default:
@@ -30,7 +30,7 @@ const keyCut = -1
 
 // plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or keyCut.
 func plainKey(s string) int {
-	for i := 1; i < len(s) && i <= maxHeader; i++ {
+	for i := 1; i < len(s) && i <= maxKey; i++ {
 		switch c := s[i]; {
 		case c == '"':
 			return i + 1
@@ -99,8 +99,8 @@ func (v *value) readKey(c byte, i int) int {
 // endKey ends a key before i.
 func (v *value) endKey(i int) {
 	var key, quoted string
-	if n := len(v.tok); v.step == 1 && v.out.text.holding && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
-		quoted = v.out.text.held(v.keyAt, v.pos(i)) // it stands there as it is
+	if n := len(v.tok); v.step == 1 && v.out.holding() && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
+		quoted = v.out.held(v.keyAt, v.pos(i)) // it stands there as it is
 		key = quoted[1 : n+1]
 	} else {
 		key = string(v.tok)
@@ -139,48 +139,6 @@ func (v *value) nameKey(key string, i int) {
 	v.keys = addKey(&f.keys, v.keys, keySpan{key: key, from: -1})
 }
 
-// takesKey reports whether addKey may write key.
-func (v *value) takesKey(key string) bool {
-	if v.discard || v.hold.on || v.state != vAfter && (v.state != vKeyOrEnd || len(v.pend) > 0) {
-		return false
-	}
-	return !v.has(key)
-}
-
-// addKey writes a key of the outermost object, which does not have it yet, and what stands before and behind it.
-func (v *value) addKey(key string) {
-	c, before := v.out, `"`
-	if v.state == vAfter {
-		before = `,"`
-	}
-	v.nameKey(key, 0)
-	c.flatten()
-	b := &c.args
-	n := b.Len()
-	grow(b, len(key)+len(before)+2)
-	b.WriteString(before)
-	buildEscaped(b, key)
-	b.WriteString(`":`)
-	c.built(b.Len()-n, v.base)
-	f := &v.stack[len(v.stack)-1]
-	v.keys[f.key].from = -1
-	v.shape, _ = f.shape.Prop(key)
-	v.state = vValue
-}
-
-// has reports whether the outermost object has a key.
-func (v *value) has(key string) bool {
-	if len(v.stack) == 1 {
-		return findKey(&v.stack[0].keys, v.keys, key) >= 0
-	}
-	for i := range v.keys {
-		if v.keys[i].key == key {
-			return true
-		}
-	}
-	return false
-}
-
 // keep begins to hold what is written, for a conversion of the value that begins at i.
 func (v *value) keep(i int) {
 	if !v.hold.on {
@@ -193,7 +151,7 @@ func (v *value) releaseHold(i int) {
 	h := &v.hold
 	h.on = false
 	got := strings.TrimSpace(string(h.text[h.value:]))
-	out, c, _ := shape.FitScalar(got, h.shape, v.repair == RepairFull)
+	out, c, _ := shape.FitScalar(got, h.shape, v.repair == full)
 	if h.dup > 0 {
 		v.releaseDuplicate(out, i)
 		return
@@ -201,7 +159,7 @@ func (v *value) releaseHold(i int) {
 	if c != shape.Fits && c != shape.Uncoerced {
 		v.noteAt(chat.NoteKind(c), got, out, h.at, v.pos(i))
 	}
-	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == RepairFull {
+	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == full {
 		out = string(appendQuoted(nil, got))
 		v.noteAt(chat.NoteSourceText, got, out, h.at, v.pos(i))
 	}
@@ -217,7 +175,7 @@ func (v *value) releaseDuplicate(out string, i int) {
 	if !v.discard {
 		was = v.out.arguments()[k.from:k.to]
 	}
-	if was != out && v.repair != RepairFull {
+	if was != out && v.repair != full {
 		v.fail("the key " + k.key + " stands twice with different values")
 		return
 	}
@@ -225,7 +183,7 @@ func (v *value) releaseDuplicate(out string, i int) {
 	if was == out {
 		return
 	}
-	if !v.out.text.holding && !v.discard {
+	if !v.discard && !v.out.holding() {
 		v.replace(h.dup, out)
 		return
 	}
@@ -238,8 +196,7 @@ func (v *value) replace(dup int, out string) {
 	k := &v.keys[dup-1]
 	text := v.out.arguments()
 	from, to := k.from, k.to
-	v.out.args.Reset()
-	v.out.args.WriteString(text[:from] + out + text[to:])
+	v.out.rewrite(text[:from] + out + text[to:])
 	for i := range v.keys {
 		if key := &v.keys[i]; key.from >= to {
 			key.from += len(out) - (to - from)

@@ -255,9 +255,3 @@ func plainText(value string) (text string, ok bool) {
 	}
 	return text, true
 }
-
-// A member is a key of an object and its value, which begins at the offset at of the text.
-type member struct {
-	key, value string
-	at         int
-}

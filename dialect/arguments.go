@@ -1,0 +1,50 @@
+package dialect
+
+import (
+	"errors"
+
+	"wield/chat"
+	"wield/dialect/internal/chars"
+	"wield/schema/shape"
+)
+
+// ErrArguments is what a failure of Arguments wraps.
+var ErrArguments = errors.New("dialect: no arguments object")
+
+// Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by
+// the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
+// arguments. The error wraps ErrArguments and says what is wrong.
+func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
+	if chars.Blank(raw) {
+		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
+	}
+	var text scanner
+	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}}, openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
+	a := new(argsReader).reset(&out, new(value), s, repairLevel(r))
+	a.at(0, 1)
+	n, p := a.run(raw, 0)
+	if p == going {
+		p = a.end()
+	}
+	why := a.err
+	if p == done {
+		why = a.doom
+		if why == "" && !chars.Blank(raw[n:]) {
+			why = "something stands behind the object"
+		}
+	}
+	if why != "" {
+		return "", nil, argumentsError(why)
+	}
+	for _, e := range text.dst {
+		if e.Kind == chat.KindNote {
+			notes = append(notes, *e.Detail.Note)
+		}
+	}
+	return out.arguments(), notes, nil
+}
+
+type argumentsError string
+
+func (e argumentsError) Error() string { return "dialect: " + string(e) }
+func (e argumentsError) Unwrap() error { return ErrArguments }
