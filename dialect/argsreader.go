@@ -135,8 +135,8 @@ func (a *argsReader) endWord(i int) progress {
 
 // empty writes arguments that were left out.
 func (a *argsReader) empty(i int) {
-	a.out.write("{}", a.pos(i))
-	a.out.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
+	a.out.Write("{}", a.pos(i))
+	a.out.Note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -218,7 +218,7 @@ func (a *argsReader) inside(s string, base, step int) progress {
 				a.doom = "the arguments are a string"
 				return going
 			}
-			a.out.note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
+			a.out.Note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
 		}
 	}
 	if a.state == aBehind {

@@ -41,7 +41,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 			notes = append(notes, *e.Detail.Note)
 		}
 	}
-	return out.arguments(), notes, nil
+	return out.Arguments(), notes, nil
 }
 
 type argumentsError string

@@ -285,7 +285,7 @@ func (r *blockReader) endLine(d *driver, at int) {
 		r.head, r.file = false, true
 		path := strings.TrimSpace(d.text.held(line.at+len(blockFile), at))
 		d.call.sources.key(line.at+len(blockFile), line.at+len(blockFile))
-		d.call.write(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
+		d.call.Write(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
 	case r.file:
 		r.add(d, at+1)
@@ -354,7 +354,7 @@ func (r *blockReader) begin(d *driver, at int) {
 		before = ','
 	}
 	d.call.sources.key(at, at)
-	d.call.write(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
+	d.call.Write(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
 }
 
 // addPath takes a line of a block that holds paths.
@@ -374,7 +374,7 @@ func (r *blockReader) addPath(d *driver, l blockLine) {
 			out = append(appendQuoted([]byte{'{'}, r.plan.list), ":["...)
 		}
 		r.open = true
-		d.call.write(string(appendQuoted(out, path)), l.end)
+		d.call.Write(string(appendQuoted(out, path)), l.end)
 	}
 }
 
@@ -384,19 +384,19 @@ func (r *blockReader) finish(d *driver, i int) verdict {
 	case r.plan == (blockPlan{}):
 		d.cand.fenced = fence{}
 		d.call.start(r.tool, r.word, "", d.text.candAt, r.bodyAt)
-		d.call.write("{}", r.lineAt)
+		d.call.Write("{}", r.lineAt)
 	case r.plan.text != "" && (r.lines > 0 || r.file):
 		r.begin(d, d.text.last)
-		d.call.write(`"}`, r.lineAt)
+		d.call.Write(`"}`, r.lineAt)
 	case r.plan.list != "" && r.open:
-		d.call.write("]}", r.lineAt)
+		d.call.Write("]}", r.lineAt)
 	case r.plan.list != "" && r.lines > 0:
 		d.call.sources.key(r.lineAt, r.lineAt)
-		d.call.write(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
+		d.call.Write(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
 	case len(r.paths) > 0:
 		r.callEach(d)
 	default:
-		d.call.write("{}", r.lineAt)
+		d.call.Write("{}", r.lineAt)
 	}
 	d.call.end(d.text.at(i), true)
 	return finished
@@ -411,7 +411,7 @@ func (r *blockReader) callEach(d *driver) {
 		}
 		path := strings.TrimSpace(d.text.held(l.at, l.end))
 		d.call.sources.key(l.at, l.at)
-		d.call.write(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
+		d.call.Write(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
 }
 

@@ -81,7 +81,7 @@ func (c *callWriter) confirm(at int, call bool) {
 	case call:
 		c.text.textUpTo(c.text.holdAt)
 		if at > 0 && c.text.holdAt == 0 && strings.HasPrefix(c.text.held(0, at), "\ufeff") {
-			c.note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
+			c.Note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
 		}
 		c.text.markupUpTo(at)
 	default:
@@ -102,12 +102,12 @@ func (c *callWriter) start(t int, written, id string, at, end int) {
 	c.sources.begin(end)
 	c.text.emit(chat.Event{Kind: chat.KindCallStart, Index: c.index, ID: c.id, Name: c.tool.Name}, end)
 	if written != c.tool.Name && written != c.set.opts.Prefix+c.tool.Name {
-		c.note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: c.tool.Name, At: at, End: end})
+		c.Note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: c.tool.Name, At: at, End: end})
 	}
 }
 
-// write adds s to the arguments of the open call; the text was read up to end.
-func (c *callWriter) write(s string, end int) {
+// Write adds s to the arguments of the open call; the text was read up to end.
+func (c *callWriter) Write(s string, end int) {
 	if s == "" {
 		return
 	}
@@ -125,8 +125,8 @@ func (c *callWriter) writeBytes(s []byte, end int) {
 	c.built(len(s), end)
 }
 
-// writeRaw adds s, the bytes of the text from the offset at on, to the arguments of the open call.
-func (c *callWriter) writeRaw(s string, at int) {
+// WriteRaw adds s, the bytes of the text from the offset at on, to the arguments of the open call.
+func (c *callWriter) WriteRaw(s string, at int) {
 	end := at + len(s)
 	switch {
 	case s == "":
@@ -134,7 +134,7 @@ func (c *callWriter) writeRaw(s string, at int) {
 	case !c.raw && c.args.Len() == 0:
 		c.raw, c.rawFrom = true, at
 	case !c.raw || at != c.rawTo:
-		c.write(s, end)
+		c.Write(s, end)
 		return
 	}
 	c.rawTo = end
@@ -173,8 +173,8 @@ func (c *callWriter) tell() {
 	}
 }
 
-// writeKey writes before, which ends with a quote, a key, its other quote and a colon.
-func (c *callWriter) writeKey(before, key string, end int) {
+// WriteKey writes before, which ends with a quote, a key, its other quote and a colon.
+func (c *callWriter) WriteKey(before, key string, end int) {
 	c.flatten()
 	b := &c.args
 	n := b.Len()
@@ -185,23 +185,23 @@ func (c *callWriter) writeKey(before, key string, end int) {
 	c.built(b.Len()-n, end)
 }
 
-// rewrite puts text in place of the arguments so far, of which nothing was sent.
-func (c *callWriter) rewrite(text string) {
+// Rewrite puts text in place of the arguments so far, of which nothing was sent.
+func (c *callWriter) Rewrite(text string) {
 	c.args.Reset()
 	c.args.WriteString(text)
 }
 
-// holding reports whether what is read stands in the text and is held there.
-func (c *callWriter) holding() bool { return c.text.holding }
+// Holding reports whether what is read stands in the text and is held there.
+func (c *callWriter) Holding() bool { return c.text.holding }
 
-// held returns the bytes [from, to) of the text.
-func (c *callWriter) held(from, to int) string { return c.text.held(from, to) }
+// Held returns the bytes [from, to) of the text.
+func (c *callWriter) Held(from, to int) string { return c.text.held(from, to) }
 
-// patient reports whether the input may be left unread from i on, to be read together with what follows.
-func (c *callWriter) patient(i int) bool { return c.text.patient(i) }
+// Patient reports whether the input may be left unread from i on, to be read together with what follows.
+func (c *callWriter) Patient(i int) bool { return c.text.patient(i) }
 
-// traced reports whether it is recorded where the arguments are read from.
-func (c *callWriter) traced() bool { return c.sources != nil }
+// Traced reports whether it is recorded where the arguments are read from.
+func (c *callWriter) Traced() bool { return c.sources != nil }
 
 // flatten makes the arguments so far a text of their own, to which another can be added.
 func (c *callWriter) flatten() {
@@ -254,8 +254,8 @@ func (c *callWriter) writeEscaped(s string, end int) {
 	c.built(c.args.Len()-n, end)
 }
 
-// writeText writes s, which stands in the text but for what is escaped, as the inside of a JSON string.
-func (c *callWriter) writeText(s string, end int) {
+// WriteText writes s, which stands in the text but for what is escaped, as the inside of a JSON string.
+func (c *callWriter) WriteText(s string, end int) {
 	if len(s) > maxPieces || !c.later {
 		c.writeEscaped(s, end)
 	} else {
@@ -328,8 +328,8 @@ func grow(b *strings.Builder, n int) {
 
 const smallArgs = 96
 
-// length returns the length of the arguments so far.
-func (c *callWriter) length() int {
+// Len returns the length of the arguments so far.
+func (c *callWriter) Len() int {
 	if c.raw {
 		return c.rawTo - c.rawFrom
 	}
@@ -337,8 +337,8 @@ func (c *callWriter) length() int {
 	return c.args.Len()
 }
 
-// arguments returns the arguments so far.
-func (c *callWriter) arguments() string {
+// Arguments returns the arguments so far.
+func (c *callWriter) Arguments() string {
 	if c.raw {
 		return c.text.held(c.rawFrom, c.rawTo)
 	}
@@ -373,7 +373,7 @@ func (c *callWriter) end(end int, complete bool) {
 	c.accepted = c.accepted || complete
 	c.last = c.dialect
 	whole := c.memory()
-	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.arguments(), Complete: complete,
+	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.Arguments(), Complete: complete,
 		Dialect: c.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	whole.Detail.Call = &whole.Call
 	c.text.emit(chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name,
@@ -382,8 +382,8 @@ func (c *callWriter) end(end int, complete bool) {
 	c.openCall = openCall{index: c.index}
 }
 
-// note records something about the bytes [at, end) of the text.
-func (c *callWriter) note(n chat.NoteDetail) {
+// Note records something about the bytes [at, end) of the text.
+func (c *callWriter) Note(n chat.NoteDetail) {
 	c.tell()
 	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindNote, Index: c.index, At: n.At, End: n.End, Detail: &chat.Detail{Note: &n}})
 }
@@ -396,7 +396,7 @@ func (c *callWriter) reject(reason chat.Reason, name, message string, at, end in
 		c.tell()
 		c.watch.callEnds()
 		index = c.index
-		r.At, r.Name, r.Arguments = c.at, c.tool.Name, c.arguments()
+		r.At, r.Name, r.Arguments = c.at, c.tool.Name, c.Arguments()
 	} else {
 		c.confirm(at, false)
 	}

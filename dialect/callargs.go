@@ -110,7 +110,7 @@ func (r *callReader) start(d *driver, end int) {
 	r.flushNotes(d)
 	d.call.reasoning = rec.reasoning
 	if rec.argsKey != "" && !r.belong() {
-		d.call.note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
 	}
 }
 
@@ -200,8 +200,8 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 	}
 	r.start(d, end)
 	if raw == "" {
-		d.call.write("{}", end)
-		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
+		d.call.Write("{}", end)
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
 		return ""
 	}
 	a := d.arguments(d.call.tool.Args)

@@ -123,7 +123,7 @@ func (r *callReader) endUnclosed(d *driver, end int) verdict {
 			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		default:
-			d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
+			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
 		}
 		d.call.end(end, true)
 	}

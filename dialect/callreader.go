@@ -477,7 +477,7 @@ func (r *callReader) punctuation(d *driver, c byte, i int) (v verdict, read bool
 		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
 			r.stack = r.stack[:0]
 			r.endValue(d.text.at(i))
-			d.call.note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
+			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
 			return more, false
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing"), false
@@ -716,7 +716,7 @@ func (r *callReader) note(d *driver, kind chat.NoteKind, before, after string, f
 
 func (r *callReader) flushNotes(d *driver) {
 	for _, n := range r.notes {
-		d.call.note(n)
+		d.call.Note(n)
 	}
 	r.notes = r.notes[:0]
 }

@@ -332,15 +332,6 @@ func (b *bodies) wipe() {
 	*b = bodies{call: b.call, tags: b.tags, python: b.python, header: b.header, args: b.args, argsVal: b.argsVal}
 }
 
-// wiped returns a buffer with nothing in it, to its capacity, or none if it is a large one.
-func wiped[T any](b []T) []T {
-	if cap(b) > maxHeader {
-		return nil
-	}
-	clear(b[:cap(b)])
-	return b[:0]
-}
-
 // ready returns what p points to, which is made when it is first needed.
 func ready[T any](p **T) *T {
 	if *p == nil {

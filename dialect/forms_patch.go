@@ -105,7 +105,7 @@ func (r *patchReader) begins(d *driver, end int, ended bool) verdict {
 // finish ends the call with the text up to the offset end.
 func (r *patchReader) finish(d *driver, end int) verdict {
 	r.write(d, end)
-	d.call.write(`"}`, end)
+	d.call.Write(`"}`, end)
 	d.call.end(end, true)
 	return finished
 }

@@ -555,7 +555,7 @@ func (r *headerReader) unclosed(d *driver, end int) verdict {
 			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		}
-		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.callClose, At: end, End: end})
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.callClose, At: end, End: end})
 	}
 	r.endCall(d, end)
 	return more

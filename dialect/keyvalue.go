@@ -330,7 +330,7 @@ func (r *literalReader) key(d *driver, key string, i int) verdict {
 	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
 	r.state, r.word = gColon, r.word[:0]
 	r.comma = false
-	if !r.val.key(key, d.text.at(i)) {
+	if !r.val.Key(key, d.text.at(i)) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
 	}

@@ -170,7 +170,7 @@ func (r *lineReader) finishBefore(d *driver, line string, i int) verdict {
 	}
 	held := d.text.held(r.lineAt, d.text.at(i))
 	d.call.start(r.tool, r.name, "", d.text.candAt, r.lineAt)
-	d.call.write("{}", r.lineAt)
+	d.call.Write("{}", r.lineAt)
 	d.call.end(r.lineAt, true)
 	at := r.lineAt
 	_, v := d.yield(i, func(d *Decoder, i int) int {
@@ -194,7 +194,7 @@ func (r *lineReader) finish(d *driver, i int) verdict {
 			return refused
 		}
 		d.call.start(r.tool, r.name, "", d.text.candAt, d.text.at(i))
-		d.call.write("{}", d.text.at(i))
+		d.call.Write("{}", d.text.at(i))
 		d.call.end(d.text.at(i), true)
 		return finished
 	}
@@ -210,7 +210,7 @@ func (r *lineReader) finish(d *driver, i int) verdict {
 	}
 	for _, n := range notes {
 		n.At, n.End = d.call.at, d.text.at(i)
-		d.call.note(n)
+		d.call.Note(n)
 	}
 	d.call.end(d.text.at(i), true)
 	return finished
@@ -256,12 +256,12 @@ func (r *lineReader) writeTops(d *driver, tops []topKey, end int) {
 			before = ","
 		}
 		d.call.sources.key(at, at+len(t.key))
-		d.call.write(before+string(appendQuoted(nil, t.key))+":", at+len(t.key)+1)
+		d.call.Write(before+string(appendQuoted(nil, t.key))+":", at+len(t.key)+1)
 		d.call.sources.within(at+len(t.key)+1, to)
-		d.call.write(string(t.value), to)
+		d.call.Write(string(t.value), to)
 		d.call.sources.from(to)
 	}
-	d.call.write("}", end)
+	d.call.Write("}", end)
 }
 
 func (r *lineReader) end(d *driver) verdict {

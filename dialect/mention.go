@@ -221,7 +221,7 @@ func (d *Decoder) callBegins() {
 // callEnds keeps from here on what comes out, where a call ends that has begun to.
 func (d *Decoder) callEnds() {
 	if m := &d.mention; m.begun && !m.first.ended {
-		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.call.arguments(), at: d.call.at, last: d.text.last}
+		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.call.Arguments(), at: d.call.at, last: d.text.last}
 		m.out, d.text.dst = d.text.dst, nil
 	}
 }

@@ -19,6 +19,9 @@ func (v *value) object(out writer, s *shape.Shape, repair repairLevel, python bo
 // at says that offset i of the inputs to come is at base+i*step of the text.
 func (v *value) at(base, step int) { v.base, v.step = base, step }
 
+// offset returns where the input begins in the text.
+func (v *value) offset() int { return v.base }
+
 // readAll lets run read the outermost object with its brackets and keys after all.
 func (v *value) readAll() { v.pauses = false }
 
@@ -74,8 +77,8 @@ func (v *value) writeScalar(text string) bool {
 	return true
 }
 
-// key writes a key of the innermost object before the offset end of the text, with the comma before it.
-func (v *value) key(key string, end int) bool {
+// Key writes a key of the innermost object before the offset end of the text, with the comma before it.
+func (v *value) Key(key string, end int) bool {
 	v.base, v.step = end, 0
 	if v.state == vValue && len(v.stack) == 0 {
 		v.openObject()
@@ -109,7 +112,7 @@ func (v *value) addKey(key string) {
 		before = `,"`
 	}
 	v.nameKey(key, 0)
-	v.out.writeKey(before, key, v.base)
+	v.out.WriteKey(before, key, v.base)
 	f := &v.stack[len(v.stack)-1]
 	v.keys[f.key].from = -1
 	v.shape, _ = f.shape.Prop(key)
@@ -148,7 +151,7 @@ func (v *value) writeText(s string) {
 	case v.hold.on:
 		v.hold.text = appendEscaped(v.hold.text, s)
 	case !v.discard && s != "":
-		v.out.writeText(s, v.base)
+		v.out.WriteText(s, v.base)
 	}
 }
 
@@ -187,3 +190,13 @@ func (v *value) members(json string) {
 func (v *value) wipe() {
 	*v = value{stack: wiped(v.stack), keys: wiped(v.keys), tok: wiped(v.tok), pend: wiped(v.pend)}
 }
+
+// wiped returns a buffer with nothing in it, to its capacity, or none if it is a large one.
+func wiped[T any](b []T) []T {
+	if cap(b) > maxKey {
+		return nil
+	}
+	clear(b[:cap(b)])
+	return b[:0]
+}
+

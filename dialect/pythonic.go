@@ -302,9 +302,9 @@ func (r *pyReader) start(d *driver, i int) {
 func (r *pyReader) noteBraces(d *driver) {
 	switch {
 	case r.braces:
-		d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
 	case r.quote == '`':
-		d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
 	}
 }
 
@@ -352,7 +352,7 @@ func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 		r.key(d, key, i)
 		return i, more
 	}
-	d.call.note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
+	d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
 	r.val.readAll()
 	r.state = pValue
 	return i, more
@@ -360,7 +360,7 @@ func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 
 func (r *pyReader) key(d *driver, key string, i int) {
 	r.state = pValue
-	r.val.key(key, d.text.at(i))
+	r.val.Key(key, d.text.at(i))
 }
 
 // positional begins an argument that gets its name from the order of the schema.
@@ -381,7 +381,7 @@ func (r *pyReader) positional(d *driver, i int) (int, verdict) {
 	d.call.sources.key(at, at)
 	r.key(d, key, i)
 	d.call.sources.from(at)
-	d.call.note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.text.at(i), End: d.text.at(i)})
+	d.call.Note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.text.at(i), End: d.text.at(i)})
 	return i, more
 }
 
@@ -581,7 +581,7 @@ func (r *pyReader) readCloser(d *driver, c byte, i int) (int, verdict) {
 	}
 	if c != r.closer[r.matched] {
 		if r.got > 0 && r.known {
-			d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: r.from, End: r.from})
+			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: r.from, End: r.from})
 		}
 		return d.backTo(r.from, i)
 	}

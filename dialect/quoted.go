@@ -115,7 +115,7 @@ func (v *value) behindQuote(c byte, i int) {
 // what shows where it ends. It returns its length, else 0.
 func (v *value) wholeText(in string, i int) int {
 	q := in[i]
-	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.traced() {
+	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.Traced() {
 		return 0
 	}
 	to := 0

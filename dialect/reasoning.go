@@ -171,7 +171,7 @@ func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
 		}
 		d.text.dst = append(d.text.dst, e)
 		if e.Kind == chat.KindCallEnd {
-			d.call.note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
+			d.call.Note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
 		}
 	}
 }

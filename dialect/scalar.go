@@ -87,7 +87,7 @@ func (v *value) endScalar(i int) {
 		v.tok = v.tok[:v.comma]
 	}
 	to := from + len(v.tok)
-	if v.out.traced() {
+	if v.out.Traced() {
 		i = to
 	}
 	text := strings.TrimSpace(string(v.tok))

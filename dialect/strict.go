@@ -21,7 +21,7 @@ type strictReader struct {
 // read reports whether text is such a value and nothing else.
 func (r *strictReader) read(text string) bool {
 	*r = strictReader{in: text, keys: r.keys[:0], outer: r.outer[:0], inner: r.inner[:0]}
-	return r.value() && r.at == len(text)
+	return r.any() && r.at == len(text)
 }
 
 // blanks reads white space, and reports whether something stands behind it.
@@ -41,8 +41,8 @@ func (r *strictReader) eat(c byte) bool {
 	return true
 }
 
-// value reads a value, with the white space around it.
-func (r *strictReader) value() (ok bool) {
+// any reads a value, with the white space around it.
+func (r *strictReader) any() (ok bool) {
 	if !r.blanks() {
 		return false
 	}
@@ -109,7 +109,7 @@ func (r *strictReader) array() bool {
 		case first && r.eat(']'):
 			r.depth--
 			return true
-		case !r.value():
+		case !r.any():
 			return false
 		case r.eat(']'):
 			r.depth--
@@ -141,7 +141,7 @@ func (r *strictReader) object() bool {
 		}
 		r.keys = addKey(&keys, r.keys, strictKey(key))
 		from = r.at
-		if !r.value() {
+		if !r.any() {
 			return false
 		}
 		switch r.depth {

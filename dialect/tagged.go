@@ -516,7 +516,7 @@ func (r *tagReader) repairable(d *driver) bool {
 
 func (r *tagReader) missing(d *driver, tag string, at int) {
 	if r.known && d.text.confirmed {
-		d.call.note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
 	}
 }
 
@@ -543,7 +543,7 @@ func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) 
 		if r.val.err != "" {
 			return r.failAt(d, end, r.val.err)
 		}
-		if header := swallowedTurn(d.call.arguments(), r.form.callOpen); header != "" {
+		if header := swallowedTurn(d.call.Arguments(), r.form.callOpen); header != "" {
 			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
 			return r.failAt(d, end, "a value without its closing tag holds the turn of another party")
 		}

@@ -77,7 +77,7 @@ func (r *tagReader) openParam(d *driver, i int) verdict {
 	}
 	r.entity, r.marked = false, false
 	d.call.sources.key(r.keyAt, r.keyEnd)
-	if !r.val.key(r.param, d.text.at(i)) {
+	if !r.val.Key(r.param, d.text.at(i)) {
 		_, v := r.fail(d, i, r.val.err)
 		return v
 	}
@@ -123,9 +123,10 @@ func (r *tagReader) unwrap(d *driver) bool {
 	out = strings.TrimSpace(out)
 	r.stands(d, out, 1)
 	r.val.members(out[1 : len(out)-1])
-	r.val.step = 0
+	at := r.val.offset()
+	r.val.at(at, 0)
 	if r.val.err == "" {
-		r.val.noteAt(chat.NoteWrappedJSON, r.param, "", r.val.base, r.val.base)
+		r.val.noteAt(chat.NoteWrappedJSON, r.param, "", at, at)
 	}
 	return true
 }

@@ -77,7 +77,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 			}
 		}
 		switch {
-		case n == keyCut && v.patient && v.out.patient(i):
+		case n == keyCut && v.patient && v.out.Patient(i):
 			return i, short
 		case n <= 0:
 			return i, going
@@ -148,7 +148,7 @@ func (v *value) usualEnd(i int) {
 	}
 	v.state = vAfter
 	if f := &v.stack[len(v.stack)-1]; f.object {
-		v.keys[f.key].to = v.out.length() + v.lag
+		v.keys[f.key].to = v.out.Len() + v.lag
 	} else {
 		v.shape = f.shape.Item()
 	}

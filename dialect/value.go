@@ -26,18 +26,18 @@ const maxKey = 256
 
 // A writer takes the JSON that is read. Offsets are those of the text.
 type writer interface {
-	write(s string, end int)              // s; the text was read up to end
-	writeRaw(s string, at int)            // s, the bytes of the text from at on
-	writeText(s string, end int)          // s as the inside of a string
-	writeKey(before, key string, end int) // a key between quotes, of which before has the first, and a colon
-	rewrite(text string)                  // text in place of all that was written, of which nothing was sent
-	arguments() string                    // what was written
-	length() int                          // of that
-	note(n chat.NoteDetail)               // a repair
-	holding() bool                        // what is read stands in the text, and is held there
-	held(from, to int) string             // bytes that are held
-	patient(i int) bool                   // the input may be left unread from i on, to be read with what follows
-	traced() bool                         // it is recorded where each byte was read
+	Write(s string, end int)              // s; the text was read up to end
+	WriteRaw(s string, at int)            // s, the bytes of the text from at on
+	WriteText(s string, end int)          // s as the inside of a string
+	WriteKey(before, key string, end int) // a key between quotes, of which before has the first, and a colon
+	Rewrite(text string)                  // text in place of all that was written, of which nothing was sent
+	Arguments() string                    // what was written
+	Len() int                          // of that
+	Note(n chat.NoteDetail)               // a repair
+	Holding() bool                        // what is read stands in the text, and is held there
+	Held(from, to int) string             // bytes that are held
+	Patient(i int) bool                   // the input may be left unread from i on, to be read with what follows
+	Traced() bool                         // it is recorded where each byte was read
 }
 
 // A value reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
@@ -171,7 +171,7 @@ func (v *value) reset(out writer, s *shape.Shape, repair repairLevel, python boo
 
 // run reads in from i on.
 func (v *value) run(in string, i int) (int, progress) {
-	v.from, v.stays = i, v.step == 1 && !v.discard && v.out.holding()
+	v.from, v.stays = i, v.step == 1 && !v.discard && v.out.Holding()
 	for i < len(in) {
 		if v.plainly() {
 			var p progress
@@ -228,7 +228,7 @@ func (v *value) flush(in string, i int) {
 	switch from := v.from; {
 	case from >= i:
 	case !v.hold.on && v.stays:
-		v.out.writeRaw(in[from:i], v.base+from)
+		v.out.WriteRaw(in[from:i], v.base+from)
 	default:
 		v.write(in[from:i], i)
 	}
@@ -403,7 +403,7 @@ func scalarStart(c byte) bool { return chars.IsWord(c) || c == '-' || c == '+' |
 func (v *value) markValue(int) {
 	if n := len(v.stack); n > 0 && v.stack[n-1].object && !v.hold.on {
 		if k := &v.keys[v.stack[n-1].key]; k.from < 0 {
-			k.from = v.out.length() + v.lag
+			k.from = v.out.Len() + v.lag
 		}
 	}
 }
@@ -532,7 +532,7 @@ func (v *value) endValue(i int) {
 	}
 	f := &v.stack[n-1]
 	if f.object && !v.hold.on && !again {
-		v.keys[f.key].to = v.out.length() + v.lag
+		v.keys[f.key].to = v.out.Len() + v.lag
 	}
 	if !f.object {
 		v.shape = f.shape.Item()
@@ -631,7 +631,7 @@ func (v *value) write(s string, i int) {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
 	case !v.discard:
-		v.out.write(s, v.pos(i))
+		v.out.Write(s, v.pos(i))
 	}
 }
 
@@ -641,10 +641,10 @@ func (v *value) writeSame(s string, end int) {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
 	case v.discard:
-	case v.step == 1 && v.out.holding():
-		v.out.writeRaw(s, end-len(s))
+	case v.step == 1 && v.out.Holding():
+		v.out.WriteRaw(s, end-len(s))
 	default:
-		v.out.write(s, end)
+		v.out.Write(s, end)
 	}
 }
 
@@ -657,7 +657,7 @@ func (v *value) note(kind chat.NoteKind, before, after string, from, to int) {
 // noteAt records a repair that stands at the bytes [at, end) of the text.
 func (v *value) noteAt(kind chat.NoteKind, before, after string, at, end int) {
 	if !v.discard {
-		v.out.note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
+		v.out.Note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
 	}
 }
 

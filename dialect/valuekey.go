@@ -99,8 +99,8 @@ func (v *value) readKey(c byte, i int) int {
 // endKey ends a key before i.
 func (v *value) endKey(i int) {
 	var key, quoted string
-	if n := len(v.tok); v.step == 1 && v.out.holding() && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
-		quoted = v.out.held(v.keyAt, v.pos(i)) // it stands there as it is
+	if n := len(v.tok); v.step == 1 && v.out.Holding() && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
+		quoted = v.out.Held(v.keyAt, v.pos(i)) // it stands there as it is
 		key = quoted[1 : n+1]
 	} else {
 		key = string(v.tok)
@@ -173,7 +173,7 @@ func (v *value) releaseDuplicate(out string, i int) {
 	k := v.keys[h.dup-1]
 	was := ""
 	if !v.discard {
-		was = v.out.arguments()[k.from:k.to]
+		was = v.out.Arguments()[k.from:k.to]
 	}
 	if was != out && v.repair != full {
 		v.fail("the key " + k.key + " stands twice with different values")
@@ -183,7 +183,7 @@ func (v *value) releaseDuplicate(out string, i int) {
 	if was == out {
 		return
 	}
-	if !v.discard && !v.out.holding() {
+	if !v.discard && !v.out.Holding() {
 		v.replace(h.dup, out)
 		return
 	}
@@ -194,9 +194,9 @@ func (v *value) releaseDuplicate(out string, i int) {
 // arguments was sent, as when they are read as a whole.
 func (v *value) replace(dup int, out string) {
 	k := &v.keys[dup-1]
-	text := v.out.arguments()
+	text := v.out.Arguments()
 	from, to := k.from, k.to
-	v.out.rewrite(text[:from] + out + text[to:])
+	v.out.Rewrite(text[:from] + out + text[to:])
 	for i := range v.keys {
 		if key := &v.keys[i]; key.from >= to {
 			key.from += len(out) - (to - from)
