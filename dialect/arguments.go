@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -20,15 +21,15 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	}
 	var text scanner
 	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}}, openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
-	a := new(argsReader).reset(&out, new(value), s, repairLevel(r))
-	a.at(0, 1)
-	n, p := a.run(raw, 0)
-	if p == going {
-		p = a.end()
+	a := new(value.Arguments).Reset(&out, new(value.Reader), s, value.Level(r))
+	a.At(0, 1)
+	n, p := a.Run(raw, 0)
+	if p == value.Going {
+		p = a.End()
 	}
-	why := a.err
-	if p == done {
-		why = a.doom
+	why := a.Err
+	if p == value.Done {
+		why = a.Doom
 		if why == "" && !chars.Blank(raw[n:]) {
 			why = "something stands behind the object"
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // A nameReader reads a call that nothing announces: a declared name, then a JSON object. It is what is left
@@ -29,7 +30,7 @@ type nameReader struct {
 	info   int
 	objAt  int // where the object begins
 	to     int // where it ends
-	skip   *value
+	skip   *value.Reader
 	call   *headerReader // reads the object once the call is known to be one
 }
 
@@ -182,7 +183,7 @@ func (r *nameReader) readFence(d *driver, i int) (int, verdict) {
 
 // readKey reads to the colon behind the first key.
 func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
-	r.skip.at(d.text.at(0), 1)
+	r.skip.At(d.text.at(0), 1)
 	for i < len(d.text.in) {
 		end := min(len(d.text.in), d.text.index(r.objAt+maxHeader))
 		if end <= i {
@@ -191,15 +192,15 @@ func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
 		if k := strings.IndexByte(d.text.in[i:end], ':'); k >= 0 {
 			end = i + k + 1
 		}
-		var p progress
-		i, p = r.skip.run(d.text.in[:end], i)
+		var p value.Progress
+		i, p = r.skip.Run(d.text.in[:end], i)
 		switch {
-		case p == failed:
+		case p == value.Failed:
 			return i, refused
-		case p == done:
+		case p == value.Done:
 			r.to, r.state = d.text.at(i), nLine
 			return i, more
-		case !r.skip.behindColon(): // no colon, or one in the key
+		case !r.skip.BehindColon(): // no colon, or one in the key
 			continue
 		case !r.plausible(d, d.text.held(r.objAt+1, d.text.at(i)-1)):
 			return i, refused
@@ -233,12 +234,12 @@ func (r *nameReader) readObject(d *driver, i int) (int, verdict) {
 	if i >= limit {
 		return r.open(d, i, d.text.at(i))
 	}
-	r.skip.at(d.text.at(0), 1)
-	i, p := r.skip.run(d.text.in[:limit], i)
+	r.skip.At(d.text.at(0), 1)
+	i, p := r.skip.Run(d.text.in[:limit], i)
 	switch p {
-	case failed:
+	case value.Failed:
 		return i, refused
-	case done:
+	case value.Done:
 		r.to, r.state = d.text.at(i), nLine
 	}
 	return i, more

@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -285,7 +286,7 @@ func (r *blockReader) endLine(d *driver, at int) {
 		r.head, r.file = false, true
 		path := strings.TrimSpace(d.text.held(line.at+len(blockFile), at))
 		d.call.sources.key(line.at+len(blockFile), line.at+len(blockFile))
-		d.call.Write(string(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
+		d.call.Write(string(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
 	case r.file:
 		r.add(d, at+1)
@@ -354,7 +355,7 @@ func (r *blockReader) begin(d *driver, at int) {
 		before = ','
 	}
 	d.call.sources.key(at, at)
-	d.call.Write(string(append(appendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
+	d.call.Write(string(append(value.AppendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
 }
 
 // addPath takes a line of a block that holds paths.
@@ -371,10 +372,10 @@ func (r *blockReader) addPath(d *driver, l blockLine) {
 			d.call.sources.from(l.at)
 		} else {
 			d.call.sources.key(l.at, l.at)
-			out = append(appendQuoted([]byte{'{'}, r.plan.list), ":["...)
+			out = append(value.AppendQuoted([]byte{'{'}, r.plan.list), ":["...)
 		}
 		r.open = true
-		d.call.Write(string(appendQuoted(out, path)), l.end)
+		d.call.Write(string(value.AppendQuoted(out, path)), l.end)
 	}
 }
 
@@ -392,7 +393,7 @@ func (r *blockReader) finish(d *driver, i int) verdict {
 		d.call.Write("]}", r.lineAt)
 	case r.plan.list != "" && r.lines > 0:
 		d.call.sources.key(r.lineAt, r.lineAt)
-		d.call.Write(string(append(appendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
+		d.call.Write(string(append(value.AppendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
 	case len(r.paths) > 0:
 		r.callEach(d)
 	default:
@@ -411,7 +412,7 @@ func (r *blockReader) callEach(d *driver) {
 		}
 		path := strings.TrimSpace(d.text.held(l.at, l.end))
 		d.call.sources.key(l.at, l.at)
-		d.call.Write(string(append(appendQuoted(append(appendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
+		d.call.Write(string(append(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -289,7 +290,7 @@ func (c *callWriter) writePieces(s string, end int) {
 // escapes are what stands for the bytes of doubleStop in a JSON string.
 var escapes = func() (t [256]string) {
 	for c := range 0x20 {
-		t[c] = controlEscape(byte(c))
+		t[c] = value.ControlEscape(byte(c))
 	}
 	t['"'], t['\\'] = `\"`, `\\`
 	return t

@@ -3,6 +3,7 @@ package dialect
 import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // beginArguments begins the arguments: they are written as they come if the name is known, else remembered.
@@ -26,7 +27,7 @@ func (r *callReader) beginArguments(d *driver, i int) verdict {
 	}
 	r.start(d, d.text.at(i))
 	r.args = d.arguments(d.call.tool.Args)
-	r.args.wrapped = r.enveloped()
+	r.args.Wrapped = r.enveloped()
 	r.state = cArgs
 	return more
 }
@@ -195,7 +196,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		return r.doom
 	}
 	none := func(string) bool { return false }
-	if raw == "" && d.set.opts.Repair == RepairOff && MissingRequired(d.set.names.tools[rec.tool].Args, none) {
+	if raw == "" && d.set.opts.Repair == RepairOff && value.MissingRequired(d.set.names.tools[rec.tool].Args, none) {
 		return "the arguments are missing"
 	}
 	r.start(d, end)
@@ -205,37 +206,37 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		return ""
 	}
 	a := d.arguments(d.call.tool.Args)
-	a.wrapped = r.enveloped()
+	a.Wrapped = r.enveloped()
 	if d.call.sources != nil && rec.argsFrom >= 0 { // the events stand where the name was read, but the bytes do not
 		d.call.sources.from(rec.argsFrom)
-		a.at(rec.argsFrom, 1)
+		a.At(rec.argsFrom, 1)
 	} else {
-		a.at(end, 0)
+		a.At(end, 0)
 	}
 	if d.call.sources != nil && rec.argsFrom < 0 {
 		r.readFlat(d, a)
 		raw = "}"
 	}
-	if _, p := a.run(raw, 0); p == failed {
-		return a.err
-	} else if p == going {
-		if a.end() == failed {
-			return a.err
+	if _, p := a.Run(raw, 0); p == value.Failed {
+		return a.Err
+	} else if p == value.Going {
+		if a.End() == value.Failed {
+			return a.Err
 		}
 	}
-	return a.doom
+	return a.Doom
 }
 
 // readFlat lets a read all of the flat arguments but their end, each from where it stands in the text.
-func (r *callReader) readFlat(d *driver, a *argsReader) {
+func (r *callReader) readFlat(d *driver, a *value.Arguments) {
 	before := "{"
 	for _, f := range r.record.flat {
 		d.call.sources.key(f.from, f.from)
-		a.at(f.from, 0)
-		a.run(before+string(append(appendQuoted(nil, f.key), ':')), 0)
-		a.at(f.from, 1)
-		a.run(d.text.held(f.from, f.to), 0)
-		a.at(f.to, 0)
+		a.At(f.from, 0)
+		a.Run(before+string(append(value.AppendQuoted(nil, f.key), ':')), 0)
+		a.At(f.from, 1)
+		a.Run(d.text.held(f.from, f.to), 0)
+		a.At(f.to, 0)
 		before = ","
 	}
 }
@@ -257,7 +258,7 @@ func (r *callReader) flatArguments(d *driver) string {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendQuoted(out, f.key), ':')
+		out = append(value.AppendQuoted(out, f.key), ':')
 		out = append(out, d.text.held(f.from, f.to)...)
 	}
 	return string(append(out, '}'))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/value"
 )
 
 // closeObject ends the innermost object.
@@ -163,12 +164,12 @@ func (r *callReader) end(d *driver) verdict {
 		return v
 	}
 	if r.state == cArgs {
-		r.args.at(end, 0)
+		r.args.At(end, 0)
 	}
 	switch {
 	case r.state == cEnd || r.state == cCloser && r.ended:
 		return r.endUnclosed(d, r.valueEnd)
-	case r.state == cArgs && r.args.end() == done && r.args.doom == "":
+	case r.state == cArgs && r.args.End() == value.Done && r.args.Doom == "":
 		r.record.done, r.state = true, cAfter
 	}
 	if !d.call.open {

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // beginKey begins a key, or ends the object.
@@ -82,7 +83,7 @@ func (r *callReader) readKey(d *driver, c byte, i int) verdict {
 func (r *callReader) endKey(d *driver, i int) verdict {
 	escaped := bytes.IndexByte(r.key, '\\') >= 0
 	if escaped {
-		if key, ok := unquoteJSON(string(r.key)); ok {
+		if key, ok := value.Unquote(string(r.key)); ok {
 			r.key = append(r.key[:0], key...)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // A callReader reads a JSON value that holds calls: one object, an array of them, or an envelope around them,
@@ -24,9 +25,9 @@ type callReader struct {
 	quote   byte
 	class   keyClass
 	word    string
-	val     *value
-	args    *argsReader
-	text    capture
+	val     *value.Reader
+	args    *value.Arguments
+	text    value.Text
 	record  record
 	blanks  int
 	doom    string            // the JSON is read to its end, and then rejected for this reason
@@ -188,12 +189,12 @@ func (r *callReader) pause(d *driver, i int) (int, verdict) {
 
 // inSkipped reads in a value without a meaning.
 func (r *callReader) inSkipped(d *driver, i int) (int, verdict) {
-	r.val.at(d.text.at(0), 1)
-	i, p := r.val.run(d.text.in, i)
+	r.val.At(d.text.at(0), 1)
+	i, p := r.val.Run(d.text.in, i)
 	switch p {
-	case failed:
-		return r.broken(d, i, r.val.err)
-	case done:
+	case value.Failed:
+		return r.broken(d, i, r.val.Err)
+	case value.Done:
 		r.endSkipped(d, i)
 	}
 	return i, more
@@ -201,11 +202,11 @@ func (r *callReader) inSkipped(d *driver, i int) (int, verdict) {
 
 // inText reads in a string that is kept.
 func (r *callReader) inText(d *driver, i int) (int, verdict) {
-	i, p := r.text.run(d.text.in, i)
+	i, p := r.text.Run(d.text.in, i)
 	switch p {
-	case failed:
+	case value.Failed:
 		return r.broken(d, i, "a broken string")
-	case done:
+	case value.Done:
 		return i, r.endText(d, i)
 	}
 	return i, more
@@ -213,23 +214,23 @@ func (r *callReader) inText(d *driver, i int) (int, verdict) {
 
 // inArgs reads in the arguments.
 func (r *callReader) inArgs(d *driver, i int) (int, verdict) {
-	r.args.at(d.text.at(0), 1)
-	i, p := r.args.run(d.text.in, i)
+	r.args.At(d.text.at(0), 1)
+	i, p := r.args.Run(d.text.in, i)
 	return r.behindArgs(d, i, p)
 }
 
 // behindArgs acts on what the reader of the arguments left off with before i.
-func (r *callReader) behindArgs(d *driver, i int, p progress) (int, verdict) {
-	if p == failed && i < len(d.text.in) && r.closes(d, d.text.in[i]) && r.args.closeMissing(i) {
-		p = done
+func (r *callReader) behindArgs(d *driver, i int, p value.Progress) (int, verdict) {
+	if p == value.Failed && i < len(d.text.in) && r.closes(d, d.text.in[i]) && r.args.CloseMissing(i) {
+		p = value.Done
 	}
 	switch p {
-	case failed:
-		return r.broken(d, i, r.args.err)
-	case short:
+	case value.Failed:
+		return r.broken(d, i, r.args.Err)
+	case value.Short:
 		return i, waits
-	case done:
-		r.doom = r.args.doom
+	case value.Done:
+		r.doom = r.args.Doom
 		r.record.done = r.doom == ""
 		r.state = cAfter
 	}
@@ -255,11 +256,11 @@ func (r *callReader) inKey(d *driver, i int) (int, verdict) {
 
 // inComment reads in a comment.
 func (r *callReader) inComment(d *driver, i int) (int, verdict) {
-	i, p := r.val.comments(d.text.in[i], i)
+	i, p := r.val.Comments(d.text.in[i], i)
 	switch p {
-	case failed:
-		return r.broken(d, i, r.val.err)
-	case done:
+	case value.Failed:
+		return r.broken(d, i, r.val.Err)
+	case value.Done:
 		r.state = r.back
 		r.note(d, chat.NoteComment, "", "", i-1, i)
 	}
@@ -318,7 +319,7 @@ func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 // comment begins a comment at its first byte.
 func (r *callReader) comment(d *driver, c byte) {
 	r.val = d.skipped()
-	r.val.beginComment(c)
+	r.val.BeginComment(c)
 	r.back, r.state = r.state, cComment
 }
 
@@ -393,7 +394,7 @@ func (r *callReader) namesCall() bool {
 // wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it
 // reads nothing, and waits if the input ends before the string does.
 func (r *callReader) wholeString(d *driver, i int) (n int, v verdict) {
-	n = plainKey(d.text.in[i:])
+	n = value.PlainKey(d.text.in[i:])
 	switch {
 	case n < 0 && d.text.patient(i):
 		return 0, waits
@@ -513,7 +514,7 @@ func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 	switch r.class {
 	case keyName, keyFunction, keyCall:
 		if c == '{' && r.class != keyName {
-			if len(r.stack) >= maxDepth {
+			if len(r.stack) >= value.MaxDepth {
 				return r.fail(d, i, "nested too deeply"), false
 			}
 			r.stack = append(r.stack, level{})
@@ -557,7 +558,7 @@ func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 		}
 	}
 	if r.class == keyOther && r.word == "" || (r.class == keyOther || r.class == keyFunction) && r.declares(d, string(r.key)) {
-		if r.stack[len(r.stack)-1].calls && len(rec.flat) < maxDepth {
+		if r.stack[len(r.stack)-1].calls && len(rec.flat) < value.MaxDepth {
 			rec.flat = append(rec.flat, flatValue{string(r.key), d.text.at(i), -1})
 		}
 	}
@@ -580,10 +581,10 @@ func (r *callReader) beginText(d *driver, quote byte, i int) verdict {
 		}
 		r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
 	}
-	r.text.begin(quote)
+	r.text.Begin(quote)
 	r.textAt = d.text.at(i) + 1
 	if r.class == keyName || r.class == keyFunction {
-		r.text.limit = maxHeader
+		r.text.Limit = maxHeader
 	}
 	r.state = cText
 	return more
@@ -612,12 +613,12 @@ func (r *callReader) endText(d *driver, i int) verdict {
 	rec := &r.record
 	r.state = cAfter
 	var s string
-	if from := r.textAt; !r.text.escapes && d.text.holding {
-		s = d.text.held(from, from+len(r.text.out))
+	if from := r.textAt; !r.text.Escapes && d.text.holding {
+		s = d.text.held(from, from+len(r.text.Out))
 	} else {
-		s = string(r.text.out)
+		s = string(r.text.Out)
 	}
-	if r.text.odd && r.text.quote == '"' {
+	if r.text.Odd && r.text.Quote == '"' {
 		if d.set.opts.Repair == RepairOff {
 			return r.fail(d, i, "an escape that JSON does not have")
 		}
@@ -628,7 +629,7 @@ func (r *callReader) endText(d *driver, i int) verdict {
 		rec.id = s
 	case keyContent:
 		rec.said = true
-		said := aside{text: s, from: r.textAt, to: d.text.at(i) - 1, decoded: r.text.escapes}
+		said := aside{text: s, from: r.textAt, to: d.text.at(i) - 1, decoded: r.text.Escapes}
 		if len(r.stack) != 1 {
 			break
 		}
@@ -692,7 +693,7 @@ func (r *callReader) named(d *driver, name string) verdict {
 
 func (r *callReader) plain(*driver) *chars.Set {
 	if r.state == cArgs {
-		return r.args.plain()
+		return r.args.Plain()
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // Limits of the decoder. They bound what is held back and how deep a value may nest; they never cut an argument.
@@ -179,7 +180,7 @@ func (d *Decoder) read(dst []chat.Event, in string) []chat.Event {
 	switch {
 	case escaped:
 		return d.passEscaped(dst, in)
-	case d.quick == &chars.Escaped && plainJSON(in), d.quick != &chars.Escaped && d.quick.None(in):
+	case d.quick == &chars.Escaped && value.PlainJSON(in), d.quick != &chars.Escaped && d.quick.None(in):
 		return d.pass(dst, in)
 	}
 	return d.look(dst, in)

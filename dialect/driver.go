@@ -1,6 +1,9 @@
 package dialect
 
-import "wield/schema/shape"
+import (
+	"wield/dialect/internal/value"
+	"wield/schema/shape"
+)
 
 // A driver is what body machines see of a decoder: the text, the calls that they write, and what was asked
 // for. It has no part in what the decoder decides.
@@ -31,20 +34,20 @@ func (d *driver) backTo(at, i int) (int, verdict) {
 }
 
 // arguments returns a reader of arguments of the shape s, which the open call gets.
-func (d *driver) arguments(s *shape.Shape) *argsReader {
-	return ready(&d.readers.args).reset(&d.call, ready(&d.readers.argsVal), s, repairLevel(d.set.opts.Repair))
+func (d *driver) arguments(s *shape.Shape) *value.Arguments {
+	return ready(&d.readers.args).Reset(&d.call, ready(&d.readers.argsVal), s, value.Level(d.set.opts.Repair))
 }
 
 // object returns a reader of the values of an object that a machine writes itself.
-func (d *driver) object(s *shape.Shape, python bool) *value {
-	return ready(&d.readers.argsVal).object(&d.call, s, repairLevel(d.set.opts.Repair), python)
+func (d *driver) object(s *shape.Shape, python bool) *value.Reader {
+	return ready(&d.readers.argsVal).Object(&d.call, s, value.Level(d.set.opts.Repair), python)
 }
 
 // skipped returns a reader of a value that is not written.
-func (d *driver) skipped() *value {
-	v := ready(&d.readers.val).reset(&d.call, nil, repairLevel(d.set.opts.Repair), false)
-	v.discard = true
-	v.at(d.text.base, 1)
+func (d *driver) skipped() *value.Reader {
+	v := ready(&d.readers.val).Reset(&d.call, nil, value.Level(d.set.opts.Repair), false)
+	v.Discard = true
+	v.At(d.text.base, 1)
 	return v
 }
 

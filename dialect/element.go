@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // An element is the state of reading the place where a call may begin.
@@ -296,7 +297,7 @@ type bodies struct {
 	call    *callReader
 	tags    *tagReader
 	python  *pyReader
-	args    *argsReader
+	args    *value.Arguments
 	header  *headerReader
 	literal *literalReader
 	name    *nameReader
@@ -304,30 +305,30 @@ type bodies struct {
 	form    *formReader
 	patch   *patchReader
 	lines   *lineReader
-	strict  *strictReader // of whole messages
-	val     *value        // of what is skipped
-	argsVal *value        // of arguments
+	strict  *value.Strict // of whole messages
+	val     *value.Reader // of what is skipped
+	argsVal *value.Reader // of arguments
 }
 
 // wipe leaves nothing in the machines but room: most texts of a program need the same ones.
 func (b *bodies) wipe() {
 	if r := b.call; r != nil {
-		*r = callReader{stack: wiped(r.stack), key: wiped(r.key)}
+		*r = callReader{stack: value.Wiped(r.stack), key: value.Wiped(r.key)}
 	}
 	if r := b.tags; r != nil {
-		*r = tagReader{name: wiped(r.name), text: wiped(r.text), tail: wiped(r.tail)}
+		*r = tagReader{name: value.Wiped(r.name), text: value.Wiped(r.text), tail: value.Wiped(r.tail)}
 	}
 	if r := b.python; r != nil {
-		*r = pyReader{word: wiped(r.word)}
+		*r = pyReader{word: value.Wiped(r.word)}
 	}
 	if r := b.header; r != nil {
-		*r = headerReader{tail: wiped(r.tail)}
+		*r = headerReader{tail: value.Wiped(r.tail)}
 	}
 	if r := b.args; r != nil {
-		*r = argsReader{}
+		*r = value.Arguments{}
 	}
 	if v := b.argsVal; v != nil {
-		v.wipe()
+		v.Wipe()
 	}
 	*b = bodies{call: b.call, tags: b.tags, python: b.python, header: b.header, args: b.args, argsVal: b.argsVal}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -25,7 +26,7 @@ func appendElements(dst []byte, text string, f *tagForm, s *shape.Shape, depth i
 	at := map[string]int{} // of each name in lists
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		name, inner, behind, ok := cutElement(text, f)
-		if !ok || depth >= maxDepth {
+		if !ok || depth >= value.MaxDepth {
 			return dst, text, false
 		}
 		text = behind
@@ -48,7 +49,7 @@ func appendElements(dst []byte, text string, f *tagForm, s *shape.Shape, depth i
 			dst = append(dst, ',')
 		}
 		prop, _ := s.Prop(l.name)
-		dst = append(appendQuoted(dst, l.name), ':')
+		dst = append(value.AppendQuoted(dst, l.name), ':')
 		if len(l.texts) > 1 {
 			dst = appendItems(dst, l.texts, f, prop.Item(), depth)
 		} else {

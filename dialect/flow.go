@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -42,7 +43,7 @@ func (p *flowParser) eat(c byte) bool {
 }
 
 func (p *flowParser) value(dst []byte, s *shape.Shape) ([]byte, bool) {
-	if p.depth++; p.depth > maxDepth {
+	if p.depth++; p.depth > value.MaxDepth {
 		return nil, false
 	}
 	defer func() { p.depth-- }()
@@ -90,7 +91,7 @@ func (p *flowParser) pair(dst []byte, s *shape.Shape) ([]byte, bool) {
 		key = key[1 : n-1]
 	}
 	prop, _ := s.Prop(key)
-	return p.value(append(appendQuoted(dst, key), ':'), prop)
+	return p.value(append(value.AppendQuoted(dst, key), ':'), prop)
 }
 
 // word reads a scalar, quotes included, up to one of the bytes in stop.

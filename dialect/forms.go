@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -390,9 +391,9 @@ func (d *Decoder) startForm(r *formReader, k int) {
 	d.call.start(tool.tool, b.word, "", d.text.candAt, a.body)
 	if b.file {
 		d.call.sources.key(a.body, a.body)
-		d.call.Write(string(append(appendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
+		d.call.Write(string(append(value.AppendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
 		d.call.sources.before(a.path, a.body)
-		d.call.Write(string(appendQuoted(nil, a.path)), a.body)
+		d.call.Write(string(value.AppendQuoted(nil, a.path)), a.body)
 		d.call.sources.from(a.body)
 	}
 	d.body, d.state = b, inBody

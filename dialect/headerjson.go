@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of
@@ -52,8 +53,8 @@ type headerReader struct {
 	noiseAt int    // where what is to be left out begins; -1: there is none
 	want    string // the rest of it, if it is the one that is taken for it
 	wanted  headerTail
-	args    *argsReader
-	skip    *value // of the body of a call to an undeclared tool
+	args    *value.Arguments
+	skip    *value.Reader // of the body of a call to an undeclared tool
 }
 
 type headerState uint8
@@ -346,7 +347,7 @@ func (r *headerReader) begin(d *driver, i int) (int, verdict) {
 	r.skip = nil
 	d.call.start(r.tool, r.name, r.id, r.at, d.text.at(i))
 	r.args = d.arguments(d.call.tool.Args)
-	r.args.wrapped = true
+	r.args.Wrapped = true
 	return i, more
 }
 
@@ -370,37 +371,37 @@ func (r *headerReader) readFence(d *driver, i int) (int, verdict) {
 }
 
 func (r *headerReader) readArgs(d *driver, i int) (int, verdict) {
-	var p progress
+	var p value.Progress
 	if r.skip != nil {
-		r.skip.at(d.text.at(0), 1)
-		i, p = r.skip.run(d.text.in, i)
+		r.skip.At(d.text.at(0), 1)
+		i, p = r.skip.Run(d.text.in, i)
 	} else {
-		r.args.at(d.text.at(0), 1)
-		i, p = r.args.run(d.text.in, i)
+		r.args.At(d.text.at(0), 1)
+		i, p = r.args.Run(d.text.in, i)
 	}
 	return r.behindArgs(d, i, p)
 }
 
 // behindArgs acts on what the reader of the object left off with before i.
-func (r *headerReader) behindArgs(d *driver, i int, p progress) (int, verdict) {
+func (r *headerReader) behindArgs(d *driver, i int, p value.Progress) (int, verdict) {
 	why := ""
 	if r.skip != nil {
-		why = r.skip.err
+		why = r.skip.Err
 	} else {
-		if p == failed && i < len(d.text.in) && r.closes(d.text.in[i]) && r.args.closeMissing(i) {
-			p = done
+		if p == value.Failed && i < len(d.text.in) && r.closes(d.text.in[i]) && r.args.CloseMissing(i) {
+			p = value.Done
 		}
-		why = r.args.err
-		if p == done && r.args.doom != "" {
-			p, why = failed, r.args.doom
+		why = r.args.Err
+		if p == value.Done && r.args.Doom != "" {
+			p, why = value.Failed, r.args.Doom
 		}
 	}
 	switch p {
-	case failed:
+	case value.Failed:
 		return r.fail(d, i, why)
-	case short:
+	case value.Short:
 		return i, waits
-	case done:
+	case value.Done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
 		if r.form.callClose == "" && r.fence == 0 {
 			r.endCall(d, d.text.at(i))
@@ -579,8 +580,8 @@ func (r *headerReader) fail(d *driver, i int, why string) (int, verdict) {
 // end decides what an end of the text means.
 func (r *headerReader) end(d *driver) verdict {
 	if r.state == hArgs && r.skip == nil {
-		r.args.at(d.text.at(0), 0)
-		if r.args.end() == done && r.args.doom == "" {
+		r.args.At(d.text.at(0), 0)
+		if r.args.End() == value.Done && r.args.Doom == "" {
 			r.open, r.state = true, hAfter
 		}
 	}
@@ -604,7 +605,7 @@ func (r *headerReader) end(d *driver) verdict {
 
 func (r *headerReader) plain(*driver) *chars.Set {
 	if r.state == hArgs && r.skip == nil {
-		return r.args.plain()
+		return r.args.Plain()
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // A literalForm is how a family of models that were trained on Gemma's literals writes a call: a name, and an
@@ -25,7 +26,7 @@ type literalReader struct {
 	name  string
 	tool  int
 	known bool
-	val   *value
+	val   *value.Reader
 	open  []byte // the brackets that are open
 	word  []byte // a key, or a bare value
 	tail  []byte // what may be a token or the closer
@@ -114,24 +115,24 @@ func (r *literalReader) begin(d *driver, i int) {
 		r.val = d.object(d.call.tool.Args, false)
 	} else {
 		r.val = d.object(nil, false)
-		r.val.discard = true
+		r.val.Discard = true
 	}
 	r.open = append(r.open, '}')
 	r.state = gKey
-	r.val.at(d.text.at(i)+1, 0)
-	r.val.openObject()
-	r.val.readAll()
+	r.val.At(d.text.at(i)+1, 0)
+	r.val.OpenObject()
+	r.val.ReadAll()
 }
 
 // write hands JSON to the value machine; the input was read up to i.
 func (r *literalReader) write(d *driver, s string, i int) verdict {
-	r.val.at(d.text.at(i), 0)
+	r.val.At(d.text.at(i), 0)
 	if r.comma {
 		r.comma = false
-		r.val.run(",", 0)
+		r.val.Run(",", 0)
 	}
-	if _, p := r.val.run(s, 0); p == failed {
-		_, v := r.fail(d, i, r.val.err)
+	if _, p := r.val.Run(s, 0); p == value.Failed {
+		_, v := r.fail(d, i, r.val.Err)
 		return v
 	}
 	return more
@@ -192,7 +193,7 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 		}
 		r.state = gAfter
 		out := r.scalar()
-		if r.val.at(d.text.at(i), 0); r.val.writeScalar(out) {
+		if r.val.At(d.text.at(i), 0); r.val.WriteScalar(out) {
 			return i, more
 		}
 		return i, r.write(d, out, i)
@@ -224,7 +225,7 @@ func (r *literalReader) value(d *driver, c byte, i int) (int, verdict) {
 	case r.form.token[0]:
 		return r.beginToken(d, i, r.form.token)
 	case '{', '[':
-		if len(r.open) >= maxDepth {
+		if len(r.open) >= value.MaxDepth {
 			return r.fail(d, i, "nested too deeply")
 		}
 		r.open = append(r.open, c+2) // the bracket that closes it
@@ -308,7 +309,7 @@ func (r *literalReader) token(d *driver, i int) (int, verdict) {
 		return i, more
 	}
 	r.state = gText
-	if r.val.at(d.text.at(i), 0); r.val.opensText() {
+	if r.val.At(d.text.at(i), 0); r.val.OpensText() {
 		return i, more
 	}
 	return i, r.write(d, `"`, i)
@@ -317,9 +318,9 @@ func (r *literalReader) token(d *driver, i int) (int, verdict) {
 // endText ends a string before i, behind its token.
 func (r *literalReader) endText(d *driver, i int) verdict {
 	r.state = gAfter
-	if r.val.inText() {
-		r.val.at(d.text.at(i), 0)
-		r.val.endText()
+	if r.val.InText() {
+		r.val.At(d.text.at(i), 0)
+		r.val.EndText()
 		return more
 	}
 	return r.write(d, `"`, i)
@@ -331,7 +332,7 @@ func (r *literalReader) key(d *driver, key string, i int) verdict {
 	r.state, r.word = gColon, r.word[:0]
 	r.comma = false
 	if !r.val.Key(key, d.text.at(i)) {
-		_, v := r.fail(d, i, r.val.err)
+		_, v := r.fail(d, i, r.val.Err)
 		return v
 	}
 	return more
@@ -400,17 +401,17 @@ func (r *literalReader) text(d *driver, s string, i int) verdict {
 	if s == "" {
 		return more
 	}
-	if r.val.inText() {
+	if r.val.InText() {
 		d.call.writeEscaped(s, d.text.at(i))
 		return more
 	}
-	r.out = appendEscaped(r.out[:0], s)
+	r.out = value.AppendEscaped(r.out[:0], s)
 	return r.write(d, string(r.out), i)
 }
 
 // readQuoted reads a string in quotes. In double quotes it has the escapes of JSON, in others none.
 func (r *literalReader) readQuoted(d *driver, c byte, i int) (int, verdict) {
-	if c == r.quote && (c != '"' || r.val.stringOpen()) {
+	if c == r.quote && (c != '"' || r.val.StringOpen()) {
 		r.state = gAfter
 		if v := r.text(d, string(r.word), i); v != more {
 			return i, v
@@ -434,7 +435,7 @@ func (r *literalReader) scalar() string {
 	case "true", "false", "null":
 		return strings.ToLower(s)
 	}
-	return string(appendQuoted(nil, s))
+	return string(value.AppendQuoted(nil, s))
 }
 
 // finish ends the call behind its closer, which ends before i.
@@ -465,7 +466,7 @@ func (r *literalReader) end(d *driver) verdict {
 }
 
 func (r *literalReader) plain(*driver) *chars.Set {
-	if r.state == gText && len(r.tail) == 0 && r.val.inText() {
+	if r.state == gText && len(r.tail) == 0 && r.val.InText() {
 		return &literalStop
 	}
 	return nil

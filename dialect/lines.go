@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -184,7 +185,7 @@ func (r *lineReader) finishBefore(d *driver, line string, i int) verdict {
 
 // wants reports whether the tool cannot be called without arguments.
 func (r *lineReader) wants(d *driver) bool {
-	return MissingRequired(d.set.names.tools[r.tool].Args, func(string) bool { return false })
+	return value.MissingRequired(d.set.names.tools[r.tool].Args, func(string) bool { return false })
 }
 
 // finish ends the call before i.
@@ -256,7 +257,7 @@ func (r *lineReader) writeTops(d *driver, tops []topKey, end int) {
 			before = ","
 		}
 		d.call.sources.key(at, at+len(t.key))
-		d.call.Write(before+string(appendQuoted(nil, t.key))+":", at+len(t.key)+1)
+		d.call.Write(before+string(value.AppendQuoted(nil, t.key))+":", at+len(t.key)+1)
 		d.call.sources.within(at+len(t.key)+1, to)
 		d.call.Write(string(t.value), to)
 		d.call.sources.from(to)
@@ -335,7 +336,7 @@ func cutKey(s string) (key, rest string, ok bool) {
 // object reads lines that are indented by at least min as the keys of an object, which it appends to dst.
 func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool) {
 	indent := -1
-	keys := keyIndex{from: len(p.keys)}
+	keys := value.Keys{From: len(p.keys)}
 	p.depth++
 	dst = append(dst, '{')
 	for p.at < len(p.lines) {
@@ -364,22 +365,22 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 			p.tops = append(p.tops, topKey{k.key, dst[k.from:k.to], k.first, k.next})
 		}
 	}
-	p.keys = p.keys[:keys.from]
+	p.keys = p.keys[:keys.From]
 	return append(dst, '}'), true
 }
 
 // member appends to dst a key of an object, and the value that begins with rest behind it. A key that stands a second time has its
 // value in the place of the first.
-func (p *blockParser) member(dst []byte, keys *keyIndex, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
+func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	p.at++
 	k := blockKey{key: key, first: p.at - 1}
-	old := findKey(keys, p.keys, key)
+	old := value.FindKey(keys, p.keys, key)
 	end := len(dst)
 	if old < 0 {
-		if len(p.keys) > keys.from {
+		if len(p.keys) > keys.From {
 			dst = append(dst, ',')
 		}
-		dst = append(appendQuoted(dst, key), ':')
+		dst = append(value.AppendQuoted(dst, key), ':')
 	}
 	prop, _ := s.Prop(key)
 	k.from = len(dst)
@@ -389,7 +390,7 @@ func (p *blockParser) member(dst []byte, keys *keyIndex, key, rest string, inden
 	}
 	k.to, k.next = len(dst), p.at
 	if old < 0 {
-		p.keys = addKey(keys, p.keys, k)
+		p.keys = value.AddKey(keys, p.keys, k)
 		return dst, true
 	}
 	was := &p.keys[old]
@@ -421,7 +422,7 @@ func (p *blockParser) again(key string, before, after []byte) bool {
 func (p *blockParser) value(dst []byte, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	switch {
 	case isBlockStyle(rest):
-		return appendQuoted(dst, p.block(rest, indent)), true
+		return value.AppendQuoted(dst, p.block(rest, indent)), true
 	case rest == "":
 		if p.at < len(p.lines) {
 			next := p.lines[p.at]
@@ -505,7 +506,7 @@ func appendYAMLScalar(dst []byte, text string, s *shape.Shape) []byte {
 	switch t := s.Type(); {
 	case t == shape.String && text[0] != '\'' && yamlStop.None(text):
 		return append(append(append(dst, '"'), text...), '"')
-	case t.Only(shape.Integer|shape.Number) && chars.IsDigit(text[0]) && plainScalar(text):
+	case t.Only(shape.Integer|shape.Number) && chars.IsDigit(text[0]) && value.PlainScalar(text):
 		return append(dst, text...)
 	}
 	text = cutComment(text)
@@ -513,10 +514,10 @@ func appendYAMLScalar(dst []byte, text string, s *shape.Shape) []byte {
 		inner := text[1 : n-1]
 		if text[0] == '\'' {
 			inner = strings.ReplaceAll(inner, "''", "'")
-		} else if u, ok := unquoteJSON(inner); ok {
+		} else if u, ok := value.Unquote(inner); ok {
 			inner = u
 		}
-		out, _, _ := shape.FitScalar(string(appendQuoted(nil, inner)), s, false)
+		out, _, _ := shape.FitScalar(string(value.AppendQuoted(nil, inner)), s, false)
 		return append(dst, out...)
 	}
 	out, _ := shape.Coerce(text, s, shape.CoerceOptions{Untyped: shape.UntypedPython})

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // A pyReader reads function calls: one, or a list of them, bare or each in quotes.
@@ -31,7 +32,7 @@ type pyReader struct {
 	argsTo int // before the closing one
 	word   []byte
 	wordAt int
-	val    *value
+	val    *value.Reader
 	object bool // the only argument is the arguments object
 	first  bool // the first argument has a keyword
 	n      int  // positional arguments so far
@@ -294,8 +295,8 @@ func (r *pyReader) start(d *driver, i int) {
 	r.got++
 	r.noteBraces(d)
 	r.val = d.object(d.call.tool.Args, true)
-	r.val.quoted = r.quote != 0 && r.quote != '`'
-	r.val.at(d.text.at(i), 0)
+	r.val.Quoted = r.quote != 0 && r.quote != '`'
+	r.val.At(d.text.at(i), 0)
 }
 
 // noteBraces records that the call stands in braces or back-ticks.
@@ -353,7 +354,7 @@ func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 		return i, more
 	}
 	d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
-	r.val.readAll()
+	r.val.ReadAll()
 	r.state = pValue
 	return i, more
 }
@@ -387,24 +388,24 @@ func (r *pyReader) positional(d *driver, i int) (int, verdict) {
 
 // readValue lets the value machine read in, whose offset i is at base+i*step of the text.
 func (r *pyReader) readValue(d *driver, in string, i, base, step int) (int, verdict) {
-	r.val.at(base, step)
+	r.val.At(base, step)
 	if step == 1 {
-		if n := r.val.wholeText(in, i); n > 0 {
+		if n := r.val.WholeText(in, i); n > 0 {
 			r.state = pAfter
 			return i + n, more
 		}
 	}
-	j, p := r.val.run(in, i)
+	j, p := r.val.Run(in, i)
 	switch p {
-	case failed:
-		return r.fail(d, j, r.val.err)
-	case done:
+	case value.Failed:
+		return r.fail(d, j, r.val.Err)
+	case value.Done:
 		r.state = pClose
-	case paused:
+	case value.Paused:
 		r.state = pAfter
-		if next := r.val.next; next != "" {
+		if next := r.val.Next; next != "" {
 			r.word, r.wordAt, r.state = append(r.word[:0], next...), base+(j-len(next))*step, pKeyword
-			r.val.next = ""
+			r.val.Next = ""
 		}
 	}
 	return j, more
@@ -416,16 +417,16 @@ func (r *pyReader) beginObject(d *driver, i int) (int, verdict) {
 	r.got++
 	r.noteBraces(d)
 	r.val = d.object(d.call.tool.Args, true)
-	r.val.readAll()
-	r.val.quoted = r.quote != 0
+	r.val.ReadAll()
+	r.val.Quoted = r.quote != 0
 	r.object, r.state = true, pValue
 	return i, more
 }
 
 // endArgs ends arguments with names behind the parenthesis that ends before i.
 func (r *pyReader) endArgs(d *driver, i int) (int, verdict) {
-	r.val.at(d.text.at(i), 0)
-	r.val.closeObject()
+	r.val.At(d.text.at(i), 0)
+	r.val.CloseObject()
 	return r.endCall(d, i)
 }
 
@@ -662,7 +663,7 @@ func (r *pyReader) unread() bool {
 
 func (r *pyReader) plain(*driver) *chars.Set {
 	if r.state == pValue {
-		return r.val.plain()
+		return r.val.Plain()
 	}
 	return nil
 }

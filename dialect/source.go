@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 )
 
 // A Source says from which bytes of a text a key or a value of a call's arguments was read.
@@ -271,11 +272,11 @@ func (w *sourceWalk) key(path string) string {
 		return path
 	}
 	w.quoted(path, true)
-	name, ok := unquoteJSON(strings.Trim(w.args[from:w.i], `"`))
+	name, ok := value.Unquote(strings.Trim(w.args[from:w.i], `"`))
 	if !ok {
 		name = w.args[from:w.i]
 	}
-	inner := path + "/" + pointerEscapes.Replace(name)
+	inner := path + "/" + value.PointerEscapes.Replace(name)
 	w.out[n].Path = inner
 	w.blanks()
 	if w.i < len(w.args) && w.args[w.i] == ':' {
@@ -316,17 +317,17 @@ func (w *sourceWalk) add(path string, key bool, from, to int) {
 // tighten leaves out what was read with a value and is none of it: blanks, a colon, a bracket, the quotes of
 // a string. What is left says the same as the value; if nothing does, only blanks are left out.
 func (w *sourceWalk) tighten(s *Source, quoted bool) {
-	value := w.args[s.From:s.To]
+	written := w.args[s.From:s.To]
 	raw := w.text[s.At:s.End]
 	says := func(t string) bool {
-		if t == value {
+		if t == written {
 			return true
 		}
-		if was, ok := unquoteJSON(value); ok && was == t {
+		if was, ok := value.Unquote(written); ok && was == t {
 			return true
 		}
-		was, ok := unquoteJSON(t) // the arguments stand in a string
-		return ok && was == value
+		was, ok := value.Unquote(t) // the arguments stand in a string
+		return ok && was == written
 	}
 	if says(raw) {
 		return

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -77,15 +78,15 @@ type tagReader struct {
 	quote   byte
 	tool    int
 	known   bool
-	val     *value    // writes the arguments object
-	attrs   []byte    // of a tag, behind the name
-	text    []byte    // of a value that does not stream
-	tail    []byte    // a newline, and what may be the tags that end the value
-	want    string    // bytes behind the tail that decide nothing but at their end
-	between tagChoice // where the tail is a tag between values
-	behind  tagChoice // where it goes on behind the closing tag of a value
-	closed  int       // length of the tail up to there; 0: the closing tag is not whole
-	tagFrom int       // where the tag behind it begins in the tail; 0: nothing but white space was read
+	val     *value.Reader // writes the arguments object
+	attrs   []byte        // of a tag, behind the name
+	text    []byte        // of a value that does not stream
+	tail    []byte        // a newline, and what may be the tags that end the value
+	want    string        // bytes behind the tail that decide nothing but at their end
+	between tagChoice     // where the tail is a tag between values
+	behind  tagChoice     // where it goes on behind the closing tag of a value
+	closed  int           // length of the tail up to there; 0: the closing tag is not whole
+	tagFrom int           // where the tag behind it begins in the tail; 0: nothing but white space was read
 	scratch []byte
 	tailAt  int
 	got     int
@@ -181,14 +182,14 @@ func (r *tagReader) run(d *driver, i int) (int, verdict) {
 func (r *tagReader) begin(d *driver, end int) {
 	if !r.known {
 		r.val = d.object(nil, true)
-		r.val.discard = true
+		r.val.Discard = true
 	} else {
 		d.call.start(r.tool, r.written, "", r.at, end)
 		r.val = d.object(d.call.tool.Args, true)
 	}
 	r.got++
-	r.val.at(end, 0)
-	r.val.openObject()
+	r.val.At(end, 0)
+	r.val.OpenObject()
 }
 
 // A tagMatch is how far a text agrees with a tag.
@@ -428,7 +429,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 		if !r.mends(d) {
 			return r.fail(d, i, "the value of "+r.param+" is missing")
 		}
-		r.val.noteAt(chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
+		r.val.NoteAt(chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
@@ -511,7 +512,7 @@ func (r *tagReader) mends(d *driver) bool {
 
 // repairable reports whether a missing tag may be filled in: the call must be whole without it.
 func (r *tagReader) repairable(d *driver) bool {
-	return r.mends(d) && (!r.known || !MissingRequired(d.call.tool.Args, r.val.has))
+	return r.mends(d) && (!r.known || !value.MissingRequired(d.call.tool.Args, r.val.Has))
 }
 
 func (r *tagReader) missing(d *driver, tag string, at int) {
@@ -537,11 +538,11 @@ func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) 
 		d.call.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
 		return 0, more
 	}
-	r.val.at(end, 0)
+	r.val.At(end, 0)
 	if complete {
-		r.val.closeObject()
-		if r.val.err != "" {
-			return r.failAt(d, end, r.val.err)
+		r.val.CloseObject()
+		if r.val.Err != "" {
+			return r.failAt(d, end, r.val.Err)
 		}
 		if header := swallowedTurn(d.call.Arguments(), r.form.callOpen); header != "" {
 			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
@@ -633,5 +634,5 @@ func (r *tagReader) end(d *driver) verdict {
 
 // complete reports whether the call could end here: it has arguments, and all that are required.
 func (r *tagReader) complete(d *driver) bool {
-	return !r.val.empty() && !MissingRequired(d.call.tool.Args, r.val.has)
+	return !r.val.Empty() && !value.MissingRequired(d.call.tool.Args, r.val.Has)
 }

@@ -34,7 +34,7 @@ func (r *tagReader) beginUnopened(d *driver, i int) (int, verdict) {
 func (r *tagReader) beginText(d *driver, c byte) {
 	if r.waits && c != '"' && c != '<' {
 		r.stream = true
-		r.val.openText()
+		r.val.OpenText()
 		d.call.sources.from(r.valueAt)
 	}
 	r.waits = false
@@ -70,7 +70,7 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 
 // openParam opens the value of a parameter whose name and shape are known.
 func (r *tagReader) openParam(d *driver, i int) verdict {
-	again := r.val.has(r.param)
+	again := r.val.Has(r.param)
 	r.stream, r.waits = false, false
 	if r.known && !again && !r.whole {
 		r.flows()
@@ -78,11 +78,11 @@ func (r *tagReader) openParam(d *driver, i int) verdict {
 	r.entity, r.marked = false, false
 	d.call.sources.key(r.keyAt, r.keyEnd)
 	if !r.val.Key(r.param, d.text.at(i)) {
-		_, v := r.fail(d, i, r.val.err)
+		_, v := r.fail(d, i, r.val.Err)
 		return v
 	}
 	if r.stream {
-		r.val.openText()
+		r.val.OpenText()
 	}
 	d.call.sources.from(r.valueAt)
 	return more
@@ -110,7 +110,7 @@ func (r *tagReader) flows() {
 // wraps reports whether name is that of a parameter which holds all arguments.
 func (r *tagReader) wraps(d *driver, name string) bool {
 	args := d.call.tool.Args
-	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && r.val.empty() && d.set.opts.Repair != RepairOff
+	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && r.val.Empty() && d.set.opts.Repair != RepairOff
 }
 
 // unwrap writes the arguments that the value holds, and reports whether it holds any.
@@ -122,11 +122,11 @@ func (r *tagReader) unwrap(d *driver) bool {
 	}
 	out = strings.TrimSpace(out)
 	r.stands(d, out, 1)
-	r.val.members(out[1 : len(out)-1])
-	at := r.val.offset()
-	r.val.at(at, 0)
-	if r.val.err == "" {
-		r.val.noteAt(chat.NoteWrappedJSON, r.param, "", at, at)
+	r.val.Members(out[1 : len(out)-1])
+	at := r.val.Offset()
+	r.val.At(at, 0)
+	if r.val.Err == "" {
+		r.val.NoteAt(chat.NoteWrappedJSON, r.param, "", at, at)
 	}
 	return true
 }
@@ -376,11 +376,11 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 // finishValue writes the value that is read, up to the offset end.
 func (r *tagReader) finishValue(d *driver, end int) verdict {
 	v := r.val
-	v.at(end, 0)
+	v.At(end, 0)
 	if r.whole {
 		if r.unwrap(d) {
-			if v.err != "" {
-				_, w := r.failAt(d, end, v.err)
+			if v.Err != "" {
+				_, w := r.failAt(d, end, v.Err)
 				return w
 			}
 			return more
@@ -388,14 +388,14 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		if w := r.openParam(d, d.text.index(end)); w != more {
 			return w
 		}
-		v.at(end, 0)
+		v.At(end, 0)
 		if r.tailAt >= r.valueAt {
 			d.call.sources.within(r.valueAt, min(end, r.tailAt))
 		}
 	}
 	if r.stream && !r.entity {
 		d.call.sources.from(r.tailAt)
-		v.endText()
+		v.EndText()
 		return more
 	}
 	text := string(r.text)
@@ -406,7 +406,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		d.call.sources.within(r.valueAt+r.sent, r.tailAt)
 		d.call.writeEscaped(text, end)
 		d.call.sources.from(end)
-		v.endText()
+		v.EndText()
 		return more
 	}
 	if r.form.cdata {
@@ -416,9 +416,9 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	}
 	text = r.unquoted(d, text, end)
 	if r.meant == "true" {
-		v.openText()
-		v.writeText(text)
-		v.endText()
+		v.OpenText()
+		v.WriteText(text)
+		v.EndText()
 		return more
 	}
 	untyped := r.untyped
@@ -435,17 +435,17 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		}
 	}
 	if c != shape.Fits {
-		v.noteAt(chat.NoteKind(c), text, out, end, end)
+		v.NoteAt(chat.NoteKind(c), text, out, end, end)
 	}
-	if d.call.sources == nil && v.writeScalar(out) {
+	if d.call.sources == nil && v.WriteScalar(out) {
 		return more
 	}
 	r.stands(d, out, 0)
-	v.whole(out)
-	v.at(end, 0)
+	v.Whole(out)
+	v.At(end, 0)
 	d.call.sources.from(end)
-	if v.err != "" {
-		_, w := r.failAt(d, end, v.err)
+	if v.Err != "" {
+		_, w := r.failAt(d, end, v.Err)
 		return w
 	}
 	return more
@@ -454,13 +454,13 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 // stands says where out, which is to be written as the value but for skip bytes at either end, stands in the
 // text, for whoever asks.
 func (r *tagReader) stands(d *driver, out string, skip int) {
-	if d.call.sources == nil || r.val.held() {
+	if d.call.sources == nil || r.val.Held() {
 		return
 	}
 	raw := d.text.held(r.valueAt, max(r.valueAt, r.tailAt))
 	if lead := len(raw) - len(chars.TrimBlanks(raw)); strings.TrimSpace(raw) == out {
 		d.call.sources.from(r.valueAt + lead + skip)
-		r.val.at(r.valueAt+lead+skip, 1)
+		r.val.At(r.valueAt+lead+skip, 1)
 	}
 }
 
@@ -475,7 +475,7 @@ func (r *tagReader) unquoted(d *driver, text string, end int) string {
 		}
 	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
 		if s, ok := renderUnquote(`"` + strings.TrimSpace(text) + `"`); ok {
-			r.val.noteAt(chat.NoteWrappedJSON, text, s, end, end)
+			r.val.NoteAt(chat.NoteWrappedJSON, text, s, end, end)
 			return s
 		}
 	}
@@ -508,8 +508,8 @@ func (r *tagReader) add(d *driver, s string, i int) {
 			cut = r.clean(s)
 		}
 		end := d.text.at(i) - (len(s) - cut)
-		r.val.at(end, 0)
-		r.val.writeText(s[:cut])
+		r.val.At(end, 0)
+		r.val.WriteText(s[:cut])
 		r.sent = end - r.valueAt
 		s = s[cut:]
 	}
@@ -533,7 +533,7 @@ func (r *tagReader) clean(s string) int {
 
 func (r *tagReader) plain(*driver) *chars.Set {
 	switch {
-	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.held():
+	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.Held():
 		return nil
 	case r.form.entities:
 		return &entityStop

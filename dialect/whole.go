@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -180,7 +181,7 @@ func (d *Decoder) closeWhole() {
 	}
 	text := d.text.arena.text()
 	r := ready(&d.readers.strict)
-	name, args, ok := r.request(strings.Trim(text, blanks))
+	name, args, ok := readRequest(r, strings.Trim(text, blanks))
 	if ok {
 		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
 	}
@@ -195,40 +196,40 @@ func (d *Decoder) closeWhole() {
 	at := d.request.at
 	end := at + len(text)
 	whole := d.call.memory()
-	whole.Call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.value, Complete: true, Dialect: "tool-request", At: at, End: end}
+	whole.Call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.Value, Complete: true, Dialect: "tool-request", At: at, End: end}
 	whole.Detail.Call = &whole.Call
 	call := &whole.Call
 	d.text.dst = append(d.text.dst,
 		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name, At: at, End: at},
-		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.value, At: at, End: at},
+		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.Value, At: at, End: at},
 		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, At: at, End: end, Detail: &whole.Detail})
 	if d.call.sources != nil {
 		d.call.sources.begin(at)
-		if args.at > 0 {
-			d.call.sources.from(args.at + end - len(strings.TrimLeft(text, blanks)))
+		if args.At > 0 {
+			d.call.sources.from(args.At + end - len(strings.TrimLeft(text, blanks)))
 		}
-		d.call.sources.add(args.value, d.call.sources.at+len(args.value))
+		d.call.sources.add(args.Value, d.call.sources.at+len(args.Value))
 		d.call.sources.finish(at, end)
 	}
 	d.text.last = end
 	d.text.arena.mark()
 }
 
-// request reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything
+// readRequest reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything
 // that is not plain JSON make it none.
-func (r *strictReader) request(text string) (name string, args member, ok bool) {
-	if !r.read(text) || len(r.outer) != 1 || r.outer[0].key != "tool_request" {
+func readRequest(r *value.Strict, text string) (name string, args value.Member, ok bool) {
+	if !r.Read(text) || len(r.Outer) != 1 || r.Outer[0].Key != "tool_request" {
 		return "", args, false
 	}
-	args.value = "{}"
-	for _, m := range r.inner {
-		switch m.key {
+	args.Value = "{}"
+	for _, m := range r.Inner {
+		switch m.Key {
 		case "name":
-			if name, ok = plainText(m.value); !ok {
+			if name, ok = plainText(m.Value); !ok {
 				return "", args, false
 			}
 		case "arguments":
-			if m.value[0] != '{' {
+			if m.Value[0] != '{' {
 				return "", args, false
 			}
 			args = m

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"strings"
@@ -6,47 +6,47 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A strictReader reads one JSON value as strictly as there is: no key stands twice in an object, at any
+// A Strict reads one JSON value as strictly as there is: no key stands twice in an object, at any
 // depth, and nothing nests deeper than elsewhere. It notes the members of the outermost object, and of the
 // object that is the value of one of them.
-type strictReader struct {
+type Strict struct {
 	in    string
-	at    int
+	At    int
 	depth int         // of open objects and arrays
 	keys  []strictKey // of the open objects, innermost last
-	outer []member
-	inner []member
+	Outer []Member
+	Inner []Member
 }
 
-// read reports whether text is such a value and nothing else.
-func (r *strictReader) read(text string) bool {
-	*r = strictReader{in: text, keys: r.keys[:0], outer: r.outer[:0], inner: r.inner[:0]}
-	return r.any() && r.at == len(text)
+// Read reports whether text is such a value and nothing else.
+func (r *Strict) Read(text string) bool {
+	*r = Strict{in: text, keys: r.keys[:0], Outer: r.Outer[:0], Inner: r.Inner[:0]}
+	return r.any() && r.At == len(text)
 }
 
 // blanks reads white space, and reports whether something stands behind it.
-func (r *strictReader) blanks() bool {
-	for r.at < len(r.in) && chars.IsBlank(r.in[r.at]) {
-		r.at++
+func (r *Strict) blanks() bool {
+	for r.At < len(r.in) && chars.IsBlank(r.in[r.At]) {
+		r.At++
 	}
-	return r.at < len(r.in)
+	return r.At < len(r.in)
 }
 
 // eat reads c if it comes next behind white space, and reports whether it does.
-func (r *strictReader) eat(c byte) bool {
-	if !r.blanks() || r.in[r.at] != c {
+func (r *Strict) eat(c byte) bool {
+	if !r.blanks() || r.in[r.At] != c {
 		return false
 	}
-	r.at++
+	r.At++
 	return true
 }
 
 // any reads a value, with the white space around it.
-func (r *strictReader) any() (ok bool) {
+func (r *Strict) any() (ok bool) {
 	if !r.blanks() {
 		return false
 	}
-	switch c := r.in[r.at]; c {
+	switch c := r.in[r.At]; c {
 	case '"':
 		ok = r.text()
 	case '{':
@@ -60,34 +60,34 @@ func (r *strictReader) any() (ok bool) {
 	case 'n':
 		ok = r.word("null")
 	default:
-		from := r.at
-		for r.at < len(r.in) && scalarStart(r.in[r.at]) {
-			r.at++
+		from := r.At
+		for r.At < len(r.in) && scalarStart(r.in[r.At]) {
+			r.At++
 		}
-		ok = isNumber(r.in[from:r.at])
+		ok = isNumber(r.in[from:r.At])
 	}
 	return ok
 }
 
 // open reads the bracket that an object or an array begins with.
-func (r *strictReader) open() bool {
-	r.at++
+func (r *Strict) open() bool {
+	r.At++
 	r.depth++
-	return r.depth <= maxDepth
+	return r.depth <= MaxDepth
 }
 
-func (r *strictReader) word(word string) bool {
-	ok := strings.HasPrefix(r.in[r.at:], word)
-	r.at += len(word)
+func (r *Strict) word(word string) bool {
+	ok := strings.HasPrefix(r.in[r.At:], word)
+	r.At += len(word)
 	return ok
 }
 
 // text reads a string from its quote on.
-func (r *strictReader) text() bool {
-	for i := chars.IndexEscaped(r.in, r.at+1); i < len(r.in); i = chars.IndexEscaped(r.in, i) {
+func (r *Strict) text() bool {
+	for i := chars.IndexEscaped(r.in, r.At+1); i < len(r.in); i = chars.IndexEscaped(r.in, i) {
 		switch r.in[i] {
 		case '"':
-			r.at = i + 1
+			r.At = i + 1
 			return true
 		case '\\':
 			n := plainEscape(r.in[i:])
@@ -103,7 +103,7 @@ func (r *strictReader) text() bool {
 }
 
 // array reads an array behind its bracket.
-func (r *strictReader) array() bool {
+func (r *Strict) array() bool {
 	for first := true; ; first = false {
 		switch {
 		case first && r.eat(']'):
@@ -121,38 +121,38 @@ func (r *strictReader) array() bool {
 }
 
 // object reads an object behind its brace.
-func (r *strictReader) object() bool {
-	keys := keyIndex{from: len(r.keys)}
+func (r *Strict) object() bool {
+	keys := Keys{From: len(r.keys)}
 	if r.eat('}') {
 		r.depth--
 		return true
 	}
 	for {
-		if !r.blanks() || r.in[r.at] != '"' {
+		if !r.blanks() || r.in[r.At] != '"' {
 			return false
 		}
-		from := r.at + 1
+		from := r.At + 1
 		if !r.text() {
 			return false
 		}
-		key, ok := unquoteJSON(r.in[from : r.at-1])
-		if !ok || findKey(&keys, r.keys, key) >= 0 || !r.eat(':') || !r.blanks() {
+		key, ok := Unquote(r.in[from : r.At-1])
+		if !ok || FindKey(&keys, r.keys, key) >= 0 || !r.eat(':') || !r.blanks() {
 			return false
 		}
-		r.keys = addKey(&keys, r.keys, strictKey(key))
-		from = r.at
+		r.keys = AddKey(&keys, r.keys, strictKey(key))
+		from = r.At
 		if !r.any() {
 			return false
 		}
 		switch r.depth {
 		case 1:
-			r.outer = append(r.outer, member{key, r.in[from:r.at], from})
+			r.Outer = append(r.Outer, Member{key, r.in[from:r.At], from})
 		case 2:
-			r.inner = append(r.inner, member{key, r.in[from:r.at], from})
+			r.Inner = append(r.Inner, Member{key, r.in[from:r.At], from})
 		}
 		switch {
 		case r.eat('}'):
-			r.keys = r.keys[:keys.from]
+			r.keys = r.keys[:keys.From]
 			r.depth--
 			return true
 		case !r.eat(','):
@@ -165,8 +165,8 @@ type strictKey string
 
 func (k strictKey) Name() string { return string(k) }
 
-// A member is a key of an object and its value, which begins at the offset at of the text.
-type member struct {
-	key, value string
-	at         int
+// A Member is a key of an object and its value, which begins at the offset at of the text.
+type Member struct {
+	Key, Value string
+	At         int
 }

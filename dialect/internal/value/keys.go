@@ -1,9 +1,9 @@
-package dialect
+package value
 
-// A keyIndex finds the keys of one object: those of a list from an index on, in which the keys of all open
+// A Keys finds the keys of one object: those of a list from an index on, in which the keys of all open
 // objects stand.
-type keyIndex struct {
-	from   int
+type Keys struct {
+	From   int
 	byName map[string]int // once there are many
 }
 
@@ -13,11 +13,11 @@ type keyed interface{ Name() string }
 // fewKeys is how many keys of an object are compared one by one.
 const fewKeys = 32
 
-// findKey returns where key stands in the list, or -1.
-func findKey[T keyed](x *keyIndex, list []T, key string) int {
-	if x.byName == nil && len(list)-x.from > fewKeys {
+// FindKey returns where key stands in the list, or -1.
+func FindKey[T keyed](x *Keys, list []T, key string) int {
+	if x.byName == nil && len(list)-x.From > fewKeys {
 		x.byName = make(map[string]int)
-		for j := x.from; j < len(list); j++ {
+		for j := x.From; j < len(list); j++ {
 			x.byName[list[j].Name()] = j
 		}
 	}
@@ -27,7 +27,7 @@ func findKey[T keyed](x *keyIndex, list []T, key string) int {
 		}
 		return -1
 	}
-	for j := x.from; j < len(list); j++ {
+	for j := x.From; j < len(list); j++ {
 		if list[j].Name() == key {
 			return j
 		}
@@ -35,8 +35,8 @@ func findKey[T keyed](x *keyIndex, list []T, key string) int {
 	return -1
 }
 
-// addKey adds a key that the object does not have yet.
-func addKey[T keyed](x *keyIndex, list []T, k T) []T {
+// AddKey adds a key that the object does not have yet.
+func AddKey[T keyed](x *Keys, list []T, k T) []T {
 	if x.byName != nil {
 		x.byName[k.Name()] = len(list)
 	}

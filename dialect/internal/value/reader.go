@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"strings"
@@ -8,31 +8,31 @@ import (
 	"wield/schema/shape"
 )
 
-// A repairLevel says how much of broken syntax is made whole.
-type repairLevel uint8
+// A Level says how much of broken syntax is made whole.
+type Level uint8
 
-// The levels.
+// The levels, in the order of the decoder's.
 const (
-	full repairLevel = iota
-	safe
-	off
+	Full Level = iota
+	Safe
+	Off
 )
 
-// maxDepth is how deep a value may nest.
-const maxDepth = 64
+// MaxDepth is how deep a value may nest.
+const MaxDepth = 64
 
 // maxKey is how many bytes a key may have that is read at once.
 const maxKey = 256
 
-// A writer takes the JSON that is read. Offsets are those of the text.
-type writer interface {
+// A Writer takes the JSON that is read. Offsets are those of the text.
+type Writer interface {
 	Write(s string, end int)              // s; the text was read up to end
 	WriteRaw(s string, at int)            // s, the bytes of the text from at on
 	WriteText(s string, end int)          // s as the inside of a string
 	WriteKey(before, key string, end int) // a key between quotes, of which before has the first, and a colon
 	Rewrite(text string)                  // text in place of all that was written, of which nothing was sent
 	Arguments() string                    // what was written
-	Len() int                          // of that
+	Len() int                             // of that
 	Note(n chat.NoteDetail)               // a repair
 	Holding() bool                        // what is read stands in the text, and is held there
 	Held(from, to int) string             // bytes that are held
@@ -40,19 +40,19 @@ type writer interface {
 	Traced() bool                         // it is recorded where each byte was read
 }
 
-// A value reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
+// A Reader reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
 //
 // What is valid JSON passes through byte for byte, white space and number text included. Repairs replace
 // single bytes as they go by; only what cannot be decided at once is kept back: keys until they are known to
 // be new, numbers and words until they end, and values whose type the schema does not allow, until they can
 // be converted.
-type value struct {
-	out     writer
-	repair  repairLevel
+type Reader struct {
+	out     Writer
+	repair  Level
 	python  bool // Python's literals are no repair
-	discard bool // read, but write nothing
+	Discard bool // read, but write nothing
 	pauses  bool // the outermost object is written by the caller: run pauses behind each of its values
-	quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
+	Quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
 	patient bool // run may stop short
 	quoting
 	expression
@@ -71,7 +71,7 @@ type value struct {
 	stays      bool // that stands in the text, and is held there
 	lag        int  // bytes that were read and belong to the arguments as they are, but are not written yet
 	base, step int  // an offset i of the input is at base+i*step of the text
-	err        string
+	Err        string
 }
 
 // An expression is how far the source text of a scalar is read.
@@ -80,7 +80,7 @@ type expression struct {
 	in     byte   // quote open in a source text, or 0
 	source bool   // the scalar may be any expression
 	comma  int    // bytes of a source text up to the last comma that may end it
-	next   string // the keyword that was read behind that comma
+	Next   string // the keyword that was read behind that comma
 }
 
 // quoting is how the string or key that is read is quoted.
@@ -124,8 +124,8 @@ type frame struct {
 	close  byte
 	object bool
 	shape  *shape.Shape
-	keys   keyIndex // of value.keys
-	key    int      // the key whose value is being read
+	keys   Keys // of value.keys
+	key    int  // the key whose value is being read
 }
 
 // A keySpan is a key and where its value stands in the arguments.
@@ -141,43 +141,43 @@ type hold struct {
 	on    bool
 	depth int // of the value
 	dup   int // index+1 of the key of which this is a duplicate; 0: held for conversion
-	value int // where the value begins in text
+	Value int // where the value begins in text
 	text  []byte
 	shape *shape.Shape
-	at    int
+	At    int
 }
 
-type progress uint8
+type Progress uint8
 
 const (
-	going progress = iota
-	done
-	failed
-	paused // behind a value of an object that the caller writes
-	short  // what follows is to be read again together with what comes behind it
+	Going Progress = iota
+	Done
+	Failed
+	Paused // behind a value of an object that the caller writes
+	Short  // what follows is to be read again together with what comes behind it
 )
 
-// reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
-func (v *value) reset(out writer, s *shape.Shape, repair repairLevel, python bool) *value {
+// Reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
+func (v *Reader) Reset(out Writer, s *shape.Shape, repair Level, python bool) *Reader {
 	if v.keys == nil {
 		v.stack, v.keys, v.tok = make([]frame, 0, 4), make([]keySpan, 0, 8), make([]byte, 0, 32)
 	}
 	stack, keys, tok, pend, text := v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
-	*v = value{}
+	*v = Reader{}
 	v.out, v.repair, v.shape, v.python = out, repair, s, python
 	v.stack, v.keys, v.tok, v.pend, v.hold.text = stack, keys, tok, pend, text
 	return v
 }
 
-// run reads in from i on.
-func (v *value) run(in string, i int) (int, progress) {
-	v.from, v.stays = i, v.step == 1 && !v.discard && v.out.Holding()
+// Run reads in from i on.
+func (v *Reader) Run(in string, i int) (int, Progress) {
+	v.from, v.stays = i, v.step == 1 && !v.Discard && v.out.Holding()
 	for i < len(in) {
 		if v.plainly() {
-			var p progress
-			if i, p = v.usual(in, i); p == short {
+			var p Progress
+			if i, p = v.usual(in, i); p == Short {
 				v.flush(in, i)
-				return i, short
+				return i, Short
 			}
 			if i == len(in) && v.state != vDone {
 				break
@@ -205,25 +205,25 @@ func (v *value) run(in string, i int) (int, progress) {
 			i = v.readComment(in[i], i)
 			v.from = i
 		default:
-			var p progress
-			if i, p = v.between(in, i); p != going {
+			var p Progress
+			if i, p = v.between(in, i); p != Going {
 				return i, p
 			}
 		}
 		switch {
-		case v.err != "":
-			return i, failed
+		case v.Err != "":
+			return i, Failed
 		case v.state == vDone:
 			v.flush(in, i)
-			return i, done
+			return i, Done
 		}
 	}
 	v.flush(in, i)
-	return i, going
+	return i, Going
 }
 
 // flush writes what was read up to i and is to be written as it is.
-func (v *value) flush(in string, i int) {
+func (v *Reader) flush(in string, i int) {
 	v.lag = 0
 	switch from := v.from; {
 	case from >= i:
@@ -235,7 +235,7 @@ func (v *value) flush(in string, i int) {
 }
 
 // put writes s in place of the byte at i.
-func (v *value) put(s, in string, i int) int {
+func (v *Reader) put(s, in string, i int) int {
 	v.flush(in, i)
 	v.from = i + 1
 	v.write(s, i+1)
@@ -243,41 +243,41 @@ func (v *value) put(s, in string, i int) int {
 }
 
 // between reads blanks and punctuation between values.
-func (v *value) between(in string, i int) (int, progress) {
+func (v *Reader) between(in string, i int) (int, Progress) {
 	for i < len(in) && v.state <= vAfter {
 		switch {
 		case v.pauses && v.state == vAfter && len(v.stack) == 1:
 			v.flush(in, i)
-			return i, paused
+			return i, Paused
 		case !chars.IsBlank(in[i]):
-			return v.unusual(in, i), going
+			return v.unusual(in, i), Going
 		case len(v.pend) > 0:
 			v.pend = append(v.pend, in[i])
 			v.from = i + 1
 		}
 		i++
 	}
-	return i, going
+	return i, Going
 }
 
 // unusual reads a byte of punctuation, or a key.
-func (v *value) unusual(in string, i int) int {
+func (v *Reader) unusual(in string, i int) int {
 	c := in[i]
 	v.flush(in, i)
 	v.from = i
-	if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != off {
+	if (c == '/' && !v.python || c == '#') && v.state != vColon && v.repair != Off {
 		v.comment(c)
 		v.from = i + 1
 		return i + 1
 	}
 	if c == '"' && v.state == vKeyOrEnd {
-		if n := plainKey(in[i:]); n > 0 {
+		if n := PlainKey(in[i:]); n > 0 {
 			v.from = v.wholeKey(in, i, n)
 			return v.from
 		}
 	}
 	switch kept := v.punctuation(c, i); {
-	case v.err != "":
+	case v.Err != "":
 	case v.state == vValueAgain:
 		v.state = v.back
 	case kept:
@@ -294,13 +294,13 @@ const vValueAgain valueState = 255
 
 // punctuation reads a byte that is neither blank nor part of a value. It reports whether the byte is to be
 // written as it is.
-func (v *value) punctuation(c byte, i int) (kept bool) {
+func (v *Reader) punctuation(c byte, i int) (kept bool) {
 	switch v.state {
 	case vFirstOrEnd, vKeyOrEnd:
 		if f := &v.stack[len(v.stack)-1]; c == f.close {
 			if len(v.pend) > 0 {
 				if !v.python {
-					if v.repair == off {
+					if v.repair == Off {
 						v.fail("a comma before the end")
 						return false
 					}
@@ -329,7 +329,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 		v.state = vValue
 		if v.hold.on && v.hold.dup > 0 && v.hold.depth == len(v.stack) {
 			v.write(":", i)
-			v.hold.value = len(v.hold.text)
+			v.hold.Value = len(v.hold.text)
 			v.hold.shape = v.shape
 			return false
 		}
@@ -356,7 +356,7 @@ func (v *value) punctuation(c byte, i int) (kept bool) {
 }
 
 // writePend writes the comma that waited, and the blanks behind it, which end at the offset end of the text.
-func (v *value) writePend(end int) {
+func (v *Reader) writePend(end int) {
 	if len(v.pend) > 0 {
 		s := ","
 		if len(v.pend) > 1 {
@@ -368,14 +368,14 @@ func (v *value) writePend(end int) {
 }
 
 // beginValue begins a value with its first byte, and reports whether that is to be written as it is.
-func (v *value) beginValue(c byte, i int) (kept bool) {
+func (v *Reader) beginValue(c byte, i int) (kept bool) {
 	v.markValue(i)
 	types := v.shape.Type()
 	literal := v.python && types.Only(shape.String|shape.Null) // any expression is its source text
 	switch {
-	case c == '"' || c == '\'' && (v.python || v.repair != off):
+	case c == '"' || c == '\'' && (v.python || v.repair != Off):
 		return v.beginString(c, i)
-	case v.quoted && c == '\\':
+	case v.Quoted && c == '\\':
 		v.tok = append(v.tok[:0], c)
 		v.state, v.source, v.depth, v.in = vScalar, true, 0, 0
 		return false
@@ -393,14 +393,14 @@ func (v *value) beginValue(c byte, i int) (kept bool) {
 }
 
 // tuple reports whether a Python tuple may stand where the schema wants one of the types.
-func (v *value) tuple(types shape.Types) bool {
-	return v.repair != off && (types == 0 || types.Has(shape.Array))
+func (v *Reader) tuple(types shape.Types) bool {
+	return v.repair != Off && (types == 0 || types.Has(shape.Array))
 }
 
 func scalarStart(c byte) bool { return chars.IsWord(c) || c == '-' || c == '+' || c == '.' }
 
 // markValue notes where in the arguments the value of a key begins.
-func (v *value) markValue(int) {
+func (v *Reader) markValue(int) {
 	if n := len(v.stack); n > 0 && v.stack[n-1].object && !v.hold.on {
 		if k := &v.keys[v.stack[n-1].key]; k.from < 0 {
 			k.from = v.out.Len() + v.lag
@@ -409,9 +409,9 @@ func (v *value) markValue(int) {
 }
 
 // beginString begins a string at its quote.
-func (v *value) beginString(c byte, i int) (kept bool) {
+func (v *Reader) beginString(c byte, i int) (kept bool) {
 	t := v.shape.Type()
-	if v.repair != off && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
+	if v.repair != Off && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
 		v.keep(i)
 	}
 	v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
@@ -432,7 +432,7 @@ func (v *value) beginString(c byte, i int) (kept bool) {
 }
 
 // prefixed reports whether the scalar so far is the prefix and the quote of a Python string.
-func (v *value) prefixed(c byte) bool {
+func (v *Reader) prefixed(c byte) bool {
 	if !v.python || !v.source || c != '"' && c != '\'' || len(v.tok) < 2 || len(v.tok) > 3 {
 		return false
 	}
@@ -447,16 +447,16 @@ func (v *value) prefixed(c byte) bool {
 }
 
 // open begins an array or object.
-func (v *value) open(c byte, i int) (kept bool) {
-	if len(v.stack) >= maxDepth {
+func (v *Reader) open(c byte, i int) (kept bool) {
+	if len(v.stack) >= MaxDepth {
 		v.fail("nested too deeply")
 		return false
 	}
 	t := v.shape.Type()
-	if v.repair == full && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
+	if v.repair == Full && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
 		v.keep(i)
 	}
-	f := frame{close: ']', shape: v.shape, keys: keyIndex{from: len(v.keys)}}
+	f := frame{close: ']', shape: v.shape, keys: Keys{From: len(v.keys)}}
 	v.state = vFirstOrEnd
 	switch c {
 	case '{':
@@ -481,13 +481,13 @@ func (v *value) open(c byte, i int) (kept bool) {
 
 // textual reports whether the schema wants a string and nothing else, at a level at which any other value
 // becomes its text.
-func (v *value) textual() bool { return v.repair == full && v.shape.Type().Only(shape.String) }
+func (v *Reader) textual() bool { return v.repair == Full && v.shape.Type().Only(shape.String) }
 
 // closeFrame ends the innermost array or object; stands says that its bracket stands in the text.
-func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
+func (v *Reader) closeFrame(c byte, i int, stands bool) (kept bool) {
 	n := len(v.stack) - 1
 	if n > 0 {
-		v.keys = v.keys[:v.stack[n].keys.from]
+		v.keys = v.keys[:v.stack[n].keys.From]
 	}
 	v.stack = v.stack[:n]
 	if n == 0 && !v.hold.on && c != ')' {
@@ -504,9 +504,9 @@ func (v *value) closeFrame(c byte, i int, stands bool) (kept bool) {
 }
 
 // fits reports whether a value of one of the types may stand where v is, whatever it is.
-func (v *value) fits(types shape.Types) bool {
+func (v *Reader) fits(types shape.Types) bool {
 	t := v.shape.Type()
-	return v.repair == off || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
+	return v.repair == Off || (t == 0 || t.Any(types)) && (v.shape == nil || len(v.shape.Enum) == 0)
 }
 
 // closerText returns the JSON of a closing bracket.
@@ -518,7 +518,7 @@ func closerText(c byte) string {
 }
 
 // endValue ends a value before i.
-func (v *value) endValue(i int) {
+func (v *Reader) endValue(i int) {
 	again := false // the value is a second one for its key
 	if v.hold.on && v.hold.depth == len(v.stack) {
 		again = v.hold.dup > 0
@@ -541,14 +541,14 @@ func (v *value) endValue(i int) {
 }
 
 // closeAll writes the brackets that are missing at the end, and reports whether the value could end here.
-func (v *value) closeAll(i int) bool {
+func (v *Reader) closeAll(i int) bool {
 	switch v.state {
 	case vScalar:
 		v.endScalar(i)
 	case vShut:
 		v.shut(i)
 	}
-	if v.state != vAfter || v.err != "" {
+	if v.state != vAfter || v.Err != "" {
 		return false
 	}
 	closers := ""
@@ -560,37 +560,37 @@ func (v *value) closeAll(i int) bool {
 		closers += string(c)
 	}
 	v.note(chat.NoteMissingCloser, "", closers, i, i)
-	return v.err == ""
+	return v.Err == ""
 }
 
 // comment begins a comment at its first byte.
-func (v *value) comment(c byte) {
+func (v *Reader) comment(c byte) {
 	v.back, v.state = v.state, vSlash
 	if c == '#' {
 		v.state = vLineComment
 	}
 }
 
-// beginComment begins a comment that stands by itself.
-func (v *value) beginComment(c byte) {
+// BeginComment begins a comment that stands by itself.
+func (v *Reader) BeginComment(c byte) {
 	v.state = vDone
 	v.comment(c)
 }
 
-// comments reads a byte of such a comment.
-func (v *value) comments(c byte, i int) (int, progress) {
+// Comments reads a byte of such a comment.
+func (v *Reader) Comments(c byte, i int) (int, Progress) {
 	i = v.readComment(c, i)
 	switch {
-	case v.err != "":
-		return i, failed
+	case v.Err != "":
+		return i, Failed
 	case v.state == vDone:
-		return i, done
+		return i, Done
 	}
-	return i, going
+	return i, Going
 }
 
 // readComment reads a byte of a comment.
-func (v *value) readComment(c byte, i int) int {
+func (v *Reader) readComment(c byte, i int) int {
 	end := false
 	switch v.state {
 	case vSlash:
@@ -626,21 +626,21 @@ func (v *value) readComment(c byte, i int) int {
 }
 
 // write adds s to the arguments; the input was read up to i.
-func (v *value) write(s string, i int) {
+func (v *Reader) write(s string, i int) {
 	switch {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
-	case !v.discard:
+	case !v.Discard:
 		v.out.Write(s, v.pos(i))
 	}
 }
 
 // writeSame adds s, which stands in the text as it is and ends at the offset end.
-func (v *value) writeSame(s string, end int) {
+func (v *Reader) writeSame(s string, end int) {
 	switch {
 	case v.hold.on:
 		v.hold.text = append(v.hold.text, s...)
-	case v.discard:
+	case v.Discard:
 	case v.step == 1 && v.out.Holding():
 		v.out.WriteRaw(s, end-len(s))
 	default:
@@ -648,37 +648,37 @@ func (v *value) writeSame(s string, end int) {
 	}
 }
 
-func (v *value) pos(i int) int { return v.base + i*v.step }
+func (v *Reader) pos(i int) int { return v.base + i*v.step }
 
-func (v *value) note(kind chat.NoteKind, before, after string, from, to int) {
-	v.noteAt(kind, before, after, v.pos(from), v.pos(to))
+func (v *Reader) note(kind chat.NoteKind, before, after string, from, to int) {
+	v.NoteAt(kind, before, after, v.pos(from), v.pos(to))
 }
 
-// noteAt records a repair that stands at the bytes [at, end) of the text.
-func (v *value) noteAt(kind chat.NoteKind, before, after string, at, end int) {
-	if !v.discard {
+// NoteAt records a repair that stands at the bytes [at, end) of the text.
+func (v *Reader) NoteAt(kind chat.NoteKind, before, after string, at, end int) {
+	if !v.Discard {
 		v.out.Note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
 	}
 }
 
 // path returns the JSON pointer of the value being read, as far as its objects go.
-func (v *value) path() string {
+func (v *Reader) path() string {
 	var b strings.Builder
 	for _, f := range v.stack {
 		if f.object && f.key < len(v.keys) {
 			b.WriteByte('/')
-			b.WriteString(pointerEscapes.Replace(v.keys[f.key].key))
+			b.WriteString(PointerEscapes.Replace(v.keys[f.key].key))
 		}
 	}
 	return b.String()
 }
 
-// pointerEscapes make a key a step of a JSON pointer.
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+// PointerEscapes make a key a step of a JSON pointer.
+var PointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-func (v *value) fail(why string) progress {
-	if v.err == "" {
-		v.err = why
+func (v *Reader) fail(why string) Progress {
+	if v.Err == "" {
+		v.Err = why
 	}
-	return failed
+	return Failed
 }

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 // plainString returns the offset of the first byte of in from i on that does not simply belong to the string.
-func (v *value) plainString(in string, i int) int {
+func (v *Reader) plainString(in string, i int) int {
 	j := 0
 	if v.quote == '\'' && !v.escaped {
 		j = chars.Quoted.Index(in, i)
@@ -22,9 +22,9 @@ func (v *value) plainString(in string, i int) int {
 	return j
 }
 
-// plain is the method of body for a machine that leaves reading to v.
-func (v *value) plain() *chars.Set {
-	if v.state != vString || v.hold.on || v.discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 {
+// Plain is the method of body for a machine that leaves reading to v.
+func (v *Reader) Plain() *chars.Set {
+	if v.state != vString || v.hold.on || v.Discard || v.raw || v.escaped || v.triple != 0 || v.step != 1 {
 		return nil
 	}
 	if v.quote == '"' {
@@ -34,7 +34,7 @@ func (v *value) plain() *chars.Set {
 }
 
 // inString reads in a string.
-func (v *value) inString(in string, i int) int {
+func (v *Reader) inString(in string, i int) int {
 	if i = v.plainString(in, i); i == len(in) {
 		return i
 	}
@@ -56,20 +56,20 @@ func (v *value) inString(in string, i int) int {
 		return v.put(`\"`, in, i)
 	case c == '\\': // of a raw string
 		return v.put(`\\`, in, i)
-	case v.repair == off:
+	case v.repair == Off:
 		v.flush(in, i)
 		v.fail("a control character in a string")
 		return i
 	}
-	i = v.put(controlEscape(c), in, i)
+	i = v.put(ControlEscape(c), in, i)
 	if v.triple == 0 {
-		v.note(chat.NoteRawNewline, string(c), controlEscape(c), i-1, i)
+		v.note(chat.NoteRawNewline, string(c), ControlEscape(c), i-1, i)
 	}
 	return i
 }
 
 // closeString reads the quote that may close a string.
-func (v *value) closeString(in string, i int) int {
+func (v *Reader) closeString(in string, i int) int {
 	double := v.quote == '"' && v.triple == 0
 	if double && !v.hold.on && v.stays { // it is written together with what follows
 		i++
@@ -94,14 +94,14 @@ func (v *value) closeString(in string, i int) int {
 		}
 		return i
 	}
-	if v.state = vShut; v.repair != full {
+	if v.state = vShut; v.repair != Full {
 		v.shut(i)
 	}
 	return i
 }
 
 // behindQuote looks at the byte behind what may be the closing single quote of a string.
-func (v *value) behindQuote(c byte, i int) {
+func (v *Reader) behindQuote(c byte, i int) {
 	if chars.IsWord(c) || c == v.quote { // nothing that follows a string begins like this
 		v.write("'", i)
 		v.note(chat.NoteEscape, "'", `\'`, i-1, i)
@@ -111,11 +111,11 @@ func (v *value) behindQuote(c byte, i int) {
 	v.shut(i)
 }
 
-// wholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has
+// WholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has
 // what shows where it ends. It returns its length, else 0.
-func (v *value) wholeText(in string, i int) int {
+func (v *Reader) WholeText(in string, i int) int {
 	q := in[i]
-	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.quoted || v.discard || v.hold.on || v.out.Traced() {
+	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.Quoted || v.Discard || v.hold.on || v.out.Traced() {
 		return 0
 	}
 	to := 0
@@ -141,7 +141,7 @@ func (v *value) wholeText(in string, i int) int {
 }
 
 // secondQuote reads behind the first or the second quote of a Python string.
-func (v *value) secondQuote(c byte, i int) int {
+func (v *Reader) secondQuote(c byte, i int) int {
 	more := c == v.quote
 	if more {
 		i++
@@ -167,7 +167,7 @@ func (v *value) secondQuote(c byte, i int) int {
 }
 
 // restoreQuotes writes quotes that turned out not to end a triple-quoted string.
-func (v *value) restoreQuotes(i int) {
+func (v *Reader) restoreQuotes(i int) {
 	q := string(v.quote)
 	if v.quote == '"' {
 		q = `\"`
@@ -176,8 +176,8 @@ func (v *value) restoreQuotes(i int) {
 	v.quotes = 0
 }
 
-// plainJSON reports whether chunk, in the middle of a JSON string, has only whole escapes besides bytes that pass.
-func plainJSON(chunk string) bool {
+// PlainJSON reports whether chunk, in the middle of a JSON string, has only whole escapes besides bytes that pass.
+func PlainJSON(chunk string) bool {
 	for i := chars.Escaped.Index(chunk, 0); i < len(chunk); i = chars.Escaped.Index(chunk, i) {
 		n := 0
 		if chunk[i] == '\\' {
@@ -210,13 +210,13 @@ func plainEscape(s string) int {
 func isHex(c byte) bool { return chars.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // shut ends a string whose closing quote, which is not that of JSON, stands before i.
-func (v *value) shut(i int) {
+func (v *Reader) shut(i int) {
 	v.write(`"`, i)
 	v.endValue(i)
 }
 
 // readEscape reads the byte behind a back-slash.
-func (v *value) readEscape(c byte, i int) int {
+func (v *Reader) readEscape(c byte, i int) int {
 	v.state = vString
 	if v.quotes > 0 {
 		v.restoreQuotes(i)
@@ -234,7 +234,7 @@ func (v *value) readEscape(c byte, i int) int {
 		v.hex, v.tok, v.state = 4, append(v.tok[:0], '\\', 'u'), vHex
 		return i + 1
 	}
-	if v.repair == off && (!v.python || c == '_') {
+	if v.repair == Off && (!v.python || c == '_') {
 		v.fail("an escape that JSON does not have")
 		return i
 	}
@@ -252,7 +252,7 @@ func (v *value) readEscape(c byte, i int) int {
 		v.write("_", i+1)
 		v.note(chat.NoteEscape, `\_`, "_", i-1, i+1)
 		return i + 1
-	case c == '\n' && (v.python || v.repair != off):
+	case c == '\n' && (v.python || v.repair != Off):
 		v.note(chat.NoteEscape, "\\\n", "", i-1, i+1)
 		return i + 1
 	case v.python && (c == 'a' || c == 'v' || c == '0'):
@@ -267,7 +267,7 @@ func (v *value) readEscape(c byte, i int) int {
 var escapeText = [256]string{'"': `\"`, '\\': `\\`, '/': `\/`, 'b': `\b`, 'f': `\f`, 'n': `\n`, 'r': `\r`, 't': `\t`}
 
 // readHex reads the digits of an escape.
-func (v *value) readHex(c byte, i int) int {
+func (v *Reader) readHex(c byte, i int) int {
 	if isHex(c) {
 		v.tok = append(v.tok, c)
 		if v.hex--; v.hex > 0 {
@@ -285,7 +285,7 @@ func (v *value) readHex(c byte, i int) int {
 		v.state = vString
 		return i + 1
 	}
-	if v.repair == off {
+	if v.repair == Off {
 		v.fail("an unfinished escape")
 		return i
 	}
@@ -295,7 +295,7 @@ func (v *value) readHex(c byte, i int) int {
 	return i
 }
 
-func controlEscape(c byte) string {
+func ControlEscape(c byte) string {
 	switch c {
 	case '\n':
 		return `\n`

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"encoding/json"
@@ -9,21 +9,21 @@ import (
 	"wield/schema/shape"
 )
 
-// An argsReader reads the value of a call's arguments: an object, or a JSON string that holds one, or null for none.
-type argsReader struct {
-	out     writer
-	repair  repairLevel
+// An Arguments reads the value of a call's arguments: an object, or a JSON string that holds one, or null for none.
+type Arguments struct {
+	out     Writer
+	repair  Level
 	shape   *shape.Shape
 	state   argsState
-	val     *value
+	val     *Reader
 	quote   byte
 	esc     []byte
 	word    []byte
 	read    bool // something other than white space was read in the string
-	wrapped bool // a string that holds the object is how the dialect writes it
+	Wrapped bool // a string that holds the object is how the dialect writes it
 	quoteAt int
-	doom    string // why the value is no arguments, though its syntax may be right
-	err     string
+	Doom    string // why the value is no arguments, though its syntax may be right
+	Err     string
 	base    int
 	step    int
 }
@@ -39,29 +39,29 @@ const (
 	aSkip             // in a value that is no arguments
 )
 
-// reset makes a ready to read arguments of the shape s with v, which out writes, and returns it.
-func (a *argsReader) reset(out writer, v *value, s *shape.Shape, repair repairLevel) *argsReader {
-	*a = argsReader{out: out, repair: repair, shape: s, val: v.reset(out, s, repair, false), esc: a.esc[:0], word: a.word[:0]}
+// Reset makes a ready to read arguments of the shape s with v, which out writes, and returns it.
+func (a *Arguments) Reset(out Writer, v *Reader, s *shape.Shape, repair Level) *Arguments {
+	*a = Arguments{out: out, repair: repair, shape: s, val: v.Reset(out, s, repair, false), esc: a.esc[:0], word: a.word[:0]}
 	return a
 }
 
-// at says that offset i of the inputs to come is at base+i*step of the text.
-func (a *argsReader) at(base, step int) {
+// At says that offset i of the inputs to come is at base+i*step of the text.
+func (a *Arguments) At(base, step int) {
 	a.base, a.step = base, step
 	a.val.base, a.val.step = base, step
 }
 
-// plain returns the bytes that need a look if all others now belong to a string of the arguments, else nil.
-func (a *argsReader) plain() *chars.Set {
+// Plain returns the bytes that need a look if all others now belong to a string of the arguments, else nil.
+func (a *Arguments) Plain() *chars.Set {
 	if a.state == aObject {
-		return a.val.plain()
+		return a.val.Plain()
 	}
 	return nil
 }
 
-func (a *argsReader) pos(i int) int { return a.base + i*a.step }
+func (a *Arguments) pos(i int) int { return a.base + i*a.step }
 
-func (a *argsReader) run(in string, i int) (int, progress) {
+func (a *Arguments) Run(in string, i int) (int, Progress) {
 	for i < len(in) {
 		c := in[i]
 		switch a.state {
@@ -71,26 +71,26 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 				i++
 			case c == '{':
 				a.state, a.val.patient = aObject, true
-			case c == '"' || c == '\'' && a.repair != off:
+			case c == '"' || c == '\'' && a.repair != Off:
 				a.quote, a.state, a.quoteAt = c, aString, a.pos(i)
 				i++
 			case c == '[':
-				a.doom, a.state = "the arguments are an array, not an object", aSkip
-				a.val.discard = true
+				a.Doom, a.state = "the arguments are an array, not an object", aSkip
+				a.val.Discard = true
 			case scalarStart(c):
 				a.state = aWord
 			default:
 				return i, a.fail("the arguments are missing")
 			}
 		case aObject, aSkip:
-			j, p := a.val.run(in, i)
-			if p == failed {
-				return j, a.fail(a.val.err)
+			j, p := a.val.Run(in, i)
+			if p == Failed {
+				return j, a.fail(a.val.Err)
 			}
 			return j, p
 		case aString, aBehind:
 			j, p := a.runString(in, i)
-			if p != going {
+			if p != Going {
 				return j, p
 			}
 			i = j
@@ -103,49 +103,49 @@ func (a *argsReader) run(in string, i int) (int, progress) {
 			return i, a.endWord(i)
 		}
 	}
-	return i, going
+	return i, Going
 }
 
-// end decides what the end of the text means for a value that is not complete.
-func (a *argsReader) end() progress {
+// End decides what the end of the text means for a value that is not complete.
+func (a *Arguments) End() Progress {
 	if a.state == aWord {
 		return a.endWord(0)
 	}
 	return a.fail("the arguments are not complete")
 }
 
-func (a *argsReader) endWord(i int) progress {
+func (a *Arguments) endWord(i int) Progress {
 	switch string(a.word) {
 	case "null":
-		if a.repair == off {
-			a.doom = "the arguments are null"
-			return done
+		if a.repair == Off {
+			a.Doom = "the arguments are null"
+			return Done
 		}
 	case "None", "undefined":
-		if a.repair == off {
+		if a.repair == Off {
 			return a.fail("no JSON value")
 		}
 	default:
-		a.doom = "the arguments are no object"
-		return done
+		a.Doom = "the arguments are no object"
+		return Done
 	}
 	a.empty(i)
-	return done
+	return Done
 }
 
 // empty writes arguments that were left out.
-func (a *argsReader) empty(i int) {
+func (a *Arguments) empty(i int) {
 	a.out.Write("{}", a.pos(i))
 	a.out.Note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
-func (a *argsReader) runString(in string, i int) (int, progress) {
+func (a *Arguments) runString(in string, i int) (int, Progress) {
 	for i < len(in) {
 		if len(a.esc) > 0 {
 			i = a.escape(in[i], i)
-			if a.err != "" {
-				return i, failed
+			if a.Err != "" {
+				return i, Failed
 			}
 			continue
 		}
@@ -154,8 +154,8 @@ func (a *argsReader) runString(in string, i int) (int, progress) {
 			i++
 		}
 		if from < i {
-			if p := a.inside(in[from:i], a.pos(from), a.step); p == failed {
-				return i, failed
+			if p := a.inside(in[from:i], a.pos(from), a.step); p == Failed {
+				return i, Failed
 			}
 		}
 		if i == len(in) {
@@ -168,11 +168,11 @@ func (a *argsReader) runString(in string, i int) (int, progress) {
 		}
 		return i + 1, a.endString(i + 1)
 	}
-	return i, going
+	return i, Going
 }
 
 // escape reads a byte of an escape of the outer string.
-func (a *argsReader) escape(c byte, i int) int {
+func (a *Arguments) escape(c byte, i int) int {
 	a.esc = append(a.esc, c)
 	if a.esc[1] == 'u' && (len(a.esc) < 6 || isHighSurrogate(a.esc) && len(a.esc) < 12 && !(len(a.esc) == 7 && c != '\\')) {
 		if len(a.esc) > 2 && len(a.esc) <= 6 && !isHex(c) {
@@ -180,9 +180,9 @@ func (a *argsReader) escape(c byte, i int) int {
 		}
 		return i + 1
 	}
-	s, ok := unquoteJSON(string(a.esc))
+	s, ok := Unquote(string(a.esc))
 	if !ok {
-		if a.repair == off {
+		if a.repair == Off {
 			a.fail("an escape that JSON does not have")
 			return i
 		}
@@ -196,9 +196,9 @@ func (a *argsReader) escape(c byte, i int) int {
 }
 
 // inside hands decoded text to the value machine. Its offset i is at base+i*step of the text.
-func (a *argsReader) inside(s string, base, step int) progress {
-	if a.doom != "" {
-		return going
+func (a *Arguments) inside(s string, base, step int) Progress {
+	if a.Doom != "" {
+		return Going
 	}
 	j := 0
 	if a.state == aString && !a.read {
@@ -206,61 +206,61 @@ func (a *argsReader) inside(s string, base, step int) progress {
 			j++
 		}
 		if j == len(s) {
-			return going
+			return Going
 		}
 		a.read = true
 		if s[j] != '{' {
-			a.doom = "the arguments are a string that holds no object"
-			return going
+			a.Doom = "the arguments are a string that holds no object"
+			return Going
 		}
-		if !a.wrapped {
-			if a.repair == off {
-				a.doom = "the arguments are a string"
-				return going
+		if !a.Wrapped {
+			if a.repair == Off {
+				a.Doom = "the arguments are a string"
+				return Going
 			}
 			a.out.Note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
 		}
 	}
 	if a.state == aBehind {
 		if !chars.Blank(s) {
-			a.doom = "something stands behind the object in the arguments' string"
+			a.Doom = "something stands behind the object in the arguments' string"
 		}
-		return going
+		return Going
 	}
 	a.val.base, a.val.step = base, step
-	n, p := a.val.run(s, j)
+	n, p := a.val.Run(s, j)
 	switch p {
-	case failed:
-		a.doom = a.val.err
-	case done:
+	case Failed:
+		a.Doom = a.val.Err
+	case Done:
 		a.state = aBehind
 		if !chars.Blank(s[n:]) {
-			a.doom = "something stands behind the object in the arguments' string"
+			a.Doom = "something stands behind the object in the arguments' string"
 		}
 	}
-	return going
+	return Going
 }
 
-func (a *argsReader) endString(i int) progress {
+func (a *Arguments) endString(i int) Progress {
 	switch {
-	case a.doom != "" || a.state == aBehind:
+	case a.Doom != "" || a.state == aBehind:
 	case !a.read:
 		a.empty(i)
 	default:
-		a.doom = "the object in the arguments' string is not complete"
+		a.Doom = "the object in the arguments' string is not complete"
 	}
-	return done
+	return Done
 }
 
-func (a *argsReader) fail(why string) progress {
-	if a.err == "" {
-		a.err = why
+func (a *Arguments) fail(why string) Progress {
+	if a.Err == "" {
+		a.Err = why
 	}
-	return failed
+	return Failed
 }
 
-// unquoteJSON decodes the inside of a JSON string.
-func unquoteJSON(s string) (string, bool) {
+// Unquote decodes the inside of a JSON string.
+func Unquote(s string) (string, bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, true
 	}
@@ -277,14 +277,14 @@ func unquoteJSON(s string) (string, bool) {
 // unescaped are what the short escapes of JSON stand for, by the byte behind the back-slash.
 var unescaped = [256]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
-// closeMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports
+// CloseMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports
 // whether it did.
-func (a *argsReader) closeMissing(i int) bool {
-	if a.repair != full || a.state != aObject || a.val.discard {
+func (a *Arguments) CloseMissing(i int) bool {
+	if a.repair != Full || a.state != aObject || a.val.Discard {
 		return false
 	}
-	a.val.err = ""
-	return a.val.closeAll(i) && !MissingRequired(a.shape, a.val.has)
+	a.val.Err = ""
+	return a.val.closeAll(i) && !MissingRequired(a.shape, a.val.Has)
 }
 
 // MissingRequired reports whether the shape has a required property that has does not know.

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// strictly is what strictReader is held to: encoding/json, and a look at every key.
+// strictly is what Strict is held to: encoding/json, and a look at every key.
 func strictly(text string) bool {
 	if !json.Valid([]byte(text)) {
 		return false
@@ -39,7 +39,7 @@ func strictly(text string) bool {
 		switch tok {
 		case json.Delim('{'), json.Delim('['):
 			stack = append(stack, frame{object: tok == json.Delim('{'), keys: map[string]bool{}})
-			if len(stack) > maxDepth {
+			if len(stack) > MaxDepth {
 				return false
 			}
 		case json.Delim('}'), json.Delim(']'):
@@ -52,8 +52,8 @@ func strictly(text string) bool {
 func TestStrict(t *testing.T) {
 	texts := []string{``, ` `, `{}`, ` [ ] `, `{"a":1,"a":1}`, `{"a":1,"\u0061":2}`, `{"a":{"b":1},"b":[{"a":1},{"a":2}]}`, `[1,]`, `{"a":1,}`, `{,}`, `01`, `-`, `-0`, `1.e1`,
 		`1.5e+3`, `"\x"`, `"\u12g4"`, "\"\t\"", `"a`, `"\`, `tru`, `truex`, `null,`, `{"a" 1}`, `{"a":}`, `{1:2}`, "\ufeff{}", "\v{}",
-		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
-		strings.Repeat(`{"a":`, maxDepth) + "1" + strings.Repeat("}", maxDepth), `{"k` + strings.Repeat(`":1,"k`, 3) + `":2}`}
+		strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1),
+		strings.Repeat(`{"a":`, MaxDepth) + "1" + strings.Repeat("}", MaxDepth), `{"k` + strings.Repeat(`":1,"k`, 3) + `":2}`}
 	var many strings.Builder
 	for i := range 3 * fewKeys {
 		many.WriteString(`,"` + strings.Repeat("k", i) + `":` + strings.Repeat("1", i+1))
@@ -77,17 +77,17 @@ func TestStrict(t *testing.T) {
 		}
 		texts = append(texts, string(b))
 	}
-	var r strictReader
+	var r Strict
 	valid := 0
 	for _, text := range texts {
 		want := strictly(text)
-		if got := r.read(strings.Trim(text, " \t\r\n")); got != want {
+		if got := r.Read(strings.Trim(text, " \t\r\n")); got != want {
 			t.Fatalf("%q: %v, want %v", text, got, want)
 		}
 		if want {
 			valid++
-			if members, ok := decoded(text); ok && len(members) != len(r.outer) {
-				t.Fatalf("%q: %d members, want %d", text, len(r.outer), len(members))
+			if members, ok := decoded(text); ok && len(members) != len(r.Outer) {
+				t.Fatalf("%q: %d members, want %d", text, len(r.Outer), len(members))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"math/big"
@@ -17,7 +17,7 @@ func arithmetic(text string) (string, bool) {
 	}
 	p := sum{in: text}
 	r, ok := p.terms()
-	if p.blanks(); !ok || p.at < len(p.in) {
+	if p.blanks(); !ok || p.At < len(p.in) {
 		return "", false
 	}
 	digits, exact := r.FloatPrec()
@@ -30,21 +30,21 @@ func arithmetic(text string) (string, bool) {
 // A sum reads an expression from left to right.
 type sum struct {
 	in string
-	at int
+	At int
 }
 
 func (p *sum) blanks() {
-	for p.at < len(p.in) && chars.IsBlank(p.in[p.at]) {
-		p.at++
+	for p.At < len(p.in) && chars.IsBlank(p.in[p.At]) {
+		p.At++
 	}
 }
 
 // next reads one of two operators, if it comes next.
 func (p *sum) next(a, b byte) byte {
 	p.blanks()
-	if p.at < len(p.in) && (p.in[p.at] == a || p.in[p.at] == b) {
-		p.at++
-		return p.in[p.at-1]
+	if p.At < len(p.in) && (p.in[p.At] == a || p.in[p.At] == b) {
+		p.At++
+		return p.in[p.At-1]
 	}
 	return 0
 }
@@ -99,12 +99,12 @@ func (p *sum) number() (*big.Rat, bool) {
 		return r, ok && p.next(')', ')') != 0
 	}
 	p.blanks()
-	from := p.at
-	for p.at < len(p.in) && (chars.IsDigit(p.in[p.at]) || p.in[p.at] == '.') {
-		p.at++
+	from := p.At
+	for p.At < len(p.in) && (chars.IsDigit(p.in[p.At]) || p.in[p.At] == '.') {
+		p.At++
 	}
-	if !isNumber(p.in[from:p.at]) {
+	if !isNumber(p.in[from:p.At]) {
 		return nil, false
 	}
-	return new(big.Rat).SetString(p.in[from:p.at])
+	return new(big.Rat).SetString(p.in[from:p.At])
 }

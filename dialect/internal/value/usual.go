@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"wield/dialect/internal/chars"
@@ -11,24 +11,24 @@ import (
 // machine takes over, which would have read all that came before in the same way.
 
 // plainly reports whether what follows may be the usual: nothing is kept back, and what is written stands in the text.
-func (v *value) plainly() bool {
+func (v *Reader) plainly() bool {
 	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.pauses && !v.python && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
 }
 
 // inJSON reports whether v is in a string as JSON has it.
-func (v *value) inJSON() bool {
+func (v *Reader) inJSON() bool {
 	return v.state == vString && v.quote == '"' && v.triple == 0 && !v.escaped && !v.raw
 }
 
 // usual reads what is usual from i on, and returns where that ends. It leaves off short where the next key
 // has only begun.
-func (v *value) usual(in string, i int) (int, progress) {
+func (v *Reader) usual(in string, i int) (int, Progress) {
 	for i < len(in) {
 		c, n := in[i], 0
 		switch v.state {
 		case vString:
 			if i = chars.IndexEscaped(in, i); i == len(in) {
-				return i, going
+				return i, Going
 			}
 			if c = in[i]; c == '"' {
 				n = 1
@@ -44,7 +44,7 @@ func (v *value) usual(in string, i int) (int, progress) {
 				n = 1
 				v.usualClose(i)
 				if v.state == vDone {
-					return i + 1, going
+					return i + 1, Going
 				}
 			case chars.IsBlank(c):
 				n = 1
@@ -78,18 +78,18 @@ func (v *value) usual(in string, i int) (int, progress) {
 		}
 		switch {
 		case n == keyCut && v.patient && v.out.Patient(i):
-			return i, short
+			return i, Short
 		case n <= 0:
-			return i, going
+			return i, Going
 		}
 		i += n
 	}
-	return i, going
+	return i, Going
 }
 
 // usualComma reads the comma at i, if the start of another value or a whole key is known to stand behind it.
 // It returns how many bytes that are, 0 if not, or keyCut.
-func (v *value) usualComma(in string, i int) int {
+func (v *Reader) usualComma(in string, i int) int {
 	j := i + 1
 	for j < len(in) && chars.IsBlank(in[j]) {
 		j++
@@ -112,12 +112,12 @@ func (v *value) usualComma(in string, i int) int {
 
 // newKey reads the quoted key at i and returns its length, keyCut if it is not all there, or 0 if it has
 // escapes or stands in the object already.
-func (v *value) newKey(in string, i int) int {
-	n := plainKey(in[i:])
+func (v *Reader) newKey(in string, i int) int {
+	n := PlainKey(in[i:])
 	if n <= 0 {
 		return n
 	}
-	if findKey(&v.stack[len(v.stack)-1].keys, v.keys, in[i+1:i+n-1]) >= 0 {
+	if FindKey(&v.stack[len(v.stack)-1].keys, v.keys, in[i+1:i+n-1]) >= 0 {
 		return 0
 	}
 	v.nameKey(in[i+1:i+n-1], i+n)
@@ -125,7 +125,7 @@ func (v *value) newKey(in string, i int) int {
 }
 
 // usualColon reads the colon behind a key.
-func (v *value) usualColon() {
+func (v *Reader) usualColon() {
 	f := &v.stack[len(v.stack)-1]
 	v.shape, _ = f.shape.Prop(v.keys[f.key].key)
 	v.keys[f.key].from = -1
@@ -133,14 +133,14 @@ func (v *value) usualColon() {
 }
 
 // usualQuote reads the quote at i that a string begins with.
-func (v *value) usualQuote(i int) {
+func (v *Reader) usualQuote(i int) {
 	v.lag = i - v.from
 	v.markValue(i)
 	v.quote, v.triple, v.quotes, v.state = '"', 0, 0, vString
 }
 
 // usualEnd is endValue for a string of which nothing is kept back. It ends before i.
-func (v *value) usualEnd(i int) {
+func (v *Reader) usualEnd(i int) {
 	v.lag = i - v.from
 	if len(v.stack) == 0 {
 		v.endValue(i)
@@ -155,13 +155,13 @@ func (v *value) usualEnd(i int) {
 }
 
 // usualClose reads the bracket at i that ends the innermost array or object.
-func (v *value) usualClose(i int) {
+func (v *Reader) usualClose(i int) {
 	n := len(v.stack) - 1
 	if n == 0 {
 		v.stack, v.state = v.stack[:0], vDone
 		return
 	}
-	v.keys, v.stack = v.keys[:v.stack[n].keys.from], v.stack[:n]
+	v.keys, v.stack = v.keys[:v.stack[n].keys.From], v.stack[:n]
 	v.lag = i + 1 - v.from
 	v.endValue(i + 1)
 }

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"math/big"
@@ -11,7 +11,7 @@ import (
 )
 
 // scalarByte reports whether c goes on with the number, word or source text.
-func (v *value) scalarByte(c byte) bool {
+func (v *Reader) scalarByte(c byte) bool {
 	if !v.source {
 		return chars.IsWord(c) || c == '+' || c == '-' || c == '.'
 	}
@@ -48,11 +48,11 @@ func (v *value) scalarByte(c byte) bool {
 
 // runsOn reports whether a source text may hold commas: in a call in quotes strings often stand without
 // quotes of their own.
-func (v *value) runsOn() bool { return v.pauses && v.quoted && len(v.stack) == 1 && v.textual() }
+func (v *Reader) runsOn() bool { return v.pauses && v.Quoted && len(v.stack) == 1 && v.textual() }
 
 // beginsNext reports whether a keyword that the tool declares stands behind the last comma. It ends the
 // source text there.
-func (v *value) beginsNext() bool {
+func (v *Reader) beginsNext() bool {
 	if len(v.tok)-v.comma > maxKey {
 		return false
 	}
@@ -60,12 +60,12 @@ func (v *value) beginsNext() bool {
 	if _, ok := v.stack[0].shape.Prop(word); !ok {
 		return false
 	}
-	v.next = word
+	v.Next = word
 	return true
 }
 
 // inScalar reads a byte of a number or a word, or ends it before i.
-func (v *value) inScalar(c byte, i int) int {
+func (v *Reader) inScalar(c byte, i int) int {
 	if !v.scalarByte(c) {
 		v.endScalar(i)
 		v.from = i
@@ -81,9 +81,9 @@ func (v *value) inScalar(c byte, i int) int {
 }
 
 // endScalar ends a number, a word or a source text before i.
-func (v *value) endScalar(i int) {
+func (v *Reader) endScalar(i int) {
 	from := i - len(v.tok)
-	if v.next != "" {
+	if v.Next != "" {
 		v.tok = v.tok[:v.comma]
 	}
 	to := from + len(v.tok)
@@ -94,7 +94,7 @@ func (v *value) endScalar(i int) {
 	if v.source {
 		text = strings.ReplaceAll(text, `\_`, "_") // Markdown
 	}
-	if v.source && v.quoted {
+	if v.source && v.Quoted {
 		text = strings.ReplaceAll(text, `\'`, "'")
 	}
 	out, kind, ok := v.scalar(text)
@@ -103,18 +103,18 @@ func (v *value) endScalar(i int) {
 		return
 	}
 	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' && text != "None" {
-		out, kind = string(appendQuoted(nil, text)), chat.NoteSourceText
+		out, kind = string(AppendQuoted(nil, text)), chat.NoteSourceText
 	}
 	if kind != "" {
-		v.noteAt(kind, text, out, v.pos(from), v.pos(to))
+		v.NoteAt(kind, text, out, v.pos(from), v.pos(to))
 	}
-	if v.repair != off && v.shape.Type() != 0 {
-		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == full)
+	if v.repair != Off && v.shape.Type() != 0 {
+		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == Full)
 		if c == shape.Uncoerced && v.textual() && out != "null" {
-			fit, c = string(appendQuoted(nil, text)), shape.Coercion(chat.NoteSourceText)
+			fit, c = string(AppendQuoted(nil, text)), shape.Coercion(chat.NoteSourceText)
 		}
 		if c != shape.Fits && c != shape.Uncoerced {
-			v.noteAt(chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
+			v.NoteAt(chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
 		}
 		out = fit
 	}
@@ -128,7 +128,7 @@ func (v *value) endScalar(i int) {
 
 // usualScalar reads the integer or truth value at i if the input holds all of it and it fits its shape as it
 // stands, and returns its length, else 0.
-func (v *value) usualScalar(in string, i int) int {
+func (v *Reader) usualScalar(in string, i int) int {
 	j, types := i, shape.Integer|shape.Number
 	switch rest := in[i:]; {
 	case strings.HasPrefix(rest, "true"):
@@ -146,7 +146,7 @@ func (v *value) usualScalar(in string, i int) int {
 	if j == len(in) || scalarStart(in[j]) {
 		return 0
 	}
-	if t := v.shape.Type(); v.repair != off && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
+	if t := v.shape.Type(); v.repair != Off && (t != 0 && !t.Any(types) || v.shape != nil && len(v.shape.Enum) > 0) {
 		return 0
 	}
 	v.markValue(i)
@@ -155,8 +155,8 @@ func (v *value) usualScalar(in string, i int) int {
 	return j - i
 }
 
-// plainScalar reports whether text is a truth value or an integer that every reader of JSON takes for the same.
-func plainScalar(text string) bool {
+// PlainScalar reports whether text is a truth value or an integer that every reader of JSON takes for the same.
+func PlainScalar(text string) bool {
 	switch text {
 	case "true", "false", "null":
 		return true
@@ -170,7 +170,7 @@ func plainScalar(text string) bool {
 const maxDigits = 15
 
 // scalar returns the JSON of a number, a word or a source text, and the repair that made it so.
-func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
+func (v *Reader) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 	switch text {
 	case "true", "false", "null":
 		return text, "", true
@@ -180,7 +180,7 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 	if isNumber(text) {
 		return text, "", true
 	}
-	if v.repair == off && !v.python {
+	if v.repair == Off && !v.python {
 		return "", "", false
 	}
 	note := chat.NoteLiteral
@@ -201,24 +201,24 @@ func (v *value) scalar(text string) (json string, kind chat.NoteKind, ok bool) {
 			return strings.ToLower(text), chat.NoteLiteral, true
 		}
 	case "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf":
-		if v.repair != full && !v.python && !v.source {
+		if v.repair != Full && !v.python && !v.source {
 			return "", "", false // a text in place of a number is a guess
 		}
 		return `"` + text + `"`, chat.NoteLiteral, true
 	}
-	if n, ok := pythonNumber(text); ok && (v.repair == full || v.python || v.source) {
+	if n, ok := pythonNumber(text); ok && (v.repair == Full || v.python || v.source) {
 		return n, chat.NoteLiteral, true // elsewhere 010 may be eight or ten
 	}
 	if v.source {
-		if t := v.shape.Type(); v.repair == full && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {
+		if t := v.shape.Type(); v.repair == Full && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {
 			if n, ok := arithmetic(text); ok {
 				return n, chat.NoteCoerced, true
 			}
 		}
-		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
+		return string(AppendQuoted(nil, text)), chat.NoteSourceText, true
 	}
 	if v.textual() && chars.IsWord(text[0]) {
-		return string(appendQuoted(nil, text)), chat.NoteSourceText, true
+		return string(AppendQuoted(nil, text)), chat.NoteSourceText, true
 	}
 	return "", "", false
 }
@@ -294,13 +294,13 @@ func clip(s string) string {
 	return s[:n] + "..."
 }
 
-// appendQuoted appends s as a JSON string.
-func appendQuoted(b []byte, s string) []byte {
-	return append(appendEscaped(append(b, '"'), s), '"')
+// AppendQuoted appends s as a JSON string.
+func AppendQuoted(b []byte, s string) []byte {
+	return append(AppendEscaped(append(b, '"'), s), '"')
 }
 
-// appendEscaped appends s as the inside of a JSON string.
-func appendEscaped(b []byte, s string) []byte {
+// AppendEscaped appends s as the inside of a JSON string.
+func AppendEscaped(b []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -309,7 +309,7 @@ func appendEscaped(b []byte, s string) []byte {
 		}
 		b = append(b, s[from:i]...)
 		if c < 0x20 {
-			b = append(b, controlEscape(c)...)
+			b = append(b, ControlEscape(c)...)
 		} else {
 			b = append(b, '\\', c)
 		}

@@ -1,4 +1,4 @@
-package dialect
+package value
 
 import (
 	"strings"
@@ -9,15 +9,15 @@ import (
 )
 
 // beginKey begins a key.
-func (v *value) beginKey(c byte, i int) {
+func (v *Reader) beginKey(c byte, i int) {
 	v.tok, v.keyAt = v.tok[:0], v.pos(i)
 	switch {
-	case c == '"' || c == '\'' && (v.python || v.repair != off):
+	case c == '"' || c == '\'' && (v.python || v.repair != Off):
 		v.quote, v.state = c, vKey
 		if c == '\'' && !v.python {
 			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
 		}
-	case v.repair != off && (chars.IsWord(c) || c == '-'):
+	case v.repair != Off && (chars.IsWord(c) || c == '-'):
 		v.state = vKeyBare
 		v.tok = append(v.tok, c)
 	default:
@@ -28,8 +28,8 @@ func (v *value) beginKey(c byte, i int) {
 // keyCut says that a text ends before the key that it begins with.
 const keyCut = -1
 
-// plainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or keyCut.
-func plainKey(s string) int {
+// PlainKey returns the length of the quoted key that s begins with, 0 if it has escapes, or keyCut.
+func PlainKey(s string) int {
 	for i := 1; i < len(s) && i <= maxKey; i++ {
 		switch c := s[i]; {
 		case c == '"':
@@ -42,7 +42,7 @@ func plainKey(s string) int {
 }
 
 // wholeKey reads a key of n bytes at i at once.
-func (v *value) wholeKey(in string, i, n int) int {
+func (v *Reader) wholeKey(in string, i, n int) int {
 	v.nameKey(in[i+1:i+n-1], i+n)
 	v.writePend(v.pos(i))
 	v.writeSame(in[i:i+n], v.pos(i+n))
@@ -50,7 +50,7 @@ func (v *value) wholeKey(in string, i, n int) int {
 }
 
 // inKey reads in a key.
-func (v *value) inKey(in string, i int) int {
+func (v *Reader) inKey(in string, i int) int {
 	if v.state == vKey {
 		if j := chars.Quoted.Index(in, i); j > i {
 			v.tok, v.from = append(v.tok, in[i:j]...), j
@@ -63,7 +63,7 @@ func (v *value) inKey(in string, i int) int {
 }
 
 // readKey reads a byte of a key.
-func (v *value) readKey(c byte, i int) int {
+func (v *Reader) readKey(c byte, i int) int {
 	switch {
 	case v.state == vKeyEscape:
 		v.state = vKey
@@ -79,7 +79,7 @@ func (v *value) readKey(c byte, i int) int {
 			break
 		}
 		v.quote = 0
-		v.note(chat.NoteUnquotedKey, string(v.tok), string(appendQuoted(nil, string(v.tok))), i-len(v.tok), i)
+		v.note(chat.NoteUnquotedKey, string(v.tok), string(AppendQuoted(nil, string(v.tok))), i-len(v.tok), i)
 		v.endKey(i)
 		return i
 	case c == '\\':
@@ -97,7 +97,7 @@ func (v *value) readKey(c byte, i int) int {
 }
 
 // endKey ends a key before i.
-func (v *value) endKey(i int) {
+func (v *Reader) endKey(i int) {
 	var key, quoted string
 	if n := len(v.tok); v.step == 1 && v.out.Holding() && v.quote == '"' && v.keyAt+n+2 == v.pos(i) {
 		quoted = v.out.Held(v.keyAt, v.pos(i)) // it stands there as it is
@@ -108,7 +108,7 @@ func (v *value) endKey(i int) {
 	}
 	if strings.IndexByte(key, '\\') >= 0 {
 		var ok bool
-		if key, ok = unquoteJSON(key); !ok {
+		if key, ok = Unquote(key); !ok {
 			v.fail("a broken escape in a key")
 			return
 		}
@@ -125,74 +125,74 @@ func (v *value) endKey(i int) {
 
 // nameKey takes a key that ends before i into the innermost object. If it stands there already its value is held, to be
 // compared.
-func (v *value) nameKey(key string, i int) {
+func (v *Reader) nameKey(key string, i int) {
 	f := &v.stack[len(v.stack)-1]
 	v.state = vColon
-	if !v.discard && !v.hold.on {
-		if j := findKey(&f.keys, v.keys, key); j >= 0 {
-			v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], at: v.pos(i)}
+	if !v.Discard && !v.hold.on {
+		if j := FindKey(&f.keys, v.keys, key); j >= 0 {
+			v.hold = hold{on: true, depth: len(v.stack), dup: j + 1, text: v.hold.text[:0], At: v.pos(i)}
 			f.key = j
 			return
 		}
 	}
 	f.key = len(v.keys)
-	v.keys = addKey(&f.keys, v.keys, keySpan{key: key, from: -1})
+	v.keys = AddKey(&f.keys, v.keys, keySpan{key: key, from: -1})
 }
 
 // keep begins to hold what is written, for a conversion of the value that begins at i.
-func (v *value) keep(i int) {
+func (v *Reader) keep(i int) {
 	if !v.hold.on {
-		v.hold = hold{on: true, depth: len(v.stack), text: v.hold.text[:0], shape: v.shape, at: v.pos(i)}
+		v.hold = hold{on: true, depth: len(v.stack), text: v.hold.text[:0], shape: v.shape, At: v.pos(i)}
 	}
 }
 
 // releaseHold decides about the held value, which ends before i.
-func (v *value) releaseHold(i int) {
+func (v *Reader) releaseHold(i int) {
 	h := &v.hold
 	h.on = false
-	got := strings.TrimSpace(string(h.text[h.value:]))
-	out, c, _ := shape.FitScalar(got, h.shape, v.repair == full)
+	got := strings.TrimSpace(string(h.text[h.Value:]))
+	out, c, _ := shape.FitScalar(got, h.shape, v.repair == Full)
 	if h.dup > 0 {
 		v.releaseDuplicate(out, i)
 		return
 	}
 	if c != shape.Fits && c != shape.Uncoerced {
-		v.noteAt(chat.NoteKind(c), got, out, h.at, v.pos(i))
+		v.NoteAt(chat.NoteKind(c), got, out, h.At, v.pos(i))
 	}
-	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == full {
-		out = string(appendQuoted(nil, got))
-		v.noteAt(chat.NoteSourceText, got, out, h.at, v.pos(i))
+	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == Full {
+		out = string(AppendQuoted(nil, got))
+		v.NoteAt(chat.NoteSourceText, got, out, h.At, v.pos(i))
 	}
 	v.write(out, i)
 }
 
 // releaseDuplicate decides about a second value for a key: the same again is left out; another one counts,
 // being last, at the level full.
-func (v *value) releaseDuplicate(out string, i int) {
+func (v *Reader) releaseDuplicate(out string, i int) {
 	h := &v.hold
 	k := v.keys[h.dup-1]
 	was := ""
-	if !v.discard {
+	if !v.Discard {
 		was = v.out.Arguments()[k.from:k.to]
 	}
-	if was != out && v.repair != full {
+	if was != out && v.repair != Full {
 		v.fail("the key " + k.key + " stands twice with different values")
 		return
 	}
-	v.noteAt(chat.NoteDuplicateKey, was, out, h.at, v.pos(i))
+	v.NoteAt(chat.NoteDuplicateKey, was, out, h.At, v.pos(i))
 	if was == out {
 		return
 	}
-	if !v.discard && !v.out.Holding() {
+	if !v.Discard && !v.out.Holding() {
 		v.replace(h.dup, out)
 		return
 	}
-	v.write(string(h.text[:h.value])+out, i)
+	v.write(string(h.text[:h.Value])+out, i)
 }
 
 // replace puts out in place of the value of a key that was read before. That is possible only while nothing of the
 // arguments was sent, as when they are read as a whole.
-func (v *value) replace(dup int, out string) {
+func (v *Reader) replace(dup int, out string) {
 	k := &v.keys[dup-1]
 	text := v.out.Arguments()
 	from, to := k.from, k.to
