@@ -8,25 +8,6 @@ import (
 	"wield/dialect/internal/value"
 )
 
-// A headerForm is how a family of dialects writes a call whose name comes first, with a JSON object of
-// arguments behind it. Literals may be empty where a family has none.
-type headerForm struct {
-	callOpen  string   // before the name of each call in a section
-	kind      string   // stands in place of the name when the name comes behind the separator
-	idOpen    string   // between the name and the id of the call
-	argsOpen  string   // behind the name: a separator
-	optional  bool     // argsOpen may be missing: the object says where the name ends
-	callClose string   // behind the object
-	stops     bool     // callClose ends the turn: servers leave it out
-	closer    string   // of the section
-	noise     bool     // what else stands between the calls of a section is left out
-	counted   bool     // the name is an id: functions.NAME:0
-	lineName  bool     // the name ends with its line
-	then      *tagForm // how the call that callOpen opens is read, if not in this form
-	kindIs    string   // the dialect of a call with a kind
-	nameIs    string   // the dialect of one without
-}
-
 // A headerReader reads calls of a form.
 type headerReader struct {
 	form   *headerForm

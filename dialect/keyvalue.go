@@ -9,13 +9,6 @@ import (
 	"wield/dialect/internal/value"
 )
 
-// A literalForm is how a family of models that were trained on Gemma's literals writes a call: a name, and an
-// object whose keys are bare and whose strings stand between two copies of a token, without escapes.
-type literalForm struct {
-	token  string // at both ends of a string
-	closer string // of the call
-}
-
 // A literalReader reads a call of a form. What it reads it hands to a value machine as JSON.
 type literalReader struct {
 	form *literalForm

@@ -2,26 +2,11 @@ package dialect
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"wield/chat"
 )
-
-// A RenderError says why calls cannot be written in a dialect so that they would be read back unchanged.
-type RenderError struct {
-	Dialect string
-	Name    string // of the tool whose call cannot be written, if one is to blame
-	Why     string
-}
-
-func (e *RenderError) Error() string {
-	if e.Name == "" {
-		return fmt.Sprintf("dialect %s: %s", e.Dialect, e.Why)
-	}
-	return fmt.Sprintf("dialect %s: call of %q: %s", e.Dialect, e.Name, e.Why)
-}
 
 // A renderRow says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
 // names little more than the text around a call.
@@ -42,27 +27,10 @@ type renderRow struct {
 	results *resultsFrame
 }
 
-// renderRow returns how d is written. A dialect that has no row is written like json-fence, which any decoder reads.
-func (d *Dialect) renderRow() *renderRow {
-	if d.write.call == nil {
-		fence, _ := Lookup("json-fence")
-		return &fence.write
-	}
-	return &d.write
-}
-
-// AppendCalls appends calls as a model would write them in d, one message's worth, so that the text decodes to the same
-// names and arguments. It fails with a *RenderError and returns dst as it was when the format has no way to write one of
-// them: then json-fence always has, if the arguments are a JSON object.
-//
-// A format without types of its own gives values back as the schema of the tool says.
-func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
-	if len(calls) == 0 {
-		return dst, nil
-	}
-	row, start := d.renderRow(), len(dst)
+// AppendCalls appends one message's worth of calls. If it cannot, it says of which tool's call, if one is to blame, and why.
+func (row *renderRow) AppendCalls(dst []byte, calls []chat.Call) (out []byte, name, why string) {
 	if row.one && len(calls) > 1 {
-		return dst, &RenderError{Dialect: d.Name, Why: "one message holds only one call"}
+		return dst, "", "one message holds only one call"
 	}
 	dst = append(dst, row.head...)
 	for i := range calls {
@@ -82,11 +50,11 @@ func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 			why = "it has no name"
 		}
 		if why != "" {
-			return dst[:start], &RenderError{Dialect: d.Name, Name: c.Name, Why: why}
+			return dst, c.Name, why
 		}
 		dst = append(dst, row.end...)
 	}
-	return append(dst, row.tail...), nil
+	return append(dst, row.tail...), "", ""
 }
 
 func renderOr(s, or string) string {
@@ -360,32 +328,34 @@ func renderCallInvoke(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string
 	}
 }
 
-// renderCallElements writes an element for the call, one for each argument, and more inside for objects and lists.
-func renderCallElements(dst []byte, c *chat.Call) ([]byte, string) {
-	f := &elementTags
-	if !renderIsName(c.Name) {
-		return dst, "the name cannot stand in an attribute"
-	}
-	dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
-	dst = append(dst, `">`...)
-	why := ""
-	renderEach(c.Arguments, func(key, value string) {
-		if !renderIsName(key) {
-			why = "the argument's name " + strconv.Quote(key) + " cannot be that of an element"
-			return
+// renderCallElements returns a writer of an element for the call, one for each argument, and more inside for objects and lists. Their
+// tags have a prefix.
+func renderCallElements(f *tagForm, prefix string) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !renderIsName(c.Name) {
+			return dst, "the name cannot stand in an attribute"
 		}
-		dst = append(append(append(dst, f.paramOpen...), key...), '>')
-		if s, ok := renderUnquote(value); ok {
-			if strings.Contains(s, minimaxPrefix) {
-				why = "the value of " + key + " holds the prefix of its tags"
+		dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
+		dst = append(dst, `">`...)
+		why := ""
+		renderEach(c.Arguments, func(key, value string) {
+			if !renderIsName(key) {
+				why = "the argument's name " + strconv.Quote(key) + " cannot be that of an element"
+				return
 			}
-			dst = append(dst, s...)
-		} else {
-			dst = renderCompact(dst, value, renderStrict) // the reader takes JSON in an element for what it is
-		}
-		dst = append(append(append(dst, f.paramClose...), key...), '>')
-	})
-	return append(dst, f.callClose...), why
+			dst = append(append(append(dst, f.paramOpen...), key...), '>')
+			if s, ok := renderUnquote(value); ok {
+				if strings.Contains(s, prefix) {
+					why = "the value of " + key + " holds the prefix of its tags"
+				}
+				dst = append(dst, s...)
+			} else {
+				dst = renderCompact(dst, value, renderStrict) // the reader takes JSON in an element for what it is
+			}
+			dst = append(append(append(dst, f.paramClose...), key...), '>')
+		})
+		return append(dst, f.callClose...), why
+	}
 }
 
 // renderCallPairs returns a writer of a name and elements for each key and value.

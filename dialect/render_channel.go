@@ -16,40 +16,41 @@ func renderCallArgs(dst []byte, c *chat.Call) ([]byte, string) {
 
 var attributeEscapes = strings.NewReplacer("&", "&amp;", `"`, "&quot;")
 
-// renderCallOpen writes a call between open and close tokens.
-func renderCallOpen(dst []byte, c *chat.Call) ([]byte, string) {
-	f := &openTags
-	if !renderIsName(c.Name) {
-		return dst, "the name cannot stand in an attribute"
+// renderCallOpen returns a writer of a call between open and close tokens.
+func renderCallOpen(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !renderIsName(c.Name) {
+			return dst, "the name cannot stand in an attribute"
+		}
+		dst = append(append(append(dst, f.callOpen...), '"'), attributeEscapes.Replace(c.Name)...)
+		dst = strconv.AppendInt(append(dst, `" index="`...), int64(c.Index+1), 10)
+		dst = append(append(dst, '"'), f.tagEnd...)
+		why := ""
+		renderEach(c.Arguments, func(key, value string) {
+			if strings.ContainsAny(key, "\n\r\t") || strings.Contains(key, f.tagEnd) || key == "" || strings.TrimSpace(key) != key || len(key) > 64 || strings.ContainsAny(key, "&;") {
+				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
+				return
+			}
+			dst = append(append(append(dst, f.paramOpen...), '"'), attributeEscapes.Replace(key)...)
+			s, ok := renderUnquote(value)
+			kind := "string"
+			if !ok {
+				kind = openType(value)
+			}
+			dst = append(append(append(dst, `" type="`...), kind...), '"')
+			dst = append(dst, f.tagEnd...)
+			if strings.Contains(s, "<|close|>") || strings.Contains(s, "<|open|>") || strings.Contains(s, "<|close|") || strings.Contains(s, "<|open|") {
+				why = "the value of " + key + " holds a token"
+			}
+			if ok {
+				dst = append(dst, s...)
+			} else {
+				dst = renderCompact(dst, value, renderStrict)
+			}
+			dst = append(dst, f.paramClose...)
+		})
+		return append(dst, f.callClose...), why
 	}
-	dst = append(append(append(dst, f.callOpen...), '"'), attributeEscapes.Replace(c.Name)...)
-	dst = strconv.AppendInt(append(dst, `" index="`...), int64(c.Index+1), 10)
-	dst = append(append(dst, '"'), f.tagEnd...)
-	why := ""
-	renderEach(c.Arguments, func(key, value string) {
-		if strings.ContainsAny(key, "\n\r\t") || strings.Contains(key, f.tagEnd) || key == "" || strings.TrimSpace(key) != key || len(key) > maxBlank || strings.ContainsAny(key, "&;") {
-			why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
-			return
-		}
-		dst = append(append(append(dst, f.paramOpen...), '"'), attributeEscapes.Replace(key)...)
-		s, ok := renderUnquote(value)
-		kind := "string"
-		if !ok {
-			kind = openType(value)
-		}
-		dst = append(append(append(dst, `" type="`...), kind...), '"')
-		dst = append(dst, f.tagEnd...)
-		if strings.Contains(s, "<|close|>") || strings.Contains(s, "<|open|>") || strings.Contains(s, "<|close|") || strings.Contains(s, "<|open|") {
-			why = "the value of " + key + " holds a token"
-		}
-		if ok {
-			dst = append(dst, s...)
-		} else {
-			dst = renderCompact(dst, value, renderStrict)
-		}
-		dst = append(dst, f.paramClose...)
-	})
-	return append(dst, f.callClose...), why
 }
 
 // openType returns the name of the type of a JSON value other than a string.

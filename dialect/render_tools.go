@@ -9,14 +9,12 @@ import (
 	"wield/chat"
 )
 
-// AppendTools appends the definitions of tools in the form that models of d expect in their prompt, without a
-// newline at the end. Whatever the definitions hold, the text keeps its lines and no dialect reads a call in
-// it.
-func (d *Dialect) AppendTools(dst []byte, tools []chat.Tool) []byte {
-	if len(tools) == 0 {
+// AppendTools appends the definitions of tools. Whatever they hold, the text keeps its lines and no dialect reads a call in it.
+func (row *renderRow) AppendTools(dst []byte, tools []chat.Tool) []byte {
+	switch {
+	case len(tools) == 0:
 		return dst
-	}
-	if row := d.renderRow(); row.tools != nil {
+	case row.tools != nil:
 		return row.tools(dst, tools)
 	}
 	return renderToolsJSON(dst, tools)

@@ -53,25 +53,14 @@ type resultsEnvelope struct {
 	Output  json.RawMessage `json:"output"`
 }
 
-// AppendResults appends results as one message's text in the form that models of d expect, without a newline
-// at the end. Whatever the results hold, no dialect reads a call in the text, and [Results] reads them back:
-// their texts (joined by a newline where a result has several; JSON without white space), names, call ids and
-// whether they failed. A part that is no text is named in the text.
-func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
-	return d.appendResults(dst, results, resultsCallLike)
-}
-
-// AppendResultsAmong is AppendResults for a model that has no tools but these. JSON that names none of them
-// stays JSON, whatever its keys: no dialect takes it for a call.
-func (d *Dialect) AppendResultsAmong(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
-	return d.appendResults(dst, results, func(raw string) bool { return resultsCallLike(raw) && resultsNames(raw, tools) })
-}
-
-func (d *Dialect) appendResults(dst []byte, results []chat.Result, callLike func(raw string) bool) []byte {
-	frame := d.renderRow().results
+// AppendResults appends results as one message's text. Whatever they hold, no dialect of a model that has these tools, or nil for any,
+// reads a call in the text.
+func (row *renderRow) AppendResults(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
+	frame := row.results
 	if frame == nil {
 		frame = &resultsLabel
 	}
+	callLike := func(raw string) bool { return resultsCallLike(raw) && (tools == nil || resultsNames(raw, tools)) }
 	for i := range results {
 		if i > 0 {
 			dst = append(dst, '\n')
@@ -193,12 +182,8 @@ const (
 	resultsElementEnd = "</tool_response>"
 )
 
-// Results reads back, in order, all results that stand in text, which may hold other text too. It knows the
-// forms that [Dialect.AppendResults] writes, JSON over several lines included; the PTK_RESULT label with JSON
-// or with its sentences "Tool executed successfully" and "Tool execution failed"; elements named
-// tool_response with any content; and fenced JSON of type function_call_output. A result begins at the start
-// of a line.
-func Results(text string) []chat.Result {
+// readResults reads back, in order, all results that stand in text.
+func readResults(text string) []chat.Result {
 	var list []chat.Result
 	r := resultsReader{text: text, left: 16*len(text) + 1<<12}
 	for at := 0; at < len(text) && r.left > 0; {

@@ -48,7 +48,7 @@ var channelRows = []Dialect{
 			{literal: "<|open|>tools<|sep|>", use: useBody, then: "<|open|>call tool=", body: tagBody(&openTags), closer: "<|close|>tools<|sep|>"},
 			{literal: "<|open|>call tool=", use: useBody, body: tagBody(&openTags)},
 		},
-		write: renderRow{head: "<|open|>tools<|sep|>", tail: "<|close|>tools<|sep|>", joined: true, call: renderCallOpen}},
+		write: renderRow{head: "<|open|>tools<|sep|>", tail: "<|close|>tools<|sep|>", joined: true, call: renderCallOpen(&openTags)}},
 }
 
 var atemTags = prefixedTags("atem:")

@@ -34,7 +34,7 @@ var invokeRows = []Dialect{
 		Summary: "an element for each argument, with a prefix before every tag",
 		Example: minimaxPrefix + "<tool_call>\n" + minimaxPrefix + "<invoke name=\"N\">" + minimaxPrefix + "<k>v" + minimaxPrefix + "</k>" + minimaxPrefix + "</invoke>\n" + minimaxPrefix + "</tool_call>",
 		openers: []opener{{literal: minimaxPrefix + "<tool_call>", use: useBody, then: minimaxPrefix + "<invoke name=", body: tagBody(&elementTags), closer: minimaxPrefix + "</tool_call>"}},
-		write:   renderRow{head: minimaxPrefix + "<tool_call>\n", end: "\n", tail: minimaxPrefix + "</tool_call>", joined: true, call: renderCallElements}},
+		write:   renderRow{head: minimaxPrefix + "<tool_call>\n", end: "\n", tail: minimaxPrefix + "</tool_call>", joined: true, call: renderCallElements(&elementTags, minimaxPrefix)}},
 	{Name: "anthropic-xml", Class: ClassTagged, Models: "instructed Claude models, and models that learned from them",
 		Summary: "invoke and parameter elements in function_calls", Example: "<function_calls>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</function_calls>",
 		openers: []opener{
