@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/form"
 )
 
 // A channelForm is how a family of dialects frames what a model says as messages, whose headers say what
@@ -185,7 +186,7 @@ func (r *channelReader) text(d *driver, i, at int) (int, verdict) {
 }
 
 // harmonyCall is what a message for a tool holds.
-var harmonyCall = headerForm{callClose: "<|call|>", stops: true}
+var harmonyCall = form.Header{CallClose: "<|call|>", Stops: true}
 
 // call hands the message to the reader of calls with a name and an object, which begins at i.
 func (r *channelReader) call(d *driver, i int) (int, verdict) {

@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/form"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
 // readElements reads the inside of an element that holds others, in the form f, as JSON of the shape s: several items are an
 // array, everything else is an object, in which an element that is repeated is one as well. It reports whether the text is that.
-func readElements(text string, f *tagForm, s *shape.Shape) (string, bool) {
+func readElements(text string, f *form.Tags, s *shape.Shape) (string, bool) {
 	out, rest, ok := appendElements(nil, strings.TrimSpace(text), f, s, 0)
 	return string(out), ok && rest == ""
 }
@@ -21,7 +22,7 @@ type elementList struct {
 	texts []string
 }
 
-func appendElements(dst []byte, text string, f *tagForm, s *shape.Shape, depth int) (out []byte, rest string, ok bool) {
+func appendElements(dst []byte, text string, f *form.Tags, s *shape.Shape, depth int) (out []byte, rest string, ok bool) {
 	var lists []elementList
 	at := map[string]int{} // of each name in lists
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
@@ -59,7 +60,7 @@ func appendElements(dst []byte, text string, f *tagForm, s *shape.Shape, depth i
 	return append(dst, '}'), "", true
 }
 
-func appendItems(dst []byte, texts []string, f *tagForm, s *shape.Shape, depth int) []byte {
+func appendItems(dst []byte, texts []string, f *form.Tags, s *shape.Shape, depth int) []byte {
 	dst = append(dst, '[')
 	for i, t := range texts {
 		if i > 0 {
@@ -71,14 +72,14 @@ func appendItems(dst []byte, texts []string, f *tagForm, s *shape.Shape, depth i
 }
 
 // appendElement writes the inside of one element: others, or text.
-func appendElement(dst []byte, text string, f *tagForm, s *shape.Shape, depth int) []byte {
-	if n := len(dst); strings.HasPrefix(strings.TrimSpace(text), f.paramOpen) {
+func appendElement(dst []byte, text string, f *form.Tags, s *shape.Shape, depth int) []byte {
+	if n := len(dst); strings.HasPrefix(strings.TrimSpace(text), f.ParamOpen) {
 		if out, _, ok := appendElements(dst, text, f, s, depth+1); ok {
 			return out
 		}
 		dst = dst[:n]
 	}
-	out, _ := shape.Coerce(trimZeros(text, s), s, shape.CoerceOptions{Untyped: f.untyped})
+	out, _ := shape.Coerce(trimZeros(text, s), s, shape.CoerceOptions{Untyped: f.Untyped})
 	return append(dst, out...)
 }
 
@@ -95,8 +96,8 @@ func trimZeros(text string, s *shape.Shape) string {
 }
 
 // cutElement cuts the element that text begins with. One of the same name inside is part of it.
-func cutElement(text string, f *tagForm) (name, inner, behind string, ok bool) {
-	text, ok = strings.CutPrefix(text, f.paramOpen)
+func cutElement(text string, f *form.Tags) (name, inner, behind string, ok bool) {
+	text, ok = strings.CutPrefix(text, f.ParamOpen)
 	if !ok {
 		return "", "", "", false
 	}
@@ -104,7 +105,7 @@ func cutElement(text string, f *tagForm) (name, inner, behind string, ok bool) {
 	if !ok || name == "" || len(name) > maxHeader || strings.ContainsAny(name, "/ \n") {
 		return "", "", "", false
 	}
-	open, end := f.paramOpen+name+">", f.paramClose+name+">"
+	open, end := f.ParamOpen+name+">", f.ParamClose+name+">"
 	for depth, at := 1, 0; ; {
 		k := strings.Index(text[at:], end)
 		if k < 0 {

@@ -5,12 +5,13 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/form"
 	"wield/dialect/internal/value"
 )
 
 // A headerReader reads calls of a form.
 type headerReader struct {
-	form   *headerForm
+	form   *form.Header
 	closer string  // of the section that it stands in
 	noise  bool    // the section's opener was read, and what is no call in it is left out
 	lists  *opener // the opener, if a list of JSON calls may follow it as well
@@ -52,16 +53,16 @@ const (
 )
 
 // headerSection returns the constructor of a reader behind the opener of a section.
-func headerSection(f *headerForm) func(d *driver, o *opener) body {
+func headerSection(f *form.Header) func(d *driver, o *opener) body {
 	return func(d *driver, o *opener) body {
 		r := newHeader(d, f, hBetween)
-		r.noise = f.noise
+		r.noise = f.Noise
 		return r
 	}
 }
 
 // headerCall returns the constructor of a reader behind the opener of a call, or at the first byte of its name.
-func headerCall(f *headerForm) func(d *driver, o *opener) body {
+func headerCall(f *form.Header) func(d *driver, o *opener) body {
 	return func(d *driver, o *opener) body {
 		r := newHeader(d, f, hName)
 		if o.json != "" {
@@ -71,9 +72,9 @@ func headerCall(f *headerForm) func(d *driver, o *opener) body {
 	}
 }
 
-func newHeader(d *driver, f *headerForm, s headerState) *headerReader {
+func newHeader(d *driver, f *form.Header, s headerState) *headerReader {
 	r := ready(&d.readers.header)
-	*r = headerReader{form: f, closer: f.closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
+	*r = headerReader{form: f, closer: f.Closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
 	return r
 }
 
@@ -112,11 +113,11 @@ func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 		switch {
 		case d.text.at(i)-r.nameAt > maxHeader:
 			return r.fail(d, i, "the name is too long")
-		case c == '{' && (f.optional || f.lineName && r.kinded):
+		case c == '{' && (f.Optional || f.LineName && r.kinded):
 			r.cut(d, d.text.at(i))
 			r.state = hBefore
 			return r.named(d, i)
-		case c == '\n' && f.lineName && (r.kinded || f.kind == ""):
+		case c == '\n' && f.LineName && (r.kinded || f.Kind == ""):
 			if chars.Blank(d.text.held(r.nameAt, d.text.at(i))) {
 				if r.blanks++; r.blanks > maxHeader {
 					return r.fail(d, i, "no name")
@@ -125,7 +126,7 @@ func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 			}
 			r.cut(d, d.text.at(i))
 			r.state = hBefore
-			if f.argsOpen != "" && f.kind == "" {
+			if f.ArgsOpen != "" && f.Kind == "" {
 				r.state = hMarker
 				r.tail, r.tailAt = r.tail[:0], d.text.at(i)
 			}
@@ -154,9 +155,9 @@ func (r *headerReader) cut(d *driver, end int) {
 // readMarker reads the literal behind the name.
 func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 	f := r.form
-	l := [4]string{tailArgs: f.argsOpen}
+	l := [4]string{tailArgs: f.ArgsOpen}
 	if r.idAt == 0 {
-		l[tailID] = f.idOpen
+		l[tailID] = f.IdOpen
 	}
 	for i < len(d.text.in) {
 		if len(r.tail) == 0 {
@@ -243,10 +244,10 @@ func (r *headerReader) choose(literals *[4]string) tagMatch {
 func (r *headerReader) separated(d *driver, i int) (int, verdict) {
 	r.state = hBefore
 	switch f := r.form; {
-	case f.kind != "" && !r.kinded && r.name == f.kind:
+	case f.Kind != "" && !r.kinded && r.name == f.Kind:
 		r.kinded, r.nameAt = true, -1 // a brace will show that the kind is a name after all
 		return i, more
-	case f.lineName && f.kind == "":
+	case f.LineName && f.Kind == "":
 		return i, more // the name was resolved at the end of its line
 	}
 	return r.named(d, i)
@@ -258,7 +259,7 @@ func (r *headerReader) named(d *driver, i int) (int, verdict) {
 		return r.fail(d, i, "no name")
 	}
 	name := r.name
-	if r.form.counted {
+	if r.form.Counted {
 		r.id, name = name, uncounted(d, name)
 	}
 	r.tool, _, r.known = d.set.names.resolve(name)
@@ -314,10 +315,10 @@ func (r *headerReader) begin(d *driver, i int) (int, verdict) {
 	if c := d.text.in[i]; c != '{' && c != '"' && c != 'n' && c != 'N' {
 		return r.fail(d, i, "no object behind the name")
 	}
-	if r.form.nameIs != "" {
-		d.call.dialect = r.form.nameIs
+	if r.form.NameIs != "" {
+		d.call.dialect = r.form.NameIs
 		if r.kinded {
-			d.call.dialect = r.form.kindIs
+			d.call.dialect = r.form.KindIs
 		}
 	}
 	r.state, r.got = hArgs, r.got+1
@@ -384,7 +385,7 @@ func (r *headerReader) behindArgs(d *driver, i int, p value.Progress) (int, verd
 		return i, waits
 	case value.Done:
 		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
-		if r.form.callClose == "" && r.fence == 0 {
+		if r.form.CallClose == "" && r.fence == 0 {
 			r.endCall(d, d.text.at(i))
 			if r.closer == "" {
 				return i, finished
@@ -396,7 +397,7 @@ func (r *headerReader) behindArgs(d *driver, i int, p value.Progress) (int, verd
 
 // closes reports whether c may begin what follows the object.
 func (r *headerReader) closes(c byte) bool {
-	return r.form.callClose != "" && c == r.form.callClose[0] || r.closer != "" && c == r.closer[0] || c == '`' && r.fence > 0
+	return r.form.CallClose != "" && c == r.form.CallClose[0] || r.closer != "" && c == r.closer[0] || c == '`' && r.fence > 0
 }
 
 // endCall ends the call that was read, or rejects it if its tool is not declared, before the offset end.
@@ -476,12 +477,12 @@ const (
 
 // literals returns what may follow, by kind.
 func (r *headerReader) literals() [4]string {
-	l := [4]string{tailSection: r.closer, tailOpen: r.form.callOpen}
+	l := [4]string{tailSection: r.closer, tailOpen: r.form.CallOpen}
 	if r.open {
 		if r.fence > 0 {
 			l[tailFence] = "```"
 		}
-		l[tailClose] = r.form.callClose
+		l[tailClose] = r.form.CallClose
 	}
 	return l
 }
@@ -490,7 +491,7 @@ func (r *headerReader) follow(d *driver, k headerTail, i int) (int, verdict) {
 	switch k {
 	case tailFence:
 		r.fence = 0
-		if r.form.callClose == "" {
+		if r.form.CallClose == "" {
 			r.endCall(d, d.text.at(i))
 		}
 		return i, more
@@ -510,12 +511,12 @@ func (r *headerReader) follow(d *driver, k headerTail, i int) (int, verdict) {
 		}
 		return i, finished
 	}
-	if r.form.then != nil {
+	if r.form.Then != nil {
 		o := opener{use: useBody, closer: r.closer}
 		if r.closer != "" {
 			o.use = useSection
 		}
-		t := newTagged(d, r.form.then, &o)
+		t := newTagged(d, r.form.Then, &o)
 		t.at = r.tailAt
 		d.body = t
 		return t.run(d, i)
@@ -532,12 +533,12 @@ func (r *headerReader) unclosed(d *driver, end int) verdict {
 	if !r.open {
 		return more
 	}
-	if d.call.open && r.form.callClose != "" && !r.form.stops {
+	if d.call.open && r.form.CallClose != "" && !r.form.Stops {
 		if d.set.opts.Repair == RepairOff {
 			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		}
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.callClose, At: end, End: end})
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.CallClose, At: end, End: end})
 	}
 	r.endCall(d, end)
 	return more

@@ -6,12 +6,13 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/form"
 	"wield/dialect/internal/value"
 )
 
 // A literalReader reads a call of a form. What it reads it hands to a value machine as JSON.
 type literalReader struct {
-	form *literalForm
+	form *form.Literal
 
 	state literalState
 	at    int
@@ -46,7 +47,7 @@ const (
 )
 
 // literalBody returns the constructor of readers of the form f.
-func literalBody(f *literalForm) func(d *driver, o *opener) body {
+func literalBody(f *form.Literal) func(d *driver, o *opener) body {
 	return func(d *driver, _ *opener) body {
 		r := ready(&d.readers.literal)
 		*r = literalReader{form: f, at: d.text.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
@@ -147,8 +148,8 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 		switch {
 		case c == '}':
 			return r.closeBracket(d, c, i)
-		case c == r.form.token[0]:
-			return r.beginToken(d, i, r.form.token)
+		case c == r.form.Token[0]:
+			return r.beginToken(d, i, r.form.Token)
 		case c == '"':
 			r.state = gKeyWord
 			return i + 1, more
@@ -206,8 +207,8 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing")
 	}
-	if c == r.form.closer[0] { // gCloser
-		return r.beginToken(d, i, r.form.closer)
+	if c == r.form.Closer[0] { // gCloser
+		return r.beginToken(d, i, r.form.Closer)
 	}
 	return r.fail(d, i, "the end of the call is missing")
 }
@@ -215,8 +216,8 @@ func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 // value begins a value.
 func (r *literalReader) value(d *driver, c byte, i int) (int, verdict) {
 	switch c {
-	case r.form.token[0]:
-		return r.beginToken(d, i, r.form.token)
+	case r.form.Token[0]:
+		return r.beginToken(d, i, r.form.Token)
 	case '{', '[':
 		if len(r.open) >= value.MaxDepth {
 			return r.fail(d, i, "nested too deeply")
@@ -272,9 +273,9 @@ func (r *literalReader) awaits(d *driver, i int, token string) bool {
 
 // readToken reads what may be the token before a string, or the end of the call.
 func (r *literalReader) readToken(d *driver, c byte, i int) (int, verdict) {
-	want := r.form.token
+	want := r.form.Token
 	if r.state == gCloser {
-		want = r.form.closer
+		want = r.form.Closer
 	}
 	if c != want[len(r.tail)] {
 		if r.state == gValue {
@@ -321,7 +322,7 @@ func (r *literalReader) endText(d *driver, i int) verdict {
 
 // key writes a key that ends before i.
 func (r *literalReader) key(d *driver, key string, i int) verdict {
-	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.token)))
+	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.Token)))
 	r.state, r.word = gColon, r.word[:0]
 	r.comma = false
 	if !r.val.Key(key, d.text.at(i)) {
@@ -335,7 +336,7 @@ func (r *literalReader) key(d *driver, key string, i int) verdict {
 func (r *literalReader) readKeyText(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {
 		r.word = append(r.word, d.text.in[i])
-		if key, ok := strings.CutSuffix(string(r.word), r.form.token); ok {
+		if key, ok := strings.CutSuffix(string(r.word), r.form.Token); ok {
 			return i + 1, r.key(d, key, i+1)
 		}
 		if len(r.word) > maxHeader {
@@ -347,7 +348,7 @@ func (r *literalReader) readKeyText(d *driver, i int) (int, verdict) {
 
 // readText reads a string up to the token that ends it. What may be part of that waits.
 func (r *literalReader) readText(d *driver, i int) (int, verdict) {
-	token := r.form.token
+	token := r.form.Token
 	for len(r.tail) > 0 && i < len(d.text.in) {
 		if d.text.in[i] == token[len(r.tail)] {
 			r.tail = append(r.tail, d.text.in[i])

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/form"
 )
 
 // A renderRow says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
@@ -283,16 +284,16 @@ func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 }
 
 // renderCallInvoke returns a writer of an element for the call and one for each argument.
-func renderCallInvoke(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
-	param := f.paramOpen
-	if f.loose {
+func renderCallInvoke(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
+	param := f.ParamOpen
+	if f.Loose {
 		param += " name="
 	}
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
 		if !renderIsName(c.Name) {
 			return dst, "the name cannot stand in an attribute"
 		}
-		dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
+		dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
 		dst = append(dst, `">`...)
 		why := ""
 		renderEach(c.Arguments, func(key, value string) {
@@ -302,19 +303,19 @@ func renderCallInvoke(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string
 			}
 			dst = append(append(append(append(dst, param...), '"'), key...), '"')
 			s, ok := renderUnquote(value)
-			if f.attributes {
+			if f.Attributes {
 				dst = append(strconv.AppendBool(append(dst, ` string="`...), ok), '"')
 			}
 			dst = append(dst, '>')
-			for _, tag := range [...]string{f.paramOpen, f.paramClose, f.callOpen, f.callClose} {
+			for _, tag := range [...]string{f.ParamOpen, f.ParamClose, f.CallOpen, f.CallClose} {
 				if strings.Contains(s, strings.TrimSuffix(tag, ">")) {
 					why = "the value of " + key + " holds " + tag
 				}
 			}
-			if (key == f.unwrap[0] || key == f.unwrap[1]) && key != "" {
+			if (key == f.Unwrap[0] || key == f.Unwrap[1]) && key != "" {
 				why = "an argument named " + key + " would be taken for all of them"
 			}
-			if f.cdata && strings.Contains(s, "<![CDATA[") {
+			if f.Cdata && strings.Contains(s, "<![CDATA[") {
 				why = "the value of " + key + " holds a CDATA section"
 			}
 			if ok {
@@ -322,20 +323,20 @@ func renderCallInvoke(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string
 			} else {
 				dst = renderCompact(dst, value, renderStrict)
 			}
-			dst = append(dst, f.paramClose...)
+			dst = append(dst, f.ParamClose...)
 		})
-		return append(dst, f.callClose...), why
+		return append(dst, f.CallClose...), why
 	}
 }
 
 // renderCallElements returns a writer of an element for the call, one for each argument, and more inside for objects and lists. Their
 // tags have a prefix.
-func renderCallElements(f *tagForm, prefix string) func(dst []byte, c *chat.Call) ([]byte, string) {
+func renderCallElements(f *form.Tags, prefix string) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
 		if !renderIsName(c.Name) {
 			return dst, "the name cannot stand in an attribute"
 		}
-		dst = append(append(append(dst, f.callOpen...), '"'), c.Name...)
+		dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
 		dst = append(dst, `">`...)
 		why := ""
 		renderEach(c.Arguments, func(key, value string) {
@@ -343,7 +344,7 @@ func renderCallElements(f *tagForm, prefix string) func(dst []byte, c *chat.Call
 				why = "the argument's name " + strconv.Quote(key) + " cannot be that of an element"
 				return
 			}
-			dst = append(append(append(dst, f.paramOpen...), key...), '>')
+			dst = append(append(append(dst, f.ParamOpen...), key...), '>')
 			if s, ok := renderUnquote(value); ok {
 				if strings.Contains(s, prefix) {
 					why = "the value of " + key + " holds the prefix of its tags"
@@ -352,20 +353,20 @@ func renderCallElements(f *tagForm, prefix string) func(dst []byte, c *chat.Call
 			} else {
 				dst = renderCompact(dst, value, renderStrict) // the reader takes JSON in an element for what it is
 			}
-			dst = append(append(append(dst, f.paramClose...), key...), '>')
+			dst = append(append(append(dst, f.ParamClose...), key...), '>')
 		})
-		return append(dst, f.callClose...), why
+		return append(dst, f.CallClose...), why
 	}
 }
 
 // renderCallPairs returns a writer of a name and elements for each key and value.
-func renderCallPairs(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+func renderCallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
 		if !renderIsName(c.Name) {
 			return dst, "the name cannot stand before a tag"
 		}
-		dst = append(append(dst, c.Name...), f.nameClose...)
-		if f.alone {
+		dst = append(append(dst, c.Name...), f.NameClose...)
+		if f.Alone {
 			dst = append(dst, '\n')
 		}
 		why := ""
@@ -374,23 +375,23 @@ func renderCallPairs(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string)
 				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an element"
 				return
 			}
-			dst = append(append(append(append(dst, f.paramOpen...), key...), f.paramEnd...), f.valueOpen...)
+			dst = append(append(append(append(dst, f.ParamOpen...), key...), f.ParamEnd...), f.ValueOpen...)
 			s, ok := renderUnquote(value)
-			for _, tag := range [...]string{f.paramOpen, f.valueOpen, f.paramClose, f.callOpen, f.callClose} {
+			for _, tag := range [...]string{f.ParamOpen, f.ValueOpen, f.ParamClose, f.CallOpen, f.CallClose} {
 				if strings.Contains(s, tag[:len(tag)-1]) {
 					why = "the value of " + key + " holds " + tag
 				}
 			}
 			switch {
-			case ok && f.strings:
+			case ok && f.Strings:
 				dst = renderQuote(dst, s)
 			case ok:
 				dst = append(dst, s...)
 			default:
 				dst = renderCompact(dst, value, renderStrict)
 			}
-			dst = append(dst, f.paramClose...)
-			if f.alone {
+			dst = append(dst, f.ParamClose...)
+			if f.Alone {
 				dst = append(dst, '\n')
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/form"
 )
 
 // renderCallArgs writes an object with name and args.
@@ -17,28 +18,28 @@ func renderCallArgs(dst []byte, c *chat.Call) ([]byte, string) {
 var attributeEscapes = strings.NewReplacer("&", "&amp;", `"`, "&quot;")
 
 // renderCallOpen returns a writer of a call between open and close tokens.
-func renderCallOpen(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+func renderCallOpen(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
 		if !renderIsName(c.Name) {
 			return dst, "the name cannot stand in an attribute"
 		}
-		dst = append(append(append(dst, f.callOpen...), '"'), attributeEscapes.Replace(c.Name)...)
+		dst = append(append(append(dst, f.CallOpen...), '"'), attributeEscapes.Replace(c.Name)...)
 		dst = strconv.AppendInt(append(dst, `" index="`...), int64(c.Index+1), 10)
-		dst = append(append(dst, '"'), f.tagEnd...)
+		dst = append(append(dst, '"'), f.TagEnd...)
 		why := ""
 		renderEach(c.Arguments, func(key, value string) {
-			if strings.ContainsAny(key, "\n\r\t") || strings.Contains(key, f.tagEnd) || key == "" || strings.TrimSpace(key) != key || len(key) > 64 || strings.ContainsAny(key, "&;") {
+			if strings.ContainsAny(key, "\n\r\t") || strings.Contains(key, f.TagEnd) || key == "" || strings.TrimSpace(key) != key || len(key) > 64 || strings.ContainsAny(key, "&;") {
 				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
 				return
 			}
-			dst = append(append(append(dst, f.paramOpen...), '"'), attributeEscapes.Replace(key)...)
+			dst = append(append(append(dst, f.ParamOpen...), '"'), attributeEscapes.Replace(key)...)
 			s, ok := renderUnquote(value)
 			kind := "string"
 			if !ok {
 				kind = openType(value)
 			}
 			dst = append(append(append(dst, `" type="`...), kind...), '"')
-			dst = append(dst, f.tagEnd...)
+			dst = append(dst, f.TagEnd...)
 			if strings.Contains(s, "<|close|>") || strings.Contains(s, "<|open|>") || strings.Contains(s, "<|close|") || strings.Contains(s, "<|open|") {
 				why = "the value of " + key + " holds a token"
 			}
@@ -47,9 +48,9 @@ func renderCallOpen(f *tagForm) func(dst []byte, c *chat.Call) ([]byte, string) 
 			} else {
 				dst = renderCompact(dst, value, renderStrict)
 			}
-			dst = append(dst, f.paramClose...)
+			dst = append(dst, f.ParamClose...)
 		})
-		return append(dst, f.callClose...), why
+		return append(dst, f.CallClose...), why
 	}
 }
 

@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/form"
 )
 
 // renderCallLiteral returns a writer of a name and an object in Gemma's literals.
-func renderCallLiteral(f *literalForm) func(dst []byte, c *chat.Call) ([]byte, string) {
+func renderCallLiteral(f *form.Literal) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
 		if !renderIsName(c.Name) {
 			return dst, "the name cannot stand before a brace"
@@ -19,15 +20,15 @@ func renderCallLiteral(f *literalForm) func(dst []byte, c *chat.Call) ([]byte, s
 }
 
 // renderLiteral writes a JSON value, and returns in its second value why it cannot.
-func renderLiteral(dst []byte, raw string, f *literalForm) (out []byte, why string) {
+func renderLiteral(dst []byte, raw string, f *form.Literal) (out []byte, why string) {
 	raw = strings.TrimSpace(raw)
 	switch raw[0] {
 	case '"':
 		s, ok := renderUnquote(raw)
-		if !ok || strings.Contains(s, f.token) || strings.Contains(s+f.token, f.token[:1]+f.token) {
+		if !ok || strings.Contains(s, f.Token) || strings.Contains(s+f.Token, f.Token[:1]+f.Token) {
 			return dst, "a string holds the token that would end it"
 		}
-		return append(append(append(dst, f.token...), s...), f.token...), ""
+		return append(append(append(dst, f.Token...), s...), f.Token...), ""
 	case '{':
 		dst = append(dst, '{')
 		first := true

@@ -24,7 +24,7 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 			if len(r.suffix) == 0 {
 				return i, refused
 			}
-			r.first = suffixTags(string(r.suffix)).callOpen
+			r.first = suffixTags(string(r.suffix)).CallOpen
 		case r.first == "":
 			if !chars.IsWord(c) && c != '-' && c != '.' || len(r.suffix) >= maxBlank {
 				return i, refused
@@ -41,7 +41,7 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 				return i, refused
 			case fullMatch:
 				f := suffixTags(string(r.suffix))
-				d.body = newTagged(d, f, &opener{use: useSection, closer: strings.Replace(f.callClose, "call:", "calls:", 1)})
+				d.body = newTagged(d, f, &opener{use: useSection, closer: strings.Replace(f.CallClose, "call:", "calls:", 1)})
 				return d.body.run(d, i+1)
 			}
 		}

@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/dialect/internal/form"
+
 // The dialects in which the header of a message says what its body is.
 var channelRows = []Dialect{
 	{Name: "harmony", Class: ClassChannel, Models: "gpt-oss",
@@ -53,6 +55,6 @@ var channelRows = []Dialect{
 
 var atemTags = prefixedTags("atem:")
 
-var openTags = tagForm{nameEnd: ">", paramOpen: "<|open|>argument key=", paramEnd: ">", paramClose: "<|close|>argument<|sep|>",
-	callOpen: "<|open|>call tool=", callClose: "<|close|>call<|sep|>", quoted: true,
-	attributeForm: attributeForm{tagEnd: "<|sep|>", typed: "string"}}
+var openTags = form.Tags{NameEnd: ">", ParamOpen: "<|open|>argument key=", ParamEnd: ">", ParamClose: "<|close|>argument<|sep|>",
+	CallOpen: "<|open|>call tool=", CallClose: "<|close|>call<|sep|>", Quoted: true,
+	AttributeTags: form.AttributeTags{TagEnd: "<|sep|>", Typed: "string"}}

@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/dialect/internal/form"
+
 // The dialects with the name first and a JSON object behind it.
 var headerRows = []Dialect{
 	{Name: "mistral-args", Class: ClassHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
@@ -53,15 +55,15 @@ var headerRows = []Dialect{
 		write: renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: "), tools: renderToolsSignature, results: &resultsReact}},
 }
 
-var mistralForm = headerForm{idOpen: "[CALL_ID]", argsOpen: "[ARGS]", optional: true, nameIs: "mistral-args"}
+var mistralForm = form.Header{IdOpen: "[CALL_ID]", ArgsOpen: "[ARGS]", Optional: true, NameIs: "mistral-args"}
 
 // deepseekForms are the two spellings of the DeepSeek markers: that of the vocabulary, and one with the bars
 // of ASCII, which models write that were trained on transcripts.
-var deepseekForms = [...]headerForm{deepseekForm("｜"), deepseekForm("|")}
+var deepseekForms = [...]form.Header{deepseekForm("｜"), deepseekForm("|")}
 
-func deepseekForm(bar string) headerForm {
-	return headerForm{callOpen: "<" + bar + "tool▁call▁begin" + bar + ">", kind: "function", argsOpen: "<" + bar + "tool▁sep" + bar + ">", lineName: true,
-		callClose: "<" + bar + "tool▁call▁end" + bar + ">", closer: "<" + bar + "tool▁calls▁end" + bar + ">", kindIs: "deepseek-v3", nameIs: "deepseek-v31"}
+func deepseekForm(bar string) form.Header {
+	return form.Header{CallOpen: "<" + bar + "tool▁call▁begin" + bar + ">", Kind: "function", ArgsOpen: "<" + bar + "tool▁sep" + bar + ">", LineName: true,
+		CallClose: "<" + bar + "tool▁call▁end" + bar + ">", Closer: "<" + bar + "tool▁calls▁end" + bar + ">", KindIs: "deepseek-v3", NameIs: "deepseek-v31"}
 }
 
 // The two DeepSeek dialects share their markers: whether a kind comes first tells them apart.
@@ -73,8 +75,8 @@ var deepseekOpeners = []opener{
 	{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 }
 
-var kimiForm = headerForm{callOpen: "<|tool_call_begin|>", argsOpen: "<|tool_call_argument_begin|>", counted: true, noise: true,
-	callClose: "<|tool_call_end|>", closer: "<|tool_calls_section_end|>"}
+var kimiForm = form.Header{CallOpen: "<|tool_call_begin|>", ArgsOpen: "<|tool_call_argument_begin|>", Counted: true, Noise: true,
+	CallClose: "<|tool_call_end|>", Closer: "<|tool_calls_section_end|>"}
 
 const (
 	plamoOpen  = "<|plamo:begin_tool_requests:plamo|>"
@@ -84,12 +86,12 @@ const (
 	plamoClose = "<|plamo:end_tool_requests:plamo|>"
 )
 
-var plamoForm = headerForm{callOpen: plamoCall, argsOpen: plamoArgs, callClose: plamoEnd, closer: plamoClose}
+var plamoForm = form.Header{CallOpen: plamoCall, ArgsOpen: plamoArgs, CallClose: plamoEnd, Closer: plamoClose}
 
 // functionForm is what follows <function=NAME> if that is a JSON object.
-var functionForm = headerForm{callClose: "</function>"}
+var functionForm = form.Header{CallClose: "</function>"}
 
-var reactForm = headerForm{lineName: true, argsOpen: "Action Input:"}
+var reactForm = form.Header{LineName: true, ArgsOpen: "Action Input:"}
 
 // nameForm is a name and an object, with nothing that says so.
-var nameForm = headerForm{}
+var nameForm = form.Header{}

@@ -1,6 +1,9 @@
 package dialect
 
-import "wield/schema/shape"
+import (
+	"wield/dialect/internal/form"
+	"wield/schema/shape"
+)
 
 // The dialects with elements whose attribute is the name.
 var invokeRows = []Dialect{
@@ -73,9 +76,9 @@ var invokeRows = []Dialect{
 const antml = "antml:"
 
 // prefixedTags returns the form of invoke and parameter elements whose names begin with prefix.
-func prefixedTags(prefix string) *tagForm {
-	return &tagForm{nameEnd: ">", paramOpen: "<" + prefix + "parameter name=", paramEnd: ">", paramClose: "</" + prefix + "parameter>",
-		callOpen: "<" + prefix + "invoke name=", callClose: "</" + prefix + "invoke>", quoted: true}
+func prefixedTags(prefix string) *form.Tags {
+	return &form.Tags{NameEnd: ">", ParamOpen: "<" + prefix + "parameter name=", ParamEnd: ">", ParamClose: "</" + prefix + "parameter>",
+		CallOpen: "<" + prefix + "invoke name=", CallClose: "</" + prefix + "invoke>", Quoted: true}
 }
 
 var (
@@ -83,28 +86,28 @@ var (
 	antmlTags  = prefixedTags(antml)
 	dsmlTags   = meaningTags("｜DSML｜", "deepseek-dsml")
 	gcmlTags   = meaningTags("｜GCML｜", "gigachat35")
-	stepTags   = func() *tagForm {
+	stepTags   = func() *form.Tags {
 		f := prefixedTags("steptml:")
-		f.between = [3]string{"<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>"}
+		f.Between = [3]string{"<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>"}
 		return f
 	}()
 )
 
 // meaningTags returns prefixedTags with attributes, and with JSON objects in place of parameters.
-func meaningTags(prefix, dialect string) *tagForm {
+func meaningTags(prefix, dialect string) *form.Tags {
 	f := prefixedTags(prefix)
-	f.attributes, f.unwrap, f.untyped = true, [2]string{"arguments", "input"}, shape.UntypedString
-	f.object = &headerForm{callOpen: f.callOpen, callClose: f.callClose, then: f}
-	f.objectIs = dialect
+	f.Attributes, f.Unwrap, f.Untyped = true, [2]string{"arguments", "input"}, shape.UntypedString
+	f.Object = &form.Header{CallOpen: f.CallOpen, CallClose: f.CallClose, Then: f}
+	f.ObjectIs = dialect
 	return f
 }
 
 // minimaxPrefix stands before every tag, where no text would have it.
 const minimaxPrefix = "]<]minimax[>["
 
-var elementTags = tagForm{nameEnd: ">", paramOpen: minimaxPrefix + "<", paramEnd: ">", paramClose: minimaxPrefix + "</",
-	callOpen: minimaxPrefix + "<invoke name=", callClose: minimaxPrefix + "</invoke>", quoted: true, elements: true, strict: true}
+var elementTags = form.Tags{NameEnd: ">", ParamOpen: minimaxPrefix + "<", ParamEnd: ">", ParamClose: minimaxPrefix + "</",
+	CallOpen: minimaxPrefix + "<invoke name=", CallClose: minimaxPrefix + "</invoke>", Quoted: true, Elements: true, Strict: true}
 
-var paramTags = tagForm{nameEnd: ">", paramOpen: "<param", paramEnd: ">", paramClose: "</param>",
-	callOpen: "<function name=", callClose: "</function>", quoted: true,
-	attributeForm: attributeForm{loose: true, cdata: true, unwrap: [2]string{"arguments", "properties"}}}
+var paramTags = form.Tags{NameEnd: ">", ParamOpen: "<param", ParamEnd: ">", ParamClose: "</param>",
+	CallOpen: "<function name=", CallClose: "</function>", Quoted: true,
+	AttributeTags: form.AttributeTags{Loose: true, Cdata: true, Unwrap: [2]string{"arguments", "properties"}}}

@@ -1,6 +1,9 @@
 package dialect
 
-import "wield/schema/shape"
+import (
+	"wield/dialect/internal/form"
+	"wield/schema/shape"
+)
 
 // The dialects with a name and pairs of key and value elements.
 var pairRows = []Dialect{
@@ -40,39 +43,39 @@ var pairRows = []Dialect{
 		write: renderRow{head: "<ifm|tool_calls>", open: "<ifm|tool_call>", end: "</ifm|tool_call>", tail: "</ifm|tool_calls>", call: renderCallPairs(&horizonTags)}},
 }
 
-var pairTags = tagForm{bare: true, alone: true, nameEnd: "\n", paramOpen: "<arg_key>", paramEnd: "</arg_key>", valueOpen: "<arg_value>", paramClose: "</arg_value>",
-	callOpen: "<tool_call>", callClose: "</tool_call>", untyped: shape.UntypedPython, object: &pairObject, objectIs: "poolside"}
+var pairTags = form.Tags{Bare: true, Alone: true, NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
+	CallOpen: "<tool_call>", CallClose: "</tool_call>", Untyped: shape.UntypedPython, Object: &pairObject, ObjectIs: "poolside"}
 
 // userTags are pairs in an element that prose has as well.
-var userTags = func() tagForm {
+var userTags = func() form.Tags {
 	f := pairTags
-	f.callOpen, f.callClose, f.object, f.needed = "<user>", "</user>", &userObject, true
+	f.CallOpen, f.CallClose, f.Object, f.Needed = "<user>", "</user>", &userObject, true
 	return f
 }()
 
-var pairObject = headerForm{callClose: "</tool_call>"}
+var pairObject = form.Header{CallClose: "</tool_call>"}
 
-var userObject = headerForm{callClose: "</user>"}
+var userObject = form.Header{CallClose: "</user>"}
 
-var quotedPairTags = func() tagForm {
+var quotedPairTags = func() form.Tags {
 	f := pairTags
-	f.strings = true
+	f.Strings = true
 	return f
 }()
 
-var hunyuanTags = func() tagForm {
+var hunyuanTags = func() form.Tags {
 	f := pairTags
-	f.alone, f.nameClose, f.object, f.objectIs = false, "<tool_sep>", nil, ""
+	f.Alone, f.NameClose, f.Object, f.ObjectIs = false, "<tool_sep>", nil, ""
 	return f
 }()
 
 // suffixTags returns the form in which every tag ends with a colon and the suffix.
-func suffixTags(suffix string) *tagForm {
+func suffixTags(suffix string) *form.Tags {
 	end := ":" + suffix + ">"
-	return &tagForm{bare: true, strict: true, nameEnd: "\n", paramOpen: "<arg_key" + end, paramEnd: "</arg_key" + end, valueOpen: "<arg_value" + end, paramClose: "</arg_value" + end,
-		callOpen: "<tool_call" + end, callClose: "</tool_call" + end, untyped: shape.UntypedPython}
+	return &form.Tags{Bare: true, Strict: true, NameEnd: "\n", ParamOpen: "<arg_key" + end, ParamEnd: "</arg_key" + end, ValueOpen: "<arg_value" + end, ParamClose: "</arg_value" + end,
+		CallOpen: "<tool_call" + end, CallClose: "</tool_call" + end, Untyped: shape.UntypedPython}
 }
 
-var horizonTags = tagForm{bare: true, nameEnd: "\n", paramOpen: "<ifm|arg_key>", paramEnd: "</ifm|arg_key>", valueOpen: "<ifm|arg_value>", paramClose: "</ifm|arg_value>",
-	typeOpen: "<ifm|arg_type>", typeClose: "</ifm|arg_type>",
-	callOpen: "<ifm|tool_call>", callClose: "</ifm|tool_call>", untyped: shape.UntypedPython}
+var horizonTags = form.Tags{Bare: true, NameEnd: "\n", ParamOpen: "<ifm|arg_key>", ParamEnd: "</ifm|arg_key>", ValueOpen: "<ifm|arg_value>", ParamClose: "</ifm|arg_value>",
+	TypeOpen: "<ifm|arg_type>", TypeClose: "</ifm|arg_type>",
+	CallOpen: "<ifm|tool_call>", CallClose: "</ifm|tool_call>", Untyped: shape.UntypedPython}

@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/dialect/internal/form"
+
 // The dialects with the syntax of function calls, of Gemma literals, and of lines.
 var pythonRows = []Dialect{
 	{Name: "olmo3", Class: ClassPythonic, Models: "OLMo 3",
@@ -31,6 +33,6 @@ var pythonRows = []Dialect{
 }
 
 var (
-	gemmaForm         = literalForm{token: `<|"|>`, closer: "<tool_call|>"}
-	functionGemmaForm = literalForm{token: "<escape>", closer: "<end_function_call>"}
+	gemmaForm         = form.Literal{Token: `<|"|>`, Closer: "<tool_call|>"}
+	functionGemmaForm = form.Literal{Token: "<escape>", Closer: "<end_function_call>"}
 )

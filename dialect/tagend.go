@@ -15,7 +15,7 @@ func (r *tagReader) shift(d *driver, t string, i int) {
 	if t[0] == '<' {
 		r.marked = true
 	}
-	for n < len(t) && t[n] != r.form.paramOpen[0] && t[n] != '\n' && t[n] != '\r' {
+	for n < len(t) && t[n] != r.form.ParamOpen[0] && t[n] != '\n' && t[n] != '\r' {
 		n++
 	}
 	r.add(d, t[:n], i-len(t)+n)
@@ -37,7 +37,7 @@ type ending struct {
 // ending says whether t ends the value.
 func (r *tagReader) ending(d *driver, t string) ending {
 	at := 0
-	if r.form.newlines {
+	if r.form.Newlines {
 		if strings.HasPrefix(t, "\r") {
 			at = 1
 		}
@@ -50,7 +50,7 @@ func (r *tagReader) ending(d *driver, t string) ending {
 			return ending{match: partMatch}
 		}
 	}
-	if t[at] != r.form.paramOpen[0] {
+	if t[at] != r.form.ParamOpen[0] {
 		if t[0] >= 0x80 {
 			return ending{match: partMatch}
 		}
@@ -65,10 +65,10 @@ func (r *tagReader) ending(d *driver, t string) ending {
 
 // wholeEnd looks for the proper end of the value where s holds all of it, and returns its length, else 0.
 func (r *tagReader) wholeEnd(s string) (e ending, n int) {
-	if r.form.cdata && openCDATA(r.text) {
+	if r.form.Cdata && openCDATA(r.text) {
 		return e, 0
 	}
-	if r.form.newlines {
+	if r.form.Newlines {
 		n = lineBreak(s)
 	}
 	if !strings.HasPrefix(s[n:], r.close) {
@@ -91,14 +91,14 @@ func (r *tagReader) wholeEnd(s string) (e ending, n int) {
 // restOfEnd returns how s most likely goes on where it begins the end of the value, and whether it does begin
 // it. Nothing is what it goes on with if the very next byte decides.
 func (r *tagReader) restOfEnd(s string) (rest string, ok bool) {
-	if r.form.cdata && openCDATA(r.text) {
+	if r.form.Cdata && openCDATA(r.text) {
 		return "", false
 	}
-	if r.form.newlines {
+	if r.form.Newlines {
 		s = s[lineBreak(s):]
 	}
 	if rest, ok = strings.CutPrefix(r.ahead, s); ok {
-		return rest, rest != "" || r.form.elements
+		return rest, rest != "" || r.form.Elements
 	}
 	if !strings.HasPrefix(s, r.close) {
 		return "", false
@@ -113,7 +113,7 @@ func (r *tagReader) restOfEnd(s string) (rest string, ok bool) {
 // restOfTag returns how s goes on if it begins one of the tags, and whether it does.
 func (r *tagReader) restOfTag(tags []string, s string) (rest string, ok bool) {
 	rest = goesOn(tags, s)
-	return rest, rest != "" || r.form.elements && s == r.form.paramOpen
+	return rest, rest != "" || r.form.Elements && s == r.form.ParamOpen
 }
 
 // wholeTag looks for one of the tags at the start of s and returns its length, or 0. That of a parameter
@@ -122,7 +122,7 @@ func (r *tagReader) wholeTag(s string, tags []string) (k tagKind, n int) {
 	for k, tag := range tags {
 		switch {
 		case tag == "" || !strings.HasPrefix(s, tag):
-		case !r.form.elements || k != int(tagParam):
+		case !r.form.Elements || k != int(tagParam):
 			return tagKind(k), len(tag)
 		case len(s) == len(tag):
 			return 0, 0
@@ -137,11 +137,11 @@ func (r *tagReader) wholeTag(s string, tags []string) (k tagKind, n int) {
 // nextTag looks for the tag at the start of s that may stand behind a value, and returns its length, or 0.
 func (r *tagReader) nextTag(s string) (k tagKind, n int) {
 	switch f := r.form; {
-	case f.elements:
-	case strings.HasPrefix(s, f.paramOpen):
-		return tagParam, len(f.paramOpen)
-	case strings.HasPrefix(s, f.callClose):
-		return tagCallClose, len(f.callClose)
+	case f.Elements:
+	case strings.HasPrefix(s, f.ParamOpen):
+		return tagParam, len(f.ParamOpen)
+	case strings.HasPrefix(s, f.CallClose):
+		return tagCallClose, len(f.CallClose)
 	}
 	tags := r.follow()
 	return r.wholeTag(s, tags[:])
@@ -150,7 +150,7 @@ func (r *tagReader) nextTag(s string) (k tagKind, n int) {
 // trim returns what stands behind a tag without white space before it.
 func (r *tagReader) trim(s string) string {
 	s = chars.TrimBlanks(s)
-	for r.form.bare && strings.HasPrefix(s, lineEscape) {
+	for r.form.Bare && strings.HasPrefix(s, lineEscape) {
 		s = chars.TrimBlanks(s[len(lineEscape):])
 	}
 	return s
@@ -169,7 +169,7 @@ func lineBreak(s string) int {
 
 // follow returns the tags that may stand behind a value, by kind.
 func (r *tagReader) follow() [tagCallOpen + 1]string {
-	return [...]string{tagParam: r.form.paramOpen, tagCallClose: r.form.callClose, tagSectionClose: r.closer(), tagCallOpen: r.form.callOpen}
+	return [...]string{tagParam: r.form.ParamOpen, tagCallClose: r.form.CallClose, tagSectionClose: r.closer(), tagCallOpen: r.form.CallOpen}
 }
 
 // properEnd looks for the closing tag of the value and a tag that may follow it.
@@ -188,7 +188,7 @@ func (r *tagReader) properEnd(t string, at int) ending {
 	if len(rest)-len(tag) > maxHeader {
 		return ending{}
 	}
-	if tag == "" || r.form.bare && tag == lineEscape[:1] {
+	if tag == "" || r.form.Bare && tag == lineEscape[:1] {
 		e.match = partMatch
 		return e
 	}
@@ -197,7 +197,7 @@ func (r *tagReader) properEnd(t string, at int) ending {
 			continue
 		}
 		m := matchTag(tag, f)
-		if m == fullMatch && r.form.elements && k == int(tagParam) {
+		if m == fullMatch && r.form.Elements && k == int(tagParam) {
 			if len(tag) == len(f) || tag[len(f)] == '/' {
 				m = partMatch
 			} else {
@@ -222,16 +222,16 @@ func (r *tagReader) properEnd(t string, at int) ending {
 func (r *tagReader) missingClose(d *driver, t string, at int) ending {
 	f, text := r.form, t[at:]
 	e := ending{end: at, kind: tagParam, next: -1}
-	switch matchTag(text, f.paramOpen) {
+	switch matchTag(text, f.ParamOpen) {
 	case partMatch:
-		e.match, e.want = partMatch, f.paramOpen[len(text):]
+		e.match, e.want = partMatch, f.ParamOpen[len(text):]
 		return e
 	case fullMatch:
-		rest := text[len(f.paramOpen):]
-		name, _, whole := strings.Cut(rest, f.paramEnd)
+		rest := text[len(f.ParamOpen):]
+		name, _, whole := strings.Cut(rest, f.ParamEnd)
 		if !whole {
 			begun := strings.IndexAny(rest, "\n<")
-			if len(rest) <= maxHeader && (begun < 0 || len(f.paramEnd) > 1 && strings.HasPrefix(f.paramEnd, rest[begun:])) {
+			if len(rest) <= maxHeader && (begun < 0 || len(f.ParamEnd) > 1 && strings.HasPrefix(f.ParamEnd, rest[begun:])) {
 				e.match = partMatch
 			}
 			return e
@@ -239,36 +239,36 @@ func (r *tagReader) missingClose(d *driver, t string, at int) ending {
 		e.param = strings.Trim(strings.TrimSpace(name), `"'`)
 		if r.known && e.param != r.param && d.call.tool.Args != nil {
 			_, ok := d.call.tool.Args.Prop(e.param)
-			if ok || f.bare && len(d.call.tool.Args.Props) == 0 { // of which nothing is known
+			if ok || f.Bare && len(d.call.tool.Args.Props) == 0 { // of which nothing is known
 				e.match = fullMatch
 			}
 		}
 		return e
 	}
 	e.kind = tagCallClose
-	e.match = matchTag(text, f.callClose)
+	e.match = matchTag(text, f.CallClose)
 	if e.match != fullMatch {
 		return e
 	}
-	rest := chars.TrimBlanks(text[len(f.callClose):])
+	rest := chars.TrimBlanks(text[len(f.CallClose):])
 	if rest == "" {
 		e.match = partMatch
 		return e
 	}
-	if r.section == nil && !f.bare { // anything may follow but the proper end of this value, of which the tag is then a part
-		switch matchTag(rest, f.paramClose) {
+	if r.section == nil && !f.Bare { // anything may follow but the proper end of this value, of which the tag is then a part
+		switch matchTag(rest, f.ParamClose) {
 		case partMatch:
 			e.match = partMatch
 		case fullMatch:
 			e.match = noMatch
 		default:
-			e.rest = text[len(f.callClose):]
+			e.rest = text[len(f.CallClose):]
 		}
 		return e
 	}
 	e.match, e.rest = noMatch, rest
 	for _, k := range [...]tagKind{tagSectionClose, tagCallOpen} {
-		tag := f.callOpen
+		tag := f.CallOpen
 		if k == tagSectionClose {
 			tag = r.closer()
 		}

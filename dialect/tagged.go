@@ -5,23 +5,24 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/form"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
-var functionTags = tagForm{nameEnd: ">", paramOpen: "<parameter=", paramEnd: ">", paramClose: "</parameter>",
-	callOpen: "<function=", callClose: "</function>", newlines: true,
-	object: &functionForm, objectIs: "function-tag"}
+var functionTags = form.Tags{NameEnd: ">", ParamOpen: "<parameter=", ParamEnd: ">", ParamClose: "</parameter>",
+	CallOpen: "<function=", CallClose: "</function>", Newlines: true,
+	Object: &functionForm, ObjectIs: "function-tag"}
 
-var toolTags = tagForm{nameEnd: ">", paramOpen: "<arg name=", paramEnd: ">", paramClose: "</arg>",
-	callOpen: "<tool name=", callClose: "</tool>", quoted: true, entities: true}
+var toolTags = form.Tags{NameEnd: ">", ParamOpen: "<arg name=", ParamEnd: ">", ParamClose: "</arg>",
+	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true}
 
 // A tagReader reads calls whose arguments are named elements with text values.
 //
 // Nothing in a value is escaped, so a closing tag may be part of it. It ends the value only where a legal
 // successor follows: another parameter, the end of the call, the end of the section.
 type tagReader struct {
-	form    *tagForm
+	form    *form.Tags
 	section *opener // nil: the call stands alone
 	tagValueState
 
@@ -83,7 +84,7 @@ const (
 )
 
 // tagSection returns the constructor of readers of the form f behind the opener of a section.
-func tagSection(f *tagForm) func(d *driver, o *opener) body {
+func tagSection(f *form.Tags) func(d *driver, o *opener) body {
 	return func(d *driver, o *opener) body {
 		r := newTagged(d, f, &opener{use: useSection, closer: o.closer})
 		r.state = tClosed
@@ -92,19 +93,19 @@ func tagSection(f *tagForm) func(d *driver, o *opener) body {
 }
 
 // tagBody returns the constructor of readers of the form f.
-func tagBody(f *tagForm) func(d *driver, o *opener) body {
+func tagBody(f *form.Tags) func(d *driver, o *opener) body {
 	return func(d *driver, o *opener) body { return newTagged(d, f, o) }
 }
 
-func newTagged(d *driver, f *tagForm, o *opener) *tagReader {
+func newTagged(d *driver, f *form.Tags, o *opener) *tagReader {
 	r := ready(&d.readers.tags)
 	ahead := r.ahead
 	if r.form != f {
-		ahead = f.paramClose + "\n" + f.paramOpen
+		ahead = f.ParamClose + "\n" + f.ParamOpen
 	}
 	*r = tagReader{form: f, tagValueState: tagValueState{ahead: ahead}, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
 		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
-	if o.use == useSection && !f.alone {
+	if o.use == useSection && !f.Alone {
 		r.section = o
 	}
 	return r
@@ -194,11 +195,11 @@ func (r *tagReader) readTag(d *driver, i int) (int, verdict) {
 				return i, left
 			}
 		}
-		if !r.form.elements {
+		if !r.form.Elements {
 			r.between.begin(tags[:])
 		}
 	}
-	if r.form.elements {
+	if r.form.Elements {
 		r.tail = append(r.tail, c)
 		if r.expected(c) {
 			return r.skip(d.text.in, i+1), more
@@ -221,12 +222,12 @@ func (r *tagReader) readTag(d *driver, i int) (int, verdict) {
 func (r *tagReader) usualTag(s string) (k tagKind, n int) {
 	f := r.form
 	switch {
-	case r.state == tPair && strings.HasPrefix(s, f.valueOpen):
-		return tagValue, len(f.valueOpen)
-	case r.state == tBody && !f.elements && strings.HasPrefix(s, f.paramOpen):
-		return tagParam, len(f.paramOpen)
-	case r.state == tBody && strings.HasPrefix(s, f.callClose):
-		return tagCallClose, len(f.callClose)
+	case r.state == tPair && strings.HasPrefix(s, f.ValueOpen):
+		return tagValue, len(f.ValueOpen)
+	case r.state == tBody && !f.Elements && strings.HasPrefix(s, f.ParamOpen):
+		return tagParam, len(f.ParamOpen)
+	case r.state == tBody && strings.HasPrefix(s, f.CallClose):
+		return tagCallClose, len(f.CallClose)
 	}
 	return 0, 0
 }
@@ -267,16 +268,16 @@ func (r *tagReader) readElement(d *driver, i int) (int, verdict) {
 // takesObject reports whether a JSON object may stand in place of the parameters.
 func (r *tagReader) takesObject(d *driver) bool {
 	f := r.form
-	return f.object != nil && (f.bare || d.set.on[f.objectIs]) && (r.known || !f.needed)
+	return f.Object != nil && (f.Bare || d.set.on[f.ObjectIs]) && (r.known || !f.Needed)
 }
 
 // object hands the call to the reader of calls whose body is a JSON object, which begins at i.
 func (r *tagReader) object(d *driver, i int) (int, verdict) {
-	h := newHeader(d, r.form.object, hBefore)
+	h := newHeader(d, r.form.Object, hBefore)
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
 	d.body = h
-	if d.set.on[r.form.objectIs] {
-		d.call.dialect = r.form.objectIs
+	if d.set.on[r.form.ObjectIs] {
+		d.call.dialect = r.form.ObjectIs
 	}
 	if j, v := h.named(d, i); v != more {
 		return j, v
@@ -339,32 +340,32 @@ const lineEscape = `\n`
 func (r *tagReader) tags() [tagKinds]string {
 	t := [tagKinds]string{}
 	if r.state == tClosed {
-		for k, tag := range r.form.between {
+		for k, tag := range r.form.Between {
 			if tag != "" {
 				t[int(tagBetween)+k] = tag
 			}
 		}
 	}
 	if r.state == tBody || r.state == tPair {
-		t[tagParam], t[tagCallClose] = r.form.paramOpen, r.form.callClose
-		if r.form.bare {
+		t[tagParam], t[tagCallClose] = r.form.ParamOpen, r.form.CallClose
+		if r.form.Bare {
 			t[tagBreak] = lineEscape
 		}
 	}
 	if r.state == tPair {
-		t[tagValue] = r.form.valueOpen
-		if r.form.typeOpen != "" {
-			t[tagType] = r.form.typeOpen
+		t[tagValue] = r.form.ValueOpen
+		if r.form.TypeOpen != "" {
+			t[tagType] = r.form.TypeOpen
 		}
 	}
-	if r.state == tBody && r.val == nil && r.form.nameClose != "" {
-		t[tagNameClose] = r.form.nameClose
+	if r.state == tBody && r.val == nil && r.form.NameClose != "" {
+		t[tagNameClose] = r.form.NameClose
 	}
 	if r.section != nil {
 		t[tagSectionClose] = r.section.closer
 	}
 	if r.state != tBody && r.section != nil || r.state == tBody && r.val != nil {
-		t[tagCallOpen] = r.form.callOpen
+		t[tagCallOpen] = r.form.CallOpen
 	}
 	return t
 }
@@ -388,7 +389,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
-		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.bare && (!r.known || r.form.needed) {
+		if k == tagSectionClose || k == tagCallOpen || k == tagCallClose && r.form.Bare && (!r.known || r.form.Needed) {
 			return r.fail(d, i, "a name alone") // a word between tags is prose unless a tool has this name
 		}
 		r.begin(d, end)
@@ -407,7 +408,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 			if !r.repairable(d) {
 				return r.fail(d, i, "the closing tag of the call is missing")
 			}
-			r.missing(d, r.form.callClose, r.tailAt)
+			r.missing(d, r.form.CallClose, r.tailAt)
 			if j, v := r.endCall(d, i, true); v != more && v != finished {
 				return j, v
 			}
@@ -418,7 +419,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 		if !r.repairable(d) {
 			return r.fail(d, i, "the closing tag of the call is missing")
 		}
-		r.missing(d, r.form.callClose, r.tailAt)
+		r.missing(d, r.form.CallClose, r.tailAt)
 		if _, v := r.endCallAt(d, r.tailAt, true); v == broken {
 			return i, v
 		}
@@ -462,7 +463,7 @@ func (r *tagReader) closer() string {
 
 // mends reports whether missing tags are filled in at all.
 func (r *tagReader) mends(d *driver) bool {
-	return d.set.opts.Repair != RepairOff && !r.form.strict
+	return d.set.opts.Repair != RepairOff && !r.form.Strict
 }
 
 // repairable reports whether a missing tag may be filled in: the call must be whole without it.
@@ -499,7 +500,7 @@ func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) 
 		if r.val.Err != "" {
 			return r.failAt(d, end, r.val.Err)
 		}
-		if header := swallowedTurn(d.call.Arguments(), r.form.callOpen); header != "" {
+		if header := swallowedTurn(d.call.Arguments(), r.form.CallOpen); header != "" {
 			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
 			return r.failAt(d, end, "a value without its closing tag holds the turn of another party")
 		}
@@ -535,7 +536,7 @@ func (r *tagReader) end(d *driver) verdict {
 	case tValue:
 		// A value without its closing tag may have lost its end; one that has it is whole.
 		t := string(r.tail)
-		k := strings.IndexByte(t, r.form.paramOpen[0])
+		k := strings.IndexByte(t, r.form.ParamOpen[0])
 		switch {
 		case k >= 0 && strings.HasPrefix(t[k:], r.close):
 			if r.finishValue(d, d.text.at(0)) == broken {
@@ -543,11 +544,11 @@ func (r *tagReader) end(d *driver) verdict {
 			}
 			rest := strings.TrimSpace(t[k+len(r.close):])
 			r.state, r.tail = tBody, append(r.tail[:0], rest...)
-			if len(rest) > 1 && strings.HasPrefix(r.form.callClose, rest) || strings.HasPrefix(r.closer(), rest) && len(rest) > 1 {
+			if len(rest) > 1 && strings.HasPrefix(r.form.CallClose, rest) || strings.HasPrefix(r.closer(), rest) && len(rest) > 1 {
 				r.tail = r.tail[:0]
 			}
-		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.callClose && r.mends(d):
-			r.missing(d, r.form.paramClose, d.text.at(0))
+		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.CallClose && r.mends(d):
+			r.missing(d, r.form.ParamClose, d.text.at(0))
 			if r.finishValue(d, d.text.at(0)) == broken {
 				return broken
 			}
@@ -568,7 +569,7 @@ func (r *tagReader) end(d *driver) verdict {
 	}
 	if d.call.open {
 		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && r.mends(d) {
-			r.missing(d, r.form.callClose, d.text.at(0))
+			r.missing(d, r.form.CallClose, d.text.at(0))
 			if _, v := r.endCallAt(d, d.text.at(0), true); v == broken {
 				return broken
 			}

@@ -29,23 +29,23 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 		}
 	}
 	c := d.text.in[i]
-	end := r.form.nameEnd[0]
+	end := r.form.NameEnd[0]
 	switch {
 	case len(r.name) > maxHeader:
 		return r.fail(d, i, "the name is too long")
-	case r.form.elements && r.state == tParam && c != end:
+	case r.form.Elements && r.state == tParam && c != end:
 		if chars.IsBlank(c) || c == '/' || c == '<' {
 			return r.fail(d, i, "the tag is not closed")
 		}
-	case r.form.elements && r.state == tParam:
+	case r.form.Elements && r.state == tParam:
 		return r.endName(d, i+1)
-	case r.form.loose && r.quote == 0 && c != '"' && c != '\'':
+	case r.form.Loose && r.quote == 0 && c != '"' && c != '\'':
 		if r.name = append(r.name, c); !looseName(string(r.name)) {
 			return r.fail(d, i, "the name does not stand in quotes")
 		}
 		return i + 1, more
-	case r.form.quoted && r.quote == 0:
-		if r.form.loose {
+	case r.form.Quoted && r.quote == 0:
+		if r.form.Loose {
 			r.name = r.name[:0]
 		}
 		if c != '"' && c != '\'' {
@@ -53,17 +53,17 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 		}
 		r.quote, r.nameAt = c, d.text.at(i)+1
 		return i + 1, more
-	case r.form.quoted && r.quote != 1:
+	case r.form.Quoted && r.quote != 1:
 		if c == r.quote {
 			r.quote, r.nameEnd = 1, d.text.at(i) // closed
-		} else if c < 0x20 || c == '<' && r.form.tagEnd == "" {
+		} else if c < 0x20 || c == '<' && r.form.TagEnd == "" {
 			return r.fail(d, i, "the name is not closed")
 		} else {
 			r.name = append(r.name, c)
 		}
 		return i + 1, more
-	case r.form.tagEnd != "" && r.quote == 1:
-		end := r.form.tagEnd
+	case r.form.TagEnd != "" && r.quote == 1:
+		end := r.form.TagEnd
 		j := strings.IndexByte(d.text.in[i:], end[len(end)-1]) + 1
 		if j == 0 {
 			j = len(d.text.in) - i
@@ -79,16 +79,16 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 			r.name = append(r.name[:0], decodeEntities(string(r.name))...)
 		}
 		return r.endName(d, i)
-	case r.form.bare:
+	case r.form.Bare:
 		return r.readBare(d, c, i)
 	case c == end:
 		return r.endName(d, i+1)
-	case r.form.attributes && r.quote == 1 && c != '<' && c != '\n' && len(r.attrs) < maxHeader:
+	case r.form.Attributes && r.quote == 1 && c != '<' && c != '\n' && len(r.attrs) < maxHeader:
 		r.attrs = append(r.attrs, c)
 		return i + 1, more
-	case r.form.quoted && (c == ' ' || c == '\t'):
+	case r.form.Quoted && (c == ' ' || c == '\t'):
 		return i + 1, more
-	case c == '<' || c == '\n' || r.form.quoted:
+	case c == '<' || c == '\n' || r.form.Quoted:
 		return r.fail(d, i, "the tag is not closed")
 	}
 	r.name = append(r.name, c)
@@ -100,13 +100,13 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 func (r *tagReader) wholeName(d *driver, i int) (int, verdict) {
 	f, in := r.form, d.text.in
 	switch {
-	case f.elements || f.tagEnd != "":
+	case f.Elements || f.TagEnd != "":
 		return i, more
-	case f.quoted:
+	case f.Quoted:
 		return r.wholeQuoted(d, i)
 	}
 	stop := &tagNameStop
-	if f.bare && r.state == tName {
+	if f.Bare && r.state == tName {
 		stop = &bareNameStop
 	}
 	to := stop.Index(in, i)
@@ -116,13 +116,13 @@ func (r *tagReader) wholeName(d *driver, i int) (int, verdict) {
 	name, rest := in[i:to], in[to:]
 	r.keyAt, r.keyEnd = d.text.at(i), d.text.at(to)
 	switch {
-	case f.bare && r.state == tParam && strings.HasPrefix(rest, f.paramEnd):
+	case f.Bare && r.state == tParam && strings.HasPrefix(rest, f.ParamEnd):
 		r.param = strings.TrimSpace(name)
 		r.keyed()
-		return to + len(f.paramEnd), more
-	case f.bare && r.state == tName && (rest[0] == '\n' || !chars.IsBlank(rest[0])):
+		return to + len(f.ParamEnd), more
+	case f.Bare && r.state == tName && (rest[0] == '\n' || !chars.IsBlank(rest[0])):
 		return to, r.named(d, strings.TrimSuffix(name, lineEscape), to)
-	case !f.bare && rest[0] == f.nameEnd[0]:
+	case !f.Bare && rest[0] == f.NameEnd[0]:
 		return r.takeName(d, name, to+1)
 	}
 	return i, more
@@ -134,7 +134,7 @@ const looseLead = ` name=`
 // wholeQuoted is wholeName for a name in quotes, with the attributes that may stand behind it.
 func (r *tagReader) wholeQuoted(d *driver, i int) (int, verdict) {
 	f, in, from := r.form, d.text.in, i
-	if f.loose && in[i] != '"' {
+	if f.Loose && in[i] != '"' {
 		if from = i + common(looseLead, in[i:]); from == len(in) && d.text.patient(i) {
 			d.text.await(i, looseLead[from-i:], nil)
 			return i, left
@@ -161,10 +161,10 @@ func (r *tagReader) wholeQuoted(d *driver, i int) (int, verdict) {
 		return i, more
 	}
 	r.keyAt, r.keyEnd = d.text.at(from), d.text.at(to)
-	if in[to+1] == f.nameEnd[0] {
+	if in[to+1] == f.NameEnd[0] {
 		return r.takeName(d, in[from:to], to+2)
 	}
-	if !f.attributes {
+	if !f.Attributes {
 		return i, more
 	}
 	end := attributeStop.Index(in, to+1)
@@ -172,7 +172,7 @@ func (r *tagReader) wholeQuoted(d *driver, i int) (int, verdict) {
 	case end == len(in) && d.text.patient(i):
 		d.text.await(i, "", &attributeStop)
 		return i, left
-	case end == len(in) || in[end] != f.nameEnd[0] || end-to > maxHeader:
+	case end == len(in) || in[end] != f.NameEnd[0] || end-to > maxHeader:
 		return i, more
 	}
 	r.name, r.quote, r.nameAt, r.nameEnd = append(r.name, in[from:to]...), 1, d.text.at(from), d.text.at(to)
@@ -193,11 +193,11 @@ func (r *tagReader) takeName(d *driver, name string, i int) (int, verdict) {
 func (r *tagReader) nameStop() *chars.Set {
 	f := r.form
 	switch {
-	case f.elements || f.quoted && r.quote <= 1:
+	case f.Elements || f.Quoted && r.quote <= 1:
 		return nil
-	case f.quoted:
+	case f.Quoted:
 		return &quotedNameStop
-	case !f.bare:
+	case !f.Bare:
 		return &tagNameStop
 	case r.state == tParam:
 		return &tagNameStop
@@ -210,8 +210,8 @@ func (r *tagReader) nameStop() *chars.Set {
 // nameText returns the name that was read. If it ends before i it is held, so that it need not be copied.
 func (r *tagReader) nameText(d *driver, i int) string {
 	switch end := d.text.at(i); {
-	case !d.text.holding || r.form.tagEnd != "":
-	case !r.form.quoted:
+	case !d.text.holding || r.form.TagEnd != "":
+	case !r.form.Quoted:
 		return d.text.held(end-len(r.name), end)
 	case r.quote == 1 && r.nameAt >= d.text.holdAt:
 		return d.text.held(r.nameAt, r.nameAt+len(r.name))
@@ -223,7 +223,7 @@ func (r *tagReader) nameText(d *driver, i int) string {
 func (r *tagReader) endName(d *driver, i int) (int, verdict) {
 	name := strings.TrimSpace(r.nameText(d, i-1))
 	r.keyAt, r.keyEnd = d.text.at(i)-1-len(r.name), d.text.at(i)-1
-	if r.form.quoted && !r.form.elements {
+	if r.form.Quoted && !r.form.Elements {
 		r.keyAt, r.keyEnd = r.nameAt, r.nameEnd
 	}
 	closed := len(r.attrs) > 0 && r.attrs[len(r.attrs)-1] == '/'
@@ -252,13 +252,13 @@ func (r *tagReader) meaning() (meant string) {
 			meant = m.meant
 		}
 	}
-	if r.form.typed == "" {
+	if r.form.Typed == "" {
 		return meant
 	}
 	typed := ""
 	for rest, ok := string(r.attrs), true; ok && typed != "true"; {
 		if _, rest, ok = strings.Cut(rest, ` type="`); ok {
-			kind, quoted := strings.CutPrefix(rest, r.form.typed)
+			kind, quoted := strings.CutPrefix(rest, r.form.Typed)
 			typed = strconv.FormatBool(quoted && strings.HasPrefix(kind, `"`))
 		}
 	}
@@ -299,14 +299,14 @@ func (r *tagReader) readBare(d *driver, c byte, i int) (int, verdict) {
 			return i + 1, more
 		}
 		text := r.nameText(d, i+1)
-		for _, end := range [...]string{f.paramEnd, f.valueOpen} { // the first of the two may be missing
+		for _, end := range [...]string{f.ParamEnd, f.ValueOpen} { // the first of the two may be missing
 			if name, ok := strings.CutSuffix(text, end); ok {
 				r.keyAt = d.text.at(i) + 1 - len(r.name)
 				r.keyEnd = r.keyAt + len(name)
 				r.name = r.name[:0]
 				r.param = strings.TrimSpace(name)
 				r.keyed()
-				if end == f.valueOpen {
+				if end == f.ValueOpen {
 					return i + 1, r.beginParam(d, r.param, i+1)
 				}
 				return i + 1, more
@@ -337,7 +337,7 @@ func (r *tagReader) readBare(d *driver, c byte, i int) (int, verdict) {
 
 // keyed goes on behind the name of a parameter.
 func (r *tagReader) keyed() {
-	r.state, r.tail, r.untyped = tPair, r.tail[:0], r.form.untyped
+	r.state, r.tail, r.untyped = tPair, r.tail[:0], r.form.Untyped
 }
 
 // readType reads the element that names the type of a value. It counts where the schema says nothing.
@@ -349,7 +349,7 @@ func (r *tagReader) readType(d *driver, i int) (int, verdict) {
 		if r.name = append(r.name, d.text.in[i]); d.text.in[i] != '>' {
 			continue
 		}
-		if kind, ok := strings.CutSuffix(string(r.name), r.form.typeClose); ok {
+		if kind, ok := strings.CutSuffix(string(r.name), r.form.TypeClose); ok {
 			r.name = r.name[:0]
 			r.keyed()
 			if strings.HasPrefix(strings.TrimSpace(kind), "str") {

@@ -13,7 +13,7 @@ import (
 // it is no tag.
 func (r *tagReader) beginUnopened(d *driver, i int) (int, verdict) {
 	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
-	r.missing(d, r.form.valueOpen, at)
+	r.missing(d, r.form.ValueOpen, at)
 	v := r.beginParam(d, r.param, i)
 	if text != "" {
 		r.valueAt = at
@@ -53,11 +53,11 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 			}
 		}
 	}
-	if r.close = r.form.paramClose; r.form.elements {
-		if n := len(r.close); !strings.HasPrefix(r.ahead, r.close) || !strings.HasPrefix(r.ahead[n:], r.param) || r.ahead[n+len(r.param):] != ">"+r.form.paramOpen {
-			r.ahead = r.close + r.param + ">" + r.form.paramOpen
+	if r.close = r.form.ParamClose; r.form.Elements {
+		if n := len(r.close); !strings.HasPrefix(r.ahead, r.close) || !strings.HasPrefix(r.ahead[n:], r.param) || r.ahead[n+len(r.param):] != ">"+r.form.ParamOpen {
+			r.ahead = r.close + r.param + ">" + r.form.ParamOpen
 		}
-		r.close = r.ahead[:len(r.ahead)-len(r.form.paramOpen)]
+		r.close = r.ahead[:len(r.ahead)-len(r.form.ParamOpen)]
 	}
 	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
 	r.valueAt = d.text.at(i)
@@ -92,7 +92,7 @@ func (r *tagReader) openParam(d *driver, i int) verdict {
 func (r *tagReader) flows() {
 	t := r.shape.Type()
 	text := t == shape.String && len(r.shape.Enum) == 0
-	if r.form.elements {
+	if r.form.Elements {
 		r.stream = text
 		return
 	}
@@ -103,14 +103,14 @@ func (r *tagReader) flows() {
 	case "false":
 		text = text && t != 0
 	}
-	r.waits = text && (r.form.cdata || r.meant == "false" || r.form.strings)
+	r.waits = text && (r.form.Cdata || r.meant == "false" || r.form.Strings)
 	r.stream = text && !r.waits
 }
 
 // wraps reports whether name is that of a parameter which holds all arguments.
 func (r *tagReader) wraps(d *driver, name string) bool {
 	args := d.call.tool.Args
-	return name != "" && (name == r.form.unwrap[0] || name == r.form.unwrap[1]) && args != nil && len(args.Props) > 0 && r.val.Empty() && d.set.opts.Repair != RepairOff
+	return name != "" && (name == r.form.Unwrap[0] || name == r.form.Unwrap[1]) && args != nil && len(args.Props) > 0 && r.val.Empty() && d.set.opts.Repair != RepairOff
 }
 
 // unwrap writes the arguments that the value holds, and reports whether it holds any.
@@ -182,9 +182,9 @@ func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
 // valueStop returns the bytes that may begin the end of a value.
 func (r *tagReader) valueStop() *chars.Set {
 	switch {
-	case r.form.elements:
+	case r.form.Elements:
 		return &bracketStop
-	case r.form.newlines:
+	case r.form.Newlines:
 		return &lineTagStop
 	}
 	return &openTagStop
@@ -194,13 +194,13 @@ func (r *tagReader) valueStop() *chars.Set {
 func (r *tagReader) suspicious(in string, i int) bool {
 	switch in[i] {
 	case '<':
-		return !r.form.elements && (i+1 == len(in) || in[i+1] == '/' || in[i+1] == r.form.paramOpen[1])
+		return !r.form.Elements && (i+1 == len(in) || in[i+1] == '/' || in[i+1] == r.form.ParamOpen[1])
 	case ']':
-		return r.form.elements && (i+1 == len(in) || in[i+1] == r.form.paramOpen[1])
+		return r.form.Elements && (i+1 == len(in) || in[i+1] == r.form.ParamOpen[1])
 	case '\n':
-		return r.form.newlines && (i+1 == len(in) || in[i+1] == '<')
+		return r.form.Newlines && (i+1 == len(in) || in[i+1] == '<')
 	case '\r':
-		return r.form.newlines && (i+1 == len(in) || in[i+1] == '\n')
+		return r.form.Newlines && (i+1 == len(in) || in[i+1] == '\n')
 	}
 	return false
 }
@@ -238,7 +238,7 @@ func (r *tagReader) readTail(d *driver, i int) (int, verdict) {
 		for r.want, r.closed = "", 0; len(r.tail) > 0; {
 			t := r.tailText(d, i)
 			var e ending
-			if !r.form.cdata || !openCDATA(r.text) {
+			if !r.form.Cdata || !openCDATA(r.text) {
 				e = r.ending(d, t)
 			}
 			r.want = e.want
@@ -246,7 +246,7 @@ func (r *tagReader) readTail(d *driver, i int) (int, verdict) {
 				return r.endValue(d, e, i)
 			}
 			if e.match == partMatch {
-				if e.closed && e.end == len(t) && !r.form.elements {
+				if e.closed && e.end == len(t) && !r.form.Elements {
 					r.closed, r.tagFrom = e.end, 0
 				}
 				break
@@ -272,7 +272,7 @@ func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
 			return partMatch, n
 		case chars.IsBlank(in[i]):
 			continue
-		case in[i] == lineEscape[0] && r.form.bare:
+		case in[i] == lineEscape[0] && r.form.Bare:
 			return noMatch, n + 1 // it is for ending to say
 		}
 		break
@@ -314,9 +314,9 @@ func (r *tagReader) tailText(d *driver, i int) string {
 func (r *tagReader) endsValue(c byte) bool {
 	switch r.tail[0] {
 	case '<':
-		return c == '/' || c == r.form.paramOpen[1]
+		return c == '/' || c == r.form.ParamOpen[1]
 	case ']':
-		return c == r.form.paramOpen[1]
+		return c == r.form.ParamOpen[1]
 	case '\n':
 		return c == '<'
 	case '\r':
@@ -344,21 +344,21 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 	end := r.tailAt + e.end
 	r.closed = 0
 	if !e.closed {
-		r.missing(d, r.form.paramClose, end)
+		r.missing(d, r.form.ParamClose, end)
 	}
 	d.call.sources.within(r.valueAt, r.tailAt)
 	if v := r.finishValue(d, end); v != more {
 		return i, v
 	}
 	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
-	if r.keyAt = end + len(r.form.paramOpen); r.form.quoted {
+	if r.keyAt = end + len(r.form.ParamOpen); r.form.Quoted {
 		r.keyAt++
 	}
 	r.keyEnd = r.keyAt + len(e.param)
 	j, v := r.tag(d, e.kind, i-len(e.rest))
 	switch {
 	case v != more:
-	case e.param != "" && r.form.valueOpen != "":
+	case e.param != "" && r.form.ValueOpen != "":
 		r.param = e.param
 		r.keyed()
 	case e.param != "":
@@ -399,7 +399,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		return more
 	}
 	text := string(r.text)
-	if r.form.entities && !r.marked && strings.IndexByte(text, '&') >= 0 {
+	if r.form.Entities && !r.marked && strings.IndexByte(text, '&') >= 0 {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
@@ -409,7 +409,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		v.EndText()
 		return more
 	}
-	if r.form.cdata {
+	if r.form.Cdata {
 		if s, ok := strings.CutPrefix(strings.TrimSpace(text), "<![CDATA["); ok {
 			text = strings.TrimSuffix(s, "]]>")
 		}
@@ -426,7 +426,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		untyped = shape.UntypedJSON
 	}
 	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: untyped, Python: false})
-	if r.form.elements && !r.stream {
+	if r.form.Elements && !r.stream {
 		if number := trimZeros(text, r.shape); number != text {
 			out, c = shape.Coerce(number, r.shape, shape.CoerceOptions{})
 		}
@@ -469,7 +469,7 @@ func (r *tagReader) stands(d *driver, out string, skip int) {
 func (r *tagReader) unquoted(d *driver, text string, end int) string {
 	t := r.shape.Type()
 	switch {
-	case (r.form.strings || r.meant == "false") && (t == 0 || t.Has(shape.String)):
+	case (r.form.Strings || r.meant == "false") && (t == 0 || t.Has(shape.String)):
 		if s, ok := renderUnquote(strings.TrimSpace(text)); ok {
 			return s
 		}
@@ -489,7 +489,7 @@ func (r *tagReader) add(d *driver, s string, i int) {
 	}
 	if r.fresh {
 		r.fresh = false
-		if r.form.newlines {
+		if r.form.Newlines {
 			n := len(s)
 			s = strings.TrimPrefix(s, "\r")
 			s = strings.TrimPrefix(s, "\n")
@@ -504,7 +504,7 @@ func (r *tagReader) add(d *driver, s string, i int) {
 	}
 	if r.stream && !r.entity {
 		cut := len(s)
-		if r.form.entities && !r.marked {
+		if r.form.Entities && !r.marked {
 			cut = r.clean(s)
 		}
 		end := d.text.at(i) - (len(s) - cut)
@@ -514,7 +514,7 @@ func (r *tagReader) add(d *driver, s string, i int) {
 		s = s[cut:]
 	}
 	r.text = append(r.text, s...)
-	r.marked = r.marked || r.form.entities && strings.IndexByte(s, '<') >= 0
+	r.marked = r.marked || r.form.Entities && strings.IndexByte(s, '<') >= 0
 }
 
 // clean returns the length of what s begins with that is the same whether or not character references are decoded.
@@ -535,9 +535,9 @@ func (r *tagReader) plain(*driver) *chars.Set {
 	switch {
 	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.Held():
 		return nil
-	case r.form.entities:
+	case r.form.Entities:
 		return &entityStop
-	case r.form.elements:
+	case r.form.Elements:
 		return &elementStop
 	}
 	return &tagStop
