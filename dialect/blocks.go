@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/render"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
@@ -440,21 +441,21 @@ func (r *blockReader) passes(chunk string) bool {
 	return strings.IndexByte(chunk, '\n') < 0 && strings.IndexByte(chunk, '\r') < 0
 }
 
-// renderCallBlock writes a call as a block: a file's text below its path, a list of paths, or one text. What
+// blockCall writes a call as a block: a file's text below its path, a list of paths, or one text. What
 // does not fit is written as json-fence, which is read beside it.
-func renderCallBlock(dst []byte, c *chat.Call) ([]byte, string) {
+func blockCall(dst []byte, c *chat.Call) ([]byte, string) {
 	var body, path, why string
-	if !renderIsName(c.Name) {
+	if !render.IsName(c.Name) {
 		why = "the name cannot stand behind a fence"
 	}
 	texts, paths, located := 0, false, false
-	renderEach(c.Arguments, func(key, value string) {
-		s, isText := renderUnquote(value)
+	render.Each(c.Arguments, func(key, value string) {
+		s, isText := render.Unquote(value)
 		switch {
 		case slices.Contains(blockPaths[:], key) && !located && isText && s != "" && s == strings.TrimSpace(s) && !strings.Contains(s, "\n"):
 			path, located = s, true
 		case slices.Contains(blockLists[:], key) && !paths && strings.HasPrefix(value, "["):
-			if body, paths = renderPaths(value); !paths {
+			if body, paths = listedPaths(value); !paths {
 				why = "a path does not fit on a line"
 			}
 		case slices.Contains(blockTexts[:], key) && isText:
@@ -480,7 +481,7 @@ func renderCallBlock(dst []byte, c *chat.Call) ([]byte, string) {
 		body += "\n"
 	}
 	if why != "" {
-		dst, why = renderCallName(append(dst, "```json\n"...), c)
+		dst, why = render.CallName(append(dst, "```json\n"...), c)
 		return append(dst, "\n```"...), why
 	}
 	fence := "```"
@@ -491,8 +492,8 @@ func renderCallBlock(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(append(dst, body...), fence...), ""
 }
 
-// renderPaths returns the lines of a list of texts that each fit on one.
-func renderPaths(value string) (lines string, ok bool) {
+// listedPaths returns the lines of a list of texts that each fit on one.
+func listedPaths(value string) (lines string, ok bool) {
 	var list []string
 	if json.Unmarshal([]byte(value), &list) != nil {
 		return "", false

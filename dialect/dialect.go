@@ -33,6 +33,8 @@ package dialect
 import (
 	"sort"
 	"strings"
+
+	"wield/dialect/internal/render"
 )
 
 // Class names the body machine of a dialect.
@@ -61,13 +63,13 @@ type Dialect struct {
 	Safe    bool   // stays on beside a dialect that is named
 	Alone   bool   // no other is on beside it: it reads the whole message
 
-	openers  []opener  // how a call begins; bare forms have none
-	closers  []string  // of reasoning whose opener is the header of a message
-	bareJSON bool      // JSON without an opener is one of its forms,
-	midLine  bool      // and may begin in the middle of a line when it is expected most,
-	keyed    bool      // and may have the name as its key when it is expected most
-	bareName bool      // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
-	write    renderRow // how it is written for a prompt
+	openers  []opener   // how a call begins; bare forms have none
+	closers  []string   // of reasoning whose opener is the header of a message
+	bareJSON bool       // JSON without an opener is one of its forms,
+	midLine  bool       // and may begin in the middle of a line when it is expected most,
+	keyed    bool       // and may have the name as its key when it is expected most
+	bareName bool       // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
+	write    render.Row // how it is written for a prompt
 }
 
 // Lookup returns the dialect with this name or alias.

@@ -1,6 +1,9 @@
 package dialect
 
-import "wield/dialect/internal/form"
+import (
+	"wield/dialect/internal/form"
+	"wield/dialect/internal/render"
+)
 
 // The dialects in which the header of a message says what its body is.
 var channelRows = []Dialect{
@@ -16,7 +19,7 @@ var channelRows = []Dialect{
 			{literal: "<|call|>", use: useDrop, framing: true},
 		},
 		closers: []string{"<|end|>"},
-		write:   renderRow{open: "<|start|>assistant<|channel|>commentary to=functions.", end: "<|call|>", joined: true, call: renderCallHeader(" <|constrain|>json<|message|>")}},
+		write:   render.Row{Open: "<|start|>assistant<|channel|>commentary to=functions.", End: "<|call|>", Joined: true, Call: render.CallHeader(" <|constrain|>json<|message|>")}},
 	{Name: "glimmer", Class: ClassChannel, Models: "Glimmer",
 		Summary: "messages with recipients; one for a tool holds invoke elements", Example: "<|start|>assistant to=N<|message|><atem:function_calls>\n<atem:invoke name=\"N\">\n<atem:parameter name=\"k\">v</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>",
 		openers: []opener{
@@ -28,7 +31,7 @@ var channelRows = []Dialect{
 			{literal: "<|eot|>", use: useDrop, framing: true},
 		},
 		closers: []string{"<|eom|>"},
-		write:   renderRow{head: "<atem:function_calls>\n", end: "\n", tail: "</atem:function_calls>", joined: true, call: renderCallInvoke(atemTags)}},
+		write:   render.Row{Head: "<atem:function_calls>\n", End: "\n", Tail: "</atem:function_calls>", Joined: true, Call: render.CallInvoke(atemTags)}},
 	{Name: "inkling", Class: ClassChannel, Models: "Inkling",
 		Summary: "messages whose parts begin with a token; one for a tool holds JSON", Example: `<|message_model|>N<|content_invoke_tool_json|>{"name":"N","args":{"k":"v"}}<|end_message|>`,
 		openers: []opener{
@@ -39,7 +42,7 @@ var channelRows = []Dialect{
 			{literal: "<|end_message|>", use: useDrop, framing: true},
 			{literal: "<|content_model_end_sampling|>", use: useDrop, framing: true},
 		},
-		write: renderRow{open: "<|content_invoke_tool_json|>", sep: "<|message_model|>", end: "<|end_message|>", joined: true, call: renderCallArgs}},
+		write: render.Row{Open: "<|content_invoke_tool_json|>", Sep: "<|message_model|>", End: "<|end_message|>", Joined: true, Call: render.CallArgs}},
 	{Name: "kimi-k3", Class: ClassChannel, Models: "Kimi K3",
 		Summary: "parts between open and close tokens, arguments with their types", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
 		openers: []opener{
@@ -50,7 +53,7 @@ var channelRows = []Dialect{
 			{literal: "<|open|>tools<|sep|>", use: useBody, then: "<|open|>call tool=", body: tagBody(&openTags), closer: "<|close|>tools<|sep|>"},
 			{literal: "<|open|>call tool=", use: useBody, body: tagBody(&openTags)},
 		},
-		write: renderRow{head: "<|open|>tools<|sep|>", tail: "<|close|>tools<|sep|>", joined: true, call: renderCallOpen(&openTags)}},
+		write: render.Row{Head: "<|open|>tools<|sep|>", Tail: "<|close|>tools<|sep|>", Joined: true, Call: render.CallOpen(&openTags)}},
 }
 
 var atemTags = prefixedTags("atem:")

@@ -1,23 +1,26 @@
 package dialect
 
-import "wield/dialect/internal/form"
+import (
+	"wield/dialect/internal/form"
+	"wield/dialect/internal/render"
+)
 
 // The dialects with the name first and a JSON object behind it.
 var headerRows = []Dialect{
 	{Name: "mistral-args", Class: ClassHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
 		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
 		openers: mistralOpeners,
-		write:   renderRow{joined: true, open: "[TOOL_CALLS]", call: renderCallHeader("[ARGS]"), tools: renderToolsMistral, results: &resultsMistral}},
+		write:   render.Row{Joined: true, Open: "[TOOL_CALLS]", Call: render.CallHeader("[ARGS]"), Tools: render.ToolsMistral, Results: &render.ResultsMistral}},
 	{Name: "deepseek-v3", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3, R1",
 		Summary: "a section of calls with the kind, the name and a fenced JSON object", Example: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>N\n```json\n{\"k\":\"v\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		openers: deepseekOpeners,
-		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", end: "\n```<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
-			call: renderCallHeader("\n```json\n"), results: &resultsOutputs}},
+		write: render.Row{Head: "<｜tool▁calls▁begin｜>", Open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", End: "\n```<｜tool▁call▁end｜>", Tail: "<｜tool▁calls▁end｜>",
+			Call: render.CallHeader("\n```json\n"), Results: &render.ResultsOutputs}},
 	{Name: "deepseek-v31", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3.1, V3.1-Terminus",
 		Summary: "a section of calls with the name and a JSON object", Example: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>N<｜tool▁sep｜>{"k":"v"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
 		openers: deepseekOpeners,
-		write: renderRow{head: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", joined: true, end: "<｜tool▁call▁end｜>", tail: "<｜tool▁calls▁end｜>",
-			call: renderCallHeader("<｜tool▁sep｜>"), results: &resultsDeepseek}},
+		write: render.Row{Head: "<｜tool▁calls▁begin｜>", Open: "<｜tool▁call▁begin｜>", Joined: true, End: "<｜tool▁call▁end｜>", Tail: "<｜tool▁calls▁end｜>",
+			Call: render.CallHeader("<｜tool▁sep｜>"), Results: &render.ResultsDeepseek}},
 	{Name: "kimi-k2", Class: ClassHeaderJSON, bareName: true, Models: "Kimi K2, K2 Thinking",
 		Summary: "a section of calls with an id that holds the name, and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
 		openers: []opener{
@@ -25,8 +28,8 @@ var headerRows = []Dialect{
 			{literal: "<|tool_call_begin|>", use: useBody, body: headerCall(&kimiForm)},
 			{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 		},
-		write: renderRow{head: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>functions.", joined: true, end: "<|tool_call_end|>", tail: "<|tool_calls_section_end|>",
-			call: renderCallCounted}},
+		write: render.Row{Head: "<|tool_calls_section_begin|>", Open: "<|tool_call_begin|>functions.", Joined: true, End: "<|tool_call_end|>", Tail: "<|tool_calls_section_end|>",
+			Call: render.CallCounted}},
 	{Name: "plamo3", Class: ClassHeaderJSON, bareName: true, Models: "PLaMo 3",
 		Summary: "markers of their own around the request, the name and the arguments",
 		Example: plamoOpen + plamoCall + "N" + plamoArgs + `{"k":"v"}` + plamoEnd + plamoClose,
@@ -34,11 +37,11 @@ var headerRows = []Dialect{
 			{literal: plamoOpen, use: useBody, body: headerSection(&plamoForm)},
 			{literal: plamoCall, use: useBody, body: headerCall(&plamoForm)},
 		},
-		write: renderRow{head: plamoOpen, open: plamoCall, joined: true, end: plamoEnd, tail: plamoClose, call: renderCallHeader(plamoArgs)}},
+		write: render.Row{Head: plamoOpen, Open: plamoCall, Joined: true, End: plamoEnd, Tail: plamoClose, Call: render.CallHeader(plamoArgs)}},
 	{Name: "function-tag", Class: ClassHeaderJSON, Models: "Functionary 3.1, Llama 3.1 with custom tools",
 		Summary: "the name in a tag, a JSON object as its body", Example: `<function=N>{"k":"v"}</function>`,
 		openers: []opener{{literal: "<function=", use: useBody, body: tagBody(&functionTags)}},
-		write:   renderRow{open: "<function=", end: "</function>", call: renderCallHeader(">")}},
+		write:   render.Row{Open: "<function=", End: "</function>", Call: render.CallHeader(">")}},
 	{Name: "name-json", Class: ClassHeaderJSON, bareName: true, Models: "Functionary 3.2, any instructed model",
 		Summary: "a name alone on its line, then a JSON object", Example: "N\n{\"k\":\"v\"}",
 		openers: []opener{
@@ -46,13 +49,13 @@ var headerRows = []Dialect{
 			{literal: ">>>", use: useBody, body: newNameMark, lineStart: true},
 			{literal: "all\n", use: useDrop, first: true, named: true},
 		},
-		write: renderRow{call: renderCallBare, tools: renderToolsSignature}},
+		write: render.Row{Call: render.CallBare, Tools: render.ToolsSignature}},
 	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
 		openers: []opener{
 			{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true},
 		},
-		write: renderRow{open: "Action: ", call: renderCallHeader("\nAction Input: "), tools: renderToolsSignature, results: &resultsReact}},
+		write: render.Row{Open: "Action: ", Call: render.CallHeader("\nAction Input: "), Tools: render.ToolsSignature, Results: &render.ResultsReact}},
 }
 
 var mistralForm = form.Header{IdOpen: "[CALL_ID]", ArgsOpen: "[ARGS]", Optional: true, NameIs: "mistral-args"}

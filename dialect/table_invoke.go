@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"wield/dialect/internal/form"
+	"wield/dialect/internal/render"
 	"wield/schema/shape"
 )
 
@@ -10,7 +11,7 @@ var invokeRows = []Dialect{
 	{Name: "seed-oss", Class: ClassTagged, Models: "ByteDance Seed-OSS",
 		Summary: "as qwen3-coder, with an element of its own around", Example: "<seed:tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</seed:tool_call>",
 		openers: []opener{{literal: "<seed:tool_call>", use: useBody, then: "<function=", body: tagBody(&functionTags), closer: "</seed:tool_call>"}},
-		write:   renderRow{open: "<seed:tool_call>\n", end: "\n</seed:tool_call>", call: renderCallParameters}},
+		write:   render.Row{Open: "<seed:tool_call>\n", End: "\n</seed:tool_call>", Call: render.CallParameters}},
 	{Name: "deepseek-dsml", Class: ClassTagged, Models: "DeepSeek V3.2, V4",
 		Summary: "invoke and parameter elements with a prefix, and an attribute that tells strings from JSON",
 		Example: "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"N\">\n<｜DSML｜parameter name=\"k\" string=\"true\">v</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
@@ -19,25 +20,25 @@ var invokeRows = []Dialect{
 			{literal: "<｜DSML｜tool_calls>", use: useBody, then: "<｜DSML｜invoke name=", body: tagBody(dsmlTags), closer: "</｜DSML｜tool_calls>"},
 			{literal: "<｜DSML｜invoke name=", use: useBody, body: tagBody(dsmlTags)},
 		},
-		write: renderRow{head: "<｜DSML｜function_calls>\n", end: "\n", tail: "</｜DSML｜function_calls>", joined: true, call: renderCallInvoke(dsmlTags),
-			tools: renderToolsElements("functions", ""), results: &resultsFunction}},
+		write: render.Row{Head: "<｜DSML｜function_calls>\n", End: "\n", Tail: "</｜DSML｜function_calls>", Joined: true, Call: render.CallInvoke(dsmlTags),
+			Tools: render.ToolsElements("functions", ""), Results: &render.ResultsFunction}},
 	{Name: "gigachat35", Class: ClassTagged, Models: "GigaChat 3.5",
 		Summary: "as deepseek-dsml, with another prefix", Example: "<｜GCML｜tool_calls>\n<｜GCML｜invoke name=\"N\">\n<｜GCML｜parameter name=\"k\" string=\"true\">v</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>",
 		openers: []opener{
 			{literal: "<｜GCML｜tool_calls>", use: useBody, then: "<｜GCML｜invoke name=", body: tagBody(gcmlTags), closer: "</｜GCML｜tool_calls>"},
 			{literal: "<｜GCML｜invoke name=", use: useBody, body: tagBody(gcmlTags)},
 		},
-		write: renderRow{head: "<｜GCML｜tool_calls>\n", end: "\n", tail: "</｜GCML｜tool_calls>", joined: true, call: renderCallInvoke(gcmlTags)}},
+		write: render.Row{Head: "<｜GCML｜tool_calls>\n", End: "\n", Tail: "</｜GCML｜tool_calls>", Joined: true, Call: render.CallInvoke(gcmlTags)}},
 	{Name: "minimax-m2", Class: ClassTagged, Models: "MiniMax M2",
 		Summary: "invoke and parameter elements in one of its own", Example: "<minimax:tool_call>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</minimax:tool_call>",
 		openers: []opener{{literal: "<minimax:tool_call>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</minimax:tool_call>"}},
-		write: renderRow{head: "<minimax:tool_call>\n", end: "\n", tail: "</minimax:tool_call>", joined: true, call: renderCallInvoke(invokeTags),
-			tools: renderToolsElements("tools", "tool"), results: &resultsMinimax}},
+		write: render.Row{Head: "<minimax:tool_call>\n", End: "\n", Tail: "</minimax:tool_call>", Joined: true, Call: render.CallInvoke(invokeTags),
+			Tools: render.ToolsElements("tools", "tool"), Results: &render.ResultsMinimax}},
 	{Name: "minimax-m3", Class: ClassTagged, Models: "MiniMax M3",
 		Summary: "an element for each argument, with a prefix before every tag",
 		Example: minimaxPrefix + "<tool_call>\n" + minimaxPrefix + "<invoke name=\"N\">" + minimaxPrefix + "<k>v" + minimaxPrefix + "</k>" + minimaxPrefix + "</invoke>\n" + minimaxPrefix + "</tool_call>",
 		openers: []opener{{literal: minimaxPrefix + "<tool_call>", use: useBody, then: minimaxPrefix + "<invoke name=", body: tagBody(&elementTags), closer: minimaxPrefix + "</tool_call>"}},
-		write:   renderRow{head: minimaxPrefix + "<tool_call>\n", end: "\n", tail: minimaxPrefix + "</tool_call>", joined: true, call: renderCallElements(&elementTags, minimaxPrefix)}},
+		write:   render.Row{Head: minimaxPrefix + "<tool_call>\n", End: "\n", Tail: minimaxPrefix + "</tool_call>", Joined: true, Call: render.CallElements(&elementTags, minimaxPrefix)}},
 	{Name: "anthropic-xml", Class: ClassTagged, Models: "instructed Claude models, and models that learned from them",
 		Summary: "invoke and parameter elements in function_calls", Example: "<function_calls>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</function_calls>",
 		openers: []opener{
@@ -46,22 +47,22 @@ var invokeRows = []Dialect{
 			{literal: "<" + antml + "function_calls>", use: useBody, then: "<" + antml + "invoke name=", body: tagBody(antmlTags), closer: "</" + antml + "function_calls>"},
 			{literal: "<" + antml + "invoke name=", use: useBody, body: tagBody(antmlTags), lineStart: true},
 		},
-		write: renderRow{head: "<function_calls>\n", end: "\n", tail: "</function_calls>", joined: true, call: renderCallInvoke(invokeTags),
-			tools: renderToolsElements("functions", "function"), results: &resultsFunction}},
+		write: render.Row{Head: "<function_calls>\n", End: "\n", Tail: "</function_calls>", Joined: true, Call: render.CallInvoke(invokeTags),
+			Tools: render.ToolsElements("functions", "function"), Results: &render.ResultsFunction}},
 	{Name: "dots", Class: ClassTagged, Models: "dots",
 		Summary: "invoke and parameter elements, or a JSON object, in one of its own", Example: "<dots_function_call><invoke name=\"N\"><parameter name=\"k\">v</parameter></invoke></dots_function_call>",
 		openers: []opener{
 			{literal: "<dots_function_call>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</dots_function_call>"},
 			{literal: "<dots_function_call>", use: useJSON, closer: "</dots_function_call>"},
 		},
-		write: renderRow{head: "<dots_function_call>", tail: "</dots_function_call>", joined: true, call: renderCallInvoke(invokeTags)}},
+		write: render.Row{Head: "<dots_function_call>", Tail: "</dots_function_call>", Joined: true, Call: render.CallInvoke(invokeTags)}},
 	{Name: "step3", Class: ClassTagged, Models: "Step-3",
 		Summary: "steptml elements between markers", Example: "<｜tool_calls_begin｜><｜tool_call_begin｜><steptml:invoke name=\"N\"><steptml:parameter name=\"k\">v</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
 		openers: []opener{
 			{literal: "<｜tool_calls_begin｜>", use: useBody, body: tagSection(stepTags), closer: "<｜tool_calls_end｜>"},
 			{literal: "<｜tool_call_begin｜>", use: useBody, body: tagSection(stepTags), closer: "<｜tool_call_end｜>"},
 		},
-		write: renderRow{head: "<｜tool_calls_begin｜>", open: "<｜tool_call_begin｜>", end: "<｜tool_call_end｜>", sep: "<｜tool_sep｜>", tail: "<｜tool_calls_end｜>", call: renderCallInvoke(stepTags)}},
+		write: render.Row{Head: "<｜tool_calls_begin｜>", Open: "<｜tool_call_begin｜>", End: "<｜tool_call_end｜>", Sep: "<｜tool_sep｜>", Tail: "<｜tool_calls_end｜>", Call: render.CallInvoke(stepTags)}},
 	{Name: "minicpm5", Class: ClassTagged, Models: "MiniCPM5",
 		Summary: "function and param elements", Example: "<function name=\"N\"><param name=\"k\">v</param></function>",
 		openers: []opener{
@@ -69,7 +70,7 @@ var invokeRows = []Dialect{
 			{literal: "<functionname=", use: useBody, body: tagBody(&paramTags)},
 			{literal: "<functionĠname=", use: useBody, body: tagBody(&paramTags)},
 		},
-		write: renderRow{call: renderCallInvoke(&paramTags)}},
+		write: render.Row{Call: render.CallInvoke(&paramTags)}},
 }
 
 // antml is the prefix that Anthropic's own elements may have.

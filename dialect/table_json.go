@@ -1,5 +1,7 @@
 package dialect
 
+import "wield/dialect/internal/render"
+
 // The dialects with a marker and a JSON value: the JSON decides where the call ends.
 var jsonRows = []Dialect{
 	{Name: "longcat", Class: ClassJSON, Models: "LongCat-Flash",
@@ -8,51 +10,51 @@ var jsonRows = []Dialect{
 			{literal: "<longcat_tool_call>", use: useJSON, closer: "</longcat_tool_call>"},
 			{literal: "</longcat_tool_call>", use: useEnd},
 		},
-		write: renderRow{open: "<longcat_tool_call>", end: "</longcat_tool_call>", call: renderCallName, results: &resultsLongcat}},
+		write: render.Row{Open: "<longcat_tool_call>", End: "</longcat_tool_call>", Call: render.CallName, Results: &render.ResultsLongcat}},
 	{Name: "tool-calls-json", Class: ClassJSON, Models: "Jamba, Hunyuan-A13B, Apriel 1.5 and 1.6, MiniMax-M1",
 		Summary: "a JSON list, or an object a line, between <tool_calls> tags", Example: `<tool_calls>[{"name":"N","arguments":{"k":"v"}}]</tool_calls>`,
 		openers: []opener{
 			{literal: "<tool_calls>", use: useJSON, closer: "</tool_calls>"},
 			{literal: "</tool_calls>", use: useEnd},
 		},
-		write: renderRow{head: "<tool_calls>[", sep: ", ", tail: "]</tool_calls>", call: renderCallName, tools: renderToolsTag}},
+		write: render.Row{Head: "<tool_calls>[", Sep: ", ", Tail: "]</tool_calls>", Call: render.CallName, Tools: render.ToolsTag}},
 	{Name: "nemotron", Class: ClassJSON, Models: "Nemotron Nano v2",
 		Summary: "a JSON list between <TOOLCALL> tags", Example: `<TOOLCALL>[{"name":"N","arguments":{"k":"v"}}]</TOOLCALL>`,
 		openers: []opener{
 			{literal: "<TOOLCALL>", use: useJSON, closer: "</TOOLCALL>"},
 			{literal: "</TOOLCALL>", use: useEnd},
 		},
-		write: renderRow{head: "<TOOLCALL>[", sep: ", ", tail: "]</TOOLCALL>", call: renderCallName, tools: renderToolsAvailable, results: &resultsNemotron}},
+		write: render.Row{Head: "<TOOLCALL>[", Sep: ", ", Tail: "]</TOOLCALL>", Call: render.CallName, Tools: render.ToolsAvailable, Results: &render.ResultsNemotron}},
 	{Name: "granite3", Class: ClassJSON, Models: "Granite 3.0 to 3.3",
 		Summary: "a JSON list behind <|tool_call|>, which nothing closes", Example: `<|tool_call|>[{"name":"N","arguments":{"k":"v"}}]`,
 		openers: []opener{
 			{literal: "<|tool_call|>", use: useJSON},
 			{literal: "<tool_call>", use: useJSON, optional: true},
 		},
-		write: renderRow{head: "<|tool_call|>[", sep: ", ", tail: "]", call: renderCallName}},
+		write: render.Row{Head: "<|tool_call|>[", Sep: ", ", Tail: "]", Call: render.CallName}},
 	{Name: "granite-20b-fc", Class: ClassJSON, Models: "Granite-20B-FunctionCalling",
 		Summary: "a JSON object behind <function_call>, which nothing closes", Example: `<function_call> {"name":"N","arguments":{"k":"v"}}`,
 		openers: []opener{{literal: "<function_call>", use: useJSON, closer: "</function_call>", optional: true}},
-		write:   renderRow{open: "<function_call> ", call: renderCallName}},
+		write:   render.Row{Open: "<function_call> ", Call: render.CallName}},
 	{Name: "functools", Class: ClassJSON, Models: "Phi-4-mini, Firefunction v2",
 		Summary: "a JSON list behind the word functools", Example: `functools[{"name":"N","arguments":{"k":"v"}}]`,
 		openers: []opener{{literal: "functools[", use: useBody, body: jsonBody(true), lineStart: true}},
-		write:   renderRow{head: "functools[", sep: ", ", tail: "]", call: renderCallName, tools: renderToolsPhi}},
+		write:   render.Row{Head: "functools[", Sep: ", ", Tail: "]", Call: render.CallName, Tools: render.ToolsPhi}},
 	{Name: "llama3-json", Class: ClassJSON, Models: "Llama 3.1 to 3.3, at times Llama 4", bareJSON: true, midLine: true,
 		Summary: "a bare JSON object, or one behind <|python_tag|>", Example: `<|python_tag|>{"name":"N","parameters":{"k":"v"}}`,
 		openers: []opener{{literal: "<|python_tag|>", use: useJSON}},
-		write:   renderRow{head: "<|python_tag|>", sep: "; ", call: renderCallParametersKey}},
+		write:   render.Row{Head: "<|python_tag|>", Sep: "; ", Call: render.CallParametersKey}},
 	{Name: "mistral-array", Class: ClassJSON, Models: "Mistral 7B v0.3, Mixtral 8x22B, Nemo",
 		Summary: "a JSON list behind [TOOL_CALLS]", Example: `[TOOL_CALLS] [{"name":"N","arguments":{"k":"v"}}]`,
 		openers: mistralOpeners,
-		write:   renderRow{head: "[TOOL_CALLS] [", sep: ", ", tail: "]", call: renderCallName, tools: renderToolsMistral, results: &resultsMistral}},
+		write:   render.Row{Head: "[TOOL_CALLS] [", Sep: ", ", Tail: "]", Call: render.CallName, Tools: render.ToolsMistral, Results: &render.ResultsMistral}},
 	{Name: "internlm2", Class: ClassJSON, Models: "InternLM2, Intern-S1",
 		Summary: "a JSON object between <|action_start|><|plugin|> and <|action_end|>", Example: `<|action_start|><|plugin|>{"name":"N","parameters":{"k":"v"}}<|action_end|>`,
 		openers: []opener{
 			{literal: "<|action_start|>", use: useBody, then: "<|plugin|>", body: jsonBody(false), closer: "<|action_end|>"},
 			{literal: "<|action_end|>", use: useEnd},
 		},
-		write: renderRow{open: "<|action_start|><|plugin|>", end: "<|action_end|>", call: renderCallParametersKey}},
+		write: render.Row{Open: "<|action_start|><|plugin|>", End: "<|action_end|>", Call: render.CallParametersKey}},
 	{Name: "gigachat3", Class: ClassJSON, Models: "GigaChat 3 and 3.1",
 		Summary: "a JSON object in a message whose role is function call", Example: `<|function_call|>{"name":"N","arguments":{"k":"v"}}`,
 		openers: []opener{
@@ -63,21 +65,21 @@ var jsonRows = []Dialect{
 			{literal: "<|function_call|>", use: useJSON},
 			{literal: "function call", use: useLabel, lineStart: true, named: true}, // without its tokens
 		},
-		write: renderRow{open: "<|function_call|>", call: renderCallName}},
+		write: render.Row{Open: "<|function_call|>", Call: render.CallName}},
 	{Name: "pangu", Class: ClassJSON, Models: "openPangu",
 		Summary: "a JSON list between <|tool_call_start|> and <|tool_call_end|>", Example: `<|tool_call_start|>[{"name":"N","arguments":{"k":"v"}}]<|tool_call_end|>`,
 		openers: []opener{
 			{literal: "<|tool_call_start|>", use: useJSON, closer: "<|tool_call_end|>"},
 			{literal: "<|tool_call_end|>", use: useEnd},
 		},
-		write: renderRow{head: "<|tool_call_start|>[", sep: ", ", tail: "]<|tool_call_end|>", call: renderCallName}},
+		write: render.Row{Head: "<|tool_call_start|>[", Sep: ", ", Tail: "]<|tool_call_end|>", Call: render.CallName}},
 	{Name: "apertus", Class: ClassJSON, Models: "Apertus", bareJSON: true, keyed: true,
 		Summary: "a JSON list of objects whose one key is the name", Example: `<|tools_prefix|>[{"N":{"k":"v"}}]<|tools_suffix|>`,
 		openers: []opener{
 			{literal: "<|tools_prefix|>", use: useJSON, closer: "<|tools_suffix|>", keyed: true},
 			{literal: "<|tools_suffix|>", use: useEnd},
 		},
-		write: renderRow{head: "<|tools_prefix|>[", sep: ", ", tail: "]<|tools_suffix|>", call: renderCallKeyed}},
+		write: render.Row{Head: "<|tools_prefix|>[", Sep: ", ", Tail: "]<|tools_suffix|>", Call: render.CallKeyed}},
 	{Name: "cohere", Class: ClassJSON, Models: "Command R7B, Command A, Cohere2 MoE",
 		Summary: "a JSON list between <|START_ACTION|> and <|END_ACTION|>", Example: `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"N","parameters":{"k":"v"}}]<|END_ACTION|>`,
 		openers: []opener{
@@ -86,11 +88,11 @@ var jsonRows = []Dialect{
 			{literal: "<co>", use: useDrop, named: true},
 			{literal: "</co: ", use: useBody, body: newCitation, named: true},
 		},
-		write: renderRow{head: "<|START_ACTION|>[\n    ", sep: ",\n    ", tail: "\n]<|END_ACTION|>", call: renderCallCohere, results: &resultsCohere}},
+		write: render.Row{Head: "<|START_ACTION|>[\n    ", Sep: ",\n    ", Tail: "\n]<|END_ACTION|>", Call: render.CallCohere, Results: &render.ResultsCohere}},
 	{Name: "hyperclovax", Class: ClassJSON, Models: "HyperCLOVA X 14B", bareJSON: true,
 		Summary: "a JSON list behind -> tool/function_call", Example: "-> tool/function_call\n[{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}]",
 		openers: []opener{{literal: "-> tool/function_call", use: useJSON, lineStart: true}},
-		write:   renderRow{head: "-> tool/function_call\n[", sep: ", ", tail: "]", call: renderCallName}},
+		write:   render.Row{Head: "-> tool/function_call\n[", Sep: ", ", Tail: "]", Call: render.CallName}},
 	{Name: "label-json", Class: ClassJSON, Models: "RWKV, Command R+, any instructed model",
 		Summary: "a label on a line of its own, then JSON, bare or in a fence", Example: "**Tool Call:**\n```json\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n```",
 		openers: []opener{
@@ -103,7 +105,7 @@ var jsonRows = []Dialect{
 			{literal: "Tool call:", use: useLabel, lineStart: true},
 			{literal: "Action:", use: useLabel, lineStart: true},
 		},
-		write: renderRow{open: "**Tool Call:**\n```json\n", end: "\n```", call: renderCallName}},
+		write: render.Row{Open: "**Tool Call:**\n```json\n", End: "\n```", Call: render.CallName}},
 }
 
 // Which of the two Mistral dialects a model speaks depends on its tokenizer; what follows the marker tells.

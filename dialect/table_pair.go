@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"wield/dialect/internal/form"
+	"wield/dialect/internal/render"
 	"wield/schema/shape"
 )
 
@@ -12,7 +13,7 @@ var pairRows = []Dialect{
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
 		},
-		write: renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallPairs(&pairTags), tools: renderToolsTag, results: &resultsTag}},
+		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&pairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "poolside", Class: ClassTagged, Models: "Poolside v1, Laguna",
 		Summary: "a name and a JSON object, or what glm writes, between <tool_call> or <user> tags", Example: "<tool_call>N\n{\"k\":\"v\"}</tool_call>",
 		openers: []opener{
@@ -20,27 +21,27 @@ var pairRows = []Dialect{
 			{literal: "<user>", use: useJSON, closer: "</user>"},
 			{literal: "<user>", use: useBody, word: true, body: tagBody(&userTags), closer: "</user>"},
 		},
-		write: renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallHeader("\n"), tools: renderToolsTag, results: &resultsTag}},
+		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallHeader("\n"), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "hyperclovax-seed", Class: ClassTagged, Models: "HyperCLOVA X SEED Think",
 		Summary: "as glm, with strings that are written as JSON", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>\"v\"</arg_value>\n</tool_call>",
 		openers: []opener{{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&quotedPairTags), closer: "</tool_call>"}},
-		write:   renderRow{open: "<tool_call>", end: "</tool_call>", call: renderCallPairs(&quotedPairTags), tools: renderToolsTag, results: &resultsTag}},
+		write:   render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&quotedPairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "hunyuan-v3", Class: ClassTagged, Models: "Hunyuan v3",
 		Summary: "as glm, in a section, with a separator behind the name", Example: "<tool_calls><tool_call>N<tool_sep><arg_key>k</arg_key><arg_value>v</arg_value></tool_call></tool_calls>",
 		openers: []opener{{literal: "<tool_calls>", use: useBody, then: "<tool_call>", body: tagBody(&hunyuanTags), closer: "</tool_calls>"}},
-		write:   renderRow{head: "<tool_calls>", open: "<tool_call>", end: "</tool_call>", tail: "</tool_calls>", call: renderCallPairs(&hunyuanTags)}},
+		write:   render.Row{Head: "<tool_calls>", Open: "<tool_call>", End: "</tool_call>", Tail: "</tool_calls>", Call: render.CallPairs(&hunyuanTags)}},
 	{Name: "hunyuan-v4", Class: ClassTagged, Models: "Hunyuan v4",
 		Summary: "as hunyuan-v3, with one suffix in every tag", Example: "<tool_calls:opensource><tool_call:opensource>N<arg_key:opensource>k</arg_key:opensource><arg_value:opensource>v</arg_value:opensource></tool_call:opensource></tool_calls:opensource>",
 		openers: []opener{{literal: "<tool_calls:", use: useBody, body: newSuffixed}},
-		write: renderRow{head: "<tool_calls:opensource>", open: "<tool_call:opensource>", end: "</tool_call:opensource>", tail: "</tool_calls:opensource>",
-			call: renderCallPairs(suffixTags("opensource"))}},
+		write: render.Row{Head: "<tool_calls:opensource>", Open: "<tool_call:opensource>", End: "</tool_call:opensource>", Tail: "</tool_calls:opensource>",
+			Call: render.CallPairs(suffixTags("opensource"))}},
 	{Name: "k2-horizon", Class: ClassTagged, Models: "K2 Horizon",
 		Summary: "as hunyuan-v3 with a prefix in every tag, or JSON", Example: "<ifm|tool_calls><ifm|tool_call>N<ifm|arg_key>k</ifm|arg_key><ifm|arg_value>v</ifm|arg_value></ifm|tool_call></ifm|tool_calls>",
 		openers: []opener{
 			{literal: "<ifm|tool_calls>", use: useBody, then: "<ifm|tool_call>", body: newHorizon, closer: "</ifm|tool_calls>"},
 			{literal: "</ifm|tool_calls>", use: useEnd},
 		},
-		write: renderRow{head: "<ifm|tool_calls>", open: "<ifm|tool_call>", end: "</ifm|tool_call>", tail: "</ifm|tool_calls>", call: renderCallPairs(&horizonTags)}},
+		write: render.Row{Head: "<ifm|tool_calls>", Open: "<ifm|tool_call>", End: "</ifm|tool_call>", Tail: "</ifm|tool_calls>", Call: render.CallPairs(&horizonTags)}},
 }
 
 var pairTags = form.Tags{Bare: true, Alone: true, NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",

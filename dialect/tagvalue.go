@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/render"
 	"wield/schema/shape"
 )
 
@@ -117,7 +118,7 @@ func (r *tagReader) wraps(d *driver, name string) bool {
 func (r *tagReader) unwrap(d *driver) bool {
 	object := &shape.Shape{Types: shape.Object}
 	out, _ := shape.Coerce(string(r.text), object, shape.CoerceOptions{Python: true})
-	if !renderIsObject(out) {
+	if !render.IsObject(out) {
 		return false
 	}
 	out = strings.TrimSpace(out)
@@ -470,11 +471,11 @@ func (r *tagReader) unquoted(d *driver, text string, end int) string {
 	t := r.shape.Type()
 	switch {
 	case (r.form.Strings || r.meant == "false") && (t == 0 || t.Has(shape.String)):
-		if s, ok := renderUnquote(strings.TrimSpace(text)); ok {
+		if s, ok := render.Unquote(strings.TrimSpace(text)); ok {
 			return s
 		}
 	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
-		if s, ok := renderUnquote(`"` + strings.TrimSpace(text) + `"`); ok {
+		if s, ok := render.Unquote(`"` + strings.TrimSpace(text) + `"`); ok {
 			r.val.NoteAt(chat.NoteWrappedJSON, text, s, end, end)
 			return s
 		}

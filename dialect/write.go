@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"wield/chat"
+	"wield/dialect/internal/render"
 )
 
 // A RenderError says why calls cannot be written in a dialect so that they would be read back unchanged.
@@ -20,9 +21,9 @@ func (e *RenderError) Error() string {
 	return fmt.Sprintf("dialect %s: call of %q: %s", e.Dialect, e.Name, e.Why)
 }
 
-// renderRow returns how d is written. A dialect that has no row is written like json-fence, which any decoder reads.
-func (d *Dialect) renderRow() *renderRow {
-	if d.write.call == nil {
+// row returns how d is written. A dialect that has no row is written like json-fence, which any decoder reads.
+func (d *Dialect) row() *render.Row {
+	if d.write.Call == nil {
 		fence, _ := Lookup("json-fence")
 		return &fence.write
 	}
@@ -38,7 +39,7 @@ func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 	if len(calls) == 0 {
 		return dst, nil
 	}
-	out, name, why := d.renderRow().AppendCalls(dst, calls)
+	out, name, why := d.row().AppendCalls(dst, calls)
 	if why != "" {
 		return dst, &RenderError{Dialect: d.Name, Name: name, Why: why}
 	}
@@ -49,7 +50,7 @@ func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 // newline at the end. Whatever the definitions hold, the text keeps its lines and no dialect reads a call in
 // it.
 func (d *Dialect) AppendTools(dst []byte, tools []chat.Tool) []byte {
-	return d.renderRow().AppendTools(dst, tools)
+	return d.row().AppendTools(dst, tools)
 }
 
 // AppendResults appends results as one message's text in the form that models of d expect, without a newline
@@ -57,7 +58,7 @@ func (d *Dialect) AppendTools(dst []byte, tools []chat.Tool) []byte {
 // their texts (joined by a newline where a result has several; JSON without white space), names, call ids and
 // whether they failed. A part that is no text is named in the text.
 func (d *Dialect) AppendResults(dst []byte, results []chat.Result) []byte {
-	return d.renderRow().AppendResults(dst, results, nil)
+	return d.row().AppendResults(dst, results, nil)
 }
 
 // AppendResultsAmong is AppendResults for a model that has no tools but these. JSON that names none of them
@@ -66,7 +67,7 @@ func (d *Dialect) AppendResultsAmong(dst []byte, results []chat.Result, tools []
 	if tools == nil {
 		tools = []chat.Tool{}
 	}
-	return d.renderRow().AppendResults(dst, results, tools)
+	return d.row().AppendResults(dst, results, tools)
 }
 
 // Results reads back, in order, all results that stand in text, which may hold other text too. It knows the
@@ -74,4 +75,4 @@ func (d *Dialect) AppendResultsAmong(dst []byte, results []chat.Result, tools []
 // or with its sentences "Tool executed successfully" and "Tool execution failed"; elements named
 // tool_response with any content; and fenced JSON of type function_call_output. A result begins at the start
 // of a line.
-func Results(text string) []chat.Result { return readResults(text) }
+func Results(text string) []chat.Result { return render.Results(text) }

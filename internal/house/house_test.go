@@ -47,7 +47,7 @@ var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/
 // rooms is the order of the house. A package imports only packages of lower floors.
 var rooms = []room{
 	{path: "chat", floor: 0, modules: none},
-	{path: "schema/shape", floor: 1, modules: none},
+	{path: "schema/shape", floor: 0, modules: none},
 	{path: "schema", floor: 2, modules: schemaModules},
 	{path: "wire/sse", floor: 2, modules: none},
 	{path: "wire/jsonbody", floor: 2, modules: none},
@@ -58,7 +58,9 @@ var rooms = []room{
 	{path: "tool/policy", floor: 3, modules: append([]string{"mvdan.cc/sh/v3"}, schemaModules...), only: []string{"chat", "schema", "schema/shape", "tool/guarded"}},
 	{path: "dialect/internal/chars", floor: 1, modules: none, only: []string{}},
 	{path: "dialect/internal/value", floor: 2, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars"}},
-	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/value"}},
+	{path: "dialect/internal/form", floor: 1, modules: none, only: []string{"schema/shape"}},
+	{path: "dialect/internal/render", floor: 2, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/form"}},
+	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/form", "dialect/internal/value", "dialect/internal/render"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "wire/responses", floor: 4, modules: schemaModules},
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},

@@ -1,3 +1,4 @@
+// Package chars has sets and classes of bytes, and searches for them.
 package chars
 
 import "strings"

@@ -1,3 +1,4 @@
+// Package form says, as data, how families of models write calls: what stands where. Readers and writers share it.
 package form
 
 import "wield/schema/shape"

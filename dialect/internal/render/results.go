@@ -1,4 +1,4 @@
-package dialect
+package render
 
 import (
 	"encoding/json"
@@ -8,37 +8,37 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A resultsFrame is what stands around each result. Between them is always the same envelope, one line of
+// A Frame is what stands around each result. Between them is always the same envelope, one line of
 // JSON in which no string holds anything that a dialect could take for a call, and whose first key is none of
 // a call.
-type resultsFrame struct {
+type Frame struct {
 	open, close string
 	bare        bool // what came out is shown without a word on success, which nobody here has judged
 }
 
 var (
-	resultsLabel = resultsFrame{open: "TOOL_RESULT: "}
-	resultsTag   = resultsFrame{open: resultsElement + "\n", close: "\n" + resultsElementEnd}
+	ResultsLabel = Frame{open: "TOOL_RESULT: "}
+	ResultsTag   = Frame{open: elementOpen + "\n", close: "\n" + elementEnd}
 
-	resultsLongcat  = resultsFrame{open: "<longcat_tool_response>", close: "</longcat_tool_response>"}
-	resultsNemotron = resultsFrame{open: "<TOOL_RESPONSE>[", close: "]</TOOL_RESPONSE>"}
-	resultsMistral  = resultsFrame{open: "[TOOL_RESULTS] ", close: "[/TOOL_RESULTS]"}
-	resultsCohere   = resultsFrame{open: "<|START_TOOL_RESULT|>[", close: "]<|END_TOOL_RESULT|>"}
-	resultsDeepseek = resultsFrame{open: "<｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜>"}
-	resultsOutputs  = resultsFrame{open: "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"}
-	resultsReact    = resultsFrame{open: "Observation: "}
-	resultsFunction = resultsFrame{open: "<function_results>\n<result>", close: "</result>\n</function_results>"}
-	resultsMinimax  = resultsFrame{open: "<response>", close: "</response>"}
+	ResultsLongcat  = Frame{open: "<longcat_tool_response>", close: "</longcat_tool_response>"}
+	ResultsNemotron = Frame{open: "<TOOL_RESPONSE>[", close: "]</TOOL_RESPONSE>"}
+	ResultsMistral  = Frame{open: "[TOOL_RESULTS] ", close: "[/TOOL_RESULTS]"}
+	ResultsCohere   = Frame{open: "<|START_TOOL_RESULT|>[", close: "]<|END_TOOL_RESULT|>"}
+	ResultsDeepseek = Frame{open: "<｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜>"}
+	ResultsOutputs  = Frame{open: "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"}
+	ResultsReact    = Frame{open: "Observation: "}
+	ResultsFunction = Frame{open: "<function_results>\n<result>", close: "</result>\n</function_results>"}
+	ResultsMinimax  = Frame{open: "<response>", close: "</response>"}
 
-	resultsSatellite = resultsFrame{open: resultsLabel.open, bare: true}
+	ResultsSatellite = Frame{open: ResultsLabel.open, bare: true}
 )
 
-// resultsFrames are the frames that only one dialect has.
-var resultsFrames = [...]*resultsFrame{&resultsLongcat, &resultsNemotron, &resultsMistral, &resultsCohere, &resultsDeepseek, &resultsOutputs, &resultsReact, &resultsFunction, &resultsMinimax}
+// frames are the frames that only one dialect has.
+var frames = [...]*Frame{&ResultsLongcat, &ResultsNemotron, &ResultsMistral, &ResultsCohere, &ResultsDeepseek, &ResultsOutputs, &ResultsReact, &ResultsFunction, &ResultsMinimax}
 
-// resultsEnvelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others
+// envelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others
 // say which call it answers.
-type resultsEnvelope struct {
+type envelope struct {
 	Success *bool           `json:"success"`
 	Data    json.RawMessage `json:"data"`
 	Error   json.RawMessage `json:"error"`
@@ -55,73 +55,73 @@ type resultsEnvelope struct {
 
 // AppendResults appends results as one message's text. Whatever they hold, no dialect of a model that has these tools, or nil for any,
 // reads a call in the text.
-func (row *renderRow) AppendResults(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
-	frame := row.results
+func (row *Row) AppendResults(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
+	frame := row.Results
 	if frame == nil {
-		frame = &resultsLabel
+		frame = &ResultsLabel
 	}
-	callLike := func(raw string) bool { return resultsCallLike(raw) && (tools == nil || resultsNames(raw, tools)) }
+	callLike := func(raw string) bool { return looksLikeCall(raw) && (tools == nil || namesTool(raw, tools)) }
 	for i := range results {
 		if i > 0 {
 			dst = append(dst, '\n')
 		}
 		dst = append(dst, frame.open...)
-		dst = resultsAppend(dst, &results[i], frame.bare, callLike)
+		dst = appendResult(dst, &results[i], frame.bare, callLike)
 		dst = append(dst, frame.close...)
 	}
 	return dst
 }
 
-func resultsAppend(dst []byte, r *chat.Result, bare bool, callLike func(raw string) bool) []byte {
-	text := resultsText(r.Parts)
+func appendResult(dst []byte, r *chat.Result, bare bool, callLike func(raw string) bool) []byte {
+	text := partsText(r.Parts)
 	switch {
 	case r.IsError:
 		dst = append(dst, `{"success":false,"data":null,"error":`...)
-		dst = renderString(dst, strings.TrimPrefix(text, "Error: "), renderSafe) // the key says so
+		dst = appendString(dst, strings.TrimPrefix(text, "Error: "), safe) // the key says so
 	case bare:
-		dst = resultsData(append(dst, `{"content":`...), text, callLike)
+		dst = appendData(append(dst, `{"content":`...), text, callLike)
 	default:
 		dst = append(dst, `{"success":true,"data":`...)
-		dst = resultsData(dst, text, callLike)
+		dst = appendData(dst, text, callLike)
 		dst = append(dst, `,"error":null`...)
 	}
 	if r.Name != "" {
 		dst = append(dst, `,"from":`...)
-		dst = renderString(dst, r.Name, renderSafe)
+		dst = appendString(dst, r.Name, safe)
 	}
 	if r.CallID != "" {
 		dst = append(dst, `,"call_id":`...)
-		dst = renderString(dst, r.CallID, renderSafe)
+		dst = appendString(dst, r.CallID, safe)
 	}
 	return append(dst, '}')
 }
 
-// resultsData appends what came out: an object or a list as it is, any other text as a string. So is JSON in
+// appendData appends what came out: an object or a list as it is, any other text as a string. So is JSON in
 // which an object could be taken for a call.
-func resultsData(dst []byte, text string, callLike func(raw string) bool) []byte {
+func appendData(dst []byte, text string, callLike func(raw string) bool) []byte {
 	start := len(dst)
 	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
-		if dst = renderCompact(dst, text, renderSafe); !callLike(string(dst[start:])) {
+		if dst = compact(dst, text, safe); !callLike(string(dst[start:])) {
 			return dst
 		}
 		dst = dst[:start]
 	}
-	return renderString(dst, text, renderSafe)
+	return appendString(dst, text, safe)
 }
 
-// resultsCallKeys are beginnings of keys without which no object is a call.
-var resultsCallKeys = []string{"name", "tool", "function", "action", "recipient", "call"}
+// callKeys are beginnings of keys without which no object is a call.
+var callKeys = []string{"name", "tool", "function", "action", "recipient", "call"}
 
-// resultsCallLike reports whether an object in compact JSON has a key of a call.
-func resultsCallLike(raw string) bool {
+// looksLikeCall reports whether an object in compact JSON has a key of a call.
+func looksLikeCall(raw string) bool {
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '"' {
 			continue
 		}
-		end := renderStringEnd(raw, i)
+		end := stringEnd(raw, i)
 		if end < len(raw) && raw[end] == ':' {
 			key := strings.ToLower(raw[i+1 : end-1])
-			for _, k := range resultsCallKeys {
+			for _, k := range callKeys {
 				if strings.HasPrefix(key, k) {
 					return true
 				}
@@ -132,8 +132,8 @@ func resultsCallLike(raw string) bool {
 	return false
 }
 
-// resultsNames reports whether JSON may hold the name of a tool, however it is spelled.
-func resultsNames(raw string, tools []chat.Tool) bool {
+// namesTool reports whether JSON may hold the name of a tool, however it is spelled.
+func namesTool(raw string, tools []chat.Tool) bool {
 	if strings.Contains(raw, `\u`) {
 		return true
 	}
@@ -146,8 +146,8 @@ func resultsNames(raw string, tools []chat.Tool) bool {
 	return false
 }
 
-// resultsText joins the parts. One that is no text is named, so that the model knows that it is there.
-func resultsText(parts []chat.Part) string {
+// partsText joins the parts. One that is no text is named, so that the model knows that it is there.
+func partsText(parts []chat.Part) string {
 	if len(parts) == 1 && parts[0].Kind == chat.PartText {
 		return parts[0].Text
 	}
@@ -175,15 +175,15 @@ func resultsText(parts []chat.Part) string {
 
 // The places where a result begins, always at the start of a line.
 const (
-	resultsTool    = "TOOL_RESULT:"
-	resultsPTK     = "PTK_RESULT:"
-	resultsElement = "<tool_response>"
+	labelTool   = "TOOL_RESULT:"
+	labelPTK    = "PTK_RESULT:"
+	elementOpen = "<tool_response>"
 
-	resultsElementEnd = "</tool_response>"
+	elementEnd = "</tool_response>"
 )
 
-// readResults reads back, in order, all results that stand in text.
-func readResults(text string) []chat.Result {
+// Results reads back, in order, all results that stand in text.
+func Results(text string) []chat.Result {
 	var list []chat.Result
 	r := resultsReader{text: text, left: 16*len(text) + 1<<12}
 	for at := 0; at < len(text) && r.left > 0; {
@@ -213,21 +213,21 @@ type resultsReader struct {
 func (r *resultsReader) result(at int) (chat.Result, int) {
 	rest := r.text[at:]
 	switch {
-	case strings.HasPrefix(rest, resultsTool):
-		return r.json(at, at+len(resultsTool))
-	case strings.HasPrefix(rest, resultsPTK):
-		if res, end := r.json(at, at+len(resultsPTK)); end > at {
+	case strings.HasPrefix(rest, labelTool):
+		return r.json(at, at+len(labelTool))
+	case strings.HasPrefix(rest, labelPTK):
+		if res, end := r.json(at, at+len(labelPTK)); end > at {
 			return res, end
 		}
-		return resultsSentence(r.text, at)
-	case strings.HasPrefix(rest, resultsElement):
+		return sentence(r.text, at)
+	case strings.HasPrefix(rest, elementOpen):
 		return r.element(at)
 	case strings.HasPrefix(rest, "```"):
 		if line := strings.IndexByte(rest, '\n'); line >= 0 {
 			return r.json(at, at+line+1)
 		}
 	}
-	for _, f := range resultsFrames {
+	for _, f := range frames {
 		if !strings.HasPrefix(rest, f.open) {
 			continue
 		}
@@ -240,18 +240,18 @@ func (r *resultsReader) result(at int) (chat.Result, int) {
 
 // json reads the envelope that begins at or after from.
 func (r *resultsReader) json(at, from int) (chat.Result, int) {
-	i := renderSpace(r.text, from)
+	i := space(r.text, from)
 	if i >= len(r.text) || r.text[i] != '{' {
 		return chat.Result{}, at
 	}
-	end := renderValueEnd(r.text, i)
+	end := valueEnd(r.text, i)
 	if end < 0 {
 		r.left -= len(r.text) - i
 		return chat.Result{}, at
 	}
 	raw := r.text[i:end]
 	r.left -= len(raw)
-	res, ok := resultsDecode(raw)
+	res, ok := decode(raw)
 	if !ok || r.text[at] == '`' && !strings.Contains(raw, `"function_call_output"`) {
 		return chat.Result{}, at
 	}
@@ -260,25 +260,25 @@ func (r *resultsReader) json(at, from int) (chat.Result, int) {
 
 // element reads an element whose content is an envelope, or any text.
 func (r *resultsReader) element(at int) (chat.Result, int) {
-	start := at + len(resultsElement)
+	start := at + len(elementOpen)
 	if res, end := r.json(at, start); end > at {
-		if rest := strings.TrimLeft(r.text[end:], " \t\r\n"); strings.HasPrefix(rest, resultsElementEnd) {
-			return res, len(r.text) - len(rest) + len(resultsElementEnd)
+		if rest := strings.TrimLeft(r.text[end:], " \t\r\n"); strings.HasPrefix(rest, elementEnd) {
+			return res, len(r.text) - len(rest) + len(elementEnd)
 		}
 	}
-	n := strings.Index(r.text[start:], resultsElementEnd)
+	n := strings.Index(r.text[start:], elementEnd)
 	if n < 0 {
 		r.left -= len(r.text) - start
 		return chat.Result{}, at
 	}
 	body := strings.TrimSuffix(strings.TrimPrefix(r.text[start:start+n], "\n"), "\n")
-	return chat.Result{Parts: chat.Text(body)}, start + n + len(resultsElementEnd)
+	return chat.Result{Parts: chat.Text(body)}, start + n + len(elementEnd)
 }
 
-// resultsSentence reads the PTK form without JSON: a sentence that says how it went, and what came out.
-func resultsSentence(text string, at int) (chat.Result, int) {
-	rest, end := strings.TrimLeft(text[at+len(resultsPTK):], " "), len(text)
-	if i := strings.Index(rest, "\n"+resultsPTK); i >= 0 {
+// sentence reads the PTK form without JSON: a sentence that says how it went, and what came out.
+func sentence(text string, at int) (chat.Result, int) {
+	rest, end := strings.TrimLeft(text[at+len(labelPTK):], " "), len(text)
+	if i := strings.Index(rest, "\n"+labelPTK); i >= 0 {
 		end -= len(rest) - i
 		rest = rest[:i]
 	}
@@ -292,36 +292,36 @@ func resultsSentence(text string, at int) (chat.Result, int) {
 	return chat.Result{}, at
 }
 
-func resultsDecode(raw string) (chat.Result, bool) {
-	var e resultsEnvelope
+func decode(raw string) (chat.Result, bool) {
+	var e envelope
 	if json.Unmarshal([]byte(raw), &e) != nil {
 		return chat.Result{}, false
 	}
-	r := chat.Result{CallID: e.CallID, Name: renderOr(e.From, renderOr(e.Tool, e.Name))}
+	r := chat.Result{CallID: e.CallID, Name: or(e.From, or(e.Tool, e.Name))}
 	switch {
 	case e.Success != nil && *e.Success:
-		r.Parts = resultsValue(e.Data)
+		r.Parts = partsOf(e.Data)
 	case e.Success != nil:
 		r.IsError = true
-		if r.Parts = resultsValue(e.Error); r.Parts == nil {
-			r.Parts = resultsValue(e.Data)
+		if r.Parts = partsOf(e.Error); r.Parts == nil {
+			r.Parts = partsOf(e.Data)
 		}
 	case e.Output != nil:
-		r.Parts = resultsValue(e.Output)
+		r.Parts = partsOf(e.Output)
 	case e.Content != nil:
-		r.Parts = resultsValue(e.Content)
+		r.Parts = partsOf(e.Content)
 	default:
 		return r, false
 	}
 	return r, true
 }
 
-// resultsValue returns a string's text, and any other value's JSON text. Null and absence are nil.
-func resultsValue(raw json.RawMessage) []chat.Part {
+// partsOf returns a string's text, and any other value's JSON text. Null and absence are nil.
+func partsOf(raw json.RawMessage) []chat.Part {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	if s, ok := renderUnquote(string(raw)); ok {
+	if s, ok := Unquote(string(raw)); ok {
 		return chat.Text(s)
 	}
 	return chat.Text(string(raw))

@@ -1,4 +1,4 @@
-package dialect
+package render
 
 import (
 	"encoding/json"
@@ -8,23 +8,23 @@ import (
 	"wield/dialect/internal/form"
 )
 
-// renderCallLiteral returns a writer of a name and an object in Gemma's literals.
-func renderCallLiteral(f *form.Literal) func(dst []byte, c *chat.Call) ([]byte, string) {
+// CallLiteral returns a writer of a name and an object in Gemma's literals.
+func CallLiteral(f *form.Literal) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !renderIsName(c.Name) {
+		if !IsName(c.Name) {
 			return dst, "the name cannot stand before a brace"
 		}
 		dst = append(append(dst, "call:"...), c.Name...)
-		return renderLiteral(dst, c.Arguments, f)
+		return literal(dst, c.Arguments, f)
 	}
 }
 
-// renderLiteral writes a JSON value, and returns in its second value why it cannot.
-func renderLiteral(dst []byte, raw string, f *form.Literal) (out []byte, why string) {
+// literal writes a JSON value, and returns in its second value why it cannot.
+func literal(dst []byte, raw string, f *form.Literal) (out []byte, why string) {
 	raw = strings.TrimSpace(raw)
 	switch raw[0] {
 	case '"':
-		s, ok := renderUnquote(raw)
+		s, ok := Unquote(raw)
 		if !ok || strings.Contains(s, f.Token) || strings.Contains(s+f.Token, f.Token[:1]+f.Token) {
 			return dst, "a string holds the token that would end it"
 		}
@@ -32,8 +32,8 @@ func renderLiteral(dst []byte, raw string, f *form.Literal) (out []byte, why str
 	case '{':
 		dst = append(dst, '{')
 		first := true
-		renderEach(raw, func(key, value string) {
-			if !renderIsName(key) || strings.Contains(key, ":") {
+		Each(raw, func(key, value string) {
+			if !IsName(key) || strings.Contains(key, ":") {
 				why = "the key " + key + " cannot stand without quotes"
 			}
 			if !first {
@@ -42,7 +42,7 @@ func renderLiteral(dst []byte, raw string, f *form.Literal) (out []byte, why str
 			first = false
 			dst = append(append(dst, key...), ':')
 			if why == "" {
-				dst, why = renderLiteral(dst, value, f)
+				dst, why = literal(dst, value, f)
 			}
 		})
 		return append(dst, '}'), why
@@ -56,7 +56,7 @@ func renderLiteral(dst []byte, raw string, f *form.Literal) (out []byte, why str
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, why = renderLiteral(dst, string(item), f); why != "" {
+			if dst, why = literal(dst, string(item), f); why != "" {
 				return dst, why
 			}
 		}

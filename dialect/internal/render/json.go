@@ -1,4 +1,4 @@
-package dialect
+package render
 
 import (
 	"encoding/json"
@@ -8,21 +8,21 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A renderMode says how JSON text is rewritten.
-type renderMode uint8
+// A escaping says how JSON text is rewritten.
+type escaping uint8
 
 const (
-	renderRaw    renderMode = iota // strings stay as written
-	renderSafe                     // nothing in a string can be taken for the start of a call
-	renderStrict                   // no sign of markup at all
-	renderPython                   // literals of Python, strings with the escapes that JSON and Python share
+	asWritten escaping = iota // strings stay as written
+	safe                      // nothing in a string can be taken for the start of a call
+	strict                    // no sign of markup at all
+	python                    // literals of Python, strings with the escapes that JSON and Python share
 )
 
-// renderQuote appends s as a JSON string with no escapes but the needful ones.
-func renderQuote(dst []byte, s string) []byte { return renderString(dst, s, renderRaw) }
+// Quote appends s as a JSON string with no escapes but the needful ones.
+func Quote(dst []byte, s string) []byte { return appendString(dst, s, asWritten) }
 
-// renderString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
-func renderString(dst []byte, s string, mode renderMode) []byte {
+// appendString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func appendString(dst []byte, s string, mode escaping) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
@@ -36,7 +36,7 @@ func renderString(dst []byte, s string, mode renderMode) []byte {
 			dst = append(dst, `\t`...)
 		case c == '\r':
 			dst = append(dst, `\r`...)
-		case c < 0x20 || c == 0x7f || mode != renderRaw && renderUnsafe(s, i, mode):
+		case c < 0x20 || c == 0x7f || mode != asWritten && mayBegin(s, i, mode):
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		case c < utf8.RuneSelf:
 			dst = append(dst, c)
@@ -55,18 +55,18 @@ func renderString(dst []byte, s string, mode renderMode) []byte {
 	return append(dst, '"')
 }
 
-// renderUnsafe reports whether the byte at i may begin the marker of a dialect, a fence or a reasoning tag. Every opener
+// mayBegin reports whether the byte at i may begin the marker of a dialect, a fence or a reasoning tag. Every opener
 // that a decoder finds in the middle of a line has such a byte: a tag, a section marker in brackets, or functools[.
-func renderUnsafe(s string, i int, mode renderMode) bool {
+func mayBegin(s string, i int, mode escaping) bool {
 	switch c := s[i]; c {
 	case '<':
-		if mode == renderStrict || i+1 == len(s) {
+		if mode == strict || i+1 == len(s) {
 			return true
 		}
 		n := s[i+1]
 		return n|0x20 >= 'a' && n|0x20 <= 'z' || strings.IndexByte("/|]!?\\", n) >= 0 || n >= utf8.RuneSelf
 	case '>', '&':
-		return mode == renderStrict
+		return mode == strict
 	case '[':
 		if i+1 < len(s) && (s[i+1] == '/' || s[i+1] >= 'A' && s[i+1] <= 'Z') {
 			return true
@@ -78,21 +78,21 @@ func renderUnsafe(s string, i int, mode renderMode) bool {
 	return false
 }
 
-// renderCompact appends the JSON text raw without white space between its tokens, its strings by mode. Text that is not
+// compact appends the JSON text raw without white space between its tokens, its strings by mode. Text that is not
 // JSON is appended as a JSON string.
-func renderCompact(dst []byte, raw string, mode renderMode) []byte {
+func compact(dst []byte, raw string, mode escaping) []byte {
 	if !json.Valid([]byte(raw)) {
-		return renderString(dst, raw, mode)
+		return appendString(dst, raw, mode)
 	}
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 			i++
 		case c == '"':
-			end := renderStringEnd(raw, i)
-			dst = renderToken(dst, raw[i:end], mode)
+			end := stringEnd(raw, i)
+			dst = token(dst, raw[i:end], mode)
 			i = end
-		case mode == renderPython && (c == 't' || c == 'f' || c == 'n'):
+		case mode == python && (c == 't' || c == 'f' || c == 'n'):
 			switch c {
 			case 't':
 				dst, i = append(dst, "True"...), i+len("true")
@@ -101,7 +101,7 @@ func renderCompact(dst []byte, raw string, mode renderMode) []byte {
 			case 'n':
 				dst, i = append(dst, "None"...), i+len("null")
 			}
-		case mode == renderPython && (c == ',' || c == ':'):
+		case mode == python && (c == ',' || c == ':'):
 			dst = append(dst, c, ' ')
 			i++
 		default:
@@ -112,23 +112,23 @@ func renderCompact(dst []byte, raw string, mode renderMode) []byte {
 	return dst
 }
 
-// renderToken appends the JSON string in raw, which is in quotes, by mode.
-func renderToken(dst []byte, raw string, mode renderMode) []byte {
-	if mode == renderRaw {
+// token appends the JSON string in raw, which is in quotes, by mode.
+func token(dst []byte, raw string, mode escaping) []byte {
+	if mode == asWritten {
 		return append(dst, raw...)
 	}
 	s := raw[1 : len(raw)-1]
 	if strings.IndexByte(s, '\\') >= 0 && json.Unmarshal([]byte(raw), &s) != nil {
 		return append(dst, raw...)
 	}
-	if mode == renderPython {
-		mode = renderRaw
+	if mode == python {
+		mode = asWritten
 	}
-	return renderString(dst, s, mode)
+	return appendString(dst, s, mode)
 }
 
-// renderStringEnd returns the offset after the string that begins at i.
-func renderStringEnd(raw string, i int) int {
+// stringEnd returns the offset after the string that begins at i.
+func stringEnd(raw string, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
 		case '\\':
@@ -140,13 +140,13 @@ func renderStringEnd(raw string, i int) int {
 	return len(raw)
 }
 
-// renderValueEnd returns the offset after the JSON value that begins at i, or -1 when the text ends before it does.
-func renderValueEnd(raw string, i int) int {
+// valueEnd returns the offset after the JSON value that begins at i, or -1 when the text ends before it does.
+func valueEnd(raw string, i int) int {
 	depth := 0
 	for i < len(raw) {
 		switch raw[i] {
 		case '"':
-			if i = renderStringEnd(raw, i); depth == 0 {
+			if i = stringEnd(raw, i); depth == 0 {
 				return i
 			}
 			continue
@@ -172,42 +172,42 @@ func renderValueEnd(raw string, i int) int {
 	return i
 }
 
-// renderEach calls f with the decoded key and the raw value of each member of the JSON object in raw, in order.
-func renderEach(raw string, f func(key, value string)) {
-	i := renderSpace(raw, 0)
+// Each calls f with the decoded key and the raw value of each member of the JSON object in raw, in order.
+func Each(raw string, f func(key, value string)) {
+	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
 		return
 	}
-	for i = renderSpace(raw, i+1); i < len(raw) && raw[i] == '"'; {
-		end := renderStringEnd(raw, i)
+	for i = space(raw, i+1); i < len(raw) && raw[i] == '"'; {
+		end := stringEnd(raw, i)
 		var key string
 		if json.Unmarshal([]byte(raw[i:end]), &key) != nil {
 			return
 		}
-		i = renderSpace(raw, end)
+		i = space(raw, end)
 		if i >= len(raw) || raw[i] != ':' {
 			return
 		}
-		i = renderSpace(raw, i+1)
-		if end = renderValueEnd(raw, i); end < 0 {
+		i = space(raw, i+1)
+		if end = valueEnd(raw, i); end < 0 {
 			return
 		}
 		f(key, raw[i:end])
-		if i = renderSpace(raw, end); i < len(raw) && raw[i] == ',' {
-			i = renderSpace(raw, i+1)
+		if i = space(raw, end); i < len(raw) && raw[i] == ',' {
+			i = space(raw, i+1)
 		}
 	}
 }
 
-func renderSpace(raw string, i int) int {
+func space(raw string, i int) int {
 	for i < len(raw) && strings.IndexByte(" \t\r\n", raw[i]) >= 0 {
 		i++
 	}
 	return i
 }
 
-// renderUnquote returns the text of the JSON string in raw, and whether raw is one.
-func renderUnquote(raw string) (string, bool) {
+// Unquote returns the text of the JSON string in raw, and whether raw is one.
+func Unquote(raw string) (string, bool) {
 	if n := len(raw) - 1; n > 0 && raw[0] == '"' && raw[n] == '"' && chars.Escaped.None(raw[1:n]) && utf8.ValidString(raw) {
 		return raw[1:n], true
 	}

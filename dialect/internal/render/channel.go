@@ -1,4 +1,4 @@
-package dialect
+package render
 
 import (
 	"strconv"
@@ -8,32 +8,32 @@ import (
 	"wield/dialect/internal/form"
 )
 
-// renderCallArgs writes an object with name and args.
-func renderCallArgs(dst []byte, c *chat.Call) ([]byte, string) {
-	dst = renderQuote(append(dst, `{"name":`...), c.Name)
+// CallArgs writes an object with name and args.
+func CallArgs(dst []byte, c *chat.Call) ([]byte, string) {
+	dst = Quote(append(dst, `{"name":`...), c.Name)
 	dst = append(append(dst, `,"args":`...), c.Arguments...)
 	return append(dst, '}'), ""
 }
 
 var attributeEscapes = strings.NewReplacer("&", "&amp;", `"`, "&quot;")
 
-// renderCallOpen returns a writer of a call between open and close tokens.
-func renderCallOpen(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
+// CallOpen returns a writer of a call between open and close tokens.
+func CallOpen(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !renderIsName(c.Name) {
+		if !IsName(c.Name) {
 			return dst, "the name cannot stand in an attribute"
 		}
 		dst = append(append(append(dst, f.CallOpen...), '"'), attributeEscapes.Replace(c.Name)...)
 		dst = strconv.AppendInt(append(dst, `" index="`...), int64(c.Index+1), 10)
 		dst = append(append(dst, '"'), f.TagEnd...)
 		why := ""
-		renderEach(c.Arguments, func(key, value string) {
+		Each(c.Arguments, func(key, value string) {
 			if strings.ContainsAny(key, "\n\r\t") || strings.Contains(key, f.TagEnd) || key == "" || strings.TrimSpace(key) != key || len(key) > 64 || strings.ContainsAny(key, "&;") {
 				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
 				return
 			}
 			dst = append(append(append(dst, f.ParamOpen...), '"'), attributeEscapes.Replace(key)...)
-			s, ok := renderUnquote(value)
+			s, ok := Unquote(value)
 			kind := "string"
 			if !ok {
 				kind = openType(value)
@@ -46,7 +46,7 @@ func renderCallOpen(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string
 			if ok {
 				dst = append(dst, s...)
 			} else {
-				dst = renderCompact(dst, value, renderStrict)
+				dst = compact(dst, value, strict)
 			}
 			dst = append(dst, f.ParamClose...)
 		})

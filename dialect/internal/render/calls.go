@@ -1,4 +1,6 @@
-package dialect
+// Package render writes calls, definitions of tools and results as the text that models of a family know, and reads such results
+// back.
+package render
 
 import (
 	"encoding/json"
@@ -9,43 +11,43 @@ import (
 	"wield/dialect/internal/form"
 )
 
-// A renderRow says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
+// A Row says how one dialect is written. The zero values of its fields are right for most dialects, so that a row
 // names little more than the text around a call.
-type renderRow struct {
-	one    bool   // a message holds one call and nothing else
-	head   string // before all calls of a message
-	open   string // before each call
-	sep    string // between two calls; "": a newline
-	joined bool   // nothing stands between two calls
-	end    string // after each call
-	tail   string // after all calls of a message
+type Row struct {
+	One    bool   // a message holds one call and nothing else
+	Head   string // before all calls of a message
+	Open   string // before each call
+	Sep    string // between two calls; "": a newline
+	Joined bool   // nothing stands between two calls
+	End    string // after each call
+	Tail   string // after all calls of a message
 
-	// call writes what stands between open and end. It returns in its second value why it cannot.
-	call func(dst []byte, c *chat.Call) ([]byte, string)
-	// tools writes definitions; nil: renderToolsJSON.
-	tools func(dst []byte, tools []chat.Tool) []byte
-	// results is the frame around each result; nil: resultsLabel.
-	results *resultsFrame
+	// Call writes what stands between open and end. It returns in its second value why it cannot.
+	Call func(dst []byte, c *chat.Call) ([]byte, string)
+	// Tools writes definitions; nil: a list of JSON objects.
+	Tools func(dst []byte, tools []chat.Tool) []byte
+	// Results is the frame around each result; nil: ResultsLabel.
+	Results *Frame
 }
 
 // AppendCalls appends one message's worth of calls. If it cannot, it says of which tool's call, if one is to blame, and why.
-func (row *renderRow) AppendCalls(dst []byte, calls []chat.Call) (out []byte, name, why string) {
-	if row.one && len(calls) > 1 {
+func (row *Row) AppendCalls(dst []byte, calls []chat.Call) (out []byte, name, why string) {
+	if row.One && len(calls) > 1 {
 		return dst, "", "one message holds only one call"
 	}
-	dst = append(dst, row.head...)
+	dst = append(dst, row.Head...)
 	for i := range calls {
-		if i > 0 && !row.joined {
-			dst = append(dst, renderOr(row.sep, "\n")...)
+		if i > 0 && !row.Joined {
+			dst = append(dst, or(row.Sep, "\n")...)
 		}
-		dst = append(dst, row.open...)
+		dst = append(dst, row.Open...)
 		c := calls[i]
 		if c.Arguments == "" {
 			c.Arguments = "{}"
 		}
 		why := "the arguments are no JSON object"
-		if renderIsObject(c.Arguments) {
-			dst, why = row.call(dst, &c)
+		if IsObject(c.Arguments) {
+			dst, why = row.Call(dst, &c)
 		}
 		if why == "" && c.Name == "" {
 			why = "it has no name"
@@ -53,92 +55,92 @@ func (row *renderRow) AppendCalls(dst []byte, calls []chat.Call) (out []byte, na
 		if why != "" {
 			return dst, c.Name, why
 		}
-		dst = append(dst, row.end...)
+		dst = append(dst, row.End...)
 	}
-	return append(dst, row.tail...), "", ""
+	return append(dst, row.Tail...), "", ""
 }
 
-func renderOr(s, or string) string {
+func or(s, or string) string {
 	if s == "" {
 		return or
 	}
 	return s
 }
 
-func renderIsObject(raw string) bool {
+func IsObject(raw string) bool {
 	return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") && json.Valid([]byte(raw))
 }
 
 // The JSON shapes. The arguments stay as they are, byte for byte: the JSON grammar decides where they end.
 
-// renderBetween writes the rest of an object with the name and the arguments of a call.
-func renderBetween(dst []byte, before string, c *chat.Call, between string) []byte {
+// object writes the rest of an object with the name and the arguments of a call.
+func object(dst []byte, before string, c *chat.Call, between string) []byte {
 	dst = append(dst, before...)
-	dst = renderQuote(dst, c.Name)
+	dst = Quote(dst, c.Name)
 	dst = append(dst, between...)
 	dst = append(dst, c.Arguments...)
 	return append(dst, '}')
 }
 
-func renderCallName(dst []byte, c *chat.Call) ([]byte, string) {
-	return renderBetween(dst, `{"name": `, c, `, "arguments": `), ""
+func CallName(dst []byte, c *chat.Call) ([]byte, string) {
+	return object(dst, `{"name": `, c, `, "arguments": `), ""
 }
 
-func renderCallParametersKey(dst []byte, c *chat.Call) ([]byte, string) {
-	return renderBetween(dst, `{"name": `, c, `, "parameters": `), ""
+func CallParametersKey(dst []byte, c *chat.Call) ([]byte, string) {
+	return object(dst, `{"name": `, c, `, "parameters": `), ""
 }
 
-func renderCallKeyed(dst []byte, c *chat.Call) ([]byte, string) {
-	return renderBetween(dst, `{`, c, `: `), ""
+func CallKeyed(dst []byte, c *chat.Call) ([]byte, string) {
+	return object(dst, `{`, c, `: `), ""
 }
 
-func renderCallCohere(dst []byte, c *chat.Call) ([]byte, string) {
+func CallCohere(dst []byte, c *chat.Call) ([]byte, string) {
 	dst = append(dst, '{')
 	if c.ID != "" {
 		dst = append(dst, `"tool_call_id": `...)
-		dst = renderQuote(dst, c.ID)
+		dst = Quote(dst, c.ID)
 		dst = append(dst, `, `...)
 	}
-	return renderBetween(dst, `"tool_name": `, c, `, "parameters": `), ""
+	return object(dst, `"tool_name": `, c, `, "parameters": `), ""
 }
 
-func renderCallFunction(dst []byte, c *chat.Call) ([]byte, string) {
-	return renderBetween(dst, `{"function": `, c, `, "arguments": `), ""
+func CallFunction(dst []byte, c *chat.Call) ([]byte, string) {
+	return object(dst, `{"function": `, c, `, "arguments": `), ""
 }
 
-func renderCallOpenAI(dst []byte, c *chat.Call) ([]byte, string) {
+func CallOpenAI(dst []byte, c *chat.Call) ([]byte, string) {
 	dst = append(dst, '{')
 	if c.ID != "" {
 		dst = append(dst, `"id":`...)
-		dst = renderQuote(dst, c.ID)
+		dst = Quote(dst, c.ID)
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `"type":"function","function":{"name":`...)
-	dst = renderQuote(dst, c.Name)
+	dst = Quote(dst, c.Name)
 	dst = append(dst, `,"arguments":`...)
-	dst = renderQuote(dst, c.Arguments)
+	dst = Quote(dst, c.Arguments)
 	return append(dst, `}}`...), ""
 }
 
-// renderCallTag keeps the layout of the Tool Calling Protocol: one key a line.
-func renderCallTag(dst []byte, c *chat.Call) ([]byte, string) {
+// CallTag keeps the layout of the Tool Calling Protocol: one key a line.
+func CallTag(dst []byte, c *chat.Call) ([]byte, string) {
 	dst = append(dst, "{\n  \"tool\": "...)
-	dst = renderQuote(dst, c.Name)
+	dst = Quote(dst, c.Name)
 	dst = append(dst, ",\n  \"args\": "...)
 	dst = append(dst, c.Arguments...)
 	if c.Reasoning != "" {
 		dst = append(dst, ",\n  \"reasoning\": "...)
-		dst = renderQuote(dst, c.Reasoning)
+		dst = Quote(dst, c.Reasoning)
 	}
 	return append(dst, "\n}"...), ""
 }
 
-// renderCallBare writes a name, and the arguments on the next line. Their first key is what shows that the two are a call.
-func renderCallBare(dst []byte, c *chat.Call) ([]byte, string) {
-	dst, why := renderCallHeader("\n")(dst, c)
+// CallBare writes a name, and the arguments on the next line. Their first key is what shows that the two are a call.
+func CallBare(dst []byte, c *chat.Call) ([]byte, string) {
+	dst, why := CallHeader("\n")(dst, c)
 	first := true
-	renderEach(c.Arguments, func(key, _ string) {
-		if first && len(key) > renderName {
+	Each(c.Arguments, func(key, _ string) {
+		if first && len(key) > maxName {
 			why = "the name of the first argument is too long"
 		}
 		first = false
@@ -146,10 +148,10 @@ func renderCallBare(dst []byte, c *chat.Call) ([]byte, string) {
 	return dst, why
 }
 
-// renderCallHeader returns a writer of a name, what stands between, and the arguments.
-func renderCallHeader(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
+// CallHeader returns a writer of a name, what stands between, and the arguments.
+func CallHeader(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !renderIsName(c.Name) {
+		if !IsName(c.Name) {
 			return dst, "the name cannot stand in a header"
 		}
 		dst = append(dst, c.Name...)
@@ -158,9 +160,9 @@ func renderCallHeader(between string) func(dst []byte, c *chat.Call) ([]byte, st
 	}
 }
 
-// renderCallCounted writes the id of Kimi's calls, which counts them, and the arguments.
-func renderCallCounted(dst []byte, c *chat.Call) ([]byte, string) {
-	if !renderIsName(c.Name) {
+// CallCounted writes the id of Kimi's calls, which counts them, and the arguments.
+func CallCounted(dst []byte, c *chat.Call) ([]byte, string) {
+	if !IsName(c.Name) {
 		return dst, "the name cannot stand in a header"
 	}
 	dst = append(dst, c.Name...)
@@ -172,16 +174,16 @@ func renderCallCounted(dst []byte, c *chat.Call) ([]byte, string) {
 
 // The forms with one argument a line or an element.
 
-func renderCallYAML(dst []byte, c *chat.Call) ([]byte, string) {
-	if !renderIsName(c.Name) {
+func CallYAML(dst []byte, c *chat.Call) ([]byte, string) {
+	if !IsName(c.Name) {
 		return dst, "the name cannot stand on a TOOL line"
 	}
 	dst = append(dst, "TOOL: "...)
 	dst = append(dst, c.Name...)
 	dst = append(dst, "\nARGS:"...)
 	why, empty := "", true
-	renderEach(c.Arguments, func(key, value string) {
-		if !renderIsName(key) {
+	Each(c.Arguments, func(key, value string) {
+		if !IsName(key) {
 			why = "the argument's name " + strconv.Quote(key) + " is no plain key"
 			return
 		}
@@ -189,12 +191,12 @@ func renderCallYAML(dst []byte, c *chat.Call) ([]byte, string) {
 		dst = append(dst, "\n  "...)
 		dst = append(dst, key...)
 		dst = append(dst, ": "...)
-		if s, ok := renderUnquote(value); ok && renderIsPlain(s) {
+		if s, ok := Unquote(value); ok && isPlain(s) {
 			dst = append(dst, s...)
 		} else if ok {
-			dst = renderQuote(dst, s)
+			dst = Quote(dst, s)
 		} else {
-			dst = renderCompact(dst, value, renderRaw)
+			dst = compact(dst, value, asWritten)
 		}
 	})
 	if empty {
@@ -203,34 +205,34 @@ func renderCallYAML(dst []byte, c *chat.Call) ([]byte, string) {
 	return dst, why
 }
 
-func renderCallXML(dst []byte, c *chat.Call) ([]byte, string) {
-	if !renderIsName(c.Name) {
+func CallXML(dst []byte, c *chat.Call) ([]byte, string) {
+	if !IsName(c.Name) {
 		return dst, "the name cannot stand in an attribute"
 	}
 	dst = append(dst, `<tool name="`...)
 	dst = append(dst, c.Name...)
 	dst = append(dst, "\">\n"...)
 	why := ""
-	renderEach(c.Arguments, func(key, value string) {
-		if !renderIsName(key) {
+	Each(c.Arguments, func(key, value string) {
+		if !IsName(key) {
 			why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
 			return
 		}
 		dst = append(dst, `  <arg name="`...)
 		dst = append(dst, key...)
 		dst = append(dst, `">`...)
-		if s, ok := renderUnquote(value); ok {
-			dst = renderEntities(dst, s)
+		if s, ok := Unquote(value); ok {
+			dst = entities(dst, s)
 		} else {
-			dst = renderCompact(dst, value, renderStrict)
+			dst = compact(dst, value, strict)
 		}
 		dst = append(dst, "</arg>\n"...)
 	})
 	return append(dst, "</tool>"...), why
 }
 
-// renderEntities writes text so that it stands in an element. Text without the signs of markup stays as it is.
-func renderEntities(dst []byte, s string) []byte {
+// entities writes text so that it stands in an element. Text without the signs of markup stays as it is.
+func entities(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '&':
@@ -246,27 +248,27 @@ func renderEntities(dst []byte, s string) []byte {
 	return dst
 }
 
-// renderParameterTags are what ends a value between parameter tags, which have no escapes.
-var renderParameterTags = [...]string{"</parameter", "</function", "</tool_call", "<parameter", "<function", "<tool_call"}
+// parameterTags are what ends a value between parameter tags, which have no escapes.
+var parameterTags = [...]string{"</parameter", "</function", "</tool_call", "<parameter", "<function", "<tool_call"}
 
-func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
-	if !renderIsName(c.Name) {
+func CallParameters(dst []byte, c *chat.Call) ([]byte, string) {
+	if !IsName(c.Name) {
 		return dst, "the name cannot stand in a tag"
 	}
 	dst = append(dst, "<function="...)
 	dst = append(dst, c.Name...)
 	dst = append(dst, ">\n"...)
 	why := ""
-	renderEach(c.Arguments, func(key, value string) {
-		if !renderIsName(key) {
+	Each(c.Arguments, func(key, value string) {
+		if !IsName(key) {
 			why = "the argument's name " + strconv.Quote(key) + " cannot stand in a tag"
 			return
 		}
 		dst = append(dst, "<parameter="...)
 		dst = append(dst, key...)
 		dst = append(dst, ">\n"...)
-		if s, ok := renderUnquote(value); ok {
-			for _, tag := range renderParameterTags {
+		if s, ok := Unquote(value); ok {
+			for _, tag := range parameterTags {
 				if strings.Contains(s, tag) {
 					why = "the value of " + key + " holds " + tag
 				}
@@ -276,33 +278,33 @@ func renderCallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 			}
 			dst = append(dst, s...)
 		} else {
-			dst = renderCompact(dst, value, renderStrict)
+			dst = compact(dst, value, strict)
 		}
 		dst = append(dst, "\n</parameter>\n"...)
 	})
 	return append(dst, "</function>"...), why
 }
 
-// renderCallInvoke returns a writer of an element for the call and one for each argument.
-func renderCallInvoke(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
+// CallInvoke returns a writer of an element for the call and one for each argument.
+func CallInvoke(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 	param := f.ParamOpen
 	if f.Loose {
 		param += " name="
 	}
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !renderIsName(c.Name) {
+		if !IsName(c.Name) {
 			return dst, "the name cannot stand in an attribute"
 		}
 		dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
 		dst = append(dst, `">`...)
 		why := ""
-		renderEach(c.Arguments, func(key, value string) {
-			if !renderIsName(key) {
+		Each(c.Arguments, func(key, value string) {
+			if !IsName(key) {
 				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
 				return
 			}
 			dst = append(append(append(append(dst, param...), '"'), key...), '"')
-			s, ok := renderUnquote(value)
+			s, ok := Unquote(value)
 			if f.Attributes {
 				dst = append(strconv.AppendBool(append(dst, ` string="`...), ok), '"')
 			}
@@ -321,7 +323,7 @@ func renderCallInvoke(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, stri
 			if ok {
 				dst = append(dst, s...)
 			} else {
-				dst = renderCompact(dst, value, renderStrict)
+				dst = compact(dst, value, strict)
 			}
 			dst = append(dst, f.ParamClose...)
 		})
@@ -329,29 +331,29 @@ func renderCallInvoke(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, stri
 	}
 }
 
-// renderCallElements returns a writer of an element for the call, one for each argument, and more inside for objects and lists. Their
+// CallElements returns a writer of an element for the call, one for each argument, and more inside for objects and lists. Their
 // tags have a prefix.
-func renderCallElements(f *form.Tags, prefix string) func(dst []byte, c *chat.Call) ([]byte, string) {
+func CallElements(f *form.Tags, prefix string) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !renderIsName(c.Name) {
+		if !IsName(c.Name) {
 			return dst, "the name cannot stand in an attribute"
 		}
 		dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
 		dst = append(dst, `">`...)
 		why := ""
-		renderEach(c.Arguments, func(key, value string) {
-			if !renderIsName(key) {
+		Each(c.Arguments, func(key, value string) {
+			if !IsName(key) {
 				why = "the argument's name " + strconv.Quote(key) + " cannot be that of an element"
 				return
 			}
 			dst = append(append(append(dst, f.ParamOpen...), key...), '>')
-			if s, ok := renderUnquote(value); ok {
+			if s, ok := Unquote(value); ok {
 				if strings.Contains(s, prefix) {
 					why = "the value of " + key + " holds the prefix of its tags"
 				}
 				dst = append(dst, s...)
 			} else {
-				dst = renderCompact(dst, value, renderStrict) // the reader takes JSON in an element for what it is
+				dst = compact(dst, value, strict) // the reader takes JSON in an element for what it is
 			}
 			dst = append(append(append(dst, f.ParamClose...), key...), '>')
 		})
@@ -359,10 +361,10 @@ func renderCallElements(f *form.Tags, prefix string) func(dst []byte, c *chat.Ca
 	}
 }
 
-// renderCallPairs returns a writer of a name and elements for each key and value.
-func renderCallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
+// CallPairs returns a writer of a name and elements for each key and value.
+func CallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !renderIsName(c.Name) {
+		if !IsName(c.Name) {
 			return dst, "the name cannot stand before a tag"
 		}
 		dst = append(append(dst, c.Name...), f.NameClose...)
@@ -370,13 +372,13 @@ func renderCallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, strin
 			dst = append(dst, '\n')
 		}
 		why := ""
-		renderEach(c.Arguments, func(key, value string) {
-			if !renderIsName(key) {
+		Each(c.Arguments, func(key, value string) {
+			if !IsName(key) {
 				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an element"
 				return
 			}
 			dst = append(append(append(append(dst, f.ParamOpen...), key...), f.ParamEnd...), f.ValueOpen...)
-			s, ok := renderUnquote(value)
+			s, ok := Unquote(value)
 			for _, tag := range [...]string{f.ParamOpen, f.ValueOpen, f.ParamClose, f.CallOpen, f.CallClose} {
 				if strings.Contains(s, tag[:len(tag)-1]) {
 					why = "the value of " + key + " holds " + tag
@@ -384,11 +386,11 @@ func renderCallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, strin
 			}
 			switch {
 			case ok && f.Strings:
-				dst = renderQuote(dst, s)
+				dst = Quote(dst, s)
 			case ok:
 				dst = append(dst, s...)
 			default:
-				dst = renderCompact(dst, value, renderStrict)
+				dst = compact(dst, value, strict)
 			}
 			dst = append(dst, f.ParamClose...)
 			if f.Alone {
@@ -401,28 +403,28 @@ func renderCallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, strin
 
 // The forms of call syntax.
 
-// renderCallStatement writes f(k=v), or f({..}) where a key is no identifier.
-func renderCallStatement(dst []byte, c *chat.Call) ([]byte, string) {
-	out, why := renderCallKeywords(dst, c)
-	if why == "" || !renderIsName(c.Name) {
+// CallStatement writes f(k=v), or f({..}) where a key is no identifier.
+func CallStatement(dst []byte, c *chat.Call) ([]byte, string) {
+	out, why := CallKeywords(dst, c)
+	if why == "" || !IsName(c.Name) {
 		return out, why
 	}
 	dst = append(dst, c.Name...)
 	dst = append(dst, '(')
-	dst = renderCompact(dst, c.Arguments, renderRaw)
+	dst = compact(dst, c.Arguments, asWritten)
 	return append(dst, ')'), ""
 }
 
-func renderCallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
-	if !renderIsName(c.Name) {
+func CallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
+	if !IsName(c.Name) {
 		return dst, "the name is no identifier"
 	}
 	start := len(dst)
 	dst = append(dst, c.Name...)
 	dst = append(dst, '(')
 	why, n := "", 0
-	renderEach(c.Arguments, func(key, value string) {
-		if !renderIsIdentifier(key) {
+	Each(c.Arguments, func(key, value string) {
+		if !isIdentifier(key) {
 			why = "the argument's name " + strconv.Quote(key) + " is no identifier"
 			return
 		}
@@ -431,7 +433,7 @@ func renderCallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
 		}
 		dst = append(dst, key...)
 		dst = append(dst, '=')
-		dst = renderCompact(dst, value, renderPython)
+		dst = compact(dst, value, python)
 	})
 	if why != "" {
 		return dst[:start], why
@@ -439,11 +441,11 @@ func renderCallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, ')'), ""
 }
 
-// renderName is how long a name is at most that is written. Readers take no more than maxHeader, with what stands around it.
-const renderName = 200
+// maxName is how long a name is at most that is written. Readers take no more than maxHeader, with what stands around it.
+const maxName = 200
 
-// renderIsName reports whether s can stand bare in a tag, an attribute or before a parenthesis.
-func renderIsName(s string) bool {
+// IsName reports whether s can stand bare in a tag, an attribute or before a parenthesis.
+func IsName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -453,15 +455,15 @@ func renderIsName(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= renderName
+	return s != "" && len(s) <= maxName
 }
 
-// renderIsIdentifier reports whether s is a Python identifier. Keywords are let through as argument names, since every
+// isIdentifier reports whether s is a Python identifier. Keywords are let through as argument names, since every
 // reader of calls takes them.
-func renderIsIdentifier(s string) bool { return renderIsName(s) && !strings.ContainsAny(s, ".-:") }
+func isIdentifier(s string) bool { return IsName(s) && !strings.ContainsAny(s, ".-:") }
 
-// renderIsPlain reports whether s is a YAML plain scalar that nothing takes for another type.
-func renderIsPlain(s string) bool {
+// isPlain reports whether s is a YAML plain scalar that nothing takes for another type.
+func isPlain(s string) bool {
 	if s == "" || len(s) > 200 {
 		return false
 	}
