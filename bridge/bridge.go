@@ -98,12 +98,13 @@ type Options struct {
 	// [dialect.Options].
 	Edits bool
 	// Trace makes the stream tell of every place where a call could have begun (KindCandidate).
-	Trace   bool
-	Support *Support     // what is known of models that refuse something; nil: the Bridge has its own
-	Probe   bool         // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
-	Hold    Hold         // how the backend is held to the form of an answer; "": HoldNone
-	Backend string       // shown in TurnStart
-	Log     *slog.Logger // gets a warning of every tool whose schema cannot be applied in full; nil: none
+	Trace    bool
+	Support  *Support      // what is known of models that refuse something; nil: the Bridge has its own
+	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
+	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
+	Backend  string        // shown in TurnStart
+	Protocol chat.Protocol // that the backend speaks: tools that its servers run are passed on to it
+	Log      *slog.Logger  // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at

@@ -25,7 +25,8 @@ type run struct {
 	held     *chat.Format // form that the backend is held to; nil: none
 	onlyTold bool         // the backend takes no tool for the form
 
-	left     int // bounces
+	notes    []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
+	left     int               // bounces
 	bounces  int
 	said     []chat.Message  // failed answers and corrections
 	index    int             // of the next call that is released
@@ -117,12 +118,19 @@ func (r *run) prepare() error {
 	if r.req.Parallel != nil && !*r.req.Parallel {
 		r.max = 1
 	}
+	if err := r.unhost(r.o.Mode == ModeText); err != nil {
+		return err
+	}
 	tools, err := r.offered()
 	if err != nil {
 		return err
 	}
 	r.tools = tools
-	r.mode = r.modeOf()
+	if r.mode = r.modeOf(); r.mode == ModeText {
+		if err := r.unhost(true); err != nil {
+			return err
+		}
+	}
 	if err := r.prepareForm(); err != nil {
 		return err
 	}
@@ -232,6 +240,10 @@ func (r *run) begin() {
 	if !r.turn.open {
 		r.turn.open = true
 		r.emit(chat.Event{Kind: chat.KindTurnStart, Detail: r.turnDetail()})
+		for i := range r.notes {
+			r.emit(chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: &r.notes[i]}})
+		}
+		r.notes = nil
 		if !r.req.Stream {
 			r.keep()
 		}

@@ -45,6 +45,7 @@ func (r *run) offered() ([]tool, error) {
 	if r.req.Choice.Mode == chat.ChoiceNone && r.req.Choice.Read {
 		offered = r.req.Tools
 	}
+	offered = clientRun(offered)
 	size := 0
 	for i := range offered {
 		size += len(offered[i].Parameters)

@@ -237,6 +237,9 @@ const (
 	NoteName     NoteKind = "name"                    // the name was written differently than declared
 	NotePromoted NoteKind = "promoted_from_reasoning" // a call in reasoning that was never closed
 	NoteDropped  NoteKind = "dropped"                 // markup without a meaning was left out
+
+	// NoteUnsent says that the backend is not sent a part of the request, at Path, of which Before says what it is.
+	NoteUnsent NoteKind = "unsent"
 )
 
 // NoteDetail describes one repair: what stood in the text and what was made of it.

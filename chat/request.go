@@ -21,7 +21,27 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON Schema of the arguments object; nil: none was given, which means that anything goes
 	Strict      *bool           // the client's wish for constrained output; nil: not said
 	Opaque      []Extra         // parts of the protocol that only a backend of the same protocol understands (cache marks)
+
+	// Raw is the tool as its protocol has it, where that is no plain function. A backend of the same protocol gets it as
+	// it stands; the fields above are what all others can use.
+	Raw      json.RawMessage
+	Protocol Protocol // of Raw
+
+	// Hosted says that the protocol's own server runs the tool, so that no other can offer it.
+	Hosted Hosting
+	// Deferred says that the prompt does not describe the tool, since the conversation does. It can be called like any other.
+	Deferred bool
 }
+
+// Hosting says what becomes of a tool that only its protocol's own server can run, where another server answers.
+type Hosting uint8
+
+// The ways. The zero value is a tool that the client runs.
+const (
+	HostedNot      Hosting = iota
+	HostedOptional         // it is left out, with a note
+	HostedRequired         // the request is refused
+)
 
 // ChoiceMode says whether a model may, must or must not call.
 type ChoiceMode uint8

@@ -74,12 +74,21 @@ func Render(req *chat.Request, o Options) (*chat.Request, error) {
 	out.Tools, out.Choice, out.Parallel = nil, chat.Choice{}, nil
 	h := history{o: &o, d: d, prefix: o.Prefix, tools: req.Tools}
 	h.add(req.Messages)
-	text := o.instructions(d, h.instructions.String(), tools, req)
+	text := o.instructions(d, h.instructions.String(), described(tools), req)
 	out.Messages = inject(h.out, text, o.InjectInto)
 	if o.Alternate {
 		out.Messages = alternate(out.Messages)
 	}
 	return &out, nil
+}
+
+// described returns the tools that the prompt describes: all that the conversation does not.
+func described(tools []chat.Tool) []chat.Tool {
+	deferred := func(t chat.Tool) bool { return t.Deferred }
+	if !slices.ContainsFunc(tools, deferred) {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), deferred)
 }
 
 // Missing returns which of the variables that a template of all instructions should have it does not name: without them

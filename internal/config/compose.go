@@ -243,6 +243,7 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		Schemas:  w.schemas,
 		Decoders: w.decoders,
 		Backend:  m.Backend,
+		Protocol: kinds[w.config.Backends[m.Backend].Kind].speaks,
 		Log:      w.env.Log,
 		Probe:    m.Probe,
 		NoTools:  !m.Calls.Enabled,

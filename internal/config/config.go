@@ -83,7 +83,7 @@ type KeyLimits struct {
 
 // A Backend is a server that runs models.
 type Backend struct {
-	Kind       string           `key:"kind" enum:"openai|script|anthropic|ollama|lumo|browser" doc:"Protocol that it speaks. script answers from scenario files, in process; browser is a model behind a web page."`
+	Kind       string           `key:"kind" enum:"openai|responses|script|anthropic|ollama|lumo|browser" doc:"Protocol that it speaks. script answers from scenario files, in process; browser is a model behind a web page."`
 	URL        URL              `key:"url" doc:"Base address, such as http://127.0.0.1:11434/v1."`
 	Key        Secret           `key:"key" doc:"Key that the backend asks for, as env:NAME or file:PATH."`
 	Headers    map[string]Value `key:"headers" doc:"Headers to send along. Those that carry secrets as env:NAME or file:PATH."`

@@ -12,6 +12,7 @@ const constrainAuto = "auto"
 // here it is not known that it can be.
 var autoHold = map[string]bridge.Hold{
 	"openai":    bridge.HoldAuto,
+	"responses": bridge.HoldAuto,
 	"anthropic": bridge.HoldAuto,
 	"ollama":    bridge.HoldOllama,
 }

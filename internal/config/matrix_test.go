@@ -35,6 +35,8 @@ type matrixBackend struct {
 var matrixBackends = []matrixBackend{
 	{"openai, function calling", script.SpeaksOpenAI, `kind: openai, url: "URL/v1"`, "", true, ""},
 	{"openai, text", script.SpeaksOpenAI, `kind: openai, url: "URL/v1"`, ", mode: text", false, ""},
+	{"responses, function calling", script.SpeaksResponses, `kind: responses, url: "URL/v1"`, "", true, ""},
+	{"responses, text", script.SpeaksResponses, `kind: responses, url: "URL/v1"`, ", mode: text", false, ""},
 	{"ollama, function calling", script.SpeaksOllama, `kind: ollama, url: "URL"`, "", true, ""},
 	{"ollama, text", script.SpeaksOllama, `kind: ollama, url: "URL"`, ", mode: text", false, ""},
 	{"anthropic, function calling", script.SpeaksAnthropic, `kind: anthropic, url: "URL"`, "", true, ""},

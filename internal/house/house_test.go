@@ -72,6 +72,7 @@ var rooms = []room{
 	{path: "wire/lumo", floor: 4, modules: schemaModules},
 	{path: "model/exchange", floor: 4, modules: none, only: []string{"chat", "wire/sse"}},
 	{path: "model/openai", floor: 5, modules: schemaModules},
+	{path: "model/responses", floor: 5, modules: schemaModules},
 	{path: "model/ollama", floor: 5, modules: schemaModules},
 	{path: "model/anthropic", floor: 5, modules: schemaModules},
 	{path: "model/lumo", floor: 5, modules: schemaModules},

@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/model/script"
+	wire "wield/wire/responses"
 )
 
 // incoming is a request as far as a scenario can look at it.
@@ -18,6 +19,8 @@ type incoming struct {
 	lumoV2 bool   // the second version of Lumo's protocol
 	title  bool   // Lumo: only a title is asked for
 	id     string // for the answer
+
+	response *wire.Request // of the Responses protocol
 }
 
 // body is the union of the request bodies of all protocols. What a scenario cannot ask for is left out.
@@ -87,6 +90,13 @@ func decode(data []byte, speaks script.Speaks) (*incoming, error) {
 	var b body
 	if speaks == script.SpeaksRaw && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return &incoming{req: &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(string(data))}}}}, nil
+	}
+	if speaks == script.SpeaksResponses {
+		req, err := wire.DecodeRequest(data)
+		if err != nil {
+			return nil, err
+		}
+		return &incoming{req: &req.Request, stream: req.Stream, response: req}, nil
 	}
 	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, fmt.Errorf("the body is not a request: %w", err)

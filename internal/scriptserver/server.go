@@ -183,13 +183,15 @@ type protocol interface {
 
 var protocols = map[script.Speaks]protocol{
 	script.SpeaksOpenAI: openAI{}, script.SpeaksAnthropic: anthropic{}, script.SpeaksOllama: ollama{},
-	script.SpeaksLumo: lumo{}, script.SpeaksRaw: raw{},
+	script.SpeaksResponses: responses{},
+	script.SpeaksLumo:      lumo{}, script.SpeaksRaw: raw{},
 }
 
 // paths are the ends of the addresses at which each protocol is spoken.
 var paths = map[script.Speaks][]string{
 	script.SpeaksOpenAI:    {"/chat/completions"},
 	script.SpeaksAnthropic: {"/messages"},
+	script.SpeaksResponses: {"/responses"},
 	script.SpeaksOllama:    {"/api/chat"},
 	script.SpeaksLumo:      {"/chat", "/chat/completions"},
 	script.SpeaksRaw:       {""},

@@ -85,9 +85,9 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 	})
 }
 
-func (protocol) NewReader() exchange.Reader { return &anthropic.StreamReader{} }
+func (protocol) NewReader(*chat.Request) exchange.Reader { return &anthropic.StreamReader{} }
 
-func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+func (protocol) DecodeResponse(dst []chat.Event, _ *chat.Request, body []byte) ([]chat.Event, error) {
 	return anthropic.DecodeResponse(dst, body)
 }
 

@@ -31,10 +31,10 @@ import (
 type Protocol interface {
 	// AppendRequest appends the body of a request for a stream or for a whole answer.
 	AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error)
-	// NewReader returns a reader of one stream.
-	NewReader() Reader
-	// DecodeResponse appends the events of a whole answer.
-	DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error)
+	// NewReader returns a reader of one stream, which answers req.
+	NewReader(req *chat.Request) Reader
+	// DecodeResponse appends the events of a whole answer to req.
+	DecodeResponse(dst []chat.Event, req *chat.Request, body []byte) ([]chat.Event, error)
 	// DecodeError makes an error of an answer whose status is no success. Status 0 is that of a page in the
 	// place of an answer.
 	DecodeError(status int, header http.Header, body []byte) *chat.Error
@@ -180,7 +180,7 @@ func (s *Server) Close() {
 // Stream posts a request and returns the events of its answer, as chat.Model wants them.
 func (s *Server) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		x := exchange{s: s, yield: yield, parent: ctx, quiet: true}
+		x := exchange{s: s, req: req, yield: yield, parent: ctx, quiet: true}
 		if err := x.run(ctx, req); err != nil && !x.gone {
 			yield(chat.Event{}, err)
 		}

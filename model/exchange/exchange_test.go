@@ -34,9 +34,9 @@ func (words) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, 
 	return fmt.Appendf(dst, "%s stream=%t", text, stream), nil
 }
 
-func (words) NewReader() exchange.Reader { return &wordReader{} }
+func (words) NewReader(*chat.Request) exchange.Reader { return &wordReader{} }
 
-func (words) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+func (words) DecodeResponse(dst []chat.Event, _ *chat.Request, body []byte) ([]chat.Event, error) {
 	text, whole := strings.CutSuffix(strings.TrimPrefix(strings.TrimSpace(string(body)), "{"), "}")
 	if !whole {
 		return dst, chat.Errorf(chat.ErrProtocol, "the answer is cut")

@@ -20,6 +20,7 @@ import (
 // An exchange is one request and its answer.
 type exchange struct {
 	s      *Server
+	req    *chat.Request
 	yield  func(chat.Event, error) bool
 	gone   bool // whoever ranges over the stream has left
 	parent context.Context
@@ -129,7 +130,7 @@ func (x *exchange) stream(ctx context.Context) error {
 		src.Reset(nil) // keeps nothing of this answer
 		x.s.readers.Put(src)
 	}()
-	reader := x.s.p.NewReader()
+	reader := x.s.p.NewReader(x.req)
 	events := x.events[:0]
 	for !reader.Done() {
 		if !src.Ready() && !x.emitIdle() {
@@ -199,7 +200,7 @@ func (x *exchange) whole(ctx context.Context, body []byte) error {
 }
 
 func (x *exchange) decode(body []byte) error {
-	events, err := x.s.p.DecodeResponse(x.events[:0], body)
+	events, err := x.s.p.DecodeResponse(x.events[:0], x.req, body)
 	if x.emit(events) {
 		return err
 	}

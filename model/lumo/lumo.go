@@ -199,9 +199,9 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, _ bool) ([]byte, 
 	return lumo.AppendRequest(dst, req, p.o)
 }
 
-func (protocol) NewReader() exchange.Reader { return &reader{} }
+func (protocol) NewReader(*chat.Request) exchange.Reader { return &reader{} }
 
-func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+func (protocol) DecodeResponse(dst []chat.Event, _ *chat.Request, body []byte) ([]chat.Event, error) {
 	return lumo.DecodeResponse(dst, body)
 }
 

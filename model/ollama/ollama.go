@@ -139,9 +139,9 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 	})
 }
 
-func (protocol) NewReader() exchange.Reader { return &ollama.StreamReader{} }
+func (protocol) NewReader(*chat.Request) exchange.Reader { return &ollama.StreamReader{} }
 
-func (protocol) DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+func (protocol) DecodeResponse(dst []chat.Event, _ *chat.Request, body []byte) ([]chat.Event, error) {
 	return ollama.DecodeResponse(dst, body)
 }
 

@@ -205,7 +205,7 @@ var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 func (r *reader) backend(n ast.Node, s *Scenario) {
 	r.mapping(n, "backend", fields{
 		"speaks": func(n ast.Node) {
-			s.Speaks = Speaks(r.oneOf(n, "speaks", string(SpeaksOpenAI), string(SpeaksAnthropic), string(SpeaksOllama), string(SpeaksLumo), string(SpeaksRaw)))
+			s.Speaks = Speaks(r.oneOf(n, "speaks", string(SpeaksOpenAI), string(SpeaksAnthropic), string(SpeaksResponses), string(SpeaksOllama), string(SpeaksLumo), string(SpeaksRaw)))
 		},
 		"native_tools": func(n ast.Node) { s.NativeTools = r.boolean(n, "native_tools") },
 	})

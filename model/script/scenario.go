@@ -17,6 +17,7 @@ type Speaks string
 const (
 	SpeaksOpenAI    Speaks = "openai"
 	SpeaksAnthropic Speaks = "anthropic"
+	SpeaksResponses Speaks = "responses"
 	SpeaksOllama    Speaks = "ollama"
 	SpeaksLumo      Speaks = "lumo"
 	SpeaksRaw       Speaks = "raw"

@@ -30,6 +30,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	} else {
 		w.b = jsonbody.AppendString(w.b, req.Model)
 	}
+	w.know(req.Tools)
 	messages := req.Messages
 	if len(messages) > 0 && isInstructions(&messages[0]) {
 		w.str("instructions", messages[0].Text())
@@ -37,6 +38,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	}
 	w.key("input")
 	w.b = append(w.b, '[')
+	w.additional(req.Tools)
 	for i := range messages {
 		if err := w.message(&messages[i]); err != nil {
 			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
@@ -45,7 +47,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	}
 	w.b = append(w.b, ']')
 	if len(req.Tools) > 0 {
-		w.tools(req)
+		w.offer(req)
 	}
 	w.settings(req)
 	for _, x := range req.Extra {
@@ -70,6 +72,8 @@ type requestWriter struct {
 	b     []byte
 	o     *RequestOptions
 	items int
+	named Names            // of the tools, as the protocol has them
+	calls map[string]*form // of the calls so far that are no function's, by their ids
 }
 
 func (w *requestWriter) key(name string) {
@@ -114,14 +118,10 @@ func (w *requestWriter) item(kind string) {
 // message writes the items that a message is made of.
 func (w *requestWriter) message(m *chat.Message) *chat.Error {
 	if m.Role == chat.RoleTool {
-		w.item("function_call_output")
-		w.str("call_id", m.CallID)
-		w.key("output")
-		err := w.content(m, "input_text")
-		w.b = append(w.b, '}')
-		return err
+		return w.result(m)
 	}
 	w.reasoning(m)
+	m = w.served(m)
 	if len(m.Parts) > 0 || m.Role != chat.RoleAssistant {
 		text := "input_text"
 		if m.Role == chat.RoleAssistant {
@@ -137,12 +137,7 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 		w.b = append(w.b, '}')
 	}
 	for i := range m.Calls {
-		c := &m.Calls[i]
-		w.item("function_call")
-		w.str("call_id", c.ID)
-		w.str("name", c.Name)
-		w.str("arguments", orEmptyObject(c.Arguments))
-		w.b = append(w.b, '}')
+		w.call(&m.Calls[i])
 	}
 	return nil
 }
@@ -231,61 +226,6 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 	return nil
 }
 
-func (w *requestWriter) tools(req *chat.Request) {
-	w.key("tools")
-	w.b = append(w.b, '[')
-	for i := range req.Tools {
-		t := &req.Tools[i]
-		if i > 0 {
-			w.b = append(w.b, ',')
-		}
-		w.b = append(w.b, `{"type":"function"`...)
-		w.str("name", t.Name)
-		if t.Description != "" {
-			w.str("description", t.Description)
-		}
-		w.key("parameters")
-		if len(t.Parameters) > 0 {
-			w.b = append(w.b, t.Parameters...)
-		} else {
-			w.b = append(w.b, `{"type":"object","properties":{}}`...)
-		}
-		w.boolean("strict", t.Strict)
-		w.b = append(w.b, '}')
-	}
-	w.b = append(w.b, ']')
-	w.choice(&req.Choice)
-	w.boolean("parallel_tool_calls", req.Parallel)
-}
-
-func (w *requestWriter) choice(c *chat.Choice) {
-	switch {
-	case c.Mode == chat.ChoiceNamed:
-		w.key("tool_choice")
-		w.named(c.Name)
-	case len(c.Allowed) > 0 && c.Mode != chat.ChoiceNone:
-		w.key("tool_choice")
-		w.b = append(w.b, `{"type":"allowed_tools","mode":"`...)
-		w.b = append(w.b, c.Mode.String()...)
-		w.b = append(w.b, `","tools":[`...)
-		for i, name := range c.Allowed {
-			if i > 0 {
-				w.b = append(w.b, ',')
-			}
-			w.named(name)
-		}
-		w.b = append(w.b, "]}"...)
-	default:
-		w.str("tool_choice", c.Mode.String())
-	}
-}
-
-func (w *requestWriter) named(name string) {
-	w.b = append(w.b, `{"type":"function","name":`...)
-	w.b = jsonbody.AppendString(w.b, name)
-	w.b = append(w.b, '}')
-}
-
 // settings writes what governs the answer.
 func (w *requestWriter) settings(req *chat.Request) {
 	if req.MaxTokens > 0 {
@@ -303,9 +243,7 @@ func (w *requestWriter) settings(req *chat.Request) {
 		w.b = jsonbody.AppendString(w.b, req.Effort)
 		w.b = append(w.b, '}')
 	}
-	if !w.asSent(req, "text") && req.Format != nil {
-		w.format(req.Format)
-	}
+	w.text(req)
 	if req.User != "" {
 		w.str("user", req.User)
 	}
@@ -326,8 +264,39 @@ func (w *requestWriter) asSent(req *chat.Request, key string) bool {
 	return false
 }
 
+// text writes the form of the answer, and what else the client said of its text.
+func (w *requestWriter) text(req *chat.Request) {
+	before := len(w.b)
+	w.b = append(w.b, `,"text":{`...)
+	begun := len(w.b)
+	if req.Format != nil {
+		w.format(req.Format)
+	}
+	for _, x := range req.Extra {
+		if x.Key != "text" || !w.forwards(x) {
+			continue
+		}
+		s := jsonbody.Scanner{Bytes: x.Value}
+		for s.Enter('{'); s.Next('}'); {
+			key, raw := s.Name(), s.Raw()
+			if key == "format" {
+				continue
+			}
+			if len(w.b) > begun {
+				w.b = append(w.b, ',')
+			}
+			w.b = append(append(jsonbody.AppendString(w.b, key), ':'), raw...)
+		}
+	}
+	if len(w.b) == begun {
+		w.b = w.b[:before]
+		return
+	}
+	w.b = append(w.b, '}')
+}
+
 func (w *requestWriter) format(f *chat.Format) {
-	w.b = append(w.b, `,"text":{"format":{"type":`...)
+	w.b = append(w.b, `"format":{"type":`...)
 	switch f.Kind {
 	case chat.FormatText:
 		w.b = append(w.b, `"text"`...)
@@ -349,5 +318,5 @@ func (w *requestWriter) format(f *chat.Format) {
 		}
 		w.boolean("strict", f.Strict)
 	}
-	w.b = append(w.b, "}}"...)
+	w.b = append(w.b, '}')
 }

@@ -79,7 +79,7 @@ type rawItem struct {
 	places    map[string]int // where the values stand that only some types have
 }
 
-// item reads one item. One of a type that means nothing to a model that is not its maker's is passed over.
+// item reads one item. One of a type that means nothing to a model that is not its maker's is kept as it is.
 func (d *requestReader) item() Item {
 	var it rawItem
 	d.Peek()
@@ -101,6 +101,9 @@ func (d *requestReader) item() Item {
 	}
 	if read := itemTypes[it.Type]; read != nil {
 		read(d, &it)
+	} else { // what the protocol's own server did, which only such a server can go on with
+		it.message.Role = chat.RoleAssistant
+		it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw, Protocol: chat.ProtocolResponses}}
 	}
 	return it.Item
 }
@@ -121,7 +124,7 @@ func (d *requestReader) itemField(it *rawItem, key string) {
 		it.call.Name = d.Optional()
 	case "namespace":
 		it.space = d.Optional()
-	case "content", "summary", "output", "arguments", "input":
+	case "content", "summary", "output", "arguments", "input", "action", "operation", "tools", "status":
 		if it.places == nil {
 			it.places = make(map[string]int, 1)
 		}
@@ -140,8 +143,17 @@ var itemTypes = map[string]func(*requestReader, *rawItem){
 	"message":                 (*requestReader).messageItem,
 	"function_call":           (*requestReader).callItem,
 	"custom_tool_call":        (*requestReader).callItem,
+	"tool_search_call":        (*requestReader).callItem,
+	"local_shell_call":        (*requestReader).callItem,
+	"shell_call":              (*requestReader).callItem,
+	"apply_patch_call":        (*requestReader).callItem,
 	"function_call_output":    (*requestReader).outputItem,
 	"custom_tool_call_output": (*requestReader).outputItem,
+	"local_shell_call_output": (*requestReader).outputItem,
+	"shell_call_output":       (*requestReader).outputItem,
+	"apply_patch_call_output": (*requestReader).outputItem,
+	"tool_search_output":      (*requestReader).foundItem,
+	"additional_tools":        (*requestReader).toolsItem,
 	"reasoning":               (*requestReader).reasoningItem,
 	"item_reference":          (*requestReader).referenceItem,
 }
@@ -188,12 +200,21 @@ func (d *requestReader) callItem(it *rawItem) {
 		}
 		it.call.ID = it.ID
 	}
+	f := formOfCall(it.Type)
+	if it.call.Name == "" && f != nil {
+		it.call.Name = f.name
+	}
 	if it.call.Name == "" {
 		d.RefuseAt("name", jsonbody.CodeMissing, "a call must have the function's name")
 		return
 	}
 	c := &it.call
 	c.Complete, c.Origin, c.Arguments = true, chat.OriginFunction, "{}"
+	if f != nil {
+		d.value(it, f.holds, func() { c.Arguments = d.formArguments(f) })
+		it.message.Role, it.message.Calls = chat.RoleAssistant, []chat.Call{*c}
+		return
+	}
 	d.value(it, "arguments", func() {
 		switch d.Peek() {
 		case '"':
@@ -208,32 +229,137 @@ func (d *requestReader) callItem(it *rawItem) {
 			d.Want("a string that holds JSON")
 		}
 	})
-	d.value(it, "input", func() {
-		c.Arguments = string(append(jsonbody.AppendString([]byte(`{"input":`), d.Optional()), '}'))
-	})
 	it.message.Role, it.message.Calls = chat.RoleAssistant, []chat.Call{*c}
 }
 
 func (d *requestReader) outputItem(it *rawItem) {
-	if !it.hasCallID || it.call.ID == "" {
-		d.RefuseAt("call_id", jsonbody.CodeMissing, "the output of a call must say which call it is of")
+	if !d.answers(it) {
 		return
 	}
 	m := &it.message
-	m.Role, m.CallID, m.Name = chat.RoleTool, it.call.ID, it.call.Name
 	ok := d.value(it, "output", func() {
-		switch d.Peek() {
-		case '"', '[':
+		switch c := d.Peek(); {
+		case c == '"', c == '[' && it.Type != shellForm.output:
 			m.Parts = d.content()
-		case 'n':
+		case c == 'n':
 			d.Skip()
 		default: // the result itself, not yet made a text
 			m.Parts = chat.Text(string(d.Raw()))
 		}
 	})
-	if !ok {
+	if !ok && it.Type != patchForm.output {
 		d.RefuseAt("output", jsonbody.CodeMissing, "the output of a call must have this")
 	}
+	if it.Type == patchForm.output {
+		d.value(it, "status", func() { m.IsError = d.Optional() == statusFailed })
+		if len(m.Parts) == 0 && !m.IsError {
+			m.Parts = chat.Text("The file was changed.")
+		}
+	}
+}
+
+// answers reads which call an item answers. The outputs of a shell that the protocol had first name it by their own id.
+func (d *requestReader) answers(it *rawItem) bool {
+	if it.Type == localShellForm.output && it.call.ID == "" {
+		it.call.ID = it.ID
+	}
+	if it.call.ID == "" {
+		d.RefuseAt("call_id", jsonbody.CodeMissing, "the output of a call must say which call it is of")
+		return false
+	}
+	it.message.Role, it.message.CallID, it.message.Name = chat.RoleTool, it.call.ID, it.call.Name
+	return true
+}
+
+// toolsItem reads tools that stand among the input.
+func (d *requestReader) toolsItem(it *rawItem) { d.itemTools(it) }
+
+// foundItem reads tools that a search has found: they can be called from here on, and the search's result is what they are.
+func (d *requestReader) foundItem(it *rawItem) {
+	if it.call.ID == "" { // of a search that the protocol's own server made
+		it.call.ID = it.ID
+	}
+	if it.call.ID == "" && !it.hasCallID {
+		it.message.Role = chat.RoleAssistant
+		it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw, Protocol: chat.ProtocolResponses}}
+		d.itemTools(it)
+		return
+	}
+	if !d.answers(it) {
+		return
+	}
+	it.message.Opaque = []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyFound, Value: it.Raw}}
+	it.message.Parts = chat.Text(string(appendFound(nil, d.itemTools(it))))
+}
+
+// itemTools reads the tools of an item, and returns those that it names.
+func (d *requestReader) itemTools(it *rawItem) (found []chat.Tool) {
+	d.value(it, "tools", func() { found = d.toolsOf(it.Type, it.Raw) })
+	return found
+}
+
+// toolsOf reads the list of the tools of an item, which is raw.
+func (d *requestReader) toolsOf(kind string, raw []byte) []chat.Tool {
+	if d.Null() {
+		return nil
+	}
+	p := place{found: true}
+	if kind == keyAdditional {
+		var around rest
+		s := jsonbody.Scanner{Bytes: raw}
+		for s.Enter('{'); s.Next('}'); {
+			key := s.Name()
+			if value := s.Raw(); key != "tools" && key != "type" {
+				around.add(key, value)
+			}
+		}
+		p.opaque = []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyAdditional, Value: around.object()}}
+	} else {
+		p.opaque = []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyFound}}
+	}
+	before := len(d.req.Tools)
+	d.Each(func() { d.tool(p) })
+	added := d.req.Tools[before:]
+	for i := range added {
+		added[i].Deferred = kind == keyFound
+	}
+	return added
+}
+
+// appendFound appends what a model is told of tools that were found.
+func appendFound(dst []byte, tools []chat.Tool) []byte {
+	dst = append(dst, `{"tools":[`...)
+	for i := range tools {
+		t := &tools[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonbody.AppendString(append(dst, `{"name":`...), t.Name)
+		dst = jsonbody.AppendString(append(dst, `,"description":`...), t.Description)
+		if len(t.Parameters) > 0 {
+			dst = append(append(dst, `,"parameters":`...), t.Parameters...)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}"...)
+}
+
+// takeTools adds the tools of an item that was kept.
+func (r *Request) takeTools(it *Item) {
+	if it.Type != keyAdditional && it.Type != keyFound {
+		return
+	}
+	d := requestReader{req: r}
+	if d.Init(it.Raw) != nil {
+		return
+	}
+	d.Members(func(key string) {
+		if key == "tools" {
+			d.toolsOf(it.Type, it.Raw)
+		} else {
+			d.Skip()
+		}
+	})
 }
 
 // reasoningItem reads what a model thought. Its own words, where there are any, count for more than their summary.
@@ -429,7 +555,7 @@ func (f *folder) assistant(m chat.Message, space string) {
 		return
 	}
 	last := &f.messages[n]
-	if len(last.Calls) == 0 && len(last.Parts) > 0 && len(m.Calls) == 0 {
+	if len(last.Calls) == 0 && hasContent(last.Parts) && len(m.Calls) == 0 {
 		f.begin(m)
 		return
 	}
@@ -442,6 +568,11 @@ func (f *folder) assistant(m chat.Message, space string) {
 		c.Index = len(last.Calls)
 		last.Calls = append(last.Calls, c)
 	}
+}
+
+// hasContent reports whether parts hold anything that more than one kind of server understands.
+func hasContent(parts []chat.Part) bool {
+	return slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind != chat.PartOpaque })
 }
 
 // begin adds a message. Its lists are still those of the item, and to grow they are copied.

@@ -17,6 +17,8 @@ type natives struct {
 // take takes in an event and returns the calls that are over, with their results; a call without one is over when the answer is.
 func (n *natives) take(e chat.Event) (done []nativeCall) {
 	switch {
+	case e.Kind == chat.KindNativeCall && servedItem(e) != nil:
+		return []nativeCall{{item: servedItem(e)}}
 	case !n.wanted:
 	case e.Kind == chat.KindNativeCall:
 		n.open = append(n.open, e)
@@ -44,15 +46,32 @@ type nativeCall struct {
 	name, arguments string
 	result          *string // nil: not known
 	failed          bool
+	item            []byte // as a server of this protocol told of it; nil: it was another's
+}
+
+// servedItem returns what a server of this protocol did, as an item.
+func servedItem(e chat.Event) []byte {
+	if e.Detail != nil {
+		if i := indexOpaque(e.Detail.Opaque, keyItem); i >= 0 {
+			return e.Detail.Opaque[i].Value
+		}
+	}
+	return nil
 }
 
 var (
 	searchKind = &itemKind{prefix: "ws_", head: `"type":"web_search_call"`}
 	serverKind = &itemKind{prefix: "mcp_", head: `"type":"mcp_call","server_label":"native"`}
+	servedKind = &itemKind{} // an item as a server of this protocol wrote it
 )
 
 // native makes an item of a call.
 func (b *object) native(c nativeCall) openItem {
+	if c.item != nil {
+		it := b.begin(servedKind)
+		it.text = c.item
+		return it
+	}
 	kind := serverKind
 	if c.name == "web_search" {
 		kind = searchKind

@@ -31,6 +31,8 @@ type Request struct {
 	echo         map[string]json.RawMessage // fields that a response repeats
 	spaced       map[string]spaced          // of the tools that came in a namespace, by the name the model sees
 	seen         map[spaced]string          // the other way round
+	places       map[string]int             // where in Tools one of a name stands
+	forms        map[string]*form           // of the tools that are no functions, by the name the model sees
 }
 
 // A spaced tool is one of a namespace.
@@ -38,8 +40,9 @@ type spaced struct{ space, name string }
 
 // DecodeRequest reads a request. An error is a *jsonbody.FieldError.
 //
-// The model's name may be absent: whether there is a default is the caller's affair. Tools that are no functions are left
-// out, those of a namespace are taken under their own names. Fields that the vocabulary has no place for are kept raw in
+// The model's name may be absent: whether there is a default is the caller's affair. Tools that are no functions are offered as
+// functions where clients run them, and marked as hosted where servers of the protocol do; those of a namespace are taken under
+// their own names. Fields that the vocabulary has no place for are kept raw in
 // Request.Extra, those of an item in Message.Opaque. The result refers to body, which must not change afterwards.
 func DecodeRequest(body []byte) (*Request, error) {
 	d := requestReader{req: &Request{Store: true}}
@@ -88,6 +91,9 @@ func (r *Request) Continue(before []Item) {
 		r.Messages = append(r.Messages, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(r.instructions),
 			Opaque: []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyInstructions}}})
 	}
+	for i := range before {
+		r.takeTools(&before[i])
+	}
 	f := folder{messages: r.Messages, seen: r.seen}
 	f.add(before)
 	f.add(r.Input)
@@ -101,10 +107,10 @@ type requestReader struct {
 	jsonbody.Reader
 	req *Request
 
-	toolsSeen bool           // there were tools, functions or not
-	names     map[string]int // of the tools so far: where they stand
-	limited   bool           // max_output_tokens was there, which wins over its alias
-	chosenAt  int            // where tool_choice stands, which can be read only once the tools are known; 0: nowhere
+	toolsSeen bool            // there were tools
+	hosted    map[string]bool // names of those that only servers of the protocol run
+	limited   bool            // max_output_tokens was there, which wins over its alias
+	chosenAt  int             // where tool_choice stands, which can be read only once the tools are known; 0: nowhere
 }
 
 // limits says what settings may be.
@@ -129,7 +135,7 @@ func (d *requestReader) field(key string) {
 		d.instructions()
 	case "tools":
 		if !d.Null() {
-			d.Each(func() { d.tool("") })
+			d.Each(func() { d.tool(place{}) })
 		}
 	case "tool_choice":
 		d.chosenAt = d.Mark()
@@ -228,12 +234,17 @@ func (d *requestReader) check() {
 		d.RefuseAt("background", CodeExclusive, "an answer in the background is asked for later, so that it must be stored: leave store out, or set it to true")
 	case len(r.Input) == 0 && r.Previous == "" && r.Kept == "":
 		d.RefuseAt("input", CodeMissingInput, "there must be an input: a text, or a list of at least one item")
-	case r.Choice.Mode == chat.ChoiceNamed && r.Tool(r.Choice.Name) == nil:
-		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the function %q is not among the tools", r.Choice.Name))
+	case r.Choice.Mode == chat.ChoiceNamed && !d.offered(r.Choice.Name):
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", r.Choice.Name))
 	case r.Choice.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}
-	r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return !d.known(name) })
+	if named := len(r.Choice.Allowed); named > 0 {
+		r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return !d.offered(name) })
+		if len(r.Choice.Allowed) == 0 {
+			d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "none of the tools that may be called is among the tools")
+		}
+	}
 }
 
 // conversation reads an id, bare or in an object.

@@ -80,7 +80,7 @@ func TestInput(t *testing.T) {
 		{"a refusal", `{"input":[{"role":"assistant","content":[{"type":"refusal","refusal":"I must not."}]},{"role":"user","content":"why"}]}`,
 			"assistant \"I must not.\"\nuser \"why\""},
 		{"items that mean nothing here", `{"input":[{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search"}},{"type":"compaction","encrypted_content":"x"},{"type":"item_reference","id":"msg_0"},{"id":"msg_1"},{"role":"user","content":"c"}]}`,
-			`user "c"`},
+			"assistant opaque web_search_call opaque compaction\nuser \"c\""},
 		{"the reasoning's own words count", `{"input":[{"type":"reasoning","summary":[{"type":"summary_text","text":"short"}],"content":[{"type":"reasoning_text","text":"long"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`,
 			"assistant \"b\" thought \"long\"\nuser \"c\""},
 	} {
@@ -101,7 +101,7 @@ func TestL21CallIDIsNotTheItemID(t *testing.T) {
 	}
 }
 
-// TestL24OtherTools: tools that are no functions are skipped, those of namespaces taken out of them.
+// TestL24OtherTools: tools of namespaces are taken out of them, those that are no functions offered as such or marked as hosted.
 func TestL24OtherTools(t *testing.T) {
 	req := decode(t, `{"input":"x","tool_choice":{"type":"function","namespace":"b","name":"f"},"tools":[{"type":"web_search","external_web_access":false},{"type":"custom","name":"patch","format":{"type":"grammar"}},
 		{"type":"namespace","name":"a","description":"d","tools":[{"type":"function","name":"f","parameters":{"type":"object"}},{"type":"custom","name":"z"}]},
@@ -111,19 +111,27 @@ func TestL24OtherTools(t *testing.T) {
 	for _, tool := range req.Tools {
 		names = append(names, tool.Name)
 	}
-	if diff := cmp.Diff([]string{"f", "b__f", "b__g", "g", "nested"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"web_search", "patch", "f", "z", "b__f", "b__g", "g", "nested", "local_shell", "mcp"}, names); diff != "" {
 		t.Errorf("tools differ (-want +got):\n%s", diff)
 	}
-	want := map[string]spaced{"f": {"a", "f"}, "b__f": {"b", "f"}, "b__g": {"b", "g"}}
+	want := map[string]spaced{"f": {"a", "f"}, "z": {"a", "z"}, "b__f": {"b", "f"}, "b__g": {"b", "g"}}
 	if diff := cmp.Diff(want, req.spaced, cmp.AllowUnexported(spaced{})); diff != "" {
 		t.Errorf("namespaces differ (-want +got):\n%s", diff)
 	}
 	if req.Choice.Mode != chat.ChoiceNamed || req.Choice.Name != "b__f" {
 		t.Errorf("choice %+v", req.Choice)
 	}
-	// A tool of no kind that we have must not make a forced call impossible to ask for.
-	if req = decode(t, `{"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"}`); len(req.Tools) != 0 {
-		t.Errorf("tools %+v", req.Tools)
+	hosted := map[string]chat.Hosting{"web_search": chat.HostedOptional, "mcp": chat.HostedRequired}
+	for _, tool := range req.Tools {
+		if tool.Hosted != hosted[tool.Name] {
+			t.Errorf("%s is hosted: %v", tool.Name, tool.Hosted)
+		}
+	}
+	for choice, want := range map[string]string{`{"type":"web_search"}`: "web_search", `{"type":"custom","name":"patch"}`: "patch", `{"type":"local_shell"}`: "local_shell"} {
+		req := decode(t, `{"input":"x","tools":[{"type":"web_search"},{"type":"custom","name":"patch"},{"type":"local_shell"}],"tool_choice":`+choice+`}`)
+		if req.Choice.Mode != chat.ChoiceNamed || req.Choice.Name != want {
+			t.Errorf("%s is %+v", choice, req.Choice)
+		}
 	}
 	// A call in a namespace that the history holds gets the name that the model sees.
 	got := told(decode(t, `{"input":[{"type":"function_call","call_id":"c","namespace":"b","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"1"}],
@@ -223,7 +231,7 @@ func TestRefusedRequests(t *testing.T) {
 		{`{"input":"x","tools":[{"type":"function","name":"f","parameters":"x"}]}`, "tools[0].parameters", jsonbody.CodeInvalidType, ""},
 		{`{"input":"x","tool_choice":"maybe"}`, "tool_choice", jsonbody.CodeInvalidValue, ""},
 		{`{"input":"x","tool_choice":"required"}`, "tool_choice", jsonbody.CodeInvalidValue, "a call is required"},
-		{`{"input":"x","tool_choice":{"type":"function","name":"g"},"tools":[{"type":"function","name":"f"}]}`, "tool_choice", jsonbody.CodeInvalidValue, `the function "g" is not among the tools`},
+		{`{"input":"x","tool_choice":{"type":"function","name":"g"},"tools":[{"type":"function","name":"f"}]}`, "tool_choice", jsonbody.CodeInvalidValue, `the tool "g" is not among the tools`},
 		{`{"input":"x","tool_choice":{"type":"function"}}`, "tool_choice.name", jsonbody.CodeMissing, ""},
 		{`{"input":"x","temperature":3}`, "temperature", jsonbody.CodeInvalidValue, ""},
 		{`{"input":"x","max_output_tokens":0}`, "max_output_tokens", jsonbody.CodeInvalidValue, ""},
@@ -292,7 +300,7 @@ func TestLongRequests(t *testing.T) {
 		"thoughts": `{"input":[` + many(n, func(int) string {
 			return `{"type":"reasoning","summary":[{"type":"summary_text","text":"a thought of some length"}]}`
 		}) + `]}`,
-		"allowed":    `{"input":"x","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"type":"function","name":"f%d"}`, i) }) + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"name":"g%d"}`, i) }) + `]}}`,
+		"allowed":    `{"input":"x","tools":[` + many(n, func(i int) string { return fmt.Sprintf(`{"type":"function","name":"f%d"}`, i) }) + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"name":"f0"},` + many(n, func(i int) string { return fmt.Sprintf(`{"name":"g%d"}`, i) }) + `]}}`,
 		"references": `{"input":[` + many(n, func(i int) string { return fmt.Sprintf(`{"id":"msg_%d"}`, i) }) + `]}`,
 	} {
 		req := decode(t, body)

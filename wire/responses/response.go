@@ -160,6 +160,8 @@ type openItem struct {
 	callID   string
 	name     string
 	rest     jsonbody.RuneTail
+	input    inputReader // of a custom tool's call
+	sealed   []byte      // reasoning that only the server can read, which clients send back to it
 }
 
 // An itemKind is what is written around the text of an item, and the events that tell of it.
@@ -169,6 +171,7 @@ type itemKind struct {
 	part   string // the part that holds the text, as far as the text itself; "": there is no part
 	key    string // of the text in the event that ends it
 	place  string // of the part in the item, in events
+	form   string // type of the calls of a tool that is no function; "": it is none such
 
 	added, delta, done, partDone string // names of events
 }
@@ -198,7 +201,31 @@ var (
 		key:    `,"arguments":`,
 		delta:  "response.function_call_arguments.delta", done: "response.function_call_arguments.done",
 	}
+	customKind = &itemKind{
+		prefix: "ctc_",
+		head:   `"type":"custom_tool_call"`,
+		key:    `,"input":`,
+		form:   "custom_tool_call",
+		delta:  "response.custom_tool_call_input.delta", done: "response.custom_tool_call_input.done",
+	}
+	toolSearchKind = &itemKind{prefix: "tsc_", head: `"type":"tool_search_call","execution":"client"`, form: "tool_search_call"}
+	localShellKind = &itemKind{prefix: "lsh_", head: `"type":"local_shell_call"`, form: "local_shell_call"}
+	shellKind      = &itemKind{prefix: "sh_", head: `"type":"shell_call"`, form: "shell_call"}
+	patchKind      = &itemKind{prefix: "apc_", head: `"type":"apply_patch_call"`, form: "apply_patch_call"}
 )
+
+// isCall reports whether items of a kind are calls that the client runs.
+func (k *itemKind) isCall() bool { return k != nil && (k == callKind || k.form != "") }
+
+// callKind returns the kind of the items that call a tool.
+func (b *object) callKind(name string) *itemKind {
+	if b.o.Request != nil {
+		if f := b.o.Request.forms[name]; f != nil {
+			return f.kind
+		}
+	}
+	return callKind
+}
 
 // begin opens item number b.begun.
 func (b *object) begin(kind *itemKind) openItem {
@@ -209,6 +236,9 @@ func (b *object) begin(kind *itemKind) openItem {
 
 // appendItem appends an item. One that has only begun has no content.
 func (b *object) appendItem(dst []byte, it *openItem, status string) []byte {
+	if it.kind == servedKind {
+		return jsonbody.AppendCompact(dst, it.text)
+	}
 	dst = append(dst, `{"id":`...)
 	dst = jsonbody.AppendString(dst, it.id)
 	dst = append(dst, ',')
@@ -222,18 +252,25 @@ func (b *object) appendItem(dst []byte, it *openItem, status string) []byte {
 	switch it.kind {
 	case searchKind, serverKind:
 		dst = append(dst, it.text...)
-	case callKind:
+	case callKind, customKind:
 		dst = append(dst, `,"call_id":`...)
 		dst = jsonbody.AppendString(dst, it.callID)
 		dst = b.appendName(dst, it.name)
-		dst = append(dst, `,"arguments":`...)
+		dst = append(dst, it.kind.key...)
 		dst = jsonbody.AppendString(dst, string(it.text))
+	case toolSearchKind, localShellKind, shellKind, patchKind:
+		dst = append(dst, `,"call_id":`...)
+		dst = jsonbody.AppendString(dst, it.callID)
+		dst = formOfCall(it.kind.form).appendHeld(dst, string(it.text))
 	case thoughtKind:
 		dst = append(dst, `,"summary":[`...)
-		if !begun {
+		if !begun && len(it.text) > 0 {
 			dst = it.appendPart(dst, string(it.text))
 		}
 		dst = append(dst, ']')
+		if it.sealed != nil {
+			dst = append(append(dst, `,"encrypted_content":`...), it.sealed...)
+		}
 	default:
 		dst = append(dst, `,"content":[`...)
 		if !begun {
@@ -329,6 +366,14 @@ func (r *Response) Add(e chat.Event) {
 		}
 	case chat.KindReasoning:
 		r.show(thoughtKind, e.Text)
+		if sealed := sealedOf(e); sealed != nil {
+			if r.open.kind != thoughtKind {
+				r.close(statusCompleted)
+				r.open = r.begin(thoughtKind)
+			}
+			r.open.sealed = sealed
+			r.close(statusCompleted)
+		}
 	case chat.KindCallEnd:
 		r.call(e.Detail.Call)
 	case chat.KindRejected:
@@ -343,6 +388,16 @@ func (r *Response) Add(e chat.Event) {
 		r.nativeItems(e)
 		r.finish(e.Detail.Finish.Reason)
 	}
+}
+
+// sealedOf returns reasoning that only a server of this protocol can read.
+func sealedOf(e chat.Event) []byte {
+	if e.Detail != nil {
+		if i := indexOpaque(e.Detail.Opaque, keySealed); i >= 0 {
+			return e.Detail.Opaque[i].Value
+		}
+	}
+	return nil
 }
 
 func (it *openItem) addLogProbs(elements []byte) {
@@ -378,9 +433,9 @@ func (r *Response) call(c *chat.Call) {
 		return
 	}
 	r.close(statusCompleted)
-	it := r.begin(callKind)
+	it := r.begin(r.callKind(c.Name))
 	it.callID, it.name = r.callID(c.ID), c.Name
-	it.text = append(it.text, orEmptyObject(c.Arguments)...)
+	it.text = append(it.text, it.kind.shown(c.Arguments)...)
 	r.end(&it, statusCompleted)
 }
 
@@ -390,6 +445,14 @@ func (b *object) callID(id string) string {
 		return id
 	}
 	return "call_" + b.stem + "_" + strconv.Itoa(b.begun-1)
+}
+
+// shown returns what an item shows of a call's arguments.
+func (k *itemKind) shown(args string) string {
+	if k == customKind {
+		return inputOf(args)
+	}
+	return orEmptyObject(args)
 }
 
 func orEmptyObject(args string) string {

@@ -1,49 +1,85 @@
 package responses
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"wield/chat"
 	"wield/wire/jsonbody"
 )
 
-// tool reads one tool. space is the namespace that it stands in.
-func (d *requestReader) tool(space string) {
+// A place is where in a request a tool stands.
+type place struct {
+	space  string       // name of its namespace
+	opaque []chat.Extra // what a server of this protocol has to know of it
+	found  bool         // the conversation describes it; of several of one name the first stays
+}
+
+// tool reads one tool.
+func (d *requestReader) tool(p place) {
 	d.toolsSeen = true
 	kind, name, function, nested := "", "", -1, -1
 	d.Peek()
 	start := d.Pos
+	var around rest
 	d.Members(func(key string) {
 		switch key {
 		case "type":
 			kind = d.Text()
 		case "name":
+			at := d.Pos
 			name = d.Optional()
+			around.add(key, d.Bytes[at:d.Pos])
 		case "function":
 			function = d.Mark()
 		case "tools":
 			nested = d.Mark()
 		default:
-			d.Skip()
+			around.add(key, d.Raw())
 		}
 	})
+	raw := d.Bytes[start:d.Pos:d.Pos]
 	switch {
 	case d.Bad != nil:
-	case kind == "namespace" && nested >= 0 && space == "":
-		d.Again(nested, "tools", func() { d.Each(func() { d.tool(name) }) })
-	case kind != "function" && kind != "": // what cannot be shown to a model
+	case kind == "namespace" && nested >= 0 && p.space == "":
+		p.space, p.opaque = name, append(slices.Clip(p.opaque), chat.Extra{Protocol: chat.ProtocolResponses, Key: keyNamespace, Value: around.object()})
+		d.Again(nested, "tools", func() { d.Each(func() { d.tool(p) }) })
+	case kind != "function" && kind != "":
+		d.Again(start, "", func() {
+			t, f := d.typed(kind, raw)
+			d.offer(t, f, p)
+		})
 	case function >= 0: // the shape of chat completions, which some clients send here
-		d.Again(function, "function", func() { d.function(space) })
+		d.Again(function, "function", func() { d.function(p, nil) })
 	default:
-		d.Again(start, "", func() { d.function(space) })
+		d.Again(start, "", func() { d.function(p, raw) })
 	}
 }
 
-// function reads the definition of a function.
-func (d *requestReader) function(space string) {
+// rest gathers the members of an object.
+type rest []byte
+
+func (r *rest) add(key string, raw []byte) {
+	*r = append(jsonbody.AppendString(append(*r, ','), key), ':')
+	*r = append(*r, raw...)
+}
+
+func (r rest) object() json.RawMessage {
+	if len(r) == 0 {
+		return json.RawMessage("{}")
+	}
+	r[0] = '{'
+	return json.RawMessage(append(r, '}'))
+}
+
+// function reads the definition of a function. raw is kept where it says more than the vocabulary can.
+func (d *requestReader) function(p place, raw []byte) {
 	var t chat.Tool
 	d.Members(func(key string) {
 		switch key {
+		case "type":
+			d.Skip()
 		case "name":
 			t.Name = d.Text()
 		case "description":
@@ -53,35 +89,61 @@ func (d *requestReader) function(space string) {
 		case "strict":
 			t.Strict = d.Boolean()
 		default:
-			d.Skip()
+			if more := d.Raw(); raw != nil && len(more) > 0 && more[0] != 'n' {
+				t.Raw, t.Protocol = raw, chat.ProtocolResponses
+			}
 		}
 	})
+	d.offer(t, nil, p)
+}
+
+// offer adds a tool under the name by which the model sees it.
+func (d *requestReader) offer(t chat.Tool, f *form, p place) {
+	r := d.req
+	own := t.Name
 	switch {
 	case d.Bad != nil:
 		return
 	case t.Name == "":
 		d.RefuseAt("name", jsonbody.CodeMissing, "a tool must have a name")
 		return
-	case space != "":
-		t.Name = d.spacedName(space, t.Name)
-	case d.req.spaced[t.Name] != spaced{}:
+	case p.space != "":
+		t.Name = d.spacedName(p.space, t.Name)
+	case r.spaced[t.Name] != spaced{}:
 		d.yield(t.Name)
 	}
-	if d.known(t.Name) {
-		d.RefuseAt("name", jsonbody.CodeInvalidValue, fmt.Sprintf("there is another tool of the name %q", t.Name))
+	t.Opaque, t.Deferred = append(t.Opaque, p.opaque...), p.found
+	switch {
+	case t.Hosted != chat.HostedNot:
+		if d.hosted == nil {
+			d.hosted = make(map[string]bool)
+		}
+		d.hosted[t.Name] = true
+		r.Tools = append(r.Tools, t)
+		return
+	case d.known(t.Name) && p.found:
+		return
+	case d.known(t.Name):
+		d.RefuseAt("name", jsonbody.CodeInvalidValue, fmt.Sprintf("there is another tool of the name %q", own))
 		return
 	}
-	if d.names == nil {
-		d.names = make(map[string]int)
+	if r.places == nil {
+		r.places, r.forms = make(map[string]int), make(map[string]*form)
 	}
-	d.names[t.Name] = len(d.req.Tools)
-	d.req.Tools = append(d.req.Tools, t)
+	r.places[t.Name] = len(r.Tools)
+	if f != nil {
+		r.forms[t.Name] = f
+	}
+	r.Tools = append(r.Tools, t)
 }
 
 func (d *requestReader) known(name string) bool {
-	_, ok := d.names[name]
+	_, ok := d.req.places[name]
 	return ok
 }
+
+// offered reports whether there is a tool of a name, whoever runs it.
+func (d *requestReader) offered(name string) bool { return d.known(name) || d.hosted[name] }
 
 // spacedName finds the name under which the model sees a tool of a namespace: its own, or where another tool has that, one
 // that holds both.
@@ -108,11 +170,16 @@ func (d *requestReader) yield(name string) {
 	if d.known(longer) {
 		return
 	}
-	at := d.names[name]
-	d.req.Tools[at].Name = longer
-	delete(d.names, name)
-	delete(d.req.spaced, name)
-	d.names[longer], d.req.spaced[longer], d.req.seen[s] = at, s, longer
+	r := d.req
+	at := r.places[name]
+	r.Tools[at].Name = longer
+	if f := r.forms[name]; f != nil {
+		r.forms[longer] = f
+	}
+	delete(r.places, name)
+	delete(r.forms, name)
+	delete(r.spaced, name)
+	r.places[longer], r.spaced[longer], r.seen[s] = at, s, longer
 }
 
 // choice reads which tools may or must be called.
@@ -168,14 +235,30 @@ func (d *requestReader) choiceObject() {
 		}
 	case "auto", "none", "required":
 		c.Mode = choiceModes[kind]
-	default: // a tool of a kind that was left out: nothing is left to force
+	default:
+		c.Mode, c.Name = chat.ChoiceNamed, d.typedName(kind, t)
 	}
 }
 
 // chosen reads one of the tools that may be called.
 func (d *requestReader) chosen() string {
+	kind := "function"
 	var t spaced
-	d.Members(func(key string) { d.toolName(&t, key) })
+	d.Members(func(key string) {
+		if key == "type" {
+			kind = d.Text()
+		} else {
+			d.toolName(&t, key)
+		}
+	})
+	return d.typedName(kind, t)
+}
+
+// typedName returns the name under which the model sees a tool of a type.
+func (d *requestReader) typedName(kind string, t spaced) string {
+	if t.name == "" && kind != "function" {
+		t.name = kind
+	}
 	return seenName(d.req.seen, t)
 }
 

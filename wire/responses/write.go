@@ -2,6 +2,7 @@ package responses
 
 import (
 	"strconv"
+	"strings"
 
 	"wield/chat"
 	"wield/wire/jsonbody"
@@ -42,14 +43,11 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		}
 		return w.show(dst, messageKind, e.Text, logprobs)
 	case chat.KindReasoning:
-		return w.show(dst, thoughtKind, e.Text, nil)
+		return w.sealed(w.show(dst, thoughtKind, e.Text, nil), sealedOf(e))
 	case chat.KindCallStart:
 		return w.call(dst, e.ID, e.Name)
 	case chat.KindCallArgs:
-		if w.open.kind != callKind {
-			return dst
-		}
-		return w.delta(dst, e.Text, nil)
+		return w.callArgs(dst, e.Text)
 	case chat.KindCallEnd:
 		return w.callEnd(dst, e.Detail.Call)
 	case chat.KindRejected:
@@ -166,6 +164,23 @@ func (w *StreamWriter) show(dst []byte, kind *itemKind, text string, logprobs []
 	return w.delta(dst, text, logprobs)
 }
 
+// sealed ends reasoning with what only the server can read of it.
+func (w *StreamWriter) sealed(dst, content []byte) []byte {
+	if content == nil {
+		return dst
+	}
+	if w.open.kind != thoughtKind {
+		dst = w.begin(dst, thoughtKind)
+		dst = w.item(dst, "response.output_item.added", statusRunning)
+		w.open.sealed = content
+		dst = w.item(dst, "response.output_item.done", statusCompleted)
+		w.end(&w.open, statusCompleted)
+		return dst
+	}
+	w.open.sealed = content
+	return w.close(dst, statusCompleted)
+}
+
 // part appends an event that holds the part of the open item.
 func (w *StreamWriter) part(dst []byte, name, text string) []byte {
 	dst = w.event(dst, name)
@@ -207,16 +222,18 @@ func (w *StreamWriter) close(dst []byte, status string) []byte {
 		dst = w.deltaEvent(dst, w.open.rest.Flush(), nil)
 	}
 	kind, text := w.open.kind, string(w.open.text)
-	dst = w.event(dst, kind.done)
-	dst = append(dst, w.around...)
-	dst = append(dst, kind.key...)
-	dst = jsonbody.AppendString(dst, text)
-	if kind == messageKind {
-		dst = append(dst, `,"logprobs":[`...)
-		dst = append(dst, w.open.logprobs...)
-		dst = append(dst, ']')
+	if kind.done != "" {
+		dst = w.event(dst, kind.done)
+		dst = append(dst, w.around...)
+		dst = append(dst, kind.key...)
+		dst = jsonbody.AppendString(dst, text)
+		if kind == messageKind {
+			dst = append(dst, `,"logprobs":[`...)
+			dst = append(dst, w.open.logprobs...)
+			dst = append(dst, ']')
+		}
+		dst = append(dst, "}\n\n"...)
 	}
-	dst = append(dst, "}\n\n"...)
 	if kind.part != "" {
 		dst = w.part(dst, kind.partDone, text)
 	}
@@ -227,14 +244,27 @@ func (w *StreamWriter) close(dst []byte, status string) []byte {
 
 // call opens a call.
 func (w *StreamWriter) call(dst []byte, id, name string) []byte {
-	dst = w.begin(dst, callKind)
+	dst = w.begin(dst, w.callKind(name))
 	w.open.callID, w.open.name = w.callID(id), name
 	return w.item(dst, "response.output_item.added", statusRunning)
 }
 
+// callArgs adds to the arguments of the open call. Those of forms other than a function's and a custom tool's are shown at its end.
+func (w *StreamWriter) callArgs(dst []byte, args string) []byte {
+	switch k := w.open.kind; {
+	case k == customKind:
+		return w.delta(dst, w.open.input.add(args), nil)
+	case k == callKind:
+		return w.delta(dst, args, nil)
+	case k.isCall():
+		w.open.text = append(w.open.text, args...)
+	}
+	return dst
+}
+
 // callEnd closes the open call. What is missing of the arguments is sent, since clients fail on a call with empty ones.
 func (w *StreamWriter) callEnd(dst []byte, c *chat.Call) []byte {
-	if w.open.kind != callKind {
+	if !w.open.kind.isCall() {
 		if !c.Complete {
 			return dst
 		}
@@ -243,8 +273,17 @@ func (w *StreamWriter) callEnd(dst []byte, c *chat.Call) []byte {
 	if !c.Complete {
 		return w.close(dst, statusIncomplete)
 	}
-	if len(w.open.text) == 0 && !w.open.rest.Pending() {
+	switch k := w.open.kind; {
+	case k == customKind:
+		if rest, ok := strings.CutPrefix(inputOf(c.Arguments), string(w.open.text)); ok && rest != "" {
+			w.open.rest = jsonbody.RuneTail{}
+			dst = w.deltaEvent(dst, rest, nil)
+		}
+	case len(w.open.text) > 0 || w.open.rest.Pending():
+	case k == callKind:
 		dst = w.deltaEvent(dst, orEmptyObject(c.Arguments), nil)
+	default:
+		w.open.text = append(w.open.text, c.Arguments...)
 	}
 	return w.close(dst, statusCompleted)
 }
@@ -252,7 +291,7 @@ func (w *StreamWriter) callEnd(dst []byte, c *chat.Call) []byte {
 // rejected shows the text of an attempt at a call, unless part of it is on the wire as a call.
 func (w *StreamWriter) rejected(dst []byte, e chat.Event) []byte {
 	switch {
-	case w.open.kind == callKind:
+	case w.open.kind.isCall():
 		return w.close(dst, statusIncomplete)
 	case !shown(e):
 		return dst

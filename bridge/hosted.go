@@ -1,0 +1,64 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"wield/chat"
+)
+
+// CodeHostedTool is the [chat.Error] code for a tool that only another protocol's server can run.
+const CodeHostedTool = "unsupported_tool"
+
+// unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none. A tool that
+// a client can do without is noted; any other, and one that must be called, is an error.
+func (r *run) unhost(all bool) error {
+	missing := func(t *chat.Tool) bool { return t.Hosted != chat.HostedNot && (all || t.Protocol != r.o.Protocol) }
+	if !slices.ContainsFunc(r.req.Tools, func(t chat.Tool) bool { return missing(&t) }) {
+		return nil
+	}
+	req := *r.req
+	req.Tools = make([]chat.Tool, 0, len(r.req.Tools))
+	gone := map[string]bool{}
+	for i := range r.req.Tools {
+		t := &r.req.Tools[i]
+		if !missing(t) {
+			req.Tools = append(req.Tools, *t)
+			continue
+		}
+		path := "tools[" + strconv.Itoa(i) + "]"
+		if t.Hosted == chat.HostedRequired {
+			return &chat.Error{Kind: chat.ErrBadRequest, Param: path, Code: CodeHostedTool, Message: fmt.Sprintf(
+				"%s: the tool %q is one that servers of its own protocol run; the server of this model does not: leave it out, or offer a tool that the client runs", path, t.Name)}
+		}
+		gone[t.Name] = true
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: path, Before: t.Name})
+	}
+	c := &req.Choice
+	if c.Mode == chat.ChoiceNamed && gone[c.Name] && req.Tool(c.Name) == nil {
+		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: CodeHostedTool, Message: fmt.Sprintf(
+			"tool_choice: a call of %q is required, but that is a tool that the server of this model does not run", c.Name)}
+	}
+	if c.Mode == chat.ChoiceRequired && len(req.Tools) == 0 {
+		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: CodeHostedTool,
+			Message: "tool_choice: a call is required, but the server of this model runs none of the tools"}
+	}
+	if len(c.Allowed) > 0 {
+		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed), func(name string) bool { return gone[name] && req.Tool(name) == nil })
+		if len(c.Allowed) == 0 {
+			c.Mode = chat.ChoiceNone
+		}
+	}
+	r.req = &req
+	return nil
+}
+
+// clientRun returns the tools among all that clients run.
+func clientRun(all []chat.Tool) []chat.Tool {
+	hosted := func(t chat.Tool) bool { return t.Hosted != chat.HostedNot }
+	if !slices.ContainsFunc(all, hosted) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), hosted)
+}

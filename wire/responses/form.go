@@ -1,0 +1,320 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// A form is how a tool that is no function is offered and called: clients run it, like a function, but its calls and results are
+// items of types of their own. To a model it is a function all the same.
+type form struct {
+	kind   *itemKind // of its calls
+	call   string    // the type of these items
+	output string    // the type of the items of its results
+	holds  string    // the member of a call that holds its arguments
+	name   string    // where the definition has none
+	about  string    // description, likewise
+	schema string    // of the arguments, likewise
+}
+
+var (
+	customForm = &form{kind: customKind, call: "custom_tool_call", output: "custom_tool_call_output", holds: "input"}
+	searchForm = &form{kind: toolSearchKind, call: "tool_search_call", output: "tool_search_output", holds: "arguments", name: "tool_search",
+		about:  "Finds tools that are not listed here by what they are for.",
+		schema: `{"type":"object","properties":{"query":{"type":"string","description":"What the tool is needed for"}},"required":["query"]}`}
+	localShellForm = &form{kind: localShellKind, call: "local_shell_call", output: "local_shell_call_output", holds: "action", name: "local_shell",
+		about: "Runs a program on the user's machine and returns its output.",
+		schema: `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments"},` +
+			`"working_directory":{"type":"string"},"timeout_ms":{"type":"integer"},"env":{"type":"object","additionalProperties":{"type":"string"}},` +
+			`"user":{"type":"string"}},"required":["command"]}`}
+	shellForm = &form{kind: shellKind, call: "shell_call", output: "shell_call_output", holds: "action", name: "shell",
+		about: "Runs shell commands on the user's machine and returns their output.",
+		schema: `{"type":"object","properties":{"commands":{"type":"array","items":{"type":"string"},"description":"Commands, each run by a shell of its own"},` +
+			`"timeout_ms":{"type":"integer"},"max_output_length":{"type":"integer"}},"required":["commands"]}`}
+	patchForm = &form{kind: patchKind, call: "apply_patch_call", output: "apply_patch_call_output", holds: "operation", name: "apply_patch",
+		about: "Creates, changes or deletes one file. A diff has a line @@ before each place, lines that stay behind a space, " +
+			"those that go behind - and those that come behind +; in a new file every line stands behind +.",
+		schema: `{"type":"object","properties":{"type":{"enum":["create_file","update_file","delete_file"]},"path":{"type":"string"},` +
+			`"diff":{"type":"string","description":"Not for delete_file"}},"required":["type","path"]}`}
+)
+
+// forms are the types of tools that clients run and that are no functions.
+var forms = map[string]*form{"custom": customForm, "tool_search": searchForm, "local_shell": localShellForm, "shell": shellForm, "apply_patch": patchForm}
+
+// formOf finds a form, formOfCall and formOfOutput one by the type of an item.
+func formOf(is func(*form) bool) *form {
+	for _, f := range forms {
+		if is(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+func formOfCall(kind string) *form   { return formOf(func(f *form) bool { return f.call == kind }) }
+func formOfOutput(kind string) *form { return formOf(func(f *form) bool { return f.output == kind }) }
+
+// optional are the types of tools of the protocol's own servers that a client can do without: agents offer them whatever the model is.
+func optional(kind string) bool {
+	return strings.HasPrefix(kind, "web_search") || kind == "image_generation" || kind == "tool_search"
+}
+
+// typed reads a tool that is no function, whose definition is raw.
+func (d *requestReader) typed(kind string, raw []byte) (t chat.Tool, f *form) {
+	t = chat.Tool{Raw: raw, Protocol: chat.ProtocolResponses}
+	var format, hosted = grammar{}, false
+	d.Members(func(key string) {
+		switch key {
+		case "name":
+			t.Name = d.Optional()
+		case "description":
+			t.Description = d.Optional()
+		case "parameters":
+			t.Parameters = d.Schema()
+		case "format":
+			format = d.grammar()
+		case "execution":
+			hosted = d.Optional() != "client"
+		case "environment":
+			hosted = d.remote()
+		default:
+			d.Skip()
+		}
+	})
+	f = forms[kind]
+	if kind == "tool_search" && !hasMember(raw, "execution") {
+		hosted = true // it is the server's own unless the client says otherwise
+	}
+	if f == nil || hosted {
+		if t.Name == "" || f == nil {
+			t.Name = kind
+		}
+		if t.Hosted = chat.HostedRequired; optional(kind) {
+			t.Hosted = chat.HostedOptional
+		}
+		return t, nil
+	}
+	if t.Name == "" {
+		t.Name = f.name
+	}
+	switch {
+	case f == customForm:
+		format.fill(&t)
+	case len(t.Parameters) == 0:
+		t.Parameters = json.RawMessage(f.schema)
+	}
+	if t.Description == "" {
+		t.Description = f.about
+	}
+	return t, f
+}
+
+func hasMember(object []byte, key string) bool {
+	s := jsonbody.Scanner{Bytes: object}
+	for s.Enter('{'); s.Next('}'); s.Skip() {
+		if string(s.Key()) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// remote reads where a shell is, and reports whether that is at the server.
+func (d *requestReader) remote() (remote bool) {
+	if !d.Is('{') {
+		return false
+	}
+	d.Members(func(key string) {
+		if key == "type" {
+			remote = d.Text() != "local"
+		} else {
+			d.Skip()
+		}
+	})
+	return remote
+}
+
+// A grammar is what the text of a custom tool's call has to be.
+type grammar struct{ syntax, definition string }
+
+func (d *requestReader) grammar() (g grammar) {
+	if d.Null() || !d.Is('{') {
+		return g
+	}
+	d.Members(func(key string) {
+		switch key {
+		case "syntax":
+			g.syntax = d.Optional()
+		case "definition":
+			g.definition = d.Optional()
+		default: // its type; a text of no grammar has neither of the others
+			d.Skip()
+		}
+	})
+	return g
+}
+
+// fill gives a custom tool the parameters that a function in its place has: one text. A regular expression is held to like any
+// other pattern, whatever else is told.
+func (g grammar) fill(t *chat.Tool) {
+	b := []byte(`{"type":"object","properties":{"input":{"type":"string"`)
+	switch {
+	case g.definition == "":
+	case g.syntax == "regex":
+		b = jsonbody.AppendString(append(b, `,"pattern":`...), "^(?:"+g.definition+")$")
+	default:
+		told := "The whole text of input follows this grammar (" + g.syntax + "):\n" + g.definition
+		if t.Description = strings.TrimSpace(t.Description + "\n\n" + told); g.syntax == "" {
+			t.Description = strings.Replace(t.Description, " ()", "", 1)
+		}
+	}
+	t.Parameters = append(b, `}},"required":["input"],"additionalProperties":false}`...)
+}
+
+// Keys of the opaque parts of a tool that say where it stood in a request.
+const (
+	keyNamespace  = "namespace"        // the namespace without its tools
+	keyAdditional = "additional_tools" // the input item without its tools
+	keyFound      = "tool_search_output"
+	keySealed     = "encrypted_content" // reasoning that only the server can read
+	keyItem       = "item"              // what the server itself did
+)
+
+// argumentsOf returns the arguments that a call of a form has, of the member that holds them.
+func (d *requestReader) formArguments(f *form) (args string) {
+	switch {
+	case f == customForm:
+		return string(append(jsonbody.AppendString([]byte(`{"input":`), d.Optional()), '}'))
+	case d.Peek() == '"': // arguments as functions have them
+		return d.Str()
+	case d.Null():
+		return "{}"
+	case !d.Is('{'):
+		return ""
+	}
+	var b []byte
+	d.Members(func(key string) {
+		if f == localShellForm && key == "type" {
+			d.Skip() // there is only one
+			return
+		}
+		raw := d.Raw()
+		if len(raw) > 0 && raw[0] != 'n' {
+			b = append(jsonbody.AppendString(append(b, ','), key), ':')
+			b = append(b, raw...)
+		}
+	})
+	if len(b) == 0 {
+		return "{}"
+	}
+	b[0] = '{'
+	return string(append(b, '}'))
+}
+
+// appendHeld appends the member of a call that holds its arguments.
+func (f *form) appendHeld(dst []byte, args string) []byte {
+	dst = append(append(append(dst, ',', '"'), f.holds...), '"', ':')
+	if f == customForm {
+		return jsonbody.AppendString(dst, inputOf(args))
+	}
+	if !json.Valid([]byte(args)) || !strings.HasPrefix(strings.TrimSpace(args), "{") {
+		args = "{}"
+	}
+	if f != localShellForm {
+		return jsonbody.AppendCompact(dst, []byte(args))
+	}
+	dst = append(dst, `{"type":"exec"`...)
+	if !hasMember([]byte(args), "env") {
+		dst = append(dst, `,"env":{}`...)
+	}
+	m := jsonbody.Scanner{Bytes: []byte(args)}
+	for m.Enter('{'); m.Next('}'); {
+		dst = append(jsonbody.AppendString(append(dst, ','), m.Name()), ':')
+		dst = jsonbody.AppendCompact(dst, m.Raw())
+	}
+	return append(dst, '}')
+}
+
+// inputOf returns the text that is the input of a custom tool's call. Arguments that hold none are it themselves.
+func inputOf(args string) string {
+	var a struct {
+		Input *string `json:"input"`
+	}
+	if json.Unmarshal([]byte(args), &a) != nil || a.Input == nil {
+		return args
+	}
+	return *a.Input
+}
+
+// An inputReader takes the text out of the arguments of a custom tool's call while they come. It knows only the one object that
+// such arguments are; of anything else it gives nothing until the end.
+type inputReader struct {
+	raw    []byte // all that came
+	at     int    // how far the text was read
+	inside bool   // of the string
+	over   bool   // the string has ended
+}
+
+// add takes in arguments and returns the text that they add.
+func (r *inputReader) add(args string) string {
+	r.raw = append(r.raw, args...)
+	if !r.inside && !r.over {
+		rest := r.raw
+		for _, token := range []string{"{", `"input"`, ":", `"`} {
+			rest = trimSpace(rest)
+			if len(rest) < len(token) || string(rest[:len(token)]) != token {
+				return ""
+			}
+			rest = rest[len(token):]
+		}
+		r.inside, r.at = true, len(r.raw)-len(rest)
+	}
+	if r.over {
+		return ""
+	}
+	end := r.at
+	for end < len(r.raw) && r.raw[end] != '"' {
+		n := 1
+		if r.raw[end] == '\\' {
+			n = escapeLen(r.raw[end:])
+		}
+		if n == 0 {
+			break
+		}
+		end += n
+	}
+	r.over = end < len(r.raw) && r.raw[end] == '"'
+	text := string(jsonbody.AppendUnquoted(nil, r.raw[r.at:end]))
+	r.at = end
+	return text
+}
+
+// escapeLen returns the length of the escape at the beginning of b, both halves of a character outside the first plane included; 0:
+// more has to come.
+func escapeLen(b []byte) int {
+	switch {
+	case len(b) < 2:
+		return 0
+	case b[1] != 'u':
+		return 2
+	case len(b) < 6:
+		return 0
+	case b[2] != 'd' && b[2] != 'D' || !strings.ContainsRune("89abAB", rune(b[3])):
+		return 6
+	case len(b) < 7 || b[6] == '\\' && len(b) < 12:
+		return 0
+	case b[6] == '\\' && b[7] == 'u':
+		return 12
+	}
+	return 6
+}
+
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
