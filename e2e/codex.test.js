@@ -1,5 +1,7 @@
-// The agent Codex, unmodified, does a task through the Responses protocol: with a model that only writes text, and with a server
-// that has function calling, to which all that its requests say must arrive.
+// The agent Codex, unmodified, does a task through the Responses protocol: with a model that only writes text, and with servers
+// that have function calling, to which all that its requests say must arrive. What tools it offers depends on the name of the model:
+// for one that it does not know commands, for others patches as a freeform tool as well, and for the newest one freeform tool whose
+// input is a program, among the input in the place of the field tools.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,10 +13,10 @@ import { asCompletions, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
-const version = '0.169.0';
+const version = '0.171.0';
 const here = dirname(fileURLToPath(import.meta.url));
 
-const settings = (server) => `model = "codex"
+const settings = (server, model) => `model = "${model}"
 model_provider = "wield"
 check_for_update_on_startup = false
 [analytics]
@@ -32,12 +34,21 @@ const row = { kind: 'agent', client: '@openai/codex', version, how: 'responses',
 const scenario = readFileSync(join(here, 'codex.scenario.yaml'), 'utf8');
 
 const backends = {
-  'a model that writes text': { mode: 'text', speaks: 'openai' },
-  'a server that has function calling': { mode: 'native', speaks: 'openai, native_tools: true' },
+  'a model that writes text': { mode: 'text', kind: 'openai', speaks: 'openai' },
+  'a server that has function calling': { mode: 'native', kind: 'openai', speaks: 'openai, native_tools: true' },
+  'a server of the same protocol': { mode: 'native', kind: 'responses', speaks: 'responses, native_tools: true' },
 };
 
-for (const [what, { mode, speaks }] of Object.entries(backends)) {
-  test(`Codex ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 600_000 }, (t) => noted({ ...row, what }, async () => {
+// The steps of the task, by the name of the model.
+const steps = {
+  codex: ['read', 'edit', 'count', 'done'],
+  'gpt-5.5': ['read', 'edit-by-a-patch', 'edited-by-a-patch', 'count', 'done'],
+  'gpt-6.2-sol': ['read-in-a-program', 'edit-in-a-program', 'count-in-a-program', 'done'],
+};
+
+for (const model of Object.keys(steps)) for (const [what, { mode, kind, speaks }] of Object.entries(backends)) {
+  const how = model === 'codex' ? row.how : `${row.how}, ${model}`;
+  test(`Codex ${version} reads a file, edits it and runs a command as ${model}, with ${what}`, { timeout: 600_000 }, (t) => noted({ ...row, how, what }, async () => {
     const bin = await installed(t, '@openai/codex', version, 'codex');
     if (!bin) return 'skipped';
     const dir = directory(t);
@@ -46,15 +57,15 @@ for (const [what, { mode, speaks }] of Object.entries(backends)) {
     const behind = await recorder(t, upstream.url);
     writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
 backends:
-  local: {kind: openai, url: "${behind.baseURL}"}
+  local: {kind: ${kind}, url: "${behind.baseURL}"}
 models:
-  codex: {backend: local, mode: ${mode}}
+  ${model}: {backend: local, mode: ${mode}}
 `);
     const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir });
     const front = await recorder(t, server.url);
     const home = directory(t);
     mkdirSync(join(home, '.codex'));
-    writeFileSync(join(home, '.codex', 'config.toml'), settings(front));
+    writeFileSync(join(home, '.codex', 'config.toml'), settings(front, model));
     const cwd = directory(t);
     writeFileSync(join(cwd, 'notes.txt'), 'the first line of the note\n');
 
@@ -65,10 +76,18 @@ models:
     assert.match(output, /The note has two lines now\./);
     assert.equal(readFileSync(join(cwd, 'notes.txt'), 'utf8'), 'the first line of the note\na "second" line\n', output);
 
-    assert.ok(front.asked.every(({ size }) => size > 35_000), 'requests as large as they are in life');
-    if (mode === 'native') assert.deepEqual(behind.asked.map(({ body }) => body), front.asked.map(asCompletions), 'field by field');
+    assert.ok(front.asked.every(({ size }) => size > 30_000), 'requests as large as they are in life');
+    const plain = kind === 'openai' && model === 'codex'; // other tools are functions to the server
+    if (mode === 'native' && plain) assert.deepEqual(behind.asked.map(({ body }) => body), front.asked.map(asCompletions), 'field by field');
+    if (kind === 'responses') {
+      for (const [i, { body }] of front.asked.entries()) {
+        assert.deepEqual(behind.asked[i].body.tools, body.tools, 'the tools as they came');
+        const added = ({ input }) => input.filter(({ type }) => type === 'additional_tools').map(({ tools }) => tools);
+        assert.deepEqual(added(behind.asked[i].body), added(body), 'those among the input, too');
+      }
+    }
 
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
-    assert.deepEqual(journal.map((entry) => entry.turn), ['read', 'edit', 'count', 'done'], 'one request a step, none in vain');
+    assert.deepEqual(journal.map((entry) => entry.turn), steps[model], 'one request a step, none in vain');
   }));
 }
