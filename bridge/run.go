@@ -529,8 +529,14 @@ func (r *run) conclude() {
 	r.bounces++
 	f := &t.failures[0]
 	call := f.call
+	var confused []chat.Call
+	for _, more := range t.failures[1:] {
+		if more.reason == chat.ReasonConfused {
+			confused = append(confused, more.call)
+		}
+	}
 	r.emit(chat.Event{Kind: chat.KindBounce, Detail: &chat.Detail{Bounce: &chat.BounceDetail{
-		Reason: f.reason, Call: &call, Suppressed: string(t.raw[t.muteAt:]), Sent: r.correction(), Left: r.left}}})
+		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muteAt:]), Sent: r.correction(), Left: r.left}}})
 }
 
 // required reports whether the request demands a call.

@@ -273,6 +273,7 @@ type CandidateDetail struct {
 type BounceDetail struct {
 	Reason     Reason `json:"reason"`
 	Call       *Call  `json:"call,omitempty"`
+	Confused   []Call `json:"confused,omitempty"`   // further calls of the answer that came through the wrong channel
 	Suppressed string `json:"suppressed,omitempty"` // text of the failed response that the client never sees
 	Sent       string `json:"sent,omitempty"`       // the corrective message
 	Left       int    `json:"left,omitempty"`       // bounces left for this request

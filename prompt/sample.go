@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wield/schema"
@@ -32,6 +33,8 @@ type sampled struct {
 	MaxLength        *int     `json:"maxLength"`
 	MinItems         int      `json:"minItems"`
 	Format           string   `json:"format"`
+	Pattern          string   `json:"pattern"`
+	Unique           bool     `json:"uniqueItems"`
 }
 
 // formats are texts of the formats that schemas name.
@@ -70,7 +73,7 @@ func sample(raw json.RawMessage, depth int) string {
 	case "object":
 		return s.object(depth)
 	case "array":
-		return "[" + strings.Join(slices.Repeat([]string{sample(s.Items, depth+1)}, min(max(s.MinItems, 0), 100)), ", ") + "]"
+		return s.array(depth)
 	case "integer", "number":
 		return s.number(kind == "integer")
 	case "boolean":
@@ -110,6 +113,28 @@ func (s *sampled) object(depth int) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
+// array returns as few items as there may be. Where each has to be another one, texts and numbers go up.
+func (s *sampled) array(depth int) string {
+	n := min(max(s.MinItems, 0), 100)
+	items := slices.Repeat([]string{sample(s.Items, depth+1)}, n)
+	var of sampled
+	if s.Unique && json.Unmarshal([]byte(cmp.Or(string(s.Items), "{}")), &of) == nil {
+		for i := range items {
+			var text string
+			var number float64
+			switch {
+			case i < len(of.Enum):
+				items[i] = string(of.Enum[i])
+			case i > 0 && json.Unmarshal([]byte(items[i]), &text) == nil:
+				items[i] = strconv.Quote(text + strconv.Itoa(i+1))
+			case i > 0 && json.Unmarshal([]byte(items[i]), &number) == nil:
+				items[i] = strconv.FormatFloat(number+float64(i), 'g', -1, 64)
+			}
+		}
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
 // number returns 1, or the number within the bounds that is nearest to it.
 func (s *sampled) number(whole bool) string {
 	step := 1.0
@@ -139,7 +164,7 @@ func (s *sampled) number(whole bool) string {
 
 // text returns a text of the format, or one that is neither too short nor too long.
 func (s *sampled) text() string {
-	text := cmp.Or(formats[s.Format], "value")
+	text := cmp.Or(formats[s.Format], matching(s.Pattern), "value")
 	for len(text) < s.MinLength && len(text) < 1000 {
 		text += "-value"
 	}

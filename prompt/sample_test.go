@@ -20,7 +20,12 @@ func TestSample(t *testing.T) {
 		`{"type":"object","properties":{"s":{"type":"string","format":"date"}},"required":["s"]}`:                                                 `{"s": "2026-01-31"}`,
 		`{"type":"object","properties":{"l":{"type":"array","minItems":2,"items":{"enum":["a","b"]}}},"required":["l"]}`:                          `{"l": ["a", "a"]}`,
 		`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{"type":["null","integer"]}},"required":["x"]}},"required":["o"]}`: `{"o": {"x": 1}}`,
-		`{"type":"object","properties":{"s":{"type":"string","pattern":"^[0-9]{4}$"}},"required":["s"]}`:                                          "",
+		`{"type":"object","properties":{"s":{"type":"string","pattern":"^[0-9]{4}$"}},"required":["s"]}`:                                          `{"s": "1111"}`,
+		`{"type":"object","properties":{"s":{"type":"string","pattern":"^(lamp|fan)\\.[a-z_]+$"}},"required":["s"]}`:                              `{"s": "lamp.a"}`,
+		`{"type":"object","properties":{"s":{"type":"string","pattern":"^#?[0-9A-F]{2}( x)*$","maxLength":4}},"required":["s"]}`:                  `{"s": "AA x"}`,
+		`{"type":"object","properties":{"l":{"type":"array","minItems":2,"uniqueItems":true,"items":{"type":"string"}}},"required":["l"]}`:        `{"l": ["value", "value2"]}`,
+		`{"type":"object","properties":{"l":{"type":"array","minItems":2,"uniqueItems":true,"items":{"type":"integer"}}},"required":["l"]}`:       `{"l": [1, 2]}`,
+		`{"type":"object","properties":{"l":{"type":"array","minItems":2,"uniqueItems":true,"items":{"enum":["a","b"]}}},"required":["l"]}`:       `{"l": ["a", "b"]}`,
 		`{"type":"object","properties":{"s":{"type":"string","pattern":"^[0-9]{4}$","examples":["1234"]}},"required":["s"]}`:                      `{"s": "1234"}`,
 	} {
 		got := sampleOf([]byte(parameters))

@@ -122,10 +122,9 @@ func TestConvertedIDs_A11(t *testing.T) {
 	}
 }
 
-// TestMisrouted_AR41: /metrics counts a call through the wrong channel when it is bounced and when it is taken over.
+// TestMisrouted_AR41: /metrics counts every call through the wrong channel, when they are bounced and when they are taken over.
 func TestMisrouted_AR41(t *testing.T) {
-	const confused = `{"type":"token_data","target":"tool_call","content":"{\"name\":\"GetLiveContext\",\"parameters\":{\"area\":\"hall\"}}"}`
-	c := rawChain(t, metrics.New("v"), "version: 1", []string{confused, `{"type":"done"}`})
+	c := rawChain(t, metrics.New("v"), "version: 1", []string{twoConfused, `{"type":"done"}`})
 	c.post(t, "/v1/chat/completions", asking("lights?", true, false))
 	resp, err := http.Get(c.url + "/metrics")
 	if err != nil {
@@ -136,7 +135,7 @@ func TestMisrouted_AR41(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `wield_tool_calls_total{status="misrouted",tool_name="GetLiveContext",type="custom"} 2`; !strings.Contains(string(text), want+"\n") {
+	if want := `wield_tool_calls_total{status="misrouted",tool_name="GetLiveContext",type="custom"} 4`; !strings.Contains(string(text), want+"\n") {
 		t.Errorf("no %s", want)
 	}
 }

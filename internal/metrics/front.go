@@ -115,10 +115,14 @@ func (a *answer) rejected(d *chat.RejectedDetail) {
 	a.m.toolCalls.WithLabelValues("custom", status, tool).Inc()
 }
 
-// misrouted counts a call that came through the wrong channel, which is bounced or taken over.
+// misrouted counts calls that came through the wrong channel, which are bounced or taken over.
 func (a *answer) misrouted(d *chat.BounceDetail) {
+	calls := d.Confused
 	if d.Reason == chat.ReasonConfused && d.Call != nil {
-		a.m.toolCalls.WithLabelValues("custom", "misrouted", a.m.tools.label(d.Call.Name)).Inc()
+		calls = append([]chat.Call{*d.Call}, calls...)
+	}
+	for _, c := range calls {
+		a.m.toolCalls.WithLabelValues("custom", "misrouted", a.m.tools.label(c.Name)).Inc()
 	}
 }
 

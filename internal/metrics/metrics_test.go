@@ -141,10 +141,11 @@ func TestFront_AR41(t *testing.T) {
 // TestMisrouted_AR41 counts calls through the wrong channel, whether they are bounced or taken over.
 func TestMisrouted_AR41(t *testing.T) {
 	m := New("v")
-	wrong := chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonConfused, Call: &chat.Call{Name: "get_weather"}}}
+	wrong := chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonConfused, Call: &chat.Call{Name: "get_weather"},
+		Confused: []chat.Call{{Name: "get_weather"}}}}
 	drain(m.Front("lumo", played{events: []chat.Event{turn(""), detail(chat.KindBounce, wrong), turn(""), detail(chat.KindConverted, wrong), finish(chat.FinishCalls)}}),
 		&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser}}})
-	expect(t, m, `wield_tool_calls_total{status="misrouted",tool_name="get_weather",type="custom"} 2`)
+	expect(t, m, `wield_tool_calls_total{status="misrouted",tool_name="get_weather",type="custom"} 4`)
 }
 
 // TestOutcomes tells how an answer and a backend request ended apart.
