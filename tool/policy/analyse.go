@@ -37,6 +37,7 @@ type use struct {
 	operand bool     // a word that is no option, nor the value of one
 	guess   bool     // nobody knows whether it is used so
 	output  bool     // what is written is something that was built or measured
+	fills   bool     // what is written is a text of the caller's
 }
 
 // useKind says what the text of a use is.
@@ -95,7 +96,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 	for p.subs != nil {
 		kept, left := a.globals(p, rest)
 		canonical, rest = append(canonical, kept...), left
-		if len(rest) == 0 {
+		if len(rest) == 0 || p.behind != "" && rest[0].text == "--" {
 			break
 		}
 		rest = script(p, name, rest)
@@ -131,6 +132,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 	if a.edits {
 		a.edited()
 	}
+	for i := range a.uses {
+		a.uses[i].fills = p.fills && a.uses[i].op == OpWrite
+	}
 }
 
 // script puts run or exec before what is the name of a script of the project, or of a program that a package brings.
@@ -146,6 +150,12 @@ func script(p *program, name string, rest []field) []field {
 		return append([]field{{text: "run", known: true}}, rest...)
 	}
 	return rest
+}
+
+// isScript reports whether a word is the name of a task, and of no program that one would run.
+func isScript(name string) bool {
+	q := programs()[name]
+	return isTask(name) && (q == nil || q.skip == nil)
 }
 
 // rest0 is the first of the words, if it is known.
@@ -201,7 +211,7 @@ func tarStyle(p *program, rest []field) (*program, []field) {
 
 // globals reads the options before a sub-command. Those that do nothing are not among the ones that are kept.
 func (a *analysis) globals(p *program, words []field) (kept, rest []field) {
-	for len(words) > 0 && words[0].known && strings.HasPrefix(words[0].text, "-") {
+	for len(words) > 0 && words[0].known && strings.HasPrefix(words[0].text, "-") && (words[0].text != "--" || p.behind == "") {
 		o, name, value, joined := p.find(p.global, words[0].text)
 		n := 1
 		if !o.declared {
@@ -215,7 +225,7 @@ func (a *analysis) globals(p *program, words []field) (kept, rest []field) {
 		} else {
 			a.option(o, name, value, joined, words[:n])
 		}
-		inside := len(o.kinds) == 1 && o.kinds[0] == kindDir // looked at by itself
+		inside := len(o.kinds) == 1 && (o.kinds[0] == kindDir || o.kinds[0].lists()) // looked at by itself
 		if !o.declared || !o.harmless() && !inside {
 			kept = append(kept, words[:n]...)
 		}
@@ -641,6 +651,10 @@ func onlyLooks(words []field) bool {
 
 // wrapped records the command that a wrapper runs.
 func (a *analysis) wrapped(p *program, words []field) {
+	if p.tasks && isScript(rest0(words)) {
+		a.options(programs()["npm.run"], words)
+		return
+	}
 	a.wraps, a.asks = true, a.asks || p.asks
 	if p.suffixes {
 		a.hide(words)
@@ -699,7 +713,7 @@ func (a *analysis) listed(k kind, w field, spelled []string) {
 
 // shell reads the words of a shell, whose -c has no value: the first operand is the command line then.
 func (a *analysis) shell(p *program, words []field) {
-	line := false
+	line, runs := false, true
 	for len(words) > 0 && words[0].known && len(words[0].text) > 1 && strings.ContainsAny(words[0].text[:1], "-+") {
 		w := words[0]
 		words = words[1:]
@@ -714,6 +728,7 @@ func (a *analysis) shell(p *program, words []field) {
 		for _, letter := range w.text[1:] {
 			o, ok := p.options[w.text[:1]+string(letter)]
 			line = line || letter == 'c'
+			runs = (runs && letter != 'n') || w.text[0] == '+' || letter == 'o'
 			switch {
 			case !ok:
 				a.unknownLetter(p, w.text[:1]+string(letter), 0, []field{w})
@@ -728,6 +743,8 @@ func (a *analysis) shell(p *program, words []field) {
 		a.effect(p.bare, texts(a.canonical[1:])...)
 	case line:
 		a.value(kindShell, words[0], []string{"-c"})
+	case !runs: // it is read for its syntax
+		a.value(kindRead, words[0], nil)
 	default:
 		a.value(kindScript, words[0], []string{words[0].text})
 	}
@@ -777,6 +794,7 @@ var kindTable = map[kind]kindRow{
 	kindDefine:    {look: lookDefine},
 	kindGlob:      {look: lookGlob},
 	kindSource:    {look: lookSource},
+	kindResource:  {look: lookResource},
 	kindSubscript: {plain: &use{kind: useEffect, flagged: effectAsk}, look: lookSeen},
 	kindVar:       {look: lookVariable},
 

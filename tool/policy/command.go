@@ -386,7 +386,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		}
 	}
 	if a.canonical[0].text == "git" {
-		if dir := e.bareRepository(sc.dirs); dir != "" {
+		if dir := first(e.bareRepository(sc.dirs), e.madeRepository(sc.dirs)); dir != "" {
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "repository", Visible(dir)+" is a repository without a .git, and what its configuration says can run other programs", nil)
 		}
 	}
@@ -419,12 +419,20 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 func (e *eval) intoDirs(uses []use, sc scope, node string) {
 	for _, from := range uses {
 		base := path.Base(from.text)
-		if from.kind != usePath && from.kind != useMaybe || protectedName(foldNames([]string{base}))+laterName(foldNames([]string{base})) == "" {
+		names := foldNames([]string{base})
+		if from.kind != usePath && from.kind != useMaybe || base != "." && !takesOrders(foldName(base)) && protectedName(names)+laterName(names) == "" {
 			continue
 		}
 		for _, to := range uses {
 			if to.kind == usePath && to.op == OpWrite && to.text != from.text && e.isDir(to.text, sc) {
-				e.usePath(use{kind: usePath, text: strings.TrimSuffix(to.text, "/") + "/" + base, op: OpWrite}, sc, node)
+				if base == "." && !to.fills {
+					continue
+				}
+				if base == "." {
+					e.builtin(chat.DecisionAsk, SubjectPath, "write "+to.text, node, "directory", "all that "+from.text+" holds goes there under the names that it has", nil)
+					continue
+				}
+				e.usePath(use{kind: usePath, text: strings.TrimSuffix(to.text, "/") + "/" + base, op: OpWrite, fills: to.fills}, sc, node)
 			}
 		}
 	}
@@ -556,11 +564,41 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, at.rel()
 	}
 	e.runsLater(at, u.op, string(u.op)+" "+at.rel(), node)
+	if u.op.changes() {
+		e.made = append(e.made, at.rel())
+		e.givesOrders(at, u, node)
+	}
 	rule := e.pathRule(at, u.op, true)
 	if rule != nil {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule is about the path")
 	}
 	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
+}
+
+// givesOrders asks before a command puts a text of its own where programs that build and test take orders from, unless a rule names
+// that file: the next command of the line may be such a program, and nobody has seen what was written.
+func (e *eval) givesOrders(at place, u use, node string) {
+	names := foldNames(at.names)
+	if !u.fills || len(names) == 0 || !takesOrders(names[len(names)-1]) && !e.installed(at, names) {
+		return
+	}
+	if slices.ContainsFunc(e.p.rules, func(r *rule) bool {
+		return r.Decision == chat.DecisionAllow && e.applies(r, SubjectPath, true) && r.fitsOp(u.op) && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+			return !p.absolute && takesOrders(p.folded[len(p.folded)-1]) && p.fits(at.names, false)
+		})
+	}) {
+		return
+	}
+	e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+at.rel(), node, "orders", "programs that build, test or check take orders from "+names[len(names)-1]+": only a rule that names it lets a command write it", allowPath(at.rel(), OpWrite))
+}
+
+// installedDirs hold programs and libraries that others run by their names.
+var installedDirs = []string{"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"}
+
+// installed reports whether a place is among what is installed, or is a program that a rule allows by its path.
+func (e *eval) installed(at place, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(installedDirs, n) }) ||
+		e.pinned(at.rel()) || e.pinned("./"+at.rel())
 }
 
 // mayWrite asks about a place that nobody knows to be written, if it must not be.

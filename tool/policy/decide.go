@@ -37,6 +37,7 @@ type eval struct {
 	findings   []Finding
 	vars       map[string]field // what is known of variables that the command line sets
 	input      *listing         // what the command that is judged next reads from a pipe
+	made       []string         // places that the command line writes to
 	turns      int              // of loops
 	plainShell bool             // the line is read without the extensions of bash
 	source     string           // the command line that is being judged

@@ -3,6 +3,7 @@ package policy
 import (
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,4 +68,22 @@ func (e *eval) bareRepository(dirs []string) string {
 func there(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
+}
+
+// madeRepository returns a directory that the command line itself makes, or makes a repository of, and that git would work in;
+// "" if there is none. Nobody has seen its configuration.
+func (e *eval) madeRepository(dirs []string) string {
+	r := e.root()
+	if r.err != nil || len(e.made) == 0 {
+		return ""
+	}
+	for _, dir := range dirs {
+		rel := r.locate(".", dir).rel()
+		for _, made := range e.made {
+			if rel != "." && (rel == made || strings.HasPrefix(rel, made+"/")) || path.Base(made) == "HEAD" {
+				return made
+			}
+		}
+	}
+	return ""
 }

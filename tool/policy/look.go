@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,6 +66,22 @@ func lookNamed(a *analysis, w field, spelled []string) {
 func lookPackage(a *analysis, w field, spelled []string) {
 	if strings.Contains(w.text, "@") {
 		a.effect(effectNet, spelled...)
+	}
+	if strings.HasPrefix(w.text, "/dev/") {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// resourceName is a kind of resource of a cluster, or one resource by its kind and name.
+var resourceName = regexp.MustCompile(`^[a-z][a-z0-9.-]*(/[a-z0-9.-]+)?$`)
+
+// lookResource is for a list of kinds of resources. Secrets are shown as they are, whatever they are called.
+func lookResource(a *analysis, w field, spelled []string) {
+	for part := range strings.SplitSeq(w.text, ",") {
+		if !resourceName.MatchString(part) || strings.Contains(part, "secret") {
+			a.notKnown(w.text, spelled)
+			return
+		}
 	}
 }
 
@@ -137,7 +154,7 @@ func lookRange(a *analysis, w field, _ []string) {
 func lookTarget(a *analysis, w field, spelled []string) {
 	name, value, ok := strings.Cut(w.text, "=")
 	if !ok {
-		if !isTask(w.text) && !builtTarget.MatchString(w.text) {
+		if !isTask(w.text) && !builtTarget.MatchString(w.text) && strings.Trim(w.text, "0123456789") != "" {
 			a.notKnown(w.text, append(spelled, w.text))
 			lookAny(a, w, nil)
 		}
@@ -175,7 +192,7 @@ var (
 // run nothing.
 func harmlessSetting(name, value string) bool {
 	switch {
-	case strings.Contains(value, "..") || makeVariables.MatchString(name):
+	case strings.Contains(strings.TrimSuffix(value, "/..."), "..") || makeVariables.MatchString(name):
 		return false
 	case namedSettings.MatchString(name) && namedValue.MatchString(value), pathSettings.MatchString(name) && pathValue.MatchString(value):
 		return true
@@ -212,9 +229,15 @@ func lookSeen(a *analysis, w field, spelled []string) {
 
 // lookGlob finds keys among the names of files that a search is limited to.
 func lookGlob(a *analysis, w field, spelled []string) {
-	if names := foldNames(strings.Split(strings.TrimLeft(w.text, "!"), "/")); sensitiveName(names) != "" && !strings.HasPrefix(w.text, "!") {
+	if names := foldNames(strings.Split(strings.TrimLeft(w.text, "!"), "/")); (sensitiveName(names) != "" || aimsAtKeys(names[len(names)-1])) && !strings.HasPrefix(w.text, "!") {
 		a.effect(effectRead, spelled...)
 	}
+}
+
+// aimsAtKeys reports whether a pattern, rather than one for all files, fits a name of keys.
+func aimsAtKeys(pattern string) bool {
+	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
+	return slices.ContainsFunc(sensitiveNames, fits) && !fits("main.go") && !fits("a.txt") && !fits("README")
 }
 
 // lookSource tells an address from a file.
@@ -265,10 +288,10 @@ func lookAlias(a *analysis, w field, spelled []string) {
 }
 
 // riskyAwk is what an awk program runs commands, writes files or loads code with. It is not told from text in quotes.
-var riskyAwk = regexp.MustCompile(`system|getline|[^|]\|[^|]|^\|[^|]|\|&|>\s*("|/|[A-Za-z_$(])|print[^;}\n]*>|@|ENVIRON|ARGV|SYMTAB|FUNCTAB|PROCINFO|close|fflush|extension`)
+var riskyAwk = regexp.MustCompile(`system|getline|\|&|@|ENVIRON|ARGV|SYMTAB|FUNCTAB|PROCINFO|close|fflush|extension`)
 
-// printsTo finds a > behind a print, and what hides one.
-var printsTo = regexp.MustCompile(`(?s)print.*>([^=]|$)|\\\n`)
+// printsTo finds a > or a | behind a print, which alone write to files and programs, and what hides one.
+var printsTo = regexp.MustCompile(`(?s)print.*(>([^=]|$)|\|([^|]|$))|\\\n`)
 
 func lookAwk(a *analysis, w field, spelled []string) {
 	if riskyAwk.MatchString(w.text) || printsTo.MatchString(w.text) {
@@ -448,7 +471,7 @@ func lookUnpack(a *analysis, _ field, spelled []string) {
 }
 
 // riskyQuery is what a program of jq or yq reads files with, or runs another one.
-var riskyQuery = regexp.MustCompile(`(^|[^.\w"])(import|include|load\w*|system|eval|\w*env|envsubst|ENV)\b`)
+var riskyQuery = regexp.MustCompile(`(^|[^.\w"])(import|include|(str)?load\w*|system|eval|\w*env|envsubst|ENV)\b`)
 
 func lookQuery(a *analysis, w field, spelled []string) {
 	if riskyQuery.MatchString(w.text) {

@@ -29,14 +29,23 @@ var hiddenOutputs = []string{".venv", ".tox", ".nox", ".pytest_cache", ".mypy_ca
 // reportName is that of a file with results, which may be there from the last time.
 var reportName = regexp.MustCompile(`^(.*[-_.])?(report|results?|coverage|cover|junit|profile|bench|benchmark)s?([-_.].*)?$`)
 
-// configNames are files that programs take orders from, though they may not be there yet.
-var configNames = regexp.MustCompile(`^(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|pom|build|.*config|.*rc|requirements.*|constraints.*|cmakelists|meson.*|settings|appsettings.*|web|app|manifest|tasks|launch)\.(json|xml|txt|md|html)$`)
+// orderFiles are files that builders, test runners and checkers take orders from, by their names in lower case.
+var orderFiles = regexp.MustCompile(`^((gnu)?makefile|configure|gradlew|mvnw|dockerfile|(rake|gem|proc|jenkins|just|vagrant|brew|pip)file|head` +
+	`|.*\.(mk|ninja|cmake|gradle|gradle\.kts|props|targets|csproj|fsproj|vbproj|sln|slnx|rake|gemspec)` +
+	`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc|cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
+	`|(pom|build|phpunit|phpstan|psalm|phpcs|.*config)\.xml(\.dist)?|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.build` +
+	`|.*\.config\.[cm]?[jt]s|\..*rc(\.[a-z0-9]+)?|\.(golangci|rubocop|eslintrc|prettierrc|mocharc)\..*|\.(flake8|rspec|babelrc)|\.php-cs-fixer.*` +
+	`|(pytest|tox|mypy)\.ini|setup\.(py|cfg)|pyproject\.toml|noxfile\.py|tasks\.py|bunfig\.toml|cargo\.toml|build\.rs|mix\.exs|build\.sbt|package\.swift|build\.zig` +
+	`|gradle\.properties|go\.work|nuget\.config|phpstan\.neon|taskfile\.ya?ml|docker-compose.*\.ya?ml|compose\.ya?ml)$`)
+
+// takesOrders reports whether programs take orders from a file of that name, in lower case.
+func takesOrders(name string) bool { return orderFiles.MatchString(name) }
+
+// proseNames are files without an ending that nobody builds.
+var proseNames = []string{"codeowners", "license", "readme"}
 
 // builtName is that of a program without an ending.
 var builtName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
-
-// orderNames are files without an ending that programs take orders from.
-var orderNames = []string{"makefile", "gnumakefile", "configure", "gradlew", "mvnw", "dockerfile", "rakefile", "gemfile", "procfile", "jenkinsfile", "justfile", "vagrantfile", "brewfile", "pipfile", "codeowners", "license", "readme"}
 
 // isOutput reports whether what is written is something that was built or measured, wherever the command may run.
 func (e *eval) isOutput(u use, sc scope) bool {
@@ -72,7 +81,7 @@ func isOutputAt(at place) bool {
 		return slices.Contains(outputDirs, d) || strings.HasPrefix(d, "cmake-build-") || strings.HasPrefix(d, "build-")
 	})
 	switch {
-	case slices.Contains(orderNames, name), configNames.MatchString(name):
+	case slices.Contains(proseNames, name), takesOrders(name):
 		return false
 	case at.mode.IsDir():
 		return inside

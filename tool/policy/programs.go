@@ -53,8 +53,10 @@ type program struct {
 	asks     bool     // at least ask, whatever it runs
 	assigns  bool     // NAME=VALUE in front of the command that follows sets a variable
 	scripts  []string // names under which a sub-command that is not here is run or exec of it
+	tasks    bool     // a word that names a task is a script of the project, and no program
 	joins    bool
 	project  bool
+	fills    bool // puts a text of the caller's where it is told
 	suffixes bool // what its options take is not known: any of its words may begin the command
 }
 
@@ -132,6 +134,7 @@ const (
 	kindDefine    kind = "define"    // NAME=VALUE of cmake
 	kindSubscript kind = "subscript" // the name of a variable, or NAME=VALUE
 	kindGlob      kind = "glob"      // names of files whose content is shown
+	kindResource  kind = "resource"  // what a cluster is asked about
 	kindSource    kind = "source"    // a file that is read, or an address
 )
 
@@ -159,7 +162,7 @@ func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
 var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
 	kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
-	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
+	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
 // effect is what an option does beside taking values.
 type effect string
@@ -309,6 +312,8 @@ func (p *program) directive(name string, words []string) error {
 			return err
 		}
 		p.wraps, p.before, p.asks = true, n, name == "wraps!"
+	case "tasks":
+		p.tasks = true
 	case "joins":
 		p.joins = true
 	case "assigns":
@@ -317,6 +322,8 @@ func (p *program) directive(name string, words []string) error {
 		p.scripts = words
 	case "project":
 		p.project = true
+	case "fills":
+		p.fills = true
 	case "suffixes":
 		p.suffixes = true
 	case "behind":

@@ -445,7 +445,7 @@ func (e *eval) redirect(r *syntax.Redirect, sc scope) {
 		case strings.HasPrefix(f.text, "/dev/tcp/") || strings.HasPrefix(f.text, "/dev/udp/"):
 			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network", "a connection in the form of a file", nil)
 		default:
-			u := use{kind: usePath, text: f.text, tilde: f.tilde, op: op}
+			u := use{kind: usePath, text: f.text, tilde: f.tilde, op: op, fills: true}
 			if op == OpWrite {
 				u.flagged = effectWrite
 			}
