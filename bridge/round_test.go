@@ -1,6 +1,9 @@
 package bridge_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,4 +109,39 @@ func TestCorrectiveRequest(t *testing.T) {
 			t.Error("the first request was changed")
 		}
 	}
+}
+
+// TestNothingForTheGone: for a client that is gone no prompt is rendered to its end, and no model is asked.
+func TestNothingForTheGone(t *testing.T) {
+	long := make([]chat.Message, 50_000)
+	for i := range long {
+		long[i] = chat.Message{Role: []chat.Role{chat.RoleUser, chat.RoleAssistant}[i%2], Parts: chat.Text("a")}
+	}
+	for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		f := &fake{t: t} // which tells of every request
+		b := bridge.New(f, bridge.Options{Mode: mode})
+		req := &chat.Request{Model: "m", Messages: long, Tools: []chat.Tool{{Name: "f"}}}
+		var failed error
+		bytes := allocated(func() {
+			for _, err := range b.Stream(ctx, req) {
+				failed = err
+			}
+		})
+		if !errors.Is(failed, context.Canceled) || len(f.requests) != 0 {
+			t.Errorf("%s: %v, %d requests", mode, failed, len(f.requests))
+		}
+		if mode == bridge.ModeText && bytes > 2<<20 { // the messages of a whole prompt take more
+			t.Errorf("%s: %d bytes were allocated", mode, bytes)
+		}
+	}
+}
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

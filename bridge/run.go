@@ -75,6 +75,9 @@ func (r *run) run() error {
 		return err
 	}
 	req, err := r.render()
+	if err == nil {
+		err = r.ctx.Err() // nobody waits for a first answer either
+	}
 	if err != nil {
 		return err
 	}
@@ -174,7 +177,7 @@ func (r *run) render() (*chat.Request, error) {
 			}
 		}
 		var err error
-		if req, err = prompt.Render(req, o); err != nil {
+		if req, err = prompt.Render(r.ctx, req, o); err != nil {
 			return nil, err
 		}
 	} else {

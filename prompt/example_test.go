@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -18,7 +19,7 @@ func ExampleRender() {
 		Tools: []chat.Tool{{Name: "get_weather", Description: "Get weather for a city",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}},
 	}
-	out, err := prompt.Render(req, prompt.Options{Dialect: "function-style", ForTools: "Call a tool on a line of its own:\n{{tools}}"})
+	out, err := prompt.Render(context.Background(), req, prompt.Options{Dialect: "function-style", ForTools: "Call a tool on a line of its own:\n{{tools}}"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -23,10 +24,16 @@ type history struct {
 	pending pending.Calls     // of the last assistant turn
 }
 
-func (h *history) add(messages []chat.Message) {
-	h.out = make([]chat.Message, 0, len(messages)+1)
+// add renders messages. A long history is not gone through to its end when nobody waits for that any more.
+func (h *history) add(ctx context.Context, messages []chat.Message) error {
 	h.names = make(map[string]string)
 	for i := 0; i < len(messages); i++ {
+		if i%contextEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if i == 0 {
+			h.out = make([]chat.Message, 0, len(messages)+1)
+		}
 		m := messages[i]
 		switch m.Role {
 		case chat.RoleSystem, chat.RoleDeveloper:
@@ -50,7 +57,11 @@ func (h *history) add(messages []chat.Message) {
 			h.out = append(h.out, m)
 		}
 	}
+	return nil
 }
+
+// contextEvery is after how many messages the context is looked at.
+const contextEvery = 64
 
 // assistant writes the calls of a turn behind its text.
 func (h *history) assistant(m chat.Message) {

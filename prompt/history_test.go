@@ -168,7 +168,7 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%v: still in the request", tc.choice)
 		}
 	}
-	_, err := prompt.Render(&chat.Request{Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "x"}}, prompt.Options{})
+	_, err := prompt.Render(t.Context(), &chat.Request{Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "x"}}, prompt.Options{})
 	if !errors.Is(err, chat.ErrBadRequest) {
 		t.Errorf("an unknown choice gives %v", err)
 	}

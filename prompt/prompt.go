@@ -17,6 +17,7 @@
 package prompt
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,8 +58,8 @@ type Options struct {
 
 // Render returns req as a request for a model that takes nothing but text. req is not changed; what needs no change is
 // shared with it. The tools and the choice are gone from the returned request. It fails with a *[chat.Error] of kind
-// [chat.ErrBadRequest] when the choice names a tool that is not offered.
-func Render(req *chat.Request, o Options) (*chat.Request, error) {
+// [chat.ErrBadRequest] when the choice names a tool that is not offered, and with the error of ctx when that ends.
+func Render(ctx context.Context, req *chat.Request, o Options) (*chat.Request, error) {
 	d, ok := voiceOf(o.dialect())
 	if !ok {
 		return nil, fmt.Errorf("prompt: unknown dialect %q", o.Dialect)
@@ -73,7 +74,9 @@ func Render(req *chat.Request, o Options) (*chat.Request, error) {
 	out := *req
 	out.Tools, out.Choice, out.Parallel = nil, chat.Choice{}, nil
 	h := history{o: &o, d: d, prefix: o.Prefix, tools: req.Tools}
-	h.add(req.Messages)
+	if err := h.add(ctx, req.Messages); err != nil {
+		return nil, err
+	}
 	text := o.instructions(d, h.instructions.String(), described(tools), req)
 	out.Messages = inject(h.out, text, o.InjectInto)
 	if o.Alternate {

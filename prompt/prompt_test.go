@@ -81,7 +81,7 @@ func system(s string) chat.Message { return chat.Message{Role: chat.RoleSystem, 
 func render(t *testing.T, req *chat.Request, o prompt.Options) *chat.Request {
 	t.Helper()
 	before, _ := json.Marshal(req)
-	out, err := prompt.Render(req, o)
+	out, err := prompt.Render(t.Context(), req, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +380,7 @@ func BenchmarkRender(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := prompt.Render(req, prompt.Options{Cache: cache}); err != nil {
+					if _, err := prompt.Render(b.Context(), req, prompt.Options{Cache: cache}); err != nil {
 						b.Fatal(err)
 					}
 				}
