@@ -112,6 +112,7 @@ var attacks = map[string]func(args []string) error{
 	"hog-memfd":  func([]string) error { return fills(unix.MemfdCreate("hog", 0)) },
 	"hog-shared": hogShared,
 	"hog-temp":   func([]string) error { return fills(unix.Open("/tmp/hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
+	"hog-closed": hogClosed,
 	"hog-shm":    func([]string) error { return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
 }
 

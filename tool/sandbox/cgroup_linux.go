@@ -78,11 +78,17 @@ const threadsEach = 4
 
 // newGroup makes a group for a run. nil means that there can be none, which is no failure: the number of processes is looked
 // at besides.
-func newGroup(id string, most int) *group {
+func newGroup(id string, limits Limit) *group {
 	parent, threads, ok := findGroups()
 	if !ok {
 		return nil
 	}
+	return groupIn(parent, threads, id, limits)
+}
+
+// groupIn makes the group in a directory of groups.
+func groupIn(parent string, threads bool, id string, limits Limit) *group {
+	most := limits.Processes
 	g := &group{Dir: filepath.Join(parent, groupPrefix+id), Thread: threads}
 	if err := os.Mkdir(g.Dir, 0o755); err != nil {
 		return nil
@@ -98,8 +104,17 @@ func newGroup(id string, most int) *group {
 		g.remove()
 		return nil
 	}
+	if limits.Memory > 0 && !threads { // those of the first version have another hierarchy for memory
+		for name, most := range map[string]int64{"memory.max": limits.Memory + keeperMemory, "memory.swap.max": 0} {
+			// Without the controller the keeper counts, as it does besides.
+			os.WriteFile(filepath.Join(g.Dir, name), []byte(strconv.FormatInt(most, 10)), 0)
+		}
+	}
 	return g
 }
+
+// keeperMemory is more than a keeper ever has in memory, which joins the group as a whole.
+const keeperMemory = 128 << 20
 
 // keeperThreads is more than the threads that a keeper ever has.
 const keeperThreads = 32
@@ -123,14 +138,20 @@ func (g *group) leave(thread int) {
 }
 
 // refused reports whether the group has refused a process.
-func (g *group) refused() bool {
+func (g *group) refused() bool { return g.event("pids.events", "max") }
+
+// starved reports whether a process of the group was ended because the group has no memory left.
+func (g *group) starved() bool { return g.event("memory.events", "oom_kill") }
+
+// event reports whether something has happened in the group.
+func (g *group) event(file, name string) bool {
 	if g == nil {
 		return false
 	}
-	buf := make([]byte, 128)
-	n := readInto(filepath.Join(g.Dir, "pids.events"), buf)
+	buf := make([]byte, 256)
+	n := readInto(filepath.Join(g.Dir, file), buf)
 	for line := range strings.Lines(string(buf[:n])) {
-		if times, ok := strings.CutPrefix(line, "max "); ok {
+		if times, ok := strings.CutPrefix(line, name+" "); ok {
 			return strings.TrimSpace(times) != "0"
 		}
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -45,6 +46,9 @@ func (s *spec) fence() ([]Layer, error) {
 	if len(list) > 0 && mayMount() {
 		if err := readOnly(list, s.Walls.Writable); err == nil {
 			layers = append(layers, Layer{"read-only", strings.Join(list, ", ")})
+			if s.ownShared() {
+				layers = append(layers, Layer{"shared memory", sharedMemory + " of its own"})
+			}
 		} else if s.Level == Limits && os.Geteuid() == 0 {
 			return nil, describe("mounts", err)
 		}
@@ -57,6 +61,21 @@ func (s *spec) fence() ([]Layer, error) {
 	}
 	more, err := weaken(unwalled)
 	return append(layers, more...), err
+}
+
+// sharedMemory is where programs keep files in memory under names that others know.
+const sharedMemory = "/dev/shm"
+
+// ownShared puts an empty file system in memory in the place of the one that all share: what nobody has open is counted there, and goes
+// with the run. It is twice as large as the limit, so that the keeper sees that too much is in it. It reports whether it did: not
+// where the run works in that place.
+func (s *spec) ownShared() bool {
+	if s.Level != Limits || s.Limits.Memory <= 0 || slices.ContainsFunc(append([]string{s.Dir, s.Program}, s.Walls.Writable...), func(p string) bool {
+		return under(p, []string{sharedMemory})
+	}) {
+		return false
+	}
+	return unix.Mount("tmpfs", sharedMemory, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size="+strconv.FormatInt(2*s.Limits.Memory, 10)) == nil
 }
 
 // readOnly gives this thread mounts of its own, and makes paths read-only in them, but for what is writable

@@ -299,6 +299,9 @@ func (k *keeper) watch() report {
 	if r.Reason == "" && r.Code > 0 && k.spec.Group.refused() {
 		r.Reason = "processes" // it ended because of that before we looked
 	}
+	if r.Reason == "" && k.spec.Group.starved() {
+		r.Reason = "memory"
+	}
 	r.Survivors = k.killAll()
 	k.bury(&r)
 	r.User, r.System = duration(k.used.Utime), duration(k.used.Stime)
@@ -398,7 +401,7 @@ func (k *keeper) exceeded() string {
 	if l.Memory <= 0 {
 		return ""
 	}
-	if k.memory(tree) > l.Memory {
+	if k.spec.Group.starved() || k.memory(tree) > l.Memory {
 		return "memory"
 	}
 	return ""

@@ -20,15 +20,19 @@ import (
 func (k *keeper) memory(tree []proc) int64 {
 	var private, shared int64
 	files := inMemory{}
+	systems := k.tmpfs(tree)
 	for _, p := range tree {
 		own, with := memoryOf(p.pid)
 		private, shared = private+own, shared+with
-		files.open(p.pid)
+		files.open(p.pid, systems)
 	}
 	if k.spec.Walls.Temp != "" {
-		files.below(k.spec.Walls.Temp)
+		files.below(k.spec.Walls.Temp, systems)
 	}
-	sum := private + files.sum() + k.tmpfs(tree)
+	sum := private + files.sum()
+	for _, used := range systems {
+		sum += used
+	}
 	if sum+shared <= k.spec.Limits.Memory {
 		return sum // what is mapped cannot make it too much
 	}
@@ -65,14 +69,17 @@ func (m inMemory) sum() (sum int64) {
 	return sum
 }
 
-// add notes a file, if it is kept in memory.
-func (m inMemory) add(name string) {
+// add notes a file, if it is kept in memory, and not on one of the file systems that are counted as a whole.
+func (m inMemory) add(name string, counted map[uint64]int64) {
 	var st unix.Stat_t
 	var on unix.Statfs_t
 	if unix.Stat(name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Blocks == 0 {
 		return
 	}
 	id := fileID{uint64(st.Dev), st.Ino}
+	if _, whole := counted[id.dev]; whole {
+		return
+	}
 	if _, known := m[id]; known || unix.Statfs(name, &on) != nil || on.Type != unix.TMPFS_MAGIC {
 		return
 	}
@@ -80,14 +87,14 @@ func (m inMemory) add(name string) {
 }
 
 // open notes the files in memory that a process has open: those that have no name, and those in the directory for them.
-func (m inMemory) open(pid int) {
+func (m inMemory) open(pid int, counted map[uint64]int64) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	names, _ := readNames(dir)
 	for _, name := range names {
 		name = dir + "/" + name
 		to, err := os.Readlink(name)
 		if err == nil && (strings.HasSuffix(to, " (deleted)") || strings.HasPrefix(to, "/dev/shm/")) {
-			m.add(name)
+			m.add(name, counted)
 		}
 	}
 }
@@ -96,7 +103,7 @@ func (m inMemory) open(pid int) {
 const mostFiles = 10_000
 
 // below notes the files of a directory, if that is kept in memory.
-func (m inMemory) below(dir string) {
+func (m inMemory) below(dir string, counted map[uint64]int64) {
 	var on unix.Statfs_t
 	if unix.Statfs(dir, &on) != nil || on.Type != unix.TMPFS_MAGIC {
 		return
@@ -107,7 +114,7 @@ func (m inMemory) below(dir string) {
 			return fs.SkipAll
 		}
 		if err == nil && d.Type().IsRegular() {
-			m.add(path)
+			m.add(path, counted)
 		}
 		return nil
 	})
@@ -155,17 +162,23 @@ func (m inMemory) uncounted(line []string) bool {
 	return !counted
 }
 
-// tmpfs returns how much there is on the private file systems of a namespace.
-func (k *keeper) tmpfs(tree []proc) (sum int64) {
-	if k.spec.Bubblewrap == "" || len(tree) == 0 {
-		return 0
+// tmpfs returns how much there is on the file systems in memory that a tree has to itself, by their devices.
+func (k *keeper) tmpfs(tree []proc) map[uint64]int64 {
+	if len(tree) == 0 || k.spec.Bubblewrap == "" && k.spec.Level != Limits {
+		return nil
 	}
+	used := map[uint64]int64{}
 	root := "/proc/" + strconv.Itoa(tree[len(tree)-1].pid) + "/root"
-	for _, dir := range []string{"/tmp", "/dev/shm"} {
+	for _, dir := range []string{"/tmp", sharedMemory} {
 		var on unix.Statfs_t
-		if unix.Statfs(root+dir, &on) == nil && on.Type == unix.TMPFS_MAGIC {
-			sum += int64(on.Blocks-on.Bfree) * on.Bsize
+		var own, outside unix.Stat_t
+		if unix.Statfs(root+dir, &on) != nil || on.Type != unix.TMPFS_MAGIC || unix.Stat(root+dir, &own) != nil {
+			continue
 		}
+		if unix.Stat(dir, &outside) == nil && outside.Dev == own.Dev {
+			continue // everybody's
+		}
+		used[uint64(own.Dev)] = int64(on.Blocks-on.Bfree) * on.Bsize
 	}
-	return sum
+	return used
 }

@@ -33,6 +33,23 @@ func fills(fd int, err error) error {
 	return nil
 }
 
+// hogClosed writes a file into the memory that all share, closes it, and waits for its end.
+func hogClosed([]string) error {
+	f, err := os.Create("/dev/shm/wield-hog")
+	if err != nil {
+		return err
+	}
+	zeros := bytes.Repeat([]byte{1}, 1<<20)
+	for range hogged / len(zeros) {
+		if _, err := f.Write(zeros); err != nil {
+			return err
+		}
+	}
+	f.Close()
+	time.Sleep(time.Minute)
+	return nil
+}
+
 // hogShared shares memory with a child that it does not have, and waits for its end.
 func hogShared([]string) error {
 	b, err := unix.Mmap(-1, 0, hogged, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
@@ -55,15 +72,22 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat("/dev/shm/wield-hog"); err == nil {
+		t.Fatal("/dev/shm/wield-hog is there already")
+	}
 	given := levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict)
-	for _, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm"} {
+	for _, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-closed"} {
 		for _, l := range given {
-			if l == sandbox.Workspace && hog == "hog-shm" || l != sandbox.Strict && hog == "hog-temp" {
+			if l == sandbox.Workspace && (hog == "hog-shm" || hog == "hog-closed") || l != sandbox.Strict && hog == "hog-temp" {
 				continue // the one is refused, the other on a disk
 			}
 			t.Run(hog+"/"+string(l), func(t *testing.T) {
 				t.Parallel()
-				t.Cleanup(func() { os.Remove("/dev/shm/wield-hog") })
+				t.Cleanup(func() {
+					if os.Remove("/dev/shm/wield-hog") == nil && os.Geteuid() == 0 {
+						t.Error("it was left in the memory that all share")
+					}
+				})
 				var out bytes.Buffer
 				c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, hog}, Limits: sandbox.Limit{Memory: hogLimit, Time: 50 * time.Second}, Stdout: &out, Stderr: &out}
 				if exit, err := sandbox.Run(t.Context(), c); !errors.Is(err, sandbox.ErrMemory) {

@@ -93,8 +93,8 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 		sp.Walls.Writable = c.Writable // for what is protected in it
 	}
 	sp.Env = setenv(sp.Env, Marker, p.id)
-	if n := c.Limits.Processes; n > 0 {
-		sp.Group = newGroup(p.id, n)
+	if c.Limits.Processes > 0 {
+		sp.Group = newGroup(p.id, c.Limits)
 	}
 	return sp, nil
 }
