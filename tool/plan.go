@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -226,7 +227,18 @@ func denial(v policy.Verdict, d *chat.PolicyDetail) *Error {
 
 // changed tells that a tool is not what was agreed to; "" if it is.
 func (r *Runner) changed(t *Tool) string {
-	if t.Files == "" || r.Sandbox.Held == nil {
+	if r.Sandbox.Held == nil {
+		return ""
+	}
+	if t.Rules != "" {
+		switch held, is, err := r.Sandbox.Held.Held(real(t.Rules)); {
+		case err != nil:
+			return err.Error()
+		case is:
+			return held.Path + ", which says what the tool may, was changed by the tool " + held.By + ": look at it; wield tool accept " + held.Path + " agrees to it"
+		}
+	}
+	if t.Files == "" {
 		return ""
 	}
 	agreed, err := r.Sandbox.Held.Agreed(t.Files)
@@ -237,6 +249,14 @@ func (r *Runner) changed(t *Tool) string {
 		return "the tool has changed since it was agreed to: look at " + t.Files + "; wield tool accept " + t.Name() + " agrees to it"
 	}
 	return ""
+}
+
+// real returns a path with its links followed, or as it is if that cannot be done.
+func real(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return path
 }
 
 func ruleDetails(d *chat.PolicyDetail) json.RawMessage {

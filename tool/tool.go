@@ -44,6 +44,7 @@ type Tool struct {
 
 	Source string // where the definition comes from, for people: "builtin", a directory, a server
 	Files  string // file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty: none
+	Rules  string // file that says what it may, as an absolute path: a person is asked while a change by a tool is held back; empty: none
 
 	err error // why it cannot be used; told by Registry.Add
 }

@@ -178,7 +178,7 @@ func (t *Toolbox) whole(one *tool.Tool) *tool.Tool {
 		return one
 	}
 	w := *builtin
-	w.State, w.States, w.Guard, w.Style, w.Auto = one.State, one.States, one.Guard, one.Style, one.Auto
+	w.State, w.States, w.Guard, w.Style, w.Auto, w.Rules = one.State, one.States, one.Guard, one.Style, one.Auto, one.Rules
 	return &w
 }
 

@@ -22,6 +22,7 @@ type registry struct {
 	entries   []entry
 	ask       bool     // about every call
 	sensitive []string // what is asked about
+	file      string
 }
 
 // An entry is a tool in a registry.
@@ -38,7 +39,7 @@ func (s *Set) llf(dir string) ([]unit, error) {
 	if named != "" {
 		file = named
 	}
-	reg := &registry{}
+	reg := &registry{file: file}
 	info, err := os.Stat(file)
 	switch {
 	case err == nil:
@@ -104,7 +105,7 @@ func readRegistry(file string, info os.FileInfo) (*registry, error) {
 		err = root.get("version").wrong("version %s: this program reads 1.1", version)
 	}
 	global := root.get("global_config")
-	reg := &registry{}
+	reg := &registry{file: file}
 	ask, err1 := global.truth("require_approval", false)
 	list, err2 := global.texts("sensitive_operations")
 	reg.ask, reg.sensitive = ask, list

@@ -314,7 +314,7 @@ var networkCategories = []string{"internet", "network", "web", "search", "api", 
 
 // allow says how the tool is offered and what it may.
 func (s *Set) allow(t *tool.Tool, e *llfEntry, reg *registry) {
-	t.State, t.Style = e.state, tool.StyleLLF
+	t.State, t.Style, t.Rules = e.state, tool.StyleLLF, reg.file
 	for _, name := range e.states {
 		for state, known := range llfStates {
 			if name == known {
