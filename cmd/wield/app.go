@@ -25,11 +25,21 @@ type app struct {
 	lines          []string // tools of one line of shell, from --sh
 	accepts        bool     // the configuration is read although a tool has changed it
 	journal        journalOpener
+	secrets        *hider // what the error stream and the log do not show
 }
 
 func osApp() *app {
 	self, _ := os.Executable()
 	return &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, journal: configuredJournal}
+}
+
+// load reads the configuration. From then on its secrets are hidden in all that is said on the error stream.
+func (a *app) load(o config.Options) (*config.Result, error) {
+	r, err := config.Load(o)
+	if err == nil && a.secrets != nil {
+		a.secrets.set(r.Hide(o.Getenv))
+	}
+	return r, err
 }
 
 // The exit codes. exitCodes in topics.go says what they mean.
@@ -69,6 +79,8 @@ func usageErrorf(format string, args ...any) error {
 // run carries out one command line and returns the exit code. Errors go to the error stream. When it returns,
 // nothing of the command is left running.
 func run(ctx context.Context, args []string, app *app) int {
+	app.secrets = new(hider)
+	app.stderr = hidingWriter{app.stderr, app.secrets}
 	root := newRootCmd(app)
 	root.SetArgs(args)
 	started := markStart(root)

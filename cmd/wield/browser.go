@@ -44,7 +44,7 @@ One browser can use a profile at a time: end the service first if it has the pag
 }
 
 func runBrowserLogin(ctx context.Context, app *app, file, name string) error {
-	c, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+	c, err := app.load(config.Options{File: file, Getenv: app.getenv})
 	if err != nil {
 		return err
 	}

@@ -320,7 +320,7 @@ func editor(app *app) func(ctx context.Context, name, text string) (string, erro
 			return "", err
 		}
 		cmd := exec.CommandContext(ctx, program[0], append(program[1:], file)...)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = app.stdin, app.stdout, app.stderr
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = app.stdin, app.stdout, bare(app.stderr)
 		if err := cmd.Run(); err != nil {
 			return "", fmt.Errorf("%s: %w", program[0], err)
 		}

@@ -60,7 +60,7 @@ func checkFiles(app *app, args []string) (config.Problems, error) {
 	}
 	var warnings config.Problems
 	if filepath.Base(file) != config.ProjectFile {
-		r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+		r, err := app.load(config.Options{File: file, Getenv: app.getenv})
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ What auto comes to for a model stands in brackets.`,
   wield config explain models.coder timeouts
   wield config explain --set`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+			r, err := app.load(config.Options{File: file, Getenv: app.getenv})
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}

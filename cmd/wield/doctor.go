@@ -66,7 +66,7 @@ func runDoctor(ctx context.Context, app *app, f *doctorFlags, args []string) err
 		return usageErrorf("--timeout must be more than nothing")
 	}
 	p := findingPrinter{w: app.stdout, asJSON: f.asJSON}
-	c, err := config.Load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
+	c, err := app.load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
 	if err != nil {
 		return p.problems(err)
 	}

@@ -63,7 +63,7 @@ func isJournalFailure(err error) bool {
 
 // withJournal opens the journal that the configuration names, which must be there.
 func withJournal(ctx context.Context, app *app, file string, do func(s journal.Store) error) error {
-	r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+	r, err := app.load(config.Options{File: file, Getenv: app.getenv})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

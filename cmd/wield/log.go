@@ -33,8 +33,7 @@ func (f *logFlags) add(cmd *cobra.Command, app *app) {
 	cmd.Flags().StringVar(&f.format, "log-format", format, "`FORM` of the log: "+strings.Join(logFormats, ", "))
 }
 
-// logger returns the logger that the flags ask for. It never sees secrets or the text of conversations:
-// nothing logs them.
+// logger returns the logger that the flags ask for. It never sees the text of conversations: nothing logs them.
 func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	if !slices.Contains(logLevels, f.level) {
 		return nil, usageErrorf("--log-level: %q is none of %s", f.level, strings.Join(logLevels, ", "))
@@ -65,4 +64,30 @@ func (h *hider) hide(text string) string {
 		return (*how)(text)
 	}
 	return text
+}
+
+// A hidingWriter hides secrets in what is written, a line or more at a time.
+type hidingWriter struct {
+	to      io.Writer
+	secrets *hider
+}
+
+// Write implements io.Writer.
+func (w hidingWriter) Write(p []byte) (int, error) {
+	text := string(p)
+	if hidden := w.secrets.hide(text); hidden != text {
+		if _, err := io.WriteString(w.to, hidden); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return w.to.Write(p)
+}
+
+// bare returns what is behind a hidingWriter, for a program that has the terminal to itself and may leave others behind that hold it.
+func bare(w io.Writer) io.Writer {
+	if h, ok := w.(hidingWriter); ok {
+		return h.to
+	}
+	return w
 }

@@ -180,7 +180,7 @@ Without TOOL it is all of the server's.`,
 		Example: "  wield mcp show files\n  wield mcp accept files read_file",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := config.Load(config.Options{File: *file, Getenv: app.getenv})
+			r, err := app.load(config.Options{File: *file, Getenv: app.getenv})
 			if err != nil {
 				return err
 			}

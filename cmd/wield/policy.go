@@ -130,7 +130,7 @@ func (f *policyFlags) decide(app *app, args []string) (policy.Verdict, error) {
 
 // load makes the policy of the configuration, with what the project in the root adds.
 func (f *policyFlags) load(app *app, root string) (*policy.Policy, error) {
-	r, err := config.Load(config.Options{File: f.config, Getenv: app.getenv})
+	r, err := app.load(config.Options{File: f.config, Getenv: app.getenv})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}

@@ -37,7 +37,7 @@ Exit codes: 0 there is a profile, 1 there is none, 2 it could not run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			table := profile.Builtin()
 			if file != "" {
-				r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+				r, err := app.load(config.Options{File: file, Getenv: app.getenv})
 				if err != nil {
 					return &exitError{exitUsage, err}
 				}

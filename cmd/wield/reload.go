@@ -47,18 +47,16 @@ type site struct {
 	shown   *config.Service // the service in force, for whoever asks meanwhile
 	told    *config.Result  // the configuration in force, likewise
 
-	again   chan chan error // asks for the configuration to be read again
-	lines   *api.Log        // the last lines of the log
-	secrets *hider          // what the log does not show
+	again chan chan error // asks for the configuration to be read again
+	lines *api.Log        // the last lines of the log
 }
 
 // build reads the configuration and composes what it describes. It is in force when it is told.
 func (s *site) build(ctx context.Context) (*config.Result, error) {
-	c, err := config.Load(s.options)
+	c, err := s.app.load(s.options)
 	if err != nil {
 		return nil, err
 	}
-	s.secrets.set(c.Hide(s.environment.Getenv))
 	if err := s.addScenarios(c); err != nil {
 		return nil, err
 	}

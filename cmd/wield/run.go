@@ -316,7 +316,7 @@ func (f *runFlags) load(app *app) (*config.Result, error) {
 	if f.upstream.URL != "" {
 		o.Upstream = f.upstream
 	}
-	r, err := config.Load(o)
+	r, err := app.load(o)
 	if err != nil {
 		return nil, err
 	}

@@ -88,13 +88,12 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 		return err
 	}
 	lines := new(api.Log)
-	var secrets hider
-	log = slog.New(mask.Handler(lines.Handler(log.Handler()), secrets.hide))
+	log = slog.New(mask.Handler(lines.Handler(log.Handler()), app.secrets.hide))
 	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream}
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{app: app, again: make(chan chan error), lines: lines, secrets: &secrets, options: o, scenario: f.scenario, environment: config.Environment{
+	s := site{app: app, again: make(chan chan error), lines: lines, options: o, scenario: f.scenario, environment: config.Environment{
 		Getenv:    app.getenv,
 		Self:      app.self,
 		Log:       log,

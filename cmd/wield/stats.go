@@ -63,7 +63,7 @@ func (f *statsFlags) run(cmd *cobra.Command, app *app) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	r, err := config.Load(config.Options{File: f.file, Getenv: app.getenv})
+	r, err := app.load(config.Options{File: f.file, Getenv: app.getenv})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -43,7 +43,7 @@ never rewritten.`,
 
 // toolbox reads the configuration, with the project's on top, and makes its tools. Whoever gets one closes it.
 func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
-	r, err := config.Load(config.Options{File: file, Getenv: app.getenv, Held: app.accepts})
+	r, err := app.load(config.Options{File: file, Getenv: app.getenv, Held: app.accepts})
 	if err != nil {
 		return nil, nil, err
 	}

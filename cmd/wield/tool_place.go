@@ -40,7 +40,7 @@ type newFile struct {
 
 // find returns the directory, and whether wield looks into it.
 func (p *placement) find(app *app, file string) (dir string, known bool, err error) {
-	r, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+	r, err := app.load(config.Options{File: file, Getenv: app.getenv})
 	if err != nil {
 		return "", false, err
 	}

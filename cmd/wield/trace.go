@@ -179,7 +179,7 @@ func writeScenario(app *app, file string, w io.Writer, name string, list []*play
 	if masked {
 		hide = mask.Text
 	}
-	c, err := config.Load(config.Options{File: file, Getenv: app.getenv})
+	c, err := app.load(config.Options{File: file, Getenv: app.getenv})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -101,7 +101,7 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 		}
 		args, f.upstream.Model = []string{f.upstream.Model}, ""
 	}
-	c, err := config.Load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
+	c, err := app.load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,5 +78,43 @@ models: {m: {backend: b}}
 	records, err := json.Marshal(ring.All())
 	if err != nil || len(ring.All()) != asked || strings.Contains(string(records), "plain words") || strings.Contains(string(records), "another ") {
 		t.Errorf("%d captures: %v: %.2000s", len(ring.All()), err, records)
+	}
+}
+
+// TestEverySecretIsHidden: whatever field refers to a secret, Hide knows it, and the password in an address.
+func TestEverySecretIsHidden(t *testing.T) {
+	secrets := map[string]string{}
+	var pairs []string
+	ref := func(value string) string {
+		name := fmt.Sprintf("S%d", len(secrets))
+		secrets[name] = value
+		pairs = append(pairs, name, value)
+		return "env:" + name
+	}
+	text := fmt.Sprintf(`wield: config/v1
+keys: [{name: a, secret: %s}]
+backends: {b: {kind: openai, url: "http://127.0.0.1:1/v1", key: %s, headers: {X-Key: %s}}}
+models: {m: {backend: b}}
+journal: {store: postgres, url: %s}
+trace: {endpoint: "http://127.0.0.1:1/v1/traces", headers: {Authorization: %s}}
+webhooks: [{url: "http://127.0.0.1:1/", secret: %s}]
+modules: {r: {kind: redact, words: [%s]}, x: {kind: exec, command: [cat], settings: {token: %s}}}
+mcp: {servers: {s: {url: "http://127.0.0.1:1/", token: %s, headers: {X-Token: %s}}, p: {command: [cat], env: {A_TOKEN: %s}}}}
+tools:
+  search: {key: %s}
+  databases: {d: {url: %s}}
+  http: {h: {description: d, url: "http://127.0.0.1:1/", basic: {user: %s, password: %s}}}
+`, ref("key of a client"), ref("key of a backend"), ref("in a header"), ref("postgres://u:word-of-store@127.0.0.1/x"), ref("of the collector"),
+		ref("that signs webhooks"), ref("a redacted word"), ref("of a program"), ref("of a server"), ref("in its header"), ref("in its environment"),
+		ref("of the search"), ref("postgres://u:word-of-base@127.0.0.1/x"), ref("name of a user"), ref("word of a user"))
+	c, err := load("config.yaml", []byte(text), Options{Getenv: env(pairs...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hide := c.Hide(env(pairs...))
+	for _, secret := range append(slices.Collect(maps.Values(secrets)), "word-of-store", "word-of-base") {
+		if got := hide("it is " + secret + "!"); got != "it is [masked]!" {
+			t.Errorf("%q is shown: %s", secret, got)
+		}
 	}
 }

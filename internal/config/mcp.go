@@ -96,17 +96,6 @@ func (m *MCPServer) check(d *decoder, path string) {
 	}
 }
 
-// secrets lists the references of a server.
-func (m *MCPServer) secrets() []Secret {
-	list := []Secret{m.Token}
-	for _, values := range []map[string]Value{m.Env, m.Headers} {
-		for _, name := range sortedKeys(values) {
-			list = append(list, values[name].secret)
-		}
-	}
-	return list
-}
-
 // mcpTools finds the tools of MCP servers: of the configuration, and of files in the directories of tools.
 func mcpTools(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) {
 	s := &mcpSource{box: t, config: c, dirs: t.Dirs, getenv: env.Getenv, behind: env.Behind}

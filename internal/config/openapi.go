@@ -49,16 +49,6 @@ func (o *OpenAPITools) setDefaults() {
 // check has nothing to say: the document is read when the tools are made, and problems of it stand in it.
 func (o *OpenAPITools) check(*decoder, string) {}
 
-// secrets lists the references to credentials.
-func (o *OpenAPITools) secrets() []Secret {
-	var list []Secret
-	for _, scheme := range sortedKeys(o.Auth) {
-		a := o.Auth[scheme]
-		list = append(list, a.Token, a.Password, a.User.secret)
-	}
-	return list
-}
-
 // options looks up the credentials.
 func (o *OpenAPITools) options(file string, look lookUp) (openapi.Options, error) {
 	out := openapi.Options{File: file, Server: string(o.Server), Prefix: o.Prefix, Tags: o.Tags, Operations: o.Operations, Paths: o.Paths, Methods: o.Methods,

@@ -261,48 +261,13 @@ func requestTools(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, erro
 	return s, err
 }
 
-// secrets lists the references to secrets that a request carries.
-func (h *HTTPTool) secrets() []Secret {
-	list := []Secret{h.Bearer, h.Basic.Password}
-	for _, values := range []map[string]Value{h.Query, h.Headers} {
-		for _, key := range sortedKeys(values) {
-			list = append(list, values[key].secret)
-		}
-	}
-	return list
-}
-
-// toolSecrets lists the references to secrets of tools and of servers of tools in the configuration.
-func (c *Config) toolSecrets() []Secret {
-	var list []Secret
-	for _, name := range sortedKeys(c.Tools.HTTP) {
-		h := c.Tools.HTTP[name]
-		list = append(list, h.secrets()...)
-	}
-	for _, name := range sortedKeys(c.Tools.OpenAPI) {
-		o := c.Tools.OpenAPI[name]
-		list = append(list, o.secrets()...)
-	}
-	for _, name := range sortedKeys(c.MCP.Servers) {
-		m := c.MCP.Servers[name]
-		list = append(list, m.secrets()...)
-	}
-	return list
-}
-
-// A secretEntry is a file in a directory of tools that may name secrets.
-type secretEntry interface {
-	entry
-	secrets() []Secret
-}
-
 // fileSecrets looks up the secrets that files in directories of tools name, so that no result shows one.
 func fileSecrets(dirs []string, look lookUp) []string {
 	var list []string
-	for suffix, empty := range map[string]func() secretEntry{
-		RequestSuffix: func() secretEntry { return &HTTPTool{} },
-		OpenAPISuffix: func() secretEntry { return &OpenAPITools{} },
-		MCPSuffix:     func() secretEntry { return &MCPServer{} },
+	for suffix, empty := range map[string]func() entry{
+		RequestSuffix: func() entry { return &HTTPTool{} },
+		OpenAPISuffix: func() entry { return &OpenAPITools{} },
+		MCPSuffix:     func() entry { return &MCPServer{} },
 	} {
 		for _, file := range filesOf(dirs, suffix) {
 			e := empty()
@@ -310,11 +275,7 @@ func fileSecrets(dirs []string, look lookUp) []string {
 			if err != nil || readEntry(file, data, e) != nil {
 				continue // who loads it tells
 			}
-			for _, s := range e.secrets() {
-				if secret, err := look(s); err == nil && secret != "" {
-					list = append(list, secret)
-				}
-			}
+			list = append(list, secretsIn(e, look)...)
 		}
 	}
 	return list

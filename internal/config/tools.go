@@ -358,39 +358,5 @@ func ToolTimeout(text string) (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// secrets returns every secret that the configuration can look up now, so that no result shows one.
-func (c *Config) secrets(getenv func(string) string) []string {
-	var list []string
-	add := func(s string, err error) {
-		if err == nil && s != "" { // one that cannot be looked up stands in no result either
-			list = append(list, s)
-		}
-	}
-	for _, k := range c.Keys {
-		add(k.Secret.secret.Resolve(getenv))
-	}
-	for _, w := range c.Webhooks {
-		add(w.Secret.Resolve(getenv))
-	}
-	add(c.Tools.Search.Key.Resolve(getenv))
-	add(c.Tools.Silver.Token.Resolve(getenv))
-	for _, name := range sortedKeys(c.Tools.Databases) {
-		add(c.Tools.Databases[name].URL.Resolve(getenv))
-	}
-	for _, secret := range c.toolSecrets() {
-		add(secret.Resolve(getenv))
-	}
-	for _, name := range sortedKeys(c.Backends) {
-		b := c.Backends[name]
-		add(b.Key.Resolve(getenv))
-		for _, header := range sortedKeys(b.Headers) {
-			if value := b.Headers[header]; value.IsSecret() {
-				add(value.Resolve(getenv))
-			}
-		}
-	}
-	return list
-}
-
 // Disabled reports whether the configuration says that a tool is never offered.
 func (c *Config) Disabled(name string) bool { return slices.Contains(c.Tools.Disable, name) }
