@@ -12,6 +12,7 @@ const (
 	ProtocolAnthropic Protocol = "anthropic"
 	ProtocolOllama    Protocol = "ollama"
 	ProtocolLumo      Protocol = "lumo"
+	ProtocolMCP       Protocol = "mcp" // of parts of results
 )
 
 // A Tool is the definition of a tool as a client offers it.

@@ -254,7 +254,7 @@ protocol is written to standard output; the log is on standard error.`,
 					}
 				}
 				runner.Tools = session
-				s := mcpserver.New(runner, thisBuild().String(), nil)
+				s := mcpserver.New(mcpserver.Options{Runner: runner, Version: thisBuild().String()})
 				ctx := cmd.Context()
 				go func() {
 					tick := time.NewTicker(syncEvery)

@@ -122,7 +122,7 @@ var rooms = []room{
 	{path: "internal/api", floor: 9, modules: anyModule},
 	{path: "internal/web", floor: 9, modules: none, only: []string{}},
 	{path: "internal/webhook", floor: 7, modules: anyModule},
-	{path: "internal/mcpserver", floor: 6, modules: anyModule},
+	{path: "internal/mcpserver", floor: 7, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},
 	{path: "internal/tune", floor: 6, modules: anyModule},

@@ -51,7 +51,7 @@ func TestCalls(t *testing.T) {
 	if err := reg.Add(tool.Func("add", "Adds numbers.", add), broken, wipe, picture); err != nil {
 		t.Fatal(err)
 	}
-	session := connect(t, New(&tool.Runner{Tools: &reg}, "1", nil))
+	session := connect(t, New(Options{Runner: &tool.Runner{Tools: &reg}, Version: "1"}))
 	tests := []struct {
 		name, args string
 		want       string
@@ -92,7 +92,7 @@ func TestCalls(t *testing.T) {
 func TestSync(t *testing.T) {
 	var reg tool.Registry
 	reg.Add(tool.Func("add", "Adds numbers.", add), tool.Func("old", "Goes away.", add))
-	s := New(&tool.Runner{Tools: &reg}, "1", nil)
+	s := New(Options{Runner: &tool.Runner{Tools: &reg}, Version: "1"})
 	session := connect(t, s)
 	list := func() (names []string) {
 		for one, err := range session.Tools(t.Context(), nil) {

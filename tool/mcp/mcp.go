@@ -33,6 +33,10 @@ type Options struct {
 	Allow []string // patterns of the server's names of tools, in which * stands for any characters; empty: all
 	Deny  []string // patterns of names that are left out
 
+	Prompts   bool // prompts are used as well
+	Resources bool // and resources
+
+	Peer  Peer          // in whose name the connection is made; the zero value: wield's own
 	Start time.Duration // how long connecting and listing may take; 0: 30 s
 	Pins  *Pins         // where definitions are kept; nil: every definition is taken as it is
 	Log   *slog.Logger  // nil: none
@@ -42,6 +46,7 @@ type Options struct {
 // nothing else.
 const (
 	maxTools       = 1000
+	maxOthers      = 1000 // prompts, resources, and templates of resources, of each
 	maxDescription = 16 << 10
 	maxSchema      = 256 << 10
 )
@@ -49,6 +54,7 @@ const (
 const (
 	defaultStart  = 30 * time.Second
 	listAgain     = 5 * time.Minute // servers that tell of no changes are asked again
+	shortestAgain = 2 * time.Second // however short a server says that its list is good
 	firstPause    = time.Second     // before a server that could not be reached is tried again
 	longestPause  = time.Minute
 	closeTime     = 2 * time.Second // that a service has to take leave of its client

@@ -175,11 +175,13 @@ func TestResults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := string(result.Append(nil, tool.StylePlain))
+				answer := result.Chat(&chat.Call{}, tool.StylePlain)
+				message := chat.Message{Parts: answer.Parts}
+				got := message.Text()
 				if got != c.want && !(strings.HasPrefix(c.want, "Error: ") && strings.HasPrefix(got, c.want)) {
 					t.Errorf("%s: %q, want %q", c.name, got, c.want)
 				}
-				if c.name == "mixed" && (len(result.Parts) != 1 || result.Parts[0].Kind != chat.PartImage || string(result.Parts[0].Data) != "png") {
+				if c.name == "mixed" && (len(result.Parts) != 4 || result.Parts[0].Kind != chat.PartImage || string(result.Parts[0].Data) != "png") {
 					t.Errorf("the picture is missing: %v", result.Parts)
 				}
 			}

@@ -34,9 +34,11 @@ type Server struct {
 	pause    time.Duration // before the next one
 	notUntil time.Time
 	listed   time.Time
-	stale    bool // the server has told that its list has changed
+	stale    bool          // the server has told that its list has changed
+	again    time.Duration // after which the list is asked for again
 	tools    []*tool.Tool
 	problems []error
+	offers   Offers
 	calls    map[string]*tool.Call // under way, by their progress token
 	last     int                   // token
 }
@@ -52,15 +54,17 @@ type connection struct {
 // New returns a server that nothing has been asked of yet.
 func New(o Options) *Server {
 	s := &Server{o: o, calls: map[string]*tool.Call{}}
-	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, &sdk.ClientOptions{
-		Logger:                 o.Log,
-		Capabilities:           &sdk.ClientCapabilities{}, // no roots, no sampling
-		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.change() },
-		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-			s.progress(r.Params)
-		},
-	})
+	client := o.Peer.options()
+	client.Logger = o.Log
+	client.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { s.change() }
+	if o.Prompts {
+		client.PromptListChangedHandler = func(context.Context, *sdk.PromptListChangedRequest) { s.change() }
+	}
+	if o.Resources {
+		client.ResourceListChangedHandler = func(context.Context, *sdk.ResourceListChangedRequest) { s.change() }
+	}
+	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
+	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
 	return s
 }
 
@@ -145,7 +149,7 @@ func (s *Server) due() bool {
 	if s.closed || time.Now().Before(s.notUntil) {
 		return false
 	}
-	return s.live == nil || s.stale || time.Since(s.listed) > listAgain
+	return s.live == nil || s.stale || time.Since(s.listed) > s.again
 }
 
 // fail notes that the server could not be reached, which is tried again after a pause.
@@ -170,21 +174,27 @@ func (s *Server) list(ctx context.Context) error {
 	s.mu.Unlock()
 	var defs []*sdk.Tool
 	var params sdk.ListToolsParams
+	again := listAgain
 	for {
 		page, err := c.session.ListTools(ctx, &params)
 		if err != nil {
 			return c.explain(fmt.Errorf("listing its tools: %w", err))
 		}
 		defs = append(defs, page.Tools...)
+		if page.TTLMs > 0 {
+			again = min(again, max(time.Duration(page.TTLMs)*time.Millisecond, shortestAgain))
+		}
 		if page.NextCursor == "" || len(defs) > maxTools {
 			break
 		}
 		params.Cursor = page.NextCursor
 	}
 	tools, problems := s.make(defs)
+	offers, wrong := s.others(ctx, c.session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tools, s.problems, s.listed = tools, problems, time.Now()
+	s.tools, s.problems, s.offers = tools, append(problems, wrong...), offers
+	s.listed, s.again = time.Now(), again
 	s.failed, s.pause = nil, 0
 	return nil
 }

@@ -192,7 +192,7 @@ func (s *Server) tool(name, hash string, d *Definition) *tool.Tool {
 	json.Unmarshal(d.Annotations, &hints) // they were made of these
 	return &tool.Tool{
 		Definition: chat.Tool{Name: name, Description: description, Parameters: schema},
-		Handler:    &handler{server: s, name: d.Name, hash: hash},
+		Handler:    &handler{server: s, name: d.Name, hash: hash, def: *d},
 		Source:     "mcp server " + s.o.Name,
 		Namespace:  s.o.Name,
 		Facts:      tool.Facts{Network: s.o.URL != ""},
@@ -205,18 +205,23 @@ type handler struct {
 	server *Server
 	name   string
 	hash   string
+	def    Definition
+	relay  *Relay // nil: the call is wield's own
 }
 
 // Run implements [tool.Handler].
 func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	s := h.server
+	if h.relay != nil && h.relay.Through != nil {
+		s = h.relay.Through
+	}
 	conn, err := s.connection(ctx)
 	if err != nil {
 		return tool.Result{}, h.failed(tool.ErrNotAvailable, "cannot be reached: %v", err)
 	}
 	token, done := s.track(c)
 	defer done()
-	params := &sdk.CallToolParams{Name: h.name, Arguments: json.RawMessage(c.Arguments)}
+	params := h.params(json.RawMessage(c.Arguments))
 	params.SetProgressToken(token)
 	var refused *jsonrpc.Error
 	r, err := conn.session.CallTool(ctx, params)
@@ -224,10 +229,16 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
 	case errors.As(err, &refused):
+		if h.relay != nil {
+			h.relay.Refused = refused
+		}
 		return tool.Result{}, h.failed(tool.ErrTool, "says: %s", refused.Message)
 	case err != nil:
 		conn.wait()
 		return tool.Result{}, h.failed(tool.ErrInterrupted, "went away during the call: %v", conn.explain(err))
+	case r.NeedsInput() && h.relay != nil:
+		h.relay.Needs = r
+		return tool.Result{}, h.failed(tool.ErrTool, "asks its client for input")
 	case r.NeedsInput():
 		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give")
 	}
@@ -250,26 +261,46 @@ func result(r *sdk.CallToolResult) tool.Result {
 		case *sdk.ImageContent:
 			out.Parts = append(out.Parts, chat.Part{Kind: chat.PartImage, MediaType: c.MIMEType, Data: c.Data})
 		case *sdk.AudioContent:
-			texts = append(texts, fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)))
+			out.Parts = append(out.Parts, told(fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)), c))
 		case *sdk.ResourceLink:
-			texts = append(texts, strings.TrimSpace(fmt.Sprintf("[resource %s] %s %s", c.URI, c.Name, c.Description)))
+			out.Parts = append(out.Parts, told(strings.TrimSpace(fmt.Sprintf("[resource %s] %s %s", c.URI, c.Name, c.Description)), c))
 		case *sdk.EmbeddedResource:
-			texts = append(texts, embedded(c.Resource))
+			out.Parts = append(out.Parts, told(embedded(c.Resource), c))
 		}
 	}
 	text := strings.Join(texts, "\n")
 	if r.IsError {
-		if text == "" {
+		if text == "" && len(out.Parts) == 0 {
 			text = "the server says that it failed, and not why"
 		}
 		out.Error, out.ErrorType = text, tool.ErrTool
 		return out
 	}
-	if out.Data = structured(r.StructuredContent, text); out.Data == nil {
-		t := tool.Text(text)
-		out.Data = t.Data
+	if out.Data = structured(r.StructuredContent, text); out.Data == nil && (text != "" || len(out.Parts) == 0) {
+		out.Data = tool.Text(text).Data
 	}
 	return out
+}
+
+// told is content as models read it, with what it is for clients of MCP.
+func told(text string, c sdk.Content) chat.Part {
+	raw, err := c.MarshalJSON()
+	if err != nil {
+		return chat.Part{Text: text}
+	}
+	return chat.Part{Text: text, Raw: raw, Protocol: chat.ProtocolMCP}
+}
+
+// Content returns a part of a result as it came from a server. It reports false for other parts.
+func Content(p *chat.Part) (sdk.Content, bool) {
+	if p.Protocol != chat.ProtocolMCP {
+		return nil, false
+	}
+	var r sdk.CallToolResult
+	if json.Unmarshal(slices.Concat([]byte(`{"content":[`), p.Raw, []byte("]}")), &r) != nil || len(r.Content) != 1 {
+		return nil, false
+	}
+	return r.Content[0], true
 }
 
 // structured returns a structured result. The text beside it is the same in the server's own words, if it is

@@ -1,0 +1,214 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Root is the path of a Front. Below it each MCP server behind wield has a path of its own.
+const Root = "/mcp"
+
+// FrontOptions say what a Front serves.
+type FrontOptions struct {
+	// Open returns what somebody's key reaches at /mcp, or at /mcp/SERVER. It reports false if there is no such thing.
+	Open func(caller, server string) (Options, bool)
+
+	MaxBody int64         // bytes of a request; 0: 32 MiB
+	Idle    time.Duration // after which a session of the older revisions ends; 0: 30 min
+	Log     *slog.Logger  // nil: none
+}
+
+// A Front serves MCP over HTTP: the revision 2026-07-28, which has no sessions, and the older ones, which have.
+// Every key has servers of its own, so that no session is another's.
+type Front struct {
+	o FrontOptions
+
+	mu     sync.Mutex
+	places map[place]*served
+}
+
+// A place is a path as somebody reaches it.
+type place struct{ caller, server string }
+
+// served is what answers at a place.
+type served struct {
+	shared  *Server // for requests without a session
+	plain   http.Handler
+	session http.Handler
+
+	mu   sync.Mutex
+	open []opened // servers of sessions
+}
+
+// opened is the server of one session.
+type opened struct {
+	*Server
+	at time.Time
+}
+
+// toBegin is the time that a session has to begin.
+const toBegin = time.Minute
+
+// revision is the first one without sessions.
+const revision = "2026-07-28"
+
+// NewFront returns a front that has served nothing yet.
+func NewFront(o FrontOptions) *Front {
+	if o.MaxBody <= 0 {
+		o.MaxBody = 32 << 20
+	}
+	if o.Idle <= 0 {
+		o.Idle = 30 * time.Minute
+	}
+	return &Front{o: o, places: map[place]*served{}}
+}
+
+// Serve answers a request of the holder of a key. The caller sees to hosts and origins.
+func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller string) {
+	name := strings.Trim(strings.TrimPrefix(r.URL.Path, Root), "/")
+	s := f.at(place{caller, name})
+	if s == nil {
+		http.Error(w, "there is no MCP server of this name", http.StatusNotFound)
+		return
+	}
+	// The body is read first, so that the time for it does not end a call that takes longer.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, f.o.MaxBody))
+	if err != nil {
+		var long *http.MaxBytesError
+		status := http.StatusBadRequest
+		if errors.As(err, &long) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, "the request cannot be read: "+err.Error(), status)
+		return
+	}
+	http.NewResponseController(w).SetReadDeadline(time.Time{})
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if version := r.Header.Get("Mcp-Protocol-Version"); version >= revision {
+		s.plain.ServeHTTP(w, r)
+		return
+	}
+	s.session.ServeHTTP(w, r)
+}
+
+// at returns what is served at a place; nil: nothing is.
+func (f *Front) at(p place) *served {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.places[p]; s != nil {
+		return s
+	}
+	o, ok := f.o.Open(p.caller, p.server)
+	if !ok {
+		return nil
+	}
+	o.Log = f.o.Log
+	without := o
+	without.Dedicated = nil
+	s := &served{shared: New(without)}
+	h := &sdk.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: f.o.MaxBody, Logger: f.o.Log}
+	s.plain = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.shared.SDK }, h)
+	h = &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: f.o.MaxBody, SessionTimeout: f.o.Idle, Logger: f.o.Log}
+	s.session = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+		if r.Header.Get("Mcp-Session-Id") != "" || o.Dedicated == nil {
+			return s.shared.SDK
+		}
+		return s.begin(o).SDK
+	}, h)
+	f.places[p] = s
+	return s
+}
+
+// begin makes the server of a session that has connections for itself.
+func (s *served) begin(o Options) *Server {
+	one := New(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := s.open[:0]
+	for _, other := range s.open {
+		if other.busy() || time.Since(other.at) < toBegin {
+			live = append(live, other)
+		}
+	}
+	s.open = append(live, opened{one, time.Now()})
+	return one
+}
+
+// busy reports whether a server has a session.
+func (s *Server) busy() bool {
+	for range s.SDK.Sessions() {
+		return true
+	}
+	return false
+}
+
+// all returns the servers of a place.
+func (s *served) all() []*Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []*Server{s.shared}
+	for _, one := range s.open {
+		list = append(list, one.Server)
+	}
+	return list
+}
+
+// Sync offers what there is now, everywhere.
+func (f *Front) Sync() {
+	for _, s := range f.served() {
+		for _, one := range s.all() {
+			one.Sync()
+		}
+	}
+}
+
+// Reset ends all sessions, as when the configuration is another: clients begin anew.
+func (f *Front) Reset() {
+	gone := f.served()
+	f.mu.Lock()
+	f.places = map[place]*served{}
+	f.mu.Unlock()
+	for _, s := range gone {
+		for _, one := range s.all() {
+			for session := range one.SDK.Sessions() {
+				session.Close()
+			}
+		}
+	}
+}
+
+func (f *Front) served() []*served {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]*served, 0, len(f.places))
+	for _, s := range f.places {
+		list = append(list, s)
+	}
+	return list
+}
+
+// Run keeps what is offered up to date until ctx ends, and ends all sessions then.
+func (f *Front) Run(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	defer f.Reset()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			f.Sync()
+		}
+	}
+}

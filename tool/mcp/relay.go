@@ -1,0 +1,111 @@
+package mcp
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"wield/tool"
+)
+
+// A Peer is a client of wield's own in whose name a connection is made: what the server asks of its client goes
+// to it. The zero value is nobody, and refuses everything.
+type Peer struct {
+	Capabilities *sdk.ClientCapabilities // that the client has; nil: none
+
+	Elicit  func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error)
+	Sample  func(context.Context, *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsResult, error)
+	Log     func(*sdk.LoggingMessageParams)
+	Updated func(*sdk.ResourceUpdatedNotificationParams)
+}
+
+// options are those of the client that speaks for the peer.
+func (p *Peer) options() *sdk.ClientOptions {
+	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}}
+	if p.Capabilities != nil {
+		o.Capabilities = p.Capabilities
+	}
+	if p.Elicit != nil && o.Capabilities.Elicitation != nil {
+		o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return p.Elicit(ctx, r.Params)
+		}
+	}
+	if p.Sample != nil && o.Capabilities.Sampling != nil {
+		o.CreateMessageWithToolsHandler = func(ctx context.Context, r *sdk.CreateMessageWithToolsRequest) (*sdk.CreateMessageWithToolsResult, error) {
+			return p.Sample(ctx, r.Params)
+		}
+	}
+	if p.Log != nil {
+		o.LoggingMessageHandler = func(_ context.Context, r *sdk.LoggingMessageRequest) { p.Log(r.Params) }
+	}
+	if p.Updated != nil {
+		o.ResourceUpdatedHandler = func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { p.Updated(r.Params) }
+	}
+	return o
+}
+
+// A Relay carries one call for a client of wield's own, which answers what the server asks for.
+type Relay struct {
+	Through   *Server              // the connection that the client has for itself; nil: the one that all share
+	Meta      sdk.Meta             // what the client says of itself with the call
+	Responses sdk.InputResponseMap // answers to what the server asked for, when the call is sent again
+	State     string               // of the server, which goes with them
+
+	Needs   *sdk.CallToolResult // set by the call: what the server asks for in place of a result
+	Refused *jsonrpc.Error      // set by the call: the error of the protocol that the server answered with
+}
+
+// Relayed returns a tool of a server that carries its one call with a relay. It reports false for other tools.
+func Relayed(t *tool.Tool, r *Relay) (*tool.Tool, bool) {
+	h, ok := t.Handler.(*handler)
+	if !ok {
+		return nil, false
+	}
+	own := *t
+	bound := *h
+	bound.relay = r
+	own.Handler = &bound
+	return &own, true
+}
+
+// params are those of a call of the handler's tool.
+func (h *handler) params(arguments any) *sdk.CallToolParams {
+	p := &sdk.CallToolParams{Name: h.name, Arguments: arguments}
+	if r := h.relay; r != nil {
+		p.Meta, p.InputResponses, p.RequestState = h.server.Passes(r.Meta), r.Responses, r.State
+	}
+	return p
+}
+
+// Session returns the connection to the server for requests other than calls, and makes it if need be.
+func (s *Server) Session(ctx context.Context) (*sdk.ClientSession, error) {
+	c, err := s.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.session, nil
+}
+
+// DefinitionOf returns what a server says of a tool. It reports false for tools of another kind.
+func DefinitionOf(t *tool.Tool) (Definition, bool) {
+	h, ok := t.Handler.(*handler)
+	if !ok {
+		return Definition{}, false
+	}
+	return h.def, true
+}
+
+// NameFor returns the name under which something of the server's is offered beside that of other servers.
+func (s *Server) NameFor(own string) string { return offeredName(s.o.Name, own) }
+
+// stateless is the first revision in which a client says with each request what it can do.
+const stateless = "2026-07-28"
+
+// Passes returns what of a client's words about itself the server understands.
+func (s *Server) Passes(meta sdk.Meta) sdk.Meta {
+	if s.Status().Protocol < stateless {
+		return nil
+	}
+	return meta
+}
