@@ -15,6 +15,7 @@ import (
 	"wield/internal/api"
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/mcpserver"
 	"wield/internal/web"
 	"wield/internal/webhook"
 	"wield/journal"
@@ -39,6 +40,7 @@ type site struct {
 
 	api     *api.Server
 	page    *web.Site
+	mcp     *mcpserver.Front
 	sender  *webhook.Sender
 	gateway atomic.Pointer[gateway.Gateway]
 
@@ -192,6 +194,7 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 		return err
 	}
 	s.tell(g.Replace)
+	s.mcp.Reset()
 	if s.key != key { // models that need one are new
 		fmt.Fprintf(s.app.stdout, "key, until the next start: %s\n", s.key)
 	}

@@ -146,6 +146,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	g.Recover(ctx)
 	told := s.tellOthers(following)
 	counted := s.keepCount(following)
+	offered := s.followMCP(following)
 	drained := s.drainAfter(following, time.Duration(c.Timeouts.Drain))
 	err = g.Serve(ctx, l, time.Duration(c.Timeouts.Drain))
 	leave()
@@ -153,6 +154,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	<-drained
 	<-told
 	<-counted
+	<-offered
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func (s *site) addAPI(c *config.Result, service *config.Service) error {
 		gateway.Mount{Prefix: api.Prefix + "/", Login: api.Prefix + "/login", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
 		gateway.Mount{Prefix: web.Root, Linked: true, Serve: page},
 		gateway.Mount{Prefix: web.Prefix, Serve: page})
+	service.Gateway.Mounts = append(service.Gateway.Mounts, s.frontMCP()...)
 	return nil
 }
 

@@ -46,6 +46,7 @@ func (c *Config) check(d *decoder) {
 		h := c.Tools.HTTP[name]
 		h.check(d, "tools.http."+name)
 	}
+	c.MCP.Serve.check(d, "mcp.serve", c)
 	for _, name := range sortedKeys(c.MCP.Servers) {
 		m := c.MCP.Servers[name]
 		m.check(d, "mcp.servers."+name)

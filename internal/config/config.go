@@ -72,6 +72,7 @@ type Key struct {
 	Secret KeySecret `key:"secret" required:"true" doc:"The key itself as env:NAME or file:PATH, or its hash; see wield config key."`
 	Role   string    `key:"role" enum:"client|approver|admin" doc:"What its holder may do."`
 	Models []Glob    `key:"models" doc:"Models it may use, * standing for any characters. Empty: all."`
+	Tools  []string  `key:"tools" doc:"Tools that it may call by MCP, * standing for any characters. Empty: all that are offered."`
 	Limits KeyLimits `key:"limits" doc:"How much it may ask."`
 }
 

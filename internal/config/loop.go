@@ -57,7 +57,7 @@ func (m *Model) checkAgent(d *decoder, path string, c *Config) {
 
 // agents makes the agents of all models that have tools of wield's. They share one box of tools.
 func (w *workshop) agents(s *Service) error {
-	if !w.config.HasAgents() || w.env.Hub == nil {
+	if !w.config.HasAgents() && !w.config.MCP.Serve.Enabled || w.env.Hub == nil {
 		return nil
 	}
 	box, err := w.config.Toolbox(ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Behind: true})
@@ -77,6 +77,9 @@ func (w *workshop) agents(s *Service) error {
 			return errors.Join(fmt.Errorf("models.%s.agent: %w", name, err), box.Close())
 		}
 		s.Agents = append(s.Agents, a)
+	}
+	if err := w.serveMCP(s); err != nil {
+		return errors.Join(fmt.Errorf("mcp.serve: %w", err), box.Close())
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ const PinsFile = "mcp.json"
 // MCP lists servers of the Model Context Protocol, whose tools wield uses.
 type MCP struct {
 	Servers map[string]MCPServer `key:"servers" doc:"Servers, by a name that stands in front of the names of their tools: NAME__TOOL."`
+	Serve   MCPServe             `key:"serve" doc:"What wield serve offers by the protocol."`
 }
 
 // An MCPServer is a program or a service that offers tools by the Model Context Protocol.
@@ -39,10 +40,12 @@ type MCPServer struct {
 	Token   Secret           `key:"token" doc:"Token for the header Authorization, as env:NAME or file:PATH."`
 	Headers map[string]Value `key:"headers" doc:"Headers of each request; secrets as env:NAME or file:PATH."`
 
-	Allow []string `key:"allow" doc:"Tools that are used, by the server's own names; * stands for any characters. Empty: all."`
-	Deny  []string `key:"deny" doc:"Tools that are not used."`
-	Trust []string `key:"trust" doc:"Tools that run without a question where no policies are configured; * stands for any characters. Not in a file NAME.mcp.yaml."`
-	Start Duration `key:"start" min:"1s" max:"300s" doc:"How long connecting and listing the tools may take."`
+	Allow     []string `key:"allow" doc:"Tools that are used, by the server's own names; * stands for any characters. Empty: all."`
+	Deny      []string `key:"deny" doc:"Tools that are not used."`
+	Prompts   bool     `key:"prompts" doc:"Whether its prompts are passed on to MCP clients of wield."`
+	Resources bool     `key:"resources" doc:"Whether its resources are passed on to MCP clients of wield."`
+	Trust     []string `key:"trust" doc:"Tools that run without a question where no policies are configured; * stands for any characters. Not in a file NAME.mcp.yaml."`
+	Start     Duration `key:"start" min:"1s" max:"300s" doc:"How long connecting and listing the tools may take."`
 
 	Enabled          bool     `key:"enabled" doc:"Whether the tools are offered."`
 	Auto             []string `key:"auto" doc:"Words: the tools are offered only when one of them stands in the user's message. Goes with enabled."`
@@ -117,7 +120,8 @@ type mcpSource struct {
 
 // An mcpServer is a connection with what it was made of.
 type mcpServer struct {
-	text    string // of its configuration
+	text    string      // of its configuration
+	made    mcp.Options // of the connection
 	conn    *mcp.Server
 	options Builtin
 	tools   map[*tool.Tool]*tool.Tool // as the server has them, and as the configuration wants them
@@ -195,12 +199,12 @@ func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []er
 			delete(before, name)
 			continue
 		}
-		conn, err := s.server(name, &m)
+		made, err := s.server(name, &m)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("mcp server %s: %w", name, err))
 			continue
 		}
-		s.servers[name] = &mcpServer{text: text, conn: conn, options: Builtin{
+		s.servers[name] = &mcpServer{text: text, made: made, conn: mcp.New(made), options: Builtin{
 			Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW),
 			Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval,
 		}}
@@ -249,33 +253,33 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 	return tools, problems
 }
 
-// server makes the connection of one server, which nothing is sent through yet.
-func (s *mcpSource) server(name string, m *MCPServer) (*mcp.Server, error) {
-	o := mcp.Options{Name: name, Allow: m.Allow, Deny: m.Deny, Start: time.Duration(m.Start), Pins: s.box.Pins}
+// server says how one server is reached.
+func (s *mcpSource) server(name string, m *MCPServer) (mcp.Options, error) {
+	o := mcp.Options{Name: name, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts, Resources: m.Resources, Start: time.Duration(m.Start), Pins: s.box.Pins}
 	if len(m.Command) == 0 {
 		o.URL, o.Header = string(m.URL), http.Header{}
 		for _, header := range sortedKeys(m.Headers) {
 			value, err := m.Headers[header].Resolve(s.getenv)
 			if err != nil {
-				return nil, fmt.Errorf("headers.%s: %w", header, err)
+				return o, fmt.Errorf("headers.%s: %w", header, err)
 			}
 			o.Header.Set(header, value)
 		}
 		if !m.Token.IsZero() {
 			token, err := m.Token.Resolve(s.getenv)
 			if err != nil {
-				return nil, fmt.Errorf("token: %w", err)
+				return o, fmt.Errorf("token: %w", err)
 			}
 			o.Header.Set("Authorization", "Bearer "+token)
 		}
-		return mcp.New(o), nil
+		return o, nil
 	}
 	r := s.box.Runner
 	env := append(sandbox.Environ(), "TMPDIR="+r.Temp)
 	for _, variable := range sortedKeys(m.Env) {
 		value, err := m.Env[variable].Resolve(s.getenv)
 		if err != nil {
-			return nil, fmt.Errorf("env.%s: %w", variable, err)
+			return o, fmt.Errorf("env.%s: %w", variable, err)
 		}
 		env = append(env, variable+"="+value)
 	}
@@ -283,7 +287,7 @@ func (s *mcpSource) server(name string, m *MCPServer) (*mcp.Server, error) {
 		Argv: m.Command, Dir: r.Root, Env: env, Level: r.Sandbox.Level, Net: m.Net, Protected: r.Sandbox.Protected,
 		Writable: append([]string{r.Temp}, m.Writable...), Readable: append([]string{r.Root}, m.Readable...),
 	}
-	return mcp.New(o), nil
+	return o, nil
 }
 
 // close ends all connections.

@@ -26,11 +26,6 @@ func (p *Peer) options() *sdk.ClientOptions {
 	if p.Capabilities != nil {
 		o.Capabilities = p.Capabilities
 	}
-	if p.Elicit != nil && o.Capabilities.Elicitation != nil {
-		o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			return p.Elicit(ctx, r.Params)
-		}
-	}
 	if p.Sample != nil && o.Capabilities.Sampling != nil {
 		o.CreateMessageWithToolsHandler = func(ctx context.Context, r *sdk.CreateMessageWithToolsRequest) (*sdk.CreateMessageWithToolsResult, error) {
 			return p.Sample(ctx, r.Params)
@@ -43,6 +38,18 @@ func (p *Peer) options() *sdk.ClientOptions {
 		o.ResourceUpdatedHandler = func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { p.Updated(r.Params) }
 	}
 	return o
+}
+
+// elicits answers what a server asks a person for. It stands in front of the library's own handler, which refuses forms that
+// the revision 2025-11-25 has.
+func (p *Peer) elicits(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		params, ok := r.GetParams().(*sdk.ElicitParams)
+		if !ok || p.Elicit == nil {
+			return next(ctx, method, r)
+		}
+		return p.Elicit(ctx, params)
+	}
 }
 
 // A Relay carries one call for a client of wield's own, which answers what the server asks for.
@@ -108,4 +115,10 @@ func (s *Server) Passes(meta sdk.Meta) sdk.Meta {
 		return nil
 	}
 	return meta
+}
+
+// Sessions reports whether the server keeps sessions, so that it may ask something of its client in the middle of a call.
+func (s *Server) Sessions() bool {
+	p := s.Status().Protocol
+	return p != "" && p < stateless
 }

@@ -65,6 +65,7 @@ func New(o Options) *Server {
 	}
 	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
+	s.client.AddReceivingMiddleware(o.Peer.elicits)
 	return s
 }
 

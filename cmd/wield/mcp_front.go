@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"wield/internal/gateway"
+	"wield/internal/mcpserver"
+)
+
+// frontMCP returns where tools are offered by MCP. It answers from the service in force.
+func (s *site) frontMCP() []gateway.Mount {
+	if s.mcp == nil {
+		s.mcp = mcpserver.NewFront(mcpserver.FrontOptions{Log: s.environment.Log, Open: func(key, server string) (mcpserver.Options, bool) {
+			service, _ := s.inForce()
+			if service == nil {
+				return mcpserver.Options{}, false
+			}
+			o, ok := service.MCP(key, server)
+			o.Version = thisBuild().String()
+			return o, ok
+		}})
+	}
+	serve := func(w http.ResponseWriter, r *http.Request, by gateway.Caller) { s.mcp.Serve(w, r, by.Name) }
+	roles := []gateway.Role{gateway.RoleClient, gateway.RoleAdmin}
+	return []gateway.Mount{{Prefix: mcpserver.Root, Roles: roles, Serve: serve}, {Prefix: mcpserver.Root + "/", Roles: roles, Serve: serve}}
+}
+
+// followMCP keeps what is offered by MCP up to date, until ctx ends. The channel is closed when it is over.
+func (s *site) followMCP(ctx context.Context) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.mcp.Run(ctx, syncEvery)
+	}()
+	return over
+}
