@@ -29,6 +29,7 @@ type Options struct {
 	URL     string          // the address of a service
 	Header  http.Header     // sent to the service with each request, such as a token
 	Client  *http.Client    // nil: http.DefaultClient
+	OAuth   *OAuth          // how a service is logged in to; nil: not at all
 
 	Allow []string // patterns of the server's names of tools, in which * stands for any characters; empty: all
 	Deny  []string // patterns of names that are left out

@@ -267,7 +267,14 @@ func (s *Server) transport() (*connection, sdk.Transport, error) {
 	client := *base
 	client.Transport = &headers{s.o.Header, cmp.Or[http.RoundTripper](base.Transport, http.DefaultTransport)}
 	client.CheckRedirect = sameHost
-	return c, &sdk.StreamableClientTransport{Endpoint: s.o.URL, HTTPClient: &client}, nil
+	t := &sdk.StreamableClientTransport{Endpoint: s.o.URL, HTTPClient: &client}
+	if s.o.OAuth != nil {
+		var err error
+		if t.OAuthHandler, err = s.o.OAuth.handler(s.o.Name, s.o.URL); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c, t, nil
 }
 
 // start runs the program of a server.
