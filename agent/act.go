@@ -123,6 +123,9 @@ func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error
 func (r *Run) decided(ctx context.Context, c *Ruling, a tool.Approval) error {
 	plan := tool.Plan{Outcome: tool.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition, Binding: a.Binding, Dir: a.Dir, Approval: a.ID}
 	plan.Call.Arguments = string(a.Arguments)
+	if a.Form != nil {
+		plan.Outcome, plan.Call.Arguments = tool.OutcomeNeedsInput, c.Call.Arguments
+	}
 	for e, err := range r.runner.Run(ctx, plan) {
 		if err != nil {
 			switch {

@@ -112,10 +112,10 @@ func (a *Agent) rebuild(ctx context.Context, l *logbook, like *chat.Request) (*R
 	}
 	r := a.replayed(m, l, like)
 	r.resumed = true
-	if err := r.settle(m); err != nil {
+	if err := r.recallQuestions(ctx, m); err != nil {
 		return nil, err
 	}
-	return r, r.recallQuestions(ctx, m)
+	return r, r.settle(m)
 }
 
 // Transcript returns the conversation of a run as the journal has it, whatever became of it.
@@ -218,6 +218,9 @@ func (r *Run) settle(m *memory) error {
 		return err
 	}
 	for _, c := range list {
+		if a, ok := r.parked[c.ID]; ok && a.Form != nil {
+			continue // it has begun, and waits for an answer
+		}
 		if c.Interrupted() && !c.Repeatable() {
 			f := c.Unknown(time.Now())
 			r.unknown = append(r.unknown, f)

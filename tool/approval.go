@@ -54,6 +54,7 @@ type Question struct {
 	Rule       string          `json:"rule,omitempty"`   // that asks, with file and line
 	Why        string          `json:"why,omitempty"`    // it asks
 	Always     string          `json:"always,omitempty"` // the rule that would allow this call from now on; empty: none would
+	Form       *Form           `json:"form,omitempty"`   // what the call asks for; Arguments are an answer to begin with. Nil: it is about the call itself
 	Expires    time.Time       `json:"expires,omitzero"`
 }
 

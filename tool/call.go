@@ -16,6 +16,8 @@ type Call struct {
 	Guard     *Guard // that was checked; nil: none
 	Limits    Limits // that apply
 	Attempt   int    // from 1
+	Asks      bool   // a person can be asked, by failing with an InputError
+	Reply     *Reply // to the Form that the handler failed with before; nil: it did not
 
 	Root string   // the workspace; empty: there is none
 	Dir  string   // working directory, within the workspace

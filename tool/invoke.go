@@ -22,8 +22,13 @@ func (x *execution) invoke(ctx context.Context, red *redactor) Result {
 	if t := x.plan.entry.Tool; t.Idempotent {
 		tries += t.Retries
 	}
+	x.form = nil
 	for attempt := 1; ; attempt++ {
 		result, err := x.attempt(ctx, handler, attempt, red)
+		if asks := (*InputError)(nil); errors.As(err, &asks) {
+			x.form = &asks.Form
+			return Result{OK: true}
+		}
 		result = x.judge(ctx, result, err)
 		if result.OK || attempt >= tries || ctx.Err() != nil || !retriable[result.ErrorType] || !pause(ctx, attempt) {
 			return result
@@ -74,7 +79,7 @@ func (x *execution) handler() Handler {
 func (x *execution) call(attempt int, emit func(chat.Event)) *Call {
 	r := x.runner
 	return &Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits, Attempt: attempt,
-		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, Scope: r.Scope, box: r.Sandbox, emit: emit, decider: r.Policy}
+		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, Scope: r.Scope, Asks: r.Approvals != nil, Reply: x.reply, box: r.Sandbox, emit: emit, decider: r.Policy}
 }
 
 // An outcome is what a handler returned.

@@ -25,7 +25,8 @@ const (
 	OutcomeReady         Outcome = "ready"
 	OutcomeRejected      Outcome = "rejected" // Result says why
 	OutcomeNeedsApproval Outcome = "needs_approval"
-	OutcomeCached        Outcome = "cached" // Result is that of an earlier identical call
+	OutcomeNeedsInput    Outcome = "needs_input" // it has begun, and waits for the answer to a form
+	OutcomeCached        Outcome = "cached"      // Result is that of an earlier identical call
 )
 
 // A Plan is a call that was looked at from all sides and not run yet. It can be written as JSON and run
@@ -313,7 +314,7 @@ func (r *Runner) current(ctx context.Context, p Plan) Plan {
 	if err := r.read(&p); err != nil {
 		return p.reject(err)
 	}
-	if p.Binding != was.Binding {
+	if p.Binding != was.Binding && p.Outcome != OutcomeNeedsInput { // the form is bound to the call
 		return p.reject(Errorf(ErrSecurity, "Security violation: the call is another one than the one that was planned"))
 	}
 	verdict, _, err := r.decide(ctx, &p)

@@ -49,6 +49,8 @@ type execution struct {
 	refused string    // or only took parts of the call out, these
 	lost    bool      // the handler did not come back
 	waits   *Approval // that is not decided
+	form    *Form     // that the handler wants an answer to; nil: it does not
+	reply   *Reply    // to the form before
 
 	stopped bool               // nobody listens any more
 	cancel  context.CancelFunc // of the handler, while it runs
@@ -80,15 +82,27 @@ func (x *execution) run(ctx context.Context) (Result, error) {
 			return x.conclude(ctx, err)
 		}
 	}
+	if x.plan.Outcome == OutcomeNeedsInput {
+		if err := x.answered(ctx); err != nil {
+			return x.conclude(ctx, err)
+		}
+	}
 	if x.plan.Result != nil && x.plan.Outcome != OutcomeReady {
 		x.group.leave(x)
 		return x.finish(ctx, *x.plan.Result)
 	}
-	result, err := x.runner.shared().share(ctx, x)
-	if err != nil {
-		return x.conclude(ctx, err)
+	for {
+		result, err := x.runner.shared().share(ctx, x)
+		if err != nil {
+			return x.conclude(ctx, err)
+		}
+		if x.form == nil {
+			return x.finish(ctx, result)
+		}
+		if err := x.ask(ctx, x.form); err != nil {
+			return x.conclude(ctx, err)
+		}
 	}
-	return x.finish(ctx, result)
 }
 
 // announce tells what planning found out.
@@ -264,7 +278,7 @@ func (a *Approval) refusal() *Error {
 
 // begin makes the start record. Nothing runs before it is durable.
 func (x *execution) begin(ctx context.Context) error {
-	if x.runner.Records == nil {
+	if x.runner.Records == nil || x.started {
 		return nil
 	}
 	err := x.runner.Records.Start(ctx, StartRecord{

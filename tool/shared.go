@@ -147,7 +147,7 @@ type flight struct {
 // shared: one that is idempotent, keeps results, or asks for it by its debounce.
 func (s *Shared) share(ctx context.Context, x *execution) (Result, error) {
 	t := x.plan.entry.Tool
-	if !t.Idempotent && t.Cache.TTL <= 0 && t.Debounce <= 0 {
+	if !t.Idempotent && t.Cache.TTL <= 0 && t.Debounce <= 0 || x.reply != nil {
 		return x.perform(ctx)
 	}
 	for {
@@ -221,7 +221,10 @@ func (s *Shared) fly(ctx context.Context, f *flight, x *execution) (Result, erro
 	if ctx.Err() == nil || result.OK {
 		f.result, f.err = result, err
 	}
-	if err == nil {
+	if x.form != nil { // nobody else is asked the same
+		f.err = errGrounded
+	}
+	if err == nil && x.form == nil {
 		s.keep(ctx, x.plan.entry.Tool, x.plan.Binding, result)
 	}
 	return result, err

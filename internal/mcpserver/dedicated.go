@@ -43,6 +43,7 @@ func (s *Server) dedicated(client *sdk.ServerSession) *dedicated {
 		Log:     func(p *sdk.LoggingMessageParams) { client.Log(d.way(), p) },
 		Updated: func(p *sdk.ResourceUpdatedNotificationParams) { s.SDK.ResourceUpdated(context.Background(), p) },
 	}
+	peer.Capabilities = &sdk.ClientCapabilities{}
 	if p := client.InitializeParams(); p != nil && p.Capabilities != nil {
 		peer.Capabilities = &sdk.ClientCapabilities{Elicitation: p.Capabilities.Elicitation, Sampling: p.Capabilities.Sampling}
 	}

@@ -25,6 +25,9 @@ import (
 // TestMain makes the test binary a keeper of processes, and a server over stdio where the environment says so.
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	if scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO"); scenario != "" {
+		os.Exit(conformanceClient(scenario, os.Args[len(os.Args)-1]))
+	}
 	if os.Getenv("MCP_TEST_SERVER") != "" {
 		os.Exit(serveStdio())
 	}

@@ -39,6 +39,7 @@ type Server struct {
 	tools    []*tool.Tool
 	problems []error
 	offers   Offers
+	held     calls                 // of the older revisions
 	calls    map[string]*tool.Call // under way, by their progress token
 	last     int                   // token
 }
@@ -54,7 +55,12 @@ type connection struct {
 // New returns a server that nothing has been asked of yet.
 func New(o Options) *Server {
 	s := &Server{o: o, calls: map[string]*tool.Call{}}
-	client := o.Peer.options()
+	if s.o.Peer.Elicit == nil && s.o.Peer.Capabilities == nil { // it is wield itself, which can ask a person
+		s.o.Peer.Elicit = s.held.elicit
+		s.o.Peer.Capabilities = &sdk.ClientCapabilities{
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
+	}
+	client := s.o.Peer.options()
 	client.Logger = o.Log
 	client.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { s.change() }
 	if o.Prompts {
@@ -65,7 +71,7 @@ func New(o Options) *Server {
 	}
 	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
-	s.client.AddReceivingMiddleware(o.Peer.elicits)
+	s.client.AddReceivingMiddleware(s.o.Peer.elicits)
 	return s
 }
 
@@ -237,6 +243,14 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
+// protocol returns the revision that is spoken.
+func (c *connection) protocol() string {
+	if r := c.session.InitializeResult(); r != nil {
+		return r.ProtocolVersion
+	}
+	return ""
+}
+
 // connection returns the connection for a call, which does not wait for a list that is being read.
 func (s *Server) connection(ctx context.Context) (*connection, error) {
 	s.mu.Lock()
@@ -370,6 +384,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	c := s.live
 	s.mu.Unlock()
+	s.held.end()
 	if c == nil {
 		return nil
 	}

@@ -215,16 +215,36 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	if h.relay != nil && h.relay.Through != nil {
 		s = h.relay.Through
 	}
+	params := h.params(json.RawMessage(c.Arguments))
+	before, err := h.answered(c.Reply)
+	switch {
+	case err != nil:
+		return tool.Result{}, err
+	case before != nil && before.Held != 0:
+		return h.goOn(ctx, s.held.find(before.Held), c)
+	case before != nil:
+		params.RequestState, params.InputResponses = before.State, sdk.InputResponseMap{}
+		for key, answer := range before.Answers {
+			params.InputResponses[key] = answer
+		}
+	}
 	conn, err := s.connection(ctx)
 	if err != nil {
 		return tool.Result{}, h.failed(tool.ErrNotAvailable, "cannot be reached: %v", err)
 	}
 	token, done := s.track(c)
 	defer done()
-	params := h.params(json.RawMessage(c.Arguments))
 	params.SetProgressToken(token)
-	var refused *jsonrpc.Error
+	if h.relay == nil && conn.protocol() < stateless {
+		return h.follow(ctx, s.held.begin(conn, params), c)
+	}
 	r, err := conn.session.CallTool(ctx, params)
+	return h.ended(ctx, conn, r, err, c, before)
+}
+
+// ended makes a result of what came of a call.
+func (h *handler) ended(ctx context.Context, conn *connection, r *sdk.CallToolResult, err error, c *tool.Call, before *asking) (tool.Result, error) {
+	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
@@ -239,8 +259,10 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	case r.NeedsInput() && h.relay != nil:
 		h.relay.Needs = r
 		return tool.Result{}, h.failed(tool.ErrTool, "asks its client for input")
+	case r.NeedsInput() && !c.Asks:
+		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give, and there is nobody to ask")
 	case r.NeedsInput():
-		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give")
+		return tool.Result{}, h.needed(r, before)
 	}
 	return result(r), nil
 }

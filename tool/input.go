@@ -1,0 +1,123 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"wield/chat"
+	"wield/schema"
+)
+
+// A Form asks a person for something that a call needs to go on.
+type Form struct {
+	Why    string          `json:"why"`             // what it is for, in words
+	Schema json.RawMessage `json:"schema"`          // of the answer, which is an object
+	Draft  json.RawMessage `json:"draft,omitempty"` // an answer to begin with; empty: {}
+	State  json.RawMessage `json:"state,omitempty"` // what the tool needs to go on with the answer
+}
+
+// An InputError is what a handler fails with that needs an answer of a person. The call waits for it as it would for
+// an approval, maybe in another process, and then the handler runs again with the Reply.
+type InputError struct{ Form }
+
+func (e *InputError) Error() string { return "tool: an answer of a person is needed: " + e.Why }
+
+// A Reply is what a person answered to a Form.
+type Reply struct {
+	Accepted bool            // false: the person did not want to answer
+	Content  json.RawMessage // the answer; it fits the form's schema
+	State    json.RawMessage // of the form
+}
+
+// bind returns the hash of all that an answer to a form is about.
+func (f *Form) bind(call string) string {
+	h := sha256.New()
+	for _, part := range []string{call, f.Why, string(f.Schema), string(f.State)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// check reports why an answer does not fit the form.
+func (f *Form) check(content json.RawMessage) error {
+	s, err := schema.Compile(f.Schema)
+	if err != nil {
+		return nil // the form cannot be held to, and who asks will say what is wrong
+	}
+	for _, v := range s.Validate(string(content)) {
+		return errors.New(v.String())
+	}
+	return nil
+}
+
+// ask puts the question of a form. The call waits for the answer.
+func (x *execution) ask(ctx context.Context, f *Form) error {
+	r := x.runner
+	if r.Approvals == nil {
+		return Errorf(ErrApproval, "The tool asks something that only a person can answer (%s), and there is nobody to ask", f.Why)
+	}
+	if len(f.Draft) == 0 {
+		f.Draft = json.RawMessage("{}")
+	}
+	a, err := r.Approvals.Ask(ctx, Question{
+		Binding: f.bind(x.plan.Binding), CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Definition: x.plan.Definition,
+		Arguments: f.Draft, Dir: x.plan.Dir, Why: f.Why, Form: f, Expires: r.expiry(),
+	})
+	if err != nil {
+		return err
+	}
+	x.plan.Approval = a.ID
+	return x.answered(ctx)
+}
+
+// answered takes the answer to the form that the call waits for.
+func (x *execution) answered(ctx context.Context) error {
+	r := x.runner
+	if r.Approvals == nil {
+		return &Error{Kind: ErrApproval}
+	}
+	a, err := r.Approvals.Get(ctx, x.plan.Approval)
+	if err != nil {
+		return err
+	}
+	f := a.Form
+	if f == nil || a.Binding != f.bind(x.plan.Binding) {
+		return Errorf(ErrSecurity, "Security violation: the answer is for another call")
+	}
+	a, err = r.Approvals.Consume(ctx, a.ID, a.Binding)
+	if errors.Is(err, ErrPending) {
+		x.waits = &a
+		return err
+	}
+	x.started = true // before it asked
+	if a.ID != "" {
+		x.emit(x.approvalEvent(&a))
+	}
+	x.reply = &Reply{State: f.State}
+	switch {
+	case errors.Is(err, ErrRefused) && a.State == chat.ApprovalDenied:
+	case errors.Is(err, ErrRefused):
+		return a.refusal()
+	case errors.Is(err, ErrConsumed): // the process ended while the call went on with it
+		return Errorf(ErrInterrupted, "The call was interrupted, so that it is not known what it has done")
+	case err != nil:
+		return err
+	default:
+		x.reply.Accepted, x.reply.Content = true, a.Arguments
+		if len(a.Answer.Arguments) > 0 {
+			x.reply.Content = a.Answer.Arguments
+		}
+		if wrong := f.check(x.reply.Content); wrong != nil {
+			again := *f
+			again.Why = fmt.Sprintf("%s (an answer does not fit: %v)", f.Why, wrong)
+			again.Draft = x.reply.Content
+			return x.ask(ctx, &again)
+		}
+	}
+	x.plan.Outcome, x.plan.Approval = OutcomeReady, ""
+	return nil
+}
