@@ -1,9 +1,11 @@
 package tool
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/schema"
+	"wield/schema/shape"
 )
 
 // Bounds on what a call may hold.
@@ -36,6 +39,11 @@ func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.Note
 	if level == dialect.RepairOff && err != nil {
 		return "", nil, e.invalid("Invalid arguments: %v", err)
 	}
+	if err == nil && level != dialect.RepairOff {
+		if without, note := e.withoutNulls(raw); note != nil && e.schema.Validate(without) == nil {
+			return without, note, e.checkKeys(without)
+		}
+	}
 	mended, notes, failed := dialect.Arguments(raw, e.schema.Shape(), level)
 	switch {
 	case failed != nil && err != nil:
@@ -50,6 +58,32 @@ func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.Note
 		return "", nil, e.violated(found)
 	}
 	return mended, notes, e.checkKeys(mended)
+}
+
+// withoutNulls leaves out optional arguments that are null where null is not allowed: that is how models say that there is none.
+func (e *Entry) withoutNulls(raw string) (string, []chat.NoteDetail) {
+	args := members(json.RawMessage(raw))
+	var notes []chat.NoteDetail
+	kept := slices.DeleteFunc(args, func(m member) bool {
+		for _, p := range e.schema.Shape().Props {
+			if p.Name == m.name && !p.Required && string(m.value) == "null" && p.Shape.Type() != 0 && !p.Shape.Type().Has(shape.Null) {
+				notes = append(notes, chat.NoteDetail{Kind: chat.NoteDropped, Path: "/" + m.name, Before: "null"})
+				return true
+			}
+		}
+		return false
+	})
+	if notes == nil {
+		return raw, nil
+	}
+	b := []byte{'{'}
+	for i, m := range kept {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, quote(m.name)...), ':'), m.value...)
+	}
+	return string(append(b, '}')), notes
 }
 
 func (e *Entry) invalid(format string, args ...any) *Error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -61,7 +62,7 @@ func guarded(address string) (*http.Client, error) {
 		return nil, err
 	}
 	p, err := policy.New(policy.Definition{Name: "login", Default: chat.DecisionAllow,
-		Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{u.Hostname()}}}}})
+		Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{net.JoinHostPort(u.Hostname(), "*")}}}}})
 	if err != nil {
 		return nil, err
 	}
