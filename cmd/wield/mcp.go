@@ -37,7 +37,8 @@ wield mcp accept.`,
   wield mcp call files list_directory '{"path":"."}'
   wield mcp serve                          # the other way: wield's tools for an MCP client`,
 		newMCPListCmd(app, &file), newMCPShowCmd(app, &file), newMCPCallCmd(app, &file), newMCPAcceptCmd(app, &file),
-		newMCPAddCmd(app, &file), newMCPImportCmd(app, &file), newMCPServeCmd(app, &file))
+		newMCPAddCmd(app, &file), newMCPImportCmd(app, &file), newMCPTestCmd(app, &file),
+		newMCPLoginCmd(app, &file), newMCPLogoutCmd(app, &file), newMCPServeCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
 	return cmd
 }
@@ -68,6 +69,48 @@ func newMCPListCmd(app *app, file *string) *cobra.Command {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", name, state, st.Protocol, st.Tools, st.Server)
 				}
 				return w.Flush()
+			})
+		},
+	}
+}
+
+func newMCPTestCmd(app *app, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test [NAME...]",
+		Short: "Try servers, and say what is wrong with them",
+		Long: `Starts or connects to each server, lists what it has, and looks at the definitions of its tools: schemas that cannot be
+used, hidden characters, orders to the model, definitions that have changed. No tool is called. The exit code is 1 if something is wrong.`,
+		Example: "  wield mcp test files",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withServers(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+				names := args
+				if len(names) == 0 {
+					names = slices.Sorted(maps.Keys(box.Servers()))
+				}
+				failed := false
+				for _, name := range names {
+					s, err := mcpServer(box, name)
+					if err != nil {
+						return err
+					}
+					began := time.Now()
+					tools, problems := s.Tools(cmd.Context())
+					st, offers := s.Status(), s.Offers()
+					if st.Connected {
+						fmt.Fprintf(app.stdout, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, st.Server, st.Protocol,
+							len(tools), len(offers.Prompts), len(offers.Resources)+len(offers.Templates), time.Since(began).Milliseconds())
+					} else {
+						fmt.Fprintf(app.stdout, "%s: not connected\n", name)
+					}
+					for _, p := range problems {
+						failed = true
+						fmt.Fprintf(app.stdout, "  %v\n", p)
+					}
+				}
+				if failed {
+					return &exitError{code: 1}
+				}
+				return nil
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/BurntSushi/toml"
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
@@ -160,8 +161,8 @@ func newMCPImportCmd(app *app, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add the servers of another client's configuration",
-		Long: `Reads the servers of a file as other clients have it (mcpServers of Claude Desktop, Claude Code and Cursor, servers of VS Code; JSON,
-with comments or without) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the file then names a variable of
+		Long: `Reads the servers of a file as other clients have it (mcpServers of Claude Desktop, Claude Code and Cursor, servers of VS Code, in JSON
+with comments or without; mcp_servers of Codex, in TOML) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the file then names a variable of
 the environment that you set.`,
 		Example: "  wield mcp import ~/.cursor/mcp.json --dry-run",
 		Args:    cobra.ExactArgs(1),
@@ -170,7 +171,11 @@ the environment that you set.`,
 			if err != nil {
 				return usageErrorf("%w", err)
 			}
-			found, notes, err := importServers(data, app.getenv("HOME"))
+			read := importServers
+			if filepath.Ext(args[0]) == ".toml" {
+				read = importCodex
+			}
+			found, notes, err := read(data, app.getenv("HOME"))
 			if err != nil {
 				return usageErrorf("%s: %w", args[0], err)
 			}
@@ -193,6 +198,9 @@ type foreignServer struct {
 	URL      string            `json:"url"`
 	Headers  map[string]string `json:"headers"`
 	Disabled bool              `json:"disabled"`
+
+	deny  []string // of Codex
+	token string   // a reference
 }
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -213,17 +221,70 @@ func importServers(data []byte, home string) (files []newFile, notes []string, e
 	if all.MCPServers == nil {
 		all.MCPServers = all.Servers
 	}
-	if len(all.MCPServers) == 0 {
-		return nil, nil, fmt.Errorf("there are no servers in it, under mcpServers or servers")
+	return serverFiles(all.MCPServers, "mcpServers or servers", home)
+}
+
+// A codexServer is a server as Codex writes it.
+type codexServer struct {
+	Command    string            `toml:"command"`
+	Args       []string          `toml:"args"`
+	Env        map[string]string `toml:"env"`
+	EnvVars    []string          `toml:"env_vars"`
+	URL        string            `toml:"url"`
+	TokenVar   string            `toml:"bearer_token_env_var"`
+	Headers    map[string]string `toml:"http_headers"`
+	EnvHeaders map[string]string `toml:"env_http_headers"`
+	Enabled    *bool             `toml:"enabled"`
+	Deny       []string          `toml:"disabled_tools"`
+}
+
+// importCodex makes files of the servers in Codex's config.toml.
+func importCodex(data []byte, home string) (files []newFile, notes []string, err error) {
+	var all struct {
+		Servers map[string]codexServer `toml:"mcp_servers"`
 	}
-	for _, old := range slices.Sorted(maps.Keys(all.MCPServers)) {
-		s := all.MCPServers[old]
+	if err := toml.Unmarshal(data, &all); err != nil {
+		return nil, nil, err
+	}
+	servers := map[string]foreignServer{}
+	for name, c := range all.Servers {
+		s := foreignServer{Command: c.Command, Args: c.Args, Env: c.Env, URL: c.URL, Headers: c.Headers, deny: c.Deny,
+			Disabled: c.Enabled != nil && !*c.Enabled}
+		if c.TokenVar != "" {
+			s.token = "env:" + c.TokenVar
+		}
+		for _, variable := range c.EnvVars {
+			s.Env = with(s.Env, variable, "env:"+variable)
+		}
+		for header, variable := range c.EnvHeaders {
+			s.Headers = with(s.Headers, header, "env:"+variable)
+		}
+		servers[name] = s
+	}
+	return serverFiles(servers, "mcp_servers", home)
+}
+
+func with(values map[string]string, name, value string) map[string]string {
+	if values == nil {
+		values = map[string]string{}
+	}
+	values[name] = value
+	return values
+}
+
+// serverFiles makes files of servers, and says what has to be done by hand.
+func serverFiles(servers map[string]foreignServer, where, home string) (files []newFile, notes []string, err error) {
+	if len(servers) == 0 {
+		return nil, nil, fmt.Errorf("there are no servers in it, under %s", where)
+	}
+	for _, old := range slices.Sorted(maps.Keys(servers)) {
+		s := servers[old]
 		if s.Disabled {
 			notes = append(notes, old+" is switched off there, and was left out")
 			continue
 		}
 		name := strings.Trim(notInName.ReplaceAllString(old, "-"), "-")
-		f := serverFile{URL: s.URL}
+		f := serverFile{URL: s.URL, Token: s.token, Deny: s.deny}
 		if s.Command != "" {
 			f.Command = append([]string{s.Command}, s.Args...)
 		}
@@ -244,7 +305,7 @@ func hidden(server string, values map[string]string, notes *[]string) map[string
 	out := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name]
-		if config.NamesSecret(name) && value != "" {
+		if config.NamesSecret(name) && value != "" && !strings.HasPrefix(value, "env:") {
 			variable := strings.ToUpper(notInName.ReplaceAllString(name, "_"))
 			*notes = append(*notes, fmt.Sprintf("%s: the value of %s was not copied; set %s in the environment of wield",
 				server, name, variable))

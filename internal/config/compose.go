@@ -153,7 +153,7 @@ func (w *workshop) keys() ([]gateway.Key, error) {
 // model builds one model as clients see it.
 func (w *workshop) model(name string) (gateway.Model, error) {
 	m := w.config.Models[name]
-	if m.Agent.runs() && w.env.Hub != nil {
+	if m.runs() && w.env.Hub != nil {
 		return w.finished(name, &m, w.env.Hub.Model(name))
 	}
 	served, err := w.bridge(name)
@@ -187,13 +187,13 @@ func (w *workshop) finished(name string, m *Model, served chat.Model) (gateway.M
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
 	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations}
-	if !m.Agent.runs() || w.env.Hub == nil { // what runs of agents do is counted by what they record
+	if !m.runs() || w.env.Hub == nil { // what runs of agents do is counted by what they record
 		g.Model = w.env.Stats.Model(name, w.config.AgentPrices(name), g.Model)
 	}
 	if s := w.servers[m.Backend]; s != nil {
 		g.Relay, g.Upstream = s.relay, m.Model
 	}
-	if m.Agent.runs() && w.env.Hub != nil {
+	if m.runs() && w.env.Hub != nil {
 		g.NeedsKey, g.Annotations = true, g.Annotations || m.Agent.Activity == string(runs.ActivityItems)
 		if !m.Commands.Enabled { // a command is no task, and is over at once
 			g.Lasting = lasting{answers: w.env.Hub.Answers(name), metrics: w.env.Metrics, name: name, quiet: !m.Reasoning}

@@ -125,6 +125,7 @@ type Model struct {
 	Fallback     []string     `key:"fallback" doc:"Models to try, in this order, when this one fails before it answers."`
 	Instructions Instructions `key:"instructions" doc:"Texts that the model is given."`
 	Agent        Agent        `key:"agent" doc:"Tools that wield runs for this model."`
+	MCP          []string     `key:"mcp" doc:"MCP servers, under mcp.servers or NAME.mcp.yaml in tools.dirs, whose tools wield gives the model and runs, beside those that a client brings; * is each of them."`
 }
 
 // Bounce says when a model is asked again.
@@ -160,7 +161,6 @@ type Replace struct {
 // Agent describes the loop that wield runs for a model.
 type Agent struct {
 	Tools      []string       `key:"tools" doc:"Names of tools."`
-	MCP        []string       `key:"mcp" doc:"Names of MCP servers, under mcp.servers or NAME.mcp.yaml in tools.dirs, all of whose tools the model has; * is each of them."`
 	Policy     string         `key:"policy" doc:"Name of the policy that decides about calls."`
 	Limits     AgentLimits    `key:"limits" doc:"When a run ends."`
 	Modules    []string       `key:"modules" doc:"Names of modules that see every message and every answer, whether wield runs tools for the model or not."`
@@ -171,7 +171,7 @@ type Agent struct {
 }
 
 // runs reports whether wield runs tools for the model.
-func (a *Agent) runs() bool { return len(a.Tools)+len(a.MCP) > 0 }
+func (m *Model) runs() bool { return len(m.Agent.Tools)+len(m.MCP) > 0 }
 
 // AgentLimits bound one run.
 type AgentLimits struct {

@@ -24,7 +24,7 @@ import (
 // HasAgents reports whether wield runs tools for some model.
 func (c *Config) HasAgents() bool {
 	for _, m := range c.Models {
-		if m.Agent.runs() {
+		if m.runs() {
 			return true
 		}
 	}
@@ -34,15 +34,15 @@ func (c *Config) HasAgents() bool {
 // RunsTools reports whether wield runs tools for a model.
 func (c *Config) RunsTools(model string) bool {
 	m := c.Models[model]
-	return m.Agent.runs()
+	return m.runs()
 }
 
 // checkAgent looks at what no key of an agent can tell by itself.
 func (m *Model) checkAgent(d *decoder, path string, c *Config) {
-	if !m.Agent.runs() {
+	if !m.runs() {
 		for _, key := range []string{"policy", "limits", "activity", "collisions", "approvals"} {
-			if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".agent.mcp") {
-				d.warn(path+".agent."+key, "no effect without agent.tools or agent.mcp: wield runs no tools for this model")
+			if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".mcp") {
+				d.warn(path+".agent."+key, "no effect without agent.tools or mcp: wield runs no tools for this model")
 			}
 		}
 		return
@@ -179,7 +179,7 @@ type pick struct {
 
 // pick returns the tools of a model, and warns of those that there are none of.
 func (w *workshop) pick(name string, box *Toolbox) *pick {
-	p := &pick{registry: box.Registry, servers: w.config.Models[name].Agent.MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
+	p := &pick{registry: box.Registry, servers: w.config.Models[name].MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
 	var known []string
 	for _, e := range box.Registry.Entries() {
 		known = append(known, e.Tool.Name())
@@ -194,7 +194,7 @@ func (w *workshop) pick(name string, box *Toolbox) *pick {
 	}
 	for _, server := range p.servers {
 		if servers := box.Servers(); servers[server] == nil && server != "*" {
-			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".agent.mcp", "server", server,
+			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server", server,
 				"hint", didYouMean(server, slices.Sorted(maps.Keys(servers))))
 		}
 	}

@@ -37,11 +37,13 @@ type MCPServer struct {
 	Readable []string         `key:"readable" doc:"Directories and files that it may read there, beside the workspace and the system's own."`
 
 	URL     URL              `key:"url" doc:"Address of the server, for one that is a service."`
+	Login   MCPLogin         `key:"login" doc:"How wield logs in to a service that wants it; see wield mcp login."`
 	Token   Secret           `key:"token" doc:"Token for the header Authorization, as env:NAME or file:PATH."`
 	Headers map[string]Value `key:"headers" doc:"Headers of each request; secrets as env:NAME or file:PATH."`
 
 	Allow     []string `key:"allow" doc:"Tools that are used, by the server's own names; * stands for any characters. Empty: all."`
 	Deny      []string `key:"deny" doc:"Tools that are not used."`
+	Shared    bool     `key:"shared" doc:"Whether all keys of wield use one connection, with one program or one login. false: each key has its own."`
 	Prompts   bool     `key:"prompts" doc:"Whether its prompts are passed on to MCP clients of wield."`
 	Resources bool     `key:"resources" doc:"Whether its resources are passed on to MCP clients of wield."`
 	Trust     []string `key:"trust" doc:"Tools that run without a question where no policies are configured; * stands for any characters. Not in a file NAME.mcp.yaml."`
@@ -54,7 +56,15 @@ type MCPServer struct {
 	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Tools that a server calls destructive always ask."`
 }
 
+// MCPLogin says who wield is to a service that it logs in to.
+type MCPLogin struct {
+	ClientID     string `key:"client_id" doc:"Id of a client that was registered by hand. Empty: wield registers itself."`
+	ClientSecret Secret `key:"client_secret" doc:"Its secret, as env:NAME or file:PATH."`
+	Metadata     URL    `key:"client_metadata" doc:"Address of a Client ID Metadata Document that you publish, which is then the client's id."`
+}
+
 func (m *MCPServer) setDefaults() {
+	m.Shared = true
 	m.Enabled = true // a server is named to be used
 	m.Start = Duration(30 * time.Second)
 	m.Timeout = Duration(defaultToolTimeout)
@@ -82,7 +92,7 @@ func (m *MCPServer) check(d *decoder, path string) {
 			d.warn(join(path, key), "no effect: this is for programs")
 		}
 	}
-	for _, key := range []string{"token", "headers"} {
+	for _, key := range []string{"token", "headers", "login"} {
 		if m.URL == "" && d.has(join(path, key)) {
 			d.warn(join(path, key), "no effect: this is for services")
 		}
@@ -185,6 +195,31 @@ func (c *Config) Pins(getenv func(string) string) *mcp.Pins {
 	return &mcp.Pins{File: filepath.Join(dir, PinsFile)}
 }
 
+// TokensFile is the name of the file in the data directory that keeps what logins to MCP servers have given.
+const TokensFile = "mcp-tokens.json"
+
+// Tokens returns what logins to MCP servers have given; nil: there is no place where that is kept.
+func (c *Config) Tokens(getenv func(string) string) *mcp.Tokens {
+	dir := c.DataDir(getenv)
+	if dir == "" {
+		return nil
+	}
+	return &mcp.Tokens{File: filepath.Join(dir, TokensFile)}
+}
+
+// oauth says how tokens are had.
+func (l *MCPLogin) oauth(tokens *mcp.Tokens, getenv func(string) string) (*mcp.OAuth, error) {
+	o := &mcp.OAuth{Tokens: tokens, ClientID: l.ClientID, Metadata: string(l.Metadata)}
+	if l.ClientSecret.IsZero() {
+		return o, nil
+	}
+	var err error
+	if o.ClientSecret, err = l.ClientSecret.Resolve(getenv); err != nil {
+		return nil, fmt.Errorf("login.client_secret: %w", err)
+	}
+	return o, nil
+}
+
 // Load connects to new servers, disconnects from removed ones, and returns the tools of all.
 func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []error) {
 	want, problems := s.wanted()
@@ -255,7 +290,7 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 
 // server says how one server is reached.
 func (s *mcpSource) server(name string, m *MCPServer) (mcp.Options, error) {
-	o := mcp.Options{Name: name, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts, Resources: m.Resources, Start: time.Duration(m.Start), Pins: s.box.Pins}
+	o := mcp.Options{Name: name, Each: !m.Shared, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts, Resources: m.Resources, Start: time.Duration(m.Start), Pins: s.box.Pins}
 	if len(m.Command) == 0 {
 		o.URL, o.Header = string(m.URL), http.Header{}
 		for _, header := range sortedKeys(m.Headers) {
@@ -271,6 +306,13 @@ func (s *mcpSource) server(name string, m *MCPServer) (mcp.Options, error) {
 				return o, fmt.Errorf("token: %w", err)
 			}
 			o.Header.Set("Authorization", "Bearer "+token)
+		}
+		if o.Header.Get("Authorization") == "" {
+			login, err := m.Login.oauth(s.config.Tokens(s.getenv), s.getenv)
+			if err != nil {
+				return o, err
+			}
+			o.OAuth = login
 		}
 		return o, nil
 	}

@@ -128,7 +128,7 @@ data: %s
 mcp: {servers: {one: {url: %q}, two: {url: %q}}}
 backends: {s: {kind: script, scenario: calculator}}
 models:
-  all: {backend: s, agent: {mcp: ["*"]}}
+  all: {backend: s, mcp: ["*"]}
   some: {backend: s, agent: {tools: [calculator], mcp: [two, tow]}}
   none: {backend: s, agent: {tools: [calculator]}}
 `, dir, url, url)

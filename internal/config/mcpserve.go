@@ -82,7 +82,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	}
 	o.Own, o.Servers = true, []*mcp.Server{own}
 	if own.Sessions() {
-		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.box.servers.dedicated(server, p) }
+		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.box.servers.dedicated(server, key, p) }
 	}
 	return o, true
 }
@@ -143,7 +143,7 @@ func (o offeredTools) Offered(string) []chat.Tool {
 }
 
 // dedicated makes a connection to a server in the name of a client; nil: there is no such server.
-func (s *mcpSource) dedicated(name string, peer mcp.Peer) *mcp.Server {
+func (s *mcpSource) dedicated(name, key string, peer mcp.Peer) *mcp.Server {
 	s.mu.Lock()
 	m := s.servers[name]
 	s.mu.Unlock()
@@ -152,5 +152,10 @@ func (s *mcpSource) dedicated(name string, peer mcp.Peer) *mcp.Server {
 	}
 	o := m.made
 	o.Peer = peer
+	if o.OAuth != nil && o.Each {
+		login := *o.OAuth
+		login.Who = key
+		o.OAuth = &login
+	}
 	return mcp.New(o)
 }

@@ -69,7 +69,17 @@ func NewFront(o FrontOptions) *Front {
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
+	if o.Log != nil {
+		o.Log = slog.New(quiet{o.Log.Handler()})
+	}
 	return &Front{o: o, places: map[place]*served{}}
+}
+
+// quiet leaves out what the library says of each request.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
 }
 
 // Serve answers a request of the holder of a key. The caller sees to hosts and origins.

@@ -34,6 +34,8 @@ type Options struct {
 	Allow []string // patterns of the server's names of tools, in which * stands for any characters; empty: all
 	Deny  []string // patterns of names that are left out
 
+	Each bool // every one of those on whose behalf calls run has a connection of their own
+
 	Prompts   bool // prompts are used as well
 	Resources bool // and resources
 

@@ -32,6 +32,8 @@ type OAuth struct {
 	// to log in, and a service that wants it says so.
 	Visit func(ctx context.Context, address string) (*url.URL, error)
 
+	again bool // tokens that are kept are not used
+
 	Client *http.Client // for metadata and tokens; nil: one that goes to the service's host and public addresses
 }
 
@@ -48,10 +50,41 @@ func (o *OAuth) handler(name, address string) (auth.OAuthHandler, error) {
 		}
 	}
 	h := &authorizer{o: o, name: name, address: address, client: client}
-	if kept := o.Tokens.Get(name, o.Who); kept != nil && kept.Resource == address {
+	if kept := o.Tokens.Get(name, o.Who); kept != nil && kept.Resource == address && !o.again {
 		h.source = h.kept(kept)
 	}
 	return h, nil
+}
+
+// timeToLogin is how long a person may take to log in.
+const timeToLogin = 10 * time.Minute
+
+// ErrNoLogin says that a service wants no login.
+var ErrNoLogin = errors.New("the service wants no login")
+
+// Login logs in to the service and keeps the tokens, whatever was kept before. who is whose login it is; empty: everybody's.
+func (s *Server) Login(ctx context.Context, who, redirect string, visit func(context.Context, string) (*url.URL, error)) error {
+	if s.o.OAuth == nil {
+		return ErrNoLogin
+	}
+	visited := false
+	login := *s.o.OAuth
+	login.Who, login.Redirect, login.again = who, redirect, true
+	login.Visit = func(ctx context.Context, address string) (*url.URL, error) {
+		visited = true
+		return visit(ctx, address)
+	}
+	o := s.o
+	o.OAuth, o.Peer, o.Start, o.Pins = &login, Peer{}, timeToLogin, nil
+	own := New(o)
+	defer own.Close()
+	if err := own.list(ctx); err != nil {
+		return err
+	}
+	if !visited {
+		return ErrNoLogin
+	}
+	return nil
 }
 
 // guarded returns a client for what a service says about logging in, which may name any address: private ones only if the

@@ -122,3 +122,10 @@ func (s *Server) Sessions() bool {
 	p := s.Status().Protocol
 	return p != "" && p < stateless
 }
+
+// For returns a connection of its own to the same server, in the name of a peer.
+func (s *Server) For(p Peer) *Server {
+	o := s.o
+	o.Peer, o.Each = p, false
+	return New(o)
+}

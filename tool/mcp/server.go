@@ -40,6 +40,7 @@ type Server struct {
 	problems []error
 	offers   Offers
 	held     calls                 // of the older revisions
+	persons  map[string]*Server    // with connections of their own, by who they are
 	calls    map[string]*tool.Call // under way, by their progress token
 	last     int                   // token
 }
@@ -264,6 +265,29 @@ func (s *Server) connection(ctx context.Context) (*connection, error) {
 	return s.connect(ctx)
 }
 
+// of returns the connection of one of those on whose behalf calls run.
+func (s *Server) of(who string) *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.persons[who]
+	if own == nil {
+		o := s.o
+		o.Each, o.Peer = false, Peer{}
+		if o.OAuth != nil {
+			login := *o.OAuth
+			login.Who = who
+			o.OAuth = &login
+		}
+		own = New(o)
+		own.closed = s.closed
+		if s.persons == nil {
+			s.persons = map[string]*Server{}
+		}
+		s.persons[who] = own
+	}
+	return own
+}
+
 // transport starts the program, or makes the way to the service.
 func (s *Server) transport() (*connection, sdk.Transport, error) {
 	c := &connection{done: make(chan struct{}), end: func() {}}
@@ -382,9 +406,13 @@ func telling(text string) string {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	c := s.live
+	c, persons := s.live, s.persons
+	s.persons = nil
 	s.mu.Unlock()
 	s.held.end()
+	for _, own := range persons {
+		own.Close()
+	}
 	if c == nil {
 		return nil
 	}

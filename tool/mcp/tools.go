@@ -212,8 +212,11 @@ type handler struct {
 // Run implements [tool.Handler].
 func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	s := h.server
-	if h.relay != nil && h.relay.Through != nil {
+	switch {
+	case h.relay != nil && h.relay.Through != nil:
 		s = h.relay.Through
+	case s.o.Each && c.Scope.By != "":
+		s = s.of(c.Scope.By)
 	}
 	params := h.params(json.RawMessage(c.Arguments))
 	before, err := h.answered(c.Reply)
