@@ -48,7 +48,7 @@ type Service struct {
 	Agents  []runs.Agent // for the hub
 	Plain   []runs.Agent // for the hub as well: models that wield runs no tools for, for conversations that it keeps
 	Tools   *Toolbox     // that they use; nil: there are none
-	mcp     *mcpFront // nil: nothing is offered by MCP
+	mcp     *mcpFront    // nil: nothing is offered by MCP
 	closers []func()
 	servers map[string]*standing
 }
