@@ -14,6 +14,11 @@ const CodeHostedTool = "unsupported_tool"
 // unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none. A tool that
 // a client can do without is noted; any other, and one that must be called, is an error.
 func (r *run) unhost(all bool) error {
+	for _, x := range r.req.Extra {
+		if why := needed[x.Key]; why != "" && x.Protocol == chat.ProtocolAnthropic && x.Protocol != r.o.Protocol && len(x.Value) > len("[]") {
+			return &chat.Error{Kind: chat.ErrBadRequest, Param: x.Key, Code: CodeHostedTool, Message: x.Key + ": " + why}
+		}
+	}
 	missing := func(t *chat.Tool) bool { return t.Hosted != chat.HostedNot && (all || t.Protocol != r.o.Protocol) }
 	if !slices.ContainsFunc(r.req.Tools, func(t chat.Tool) bool { return missing(&t) }) {
 		return nil
@@ -52,6 +57,11 @@ func (r *run) unhost(all bool) error {
 	}
 	r.req = &req
 	return nil
+}
+
+// needed are the fields of the Messages protocol without which an answer would be another one, with what to do instead.
+var needed = map[string]string{
+	"mcp_servers": "the server of this model connects to no MCP servers: configure them in wield (mcp.servers), or offer their tools as tools that the client runs",
 }
 
 // clientRun returns the tools among all that clients run.

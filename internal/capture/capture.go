@@ -41,7 +41,8 @@ type Record struct {
 	Status   int           `json:"status"`
 	Streamed bool          `json:"streamed"`
 	Bounces  int           `json:"bounces,omitempty"`
-	Error    string        `json:"error,omitempty"` // kind
+	Error    string        `json:"error,omitempty"`   // kind
+	Dropped  []string      `json:"dropped,omitempty"` // fields of the request that the backend was not sent
 	Took     time.Duration `json:"took_ns"`
 	Usage    chat.Usage    `json:"usage,omitzero"` // of all turns
 

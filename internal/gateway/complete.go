@@ -45,7 +45,7 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	}
 	m = x.traced(m)
 	ctx := x.r.Context()
-	a := answer{c: c}
+	a := answer{x: x, c: c}
 	m.Stream(ctx, req)(a.take) // a loop would need memory for every variable that its body shares with what is around it
 	switch {
 	case a.err != nil:
@@ -55,6 +55,7 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	}
 	x.bounces = a.bounces
 	x.set("X-Wield-Bounces", strconv.Itoa(x.bounces))
+	x.tellDropped()
 	buf := takeBuffer()
 	*buf = c.Append(*buf)
 	x.leave()
@@ -65,6 +66,7 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 
 // An answer takes in the stream of a model whose answer goes out as a whole.
 type answer struct {
+	x        *exchange
 	c        collector
 	finished bool
 	bounces  int
@@ -78,6 +80,9 @@ func (a *answer) take(e chat.Event, err error) bool {
 	if e.Kind == chat.KindFinish {
 		a.finished = true
 		a.bounces = e.Detail.Finish.Bounces
+	}
+	if e.Kind == chat.KindNote {
+		a.x.drop(e.Detail.Note)
 	}
 	a.c.Add(e)
 	return true

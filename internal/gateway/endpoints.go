@@ -38,6 +38,7 @@ type endpoint struct {
 var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathCompletions, completionsFront, nil, (*exchange).complete},
 	endpoint{http.MethodPost, pathResponses, responsesFront, nil, (*exchange).respond},
+	endpoint{http.MethodPost, pathInputTokens, responsesFront, nil, (*exchange).countInput},
 	endpoint{http.MethodGet, pathResponses + "/*", responsesFront, (*exchange).showResponse, nil},
 	endpoint{http.MethodDelete, pathResponses + "/*", responsesFront, (*exchange).deleteResponse, nil},
 	endpoint{http.MethodPost, pathResponses + "/*/cancel", responsesFront, (*exchange).cancelResponse, nil},
@@ -51,6 +52,11 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathCountTokens, messagesFront, nil, (*exchange).countTokens},
 	endpoint{http.MethodPost, "/v1/embeddings", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, pathTextCompletions, completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/rerank", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/moderations", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/images/generations", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/images/edits", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, "/v1/images/variations", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, "/v1/audio/speech", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, "/v1/audio/transcriptions", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, "/v1/audio/translations", completionsFront, nil, (*exchange).relay},
@@ -122,6 +128,31 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 	return nil, ""
 }
 
+// meant returns the path that a client means whose address lacks /v1, has it twice, or ends in a slash; "" if there is none.
+func (r *routes) meant(path string) string {
+	plain := strings.TrimRight(path, "/")
+	for _, p := range []string{plain, basePath + plain, strings.Replace(plain, basePath+basePath+"/", basePath+"/", 1)} {
+		if _, exact := r.exact[p]; exact && p != path {
+			return p
+		}
+	}
+	if found, _ := r.at(plain); plain != path && len(found) > 0 {
+		return plain
+	}
+	return ""
+}
+
+// frontOf returns the protocol whose errors the client of an unknown URL can read.
+func frontOf(r *http.Request) *front {
+	switch {
+	case r.Header.Get("Anthropic-Version") != "", strings.HasPrefix(r.URL.Path, pathMessages):
+		return messagesFront
+	case strings.HasPrefix(r.URL.Path, "/api/"):
+		return ollamaFront
+	}
+	return completionsFront
+}
+
 // suggest returns what a client that asked for a path which is not there may have meant, "" if nothing is
 // like it. Where the service is administered is nobody's mistake, so that it is not told.
 func (r *routes) suggest(path string) string {
@@ -173,6 +204,17 @@ func methods(found []endpoint) string {
 // route checks where a request comes from, and hands it to what its URL names.
 func (g *Gateway) route(x *exchange) *failure {
 	found, arg := g.routes.at(x.r.URL.Path)
+	if len(found) == 0 && (x.r.Method == http.MethodPost || g.mounted(x.r.URL.Path) == nil) {
+		if plain := g.routes.meant(x.r.URL.Path); plain != "" {
+			u := *x.r.URL
+			u.Path = plain
+			r := *x.r
+			r.URL = &u
+			x.r = &r
+			found, arg = g.routes.at(plain)
+		}
+		x.front = frontOf(x.r)
+	}
 	if len(found) > 0 {
 		x.front, x.arg, x.path = found[0].front, arg, found[0].path
 	}

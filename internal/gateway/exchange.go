@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -45,6 +47,7 @@ type exchange struct {
 	model   string
 	thread  string // id of the conversation, if it was recognised
 	bounces int
+	dropped []string // fields of the request that the backend was not sent
 	err     *chat.Error
 
 	heard *capture.Record // of what is captured or logged; nil: nothing is
@@ -133,7 +136,7 @@ func (x *exchange) log(now time.Time) {
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	var room [15]slog.Attr
+	var room [16]slog.Attr
 	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
 		slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)), slog.String("request", x.id))
 	if x.model != "" {
@@ -148,6 +151,9 @@ func (x *exchange) log(now time.Time) {
 	if x.bounces > 0 {
 		attrs = append(attrs, slog.Int("bounces", x.bounces))
 	}
+	if len(x.dropped) > 0 {
+		attrs = append(attrs, slog.String("dropped", strings.Join(x.dropped, ", ")))
+	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", string(x.err.Kind)), slog.String("code", x.err.Code))
 		if x.err.Status != 0 {
@@ -157,6 +163,36 @@ func (x *exchange) log(now time.Time) {
 	record := slog.NewRecord(now, slog.LevelInfo, "request", 0) // a Logger would look for the place in the source
 	record.AddAttrs(attrs...)
 	log.Handle(ctx, record)
+}
+
+// drop notes what of the request a backend was not sent. Its name may hold what a client sent.
+func (x *exchange) drop(n *chat.NoteDetail) {
+	name := n.Path
+	if n.Before != "" {
+		name += "=" + n.Before
+	}
+	name = strings.Map(func(r rune) rune {
+		if r <= ' ' || r >= 0x7f || r == ',' {
+			return '_'
+		}
+		return r
+	}, name[:min(len(name), maxDropName)])
+	if n.Kind == chat.NoteUnsent && len(x.dropped) < maxDropped && !slices.Contains(x.dropped, name) {
+		x.dropped = append(x.dropped, name)
+	}
+}
+
+// Bounds of what is told of fields that were dropped.
+const (
+	maxDropped  = 32
+	maxDropName = 64
+)
+
+// tellDropped sets the header that says what a backend was not sent.
+func (x *exchange) tellDropped() {
+	if len(x.dropped) > 0 {
+		x.set("X-Wield-Dropped", strings.Join(x.dropped, ", "))
+	}
 }
 
 // authenticate finds out whose request it is, and whether they may use models.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/wire/anthropic"
 	"wield/wire/jsonbody"
 	"wield/wire/responses"
 )
@@ -16,6 +17,7 @@ import (
 // The URLs of the Responses protocol.
 const (
 	pathResponses     = "/v1/responses"
+	pathInputTokens   = pathResponses + "/input_tokens"
 	pathConversations = "/v1/conversations"
 )
 
@@ -70,6 +72,25 @@ func (x *exchange) respond(body []byte) *failure {
 		return x.stream(m.Model, &req.Request, &keptStream{responses.NewStreamWriter(k.o), k})
 	}
 	return x.whole(m.Model, &req.Request, &keptResponse{responses.NewResponse(k.o), k})
+}
+
+// countInput answers POST /v1/responses/input_tokens with an estimate. No model is asked.
+func (x *exchange) countInput(body []byte) *failure {
+	req, err := responses.DecodeRequest(body)
+	if err != nil {
+		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	m, f := x.find(req.Model)
+	if f != nil {
+		return f
+	}
+	k := keeper{x: x, shelf: x.shelf(), owner: x.holder.keyName(), req: req}
+	if f := k.resume(m.Match || m.FromUser); f != nil {
+		return f
+	}
+	b := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), int64(anthropic.CountTokens(&req.Request)), 10)
+	x.body(http.StatusOK, append(b, '}'))
+	return nil
 }
 
 // A keeper sees to what is remembered of one response, and what was remembered before it.

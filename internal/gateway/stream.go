@@ -101,6 +101,8 @@ func (s *stream) take(e chat.Event) bool {
 		return s.err == nil
 	case chat.KindBounce:
 		s.x.bounces++
+	case chat.KindNote:
+		s.x.drop(e.Detail.Note)
 	case chat.KindFinish:
 		s.finished = true
 		s.x.bounces = e.Detail.Finish.Bounces
@@ -150,6 +152,7 @@ func (s *stream) begin() {
 	if s.told = s.x.bounces; s.told > 0 {
 		s.x.set("X-Wield-Bounces", strconv.Itoa(s.told))
 	}
+	s.x.tellDropped()
 	s.x.head(http.StatusOK)
 }
 

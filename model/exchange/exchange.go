@@ -74,6 +74,11 @@ type Options struct {
 	// Lines says that a stream is lines of JSON. Otherwise it is server-sent events.
 	Lines bool
 
+	// What the server understands, for telling what of a request it is not sent.
+	Speaks chat.Protocol         // "": none that clients speak
+	Knows  func(key string) bool // reports whether an Extra of that protocol is sent; nil: none is
+	Lacks  []string              // settings that the protocol has no place for, by the names of chat completions
+
 	Connect   time.Duration // until a connection stands, unless Transport is set; 0: DefaultConnect
 	FirstByte time.Duration // from the request to the first byte of the answer; 0: DefaultFirstByte
 	Idle      time.Duration // between two reads after that; 0: DefaultIdle

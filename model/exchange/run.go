@@ -21,6 +21,7 @@ import (
 type exchange struct {
 	s      *Server
 	req    *chat.Request
+	told   bool // what the server was not sent
 	yield  func(chat.Event, error) bool
 	gone   bool // whoever ranges over the stream has left
 	parent context.Context
@@ -220,6 +221,9 @@ func (x *exchange) page() error {
 
 // emit hands events on and reports whether anybody is still there.
 func (x *exchange) emit(events []chat.Event) bool {
+	if len(events) > 0 && !x.told && !x.tell() {
+		return false
+	}
 	for i := range events {
 		x.quiet = false
 		if !x.yield(events[i], nil) {

@@ -81,6 +81,9 @@ func New(o Options) *Model {
 		URL:          strings.TrimRight(o.URL, "/") + path,
 		Header:       header,
 		Headers:      o.Headers,
+		Speaks:       chat.ProtocolLumo,
+		Knows:        func(string) bool { return true },
+		Lacks:        []string{"seed", "logprobs", "temperature", "top_p", "max_tokens", "reasoning_effort", "user"},
 		AlwaysStream: true, // the protocol has nothing else
 		Connect:      o.Connect,
 		FirstByte:    o.FirstByte,

@@ -14,6 +14,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,8 @@ func New(o Options) *Model {
 		URL:          base + "/chat/completions",
 		Header:       header,
 		Headers:      o.Headers,
+		Speaks:       chat.ProtocolOpenAI,
+		Knows:        func(key string) bool { return slices.Contains(o.Forward, key) },
 		NoStream:     o.NoStream,
 		AlwaysStream: o.AlwaysStream,
 		Connect:      o.Connect,

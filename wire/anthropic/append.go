@@ -32,8 +32,8 @@ type RequestOptions struct {
 var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
 	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller"}
 
-// understands reports whether the server understands opaque parts of this protocol with a key.
-func (o *RequestOptions) understands(key string) bool {
+// Understands reports whether the server understands opaque parts of this protocol with a key.
+func (o *RequestOptions) Understands(key string) bool {
 	return slices.Contains(understood, key) || slices.Contains(o.Forward, key)
 }
 
@@ -493,7 +493,7 @@ func (w *requestWriter) members(object []byte) {
 	s := jsonbody.Scanner{Bytes: object}
 	for s.Enter('{'); s.Next('}'); {
 		key := s.Name()
-		if raw := s.Raw(); raw != nil && w.o.understands(key) {
+		if raw := s.Raw(); raw != nil && w.o.Understands(key) {
 			w.b = append(w.b, ',')
 			w.b = append(jsonbody.AppendString(w.b, key), ':')
 			w.b = append(w.b, raw...)
@@ -576,6 +576,10 @@ func (w *requestWriter) tools(req *chat.Request) {
 	for i := range req.Tools {
 		t := &req.Tools[i]
 		w.item()
+		if t.Protocol == chat.ProtocolAnthropic && len(t.Raw) > 0 {
+			w.b = append(w.b, t.Raw...)
+			continue
+		}
 		w.b = append(w.b, `{"name":`...)
 		w.b = jsonbody.AppendString(w.b, t.Name)
 		if t.Description != "" {
@@ -711,7 +715,7 @@ var written = []string{"model", "max_tokens", "system", "messages", "tools", "to
 
 func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {
-		if x.Protocol == chat.ProtocolAnthropic && w.o.understands(x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
+		if x.Protocol == chat.ProtocolAnthropic && w.o.Understands(x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
 			w.b = append(w.b, ',')
 			w.b = append(jsonbody.AppendString(w.b, x.Key), ':')
 			w.b = append(w.b, x.Value...)

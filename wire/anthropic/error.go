@@ -41,7 +41,7 @@ func Status(kind chat.ErrorKind) int {
 }
 
 // AppendError appends the body of an error answer: {"type":"error","error":{"type","message"}}. The protocol has no place for
-// the field that is to blame, so that the message names it if it does not already. It has none for the code either.
+// the field that is to blame, so that the message names it if it does not already. It has one for few codes.
 func AppendError(dst []byte, e *chat.Error) []byte {
 	kind, ok := kinds[e.Kind]
 	if !ok {
@@ -58,6 +58,9 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	dst = append(dst, kind.typ...)
 	dst = append(dst, `","message":`...)
 	dst = jsonbody.AppendString(dst, message)
+	if e.Code == CodeThread {
+		dst = append(dst, `,"details":{"error_code":"thread_unsupported_request","unsupported":[]}`...)
+	}
 	return append(dst, "}}"...)
 }
 
@@ -69,6 +72,10 @@ type Header = openai.Header
 // well.
 func DecodeError(status int, header Header, body []byte) *chat.Error {
 	e := openai.DecodeError(status, header, body)
+	if status == 429 { // whatever the body says
+		e.Kind = chat.ErrRateLimit
+		return e
+	}
 	if kind, ok := errorTypes[errorType(body)]; ok && e.Code != openai.CodeToolsUnsupported {
 		if kind != chat.ErrBadRequest || e.Kind != chat.ErrContextLength && e.Kind != chat.ErrFiltered { // which words tell
 			e.Kind = kind

@@ -519,12 +519,22 @@ func (r *StreamReader) end(b *inBlock) {
 		r.endCall(b)
 	case strings.HasSuffix(b.kind, "_tool_use"): // of a tool that the server runs
 		b.setArguments()
-		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: b.id, Name: b.name, Text: b.text.String()})
+		block := jsonbody.AppendString([]byte(`{"type":`), b.kind)
+		block = jsonbody.AppendString(append(block, `,"id":`...), b.id)
+		block = jsonbody.AppendString(append(block, `,"name":`...), b.name)
+		block = append(appendInput(append(block, `,"input":`...), b.text.String()), '}')
+		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: b.id, Name: b.name, Text: b.text.String(), Detail: served(b.kind, block)})
 	case strings.HasSuffix(b.kind, "_tool_result"):
-		r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: b.id, Name: strings.TrimSuffix(b.kind, "_tool_result"), Text: b.text.String()})
+		r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: b.id, Name: strings.TrimSuffix(b.kind, "_tool_result"), Text: b.text.String(),
+			Detail: served(b.kind, []byte(b.text.String()))})
 	case len(b.opaque) > 0:
 		r.emit(chat.Event{Kind: chat.KindReasoning, At: r.at, End: r.at, Detail: &chat.Detail{Opaque: b.opaque}})
 	}
+}
+
+// served keeps the block of a tool that the server ran, for clients of the same protocol.
+func served(kind string, block []byte) *chat.Detail {
+	return &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: kind, Value: block}}}
 }
 
 // setArguments gives a call the arguments that stood in its start if no others came, and {} if there are none at all.

@@ -10,7 +10,7 @@ import (
 // DecodeRequest reads a request. An error is a *jsonbody.FieldError, which chat.AsError makes a *chat.Error of.
 //
 // The model's name and max_tokens may be absent. Keys that the vocabulary has no place for are kept raw in Request.Extra. Tools
-// that the server would run (web_search_... and the like) are left out, since nobody behind the vocabulary can run them. The
+// that clients run get their documented schemas, those that the server runs (web_search_... and the like) are marked as hosted. The
 // result refers to body, which must not change afterwards.
 //
 // The results in a user's message become messages of the role tool, in front of what else the user says. Thinking becomes
@@ -27,6 +27,9 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
+// CodeThread is the code of the error for a request that goes on with a thread, or begins one. SDKs send the whole conversation then.
+const CodeThread = "thread_unsupported_request"
+
 type requestReader struct {
 	jsonbody.Reader
 	req *chat.Request
@@ -36,7 +39,6 @@ type requestReader struct {
 	insideParts []chat.Part
 	spoken      bool // there was an assistant's message
 	known       map[string]bool
-	skipped     bool // there was a tool that was left out
 }
 
 func (d *requestReader) read() {
@@ -94,6 +96,10 @@ func (d *requestReader) field(key string) {
 		d.metadata()
 	case "output_config":
 		d.outputConfig()
+	case "thread":
+		if !d.Null() {
+			d.Refuse(CodeThread, "message threads are not kept here: send the full conversation without this field")
+		}
 	default:
 		d.extra(key)
 	}
@@ -175,6 +181,8 @@ func (d *requestReader) format() {
 func (d *requestReader) tool() {
 	var t chat.Tool
 	kind, named := "", false
+	d.Peek()
+	start := d.Pos
 	d.Members(func(key string) {
 		switch key {
 		case "type":
@@ -185,9 +193,7 @@ func (d *requestReader) tool() {
 		case "description":
 			t.Description = d.Optional()
 		case "input_schema":
-			if !d.Null() && d.Is('{') {
-				t.Parameters = d.Raw()
-			}
+			t.Parameters = d.Schema()
 		case "strict":
 			t.Strict = d.Boolean()
 		default:
@@ -199,18 +205,26 @@ func (d *requestReader) tool() {
 	switch {
 	case d.Bad != nil:
 	case kind != "" && kind != "custom":
-		d.skipped = true
+		typedTool(&t, kind, d.Bytes[start:d.Pos:d.Pos])
+		d.add(t)
 	case !named || t.Name == "":
 		d.RefuseAt("name", jsonbody.CodeMissing, "a tool must have a name")
-	case d.known[t.Name]:
-		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another tool of this name")
 	default:
-		if d.known == nil {
-			d.known = map[string]bool{}
-		}
-		d.known[t.Name] = true
-		d.req.Tools = append(d.req.Tools, t)
+		d.add(t)
 	}
+}
+
+// add adds a tool, of which there is one of a name.
+func (d *requestReader) add(t chat.Tool) {
+	if d.known[t.Name] {
+		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another tool of this name")
+		return
+	}
+	if d.known == nil {
+		d.known = map[string]bool{}
+	}
+	d.known[t.Name] = true
+	d.req.Tools = append(d.req.Tools, t)
 }
 
 // choices are the words for a choice that needs no name.
@@ -251,14 +265,12 @@ func (d *requestReader) choice() {
 	}
 }
 
-// checkChoice refuses a choice that no answer could meet. One that only a tool could meet which was left out is dropped.
+// checkChoice refuses a choice that no answer could meet.
 func (d *requestReader) checkChoice() {
 	c := &d.req.Choice
 	unmet := c.Mode == chat.ChoiceNamed && !d.known[c.Name] || c.Mode == chat.ChoiceRequired && len(d.req.Tools) == 0
 	switch {
 	case !unmet:
-	case d.skipped:
-		*c = chat.Choice{}
 	case c.Mode == chat.ChoiceNamed:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", c.Name))
 	default:

@@ -127,12 +127,29 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		if shown(e) {
 			return w.appendText(dst, textBlock, e.Detail.Rejected.Raw)
 		}
+	case chat.KindNativeCall, chat.KindNativeResult:
+		if x := servedBlock(e); x != nil {
+			return w.appendOpaque(dst, *x)
+		}
 	case chat.KindUsage:
 		w.counts = e.Detail.Usage
 	case chat.KindFinish:
 		return w.appendEnd(dst, e.Detail.Finish)
 	}
 	return dst
+}
+
+// servedBlock returns the block in which a server of this protocol told of a tool that it ran.
+func servedBlock(e chat.Event) *chat.Extra {
+	if e.Detail == nil {
+		return nil
+	}
+	for i := range e.Detail.Opaque {
+		if x := &e.Detail.Opaque[i]; x.Protocol == chat.ProtocolAnthropic {
+			return x
+		}
+	}
+	return nil
 }
 
 // shown reports whether a rejected attempt stands in the content: when nothing will be done about it any more.
@@ -412,6 +429,12 @@ func (r *Response) Add(e chat.Event) {
 	case chat.KindRejected:
 		if shown(e) {
 			r.add(textBlock, e.Detail.Rejected.Raw)
+		}
+	case chat.KindNativeCall, chat.KindNativeResult:
+		if x := servedBlock(e); x != nil {
+			r.close(nil)
+			r.next()
+			r.content = append(r.content, x.Value...)
 		}
 	case chat.KindUsage:
 		r.counts = e.Detail.Usage

@@ -1,0 +1,32 @@
+package gateway
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"wield/chat"
+)
+
+// TestDropped shows that a client, and the log, are told what of a request its backend was not sent.
+func TestDropped(t *testing.T) {
+	unsent := func(path, before string) chat.Event {
+		return chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteUnsent, Path: path, Before: before}}}
+	}
+	var log bytes.Buffer
+	srv := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Models: []Model{{Name: "m",
+		Model: says(unsent("top_k", ""), unsent("tools[1]", "web search\r\nX: y"), unsent("top_k", ""), text("a"), finish(chat.FinishStop))}}})
+	for _, body := range []string{`{"messages":[{"role":"user","content":"hi"}]}`, `{"stream":true,"messages":[{"role":"user","content":"hi"}]}`} {
+		log.Reset()
+		resp, err := http.Post(srv.URL+pathCompletions, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got, want := resp.Header.Get("X-Wield-Dropped"), "top_k, tools[1]=web_search__X:_y"; got != want {
+			t.Errorf("the header is %q, want %q", got, want)
+		}
+	}
+}
