@@ -382,6 +382,7 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 			break
 		}
 	}
+	t.doubt()
 	r.turns, r.calls = t.turn+t.last+1, r.calls+t.made
 	r.spend(t.usage, failed)
 	broken := failed != nil || r.stopped

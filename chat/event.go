@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -165,6 +166,12 @@ type RetryDetail struct {
 	At      time.Time // of the next attempt
 	Attempt int       // the next one, from 2
 	Of      int       // attempts in all
+}
+
+// Sentence says what failed and when it is tried again.
+func (r *RetryDetail) Sentence(now time.Time) string {
+	wait := max(r.At.Sub(now), 0).Round(time.Second)
+	return fmt.Sprintf("%v: trying again in %v (attempt %d of %d)", r.Error, wait, r.Attempt, r.Of)
 }
 
 // Reason tells why text is no call.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"wield/agent"
 	"wield/chat"
-
 	"wield/tool/policy"
 )
 
@@ -67,6 +67,10 @@ func (t *runText) start([]chat.Tool) {}
 
 func (t *runText) event(e chat.Event) {
 	switch e.Kind {
+	case chat.KindIdle:
+		if e.Detail != nil && e.Detail.Retry != nil {
+			fmt.Fprintln(t.log, policy.Visible(e.Detail.Retry.Sentence(time.Now())))
+		}
 	case chat.KindCallEnd:
 		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(shorten(e.Detail.Call.Arguments, 200)))
 	case chat.KindResult:
@@ -225,7 +229,7 @@ func (l *runLines) start(tools []chat.Tool) {
 
 func (l *runLines) event(e chat.Event) {
 	shape, ok := runShapes[e.Kind]
-	if !ok {
+	if !ok || e.Kind == chat.KindIdle && (e.Detail == nil || e.Detail.Retry == nil) {
 		return
 	}
 	if e.Kind == chat.KindNote && e.ID == "" { // it belongs to the call that comes
@@ -254,7 +258,10 @@ var runShapes = map[chat.Kind]struct {
 	chat.KindTurnEnd:   {"turn_end", func(*runLine, *chat.Event) {}},
 	chat.KindText:      {"text", spannedText},
 	chat.KindReasoning: {"reasoning", spannedText},
-	chat.KindRaw:       {"raw", func(l *runLine, e *chat.Event) { l.Text = &e.Text }},
+	chat.KindIdle: {"retry", func(l *runLine, e *chat.Event) {
+		l.Attempt, l.Message = e.Detail.Retry.Attempt, e.Detail.Retry.Sentence(time.Now())
+	}},
+	chat.KindRaw: {"raw", func(l *runLine, e *chat.Event) { l.Text = &e.Text }},
 	chat.KindCallEnd: {"call", func(l *runLine, e *chat.Event) {
 		c := e.Detail.Call
 		l.Arguments, l.Origin, l.Dialect, l.At, l.End = argumentsJSON(c.Arguments), c.Origin.String(), c.Dialect, &c.At, &c.End

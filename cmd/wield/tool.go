@@ -17,6 +17,8 @@ import (
 	"wield/dialect"
 	"wield/internal/config"
 	"wield/internal/near"
+	"wield/schema"
+	"wield/schema/shape"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -220,7 +222,7 @@ func newToolShowCmd(app *app, file *string) *cobra.Command {
 	var as string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show NAME",
+		Use: "show NAME", Aliases: []string{"info"},
 		Short: "Show all that is known of a tool",
 		Long: `Shows a tool: its state, what it may touch, and its parameters. With --as it prints the definition as a model is shown it in that
 dialect, with --json as one JSON object.`,
@@ -313,7 +315,8 @@ func newToolRunCmd(app *app, file *string) *cobra.Command {
 		Use:   "run NAME [ARGUMENTS | NAME=VALUE...]",
 		Short: "Run a tool as a model's call of it would be run",
 		Long: `Runs one call through every stage: strict reading of the arguments, the schema, the tool's own rules, the policy, the limits, the
-tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE whose value is JSON, or text where it is none. The
+tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE. A value is read as its parameter wants it: a text as it
+is, one word for a list of one; without a parameter it is JSON, or text where it is none. The
 result is printed as a model reads it; what the tool shows while it runs goes to the error stream.
 
 The policy named default decides, or the one that --policy names. Where no policies are configured, tools that only look at files of the
@@ -346,7 +349,7 @@ func (f *toolRun) run(cmd *cobra.Command, app *app, box *config.Toolbox, r *conf
 	if err != nil {
 		return err
 	}
-	arguments, err := callArguments(app.stdin, args[1:])
+	arguments, err := callArguments(app.stdin, args[1:], schema.ShapeOf(e.Tool.Definition.Parameters))
 	if err != nil {
 		return err
 	}
@@ -514,8 +517,8 @@ func toolEvent(e chat.Event) toolLine {
 	return line
 }
 
-// callArguments reads the arguments of a call from the command line.
-func callArguments(stdin io.Reader, args []string) (string, error) {
+// callArguments reads the arguments of a call from the command line. Values are read as the tool's parameters want them.
+func callArguments(stdin io.Reader, args []string, params *shape.Shape) (string, error) {
 	if len(args) == 1 && args[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(stdin, 2<<20))
 		return string(data), err
@@ -532,12 +535,25 @@ func callArguments(stdin io.Reader, args []string) (string, error) {
 		if !ok || name == "" {
 			return "", usageErrorf("%q is neither a JSON object nor NAME=VALUE", arg)
 		}
-		if !json.Valid([]byte(value)) {
-			value = quoted(value)
-		}
-		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + quoted(name) + ":" + value)
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + quoted(name) + ":" + argument(value, name, params))
 	}
 	return b.String() + "}", nil
+}
+
+// argument returns a value as JSON: what the parameter has room for, else as JSON if it is JSON, else as text.
+func argument(value, name string, params *shape.Shape) string {
+	if p, ok := params.Prop(name); ok && p.Type() != 0 {
+		if text, c := shape.Coerce(value, p, shape.CoerceOptions{}); c != shape.Uncoerced {
+			return text
+		}
+		if one, c := shape.Coerce(value, p.Item(), shape.CoerceOptions{}); p.Type().Has(shape.Array) && !json.Valid([]byte(value)) && c != shape.Uncoerced {
+			return "[" + one + "]"
+		}
+	}
+	if json.Valid([]byte(value)) {
+		return value
+	}
+	return quoted(value)
 }
 
 func quoted(s string) string {

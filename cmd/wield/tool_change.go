@@ -185,7 +185,8 @@ func newToolConfigCmd(app *app, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config NAME [KEY=VALUE...]",
 		Short: "Show or change how a tool may be used",
-		Long: "Without a key shows what holds for a tool now. With keys it changes them; --reset goes back to the configuration file.\n\n" +
+		Long: "Without a key shows what holds for a tool now. With keys it changes them; --reset goes back to the configuration file.\n" +
+			"The words of LLF are understood too: config set NAME KEY VALUE, config get NAME KEY, config list NAME.\n\n" +
 			table(func(row func(cells ...string)) {
 				for _, s := range toolSettings {
 					row(s.key, s.doc)
@@ -197,6 +198,7 @@ func newToolConfigCmd(app *app, file *string) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
+			args, only := spokenConfig(args)
 			if len(args) > 1 || reset {
 				if err := changeTool(app, *file, args[0], func(e *tool.Entry, t *config.ToolChange) error {
 					if reset {
@@ -213,14 +215,39 @@ func newToolConfigCmd(app *app, file *string) *cobra.Command {
 					return err
 				}
 				row := rowOf(e)
-				_, err = fmt.Fprintf(app.stdout, "state=%s\nmode=%s\ntimeout=%s\nrequires_approval=%t\nwhitelist=%s\n",
-					row.State, row.Mode, row.Timeout, row.RequiresApproval, listOr(row.Whitelist, "(none)", "(empty)"))
-				return err
+				known := false
+				for _, pair := range [][2]string{{"state", row.State}, {"mode", string(row.Mode)}, {"timeout", row.Timeout},
+					{"requires_approval", strconv.FormatBool(row.RequiresApproval)}, {"whitelist", listOr(row.Whitelist, "(none)", "(empty)")}} {
+					switch only {
+					case "":
+						fmt.Fprintf(app.stdout, "%s=%s\n", pair[0], pair[1])
+					case pair[0]:
+						known = true
+						fmt.Fprintln(app.stdout, pair[1])
+					}
+				}
+				if only != "" && !known {
+					return usageErrorf("no key %q; the keys are state, mode, timeout, requires_approval and whitelist", only)
+				}
+				return nil
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "take back what commands have changed about the tool")
 	return cmd
+}
+
+// spokenConfig reads the words of LLF as arguments: set NAME KEY VALUE, get NAME KEY, list NAME. only is the key that is asked for.
+func spokenConfig(args []string) (rest []string, only string) {
+	switch word := args[0]; {
+	case word == "set" && len(args) == 4:
+		return []string{args[1], args[2] + "=" + args[3]}, ""
+	case word == "get" && len(args) == 3:
+		return args[1:2], args[2]
+	case (word == "get" || word == "list") && len(args) == 2:
+		return args[1:], ""
+	}
+	return args, ""
 }
 
 func applySettings(e *tool.Entry, t *config.ToolChange, pairs []string) error {

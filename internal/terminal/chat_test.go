@@ -275,6 +275,29 @@ func TestFailure(t *testing.T) {
 	k.quits()
 }
 
+// TestRetry_DR06: while a failed request waits to be made again, the screen says so.
+func TestRetry_DR06(t *testing.T) {
+	again := make(chan struct{})
+	failed := chat.Errorf(chat.ErrOverloaded, "the server is busy")
+	k := start(t, 80, 24, false, options(t, modelFunc(func(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+		return func(yield func(chat.Event, error) bool) {
+			retry := &chat.RetryDetail{Error: failed, At: clock().Add(30 * time.Second), Attempt: 2, Of: 2}
+			if !yield(chat.Event{Kind: chat.KindIdle, Detail: &chat.Detail{Retry: retry}}, nil) {
+				return
+			}
+			<-again
+			_ = yield(chat.Event{Kind: chat.KindText, Text: "Here I am."}, nil) &&
+				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+		}
+	})))
+	k.press("go\r")
+	k.waits("the server is busy: trying again in 30s (attempt 2 of 2)")
+	k.waits("Trying again in 30 s...")
+	close(again)
+	k.idle("Here I am.")
+	k.quits()
+}
+
 // TestHarmless lets a model write what would act on the terminal.
 func TestHarmless(t *testing.T) {
 	turns := `

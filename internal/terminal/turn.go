@@ -47,6 +47,7 @@ type turn struct {
 	failed    error
 	asked     map[string][]edit.Change // what the person was shown, by the call
 	denied    map[string]bool          // calls that somebody refused, which stands on the screen
+	retry     *chat.RetryDetail        // a request failed and is made again; nil: none waits
 }
 
 // itemsAtOnce is how many events wait at most for being shown. A run that is faster waits.
@@ -305,6 +306,9 @@ func closed(messages []chat.Message) []chat.Message {
 func (c *conversation) show(e *chat.Event) {
 	t := c.turn
 	t.trail.add(e)
+	if e.Kind != chat.KindIdle {
+		t.retry = nil
+	}
 	if f, ok := showers[e.Kind]; ok {
 		f(c, t, e)
 	}
@@ -318,6 +322,12 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 			c.screen.print(nil)
 		}
 		t.using = nil
+	},
+	chat.KindIdle: func(c *conversation, t *turn, e *chat.Event) {
+		if e.Detail != nil && e.Detail.Retry != nil {
+			t.retry = e.Detail.Retry
+			c.say(styleWarn, "%s", clean(t.retry.Sentence(c.o.Now())))
+		}
 	},
 	chat.KindText: func(c *conversation, t *turn, e *chat.Event) {
 		c.endThought(t)
@@ -470,6 +480,8 @@ func (t *turn) rows(c *conversation) []row {
 		status = "Waiting for another process..."
 	case len(t.using) > 0:
 		status = "Using " + clean(strings.Join(t.using, ", ")) + "..."
+	case t.retry != nil:
+		status = fmt.Sprintf("Trying again in %s...", lasted(max(t.retry.At.Sub(c.o.Now()), 0)))
 	case t.md.line.Len() > 0:
 		status = "Writing..."
 	}

@@ -3,6 +3,9 @@ package builtin
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,20 +22,42 @@ const (
 
 type commandInput struct {
 	Command   string   `json:"command,omitempty"`
-	Arguments []string `json:"arguments,omitempty"`
+	Arguments words    `json:"arguments,omitempty"`
 	Shell     string   `json:"shell,omitempty"`
 	Dir       string   `json:"cwd,omitempty"`
-	Timeout   int      `json:"timeout,omitempty"`
+	Timeout   *float64 `json:"timeout,omitempty"`
+}
+
+// words are arguments of a program. A text in place of a list is one of them, as the policy reads it too.
+type words []string
+
+func (w *words) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) != nil {
+		return json.Unmarshal(data, (*[]string)(w))
+	}
+	if one != "" {
+		*w = words{one}
+	}
+	return nil
+}
+
+// time is what a command may take: as long as the call says, within the bounds.
+func (in *commandInput) time() time.Duration {
+	if in.Timeout == nil {
+		return commandSeconds * time.Second
+	}
+	return time.Duration(min(max(*in.Timeout, 1), mostCommandSeconds)) * time.Second
 }
 
 const commandSchema = `{
   "type": "object",
   "properties": {
     "command": {"type": "string", "minLength": 1, "description": "program to run, such as ls; no shell reads it"},
-    "arguments": {"type": "array", "items": {"type": "string"}, "description": "its arguments, each as the program gets it: * and $ are letters"},
+    "arguments": {"type": ["array", "string"], "items": {"type": "string"}, "description": "its arguments, each as the program gets it: * and $ are letters"},
     "shell": {"type": "string", "minLength": 1, "description": "instead of command and arguments: a line for /bin/sh"},
     "cwd": {"type": "string", "description": "directory to run in, relative to the workspace"},
-    "timeout": {"type": "integer", "minimum": 1, "maximum": 300, "description": "seconds it may take; 60 if it is left out"}
+    "timeout": {"type": "integer", "description": "seconds it may take, 1 to 300; 60 if it is left out"}
   },
   "oneOf": [{"required": ["command"]}, {"required": ["shell"]}],
   "additionalProperties": false
@@ -61,12 +86,9 @@ func commandExec(*Options) *tool.Tool {
 					cmd.Dir = in.Dir
 				}
 			}
-			seconds := in.Timeout
-			if seconds == 0 {
-				seconds = commandSeconds
-			}
-			cmd.Limits.Time = time.Duration(seconds) * time.Second
-			return execute(ctx, c, cmd)
+			cmd.Limits.Time = in.time()
+			out, err := execute(ctx, c, cmd)
+			return out, commandError(err, argv[0], cmd.Limits.Time, out)
 		})
 	t.Definition.Parameters = []byte(commandSchema)
 	t.Facts = tool.Facts{Command: "command", Arguments: "arguments", Shell: "shell", Dir: "cwd"}
@@ -76,18 +98,32 @@ func commandExec(*Options) *tool.Tool {
 	return t
 }
 
-// execute runs a command and gathers its output.
+// commandError says in the words of a tool why a command did not end by itself, with what it wrote until then.
+func commandError(err error, program string, limit time.Duration, out commandOutput) error {
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return &tool.Error{Kind: tool.ErrTool, Message: "Command not found: " + program + ". It is in no directory of PATH", Cause: err}
+	case errors.Is(err, sandbox.ErrTimeout):
+		details, _ := json.Marshal(struct { // texts and a truth can always be written
+			TimedOut bool   `json:"timed_out"`
+			Stdout   string `json:"stdout,omitempty"`
+			Stderr   string `json:"stderr,omitempty"`
+		}{true, out.Stdout, out.Stderr})
+		message := fmt.Sprintf("Command timed out after %d seconds", limit/time.Second)
+		return &tool.Error{Kind: tool.ErrTimeout, Message: message, Timeout: limit, Details: details, Cause: err}
+	}
+	return err
+}
+
+// execute runs a command and gathers its output, also that of one that did not end by itself.
 func execute(ctx context.Context, c *tool.Call, cmd sandbox.Command) (commandOutput, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	exit, err := c.Exec(ctx, cmd)
-	if err != nil {
-		return commandOutput{}, err
-	}
 	return commandOutput{
 		Stdout: strings.ToValidUTF8(stdout.String(), "�"), Stderr: strings.ToValidUTF8(stderr.String(), "�"),
 		Code: exit.Code, Signal: exit.Signal, Truncated: exit.Truncated,
-	}, nil
+	}, err
 }
 
 // A suite is a way of testing a project, told by a file that it has.

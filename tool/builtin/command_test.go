@@ -41,10 +41,13 @@ func TestCommandExec(t *testing.T) {
 		{`{"command":"echo","arguments":["*","$HOME",";","id"]}`, `{"stdout":"* $HOME ; id\n","stderr":"","return_code":0}`, ""},
 		{`{"shell":"echo out; echo err >&2; exit 3"}`, `{"stdout":"out\n","stderr":"err\n","return_code":3}`, ""},
 		{`{"command":"ls","cwd":"sub"}`, `{"stdout":"x\n","stderr":"","return_code":0}`, ""},
-		{`{"command":"no-such-program"}`, "", "there is no such program"},
-		{`{"command":"sleep","arguments":["30"],"timeout":1}`, "", "1s"},
-		{`{"command":"ls","timeout":-5}`, "", "timeout"},
-		{`{"command":"ls","timeout":301}`, "", "timeout"},
+		{`{"command":"echo","arguments":"-e a b"}`, `{"stdout":"-e a b\n","stderr":"","return_code":0}`, ""},
+		{`{"command":"echo","arguments":""}`, `{"stdout":"\n","stderr":"","return_code":0}`, ""},
+		{`{"command":"no-such-program"}`, "", "Command not found: no-such-program"},
+		{`{"command":"sleep","arguments":["30"],"timeout":1}`, "", "Command timed out after 1 seconds"},
+		{`{"command":"sleep","arguments":["30"],"timeout":-5}`, "", "Command timed out after 1 seconds"},
+		{`{"command":"ls","cwd":"sub","timeout":1e12}`, `{"stdout":"x\n","stderr":"","return_code":0}`, ""},
+		{`{"command":"ls","timeout":"soon"}`, "", "timeout"},
 		{`{"command":"ls","shell":"ls"}`, "", "more than one of the forms"},
 		{`{}`, "", "none of the 2 forms"},
 	} {
@@ -59,6 +62,17 @@ func TestCommandExec(t *testing.T) {
 		case string(res.Data) != tt.want:
 			t.Errorf("%s: %s %s, want %s", tt.args, res.Data, res.Error, tt.want)
 		}
+	}
+}
+
+// TestCommandTimeout: what a command wrote until its time was over is kept (ER-10, E-66).
+func TestCommandTimeout(t *testing.T) {
+	r := unheld(t, t.TempDir())
+	res, err := r.Call(t.Context(), "command_exec", `{"shell":"echo half; echo why >&2; sleep 30","timeout":1}`)
+	want := `{"success":false,"error":"Command timed out after 1 seconds","error_type":"TimeoutError",` +
+		`"details":{"timed_out":true,"stdout":"half\n","stderr":"why\n"},"timeout":1}`
+	if got := string(res.Append(nil, tool.StyleLLF)); err != nil || got != want {
+		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
 }
 

@@ -47,18 +47,22 @@ type description struct {
 	Batch      bool                 `json:"batch"`
 }
 
-// describe asks a program what it is. It runs in the sandbox, without a place to write to and without the network.
+// describe asks a program what it is. It runs in the sandbox, without a place to write to and without the network. Tools that are
+// described well are there although others of the same program are not.
 func (o Options) describe(ctx context.Context, file string) ([]*tool.Tool, error) {
 	out, err := o.ask(ctx, sandbox.Command{Argv: []string{file, "describe"}, Dir: filepath.Dir(file)})
 	var t []*tool.Tool
 	if err == nil {
 		t, err = readDescriptions(file, out)
 	}
-	if err != nil {
-		return nil, &Error{File: file, Msg: fmt.Sprintf(`it has no tags, and called with the argument "describe" it prints no definition: %v; begin it with `+
-			`"# description: ..", or take the permission to execute away if it is no tool`, err)}
+	switch {
+	case err == nil:
+		return t, nil
+	case len(t) > 0:
+		return t, &Error{File: file, Msg: err.Error()}
 	}
-	return t, nil
+	return nil, &Error{File: file, Msg: fmt.Sprintf(`it has no tags, and called with the argument "describe" it prints no definition: %v; begin it with `+
+		`"# description: ..", or take the permission to execute away if it is no tool`, err)}
 }
 
 // ask runs a command that changes nothing and returns what it prints.
@@ -106,6 +110,7 @@ func readDescriptions(file string, data []byte) ([]*tool.Tool, error) {
 		}
 	}
 	var tools []*tool.Tool
+	var errs []error
 	for i, one := range list {
 		t, err := readDescription(file, one)
 		if err == nil && slices.ContainsFunc(tools, func(o *tool.Tool) bool { return o.Name() == t.Name() }) {
@@ -115,11 +120,12 @@ func readDescriptions(file string, data []byte) ([]*tool.Tool, error) {
 			err = fmt.Errorf("number %d: %w", i+1, err)
 		}
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
+			continue
 		}
 		tools = append(tools, t)
 	}
-	return tools, nil
+	return tools, errors.Join(errs...)
 }
 
 // readDescription makes a tool of a description.

@@ -41,6 +41,23 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestDescribeSeveral: one bad definition of a program that gives several tools costs one tool.
+func TestDescribeSeveral(t *testing.T) {
+	program := "#!/bin/sh\nif [ \"$1\" = describe ]; then cat <<'END'\n" +
+		`[{"name":"one","description":"The first."},{"name":"","description":"No name."},{"name":"two","description":"The second."},{"name":"bad"}]` +
+		"\nEND\nexit; fi\necho \"called as $1\"\n"
+	dir := write(t, map[string]string{"several+": program})
+	all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
+	if len(all) != 2 || err == nil || !strings.Contains(err.Error(), "number 2: it has no name") || !strings.Contains(err.Error(), "number 4: it has no description") {
+		t.Fatalf("%d tools, %v", len(all), err)
+	}
+	for _, one := range all {
+		if res := callOf(t, one, `{}`); string(res.Data) != `"called as `+one.Name()+`"` {
+			t.Errorf("%s: %+v", one.Name(), res)
+		}
+	}
+}
+
 // callOf runs one call of a tool.
 func callOf(t *testing.T, one *tool.Tool, args string) tool.Result {
 	t.Helper()

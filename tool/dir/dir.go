@@ -123,12 +123,13 @@ func (s *Set) program(ctx context.Context, file string) ([]*tool.Tool, error) {
 	if err == nil && t == nil {
 		tools, err = s.describe(ctx, file)
 	}
-	if err != nil {
+	if err != nil && (len(tools) == 0 || tools[0] == nil) {
 		return nil, err
 	}
+	listed := len(tools) > 1 || err != nil // one of several
 	for _, t := range tools {
 		p := &program{file: file}
-		if len(tools) > 1 {
+		if listed {
 			p.args = []string{t.Name()}
 		}
 		t.Handler = p
@@ -137,7 +138,7 @@ func (s *Set) program(ctx context.Context, file string) ([]*tool.Tool, error) {
 		}
 		own(t, file)
 	}
-	return tools, nil
+	return tools, err
 }
 
 // own says where a tool comes from. One that may change something does not, until somebody says otherwise.
