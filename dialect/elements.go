@@ -79,8 +79,23 @@ func appendElement(dst []byte, text string, f *form.Tags, s *shape.Shape, depth 
 		}
 		dst = dst[:n]
 	}
+	if empty := emptyText(text, s); empty != "" {
+		return append(dst, empty...)
+	}
 	out, _ := shape.Coerce(trimZeros(text, s), s, shape.CoerceOptions{Untyped: f.Untyped})
 	return append(dst, out...)
+}
+
+// emptyText returns what an element with nothing in it is under a schema that wants a container, else "".
+func emptyText(text string, s *shape.Shape) string {
+	switch t := s.Type(); {
+	case t.Has(shape.String) || strings.TrimSpace(text) != "":
+	case t.Has(shape.Array):
+		return "[]"
+	case t.Has(shape.Object):
+		return "{}"
+	}
+	return ""
 }
 
 // trimZeros returns the text of a number without the zeros it begins with.

@@ -25,6 +25,7 @@ type headerReader struct {
 	tool    int
 	known   bool
 	kinded  bool // a kind was read: the name follows
+	led     bool // what may stand before the object was begun
 	fence   int  // marks of a fence that is open around the object
 	info    int
 	open    bool // the call was read to the end of its object
@@ -156,7 +157,10 @@ func (r *headerReader) cut(d *driver, end int) {
 func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 	f := r.form
 	l := [4]string{tailArgs: f.ArgsOpen}
-	if r.idAt == 0 {
+	if r.led {
+		l[tailArgs] = f.ArgsLead
+	}
+	if r.idAt == 0 && !r.led {
 		l[tailID] = f.IdOpen
 	}
 	for i < len(d.text.in) {
@@ -244,6 +248,8 @@ func (r *headerReader) choose(literals *[4]string) tagMatch {
 func (r *headerReader) separated(d *driver, i int) (int, verdict) {
 	r.state = hBefore
 	switch f := r.form; {
+	case r.led:
+		return i, more
 	case f.Kind != "" && !r.kinded && r.name == f.Kind:
 		r.kinded, r.nameAt = true, -1 // a brace will show that the kind is a name after all
 		return i, more
@@ -305,6 +311,9 @@ func (r *headerReader) before(d *driver, i int) (int, verdict) {
 		}
 	case c == '`' && r.fence == 0:
 		r.state = hFence
+		return i, more
+	case r.form.ArgsLead != "" && c == r.form.ArgsLead[0] && !r.led:
+		r.led, r.state, r.tail, r.want = true, hMarker, r.tail[:0], ""
 		return i, more
 	}
 	return r.begin(d, i)
@@ -549,7 +558,15 @@ func (r *headerReader) fail(d *driver, i int, why string) (int, verdict) {
 	switch {
 	case d.call.open:
 		d.call.reject(chat.ReasonMalformed, r.name, why, r.at, d.text.at(i))
-		return i, broken
+		if r.closer == "" || r.form.CallClose == "" {
+			return i, broken
+		}
+		r.pass()
+		return i, more
+	case r.skip != nil && r.state == hArgs && r.closer != "" && r.form.CallClose != "":
+		r.got--
+		r.pass()
+		return i, more
 	case r.got > 1 || r.got == 1 && r.state != hArgs:
 		if r.state == hArgs {
 			return d.backTo(r.at, i)
@@ -557,6 +574,11 @@ func (r *headerReader) fail(d *driver, i int, why string) (int, verdict) {
 		return d.backTo(max(r.at, d.text.last), i)
 	}
 	return i, refused
+}
+
+// pass goes on in the section behind a call that is broken: others may follow.
+func (r *headerReader) pass() {
+	r.state, r.fence, r.skip, r.noise, r.noiseAt, r.tail, r.want = hBetween, 0, nil, true, -1, r.tail[:0], ""
 }
 
 // end decides what an end of the text means.

@@ -60,6 +60,8 @@ var commonOpeners = []opener{
 	{literal: "<|START_THINKING|>", use: useThink, closer: "<|END_THINKING|>", anywhere: true},
 	{literal: "<|channel>thought\n", use: useThink, closer: "<channel|>", anywhere: true},
 	{literal: "<|inner_prefix|>", use: useThink, closer: "<|inner_suffix|>"},
+	{literal: "<mm:think>", use: useThink, closer: "</mm:think>"},
+	{literal: "<|plamo:begin_think:plamo|>", use: useThink, closer: "<|plamo:end_think:plamo|>", anywhere: true},
 	{literal: "<longcat_think>", use: useThink, closer: "</longcat_think>"},
 	{use: useThink, closer: "[BEGIN FINAL RESPONSE]"}, // Apriel: nothing opens it but the prompt
 
@@ -86,6 +88,9 @@ var commonOpeners = []opener{
 	{literal: "<|python_end|>", use: useDrop},
 	{literal: "<｜end▁of▁sentence｜>", use: useDrop},
 	{literal: "<|plamo:tag|>", use: useDrop},
+	{literal: "<|plamo:end_think:plamo|>", use: useDrop},
+	{literal: "<|role_end|>", use: useDrop},
+	{literal: "<channel|>", use: useDrop},
 
 	{literal: "[BEGIN FINAL RESPONSE]", use: useDrop},
 	{literal: "[END FINAL RESPONSE]", use: useDrop},

@@ -87,7 +87,7 @@ func TestPreferTurnsNothingOff(t *testing.T) {
 	for _, first := range likely() {
 		var cache dialect.Cache
 		for _, name := range likely() {
-			if underAuto[name] != "" && name != first {
+			if underAuto[name] != "" && name != first || underAuto[first] == name && first == "mimo" { // whose newlines are part of a value
 				continue
 			}
 			d, _ := dialect.Lookup(name)

@@ -21,8 +21,16 @@ var plainRows = []Dialect{
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, then: "<function=", body: tagBody(&functionTags), closer: "</tool_call>"},
 			{literal: "<function=", use: useBody, body: tagBody(&functionTags)},
+			{literal: "</tool_call>", use: useEnd},
 		},
 		write: render.Row{Open: "<tool_call>\n", End: "\n</tool_call>", Call: render.CallParameters, Tools: render.ToolsTag, Results: &render.ResultsTag}},
+	{Name: "mimo", Class: ClassTagged, Models: "MiMo",
+		Summary: "as qwen3-coder, with values as they stand", Example: "<tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</tool_call>",
+		openers: []opener{
+			{literal: "<tool_call>", use: useBody, then: "<function=", body: tagBody(&verbatimTags), closer: "</tool_call>"},
+			{literal: "<function=", use: useBody, body: tagBody(&verbatimTags)},
+		},
+		write: render.Row{Open: "<tool_call>\n", End: "\n</tool_call>", Call: render.CallVerbatim, Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "tool-call-tag", Class: ClassJSON, Safe: true, Models: "any instructed model", Aliases: []string{"ptk"},
 		Summary: "a JSON object with tool and args between <TOOL_CALL> tags", Example: "<TOOL_CALL>\n{\"tool\":\"N\",\"args\":{\"k\":\"v\"}}\n</TOOL_CALL>",
 		openers: []opener{

@@ -32,12 +32,15 @@ var headerRows = []Dialect{
 			Call: render.CallCounted}},
 	{Name: "plamo3", Class: ClassHeaderJSON, bareName: true, Models: "PLaMo 3",
 		Summary: "markers of their own around the request, the name and the arguments",
-		Example: plamoOpen + plamoCall + "N" + plamoArgs + `{"k":"v"}` + plamoEnd + plamoClose,
+		Example: plamoOpen + plamoRequest + plamoCall + "N" + plamoArgs + plamoLead + `{"k":"v"}` + plamoEnd + plamoRequestEnd + plamoClose,
 		openers: []opener{
 			{literal: plamoOpen, use: useBody, body: headerSection(&plamoForm)},
-			{literal: plamoCall, use: useBody, body: headerCall(&plamoForm)},
+			{literal: plamoRequest, use: useBody, then: plamoCall, body: headerCall(&plamoForm)},
+			{literal: plamoRequestEnd, use: useEnd},
+			{literal: plamoClose, use: useEnd},
 		},
-		write: render.Row{Head: plamoOpen, Open: plamoCall, Joined: true, End: plamoEnd, Tail: plamoClose, Call: render.CallHeader(plamoArgs)}},
+		write: render.Row{Head: plamoOpen, Open: plamoRequest + plamoCall, Joined: true, End: plamoEnd + plamoRequestEnd, Tail: plamoClose,
+			Call: render.CallHeader(plamoArgs + plamoLead)}},
 	{Name: "function-tag", Class: ClassHeaderJSON, Models: "Functionary 3.1, Llama 3.1 with custom tools",
 		Summary: "the name in a tag, a JSON object as its body", Example: `<function=N>{"k":"v"}</function>`,
 		openers: []opener{{literal: "<function=", use: useBody, body: tagBody(&functionTags)}},
@@ -82,14 +85,17 @@ var kimiForm = form.Header{CallOpen: "<|tool_call_begin|>", ArgsOpen: "<|tool_ca
 	CallClose: "<|tool_call_end|>", Closer: "<|tool_calls_section_end|>"}
 
 const (
-	plamoOpen  = "<|plamo:begin_tool_requests:plamo|>"
-	plamoCall  = "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>"
-	plamoArgs  = "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
-	plamoEnd   = "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
-	plamoClose = "<|plamo:end_tool_requests:plamo|>"
+	plamoOpen       = "<|plamo:begin_tool_requests:plamo|>"
+	plamoRequest    = "<|plamo:begin_tool_request:plamo|>"
+	plamoRequestEnd = "<|plamo:end_tool_request:plamo|>"
+	plamoCall       = "<|plamo:begin_tool_name:plamo|>"
+	plamoArgs       = "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
+	plamoLead       = "<|plamo:constrain|>json<|plamo:msg|>"
+	plamoEnd        = "<|plamo:end_tool_arguments:plamo|>"
+	plamoClose      = "<|plamo:end_tool_requests:plamo|>"
 )
 
-var plamoForm = form.Header{CallOpen: plamoCall, ArgsOpen: plamoArgs, CallClose: plamoEnd, Closer: plamoClose}
+var plamoForm = form.Header{CallOpen: plamoCall, ArgsOpen: plamoArgs, ArgsLead: plamoLead, Noise: true, CallClose: plamoEnd, Closer: plamoClose}
 
 // functionForm is what follows <function=NAME> if that is a JSON object.
 var functionForm = form.Header{CallClose: "</function>"}

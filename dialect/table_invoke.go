@@ -10,8 +10,18 @@ import (
 var invokeRows = []Dialect{
 	{Name: "seed-oss", Class: ClassTagged, Models: "ByteDance Seed-OSS",
 		Summary: "as qwen3-coder, with an element of its own around", Example: "<seed:tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</seed:tool_call>",
-		openers: []opener{{literal: "<seed:tool_call>", use: useBody, then: "<function=", body: tagBody(&functionTags), closer: "</seed:tool_call>"}},
+		openers: []opener{{literal: "<seed:tool_call>", use: useBody, then: "<function=", body: tagBody(&seedTags), closer: "</seed:tool_call>"}},
 		write:   render.Row{Open: "<seed:tool_call>\n", End: "\n</seed:tool_call>", Call: render.CallParameters}},
+	{Name: "deepseek-v4.1", Class: ClassTagged, Models: "DeepSeek V4.1",
+		Summary: "as deepseek-dsml, with a blank behind the prefix, or a JSON object in place of the parameters",
+		Example: "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"N\">\n<｜DSML｜ parameter name=\"k\" string=\"true\">v</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>",
+		openers: []opener{
+			{literal: "<｜DSML｜ calls>", use: useBody, then: "<｜DSML｜ invoke name=", body: tagBody(spacedTags), closer: "</｜DSML｜ calls>"},
+			{literal: "<｜DSML｜ invoke name=", use: useBody, body: tagBody(spacedTags)},
+			{literal: "</｜DSML｜ calls>", use: useEnd},
+		},
+		write: render.Row{Head: "<｜DSML｜ calls>\n", End: "\n", Tail: "</｜DSML｜ calls>", Joined: true, Call: render.CallInvoke(spacedTags),
+			Tools: render.ToolsElements("functions", ""), Results: &render.ResultsFunction}},
 	{Name: "deepseek-dsml", Class: ClassTagged, Models: "DeepSeek V3.2, V4",
 		Summary: "invoke and parameter elements with a prefix, and an attribute that tells strings from JSON",
 		Example: "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"N\">\n<｜DSML｜parameter name=\"k\" string=\"true\">v</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
@@ -19,6 +29,8 @@ var invokeRows = []Dialect{
 			{literal: "<｜DSML｜function_calls>", use: useBody, then: "<｜DSML｜invoke name=", body: tagBody(dsmlTags), closer: "</｜DSML｜function_calls>"},
 			{literal: "<｜DSML｜tool_calls>", use: useBody, then: "<｜DSML｜invoke name=", body: tagBody(dsmlTags), closer: "</｜DSML｜tool_calls>"},
 			{literal: "<｜DSML｜invoke name=", use: useBody, body: tagBody(dsmlTags)},
+			{literal: "<｜DSML｜ calls>", use: useBody, then: "<｜DSML｜ invoke name=", body: tagBody(dsmlSpaced), closer: "</｜DSML｜ calls>"},
+			{literal: "<｜DSML｜ invoke name=", use: useBody, body: tagBody(dsmlSpaced)},
 		},
 		write: render.Row{Head: "<｜DSML｜function_calls>\n", End: "\n", Tail: "</｜DSML｜function_calls>", Joined: true, Call: render.CallInvoke(dsmlTags),
 			Tools: render.ToolsElements("functions", ""), Results: &render.ResultsFunction}},
@@ -57,12 +69,12 @@ var invokeRows = []Dialect{
 		},
 		write: render.Row{Head: "<dots_function_call>", Tail: "</dots_function_call>", Joined: true, Call: render.CallInvoke(invokeTags)}},
 	{Name: "step3", Class: ClassTagged, Models: "Step-3",
-		Summary: "steptml elements between markers", Example: "<｜tool_calls_begin｜><｜tool_call_begin｜><steptml:invoke name=\"N\"><steptml:parameter name=\"k\">v</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
+		Summary: "steptml elements between markers", Example: "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"N\"><steptml:parameter name=\"k\">v</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
 		openers: []opener{
 			{literal: "<｜tool_calls_begin｜>", use: useBody, body: tagSection(stepTags), closer: "<｜tool_calls_end｜>"},
 			{literal: "<｜tool_call_begin｜>", use: useBody, body: tagSection(stepTags), closer: "<｜tool_call_end｜>"},
 		},
-		write: render.Row{Head: "<｜tool_calls_begin｜>", Open: "<｜tool_call_begin｜>", End: "<｜tool_call_end｜>", Sep: "<｜tool_sep｜>", Tail: "<｜tool_calls_end｜>", Call: render.CallInvoke(stepTags)}},
+		write: render.Row{Head: "<｜tool_calls_begin｜>", Open: "<｜tool_call_begin｜>function<｜tool_sep｜>", End: "<｜tool_call_end｜>", Tail: "<｜tool_calls_end｜>", Call: render.CallInvoke(stepTags)}},
 	{Name: "minicpm5", Class: ClassTagged, Models: "MiniCPM5",
 		Summary: "function and param elements", Example: "<function name=\"N\"><param name=\"k\">v</param></function>",
 		openers: []opener{
@@ -86,10 +98,13 @@ var (
 	invokeTags = prefixedTags("")
 	antmlTags  = prefixedTags(antml)
 	dsmlTags   = meaningTags("｜DSML｜", "deepseek-dsml")
+	spacedTags = meaningTags("｜DSML｜ ", "deepseek-v4.1")
+	dsmlSpaced = meaningTags("｜DSML｜ ", "deepseek-dsml") // the same where deepseek-dsml is expected
 	gcmlTags   = meaningTags("｜GCML｜", "gigachat35")
 	stepTags   = func() *form.Tags {
 		f := prefixedTags("steptml:")
-		f.Between = [3]string{"<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>"}
+		f.Untyped, f.Python = shape.UntypedPython, true
+		f.Between = [4]string{"<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>", "function<｜tool_sep｜>"}
 		return f
 	}()
 )

@@ -22,6 +22,13 @@ var pairRows = []Dialect{
 			{literal: "<user>", use: useBody, word: true, body: tagBody(&userTags), closer: "</user>"},
 		},
 		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallHeader("\n"), Tools: render.ToolsTag, Results: &render.ResultsTag}},
+	{Name: "iquest-q1", Class: ClassTagged, Models: "IQuest Q1",
+		Summary: "as glm, in an element of its own", Example: "<iquest_tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</iquest_tool_call>",
+		openers: []opener{
+			{literal: "<iquest_tool_call>", use: useBody, word: true, body: tagBody(&iquestTags), closer: "</iquest_tool_call>"},
+			{literal: "</iquest_tool_call>", use: useEnd},
+		},
+		write: render.Row{Open: "<iquest_tool_call>", End: "</iquest_tool_call>", Call: render.CallPairs(&iquestTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "hyperclovax-seed", Class: ClassTagged, Models: "HyperCLOVA X SEED Think",
 		Summary: "as glm, with strings that are written as JSON", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>\"v\"</arg_value>\n</tool_call>",
 		openers: []opener{{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&quotedPairTags), closer: "</tool_call>"}},
@@ -54,6 +61,12 @@ var userTags = func() form.Tags {
 	return f
 }()
 
+var iquestTags = func() form.Tags {
+	f := pairTags
+	f.CallOpen, f.CallClose, f.Object, f.ObjectIs = "<iquest_tool_call>", "</iquest_tool_call>", nil, ""
+	return f
+}()
+
 var pairObject = form.Header{CallClose: "</tool_call>"}
 
 var userObject = form.Header{CallClose: "</user>"}
@@ -73,7 +86,7 @@ var hunyuanTags = func() form.Tags {
 // suffixTags returns the form in which every tag ends with a colon and the suffix.
 func suffixTags(suffix string) *form.Tags {
 	end := ":" + suffix + ">"
-	return &form.Tags{Bare: true, Strict: true, NameEnd: "\n", ParamOpen: "<arg_key" + end, ParamEnd: "</arg_key" + end, ValueOpen: "<arg_value" + end, ParamClose: "</arg_value" + end,
+	return &form.Tags{Bare: true, Strict: true, NameEnd: "\n", NameClose: "<tool_sep" + end, ParamOpen: "<arg_key" + end, ParamEnd: "</arg_key" + end, ValueOpen: "<arg_value" + end, ParamClose: "</arg_value" + end,
 		CallOpen: "<tool_call" + end, CallClose: "</tool_call" + end, Untyped: shape.UntypedPython}
 }
 

@@ -14,6 +14,20 @@ var functionTags = form.Tags{NameEnd: ">", ParamOpen: "<parameter=", ParamEnd: "
 	CallOpen: "<function=", CallClose: "</function>", Newlines: true,
 	Object: &functionForm, ObjectIs: "function-tag"}
 
+// verbatimTags are functionTags whose values are as they stand.
+var verbatimTags = func() form.Tags {
+	f := functionTags
+	f.Newlines = false
+	return f
+}()
+
+// seedTags are functionTags in which a newline ends a value only if one begins it.
+var seedTags = func() form.Tags {
+	f := functionTags
+	f.Paired = true
+	return f
+}()
+
 var toolTags = form.Tags{NameEnd: ">", ParamOpen: "<arg name=", ParamEnd: ">", ParamClose: "</arg>",
 	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true}
 
@@ -64,6 +78,7 @@ type tagValueState struct {
 	entity  bool   // a character reference was seen: the rest waits
 	marked  bool   // a '<' was seen in the value, so that it is no clean XML
 	fresh   bool   // nothing of the value was read yet
+	led     bool   // a newline stood before it
 	meant   string // the attribute that says how the value is meant: "true", "false", or nothing
 	whole   bool   // the value holds all arguments
 	close   string // the tag that ends the value
@@ -330,6 +345,7 @@ const (
 	tagBetween
 	tagBetween2
 	tagBetween3
+	tagBetween4
 	tagKinds
 )
 

@@ -43,7 +43,9 @@ func (r *tagReader) beginText(d *driver, c byte) {
 
 // beginParam begins the value of a parameter.
 func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
-	r.param = name
+	if r.param = name; !r.form.Bare {
+		r.untyped = r.form.Untyped
+	}
 	var declared bool
 	if r.known {
 		r.shape, declared = d.call.tool.Args.Prop(name)
@@ -60,7 +62,7 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 		}
 		r.close = r.ahead[:len(r.ahead)-len(r.form.ParamOpen)]
 	}
-	r.fresh, r.state, r.text, r.tail = true, tValue, r.text[:0], r.tail[:0]
+	r.fresh, r.led, r.state, r.text, r.tail = true, false, tValue, r.text[:0], r.tail[:0]
 	r.valueAt = d.text.at(i)
 	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
 		r.stream, r.waits = false, false
@@ -347,6 +349,10 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 	if !e.closed {
 		r.missing(d, r.form.ParamClose, end)
 	}
+	if line := e.end - len(r.close); r.form.Paired && e.closed && line > 0 && !r.led && !r.fresh {
+		r.add(d, "\r\n"[2-line:], d.text.index(r.tailAt+line))
+		r.tailAt += line
+	}
 	d.call.sources.within(r.valueAt, r.tailAt)
 	if v := r.finishValue(d, end); v != more {
 		return i, v
@@ -426,10 +432,13 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	if r.meant == "false" {
 		untyped = shape.UntypedJSON
 	}
-	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: untyped, Python: false})
+	out, c := shape.Coerce(text, r.shape, shape.CoerceOptions{Untyped: untyped, Python: r.form.Python})
 	if r.form.Elements && !r.stream {
 		if number := trimZeros(text, r.shape); number != text {
 			out, c = shape.Coerce(number, r.shape, shape.CoerceOptions{})
+		}
+		if empty := emptyText(text, r.shape); empty != "" {
+			out, c = empty, shape.Fits
 		}
 		if tree, ok := readElements(text, r.form, r.shape); ok {
 			out, c = tree, shape.Fits
@@ -494,7 +503,7 @@ func (r *tagReader) add(d *driver, s string, i int) {
 			n := len(s)
 			s = strings.TrimPrefix(s, "\r")
 			s = strings.TrimPrefix(s, "\n")
-			if len(s) < n {
+			if r.led = len(s) < n; r.led {
 				r.valueAt += n - len(s)
 				d.call.sources.from(r.valueAt)
 			}

@@ -12,9 +12,11 @@ type Tags struct {
 	CallOpen   string
 	CallClose  string
 	Quoted     bool // names stand in quotes
+	Paired     bool // the newline at the end only behind one at the beginning
 	Newlines   bool // one newline at either end of a value is not part of it
 	Entities   bool // character references are decoded in values that are otherwise clean
 	Untyped    shape.Untyped
+	Python     bool // None is null
 
 	Object   *Header // a JSON object of arguments may stand in place of the parameters
 	ObjectIs string  // the dialect of such a call
@@ -41,7 +43,7 @@ type Tags struct {
 type AttributeTags struct {
 	Attributes bool      // others may follow; string="true" or "false" says how a value is meant, and a tag may close itself
 	Loose      bool      // paramOpen ends before the attribute, whose spelling is that of a tokenizer that leaks
-	Between    [3]string // may stand between calls, and before the first
+	Between    [4]string // may stand between calls, and before the first
 	Unwrap     [2]string // the names of a first parameter that holds all arguments, unless the tool has one of that name
 	TagEnd     string    // ends a tag behind its attributes, if that is more than nameEnd; names have character references
 	Typed      string    // the value of the attribute type that says that a value is a string
@@ -55,6 +57,7 @@ type Header struct {
 	Kind      string // stands in place of the name when the name comes behind the separator
 	IdOpen    string // between the name and the id of the call
 	ArgsOpen  string // behind the name: a separator
+	ArgsLead  string // may stand between that and the object
 	Optional  bool   // argsOpen may be missing: the object says where the name ends
 	CallClose string // behind the object
 	Stops     bool   // callClose ends the turn: servers leave it out

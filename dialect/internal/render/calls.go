@@ -252,6 +252,14 @@ func entities(dst []byte, s string) []byte {
 var parameterTags = [...]string{"</parameter", "</function", "</tool_call", "<parameter", "<function", "<tool_call"}
 
 func CallParameters(dst []byte, c *chat.Call) ([]byte, string) {
+	return parameters(dst, c, "\n")
+}
+
+// CallVerbatim is CallParameters with nothing but the value between the tags of a parameter.
+func CallVerbatim(dst []byte, c *chat.Call) ([]byte, string) { return parameters(dst, c, "") }
+
+// parameters writes parameter tags, with what stands on either side of a value.
+func parameters(dst []byte, c *chat.Call, around string) ([]byte, string) {
 	if !IsName(c.Name) {
 		return dst, "the name cannot stand in a tag"
 	}
@@ -266,7 +274,7 @@ func CallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 		}
 		dst = append(dst, "<parameter="...)
 		dst = append(dst, key...)
-		dst = append(dst, ">\n"...)
+		dst = append(append(dst, '>'), around...)
 		if s, ok := Unquote(value); ok {
 			for _, tag := range parameterTags {
 				if strings.Contains(s, tag) {
@@ -280,7 +288,7 @@ func CallParameters(dst []byte, c *chat.Call) ([]byte, string) {
 		} else {
 			dst = compact(dst, value, strict)
 		}
-		dst = append(dst, "\n</parameter>\n"...)
+		dst = append(append(dst, around...), "</parameter>\n"...)
 	})
 	return append(dst, "</function>"...), why
 }
