@@ -59,6 +59,7 @@ var commonOpeners = []opener{
 	{literal: "<seed:think>", use: useThink, closer: "</seed:think>", anywhere: true},
 	{literal: "<|START_THINKING|>", use: useThink, closer: "<|END_THINKING|>", anywhere: true},
 	{literal: "<|channel>thought\n", use: useThink, closer: "<channel|>", anywhere: true},
+	{literal: "<|channel>", use: useThink, closer: "<channel|>", anywhere: true},
 	{literal: "<|inner_prefix|>", use: useThink, closer: "<|inner_suffix|>"},
 	{literal: "<mm:think>", use: useThink, closer: "</mm:think>"},
 	{literal: "<|plamo:begin_think:plamo|>", use: useThink, closer: "<|plamo:end_think:plamo|>", anywhere: true},

@@ -27,6 +27,7 @@ var builtin = Table{
 	{Name: "deepseek-r1-llama", Models: "DeepSeek R1 distilled into Llama", Patterns: []string{"deepseek-r1 * llama", "r1-distill-llama"}, Dialects: []string{"deepseek-v3", "llama3-json", "json-fence"}, Thinking: thinks},
 	{Name: "deepseek-r1", Models: "DeepSeek R1", Patterns: []string{"deepseek-r1", "deepseek-reasoner"}, Dialects: []string{"deepseek-v3", "deepseek-v31", "json-fence"}, Thinking: thinks},
 	{Name: "deepseek-v3.1", Models: "DeepSeek V3.1, V3.1-Terminus, V3.2-Exp", Patterns: []string{"deepseek * v3.2-exp", "deepseek * v3.1"}, Dialects: []string{"deepseek-v31", "deepseek-v3", "deepseek-dsml"}, Thinking: think},
+	{Name: "deepseek-v4.1", Models: "DeepSeek V4.1", Patterns: []string{"deepseek * v4.1"}, Dialects: []string{"deepseek-v4.1", "deepseek-dsml"}, Thinking: think},
 	{Name: "deepseek-v3.2", Models: "DeepSeek V3.2, V4", Patterns: []string{"deepseek * v3.2", "deepseek * v4"}, Dialects: []string{"deepseek-dsml", "deepseek-v31"}, Thinking: think},
 	{Name: "deepseek", Models: "DeepSeek V3 and before", Patterns: []string{"deepseek"}, Dialects: []string{"deepseek-v3", "deepseek-v31", "json-fence"}},
 	{Name: "cogito", Models: "Cogito", Patterns: []string{"cogito"}, Dialects: []string{"deepseek-v3", "hermes"}, Thinking: think},
@@ -42,9 +43,13 @@ var builtin = Table{
 	{Name: "qwen3-thinking", Models: "Qwen3 that always thinks", Patterns: []string{"qwen3 * thinking"}, Dialects: []string{"hermes", "qwen3-coder"}, Thinking: thinks},
 	{Name: "qwen3", Models: "Qwen3", Patterns: []string{"qwen3"}, Dialects: []string{"hermes", "qwen3-coder"}, Thinking: think},
 	{Name: "qwen", Models: "Qwen 2.5 and others", Patterns: []string{"qwen"}, Dialects: []string{"hermes", "json-fence", "raw-json"}},
+	{Name: "step-5", Models: "Step 5", Patterns: []string{"step-5"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: thinks},
+	{Name: "nanbeige", Models: "Nanbeige", Patterns: []string{"nanbeige"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: think},
+	{Name: "kolibri", Models: "Kolibri 1", Patterns: []string{"kolibri"}, Dialects: []string{"hermes", "json-fence"}, Thinking: think},
 	{Name: "step-3.5", Models: "Step-3.5", Patterns: []string{"step-3.5"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: thinks},
 	{Name: "step-3", Models: "Step-3", Patterns: []string{"step-3"}, Dialects: []string{"step3"}, Thinking: thinks},
-	{Name: "mimo", Models: "MiMo", Patterns: []string{"mimo"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: think},
+	{Name: "mimo", Models: "MiMo", Patterns: []string{"mimo"}, Dialects: []string{"mimo", "hermes"}, Thinking: think},
+	{Name: "iquest-q1", Models: "IQuest Q1", Patterns: []string{"iquest-q1", "iquest * q1"}, Dialects: []string{"iquest-q1", "glm"}, Thinking: think},
 	{Name: "iquest", Models: "IQuest-Coder", Patterns: []string{"iquest"}, Dialects: []string{"qwen3-coder", "hermes"}},
 	{Name: "trinity", Models: "Trinity", Patterns: []string{"trinity"}, Dialects: []string{"hermes"}, Thinking: dialect.Thinking{Opener: "<think>", Closer: "</think>", Calls: dialect.CallsAlways}},
 	{Name: "reka", Models: "Reka Edge and Flash", Patterns: []string{"reka"}, Dialects: []string{"hermes"}},
@@ -81,15 +86,17 @@ var builtin = Table{
 	{Name: "gpt-oss", Models: "gpt-oss", Patterns: []string{"gpt-oss"}, Dialects: []string{"harmony", "json-fence"}, Strips: true},
 
 	// Moonshot, and a namesake.
+	{Name: "k2-v3", Models: "K2 V3", Patterns: []string{"k2-v3", "k2-think-v3"}, Dialects: []string{"k2-horizon"}, Thinking: dialect.Thinking{Opener: "<ifm|think>", Closer: "</ifm|think>"}},
 	{Name: "k2-horizon", Models: "K2 Horizon", Patterns: []string{"k2-horizon"}, Dialects: []string{"k2-horizon"}},
 	{Name: "kimi-k3", Models: "Kimi K3", Patterns: []string{"kimi-k3"}, Dialects: []string{"kimi-k3"}, Thinking: dialect.Thinking{Opener: "<|open|>think<|sep|>", Closer: "<|close|>think<|sep|>"}},
 	{Name: "kimi", Models: "Kimi K2, K2 Thinking", Patterns: []string{"kimi"}, Dialects: []string{"kimi-k2", "json-fence"}, Thinking: think},
 
 	// Zhipu, and models with its grammar.
-	{Name: "glm-4.5", Models: "GLM 4.5 to 4.7, 5", Patterns: []string{"glm-4.5", "glm-4.6", "glm-4.7", "glm-5"}, Dialects: []string{"glm", "poolside"}, Thinking: think},
+	{Name: "ling-3", Models: "Ling 3", Patterns: []string{"ling-3", "ling * 3.0"}, Dialects: []string{"glm"}, Thinking: thinks, Drop: []string{"<|role_end|>"}},
+	{Name: "glm-4.5", Models: "GLM 4.5 to 4.7, 5 to 5.3", Patterns: []string{"glm-4.5", "glm-4.6", "glm-4.7", "glm-5"}, Dialects: []string{"glm", "poolside"}, Thinking: think},
 	{Name: "glm-4", Models: "GLM-4 of 9B and 32B", Patterns: []string{"glm-4", "chatglm"}, Dialects: []string{"name-json", "glm"}, Thinking: think},
 	{Name: "glm", Models: "GLM of any other version", Patterns: []string{"glm"}, Dialects: []string{"glm", "name-json"}, Thinking: think},
-	{Name: "spark-3", Models: "Spark 3", Patterns: []string{"spark-3"}, Dialects: []string{"glm"}},
+	{Name: "spark-3", Models: "Spark 2.5 and 3", Patterns: []string{"spark-3", "spark-2.5"}, Dialects: []string{"glm"}},
 	{Name: "poolside", Models: "Poolside v1, Laguna", Patterns: []string{"poolside", "laguna"}, Dialects: []string{"poolside", "glm"}},
 
 	// Naver.
@@ -103,7 +110,7 @@ var builtin = Table{
 
 	// MiniMax.
 	{Name: "minimax-m1", Models: "MiniMax M1", Patterns: []string{"minimax-m1"}, Dialects: []string{"tool-calls-json", "minimax-m2"}, Thinking: dialect.Thinking{Opener: "<think>", Closer: "</think>", Calls: dialect.CallsNever}},
-	{Name: "minimax-m3", Models: "MiniMax M3", Patterns: []string{"minimax-m3"}, Dialects: []string{"minimax-m3", "minimax-m2"}, Thinking: think},
+	{Name: "minimax-m3", Models: "MiniMax M3", Patterns: []string{"minimax-m3"}, Dialects: []string{"minimax-m3", "minimax-m2"}, Thinking: dialect.Thinking{Opener: "<mm:think>", Closer: "</mm:think>"}},
 	{Name: "minimax", Models: "MiniMax M2", Patterns: []string{"minimax"}, Dialects: []string{"minimax-m2", "anthropic-xml"}, Thinking: thinks},
 
 	// Cohere.
@@ -114,7 +121,8 @@ var builtin = Table{
 	// Everyone else.
 	{Name: "seed-oss", Models: "Seed-OSS", Patterns: []string{"seed-oss", "doubao-seed"}, Dialects: []string{"seed-oss", "qwen3-coder"}, Thinking: seeded, Drop: []string{"<seed:eos>"}},
 	{Name: "internlm", Models: "InternLM2 and 3, Intern-S1", Patterns: []string{"internlm", "intern-s1"}, Dialects: []string{"internlm2"}, Thinking: think},
-	{Name: "plamo", Models: "PLaMo 3", Patterns: []string{"plamo"}, Dialects: []string{"plamo3"}},
+	{Name: "plamo", Models: "PLaMo 3", Patterns: []string{"plamo"}, Dialects: []string{"plamo3"}, Thinking: dialect.Thinking{Opener: "<|plamo:begin_think:plamo|>", Closer: "<|plamo:end_think:plamo|>"}},
+	{Name: "sarashina", Models: "Sarashina", Patterns: []string{"sarashina"}, Dialects: []string{"sarashina", "raw-json"}, Thinking: think},
 	{Name: "pangu", Models: "openPangu", Patterns: []string{"pangu", "openpangu"}, Dialects: []string{"pangu"}, Thinking: think},
 	{Name: "apertus", Models: "Apertus", Patterns: []string{"apertus"}, Dialects: []string{"apertus"}, Thinking: dialect.Thinking{Opener: "<|inner_prefix|>", Closer: "<|inner_suffix|>"}},
 	{Name: "longcat", Models: "LongCat-Flash", Patterns: []string{"longcat"}, Dialects: []string{"longcat", "hermes"}, Thinking: dialect.Thinking{Opener: "<longcat_think>", Closer: "</longcat_think>"}},
@@ -129,9 +137,10 @@ var builtin = Table{
 	{Name: "olmo", Models: "OLMo 3", Patterns: []string{"olmo"}, Dialects: []string{"olmo3"}},
 	{Name: "lfm2", Models: "LFM2, LFM2.5", Patterns: []string{"lfm"}, Dialects: []string{"lfm2", "pythonic"}, Thinking: think},
 	{Name: "dots", Models: "dots", Patterns: []string{"dots"}, Dialects: []string{"dots"}},
+	{Name: "minicpm-v", Models: "MiniCPM-V", Patterns: []string{"minicpm-v", "minicpmv", "minicpm-o"}, Dialects: []string{"hermes", "json-fence"}, Thinking: think},
 	{Name: "minicpm", Models: "MiniCPM5 and before", Patterns: []string{"minicpm"}, Dialects: []string{"minicpm5", "function-style"}, Thinking: think},
 	{Name: "inkling", Models: "Inkling", Patterns: []string{"inkling"}, Dialects: []string{"inkling"}, Thinking: dialect.Thinking{Opener: "<|content_thinking|>", Closer: "<|end_message|>"}},
-	{Name: "glimmer", Models: "Glimmer", Patterns: []string{"glimmer"}, Dialects: []string{"glimmer"}},
+	{Name: "glimmer", Models: "Glimmer, Muse Spark", Patterns: []string{"glimmer", "muse", "musespark"}, Dialects: []string{"glimmer"}},
 	{Name: "rwkv", Models: "RWKV", Patterns: []string{"rwkv"}, Dialects: []string{"label-json", "hermes"}},
 	{Name: "claude", Models: "Claude", Patterns: []string{"claude"}, Dialects: []string{"anthropic-xml"}},
 	{Name: "lumo", Models: "Lumo", Patterns: []string{"lumo"}, Dialects: []string{"json-fence", "raw-json"}, Native: []string{"proton_info", "web_search", "weather", "stock", "cryptocurrency"}},
