@@ -291,11 +291,35 @@ func list(t *testing.T) []pkg {
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
 		if err := dec.Decode(&p); err == io.EOF {
-			return pkgs
+			break
 		} else if err != nil {
 			t.Fatalf("go list: %v", err)
 		}
 		pkgs = append(pkgs, p)
+	}
+	named(pkgs)
+	return pkgs
+}
+
+// named calls the module wield, whatever path it was given.
+func named(pkgs []pkg) {
+	main := slices.IndexFunc(pkgs, func(p pkg) bool { return p.Module != nil && p.Module.Main })
+	if main < 0 {
+		return
+	}
+	name := func(path *string) {
+		if rest, ok := strings.CutPrefix(*path, pkgs[main].Module.Path); ok && (rest == "" || rest[0] == '/') {
+			*path = "wield" + rest
+		}
+	}
+	for i := range pkgs {
+		name(&pkgs[i].ImportPath)
+		for j := range pkgs[i].Imports {
+			name(&pkgs[i].Imports[j])
+		}
+		for j := range pkgs[i].Deps {
+			name(&pkgs[i].Deps[j])
+		}
 	}
 }
 
