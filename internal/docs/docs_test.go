@@ -239,6 +239,11 @@ func console(t *testing.T, s *session, b *block) {
 			t.Errorf("$ %sprints\n%s\nThe page says\n%s", st.command, out, st.want)
 		}
 	}
+	if b.has("checkout") {
+		if _, _, err := s.run("cd "+quote(s.dir), false); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if differs {
 		b.printed = printed.String()
 	}
