@@ -18,7 +18,7 @@ import (
 func TestErrorStreamHidesSecrets(t *testing.T) {
 	const key = "plain words of mine"
 	file := filepath.Join(t.TempDir(), "wield.yaml")
-	if err := os.WriteFile(file, []byte("backends: {b: {kind: openai, url: \"http://127.0.0.1:1/v1\", key: env:KEY}}\nmodels: {m: {backend: b}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("wield: config/v1\nbackends: {b: {kind: openai, url: \"http://127.0.0.1:1/v1\", key: env:KEY}}\nmodels: {m: {backend: b}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
@@ -47,7 +47,7 @@ func TestUpstreamErrorsHideTheKey(t *testing.T) {
 	defer server.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "wield.yaml")
-	if err := os.WriteFile(file, []byte("data: "+dir+"\nbackends: {b: {kind: openai, url: \""+server.URL+"/v1\", key: env:KEY, retry: {attempts: 1}}}\nmodels: {m: {backend: b}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("wield: config/v1\ndata: "+dir+"\nbackends: {b: {kind: openai, url: \""+server.URL+"/v1\", key: env:KEY, retry: {attempts: 1}}}\nmodels: {m: {backend: b}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
