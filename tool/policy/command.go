@@ -157,6 +157,11 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 	if bare := strings.TrimRight(w.text, "/"); bare != w.text && bare != "" { // directories only
 		w.text = bare
 		fields, why = e.files1(w, sc)
+		if dirs := slices.DeleteFunc(fields, func(f field) bool { return !e.isDir(f.text, sc) }); why != "" || len(dirs) > 0 {
+			fields = dirs
+		} else {
+			fields = []field{{text: bare, known: true}}
+		}
 		for i := range fields {
 			fields[i].text += "/"
 		}

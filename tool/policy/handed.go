@@ -505,6 +505,45 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 	return check != "" || at.outside
 }
 
+// maxNames is how many names are judged one by one.
+const maxNames = 200
+
+// names lists the names that a listing stands for now; nil if they are not known, too many, or would be read as something else.
+func (e *eval) names(l *listing, sc scope) []field {
+	r := e.root()
+	if l == nil || r.err != nil || len(sc.dirs) != 1 {
+		return nil
+	}
+	t := walked{e: e, l: l, content: true, split: true, options: !l.begins}
+	names := []field{}
+	for _, d := range l.dirs {
+		at := r.locate(d, sc.dirs[0])
+		if at.outside || at.err != nil || at.missing {
+			return nil
+		}
+		err := filepath.WalkDir(at.abs, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() && entry.Name() == ".git" {
+				return fs.SkipDir
+			}
+			if t.seen++; t.seen > maxTree || len(names) > maxNames || name != at.abs && t.harms(name, path.Dir(name) == at.abs, entry) {
+				return fs.ErrInvalid
+			}
+			rel, err := filepath.Rel(at.abs, name)
+			if err != nil {
+				return err
+			}
+			if len(l.filters) == 0 || slices.ContainsFunc(l.filters, func(f string) bool { return fitsFilter(f, entry.Name()) }) {
+				names = append(names, field{text: path.Join(d, filepath.ToSlash(rel)), known: true, held: true})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil
+		}
+	}
+	return names
+}
+
 // fitsFilter is without regard to case, as some of the programs are.
 func fitsFilter(filter, base string) bool {
 	ok, err := path.Match(strings.ToLower(path.Base(filter)), strings.ToLower(base))

@@ -162,6 +162,9 @@ func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 		e.endsAt(c, s.Redirs, sc)
 		e.input = in
 	}
+	if after, ok := e.readLoop(s, in, sc); ok {
+		return after, after
+	}
 	if s.Background {
 		e.branch(func() scope { return second(e.cmd(s.Cmd, sc)) })
 		return sc, sc

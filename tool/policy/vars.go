@@ -343,6 +343,10 @@ func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 	}
 	var values []field
 	for _, w := range over.Items {
+		if names := e.namesFrom(w, sc); names != nil {
+			values = append(values, names...)
+			continue
+		}
 		for _, f := range e.word(w, sc) {
 			values = append(values, e.namesOf(f, sc)...)
 		}
@@ -350,7 +354,11 @@ func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 	if !over.InPos.IsValid() || slices.ContainsFunc(values, func(f field) bool { return !f.known }) {
 		values = []field{{}}
 	}
-	name := over.Name.Value
+	return e.turnsOf(over.Name.Value, values, c.Do, sc), true
+}
+
+// turnsOf judges the body of a loop once for every value of its variable.
+func (e *eval) turnsOf(name string, values []field, body []*syntax.Stmt, sc scope) scope {
 	from := len(e.findings)
 	for _, v := range values {
 		if e.turns++; e.turns > maxTurns {
@@ -359,7 +367,7 @@ func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 		first := len(e.findings)
 		sc = e.loop(sc, func(sc scope) scope {
 			e.set(name, v)
-			return e.stmts(c.Do, sc)
+			return e.stmts(body, sc)
 		})
 		e.dedupe(from, first)
 		if e.turns > maxTurns {
@@ -367,7 +375,51 @@ func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 		}
 	}
 	e.set(name, field{})
-	return sc, true
+	return sc
+}
+
+// namesFrom returns the names that a substitution such as $(git ls-files) prints now, and judges the commands in it; nil: it is another
+// word, or nobody knows.
+func (e *eval) namesFrom(w *syntax.Word, sc scope) []field {
+	if len(w.Parts) != 1 {
+		return nil
+	}
+	p, ok := w.Parts[0].(*syntax.CmdSubst)
+	if !ok || len(p.Stmts) != 1 || p.TempFile || p.ReplyVar {
+		return nil
+	}
+	names := e.names(listed(pipeline(p.Stmts[0])), sc)
+	if names != nil {
+		e.expansion(p, sc)
+	}
+	return names
+}
+
+// readLoop judges while read -r NAME over names of files that are known. ok is false if the loop is another one.
+func (e *eval) readLoop(s *syntax.Stmt, in *listing, sc scope) (after scope, ok bool) {
+	c, isLoop := s.Cmd.(*syntax.WhileClause)
+	if !isLoop || c.Until || len(c.Cond) != 1 || s.Negated || s.Background {
+		return sc, false
+	}
+	call, isCall := c.Cond[0].Cmd.(*syntax.CallExpr)
+	if !isCall || len(c.Cond[0].Redirs) > 0 || c.Cond[0].Negated || len(call.Assigns) > 1 || len(call.Args) < 2 || len(call.Args) > 3 || call.Args[0].Lit() != "read" ||
+		len(call.Args) == 3 && call.Args[1].Lit() != "-r" || len(call.Assigns) == 1 && (call.Assigns[0].Name.Value != "IFS" || call.Assigns[0].Value != nil) {
+		return sc, false
+	}
+	name := call.Args[len(call.Args)-1].Lit()
+	for _, r := range s.Redirs {
+		if r.Op == syntax.RdrIn && r.N == nil && len(r.Word.Parts) == 1 {
+			if p, ok := r.Word.Parts[0].(*syntax.ProcSubst); ok && p.Op == syntax.CmdIn && len(p.Stmts) == 1 {
+				in = listed(pipeline(p.Stmts[0]))
+			}
+		}
+	}
+	values := e.names(in, sc)
+	if values == nil || !harmlessVariable(name) {
+		return sc, false
+	}
+	e.command(literal([]string{"read", name}), sc, nodeName(call))
+	return e.turnsOf(name, values, c.Do, sc), true
 }
 
 // namesOf returns the names that a pattern stands for, or what is no pattern as it is. One that cannot be told is a word that is not known.
