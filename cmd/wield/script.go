@@ -16,6 +16,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/config"
 	"wield/internal/scriptserver"
 	"wield/model/script"
 )
@@ -251,10 +252,16 @@ func counted(n int, what string) string {
 // exchange of the client; p may be nil.
 func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.Outcome, error) {
 	o := bridge.Options{Mode: bridge.ModeText}
-	if s.NativeTools {
+	switch {
+	case s.NativeTools:
 		o.Mode = bridge.ModeNative
+	case s.Speaks == script.SpeaksLumo: // as it is served and connected to
+		var err error
+		if o, err = config.LumoBridge(); err != nil {
+			return nil, err
+		}
 	}
-	if s.Client != nil {
+	if s.Client != nil && s.Client.Dialect != "" {
 		o.Dialect = s.Client.Dialect
 	}
 	model := script.New(s, script.Options{Speed: -1, Dialect: o.Dialect})

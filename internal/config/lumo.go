@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"wield/bridge"
 	"wield/chat"
 	"wield/model/exchange"
 	"wield/model/lumo"
@@ -29,6 +30,21 @@ type Native struct {
 
 // lumoPrefix keeps the client's tools apart from Lumo's own.
 const lumoPrefix = "user:"
+
+// LumoBridge returns the options of the bridge in front of a backend of kind lumo that nothing more is configured of.
+func LumoBridge() (bridge.Options, error) {
+	const alone = "wield: " + Version + "\nbackends: {lumo: {kind: lumo, url: \"https://lumo.example/api\"}}\nmodels: {lumo: {backend: lumo}}\n"
+	getenv := func(string) string { return "" }
+	r, err := load("lumo", []byte(alone), Options{Getenv: getenv})
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	_, o, done, err := r.Behind(Environment{Getenv: getenv}, "lumo")
+	if err == nil {
+		done()
+	}
+	return o, err
+}
 
 // lumoModels are the names of models at Lumo.
 var lumoModels = []string{"lumo", "lumo-lite", "lumo-max"}
