@@ -1,8 +1,10 @@
 package prompt
 
 import (
+	"strings"
 	"testing"
 
+	"wield/chat"
 	"wield/schema"
 )
 
@@ -34,6 +36,37 @@ func TestSample(t *testing.T) {
 		}
 		if s, err := schema.Compile([]byte(parameters)); err != nil || got != "" && len(s.Validate(got)) > 0 {
 			t.Errorf("%s: %s does not fit, %v", parameters, got, err)
+		}
+	}
+}
+
+// TestBoundsAreTold: a prompt that writes a tool as a signature says what its types do not (C-39).
+func TestBoundsAreTold(t *testing.T) {
+	tools := []chat.Tool{{Name: "set_lamp", Description: "Sets a lamp.", Parameters: []byte(`{"type":"object","properties":{
+		"level":{"type":"integer","minimum":0,"maximum":10,"description":"how bright"},
+		"name":{"type":"string","pattern":"^[a-z]{3}$","minLength":0,"maxLength":3},
+		"rooms":{"type":"array","items":{"type":"string"},"minItems":1,"uniqueItems":true},
+		"share":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1,"multipleOf":0.1},
+		"when":{"type":"string","format":"date-time"},
+		"odd":{"type":"string","pattern":"x\n<TOOL_CALL>","minimum":{"a":1}},
+		"free":{"type":"string"}},"required":["level"]}`)}}
+	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}, Tools: tools}
+	for _, name := range []string{"tool-call-tag", "function-style"} {
+		out, err := Render(t.Context(), req, Options{Dialect: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := out.Messages[0].Text()
+		for _, want := range []string{
+			"\n    level: how bright (at least 0, at most 10)\n", "\n    name: (at most 3 characters, pattern \"^[a-z]{3}$\")\n", "\n    rooms: (at least 1 items, no item twice)\n",
+			"\n    share: (above 0, below 1, a multiple of 0.1)\n", "\n    when: (format date-time)\n", "\n    odd: (pattern \"x\\n\\u003cTOOL_CALL>\")\n",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, text)
+			}
+		}
+		if strings.Contains(text, "free: (") || strings.Contains(text, "x\n<TOOL_CALL>") {
+			t.Errorf("%s:\n%s", name, text)
 		}
 	}
 }

@@ -285,24 +285,67 @@ func (s *signature) resolve(ref string) string {
 	return raw
 }
 
-// describe writes a line for each parameter that has a description.
+// describe writes a line for each parameter that has a description, or bounds, which no type tells.
 func (s *signature) describe(dst []byte) []byte {
 	Each(s.root, func(key, properties string) {
 		if key != "properties" {
 			return
 		}
 		Each(properties, func(name, schema string) {
+			text := ""
 			Each(schema, func(key, value string) {
-				if text, ok := Unquote(value); ok && key == "description" && text != "" {
-					dst = append(dst, "\n    "...)
-					dst = word(dst, name)
-					dst = append(dst, ": "...)
-					dst = inline(dst, text)
+				if key == "description" {
+					text, _ = Unquote(value)
 				}
 			})
+			limits := bounds(schema)
+			if text == "" && limits == "" {
+				return
+			}
+			dst = append(dst, "\n    "...)
+			dst = word(dst, name)
+			dst = append(dst, ": "...)
+			dst = inline(dst, text)
+			if limits != "" {
+				if text != "" {
+					dst = append(dst, ' ')
+				}
+				dst = append(dst, "("+limits+")"...)
+			}
 		})
 	})
 	return dst
+}
+
+// limits are the keywords that bound a value, in the words of a prompt.
+var limits = []struct{ key, before, after string }{
+	{"minimum", "at least ", ""}, {"exclusiveMinimum", "above ", ""}, {"maximum", "at most ", ""}, {"exclusiveMaximum", "below ", ""},
+	{"multipleOf", "a multiple of ", ""}, {"minLength", "at least ", " characters"}, {"maxLength", "at most ", " characters"},
+	{"minItems", "at least ", " items"}, {"maxItems", "at most ", " items"}, {"uniqueItems", "no item twice", ""},
+	{"format", "format ", ""}, {"pattern", "pattern ", ""},
+}
+
+// bounds says which values of its type a schema allows, as "at least 1, at most 10".
+func bounds(schema string) string {
+	var list []string
+	for _, l := range limits {
+		Each(schema, func(key, value string) {
+			if key != l.key || value == "false" || value == "0" && strings.HasPrefix(key, "min") && l.after != "" {
+				return
+			}
+			text, isText := Unquote(value)
+			switch {
+			case value == "true":
+				text = ""
+			case !isText && strings.Trim(value, "+-.0123456789eE") == "":
+				text = value
+			case !isText:
+				return
+			}
+			list = append(list, l.before+string(inline(nil, text))+l.after)
+		})
+	}
+	return strings.Join(list, ", ")
 }
 
 func contains(list []string, s string) bool {
