@@ -77,6 +77,15 @@ func runDoctor(ctx context.Context, app *app, f *doctorFlags, args []string) err
 	for _, finding := range aboutConfig(app, c) {
 		p.print(finding)
 	}
+	if len(args) == 0 {
+		found, err := examineServers(ctx, app, f.file)
+		if err != nil {
+			return err
+		}
+		for _, finding := range found {
+			p.print(finding)
+		}
+	}
 	for _, name := range names {
 		for finding := range examineModel(ctx, app, c.Config, f, name) {
 			p.print(finding)

@@ -17,7 +17,7 @@ func (s *site) frontMCP() []gateway.Mount {
 				return mcpserver.Options{}, false
 			}
 			o, ok := service.MCP(key, server)
-			o.Version = thisBuild().String()
+			o.Version, o.Journal, o.By = thisBuild().String(), s.journal, key
 			return o, ok
 		}})
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"path"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 type MCPServe struct {
 	Enabled bool     `key:"enabled" doc:"Whether wield serve offers tools at /mcp, and those of each MCP server under its own names at /mcp/NAME."`
 	Tools   []string `key:"tools" doc:"Names of tools that are offered, * standing for any characters. Empty: those that are enabled, and all of the MCP servers."`
+	Agents  []string `key:"agents" doc:"Models that are offered as tools, under the name ask_NAME."`
 	Policy  string   `key:"policy" doc:"Name of the policy that decides about calls. Empty: default."`
 }
 
@@ -23,7 +25,12 @@ func (m *MCPServe) check(d *decoder, at string, c *Config) {
 	if _, ok := c.Policies[m.Policy]; !ok && m.Policy != "" {
 		d.at(join(at, "policy"), "no policy %q%s", m.Policy, didYouMean(m.Policy, sortedKeys(c.Policies)))
 	}
-	for _, key := range []string{"tools", "policy"} {
+	for i, name := range m.Agents {
+		if _, ok := c.Models[name]; !ok {
+			d.at(fmt.Sprintf("%s.agents[%d]", at, i), "no model %q%s", name, didYouMean(name, c.ModelNames()))
+		}
+	}
+	for _, key := range []string{"tools", "policy", "agents"} {
 		if !m.Enabled && d.has(join(at, key)) {
 			d.warn(join(at, key), "no effect without mcp.serve.enabled")
 		}
@@ -35,9 +42,14 @@ func (w *workshop) serveMCP(s *Service) error {
 	if !w.config.MCP.Serve.Enabled || s.Tools == nil {
 		return nil
 	}
+	own, err := w.ownTools(s.Gateway.Models)
+	if err != nil {
+		return err
+	}
 	runner := s.Tools.Runner.With(nil)
 	runner.Log = w.env.Log
-	def, err := w.config.runPolicy(w.config.MCP.Serve.Policy, s.Tools.Registry.Entries(), RunRules{},
+	all := offeredTools{registry: s.Tools.Registry, own: own, wanted: w.config.MCP.Serve.Tools, off: w.config.Disabled}
+	def, err := w.config.runPolicy(w.config.MCP.Serve.Policy, all.entries(), RunRules{},
 		append([]string{w.env.File, s.Tools.State}, s.Tools.Dirs...)...)
 	if err != nil {
 		return err
@@ -45,7 +57,7 @@ func (w *workshop) serveMCP(s *Service) error {
 	if runner.Policy, err = policy.New(def); err != nil {
 		return err
 	}
-	s.mcp = &mcpFront{box: s.Tools, runner: runner, tools: w.config.MCP.Serve.Tools, off: w.config.Disabled, keys: map[string][]string{}}
+	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: w.config.MCP.Serve.Tools, off: w.config.Disabled, keys: map[string][]string{}}
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
 	}
@@ -55,6 +67,7 @@ func (w *workshop) serveMCP(s *Service) error {
 // An mcpFront is what a service offers by MCP.
 type mcpFront struct {
 	box    *Toolbox
+	own    *tool.Registry // tools that are offered by MCP alone
 	runner *tool.Runner
 	tools  []string
 	off    func(name string) bool // a tool is never offered
@@ -73,7 +86,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	}
 	o.Runner = s.mcp.runner.With(nil)
 	o.Runner.Scope.By = key
-	o.Runner.Tools = offeredTools{Source: s.mcp.box.Registry, registry: s.mcp.box.Registry, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}
+	o.Runner.Tools = offeredTools{registry: s.mcp.box.Registry, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}
 	if own == nil {
 		for _, name := range sortedKeys(servers) {
 			o.Servers = append(o.Servers, servers[name])
@@ -89,8 +102,8 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 
 // offeredTools are the tools of a registry that are offered by MCP to the holder of a key.
 type offeredTools struct {
-	tool.Source
 	registry *tool.Registry
+	own      *tool.Registry
 	wanted   []string               // patterns; empty: what is enabled
 	allowed  []string               // patterns; empty: all
 	off      func(name string) bool // it is never offered
@@ -120,6 +133,9 @@ func (o offeredTools) fits(e *tool.Entry) bool {
 // Lookup implements tool.Source.
 func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
 	e, ok := o.registry.Lookup(name)
+	if !ok {
+		e, ok = o.own.Lookup(name)
+	}
 	if !ok || !o.fits(e) {
 		return nil, false
 	}
@@ -134,9 +150,18 @@ func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
 // Offered implements tool.Source.
 func (o offeredTools) Offered(string) []chat.Tool {
 	var list []chat.Tool
-	for _, e := range o.registry.Entries() {
-		if o.fits(e) {
-			list = append(list, e.Tool.Definition)
+	for _, e := range o.entries() {
+		list = append(list, e.Tool.Definition)
+	}
+	return list
+}
+
+// entries returns the tools that are offered, switched on.
+func (o offeredTools) entries() []*tool.Entry {
+	var list []*tool.Entry
+	for _, e := range append(o.registry.Entries(), o.own.Entries()...) {
+		if on, ok := o.Lookup(e.Tool.Name()); ok {
+			list = append(list, on)
 		}
 	}
 	return list

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/chat"
+	"wield/journal"
 	"wield/tool"
 	"wield/tool/mcp"
 )
@@ -28,6 +29,9 @@ type Options struct {
 	// Dedicated makes a connection to the one server in the name of a client that has a session, so that what the
 	// server asks for reaches that client; nil: all clients share the server's connection.
 	Dedicated func(mcp.Peer) *mcp.Server
+
+	Journal journal.Store // where each call is recorded, as a run; nil: nowhere
+	By      string        // whose key it is, in the journal
 
 	Version string       // of wield
 	Log     *slog.Logger // nil: none
@@ -45,6 +49,7 @@ type Server struct {
 	offered map[string]string // hashes of what is offered, by kind and name
 	names   map[string]string // the runner's names of tools, by those that clients use
 	own     *dedicated        // nil: there is none yet
+	logged  string            // the session of the journal that calls are in; empty: there was none yet
 }
 
 // New returns a server with what is on offer now.
@@ -176,7 +181,12 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	s.mu.Unlock()
 	call := chat.Call{ID: fmt.Sprint("mcp_", s.calls.Add(1)), Name: name, Arguments: arguments, Complete: true}
 	relay := &mcp.Relay{Meta: passed(r.Params.Meta), Responses: r.Params.InputResponses, State: r.Params.RequestState}
-	runner := s.o.Runner.With(s.o.Runner.Records)
+	log, err := s.record(ctx, &call)
+	if err != nil {
+		return nil, err
+	}
+	defer log.end(ctx)
+	runner := s.o.Runner.With(log.records())
 	runner.Tools = relayed{runner.Tools, relay}
 	if own := s.dedicated(r.Session); own != nil {
 		relay.Through = own.server
@@ -189,6 +199,8 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 			return nil, err
 		}
 		switch e.Kind {
+		case chat.KindPolicy:
+			log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.Policy})
 		case chat.KindProgress:
 			if token := r.Params.GetProgressToken(); token != nil {
 				p := e.Detail.Progress

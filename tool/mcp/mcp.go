@@ -49,6 +49,7 @@ type Options struct {
 // nothing else.
 const (
 	maxTools       = 1000
+	maxPages       = 1000
 	maxOthers      = 1000 // prompts, resources, and templates of resources, of each
 	maxDescription = 16 << 10
 	maxSchema      = 256 << 10

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO"); scenario != "" {
 		os.Exit(conformanceClient(scenario, os.Args[len(os.Args)-1]))
 	}
+	if os.Getenv("MCP_TEST_SERVER") == "http" {
+		os.Exit(serveHTTP())
+	}
 	if os.Getenv("MCP_TEST_SERVER") != "" {
 		os.Exit(serveStdio())
 	}

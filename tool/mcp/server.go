@@ -183,7 +183,10 @@ func (s *Server) list(ctx context.Context) error {
 	var defs []*sdk.Tool
 	var params sdk.ListToolsParams
 	again := listAgain
-	for {
+	for pages := 0; ; pages++ {
+		if pages == maxPages {
+			return fmt.Errorf("its list of tools has more than %d pages", maxPages)
+		}
 		page, err := c.session.ListTools(ctx, &params)
 		if err != nil {
 			return c.explain(fmt.Errorf("listing its tools: %w", err))
