@@ -129,7 +129,7 @@ mcp: {servers: {one: {url: %q}, two: {url: %q}}}
 backends: {s: {kind: script, scenario: calculator}}
 models:
   all: {backend: s, mcp: ["*"]}
-  some: {backend: s, agent: {tools: [calculator], mcp: [two, tow]}}
+  some: {backend: s, agent: {tools: [calculator]}, mcp: [two, tow]}
   none: {backend: s, agent: {tools: [calculator]}}
 `, dir, url, url)
 	file := filepath.Join(dir, "wield.yaml")
