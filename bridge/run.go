@@ -124,6 +124,9 @@ func (r *run) prepare() error {
 	if err := r.unhost(r.o.Mode == ModeText); err != nil {
 		return err
 	}
+	if r.o.Protocol != chat.ProtocolAnthropic {
+		r.req = r.steady(r.req)
+	}
 	tools, err := r.offered()
 	if err != nil {
 		return err

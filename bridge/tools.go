@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,7 +83,13 @@ func (r *run) offered() ([]tool, error) {
 // for concurrent use.
 type relaxed struct {
 	mu    sync.Mutex
-	tools map[string]tool // by the text of the schema
+	tools map[string]relaxedTool // by the text of the schema
+}
+
+// A relaxedTool is a tool with the places of the references that lead nowhere.
+type relaxedTool struct {
+	tool
+	open []string
 }
 
 // maxRelaxed is how many tools a relaxed keeps before it begins anew.
@@ -95,22 +102,32 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 	defer x.mu.Unlock()
 	if known, ok := x.tools[string(t.Parameters)]; ok {
 		known.name = t.Name
-		return known, nil
+		r.noteOpen(t.Name, known.open)
+		return known.tool, nil
 	}
 	s, skipped := r.withoutPatterns(t.Parameters, err)
 	if s == nil {
 		return tool{}, err
 	}
 	if r.o.Log != nil {
-		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking",
-			slog.String("tool", t.Name), slog.Any("patterns", skipped))
+		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking, or references that lead nowhere",
+			slog.String("tool", t.Name), slog.Any("places", skipped))
 	}
 	if x.tools == nil || len(x.tools) >= maxRelaxed {
-		x.tools = make(map[string]tool)
+		x.tools = make(map[string]relaxedTool)
 	}
+	open := slices.DeleteFunc(skipped, func(place string) bool { return !strings.HasSuffix(place, "/$ref") })
+	r.noteOpen(t.Name, open)
 	made := tool{name: t.Name, schema: s, shape: schema.ShapeOf(t.Parameters)}
-	x.tools[string(t.Parameters)] = made
+	x.tools[string(t.Parameters)] = relaxedTool{made, open}
 	return made, nil
+}
+
+// noteOpen tells of the places in a tool's parameters at which anything goes.
+func (r *run) noteOpen(name string, open []string) {
+	for _, place := range open {
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + name, Before: place})
+	}
 }
 
 // schemaError says which schema of the request is broken, where and how to mend it.
@@ -190,7 +207,7 @@ func (r *run) withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, [
 }
 
 // dropPattern removes the keyword pattern that pointer leads to, or the row of patternProperties, and reports
-// whether it is one that needs backtracking.
+// whether it is one that needs backtracking; a reference that leads nowhere goes as well.
 func dropPattern(root any, pointer string) bool {
 	parts := strings.Split(pointer, "/")
 	if len(parts) < 2 {
@@ -217,6 +234,10 @@ func dropPattern(root any, pointer string) bool {
 		return false
 	}
 	pattern, isString := object[key].(string)
+	if key == "$ref" && isString {
+		delete(object, key)
+		return true
+	}
 	if parent == "patternProperties" {
 		pattern, isString = key, true
 	} else if key != "pattern" {

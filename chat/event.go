@@ -247,6 +247,9 @@ const (
 
 	// NoteUnsent says that the backend is not sent a part of the request, at Path, of which Before says what it is.
 	NoteUnsent NoteKind = "unsent"
+	// NoteSteady says that lines of the instructions that change with each request were taken out, or put behind
+	// the conversation, so that the server's cache of prompts holds.
+	NoteSteady NoteKind = "steady"
 )
 
 // NoteDetail describes one repair: what stood in the text and what was made of it.

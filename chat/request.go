@@ -12,6 +12,7 @@ const (
 	ProtocolAnthropic Protocol = "anthropic"
 	ProtocolOllama    Protocol = "ollama"
 	ProtocolLumo      Protocol = "lumo"
+	ProtocolGemini    Protocol = "gemini"
 	ProtocolMCP       Protocol = "mcp" // of parts of results
 )
 

@@ -50,6 +50,14 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation, nil},
 	endpoint{http.MethodPost, pathMessages, messagesFront, nil, (*exchange).answer},
 	endpoint{http.MethodPost, pathCountTokens, messagesFront, nil, (*exchange).countTokens},
+	endpoint{http.MethodPost, pathGemini + "/*:generateContent", geminiFront, nil, (*exchange).generate},
+	endpoint{http.MethodPost, pathGemini + "/*:streamGenerateContent", geminiFront, nil, (*exchange).generateStream},
+	endpoint{http.MethodPost, pathGemini + "/*:countTokens", geminiFront, nil, (*exchange).countContent},
+	endpoint{http.MethodPost, pathModels + "/*:generateContent", geminiFront, nil, (*exchange).generate},
+	endpoint{http.MethodPost, pathModels + "/*:streamGenerateContent", geminiFront, nil, (*exchange).generateStream},
+	endpoint{http.MethodPost, pathModels + "/*:countTokens", geminiFront, nil, (*exchange).countContent},
+	endpoint{http.MethodGet, pathGemini, geminiFront, (*exchange).listGemini, nil},
+	endpoint{http.MethodGet, pathGemini + "/*", geminiFront, (*exchange).showGemini, nil},
 	endpoint{http.MethodPost, "/v1/embeddings", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, pathTextCompletions, completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, "/v1/rerank", completionsFront, nil, (*exchange).relay},
@@ -149,6 +157,8 @@ func frontOf(r *http.Request) *front {
 		return messagesFront
 	case strings.HasPrefix(r.URL.Path, "/api/"):
 		return ollamaFront
+	case strings.HasPrefix(r.URL.Path, "/v1beta/"):
+		return geminiFront
 	}
 	return completionsFront
 }

@@ -41,10 +41,14 @@ func (x *exchange) countTokens(body []byte) *failure {
 	return nil
 }
 
-// tellMessages finds out whether a client speaks this protocol, at a URL that it shares with another: its clients say the version.
+// tellMessages finds out which protocol a client speaks at a URL that several share: clients of this one say the version, those of the
+// Gemini API have a header of their own for the key.
 func (x *exchange) tellMessages() {
 	if x.r.Header.Get("Anthropic-Version") != "" {
 		x.front = messagesFront
+	}
+	if x.r.Header.Get("X-Goog-Api-Key") != "" {
+		x.front = geminiFront
 	}
 }
 

@@ -153,6 +153,9 @@ const lumoProvider = "proton/"
 // listModels answers GET /v1/models.
 func (x *exchange) listModels() *failure {
 	x.tellMessages()
+	if x.front == geminiFront {
+		return x.listGemini()
+	}
 	if f := x.authenticate(); f != nil {
 		return f
 	}
@@ -172,6 +175,9 @@ func (x *exchange) listModels() *failure {
 // showModel answers GET /v1/models/NAME. A name may hold slashes.
 func (x *exchange) showModel() *failure {
 	x.tellMessages()
+	if x.front == geminiFront {
+		return x.showGemini()
+	}
 	if f := x.authenticate(); f != nil {
 		return f
 	}

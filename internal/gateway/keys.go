@@ -162,7 +162,10 @@ func secretOf(h http.Header) string {
 		}
 		return v
 	}
-	return h.Get("X-Api-Key")
+	if v := h.Get("X-Api-Key"); v != "" {
+		return v
+	}
+	return h.Get("X-Goog-Api-Key")
 }
 
 // match reports whether name fits pattern, in which * stands for any text, slashes included, and ? for one byte.

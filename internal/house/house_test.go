@@ -68,6 +68,7 @@ var rooms = []room{
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "prompt", floor: 4, modules: schemaModules},
 	{path: "wire/ollama", floor: 4, modules: schemaModules},
+	{path: "wire/gemini", floor: 4, modules: schemaModules},
 	{path: "wire/anthropic", floor: 4, modules: schemaModules},
 	{path: "wire/lumo", floor: 4, modules: schemaModules},
 	{path: "model/exchange", floor: 4, modules: none, only: []string{"chat", "wire/sse"}},

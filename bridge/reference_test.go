@@ -1,0 +1,32 @@
+package bridge
+
+import (
+	"context"
+	"testing"
+
+	"wield/chat"
+)
+
+// TestReferences shows that a tool whose schema refers to what is not there costs nobody the request: the place is open, and that is told.
+func TestReferences(t *testing.T) {
+	parameters := `{"type":"object","properties":{"a":{"$ref":"https://schemas.example/a.json"},"b":{"$ref":"#/definitions/b"},"c":{"type":"integer"}},"required":["c"]}`
+	for _, mode := range []Mode{ModeNative, ModeText} {
+		m := &sentModel{}
+		notes := 0
+		for e, err := range New(m, Options{Mode: mode}).Stream(context.Background(), &chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: []byte(parameters)}},
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}) {
+			if err != nil {
+				t.Fatalf("%s: %v", mode, err)
+			}
+			if e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteUnsent && e.Detail.Note.Path == "tools.f" {
+				notes++
+			}
+		}
+		if notes != 2 {
+			t.Errorf("%s: %d notes", mode, notes)
+		}
+		if mode == ModeNative && string(m.sent.Tools[0].Parameters) != parameters {
+			t.Errorf("the backend gets %s", m.sent.Tools[0].Parameters)
+		}
+	}
+}

@@ -1,0 +1,534 @@
+// Package gemini is the protocol of Google's Gemini API, the server's side: requests for content, answers whole and as streams,
+// errors, lists of models. It knows no HTTP.
+package gemini
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// DecodeRequest reads a request for content. The model stands in the address, not in the body. An error is a *jsonbody.FieldError. Names
+// of fields may be written in either case, as in generationConfig and generation_config. Fields that the vocabulary has no place for are
+// kept raw in Request.Extra. The result refers to body, which must not change afterwards.
+func DecodeRequest(body []byte) (*chat.Request, error) {
+	d := requestReader{req: &chat.Request{}}
+	if err := d.Init(body); err != nil {
+		return nil, err
+	}
+	d.Members(d.field)
+	if d.Bad == nil && len(d.req.Messages) == 0 {
+		d.RefuseAt("contents", jsonbody.CodeMissingMsgs, "there must be at least one content")
+	}
+	if err := d.Done(); err != nil {
+		return nil, err
+	}
+	if len(d.system) > 0 {
+		d.req.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: d.system}}, d.req.Messages...)
+	}
+	return d.req, nil
+}
+
+type requestReader struct {
+	jsonbody.Reader
+	req     *chat.Request
+	system  []chat.Part
+	calls   int
+	pending []chat.Call // that have no result yet
+}
+
+// camel returns a name as JSON has it by default.
+func camel(key string) string {
+	if !strings.Contains(key, "_") {
+		return key
+	}
+	words := strings.Split(key, "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+func (d *requestReader) field(key string) {
+	switch camel(key) {
+	case "contents":
+		if d.Peek() == '{' {
+			d.content()
+		} else {
+			d.Each(d.content)
+		}
+	case "systemInstruction":
+		d.Members(func(key string) {
+			if key == "parts" {
+				m := d.parts()
+				d.system = append(d.system, m.Parts...)
+			} else {
+				d.Skip()
+			}
+		})
+	case "tools":
+		if !d.Null() {
+			d.Each(d.tool)
+		}
+	case "toolConfig":
+		d.object(func(key string) {
+			if key == "functionCallingConfig" {
+				d.choice()
+			} else {
+				d.extra("toolConfig." + key)
+			}
+		})
+	case "generationConfig":
+		d.object(d.setting)
+	case "model":
+		d.req.Model = strings.TrimPrefix(d.Optional(), "models/")
+	default:
+		d.extra(camel(key))
+	}
+}
+
+// object reads an object or null.
+func (d *requestReader) object(f func(key string)) {
+	if !d.Null() {
+		d.Members(func(key string) { f(camel(key)) })
+	}
+}
+
+func (d *requestReader) extra(key string) {
+	if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key, Value: raw})
+	}
+}
+
+func (d *requestReader) setting(key string) {
+	q := d.req
+	switch key {
+	case "temperature":
+		q.Temperature = d.Float()
+	case "topP":
+		q.TopP = d.Float()
+	case "maxOutputTokens":
+		if n := d.Whole(); n != nil {
+			q.MaxTokens = jsonbody.Bound(*n)
+		}
+	case "seed":
+		q.Seed = d.Whole()
+	case "stopSequences":
+		if !d.Null() {
+			d.Each(func() { q.Stop = append(q.Stop, d.Text()) })
+		}
+	case "candidateCount":
+		if n := d.Whole(); n != nil && *n > 1 {
+			d.Refuse(jsonbody.CodeUnsupported, "one candidate is all that a model is asked for here")
+		}
+	case "responseMimeType":
+		if kind := d.Optional(); kind == "application/json" && q.Format == nil {
+			q.Format = &chat.Format{Kind: chat.FormatJSON}
+		} else if kind != "" && kind != "text/plain" && kind != "application/json" {
+			d.Refuse(jsonbody.CodeUnsupported, "this must be text/plain or application/json")
+		}
+	case "responseSchema", "responseJsonSchema":
+		if raw := d.Schema(); raw != nil {
+			q.Format = &chat.Format{Kind: chat.FormatSchema, Schema: appendSchema(nil, raw)}
+		}
+	case "responseLogprobs":
+		if v := d.Boolean(); v != nil {
+			q.LogProbs = *v
+		}
+	case "logprobs":
+		if n := d.Whole(); n != nil {
+			q.TopLogProbs = int(min(*n, 20))
+		}
+	case "thinkingConfig":
+		d.object(func(key string) {
+			switch key {
+			case "thinkingLevel":
+				q.Effort = strings.ToLower(d.Optional())
+			case "includeThoughts":
+				d.Skip() // clients pass over thoughts that they did not ask for
+			default:
+				d.extra("thinkingConfig." + key)
+			}
+		})
+	default:
+		d.extra(key)
+	}
+}
+
+// content reads one entry of the conversation.
+func (d *requestReader) content() {
+	role := ""
+	var m turn
+	d.Members(func(key string) {
+		switch key {
+		case "role":
+			role = d.Optional()
+		case "parts":
+			m = d.parts()
+		default:
+			d.Skip()
+		}
+	})
+	switch {
+	case d.Bad != nil:
+	case role == "model":
+		m.Role = chat.RoleAssistant
+		d.pending = m.Calls
+		d.req.Messages = append(d.req.Messages, m.Message)
+	case role == "" || role == "user" || role == "function" || role == "tool":
+		m.Role, m.Calls = chat.RoleUser, nil
+		d.req.Messages = append(d.req.Messages, m.results...)
+		if len(m.Parts) > 0 || len(m.results) == 0 {
+			d.req.Messages = append(d.req.Messages, m.Message)
+		}
+	case role == "system":
+		d.system = append(d.system, m.Parts...)
+	default:
+		d.RefuseAt("role", jsonbody.CodeInvalidValue, "this must be user or model")
+	}
+}
+
+// A turn is a content while it is read.
+type turn struct {
+	chat.Message
+	results []chat.Message
+}
+
+func (d *requestReader) parts() (m turn) {
+	if d.Peek() == '{' {
+		d.part(&m)
+		return m
+	}
+	d.Each(func() { d.part(&m) })
+	return m
+}
+
+func (d *requestReader) part(m *turn) {
+	d.Peek()
+	start := d.Pos
+	var p chat.Part
+	known, thought := false, false
+	d.Members(func(key string) {
+		switch key = camel(key); key {
+		case "text":
+			known, p.Text = true, d.Text()
+		case "thought":
+			if v := d.Boolean(); v != nil {
+				thought = *v
+			}
+		case "inlineData":
+			known = true
+			d.data(&p)
+		case "fileData":
+			known = true
+			d.object(func(key string) {
+				switch key {
+				case "mimeType":
+					p.MediaType = d.Optional()
+				case "fileUri":
+					p.URL = d.Text()
+				default:
+					d.Skip()
+				}
+			})
+			p.Kind = kindOf(p.MediaType)
+		case "functionCall":
+			known = true
+			d.call(m)
+			p.Kind = chat.PartOpaque
+		case "functionResponse":
+			known = true
+			d.result(m)
+			p.Kind = chat.PartOpaque
+		default: // a signature, and what else belongs to a part
+			d.Skip()
+		}
+	})
+	switch {
+	case d.Bad != nil:
+	case !known:
+		raw := json.RawMessage(d.Bytes[start:d.Pos:d.Pos])
+		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartOpaque, Name: firstKey(raw), Raw: raw, Protocol: chat.ProtocolGemini})
+	case thought:
+		m.Reasoning += p.Text
+	case p.Kind != chat.PartOpaque:
+		m.Parts = append(m.Parts, p)
+	}
+}
+
+func firstKey(object []byte) string {
+	s := jsonbody.Scanner{Bytes: object}
+	if s.Enter('{'); s.Next('}') {
+		return s.Name()
+	}
+	return "nothing"
+}
+
+func (d *requestReader) data(p *chat.Part) {
+	d.object(func(key string) {
+		switch key {
+		case "mimeType":
+			p.MediaType = d.Optional()
+		case "data":
+			text := d.Text()
+			data, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				data, err = base64.URLEncoding.DecodeString(text) // which is also base64 to this protocol
+			}
+			if err != nil {
+				d.Refuse(jsonbody.CodeInvalidValue, "this is not base64")
+			}
+			p.Data = data
+		default:
+			d.Skip()
+		}
+	})
+	p.Kind = kindOf(p.MediaType)
+}
+
+func kindOf(media string) chat.PartKind {
+	switch {
+	case strings.HasPrefix(media, "image/"):
+		return chat.PartImage
+	case strings.HasPrefix(media, "audio/"):
+		return chat.PartAudio
+	}
+	return chat.PartFile
+}
+
+// call reads a call that a model made earlier.
+func (d *requestReader) call(m *turn) {
+	c := chat.Call{Index: len(m.Calls), Arguments: "{}", Complete: true, Origin: chat.OriginFunction}
+	d.object(func(key string) {
+		switch key {
+		case "id":
+			c.ID = d.Optional()
+		case "name":
+			c.Name = d.Text()
+		case "args":
+			if raw := d.Raw(); len(raw) > 0 && raw[0] == '{' {
+				c.Arguments = string(raw)
+			}
+		default:
+			d.Skip()
+		}
+	})
+	if c.Name == "" {
+		d.RefuseAt("name", jsonbody.CodeMissing, "a call must have the function's name")
+	}
+	if c.ID == "" {
+		c.ID = "call_" + strconv.Itoa(d.calls)
+	}
+	d.calls++
+	m.Calls = append(m.Calls, c)
+}
+
+// result reads what came of a call. Without an id it belongs to the first call of its name that has none yet.
+func (d *requestReader) result(m *turn) {
+	r := chat.Message{Role: chat.RoleTool}
+	d.object(func(key string) {
+		switch key {
+		case "id":
+			r.CallID = d.Optional()
+		case "name":
+			r.Name = d.Text()
+		case "response":
+			r.Parts = resultParts(d.Raw())
+		default:
+			d.Skip()
+		}
+	})
+	for i, c := range d.pending {
+		if r.CallID == c.ID || r.CallID == "" && (r.Name == c.Name || r.Name == "") {
+			r.CallID, r.Name = c.ID, c.Name
+			d.pending = append(d.pending[:i:i], d.pending[i+1:]...)
+			break
+		}
+	}
+	if r.CallID == "" {
+		d.Refuse(jsonbody.CodeInvalidValue, fmt.Sprintf("there is no call of %q that this could answer", r.Name))
+	}
+	m.results = append(m.results, r)
+}
+
+// resultParts returns the content of a result: the text under result or output where there is nothing else, or the object itself.
+func resultParts(raw []byte) []chat.Part {
+	s := jsonbody.Scanner{Bytes: raw}
+	if s.Peek() == '{' {
+		n, text, ok := 0, "", false
+		for s.Enter('{'); s.Next('}'); n++ {
+			key := string(s.Key())
+			if (key == "result" || key == "output") && s.Peek() == '"' {
+				text, ok = s.Str(), true
+			} else {
+				s.Skip()
+			}
+		}
+		if n == 1 && ok {
+			return chat.Text(text)
+		}
+	}
+	return chat.Text(string(raw))
+}
+
+// tool reads an entry of the tools: functions, or something that Google's servers run.
+func (d *requestReader) tool() {
+	d.Members(func(key string) {
+		if key = camel(key); key == "functionDeclarations" {
+			d.Each(d.function)
+			return
+		}
+		if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
+			d.req.Tools = append(d.req.Tools, chat.Tool{Name: key, Raw: raw, Protocol: chat.ProtocolGemini, Hosted: chat.HostedRequired})
+		}
+	})
+}
+
+func (d *requestReader) function() {
+	var t chat.Tool
+	d.Members(func(key string) {
+		switch camel(key) {
+		case "name":
+			t.Name = d.Text()
+		case "description":
+			t.Description = d.Optional()
+		case "parameters":
+			if raw := d.Schema(); raw != nil {
+				t.Parameters = appendSchema(nil, raw)
+			}
+		case "parametersJsonSchema":
+			t.Parameters = d.Schema()
+		default: // what a result looks like, and how a call behaves
+			d.Skip()
+		}
+	})
+	switch {
+	case d.Bad != nil:
+	case t.Name == "":
+		d.RefuseAt("name", jsonbody.CodeMissing, "a function must have a name")
+	case d.req.Tool(t.Name) != nil:
+		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another function of this name")
+	default:
+		d.req.Tools = append(d.req.Tools, t)
+	}
+}
+
+// modes are the words for what may be called.
+var modes = map[string]chat.ChoiceMode{"": chat.ChoiceAuto, "MODE_UNSPECIFIED": chat.ChoiceAuto, "AUTO": chat.ChoiceAuto, "NONE": chat.ChoiceNone,
+	"ANY": chat.ChoiceRequired, "VALIDATED": chat.ChoiceAuto}
+
+func (d *requestReader) choice() {
+	c := &d.req.Choice
+	d.object(func(key string) {
+		switch key {
+		case "mode":
+			mode, ok := modes[strings.ToUpper(d.Optional())]
+			if !ok {
+				d.Refuse(jsonbody.CodeInvalidValue, "this must be AUTO, ANY, VALIDATED or NONE")
+			}
+			c.Mode = mode
+		case "allowedFunctionNames":
+			if !d.Null() {
+				d.Each(func() { c.Allowed = append(c.Allowed, d.Text()) })
+			}
+		default:
+			d.Skip()
+		}
+	})
+}
+
+// appendSchema appends a schema of this protocol, which is one of OpenAPI's, as JSON Schema: types are in lower case, and one that may be
+// null is a list.
+func appendSchema(dst, raw []byte) []byte {
+	s := jsonbody.Scanner{Bytes: raw}
+	switch s.Peek() {
+	case '[':
+		dst = append(dst, '[')
+		for s.Enter('['); s.Next(']'); {
+			if dst[len(dst)-1] != '[' {
+				dst = append(dst, ',')
+			}
+			dst = appendSchema(dst, s.Raw())
+		}
+		return append(dst, ']')
+	case '{':
+	default:
+		return append(dst, raw...)
+	}
+	nullable := string(memberOf(raw, "nullable")) == "true"
+	dst = append(dst, '{')
+	for s.Enter('{'); s.Next('}'); {
+		key := s.Name()
+		value := s.Raw()
+		if key == "nullable" || key == "propertyOrdering" || key == "property_ordering" {
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonbody.AppendString(dst, camelSchema(key)), ':')
+		switch key {
+		case "type":
+			dst = appendType(dst, value, nullable)
+		case "properties", "$defs", "defs":
+			dst = appendProperties(dst, value)
+		case "items", "anyOf", "any_of", "allOf", "oneOf", "prefixItems", "additionalProperties", "not":
+			dst = appendSchema(dst, value)
+		default:
+			dst = append(dst, value...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// camelSchema returns the name of a keyword. Only those that the protocol's own types have can be in the other case.
+func camelSchema(key string) string {
+	if strings.HasPrefix(key, "$") {
+		return key
+	}
+	return camel(key)
+}
+
+func appendType(dst, value []byte, nullable bool) []byte {
+	lower := []byte(strings.ToLower(string(value)))
+	if nullable && lower[0] == '"' {
+		return append(append(append(dst, '['), lower...), `,"null"]`...)
+	}
+	return append(dst, lower...)
+}
+
+// appendProperties appends an object of schemas, whose names are nobody's keywords.
+func appendProperties(dst, raw []byte) []byte {
+	s := jsonbody.Scanner{Bytes: raw}
+	if s.Peek() != '{' {
+		return append(dst, raw...)
+	}
+	dst = append(dst, '{')
+	for s.Enter('{'); s.Next('}'); {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonbody.AppendString(dst, s.Name()), ':')
+		dst = appendSchema(dst, s.Raw())
+	}
+	return append(dst, '}')
+}
+
+func memberOf(object []byte, key string) (raw []byte) {
+	s := jsonbody.Scanner{Bytes: object}
+	for s.Enter('{'); s.Next('}'); {
+		if string(s.Key()) == key {
+			raw = s.Raw()
+		} else {
+			s.Skip()
+		}
+	}
+	return raw
+}

@@ -1,0 +1,256 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// ResponseOptions are what an answer says about itself.
+type ResponseOptions struct {
+	ID    string
+	Model string // as the client knows it
+}
+
+// finishReasons are the words for why an answer ended. A call is no reason of its own in this protocol.
+var finishReasons = map[chat.FinishReason]string{chat.FinishLength: "MAX_TOKENS", chat.FinishFiltered: "SAFETY"}
+
+func finishReason(r chat.FinishReason) string {
+	if word := finishReasons[r]; word != "" {
+		return word
+	}
+	return "STOP"
+}
+
+// An answer is what a whole answer and a stream have in common.
+type answer struct {
+	o     ResponseOptions
+	usage *chat.Usage
+}
+
+// append appends a response with these parts, and the reason for its end unless that is empty.
+func (a *answer) append(dst, parts []byte, reason string) []byte {
+	dst = append(dst, `{"candidates":[{"content":{"parts":[`...)
+	dst = append(dst, parts...)
+	dst = append(dst, `],"role":"model"}`...)
+	if reason != "" {
+		dst = append(append(append(dst, `,"finishReason":"`...), reason...), '"')
+	}
+	dst = append(dst, `,"index":0}]`...)
+	if u := a.usage; u != nil && u.Known && reason != "" {
+		dst = append(dst, `,"usageMetadata":{"promptTokenCount":`...)
+		dst = strconv.AppendInt(dst, int64(u.In), 10)
+		dst = append(dst, `,"candidatesTokenCount":`...)
+		dst = strconv.AppendInt(dst, int64(u.Out-u.Reasoning), 10)
+		if u.Reasoning > 0 {
+			dst = strconv.AppendInt(append(dst, `,"thoughtsTokenCount":`...), int64(u.Reasoning), 10)
+		}
+		if u.Cached > 0 {
+			dst = strconv.AppendInt(append(dst, `,"cachedContentTokenCount":`...), int64(u.Cached), 10)
+		}
+		dst = strconv.AppendInt(append(dst, `,"totalTokenCount":`...), int64(u.In)+int64(u.Out), 10)
+		dst = append(dst, '}')
+	}
+	dst = jsonbody.AppendString(append(dst, `,"modelVersion":`...), a.o.Model)
+	dst = jsonbody.AppendString(append(dst, `,"responseId":`...), a.o.ID)
+	return append(dst, '}')
+}
+
+func appendText(dst []byte, text string, thought bool) []byte {
+	dst = jsonbody.AppendString(append(dst, `{"text":`...), text)
+	if thought {
+		dst = append(dst, `,"thought":true`...)
+	}
+	return append(dst, '}')
+}
+
+func appendCall(dst []byte, c *chat.Call) []byte {
+	dst = append(dst, `{"functionCall":{`...)
+	if c.ID != "" {
+		dst = append(jsonbody.AppendString(append(dst, `"id":`...), c.ID), ',')
+	}
+	dst = jsonbody.AppendString(append(dst, `"name":`...), c.Name)
+	args := c.Arguments
+	if !json.Valid([]byte(args)) || !strings.HasPrefix(strings.TrimSpace(args), "{") {
+		args = "{}"
+	}
+	return append(jsonbody.AppendCompact(append(dst, `,"args":`...), []byte(args)), "}}"...)
+}
+
+// A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked FlagSpent.
+type Response struct {
+	answer
+	parts   []byte
+	text    strings.Builder // of the part under way
+	thought bool            // it is a thought
+	reason  chat.FinishReason
+}
+
+// NewResponse returns a collector for one answer.
+func NewResponse(o ResponseOptions) *Response { return &Response{answer: answer{o: o}} }
+
+// Add takes in one event.
+func (r *Response) Add(e chat.Event) {
+	switch e.Kind {
+	case chat.KindText:
+		r.say(e.Text, false)
+	case chat.KindReasoning:
+		r.say(e.Text, true)
+	case chat.KindCallEnd:
+		if c := e.Detail.Call; c.Complete {
+			r.close()
+			r.parts = appendCall(r.next(), c)
+		} else {
+			r.say(c.Arguments, false)
+		}
+	case chat.KindRejected:
+		if shown(e) {
+			r.say(e.Detail.Rejected.Raw, false)
+		}
+	case chat.KindUsage:
+		r.usage = e.Detail.Usage
+	case chat.KindFinish:
+		r.reason = e.Detail.Finish.Reason
+	}
+}
+
+// shown reports whether a rejected attempt stands in the text: when nothing will be done about it any more.
+func shown(e chat.Event) bool {
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+}
+
+func (r *Response) next() []byte {
+	if len(r.parts) > 0 {
+		return append(r.parts, ',')
+	}
+	return r.parts
+}
+
+func (r *Response) say(text string, thought bool) {
+	if r.thought != thought {
+		r.close()
+		r.thought = thought
+	}
+	r.text.WriteString(text)
+}
+
+func (r *Response) close() {
+	if r.text.Len() > 0 {
+		r.parts = appendText(r.next(), r.text.String(), r.thought)
+		r.text.Reset()
+	}
+}
+
+// Append appends the body. It is to be called once the stream has ended.
+func (r *Response) Append(dst []byte) []byte {
+	r.close()
+	return r.append(dst, r.parts, finishReason(r.reason))
+}
+
+// A StreamWriter turns the events of one answer into the frames of a stream: responses, each with what it adds. A call is a part of its
+// own, whole.
+type StreamWriter struct {
+	answer
+	rest  jsonbody.RuneTail
+	ended bool
+}
+
+// NewStreamWriter returns a writer for one answer.
+func NewStreamWriter(o ResponseOptions) *StreamWriter { return &StreamWriter{answer: answer{o: o}} }
+
+// Append appends the frames that e makes, none for the kinds that the protocol does not show.
+func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
+	switch {
+	case w.ended:
+	case e.Kind == chat.KindText, e.Kind == chat.KindReasoning:
+		if text := w.rest.Take(e.Text); text != "" {
+			return w.frame(dst, appendText(nil, text, e.Kind == chat.KindReasoning), "")
+		}
+	case e.Kind == chat.KindCallEnd && e.Detail.Call.Complete:
+		return w.frame(dst, appendCall(nil, e.Detail.Call), "")
+	case e.Kind == chat.KindRejected && shown(e):
+		return w.frame(dst, appendText(nil, e.Detail.Rejected.Raw, false), "")
+	case e.Kind == chat.KindUsage:
+		w.usage = e.Detail.Usage
+	case e.Kind == chat.KindFinish:
+		w.ended = true
+		return w.frame(dst, appendText(nil, "", false), finishReason(e.Detail.Finish.Reason))
+	}
+	return dst
+}
+
+func (w *StreamWriter) frame(dst, parts []byte, reason string) []byte {
+	return append(w.append(append(dst, "data: "...), parts, reason), "\r\n\r\n"...)
+}
+
+// AppendError appends the frame that ends a stream which failed after it had begun.
+func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
+	if w.ended {
+		return dst
+	}
+	w.ended = true
+	return append(AppendError(append(dst, "data: "...), err), "\r\n\r\n"...)
+}
+
+// kinds says how each class of errors looks on the wire.
+var kinds = map[chat.ErrorKind]struct {
+	code   int
+	status string
+}{
+	chat.ErrAuth:          {401, "UNAUTHENTICATED"},
+	chat.ErrBadRequest:    {400, "INVALID_ARGUMENT"},
+	chat.ErrNotFound:      {404, "NOT_FOUND"},
+	chat.ErrRateLimit:     {429, "RESOURCE_EXHAUSTED"},
+	chat.ErrContextLength: {400, "INVALID_ARGUMENT"},
+	chat.ErrFiltered:      {400, "FAILED_PRECONDITION"},
+	chat.ErrOverloaded:    {503, "UNAVAILABLE"},
+	chat.ErrTimeout:       {504, "DEADLINE_EXCEEDED"},
+	chat.ErrCanceled:      {499, "CANCELLED"},
+	chat.ErrProtocol:      {502, "UNAVAILABLE"},
+	chat.ErrUnavailable:   {502, "UNAVAILABLE"},
+}
+
+// Status returns the HTTP status that a server answers an error of this kind with.
+func Status(kind chat.ErrorKind) int {
+	if k, ok := kinds[kind]; ok {
+		return k.code
+	}
+	return 500
+}
+
+// AppendError appends the body of an error answer. The protocol has no place for the field that is to blame: the message names it.
+func AppendError(dst []byte, e *chat.Error) []byte {
+	k, ok := kinds[e.Kind]
+	if !ok {
+		k.code, k.status = 500, "INTERNAL"
+	}
+	message := e.Message
+	if message == "" {
+		message = e.Error()
+	}
+	dst = strconv.AppendInt(append(dst, `{"error":{"code":`...), int64(k.code), 10)
+	dst = jsonbody.AppendString(append(dst, `,"message":`...), message)
+	return append(append(append(dst, `,"status":"`...), k.status...), `"}}`...)
+}
+
+// AppendModel appends a model as a list of them has it.
+func AppendModel(dst []byte, name string) []byte {
+	dst = jsonbody.AppendString(append(dst, `{"name":`...), "models/"+name)
+	dst = jsonbody.AppendString(append(dst, `,"displayName":`...), name)
+	return append(dst, `,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
+}
+
+// AppendModels appends the list of models of these names.
+func AppendModels(dst []byte, names []string) []byte {
+	dst = append(dst, `{"models":[`...)
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendModel(dst, name)
+	}
+	return append(dst, "]}"...)
+}
