@@ -25,6 +25,8 @@ const (
 type mention struct {
 	state   mentionState
 	sure    bool   // a sentence leads to it: nothing behind it changes that
+	turn    string // it stands in a turn that the model invented, which this marks
+	turnAt  int    // where that begins
 	closers string // the quotation marks that make it one
 	stopped bool   // a mark of punctuation was read behind it, inside of the quotation marks or not
 	at, end int    // of its text; end: -1 while a token behind it is read
@@ -77,9 +79,13 @@ func (d *Decoder) mentions() {
 	if c.after || c.gap || d.think.open {
 		return
 	}
-	before := d.before()
+	before := d.beforeCall()
+	at, marker, invented := d.invented(before)
+	before = before[max(0, len(before)-maxBefore):]
 	m := mention{state: mentionInside, at: d.text.candAt, calls: d.call.count, called: d.turn.called, lastCall: d.call.last, kept: d.mention.kept[:0]}
 	switch {
+	case invented:
+		m.sure, m.turn, m.turnAt = true, marker, at
 	case inComment(before):
 		m.sure = true
 	case c.bol || d.cand.fenced.mark != 0:
@@ -195,7 +201,7 @@ func (d *Decoder) closeMention() (dst []chat.Event) {
 
 func (d *Decoder) keepMention() (dst []chat.Event) {
 	m := &d.mention
-	if m.keeps() && !m.begun && m.state == mentionInside && len(m.raw) > maxAlone+maxHeader && firstEnd(d.text.dst) < 0 {
+	if m.keeps() && !m.begun && m.turn == "" && m.state == mentionInside && len(m.raw) > maxAlone+maxHeader && firstEnd(d.text.dst) < 0 {
 		d.text.dst, m.begun = append(m.out, d.text.dst...), true
 	}
 	if dst = d.text.dst; m.keeps() {
@@ -291,7 +297,7 @@ func (d *Decoder) meant() {
 // begins lets the call come out up to its end if it is as long as one that would have come out already in small chunks.
 func (m *mention) begins(kept []chat.Event) {
 	n := firstEnd(kept)
-	if m.begun || n < 0 || kept[n].End-m.at <= maxAlone {
+	if m.begun || m.turn != "" || n < 0 || kept[n].End-m.at <= maxAlone {
 		return
 	}
 	e := &kept[n]
@@ -308,7 +314,7 @@ func (m *mention) begins(kept []chat.Event) {
 // unsay makes text of the call. Where it has begun to come out, it is rejected.
 func (d *Decoder) unsay() {
 	m := &d.mention
-	if n := firstEnd(d.text.dst); !m.begun && n >= 0 && d.text.dst[n].Index < 0 && d.text.dst[n].End-m.at > maxAlone {
+	if n := firstEnd(d.text.dst); !m.begun && m.turn == "" && n >= 0 && d.text.dst[n].Index < 0 && d.text.dst[n].End-m.at > maxAlone {
 		d.meant() // it is an attempt that is reported already
 		return
 	}
@@ -326,6 +332,9 @@ func (d *Decoder) unsay() {
 		d.text.last = m.end
 	} else {
 		d.text.last = m.at
+		if m.turn != "" {
+			d.tellOver(m.turnAt, m.turn, false)
+		}
 		d.text.emitText(raw, m.end)
 	}
 	d.text.holding, d.ctx = false, lineContext{fence: d.ctx.fence}

@@ -95,6 +95,9 @@ func (d *Decoder) scanLine(i int) int {
 		switch c := in[i]; c {
 		case '\n', '\r':
 			torn := d.ctx.torn && d.tornOn(i)
+			if d.ctx.torn {
+				d.turn.torn = d.text.at(i)
+			}
 			d.ctx.newLine()
 			d.ctx.torn = torn
 			if !d.text.holding {

@@ -37,6 +37,7 @@ type turn struct {
 	swallowedAt int    // where the call begins
 	returned    string // the token that a complete answer ends with, once it was read
 	closed      int    // where the last special token ends that was left out
+	torn        int    // where what is left of a broken call ends
 	role        roleLine
 	example     example
 	shown       uint64 // styles of role lines in which a conversation is shown, by number
@@ -47,7 +48,8 @@ type roleLine struct {
 	marker string
 	style  uint8
 	at     int
-	calls  int // before it
+	calls  int  // before it
+	asked  bool // the model asks for it
 }
 
 // An example is a conversation that a text shows with the headers of a template, where a colon leads to it.
@@ -88,7 +90,7 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 		if r := &d.turn.role; r.marker == "" || r.style != o.style {
 			break
 		}
-		if o.mark == markReply && !d.belowKey() || d.turn.called {
+		if d.turn.called || o.mark == markReply && !d.belowKey() && d.evident(&d.turn.role) {
 			return d.endRoles(i, o)
 		}
 		d.turn.direct = o.literal
@@ -125,8 +127,18 @@ func (d *Decoder) noteRole(o *opener) {
 		t.shown |= style
 	}
 	if t.role.marker == "" && t.shown&style == 0 {
-		t.role = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count}
+		t.role = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count, asked: asks(d.before())}
 	}
+}
+
+// evident reports whether the model asked for the other party's line, or that consents: it is no screenplay.
+func (d *Decoder) evident(r *roleLine) bool {
+	if r.asked {
+		return true
+	}
+	before := d.beforeCall()
+	at := len(before) - (d.text.candAt - r.at) + len(r.marker)
+	return at >= len(r.marker) && at <= len(before) && consents(before[at:])
 }
 
 // announced reports whether a colon leads to the candidate.
@@ -157,7 +169,7 @@ func (d *Decoder) gluedRole(i int) bool {
 		at := d.text.candAt - len(word.literal)
 		switch r := &d.turn.role; {
 		case word.mark == markRole && r.marker == "":
-			*r = roleLine{marker: word.literal, style: word.style, at: at, calls: d.call.count}
+			*r = roleLine{marker: word.literal, style: word.style, at: at, calls: d.call.count, asked: true}
 		case word.mark == markReply && r.style == word.style && r.marker != "":
 			d.endRoles(i, &opener{literal: word.literal})
 			return true
@@ -262,6 +274,17 @@ func (d *Decoder) answersItself(i int) bool {
 	return true
 }
 
+// invented looks in the text before the candidate, a call, for a turn of another party in a style that no marker has.
+func (d *Decoder) invented(text string) (at int, marker string, ok bool) {
+	t := &d.turn
+	if t.shown != 0 && !t.called {
+		return 0, "", false
+	}
+	text = text[min(len(text), max(0, t.torn-(d.text.candAt-len(text)))):]
+	at, marker, ok = inventedTurn(text, t.called)
+	return d.text.candAt - len(text) + at, marker, ok
+}
+
 // CallElsewhere tells the decoder that a call begins here that does not stand in the text, as those of a
 // backend's function calling do not. It appends to dst the end of the turn if the text before shows it only
 // now, and returns dst.
@@ -270,15 +293,19 @@ func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
 	if d.state != inText || d.think.open || d.mention.state != mentionNone || d.set.wholeMessage || t.cut != "" || t.next.waiting || t.next.met > 0 {
 		return dst
 	}
-	end, held, at, ctx := t.end(), t.holding, t.candAt, d.cand.ctx
+	end, held, candAt, ctx := t.end(), t.holding, t.candAt, d.cand.ctx
 	t.dst, t.in, t.base = dst, "", end
 	if !held {
 		t.hold(end)
 	}
-	if t.candAt, d.cand.ctx = end, d.ctx; d.answersItself(0) {
+	t.candAt, d.cand.ctx = end, d.ctx
+	if d.answersItself(0) {
+		d.quick = nil
+	} else if at, marker, ok := d.invented(d.beforeCall()); ok {
+		d.endTurn(0, at, marker, false)
 		d.quick = nil
 	} else {
-		t.holding, t.candAt, d.cand.ctx = held, at, ctx
+		t.holding, t.candAt, d.cand.ctx = held, candAt, ctx
 	}
 	dst, t.dst = t.dst, nil
 	return dst
@@ -427,18 +454,18 @@ const maxBefore = 64
 
 // A recentText is the end of the text that was passed on, in which a candidate in the middle of a line looks for what leads to it.
 type recentText struct {
-	parts [maxBefore]string // a ring; an empty part stands for a call or for markup
+	parts [maxInvented]string // a ring; an empty part stands for a call or for markup
 	n     uint
 }
 
 func (r *recentText) add(s string) {
-	r.parts[r.n%maxBefore] = s
+	r.parts[r.n%maxInvented] = s
 	r.n++
 }
 
 // last returns the last byte that was passed on, 0 behind a call or markup.
 func (r *recentText) last() byte {
-	s := r.parts[(r.n-1)%maxBefore]
+	s := r.parts[(r.n-1)%maxInvented]
 	if s == "" {
 		return 0
 	}
@@ -448,21 +475,32 @@ func (r *recentText) last() byte {
 // before returns the text before the candidate, as far as it is looked at, from the last call or markup on.
 func (d *driver) before() string {
 	var buf [maxBefore]byte
+	return string(d.lastText(buf[:]))
+}
+
+// beforeCall returns more of it.
+func (d *driver) beforeCall() string {
+	var buf [maxInvented]byte
+	return string(d.lastText(buf[:]))
+}
+
+// lastText fills buf from its end with the text before the candidate, and returns the part that it filled.
+func (d *driver) lastText(buf []byte) []byte {
 	at := len(buf)
 	if d.text.last < d.text.candAt {
-		s := d.text.held(max(d.text.last, d.text.candAt-maxBefore), d.text.candAt)
+		s := d.text.held(max(d.text.last, d.text.candAt-len(buf)), d.text.candAt)
 		at -= copy(buf[at-len(s):], s)
 	}
 	r := &d.text.recent
-	for k := uint(1); at > 0 && k <= min(r.n, maxBefore); k++ {
-		s := r.parts[(r.n-k)%maxBefore]
+	for k := uint(1); at > 0 && k <= min(r.n, maxInvented); k++ {
+		s := r.parts[(r.n-k)%maxInvented]
 		if s == "" {
 			break
 		}
 		s = s[max(0, len(s)-at):]
 		at -= copy(buf[at-len(s):], s)
 	}
-	return string(buf[at:])
+	return buf[at:]
 }
 
 // returns takes note of a token that a complete answer ends with.

@@ -212,7 +212,7 @@ func TestTurnMarks(t *testing.T) {
 		{"names in code that look glued", "See self.user\n\nand self.assistant there.\n" + call, 1, "", 0},
 		{"a sign behind the role", "Done.\nUser> yes\nAssistant> " + call, 0, "User>", 6},
 		{"list items", "Done.\n- User: yes\n- Assistant: ok\n" + call, 0, "- User:", 6},
-		{"a remark behind the role", "Done.\nUser (reply): yes\nAssistant (reply): " + call, 0, "User (", 6},
+		{"a remark behind the role", "Done.\nUser (reply): yes\nAssistant (reply): " + call, 0, "User (reply):", 6},
 		{"elements", "Done.\n<user>yes</user>\n<assistant>" + call, 0, "</user>\n<assistant>", 15},
 		{"a question and an answer that is a call", "Done.\nQ: yes?\nA: " + call, 0, "Q:", 6},
 		{"a question and an answer that is a call in a fence", "Done.\nQuestion: yes?\nAnswer:\n```json\n{\"name\":\"find\",\"arguments\":{\"q\":\"x\"}}\n```\n", 0, "Question:", 6},

@@ -1,0 +1,243 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"wield/dialect/internal/chars"
+)
+
+// A model that goes on past its turn does so in more styles than a table can hold. What they share shows when a call begins: before
+// it stand two lines, or two places of its line, that differ in the party which speaks and in nothing else. That alone may be a
+// screenplay or a list of keys. It is a turn that the model invented if the call is what the second party says, or if the model
+// asked before it, or the first party consents.
+
+// maxInvented is how many bytes before a call are looked at.
+const maxInvented = 256
+
+// A party is a word for who speaks, in small letters.
+type party struct {
+	name string
+	own  bool // it is the model
+	key  bool // lists of keys have it as well
+}
+
+// parties are those words by their length.
+var parties = [...][]party{
+	2: {{"ai", true, false}, {"me", true, true}},
+	3: {{"you", false, false}, {"bot", true, false}, {"gpt", true, false}},
+	4: {{"user", false, false}},
+	5: {{"human", false, false}, {"model", true, true}, {"agent", true, true}},
+	6: {{"system", false, false}, {"client", false, false}, {"person", false, false}},
+	7: {{"chatbot", true, false}},
+	8: {{"customer", false, false}, {"operator", false, false}},
+	9: {{"assistant", true, false}, {"developer", false, false}},
+}
+
+// partyOf returns the party that a word names, or nil.
+func partyOf(word string) *party {
+	if len(word) >= len(parties) {
+		return nil
+	}
+	for k := range parties[len(word)] {
+		if p := &parties[len(word)][k]; p.name[0] == word[0]|0x20 && strings.EqualFold(p.name, word) {
+			return p
+		}
+	}
+	return nil
+}
+
+// A speaker is a place that names a party.
+type speaker struct {
+	at     int    // where its line begins, or what stands before the name in the middle of one
+	to     int    // where the name ends
+	before string // what stands before the name, digits apart
+	after  string // what stands behind it on its line
+	*party
+	inLine bool // it stands in the middle of a line
+}
+
+// inventedTurn looks in text, which a call follows, for a turn of another party, and returns where that begins and how it is marked.
+// The answer has called before the text, or not.
+func inventedTurn(text string, called bool) (at int, marker string, ok bool) {
+	speakers := speakersIn(text)
+	for k := range speakers {
+		s := &speakers[k]
+		before := strings.TrimRight(text[:s.at], " \t\r\n")
+		if s.own || strings.HasSuffix(before, ":") { // it leads to a conversation that is shown
+			continue
+		}
+		asked := called || asks(before)
+		sign, replied := "", false
+		for _, reply := range slices.Backward(speakers[k+1:]) {
+			if sign, replied = sameStyle(s, &reply); replied && reply.own {
+				if invents(text, s, &reply, sign, asked) {
+					return s.at, strings.TrimSpace(text[s.at : s.to+len(sign)]), true
+				}
+				return 0, "", false
+			}
+		}
+		if sign = signOf(s.after); sign != "" && asked && !s.inLine && consents(s.after[len(sign):]) {
+			return s.at, strings.TrimSpace(text[s.at : s.to+len(sign)]), true
+		}
+	}
+	return 0, "", false
+}
+
+// invents reports whether s and reply, who speak in text before a call, are a turn of another party and the model's answer to it.
+func invents(text string, s, reply *speaker, sign string, asked bool) bool {
+	said := text[reply.to+len(sign):]
+	switch evident := asked || consents(text[s.to+len(sign):]); {
+	case s.inLine:
+		return evident && !strings.Contains(strings.TrimSpace(text[s.at:]), "\n")
+	case evident, saysNothing(said):
+		return true
+	case strings.Contains(strings.TrimRight(said, " \t"), "\n\n"): // the conversation has ended
+		return false
+	}
+	return !reply.key && !hasKeys(text[s.at:])
+}
+
+// saysNothing reports whether s has no words: at most the tag or the code fence at its end with which the call begins.
+func saysNothing(s string) bool {
+	s = strings.TrimSpace(s)
+	if n := strings.LastIndexAny(s, "`<["); n >= 0 && !strings.ContainsAny(s[n:], " \n") {
+		s = s[:n]
+	}
+	return !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+}
+
+// speakersIn returns the places in text that name a party, in order.
+func speakersIn(text string) (list []speaker) {
+	for i := behindFences(text); i < len(text); i++ {
+		if !chars.IsLetter(text[i]) {
+			continue
+		}
+		from := i
+		for i < len(text) && chars.IsLetter(text[i]) {
+			i++
+		}
+		p := partyOf(text[from:i])
+		if p == nil {
+			continue
+		}
+		line, end := strings.LastIndexByte(text[:from], '\n')+1, strings.IndexByte(text[i:], '\n')
+		if end < 0 {
+			end = len(text) - i
+		}
+		s := speaker{at: line, to: i, after: text[i : i+end], party: p}
+		if n := len(list); from-line > maxBlank/2 || n > 0 && list[n-1].to > line || line == 0 && len(text) == maxInvented {
+			s.inLine, s.at = true, strings.LastIndexAny(text[:from], " \t\n")+1
+		}
+		if s.before = withoutDigits(text[s.at:from]); s.inLine && len(s.before) > 4 || strings.Contains(s.before, "|>") ||
+			strings.HasPrefix(s.before, "    ") || strings.HasPrefix(s.before, "\t") {
+			continue // behind a token it is for turnMark to say, and what is indented is code
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// behindFences returns where the last code fence in text ends: what it shows is no turn.
+func behindFences(text string) (end int) {
+	for at, open := 0, false; ; open = !open {
+		n := strings.Index(text[at:], "```")
+		if n < 0 {
+			return end
+		}
+		if at += n + len("```"); open {
+			end = at
+		}
+	}
+}
+
+// hasKeys reports whether a line of text has a key and a value, and names no party.
+func hasKeys(text string) bool {
+	for line := range strings.Lines(text) {
+		key, _, keyed := strings.Cut(line, ": ")
+		if keyed && !strings.ContainsAny(key, ".,;!?") && len(speakersIn(key)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutDigits(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsDigit(c) {
+			return '0'
+		}
+		return c
+	}, s)
+}
+
+// sameStyle reports whether two places name their parties in the same way, and what stands behind both names that shows it: a colon,
+// a dash, brackets, the end of the line.
+func sameStyle(s, t *speaker) (sign string, same bool) {
+	if s.inLine != t.inLine || s.before != t.before {
+		return "", false
+	}
+	a, b := withoutDigits(s.after), withoutDigits(t.after)
+	n := common(a, b)
+	sign = signOf(a[:n])
+	switch last, _ := utf8.DecodeLastRuneInString(s.before); {
+	case sign != "":
+		return s.after[:len(sign)], true
+	case strings.TrimSpace(s.after+t.after) == "":
+		return "", !s.inLine
+	case s.before != "" && isSign(last):
+		return "", true
+	}
+	return "", false
+}
+
+// signOf returns what of s, which stands behind a name, belongs to that: all up to the last sign that no sentence has.
+func signOf(s string) string {
+	end := 0
+	for i, c := range s {
+		if isSign(c) {
+			end = i + utf8.RuneLen(c)
+		}
+	}
+	if end > 0 {
+		end += len(s[end:]) - len(strings.TrimLeft(s[end:], " \t"))
+	}
+	return s[:end]
+}
+
+func isSign(c rune) bool {
+	return c != utf8.RuneError && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsSpace(c) && !strings.ContainsRune(".,;!?'’", c)
+}
+
+// askWords are words of a sentence that asks for a consent.
+var askWords = []string{"confirm", "approv", "permission", "consent", "let me know", "tell me", "shall i", "should i", "your answer", "your reply", "your decision",
+	"want me to", "go ahead", "proceed"}
+
+// asks reports whether the last line of text has a question, or asks for a consent.
+func asks(text string) bool {
+	text = strings.TrimRight(text, " \t\r\n")
+	text = strings.ToLower(text[strings.LastIndexByte(text, '\n')+1:])
+	return strings.ContainsAny(text, "?？") || slices.ContainsFunc(askWords, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// consentWords are what a consent begins with.
+var consentWords = []string{"yes", "yeah", "yep", "y", "ok", "okay", "sure", "go", "go ahead", "do it", "please do", "confirm", "confirmed", "i confirm", "approved",
+	"i approve", "proceed", "continue", "delete", "remove", "please", "correct", "right", "that is right", "that's right", "i am sure", "i'm sure", "of course",
+	"absolutely", "agreed", "thanks", "thank you", "great", "perfect", "good", "fine", "ja", "sí", "si", "oui", "是", "好"}
+
+// consents reports whether text begins with a consent.
+func consents(text string) bool {
+	text = strings.TrimLeftFunc(text, func(c rune) bool { return !unicode.IsLetter(c) })
+	for _, word := range consentWords {
+		if len(text) < len(word) || !strings.EqualFold(text[:len(word)], word) {
+			continue
+		}
+		next, _ := utf8.DecodeRuneInString(text[len(word):])
+		if len(text) == len(word) || !unicode.IsLetter(next) && next != '\'' && next != ':' {
+			return true
+		}
+	}
+	return false
+}
