@@ -23,7 +23,7 @@ func (s *site) frontMCP() []gateway.Mount {
 	}
 	serve := func(w http.ResponseWriter, r *http.Request, by gateway.Caller) { s.mcp.Serve(w, r, by.Name) }
 	roles := []gateway.Role{gateway.RoleClient, gateway.RoleAdmin}
-	return []gateway.Mount{{Prefix: mcpserver.Root, Roles: roles, Serve: serve}, {Prefix: mcpserver.Root + "/", Roles: roles, Serve: serve}}
+	return []gateway.Mount{{Prefix: mcpserver.Root, Roles: roles, Whole: true, Serve: serve}, {Prefix: mcpserver.Root + "/", Roles: roles, Whole: true, Serve: serve}}
 }
 
 // followMCP keeps what is offered by MCP up to date, until ctx ends. The channel is closed when it is over.

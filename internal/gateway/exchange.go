@@ -313,7 +313,7 @@ func (x *exchange) readBody() ([]byte, *failure) {
 		x.rc.SetReadDeadline(time.Time{}) // net/http goes on reading, to notice that the client goes
 		x.bodyRead = true
 		x.keepRequest(body)
-		if moreObjects(body, maxObjects) {
+		if more(body, "{", maxObjects) {
 			return nil, refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
 				"the request holds more than "+strconv.Itoa(maxObjects)+" objects, such as messages, parts and calls: send a shorter history")
 		}
@@ -334,14 +334,16 @@ func (x *exchange) readBody() ([]byte, *failure) {
 // memory as in the body.
 const maxObjects = 50_000
 
-// moreObjects reports whether a body of JSON holds more objects than n. Braces in strings do not count.
-func moreObjects(body []byte, n int) bool {
+// more reports whether a body of JSON holds more of some signs than n: braces begin objects, brackets and commas further values. What
+// stands in strings does not count.
+func more(body []byte, signs string, n int) bool {
+	signs += `"`
 	for len(body) > 0 {
-		i := bytes.IndexAny(body, `"{`)
+		i := bytes.IndexAny(body, signs)
 		if i < 0 {
 			return false
 		}
-		if body[i] == '{' {
+		if body[i] != '"' {
 			if n--; n < 0 {
 				return true
 			}

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +36,10 @@ type Mount struct {
 	// Roles are those whose keys let a request in. Empty: every request comes in, and Serve decides by
 	// itself; by is known then if a key came along.
 	Roles []Role
+
+	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects they hold and how
+	// long they take to come.
+	Whole bool
 
 	Serve func(w http.ResponseWriter, r *http.Request, by Caller)
 }
@@ -97,6 +104,9 @@ func (g *Gateway) followsLink(r *http.Request) bool {
 // mountMethods are those that a page of a listed origin may use where another package answers.
 const mountMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 
+// maxValues is how many values a body may hold that goes to a mount whole: what reads it may make a tree of them.
+const maxValues = 200_000
+
 // serveMount hands a request to a mount, if its key lets it in.
 func (x *exchange) serveMount(m *Mount) *failure {
 	x.path = m.Prefix
@@ -126,6 +136,16 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		}
 	}
 	x.holder = h
+	if m.Whole {
+		body, f := x.readBody()
+		if f != nil {
+			return f
+		}
+		if more(body, "{[,", maxValues) {
+			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request holds more than "+strconv.Itoa(maxValues)+" values: send fewer at a time")
+		}
+		x.r.Body, x.heard = io.NopCloser(bytes.NewReader(body)), nil // what others answer is not captured
+	}
 	w := &mountWriter{ResponseWriter: x.w, x: x}
 	m.Serve(w, x.r, h.caller())
 	if x.status == 0 { // net/http sends it
@@ -137,7 +157,7 @@ func (x *exchange) serveMount(m *Mount) *failure {
 	case x.status == http.StatusRequestEntityTooLarge:
 		x.drain()
 	}
-	if x.r.ContentLength != 0 {
+	if x.r.ContentLength != 0 && !m.Whole {
 		x.rc.SetReadDeadline(time.Now().Add(lastWords)) // net/http reads and drops what the mount has not read
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -121,4 +122,38 @@ func TestMountStreams(t *testing.T) {
 		t.Error(err)
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestWholeBodies: a mount that wants bodies whole never sees one that is too long, holds too many objects or breaks off.
+func TestWholeBodies(t *testing.T) {
+	o := one(says(text("a")))
+	o.MaxBody = 1 << 20
+	o.Mounts = []Mount{{Prefix: "/in", Whole: true, Serve: func(w http.ResponseWriter, r *http.Request, _ Caller) {
+		n, err := io.Copy(w, r.Body)
+		if err != nil || n == 0 && r.Method == http.MethodPost {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}}}
+	srv := serve(t, o)
+	for body, want := range map[string]int{
+		"[" + items(40_000, "{}") + "]":               200,
+		"[" + items(50_001, "{}") + "]":               400,
+		"[" + items(200_001, "1") + "]":               400,
+		`"` + strings.Repeat("a,[{", 90_000) + `"`:    200,
+		`"` + strings.Repeat("a", 1<<20) + `"`:        413,
+		`{"jsonrpc":"2.0","method":"ping","id":"{{"}`: 200,
+	} {
+		resp, err := http.Post(srv.URL+"/in", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == 200 && string(answer) != body {
+			t.Errorf("%.40s: status %d, %.80s", body, resp.StatusCode, answer)
+		}
+	}
+	if resp, err := http.Get(srv.URL + "/in"); err != nil || resp.StatusCode != 200 {
+		t.Errorf("without a body: %v, %v", resp, err)
+	}
 }

@@ -1,10 +1,7 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -22,9 +19,8 @@ type FrontOptions struct {
 	// Open returns what somebody's key reaches at /mcp, or at /mcp/SERVER. It reports false if there is no such thing.
 	Open func(caller, server string) (Options, bool)
 
-	MaxBody int64         // bytes of a request; 0: 32 MiB
-	Idle    time.Duration // after which a session of the older revisions ends; 0: 30 min
-	Log     *slog.Logger  // nil: none
+	Idle time.Duration // after which a session of the older revisions ends; 0: 30 min
+	Log  *slog.Logger  // nil: none
 }
 
 // A Front serves MCP over HTTP: the revision 2026-07-28, which has no sessions, and the older ones, which have.
@@ -63,9 +59,6 @@ const revision = "2026-07-28"
 
 // NewFront returns a front that has served nothing yet.
 func NewFront(o FrontOptions) *Front {
-	if o.MaxBody <= 0 {
-		o.MaxBody = 32 << 20
-	}
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
@@ -82,7 +75,10 @@ func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
 }
 
-// Serve answers a request of the holder of a key. The caller sees to hosts and origins.
+// noLimit leaves bodies to whoever calls Serve.
+const noLimit = -1
+
+// Serve answers a request of the holder of a key. The caller sees to hosts and origins, and has read the body within its limits.
 func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller string) {
 	name := strings.Trim(strings.TrimPrefix(r.URL.Path, Root), "/")
 	s := f.at(place{caller, name})
@@ -90,20 +86,6 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller string) {
 		http.Error(w, "there is no MCP server of this name", http.StatusNotFound)
 		return
 	}
-	// The body is read first, so that the time for it does not end a call that takes longer.
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, f.o.MaxBody))
-	if err != nil {
-		var long *http.MaxBytesError
-		status := http.StatusBadRequest
-		if errors.As(err, &long) {
-			status = http.StatusRequestEntityTooLarge
-		}
-		http.Error(w, "the request cannot be read: "+err.Error(), status)
-		return
-	}
-	http.NewResponseController(w).SetReadDeadline(time.Time{})
-	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	if version := r.Header.Get("Mcp-Protocol-Version"); version >= revision {
 		s.plain.ServeHTTP(w, r)
 		return
@@ -127,9 +109,9 @@ func (f *Front) at(p place) *served {
 	without.Dedicated = nil
 	s := &served{shared: New(without)}
 	h := &sdk.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
-		MaxRequestBodyBytes: f.o.MaxBody, Logger: f.o.Log}
+		MaxRequestBodyBytes: noLimit, Logger: f.o.Log}
 	s.plain = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.shared.SDK }, h)
-	h = &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: f.o.MaxBody, SessionTimeout: f.o.Idle, Logger: f.o.Log}
+	h = &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: noLimit, SessionTimeout: f.o.Idle, Logger: f.o.Log}
 	s.session = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		if r.Header.Get("Mcp-Session-Id") != "" || o.Dedicated == nil {
 			return s.shared.SDK
