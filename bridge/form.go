@@ -30,6 +30,9 @@ func (r *run) prepareForm() error {
 		return nil
 	}
 	r.form.want = f
+	if what := tooLarge(f.Schema); what != "" {
+		return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidFormat, Param: "response_format", Message: "the schemas of the form that is asked for " + what + ": ask for a simpler one"}
+	}
 	if f.Kind != chat.FormatSchema || len(f.Schema) == 0 {
 		return nil
 	}

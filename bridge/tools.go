@@ -22,6 +22,44 @@ import (
 // take seconds to compile.
 const maxSchemas = 2 << 20
 
+// maxValues bounds the values in them: an enum of a million numbers takes hundreds of bytes for each when it is compiled.
+const maxValues = 100_000
+
+// tooLarge says what of schemas, which are not compiled yet, is more than is taken; "" if nothing is.
+func tooLarge(schemas ...json.RawMessage) string {
+	size := 0
+	for _, s := range schemas {
+		size += len(s)
+	}
+	if size > maxSchemas {
+		return fmt.Sprintf("are %d bytes together, more than the %d that are taken", size, maxSchemas)
+	}
+	values := 0
+	for _, s := range schemas {
+		values += valuesIn(s)
+	}
+	if values > maxValues {
+		return fmt.Sprintf("hold %d values together, more than the %d that are taken", values, maxValues)
+	}
+	return ""
+}
+
+// valuesIn counts the values in a text of JSON: what brackets, braces and commas outside of texts begin.
+func valuesIn(text []byte) (n int) {
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case !inside && (c == '{' || c == '[' || c == ','):
+			n++
+		}
+	}
+	return n
+}
+
 // maxPatterns bounds the patterns in them, in instructions: they can be long when they are compiled, however
 // short they are written.
 const maxPatterns = 200_000
@@ -51,9 +89,12 @@ func (r *run) offered() ([]tool, error) {
 	for i := range offered {
 		size += len(offered[i].Parameters)
 	}
-	if size > maxSchemas {
-		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: fmt.Sprintf(
-			"the parameters of the tools are %d bytes together, more than the %d that are taken: offer fewer tools, or smaller schemas", size, maxSchemas)}
+	var large []json.RawMessage
+	for i := 0; i < len(offered) && size/2 > maxValues; i++ { // each value and its comma take two bytes at least
+		large = append(large, offered[i].Parameters)
+	}
+	if what := tooLarge(large...); what != "" {
+		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: "the parameters of the tools " + what + ": offer fewer tools, or smaller schemas"}
 	}
 	tools := make([]tool, len(offered))
 	patterns := 0

@@ -131,3 +131,34 @@ func TestPatternsOfAllTools(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeSchemas: schemas of too many bytes or values are refused before they are compiled, in tools and in the form of an answer.
+func TestLargeSchemas(t *testing.T) {
+	enum := func(values int, value string) json.RawMessage {
+		return json.RawMessage(`{"type": "object", "properties": {"a": {"enum": [` + strings.TrimSuffix(strings.Repeat(value+",", values), ",") + `]}}}`)
+	}
+	for _, c := range []struct {
+		schema json.RawMessage
+		want   string // in the error; empty: there is none
+	}{
+		{enum(1, `"`+strings.Repeat("a,[", 400_000)+`\""`), ""},
+		{enum(99_000, `1`), ""},
+		{enum(110_000, `1`), "values together, more than the 100000"},
+		{enum(110_000, `[]`), "values together"},
+		{enum(3, `"`+strings.Repeat("a", 1<<20)+`"`), "bytes together"},
+	} {
+		tools := ask(chat.Tool{Name: "f", Parameters: c.schema})
+		form := ask()
+		form.Format = &chat.Format{Kind: chat.FormatSchema, Name: "x", Schema: c.schema}
+		for _, req := range []*chat.Request{tools, form} {
+			var failed *chat.Error
+			for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(), req) {
+				errors.As(err, &failed)
+			}
+			refused := failed != nil && failed.Kind == chat.ErrBadRequest && strings.Contains(failed.Message, "together")
+			if refused != (c.want != "") || refused && !strings.Contains(failed.Message, c.want) {
+				t.Errorf("%.60s: %v", c.schema, failed)
+			}
+		}
+	}
+}
