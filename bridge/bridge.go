@@ -77,6 +77,7 @@ type BounceOptions struct {
 type Options struct {
 	Mode     Mode             // "": ModeAuto
 	Dialect  string           // that has priority in reading and is taught; "" or "auto": all are read
+	Own      *dialect.Dialect // one that is not in the table, as in [dialect.Options]
 	Prefer   []string         // dialects that are likely; they come first where several could read a text
 	Thinking dialect.Thinking // reasoning tags in text. Open counts only for backends that leave reasoning in the text
 	Drop     []string         // special tokens to leave out of text

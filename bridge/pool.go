@@ -46,7 +46,7 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 	for i := range tools {
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
-	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
+	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
 		Thinking: b.o.Thinking, Drop: b.o.Drop, Headers: b.o.Headers, Cache: b.o.Decoders, Trace: b.o.Trace, Edits: b.o.Edits}
 	o.Thinking.Open = open
 	if mode == ModeText {

@@ -24,6 +24,7 @@ type cacheEntry struct {
 // A cacheKey is what rules depend on.
 type cacheKey struct {
 	dialect        string
+	ours           *Dialect
 	prefer, drop   []string
 	others, own    []string
 	only, tools    bool
@@ -33,18 +34,18 @@ type cacheKey struct {
 
 func keyOf(o *Options) cacheKey {
 	return cacheKey{
-		dialect: o.Dialect, prefer: o.Prefer, drop: o.Drop, others: o.Headers.Others, own: o.Headers.Own, only: o.Only, tools: len(o.Tools) > 0,
+		dialect: o.Dialect, ours: o.Own, prefer: o.Prefer, drop: o.Drop, others: o.Headers.Others, own: o.Headers.Own, only: o.Only, tools: len(o.Tools) > 0,
 		off: o.Thinking.Off, opener: o.Thinking.Opener, closer: o.Thinking.Closer,
 	}
 }
 
 // auto reports whether the options leave everything but the tools as it is by default.
 func (k *cacheKey) auto() bool {
-	return (k.dialect == "" || k.dialect == "auto") && len(k.prefer)+len(k.drop)+len(k.others)+len(k.own) == 0 && !k.off && k.opener+k.closer == ""
+	return (k.dialect == "" || k.dialect == "auto") && k.ours == nil && len(k.prefer)+len(k.drop)+len(k.others)+len(k.own) == 0 && !k.off && k.opener+k.closer == ""
 }
 
 func (k *cacheKey) equal(l *cacheKey) bool {
-	return k.dialect == l.dialect && k.only == l.only && k.tools == l.tools && k.off == l.off && k.opener == l.opener && k.closer == l.closer &&
+	return k.dialect == l.dialect && k.ours == l.ours && k.only == l.only && k.tools == l.tools && k.off == l.off && k.opener == l.opener && k.closer == l.closer &&
 		slices.Equal(k.prefer, l.prefer) && slices.Equal(k.drop, l.drop) && slices.Equal(k.others, l.others) && slices.Equal(k.own, l.own)
 }
 

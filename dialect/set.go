@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +61,7 @@ func newRules(o *Options) (*rules, error) {
 		return nil, err
 	}
 	r := &rules{on: on, expected: expected}
-	if named, _ := Lookup(o.Dialect); named != nil && named.Alone {
+	if named, _ := Lookup(o.Dialect); o.Own == nil && named != nil && named.Alone {
 		r.wholeMessage = true
 		return r, nil
 	}
@@ -217,6 +218,19 @@ func (a *automaton) add(o opener) {
 
 // enabled returns the names of the dialects that o turns on, and those that it expects.
 func enabled(o *Options) (map[string]bool, []*Dialect, error) {
+	on, expected, err := enabledInTable(o)
+	if err != nil || o.Own == nil {
+		return on, expected, err
+	}
+	if o.Only && (o.Dialect == "" || o.Dialect == "auto") {
+		return map[string]bool{o.Own.Name: true}, []*Dialect{o.Own}, nil
+	}
+	on = maps.Clone(on)
+	on[o.Own.Name] = true
+	return on, append([]*Dialect{o.Own}, expected...), nil
+}
+
+func enabledInTable(o *Options) (map[string]bool, []*Dialect, error) {
 	var expected []*Dialect
 	for _, name := range o.Prefer {
 		d, ok := Lookup(name)

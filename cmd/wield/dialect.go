@@ -23,8 +23,9 @@ func newDialectCmd(app *app) *cobra.Command {
 		`  wield dialect list
   wield dialect show hermes
   wield dialect profile qwen3-coder:30b
+  wield dialect detect tokenizer_config.json
   wield dialect check --tools tools.json answer.txt`,
-		newDialectListCmd(app), newDialectShowCmd(app), newDialectProfileCmd(app), newDialectCheckCmd(app))
+		newDialectListCmd(app), newDialectShowCmd(app), newDialectProfileCmd(app), newDialectDetectCmd(app), newDialectImportCmd(app), newDialectCheckCmd(app))
 }
 
 func newDialectListCmd(app *app) *cobra.Command {

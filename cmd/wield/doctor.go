@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/bridge"
+	"wield/dialect/chattemplate"
 	"wield/internal/config"
 	"wield/internal/doctor"
 	"wield/internal/tune"
+	"wield/model/openai"
 	"wield/model/script"
 )
 
@@ -139,7 +141,46 @@ func examineModel(ctx context.Context, app *app, c *config.Config, f *doctorFlag
 				return
 			}
 		}
+		if finding, ok := templateOf(ctx, app, c, f, &p); ok {
+			yield(finding)
+		}
 	}
+}
+
+// templateOf says what the chat template of a model teaches, if its server tells it.
+func templateOf(ctx context.Context, app *app, c *config.Config, f *doctorFlags, p *doctor.Patient) (finding doctor.Finding, ok bool) {
+	if p.Scripted || !strings.HasPrefix(p.Address, "http") {
+		return finding, false
+	}
+	key, err := c.Backends[p.Backend].Key.Resolve(app.getenv)
+	if err != nil {
+		return finding, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	data, err := openai.Template(ctx, openai.Options{URL: p.Address, Key: key}, p.Served)
+	if err != nil {
+		return finding, false
+	}
+	finding = doctor.Finding{About: "model " + p.Name, Check: "chat template", State: doctor.Note}
+	t, err := chattemplate.Read(data)
+	if err != nil {
+		return finding, false // another server's answer
+	}
+	found, err := t.Inspect()
+	family := c.ProfileOf(p.Name)
+	switch {
+	case err != nil:
+		finding.Says = err.Error()
+	case found.Dialect == "":
+		finding.Says = "it teaches no dialect that is known; rules: " + found.Rules.String()
+	case family.Name == "" && (p.Set.Dialect == "" || p.Set.Dialect == "auto"):
+		finding.Says = fmt.Sprintf("it teaches %s, and no profile knows the model; rules: %s", found.Dialect, found.Rules)
+		finding.Fix = fmt.Sprintf("models.%s.dialect: %s", p.Name, found.Dialect)
+	default:
+		finding.State, finding.Says = doctor.OK, fmt.Sprintf("it teaches %s; rules: %s", found.Dialect, found.Rules)
+	}
+	return finding, true
 }
 
 // aboutConfig looks at what can be told without asking a backend.

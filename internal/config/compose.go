@@ -10,6 +10,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/dialect"
+	"wield/dialect/responsetemplate"
 	"wield/internal/capture"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
@@ -274,9 +275,32 @@ func (w *workshop) bridgeOptions(m *Model, name string) (bridge.Options, error) 
 		}
 		o.Prompt.Replace = append(o.Prompt.Replace, p)
 	}
+	if err := w.readTemplate(m, name, &o); err != nil {
+		return o, err
+	}
 	family := w.config.profile(m, m.Model)
 	o.SetProfile(&family)
 	return o, nil
+}
+
+// readTemplate completes the options with the response template that the model names.
+func (w *workshop) readTemplate(m *Model, name string, o *bridge.Options) error {
+	if m.ResponseTemplate == "" || o.Passive {
+		return nil
+	}
+	at := "models." + name + ".response_template"
+	data, err := os.ReadFile(m.ResponseTemplate)
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	imported, err := responsetemplate.Read("imported", data)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", at, m.ResponseTemplate, err)
+	}
+	read := dialect.Options{Thinking: o.Thinking, Drop: o.Drop}
+	imported.Apply(&read)
+	o.Own, o.Thinking, o.Drop = read.Own, read.Thinking, read.Drop
+	return nil
 }
 
 // backend returns the model behind a bridge.

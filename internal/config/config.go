@@ -106,26 +106,27 @@ type Retry struct {
 
 // A Model is one name that clients can ask for.
 type Model struct {
-	Backend      string       `key:"backend" required:"true" doc:"Name of the backend that runs it."`
-	Model        string       `key:"model" doc:"Its name there. Empty: the same as here."`
-	Mode         string       `key:"mode" enum:"text|native|auto" doc:"Whether tools go through the prompt (text) or the backend's function calling (native). auto: native until the backend refuses; that is remembered for an hour."`
-	Probe        bool         `key:"probe" doc:"With mode auto: ask the model for one call before it gets tools, and use text if it makes none."`
-	Profile      string       `key:"profile" doc:"Profile of the model's family, built-in or of profiles; see wield dialect profile. auto: found by the model's name. none: no profile."`
-	Dialect      Dialect      `key:"dialect" doc:"Dialect that the model is told and that has priority when its text is read; see wield dialect list. auto: as the profile says."`
-	Repair       string       `key:"repair" enum:"off|safe|full" doc:"How much of a broken call may be mended."`
-	Release      string       `key:"release" enum:"auto|checked|eager" doc:"When a call is passed on: once it is checked, or while it is being written. auto: checked up to 1 KiB."`
-	Bounce       Bounce       `key:"bounce" doc:"Second chances for calls that cannot be used."`
-	Calls        Calls        `key:"calls" doc:"How tools are called."`
-	CustomTools  CustomTools  `key:"customTools" doc:"The same as calls.enabled and calls.prefix, as lumo-tamer names them."`
-	Reasoning    bool         `key:"surfaceThinking" doc:"Whether the client sees the model's reasoning."`
-	Native       Native       `key:"native" doc:"What becomes of tools that the backend itself runs."`
-	Expose       string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: in the protocol's own form, or as text (tool_request)."`
-	Talk         Talk         `key:"conversations" doc:"Which requests belong together."`
-	Commands     Commands     `key:"commands" doc:"Commands that a user can write in place of a question."`
-	Fallback     []string     `key:"fallback" doc:"Models to try, in this order, when this one fails before it answers."`
-	Instructions Instructions `key:"instructions" doc:"Texts that the model is given."`
-	Agent        Agent        `key:"agent" doc:"Tools that wield runs for this model."`
-	MCP          []string     `key:"mcp" doc:"MCP servers, under mcp.servers or NAME.mcp.yaml in tools.dirs, whose tools wield gives the model and runs, beside those that a client brings; * is each of them."`
+	Backend          string       `key:"backend" required:"true" doc:"Name of the backend that runs it."`
+	Model            string       `key:"model" doc:"Its name there. Empty: the same as here."`
+	Mode             string       `key:"mode" enum:"text|native|auto" doc:"Whether tools go through the prompt (text) or the backend's function calling (native). auto: native until the backend refuses; that is remembered for an hour."`
+	Probe            bool         `key:"probe" doc:"With mode auto: ask the model for one call before it gets tools, and use text if it makes none."`
+	Profile          string       `key:"profile" doc:"Profile of the model's family, built-in or of profiles; see wield dialect profile. auto: found by the model's name. none: no profile."`
+	Dialect          Dialect      `key:"dialect" doc:"Dialect that the model is told and that has priority when its text is read; see wield dialect list. auto: as the profile says."`
+	ResponseTemplate string       `key:"response_template" doc:"File with a response_template, such as the model's tokenizer_config.json: its answers are read as that says; see wield dialect import."`
+	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How much of a broken call may be mended."`
+	Release          string       `key:"release" enum:"auto|checked|eager" doc:"When a call is passed on: once it is checked, or while it is being written. auto: checked up to 1 KiB."`
+	Bounce           Bounce       `key:"bounce" doc:"Second chances for calls that cannot be used."`
+	Calls            Calls        `key:"calls" doc:"How tools are called."`
+	CustomTools      CustomTools  `key:"customTools" doc:"The same as calls.enabled and calls.prefix, as lumo-tamer names them."`
+	Reasoning        bool         `key:"surfaceThinking" doc:"Whether the client sees the model's reasoning."`
+	Native           Native       `key:"native" doc:"What becomes of tools that the backend itself runs."`
+	Expose           string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: in the protocol's own form, or as text (tool_request)."`
+	Talk             Talk         `key:"conversations" doc:"Which requests belong together."`
+	Commands         Commands     `key:"commands" doc:"Commands that a user can write in place of a question."`
+	Fallback         []string     `key:"fallback" doc:"Models to try, in this order, when this one fails before it answers."`
+	Instructions     Instructions `key:"instructions" doc:"Texts that the model is given."`
+	Agent            Agent        `key:"agent" doc:"Tools that wield runs for this model."`
+	MCP              []string     `key:"mcp" doc:"MCP servers, under mcp.servers or NAME.mcp.yaml in tools.dirs, whose tools wield gives the model and runs, beside those that a client brings; * is each of them."`
 }
 
 // Bounce says when a model is asked again.

@@ -230,6 +230,14 @@ func (s *Secret) parse(text string) error {
 	return nil
 }
 
+// ParseSecret returns the secret that text refers to; an empty text refers to nothing.
+func ParseSecret(text string) (s Secret, err error) {
+	if text != "" {
+		err = s.parse(text)
+	}
+	return s, err
+}
+
 func (s *Secret) pattern() string { return `^(env:[^ =$]+|file:.+)$` }
 
 // IsZero reports whether s refers to nothing.

@@ -33,15 +33,7 @@ func List(ctx context.Context, o Options) (Listing, error) {
 		r.Header.Set("Authorization", "Bearer "+o.Key)
 	}
 	maps.Copy(r.Header, o.Headers)
-	transport := o.Transport
-	if transport == nil {
-		transport = &http.Transport{DisableKeepAlives: true}
-	}
-	client := http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(r)
+	resp, err := o.once().Do(r)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -69,4 +61,16 @@ func List(ctx context.Context, o Options) (Listing, error) {
 		}
 	}
 	return l, nil
+}
+
+// once returns a client for a single question, which follows no redirect.
+func (o *Options) once() *http.Client {
+	transport := o.Transport
+	if transport == nil {
+		transport = &http.Transport{DisableKeepAlives: true}
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }

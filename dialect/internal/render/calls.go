@@ -491,3 +491,49 @@ func isPlain(s string) bool {
 	}
 	return true
 }
+
+// CallNamed returns a writer of an element for the call and one for each argument, whose names stand in the tags.
+func CallNamed(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
+	around := ""
+	if f.Newlines {
+		around = "\n"
+	}
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !IsName(c.Name) {
+			return dst, "the name cannot stand in a tag"
+		}
+		dst = append(append(append(append(dst, f.CallOpen...), c.Name...), f.NameEnd...), '\n')
+		why := ""
+		Each(c.Arguments, func(key, value string) {
+			if !IsName(key) {
+				why = "the argument's name " + strconv.Quote(key) + " cannot stand in a tag"
+				return
+			}
+			dst = append(append(append(append(dst, f.ParamOpen...), key...), f.ParamEnd...), around...)
+			if s, ok := Unquote(value); ok {
+				for _, tag := range [...]string{f.ParamOpen, f.ParamClose, f.CallOpen, f.CallClose} {
+					if strings.Contains(s, tag) {
+						why = "the value of " + key + " holds " + tag
+					}
+				}
+				dst = append(dst, s...)
+			} else {
+				dst = compact(dst, value, strict)
+			}
+			dst = append(append(append(dst, around...), f.ParamClose...), '\n')
+		})
+		return append(dst, f.CallClose...), why
+	}
+}
+
+// CallIdentified returns a writer of an id that holds the name and a number, what stands between, and the arguments.
+func CallIdentified(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		if !IsName(c.Name) {
+			return dst, "the name cannot stand in a header"
+		}
+		dst = append(append(append(dst, "functions."...), c.Name...), ':')
+		dst = append(strconv.AppendInt(dst, int64(c.Index), 10), between...)
+		return append(dst, strings.TrimLeft(c.Arguments, " \t\r\n")...), ""
+	}
+}
