@@ -162,8 +162,8 @@ func newMCPImportCmd(app *app, file *string) *cobra.Command {
 		Use:   "import FILE",
 		Short: "Add the servers of another client's configuration",
 		Long: `Reads the servers of a file as other clients have it (mcpServers of Claude Desktop, Claude Code and Cursor, servers of VS Code, in JSON
-with comments or without; mcp_servers of Codex, in TOML) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the file then names a variable of
-the environment that you set.`,
+with comments or without; mcp_servers of Codex, in TOML) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the
+file then names a variable of the environment that you set.`,
 		Example: "  wield mcp import ~/.cursor/mcp.json --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
