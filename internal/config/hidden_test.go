@@ -98,7 +98,7 @@ models: {m: {backend: b}}
 journal: {store: postgres, url: %s}
 trace: {endpoint: "http://127.0.0.1:1/v1/traces", headers: {Authorization: %s}}
 webhooks: [{url: "http://127.0.0.1:1/", secret: %s}]
-modules: {r: {kind: redact, words: [%s]}, x: {kind: exec, command: [cat], settings: {token: %s}}}
+modules: {r: {kind: redact, words: ["%s"]}, x: {kind: exec, command: [cat], hooks: [on_message], settings: {token: %s}}}
 mcp: {servers: {s: {url: "http://127.0.0.1:1/", token: %s, headers: {X-Token: %s}}, p: {command: [cat], env: {A_TOKEN: %s}}}}
 tools:
   search: {key: %s}
