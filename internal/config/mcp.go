@@ -44,8 +44,8 @@ type MCPServer struct {
 	Allow     []string `key:"allow" doc:"Tools that are used, by the server's own names; * stands for any characters. Empty: all."`
 	Deny      []string `key:"deny" doc:"Tools that are not used."`
 	Shared    bool     `key:"shared" doc:"Whether all keys of wield use one connection, with one program or one login. false: each key has its own."`
-	Prompts   bool     `key:"prompts" doc:"Whether its prompts are passed on to MCP clients of wield."`
-	Resources bool     `key:"resources" doc:"Whether its resources are passed on to MCP clients of wield."`
+	Prompts   bool     `key:"prompts" doc:"Whether its prompts are used: by MCP clients of wield as such, by models with the tools list_prompts and get_prompt."`
+	Resources bool     `key:"resources" doc:"Whether its resources are used: by MCP clients of wield as such, by models with the tools list_resources and read_resource."`
 	Trust     []string `key:"trust" doc:"Tools that run without a question where no policies are configured; * stands for any characters. Not in a file NAME.mcp.yaml."`
 	Start     Duration `key:"start" min:"1s" max:"300s" doc:"How long connecting and listing the tools may take."`
 

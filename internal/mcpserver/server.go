@@ -125,6 +125,9 @@ func (s *Server) tools(offers map[string]offer) {
 	for _, d := range s.o.Runner.Offered("") {
 		t := definition(d)
 		if e, ok := s.o.Runner.Tools.Lookup(d.Name); ok {
+			if mcp.ForModels(e.Tool) {
+				continue
+			}
 			s.describe(t, e.Tool)
 		}
 		s.names[t.Name] = d.Name

@@ -39,6 +39,7 @@ type Server struct {
 	tools    []*tool.Tool
 	problems []error
 	offers   Offers
+	asking   []*tool.Tool          // with which models reach resources and prompts
 	held     calls                 // of the older revisions
 	persons  map[string]*Server    // with connections of their own, by who they are
 	calls    map[string]*tool.Call // under way, by their progress token
@@ -73,6 +74,7 @@ func New(o Options) *Server {
 	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
 	s.client.AddReceivingMiddleware(s.o.Peer.elicits)
+	s.asking = s.askers()
 	return s
 }
 
@@ -201,6 +203,7 @@ func (s *Server) list(ctx context.Context) error {
 		params.Cursor = page.NextCursor
 	}
 	tools, problems := s.make(defs)
+	tools = append(tools, s.asking...)
 	offers, wrong := s.others(ctx, c.session)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,6 +88,9 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	}
 	s.mu.Unlock()
 	names := map[string]bool{}
+	for _, t := range s.asking { // a server's own tool of such a name gets another
+		unique(t.Name(), names)
+	}
 	for i := range defs {
 		d := &defs[i]
 		if slices.Contains(held, d.Name) {
