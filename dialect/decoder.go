@@ -63,14 +63,16 @@ type Decoder struct {
 
 // A candidate is what may be a call. It begins at candAt.
 type candidate struct {
-	rescan    bool        // a body was refused that read nothing twice: what it held is scanned, however long
-	ctx       lineContext // the context where it begins, to go back to
-	fenced    fence       // the fence whose opening line is held with it
-	fencedEnd int         // where that line ends
-	labelAt   int         // where the label before it begins, if there is one
-	tokenEnd  int         // where its opener ends, if that is left out even where no call follows
-	node      int32       // of the automaton
-	elem      element
+	rescan     bool        // a body was refused that read nothing twice: what it held is scanned, however long
+	ctx        lineContext // the context where it begins, to go back to
+	fenced     fence       // the fence whose opening line is held with it
+	fencedEnd  int         // where that line ends
+	labelAt    int         // where the label before it begins, if there is one
+	shorter    *opener     // of reasoning, which ends at shorterEnd: a longer one may begin with it
+	shorterEnd int
+	tokenEnd   int   // where its opener ends, if that is left out even where no call follows
+	node       int32 // of the automaton
+	elem       element
 }
 
 // New returns a decoder for texts under o. It fails when o names an unknown dialect.
@@ -410,6 +412,12 @@ func (d *Decoder) closeText() {
 			}
 		case inClosing:
 			d.closeFence(0)
+		case inOpener:
+			if d.cand.shorter != nil {
+				d.openShorter(0)
+			} else {
+				d.refuse(0, "the text ended")
+			}
 		case inText:
 			if d.ctx.after {
 				d.text.markupUpTo(end)

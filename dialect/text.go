@@ -278,7 +278,7 @@ func (d *Decoder) candidate(i int, s state) {
 		d.text.hold(at)
 	}
 	d.text.candAt, d.cand.ctx, d.state = at, d.ctx, s
-	d.cand.fenced, d.cand.tokenEnd = fence{}, 0
+	d.cand.fenced, d.cand.tokenEnd, d.cand.shorter = fence{}, 0, nil
 	d.call.dialect = ""
 }
 
@@ -336,6 +336,9 @@ func (d *Decoder) scanOpener(i int) int {
 		if rest, to := t.likely(d.cand.node); rest != "" && strings.HasPrefix(d.text.in[i:], rest) {
 			d.cand.node, i = to, i+len(rest)
 		} else if d.cand.node = t.next(d.cand.node, d.text.in[i]); d.cand.node == 0 {
+			if d.cand.shorter != nil {
+				return d.openShorter(i)
+			}
 			return d.refuse(i, "no opener")
 		} else {
 			i++
@@ -354,13 +357,33 @@ func (d *Decoder) scanOpener(i int) int {
 // mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left out where it
 // would have been.
 func (d *Decoder) mayBeLonger(i int, o *opener) bool {
-	if o.use != useDrop || !d.set.trie.goesOn(d.cand.node) {
+	if !d.set.trie.goesOn(d.cand.node) {
+		return false
+	}
+	if o.use == useThink && d.cand.fenced.mark == 0 && o.anywhere {
+		d.cand.shorter, d.cand.shorterEnd = o, d.text.at(i)
+		return true
+	}
+	if o.use != useDrop {
 		return false
 	}
 	if d.cand.tokenEnd == 0 && !d.think.open && d.cand.fenced.mark == 0 && d.drops(o) && !d.quotesToken() {
 		d.cand.tokenEnd = d.text.at(i)
 	}
 	return true
+}
+
+// openShorter begins the reasoning whose opener turned out not to be the start of a longer one. The input was read up to i.
+func (d *Decoder) openShorter(i int) int {
+	o, end := d.cand.shorter, d.cand.shorterEnd
+	if d.cand.shorter = nil; end >= d.text.base {
+		return d.opened(d.text.index(end), o)
+	}
+	i = d.text.character(i)
+	rest := d.text.held(end, d.text.at(i))
+	d.opened(d.text.index(end), o)
+	d.reread(rest, end)
+	return i
 }
 
 // blankBefore reports whether the text before the candidate that was not emitted yet is white space.
