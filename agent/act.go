@@ -234,8 +234,8 @@ func (r *Run) unable(ctx context.Context, c *Ruling) error {
 	return nil
 }
 
-// A ledger sees what is recorded of calls, on the way to where it is kept.
-type ledger struct {
+// A callRecorder sees what is recorded of calls, on the way to where it is kept.
+type callRecorder struct {
 	next tool.Records // nil: it is kept nowhere
 
 	mu      sync.Mutex
@@ -246,7 +246,7 @@ type ledger struct {
 }
 
 // Start passes on that a call begins.
-func (l *ledger) Start(ctx context.Context, r tool.StartRecord) error {
+func (l *callRecorder) Start(ctx context.Context, r tool.StartRecord) error {
 	if l.next == nil {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (l *ledger) Start(ctx context.Context, r tool.StartRecord) error {
 var refusals = map[tool.ErrorKind]bool{tool.ErrSecurity: true, tool.ErrApproval: true, tool.ErrExpired: true, tool.ErrDisabled: true}
 
 // Finish notes and passes on what came of a call.
-func (l *ledger) Finish(ctx context.Context, r tool.FinishRecord) error {
+func (l *callRecorder) Finish(ctx context.Context, r tool.FinishRecord) error {
 	l.mu.Lock()
 	switch {
 	case r.Result.OK:
@@ -283,7 +283,7 @@ func (l *ledger) Finish(ctx context.Context, r tool.FinishRecord) error {
 }
 
 // decided notes which rule decided about a call.
-func (l *ledger) decided(id string, p *chat.PolicyDetail) {
+func (l *callRecorder) decided(id string, p *chat.PolicyDetail) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rules == nil {
@@ -293,7 +293,7 @@ func (l *ledger) decided(id string, p *chat.PolicyDetail) {
 }
 
 // denials returns the calls that were not allowed, and whether each was needed.
-func (l *ledger) denials() []Denial {
+func (l *callRecorder) denials() []Denial {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := make([]Denial, 0, len(l.refused))
@@ -305,7 +305,7 @@ func (l *ledger) denials() []Denial {
 }
 
 // failing reports whether the guard stopped calls that failed.
-func (l *ledger) failing(limit Limit) bool {
+func (l *callRecorder) failing(limit Limit) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return limit == LimitRepeats && l.last.CallID != "" && !l.last.Result.OK

@@ -107,10 +107,10 @@ func (e *EndedError) Unwrap() error { return e.Outcome.Err }
 // it has called some, the run ends with EndClient as soon as the other calls have their results. It goes on
 // with Resume and Give. Names must differ from those of the runner's tools.
 func (a *Agent) Run(req *chat.Request) *Run {
-	return a.newRun(req, newLogbook(a.o.Journal, req.Conversation))
+	return a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
 }
 
-func (a *Agent) newRun(req *chat.Request, l *logbook) *Run {
+func (a *Agent) newRun(req *chat.Request, l *runRecorder) *Run {
 	r := &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}, ready: make(chan struct{})}
 	r.noteClient()
 	return r

@@ -40,7 +40,7 @@ func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 	if a.o.Journal == nil {
 		return nil, ErrNoJournal
 	}
-	l := &logbook{store: a.o.Journal, id: id, opened: true}
+	l := &runRecorder{store: a.o.Journal, id: id, opened: true}
 	m, err := a.recall(ctx, l)
 	if err != nil {
 		return nil, err

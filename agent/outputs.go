@@ -15,7 +15,7 @@ import (
 // outputs lets the tools of a run read again what came out of its earlier calls: results by the ids of their calls, from the
 // conversation, and outputs that were too long to be shown, from the journal.
 type outputs struct {
-	log *logbook // nil: there is no journal
+	log *runRecorder // nil: there is no journal
 
 	mu       sync.Mutex
 	messages []chat.Message // up to the last calls; nothing is inserted before those
@@ -46,10 +46,10 @@ const typeOutput = "output"
 
 // outputStream returns the id of the stream of an output. One that several sessions were shown stands in each of them, and goes with
 // it.
-func (l *logbook) outputStream(id string) string { return "out_" + id + "_" + l.session }
+func (l *runRecorder) outputStream(id string) string { return "out_" + id + "_" + l.session }
 
 // output returns an output of the session that was too long to be shown whole.
-func (l *logbook) output(ctx context.Context, id string) (text string, ok bool, err error) {
+func (l *runRecorder) output(ctx context.Context, id string) (text string, ok bool, err error) {
 	if l == nil {
 		return "", false, nil
 	}
@@ -72,7 +72,7 @@ func (l *logbook) output(ctx context.Context, id string) (text string, ok bool, 
 // that has its file is gone.
 type records struct {
 	*journal.Writer
-	log    *logbook
+	log    *runRecorder
 	shared *tool.Shared
 }
 

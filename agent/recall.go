@@ -33,7 +33,7 @@ func (r *Run) said() []chat.Message {
 }
 
 func (a *Agent) recalled(ctx context.Context, run string) ([]chat.Message, error) {
-	l := &logbook{store: a.o.Journal, id: run}
+	l := &runRecorder{store: a.o.Journal, id: run}
 	m, err := a.recall(ctx, l)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"wield/journal"
 )
 
-// A logbook is where a run is recorded. A nil one records nothing.
-type logbook struct {
+// A runRecorder is where a run is recorded. A nil one records nothing.
+type runRecorder struct {
 	store   journal.Store
 	id      string // of the run
 	session string
@@ -30,12 +30,12 @@ type logbook struct {
 // passed. So long nobody can go on with a run whose process was killed.
 const leaseTime = 30 * time.Second
 
-// newLogbook returns the logbook of a new run.
-func newLogbook(s journal.Store, session string) *logbook {
+// newRunRecorder returns the runRecorder of a new run.
+func newRunRecorder(s journal.Store, session string) *runRecorder {
 	if s == nil {
 		return nil
 	}
-	l := &logbook{store: s, id: journal.NewID("run"), session: session, owner: journal.NewID("own")}
+	l := &runRecorder{store: s, id: journal.NewID("run"), session: session, owner: journal.NewID("own")}
 	if session == "" {
 		l.session, l.fresh = journal.NewID("ses"), true
 	}
@@ -55,7 +55,7 @@ func title(messages []chat.Message) string {
 }
 
 // open begins the stream of a new run with what is known of it.
-func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Message, notes map[string]string) error {
+func (l *runRecorder) open(ctx context.Context, run journal.Run, messages []chat.Message, notes map[string]string) error {
 	if l == nil || l.opened {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (l *logbook) open(ctx context.Context, run journal.Run, messages []chat.Mes
 
 // about returns what is known of the session from now on, or nil where nothing is new: the notes are those of
 // its last run.
-func (l *logbook) about(ctx context.Context, messages []chat.Message, notes map[string]string) (*journal.SessionNote, error) {
+func (l *runRecorder) about(ctx context.Context, messages []chat.Message, notes map[string]string) (*journal.SessionNote, error) {
 	if l.fresh {
 		return &journal.SessionNote{Title: title(messages), Notes: notes}, nil
 	}
@@ -122,7 +122,7 @@ func entered(m chat.Message, by string) journal.Record {
 // hold makes this process the one that drives the run, until the function that it returns is called. lost is
 // called if another one has taken the run over, which happens when this one did not run for longer than its
 // lease.
-func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err error) {
+func (l *runRecorder) hold(ctx context.Context, lost func()) (release func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
@@ -157,7 +157,7 @@ func (l *logbook) hold(ctx context.Context, lost func()) (release func(), err er
 
 // renew asks for more time until ctx ends. It returns false when the run is another process's. A journal that
 // cannot be reached is no reason to give up: if another process has the run then, the next record fails.
-func (l *logbook) renew(ctx context.Context, lease *journal.Lease) bool {
+func (l *runRecorder) renew(ctx context.Context, lease *journal.Lease) bool {
 	tick := time.NewTicker(leaseTime / 3)
 	defer tick.Stop()
 	for {
@@ -180,7 +180,7 @@ func (l *logbook) renew(ctx context.Context, lease *journal.Lease) bool {
 }
 
 // note records what happened. It is done even if whoever asked has gone: it did happen.
-func (l *logbook) note(ctx context.Context, records ...journal.Record) error {
+func (l *runRecorder) note(ctx context.Context, records ...journal.Record) error {
 	if l == nil || len(records) == 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run
 	if a.o.Journal == nil {
 		return nil, ErrNoJournal
 	}
-	l := &logbook{store: a.o.Journal, id: id, owner: journal.NewID("own"), opened: true}
+	l := &runRecorder{store: a.o.Journal, id: id, owner: journal.NewID("own"), opened: true}
 	lease, err := l.store.Claim(ctx, id, l.owner, leaseTime)
 	if err != nil {
 		return nil, fmt.Errorf("agent: run %s: %w", id, err)
@@ -74,7 +74,7 @@ func (m *memory) worked() time.Duration {
 	return sum
 }
 
-func (a *Agent) recall(ctx context.Context, l *logbook) (*memory, error) {
+func (a *Agent) recall(ctx context.Context, l *runRecorder) (*memory, error) {
 	m := new(memory)
 	for e, err := range l.store.Read(ctx, journal.Query{Stream: l.id}) {
 		if err != nil {
@@ -102,7 +102,7 @@ func (a *Agent) recall(ctx context.Context, l *logbook) (*memory, error) {
 	return m, nil
 }
 
-func (a *Agent) rebuild(ctx context.Context, l *logbook, like *chat.Request) (*Run, error) {
+func (a *Agent) rebuild(ctx context.Context, l *runRecorder, like *chat.Request) (*Run, error) {
 	m, err := a.recall(ctx, l)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a *Agent) rebuild(ctx context.Context, l *logbook, like *chat.Request) (*R
 
 // Transcript returns the conversation of a run as the journal has it, whatever became of it.
 func (a *Agent) Transcript(ctx context.Context, id string) ([]chat.Message, error) {
-	l := &logbook{store: a.o.Journal, id: id, opened: true}
+	l := &runRecorder{store: a.o.Journal, id: id, opened: true}
 	m, err := a.recall(ctx, l)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (a *Agent) Transcript(ctx context.Context, id string) ([]chat.Message, erro
 }
 
 // replayed returns a run with all that happened in it.
-func (a *Agent) replayed(m *memory, l *logbook, like *chat.Request) *Run {
+func (a *Agent) replayed(m *memory, l *runRecorder, like *chat.Request) *Run {
 	l.session = m.run.Session
 	req := chat.Request{}
 	if like != nil {

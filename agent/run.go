@@ -20,7 +20,7 @@ type Run struct {
 	agent  *Agent
 	req    *chat.Request
 	state  *State
-	log    *logbook
+	log    *runRecorder
 	runner *tool.Runner // with what this run watches
 	parked map[string]tool.Approval
 
@@ -37,7 +37,7 @@ type Run struct {
 	last    *turn
 	began   time.Time
 	before  time.Duration // what was used before Events began
-	seen    ledger
+	seen    callRecorder
 	outcome Outcome
 
 	client map[string]bool // tools that the client runs, by name

@@ -122,7 +122,7 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 // Compact has the model write a summary of the conversation in a request, which stands for all of it in the runs of the session that
 // go on with it. before is the last summary of its beginning, if there is one. The messages stay in the journal, beside the summary.
 func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) (Summary, chat.Usage, error) {
-	r := a.newRun(req, newLogbook(a.o.Journal, req.Conversation))
+	r := a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
 	r.runner, r.summary = a.runner.With(&r.seen), before
 	tools := r.runner.Offered(said(req.Messages))
 	s, err := r.sumUp(ctx, r.fitting(tools), len(req.Messages), tools)

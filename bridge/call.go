@@ -101,7 +101,7 @@ func (r *run) release() {
 	if c.released || c.surplus {
 		return
 	}
-	r.unhold()
+	r.flushText()
 	c.released = true
 	c.lead = c.start.At
 	if b := r.turn.markup.blanks; len(b) > 0 {
@@ -223,7 +223,7 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 // into the content.
 func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	c := &r.turn.call
-	r.unhold()
+	r.flushText()
 	e.Kind, e.Index, e.Name, e.Detail = chat.KindRejected, -1, d.Name, &chat.Detail{Rejected: d}
 	e.Flags &^= chat.FlagSpent
 	promoted := e.Flags&chat.FlagPromoted != 0 // its text has been shown as reasoning

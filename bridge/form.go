@@ -140,7 +140,7 @@ func (r *run) holdText(e chat.Event) bool {
 	t.events = append(t.events, e)
 	t.size += len(e.Text)
 	if r.o.Release == ReleaseAuto && r.req.Stream && r.held == r.form.want && t.size >= autoRelease {
-		r.unhold()
+		r.flushText()
 	}
 	return true
 }
@@ -154,8 +154,8 @@ func (r *run) pass(e chat.Event) {
 	r.emit(e)
 }
 
-// unhold shows the text that is held as it was written, and what follows in this response as it comes.
-func (r *run) unhold() {
+// flushText shows the text that is held as it was written, and what follows in this response as it comes.
+func (r *run) flushText() {
 	r.turn.text.through, r.turn.fence.on = true, false
 	r.showHeld()
 }
@@ -180,11 +180,11 @@ func (r *run) endForm() {
 		return // the answer has no form, and lookalike decides
 	}
 	if r.form.want == nil || t.through || r.turn.mute || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
-		r.unhold()
+		r.flushText()
 		return
 	}
 	if r.finish.Reason == chat.FinishLength || r.finish.Reason == chat.FinishFiltered {
-		r.unhold() // it was cut, and the finish reason says so
+		r.flushText() // it was cut, and the finish reason says so
 		return
 	}
 	var b strings.Builder
@@ -196,7 +196,7 @@ func (r *run) endForm() {
 	value, notes, why := r.form.read(b.String(), r.o.Repair)
 	switch {
 	case why == "" && value == b.String():
-		r.unhold()
+		r.flushText()
 	case why == "":
 		r.hide()
 		r.mended(value, notes)
@@ -209,7 +209,7 @@ func (r *run) endForm() {
 		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
 		r.turn.mute, r.turn.muteAt, r.turn.covered = true, at, len(r.turn.raw)
 	default:
-		r.unhold()
+		r.flushText()
 	}
 }
 

@@ -45,8 +45,8 @@ func (k *keptAnswer) cut() {
 	}
 }
 
-// unkeep hands on what was kept, and what follows as it comes.
-func (r *run) unkeep() {
+// flushAnswer hands on what was kept, and what follows as it comes.
+func (r *run) flushAnswer() {
 	k := &r.turn.kept
 	if !k.on {
 		return
@@ -94,5 +94,5 @@ func (r *run) disown() {
 			e.Detail = &chat.Detail{Rejected: &d}
 		}
 	}
-	r.unkeep()
+	r.flushAnswer()
 }

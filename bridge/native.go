@@ -294,7 +294,7 @@ func (r *run) silence() {
 	r.closeText()
 	if !r.turn.mute {
 		r.drop()
-		r.unhold()
+		r.flushText()
 		r.turn.mute, r.turn.muteAt, r.turn.covered = true, len(r.turn.raw), len(r.turn.raw)
 	}
 }

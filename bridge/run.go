@@ -204,8 +204,8 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 	case r.turn.err != nil:
 		if r.turn.open {
 			r.flush()
-			r.unhold()
-			r.unkeep()
+			r.flushText()
+			r.flushAnswer()
 			r.speak()
 		}
 		return r.turn.err
@@ -508,7 +508,7 @@ func (r *run) conclude() {
 	}
 	r.logFailures()
 	if len(t.failures) == 0 {
-		r.unkeep()
+		r.flushAnswer()
 		return
 	}
 	if !r.bounceable(t.failures[0].reason) {
@@ -516,7 +516,7 @@ func (r *run) conclude() {
 			r.withdraw() // it may be the apology
 			t.muteAt = 0
 		}
-		r.unkeep()
+		r.flushAnswer()
 		t.mute = false
 		for i := range t.failures {
 			r.convert(&t.failures[i])

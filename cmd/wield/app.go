@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/model/openai"
 )
@@ -147,7 +148,7 @@ func exitCode(ctx context.Context, err error) (int, error) {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code, exit.err
-	case errors.As(err, &problems), errors.As(err, &file), errors.Is(err, config.ErrNoPlace):
+	case errors.As(err, &problems), errors.As(err, &file), errors.Is(err, compose.ErrNoPlace):
 		return exitUsage, err
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, chat.ErrCanceled)):
 		return exitInterrupted, errors.New("interrupted")

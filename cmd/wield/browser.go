@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/model/browser"
 )
@@ -48,7 +49,7 @@ func runBrowserLogin(ctx context.Context, app *app, file, name string) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.LoginOptions(name)
+	o, err := compose.LoginOptions(c.Config, name)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}

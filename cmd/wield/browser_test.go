@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"wield/internal/chatpage"
-	"wield/internal/chromium"
+	"wield/model/browser/chromium"
 	"wield/model/script"
 )
 

@@ -21,6 +21,7 @@ import (
 
 	"wield/agent"
 	"wield/dialect"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/terminal"
 	"wield/journal"
@@ -207,7 +208,7 @@ func (f *chatFlags) open(app *app, r *config.Result, o *terminal.Options, name, 
 	if err != nil {
 		return nil, err
 	}
-	prices, window := r.AgentPrices(model.Name), r.AgentWindow(model.Name)
+	prices, window := compose.AgentPrices(r.Config, model.Name), compose.AgentWindow(r.Config, model.Name)
 	if f.context > 0 {
 		window.Tokens = f.context
 	}

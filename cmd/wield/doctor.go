@@ -16,6 +16,7 @@ import (
 
 	"wield/bridge"
 	"wield/dialect/chattemplate"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
 	"wield/internal/tune"
@@ -124,7 +125,7 @@ func examined(c *config.Config, f *doctorFlags, args []string) ([]string, error)
 // examineModel looks at one model of the configuration.
 func examineModel(ctx context.Context, app *app, c *config.Config, f *doctorFlags, name string) iter.Seq[doctor.Finding] {
 	m := c.Models[name]
-	model, known, done, err := c.Behind(config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
+	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
 		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed, Says: err.Error(),
 			Fix: "set what it names, or change it in the configuration"}})

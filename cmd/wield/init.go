@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool/policy"
 )
@@ -59,7 +60,7 @@ func initialise(ctx context.Context, app *app, file string, o firstOptions) erro
 	if _, err := os.Lstat(file); !o.show && !o.force && !errors.Is(err, fs.ErrNotExist) {
 		return usageErrorf("%s is there already: look at it with wield config explain, or write over it with --force", file)
 	}
-	found := config.Discover(ctx)
+	found := compose.Discover(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func initialise(ctx context.Context, app *app, file string, o firstOptions) erro
 }
 
 // firstText is a first configuration, with the policy for everyday work if it is wanted.
-func firstText(found []config.Found, everyday bool) string {
-	text := config.First(found)
+func firstText(found []compose.Found, everyday bool) string {
+	text := compose.First(found)
 	if everyday {
 		comment, rules, _ := strings.Cut(policy.Everyday(), "wield: "+config.Version+"\n")
 		text += "\n" + comment + rules

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/journal"
 )
@@ -31,9 +32,9 @@ type journalOpener func(ctx context.Context, c *config.Config, getenv func(strin
 // configuredJournal opens the journal where the configuration says.
 func configuredJournal(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error) {
 	if look {
-		return c.LookAtJournal(ctx, getenv)
+		return compose.LookAtJournal(c, ctx, getenv)
 	}
-	return c.OpenJournal(ctx, getenv)
+	return compose.OpenJournal(c, ctx, getenv)
 }
 
 // openJournal opens the journal of this program.
@@ -50,7 +51,7 @@ func (a *app) openCounted(ctx context.Context, c *config.Config) (journal.Store,
 	if err != nil {
 		return nil, err
 	}
-	return c.OpenStats(a.getenv, nil).Journal(s), nil
+	return compose.OpenStats(c, a.getenv, nil).Journal(s), nil
 }
 
 // journalFailures are why a run cannot be recorded.

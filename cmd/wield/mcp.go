@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/mcpserver"
 	"wield/internal/near"
@@ -51,7 +52,7 @@ func newMCPListCmd(app *app, file *string) *cobra.Command {
 		Example: "  wield mcp list",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				servers := box.Servers()
 				if len(servers) == 0 {
 					fmt.Fprintln(app.stdout,
@@ -82,7 +83,7 @@ func newMCPTestCmd(app *app, file *string) *cobra.Command {
 used, hidden characters, orders to the model, definitions that have changed. No tool is called. The exit code is 1 if something is wrong.`,
 		Example: "  wield mcp test files",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withServers(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withServers(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				names := args
 				if len(names) == 0 {
 					names = slices.Sorted(maps.Keys(box.Servers()))
@@ -117,7 +118,7 @@ used, hidden characters, orders to the model, definitions that have changed. No 
 }
 
 // mcpServer returns the server of the given name.
-func mcpServer(box *config.Toolbox, name string) (*mcp.Server, error) {
+func mcpServer(box *compose.Toolbox, name string) (*mcp.Server, error) {
 	servers := box.Servers()
 	if s := servers[name]; s != nil {
 		return s, nil
@@ -135,7 +136,7 @@ has changed since they were agreed to.`,
 		Example: "  wield mcp show files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				s, err := mcpServer(box, args[0])
 				if err != nil {
 					return err
@@ -155,7 +156,7 @@ has changed since they were agreed to.`,
 }
 
 // showChanged prints how the tools differ that are held back.
-func showChanged(w io.Writer, box *config.Toolbox, server string) error {
+func showChanged(w io.Writer, box *compose.Toolbox, server string) error {
 	if box.Pins == nil {
 		return nil
 	}
@@ -195,7 +196,7 @@ approved, since you make it.`,
 		Example: `  wield mcp call files list_directory '{"path":"."}'`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
 				s, err := mcpServer(box, args[0])
 				if err != nil {
 					return err
@@ -227,7 +228,7 @@ Without TOOL it is all of the server's.`,
 			if err != nil {
 				return err
 			}
-			pins := r.Pins(app.getenv)
+			pins := compose.Pins(r.Config, app.getenv)
 			if pins == nil {
 				return usageErrorf("there is no place where definitions are kept: set data in the configuration, or HOME")
 			}
@@ -266,8 +267,8 @@ protocol is written to standard output; the log is on standard error.`,
   wield mcp serve --tool get_current_time --allow get_current_time`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
-				def, err := r.RunPolicy(policyName, box.Registry.Entries(), config.RunRules{Allow: allow},
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
+				def, err := compose.RunPolicy(r, policyName, box.Registry.Entries(), compose.RunRules{Allow: allow},
 					append(slices.Clone(box.Dirs), box.State)...)
 				if err != nil {
 					return usageErrorf("%w", err)

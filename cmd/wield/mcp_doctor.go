@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
 	"wield/tool/mcp"
@@ -17,7 +18,7 @@ import (
 // examineServers looks at each MCP server: whether it can be reached, and what is wrong with its tools.
 func examineServers(ctx context.Context, app *app, file string) ([]doctor.Finding, error) {
 	var list []doctor.Finding
-	err := withServers(app, file, func(box *config.Toolbox, _ *config.Result) error {
+	err := withServers(app, file, func(box *compose.Toolbox, _ *config.Result) error {
 		servers := box.Servers()
 		problems := map[string]*[]error{}
 		var wg sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool/policy"
 )
@@ -36,7 +37,7 @@ A server with shared: false has a login for each key of wield; --key says for wh
   wield mcp login tickets --key ada`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withServers(app, *file, func(box *config.Toolbox, r *config.Result) error {
+			return withServers(app, *file, func(box *compose.Toolbox, r *config.Result) error {
 				if err := knownKey(r.Config, key); err != nil {
 					return err
 				}
@@ -44,7 +45,7 @@ A server with shared: false has a login for each key of wield; --key says for wh
 				if err != nil {
 					return err
 				}
-				if r.Tokens(app.getenv) == nil {
+				if compose.Tokens(r.Config, app.getenv) == nil {
 					return usageErrorf("there is no place where tokens are kept: set data in the configuration, or HOME")
 				}
 				c, err := listenForLogin(cmd.Context(), port)
@@ -80,7 +81,7 @@ func newMCPLogoutCmd(app *app, file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tokens := r.Tokens(app.getenv)
+			tokens := compose.Tokens(r.Config, app.getenv)
 			if tokens == nil || tokens.Get(args[0], key) == nil {
 				return usageErrorf("there is no login to %q", args[0])
 			}
@@ -105,12 +106,12 @@ func knownKey(c *config.Config, key string) error {
 }
 
 // withServers calls f with the servers of the configuration, none of which is waited for.
-func withServers(app *app, file string, f func(*config.Toolbox, *config.Result) error) error {
+func withServers(app *app, file string, f func(*compose.Toolbox, *config.Result) error) error {
 	r, err := config.Load(config.Options{File: file, Getenv: app.getenv, Held: app.accepts})
 	if err != nil {
 		return err
 	}
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Behind: true})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.getenv, File: r.File, Behind: true})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wield/internal/api"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/mcpserver"
@@ -25,15 +26,15 @@ import (
 type site struct {
 	options     config.Options
 	scenario    string // as --scenario gives it
-	environment config.Environment
+	environment compose.Environment
 	app         *app
 
-	config  *config.Result    // in force
-	service *config.Service   // in force
-	before  []*config.Service // that requests may still use
-	journal journal.Store     // that runs are in
-	forgets bool              // it keeps nothing beyond this process
-	key     string            // that was made because none is configured
+	config  *config.Result     // in force
+	service *compose.Service   // in force
+	before  []*compose.Service // that requests may still use
+	journal journal.Store      // that runs are in
+	forgets bool               // it keeps nothing beyond this process
+	key     string             // that was made because none is configured
 
 	demoDir         string // that demo-agent works in
 	demoIsTemporary bool
@@ -46,8 +47,8 @@ type site struct {
 
 	// What the gateway answers and what is told of it change as one: nobody is told of a model before it answers.
 	telling sync.RWMutex
-	shown   *config.Service // the service in force, for whoever asks meanwhile
-	told    *config.Result  // the configuration in force, likewise
+	shown   *compose.Service // the service in force, for whoever asks meanwhile
+	told    *config.Result   // the configuration in force, likewise
 
 	again chan chan error // asks for the configuration to be read again
 	lines *api.Log        // the last lines of the log
@@ -63,10 +64,10 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		return nil, err
 	}
 	if s.service == nil {
-		if s.environment.Capture, err = c.Captures(s.environment.Getenv); err != nil {
+		if s.environment.Capture, err = compose.Captures(c.Config, s.environment.Getenv); err != nil {
 			return nil, err
 		}
-		if s.environment.Trace, err = c.Trace.Tracer(s.environment.Getenv, thisBuild().Version, s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
+		if s.environment.Trace, err = compose.Tracer(&c.Trace, s.environment.Getenv, thisBuild().Version, s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +78,7 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 	}
 	env := s.environment
 	env.Before, env.File = s.service, c.File
-	service, err := c.Compose(env)
+	service, err := compose.New(c.Config, env)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s *site) tell(answer func(gateway.Options)) {
 }
 
 // inForce returns what the gateway answers by; nothing before it does.
-func (s *site) inForce() (*config.Service, *config.Result) {
+func (s *site) inForce() (*compose.Service, *config.Result) {
 	s.telling.RLock()
 	defer s.telling.RUnlock()
 	return s.shown, s.told

@@ -13,6 +13,7 @@ import (
 
 	"wield/agent"
 	"wield/dialect"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/playback"
 	"wield/journal"
@@ -153,7 +154,7 @@ func (f *replayFlags) play(ctx context.Context, app *app, r *playback.Recording,
 	if err != nil {
 		return nil, err
 	}
-	env := config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}
+	env := compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}
 	name := f.model
 	if name == "" {
 		name = r.Run.Model
@@ -162,7 +163,7 @@ func (f *replayFlags) play(ctx context.Context, app *app, r *playback.Recording,
 	if err := f.adjust(c, name); err != nil {
 		return nil, err
 	}
-	m, err := c.AgentModel(name, env)
+	m, err := compose.NewAgentModel(c.Config, name, env)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 
 // styles returns how the results of the configured tools are written.
 func styles(app *app, c *config.Result) func(string) tool.Style {
-	box, err := c.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: c.File, Self: app.self})
+	box, err := compose.OpenToolbox(c.Config, compose.ToolEnvironment{Getenv: app.getenv, File: c.File, Self: app.self})
 	if err != nil {
 		return nil // then they are written as those of most
 	}

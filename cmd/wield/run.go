@@ -19,6 +19,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/journal"
 	"wield/model/script"
@@ -44,7 +45,7 @@ type runFlags struct {
 	tools    []string
 	write    bool
 	policy   string
-	rules    config.RunRules
+	rules    compose.RunRules
 	onAsk    string
 	system   string
 	output   string
@@ -213,7 +214,7 @@ func (f *runFlags) with(ctx context.Context, app *app, r *config.Result, do func
 	}
 	defer model.Close()
 	f.upstream.Model = model.Name
-	o := agent.Options{By: "wield run", Alike: ownNames, Prices: r.AgentPrices(model.Name), Window: r.AgentWindow(model.Name), Limits: f.limits()}
+	o := agent.Options{By: "wield run", Alike: ownNames, Prices: compose.AgentPrices(r.Config, model.Name), Window: compose.AgentWindow(r.Config, model.Name), Limits: f.limits()}
 	if f.context > 0 {
 		o.Window.Tokens = f.context
 	}
@@ -341,7 +342,7 @@ func (f *runFlags) load(app *app) (*config.Result, error) {
 }
 
 // model builds the model that is asked.
-func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error) {
+func (f *runFlags) model(app *app, r *config.Result) (*compose.AgentModel, error) {
 	names := r.ModelNames()
 	name := f.upstream.Model
 	if name == "" {
@@ -353,7 +354,7 @@ func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error)
 	if _, ok := r.Models[name]; !ok {
 		return nil, usageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
 	}
-	m, err := r.AgentModel(name, config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
+	m, err := compose.NewAgentModel(r.Config, name, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
 	if err != nil {
 		return nil, usageErrorf("%w", err) // nobody was asked yet: what is wrong was written by a person
 	}
@@ -361,8 +362,8 @@ func (f *runFlags) model(app *app, r *config.Result) (*config.AgentModel, error)
 }
 
 // box makes the tools and the rules about them.
-func (f *runFlags) box(app *app, r *config.Result) (*config.Toolbox, error) {
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: f.lines})
+func (f *runFlags) box(app *app, r *config.Result) (*compose.Toolbox, error) {
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: f.lines})
 	switch {
 	case err != nil && len(f.lines) > 0:
 		return nil, usageErrorf("%w", err)
@@ -379,7 +380,7 @@ func (f *runFlags) box(app *app, r *config.Result) (*config.Toolbox, error) {
 }
 
 // choose switches the tools that the command line names on, and all others off.
-func (f *runFlags) choose(box *config.Toolbox, r *config.Result) error {
+func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
 	if len(f.tools) == 0 {
 		return nil
 	}
@@ -417,14 +418,14 @@ func (f *runFlags) choose(box *config.Toolbox, r *config.Result) error {
 }
 
 // judge gives the runner its policy, and what becomes of questions.
-func (f *runFlags) judge(box *config.Toolbox, r *config.Result) error {
+func (f *runFlags) judge(box *compose.Toolbox, r *config.Result) error {
 	rules := f.rules
 	for _, e := range box.Registry.Entries() {
 		if e.Tool.Source == config.SourceLine { // whoever wrote the line wants it to run
 			rules.Allow = append(slices.Clip(rules.Allow), e.Tool.Name())
 		}
 	}
-	def, err := r.RunPolicy(f.policy, box.Registry.Entries(), rules, append(box.Dirs, box.State)...)
+	def, err := compose.RunPolicy(r, f.policy, box.Registry.Entries(), rules, append(box.Dirs, box.State)...)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
-	"wield/internal/config"
+	"wield/internal/compose"
 	"wield/internal/scriptserver"
 	"wield/model/script"
 )
@@ -257,7 +257,7 @@ func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.Outcome,
 		o.Mode = bridge.ModeNative
 	case s.Speaks == script.SpeaksLumo: // as it is served and connected to
 		var err error
-		if o, err = config.LumoBridge(); err != nil {
+		if o, err = compose.LumoBridge(); err != nil {
 			return nil, err
 		}
 	}

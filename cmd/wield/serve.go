@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/internal/api"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/mask"
@@ -93,7 +94,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{app: app, again: make(chan chan error), lines: lines, options: o, scenario: f.scenario, environment: config.Environment{
+	s := site{app: app, again: make(chan chan error), lines: lines, options: o, scenario: f.scenario, environment: compose.Environment{
 		Getenv:    app.getenv,
 		Self:      app.self,
 		Log:       log,

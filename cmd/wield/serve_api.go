@@ -7,6 +7,7 @@ import (
 
 	"wield/agent"
 	"wield/internal/api"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/web"
@@ -15,10 +16,10 @@ import (
 
 // addAPI mounts the interface over runs, and the page that stands on it. It is made with the first service
 // and answers from the one in force.
-func (s *site) addAPI(c *config.Result, service *config.Service) error {
+func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 	if s.api == nil {
 		var err error
-		if s.sender, err = c.Sender(s.environment.Getenv, s.journal, s.environment.Log); err != nil {
+		if s.sender, err = compose.Sender(c.Config, s.environment.Getenv, s.journal, s.environment.Log); err != nil {
 			return err
 		}
 		s.api, err = api.New(api.Options{
@@ -68,7 +69,7 @@ func (s *site) prices(model string) agent.Prices {
 	if c == nil {
 		return agent.Prices{}
 	}
-	return c.AgentPrices(model)
+	return compose.AgentPrices(c.Config, model)
 }
 
 // probe tries the server behind a model of the configuration in force.
@@ -77,7 +78,7 @@ func (s *site) probe(ctx context.Context, model string) error {
 	if c == nil {
 		return nil
 	}
-	return c.Reach(ctx, model)
+	return compose.Reach(c.Config, ctx, model)
 }
 
 // models returns the models of the service in force.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"wield/internal/api"
+	"wield/internal/compose"
 	"wield/internal/config"
 )
 
@@ -20,7 +21,7 @@ func (c connector) Wanted() bool {
 // Find implements api.Connector.
 func (c connector) Find(ctx context.Context) []api.FoundServer {
 	var list []api.FoundServer
-	for _, f := range config.Discover(ctx) {
+	for _, f := range compose.Discover(ctx) {
 		list = append(list, api.FoundServer{Name: f.Name, URL: f.URL, Models: f.Models})
 	}
 	return list
@@ -29,7 +30,7 @@ func (c connector) Find(ctx context.Context) []api.FoundServer {
 // Connect implements api.Connector.
 func (c connector) Connect(ctx context.Context, in api.Connection) (*api.Connected, error) {
 	getenv := c.s.environment.Getenv
-	out := config.Try(ctx, in, getenv)
+	out := compose.Try(ctx, in, getenv)
 	if !out.OK || !in.Keep {
 		return out, nil
 	}
@@ -41,7 +42,7 @@ func (c connector) Connect(ctx context.Context, in api.Connection) (*api.Connect
 		}
 	}
 	in.URL, in.Model = out.URL, out.Model
-	if err := config.Keep(file, in, getenv); err != nil {
+	if err := compose.Keep(file, in, getenv); err != nil {
 		return nil, err
 	}
 	done := make(chan error, 1)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/runs"
@@ -24,7 +25,7 @@ func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 		s.environment.Log.Debug("runs are kept in memory, and gone with this process", "because", err)
 		store = new(journal.Memory)
 	}
-	s.environment.Stats = c.OpenStats(s.app.getenv, s.environment.Log)
+	s.environment.Stats = compose.OpenStats(c.Config, s.app.getenv, s.environment.Log)
 	s.journal = s.environment.Stats.Journal(store)
 	_, s.forgets = store.(*journal.Memory)
 	s.environment.Hub = runs.New(runs.Options{Journal: s.journal, Log: s.environment.Log})
@@ -109,7 +110,7 @@ func (s *site) followTools(ctx context.Context) (stop func()) {
 }
 
 // giveBack gives back what services have used.
-func giveBack(all ...*config.Service) error {
+func giveBack(all ...*compose.Service) error {
 	var errs []error
 	for _, service := range all {
 		errs = append(errs, service.Release())

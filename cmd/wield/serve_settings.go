@@ -1,6 +1,9 @@
 package main
 
-import "wield/internal/api"
+import (
+	"wield/internal/api"
+	"wield/internal/compose"
+)
 
 // settings tells what is configured, and where, of the configuration in force.
 func (s *site) settings() api.Settings {
@@ -8,7 +11,7 @@ func (s *site) settings() api.Settings {
 	if c == nil {
 		return api.Settings{Items: []api.Setting{}, Keys: []api.Key{}}
 	}
-	out := c.Settings()
+	out := compose.Settings(c)
 	if len(c.Keys) == 0 {
 		out.Keys = append(out.Keys, api.Key{Name: ownKey, Role: api.RoleAdmin, From: "made at the start"})
 	}

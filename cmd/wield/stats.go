@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/stats"
 )
@@ -70,7 +71,7 @@ func (f *statsFlags) run(cmd *cobra.Command, app *app) error {
 	ask := func(by ...stats.Dim) ([]*stats.Row, error) {
 		q := q
 		q.By = append(q.By, by...)
-		return r.OpenStats(app.getenv, nil).Query(cmd.Context(), q)
+		return compose.OpenStats(r.Config, app.getenv, nil).Query(cmd.Context(), q)
 	}
 	if f.json || f.csv || len(q.By) > 0 || q.Step > 0 {
 		rows, err := ask()

@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/near"
 	"wield/schema"
@@ -44,7 +45,7 @@ never rewritten.`,
 }
 
 // toolbox reads the configuration, with the project's on top, and makes its tools. Whoever gets one closes it.
-func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
+func toolbox(app *app, file string) (*compose.Toolbox, *config.Result, error) {
 	r, err := app.load(config.Options{File: file, Getenv: app.getenv, Held: app.accepts})
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +53,7 @@ func toolbox(app *app, file string) (*config.Toolbox, *config.Result, error) {
 	if err := tightened(app, r.Config); err != nil {
 		return nil, nil, err
 	}
-	box, err := r.Toolbox(config.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: app.lines})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: app.lines})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +84,7 @@ func tightened(app *app, c *config.Config) error {
 }
 
 // withTools runs f with all tools.
-func withTools(app *app, file string, f func(box *config.Toolbox, r *config.Result) error) error {
+func withTools(app *app, file string, f func(box *compose.Toolbox, r *config.Result) error) error {
 	box, r, err := toolbox(app, file)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func withTools(app *app, file string, f func(box *config.Toolbox, r *config.Resu
 }
 
 // find returns the tool of the given name.
-func find(box *config.Toolbox, name string) (*tool.Entry, error) {
+func find(box *compose.Toolbox, name string) (*tool.Entry, error) {
 	if e, ok := box.Registry.Lookup(name); ok {
 		return e, nil
 	}
@@ -110,7 +111,7 @@ func toolNames(app *app, file *string) func(*cobra.Command, []string, string) ([
 		quiet := *app
 		quiet.stderr = io.Discard
 		if len(args) == 0 {
-			withTools(&quiet, *file, func(box *config.Toolbox, _ *config.Result) error {
+			withTools(&quiet, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				for _, e := range box.Registry.Entries() {
 					names = append(names, e.Tool.Name())
 				}
@@ -132,7 +133,7 @@ message. With --as it prints the definitions of those that are not disabled, as 
 		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list --json",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				var rows []toolRow
 				var defs []chat.Tool
 				for _, e := range box.Registry.Entries() {
@@ -231,7 +232,7 @@ dialect, with --json as one JSON object.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				e, err := find(box, args[0])
 				switch {
 				case err != nil:
@@ -329,7 +330,7 @@ Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is dis
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
 				return f.run(cmd, app, box, r, args)
 			})
 		},
@@ -344,7 +345,7 @@ Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is dis
 	return cmd
 }
 
-func (f *toolRun) run(cmd *cobra.Command, app *app, box *config.Toolbox, r *config.Result, args []string) error {
+func (f *toolRun) run(cmd *cobra.Command, app *app, box *compose.Toolbox, r *config.Result, args []string) error {
 	e, err := find(box, args[0])
 	if err != nil {
 		return err
@@ -372,7 +373,7 @@ func (f *toolRun) run(cmd *cobra.Command, app *app, box *config.Toolbox, r *conf
 }
 
 // prepare sets the runner up for one call.
-func (f *toolRun) prepare(box *config.Toolbox, r *config.Result, e *tool.Entry) error {
+func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry) error {
 	runner := box.Runner
 	runner.Records, runner.Approvals = &tool.MemoryRecords{}, &tool.MemoryApprovals{}
 	entries := box.Registry.Entries()
@@ -563,8 +564,8 @@ func quoted(s string) string {
 
 // decider returns the policy of the given name, or the default one. Where none is configured, what only looks
 // is allowed, as for agents, and a person is asked about everything else.
-func decider(r *config.Result, box *config.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
-	def, err := r.RunPolicy(name, entries, config.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
+func decider(r *config.Result, box *compose.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
+	def, err := compose.RunPolicy(r, name, entries, compose.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}

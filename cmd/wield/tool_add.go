@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool/dir"
 	"wield/tool/httpcall"
@@ -210,7 +211,7 @@ func (p *placement) addRequests(app *app, file, name string, doc yaml.MapSlice) 
 	if err != nil {
 		return err
 	}
-	tools, err := config.ToolFile(name, text)
+	tools, err := compose.ToolFile(name, text)
 	if err != nil {
 		if len(tools) == 0 {
 			return usageErrorf("%w", err)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
 )
 
 // A change of a tool goes into the state file. It is tried first: what cannot be is not written.
-func changeTool(app *app, file, name string, change func(e *tool.Entry, t *config.ToolChange) error) error {
-	return withTools(app, file, func(box *config.Toolbox, r *config.Result) error {
+func changeTool(app *app, file, name string, change func(e *tool.Entry, t *compose.ToolChange) error) error {
+	return withTools(app, file, func(box *compose.Toolbox, r *config.Result) error {
 		e, err := find(box, name)
 		switch {
 		case err != nil:
@@ -25,7 +26,7 @@ func changeTool(app *app, file, name string, change func(e *tool.Entry, t *confi
 			return usageErrorf("tool %s is disabled by tools.disable in the configuration; nothing else can switch it on", name)
 		}
 		enabled := false
-		err = box.Change(e.Tool.Name(), func(t *config.ToolChange) error {
+		err = box.Change(e.Tool.Name(), func(t *compose.ToolChange) error {
 			before := t.State
 			err := change(e, t)
 			enabled = t.State != before && t.State != tool.StateDisabled.String()
@@ -55,7 +56,7 @@ things.`,
 			if auto {
 				state = tool.StateAuto
 			}
-			return changeTool(app, *file, args[0], func(e *tool.Entry, t *config.ToolChange) error {
+			return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 				if err := setState(e, t, state); err != nil {
 					return err
 				}
@@ -88,7 +89,7 @@ decides about tools is not used. Accept agrees to what they are now. Without a n
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
 			app.accepts = true
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				if box.Held == nil {
 					return usageErrorf("there is no place to keep it: set data in the configuration, or HOME")
 				}
@@ -109,7 +110,7 @@ decides about tools is not used. Accept agrees to what they are now. Without a n
 }
 
 // setState notes a state, if the tool can be in it.
-func setState(e *tool.Entry, t *config.ToolChange, s tool.State) error {
+func setState(e *tool.Entry, t *compose.ToolChange, s tool.State) error {
 	if e.Tool.States != nil && !slices.Contains(e.Tool.States, s) {
 		return usageErrorf("tool %s does not support the state %s", e.Tool.Name(), s)
 	}
@@ -117,7 +118,7 @@ func setState(e *tool.Entry, t *config.ToolChange, s tool.State) error {
 	return nil
 }
 
-func setMode(t *config.ToolChange, mode string) error {
+func setMode(t *compose.ToolChange, mode string) error {
 	switch mode {
 	case "":
 	case "ro", "rw":
@@ -137,7 +138,7 @@ func newToolDisableCmd(app *app, file *string) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return changeTool(app, *file, args[0], func(e *tool.Entry, t *config.ToolChange) error {
+			return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 				fmt.Fprintf(app.stdout, "%s is disabled\n", e.Tool.Name())
 				return setState(e, t, tool.StateDisabled)
 			})
@@ -148,29 +149,29 @@ func newToolDisableCmd(app *app, file *string) *cobra.Command {
 // toolSettings are the keys of wield tool config.
 var toolSettings = []struct {
 	key, doc string
-	set      func(e *tool.Entry, t *config.ToolChange, value string) error
+	set      func(e *tool.Entry, t *compose.ToolChange, value string) error
 }{
-	{"state", "enabled, auto or disabled", func(e *tool.Entry, t *config.ToolChange, value string) error {
+	{"state", "enabled, auto or disabled", func(e *tool.Entry, t *compose.ToolChange, value string) error {
 		s, ok := tool.ParseState(value)
 		if !ok || s == tool.StateDefault {
 			return usageErrorf("the state is enabled, auto or disabled, not %q", value)
 		}
 		return setState(e, t, s)
 	}},
-	{"mode", "ro or rw", func(_ *tool.Entry, t *config.ToolChange, value string) error {
+	{"mode", "ro or rw", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
 		if value == "" {
 			return usageErrorf("the mode is ro or rw")
 		}
 		return setMode(t, value)
 	}},
-	{"timeout", "from 1s to 300s", func(_ *tool.Entry, t *config.ToolChange, value string) error {
-		if _, err := config.ToolTimeout(value); err != nil {
+	{"timeout", "from 1s to 300s", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
+		if _, err := config.ParseToolTimeout(value); err != nil {
 			return usageErrorf("%w", err)
 		}
 		t.Timeout = value
 		return nil
 	}},
-	{"requires_approval", "true or false", func(_ *tool.Entry, t *config.ToolChange, value string) error {
+	{"requires_approval", "true or false", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
 		ask, err := strconv.ParseBool(value)
 		if err != nil {
 			return usageErrorf("requires_approval is true or false, not %q", value)
@@ -200,16 +201,16 @@ func newToolConfigCmd(app *app, file *string) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			args, only := spokenConfig(args)
 			if len(args) > 1 || reset {
-				if err := changeTool(app, *file, args[0], func(e *tool.Entry, t *config.ToolChange) error {
+				if err := changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 					if reset {
-						*t = config.ToolChange{}
+						*t = compose.ToolChange{}
 					}
 					return applySettings(e, t, args[1:])
 				}); err != nil {
 					return err
 				}
 			}
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				e, err := find(box, args[0])
 				if err != nil {
 					return err
@@ -250,12 +251,12 @@ func spokenConfig(args []string) (rest []string, only string) {
 	return args, ""
 }
 
-func applySettings(e *tool.Entry, t *config.ToolChange, pairs []string) error {
+func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		i := slices.IndexFunc(toolSettings, func(s struct {
 			key, doc string
-			set      func(e *tool.Entry, t *config.ToolChange, value string) error
+			set      func(e *tool.Entry, t *compose.ToolChange, value string) error
 		}) bool {
 			return s.key == key
 		})
@@ -280,7 +281,7 @@ directories. A pattern without a slash is about the last name of a path. Without
 			Use: "list NAME", Short: "List the patterns", Long: long, Example: "  wield tool whitelist list NAME",
 			Args: cobra.ExactArgs(1), ValidArgsFunction: toolNames(app, file),
 			RunE: func(_ *cobra.Command, args []string) error {
-				return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+				return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 					e, err := find(box, args[0])
 					if err != nil {
 						return err
@@ -299,7 +300,7 @@ directories. A pattern without a slash is about the last name of a path. Without
 			Use: "add NAME PATTERN", Short: "Add a pattern", Long: long, Example: "  wield tool whitelist add NAME '**/*.md'",
 			Args: cobra.ExactArgs(2), ValidArgsFunction: toolNames(app, file),
 			RunE: func(_ *cobra.Command, args []string) error {
-				return changeTool(app, *file, args[0], func(e *tool.Entry, t *config.ToolChange) error {
+				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 					if args[1] == "" || slices.Contains(whitelistOf(e), args[1]) {
 						return usageErrorf("%q is empty or on the whitelist already", args[1])
 					}
@@ -313,7 +314,7 @@ directories. A pattern without a slash is about the last name of a path. Without
 			Use: "remove NAME PATTERN|NUMBER", Short: "Remove a pattern", Long: long, Example: "  wield tool whitelist remove NAME '**/*.md'",
 			Args: cobra.ExactArgs(2), ValidArgsFunction: toolNames(app, file),
 			RunE: func(_ *cobra.Command, args []string) error {
-				return changeTool(app, *file, args[0], func(e *tool.Entry, t *config.ToolChange) error {
+				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 					pattern, list := args[1], whitelistOf(e)
 					if n, err := strconv.Atoi(pattern); err == nil && n >= 1 && n <= len(list) {
 						pattern = list[n-1]

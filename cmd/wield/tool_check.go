@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
 )
@@ -79,7 +80,7 @@ func definitions(app *app, file, tools string, names []string) (defs []chat.Tool
 		defs, err = readTools(tools)
 		return defs, 0, err
 	}
-	err = withTools(app, file, func(box *config.Toolbox, _ *config.Result) error {
+	err = withTools(app, file, func(box *compose.Toolbox, _ *config.Result) error {
 		for _, name := range names {
 			e, err := find(box, name)
 			if err != nil {
@@ -138,7 +139,7 @@ Exit codes: 0 all cases hold, 1 some do not, 2 it could not run.`,
 		Example: "  wield tool test --enable --yes cases.jsonl",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *config.Toolbox, r *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
 				if yes {
 					box.Runner.Approvals = &yesApprovals{&tool.MemoryApprovals{}}
 				}
@@ -175,7 +176,7 @@ func (y *yesApprovals) Ask(ctx context.Context, q tool.Question) (tool.Approval,
 	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
 }
 
-func enableAll(box *config.Toolbox) (*tool.Session, error) {
+func enableAll(box *compose.Toolbox) (*tool.Session, error) {
 	session := box.Registry.Session()
 	for _, e := range box.Registry.Entries() {
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
 )
@@ -431,7 +432,7 @@ func newToolExportCmd(app *app, file *string) *cobra.Command {
 			if form == nil {
 				return usageErrorf("no form %q; there are %s", as, strings.Join(known, ", "))
 			}
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				var entries []*tool.Entry
 				for _, name := range args {
 					e, err := find(box, name)

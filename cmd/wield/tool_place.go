@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/atomicfile"
 	"wield/internal/config"
-	"wield/internal/wholefile"
 	"wield/tool"
 )
 
@@ -97,7 +97,7 @@ func writeNew(name string, f newFile) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return wholefile.Write(name, []byte(f.text), f.mode)
+	return atomicfile.Write(name, []byte(f.text), f.mode)
 }
 
 var toolName = regexp.MustCompile(`\A[a-z][a-z0-9]*(_[a-z0-9]+)*\z`)

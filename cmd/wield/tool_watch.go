@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 )
 
@@ -22,7 +23,7 @@ the file and the line, once for each change; what it was before stays in force.`
 			if every < 10*time.Millisecond {
 				return usageErrorf("--every %s: it is at least 10ms", every)
 			}
-			return withTools(app, *file, func(box *config.Toolbox, _ *config.Result) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				watchTools(cmd, app, box, every)
 				return nil
 			})
@@ -33,7 +34,7 @@ the file and the line, once for each change; what it was before stays in force.`
 }
 
 // watchTools prints what changes until the command ends.
-func watchTools(cmd *cobra.Command, app *app, box *config.Toolbox, every time.Duration) {
+func watchTools(cmd *cobra.Command, app *app, box *compose.Toolbox, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	told := map[string]bool{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/tune"
 	"wield/model/script"
@@ -116,7 +117,7 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 	case c.Models[name].Expose == "tool_request":
 		return usageErrorf("models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
 	}
-	model, known, done, err := c.Behind(config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
+	model, known, done, err := compose.Behind(c.Config, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}

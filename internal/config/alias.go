@@ -1,12 +1,5 @@
 package config
 
-import (
-	"context"
-	"iter"
-
-	"wield/chat"
-)
-
 // CustomTools are keys of lumo-tamer's configuration that have another name here.
 type CustomTools struct {
 	Enabled *bool   `key:"enabled" doc:"The same as calls.enabled."`
@@ -39,16 +32,5 @@ func (m *Model) adopt(d *decoder, path string) {
 			d.at(path+".customTools.prefix", "%q, but calls.prefix, which is the same key, is %q", *t.Prefix, m.Calls.Prefix)
 		}
 		m.Calls.Prefix = *t.Prefix
-	}
-}
-
-// quiet is a model whose reasoning nobody sees.
-type quiet struct{ chat.Model }
-
-func (q quiet) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	return func(yield func(chat.Event, error) bool) {
-		q.Model.Stream(ctx, req)(func(e chat.Event, err error) bool {
-			return err == nil && e.Kind == chat.KindReasoning || yield(e, err)
-		})
 	}
 }

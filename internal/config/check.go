@@ -2,9 +2,12 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
+	"wield/internal/near"
 	"wield/prompt"
 )
 
@@ -15,12 +18,12 @@ func (c *Config) check(d *decoder) {
 	c.Trace.check(d)
 	c.Journal.check(d)
 	c.Tools.Local.check(d)
-	for _, name := range sortedKeys(c.Backends) {
+	for _, name := range slices.Sorted(maps.Keys(c.Backends)) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)
 	}
 	if len(c.Backends) > 0 && len(c.Models) == 0 && len(d.problems) == 0 { // among others it would hide which one matters
-		d.at("backends", "no model is configured: add one, such as models: {NAME: {backend: %s}}", sortedKeys(c.Backends)[0])
+		d.at("backends", "no model is configured: add one, such as models: {NAME: {backend: %s}}", slices.Sorted(maps.Keys(c.Backends))[0])
 	}
 	for _, name := range c.ModelNames() {
 		m := c.Models[name]
@@ -30,24 +33,24 @@ func (c *Config) check(d *decoder) {
 	}
 	c.checkProfiles(d)
 	c.checkPrices(d)
-	for _, name := range sortedKeys(c.Modules) {
+	for _, name := range slices.Sorted(maps.Keys(c.Modules)) {
 		m := c.Modules[name]
 		m.check(d, "modules."+name, c)
 	}
-	for _, name := range sortedKeys(c.Policies) {
+	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
 		p := c.Policies[name]
 		p.check(d, "policies."+name)
 	}
-	for _, name := range sortedKeys(c.Tools.Sh) {
+	for _, name := range slices.Sorted(maps.Keys(c.Tools.Sh)) {
 		s := c.Tools.Sh[name]
 		s.check(d, "tools.sh."+name, name)
 	}
-	for _, name := range sortedKeys(c.Tools.HTTP) {
+	for _, name := range slices.Sorted(maps.Keys(c.Tools.HTTP)) {
 		h := c.Tools.HTTP[name]
 		h.check(d, "tools.http."+name)
 	}
 	c.MCP.Serve.check(d, "mcp.serve", c)
-	for _, name := range sortedKeys(c.MCP.Servers) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
 		m := c.MCP.Servers[name]
 		m.check(d, "mcp.servers."+name)
 		if err := CheckMCPName(name); err != nil {
@@ -73,7 +76,7 @@ func (c *Config) checkKeys(d *decoder) {
 		for j, pattern := range k.Models {
 			if pattern != "" && !strings.ContainsAny(string(pattern), "*?") && len(c.Models) > 0 {
 				if _, ok := c.Models[string(pattern)]; !ok {
-					d.at(fmt.Sprintf("%s.models[%d]", path, j), "no model %q%s", pattern, didYouMean(string(pattern), c.ModelNames()))
+					d.at(fmt.Sprintf("%s.models[%d]", path, j), "no model %q%s", pattern, near.Hint(string(pattern), c.ModelNames()))
 				}
 			}
 		}
@@ -81,7 +84,7 @@ func (c *Config) checkKeys(d *decoder) {
 }
 
 func (b *Backend) check(d *decoder, path string) {
-	kind, served := kinds[b.Kind]
+	kind, served := Kinds[b.Kind]
 	switch {
 	case !served && b.Kind != "script":
 		d.at(path+".kind", "kind %s is not built yet; kinds that are: %s", b.Kind, kindNames())
@@ -101,7 +104,7 @@ func (b *Backend) check(d *decoder, path string) {
 	}
 	b.checkLumo(d, path)
 	b.checkBrowser(d, path)
-	for _, name := range sortedKeys(b.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
 		checkHeader(d, path+".headers."+name, name, b.Headers[name])
 	}
 }
@@ -123,12 +126,12 @@ func checkHeader(d *decoder, path, name string, value Value) {
 
 func (m *Model) check(d *decoder, path, name string, c *Config) {
 	if _, ok := c.Backends[m.Backend]; !ok && m.Backend != "" {
-		d.at(path+".backend", "no backend %q%s", m.Backend, didYouMean(m.Backend, sortedKeys(c.Backends)))
+		d.at(path+".backend", "no backend %q%s", m.Backend, near.Hint(m.Backend, slices.Sorted(maps.Keys(c.Backends))))
 	}
 	for i, next := range m.Fallback {
 		at := fmt.Sprintf("%s.fallback[%d]", path, i)
 		if _, ok := c.Models[next]; !ok {
-			d.at(at, "no model %q%s", next, didYouMean(next, c.ModelNames()))
+			d.at(at, "no model %q%s", next, near.Hint(next, c.ModelNames()))
 		} else if next == name {
 			d.at(at, "a model cannot be its own fallback")
 		}

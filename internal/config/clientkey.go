@@ -10,20 +10,20 @@ import (
 
 // A KeySecret says what a client's key is: a reference as a Secret is one, or the hash of the key, which is no secret.
 type KeySecret struct {
-	secret Secret
-	hash   string
+	Ref  Secret
+	hash string
 }
 
 // hashPrefix stands before the hash of a key, in the configuration and in what a reference leads to.
 const hashPrefix = "sha256:"
 
-func (s *KeySecret) parse(text string) error {
+func (s *KeySecret) Parse(text string) error {
 	if strings.HasPrefix(text, hashPrefix) {
 		s.hash = text
 		_, err := hashOf(text)
 		return err
 	}
-	if err := s.secret.parse(text); errors.Is(err, errSecret) {
+	if err := s.Ref.Parse(text); errors.Is(err, errSecret) {
 		return errors.New("a key does not stand in the file: write env:NAME, file:PATH, or its hash as wield config key prints it (sha256:...)")
 	} else if err != nil {
 		return err
@@ -34,14 +34,14 @@ func (s *KeySecret) parse(text string) error {
 func (s *KeySecret) pattern() string { return `^(env:[^ =$]+|file:.+|sha256:[0-9a-fA-F]{64})$` }
 
 // String returns the reference or the hash, never the key.
-func (s KeySecret) String() string { return s.hash + s.secret.String() }
+func (s KeySecret) String() string { return s.hash + s.Ref.String() }
 
 // Hash returns the hash of the key.
 func (s KeySecret) Hash(getenv func(string) string) ([sha256.Size]byte, error) {
 	text := s.hash
 	if text == "" {
 		var err error
-		if text, err = s.secret.Resolve(getenv); err != nil {
+		if text, err = s.Ref.Resolve(getenv); err != nil {
 			return [sha256.Size]byte{}, err
 		}
 	}

@@ -24,7 +24,7 @@ func TestKeySecret(t *testing.T) {
 		{text: "env:NONE", look: "not set"},
 	} {
 		var s KeySecret
-		err := s.parse(tt.text)
+		err := s.Parse(tt.text)
 		if !saysError(err, tt.parse) {
 			t.Errorf("%s: %v, want %q", tt.text, err, tt.parse)
 		}

@@ -16,7 +16,8 @@
 package config
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -172,7 +173,7 @@ type Agent struct {
 }
 
 // runs reports whether wield runs tools for the model.
-func (m *Model) runs() bool { return len(m.Agent.Tools)+len(m.MCP) > 0 }
+func (m *Model) Runs() bool { return len(m.Agent.Tools)+len(m.MCP) > 0 }
 
 // AgentLimits bound one run.
 type AgentLimits struct {
@@ -238,7 +239,7 @@ func (b *Backend) setDefaults() {
 	b.Retry.Attempts = 2
 	b.Lumo.Version = 2
 	b.Browser = defaultBrowser()
-	b.Constrain = constrainAuto
+	b.Constrain = ConstrainAuto
 	b.CallIDs = "any"
 }
 
@@ -276,13 +277,7 @@ func DefaultModel(backend string) Model {
 }
 
 // ModelNames returns the names of the models in alphabetical order.
-func (c *Config) ModelNames() []string { return sortedKeys(c.Models) }
+func (c *Config) ModelNames() []string { return slices.Sorted(maps.Keys(c.Models)) }
 
-func sortedKeys[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+// The value of backends.NAME.constrain that leaves it to the backend's kind.
+const ConstrainAuto = "auto"

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/goccy/go-yaml"
 )
 
 var update = flag.Bool("update", false, "write what the cases give into their files")
@@ -30,7 +29,7 @@ func env(pairs ...string) func(string) string {
 
 func parse(t *testing.T, text string) (*Result, error) {
 	t.Helper()
-	return load("config.yaml", []byte(text), Options{Getenv: env()})
+	return Parse("config.yaml", []byte(text), Options{Getenv: env()})
 }
 
 func TestExample(t *testing.T) {

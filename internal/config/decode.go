@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"wield/internal/near"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -304,7 +305,7 @@ func indexField(fields []field, name string) int {
 }
 
 func (d *decoder) unknownKey(path string, pair *ast.MappingValueNode, name string, fields []field) {
-	hint := didYouMean(name, fieldNames(fields))
+	hint := near.Hint(name, fieldNames(fields))
 	switch {
 	case hint != "":
 	case d.only != "":
@@ -425,7 +426,7 @@ func mayBeSecret(s scalar, text string) bool {
 // and flags alike.
 func setText(v reflect.Value, text string, f field) error {
 	if s, ok := asScalar(v); ok {
-		if err := s.parse(text); err != nil {
+		if err := s.Parse(text); err != nil {
 			return err
 		}
 		return checkBounds(v, f)
@@ -449,7 +450,7 @@ func setText(v reflect.Value, text string, f field) error {
 		case len(f.enum) == 1 && f.enum[0] != text:
 			return fmt.Errorf("%q is not known here: write %s", text, f.enum[0])
 		case len(f.enum) > 0 && !slices.Contains(f.enum, text):
-			return fmt.Errorf("%q is none of %s%s", text, strings.Join(f.enum, ", "), didYouMean(text, f.enum))
+			return fmt.Errorf("%q is none of %s%s", text, strings.Join(f.enum, ", "), near.Hint(text, f.enum))
 		}
 		v.SetString(text)
 	}

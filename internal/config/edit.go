@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"wield/internal/wholefile"
+	"wield/internal/atomicfile"
 )
 
 // ErrNotWritten is the kind of errors of SetModel: the file is as it was.
@@ -34,11 +34,11 @@ func SetModel(file, model string, keys [][2]string, getenv func(string) string) 
 	if err := sameBut(file, data, []byte(text), model, keys, getenv); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotWritten, file, err)
 	}
-	return replaceFile(file, []byte(text))
+	return ReplaceFile(file, []byte(text))
 }
 
 // replaceFile puts a new file in the place of an old one, with its permissions.
-func replaceFile(file string, data []byte) error {
+func ReplaceFile(file string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
 	}
@@ -46,7 +46,7 @@ func replaceFile(file string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
-	if err := wholefile.Write(file, data, info.Mode().Perm()); err != nil {
+	if err := atomicfile.Write(file, data, info.Mode().Perm()); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
 	return nil
@@ -266,11 +266,11 @@ func isFlow(n ast.Node) bool {
 // sameBut checks that the new text means what the old one does but for the keys of the model.
 func sameBut(file string, old, text []byte, model string, keys [][2]string, getenv func(string) string) error {
 	o := Options{File: file, Getenv: getenv}
-	was, err := load(file, old, o)
+	was, err := Parse(file, old, o)
 	if err != nil {
 		return err
 	}
-	is, err := load(file, text, o)
+	is, err := Parse(file, text, o)
 	if err != nil {
 		return fmt.Errorf("with the change it would be wrong: %w", err)
 	}
@@ -309,4 +309,25 @@ func (c *Config) placeless() Config {
 		same.Policies[name] = p
 	}
 	return same
+}
+
+// changeFile replaces a file of the data directory by what change makes, readable by its owner alone.
+// Programs that do so at the same time wait for each other. The error says what the file is.
+func ChangeFile(what, file string, change func() ([]byte, error)) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("%s: %w; set data in the configuration to a directory that can be written", what, err)
+	}
+	unlock, err := lockFile(file + ".lock")
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer unlock()
+	data, err := change()
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(file, data, 0o600); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }

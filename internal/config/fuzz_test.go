@@ -28,7 +28,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(string(archive.Files[0].Data))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := load("config.yaml", []byte(text), Options{Getenv: env()})
+		r, err := Parse("config.yaml", []byte(text), Options{Getenv: env()})
 		if err == nil {
 			if r.Config == nil || r.Wield != Version {
 				t.Errorf("accepted as %+v", r.Config)

@@ -49,7 +49,7 @@ func Import(from Source, data []byte) (text string, notes []string, err error) {
 		text += "# " + n + "\n"
 	}
 	text += string(body)
-	if _, err := load("imported", []byte(text), Options{Getenv: func(string) string { return "" }}); err != nil {
+	if _, err := Parse("imported", []byte(text), Options{Getenv: func(string) string { return "" }}); err != nil {
 		return text, i.notes, fmt.Errorf("what came out of it has problems: %w", err)
 	}
 	return text, i.notes, nil
@@ -145,7 +145,7 @@ var lumoModelKeys = []struct {
 
 func (i *importer) lumoTamer() {
 	i.put("lumo", "backends", "lumo", "kind")
-	i.put(kinds["lumo"].example, "backends", "lumo", "url")
+	i.put(Kinds["lumo"].example, "backends", "lumo", "url")
 	i.note("put the address of your Lumo service under backends.lumo.url, and what it asks for under key or headers, as env:NAME")
 	if v, ok := i.take("server.enableWebSearch", "tools.enableWebSearch", "enableWebSearch"); ok {
 		i.put(v, "backends", "lumo", "lumo", "enableWebSearch")

@@ -27,7 +27,7 @@ auth: {password: hush}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	r, err := load("f.yaml", []byte(text), Options{Getenv: env()})
+	r, err := Parse("f.yaml", []byte(text), Options{Getenv: env()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ auth: {password: hush}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if r, err = load("f.yaml", []byte(text), Options{Getenv: env()}); err != nil {
+	if r, err = Parse("f.yaml", []byte(text), Options{Getenv: env()}); err != nil {
 		t.Fatal(err)
 	}
 	file, command := r.Tools.Builtin["file_access"], r.Tools.Builtin["command_exec"]

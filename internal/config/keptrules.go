@@ -66,7 +66,7 @@ func loadKept(file string) (*keptRules, error) {
 // KeepRules adds rules for a directory, those that are not there yet. Programs that do so at the same time wait for each other, and the
 // file is replaced as a whole.
 func KeepRules(file, dir string, rules []policy.Rule) error {
-	return changeFile("kept rules", file, func() ([]byte, error) {
+	return ChangeFile("kept rules", file, func() ([]byte, error) {
 		all, err := loadKept(file)
 		if err != nil {
 			return nil, err

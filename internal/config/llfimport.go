@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"wield/chat"
-	"wield/internal/wholefile"
+	"wield/internal/atomicfile"
 	"wield/tool/policy"
 )
 
@@ -121,14 +121,14 @@ func ImportLLF(file, dir, registry string, getenv func(string) string) (out LLFI
 	case err != nil || out.Dir == "" && len(out.Rules) == 0:
 		return out, err
 	case fresh:
-		return out, wholefile.Write(file, []byte(text), 0o600)
+		return out, atomicfile.Write(file, []byte(text), 0o600)
 	}
-	return out, replaceFile(file, []byte(text))
+	return out, ReplaceFile(file, []byte(text))
 }
 
 func importLLF(file, old, dir, registry string, rules []policy.Rule, getenv func(string) string, out *LLFImport) (string, error) {
 	o := Options{File: file, Getenv: getenv}
-	was, err := load(file, []byte(old), o)
+	was, err := Parse(file, []byte(old), o)
 	if err != nil {
 		return "", err
 	}
@@ -161,7 +161,7 @@ func importLLF(file, old, dir, registry string, rules []policy.Rule, getenv func
 	}
 	if err == nil {
 		var is *Result
-		if is, err = load(file, []byte(text), o); err == nil {
+		if is, err = Parse(file, []byte(text), o); err == nil {
 			err = onlyAdded(was.Config, is.Config, out)
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +66,7 @@ func Load(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := load(file, data, o)
+	r, err := Parse(file, data, o)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +93,7 @@ func findFile(o Options) (string, []byte, stamp, error) {
 		return "", nil, stamp{}, nil
 	}
 	state := stampOf(file)
-	data, err := readFile(file)
+	data, err := ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && !must {
 		return "", nil, stamp{}, nil
 	}
@@ -121,7 +123,7 @@ var (
 	errTooLong = fmt.Errorf("it is longer than %d MiB", maxFile>>20)
 )
 
-func readFile(name string) ([]byte, error) {
+func ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -157,7 +159,8 @@ func fileIn(dir string) string {
 	return filepath.Join(dir, usual[0])
 }
 
-func load(file string, data []byte, o Options) (*Result, error) {
+// Parse reads the text of a configuration file, in all the layers of the options.
+func Parse(file string, data []byte, o Options) (*Result, error) {
 	c := Default()
 	d := newDecoder(file)
 	if file != "" {
@@ -331,11 +334,11 @@ func (c *Config) UnsetSecrets(getenv func(string) string) Problems {
 		_, err := k.Secret.Hash(getenv)
 		warn("key "+k.Name, err)
 	}
-	for _, name := range sortedKeys(c.Backends) {
+	for _, name := range slices.Sorted(maps.Keys(c.Backends)) {
 		b := c.Backends[name]
 		_, err := b.Key.Resolve(getenv)
 		warn("backends."+name+".key", err)
-		for _, header := range sortedKeys(b.Headers) {
+		for _, header := range slices.Sorted(maps.Keys(b.Headers)) {
 			_, err := b.Headers[header].Resolve(getenv)
 			warn("backends."+name+".headers."+header, err)
 		}

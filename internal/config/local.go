@@ -1,11 +1,10 @@
 package config
 
 import (
-	"path/filepath"
+	"maps"
 	"slices"
 
 	"wield/tool/builtin/local"
-	"wield/tool/undo"
 )
 
 // LocalActions configures the tools read, edit and create, and the executors. Their keys are those of lumo-tamer.
@@ -22,9 +21,6 @@ type FileReads struct {
 	MaxFileSize Size `key:"maxFileSize" min:"1" max:"10MiB" doc:"Size of a file that is read."`
 }
 
-// UndoDir is the name of the directory, in the data directory, with what undoes actions.
-const UndoDir = "undo"
-
 const keptActions = 200
 
 func defaultLocal() LocalActions {
@@ -36,7 +32,7 @@ func defaultLocal() LocalActions {
 }
 
 func (l *LocalActions) check(d *decoder) {
-	for _, name := range sortedKeys(l.Executors) {
+	for _, name := range slices.Sorted(maps.Keys(l.Executors)) {
 		e := local.Executor{Name: name, Argv: l.Executors[name]}
 		if len(e.Argv) == 0 {
 			continue
@@ -45,19 +41,4 @@ func (l *LocalActions) check(d *decoder) {
 			d.at("tools.localActions.executors."+name, "%v", err)
 		}
 	}
-}
-
-// local returns what the local tools are made of.
-func (c *Config) local(getenv func(string) string) local.Options {
-	l := &c.Tools.Local
-	o := local.Options{MaxRead: int64(l.FileReads.MaxFileSize), NoReads: !l.FileReads.Enabled}
-	for _, name := range sortedKeys(l.Executors) {
-		if argv := l.Executors[name]; len(argv) > 0 {
-			o.Executors = append(o.Executors, local.Executor{Name: name, Argv: slices.Clone(argv)})
-		}
-	}
-	if dir := c.DataDir(getenv); dir != "" && l.Undo > 0 {
-		o.Undo = &undo.Log{Dir: filepath.Join(dir, UndoDir), Keep: l.Undo}
-	}
-	return o
 }

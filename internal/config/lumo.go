@@ -1,14 +1,9 @@
 package config
 
 import (
-	"context"
-	"encoding/json"
-	"iter"
 	"slices"
 
-	"wield/bridge"
-	"wield/chat"
-	"wield/model/exchange"
+	"wield/internal/near"
 	"wield/model/lumo"
 	wire "wield/wire/lumo"
 )
@@ -31,32 +26,8 @@ type Native struct {
 // lumoPrefix keeps the client's tools apart from Lumo's own.
 const lumoPrefix = "user:"
 
-// LumoBridge returns the options of the bridge in front of a backend of kind lumo that nothing more is configured of.
-func LumoBridge() (bridge.Options, error) {
-	const alone = "wield: " + Version + "\nbackends: {lumo: {kind: lumo, url: \"https://lumo.example/api\"}}\nmodels: {lumo: {backend: lumo}}\n"
-	getenv := func(string) string { return "" }
-	r, err := load("lumo", []byte(alone), Options{Getenv: getenv})
-	if err != nil {
-		return bridge.Options{}, err
-	}
-	_, o, done, err := r.Behind(Environment{Getenv: getenv}, "lumo")
-	if err == nil {
-		done()
-	}
-	return o, err
-}
-
 // lumoModels are the names of models at Lumo.
 var lumoModels = []string{"lumo", "lumo-lite", "lumo-max"}
-
-func lumoServer(b *Backend, o exchange.Options, key string) serverModel {
-	return lumo.New(b.lumoOptions(o, key))
-}
-
-func (b *Backend) lumoOptions(o exchange.Options, key string) lumo.Options {
-	return lumo.Options{URL: o.URL, Key: key, Headers: o.Headers, Version: b.Lumo.Version, WebSearch: b.Lumo.EnableWebSearch,
-		Tools: b.Lumo.Tools, Titles: b.Lumo.Titles, Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle}
-}
 
 // applyLumo gives models on a backend of kind lumo the values that suit it, where the file does not say
 // otherwise: Lumo takes neither tools nor instructions but in the text, and takes tools without a prefix for
@@ -104,34 +75,9 @@ func (m *Model) checkNative(d *decoder, path string, c *Config) {
 		for key, names := range map[string][]string{"off": m.Native.Off, "replace": m.Native.Replace} {
 			for _, name := range names {
 				if !slices.Contains(known, name) {
-					d.warn(path+".native."+key, "no native tool %q%s", name, didYouMean(name, known))
+					d.warn(path+".native."+key, "no native tool %q%s", name, near.Hint(name, known))
 				}
 			}
 		}
 	}
-}
-
-// natives returns the model with the native tools that are left for it.
-func (m *Model) natives(b *Backend, served chat.Model) chat.Model {
-	if b.Kind != "lumo" || len(m.Native.Off)+len(m.Native.Replace) == 0 {
-		return served
-	}
-	o := b.lumoOptions(exchange.Options{}, "")
-	left := slices.DeleteFunc(o.NativeTools(), func(name string) bool {
-		return slices.Contains(m.Native.Off, name) || slices.Contains(m.Native.Replace, name)
-	})
-	list, _ := json.Marshal(left) // names always can be
-	return withNatives{served, chat.Extra{Protocol: chat.ProtocolLumo, Key: wire.ExtraTools, Value: list}}
-}
-
-// withNatives asks a model with native tools of its own.
-type withNatives struct {
-	model chat.Model
-	tools chat.Extra
-}
-
-func (m withNatives) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	r := *req
-	r.Extra = append(slices.Clone(req.Extra), m.tools)
-	return m.model.Stream(ctx, &r)
 }

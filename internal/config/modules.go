@@ -1,18 +1,15 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
-	"os/exec"
-	"path/filepath"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"wield/chat"
+	"wield/internal/near"
 	"wield/module"
-	"wield/tool/sandbox"
 )
 
 // A Module changes texts on their way to a model and back.
@@ -45,27 +42,17 @@ func (m *Module) setDefaults() {
 	m.With, m.Direction, m.Markdown, m.Models, m.Timeout = "[redacted]", "both", "keep", "English", Duration(10*time.Second)
 }
 
-// A moduleKind is one way to make a module.
-type moduleKind struct {
-	keys  []string // that have an effect, beside kind and order
-	needs []string // of these, that have to be there
-	make  func(w *workshop, name string, m *Module) (module.Module, error)
-}
-
-// moduleKinds are the kinds by name. It is a function since one of them leads back to it by way of models.
-func moduleKinds() map[string]moduleKind {
-	return map[string]moduleKind{
-		"redact":    {keys: []string{"words", "patterns", "with", "direction"}, make: redactModule},
-		"format":    {keys: []string{"markdown", "trim", "wrap"}, make: formatModule},
-		"translate": {keys: []string{"model", "people", "speaks"}, needs: []string{"model", "people"}, make: translateModule},
-		"exec":      {keys: []string{"command", "hooks", "roles", "timeout", "network", "settings"}, needs: []string{"command", "hooks"}, make: execModule},
-	}
+// moduleKinds say which keys, beside kind and order, have an effect on a kind of modules, and which of these have to be there.
+var moduleKinds = map[string]struct{ keys, needs []string }{
+	"redact":    {keys: []string{"words", "patterns", "with", "direction"}},
+	"format":    {keys: []string{"markdown", "trim", "wrap"}},
+	"translate": {keys: []string{"model", "people", "speaks"}, needs: []string{"model", "people"}},
+	"exec":      {keys: []string{"command", "hooks", "roles", "timeout", "network", "settings"}, needs: []string{"command", "hooks"}},
 }
 
 // check looks at what no key can tell by itself.
 func (m *Module) check(d *decoder, path string, c *Config) {
-	kinds := moduleKinds()
-	kind, ok := kinds[m.Kind]
+	kind, ok := moduleKinds[m.Kind]
 	if !ok {
 		return // which the key itself says
 	}
@@ -74,7 +61,7 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 			d.at(path, "the key %s is missing, which a module of kind %s needs", name, m.Kind)
 		}
 	}
-	for other, k := range kinds {
+	for other, k := range moduleKinds {
 		for _, name := range k.keys {
 			if other != m.Kind && !slices.Contains(kind.keys, name) && d.has(path+"."+name) {
 				d.at(path+"."+name, "a module of kind %s has no such key; it has %s", m.Kind, strings.Join(kind.keys, ", "))
@@ -87,7 +74,7 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 		}
 	}
 	if _, ok := c.Models[m.Model]; !ok && m.Model != "" {
-		d.at(path+".model", "no model %q%s", m.Model, didYouMean(m.Model, c.ModelNames()))
+		d.at(path+".model", "no model %q%s", m.Model, near.Hint(m.Model, c.ModelNames()))
 	}
 	if slices.Contains(m.Hooks, string(module.OnChunk)) && slices.Contains(m.Hooks, string(module.OnComplete)) {
 		d.at(path+".hooks", "%s and %s exclude one another: an answer is given to the program as it comes or when it is whole", module.OnChunk, module.OnComplete)
@@ -98,94 +85,7 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 func (m *Model) checkModules(d *decoder, path string, c *Config) {
 	for i, name := range m.Agent.Modules {
 		if _, ok := c.Modules[name]; !ok {
-			d.at(fmt.Sprintf("%s.agent.modules[%d]", path, i), "no module %q%s", name, didYouMean(name, sortedKeys(c.Modules)))
+			d.at(fmt.Sprintf("%s.agent.modules[%d]", path, i), "no module %q%s", name, near.Hint(name, slices.Sorted(maps.Keys(c.Modules))))
 		}
 	}
-}
-
-// modules makes the modules of the given names.
-func (w *workshop) modules(names []string) ([]module.Module, error) {
-	var all []module.Module
-	kinds := moduleKinds()
-	for _, name := range names {
-		m := w.config.Modules[name]
-		one, err := kinds[m.Kind].make(w, name, &m)
-		if err != nil {
-			return nil, fmt.Errorf("modules.%s: %w", name, err)
-		}
-		one.Name, one.Order = name, m.Order
-		all = append(all, one)
-	}
-	return all, nil
-}
-
-func redactModule(w *workshop, _ string, m *Module) (module.Module, error) {
-	o := module.RedactOptions{With: m.With, In: m.Direction != "out", Out: m.Direction != "in"}
-	for _, s := range m.Words {
-		word, err := s.Resolve(w.env.Getenv)
-		if err != nil {
-			return module.Module{}, fmt.Errorf("words: %w", err)
-		}
-		if strings.ContainsAny(word, "\r\n") {
-			return module.Module{}, fmt.Errorf("words: %s holds a line break; give its lines one by one", s)
-		}
-		o.Words = append(o.Words, word)
-	}
-	for _, p := range m.Patterns {
-		re, err := regexp.Compile(p)
-		if err != nil {
-			return module.Module{}, fmt.Errorf("patterns: %w", err)
-		}
-		o.Patterns = append(o.Patterns, re)
-	}
-	return module.Redact(o), nil
-}
-
-func formatModule(_ *workshop, _ string, m *Module) (module.Module, error) {
-	return module.Format(module.FormatOptions{Plain: m.Markdown == "plain", Trim: m.Trim, Wrap: m.Wrap}), nil
-}
-
-func translateModule(w *workshop, _ string, m *Module) (module.Module, error) {
-	by, err := w.bridge(m.Model) // without modules of its own, so that none waits for itself
-	if err != nil {
-		return module.Module{}, err
-	}
-	return module.Translate(module.TranslateOptions{Model: by, As: m.Model, Theirs: m.Theirs, Models: m.Models}), nil
-}
-
-func execModule(w *workshop, name string, m *Module) (module.Module, error) {
-	argv := slices.Clone(m.Command)
-	program, err := exec.LookPath(argv[0])
-	if err == nil {
-		program, err = filepath.Abs(program)
-	}
-	if err != nil {
-		return module.Module{}, fmt.Errorf("command: %w", err)
-	}
-	argv[0] = program
-	settings := make(map[string]string)
-	for key, v := range m.Settings {
-		text, err := v.Resolve(w.env.Getenv)
-		if err != nil {
-			return module.Module{}, fmt.Errorf("settings.%s: %w", key, err)
-		}
-		settings[key] = text
-	}
-	o := module.ExecOptions{Name: name, Timeout: time.Duration(m.Timeout), Command: sandbox.Command{
-		Argv: argv, Level: sandbox.Level(w.config.Sandbox.Level), Net: m.Network,
-	}}
-	if len(settings) > 0 {
-		text, err := json.Marshal(settings)
-		if err != nil {
-			return module.Module{}, err
-		}
-		o.Settings = text
-	}
-	for _, h := range m.Hooks {
-		o.Hooks = append(o.Hooks, module.Hook(h))
-	}
-	for _, r := range m.Roles {
-		o.Roles = append(o.Roles, chat.Role(r))
-	}
-	return module.Exec(o)
 }

@@ -3,10 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"wield/chat"
+	"wield/internal/near"
 	"wield/tool/policy"
 )
 
@@ -155,14 +159,14 @@ var ErrNoPolicy = errors.New("no policy of that name")
 // PolicyDefinition returns the policy of a name. The default one is there even if the file has none: it asks about everything.
 // The files of the configuration itself, and those of protect, are never written to.
 func (r *Result) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {
-	return r.policyDefinition(name, append([]string{r.File}, protect...)...)
+	return r.PolicyDefinition(name, append([]string{r.File}, protect...)...)
 }
 
-func (c *Config) policyDefinition(name string, protect ...string) (policy.Definition, error) {
+func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {
 	p, ok := c.Policies[name]
 	if !ok {
 		if name != "default" || len(c.Policies) > 0 {
-			return policy.Definition{}, fmt.Errorf("%w: %q%s", ErrNoPolicy, name, didYouMean(name, sortedKeys(c.Policies)))
+			return policy.Definition{}, fmt.Errorf("%w: %q%s", ErrNoPolicy, name, near.Hint(name, slices.Sorted(maps.Keys(c.Policies))))
 		}
 		p.setDefaults()
 	}
@@ -181,4 +185,21 @@ func (c *Config) policyDefinition(name string, protect ...string) (policy.Defini
 		def.Protected = append(def.Protected, abs)
 	}
 	return def, nil
+}
+
+var ToolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
+
+// parseSelector reads a rule of the command line.
+func ParseSelector(flag, text string) (policy.Selector, error) {
+	if ToolName.MatchString(text) {
+		return policy.Selector{Tool: []string{text}}, nil
+	}
+	var s Selector
+	d := newDecoder(flag)
+	d.decode([]byte(text), &s)
+	if errs, _ := d.done().split(); len(errs) > 0 {
+		return policy.Selector{}, fmt.Errorf("%w\nA rule is the name of a tool, or a mapping such as {command: [git diff]}, {path: [\"docs/**\"], op: [write]}, {host: [example.com]}", errs)
+	}
+	rule := policy.Rule{Decision: chat.DecisionAllow, Selector: s.selector()}
+	return rule.Selector, rule.Check()
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"wield/internal/near"
 )
 
 // A Problem is one thing that is wrong, or that is worth a warning.
@@ -104,6 +102,3 @@ func (ps Problems) split() (errs, warnings Problems) {
 	}
 	return errs, warnings
 }
-
-// didYouMean returns a hint at the candidate that is written most like word, or nothing when none is.
-func didYouMean(word string, candidates []string) string { return near.Hint(word, candidates) }

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/profile"
+	"wield/internal/near"
 )
 
 // A Profile is what is known of a family of models: one of your own, or changes to a built-in one.
@@ -106,7 +108,7 @@ func (r *Reasoning) apply(t *dialect.Thinking) {
 func (c *Config) ProfileTable() profile.Table {
 	table := profile.Builtin()
 	var own profile.Table
-	for _, name := range sortedKeys(c.Profiles) {
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
 		p := c.Profiles[name]
 		if i := slices.Index(table.Names(), name); i >= 0 {
 			table[i] = p.resolve(name)
@@ -122,7 +124,7 @@ func (c *Config) ProfileTable() profile.Table {
 //
 // One that was only found by the name never says that text begins in reasoning, unless the file does: where
 // the guess is wrong, the whole answer would be taken for reasoning, and the client would see none.
-func (c *Config) profile(m *Model, upstream string) profile.Profile {
+func (c *Config) ProfileFor(m *Model, upstream string) profile.Profile {
 	table := c.ProfileTable()
 	switch m.Profile {
 	case profileNone:
@@ -142,19 +144,19 @@ func (c *Config) ProfileOf(name string) profile.Profile {
 	if m.Model != "" {
 		name = m.Model
 	}
-	return c.profile(&m, name)
+	return c.ProfileFor(&m, name)
 }
 
 // checkProfiles looks at the profiles of the file.
 func (c *Config) checkProfiles(d *decoder) {
-	for _, name := range sortedKeys(c.Profiles) {
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
 		p := c.Profiles[name]
 		path := "profiles." + name
 		if name == profileAuto || name == profileNone {
 			d.at(path, "%s cannot be the name of a profile: as models.NAME.profile it has a meaning of its own", name)
 		}
 		if _, ok := profile.Lookup(p.Base); !ok && p.Base != "" {
-			d.at(path+".base", "no built-in profile %q%s (see: wield dialect profile)", p.Base, didYouMean(p.Base, profile.Builtin().Names()))
+			d.at(path+".base", "no built-in profile %q%s (see: wield dialect profile)", p.Base, near.Hint(p.Base, profile.Builtin().Names()))
 		}
 		p.check(d, path)
 		if _, builtin := profile.Lookup(name); !builtin && len(p.Match) == 0 && !c.names(name) {
@@ -209,6 +211,6 @@ func (m *Model) checkProfile(d *decoder, path string, c *Config) {
 	}
 	table := c.ProfileTable()
 	if _, ok := table.Lookup(m.Profile); !ok {
-		d.at(path, "no profile %q%s (see: wield dialect profile)", m.Profile, didYouMean(m.Profile, append(table.Names(), profileAuto, profileNone)))
+		d.at(path, "no profile %q%s (see: wield dialect profile)", m.Profile, near.Hint(m.Profile, append(table.Names(), profileAuto, profileNone)))
 	}
 }

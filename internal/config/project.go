@@ -18,7 +18,7 @@ type ProjectTools struct {
 
 // LoadProject reads a project's file. The error is a Problems, or tells that the file cannot be read.
 func LoadProject(file string) (*Project, Problems, error) {
-	data, err := readFile(file)
+	data, err := ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,12 +1,10 @@
 package config
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,13 +67,13 @@ func (p *HTTPParam) setDefaults() { p.Type = "string" }
 
 // check tells what no tool can be made of. Secrets are looked up only when there is one to be made.
 func (h *HTTPTool) check(d *decoder, path string) {
-	for _, name := range sortedKeys(h.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
 		checkHeader(d, join(path, "headers."+name), name, h.Headers[name])
 	}
 	if !h.Bearer.IsZero() && !h.Basic.Password.IsZero() {
 		d.at(join(path, "basic"), "bearer and basic are both for the header Authorization: choose one")
 	}
-	for _, name := range sortedKeys(h.Params) {
+	for _, name := range slices.Sorted(maps.Keys(h.Params)) {
 		if p := h.Params[name]; p.Items != "" && p.Type != "array" {
 			d.at(join(path, "params."+name+".items"), "only an array has items")
 		}
@@ -83,13 +81,13 @@ func (h *HTTPTool) check(d *decoder, path string) {
 	if h.URL == "" || len(d.problems) > 0 {
 		return
 	}
-	if _, err := h.tool("check", anySecret); err != nil {
-		d.at(join(path, "url"), "%s", requestProblem(err))
+	if _, err := h.Tool("check", AnySecret); err != nil {
+		d.at(join(path, "url"), "%s", RequestProblem(err))
 	}
 }
 
 // requestProblem says what is wrong with a request, without the words around it.
-func requestProblem(err error) string {
+func RequestProblem(err error) string {
 	return strings.TrimPrefix(err.Error(), httpcall.ErrRequest.Error()+": ")
 }
 
@@ -101,13 +99,13 @@ func join(path, key string) string {
 }
 
 // lookUp finds the secret that a reference means.
-type lookUp func(Secret) (string, error)
+type LookUp func(Secret) (string, error)
 
 // anySecret stands for every secret where it is only checked whether a request can be made.
-func anySecret(Secret) (string, error) { return "x", nil }
+func AnySecret(Secret) (string, error) { return "x", nil }
 
 // tool makes the tool.
-func (h *HTTPTool) tool(name string, look lookUp) (*tool.Tool, error) {
+func (h *HTTPTool) Tool(name string, look LookUp) (*tool.Tool, error) {
 	fields, secrets, err := h.fields(look)
 	if err != nil {
 		return nil, err
@@ -124,7 +122,7 @@ func (h *HTTPTool) tool(name string, look lookUp) (*tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.offer().configured(t), nil
+	return h.offer().Configured(t), nil
 }
 
 // offer returns how the tool is offered.
@@ -132,23 +130,23 @@ func (h *HTTPTool) offer() Builtin {
 	return Builtin{Enabled: h.Enabled, Auto: h.Auto, Mode: h.Mode, Timeout: h.Timeout, Cache: h.Cache, Debounce: h.Debounce, RequiresApproval: h.RequiresApproval}
 }
 
-func (h *HTTPTool) fields(look lookUp) (fields []httpcall.Field, secrets []string, err error) {
+func (h *HTTPTool) fields(look LookUp) (fields []httpcall.Field, secrets []string, err error) {
 	add := func(in httpcall.In, name string, v Value) error {
-		f := httpcall.Field{In: in, Name: name, Value: v.text}
+		f := httpcall.Field{In: in, Name: name, Value: v.Text}
 		if v.IsSecret() {
-			if f.Secret, err = look(v.secret); err != nil {
+			if f.Secret, err = look(v.Ref); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 		fields = append(fields, f)
 		return nil
 	}
-	for _, name := range sortedKeys(h.Query) {
+	for _, name := range slices.Sorted(maps.Keys(h.Query)) {
 		if err := add(httpcall.InQuery, name, h.Query[name]); err != nil {
 			return nil, nil, err
 		}
 	}
-	for _, name := range sortedKeys(h.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
 		if err := add(httpcall.InHeader, name, h.Headers[name]); err != nil {
 			return nil, nil, err
 		}
@@ -161,15 +159,15 @@ func (h *HTTPTool) fields(look lookUp) (fields []httpcall.Field, secrets []strin
 }
 
 // authorization returns the value of the header Authorization, and what of it is secret.
-func authorization(bearer Secret, basic BasicAuth, look lookUp) (header string, secrets []string, err error) {
+func authorization(bearer Secret, basic BasicAuth, look LookUp) (header string, secrets []string, err error) {
 	switch {
 	case !bearer.IsZero():
 		token, err := look(bearer)
 		return "Bearer " + token, []string{token}, err
 	case !basic.Password.IsZero():
-		user := basic.User.text
+		user := basic.User.Text
 		if basic.User.IsSecret() {
-			if user, err = look(basic.User.secret); err != nil {
+			if user, err = look(basic.User.Ref); err != nil {
 				return "", nil, fmt.Errorf("basic.user: %w", err)
 			}
 		}
@@ -185,7 +183,7 @@ func (h *HTTPTool) parameters() (json.RawMessage, error) {
 	path, _, _ := strings.Cut(h.URL, "?")
 	props := map[string]any{}
 	required := []string{}
-	for _, name := range sortedKeys(h.Params) {
+	for _, name := range slices.Sorted(maps.Keys(h.Params)) {
 		p := h.Params[name]
 		enum, err := p.values()
 		if err != nil {
@@ -236,137 +234,14 @@ func (p *HTTPParam) values() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// A requestSource finds the tools that are HTTP requests: those of the configuration, and those in files of
-// the directories of tools, told one by one or by a document.
-type requestSource struct {
-	config *Config
-	dirs   []string
-	base   string // where relative paths begin
-	look   lookUp
-	files  map[string]*requestFile // that were read before
-}
-
-// A requestFile is a file and what was made of it.
-type requestFile struct {
-	text  string
-	tools []*tool.Tool
-	err   error
-}
-
-func requestTools(t *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) {
-	look := func(s Secret) (string, error) { return s.Resolve(env.Getenv) }
-	s := &requestSource{config: c, dirs: slices.Clone(t.Dirs), base: env.Dir, look: look, files: map[string]*requestFile{}}
-	documents, err := s.documents(env)
-	t.Dirs = append(t.Dirs, documents...)
-	return s, err
-}
-
-// fileSecrets looks up the secrets that files in directories of tools name, so that no result shows one.
-func fileSecrets(dirs []string, look lookUp) []string {
-	var list []string
-	for suffix, empty := range map[string]func() entry{
-		RequestSuffix: func() entry { return &HTTPTool{} },
-		OpenAPISuffix: func() entry { return &OpenAPITools{} },
-		MCPSuffix:     func() entry { return &MCPServer{} },
-	} {
-		for _, file := range filesOf(dirs, suffix) {
-			e := empty()
-			data, err := readFile(file)
-			if err != nil || readEntry(file, data, e) != nil {
-				continue // who loads it tells
-			}
-			list = append(list, secretsIn(e, look)...)
-		}
-	}
-	return list
-}
-
-// Load makes the tools. What is wrong with one is told, and the others are made.
-func (s *requestSource) Load(context.Context) (tools []*tool.Tool, problems []error) {
-	now := map[string]*requestFile{}
-	for _, name := range sortedKeys(s.config.Tools.HTTP) {
-		where := "tools.http." + name
-		f := s.files[where] // the configuration stays as it is
-		if f == nil {
-			h := s.config.Tools.HTTP[name]
-			f = &requestFile{}
-			f.add(&h, name, where, s.look)
-		}
-		now[where] = f
-	}
-	for _, name := range sortedKeys(s.config.Tools.OpenAPI) {
-		where := "tools.openapi." + name
-		now[where] = s.document(s.config.Tools.OpenAPI[name], where, s.base)
-	}
-	for _, file := range filesOf(s.dirs, RequestSuffix) {
-		now[file] = s.read(file)
-	}
-	for _, file := range filesOf(s.dirs, OpenAPISuffix) {
-		now[file] = s.readOpenAPI(file)
-	}
-	s.files = now
-	for _, where := range sortedKeys(now) {
-		f := now[where]
-		if tools = append(tools, f.tools...); f.err != nil {
-			problems = append(problems, f.err)
-		}
-	}
-	return tools, problems
-}
-
-// read makes the tool of a file, if it is not as it was.
-func (s *requestSource) read(file string) *requestFile {
-	data, err := readFile(file)
-	if err != nil {
-		return &requestFile{err: err}
-	}
-	if f := s.files[file]; f != nil && f.text == string(data) {
-		return f
-	}
-	f := &requestFile{text: string(data)}
-	h := &HTTPTool{}
-	if f.err = readEntry(file, data, h); f.err != nil {
-		return f
-	}
-	f.add(h, strings.TrimSuffix(filepath.Base(file), RequestSuffix), file, s.look)
-	return f
-}
-
-func (f *requestFile) add(h *HTTPTool, name, where string, look lookUp) {
-	t, err := h.tool(name, look)
-	if err != nil {
-		f.err = fmt.Errorf("%s: %s", where, requestProblem(err))
-		return
-	}
-	t.Source = where
-	f.tools = []*tool.Tool{t}
-}
-
-// filesOf lists the files in directories whose names end in a suffix.
-func filesOf(dirs []string, suffix string) []string {
-	var files []string
-	for _, dir := range dirs {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // who loads the programs in it tells
-		}
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), suffix) && len(e.Name()) > len(suffix) {
-				files = append(files, filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-	return files
-}
-
 // An entry is a part of the configuration that can also be a file of its own.
-type entry interface {
+type Entry interface {
 	setDefaults()
 	check(d *decoder, path string)
 }
 
 // readEntry reads the text of a file that holds one entry. The error is a Problems.
-func readEntry(file string, data []byte, e entry) error {
+func ReadEntry(file string, data []byte, e Entry) error {
 	e.setDefaults()
 	d := newDecoder(file)
 	d.decode(data, e)

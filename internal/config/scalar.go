@@ -15,20 +15,21 @@ import (
 	"time"
 
 	"wield/dialect"
+	"wield/internal/near"
 	"wield/prompt"
 )
 
-// A scalar is a value of the file that is written as text and has rules of its own. Its parse says in words
+// A scalar is a value of the file that is written as text and has rules of its own. Its Parse says in words
 // what is wrong.
 type scalar interface {
-	parse(text string) error
+	Parse(text string) error
 	pattern() string // regular expression of ECMA-262 that the text must match, for the JSON Schema; "" if none can say it
 }
 
 // Duration is a length of time, written as in 90s, 1m30s or 2h.
 type Duration time.Duration
 
-func (d *Duration) parse(text string) error {
+func (d *Duration) Parse(text string) error {
 	v, err := time.ParseDuration(text)
 	switch {
 	case err != nil && isDigits(text) && text != "":
@@ -68,7 +69,7 @@ var sizeUnits = []struct {
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
 }
 
-func (s *Size) parse(text string) error {
+func (s *Size) Parse(text string) error {
 	for _, u := range sizeUnits {
 		digits, ok := strings.CutSuffix(text, u.name)
 		digits = strings.TrimRight(digits, " ")
@@ -102,7 +103,7 @@ func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 // Address is a host and a port.
 type Address string
 
-func (a *Address) parse(text string) error {
+func (a *Address) Parse(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		return fmt.Errorf("not an address: write HOST:PORT, such as 127.0.0.1:8420 or [::1]:8420")
@@ -135,7 +136,7 @@ func (a Address) Loopback() bool {
 // URL is an absolute http or https address without credentials.
 type URL string
 
-func (u *URL) parse(text string) error {
+func (u *URL) Parse(text string) error {
 	p, err := url.Parse(text)
 	switch {
 	case err == nil && p.User != nil:
@@ -154,7 +155,7 @@ func (u *URL) pattern() string { return `^[hH][tT][tT][pP][sS]?://[^@?#]+$` }
 // Origin is what a browser calls the origin of a page: a scheme, a host and perhaps a port. * is any.
 type Origin string
 
-func (o *Origin) parse(text string) error {
+func (o *Origin) Parse(text string) error {
 	if text == "*" {
 		*o = "*"
 		return nil
@@ -172,7 +173,7 @@ func (o *Origin) pattern() string { return `^(\*|[a-zA-Z][a-zA-Z0-9+.-]*://[^/@?
 // Glob is a pattern in which * stands for any characters and ? for one.
 type Glob string
 
-func (g *Glob) parse(text string) error {
+func (g *Glob) Parse(text string) error {
 	switch {
 	case text == "":
 		return errors.New("the pattern is empty; * fits everything")
@@ -195,11 +196,11 @@ func (g *Glob) pattern() string { return `^[^\[\]{}\\]+$` }
 // Dialect is the name of a dialect or one of its aliases, or auto.
 type Dialect string
 
-func (d *Dialect) parse(text string) error {
+func (d *Dialect) Parse(text string) error {
 	if text != "auto" {
 		found, ok := dialect.Lookup(text)
 		if !ok {
-			return fmt.Errorf("no dialect %q%s (see: wield dialect list)", text, didYouMean(text, append(dialect.Names(), "auto")))
+			return fmt.Errorf("no dialect %q%s (see: wield dialect list)", text, near.Hint(text, append(dialect.Names(), "auto")))
 		}
 		if text != prompt.PTK { // the one alias with tags of its own
 			text = found.Name
@@ -216,7 +217,7 @@ type Secret struct{ ref string }
 
 var errSecret = errors.New("a secret does not stand in the file: write env:NAME for a variable or file:PATH for a file that holds it")
 
-func (s *Secret) parse(text string) error {
+func (s *Secret) Parse(text string) error {
 	if name, ok := strings.CutPrefix(text, "env:"); ok {
 		if name == "" || strings.ContainsAny(name, " =$") {
 			return errors.New("after env: stands the name of a variable, such as env:OPENAI_API_KEY")
@@ -233,7 +234,7 @@ func (s *Secret) parse(text string) error {
 // ParseSecret returns the secret that text refers to; an empty text refers to nothing.
 func ParseSecret(text string) (s Secret, err error) {
 	if text != "" {
-		err = s.parse(text)
+		err = s.Parse(text)
 	}
 	return s, err
 }
@@ -302,32 +303,32 @@ func unwrapPath(err error) error {
 
 // A Value is a header's value: plain text, or a reference to a secret.
 type Value struct {
-	text   string
-	secret Secret
+	Text string
+	Ref  Secret
 }
 
-func (v *Value) parse(text string) error {
+func (v *Value) Parse(text string) error {
 	if strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:") {
-		return v.secret.parse(text)
+		return v.Ref.Parse(text)
 	}
 	if strings.ContainsAny(text, "\r\n\x00") {
 		return errors.New("a header is one line")
 	}
-	v.text = text
+	v.Text = text
 	return nil
 }
 
 func (v *Value) pattern() string { return `^[^\r\n]*$` }
 
 // IsSecret reports whether the value is a reference.
-func (v Value) IsSecret() bool { return !v.secret.IsZero() }
+func (v Value) IsSecret() bool { return !v.Ref.IsZero() }
 
 // String returns the text, or the reference.
 func (v Value) String() string {
 	if v.IsSecret() {
-		return v.secret.String()
+		return v.Ref.String()
 	}
-	return v.text
+	return v.Text
 }
 
 // LogValue is String as a slog.Value.
@@ -336,7 +337,7 @@ func (v Value) LogValue() slog.Value { return slog.StringValue(v.String()) }
 // Resolve returns the text, or the secret that is referred to.
 func (v Value) Resolve(getenv func(string) string) (string, error) {
 	if v.IsSecret() {
-		return v.secret.Resolve(getenv)
+		return v.Ref.Resolve(getenv)
 	}
-	return v.text, nil
+	return v.Text, nil
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"wield/internal/near"
 )
 
 // TestScalars checks each type of value with texts that it takes and refuses, and that the pattern in the schema takes at least
@@ -34,7 +35,7 @@ func TestScalars(t *testing.T) {
 	} {
 		pattern := regexp.MustCompile(c.value.pattern())
 		for _, text := range c.good {
-			if err := c.value.parse(text); err != nil {
+			if err := c.value.Parse(text); err != nil {
 				t.Errorf("%T %q: %v", c.value, text, err)
 			}
 			if !pattern.MatchString(text) {
@@ -42,7 +43,7 @@ func TestScalars(t *testing.T) {
 			}
 		}
 		for _, text := range c.bad {
-			if err := c.value.parse(text); err == nil {
+			if err := c.value.Parse(text); err == nil {
 				t.Errorf("%T %q was accepted", c.value, text)
 			}
 		}
@@ -52,13 +53,13 @@ func TestScalars(t *testing.T) {
 func TestScalarStrings(t *testing.T) {
 	for text, want := range map[string]string{"90s": "1m30s", "60m": "1h", "24h": "24h", "1h0m1s": "1h0m1s", "10m": "10m", "0": "0s"} {
 		var d Duration
-		if err := d.parse(text); err != nil || d.String() != want {
+		if err := d.Parse(text); err != nil || d.String() != want {
 			t.Errorf("duration %s: %v, %s", text, err, d)
 		}
 	}
 	for text, want := range map[string]string{"32MiB": "32MiB", "1024KiB": "1MiB", "10MB": "10000000", "1": "1", "1025": "1025", "0": "0"} {
 		var s Size
-		if err := s.parse(text); err != nil || s.String() != want {
+		if err := s.Parse(text); err != nil || s.String() != want {
 			t.Errorf("size %s: %v, %s", text, err, s)
 		}
 	}
@@ -100,7 +101,7 @@ func TestSecretResolve(t *testing.T) {
 		{"file:" + filepath.Join(dir, "none"), "", "no such file"},
 	} {
 		var s Secret
-		if err := s.parse(c.ref); err != nil {
+		if err := s.Parse(c.ref); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Resolve(getenv)
@@ -116,7 +117,7 @@ func TestSecretResolve(t *testing.T) {
 // TestSecretIsNotPrinted checks the ways in which values end up in texts.
 func TestSecretIsNotPrinted(t *testing.T) {
 	key := Key{Name: "a"}
-	if err := key.Secret.parse("env:KEY"); err != nil {
+	if err := key.Secret.Parse("env:KEY"); err != nil {
 		t.Fatal(err)
 	}
 	getenv := env("KEY", "sk-0123456789")
@@ -136,7 +137,7 @@ func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"lisen", "listen"}, {"listne", "listen"}, {"Listen", "listen"}, {"mdoe", "mode"}, {"xyzzy", ""}, {"", ""}, {"bakends", "backends"},
 	} {
-		got := didYouMean(c.word, []string{"listen", "mode", "backends", "timeouts"})
+		got := near.Hint(c.word, []string{"listen", "mode", "backends", "timeouts"})
 		if c.want == "" && got != "" || c.want != "" && !strings.Contains(got, `"`+c.want+`"`) {
 			t.Errorf("%q: got %q", c.word, got)
 		}

@@ -157,7 +157,7 @@ func (n *schemaNode) object(v reflect.Value) {
 // byteBound returns the bound of a size in bytes.
 func byteBound(text string) json.Number {
 	var s Size
-	if text == "" || s.parse(text) != nil {
+	if text == "" || s.Parse(text) != nil {
 		return ""
 	}
 	return json.Number(fmt.Sprint(int64(s)))

@@ -1,9 +1,6 @@
 package config
 
 import (
-	"context"
-	"fmt"
-
 	"wield/tool"
 	"wield/tool/dir"
 )
@@ -45,13 +42,13 @@ func (s *ShTool) check(d *decoder, path, name string) {
 	if s.Command == "" {
 		return
 	}
-	if _, err := s.tool(name); err != nil {
+	if _, err := s.Tool(name); err != nil {
 		d.at(path+".command", "%v", err)
 	}
 }
 
 // tool makes the tool.
-func (s *ShTool) tool(name string) (*tool.Tool, error) {
+func (s *ShTool) Tool(name string) (*tool.Tool, error) {
 	l := dir.Line{Name: name, Description: s.Description, Command: s.Command, Params: map[string]dir.LineParam{}, Network: s.Network, ReadOnly: s.ReadOnly}
 	for name, p := range s.Params {
 		l.Params[name] = dir.LineParam{Type: p.Type, Description: p.Description, Required: p.Required, Enum: p.Enum}
@@ -61,44 +58,10 @@ func (s *ShTool) tool(name string) (*tool.Tool, error) {
 		return nil, err
 	}
 	b := Builtin{Enabled: s.Enabled, Auto: s.Auto, Mode: s.Mode, Timeout: s.Timeout, Cache: s.Cache, Debounce: s.Debounce, RequiresApproval: s.RequiresApproval}
-	t = b.configured(t)
+	t = b.Configured(t)
 	t.Source = "tools.sh." + name
 	return t, nil
 }
 
 // SourceLine is the source of tools that a command line makes.
 const SourceLine = "--sh"
-
-// shTools are tools of one line, which stay as they are.
-type shTools []*tool.Tool
-
-// Load returns them.
-func (s shTools) Load(context.Context) ([]*tool.Tool, []error) { return s, nil }
-
-// lineTools makes the tools in tools.sh, and those of a command line.
-func lineTools(_ *Toolbox, c *Config, env *ToolEnvironment) (toolSource, error) {
-	var tools shTools
-	for _, name := range sortedKeys(c.Tools.Sh) {
-		s := c.Tools.Sh[name]
-		t, err := s.tool(name)
-		if err != nil {
-			return nil, fmt.Errorf("tools.sh.%s: %w", name, err)
-		}
-		tools = append(tools, t)
-	}
-	for _, text := range env.Sh {
-		l, err := dir.ParseLine(text)
-		var t *tool.Tool
-		if err == nil {
-			l.ReadOnly = true // what changes something is written down
-			t, err = l.Tool()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--sh: %w", err)
-		}
-		t.State, t.Source = tool.StateEnabled, SourceLine
-		t.Guard = &tool.Guard{Mode: tool.ModeRO}
-		tools = append(tools, t)
-	}
-	return tools, nil
-}

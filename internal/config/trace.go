@@ -2,10 +2,8 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
-	"net/http"
-
-	"wield/internal/trace"
+	"maps"
+	"slices"
 )
 
 // Trace says where spans of what happens are sent.
@@ -17,25 +15,9 @@ type Trace struct {
 }
 
 func (t *Trace) check(d *decoder) {
-	for _, name := range sortedKeys(t.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
 		checkHeader(d, "trace.headers."+name, name, t.Headers[name])
 	}
-}
-
-// Tracer returns what sends spans as the configuration says, or nil if there are to be none.
-func (t *Trace) Tracer(getenv func(string) string, version string, log *slog.Logger, hide func(string) string) (*trace.Tracer, error) {
-	if t.Endpoint == "" {
-		return nil, nil
-	}
-	h := http.Header{}
-	for _, name := range sortedKeys(t.Headers) {
-		v, err := t.Headers[name].Resolve(getenv)
-		if err != nil {
-			return nil, fmt.Errorf("trace.headers.%s: %w", name, err)
-		}
-		h.Set(name, v)
-	}
-	return trace.New(trace.Options{Endpoint: string(t.Endpoint), Headers: h, Service: t.Service, Version: version, Content: t.Content, Log: log, Hide: hide}), nil
 }
 
 // Stamp sums up the section, so that a change of it is noticed.

@@ -1,7 +1,5 @@
 package config
 
-import "wield/agent"
-
 // AgentContext says what a model is sent of a long conversation.
 type AgentContext struct {
 	Tokens   int    `key:"tokens" min:"0" doc:"What the model's context holds; 0: it is not known, and all is sent until the server says that it is too long."`
@@ -12,25 +10,8 @@ type AgentContext struct {
 // The strategies.
 const (
 	contextLeaveOut  = "leave_out"
-	contextSummarize = "summarize"
+	ContextSummarize = "summarize"
 )
-
-// AgentWindow returns how much of a conversation a model is sent. Where it falls back on others, it is what the smallest context
-// that is known holds.
-func (c *Config) AgentWindow(model string) agent.Window {
-	m := c.Models[model]
-	w := m.Agent.Context.window()
-	for _, next := range m.Fallback {
-		if n := c.Models[next].Agent.Context.Tokens; n > 0 && (w.Tokens == 0 || n < w.Tokens) {
-			w.Tokens = n
-		}
-	}
-	return w
-}
-
-func (c *AgentContext) window() agent.Window {
-	return agent.Window{Tokens: c.Tokens, Reserve: c.Reserve, Summarize: c.Strategy == contextSummarize}
-}
 
 func (c *AgentContext) check(d *decoder, path string) {
 	if c.Tokens > 0 && c.Reserve >= c.Tokens {

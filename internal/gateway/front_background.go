@@ -25,7 +25,7 @@ const (
 )
 
 // background answers a request for a response that is made whether or not the client waits for it.
-func (x *exchange) background(m *Model, k keeper, size int) *failure {
+func (x *exchange) background(m *Model, k storedResponse, size int) *failure {
 	if f := x.prepare(&k.req.Request); f != nil {
 		return f
 	}
@@ -49,7 +49,7 @@ func (x *exchange) background(m *Model, k keeper, size int) *failure {
 		}
 	}
 	j.queue()
-	lease, err := j.keeper.begin(x.r.Context(), j.body(), &making{Model: m.Name, Answer: j.answer})
+	lease, err := j.storedResponse.begin(x.r.Context(), j.body(), &making{Model: m.Name, Answer: j.answer})
 	if err != nil {
 		if j.last != nil {
 			_ = j.last.Abandon(x.r.Context(), j.answer) // the journal cannot take this either
@@ -57,7 +57,7 @@ func (x *exchange) background(m *Model, k keeper, size int) *failure {
 		x.g.jobs.dismiss(j)
 		return x.shelfFailure(err)
 	}
-	x.g.jobs.know(j, j.keeper.record)
+	x.g.jobs.know(j, j.storedResponse.record)
 	x.lent = true
 	first, holder := j.body(), x.holder
 	x.g.launch(j, &k.req.Request, lease, func() { x.g.giveBack(holder) })
@@ -69,8 +69,8 @@ func (x *exchange) background(m *Model, k keeper, size int) *failure {
 }
 
 // newJob returns a job that is not worked on yet.
-func (g *Gateway) newJob(k keeper, m chat.Model, life int) *job {
-	j := &job{g: g, keeper: k, model: m, life: life, writer: responses.NewStreamWriter(k.o)}
+func (g *Gateway) newJob(k storedResponse, m chat.Model, life int) *job {
+	j := &job{g: g, storedResponse: k, model: m, life: life, writer: responses.NewStreamWriter(k.o)}
 	j.ctx, j.cancel = context.WithCancelCause(g.jobs.base)
 	return j
 }
@@ -78,35 +78,35 @@ func (g *Gateway) newJob(k keeper, m chat.Model, life int) *job {
 // begin remembers a response that is about to be made, and makes this process the one that makes it. Without a journal there is no
 // lease, since no other process knows of the response. A journal that cannot take it is an error: the client relies on finding the
 // response later.
-func (k *keeper) begin(ctx context.Context, body []byte, m *making) (*journal.Lease, error) {
+func (k *storedResponse) begin(ctx context.Context, body []byte, m *making) (*journal.Lease, error) {
 	ctx = context.WithoutCancel(ctx)
 	k.record = &record{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous, input: k.input(), making: m}
-	if k.shelf.store == nil {
-		k.shelf.archive.put(k.record)
+	if k.responseStore.store == nil {
+		k.responseStore.archive.put(k.record)
 		return nil, nil
 	}
-	seq, err := k.shelf.write(ctx, k.record, k.record.object())
+	seq, err := k.responseStore.write(ctx, k.record, k.record.object())
 	if err != nil {
 		return nil, err
 	}
-	lease, err := k.shelf.store.Claim(ctx, k.key().stream(), journal.NewID("own"), jobLease)
+	lease, err := k.responseStore.store.Claim(ctx, k.key().stream(), journal.NewID("own"), jobLease)
 	if err != nil {
 		return nil, err
 	}
 	k.record.seq = max(seq, lease.Seq)
-	k.shelf.archive.put(k.record)
+	k.responseStore.archive.put(k.record)
 	return &lease, nil
 }
 
 // finish remembers what became of a response that begin has remembered.
-func (k *keeper) finish(ctx context.Context, body []byte, items []json.RawMessage) {
+func (k *storedResponse) finish(ctx context.Context, body []byte, items []json.RawMessage) {
 	next := *k.record
 	next.body, next.making = body, nil
 	next.output, _ = outputOf(items)
 	if k.req.Kept != "" {
-		k.shelf.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(next.input, next.output))
+		k.responseStore.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(next.input, next.output))
 	}
-	k.shelf.update(ctx, &next)
+	k.responseStore.update(ctx, &next)
 	k.record = &next
 }
 
@@ -131,7 +131,7 @@ func (x *exchange) making(r *record) (*job, *failure) {
 
 // adopt goes on with a response that its process has left unfinished. One that cannot go on is said to have failed.
 func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
-	s := shelf{&g.archive, g.opts.Journal, g.opts.Log}
+	s := responseStore{&g.archive, g.opts.Journal, g.opts.Log}
 	if s.store == nil { // its job was cut off here, and nothing is left to go on with
 		return nil, journal.ErrHeld
 	}
@@ -150,7 +150,7 @@ func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
 	req.Previous = r.previous
 	was := r.making
 	m := g.models[was.Model]
-	k := keeper{shelf: s, owner: r.key.owner, req: req, record: r, o: responses.ResponseOptions{ID: r.key.id, Created: r.created, Model: was.Model, Request: req}}
+	k := storedResponse{responseStore: s, owner: r.key.owner, req: req, record: r, o: responses.ResponseOptions{ID: r.key.id, Created: r.created, Model: was.Model, Request: req}}
 	var served chat.Model = orphan{}
 	if m != nil {
 		k.o.Natives = m.Annotations
@@ -167,7 +167,7 @@ func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
 	again := *r
 	again.making = &making{Model: was.Model, Answer: was.Answer, Life: j.life}
 	s.update(ctx, &again)
-	j.keeper.record = &again
+	j.storedResponse.record = &again
 	g.running.Add(1)
 	g.launch(j, &req.Request, &lease, func() { g.giveBack(nil) })
 	return j, nil

@@ -55,7 +55,7 @@ func (x *exchange) respond(body []byte) *failure {
 	if f != nil {
 		return f
 	}
-	k := keeper{x: x, shelf: x.shelf(), owner: x.holder.keyName(), req: req}
+	k := storedResponse{x: x, responseStore: x.responseStore(), owner: x.holder.keyName(), req: req}
 	if f := k.resume(m.Match || m.FromUser); f != nil {
 		return f
 	}
@@ -84,7 +84,7 @@ func (x *exchange) countInput(body []byte) *failure {
 	if f != nil {
 		return f
 	}
-	k := keeper{x: x, shelf: x.shelf(), owner: x.holder.keyName(), req: req}
+	k := storedResponse{x: x, responseStore: x.responseStore(), owner: x.holder.keyName(), req: req}
 	if f := k.resume(m.Match || m.FromUser); f != nil {
 		return f
 	}
@@ -93,25 +93,25 @@ func (x *exchange) countInput(body []byte) *failure {
 	return nil
 }
 
-// A keeper sees to what is remembered of one response, and what was remembered before it.
-type keeper struct {
-	x     *exchange // nil: none waits for it
-	shelf shelf
-	owner string
-	req   *responses.Request
-	o     responses.ResponseOptions
+// A storedResponse sees to what is remembered of one response, and what was remembered before it.
+type storedResponse struct {
+	x             *exchange // nil: none waits for it
+	responseStore responseStore
+	owner         string
+	req           *responses.Request
+	o             responses.ResponseOptions
 
 	record *record // of a response that is made in the background: what is kept of it so far
 }
 
 // resume puts in front of the input what was said before, and in the place of references what they stand for. With named, an id
 // that is not known is a client's own, and begins a conversation.
-func (k *keeper) resume(named bool) *failure {
+func (k *storedResponse) resume(named bool) *failure {
 	req, ctx := k.req, k.x.r.Context()
 	var before []responses.Item
 	switch {
 	case req.Previous != "":
-		found, missing, err := k.shelf.chain(ctx, archiveKey{k.owner, req.Previous})
+		found, missing, err := k.responseStore.chain(ctx, archiveKey{k.owner, req.Previous})
 		switch {
 		case errors.Is(err, errUnfinished):
 			return badField("previous_response_id", codeUnfinished, "the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
@@ -123,7 +123,7 @@ func (k *keeper) resume(named bool) *failure {
 		}
 		before = found
 	case req.Kept != "":
-		found, known, err := k.shelf.said(ctx, archiveKey{k.owner, req.Kept})
+		found, known, err := k.responseStore.said(ctx, archiveKey{k.owner, req.Kept})
 		if err != nil {
 			return k.x.shelfFailure(err)
 		}
@@ -134,7 +134,7 @@ func (k *keeper) resume(named bool) *failure {
 	}
 	for i := range req.Input {
 		if it := &req.Input[i]; it.Reference() {
-			found, ok, err := k.shelf.item(ctx, archiveKey{k.owner, it.ID})
+			found, ok, err := k.responseStore.item(ctx, archiveKey{k.owner, it.ID})
 			if err != nil {
 				return k.x.shelfFailure(err)
 			}
@@ -170,10 +170,10 @@ func notKept(param, code, what, id string) *failure {
 }
 
 // key is the response's own.
-func (k *keeper) key() archiveKey { return archiveKey{k.owner, k.o.ID} }
+func (k *storedResponse) key() archiveKey { return archiveKey{k.owner, k.o.ID} }
 
 // keep remembers a response that has ended: result is its body, items its output.
-func (k *keeper) keep(ctx context.Context, result []byte, items []json.RawMessage) {
+func (k *storedResponse) keep(ctx context.Context, result []byte, items []json.RawMessage) {
 	if !k.req.Store && k.req.Kept == "" {
 		return
 	}
@@ -183,15 +183,15 @@ func (k *keeper) keep(ctx context.Context, result []byte, items []json.RawMessag
 		return // a call whose arguments no client could read either
 	}
 	if k.req.Kept != "" {
-		k.shelf.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
+		k.responseStore.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
 	}
 	if k.req.Store {
-		k.shelf.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
+		k.responseStore.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
 	}
 }
 
 // input returns what was asked, as it is kept.
-func (k *keeper) input() []responses.Item {
+func (k *storedResponse) input() []responses.Item {
 	stem := k.o.ID[len("resp_"):]
 	input := make([]responses.Item, len(k.req.Input))
 	for i := range k.req.Input {
@@ -215,7 +215,7 @@ func outputOf(items []json.RawMessage) ([]responses.Item, bool) {
 // A keptStream is remembered before its last event goes out, so that the client can refer to it at once.
 type keptStream struct {
 	*responses.StreamWriter
-	keeper
+	storedResponse
 }
 
 func (s *keptStream) Append(dst []byte, e chat.Event) []byte {
@@ -229,7 +229,7 @@ func (s *keptStream) Append(dst []byte, e chat.Event) []byte {
 // A keptResponse is remembered before it goes out.
 type keptResponse struct {
 	*responses.Response
-	keeper
+	storedResponse
 }
 
 func (r *keptResponse) Append(dst []byte) []byte {
@@ -242,7 +242,7 @@ func (x *exchange) kept(kind recordKind) (*record, *failure) {
 	if f := x.authenticate(); f != nil {
 		return nil, f
 	}
-	r, err := x.shelf().get(x.r.Context(), archiveKey{x.holder.keyName(), x.arg})
+	r, err := x.responseStore().get(x.r.Context(), archiveKey{x.holder.keyName(), x.arg})
 	if err != nil {
 		return nil, x.shelfFailure(err)
 	}
@@ -299,7 +299,7 @@ func (x *exchange) forget(kind recordKind, object string) *failure {
 		}
 	}
 	x.g.jobs.forget(r.key)
-	if err := x.shelf().remove(x.r.Context(), r.key); err != nil {
+	if err := x.responseStore().remove(x.r.Context(), r.key); err != nil {
 		return x.shelfFailure(err)
 	}
 	x.body(http.StatusOK, responses.AppendDeleted(nil, object, x.arg))
@@ -381,7 +381,7 @@ func (x *exchange) createConversation() *failure {
 	}
 	key := archiveKey{x.holder.keyName(), newID("conv_")}
 	r := &record{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
-	x.shelf().put(x.r.Context(), r)
+	x.responseStore().put(x.r.Context(), r)
 	x.body(http.StatusOK, responses.AppendConversation(nil, key.id, r.created, r.metadata))
 	return nil
 }
@@ -426,7 +426,7 @@ func (x *exchange) extendConversation() *failure {
 	if f != nil {
 		return f
 	}
-	x.shelf().add(x.r.Context(), r.key, r.created, items)
+	x.responseStore().add(x.r.Context(), r.key, r.created, items)
 	page := responses.Page{}
 	for i := range items {
 		page.Items = append(page.Items, items[i].Raw)

@@ -35,14 +35,14 @@ var (
 
 // A job is a response that is made in the background: whether or not anybody waits for it.
 type job struct {
-	g      *Gateway
-	keeper keeper
-	model  chat.Model
-	last   Lasting // nil: it ends with the process
-	answer string  // with last: its name
-	life   int     // how many processes have worked on it before
-	bytes  int     // of its request
-	begun  *record // what is kept of it until its end
+	g              *Gateway
+	storedResponse storedResponse
+	model          chat.Model
+	last           Lasting // nil: it ends with the process
+	answer         string  // with last: its name
+	life           int     // how many processes have worked on it before
+	bytes          int     // of its request
+	begun          *record // what is kept of it until its end
 
 	ctx    context.Context // of its making, which outlives every request
 	cancel context.CancelCauseFunc
@@ -157,10 +157,10 @@ func (j *job) run(ctx context.Context, req *chat.Request) {
 	j.conclude(ctx, err)
 	log := j.g.opts.Log
 	if err == nil {
-		log.InfoContext(ctx, "a response was made in the background", "response", j.keeper.o.ID, "model", j.keeper.o.Model, "key", j.keeper.owner, "took", time.Since(begun))
+		log.InfoContext(ctx, "a response was made in the background", "response", j.storedResponse.o.ID, "model", j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun))
 		return
 	}
-	log.WarnContext(ctx, "a response in the background has broken off", "response", j.keeper.o.ID, "model", j.keeper.o.Model, "key", j.keeper.owner,
+	log.WarnContext(ctx, "a response in the background has broken off", "response", j.storedResponse.o.ID, "model", j.storedResponse.o.Model, "key", j.storedResponse.owner,
 		"took", time.Since(begun), "error", string(chat.AsError(err).Kind), "goes_on", j.left)
 }
 
@@ -168,8 +168,8 @@ func (j *job) run(ctx context.Context, req *chat.Request) {
 func (j *job) listen(ctx context.Context, req *chat.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.g.opts.Log.ErrorContext(ctx, "panic", "response", j.keeper.o.ID, "model", j.keeper.o.Model, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = chat.Errorf(chat.ErrUnavailable, "an internal error ended this response; the log has the details under %s", j.keeper.o.ID)
+			j.g.opts.Log.ErrorContext(ctx, "panic", "response", j.storedResponse.o.ID, "model", j.storedResponse.o.Model, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = chat.Errorf(chat.ErrUnavailable, "an internal error ended this response; the log has the details under %s", j.storedResponse.o.ID)
 		}
 	}()
 	j.write(func(w *responses.StreamWriter) []byte { return w.Start(nil) })
@@ -202,7 +202,7 @@ func (j *job) finish(ctx context.Context, f func(*responses.StreamWriter) []byte
 	body, items := j.writer.Result(nil), j.writer.Items()
 	j.mu.Unlock()
 	if !errors.Is(context.Cause(ctx), errForgotten) {
-		j.keeper.finish(context.WithoutCancel(ctx), body, items)
+		j.storedResponse.finish(context.WithoutCancel(ctx), body, items)
 	}
 	j.letGo()
 	j.mu.Lock()
@@ -291,7 +291,7 @@ func (a *jobs) get(key archiveKey) *job {
 		return j
 	}
 	for _, j := range a.ended {
-		if j.keeper.key() == key {
+		if j.storedResponse.key() == key {
 			return j
 		}
 	}
@@ -332,7 +332,7 @@ func (a *jobs) admit(j *job) *failure {
 		a.running = map[archiveKey]*job{}
 	}
 	j.gone = make(chan struct{})
-	a.running[j.keeper.key()] = j
+	a.running[j.storedResponse.key()] = j
 	a.bytes += j.bytes
 	a.around.Add(1)
 	return nil
@@ -359,10 +359,10 @@ func (a *jobs) dismiss(j *job) {
 func (a *jobs) retire(j *job) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.running[j.keeper.key()] != j {
+	if a.running[j.storedResponse.key()] != j {
 		return
 	}
-	delete(a.running, j.keeper.key())
+	delete(a.running, j.storedResponse.key())
 	a.bytes -= j.bytes
 	if len(j.frames.list) > 0 && !j.left {
 		a.ended = append(a.ended, j)
@@ -379,7 +379,7 @@ func (a *jobs) forget(key archiveKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, j := range a.ended {
-		if j.keeper.key() == key {
+		if j.storedResponse.key() == key {
 			a.kept -= j.frames.bytes
 			a.ended = append(a.ended[:i:i], a.ended[i+1:]...)
 			return

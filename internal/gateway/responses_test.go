@@ -312,14 +312,14 @@ func TestArchiveBounds(t *testing.T) {
 	for i := range maxRecords + 10 {
 		id := fmt.Sprint("r", i)
 		a.put(&record{key: archiveKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
-		if _, missing, _ := (shelf{archive: &a}).chain(t.Context(), archiveKey{"o", id}); missing != "" {
+		if _, missing, _ := (responseStore{archive: &a}).chain(t.Context(), archiveKey{"o", id}); missing != "" {
 			t.Fatalf("after %d, %s is gone although it was just used", i, missing)
 		}
 	}
 	if n := a.order.Len(); n != maxRecords || len(a.byKey) != n || len(a.items) != n {
 		t.Errorf("%d records, %d keys, %d items, want %d", n, len(a.byKey), len(a.items), maxRecords)
 	}
-	if _, missing, _ := (shelf{archive: &a}).chain(t.Context(), archiveKey{"o", "r0"}); missing != "r0" {
+	if _, missing, _ := (responseStore{archive: &a}).chain(t.Context(), archiveKey{"o", "r0"}); missing != "r0" {
 		t.Errorf("the oldest is still there: %q", missing)
 	}
 	for i := range 10 {

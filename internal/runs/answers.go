@@ -88,17 +88,17 @@ func (a Answers) Abandon(ctx context.Context, name string) error {
 
 // Answer returns a model that gives one answer, whatever it is asked: from its beginning on, and up to its
 // end, however long that takes. While a person has to decide something, it says nothing.
-func (a Answers) Answer(name string) chat.Model { return retold{a, name} }
+func (a Answers) Answer(name string) chat.Model { return recordedAnswer{a, name} }
 
-type retold struct {
+type recordedAnswer struct {
 	Answers
 	answer string
 }
 
 // Stream implements chat.Model.
-func (m retold) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Event, error] {
+func (m recordedAnswer) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		s := &speech{yield: yield, calls: map[string]string{}}
+		s := &answerStream{yield: yield, calls: map[string]string{}}
 		agent, err := m.hub.agent(m.name)
 		if err == nil {
 			s.activity = agent.Activity
@@ -115,7 +115,7 @@ func (m retold) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Even
 }
 
 // tellAnswer says an answer, and goes on with its run if nobody does.
-func (h *Hub) tellAnswer(ctx context.Context, name string, s *speech) error {
+func (h *Hub) tellAnswer(ctx context.Context, name string, s *answerStream) error {
 	run, from, err := parseAnswerName(name)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (h *Hub) tellAnswer(ctx context.Context, name string, s *speech) error {
 	if err := h.ensure(ctx, k); err != nil {
 		return err
 	}
-	t := telling{speech: s, runs: map[string]bool{}}
+	t := telling{answerStream: s, runs: map[string]bool{}}
 	r := reading{hub: h, run: run, agent: k.run.Agent, place: place{seq: from}, calls: map[string]int{}, every: true, yield: t.take}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -163,7 +163,7 @@ func (h *Hub) ensure(ctx context.Context, k known) error {
 
 // A telling makes an answer of the records of a run, and of what is said between them.
 type telling struct {
-	*speech
+	*answerStream
 	runs map[string]bool // calls that ran here, by id
 	turn *journal.TurnEnd
 	held []chat.Event // of a turn that broke off: they count unless the model is asked again

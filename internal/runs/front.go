@@ -35,7 +35,7 @@ type front struct {
 // Stream implements chat.Model.
 func (f front) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		s := &speech{yield: yield, calls: map[string]string{}}
+		s := &answerStream{yield: yield, calls: map[string]string{}}
 		a, err := f.hub.agent(f.name)
 		if err == nil {
 			s.activity = a.Activity
@@ -78,7 +78,7 @@ func chatError(err error) *chat.Error {
 }
 
 // answer answers a request: with a run of its own, or by going on with the one that it belongs to.
-func (h *Hub) answer(ctx context.Context, a *Agent, req *chat.Request, s *speech) error {
+func (h *Hub) answer(ctx context.Context, a *Agent, req *chat.Request, s *answerStream) error {
 	like, err := a.settleTools(req)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (w without) Offered(text string) []chat.Tool {
 }
 
 // begin answers with a new run.
-func (h *Hub) begin(ctx context.Context, a *Agent, req *chat.Request, s *speech) error {
+func (h *Hub) begin(ctx context.Context, a *Agent, req *chat.Request, s *answerStream) error {
 	own := *req
 	own.Model = a.Name
 	with := *a
@@ -171,7 +171,7 @@ func (h *Hub) begin(ctx context.Context, a *Agent, req *chat.Request, s *speech)
 }
 
 // attend drives a live run for the request that it answers.
-func (h *Hub) attend(ctx context.Context, a *Agent, l *Live, s *speech) error {
+func (h *Hub) attend(ctx context.Context, a *Agent, l *Live, s *answerStream) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.setCancel(cancel)
@@ -206,7 +206,7 @@ func (h *Hub) attend(ctx context.Context, a *Agent, l *Live, s *speech) error {
 }
 
 // hold waits for an answer to what the run asks, for as long as is left, and returns what is left then.
-func (l *Live) hold(ctx context.Context, left time.Duration, s *speech) time.Duration {
+func (l *Live) hold(ctx context.Context, left time.Duration, s *answerStream) time.Duration {
 	if l.outcome.Reason != agent.EndWaiting || left <= 0 {
 		return left
 	}
@@ -260,7 +260,7 @@ func givenResults(messages []chat.Message) (run string, tail []chat.Message) {
 }
 
 // goOn goes on with the run that results belong to.
-func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *speech) error {
+func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *answerStream) error {
 	l, from, err := h.resumeWith(ctx, a, run, tail, like, false)
 	switch {
 	case err != nil:
@@ -301,7 +301,7 @@ func (s *start) unheard(said []chat.Message) []chat.Message {
 func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (l *Live, from start, err error) {
 	for stands := time.Now(); ; {
 		l, from, err := h.tryWith(ctx, a, run, tail, like, carried)
-		var letting *lettingGo
+		var letting *notReleased
 		if !errors.As(err, &letting) || time.Since(stands) > patience {
 			return l, from, err
 		}
@@ -311,20 +311,20 @@ func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.
 	}
 }
 
-// lettingGo says that a run cannot be had yet: it has stopped for the results of its client, who was told so by the journal, but who
+// notReleased says that a run cannot be had yet: it has stopped for the results of its client, who was told so by the journal, but who
 // drove it has not let go of it.
-type lettingGo struct {
+type notReleased struct {
 	live *Live // that drives it; nil: another process
 	err  error
 }
 
-func (l *lettingGo) Error() string { return l.err.Error() }
-func (l *lettingGo) Unwrap() error { return l.err }
+func (l *notReleased) Error() string { return l.err.Error() }
+func (l *notReleased) Unwrap() error { return l.err }
 
 // patience is how long another process is given to let go of a run. What holds it longer has died, or goes on with the run.
 const patience = 2 * time.Second
 
-func (l *lettingGo) wait(ctx context.Context) error {
+func (l *notReleased) wait(ctx context.Context) error {
 	if l.live != nil {
 		return l.live.wait(ctx)
 	}
@@ -390,7 +390,7 @@ func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Mes
 		err = fmt.Errorf("%w: run %s goes on in this process", ErrHeld, run)
 	}
 	if stands && errors.Is(err, ErrHeld) {
-		err = &lettingGo{l, err}
+		err = &notReleased{l, err}
 	}
 	if err != nil {
 		return nil, start{}, err
@@ -442,7 +442,7 @@ func (h *Hub) since(ctx context.Context, run, call string) (from start, err erro
 
 // retell says again what a run has said since a result, to a client that asks a second time because the first answer did not reach
 // it.
-func (h *Hub) retell(ctx context.Context, a *Agent, run, call string, s *speech) error {
+func (h *Hub) retell(ctx context.Context, a *Agent, run, call string, s *answerStream) error {
 	var turn *journal.TurnEnd
 	var waits []string
 	found := false

@@ -34,7 +34,7 @@ func markedRun(messages []chat.Message) string {
 
 // report answers a request behind an answer that told of a question: what became of it, what the run came to, and then what the user
 // says now.
-func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Request, s *speech) error {
+func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Request, s *answerStream) error {
 	questions, seq, err := h.asked(ctx, run)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func became(a *tool.Approval) string {
 }
 
 // sayAnswers says what a run has written behind a record.
-func (h *Hub) sayAnswers(ctx context.Context, run string, seq int64, s *speech) error {
+func (h *Hub) sayAnswers(ctx context.Context, run string, seq int64, s *answerStream) error {
 	answered, err := h.answered(ctx, run, seq)
 	for _, t := range answered {
 		if text := t.Message.Text(); text != "" && !s.say(text) {
@@ -144,7 +144,7 @@ func (h *Hub) answered(ctx context.Context, run string, seq int64) (list []*jour
 }
 
 // finishRun carries a run to its end in place of a request, and then answers the request.
-func (h *Hub) finishRun(ctx context.Context, a *Agent, l *Live, req *chat.Request, s *speech) error {
+func (h *Hub) finishRun(ctx context.Context, a *Agent, l *Live, req *chat.Request, s *answerStream) error {
 	s.breaks = true
 	if err := h.attend(ctx, a, l, s); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (h *Hub) finishRun(ctx context.Context, a *Agent, l *Live, req *chat.Reques
 }
 
 // afterwards answers what the user says now, with the conversation as the run knows it.
-func (h *Hub) afterwards(ctx context.Context, a *Agent, run string, req *chat.Request, s *speech) error {
+func (h *Hub) afterwards(ctx context.Context, a *Agent, run string, req *chat.Request, s *answerStream) error {
 	before, err := h.loop(a, req.Caller, false).Transcript(ctx, run)
 	if err != nil {
 		return err

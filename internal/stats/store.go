@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"wield/internal/wholefile"
+	"wield/internal/atomicfile"
 )
 
 // Dims are what numbers are told apart by. What has no value of one, such as a call that came through a server's function
@@ -317,7 +317,7 @@ func compact(path, head string) error {
 		}
 		l.numbers(cells[k])
 	})
-	return wholefile.Write(path, append([]byte(head), lines(cells)...), 0o600)
+	return atomicfile.Write(path, append([]byte(head), lines(cells)...), 0o600)
 }
 
 // lines writes cells, in order.

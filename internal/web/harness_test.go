@@ -26,15 +26,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"wield/agent"
 	"wield/internal/api"
 	"wield/internal/capture"
-	"wield/internal/chromium"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/runs"
 	"wield/internal/stats"
 	"wield/internal/web"
 	"wield/journal"
+	"wield/model/browser/chromium"
 	"wield/tool"
 	"wield/tool/sandbox"
 )
@@ -203,13 +205,13 @@ func (c *connector) Find(context.Context) []api.FoundServer { return nil }
 
 func (c *connector) Connect(ctx context.Context, in api.Connection) (*api.Connected, error) {
 	getenv := func(string) string { return "" }
-	out := config.Try(ctx, in, getenv)
+	out := compose.Try(ctx, in, getenv)
 	if !out.OK || !in.Keep {
 		return out, nil
 	}
 	in.URL, in.Model, out.File = out.URL, out.Model, filepath.Join(c.w.dir, "connected.yaml")
 	c.w.connected, c.wanted = out.Model, false
-	return out, config.Keep(out.File, in, getenv)
+	return out, compose.Keep(out.File, in, getenv)
 }
 
 // now tells the journal the time.
@@ -235,7 +237,7 @@ func (w *world) start() {
 		t.Fatal(err)
 	}
 	w.hub = runs.New(runs.Options{Journal: w.journal})
-	service, err := c.Compose(config.Environment{Getenv: getenv, Capture: w.capture, Stats: w.stats, Hub: w.hub, File: file})
+	service, err := compose.New(c.Config, compose.Environment{Getenv: getenv, Capture: w.capture, Stats: w.stats, Hub: w.hub, File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,14 +246,14 @@ func (w *world) start() {
 	lines := new(api.Log)
 	logger := slog.New(lines.Handler(slog.NewTextHandler(io.Discard, nil)))
 	logger.Info("the service of a test starts", "directory", w.dir)
-	o := api.Options{Settings: c.Settings, Lines: lines, Log: logger, Journal: w.journal, Hub: w.hub, Captures: w.capture, Stats: w.stats, Version: "test", KeepAlive: time.Second,
+	o := api.Options{Settings: func() api.Settings { return compose.Settings(c) }, Lines: lines, Log: logger, Journal: w.journal, Hub: w.hub, Captures: w.capture, Stats: w.stats, Version: "test", KeepAlive: time.Second,
 		Holder: func(hash [sha256.Size]byte) (api.Caller, bool) {
 			who, ok := g.WhoHas(hash)
 			return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
 		},
 		Connector: &connector{w: w, wanted: len(c.Models) == 0},
-		Probe:     c.Reach,
-		Prices:    c.AgentPrices,
+		Probe:     func(ctx context.Context, model string) error { return compose.Reach(c.Config, ctx, model) },
+		Prices:    func(model string) agent.Prices { return compose.AgentPrices(c.Config, model) },
 		Tools: func() []*tool.Entry {
 			if service.Tools == nil {
 				return nil

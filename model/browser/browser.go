@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/internal/chromium"
+	"wield/model/browser/chromium"
 	"wield/wire/openai"
 )
 

@@ -20,8 +20,8 @@ import (
 
 	"wield/chat"
 	"wield/internal/chatpage"
-	"wield/internal/chromium"
 	"wield/model/browser"
+	"wield/model/browser/chromium"
 	"wield/wire/openai"
 )
 

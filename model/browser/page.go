@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/internal/chromium"
+	"wield/model/browser/chromium"
 )
 
 //go:embed page.js

@@ -48,7 +48,7 @@ var functions = map[string]function{
 }
 
 // named reads a constant, or a function with its arguments.
-func (p *sum) named(depth int) (*big.Rat, error) {
+func (p *expressionParser) named(depth int) (*big.Rat, error) {
 	from := p.at
 	for p.at < len(p.text) && (p.text[p.at]|0x20 >= 'a' && p.text[p.at]|0x20 <= 'z' || p.text[p.at] >= '0' && p.text[p.at] <= '9') {
 		p.at++
@@ -80,7 +80,7 @@ func (p *sum) named(depth int) (*big.Rat, error) {
 }
 
 // arguments reads what stands in brackets behind the name of a function.
-func (p *sum) arguments(depth int) ([]*big.Rat, error) {
+func (p *expressionParser) arguments(depth int) ([]*big.Rat, error) {
 	if op, _ := p.operator(); op != '(' {
 		return nil, p.fail("an opening bracket")
 	}

@@ -10,7 +10,7 @@ import (
 	"wield/tool"
 )
 
-// Bounds of a sum.
+// Bounds of an expression.
 const (
 	exprBytes  = 4096
 	exprDepth  = 100
@@ -60,7 +60,7 @@ func calculate(expr string) (*big.Rat, error) {
 	if len(expr) > exprBytes {
 		return nil, fmt.Errorf("it is longer than %d characters", exprBytes)
 	}
-	p := &sum{text: expr}
+	p := &expressionParser{text: expr}
 	v, err := p.expression(0, 0)
 	if err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ func calculate(expr string) (*big.Rat, error) {
 	return v, nil
 }
 
-// A sum is an expression that is being read.
-type sum struct {
+// An expressionParser reads an expression.
+type expressionParser struct {
 	text string
 	at   int
 }
 
-func (p *sum) fail(want string) error {
+func (p *expressionParser) fail(want string) error {
 	if p.at >= len(p.text) {
 		return fmt.Errorf("it ends where %s should stand", want)
 	}
@@ -85,7 +85,7 @@ func (p *sum) fail(want string) error {
 	return fmt.Errorf("%q at position %d, where %s should stand", r, p.at+1, want)
 }
 
-func (p *sum) space() {
+func (p *expressionParser) space() {
 	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
 		p.at++
 	}
@@ -105,7 +105,7 @@ func binding(op byte) int {
 }
 
 // operator returns the operator at the present place and its length. ** is another way to write a power.
-func (p *sum) operator() (op byte, n int) {
+func (p *expressionParser) operator() (op byte, n int) {
 	p.space()
 	switch rest := p.text[p.at:]; {
 	case rest == "":
@@ -124,7 +124,7 @@ func (p *sum) operator() (op byte, n int) {
 }
 
 // expression reads an expression whose operators bind more strongly than least.
-func (p *sum) expression(least, depth int) (*big.Rat, error) {
+func (p *expressionParser) expression(least, depth int) (*big.Rat, error) {
 	if depth > exprDepth {
 		return nil, fmt.Errorf("it is nested deeper than %d", exprDepth)
 	}
@@ -150,7 +150,7 @@ func (p *sum) expression(least, depth int) (*big.Rat, error) {
 }
 
 // operand reads a number, a sign before an operand, or an expression in brackets.
-func (p *sum) operand(depth int) (*big.Rat, error) {
+func (p *expressionParser) operand(depth int) (*big.Rat, error) {
 	op, n := p.operator()
 	switch {
 	case op == '+' || op == '-':
@@ -177,7 +177,7 @@ func (p *sum) operand(depth int) (*big.Rat, error) {
 	return p.number()
 }
 
-func (p *sum) number() (*big.Rat, error) {
+func (p *expressionParser) number() (*big.Rat, error) {
 	from := p.at
 	for p.at < len(p.text) && (p.text[p.at] == '.' || p.text[p.at] == '_' || '0' <= p.text[p.at] && p.text[p.at] <= '9') {
 		p.at++
@@ -196,7 +196,7 @@ func (p *sum) number() (*big.Rat, error) {
 }
 
 // exponent returns the length of an exponent such as e-3; at most four digits are one.
-func (p *sum) exponent() int {
+func (p *expressionParser) exponent() int {
 	rest := p.text[p.at:]
 	if rest == "" || rest[0]|0x20 != 'e' {
 		return 0

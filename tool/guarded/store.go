@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"wield/internal/wholefile"
+	"wield/internal/atomicfile"
 )
 
 // A Store keeps what a person has agreed to and what is held back until one does, in a file. Its methods may
@@ -79,7 +79,7 @@ func (s *Store) change(f func(*record)) error {
 	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
 		return fmt.Errorf("guarded files: %w", err)
 	}
-	if err := wholefile.Write(s.File, append(data, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(s.File, append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("guarded files: %w", err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"wield/internal/wholefile"
+	"wield/internal/atomicfile"
 )
 
 // Pins keep the definitions of tools as they were when they were first seen, in a file. Their methods may be
@@ -138,5 +138,5 @@ func (p *Pins) update(change func(*pinned) (bool, error)) error {
 	if err := os.MkdirAll(filepath.Dir(p.File), 0o700); err != nil {
 		return err
 	}
-	return wholefile.Write(p.File, append(data, '\n'), 0o600)
+	return atomicfile.Write(p.File, append(data, '\n'), 0o600)
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"wield/internal/wholefile"
+	"wield/internal/atomicfile"
 )
 
 // Tokens keeps the tokens of logins, in a file that only its owner can read. Its methods may be called by several
@@ -105,5 +105,5 @@ func (t *Tokens) change(change func(*keptTokens)) error {
 	if err := os.MkdirAll(filepath.Dir(t.File), 0o700); err != nil {
 		return err
 	}
-	return wholefile.Write(t.File, append(data, '\n'), 0o600)
+	return atomicfile.Write(t.File, append(data, '\n'), 0o600)
 }

@@ -15,15 +15,15 @@ type bench struct {
 	o Options
 
 	mu    sync.Mutex
-	files map[place]*sight
+	files map[place]*fileState
 	shown map[[32]byte][]edit.Change // without their content: how files were when a preview was made, by the arguments of the call
 }
 
 // A place is a file of a workspace.
 type place struct{ root, name string }
 
-// A sight is what is known of a file.
-type sight struct {
+// A fileState is what is known of a file.
+type fileState struct {
 	seen   bool
 	hash   [32]byte // of what was seen
 	failed int      // edits that failed, one after the other
@@ -35,13 +35,13 @@ type sight struct {
 // the file in any case.
 const mostSights = 4096
 
-func (b *bench) at(root *files.Root, name string) *sight {
+func (b *bench) at(root *files.Root, name string) *fileState {
 	if b.files == nil || len(b.files) >= mostSights {
-		b.files = map[place]*sight{}
+		b.files = map[place]*fileState{}
 	}
 	p := place{root.Path(), name}
 	if b.files[p] == nil {
-		b.files[p] = &sight{}
+		b.files[p] = &fileState{}
 	}
 	return b.files[p]
 }
@@ -107,7 +107,7 @@ func (b *bench) done(root *files.Root, changes []edit.Change, id [32]byte) {
 	for i := range changes {
 		b.follow(&changes[i])
 		s := b.at(root, changes[i].Path)
-		*s = sight{seen: s.seen && changes[i].Exists, hash: sha256.Sum256(changes[i].After)}
+		*s = fileState{seen: s.seen && changes[i].Exists, hash: sha256.Sum256(changes[i].After)}
 	}
 }
 
@@ -168,7 +168,7 @@ func (b *bench) fails(root *files.Root, err *edit.Failures, id [32]byte, call st
 }
 
 // fresh returns a file as it is now, with numbers, and what else could be done. Its lock is held.
-func (b *bench) fresh(root *files.Root, name string, s *sight) []string {
+func (b *bench) fresh(root *files.Root, name string, s *fileState) []string {
 	content, err := root.ReadFile(name)
 	if err != nil || !files.IsText(content) {
 		return nil

@@ -1,0 +1,150 @@
+package compose
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/config"
+	"wield/internal/metrics"
+	"wield/internal/near"
+	"wield/model/route"
+	"wield/model/script"
+	"wield/prompt"
+	"wield/schema"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+// An AgentModel is a model as an agent asks it: with the bridge and what it falls back on, and without what
+// is there for clients. Its reasoning stays, which has to go back to some servers.
+type AgentModel struct {
+	Model   chat.Model
+	Name    string // as configured
+	closers []func()
+}
+
+// Close gives back the connections to servers.
+func (m *AgentModel) Close() {
+	for _, f := range m.closers {
+		f()
+	}
+}
+
+// AgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of
+// when it is whole.
+func NewAgentModel(c *config.Config, name string, env Environment) (*AgentModel, error) {
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Catalogue == nil {
+		env.Catalogue = script.Catalogue("")
+	}
+	if env.Metrics == nil {
+		env.Metrics = metrics.New("")
+	}
+	own := *c
+	own.Models = maps.Clone(c.Models)
+	for name, m := range own.Models {
+		if m.Repair == dialect.RepairFull.String() {
+			m.Repair = dialect.RepairSafe.String()
+		}
+		m.Release = "checked"
+		own.Models[name] = m
+	}
+	w := builder{config: &own, env: env, backends: map[string]chat.Model{}, bridges: map[string]chat.Model{}, schemas: &schema.Cache{},
+		decoders: &dialect.Cache{}, blocks: &prompt.Cache{}, servers: map[string]*standing{}}
+	chain := []chat.Model{}
+	for _, next := range append([]string{name}, c.Models[name].Fallback...) {
+		b, err := w.bridge(next)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, b)
+	}
+	m := &AgentModel{Model: chain[0], Name: name, closers: w.closers}
+	if len(chain) > 1 {
+		m.Model = route.Fallback(chain...)
+	}
+	return m, nil
+}
+
+// RunRules are rules that somebody gives for one run: selectors in YAML, such as {command: [git diff]}, or
+// names of tools.
+type RunRules struct {
+	Allow, Deny []string
+}
+
+// RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the
+// strictest decides. Where none is configured, what changes nothing and stays on this machine is allowed, and
+// all else asked about.
+func RunPolicy(r *config.Result, name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
+	return runPolicy(r.Config, name, tools, rules, append([]string{r.File}, protect...)...)
+}
+
+func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
+	if name == "" {
+		name = "default"
+	}
+	def, err := c.PolicyDefinition(name, protect...)
+	if err != nil {
+		return policy.Definition{}, err
+	}
+	if len(c.Policies) == 0 {
+		var harmless []string
+		for _, e := range tools {
+			if e.State != tool.StateDisabled && e.Tool.Facts.ReadOnly && !e.Tool.Facts.Network {
+				harmless = append(harmless, e.Tool.Name())
+			}
+		}
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: append(harmless, trusted(c)...)}},
+			policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
+	}
+	for _, side := range []struct {
+		flag     string
+		texts    []string
+		decision chat.Decision
+	}{{"--allow", rules.Allow, chat.DecisionAllow}, {"--deny", rules.Deny, chat.DecisionDeny}} {
+		for _, text := range side.texts {
+			s, err := config.ParseSelector(side.flag, text)
+			if err == nil {
+				err = namesTools(side.flag, text, tools)
+			}
+			if err != nil {
+				return policy.Definition{}, err
+			}
+			def.Rules = append(def.Rules, policy.Rule{Decision: side.decision, Selector: s})
+		}
+	}
+	return def, nil
+}
+
+// trusted returns patterns of the names of tools of MCP servers that run without a question.
+func trusted(c *config.Config) (patterns []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
+		for _, pattern := range c.MCP.Servers[name].Trust {
+			patterns = append(patterns, name+tool.Separator+pattern)
+		}
+	}
+	return patterns
+}
+
+// namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A
+// pattern may match none.
+func namesTools(flag, text string, tools []*tool.Entry) error {
+	if !config.ToolName.MatchString(text) || strings.Contains(text, "*") {
+		return nil
+	}
+	var names []string
+	for _, e := range tools {
+		if e.Tool.Name() == text {
+			return nil
+		}
+		names = append(names, e.Tool.Name())
+	}
+	return fmt.Errorf("%s: there is no tool %q%s", flag, text, near.Hint(text, names))
+}

@@ -1,0 +1,55 @@
+package compose
+
+import (
+	"fmt"
+	"log/slog"
+
+	"wield/bridge"
+	"wield/chat"
+	"wield/internal/config"
+	"wield/internal/near"
+	"wield/model/script"
+	"wield/prompt"
+	"wield/schema"
+)
+
+// Behind returns what stands behind the bridge of a model, as its backend serves it, and the options of that bridge. Close gives back
+// its connections.
+func Behind(c *config.Config, env Environment, name string) (model chat.Model, o bridge.Options, close func(), err error) {
+	m, ok := c.Models[name]
+	if !ok {
+		return nil, o, nil, fmt.Errorf("no model %q is configured%s", name, near.Hint(name, c.ModelNames()))
+	}
+	if m.Model == "" {
+		m.Model = name
+	}
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Catalogue == nil {
+		env.Catalogue = script.Catalogue("")
+	}
+	w := builder{config: c, env: env, backends: map[string]chat.Model{}, schemas: &schema.Cache{}, blocks: &prompt.Cache{}}
+	if o, err = w.bridgeOptions(&m, name); err != nil {
+		return nil, o, nil, err
+	}
+	if model, err = w.backend(&m); err != nil {
+		return nil, o, nil, err
+	}
+	return model, o, (&Service{closers: w.closers}).Close, nil
+}
+
+// LumoBridge returns the options of the bridge in front of a backend of kind lumo that nothing more is configured of.
+func LumoBridge() (bridge.Options, error) {
+	const alone = "wield: " + config.Version + "\nbackends: {lumo: {kind: lumo, url: \"https://lumo.example/api\"}}\nmodels: {lumo: {backend: lumo}}\n"
+	getenv := func(string) string { return "" }
+	r, err := config.Parse("lumo", []byte(alone), config.Options{Getenv: getenv})
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	_, o, done, err := Behind(r.Config, Environment{Getenv: getenv}, "lumo")
+	if err == nil {
+		done()
+	}
+	return o, err
+}

@@ -1,0 +1,82 @@
+package compose
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"wield/internal/config"
+	"wield/tool"
+)
+
+// protect names what no process of a tool changes: what decides about the tools.
+func (t *Toolbox) protect(file string) {
+	list := append(aroundFiles(t.config), t.Dirs...)
+	if file != "" {
+		if file, err := filepath.Abs(file); err == nil {
+			list = append(list, file)
+		}
+	}
+	if t.State != "" {
+		dir := filepath.Dir(t.State)
+		for _, name := range []string{ToolStateFile, config.GuardedFile, MemoryFile, config.PinsFile} {
+			list = append(list, filepath.Join(dir, name))
+		}
+	}
+	for i, p := range list {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			list[i] = real
+		}
+	}
+	t.Runner.Sandbox.Protected, t.Runner.Sandbox.Held = list, t.Held
+}
+
+// agree notes what the files of the enabled tools are when they are first seen, and tells which have changed
+// since, and what is held back.
+func (t *Toolbox) agree() []error {
+	if t.Held == nil {
+		return nil
+	}
+	var errs []error
+	for _, e := range t.Registry.Entries() {
+		if e.State == tool.StateDisabled || e.Tool.Files == "" {
+			continue
+		}
+		agreed, err := t.Held.Agreed(e.Tool.Files)
+		switch {
+		case err != nil:
+			return append(errs, err)
+		case !agreed:
+			errs = append(errs, fmt.Errorf("tool %s is another than was agreed to, and asks before it runs: look at %s; wield tool accept %s agrees to it", e.Tool.Name(), e.Tool.Files, e.Tool.Name()))
+		}
+	}
+	held, err := t.Held.List()
+	if err != nil {
+		return append(errs, err)
+	}
+	for _, h := range held {
+		errs = append(errs, config.HeldError(h))
+	}
+	return errs
+}
+
+// Files returns the files that an argument means, which is the name of a tool or a path; "" if there are none.
+func (t *Toolbox) Files(arg string) string {
+	if e, ok := t.Registry.Lookup(arg); ok && e.Tool.Files != "" {
+		return e.Tool.Files
+	}
+	path, err := filepath.Abs(arg)
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(real, filepath.Base(path))
+	}
+	if _, held, _ := t.Held.Held(path); held {
+		return path
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return ""
+	}
+	return path
+}

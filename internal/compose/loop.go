@@ -1,0 +1,240 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"wield/agent"
+	"wield/bridge"
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/gateway"
+	"wield/internal/near"
+	"wield/internal/runs"
+	"wield/model/route"
+	"wield/module"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+// agents makes the agents of all models that have tools of wield's. They share one box of tools.
+func (w *builder) agents(s *Service) error {
+	if !w.config.HasAgents() && !w.config.MCP.Serve.Enabled || w.env.Hub == nil {
+		return nil
+	}
+	box, err := OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Behind: true})
+	if err != nil {
+		return err
+	}
+	s.Tools = box
+	for _, p := range box.Problems {
+		w.env.Log.Error("a tool cannot be loaded", "error", p)
+	}
+	for _, name := range w.config.ModelNames() {
+		if !w.config.RunsTools(name) {
+			continue
+		}
+		a, err := w.agent(name, box)
+		if err != nil {
+			return errors.Join(fmt.Errorf("models.%s.agent: %w", name, err), box.Close())
+		}
+		s.Agents = append(s.Agents, a)
+	}
+	if err := w.serveMCP(s); err != nil {
+		return errors.Join(fmt.Errorf("mcp.serve: %w", err), box.Close())
+	}
+	return nil
+}
+
+// plain makes agents without tools of the models that have none of wield's.
+func (w *builder) plain(models []gateway.Model) (list []runs.Agent) {
+	if w.env.Hub == nil {
+		return nil
+	}
+	for i := range models {
+		name := models[i].Name
+		if w.config.RunsTools(name) {
+			continue
+		}
+		list = append(list, runs.Agent{Name: name, Model: models[i].Model, Runner: &tool.Runner{},
+			Options: agent.Options{Prices: AgentPrices(w.config, name), Window: AgentWindow(w.config, name)}})
+	}
+	return list
+}
+
+// agent makes the agent of one model.
+func (w *builder) agent(name string, box *Toolbox) (runs.Agent, error) {
+	m := w.config.Models[name]
+	served, err := w.looped(name)
+	if err != nil {
+		return runs.Agent{}, err
+	}
+	modules, err := w.modules(m.Agent.Modules)
+	if err != nil {
+		return runs.Agent{}, err
+	}
+	picked := w.pick(name, box)
+	def, err := runPolicy(w.config, m.Agent.Policy, picked.entries(), RunRules{}, append([]string{w.env.File, box.State}, box.Dirs...)...)
+	if err != nil {
+		return runs.Agent{}, err
+	}
+	rules, err := policy.New(def)
+	if err != nil {
+		return runs.Agent{}, err
+	}
+	runner := box.Runner.With(nil)
+	runner.Log = w.env.Log
+	runner.Tools, runner.Policy = picked, rules
+	l := m.Agent.Limits
+	return runs.Agent{
+		Name:   name,
+		Model:  module.New(served, module.Options{Modules: modules, Log: w.env.Log}),
+		Runner: runner,
+		Options: agent.Options{
+			Limits: agent.Limits{Iterations: l.Iterations, Calls: l.Calls, PerTool: l.PerTool, Time: time.Duration(l.Time), Tokens: l.Tokens, Cost: float64(l.Cost)},
+			Prices: AgentPrices(w.config, name),
+			Window: AgentWindow(w.config, name),
+		},
+		Activity:   runs.Activity(m.Agent.Activity),
+		Collisions: runs.Collisions(m.Agent.Collisions),
+		Hold:       time.Duration(m.Agent.Approvals.Hold),
+	}, nil
+}
+
+// looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is mended no
+// more than safely, and told of when it is whole.
+func (w *builder) looped(name string) (chat.Model, error) {
+	chain := []chat.Model{}
+	for _, next := range append([]string{name}, w.config.Models[name].Fallback...) {
+		m := w.config.Models[next]
+		if m.Model == "" {
+			m.Model = next
+		}
+		if m.Repair == dialect.RepairFull.String() {
+			m.Repair = dialect.RepairSafe.String()
+		}
+		m.Release = "checked"
+		backend, err := w.backend(&m)
+		if err != nil {
+			return nil, err
+		}
+		o, err := w.bridgeOptions(&m, next)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, bridge.New(backend, o))
+	}
+	if len(chain) > 1 {
+		return route.Fallback(chain...), nil
+	}
+	return chain[0], nil
+}
+
+// A pick is some tools of a registry, switched on for one model although they may be off for all. What
+// changes in the registry shows in it.
+type pick struct {
+	servers  []string // MCP servers whose tools are all the model's
+	registry *tool.Registry
+	names    []string
+	off      func(name string) bool // it is never offered
+}
+
+// pick returns the tools of a model, and warns of those that there are none of.
+func (w *builder) pick(name string, box *Toolbox) *pick {
+	p := &pick{registry: box.Registry, servers: w.config.Models[name].MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
+	var known []string
+	for _, e := range box.Registry.Entries() {
+		known = append(known, e.Tool.Name())
+	}
+	for _, n := range p.names {
+		switch _, ok := box.Registry.Lookup(n); {
+		case !ok:
+			w.env.Log.Warn("a model has a tool that there is none of", "key", "models."+name+".agent.tools", "tool", n, "hint", near.Hint(n, known))
+		case w.config.Disabled(n):
+			w.env.Log.Warn("a model has a tool that is never offered, because of tools.disable", "key", "models."+name+".agent.tools", "tool", n)
+		}
+	}
+	for _, server := range p.servers {
+		if servers := box.Servers(); servers[server] == nil && server != "*" {
+			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server", server,
+				"hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
+		}
+	}
+	return p
+}
+
+// Lookup implements tool.Source.
+func (p *pick) Lookup(name string) (*tool.Entry, bool) {
+	e, ok := p.registry.Lookup(name)
+	if ok && p.serves(e) {
+		return e, true
+	}
+	if !ok || !slices.Contains(p.names, e.Tool.Name()) && !slices.ContainsFunc(e.Tool.Aliases, func(a string) bool { return slices.Contains(p.names, a) }) {
+		return nil, false
+	}
+	if e.State == tool.StateDisabled && !p.off(e.Tool.Name()) {
+		on := *e
+		on.State = tool.StateEnabled
+		return &on, true
+	}
+	return e, true
+}
+
+// serves reports whether a tool is that of a server which the model has all tools of.
+func (p *pick) serves(e *tool.Entry) bool {
+	return e.Tool.Namespace != "" && (slices.Contains(p.servers, e.Tool.Namespace) || slices.Contains(p.servers, "*"))
+}
+
+// Offered implements tool.Source.
+func (p *pick) Offered(text string) []chat.Tool {
+	var list []chat.Tool
+	for _, e := range p.entries() {
+		if e.State == tool.StateEnabled || e.State == tool.StateAuto && e.Tool.Auto.Matches(text) {
+			list = append(list, e.Tool.Definition)
+		}
+	}
+	return list
+}
+
+// entries returns the tools in the order of their names in the configuration.
+func (p *pick) entries() []*tool.Entry {
+	var list []*tool.Entry
+	for _, name := range p.names {
+		if e, ok := p.Lookup(name); ok && !slices.ContainsFunc(list, func(o *tool.Entry) bool { return o.Tool.Name() == e.Tool.Name() }) {
+			list = append(list, e)
+		}
+	}
+	if len(p.servers) == 0 {
+		return list
+	}
+	for _, e := range p.registry.Entries() { // as they are now: servers come and go
+		if p.serves(e) && !slices.Contains(p.names, e.Tool.Name()) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// toolsEvery is how often tools are looked at that may have changed.
+const toolsEvery = 2 * time.Second
+
+// FollowTools keeps the tools of the service up to date until ctx ends.
+func (s *Service) FollowTools(ctx context.Context, log *slog.Logger) {
+	if s.Tools != nil {
+		s.Tools.Follow(ctx, toolsEvery, log)
+	}
+}
+
+// Release gives back what runs of the service may have used. It is called when none goes on.
+func (s *Service) Release() error {
+	s.Close()
+	if s.Tools == nil {
+		return nil
+	}
+	return s.Tools.Close()
+}

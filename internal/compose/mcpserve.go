@@ -1,0 +1,161 @@
+package compose
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	"wield/chat"
+	"wield/internal/mcpserver"
+	"wield/tool"
+	"wield/tool/mcp"
+	"wield/tool/policy"
+)
+
+// serveMCP notes what is offered by MCP.
+func (w *builder) serveMCP(s *Service) error {
+	if !w.config.MCP.Serve.Enabled || s.Tools == nil {
+		return nil
+	}
+	own, err := w.ownTools(s.Gateway.Models)
+	if err != nil {
+		return err
+	}
+	runner := s.Tools.Runner.With(nil)
+	runner.Log = w.env.Log
+	all := offeredTools{registry: s.Tools.Registry, own: own, wanted: w.config.MCP.Serve.Tools, off: w.config.Disabled}
+	def, err := runPolicy(w.config, w.config.MCP.Serve.Policy, all.entries(), RunRules{},
+		append([]string{w.env.File, s.Tools.State}, s.Tools.Dirs...)...)
+	if err != nil {
+		return err
+	}
+	if runner.Policy, err = policy.New(def); err != nil {
+		return err
+	}
+	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: w.config.MCP.Serve.Tools, off: w.config.Disabled, keys: map[string][]string{}}
+	for _, k := range w.config.Keys {
+		s.mcp.keys[k.Name] = k.Tools
+	}
+	return nil
+}
+
+// An mcpFront is what a service offers by MCP.
+type mcpFront struct {
+	box    *Toolbox
+	own    *tool.Registry // tools that are offered by MCP alone
+	runner *tool.Runner
+	tools  []string
+	off    func(name string) bool // a tool is never offered
+	keys   map[string][]string    // patterns of the tools that the holder of a key may call, by its name
+}
+
+// MCP returns what the holder of a key reaches at /mcp, or at /mcp/SERVER.
+func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
+	if s.mcp == nil {
+		return o, false
+	}
+	servers := s.mcp.box.Servers()
+	own := servers[server]
+	if server != "" && own == nil {
+		return o, false
+	}
+	o.Runner = s.mcp.runner.With(nil)
+	o.Runner.Scope.By = key
+	o.Runner.Tools = offeredTools{registry: s.mcp.box.Registry, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}
+	if own == nil {
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			o.Servers = append(o.Servers, servers[name])
+		}
+		return o, true
+	}
+	o.Own, o.Servers = true, []*mcp.Server{own}
+	if own.Sessions() {
+		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.box.servers.dedicated(server, key, p) }
+	}
+	return o, true
+}
+
+// offeredTools are the tools of a registry that are offered by MCP to the holder of a key.
+type offeredTools struct {
+	registry *tool.Registry
+	own      *tool.Registry
+	wanted   []string               // patterns; empty: what is enabled
+	allowed  []string               // patterns; empty: all
+	off      func(name string) bool // it is never offered
+	server   string                 // of which alone they are; empty: of all, and wield's own
+}
+
+// named reports whether a name fits one of the patterns.
+func named(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// fits reports whether a tool is among them.
+func (o offeredTools) fits(e *tool.Entry) bool {
+	name := e.Tool.Name()
+	switch {
+	case o.off(name), o.server != "" && e.Tool.Namespace != o.server,
+		len(o.allowed) > 0 && !named(o.allowed, name),
+		len(o.wanted) > 0 && !named(o.wanted, name):
+		return false
+	}
+	return len(o.wanted) > 0 || e.State == tool.StateEnabled || e.State == tool.StateAuto
+}
+
+// Lookup implements tool.Source.
+func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
+	e, ok := o.registry.Lookup(name)
+	if !ok {
+		e, ok = o.own.Lookup(name)
+	}
+	if !ok || !o.fits(e) {
+		return nil, false
+	}
+	if e.State == tool.StateDisabled { // wanted by name
+		on := *e
+		on.State = tool.StateEnabled
+		return &on, true
+	}
+	return e, true
+}
+
+// Offered implements tool.Source.
+func (o offeredTools) Offered(string) []chat.Tool {
+	var list []chat.Tool
+	for _, e := range o.entries() {
+		list = append(list, e.Tool.Definition)
+	}
+	return list
+}
+
+// entries returns the tools that are offered, switched on.
+func (o offeredTools) entries() []*tool.Entry {
+	var list []*tool.Entry
+	for _, e := range append(o.registry.Entries(), o.own.Entries()...) {
+		if on, ok := o.Lookup(e.Tool.Name()); ok {
+			list = append(list, on)
+		}
+	}
+	return list
+}
+
+// dedicated makes a connection to a server in the name of a client; nil: there is no such server.
+func (s *mcpSource) dedicated(name, key string, peer mcp.Peer) *mcp.Server {
+	s.mu.Lock()
+	m := s.servers[name]
+	s.mu.Unlock()
+	if m == nil {
+		return nil
+	}
+	o := m.made
+	o.Peer = peer
+	if o.OAuth != nil && o.Each {
+		login := *o.OAuth
+		login.Who = key
+		o.OAuth = &login
+	}
+	return mcp.New(o)
+}

@@ -1,0 +1,51 @@
+package compose
+
+import (
+	"wield/chat"
+	"wield/internal/config"
+	"wield/model/anthropic"
+	"wield/model/exchange"
+	"wield/model/ollama"
+	"wield/model/openai"
+	"wield/model/responses"
+	wire "wield/wire/openai"
+)
+
+// A serverModel is a model behind a server, which keeps connections to it.
+type serverModel interface {
+	chat.Model
+	Close()
+}
+
+// protocols make the models of the kinds of backends that have an address.
+var protocols = map[string]func(b *config.Backend, o exchange.Options, key string) serverModel{
+	"openai":    openAIServer,
+	"responses": responsesServer,
+	"ollama":    ollamaServer,
+	"anthropic": anthropicServer,
+	"lumo":      lumoServer,
+	"browser":   browserServer,
+}
+
+func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel {
+	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward, Constrain: constrains[b.Constrain], CallIDs: callIDs[b.CallIDs],
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}
+
+// callIDs has the words of the configuration for ids that not every server takes.
+var callIDs = map[string]wire.CallIDs{"nine": wire.CallIDsNine}
+
+func responsesServer(b *config.Backend, o exchange.Options, key string) serverModel {
+	return responses.New(responses.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}
+
+func ollamaServer(b *config.Backend, o exchange.Options, key string) serverModel {
+	return ollama.New(ollama.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}
+
+func anthropicServer(b *config.Backend, o exchange.Options, key string) serverModel {
+	return anthropic.New(anthropic.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
+		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+}

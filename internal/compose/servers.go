@@ -1,0 +1,95 @@
+package compose
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"wield/chat"
+	"wield/internal/config"
+	"wield/internal/gateway"
+	"wield/internal/metrics"
+	"wield/model/exchange"
+	"wield/model/route"
+	"wield/model/stop"
+)
+
+// server returns the model that a backend serves, which all models on that backend share: its limits hold for
+// all of them. A request that waits to be tried again takes no place in the limit.
+func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
+	if m := w.backends[name]; m != nil {
+		return m, nil
+	}
+	path := "backends." + name
+	key, err := b.Key.Resolve(w.env.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("%s.key: %w", path, err)
+	}
+	headers := http.Header{}
+	for _, header := range slices.Sorted(maps.Keys(b.Headers)) {
+		value, err := b.Headers[header].Resolve(w.env.Getenv)
+		if err != nil {
+			return nil, fmt.Errorf("%s.headers.%s: %w", path, header, err)
+		}
+		headers.Set(header, value)
+	}
+	t := w.config.Timeouts
+	print := printOf(b, key, headers, t)
+	if s := w.env.Before.standing(name, print); s != nil {
+		return w.use(name, s), nil
+	}
+	server := protocols[b.Kind](b, exchange.Options{
+		URL:       string(b.URL),
+		Headers:   headers,
+		Connect:   time.Duration(t.Connect),
+		FirstByte: time.Duration(t.FirstByte),
+		Idle:      time.Duration(t.Idle),
+	}, key)
+	hide := w.config.Hide(w.env.Getenv)
+	var model chat.Model = hidden{server, hide}
+	if !config.Kinds[b.Kind].Stops {
+		model = stop.New(model)
+	}
+	limit := route.Limit(w.counted(b, name, model), route.LimitOptions{Concurrent: b.Concurrent, Queue: b.Queue})
+	w.env.Metrics.Queue(name, limit.Running, limit.Waiting)
+	model = route.Retry(limit, route.RetryOptions{Attempts: b.Retry.Attempts})
+	relay, _ := server.(gateway.Relay)
+	if relay != nil {
+		relay = hiddenRelay{relay, hide}
+	}
+	return w.use(name, &standing{print: print, model: model, relay: relay, close: server.Close}), nil
+}
+
+// use puts a backend to use under its name.
+func (w *builder) use(name string, s *standing) chat.Model {
+	w.closers = append(w.closers, s.close)
+	w.backends[name] = s.model
+	if w.servers != nil {
+		w.servers[name] = s
+	}
+	return s.model
+}
+
+// counted returns m with each request to it counted as one to the backend.
+func (w *builder) counted(b *config.Backend, name string, m chat.Model) chat.Model {
+	return w.env.Metrics.Backend(metrics.Server{Name: name, Kind: b.Kind}, m)
+}
+
+// renamed asks a model under the name that its server knows.
+type renamed struct {
+	model chat.Model
+	name  string
+}
+
+func (m renamed) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	if req.Model != m.name {
+		r := *req
+		r.Model = m.name
+		req = &r
+	}
+	return m.model.Stream(ctx, req)
+}

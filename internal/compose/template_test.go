@@ -1,0 +1,69 @@
+package compose
+
+import (
+	"context"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wield/chat"
+)
+
+// saying is a backend that says one thing.
+type saying string
+
+func (s saying) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		_ = yield(chat.Event{Kind: chat.KindText, Text: string(s)}, nil) && yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+	}
+}
+
+// TestResponseTemplate reads an answer in a format of the model's own, which its response template describes.
+func TestResponseTemplate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokenizer_config.json")
+	const template = `{"response_template": {"fields": {"thinking": {"open": "<ponder>", "close": "</ponder>"}, "content": {"close": "<done>"},
+		"tool_calls": {"open_pattern": "<act tool=(?P<name>[^>]+)>", "close": "</act>", "content": "xml-inline", "repeats": true,
+		"content_args": {"tag_pattern": "<with (?P<key>[^>]+)>(?P<value>.*?)</with>"}, "transform": {"function": {"name": "{name}", "arguments": "{content}"}}}}}}`
+	if err := os.WriteFile(file, []byte(template), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := "wield: config/v1\nbackends: {local: {url: \"http://127.0.0.1:1/v1\"}}\nmodels:\n  m: {backend: local, mode: text, response_template: \"FILE\"}\n"
+	r, err := parse(t, strings.ReplaceAll(source, "FILE", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(r.Config, Environment{Getenv: env(), Backend: saying("<ponder>the sea</ponder>Let me see.\n<act tool=tides>\n<with port>Ostend</with>\n</act><done>")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
+		Tools: []chat.Tool{{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
+	var text, reasoning, name, arguments string
+	for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case chat.KindText:
+			text += e.Text
+		case chat.KindReasoning:
+			reasoning += e.Text
+		case chat.KindCallEnd:
+			name, arguments = e.Detail.Call.Name, e.Detail.Call.Arguments
+		}
+	}
+	if strings.TrimSpace(text) != "Let me see." || strings.TrimSpace(reasoning) != "the sea" || name != "tides" || arguments != `{"port":"Ostend"}` {
+		t.Errorf("text %q, reasoning %q, call %s %s", text, reasoning, name, arguments)
+	}
+
+	r, err = parse(t, strings.ReplaceAll(source, "FILE", file+".gone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(r.Config, Environment{Getenv: env()}); err == nil || !strings.Contains(err.Error(), "models.m.response_template") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}

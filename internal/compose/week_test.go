@@ -1,0 +1,107 @@
+package compose
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wield/chat"
+	"wield/tool/policy"
+)
+
+// TestWeek judges what people type in a week of work. At least 92 of 100 lines need no question.
+func TestWeek(t *testing.T) {
+	decided := judged(t, "week.txt", func(line string, v policy.Verdict) {
+		if v.Decision == chat.DecisionDeny {
+			t.Logf("%s\n\t%s", line, v)
+		}
+	})
+	count := decided[chat.DecisionAllow] + decided[chat.DecisionAsk] + decided[chat.DecisionDeny]
+	t.Logf("%d lines: %v", count, decided)
+	if decided[chat.DecisionAllow]*100 < 92*count || count < 2400 {
+		t.Errorf("%d of %d lines need no question, want 92 %% of at least 2400", decided[chat.DecisionAllow], count)
+	}
+}
+
+// TestWays judges ways to do harm: none is allowed.
+func TestWays(t *testing.T) {
+	decided := judged(t, "ways.txt", func(line string, v policy.Verdict) {
+		if v.Decision == chat.DecisionAllow {
+			t.Errorf("%s is allowed", line)
+		}
+	})
+	if count := decided[chat.DecisionAsk] + decided[chat.DecisionDeny]; count < 3700 {
+		t.Errorf("%d lines: has a part of the file been lost?", count)
+	}
+}
+
+// judged judges every line that a file beside package policy means, under the policy for everyday work.
+func judged(t *testing.T, name string, see func(line string, v policy.Verdict)) map[chat.Decision]int {
+	t.Helper()
+	p, root := commonPolicy(t), workspace(t)
+	for _, name := range []string{"package.json", "Makefile"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "tool", "policy", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := map[chat.Decision]int{}
+	for template := range strings.Lines(string(text)) {
+		if template = strings.TrimSuffix(template, "\n"); strings.HasPrefix(template, "#") {
+			continue
+		}
+		for _, line := range meant(template) {
+			line = strings.ReplaceAll(line, `\n`, "\n")
+			v := p.Decide(policy.Call{Tool: "command_exec", Shell: line, Root: root})
+			decided[v.Decision]++
+			see(line, v)
+		}
+	}
+	return decided
+}
+
+// meant lists the lines that a template means: «a|b» stands for a or b.
+func meant(template string) []string {
+	before, rest, ok := strings.Cut(template, "«")
+	if !ok {
+		return []string{template}
+	}
+	inside, after, _ := strings.Cut(rest, "»")
+	var list []string
+	for _, text := range oneOf(inside) {
+		for _, end := range meant(after) {
+			list = append(list, before+text+end)
+		}
+	}
+	return list
+}
+
+// oneOf cuts a text at its bars, but for those in quotes, || and pipes, which have blanks around them.
+func oneOf(text string) (list []string) {
+	from, quote := 0, byte(0)
+	at := func(i int) byte {
+		if i < 0 || i >= len(text) {
+			return 0
+		}
+		return text[i]
+	}
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '|' && !(at(i-1) == ' ' && at(i+1) == ' ') && at(i-1) != '|' && at(i+1) != '|':
+			list = append(list, text[from:i])
+			from = i + 1
+		}
+	}
+	return append(list, text[from:])
+}
