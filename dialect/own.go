@@ -35,6 +35,7 @@ type Layout struct {
 	Typed      bool // a value is JSON if it can be where the tool says nothing of its type, else a string
 
 	Token string // of JSON with bare keys: what stands at both ends of a string
+	List  bool   // of JSON that holds the name: one list of all calls is written
 	Args  string // of JSON that holds the name: the key of the arguments, unless that is a usual one
 }
 
@@ -60,6 +61,10 @@ func (l *Layout) Dialect() (*Dialect, error) {
 		d.write = render.Row{Open: l.Open, End: l.Close, Call: render.CallName}
 		if l.Args != "" {
 			d.write.Call = render.CallArgs
+		}
+		if l.List {
+			d.write.Head, d.write.Sep, d.write.Tail = l.Open+"[", ", ", "]"+l.Close
+			d.write.Open, d.write.End = "", ""
 		}
 	}
 	d.openers = append(d.openers, o)

@@ -92,7 +92,7 @@ func (f *field) json(l *dialect.Layout, place, where string, open []part, closin
 		if f.Args.UnquotedKeys || len(f.Args.StringDelims) > 0 {
 			return &Error{place + ".content_args", "an object with bare keys needs its name before it"}
 		}
-		l.Open = strings.TrimSpace(open[0].literal)
+		l.Open, l.List = strings.TrimSpace(open[0].literal), f.TransformEach
 		if len(closing) > 0 {
 			l.Close = closing[len(closing)-1]
 		}
