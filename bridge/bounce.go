@@ -123,7 +123,29 @@ func (r *run) correction() string {
 		o.Prefix = r.prefix()
 		parts = append(parts, o.Bounce(confused))
 	}
+	if f := r.retryForm(); listed(f) {
+		parts = append(parts, "This time write it as JSON of this shape, and nothing else: "+r.listExample())
+	}
 	return strings.Join(parts, "\n")
+}
+
+// retryForm returns the form that the second answer is held to: a call, where one was attempted in text.
+func (r *run) retryForm() *chat.Format {
+	if r.mode != ModeText || r.turn.failures[0].reason == ReasonFormat {
+		return r.held
+	}
+	return r.plan(true)
+}
+
+// heldAgain returns the request for a second answer with the form that it is held to.
+func (r *run) heldAgain(req *chat.Request) *chat.Request {
+	if r.mode != ModeText || len(r.tools) == 0 {
+		return req
+	}
+	out := *req
+	r.held = r.retryForm()
+	out.Format = r.held
+	return &out
 }
 
 func (r *run) prefix() string {
@@ -135,7 +157,7 @@ func (r *run) prefix() string {
 
 // corrected returns the request that shows the model its answer, as it wrote it, and what was wrong with it.
 func (r *run) corrected(req *chat.Request) *chat.Request {
-	out := *req
+	out := *r.heldAgain(req)
 	out.Messages = slices.Clone(req.Messages)
 	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(r.wrote())}
 	message := r.correction()

@@ -117,6 +117,7 @@ type Bridge struct {
 	runs     sync.Pool   // of *run that are over
 	splits   atomic.Bool // the backend has sent reasoning apart from the text
 	relaxed  relaxed
+	grammars grammars
 }
 
 // New returns a Bridge in front of m.

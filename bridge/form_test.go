@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/prompt"
 	"wield/schema"
 )
 
@@ -114,12 +115,15 @@ func TestHold(t *testing.T) {
 		{"auto, tools", bridge.HoldAuto, bridge.ModeNative, true, chat.Choice{}, "form", true, true},
 		{"vllm, tools", bridge.HoldVLLM, bridge.ModeNative, true, chat.Choice{}, "", true, true},
 		{"tools in text", bridge.HoldOpenAI, bridge.ModeText, true, chat.Choice{}, "", true, false},
-		{"required, vllm", bridge.HoldVLLM, bridge.ModeText, true, required, `{"type":"array","minItems":1,"items":{"anyOf":[`, false, false},
+		{"required, vllm", bridge.HoldVLLM, bridge.ModeText, true, required, `{"type":"structural_tag",`, false, false},
+		{"required, sglang", bridge.HoldSGLang, bridge.ModeText, true, required, `{"type":"structural_tag",`, false, false},
+		{"required, llamacpp", bridge.HoldLlamaCPP, bridge.ModeText, true, required, "root ::= ", false, false},
 		{"required, openai", bridge.HoldOpenAI, bridge.ModeText, true, required, `{"type":"object","properties":{"tool_calls":{"type":"array"`, false, false},
 		{"required, none", bridge.HoldNone, bridge.ModeText, true, required, "", false, false},
 		{"required, native", bridge.HoldVLLM, bridge.ModeNative, true, required, "", false, true},
 		{"required, ollama", bridge.HoldOllama, bridge.ModeAuto, true, required, `{"type":"array"`, false, false},
-		{"named", bridge.HoldLlamaCPP, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, `{"type":"array","minItems":1,"maxItems":1,`, false, false},
+		{"named", bridge.HoldLlamaCPP, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, "root ::= ", false, false},
+		{"named, ollama", bridge.HoldOllama, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, `{"type":"array","minItems":1,"maxItems":1,`, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req := formed(chat.FormatSchema)
@@ -140,8 +144,8 @@ func TestHold(t *testing.T) {
 			case tc.held == "" && got.Format != nil, tc.held != "" && got.Format == nil:
 				t.Fatalf("held to %+v", got.Format)
 			case tc.held == "form" && string(got.Format.Schema) != citySchema,
-				tc.held != "" && tc.held != "form" && !strings.HasPrefix(string(got.Format.Schema), tc.held):
-				t.Errorf("held to %s", got.Format.Schema)
+				tc.held != "" && tc.held != "form" && !strings.HasPrefix(string(got.Format.Schema)+got.Format.Grammar, tc.held):
+				t.Errorf("held to %s%s", got.Format.Schema, got.Format.Grammar)
 			}
 			if has := strings.Contains(told(got), "JSON Schema"); has != tc.told {
 				t.Errorf("told: %v\n%s", has, told(got))
@@ -158,7 +162,7 @@ func TestHold(t *testing.T) {
 func TestHoldSchema(t *testing.T) {
 	tools := []chat.Tool{weather, {Name: "bare"}, {Name: "tree", Parameters: json.RawMessage(
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}},"required":["v"]}}}`)}}
-	for hold, wrap := range map[bridge.Hold][2]string{bridge.HoldVLLM: {"", ""}, bridge.HoldOpenAI: {`{"tool_calls":`, `}`}} {
+	for hold, wrap := range map[bridge.Hold][2]string{bridge.HoldOllama: {"", ""}, bridge.HoldOpenAI: {`{"tool_calls":`, `}`}} {
 		req := ask(tools...)
 		req.Choice.Mode = chat.ChoiceRequired
 		calls := wrap[0] + `[{"name":"u:get_weather","arguments":{"city":"Rome"}},{"name":"u:bare","arguments":{}},{"name":"u:tree","arguments":{"root":{"v":1,"next":{"v":2}}}}]` + wrap[1]
@@ -184,7 +188,7 @@ func TestHoldSchema(t *testing.T) {
 	// A schema that cannot be moved: the model is told in words.
 	req := ask(chat.Tool{Name: "a", Parameters: json.RawMessage(`{"$id":"x","type":"object"}`)})
 	req.Choice.Mode = chat.ChoiceRequired
-	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: bridge.HoldVLLM}, req, answer{text(`{"name":"a","arguments":{}}`)})
+	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: bridge.HoldOllama}, req, answer{text(`{"name":"a","arguments":{}}`)})
 	if f.requests[0].Format != nil {
 		t.Errorf("held to %s", f.requests[0].Format.Schema)
 	}
@@ -343,4 +347,94 @@ func TestRefusalLapses(t *testing.T) {
 			s.SetRefused(strings.Repeat("x", i), true)
 		}
 	})
+}
+
+// TestHeldFree: where the choice is the model's own, text in its dialect is held, and nothing else is.
+func TestHeldFree(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		o       bridge.Options
+		req     *chat.Request
+		grammar string // what the form begins with; "": there is none
+	}{
+		{"llamacpp", bridge.Options{Hold: bridge.HoldLlamaCPP}, ask(weather), "root ::= "},
+		{"vllm", bridge.Options{Hold: bridge.HoldVLLM}, ask(weather), `{"type":"structural_tag"`},
+		{"ollama", bridge.Options{Hold: bridge.HoldOllama}, ask(weather), ""},
+		{"openai", bridge.Options{Hold: bridge.HoldOpenAI}, ask(weather), ""},
+		{"native", bridge.Options{Hold: bridge.HoldLlamaCPP, Mode: bridge.ModeNative}, ask(weather), ""},
+		{"no tools", bridge.Options{Hold: bridge.HoldLlamaCPP}, ask(), ""},
+		{"an answer in a form", bridge.Options{Hold: bridge.HoldLlamaCPP}, formed(chat.FormatSchema, weather), ""},
+		{"a dialect that cannot be held", bridge.Options{Hold: bridge.HoldLlamaCPP, Dialect: "yaml-style"}, ask(weather), ""},
+		{"words of the user's own", bridge.Options{Hold: bridge.HoldLlamaCPP, Prompt: prompt.Options{ForTools: "Call {{tools}} as you like."}}, ask(weather), ""},
+	} {
+		if tc.o.Mode == "" {
+			tc.o.Mode = bridge.ModeText
+		}
+		if tc.req.Format != nil {
+			tc.o.Bounce.Max = -1
+		}
+		_, f := play(t, tc.o, tc.req, answer{text("Hello.")})
+		held := f.requests[0].Format
+		if tc.grammar == "" && held != nil && held.Kind == chat.FormatGrammar || tc.grammar != "" && (held == nil || !strings.HasPrefix(held.Grammar, tc.grammar)) {
+			t.Errorf("%s: held to %+v", tc.name, held)
+		}
+	}
+}
+
+// TestSecondTryHeld: after a call that cannot be used the answer has to be one, and a model that is held to
+// another form than its dialect's is told so.
+func TestSecondTryHeld(t *testing.T) {
+	wrong, right := answer{text("```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```")}, answer{text(textCall)}
+	for hold, begins := range map[bridge.Hold]string{bridge.HoldLlamaCPP: "root ::= (", bridge.HoldOpenAI: `{"type":"object","properties":{"tool_calls"`, bridge.HoldOllama: `{"type":"array"`} {
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: hold}, ask(weather), wrong, right)
+		if len(s.Calls) != 1 || len(s.Bounces) != 1 || len(f.requests) != 2 {
+			t.Fatalf("%s: %+v", hold, s)
+		}
+		held := f.requests[1].Format
+		if held == nil || !strings.HasPrefix(string(held.Schema)+strings.Replace(held.Grammar, "root ::= \"", "root ::= (\"", 1), begins) {
+			t.Errorf("%s: held to %+v", hold, held)
+		}
+		if said := strings.Contains(s.Bounces[0], "JSON of this shape"); said == (hold == bridge.HoldLlamaCPP) {
+			t.Errorf("%s: told %q", hold, s.Bounces[0])
+		}
+	}
+	// A backend that refuses is asked once more without.
+	f := &fake{t: t, answers: []answer{wrong, {}, right}, errs: []error{nil, &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported}}}
+	b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Hold: bridge.HoldOpenAI})
+	for _, err := range b.Stream(t.Context(), ask(weather)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.requests) != 3 || f.requests[2].Format != nil {
+		t.Errorf("%d requests, the last held to %+v", len(f.requests), f.requests[len(f.requests)-1].Format)
+	}
+}
+
+// TestHoldKindRefused: a server that knows no json_schema at all gets every schema in the place that it does know.
+func TestHoldKindRefused(t *testing.T) {
+	refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatKindUnsupported, Message: "Input should be 'text' or 'json_object'"}
+	good := answer{text(`{"city":"Rome"}`)}
+	f := &fake{t: t, answers: []answer{{}, good, good, {}, good}, errs: []error{refused, nil, nil, refused, nil}}
+	b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldAuto})
+	other := formed(chat.FormatSchema)
+	other.Format.Schema = json.RawMessage(`{"type":"object","required":["city"]}`)
+	for i, req := range []*chat.Request{formed(chat.FormatSchema), other, other} {
+		for _, err := range b.Stream(t.Context(), req) {
+			if err != nil {
+				t.Fatalf("%d: %v", i, err)
+			}
+		}
+	}
+	var kinds []chat.FormatKind
+	for _, r := range f.requests {
+		kind := chat.FormatText
+		if r.Format != nil {
+			kind = r.Format.Kind
+		}
+		kinds = append(kinds, kind)
+	}
+	if want := []chat.FormatKind{chat.FormatSchema, chat.FormatJSON, chat.FormatJSON, chat.FormatJSON, chat.FormatText}; !cmp.Equal(kinds, want) {
+		t.Errorf("asked with %v, want %v", kinds, want)
+	}
 }

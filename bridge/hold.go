@@ -19,47 +19,103 @@ const (
 	HoldNone     Hold = "none"     // not at all: the model is told the form, and the answer is checked
 	HoldAuto     Hold = "auto"     // as OpenAI's servers, as long as the server does not refuse
 	HoldOpenAI   Hold = "openai"   // response_format
-	HoldVLLM     Hold = "vllm"     // structured outputs
-	HoldLlamaCPP Hold = "llamacpp" // json_schema
+	HoldVLLM     Hold = "vllm"     // structured outputs, structural tags
+	HoldSGLang   Hold = "sglang"   // response_format, structural tags
+	HoldLlamaCPP Hold = "llamacpp" // json_schema, grammar
 	HoldOllama   Hold = "ollama"   // format
+)
+
+// A language is the one in which a backend is told which calls may be written in free text.
+type language uint8
+
+const (
+	noLanguage language = iota
+	gbnf                // grammars of llama.cpp
+	structural          // structural tags of xgrammar
 )
 
 // holds has what is known of the ways.
 var holds = map[Hold]struct {
-	can   bool // the backend can be held to a form
-	told  bool // the model is to be told of it as well, since it only sees what it may not write
-	tools bool // also in a request that offers tools: the form is for the text only
-	calls bool // tool_choice is not heeded there, so that a required call is a form, too
-	root  bool // the root of a schema must be an object
+	can     bool     // the backend can be held to a form
+	told    bool     // the model is to be told of it as well, since it only sees what it may not write
+	tools   bool     // also in a request that offers tools: the form is for the text only
+	calls   bool     // tool_choice is not heeded there, so that a required call is a form, too
+	root    bool     // the root of a schema must be an object
+	grammar language // for calls in text
 }{
 	HoldNone:     {},
 	HoldAuto:     {can: true, told: true, tools: true, root: true},
 	HoldOpenAI:   {can: true, tools: true, root: true},
-	HoldVLLM:     {can: true, told: true},
-	HoldLlamaCPP: {can: true, told: true},
+	HoldVLLM:     {can: true, told: true, grammar: structural},
+	HoldSGLang:   {can: true, told: true, grammar: structural},
+	HoldLlamaCPP: {can: true, told: true, grammar: gbnf},
 	HoldOllama:   {can: true, told: true, calls: true},
 }
 
-// plan decides which form the backend is held to: calls in text if one is required, else what the client wants. A backend
-// that leaves reasoning in the text cannot be held: it could not think.
-func (r *run) plan() {
+// plan decides what the backend is held to: calls in text, else the form that the client wants. must says that the answer has to
+// be a call: one is required, or was attempted and could not be used.
+func (r *run) plan(must bool) *chat.Format {
 	how := holds[r.o.Hold]
-	r.held = nil
 	switch {
-	case !how.can || r.opens():
-	case r.required():
-		if r.mode == ModeText {
-			r.held = r.callsForm(how.root)
-		}
+	case !how.can:
+	case r.mode == ModeText && len(r.tools) > 0 && r.req.Choice.Mode != chat.ChoiceNone && (must || r.form.want == nil):
+		return r.planCalls(must)
+	case r.opens() || must: // it could not think
 	case r.form.want != nil && (len(r.tools) == 0 || r.mode == ModeNative && how.tools):
-		r.held = r.form.want
+		return r.accepted(r.form.want)
 	}
-	if r.held == nil {
-		return
+	return nil
+}
+
+// planCalls decides how calls in text are held: in the model's own dialect where the backend takes grammars. Else
+// an answer that has to be a call is a list of calls, which leaves no room for reasoning in the text.
+func (r *run) planCalls(must bool) *chat.Format {
+	if f := r.accepted(r.grammar(must)); f != nil {
+		return f
 	}
-	if f, _ := r.o.Support.find(r.o.Support.formKey(r.req.Model, r.held)); f.refused {
-		r.held = nil
+	if !must || r.opens() {
+		return nil
 	}
+	return r.accepted(r.callsForm(holds[r.o.Hold].root))
+}
+
+// accepted returns a form that the backend is not known to refuse: f, or f said otherwise.
+func (r *run) accepted(f *chat.Format) *chat.Format {
+	if f == nil || r.o.Support.takes(r.req.Model, f) {
+		return f
+	}
+	if f.Kind == chat.FormatSchema && r.o.Hold == HoldAuto && r.o.Support.refuses(r.req.Model, f.Kind) {
+		schema := *f
+		schema.Kind = chat.FormatJSON // servers that know no other kind read a schema beside it
+		if r.o.Support.takes(r.req.Model, &schema) {
+			return &schema
+		}
+	}
+	return nil
+}
+
+// callsName is the name of the form that is a list of calls.
+const callsName = "tool_calls"
+
+// listed reports whether a form is a list of calls, of which the model has to be told: it is not the dialect's.
+func listed(f *chat.Format) bool {
+	return f != nil && f.Kind != chat.FormatGrammar && f.Name == callsName
+}
+
+// listExample returns what a list of calls looks like to the backend.
+func (r *run) listExample() string {
+	if holds[r.o.Hold].root {
+		return callsObject
+	}
+	return callsList
+}
+
+// most returns how many calls an answer may have; 0: any number.
+func (r *run) most() int {
+	if r.max == 0 && r.req.Choice.Mode == chat.ChoiceNamed {
+		return 1
+	}
+	return r.max
 }
 
 // Examples of the forms for calls.
@@ -81,11 +137,7 @@ func (r *run) callsForm(root bool) *chat.Format {
 			return nil
 		}
 	}
-	most := r.max
-	if most == 0 && r.req.Choice.Mode == chat.ChoiceNamed {
-		most = 1
-	}
-	return &chat.Format{Kind: chat.FormatSchema, Name: "tool_calls", Schema: f.schema(most, root)}
+	return &chat.Format{Kind: chat.FormatSchema, Name: callsName, Schema: f.schema(r.most(), root)}
 }
 
 // A callsSchema is the schema of a list of calls, while it is made.

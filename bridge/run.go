@@ -168,16 +168,13 @@ func (r *run) newDecoder() error {
 
 // render returns the request for the model.
 func (r *run) render() (*chat.Request, error) {
-	r.plan()
+	r.held = r.plan(r.required())
 	req := r.req
 	if r.mode == ModeText {
 		o := r.o.Prompt
 		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Prefix, r.max, ""
-		if r.held != nil && r.required() {
-			o.OnlyCalls = callsList
-			if holds[r.o.Hold].root {
-				o.OnlyCalls = callsObject
-			}
+		if listed(r.held) {
+			o.OnlyCalls = r.listExample()
 		}
 		var err error
 		if req, err = prompt.Render(r.ctx, req, o); err != nil {

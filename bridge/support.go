@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ import (
 const (
 	CodeToolsUnsupported  = "tools_unsupported"  // a model takes no tools
 	CodeFormatUnsupported = "format_unsupported" // an answer cannot be held to a form
+
+	CodeFormatKindUnsupported = "format_kind_unsupported" // nor to any of this kind
 )
 
 // defaultMemory is how long a Support remembers. A server that is started anew with other flags is found out that soon.
@@ -31,10 +34,10 @@ type Support struct {
 	known map[supportKey]finding
 }
 
-// A supportKey names what is known: whether a model takes tools, or whether it can be held to a form.
+// A supportKey names what is known: whether a model takes tools, or whether it can be held to a form or to forms of a kind.
 type supportKey struct {
 	model string
-	form  uint64 // hash of the form; 0: tools
+	form  uint64 // hash of the form, which is odd; the kind, twice; 0: tools
 }
 
 type finding struct {
@@ -108,7 +111,32 @@ func (s *Support) formKey(model string, f *chat.Format) supportKey {
 	if s.seed == (maphash.Seed{}) {
 		s.seed = maphash.MakeSeed()
 	}
-	return supportKey{model, maphash.Bytes(s.seed, append([]byte{byte(f.Kind)}, f.Schema...)) | 1} // 0 stands for tools
+	return supportKey{model, maphash.Bytes(s.seed, slices.Concat([]byte{byte(f.Kind)}, f.Schema, []byte(f.Grammar))) | 1} // 0 stands for tools
+}
+
+// takes reports whether the model is not known to refuse a form, or all of its kind.
+func (s *Support) takes(model string, f *chat.Format) bool {
+	form, _ := s.find(s.formKey(model, f))
+	return !form.refused && !s.refuses(model, f.Kind)
+}
+
+// refuses reports whether the model is known to refuse all forms of a kind.
+func (s *Support) refuses(model string, kind chat.FormatKind) bool {
+	f, _ := s.find(kindKey(model, kind))
+	return f.refused
+}
+
+func kindKey(model string, kind chat.FormatKind) supportKey {
+	return supportKey{model, 2 * uint64(kind)}
+}
+
+// refuse remembers that the model refuses a form, by the code of its refusal.
+func (s *Support) refuse(model string, f *chat.Format, code string) {
+	key := s.formKey(model, f)
+	if code == CodeFormatKindUnsupported && f.Kind != chat.FormatText {
+		key = kindKey(model, f.Kind)
+	}
+	s.set(key, true)
 }
 
 // The probe asks for a call that any model which is shown its tools makes.
@@ -153,15 +181,22 @@ func (r *run) probe() {
 func (r *run) refusal(err error) (*chat.Request, bool) {
 	e := chat.AsError(err)
 	switch {
-	case r.turn.open || r.turn.attempt != 1:
+	case r.turn.open:
+		return nil, false
+	case (e.Code == CodeFormatUnsupported || e.Code == CodeFormatKindUnsupported) && r.held != nil:
+		r.o.Support.refuse(r.req.Model, r.held, e.Code)
+		if r.turn.attempt != 1 {
+			again := *r.turn.sent
+			again.Format, r.held = nil, nil
+			return &again, true
+		}
+	case r.turn.attempt != 1:
 		return nil, false
 	case e.Code == CodeToolsUnsupported && r.mode == ModeNative && r.o.Mode == ModeAuto:
 		r.o.Support.SetRefused(r.req.Model, true)
 		r.mode = ModeText
 	case e.Code == CodeToolsUnsupported && r.asTool():
 		r.onlyTold = true
-	case e.Code == CodeFormatUnsupported && r.held != nil:
-		r.o.Support.set(r.o.Support.formKey(r.req.Model, r.held), true)
 	default:
 		return nil, false
 	}

@@ -79,6 +79,7 @@ const (
 	FormatText FormatKind = iota
 	FormatJSON
 	FormatSchema
+	FormatGrammar // no client asks for it: a bridge holds its backend to calls with it
 )
 
 // A Format is the shape that the client wants the answer in.
@@ -86,7 +87,8 @@ type Format struct {
 	Kind        FormatKind
 	Name        string
 	Description string
-	Schema      json.RawMessage
+	Schema      json.RawMessage // with FormatSchema; with FormatJSON one that is said beside it, for servers that know no other place
+	Grammar     string          // with FormatGrammar, in the language of the backend
 	Strict      *bool
 }
 

@@ -107,6 +107,9 @@ func Missing(template string) []string {
 	return names
 }
 
+// Taught returns the name of the dialect that tools are taught in.
+func (o *Options) Taught() string { return o.dialect() }
+
 // dialect returns the name of the dialect to teach. Among the dialects that any instructed model can write, a
 // fenced JSON object is the one that most of them get right without an example.
 func (o *Options) dialect() string {

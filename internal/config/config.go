@@ -93,7 +93,7 @@ type Backend struct {
 	Concurrent int              `key:"concurrent" min:"0" doc:"Requests at a time; 0: no limit."`
 	Queue      int              `key:"queue" min:"0" doc:"Requests that may wait for their turn."`
 	Retry      Retry            `key:"retry" doc:"What to do when a request fails before the first byte of an answer."`
-	Constrain  string           `key:"constrain" enum:"auto|none|openai|vllm|llamacpp|ollama" doc:"How it is held to the form of an answer: to calls where one is required, to the client's response_format. none: not at all. auto: by its kind, as long as it does not refuse."`
+	Constrain  string           `key:"constrain" enum:"auto|none|openai|vllm|sglang|llamacpp|ollama" doc:"How it is held to the form of an answer: to calls of the tools on offer, to the client's response_format. none: not at all. auto: by its kind, as long as it does not refuse."`
 	CallIDs    string           `key:"call_ids" enum:"any|nine" doc:"Which ids of calls a server of kind openai takes. nine: only those of nine letters and digits, as Mistral's servers."`
 	Forward    []string         `key:"forward" doc:"Names of request fields unknown to wield that are passed on."`
 	Lumo       Lumo             `key:"lumo" doc:"What is particular to Lumo (kind lumo)."`

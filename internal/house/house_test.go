@@ -66,6 +66,7 @@ var rooms = []room{
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
 	{path: "dialect/chattemplate", floor: 4, modules: none, only: []string{"chat", "dialect", "internal/jinja", "schema/shape"}},
 	{path: "dialect/responsetemplate", floor: 4, modules: none, only: []string{"dialect"}},
+	{path: "dialect/grammar", floor: 4, modules: none, only: []string{"chat", "dialect", "schema/shape"}},
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "prompt", floor: 4, modules: schemaModules},
 	{path: "wire/ollama", floor: 4, modules: schemaModules},

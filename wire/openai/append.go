@@ -28,9 +28,9 @@ type Constrain uint8
 
 // The words.
 const (
-	ConstrainFormat   Constrain = iota // response_format as the protocol has it
-	ConstrainVLLM                      // structured_outputs for a schema, response_format for any JSON
-	ConstrainLlamaCPP                  // json_schema for a schema, response_format for any JSON
+	ConstrainFormat   Constrain = iota // response_format as the protocol has it, and for structural tags
+	ConstrainVLLM                      // structured_outputs for a schema, response_format for any JSON and for structural tags
+	ConstrainLlamaCPP                  // json_schema for a schema, grammar for a grammar, response_format for any JSON
 )
 
 // RequestOptions adapt a request to the server that it is for. The zero value suits servers that know the protocol as it was
@@ -355,9 +355,21 @@ func (w *requestWriter) format(f *chat.Format) {
 	case chat.FormatText:
 		w.b = append(w.b, `,"response_format":{"type":"text"}`...)
 	case chat.FormatJSON:
-		w.b = append(w.b, `,"response_format":{"type":"json_object"}`...)
+		w.b = append(w.b, `,"response_format":{"type":"json_object"`...)
+		if len(f.Schema) > 0 {
+			w.key("schema")
+			w.b = append(w.b, f.Schema...)
+		}
+		w.b = append(w.b, '}')
 	case chat.FormatSchema:
 		w.formatSchema(f)
+	case chat.FormatGrammar:
+		if w.o.Constrain == ConstrainLlamaCPP {
+			w.str("grammar", f.Grammar)
+			return
+		}
+		w.key("response_format")
+		w.b = append(w.b, f.Grammar...)
 	}
 }
 
@@ -392,7 +404,7 @@ func (w *requestWriter) formatSchema(f *chat.Format) {
 
 // written are the keys that AppendRequest may write itself and that an Extra must not repeat.
 var written = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
-	"temperature", "top_p", "seed", "stop", "response_format", "structured_outputs", "json_schema", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
+	"temperature", "top_p", "seed", "stop", "response_format", "structured_outputs", "json_schema", "grammar", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
 	"stream_options", keyLegacy, "role", "content", "name", "tool_calls", "tool_call_id"}
 
 func (w *requestWriter) extras(extras []chat.Extra) {

@@ -21,6 +21,10 @@ const CodeToolsUnsupported = "tools_unsupported"
 // for.
 const CodeFormatUnsupported = "format_unsupported"
 
+// CodeFormatKindUnsupported is the Code of an error that says that the backend does not know this kind of form at all,
+// whatever it holds.
+const CodeFormatKindUnsupported = "format_kind_unsupported"
+
 // kinds says how each class of errors looks on the wire.
 var kinds = map[chat.ErrorKind]struct {
 	status int
@@ -92,6 +96,8 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 	switch {
 	case refuses(e, &toolWords):
 		e.Kind, e.Code = chat.ErrBadRequest, CodeToolsUnsupported
+	case refuses(e, &formatKindWords):
+		e.Kind, e.Code = chat.ErrBadRequest, CodeFormatKindUnsupported
 	case refuses(e, &formatWords):
 		e.Kind, e.Code = chat.ErrBadRequest, CodeFormatUnsupported
 	}
@@ -315,8 +321,11 @@ var toolWords = refusalWords{
 var formatWords = refusalWords{
 	what: []string{"response_format", "output_config", "output_format", "json_schema", "json_object", "structured output", "structured_outputs", "guided", "grammar"},
 	how: []string{"not support", "n't support", "unsupported", "not enabled", "cannot use", "invalid", "failed to parse", "not permitted",
-		"extra inputs", "unrecognized", "unknown", "error converting", "failed to initialize", "must be", "not implemented"},
+		"extra inputs", "unrecognized", "unknown", "error converting", "failed to initialize", "must be", "not implemented", "input should be"},
 }
+
+// formatKindWords are those of formatWords.how that do not speak of what the form holds.
+var formatKindWords = refusalWords{what: formatWords.what, how: []string{"input should be", "extra inputs", "not permitted", "unrecognized", "unknown field", "unknown parameter"}}
 
 // refuses recognises the words in which servers say that a model, or the way it is run, does not do something.
 func refuses(e *chat.Error, words *refusalWords) bool {

@@ -1,0 +1,92 @@
+package bridge
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"wield/chat"
+	"wield/dialect/grammar"
+	"wield/prompt"
+)
+
+// grammars keeps the forms that hold calls in a dialect, since a client offers the same tools again and again. The
+// zero value is ready, and safe for concurrent use.
+type grammars struct {
+	mu   sync.Mutex
+	kept []heldCalls
+}
+
+// heldCalls is a form and what it was made of.
+type heldCalls struct {
+	tools  []tool
+	must   bool
+	most   int
+	behind string
+	form   *chat.Format // nil: these calls cannot be held
+}
+
+// keptGrammars is how many forms are kept.
+const keptGrammars = 32
+
+// find returns what is known of calls like these.
+func (g *grammars) find(want heldCalls) (*chat.Format, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.kept {
+		k := &g.kept[i]
+		if k.must == want.must && k.most == want.most && k.behind == want.behind && slices.Equal(k.tools, want.tools) {
+			return k.form, true
+		}
+	}
+	return nil, false
+}
+
+func (g *grammars) keep(h heldCalls) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.kept) == keptGrammars {
+		g.kept = slices.Delete(g.kept, 0, 1)
+	}
+	g.kept = append(g.kept, h)
+}
+
+// grammar returns the form that holds calls of the tools in the dialect that the model is taught, nil if the
+// backend or the dialect has none.
+func (r *run) grammar(must bool) *chat.Format {
+	if holds[r.o.Hold].grammar == noLanguage || r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "" {
+		return nil // instructions of the user's own may teach anything
+	}
+	h := heldCalls{tools: r.tools, must: must, most: r.most()}
+	if must && r.opens() {
+		h.behind = cmp.Or(r.o.Thinking.Closer, "</think>")
+	}
+	if f, ok := r.grammars.find(h); ok {
+		return f
+	}
+	h.tools, h.form = slices.Clone(r.tools), r.newGrammar(h)
+	r.grammars.keep(h)
+	return h.form
+}
+
+func (r *run) newGrammar(h heldCalls) *chat.Format {
+	o := grammar.Options{Dialect: r.o.Prompt.Taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind, Decoders: r.o.Decoders}
+	for _, t := range r.tools {
+		o.Tools = append(o.Tools, grammar.Tool{Name: r.o.Prefix + t.name, Args: t.shape, Schema: r.req.Tool(t.name).Parameters})
+	}
+	g, err := grammar.New(o)
+	if err != nil {
+		return nil // the model is told, and its calls are checked
+	}
+	f := &chat.Format{Kind: chat.FormatGrammar, Name: callsName}
+	if holds[r.o.Hold].grammar == structural {
+		tag, ok := g.StructuralTag()
+		if !ok {
+			return nil
+		}
+		f.Grammar = string(tag)
+	} else {
+		f.Grammar = g.GBNF()
+	}
+	return f
+}
