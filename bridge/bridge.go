@@ -101,6 +101,8 @@ type Options struct {
 	// Trace makes the stream tell of every place where a call could have begun (KindCandidate).
 	Trace    bool
 	Support  *Support      // what is known of models that refuse something; nil: the Bridge has its own
+	Count    bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
+	Stops    bool          // the backend takes stop sequences: in ModeText an answer is stopped where a model invents a result
 	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
 	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
 	Backend  string        // shown in TurnStart

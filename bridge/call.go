@@ -196,8 +196,12 @@ func (c *heldCall) once(args string, level dialect.Repair) string {
 }
 
 // incomplete ends a call in which the response broke off. It is never run; that the response ended early is
-// in the finish reason.
+// in the finish reason. Where that says that the model stopped by itself, it is asked again.
 func (r *run) incomplete(e chat.Event, call chat.Call) {
+	if e.Origin == chat.OriginText && r.finish.Reason == chat.FinishStop && r.finish.Stop == "" && r.bounceable(chat.ReasonMalformed) {
+		r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: "the response ended inside the call"})
+		return
+	}
 	raw := r.span(call)
 	if raw == "" {
 		raw = call.Arguments // the call did not come as text: this is all there is of it

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"slices"
+	"time"
 
 	"wield/chat"
 	"wield/prompt"
@@ -46,14 +47,15 @@ type turn struct {
 	sent      *chat.Request
 	open      bool         // TurnStart has been sent
 	detail    *chat.Detail // of TurnStart and TurnEnd, once it is made
-	err       error        // that the model ended with
-	raw       []byte       // the text so far
-	calls     int          // complete calls of this response
-	mute      bool         // nothing more of this response is shown
-	muteAt    int          // where in raw that began
-	covered   int          // where in raw the events ended then
-	plain     bool         // the decoder is closed: text is text
-	tried     bool         // a call was made or attempted
+	began     time.Time
+	err       error  // that the model ended with
+	raw       []byte // the text so far
+	calls     int    // complete calls of this response
+	mute      bool   // nothing more of this response is shown
+	muteAt    int    // where in raw that began
+	covered   int    // where in raw the events ended then
+	plain     bool   // the decoder is closed: text is text
+	tried     bool   // a call was made or attempted
 	over      overrun
 	anew      int // where in raw the decoder began anew, of an answer that is not shown
 	rest      remnant
@@ -68,6 +70,7 @@ type turn struct {
 	answering bool // a call of answerTool is open
 	kept      keptAnswer
 	goesOn    bool // its text continues what the client has
+	dropped   bool // the server left the tools out: it is asked again with tools in the text
 }
 
 func (r *run) run() error {
@@ -95,6 +98,16 @@ func (r *run) run() error {
 				return err
 			}
 			attempt--
+			continue
+		}
+		if r.turn.dropped {
+			r.mode = ModeText
+			if req, err = r.render(); err == nil {
+				err = r.newDecoder()
+			}
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		if len(r.turn.failures) == 0 {
@@ -183,12 +196,30 @@ func (r *run) render() (*chat.Request, error) {
 	} else {
 		req = mended(req)
 	}
-	return r.formed(req), nil
+	return r.ended(r.formed(req)), nil
 }
+
+// ended returns req with a stop sequence at which a model that goes on behind its call is stopped: what begins a
+// result in its dialect. A client's own sequences leave room for it or not: protocols allow four.
+func (r *run) ended(req *chat.Request) *chat.Request {
+	if !r.o.Stops || r.mode != ModeText || len(r.tools) == 0 || len(req.Stop) >= maxStops {
+		return req
+	}
+	stop := r.o.Prompt.ResultOpener()
+	if stop == "" || slices.Contains(req.Stop, stop) {
+		return req
+	}
+	out := *req
+	out.Stop = append(slices.Clip(out.Stop), stop)
+	return &out
+}
+
+// maxStops is how many stop sequences every server takes.
+const maxStops = 4
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
 func (r *run) answer(req *chat.Request, attempt int) error {
-	r.turn = turn{attempt: attempt, sent: req, raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]},
+	r.turn = turn{attempt: attempt, sent: req, began: time.Now(), raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]},
 		kept: keptAnswer{events: r.turn.kept.events[:0], text: r.turn.kept.text[:0]}, goesOn: attempt == 1}
 	if attempt > 1 {
 		r.turn.echo.begin(r.shown)
@@ -259,9 +290,12 @@ func (r *run) turnDetail() *chat.Detail {
 		d := &struct { // in one piece
 			detail chat.Detail
 			turn   chat.TurnDetail
-		}{turn: chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Sent: r.turn.sent}}
+		}{turn: chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent}}
 		if r.mode == ModeText {
 			d.turn.Dialect = r.o.Prompt.Dialect
+			if r.o.Mode == ModeAuto && r.o.Support.drops(r.req.Model) {
+				d.turn.Notice = noticeDropped
+			}
 		}
 		d.detail.Turn = &d.turn
 		r.turn.detail = &d.detail
@@ -496,11 +530,16 @@ func (r *run) conclude() {
 	case t.covered < len(t.raw):
 		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.covered, End: len(t.raw), Text: string(t.raw[t.covered:])})
 	}
+	if r.droppedTools() {
+		t.dropped = true
+		r.disown()
+		return
+	}
 	if len(t.failures) == 0 && t.calls == 0 {
 		r.lookalike()
 	}
 	r.showFence()
-	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && r.bounceable(ReasonNoCall) {
+	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && !r.cutByLength() && r.bounceable(ReasonNoCall) {
 		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
 	r.logFailures()
@@ -547,6 +586,9 @@ func (r *run) required() bool {
 	m := r.req.Choice.Mode
 	return len(r.tools) > 0 && (m == chat.ChoiceRequired || m == chat.ChoiceNamed)
 }
+
+// cutByLength reports whether the answer ended at its limit, at which another one would end as well.
+func (r *run) cutByLength() bool { return r.finish.Reason == chat.FinishLength }
 
 // bounceable reports whether an answer that failed for this reason may be asked for again: not when the
 // client has been told of a call, which would then be made twice, nor when calls are unwanted, so that a

@@ -42,6 +42,7 @@ type supportKey struct {
 
 type finding struct {
 	refused bool
+	dropped bool // the tools, without a word
 	until   time.Time
 }
 
@@ -65,7 +66,15 @@ func (s *Support) find(key supportKey) (finding, bool) {
 	return f, ok
 }
 
-func (s *Support) set(key supportKey, refused bool) {
+// drops reports whether it is known that the server of this model drops tools without a word.
+func (s *Support) drops(model string) bool {
+	f, _ := s.find(supportKey{model: model})
+	return f.dropped
+}
+
+func (s *Support) set(key supportKey, refused bool) { s.learn(key, finding{refused: refused}) }
+
+func (s *Support) learn(key supportKey, f finding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	memory := s.For
@@ -82,7 +91,8 @@ func (s *Support) set(key supportKey, refused bool) {
 		}
 	}
 	key.model = strings.Clone(key.model) // else it would keep the body of a request
-	s.known[key] = finding{refused, time.Now().Add(memory)}
+	f.until = time.Now().Add(memory)
+	s.known[key] = f
 }
 
 // claim reports whether nothing is known for a key and nobody else is finding out. Until whoever claimed it

@@ -110,6 +110,25 @@ func Missing(template string) []string {
 // Taught returns the name of the dialect that tools are taught in.
 func (o *Options) Taught() string { return o.dialect() }
 
+// ResultOpener returns what the results of tools begin with in the text that a model reads; "" for dialects whose results cannot be
+// told from other text by it. A model that writes it invents a result.
+func (o *Options) ResultOpener() string {
+	d, ok := voiceOf(o.dialect())
+	if !ok {
+		return ""
+	}
+	text := string(d.AppendResultsAmong(nil, []chat.Result{{Parts: chat.Text("x")}}, nil))
+	head, _, ok := strings.Cut(text, "{")
+	head = strings.TrimRight(head, " \n[")
+	switch {
+	case !ok || head == "":
+		return ""
+	case head[0] == '<' || head[0] == '[':
+		return head
+	}
+	return "\n" + head
+}
+
 // dialect returns the name of the dialect to teach. Among the dialects that any instructed model can write, a
 // fenced JSON object is the one that most of them get right without an example.
 func (o *Options) dialect() string {

@@ -22,6 +22,7 @@ type Turn struct {
 	Model    string        `json:"model,omitempty"`
 	Backend  string        `json:"backend,omitempty"`
 	Dialect  string        `json:"dialect,omitempty"` // that the model was told of
+	Notice   string        `json:"notice,omitempty"`  // about the way in which it was asked
 	Began    time.Time     `json:"began"`
 	Took     time.Duration `json:"took_ns"`
 	Sent     []Said        `json:"sent,omitempty"`
@@ -164,6 +165,10 @@ func (r *Record) begin(req *chat.Request, d *chat.TurnDetail, now time.Time) {
 	}
 	t := Turn{Began: now}
 	if d != nil {
+		if !d.Began.IsZero() {
+			t.Began = d.Began // its first event may come long after the model was asked
+		}
+		t.Notice = d.Notice
 		t.Attempt, t.Model, t.Backend, t.Dialect = d.Attempt, d.Model, d.Backend, d.Dialect
 		if d.Sent != nil {
 			t.Sent = said(d.Sent)

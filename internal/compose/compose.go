@@ -249,6 +249,8 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks,
 		Log:      w.env.Log,
 		Probe:    m.Probe,
+		Count:    w.counts(m),
+		Stops:    w.stops(m),
 		NoTools:  !m.Calls.Enabled,
 		NamedIDs: m.Calls.IDs == "named",
 		Hold:     w.hold(m),

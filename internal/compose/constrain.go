@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"strings"
+
 	"wield/bridge"
 	"wield/internal/config"
 	"wield/wire/openai"
@@ -30,6 +32,16 @@ func (w *builder) hold(m *config.Model) bridge.Hold {
 	b := w.config.Backends[m.Backend]
 	return holdOf(&b)
 }
+
+// counts reports whether it is found out by counting tokens that a model's server drops tools. Servers behind https are
+// mostly services that charge for each request and say what they do not take.
+func (w *builder) counts(m *config.Model) bool {
+	b := w.config.Backends[m.Backend]
+	return b.Kind == "openai" && strings.HasPrefix(string(b.URL), "http://")
+}
+
+// stops reports whether a model's server takes stop sequences.
+func (w *builder) stops(m *config.Model) bool { return config.Kinds[w.config.Backends[m.Backend].Kind].Stops }
 
 // constrains has the words in which servers of the OpenAI protocol are asked for a form, where they are not the protocol's own.
 var constrains = map[string]openai.Constrain{

@@ -31,8 +31,9 @@ func TestConstrain(t *testing.T) {
 	for _, tc := range []struct{ constrain, form, calls string }{
 		{"auto", `"response_format":{"type":"json_schema"`, `"response_format":{"type":"json_schema"`},
 		{"openai", `"response_format":{"type":"json_schema"`, `"response_format":{"type":"json_schema"`},
-		{"vllm", `"structured_outputs":{"json":{"type":"object"`, `"structured_outputs":{"json":{"type":"array"`},
-		{"llamacpp", `"json_schema":{"type":"object"`, `"json_schema":{"type":"array"`},
+		{"vllm", `"structured_outputs":{"json":{"type":"object"`, `"response_format":{"type":"structural_tag"`},
+		{"llamacpp", `"json_schema":{"type":"object"`, `"grammar":"root ::= `},
+		{"sglang", `"response_format":{"type":"json_schema"`, `"response_format":{"type":"structural_tag"`},
 		{"ollama", `"response_format":{"type":"json_schema"`, `"schema":{"type":"array"`},
 		{"none", "", ""},
 	} {
@@ -58,8 +59,8 @@ models: {a: {backend: s, mode: text}}
 			if want != "" && !strings.Contains(body, want) {
 				t.Errorf("%s, %s: %s is not in %s", tc.constrain, what, want, body)
 			}
-			for _, key := range []string{`"response_format"`, `"structured_outputs"`, `"json_schema":{"type"`} {
-				if strings.Contains(body, key) && !strings.Contains(want+`"response_format"`, key) || want == "" && strings.Contains(body, key) {
+			for _, key := range []string{`"response_format"`, `"structured_outputs"`, `,"json_schema":{"type":"object"`} {
+				if strings.Contains(body, key) && !strings.Contains(","+want+`"response_format" structural_tag,"json_schema":{"type":"object"`, key) || want == "" && strings.Contains(body, key) {
 					t.Errorf("%s, %s: %s in %s", tc.constrain, what, key, body)
 				}
 			}

@@ -28,7 +28,8 @@ var protocols = map[string]func(b *config.Backend, o exchange.Options, key strin
 }
 
 func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel {
-	return openai.New(openai.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward, Constrain: constrains[b.Constrain], CallIDs: callIDs[b.CallIDs],
+	// A server notices that a client has gone only while it sends.
+	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward, Constrain: constrains[b.Constrain], CallIDs: callIDs[b.CallIDs],
 		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
 }
 

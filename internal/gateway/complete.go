@@ -56,6 +56,9 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	x.bounces = a.bounces
 	x.set("X-Wield-Bounces", strconv.Itoa(x.bounces))
 	x.tellDropped()
+	if a.notice != "" {
+		x.set("X-Wield-Notice", a.notice)
+	}
 	buf := takeBuffer()
 	*buf = c.Append(*buf)
 	x.leave()
@@ -70,6 +73,7 @@ type answer struct {
 	c        collector
 	finished bool
 	bounces  int
+	notice   string
 	err      error
 }
 
@@ -77,7 +81,10 @@ func (a *answer) take(e chat.Event, err error) bool {
 	if a.err = err; err != nil {
 		return false
 	}
-	if e.Kind == chat.KindFinish {
+	switch e.Kind {
+	case chat.KindTurnStart:
+		a.notice = e.Detail.Turn.Notice
+	case chat.KindFinish:
 		a.finished = true
 		a.bounces = e.Detail.Finish.Bounces
 	}

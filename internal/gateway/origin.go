@@ -53,7 +53,7 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) *failure {
 	if g.allowsOrigin(origin) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, X-Wield-Bounces, X-Wield-Conversation, Retry-After")
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, X-Wield-Bounces, X-Wield-Notice, X-Wield-Conversation, Retry-After")
 		h.Add("Vary", "Origin")
 		return nil
 	}

@@ -28,6 +28,7 @@ type stream struct {
 	last      time.Time // when something was sent
 	committed bool      // there is no way back to a status
 	told      int       // bounces that the header tells of
+	notice    string    // of the first turn
 	finished  bool
 	closed    bool // the exchange is over, and the timer must not touch it
 	err       error
@@ -99,6 +100,8 @@ func (s *stream) take(e chat.Event) bool {
 	case chat.KindIdle:
 		s.send(true)
 		return s.err == nil
+	case chat.KindTurnStart:
+		s.notice = e.Detail.Turn.Notice
 	case chat.KindBounce:
 		s.x.bounces++
 	case chat.KindNote:
@@ -153,6 +156,9 @@ func (s *stream) begin() {
 		s.x.set("X-Wield-Bounces", strconv.Itoa(s.told))
 	}
 	s.x.tellDropped()
+	if s.notice != "" {
+		s.x.set("X-Wield-Notice", s.notice)
+	}
 	s.x.head(http.StatusOK)
 }
 

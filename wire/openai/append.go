@@ -277,7 +277,7 @@ func (w *requestWriter) choice(c *chat.Choice) {
 			w.named(name)
 		}
 		w.b = append(w.b, "]}}"...)
-	case c.Mode != chat.ChoiceAuto:
+	default: // auto too: some servers drop tools for which it is not said
 		w.str("tool_choice", c.Mode.String())
 	}
 }

@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"log/slog"
+	"strings"
+
+	"wield/chat"
+)
+
+// noticeDropped is what a person is told of a model whose server drops tools.
+const noticeDropped = "the server leaves tools out of the prompt, so they are described in the text"
+
+// droppedTools reports whether the server left the tools out of this answer's prompt, and the answer can be asked for again with
+// the tools in the text: nobody has seen it, or it had to be a call. It is looked into once an answer without a call had a prompt
+// that may have been too short for the tools.
+func (r *run) droppedTools() bool {
+	t := &r.turn
+	if !r.o.Count || r.o.Mode != ModeAuto || r.mode != ModeNative || len(r.tools) == 0 || t.attempt != 1 || t.tried || r.calls > 0 || r.usage.In == 0 || r.usage.In > r.longest() {
+		return false
+	}
+	r.count()
+	return r.o.Support.drops(r.req.Model) && (t.kept.on || r.required())
+}
+
+// longest returns how many tokens a prompt without the tools may have: one for every two bytes of text, and some for what a
+// template adds. A longer one holds more than the text.
+func (r *run) longest() int {
+	n := 0
+	for i := range r.req.Messages {
+		n += len(r.req.Messages[i].Text())
+	}
+	return n/2 + 100
+}
+
+// count finds out whether a server drops tools without a word: it asks for one token of an answer twice, with a tool and
+// without, and compares how long the prompts were. A server that counts nothing, or always the same, tells nothing, and the
+// model is then used as one that takes tools.
+func (r *run) count() {
+	key := supportKey{model: r.req.Model}
+	if !r.o.Support.claim(key) {
+		return
+	}
+	described := chat.Tool{Name: probeTool, Description: "Answers pong, as long as the line is open and somebody listens at the other end.",
+		Parameters: []byte(`{"type":"object","properties":{}}`)}
+	without, err := r.tokens("Hello.", nil)
+	if err == nil && without > 0 {
+		var with, longer int
+		if with, err = r.tokens("Hello.", []chat.Tool{described}); err == nil && 0 < with && with <= without {
+			longer, err = r.tokens("Hello. "+strings.Repeat("How are you? ", 8), nil)
+		}
+		if err == nil && longer > without {
+			r.o.Support.learn(key, finding{refused: true, dropped: true})
+			if r.o.Log != nil {
+				r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a server drops tools, so they are described in the text",
+					slog.String("model", r.req.Model), slog.String("backend", r.o.Backend))
+			}
+		}
+	}
+	switch e := chat.AsError(err); {
+	case e == nil:
+	case e.Code == CodeToolsUnsupported:
+		r.o.Support.SetRefused(r.req.Model, true)
+	default:
+		r.o.Support.forget(key)
+	}
+}
+
+// tokens returns how many tokens the model's prompt has, 0 if its server does not say.
+func (r *run) tokens(text string, tools []chat.Tool) (n int, err error) {
+	r.model.Stream(r.ctx, &chat.Request{Model: r.req.Model, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(text)}}, Tools: tools, MaxTokens: 1})(
+		func(e chat.Event, failed error) bool {
+			err = failed
+			if e.Kind == chat.KindUsage {
+				n = e.Detail.Usage.In
+			}
+			return err == nil
+		})
+	return n, err
+}

@@ -1,0 +1,133 @@
+package bridge_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"wield/bridge"
+	"wield/chat"
+)
+
+// A counting server says how long prompts are. It may leave tools out of them.
+type counting struct {
+	drops, constant, silent bool
+	requests                []*chat.Request
+}
+
+func (c *counting) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		c.requests = append(c.requests, req)
+		n := 10
+		for i := range req.Messages {
+			n += len(req.Messages[i].Text()) / 4
+		}
+		if !c.drops {
+			n += 40 * len(req.Tools)
+		}
+		if c.constant {
+			n = 10
+		}
+		if !yield(chat.Event{Kind: chat.KindText, Text: "Hello."}, nil) {
+			return
+		}
+		if !c.silent && !yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: n}}}, nil) {
+			return
+		}
+		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+	}
+}
+
+// TestCount: a server that drops tools without a word is found out by its counts, once, and a person is told.
+func TestCount(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		c        counting
+		text     bool // tools stand in the text
+		requests int  // of two questions
+	}{
+		{"takes tools", counting{}, false, 4},
+		{"drops tools", counting{drops: true}, true, 6}, // the first question is asked twice
+		{"counts nothing", counting{silent: true, drops: true}, false, 2},
+		{"counts always the same", counting{constant: true}, false, 5},
+	} {
+		b := bridge.New(&tc.c, bridge.Options{Count: true})
+		for range 2 {
+			notice := ""
+			for e, err := range b.Stream(t.Context(), ask(weather)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == chat.KindTurnStart {
+					notice = e.Detail.Turn.Notice
+				}
+			}
+			if (notice != "") != tc.text {
+				t.Errorf("%s: notice %q", tc.name, notice)
+			}
+		}
+		last := tc.c.requests[len(tc.c.requests)-1]
+		if inText := strings.Contains(told(last), "get_weather"); inText != tc.text || len(last.Tools) > 0 == tc.text {
+			t.Errorf("%s: in the text: %v, %d tools", tc.name, inText, len(last.Tools))
+		}
+		if len(tc.c.requests) != tc.requests {
+			t.Errorf("%s: %d requests, want %d", tc.name, len(tc.c.requests), tc.requests)
+		}
+	}
+}
+
+// TestStopsAtResults: a model is stopped where it invents a result, if its server takes stop sequences and the client left room.
+func TestStopsAtResults(t *testing.T) {
+	for _, tc := range []struct {
+		o    bridge.Options
+		stop []string
+		want string
+	}{
+		{bridge.Options{Dialect: "hermes", Stops: true}, nil, "<tool_response>"},
+		{bridge.Options{Dialect: "react", Stops: true}, []string{"END"}, "END|\nObservation:"},
+		{bridge.Options{Stops: true}, []string{"a", "b", "c", "d"}, "a|b|c|d"},
+		{bridge.Options{Dialect: "hermes"}, nil, ""},
+		{bridge.Options{Dialect: "hermes", Stops: true, Mode: bridge.ModeNative}, nil, ""},
+	} {
+		if tc.o.Mode == "" {
+			tc.o.Mode = bridge.ModeText
+		}
+		req := ask(weather)
+		req.Stop = tc.stop
+		_, f := play(t, tc.o, req, answer{text("Hello.")})
+		if got := strings.Join(f.requests[0].Stop, "|"); got != tc.want {
+			t.Errorf("%+v: stops at %q, want %q", tc.o, got, tc.want)
+		}
+	}
+}
+
+// TestCutInside: a call that the model itself broke off is asked for again; one that was cut at the limit is not, since it would be
+// cut again.
+func TestCutInside(t *testing.T) {
+	const half = "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro"
+	end := func(reason chat.FinishReason) chat.Event {
+		return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason}}}
+	}
+	for _, required := range []bool{false, true} {
+		for reason, bounces := range map[chat.FinishReason]int{chat.FinishStop: 1, chat.FinishLength: 0} {
+			req := ask(weather)
+			if required {
+				req.Choice.Mode = chat.ChoiceRequired
+			}
+			f := &fake{t: t, answers: []answer{{text(half), end(reason)}, {text(textCall)}}}
+			n := 0
+			for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), req) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == chat.KindBounce {
+					n++
+				}
+			}
+			if n != bounces {
+				t.Errorf("%s, required %v: %d bounces, want %d", reason, required, n, bounces)
+			}
+		}
+	}
+}
