@@ -116,7 +116,7 @@ func (r *run) run() error {
 		if err := r.ctx.Err(); err != nil {
 			return err // nobody waits for a second answer
 		}
-		req = r.corrected(req)
+		req = r.kept(r.corrected(req))
 	}
 	r.end()
 	return nil
@@ -164,6 +164,9 @@ func (r *run) modeOf() Mode {
 	if r.o.Probe && len(r.tools) > 0 {
 		r.probe()
 	}
+	if rules := r.o.Support.Rules(r.req.Model); rules.NoTool && (len(r.tools) > 0 || usesTools(r.req)) {
+		return ModeText
+	}
 	if r.o.Support.Refused(r.req.Model) || r.required() && holds[r.o.Hold].calls {
 		return ModeText
 	}
@@ -196,7 +199,23 @@ func (r *run) render() (*chat.Request, error) {
 	} else {
 		req = mended(req)
 	}
-	return r.ended(r.formed(req)), nil
+	return r.kept(r.ended(r.formed(req))), nil
+}
+
+// usesTools reports whether a conversation holds calls or results.
+func usesTools(req *chat.Request) bool {
+	return slices.ContainsFunc(req.Messages, func(m chat.Message) bool { return m.Role == chat.RoleTool || len(m.Calls) > 0 })
+}
+
+// kept returns req with messages in an order that the model's template takes, as far as its rules are known.
+func (r *run) kept(req *chat.Request) *chat.Request {
+	rules := r.o.Support.Rules(r.req.Model)
+	if rules == (chat.Rules{}) {
+		return req
+	}
+	out := *req
+	out.Messages = prompt.Keep(req.Messages, rules)
+	return &out
 }
 
 // ended returns req with a stop sequence at which a model that goes on behind its call is stopped: what begins a

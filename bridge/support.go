@@ -13,6 +13,7 @@ import (
 // Codes of a [chat.Error] with which a backend says what it does not do.
 const (
 	CodeToolsUnsupported  = "tools_unsupported"  // a model takes no tools
+	CodeRolesRefused      = "roles_refused"      // the model's template does not take this sequence of messages
 	CodeFormatUnsupported = "format_unsupported" // an answer cannot be held to a form
 
 	CodeFormatKindUnsupported = "format_kind_unsupported" // nor to any of this kind
@@ -32,6 +33,7 @@ type Support struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	known map[supportKey]finding
+	rules map[string]chat.Rules // of models' templates, which do not change
 }
 
 // A supportKey names what is known: whether a model takes tools, or whether it can be held to a form or to forms of a kind.
@@ -149,6 +151,41 @@ func (s *Support) refuse(model string, f *chat.Format, code string) {
 	s.set(key, true)
 }
 
+// Rules returns what is known of the template of this model.
+func (s *Support) Rules(model string) chat.Rules {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rules[model]
+}
+
+// SetRules remembers the rules of a model's template.
+func (s *Support) SetRules(model string, rules chat.Rules) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rules == nil || len(s.rules) >= maxSupport {
+		s.rules = make(map[string]chat.Rules)
+	}
+	s.rules[strings.Clone(model)] = rules
+}
+
+// learnRules adds what a refusal tells of a template's rules. It reports whether that is anything new: the second
+// refusal leaves nothing but the strictest rules.
+func (s *Support) learnRules(model, refusal string) bool {
+	old := s.Rules(model)
+	rules := old
+	refusal = strings.ToLower(refusal)
+	switch {
+	case strings.Contains(refusal, "system") && !strings.Contains(refusal, "alternate") && !strings.Contains(refusal, "user/assistant"):
+		rules.SystemFirst = true
+		rules.NoSystem = rules.NoSystem || old.SystemFirst || strings.Contains(refusal, "not supported")
+	default:
+		rules.Alternate, rules.SystemFirst, rules.UserFirst, rules.NoTool, rules.NoCalls = true, true, true, true, true
+		rules.NoSystem = rules.NoSystem || old.Alternate
+	}
+	s.SetRules(model, rules)
+	return rules != old
+}
+
 // The probe asks for a call that any model which is shown its tools makes.
 const (
 	probeTool   = "ping"
@@ -193,6 +230,11 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 	switch {
 	case r.turn.open:
 		return nil, false
+	case e.Code == CodeRolesRefused && r.o.Support.learnRules(r.req.Model, e.Message):
+		if r.turn.attempt != 1 {
+			return r.kept(r.turn.sent), true
+		}
+		r.mode = r.modeOf()
 	case (e.Code == CodeFormatUnsupported || e.Code == CodeFormatKindUnsupported) && r.held != nil:
 		r.o.Support.refuse(r.req.Model, r.held, e.Code)
 		if r.turn.attempt != 1 {

@@ -25,6 +25,9 @@ const CodeFormatUnsupported = "format_unsupported"
 // whatever it holds.
 const CodeFormatKindUnsupported = "format_kind_unsupported"
 
+// CodeRolesRefused is the Code of an error that says that the model's chat template does not take this sequence of roles.
+const CodeRolesRefused = "roles_refused"
+
 // kinds says how each class of errors looks on the wire.
 var kinds = map[chat.ErrorKind]struct {
 	status int
@@ -94,6 +97,8 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 	}
 	e.Kind = errorKind(status, typ, e)
 	switch {
+	case refuses(e, &roleWords):
+		e.Kind, e.Code = chat.ErrBadRequest, CodeRolesRefused
 	case refuses(e, &toolWords):
 		e.Kind, e.Code = chat.ErrBadRequest, CodeToolsUnsupported
 	case refuses(e, &formatKindWords):
@@ -322,6 +327,13 @@ var formatWords = refusalWords{
 	what: []string{"response_format", "output_config", "output_format", "json_schema", "json_object", "structured output", "structured_outputs", "guided", "grammar"},
 	how: []string{"not support", "n't support", "unsupported", "not enabled", "cannot use", "invalid", "failed to parse", "not permitted",
 		"extra inputs", "unrecognized", "unknown", "error converting", "failed to initialize", "must be", "not implemented", "input should be"},
+}
+
+// roleWords are those in which chat templates refuse a sequence of messages.
+var roleWords = refusalWords{
+	what: []string{"role", "system message", "system prompt", "user query"},
+	how: []string{"must alternate", "should alternate", "alternate user", "role not supported", "roles are supported", "role is not supported", "at the beginning", "must be first",
+		"optional system message", "unexpected role", "unknown role", "invalid role", "no user query"},
 }
 
 // formatKindWords are those of formatWords.how that do not speak of what the form holds.
