@@ -12,10 +12,10 @@ import (
 )
 
 func newEvalCmd(app *app) *cobra.Command {
-	return group("eval", "Measure how well recorded answers are read",
-		"Reads texts that models wrote and compares what comes out with what is known to be right.",
-		"  wield eval bfcl bfcl.jsonl.gz",
-		newEvalBFCLCmd(app))
+	return group("eval", "Measure how well answers are read, and how well models call",
+		"Reads texts that models wrote, or asks models, and compares what comes out with what is known to be right.",
+		"  wield eval bfcl bfcl.jsonl.gz\n  wield eval live --model small questions.jsonl",
+		newEvalBFCLCmd(app), newEvalLiveCmd(app))
 }
 
 func newEvalBFCLCmd(app *app) *cobra.Command {

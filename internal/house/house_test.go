@@ -89,6 +89,7 @@ var rooms = []room{
 	{path: "internal/atomicfile", floor: 1, modules: none},
 	{path: "internal/pending", floor: 1, modules: none, only: []string{"chat"}},
 	{path: "wield", floor: 8, modules: toolModules},
+	{path: "internal/rate", floor: 1, modules: none, only: []string{}},
 	{path: "internal/near", floor: 1, modules: none, only: []string{}},
 	{path: "internal/jinja", floor: 1, modules: none, only: []string{}},
 	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},

@@ -2,62 +2,19 @@ package tune
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"wield/bridge"
+	"wield/internal/rate"
 )
 
 // A Rate is how often something was so.
-type Rate struct {
-	N, Of int
-}
-
-// Interval returns the bounds, from 0 to 1, between which the true rate lies with a confidence of 95 % (Wilson's score interval, which
-// holds for few trials and for rates near 0 and 1 as well).
-func (r Rate) Interval() (low, high float64) {
-	if r.Of == 0 {
-		return 0, 1
-	}
-	const z = 1.959964
-	n, p := float64(r.Of), float64(r.N)/float64(r.Of)
-	middle := p + z*z/(2*n)
-	margin := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return math.Max(0, (middle-margin)/(1+z*z/n)), math.Min(1, (middle+margin)/(1+z*z/n))
-}
-
-// MarshalJSON writes the interval beside the counts.
-func (r Rate) MarshalJSON() ([]byte, error) {
-	low, high := r.Interval()
-	return json.Marshal(struct {
-		N    int     `json:"n"`
-		Of   int     `json:"of"`
-		Low  float64 `json:"low"`
-		High float64 `json:"high"`
-	}{r.N, r.Of, low, high})
-}
-
-// String returns the rate in percent, with its interval.
-func (r Rate) String() string {
-	if r.Of == 0 {
-		return "-"
-	}
-	low, high := r.Interval()
-	return fmt.Sprintf("%.0f (%.0f-%.0f)", 100*float64(r.N)/float64(r.Of), 100*low, 100*high)
-}
-
-func (r *Rate) add(yes bool) {
-	r.Of++
-	if yes {
-		r.N++
-	}
-}
+type Rate = rate.Rate
 
 // A Row sums up the trials of one candidate.
 type Row struct {
@@ -117,10 +74,10 @@ func (r *Report) add(t *Trial) {
 		r.Rows = append(r.Rows, Row{Candidate: t.Candidate})
 	}
 	row := &r.Rows[i]
-	row.FirstTry.add(t.FirstTry)
-	row.Valid.add(t.Valid)
-	row.RightTool.add(t.RightTool)
-	row.RightArgs.add(t.RightArgs)
+	row.FirstTry.Add(t.FirstTry)
+	row.Valid.Add(t.Valid)
+	row.RightTool.Add(t.RightTool)
+	row.RightArgs.Add(t.RightArgs)
 	row.called = row.called || t.RightArgs && t.Wanted > 0
 	if t.Failed != "" {
 		row.Failed++

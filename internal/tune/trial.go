@@ -187,6 +187,9 @@ func try(ctx context.Context, b *bridge.Bridge, p *probe, round int, o Options) 
 		Model:    o.Model,
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(user)}},
 		Tools:    p.tools,
+
+		Temperature: new(float64), // chance would only widen the bounds
+		MaxTokens:   maxAnswer,
 	}))
 	t.Latency, t.Tokens = time.Since(start), got.tokens
 	if err != nil {
@@ -196,6 +199,9 @@ func try(ctx context.Context, b *bridge.Bridge, p *probe, round int, o Options) 
 	got.judge(&t, p, want)
 	return t
 }
+
+// maxAnswer is how many tokens an answer may have: enough for the longest that is wanted, and an end for a model that finds none.
+const maxAnswer = 400
 
 // An outcome is what a response held.
 type outcome struct {

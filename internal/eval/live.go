@@ -1,0 +1,288 @@
+package eval
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"wield/chat"
+	"wield/internal/rate"
+)
+
+// A Question is one that a model is asked live: a row of the leaderboard's recorded answers without the answer, or a row of
+// a file of one's own with the same fields.
+type Question struct {
+	ID       string
+	Category string
+	Messages []chat.Message
+	Tools    []chat.Tool
+	Gold     []Call // nil: no right answer is known
+
+	rows []toolRow
+}
+
+// questionRow is a question as it stands in a file.
+type questionRow struct {
+	ID       string `json:"id"`
+	BFCL     string `json:"bfcl_id"`
+	Category string `json:"category"`
+	Question []struct {
+		Role    chat.Role `json:"role"`
+		Content string    `json:"content"`
+	} `json:"question"`
+	Tools []struct {
+		Function struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Parameters  json.RawMessage `json:"parameters"`
+		} `json:"function"`
+	} `json:"tools"`
+	Gold []Call `json:"gold"`
+}
+
+// A Choice says which questions of a file are asked.
+type Choice struct {
+	Categories []string // only these; nil: all
+	MaxTools   int      // bytes of tools at most; 0: any number
+	Limit      int      // questions at most; 0: all
+}
+
+// Questions reads the questions of a file, each once: recorded answers of several models repeat them.
+func Questions(file string, c Choice) ([]Question, error) {
+	var list []Question
+	at := map[string]int{}
+	for l, err := range lines(file) {
+		if err != nil {
+			return nil, err
+		}
+		var raw struct {
+			Tools json.RawMessage `json:"tools"`
+		}
+		var row questionRow
+		if err := errors.Join(json.Unmarshal(l.text, &row), json.Unmarshal(l.text, &raw)); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", l.file, l.n, err)
+		}
+		id := row.BFCL
+		if id == "" {
+			id = row.ID
+		}
+		switch {
+		case id == "" || len(row.Question) == 0 || len(row.Tools) == 0:
+			return nil, fmt.Errorf("%s:%d: a question needs id, question and tools", l.file, l.n)
+		case c.Categories != nil && !slices.Contains(c.Categories, row.Category), c.MaxTools > 0 && len(raw.Tools) > c.MaxTools:
+			continue
+		}
+		if i, known := at[id]; known {
+			if list[i].Gold == nil {
+				list[i].Gold = row.Gold
+			}
+			continue
+		}
+		at[id] = len(list)
+		list = append(list, row.question(id, raw.Tools))
+	}
+	if c.Limit > 0 && len(list) > c.Limit {
+		list = list[:c.Limit]
+	}
+	return list, nil
+}
+
+func (row *questionRow) question(id string, tools json.RawMessage) Question {
+	q := Question{ID: id, Category: row.Category, Gold: row.Gold}
+	_ = json.Unmarshal(tools, &q.rows) // it was read before
+	for _, m := range row.Question {
+		q.Messages = append(q.Messages, chat.Message{Role: m.Role, Parts: chat.Text(m.Content)})
+	}
+	for i := range row.Tools {
+		f := &row.Tools[i].Function
+		q.Tools = append(q.Tools, chat.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters})
+	}
+	return q
+}
+
+// LiveOptions say how a model is asked.
+type LiveOptions struct {
+	Way       string // what the results are filed under
+	Model     string // its name in the requests
+	Required  bool   // a call is demanded
+	MaxTokens int
+	Timeout   time.Duration // for one question
+}
+
+// An Asked is what became of one question.
+type Asked struct {
+	Way       string  `json:"way"`
+	ID        string  `json:"id"`
+	Category  string  `json:"category"`
+	Calls     []Call  `json:"calls"`
+	Refused   int     `json:"refused"` // attempts at a call that could not be used
+	Bounces   int     `json:"bounces"`
+	Wanted    bool    `json:"wanted"`     // a call was
+	RightTool bool    `json:"right_tool"` // the wanted tools were called, in any order
+	RightArgs bool    `json:"right_args"` // with the wanted arguments
+	Known     bool    `json:"known"`      // a right answer is known
+	In        int     `json:"in"`         // tokens of the prompt, of all attempts
+	Out       int     `json:"out"`
+	Seconds   float64 `json:"seconds"`
+	Failed    string  `json:"failed,omitempty"`
+}
+
+// Ask puts questions to a model at temperature 0, one after the other.
+func Ask(ctx context.Context, m chat.Model, questions []Question, o LiveOptions) iter.Seq[Asked] {
+	return func(yield func(Asked) bool) {
+		for i := range questions {
+			a := ask(ctx, m, &questions[i], o)
+			if ctx.Err() != nil || !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+func ask(ctx context.Context, m chat.Model, q *Question, o LiveOptions) Asked {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	zero := 0.0
+	req := &chat.Request{Model: o.Model, Messages: q.Messages, Tools: q.Tools, Temperature: &zero, MaxTokens: o.MaxTokens}
+	if o.Required {
+		req.Choice.Mode = chat.ChoiceRequired
+	}
+	a := Asked{Way: o.Way, ID: q.ID, Category: q.Category, Wanted: q.Category != relevance, Calls: []Call{}}
+	start := time.Now()
+	for e, err := range m.Stream(ctx, req) {
+		if err != nil {
+			a.Failed = err.Error()
+			break
+		}
+		switch e.Kind {
+		case chat.KindCallEnd:
+			if c := e.Detail.Call; c.Complete {
+				a.Calls = append(a.Calls, Call{c.Name, json.RawMessage(c.Arguments)})
+			}
+		case chat.KindRejected:
+			a.Refused++
+		case chat.KindUsage:
+			a.In, a.Out = e.Detail.Usage.In, e.Detail.Usage.Out
+		case chat.KindFinish:
+			a.Bounces = e.Detail.Finish.Bounces
+		}
+	}
+	a.Seconds = time.Since(start).Seconds()
+	if a.Known = a.Wanted && len(q.Gold) > 0; a.Known {
+		want, got := readCalls(q.Gold), readCalls(a.Calls)
+		a.RightTool = sameTools(want, got)
+		a.RightArgs = matcher{required: required(q.rows), loose: true}.calls(want, got)
+	}
+	return a
+}
+
+// sameTools reports whether two lists call the same tools, in any order.
+func sameTools(want, got []readCall) bool {
+	names := func(list []readCall) (names []string) {
+		for _, c := range list {
+			names = append(names, c.name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	return slices.Equal(names(want), names(got))
+}
+
+// Kept reads results that an earlier run wrote, so that it can be gone on with. A file that is not there holds none.
+func Kept(file string) ([]Asked, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var list []Asked
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 16<<20)
+	for n := 1; s.Scan(); n++ {
+		var a Asked
+		if err := json.Unmarshal(s.Bytes(), &a); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+		list = append(list, a)
+	}
+	return list, s.Err()
+}
+
+// A Standing sums up what one way achieved.
+type Standing struct {
+	Way       string    `json:"way"`
+	Valid     rate.Rate `json:"valid"`       // of the questions that want a call: one came out, of a tool on offer and with arguments that fit
+	RightTool rate.Rate `json:"right_tool"`  // of those with a known answer
+	RightArgs rate.Rate `json:"right_args"`  // of the same
+	False     rate.Rate `json:"false_calls"` // of the questions that want none
+	Retried   rate.Rate `json:"retried"`     // answers that were asked for again and then gave a call
+	In        float64   `json:"in"`          // tokens of the prompts of one question, in the mean
+	Out       float64   `json:"out"`
+	Seconds   float64   `json:"seconds"`
+	Failed    int       `json:"failed"`
+
+	n int
+}
+
+// Stand sums up results, way by way in the order in which they come.
+func Stand(results []Asked) []Standing {
+	var list []Standing
+	for i := range results {
+		a := &results[i]
+		k := slices.IndexFunc(list, func(s Standing) bool { return s.Way == a.Way })
+		if k < 0 {
+			k = len(list)
+			list = append(list, Standing{Way: a.Way})
+		}
+		list[k].add(a)
+	}
+	for i := range list {
+		s := &list[i]
+		if n := float64(s.n); n > 0 {
+			s.In, s.Out, s.Seconds = s.In/n, s.Out/n, s.Seconds/n
+		}
+	}
+	return list
+}
+
+func (s *Standing) add(a *Asked) {
+	if a.Failed != "" {
+		s.Failed++
+		return
+	}
+	s.n++
+	s.In, s.Out, s.Seconds = s.In+float64(a.In), s.Out+float64(a.Out), s.Seconds+a.Seconds
+	if a.Bounces > 0 {
+		s.Retried.Add(len(a.Calls) > 0)
+	}
+	if !a.Wanted {
+		s.False.Add(len(a.Calls) > 0)
+		return
+	}
+	s.Valid.Add(len(a.Calls) > 0)
+	if a.Known {
+		s.RightTool.Add(a.RightTool)
+		s.RightArgs.Add(a.RightArgs)
+	}
+}
+
+// WriteStandings writes standings as a table for people.
+func WriteStandings(w io.Writer, list []Standing) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "in % (95 % bounds)\tvalid\tright tool\tright arguments\tfalse calls\tretried, then a call\ttokens in\tout\tseconds\tfailed\n")
+	for _, s := range list {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.1f\t%d\n", s.Way, s.Valid, s.RightTool, s.RightArgs, s.False, s.Retried, s.In, s.Out, s.Seconds, s.Failed)
+	}
+	return t.Flush()
+}
