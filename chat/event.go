@@ -159,7 +159,7 @@ type TurnDetail struct {
 	Began   time.Time // when the model was asked; zero: not known
 	Notice  string    // what a person should know of the way in which it was asked; "": nothing
 	Sent    *Request  // what the model is sent, where that is known. Nobody changes it
-	Failed  *Error   // of a turn that is read from a record: why it broke off
+	Failed  *Error    // of a turn that is read from a record: why it broke off
 }
 
 // RetryDetail says that a request to a backend failed and will be made again.
