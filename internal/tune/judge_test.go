@@ -40,7 +40,7 @@ func TestSameJSON(t *testing.T) {
 // TestBetter checks the order of candidates whose rates do not decide.
 func TestBetter(t *testing.T) {
 	row := func(mode bridge.Mode, n, of, tokens int) *Row {
-		return &Row{Candidate: Candidate{Mode: mode}, RightArgs: Rate{n, of}, Tokens: tokens}
+		return &Row{Candidate: Candidate{Mode: mode}, RightArgs: Rate{N: n, Of: of}, Tokens: tokens}
 	}
 	for _, tc := range []struct {
 		name string
@@ -63,7 +63,7 @@ func TestBetter(t *testing.T) {
 
 // TestRateJSON checks that a report for programs holds the interval.
 func TestRateJSON(t *testing.T) {
-	text, err := json.Marshal(Rate{0, 20})
+	text, err := json.Marshal(Rate{N: 0, Of: 20})
 	if err != nil || !strings.HasPrefix(string(text), `{"n":0,"of":20,"low":0,"high":0.161`) {
 		t.Errorf("%s, %v", text, err)
 	}

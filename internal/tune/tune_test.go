@@ -287,11 +287,11 @@ func TestFails(t *testing.T) {
 		}
 		return nil, broken
 	}}
-	if got := run(t, late, Options{Native: true, Dialects: []string{}, Rounds: 3}).Rows[0]; got.RightArgs != (Rate{1, 15}) || got.Failed != 14 {
+	if got := run(t, late, Options{Native: true, Dialects: []string{}, Rounds: 3}).Rows[0]; got.RightArgs != (Rate{N: 1, Of: 15}) || got.Failed != 14 {
 		t.Errorf("a server that answers once in the first round: %+v", got)
 	}
 	if got := run(t, &character{native: func([]chat.Call) ([]chat.Event, error) { return nil, broken }},
-		Options{Native: true, Dialects: []string{}, Rounds: 3, Concurrent: 4}).Rows[0]; got.RightArgs != (Rate{0, 5}) {
+		Options{Native: true, Dialects: []string{}, Rounds: 3, Concurrent: 4}).Rows[0]; got.RightArgs != (Rate{N: 0, Of: 5}) {
 		t.Errorf("a server that answers nothing: %+v", got)
 	}
 	if r := run(t, &character{text: prose}, Options{Dialects: []string{"hermes"}, Rounds: 1}); r.Useful() || r.Rows[0].RightArgs.N != 1 {
@@ -348,7 +348,7 @@ func TestInterval(t *testing.T) {
 		n, of     int
 		low, high float64
 	}{{81, 263, 0.2553, 0.3662}, {15, 148, 0.0624, 0.1605}, {0, 20, 0, 0.1611}, {1, 29, 0.0061, 0.1718}} {
-		if low, high := (Rate{tc.n, tc.of}).Interval(); math.Abs(low-tc.low) > 6e-5 || math.Abs(high-tc.high) > 6e-5 {
+		if low, high := (Rate{N: tc.n, Of: tc.of}).Interval(); math.Abs(low-tc.low) > 6e-5 || math.Abs(high-tc.high) > 6e-5 {
 			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", tc.n, tc.of, low, high, tc.low, tc.high)
 		}
 	}
