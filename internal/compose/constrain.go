@@ -41,7 +41,9 @@ func (w *builder) counts(m *config.Model) bool {
 }
 
 // stops reports whether a model's server takes stop sequences.
-func (w *builder) stops(m *config.Model) bool { return config.Kinds[w.config.Backends[m.Backend].Kind].Stops }
+func (w *builder) stops(m *config.Model) bool {
+	return config.Kinds[w.config.Backends[m.Backend].Kind].Stops
+}
 
 // constrains has the words in which servers of the OpenAI protocol are asked for a form, where they are not the protocol's own.
 var constrains = map[string]openai.Constrain{
