@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/bridge"
+	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/eval"
 	"wield/model/script"
@@ -126,7 +127,7 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 
 // askLive puts to one model the questions that no result is known of.
 func askLive(cmd *cobra.Command, app *app, f *liveFlags, c *config.Config, way string, questions []eval.Question, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
-	model, known, done, err := c.Behind(config.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, way)
+	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, way)
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}
