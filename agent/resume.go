@@ -225,6 +225,7 @@ func (r *Run) settle(m *memory) error {
 			f := c.Unknown(time.Now())
 			r.unknown = append(r.unknown, f)
 			r.state.Add(r.rendered(&f))
+			delete(r.parked, c.ID)
 		}
 	}
 	return nil

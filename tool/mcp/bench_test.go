@@ -10,9 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,15 +48,6 @@ func remote(b *testing.B) string {
 		b.Fatal(err)
 	}
 	return strings.TrimSpace(line)
-}
-
-// used returns the processor time that this process has used.
-func used() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // measured reports the processor time of each call.
