@@ -78,7 +78,7 @@ func (l *Layout) check() error {
 	case l.Open == "":
 		return errors.New("nothing begins a call")
 	case l.Token != "" && l.Then != "call:":
-		return errors.New("the name before an object with bare keys has to stand behind call:")
+		return errors.New("the name before an object with bare keys has to stand behind \"call:\"")
 	case l.KeyOpen != "" && l.NameEnd == "":
 		return errors.New("nothing ends the name before the elements")
 	case l.KeyOpen != "" && (l.KeyEnd == "" || l.ValueClose == "" || l.CallClose == ""):

@@ -159,7 +159,7 @@ var ErrNoPolicy = errors.New("no policy of that name")
 // PolicyDefinition returns the policy of a name. The default one is there even if the file has none: it asks about everything.
 // The files of the configuration itself, and those of protect, are never written to.
 func (r *Result) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {
-	return r.PolicyDefinition(name, append([]string{r.File}, protect...)...)
+	return r.Config.PolicyDefinition(name, append([]string{r.File}, protect...)...)
 }
 
 func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {

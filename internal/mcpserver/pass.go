@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 revisions before 2026-07-28 have logging, roots and sampling
+
 package mcpserver
 
 import (

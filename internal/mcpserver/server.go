@@ -2,6 +2,8 @@
 // MCP servers behind it have beside tools.
 package mcpserver
 
+//lint:file-ignore SA1019 revisions before 2026-07-28 have logging, roots and sampling
+
 import (
 	"context"
 	"encoding/json"
@@ -83,9 +85,8 @@ func cacheable(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScop
 
 // An offer is one thing that clients can see.
 type offer struct {
-	hash   string
-	add    func()
-	remove func()
+	hash string
+	add  func()
 }
 
 // Sync offers what there is now. Clients are told if that is something else than before.

@@ -44,7 +44,7 @@ var (
 // forms are the types of tools that clients run and that are no functions.
 var forms = map[string]*form{"custom": customForm, "tool_search": searchForm, "local_shell": localShellForm, "shell": shellForm, "apply_patch": patchForm}
 
-// formOf finds a form, formOfCall and formOfOutput one by the type of an item.
+// formOf finds a form, formOfCall one by the type of an item.
 func formOf(is func(*form) bool) *form {
 	for _, f := range forms {
 		if is(f) {
@@ -54,8 +54,7 @@ func formOf(is func(*form) bool) *form {
 	return nil
 }
 
-func formOfCall(kind string) *form   { return formOf(func(f *form) bool { return f.call == kind }) }
-func formOfOutput(kind string) *form { return formOf(func(f *form) bool { return f.output == kind }) }
+func formOfCall(kind string) *form { return formOf(func(f *form) bool { return f.call == kind }) }
 
 // optional are the types of tools of the protocol's own servers that a client can do without: agents offer them whatever the model is.
 func optional(kind string) bool {
