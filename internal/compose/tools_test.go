@@ -78,7 +78,7 @@ tools:
 	if r.Limits.Timeout != 20*time.Second || r.ApprovalTTL != time.Hour || r.Sandbox.Level != "strict" || !filepath.IsAbs(r.Root) {
 		t.Errorf("runner %+v", r)
 	}
-	if got := strings.Join(r.Redact, " "); got != "s3cret-key s3cret-key" {
+	if got := strings.Join(r.Redact, " "); got != "s3cret-key" { // once, however many fields name it
 		t.Errorf("secrets %q", got)
 	}
 	var problems []string
