@@ -35,7 +35,7 @@ func (m *AgentModel) Close() {
 	}
 }
 
-// AgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of
+// NewAgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of
 // when it is whole.
 func NewAgentModel(c *config.Config, name string, env Environment) (*AgentModel, error) {
 	if env.Log == nil {

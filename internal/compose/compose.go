@@ -62,7 +62,7 @@ func (s *Service) Close() {
 	}
 }
 
-// Compose builds all models with what stands between them and a client, and says what the gateway serves.
+// New builds all models with what stands between them and a client, and says what the gateway serves.
 // Secrets are looked up here, and scenarios are read; nothing is asked of a server yet. The error names the
 // key that it comes from.
 func New(c *config.Config, env Environment) (*Service, error) {

@@ -17,7 +17,7 @@ var autoHold = map[string]bridge.Hold{
 	"ollama":    bridge.HoldOllama,
 }
 
-// hold says how the backend is held to the form of an answer.
+// holdOf says how the backend is held to the form of an answer.
 func holdOf(b *config.Backend) bridge.Hold {
 	if b.Constrain != config.ConstrainAuto && b.Constrain != "" {
 		return bridge.Hold(b.Constrain)

@@ -109,7 +109,7 @@ func (t *Toolbox) Close() error {
 	return err
 }
 
-// Toolbox makes the tools. Their states are those of the configuration with what commands have changed on top.
+// OpenToolbox makes the tools. Their states are those of the configuration with what commands have changed on top.
 func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	if env.Getenv == nil {
 		env.Getenv = func(string) string { return "" }

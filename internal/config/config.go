@@ -172,7 +172,7 @@ type Agent struct {
 	Approvals  AgentApprovals `key:"approvals" doc:"How a request deals with questions to a person."`
 }
 
-// runs reports whether wield runs tools for the model.
+// Runs reports whether wield runs tools for the model.
 func (m *Model) Runs() bool { return len(m.Agent.Tools)+len(m.MCP) > 0 }
 
 // AgentLimits bound one run.

@@ -37,7 +37,7 @@ func SetModel(file, model string, keys [][2]string, getenv func(string) string) 
 	return ReplaceFile(file, []byte(text))
 }
 
-// replaceFile puts a new file in the place of an old one, with its permissions.
+// ReplaceFile puts a new file in the place of an old one, with its permissions.
 func ReplaceFile(file string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -311,7 +311,7 @@ func (c *Config) placeless() Config {
 	return same
 }
 
-// changeFile replaces a file of the data directory by what change makes, readable by its owner alone.
+// ChangeFile replaces a file of the data directory by what change makes, readable by its owner alone.
 // Programs that do so at the same time wait for each other. The error says what the file is.
 func ChangeFile(what, file string, change func() ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

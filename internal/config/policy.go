@@ -189,7 +189,7 @@ func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Defini
 
 var ToolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
 
-// parseSelector reads a rule of the command line.
+// ParseSelector reads a rule of the command line.
 func ParseSelector(flag, text string) (policy.Selector, error) {
 	if ToolName.MatchString(text) {
 		return policy.Selector{Tool: []string{text}}, nil

@@ -120,7 +120,7 @@ func (c *Config) ProfileTable() profile.Table {
 	return append(own, table...)
 }
 
-// profile returns the profile of a model whose server calls it by the name upstream.
+// ProfileFor returns the profile of a model whose server calls it by the name upstream.
 //
 // One that was only found by the name never says that text begins in reasoning, unless the file does: where
 // the guess is wrong, the whole answer would be taken for reasoning, and the client would see none.

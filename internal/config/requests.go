@@ -86,7 +86,7 @@ func (h *HTTPTool) check(d *decoder, path string) {
 	}
 }
 
-// requestProblem says what is wrong with a request, without the words around it.
+// RequestProblem says what is wrong with a request, without the words around it.
 func RequestProblem(err error) string {
 	return strings.TrimPrefix(err.Error(), httpcall.ErrRequest.Error()+": ")
 }
@@ -98,13 +98,13 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// lookUp finds the secret that a reference means.
+// LookUp finds the secret that a reference means.
 type LookUp func(Secret) (string, error)
 
-// anySecret stands for every secret where it is only checked whether a request can be made.
+// AnySecret stands for every secret where it is only checked whether a request can be made.
 func AnySecret(Secret) (string, error) { return "x", nil }
 
-// tool makes the tool.
+// Tool makes the tool.
 func (h *HTTPTool) Tool(name string, look LookUp) (*tool.Tool, error) {
 	fields, secrets, err := h.fields(look)
 	if err != nil {
@@ -234,13 +234,13 @@ func (p *HTTPParam) values() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// An entry is a part of the configuration that can also be a file of its own.
+// An Entry is a part of the configuration that can also be a file of its own.
 type Entry interface {
 	setDefaults()
 	check(d *decoder, path string)
 }
 
-// readEntry reads the text of a file that holds one entry. The error is a Problems.
+// ReadEntry reads the text of a file that holds one entry. The error is a Problems.
 func ReadEntry(file string, data []byte, e Entry) error {
 	e.setDefaults()
 	d := newDecoder(file)

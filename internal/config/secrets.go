@@ -13,14 +13,14 @@ func (c *Config) Hide(getenv func(string) string) func(string) string {
 	return mask.Values(c.Secrets(getenv))
 }
 
-// secrets returns every secret that the configuration can look up now.
+// Secrets returns every secret that the configuration can look up now.
 func (c *Config) Secrets(getenv func(string) string) []string {
 	return SecretsIn(c, func(s Secret) (string, error) { return s.Resolve(getenv) })
 }
 
 var secretType = reflect.TypeFor[Secret]()
 
-// secretsIn looks up every secret that a part of a configuration refers to, in whatever field it stands, and what is secret about
+// SecretsIn looks up every secret that a part of a configuration refers to, in whatever field it stands, and what is secret about
 // one that is an address.
 func SecretsIn(part any, look LookUp) (list []string) {
 	seen := map[string]bool{}

@@ -47,7 +47,7 @@ func (s *ShTool) check(d *decoder, path, name string) {
 	}
 }
 
-// tool makes the tool.
+// Tool makes the tool.
 func (s *ShTool) Tool(name string) (*tool.Tool, error) {
 	l := dir.Line{Name: name, Description: s.Description, Command: s.Command, Params: map[string]dir.LineParam{}, Network: s.Network, ReadOnly: s.ReadOnly}
 	for name, p := range s.Params {

@@ -75,7 +75,7 @@ func (b *Builtin) setDefaults() {
 	b.Timeout = Duration(defaultToolTimeout)
 }
 
-// builtin returns a built-in tool as the configuration wants it.
+// BuiltinTool returns a built-in tool as the configuration wants it.
 func (c *Config) BuiltinTool(one *tool.Tool) *tool.Tool {
 	b, ok := c.Tools.Builtin[one.Name()]
 	if !ok {
@@ -94,7 +94,7 @@ func (c *Config) BuiltinTool(one *tool.Tool) *tool.Tool {
 	return b.Configured(one)
 }
 
-// configured returns a tool as its part of the configuration wants it.
+// Configured returns a tool as its part of the configuration wants it.
 func (b Builtin) Configured(builtin *tool.Tool) *tool.Tool {
 	t := *builtin
 	t.State = tool.StateDisabled
@@ -123,7 +123,7 @@ func (b Builtin) Configured(builtin *tool.Tool) *tool.Tool {
 	return &t
 }
 
-// ToolTimeout reads the timeout of a tool, which is held to the same bounds as in the configuration.
+// ParseToolTimeout reads the timeout of a tool, which is held to the same bounds as in the configuration.
 func ParseToolTimeout(text string) (time.Duration, error) {
 	var d Duration
 	if err := d.Parse(text); err != nil {
