@@ -45,20 +45,28 @@ func responsesHead(h head, req *responses.Request) responses.ResponseOptions {
 	return responses.ResponseOptions{ID: newID("resp_"), Created: h.now.Unix(), Model: h.model, Request: req, Natives: h.annotations}
 }
 
-// respond answers POST /v1/responses.
-func (x *exchange) respond(body []byte) *failure {
+// responseRequest reads a request for a response, puts what it continues in front of it, and finds its model.
+func (x *exchange) responseRequest(body []byte) (*Model, storedResponse, *failure) {
 	req, err := responses.DecodeRequest(body)
 	if err != nil {
-		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+		return nil, storedResponse{}, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
 	m, f := x.find(req.Model)
 	if f != nil {
-		return f
+		return nil, storedResponse{}, f
 	}
 	k := storedResponse{x: x, responseStore: x.responseStore(), owner: x.holder.keyName(), req: req}
-	if f := k.resume(m.Match || m.FromUser); f != nil {
+	f = k.resume(m.Match || m.FromUser)
+	return m, k, f
+}
+
+// respond answers POST /v1/responses.
+func (x *exchange) respond(body []byte) *failure {
+	m, k, f := x.responseRequest(body)
+	if f != nil {
 		return f
 	}
+	req := k.req
 	if f := x.checkMessages(req.Messages); f != nil {
 		return f
 	}
@@ -76,19 +84,11 @@ func (x *exchange) respond(body []byte) *failure {
 
 // countInput answers POST /v1/responses/input_tokens with an estimate. No model is asked.
 func (x *exchange) countInput(body []byte) *failure {
-	req, err := responses.DecodeRequest(body)
-	if err != nil {
-		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
-	}
-	m, f := x.find(req.Model)
+	_, k, f := x.responseRequest(body)
 	if f != nil {
 		return f
 	}
-	k := storedResponse{x: x, responseStore: x.responseStore(), owner: x.holder.keyName(), req: req}
-	if f := k.resume(m.Match || m.FromUser); f != nil {
-		return f
-	}
-	b := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), int64(anthropic.CountTokens(&req.Request)), 10)
+	b := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), int64(anthropic.CountTokens(&k.req.Request)), 10)
 	x.body(http.StatusOK, append(b, '}'))
 	return nil
 }
