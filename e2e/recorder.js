@@ -66,6 +66,7 @@ export function asCompletions({ body }) {
     model: body.model,
     messages,
     tools: functions.map(({ type, name, description, parameters, strict }) => ({ type, function: { name, description, parameters, strict } })),
+    tool_choice: body.tool_choice,
     parallel_tool_calls: body.parallel_tool_calls,
     stream: true,
     stream_options: { include_usage: true },
