@@ -7,7 +7,7 @@ import (
 	"wield/chat"
 )
 
-// noticeDropped is what a person is told of a model whose server drops tools.
+// noticeDropped is the notice for a model whose server drops tools.
 const noticeDropped = "the server leaves tools out of the prompt, so they are described in the text"
 
 // droppedTools reports whether the server left the tools out of this answer's prompt, and the answer can be asked for again with

@@ -2,7 +2,7 @@ package dialect
 
 import "wield/schema/shape"
 
-// Repair says how much of a broken call may be mended. Every mend is a Note.
+// Repair says how much of a broken call may be repaired. Every repair is a Note.
 type Repair uint8
 
 // The levels. The zero value is full, the default of the decoder; a call that wield runs itself is read at

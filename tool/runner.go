@@ -40,7 +40,7 @@ type Runner struct {
 
 	Middleware []Middleware   // around every handler; the first is outermost
 	Limits     Limits         // for tools that have none of their own
-	Repair     dialect.Repair // how much of broken arguments may be mended; at most safe, whatever stands here
+	Repair     dialect.Repair // how much of broken arguments may be repaired; at most safe, whatever stands here
 	Redact     []string       // texts, such as secrets, that stand in no result
 	Parallel   int            // how many calls RunAll runs at a time; 0: 8
 	Style      Style          // of results where there is no tool that has one

@@ -156,7 +156,7 @@ Exit codes: 0 all is well, 1 a text reads differently, 2 it could not run.`,
 	fl.BoolVar(&f.only, "only", false, "that dialect alone, without the safe others")
 	fl.StringVar(&f.tools, "tools", "", "file with the tools on offer, a JSON array in the form of the OpenAI protocol")
 	fl.StringVar(&f.prefix, "prefix", "", "what stands in front of every tool name in the text, such as user:")
-	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be mended: off, safe or full")
+	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
 	fl.BoolVar(&f.jsonl, "jsonl", false, "FILE is JSON lines; so it is taken when its name ends in .jsonl")
 	profileFlags(cmd, &f)
 	return cmd

@@ -67,7 +67,7 @@ Exit codes: 0 all thresholds are met, 1 one is missed, 2 it could not run.`,
 	fl := cmd.Flags()
 	fl.StringVar(&o.Dialect, "dialect", "auto", "dialect that has priority, or auto")
 	fl.BoolVar(&o.Only, "only", false, "that dialect alone, without the safe others")
-	fl.StringVar(&repair, "repair", "full", "how much of a broken call may be mended: off, safe or full")
+	fl.StringVar(&repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
 	fl.StringSliceVar(&o.Models, "models", nil, "only the answers of these models")
 	fl.StringSliceVar(&o.Without, "without", nil, "not the answers of these models")
 	fl.BoolVar(&asJSON, "json", false, "print the figures as JSON")

@@ -60,7 +60,7 @@ The output does not depend on --chunk: it is there to see just that.`,
 	fl.StringVar(&f.tools, "tools", "", "file with the tools on offer, a JSON array in the form of the OpenAI protocol")
 	fl.StringVar(&f.prefix, "prefix", "", "what stands in front of every tool name in the text, such as user:")
 	fl.IntVar(&f.chunk, "chunk", 0, "feed the text in chunks of so many bytes; 0: whole, or as the record says")
-	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be mended: off, safe or full")
+	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
 	fl.BoolVar(&f.spans, "spans", false, "add the byte range of every call, and a list of all ranges of the text")
 	fl.BoolVar(&f.events, "events", false, "add the events as they were emitted")
 	fl.BoolVar(&f.jsonl, "jsonl", false, "the input is JSON lines")

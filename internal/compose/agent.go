@@ -35,8 +35,8 @@ func (m *AgentModel) Close() {
 	}
 }
 
-// NewAgentModel builds one model for an agent. What wield itself runs is mended no more than safely, and told of
-// when it is whole.
+// NewAgentModel builds one model for an agent. What wield itself runs is repaired no more than safely, and emitted
+// when it is complete.
 func NewAgentModel(c *config.Config, name string, env Environment) (*AgentModel, error) {
 	if env.Log == nil {
 		env.Log = slog.New(slog.DiscardHandler)

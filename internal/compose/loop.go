@@ -106,8 +106,8 @@ func (w *builder) agent(name string, box *Toolbox) (runs.Agent, error) {
 	}, nil
 }
 
-// looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is mended no
-// more than safely, and told of when it is whole.
+// looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is repaired no
+// more than safely, and emitted when it is complete.
 func (w *builder) looped(name string) (chat.Model, error) {
 	chain := []chat.Model{}
 	for _, next := range append([]string{name}, w.config.Models[name].Fallback...) {

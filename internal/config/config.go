@@ -114,7 +114,7 @@ type Model struct {
 	Profile          string       `key:"profile" doc:"Profile of the model's family, built-in or of profiles; see wield dialect profile. auto: found by the model's name. none: no profile."`
 	Dialect          Dialect      `key:"dialect" doc:"Dialect that the model is told and that has priority when its text is read; see wield dialect list. auto: as the profile says."`
 	ResponseTemplate string       `key:"response_template" doc:"File with a response_template, such as the model's tokenizer_config.json: its answers are read as that says; see wield dialect import."`
-	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How much of a broken call may be mended."`
+	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How much of a broken call may be repaired."`
 	Release          string       `key:"release" enum:"auto|checked|eager" doc:"When a call is passed on: once it is checked, or while it is being written. auto: checked up to 1 KiB."`
 	Bounce           Bounce       `key:"bounce" doc:"Second chances for calls that cannot be used."`
 	Calls            Calls        `key:"calls" doc:"How tools are called."`

@@ -182,7 +182,7 @@ func (x *exchange) drop(n *chat.NoteDetail) {
 	}
 }
 
-// Bounds of what is told of fields that were dropped.
+// Limits of the report on dropped fields.
 const (
 	maxDropped  = 32
 	maxDropName = 64

@@ -27,7 +27,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// CodeThread is the code of the error for a request that goes on with a thread, or begins one. SDKs send the whole conversation then.
+// CodeThread is the code of the error for a request that continues or starts a thread. SDKs send the whole conversation then.
 const CodeThread = "thread_unsupported_request"
 
 type requestReader struct {

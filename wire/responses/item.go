@@ -326,7 +326,7 @@ func (d *requestReader) toolsOf(kind string, raw []byte) []chat.Tool {
 	return added
 }
 
-// appendFound appends what a model is told of tools that were found.
+// appendFound appends the text for a model about tools that were found.
 func appendFound(dst []byte, tools []chat.Tool) []byte {
 	dst = append(dst, `{"tools":[`...)
 	for i := range tools {

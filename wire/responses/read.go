@@ -350,7 +350,7 @@ func (r *StreamReader) seen(it *outItem) string {
 	return name
 }
 
-// added opens a call. One that is mixed with another is told of when it is done.
+// added opens a call. One that is interleaved with another is emitted when it is complete.
 func (r *StreamReader) added(place int64, raw []byte) {
 	it := readItem(raw)
 	if r.open >= 0 || !it.calls() || it.callID == "" {
