@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // carelessScenario is a model that calls wrong tools and right ones in one answer, and reads the results.
@@ -82,15 +84,15 @@ func TestRunAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, log := runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator", "the sum, please")
-	if code != exitOK || strings.TrimSpace(out) != "It is 5535." || !strings.Contains(log, "Tool abacus not found. Available: calculator") {
+	if code != cli.ExitOK || strings.TrimSpace(out) != "It is 5535." || !strings.Contains(log, "Tool abacus not found. Available: calculator") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 	code, out, log = runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator", "--max-turns", "2", "a fence")
-	if code != exitMalformed || strings.Contains(out, "```") || !strings.Contains(log, "wrote no valid call") {
+	if code != cli.ExitMalformed || strings.Contains(out, "```") || !strings.Contains(log, "wrote no valid call") {
 		t.Errorf("in a fence: exit code %d, output %q, log %q", code, out, log)
 	}
 	code, out, log = runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator", "for ever")
-	if code != exitMalformed || strings.Contains(out, "tool_call") || !strings.Contains(log, "wrote no valid call") {
+	if code != cli.ExitMalformed || strings.Contains(out, "tool_call") || !strings.Contains(log, "wrote no valid call") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 }

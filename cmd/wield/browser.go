@@ -6,20 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/model/browser"
 )
 
-func newBrowserCmd(app *app) *cobra.Command {
-	return group("browser", "Log in at the page of a model",
+func newBrowserCmd(app *cli.App) *cobra.Command {
+	return cli.Group("browser", "Log in at the page of a model",
 		`A backend of kind browser is a model behind a web page. These commands are about the browser that shows it.`,
 		`  wield browser login
   wield browser login page --config wield.yaml`,
 		newBrowserLoginCmd(app))
 }
 
-func newBrowserLoginCmd(app *app) *cobra.Command {
+func newBrowserLoginCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "login [BACKEND]",
@@ -44,24 +45,24 @@ One browser can use a profile at a time: end the service first if it has the pag
 	return cmd
 }
 
-func runBrowserLogin(ctx context.Context, app *app, file, name string) error {
-	c, err := app.load(config.Options{File: file, Getenv: app.getenv})
+func runBrowserLogin(ctx context.Context, app *cli.App, file, name string) error {
+	c, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
 	if err != nil {
 		return err
 	}
 	o, err := compose.LoginOptions(c.Config, name)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
-	fmt.Fprintf(app.stderr, "Log in at %s in the window that opens. Close it when you are done.\n", o.URL)
+	fmt.Fprintf(app.Stderr, "Log in at %s in the window that opens. Close it when you are done.\n", o.URL)
 	in, err := browser.Login(ctx, o)
 	switch {
 	case err != nil:
 		return err
 	case in:
-		fmt.Fprintf(app.stdout, "logged in; the profile is in %s\n", o.Browser.Profile)
+		fmt.Fprintf(app.Stdout, "logged in; the profile is in %s\n", o.Browser.Profile)
 	default:
-		fmt.Fprintf(app.stdout, "the window is closed; the profile is in %s\n", o.Browser.Profile)
+		fmt.Fprintf(app.Stdout, "the window is closed; the profile is in %s\n", o.Browser.Profile)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wield/internal/chatpage"
+	"wield/internal/cli"
 	"wield/model/browser/chromium"
 	"wield/model/script"
 )
@@ -63,14 +64,14 @@ func TestBrowserLogin(t *testing.T) {
 		more, want string
 		code       int
 	}{
-		{"", "backends.page.browser.profile is empty", exitUsage},
-		{", profile: " + filepath.Join(t.TempDir(), "profile") + ", program: /nowhere/chromium", "browser.program", exitModel},
+		{"", "backends.page.browser.profile is empty", cli.ExitUsage},
+		{", profile: " + filepath.Join(t.TempDir(), "profile") + ", program: /nowhere/chromium", "browser.program", cli.ExitModel},
 	} {
 		if err := os.WriteFile(file, fmt.Appendf(nil, text, c.more), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var stderr strings.Builder
-		a := &app{stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &stderr, getenv: func(string) string { return "" }}
+		a := &cli.App{Stdin: strings.NewReader(""), Stdout: &strings.Builder{}, Stderr: &stderr, Getenv: func(string) string { return "" }}
 		if code := run(t.Context(), []string{"browser", "login", "--config", file}, a); code != c.code || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%q: code %d, %s", c.more, code, stderr.String())
 		}

@@ -21,6 +21,7 @@ import (
 
 	"wield/agent"
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/terminal"
@@ -53,7 +54,7 @@ type chatFlags struct {
 	resume string
 }
 
-func newChatCmd(app *app) *cobra.Command {
+func newChatCmd(app *cli.App) *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:   "chat [flags] [MESSAGE...]",
@@ -84,7 +85,7 @@ Inside, /help lists the commands and the keys.`,
 // onceOnly are the flags that mean something with -p alone.
 var onceOnly = []string{"on-ask", "output", "out", "output-schema"}
 
-func (f *chatFlags) run(cmd *cobra.Command, app *app, args []string) error {
+func (f *chatFlags) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	ctx := cmd.Context()
 	f.given = givenFlags(cmd.Flags())
 	if f.once {
@@ -93,23 +94,23 @@ func (f *chatFlags) run(cmd *cobra.Command, app *app, args []string) error {
 	}
 	for _, name := range onceOnly {
 		if cmd.Flags().Changed(name) {
-			return usageErrorf("--%s is for -p, which carries out one task", name)
+			return cli.UsageErrorf("--%s is for -p, which carries out one task", name)
 		}
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
 	f.resume = cmp.Or(f.resume, f.session)
-	in, ok := app.stdin.(*os.File)
-	out, isFile := app.stdout.(*os.File)
-	tty, restore := terminal.TTY{In: app.stdin, Out: app.stdout, Plain: true}, func() {}
+	in, ok := app.Stdin.(*os.File)
+	out, isFile := app.Stdout.(*os.File)
+	tty, restore := terminal.TTY{In: app.Stdin, Out: app.Stdout, Plain: true}, func() {}
 	r, err := f.load(app)
 	if err != nil {
 		return err
 	}
 	return f.stage(ctx, app, r, func(o *terminal.Options) error {
 		if ok && isFile {
-			if tty, restore, err = terminal.Open(in, out, app.getenv); err != nil {
+			if tty, restore, err = terminal.Open(in, out, app.Getenv); err != nil {
 				return err
 			}
 		}
@@ -120,7 +121,7 @@ func (f *chatFlags) run(cmd *cobra.Command, app *app, args []string) error {
 }
 
 // stage prepares the conversation, and gives back what it holds when do has ended.
-func (f *chatFlags) stage(ctx context.Context, app *app, r *config.Result, do func(o *terminal.Options) error) (err error) {
+func (f *chatFlags) stage(ctx context.Context, app *cli.App, r *config.Result, do func(o *terminal.Options) error) (err error) {
 	if len(f.tools) == 0 && len(f.lines) == 0 && !anyTool(r) {
 		f.tools, f.write = chatTools(r.Config), true
 		f.given = append(f.given, "--tools="+strings.Join(f.tools, ","), "--write")
@@ -136,7 +137,7 @@ func (f *chatFlags) stage(ctx context.Context, app *app, r *config.Result, do fu
 	}
 	o := terminal.Options{
 		Models: r.ModelNames(), Dialects: dialect.Names(), Model: f.upstream.Model, Dialect: f.upstream.Dialect, Runner: box.Runner, Tools: box.Registry.Session(),
-		Root: box.Runner.Root, By: "wield chat", Edit: editor(app), Undo: box.Undo, Place: place(box.Runner.Root, app.getenv("HOME")),
+		Root: box.Runner.Root, By: "wield chat", Edit: editor(app), Undo: box.Undo, Place: place(box.Runner.Root, app.Getenv("HOME")),
 	}
 	rules, err := f.rules(app, r, p, &o)
 	if err != nil {
@@ -147,13 +148,13 @@ func (f *chatFlags) stage(ctx context.Context, app *app, r *config.Result, do fu
 		return err
 	}
 	o.Files = func() []string { return mentionable(ctx, box.Runner.Root) }
-	if dir := r.DataDir(app.getenv); dir != "" && !f.unkept {
+	if dir := r.DataDir(app.Getenv); dir != "" && !f.unkept {
 		o.History = filepath.Join(dir, "chat_history")
 	}
 	if f.unkept {
 		o.Approvals = new(tool.MemoryApprovals)
 		box.Runner.Approvals = o.Approvals
-	} else if o.Journal, err = app.openCounted(ctx, r.Config); err != nil {
+	} else if o.Journal, err = app.OpenCounted(ctx, r.Config); err != nil {
 		return fmt.Errorf("%w (--no-journal leaves it out)", err)
 	} else {
 		defer func() { err = errors.Join(err, o.Journal.Close()) }()
@@ -184,7 +185,7 @@ func anyTool(r *config.Result) bool {
 }
 
 // open makes what carries out what the person asks, with a model and the dialect that it is told.
-func (f *chatFlags) open(app *app, r *config.Result, o *terminal.Options, name, told string) (*terminal.Stage, error) {
+func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, name, told string) (*terminal.Stage, error) {
 	own := *r
 	c := *r.Config
 	own.Config = &c
@@ -192,7 +193,7 @@ func (f *chatFlags) open(app *app, r *config.Result, o *terminal.Options, name, 
 	chosen.upstream.Model, chosen.trace, chosen.edits = name, true, true
 	if told != "" {
 		if !slices.Contains(o.Dialects, told) {
-			return nil, usageErrorf("there is no dialect %s; wield dialect list shows all of them", plain(told))
+			return nil, cli.UsageErrorf("there is no dialect %s; wield dialect list shows all of them", cli.Plain(told))
 		}
 		c.Models = maps.Clone(r.Models)
 		for n, m := range c.Models {
@@ -282,7 +283,7 @@ func (f *chatFlags) recall(ctx context.Context, o *terminal.Options) error {
 		return nil
 	}
 	if o.Journal == nil {
-		return usageErrorf("without the journal there is no earlier conversation to go on with")
+		return cli.UsageErrorf("without the journal there is no earlier conversation to go on with")
 	}
 	for s, err := range journal.Sessions(ctx, o.Journal, 0) {
 		if err != nil {
@@ -301,13 +302,13 @@ func (f *chatFlags) recall(ctx context.Context, o *terminal.Options) error {
 		o.Messages, err = stage.Agent.Recall(ctx, s.ID)
 		return err
 	}
-	return usageErrorf("there is no such conversation; wield sessions list shows all there are")
+	return cli.UsageErrorf("there is no such conversation; wield sessions list shows all there are")
 }
 
 // editor returns what opens a text in the person's editor.
-func editor(app *app) func(ctx context.Context, name, text string) (string, error) {
+func editor(app *cli.App) func(ctx context.Context, name, text string) (string, error) {
 	return func(ctx context.Context, name, text string) (out string, err error) {
-		program := strings.Fields(cmp.Or(app.getenv("VISUAL"), app.getenv("EDITOR")))
+		program := strings.Fields(cmp.Or(app.Getenv("VISUAL"), app.Getenv("EDITOR")))
 		if len(program) == 0 {
 			return "", errors.New("set VISUAL or EDITOR to the editor that you want")
 		}
@@ -321,7 +322,7 @@ func editor(app *app) func(ctx context.Context, name, text string) (string, erro
 			return "", err
 		}
 		cmd := exec.CommandContext(ctx, program[0], append(program[1:], file)...)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = app.stdin, app.stdout, bare(app.stderr)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = app.Stdin, app.Stdout, cli.Bare(app.Stderr)
 		if err := cmd.Run(); err != nil {
 			return "", fmt.Errorf("%s: %w", program[0], err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
@@ -73,7 +74,7 @@ func TestKeptRule(t *testing.T) {
 	if err := os.WriteFile(file, []byte("directories: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, log := runWield(t, dir, "", append([]string{"chat"}, args...)...); code != exitUsage || !strings.Contains(log, config.KeptRulesFile) {
+	if code, _, log := runWield(t, dir, "", append([]string{"chat"}, args...)...); code != cli.ExitUsage || !strings.Contains(log, config.KeptRulesFile) {
 		t.Errorf("with a broken file the exit code is %d:\n%s", code, log)
 	}
 }
@@ -110,7 +111,7 @@ func TestWholeFileAfterTwoFailures(t *testing.T) {
 	}
 	t.Chdir(work)
 	code, out, log := runWield(t, dir, "", "run", "--config", file, "--scenario", scenario, "--dialect", "cli-block", "--on-ask", "allow", "Set x to 2.")
-	if code != exitOK || !strings.HasSuffix(strings.TrimSpace(out), "It is written.") {
+	if code != cli.ExitOK || !strings.HasSuffix(strings.TrimSpace(out), "It is written.") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 	if got, err := os.ReadFile("a.py"); err != nil || string(got) != "x = 2\ny = 2\n" {

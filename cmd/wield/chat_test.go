@@ -17,6 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"wield/internal/cli"
 	"wield/internal/terminal/vt"
 )
 
@@ -292,23 +293,23 @@ func TestChatContinue(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	args := []string{"chat", "--scenario", "success"}
-	if code, _, log := runWield(t, dir, "Hello\n", args...); code != exitOK {
+	if code, _, log := runWield(t, dir, "Hello\n", args...); code != cli.ExitOK {
 		t.Fatalf("exit code %d, %s", code, log)
 	}
 	code, out, log := runWield(t, dir, "/save all.md\n", append(args, "--continue")...)
-	if code != exitOK || !strings.Contains(out, "2 messages are in all.md") {
+	if code != cli.ExitOK || !strings.Contains(out, "2 messages are in all.md") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
-	if code, out, log = runWield(t, dir, "/resume ses_\n/save resumed.md\n", args...); code != exitOK || !strings.Contains(out, "2 messages are in resumed.md") {
+	if code, out, log = runWield(t, dir, "/resume ses_\n/save resumed.md\n", args...); code != cli.ExitOK || !strings.Contains(out, "2 messages are in resumed.md") {
 		t.Errorf("/resume in a new conversation: exit code %d, output %q, log %q", code, out, log)
 	}
-	if code, _, _ = runWield(t, dir, "", append(args, "--resume", "ses_none")...); code != exitUsage {
-		t.Errorf("a conversation that is not there: exit code %d, want %d", code, exitUsage)
+	if code, _, _ = runWield(t, dir, "", append(args, "--resume", "ses_none")...); code != cli.ExitUsage {
+		t.Errorf("a conversation that is not there: exit code %d, want %d", code, cli.ExitUsage)
 	}
-	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--resume", "ses_none")...); code != exitUsage || out != "" {
-		t.Errorf("-p with a conversation that is not there: exit code %d, output %q, want %d", code, out, exitUsage)
+	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--resume", "ses_none")...); code != cli.ExitUsage || out != "" {
+		t.Errorf("-p with a conversation that is not there: exit code %d, output %q, want %d", code, out, cli.ExitUsage)
 	}
-	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--output", "json")...); code != exitOK || !strings.HasPrefix(out, "{") {
+	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--output", "json")...); code != cli.ExitOK || !strings.HasPrefix(out, "{") {
 		t.Errorf("-p: exit code %d, output %q", code, out)
 	}
 }
@@ -335,7 +336,7 @@ func TestChatCost(t *testing.T) {
 	} {
 		code, out, log := runWield(t, dir, tt.input, "chat", "--config", "priced.yaml", "--model", "m")
 		for _, want := range tt.want {
-			if code != exitOK || !strings.Contains(out, want) {
+			if code != cli.ExitOK || !strings.Contains(out, want) {
 				t.Errorf("exit code %d, output %q, want %q in it; log %q", code, out, want, log)
 			}
 		}
@@ -460,7 +461,7 @@ turns:
 		}
 	}
 	code, out, log := runWield(t, dir, "go\ny\n", "chat", "--scenario", "m.scenario.yaml")
-	if code != exitOK || !strings.Contains(out, "rm a.txt") || !strings.Contains(out, "Changed.") {
+	if code != cli.ExitOK || !strings.Contains(out, "rm a.txt") || !strings.Contains(out, "Changed.") {
 		t.Errorf("exit code %d, output %q; log %q", code, out, log)
 	}
 	if text, err := os.ReadFile("a.txt"); err != nil || string(text) != "one\nthree\n" {

@@ -11,6 +11,7 @@ import (
 
 	"wield/dialect"
 	"wield/dialect/profile"
+	"wield/internal/cli"
 )
 
 // A shell can complete command lines from what write prints.
@@ -31,7 +32,7 @@ var shells = []shell{
 		func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
 }
 
-func newCompletionCmd(app *app, root *cobra.Command) *cobra.Command {
+func newCompletionCmd(app *cli.App, root *cobra.Command) *cobra.Command {
 	var names, examples []string
 	for _, s := range shells {
 		names = append(names, s.name)
@@ -48,9 +49,9 @@ flags, names of dialects among them.`, strings.Join(names, ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {
-				return usageErrorf("no shell %q; there are: %s", args[0], strings.Join(names, ", "))
+				return cli.UsageErrorf("no shell %q; there are: %s", args[0], strings.Join(names, ", "))
 			}
-			return shells[i].write(root, app.stdout)
+			return shells[i].write(root, app.Stdout)
 		},
 	}
 }
@@ -64,15 +65,15 @@ func flagValues() map[string][]string {
 		"modes":      {"native", "text"},
 		"repair":     {"off", "safe", "full"},
 		"mode":       {"text", "native", "auto"},
-		"log-level":  logLevels,
-		"log-format": logFormats,
+		"log-level":  cli.LogLevels,
+		"log-format": cli.LogFormats,
 	}
 }
 
 // completeFlags lets shells complete the values of the flags of all commands.
 func completeFlags(root *cobra.Command) {
 	values := flagValues()
-	walk(root, func(cmd *cobra.Command) {
+	cli.Walk(root, func(cmd *cobra.Command) {
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			words, ok := values[f.Name]
 			if _, has := cmd.GetFlagCompletionFunc(f.Name); !ok || has {

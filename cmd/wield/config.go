@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
-func newConfigCmd(app *app) *cobra.Command {
-	return group("config", "Check the configuration, say where values come from",
+func newConfigCmd(app *cli.App) *cobra.Command {
+	return cli.Group("config", "Check the configuration, say where values come from",
 		"Works on the configuration file without starting anything.",
 		`  wield config check
   wield config explain models.coder
@@ -20,7 +21,7 @@ func newConfigCmd(app *app) *cobra.Command {
 		newConfigCheckCmd(app), newConfigExplainCmd(app), newConfigImportCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
 }
 
-func newConfigCheckCmd(app *app) *cobra.Command {
+func newConfigCheckCmd(app *cli.App) *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
@@ -37,13 +38,13 @@ Exit codes: 0 nothing is wrong, 1 warnings with --strict, 2 problems.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			warnings, err := checkFiles(app, args)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 			}
 			for _, w := range warnings {
-				fmt.Fprintln(app.stderr, w.String())
+				fmt.Fprintln(app.Stderr, w.String())
 			}
 			if strict && len(warnings) > 0 {
-				return fmt.Errorf("%s", count(len(warnings), "warning"))
+				return fmt.Errorf("%s", cli.Count(len(warnings), "warning"))
 			}
 			return nil
 		},
@@ -53,23 +54,23 @@ Exit codes: 0 nothing is wrong, 1 warnings with --strict, 2 problems.`,
 }
 
 // checkFiles checks the file that args name, or those that there are, and says on the output what it has checked.
-func checkFiles(app *app, args []string) (config.Problems, error) {
+func checkFiles(app *cli.App, args []string) (config.Problems, error) {
 	file := ""
 	if len(args) > 0 {
 		file = args[0]
 	}
 	var warnings config.Problems
 	if filepath.Base(file) != config.ProjectFile {
-		r, err := app.load(config.Options{File: file, Getenv: app.getenv})
+		r, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
 		if err != nil {
 			return nil, err
 		}
-		warnings = append(r.Warnings, r.UnsetSecrets(app.getenv)...)
+		warnings = append(r.Warnings, r.UnsetSecrets(app.Getenv)...)
 		name := r.File
 		if name == "" {
 			name = "no file: the defaults"
 		}
-		fmt.Fprintf(app.stdout, "%s: ok: %s, %s, %s\n", name, count(len(r.Backends), "backend"), count(len(r.Models), "model"), count(len(r.Keys), "key"))
+		fmt.Fprintf(app.Stdout, "%s: ok: %s, %s, %s\n", name, cli.Count(len(r.Backends), "backend"), cli.Count(len(r.Models), "model"), cli.Count(len(r.Keys), "key"))
 	}
 	project := file
 	if len(args) == 0 {
@@ -85,20 +86,12 @@ func checkFiles(app *app, args []string) (config.Problems, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(app.stdout, "%s: ok: %s denied, %s asked about, %s disabled\n", project,
-		count(len(p.Deny), "selector"), count(len(p.Ask), "selector"), count(len(p.Tools.Disable), "tool"))
+	fmt.Fprintf(app.Stdout, "%s: ok: %s denied, %s asked about, %s disabled\n", project,
+		cli.Count(len(p.Deny), "selector"), cli.Count(len(p.Ask), "selector"), cli.Count(len(p.Tools.Disable), "tool"))
 	return append(warnings, more...), nil
 }
 
-// count returns a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func newConfigSchemaCmd(app *app) *cobra.Command {
+func newConfigSchemaCmd(app *cli.App) *cobra.Command {
 	var project bool
 	cmd := &cobra.Command{
 		Use:   "schema",
@@ -109,7 +102,7 @@ with the YAML language server this line at the top of the file does it:
   # yaml-language-server: $schema=wield.schema.json`,
 		Example: `  wield config schema > wield.schema.json
   wield config schema --project`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			schema := config.Schema
 			if project {
@@ -119,7 +112,7 @@ with the YAML language server this line at the top of the file does it:
 			if err != nil {
 				return err
 			}
-			_, err = app.stdout.Write(text)
+			_, err = app.Stdout.Write(text)
 			return err
 		},
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
-func newConfigExplainCmd(app *app) *cobra.Command {
+func newConfigExplainCmd(app *cli.App) *cobra.Command {
 	var file string
 	var set, asJSON bool
 	cmd := &cobra.Command{
@@ -24,14 +25,14 @@ What auto comes to for a model stands in brackets.`,
   wield config explain models.coder timeouts
   wield config explain --set`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := app.load(config.Options{File: file, Getenv: app.getenv})
+			r, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 			}
 			all := r.Explain()
 			for _, key := range args {
 				if len(below(all, []string{key})) == 0 {
-					return usageErrorf("there is no key %s; wield config explain shows them all", key)
+					return cli.UsageErrorf("there is no key %s; wield config explain shows them all", key)
 				}
 			}
 			return printExplained(app, below(all, args), set, asJSON)
@@ -60,13 +61,13 @@ func below(all []config.Explained, keys []string) []config.Explained {
 	return found
 }
 
-func printExplained(app *app, list []config.Explained, set, asJSON bool) error {
+func printExplained(app *cli.App, list []config.Explained, set, asJSON bool) error {
 	for _, x := range list {
 		if set && x.Layer == "default" {
 			continue
 		}
 		if asJSON {
-			if err := json.NewEncoder(app.stdout).Encode(x); err != nil {
+			if err := json.NewEncoder(app.Stdout).Encode(x); err != nil {
 				return err
 			}
 			continue
@@ -85,7 +86,7 @@ func printExplained(app *app, list []config.Explained, set, asJSON bool) error {
 		if x.From != "" {
 			from = x.From
 		}
-		if _, err := fmt.Fprintf(app.stdout, "%s = %s  # %s\n", x.Path, value, from); err != nil {
+		if _, err := fmt.Fprintf(app.Stdout, "%s = %s  # %s\n", x.Path, value, from); err != nil {
 			return err
 		}
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
 // maxImport bounds a file of another program, so that a wrong path is not read whole.
 const maxImport = 16 << 20
 
-func newConfigImportCmd(app *app) *cobra.Command {
+func newConfigImportCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import lumo-tamer|llf FILE",
 		Short: "Make a configuration from that of another program",
@@ -35,9 +36,9 @@ What has no place here, and what has to be done by hand, stands in comments at i
 			}
 			text, _, err := config.Import(config.Source(args[0]), data)
 			if err != nil {
-				return usageErrorf("%s: %w", args[1], err)
+				return cli.UsageErrorf("%s: %w", args[1], err)
 			}
-			_, err = fmt.Fprint(app.stdout, text)
+			_, err = fmt.Fprint(app.Stdout, text)
 			return err
 		},
 	}

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
 )
 
-func newConfigKeyCmd(app *app) *cobra.Command {
+func newConfigKeyCmd(app *cli.App) *cobra.Command {
 	var name string
 	var stdin bool
 	cmd := &cobra.Command{
@@ -21,19 +23,19 @@ the key stands nowhere but with its holder: keep it now, it cannot be printed ag
 input, and only the entry is printed.`,
 		Example: `  wield config key --name kitchen
   wield config key --name kitchen --stdin < kitchen.key`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key := "wield-" + strings.ToLower(rand.Text())
 			if stdin {
-				line := bufio.NewScanner(app.stdin)
+				line := bufio.NewScanner(app.Stdin)
 				if !line.Scan() || line.Text() == "" {
-					return usageErrorf("--stdin: the input holds no key")
+					return cli.UsageErrorf("--stdin: the input holds no key")
 				}
 				key = line.Text()
 			} else {
-				fmt.Fprintf(app.stdout, "# the key, for the client: %s\n", key)
+				fmt.Fprintf(app.Stdout, "# the key, for the client: %s\n", key)
 			}
-			_, err := fmt.Fprintf(app.stdout, "keys:\n  - {name: %q, secret: \"sha256:%x\"}\n", name, sha256.Sum256([]byte(key)))
+			_, err := fmt.Fprintf(app.Stdout, "keys:\n  - {name: %q, secret: \"sha256:%x\"}\n", name, sha256.Sum256([]byte(key)))
 			return err
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/cli"
 	"wield/internal/pgtest"
 )
 
@@ -44,7 +45,7 @@ func TestDatabaseIsGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.killed || e.code != exitFailed || !strings.Contains(e.log, "cannot be reached") {
+		if e.killed || e.code != cli.ExitFailed || !strings.Contains(e.log, "cannot be reached") {
 			t.Errorf("exit code %d, log %s", e.code, e.log)
 		}
 	}

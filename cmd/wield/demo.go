@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/model/script"
 )
 
-func newDemoCmd(app *app) *cobra.Command {
+func newDemoCmd(app *cli.App) *cobra.Command {
 	var catalogue catalogueFlag
 	var list bool
 	cmd := &cobra.Command{
@@ -36,19 +37,19 @@ A conversation is named by its scenario in the catalogue, or by a scenario file.
 	return cmd
 }
 
-func demo(ctx context.Context, app *app, catalogue *catalogueFlag, list bool, args []string) error {
+func demo(ctx context.Context, app *cli.App, catalogue *catalogueFlag, list bool, args []string) error {
 	scenarios, err := catalogue.open(args, nil)
 	if err != nil {
-		return &exitError{code: exitUsage, err: err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
-	p := &watcher{out: &printer{w: app.stdout, color: colored(app)}}
+	p := &watcher{out: &printer{w: app.Stdout, color: colored(app)}}
 	for i, l := range scenarios {
 		s, err := l.Scenario()
 		if err != nil {
 			return err
 		}
 		if list {
-			fmt.Fprintf(app.stdout, "%-20s %s\n", s.Name, s.Summary)
+			fmt.Fprintf(app.Stdout, "%-20s %s\n", s.Name, s.Summary)
 			continue
 		}
 		if i > 0 {
@@ -61,15 +62,15 @@ func demo(ctx context.Context, app *app, catalogue *catalogueFlag, list bool, ar
 		}
 	}
 	if len(args) == 0 && !list {
-		fmt.Fprintln(app.stdout, "\nAll of this was scripted. Next: wield chat, to see tools that ask you first; wield init, to use a model of your own.")
+		fmt.Fprintln(app.Stdout, "\nAll of this was scripted. Next: wield chat, to see tools that ask you first; wield init, to use a model of your own.")
 	}
 	return nil
 }
 
 // colored reports whether to colour: on a terminal, unless the person does not want it.
-func colored(app *app) bool {
-	f, ok := app.stdout.(*os.File)
-	if !ok || app.getenv("NO_COLOR") != "" || app.getenv("TERM") == "dumb" {
+func colored(app *cli.App) bool {
+	f, ok := app.Stdout.(*os.File)
+	if !ok || app.Getenv("NO_COLOR") != "" || app.Getenv("TERM") == "dumb" {
 		return false
 	}
 	info, err := f.Stat()

@@ -37,7 +37,7 @@ func (s *site) addDemo(c *config.Result) {
 		return
 	}
 	if s.demoDir == "" {
-		dir, temporary, err := makeDemoDir(c.DataDir(s.app.getenv))
+		dir, temporary, err := makeDemoDir(c.DataDir(s.app.Getenv))
 		if err != nil {
 			s.environment.Log.Warn("the model "+demoAgent+" is left out", "because", err)
 			return

@@ -14,11 +14,12 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/cli"
 	"wield/internal/near"
 )
 
-func newDialectCmd(app *app) *cobra.Command {
-	return group("dialect", "List, show and check the text protocols for tool calls",
+func newDialectCmd(app *cli.App) *cobra.Command {
+	return cli.Group("dialect", "List, show and check the text protocols for tool calls",
 		"A dialect is a text protocol for tool calls: how a model writes a call, and how wield reads it.",
 		`  wield dialect list
   wield dialect show hermes
@@ -28,7 +29,7 @@ func newDialectCmd(app *app) *cobra.Command {
 		newDialectListCmd(app), newDialectShowCmd(app), newDialectProfileCmd(app), newDialectDetectCmd(app), newDialectImportCmd(app), newDialectCheckCmd(app))
 }
 
-func newDialectListCmd(app *app) *cobra.Command {
+func newDialectListCmd(app *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -36,12 +37,12 @@ func newDialectListCmd(app *app) *cobra.Command {
 		Long: `Lists all dialects. Those marked with a star are on only when they are named; a plus marks those that stay on beside
 another one that is named.`,
 		Example: "  wield dialect list\n  wield dialect list --json",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
-				return listDialectsJSON(app.stdout)
+				return listDialectsJSON(app.Stdout)
 			}
-			t := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
+			t := tabwriter.NewWriter(app.Stdout, 0, 0, 2, ' ', 0)
 			for _, name := range dialect.Names() {
 				d, _ := dialect.Lookup(name)
 				mark := " "
@@ -82,7 +83,7 @@ func listDialectsJSON(w io.Writer) error {
 	return nil
 }
 
-func newDialectShowCmd(app *app) *cobra.Command {
+func newDialectShowCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show one dialect with an example",
@@ -98,7 +99,7 @@ the definition of a tool and a result.`,
 			if !ok {
 				return noDialect(args[0])
 			}
-			return showDialect(app.stdout, d)
+			return showDialect(app.Stdout, d)
 		},
 	}
 }
@@ -114,7 +115,7 @@ func showDialect(w io.Writer, d *dialect.Dialect) error {
 		named = "it is read alone"
 	}
 	fmt.Fprintf(t, "class\t%s\nwhat\t%s\nwritten by\t%s\nin auto\t%s\nbeside a named one\t%s\nwhen it is named\t%s\nin the configuration\tdialect: %s\n",
-		d.Class, d.Summary, d.Models, yesNo(!d.ByName), yesNo(d.Safe), named, d.Name)
+		d.Class, d.Summary, d.Models, cli.YesNo(!d.ByName), cli.YesNo(d.Safe), named, d.Name)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -126,14 +127,7 @@ func showDialect(w io.Writer, d *dialect.Dialect) error {
 	return err
 }
 
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-func newDialectCheckCmd(app *app) *cobra.Command {
+func newDialectCheckCmd(app *cli.App) *cobra.Command {
 	var f parseFlags
 	cmd := &cobra.Command{
 		Use:   "check FILE",
@@ -162,21 +156,21 @@ Exit codes: 0 all is well, 1 a text reads differently, 2 it could not run.`,
 	return cmd
 }
 
-func checkDialect(app *app, f *parseFlags, file string) error {
+func checkDialect(app *cli.App, f *parseFlags, file string) error {
 	p, err := newParser(f)
 	if err != nil {
 		return err
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	text := string(data)
 	if !f.jsonl && !strings.HasSuffix(file, ".jsonl") {
-		if err := p.check(app.stdout, "text", &parseRecord{Text: &text}); err != nil {
+		if err := p.check(app.Stdout, "text", &parseRecord{Text: &text}); err != nil {
 			return err
 		}
-		fmt.Fprintln(app.stdout, "1 text reads the same however it is cut")
+		fmt.Fprintln(app.Stdout, "1 text reads the same however it is cut")
 		return nil
 	}
 	n, failed := 0, 0
@@ -187,20 +181,20 @@ func checkDialect(app *app, f *parseFlags, file string) error {
 		n++
 		rec, err := readRecord([]byte(line))
 		if err != nil {
-			return &exitError{exitUsage, fmt.Errorf("%s:%d: %w", file, i+1, err)}
+			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s:%d: %w", file, i+1, err)}
 		}
-		if err := p.check(app.stdout, string(rec.ID), rec); err != nil {
+		if err := p.check(app.Stdout, string(rec.ID), rec); err != nil {
 			var differs *differsError
 			if !errors.As(err, &differs) {
-				return &exitError{exitUsage, fmt.Errorf("%s:%d: %w", file, i+1, err)}
+				return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s:%d: %w", file, i+1, err)}
 			}
 			failed++
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("dialect check: %d of %s failed", failed, count(n, "text"))
+		return fmt.Errorf("dialect check: %d of %s failed", failed, cli.Count(n, "text"))
 	}
-	fmt.Fprintf(app.stdout, "%s read the same however they are cut\n", count(n, "text"))
+	fmt.Fprintf(app.Stdout, "%s read the same however they are cut\n", cli.Count(n, "text"))
 	return nil
 }
 
@@ -255,5 +249,5 @@ func (p *parser) check(w io.Writer, id string, rec *parseRecord) error {
 
 // noDialect is the error about a dialect that is not there.
 func noDialect(name string) error {
-	return usageErrorf("no dialect %q%s; wield dialect list shows them all", name, near.Hint(name, dialect.Names()))
+	return cli.UsageErrorf("no dialect %q%s; wield dialect list shows them all", name, near.Hint(name, dialect.Names()))
 }

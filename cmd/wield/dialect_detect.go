@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/dialect/chattemplate"
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/model/openai"
 )
@@ -24,7 +25,7 @@ type detectFlags struct {
 	asJSON          bool
 }
 
-func newDialectDetectCmd(app *app) *cobra.Command {
+func newDialectDetectCmd(app *cli.App) *cobra.Command {
 	var f detectFlags
 	cmd := &cobra.Command{
 		Use:   "detect [FILE]",
@@ -51,25 +52,25 @@ Exit codes: 0 a dialect was found, 1 the template teaches none that is known, 2 
 	return cmd
 }
 
-func runDetect(ctx context.Context, app *app, f *detectFlags, args []string) error {
+func runDetect(ctx context.Context, app *cli.App, f *detectFlags, args []string) error {
 	data, err := templateSource(ctx, app, f, args)
 	if err != nil {
 		return err
 	}
 	t, err := chattemplate.Read(data)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	found, err := t.Inspect()
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	if f.asJSON {
-		enc := json.NewEncoder(app.stdout)
+		enc := json.NewEncoder(app.Stdout)
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(found)
 	} else {
-		err = printFound(app.stdout, found)
+		err = printFound(app.Stdout, found)
 	}
 	if err == nil && found.Dialect == "" {
 		return errors.New("dialect detect: the template teaches no dialect that is known")
@@ -78,32 +79,32 @@ func runDetect(ctx context.Context, app *app, f *detectFlags, args []string) err
 }
 
 // templateSource returns what the command line names: a file, standard input, or a server's answer.
-func templateSource(ctx context.Context, app *app, f *detectFlags, args []string) ([]byte, error) {
+func templateSource(ctx context.Context, app *cli.App, f *detectFlags, args []string) ([]byte, error) {
 	switch {
 	case (len(args) == 1) == (f.url != ""):
-		return nil, usageErrorf("name a FILE, or a server with --upstream")
+		return nil, cli.UsageErrorf("name a FILE, or a server with --upstream")
 	case f.url == "" && args[0] == "-":
-		return io.ReadAll(app.stdin)
+		return io.ReadAll(app.Stdin)
 	case f.url == "":
 		data, err := os.ReadFile(args[0])
 		if err != nil {
-			return nil, usageErrorf("%w", err)
+			return nil, cli.UsageErrorf("%w", err)
 		}
 		return data, nil
 	}
 	secret, err := config.ParseSecret(f.key)
 	if err != nil {
-		return nil, usageErrorf("--upstream-key: %w", err)
+		return nil, cli.UsageErrorf("--upstream-key: %w", err)
 	}
-	key, err := secret.Resolve(app.getenv)
+	key, err := secret.Resolve(app.Getenv)
 	if err != nil {
-		return nil, usageErrorf("--upstream-key: %w", err)
+		return nil, cli.UsageErrorf("--upstream-key: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	data, err := openai.Template(ctx, openai.Options{URL: f.url, Key: key}, f.model)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, cli.UsageErrorf("%w", err)
 	}
 	return data, nil
 }

@@ -12,9 +12,10 @@ import (
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 	"wield/dialect/responsetemplate"
+	"wield/internal/cli"
 )
 
-func newDialectImportCmd(app *app) *cobra.Command {
+func newDialectImportCmd(app *cli.App) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "import FILE",
@@ -31,13 +32,13 @@ Exit codes: 0 the dialect works, 1 it does not read what it writes, 2 the templa
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
 			if err != nil {
-				return usageErrorf("%w", err)
+				return cli.UsageErrorf("%w", err)
 			}
 			m, err := responsetemplate.Read(name, data)
 			if err != nil {
-				return usageErrorf("%s: %w", args[0], err)
+				return cli.UsageErrorf("%s: %w", args[0], err)
 			}
-			return checkImported(app.stdout, args[0], m)
+			return checkImported(app.Stdout, args[0], m)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "imported", "the dialect's `NAME` in events and captures")

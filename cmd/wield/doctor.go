@@ -16,6 +16,7 @@ import (
 
 	"wield/bridge"
 	"wield/dialect/chattemplate"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
@@ -34,7 +35,7 @@ type doctorFlags struct {
 	asJSON   bool
 }
 
-func newDoctorCmd(app *app) *cobra.Command {
+func newDoctorCmd(app *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [MODEL...]",
@@ -64,12 +65,12 @@ Exit codes: 0 all works, 1 something does not, 2 the configuration has problems.
 	return cmd
 }
 
-func runDoctor(ctx context.Context, app *app, f *doctorFlags, args []string) error {
+func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string) error {
 	if f.timeout <= 0 {
-		return usageErrorf("--timeout must be more than nothing")
+		return cli.UsageErrorf("--timeout must be more than nothing")
 	}
-	p := findingPrinter{w: app.stdout, asJSON: f.asJSON}
-	c, err := app.load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
+	p := findingPrinter{w: app.Stdout, asJSON: f.asJSON}
+	c, err := app.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
 	if err != nil {
 		return p.problems(err)
 	}
@@ -101,7 +102,7 @@ func runDoctor(ctx context.Context, app *app, f *doctorFlags, args []string) err
 		return p.err
 	}
 	if p.failed > 0 {
-		return fmt.Errorf("doctor: %s failed", count(p.failed, "check"))
+		return fmt.Errorf("doctor: %s failed", cli.Count(p.failed, "check"))
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func runDoctor(ctx context.Context, app *app, f *doctorFlags, args []string) err
 func examined(c *config.Config, f *doctorFlags, args []string) ([]string, error) {
 	for _, name := range args {
 		if _, ok := c.Models[name]; !ok {
-			return nil, usageErrorf("no model %q is configured; there are: %s", name, strings.Join(c.ModelNames(), ", "))
+			return nil, cli.UsageErrorf("no model %q is configured; there are: %s", name, strings.Join(c.ModelNames(), ", "))
 		}
 	}
 	switch {
@@ -123,9 +124,9 @@ func examined(c *config.Config, f *doctorFlags, args []string) ([]string, error)
 }
 
 // examineModel looks at one model of the configuration.
-func examineModel(ctx context.Context, app *app, c *config.Config, f *doctorFlags, name string) iter.Seq[doctor.Finding] {
+func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags, name string) iter.Seq[doctor.Finding] {
 	m := c.Models[name]
-	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
+	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
 		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed, Says: err.Error(),
 			Fix: "set what it names, or change it in the configuration"}})
@@ -149,11 +150,11 @@ func examineModel(ctx context.Context, app *app, c *config.Config, f *doctorFlag
 }
 
 // templateOf says what the chat template of a model teaches, if its server tells it.
-func templateOf(ctx context.Context, app *app, c *config.Config, f *doctorFlags, p *doctor.Patient) (finding doctor.Finding, ok bool) {
+func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags, p *doctor.Patient) (finding doctor.Finding, ok bool) {
 	if p.Scripted || !strings.HasPrefix(p.Address, "http") {
 		return finding, false
 	}
-	key, err := c.Backends[p.Backend].Key.Resolve(app.getenv)
+	key, err := c.Backends[p.Backend].Key.Resolve(app.Getenv)
 	if err != nil {
 		return finding, false
 	}
@@ -185,14 +186,14 @@ func templateOf(ctx context.Context, app *app, c *config.Config, f *doctorFlags,
 }
 
 // aboutConfig looks at what can be told without asking a backend.
-func aboutConfig(app *app, c *config.Result) []doctor.Finding {
+func aboutConfig(app *cli.App, c *config.Result) []doctor.Finding {
 	const about = "configuration"
 	name := c.File
 	if name == "" {
 		name = "no file: the defaults"
 	}
 	list := []doctor.Finding{{About: about, Check: "file", State: doctor.OK,
-		Says: fmt.Sprintf("%s: %s, %s, %s", name, count(len(c.Backends), "backend"), count(len(c.Models), "model"), count(len(c.Keys), "key"))}}
+		Says: fmt.Sprintf("%s: %s, %s, %s", name, cli.Count(len(c.Backends), "backend"), cli.Count(len(c.Models), "model"), cli.Count(len(c.Keys), "key"))}}
 	if len(c.Models) == 0 {
 		list = append(list, doctor.Finding{About: about, Check: "models", State: doctor.Note, Says: "there is none, so that serve offers the scripted model demo",
 			Fix: "wield init finds servers on this machine and writes a first configuration"})
@@ -200,7 +201,7 @@ func aboutConfig(app *app, c *config.Result) []doctor.Finding {
 	for _, w := range c.Warnings {
 		list = append(list, doctor.Finding{About: about, Check: "keys of the file", State: doctor.Note, Says: w.Error(), Fix: "take it out, or keep it for later"})
 	}
-	for _, w := range c.UnsetSecrets(app.getenv) {
+	for _, w := range c.UnsetSecrets(app.Getenv) {
 		list = append(list, doctor.Finding{About: about, Check: "secrets", State: doctor.Failed, Says: w.Error(), Fix: "set the variable where wield is started, or write the file"})
 	}
 	list = append(list, listening(c.Config))
@@ -277,10 +278,10 @@ func (p *findingPrinter) print(f doctor.Finding) {
 func (p *findingPrinter) problems(err error) error {
 	var all config.Problems
 	if !errors.As(err, &all) || !p.asJSON {
-		return &exitError{exitUsage, err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	for _, problem := range all {
 		p.print(doctor.Finding{About: "configuration", Check: "file", State: doctor.Failed, Says: problem.Error(), Fix: "wield config check shows the place"})
 	}
-	return &exitError{exitUsage, p.err}
+	return &cli.ExitError{Code: cli.ExitUsage, Err: p.err}
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/internal/eval"
 )
 
-func newEvalCmd(app *app) *cobra.Command {
-	return group("eval", "Measure how well answers are read, and how well models call",
+func newEvalCmd(app *cli.App) *cobra.Command {
+	return cli.Group("eval", "Measure how well answers are read, and how well models call",
 		"Reads texts that models wrote, or asks models, and compares what comes out with what is known to be right.",
 		"  wield eval bfcl bfcl.jsonl.gz\n  wield eval live --model small questions.jsonl",
 		newEvalBFCLCmd(app), newEvalLiveCmd(app))
 }
 
-func newEvalBFCLCmd(app *app) *cobra.Command {
+func newEvalBFCLCmd(app *cli.App) *cobra.Command {
 	var o eval.Options
 	var repair, fails string
 	var asJSON bool
@@ -43,20 +44,20 @@ Exit codes: 0 all thresholds are met, 1 one is missed, 2 it could not run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			level, ok := dialect.ParseRepair(repair)
 			if !ok {
-				return usageErrorf("--repair must be off, safe or full, not %q", repair)
+				return cli.UsageErrorf("--repair must be off, safe or full, not %q", repair)
 			}
 			o.Repair = level
 			if fails != "" {
 				f, err := os.Create(fails)
 				if err != nil {
-					return usageErrorf("--fails: %w", err)
+					return cli.UsageErrorf("--fails: %w", err)
 				}
 				defer f.Close()
 				o.Fails = f
 			}
 			r, err := eval.Run(cmd.Context(), args, o)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 			}
 			if err := writeReport(app, r, asJSON); err != nil {
 				return err
@@ -77,11 +78,11 @@ Exit codes: 0 all thresholds are met, 1 one is missed, 2 it could not run.`,
 	return cmd
 }
 
-func writeReport(app *app, r *eval.Report, asJSON bool) error {
+func writeReport(app *cli.App, r *eval.Report, asJSON bool) error {
 	if !asJSON {
-		return r.WriteText(app.stdout)
+		return r.WriteText(app.Stdout)
 	}
-	e := json.NewEncoder(app.stdout)
+	e := json.NewEncoder(app.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/bridge"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/eval"
@@ -27,7 +28,7 @@ type liveFlags struct {
 	quiet    bool
 }
 
-func newEvalLiveCmd(app *app) *cobra.Command {
+func newEvalLiveCmd(app *cli.App) *cobra.Command {
 	var f liveFlags
 	cmd := &cobra.Command{
 		Use:   "live FILE",
@@ -68,32 +69,32 @@ Exit codes: 0 done, 2 it could not run.`,
 	return cmd
 }
 
-func runLive(cmd *cobra.Command, app *app, f *liveFlags, file string) error {
+func runLive(cmd *cobra.Command, app *cli.App, f *liveFlags, file string) error {
 	switch {
 	case len(f.ways) == 0:
-		return usageErrorf("which model? Give --model NAME")
+		return cli.UsageErrorf("which model? Give --model NAME")
 	case f.upstream.URL != "" && len(f.ways) > 1:
-		return usageErrorf("--upstream goes with one --model; name several in a configuration")
+		return cli.UsageErrorf("--upstream goes with one --model; name several in a configuration")
 	case f.choice.Limit < 0 || f.choice.MaxTools < 0 || f.ask.MaxTokens < 1 || f.ask.Timeout <= 0:
-		return usageErrorf("--limit and --max-tools must not be negative, --max-tokens and --timeout must be more than nothing")
+		return cli.UsageErrorf("--limit and --max-tools must not be negative, --max-tokens and --timeout must be more than nothing")
 	}
 	if f.upstream.URL != "" {
 		f.upstream.Model = f.ways[0]
 	}
 	questions, err := eval.Questions(file, f.choice)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	if len(questions) == 0 {
-		return usageErrorf("%s has no such question", file)
+		return cli.UsageErrorf("%s has no such question", file)
 	}
-	c, err := config.Load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
+	c, err := config.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
 	if err != nil {
 		return err
 	}
 	results, keep, err := keptResults(f.results)
 	if err != nil {
-		return usageErrorf("--results: %w", err)
+		return cli.UsageErrorf("--results: %w", err)
 	}
 	if keep != nil {
 		defer keep.Close()
@@ -105,9 +106,9 @@ func runLive(cmd *cobra.Command, app *app, f *liveFlags, file string) error {
 	}
 	standings := eval.Stand(results)
 	if !f.asJSON {
-		return eval.WriteStandings(app.stdout, standings)
+		return eval.WriteStandings(app.Stdout, standings)
 	}
-	e := json.NewEncoder(app.stdout)
+	e := json.NewEncoder(app.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(standings)
 }
@@ -126,10 +127,10 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 }
 
 // askLive puts to one model the questions that no result is known of.
-func askLive(cmd *cobra.Command, app *app, f *liveFlags, c *config.Config, way string, questions []eval.Question, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
-	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, way)
+func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, way string, questions []eval.Question, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
+	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, way)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, cli.UsageErrorf("%w", err)
 	}
 	defer done()
 	asked := map[string]bool{}
@@ -154,7 +155,7 @@ func askLive(cmd *cobra.Command, app *app, f *liveFlags, c *config.Config, way s
 			}
 		}
 		if !f.quiet {
-			fmt.Fprintf(app.stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n, len(questions), a.ID, len(a.Calls), a.Seconds, a.Failed)
+			fmt.Fprintf(app.Stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n, len(questions), a.ID, len(a.Calls), a.Seconds, a.Failed)
 		}
 	}
 	return results, cmd.Context().Err()

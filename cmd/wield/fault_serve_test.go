@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // refused goes on with a conversation that the service has to refuse, with these words.
@@ -98,7 +100,7 @@ func TestServeDrainClient(t *testing.T) {
 				t.Error("the request was answered")
 			}
 			await(t, "the service ends", s.ended)
-			if code := s.cmd.ProcessState.ExitCode(); code != exitOK {
+			if code := s.cmd.ProcessState.ExitCode(); code != cli.ExitOK {
 				t.Errorf("exit code %d, log %s", code, s.log)
 			}
 			checkGone(t, filepath.Join(w.dir, "process"))
@@ -143,7 +145,7 @@ func TestReadOnlyDisk(t *testing.T) {
 			cmd.Env = append(os.Environ(), "WIELD_TEST_KEY="+servedKey, "TMPDIR="+w.temp())
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(out), "the store cannot be written") {
+			if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitFailed || !strings.Contains(string(out), "the store cannot be written") {
 				t.Errorf("%v, with a journal: %v: %v: %s", args, there, err, out)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"wield/internal/cli"
 	"wield/journal/journaltest"
 	"wield/journal/sqlite"
 )
@@ -78,7 +79,7 @@ func TestDiskFull(t *testing.T) {
 				switch {
 				case e.code == w.code:
 					t.Log("there is room for all")
-				case e.code != exitFailed || !strings.Contains(e.log, "no room is left"):
+				case e.code != cli.ExitFailed || !strings.Contains(e.log, "no room is left"):
 					t.Errorf("exit code %d, log %s", e.code, e.log)
 				default:
 					failed.Add(1)
@@ -100,7 +101,7 @@ func TestNoPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := w.alive(t)
-	if e.code != exitFailed || !strings.Contains(e.log, "the store cannot be written") || !strings.Contains(e.log, "--no-journal") || w.effects() != "" {
+	if e.code != cli.ExitFailed || !strings.Contains(e.log, "the store cannot be written") || !strings.Contains(e.log, "--no-journal") || w.effects() != "" {
 		t.Errorf("exit code %d, log %s, effects %q", e.code, e.log, w.effects())
 	}
 }
@@ -132,7 +133,7 @@ func TestLockedJournal(t *testing.T) {
 	}
 	unlock := w.lock(t)
 	e := w.alive(t, mortalWait+"=20ms")
-	if e.code != exitFailed || !strings.Contains(e.log, "locked by another process") || w.effects() != "" {
+	if e.code != cli.ExitFailed || !strings.Contains(e.log, "locked by another process") || w.effects() != "" {
 		t.Errorf("exit code %d, log %s, effects %q", e.code, e.log, w.effects())
 	}
 	unlock()
@@ -145,7 +146,7 @@ func TestClockJumps(t *testing.T) {
 		t.Run(jump, func(t *testing.T) {
 			t.Parallel()
 			w := aWorld(t, "questions")
-			if e := w.alive(t, mortalJump+"="+jump); e.code != exitDenied {
+			if e := w.alive(t, mortalJump+"="+jump); e.code != cli.ExitDenied {
 				t.Errorf("exit code %d, log %s", e.code, e.log)
 			}
 			if e := w.alive(t, mortalJump+"="+jump, mortalDeath+"="+death{12, dieAfter, 100}.String()); !e.killed {
@@ -193,8 +194,8 @@ func twoGoOn(t *testing.T, ahead time.Duration) {
 		switch {
 		case e.code == w.code && strings.Contains(e.out, "All done."):
 			won++
-		case e.code == exitFailed && (strings.Contains(e.log, "somebody else has the lease") || strings.Contains(e.log, "the stream was changed by another")):
-		case e.code == exitUsage && strings.Contains(e.log, " is over\n"):
+		case e.code == cli.ExitFailed && (strings.Contains(e.log, "somebody else has the lease") || strings.Contains(e.log, "the stream was changed by another")):
+		case e.code == cli.ExitUsage && strings.Contains(e.log, " is over\n"):
 		default:
 			t.Errorf("exit code %d, log %s", e.code, e.log)
 		}
@@ -245,7 +246,7 @@ func TestSignals(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if signal == syscall.SIGKILL != e.killed || !e.killed && e.code != exitInterrupted {
+				if signal == syscall.SIGKILL != e.killed || !e.killed && e.code != cli.ExitInterrupted {
 					t.Errorf("exit code %d, log %s", e.code, e.log)
 				}
 				checkGone(t, filepath.Join(w.dir, "process"))
@@ -306,7 +307,7 @@ func TestVerifyBesides(t *testing.T) {
 	t.Chdir(w.dir)
 	for n := range 3 {
 		for _, args := range [][]string{{"verify"}, {"backup", fmt.Sprint("copy", n, ".db")}} {
-			if code, out, log := runWield(t, w.dir, "", append([]string{"journal", "--config", "wield.yaml"}, args...)...); code != exitOK {
+			if code, out, log := runWield(t, w.dir, "", append([]string{"journal", "--config", "wield.yaml"}, args...)...); code != cli.ExitOK {
 				t.Errorf("%v: exit code %d, output %s, log %s", args, code, out, log)
 			}
 		}

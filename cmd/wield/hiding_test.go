@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
@@ -22,14 +23,14 @@ func TestErrorStreamHidesSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
-	app := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &stderr, getenv: func(name string) string { return map[string]string{"KEY": key}[name] }}
-	if code := run(context.Background(), []string{"config", "check", file}, app); code != exitOK {
+	app := &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: func(name string) string { return map[string]string{"KEY": key}[name] }}
+	if code := run(context.Background(), []string{"config", "check", file}, app); code != cli.ExitOK {
 		t.Fatalf("code %d: %s", code, stderr.String())
 	}
-	if _, err := app.load(config.Options{File: file, Getenv: app.getenv}); err != nil {
+	if _, err := app.Load(config.Options{File: file, Getenv: app.Getenv}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := fmt.Fprintf(app.stderr, "wield: not with %s\n", key); err != nil || n != len("wield: not with \n")+len(key) {
+	if n, err := fmt.Fprintf(app.Stderr, "wield: not with %s\n", key); err != nil || n != len("wield: not with \n")+len(key) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if got := stderr.String(); !strings.Contains(got, "not with [masked]") || strings.Contains(got, key) {
@@ -56,9 +57,9 @@ func TestUpstreamErrorsHideTheKey(t *testing.T) {
 		{"tune", "--config", file, "m"},
 	} {
 		var out strings.Builder
-		code := run(context.Background(), args, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out,
-			getenv: func(name string) string { return map[string]string{"KEY": key, "HOME": dir}[name] }, journal: configuredJournal})
-		if code == exitOK || strings.Contains(out.String(), key) || !strings.Contains(out.String(), "no such key") {
+		code := run(context.Background(), args, &cli.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
+			Getenv: func(name string) string { return map[string]string{"KEY": key, "HOME": dir}[name] }, Journal: cli.ConfiguredJournal})
+		if code == cli.ExitOK || strings.Contains(out.String(), key) || !strings.Contains(out.String(), "no such key") {
 			t.Errorf("%v: code %d: %s", args, code, out.String())
 		}
 	}

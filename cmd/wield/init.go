@@ -12,12 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool/policy"
 )
 
-func newInitCmd(app *app) *cobra.Command {
+func newInitCmd(app *cli.App) *cobra.Command {
 	var file string
 	var force, show, yes, everyday bool
 	cmd := &cobra.Command{
@@ -35,11 +36,11 @@ nothing.`,
   wield init --print
   wield init --everyday
   wield init --config wield.yaml --yes`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
-				if file = config.DefaultFile(app.getenv); file == "" {
-					return usageErrorf("there is no home directory to put the file into: name one with --config")
+				if file = config.DefaultFile(app.Getenv); file == "" {
+					return cli.UsageErrorf("there is no home directory to put the file into: name one with --config")
 				}
 			}
 			return initialise(cmd.Context(), app, file, firstOptions{force: force, show: show, yes: yes, everyday: everyday})
@@ -56,26 +57,26 @@ nothing.`,
 // firstOptions say how a first configuration is written.
 type firstOptions struct{ force, show, yes, everyday bool }
 
-func initialise(ctx context.Context, app *app, file string, o firstOptions) error {
+func initialise(ctx context.Context, app *cli.App, file string, o firstOptions) error {
 	if _, err := os.Lstat(file); !o.show && !o.force && !errors.Is(err, fs.ErrNotExist) {
-		return usageErrorf("%s is there already: look at it with wield config explain, or write over it with --force", file)
+		return cli.UsageErrorf("%s is there already: look at it with wield config explain, or write over it with --force", file)
 	}
 	found := compose.Discover(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if o.show {
-		_, err := fmt.Fprint(app.stdout, firstText(found, o.everyday))
+		_, err := fmt.Fprint(app.Stdout, firstText(found, o.everyday))
 		return err
 	}
 	for _, f := range found {
-		fmt.Fprintf(app.stdout, "found %s at %s: %s\n", f.Name, f.URL, count(len(f.Models), "model"))
+		fmt.Fprintf(app.Stdout, "found %s at %s: %s\n", f.Name, f.URL, cli.Count(len(f.Models), "model"))
 	}
 	if len(found) == 0 {
-		fmt.Fprintln(app.stdout, "found no server of models on this machine; the scripted model demo is offered")
+		fmt.Fprintln(app.Stdout, "found no server of models on this machine; the scripted model demo is offered")
 	}
 	if !o.yes && onTerminal(app) {
-		lines := bufio.NewScanner(app.stdin)
+		lines := bufio.NewScanner(app.Stdin)
 		o.everyday = o.everyday || confirmed(app, lines, "let commands that look, build and test run without a question?")
 		if !confirmed(app, lines, "write "+file+"?") {
 			return nil
@@ -88,7 +89,7 @@ func initialise(ctx context.Context, app *app, file string, o firstOptions) erro
 	if err != nil {
 		return fmt.Errorf("%w; name a file that can be written with --config", err)
 	}
-	_, err = fmt.Fprintf(app.stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
+	_, err = fmt.Fprintf(app.Stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
 	return err
 }
 
@@ -103,8 +104,8 @@ func firstText(found []compose.Found, everyday bool) string {
 }
 
 // onTerminal reports whether a person sits at the input. The null device looks like a terminal, but nobody sits there.
-func onTerminal(app *app) bool {
-	f, ok := app.stdin.(*os.File)
+func onTerminal(app *cli.App) bool {
+	f, ok := app.Stdin.(*os.File)
 	if !ok {
 		return false
 	}
@@ -115,11 +116,11 @@ func onTerminal(app *app) bool {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
 		return false
 	}
-	return app.getenv("CI") == ""
+	return app.Getenv("CI") == ""
 }
 
-func confirmed(app *app, line *bufio.Scanner, question string) bool {
-	fmt.Fprintf(app.stdout, "%s [Y/n] ", question)
+func confirmed(app *cli.App, line *bufio.Scanner, question string) bool {
+	fmt.Fprintf(app.Stdout, "%s [Y/n] ", question)
 	if !line.Scan() {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
@@ -35,7 +36,7 @@ func TestNobodyAtNullDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if onTerminal(&app{stdin: null, getenv: func(string) string { return "" }}) {
+	if onTerminal(&cli.App{Stdin: null, Getenv: func(string) string { return "" }}) {
 		t.Error("the null device is taken for a person")
 	}
 }

@@ -5,18 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"wield/internal/compose"
-	"wield/internal/config"
+	"wield/internal/cli"
 	"wield/journal"
 )
 
-func newJournalCmd(app *app) *cobra.Command {
+func newJournalCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := group("journal", "Check, copy and tidy the record of runs",
+	cmd := cli.Group("journal", "Check, copy and tidy the record of runs",
 		`The journal holds what happened in runs: what was said, which calls were made, who allowed them and what came of them. Where it stands
 says the section journal of the configuration.`,
 		`  wield journal verify
@@ -26,56 +24,7 @@ says the section journal of the configuration.`,
 	return cmd
 }
 
-// A journalOpener opens the journal of a configuration: to look at it, when it has to be there, or to write to it.
-type journalOpener func(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error)
-
-// configuredJournal opens the journal where the configuration says.
-func configuredJournal(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error) {
-	if look {
-		return compose.LookAtJournal(c, ctx, getenv)
-	}
-	return compose.OpenJournal(c, ctx, getenv)
-}
-
-// openJournal opens the journal of this program.
-func (a *app) openJournal(ctx context.Context, c *config.Config, look bool) (journal.Store, error) {
-	if a.journal == nil {
-		return configuredJournal(ctx, c, a.getenv, look)
-	}
-	return a.journal(ctx, c, a.getenv, look)
-}
-
-// openCounted opens the journal for a run whose calls are counted.
-func (a *app) openCounted(ctx context.Context, c *config.Config) (journal.Store, error) {
-	s, err := a.openJournal(ctx, c, false)
-	if err != nil {
-		return nil, err
-	}
-	return compose.OpenStats(c, a.getenv, nil).Journal(s), nil
-}
-
-// journalFailures are why a run cannot be recorded.
-var journalFailures = []error{journal.ErrConflict, journal.ErrDuplicate, journal.ErrHeld, journal.ErrRecord, journal.ErrCorrupt, journal.ErrFull,
-	journal.ErrReadOnly, journal.ErrDisk, journal.ErrLocked, journal.ErrLost, journal.ErrClosed}
-
-func isJournalFailure(err error) bool {
-	return slices.ContainsFunc(journalFailures, func(kind error) bool { return errors.Is(err, kind) })
-}
-
-// withJournal opens the journal that the configuration names, which must be there.
-func withJournal(ctx context.Context, app *app, file string, do func(s journal.Store) error) error {
-	r, err := app.load(config.Options{File: file, Getenv: app.getenv})
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	s, err := app.openJournal(ctx, r.Config, true)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(s), s.Close())
-}
-
-func newJournalVerifyCmd(app *app, file *string) *cobra.Command {
+func newJournalVerifyCmd(app *cli.App, file *string) *cobra.Command {
 	var since string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -88,15 +37,15 @@ It prints the hash of the last entry. Kept somewhere else and given to --since l
 the end.`,
 		Example: `  wield journal verify
   wield journal verify --since 5f2a...`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var head journal.Hash
 			if since != "" {
 				if err := head.UnmarshalText([]byte(since)); err != nil {
-					return usageErrorf("--since: a hash has 64 hexadecimal digits, as wield journal verify prints them")
+					return cli.UsageErrorf("--since: a hash has 64 hexadecimal digits, as wield journal verify prints them")
 				}
 			}
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				report, err := journal.Verify(cmd.Context(), s, head)
 				if err != nil {
 					return err
@@ -110,20 +59,20 @@ the end.`,
 	return cmd
 }
 
-func printReport(app *app, r *journal.Report, asJSON bool) error {
+func printReport(app *cli.App, r *journal.Report, asJSON bool) error {
 	if asJSON {
-		if err := json.NewEncoder(app.stdout).Encode(r); err != nil {
+		if err := json.NewEncoder(app.Stdout).Encode(r); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(app.stdout, "%d entries, %d of them deleted, %d streams, %d calls, %d without a result\nlast hash %s\n",
+		fmt.Fprintf(app.Stdout, "%d entries, %d of them deleted, %d streams, %d calls, %d without a result\nlast hash %s\n",
 			r.Entries, r.Deleted, r.Streams, r.Calls, r.Open, r.Head)
 		for _, p := range r.Problems {
-			fmt.Fprintf(app.stdout, "position %d", p.Position)
+			fmt.Fprintf(app.Stdout, "position %d", p.Position)
 			if p.Stream != "" {
-				fmt.Fprintf(app.stdout, ", %s", plain(p.Stream))
+				fmt.Fprintf(app.Stdout, ", %s", cli.Plain(p.Stream))
 			}
-			fmt.Fprintf(app.stdout, ": %s\n", plain(p.What))
+			fmt.Fprintf(app.Stdout, ": %s\n", cli.Plain(p.What))
 		}
 	}
 	if len(r.Problems) > 0 {
@@ -132,7 +81,7 @@ func printReport(app *app, r *journal.Report, asJSON bool) error {
 	return nil
 }
 
-func newJournalBackupCmd(app *app, file *string) *cobra.Command {
+func newJournalBackupCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the journal, as it is at one moment",
@@ -141,12 +90,12 @@ of the journal while no wield runs. A journal in PostgreSQL is copied with pg_du
 		Example: `  wield journal backup journal-copy.db`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				b, ok := s.(interface {
 					Backup(ctx context.Context, path string) error
 				})
 				if !ok {
-					return usageErrorf("only a journal in SQLite is copied by wield; use pg_dump")
+					return cli.UsageErrorf("only a journal in SQLite is copied by wield; use pg_dump")
 				}
 				return b.Backup(cmd.Context(), args[0])
 			})
@@ -154,16 +103,16 @@ of the journal while no wield runs. A journal in PostgreSQL is copied with pg_du
 	}
 }
 
-func newJournalVacuumCmd(app *app, file *string) *cobra.Command {
+func newJournalVacuumCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "vacuum",
 		Short: "Give room that is not used back to the system",
 		Long: `After sessions were deleted their room stays with the journal. This gives it back. Writers wait meanwhile, and SQLite needs as much
 free room as the journal has.`,
 		Example: `  wield journal vacuum`,
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				v, ok := s.(interface {
 					Vacuum(ctx context.Context) error
 				})

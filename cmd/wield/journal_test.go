@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/journal"
 	"wield/journal/sqlite"
 	"wield/tool"
@@ -47,7 +48,7 @@ func journaled(t *testing.T) (dir string, command func(args ...string) (code int
 	}
 	return dir, func(args ...string) (int, string, string) {
 		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), args, &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: getenv})
+		code := run(context.Background(), args, &cli.App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: getenv})
 		return code, stdout.String(), stderr.String()
 	}
 }
@@ -57,7 +58,7 @@ func TestSessions(t *testing.T) {
 	ok := func(args ...string) string {
 		t.Helper()
 		code, stdout, stderr := command(args...)
-		if code != exitOK || stderr != "" {
+		if code != cli.ExitOK || stderr != "" {
 			t.Errorf("%v: %d, %s", args, code, stderr)
 		}
 		return stdout
@@ -99,7 +100,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("after ses_1 was deleted:\n%s", left)
 	}
 	for _, args := range [][]string{{"show", "ses_1"}, {"delete", "ses_1"}, {"export", "ses_1"}} {
-		if code, _, stderr := command(append([]string{"sessions"}, args...)...); code != exitUsage || !strings.Contains(stderr, "there is no session ses_1") {
+		if code, _, stderr := command(append([]string{"sessions"}, args...)...); code != cli.ExitUsage || !strings.Contains(stderr, "there is no session ses_1") {
 			t.Errorf("%v: %d, %s", args, code, stderr)
 		}
 	}
@@ -118,13 +119,13 @@ func TestJournal(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"verify", "--since", hash}, exitOK, ""},
-		{[]string{"verify", "--since", strings.Repeat("0a", 32)}, exitFailed, "the journal is not what was written"},
-		{[]string{"verify", "--since", "x"}, exitUsage, "64 hexadecimal digits"},
-		{[]string{"backup", copied}, exitOK, ""},
-		{[]string{"backup", copied}, exitFailed, "is there already"},
-		{[]string{"vacuum"}, exitOK, ""},
-		{[]string{"verify", "extra"}, exitUsage, ""},
+		{[]string{"verify", "--since", hash}, cli.ExitOK, ""},
+		{[]string{"verify", "--since", strings.Repeat("0a", 32)}, cli.ExitFailed, "the journal is not what was written"},
+		{[]string{"verify", "--since", "x"}, cli.ExitUsage, "64 hexadecimal digits"},
+		{[]string{"backup", copied}, cli.ExitOK, ""},
+		{[]string{"backup", copied}, cli.ExitFailed, "is there already"},
+		{[]string{"vacuum"}, cli.ExitOK, ""},
+		{[]string{"verify", "extra"}, cli.ExitUsage, ""},
 	} {
 		if code, _, stderr := command(append([]string{"journal"}, test.args...)...); code != test.code || !strings.Contains(stderr, test.want) {
 			t.Errorf("%v: %d, %s", test.args, code, stderr)
@@ -144,7 +145,7 @@ func TestJournal(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "wield")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := command("sessions", "list"); code != exitFailed || !strings.Contains(stderr, "there is no journal yet") {
+	if code, _, stderr := command("sessions", "list"); code != cli.ExitFailed || !strings.Contains(stderr, "there is no journal yet") {
 		t.Errorf("without a journal: %d, %s", code, stderr)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"wield/internal/cli"
 )
 
 const (
@@ -189,7 +191,7 @@ func (s *server) end(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the service ends", s.ended)
-	if code := s.cmd.ProcessState.ExitCode(); code != exitOK {
+	if code := s.cmd.ProcessState.ExitCode(); code != cli.ExitOK {
 		t.Errorf("exit code %d, log %s", code, s.log)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"wield/internal/cli"
 	"wield/internal/pgtest"
 	"wield/journal"
 	"wield/journal/journaltest"
@@ -59,7 +60,7 @@ var killFlags = []string{"--scenario", "model.yaml", "--tools", "look,save,again
 
 // stories are what is killed.
 var stories = []story{
-	{name: "calls", calls: 12, code: exitDenied, scenario: `
+	{name: "calls", calls: 12, code: cli.ExitDenied, scenario: `
   - {id: many, when: {turn: 0}, reply: [{text: "First.\n"}, {call: {name: look, args: {n: 1}}}, {call: {name: look, args: {n: 2}}}, {call: {name: save, args: {n: 3}}},
       {call: {name: again, args: {n: 4}}}, {call: {name: again, args: {n: 5}}}, {call: {name: look, args: {n: 6}}}]}
   - {id: mended, when: {turn: 1}, reply: [{raw: "<tool_call>\n{\"name\": \"save\", \"arguments\": {\"n\": \"7\",}}\n</tool_call>"}]}
@@ -68,17 +69,17 @@ var stories = []story{
   - {id: refused, when: {turn: 4}, reply: [{call: {name: denied, args: {path: secret}}}, {call: {name: look, args: {n: 11}}}]}
   - {id: answer, when: {}, reply: [{text: "All done."}]}
 `},
-	{name: "questions", calls: 6, code: exitDenied, deny: `{"n":5}`, scenario: `
+	{name: "questions", calls: 6, code: cli.ExitDenied, deny: `{"n":5}`, scenario: `
   - {id: asked, when: {turn: 0}, reply: [{call: {name: look, args: {n: 1}}}, {call: {name: asks, args: {n: 2}}}, {call: {name: asks, args: {n: 3}}}, {call: {name: save, args: {n: 4}}}]}
   - {id: once more, when: {turn: 1}, reply: [{call: {name: asks, args: {n: 5}}}, {call: {name: again, args: {n: 6}}}]}
   - {id: answer, when: {}, reply: [{text: "All done."}]}
 `},
-	{name: "limits", calls: 5, code: exitLimit, flags: []string{"--max-calls", "3"}, scenario: `
+	{name: "limits", calls: 5, code: cli.ExitLimit, flags: []string{"--max-calls", "3"}, scenario: `
   - {id: answer, when: {last: user, user_contains: Tool limit reached}, reply: [{text: "All done."}]}
   - {id: two, when: {turn: 0}, reply: [{call: {name: save, args: {n: 1}}}, {call: {name: save, args: {n: 2}}}]}
   - {id: more, when: {turn: 1}, reply: [{call: {name: save, args: {n: 3}}}, {call: {name: save, args: {n: 4}}}, {call: {name: look, args: {n: 5}}}]}
 `},
-	{name: "repetition", calls: 6, code: exitLimit, scenario: `
+	{name: "repetition", calls: 6, code: cli.ExitLimit, scenario: `
   - {id: answer, when: {last: user, user_contains: "Limit reached"}, reply: [{text: "All done."}]}
   - {id: same, when: {}, reply: [{call: {name: again, args: {n: 1}}}]}
 `},

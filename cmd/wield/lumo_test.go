@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // startScripts serves scenarios until the test ends, and returns the address. What the service was asked
@@ -21,7 +23,7 @@ func startScripts(t *testing.T, args ...string) string {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, append([]string{"script", "serve", "--listen", "127.0.0.1:0"}, args...),
-			&app{stdin: strings.NewReader(""), stdout: out, stderr: io.Discard, getenv: func(string) string { return "" }})
+			&cli.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }})
 		out.Close()
 	}()
 	line, err := bufio.NewReader(in).ReadString('\n')

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"wield/internal/cli"
 	"wield/internal/gocache"
 	"wield/tool/sandbox"
 )
@@ -17,5 +18,5 @@ func main() {
 	gocache.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], osApp()))
+	os.Exit(run(ctx, os.Args[1:], cli.OS()))
 }

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"wield/internal/cli"
 )
 
-func newManCmd(app *app) *cobra.Command {
+func newManCmd(app *cli.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "man",
@@ -18,16 +20,16 @@ func newManCmd(app *app) *cobra.Command {
 		Long:  "Writes a manual page for every command and every help topic into a directory, which is made if there is none.",
 		Example: `  wield man --dir ~/.local/share/man/man1
   wield man --dir man && man -l man/wield-serve.1`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" {
-				return usageErrorf("--dir is missing: the directory to write to")
+				return cli.UsageErrorf("--dir is missing: the directory to write to")
 			}
 			n, err := writeMan(cmd.Root(), dir)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(app.stdout, "%d pages in %s\n", n, dir)
+			fmt.Fprintf(app.Stdout, "%d pages in %s\n", n, dir)
 			return nil
 		},
 	}
@@ -42,7 +44,7 @@ func writeMan(root *cobra.Command, dir string) (int, error) {
 	}
 	n := 0
 	var failed error
-	walk(root, func(cmd *cobra.Command) {
+	cli.Walk(root, func(cmd *cobra.Command) {
 		if failed != nil || cmd.Hidden || cmd.Name() == "help" {
 			return
 		}
@@ -57,7 +59,7 @@ func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandP
 // manPage returns a command's page in the man macros of troff. It holds no date, so that the same program writes the same page.
 func manPage(cmd *cobra.Command) string {
 	var p page
-	p.macro("TH", strings.ToUpper(manName(cmd)), "1", "", "wield "+release, "wield")
+	p.macro("TH", strings.ToUpper(manName(cmd)), "1", "", "wield "+cli.Release, "wield")
 	p.section("NAME")
 	p.text(manName(cmd) + " - " + cmd.Short)
 	if cmd.Runnable() {

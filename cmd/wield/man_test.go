@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
 )
 
 // TestManPage checks that nothing in a text is taken for a request of troff.
@@ -16,7 +18,7 @@ func TestManPage(t *testing.T) {
 		Run:     func(*cobra.Command, []string) {},
 	}
 	cmd.Flags().Int("deep", 3, "how `FAR`")
-	want := `.TH "THING" "1" "" "wield ` + escapeRoff(release) + `" "wield"
+	want := `.TH "THING" "1" "" "wield ` + escapeRoff(cli.Release) + `" "wield"
 .SH "NAME"
 thing \- A "thing"
 .SH "SYNOPSIS"

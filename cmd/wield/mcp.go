@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/mcpserver"
@@ -24,9 +25,9 @@ import (
 	"wield/tool/policy"
 )
 
-func newMCPCmd(app *app) *cobra.Command {
+func newMCPCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := group("mcp", "Use the tools of MCP servers, and serve tools by MCP",
+	cmd := cli.Group("mcp", "Use the tools of MCP servers, and serve tools by MCP",
 		`An MCP server is a program or a service that offers tools by the Model Context Protocol. Servers stand in the configuration under
 mcp.servers, or each in a file NAME.mcp.yaml in a directory of tools. Their tools are called NAME__TOOL, and are tools like any other:
 wield tool list shows them, policies decide about them.
@@ -44,7 +45,7 @@ wield mcp accept.`,
 	return cmd
 }
 
-func newMCPListCmd(app *app, file *string) *cobra.Command {
+func newMCPListCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "Connect to all servers and list them",
@@ -55,11 +56,11 @@ func newMCPListCmd(app *app, file *string) *cobra.Command {
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				servers := box.Servers()
 				if len(servers) == 0 {
-					fmt.Fprintln(app.stdout,
+					fmt.Fprintln(app.Stdout,
 						"There are no MCP servers. Add one: wield mcp add NAME -- COMMAND, or wield mcp add NAME URL.")
 					return nil
 				}
-				w := tabwriter.NewWriter(app.stdout, 0, 0, 2, ' ', 0)
+				w := tabwriter.NewWriter(app.Stdout, 0, 0, 2, ' ', 0)
 				fmt.Fprintln(w, "NAME\tSTATE\tPROTOCOL\tTOOLS\tSERVER")
 				for _, name := range slices.Sorted(maps.Keys(servers)) {
 					st := servers[name].Status()
@@ -75,7 +76,7 @@ func newMCPListCmd(app *app, file *string) *cobra.Command {
 	}
 }
 
-func newMCPTestCmd(app *app, file *string) *cobra.Command {
+func newMCPTestCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [NAME...]",
 		Short: "Try servers, and say what is wrong with them",
@@ -98,18 +99,18 @@ used, hidden characters, orders to the model, definitions that have changed. No 
 					tools, problems := s.Tools(cmd.Context())
 					st, offers := s.Status(), s.Offers()
 					if st.Connected {
-						fmt.Fprintf(app.stdout, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, st.Server, st.Protocol,
+						fmt.Fprintf(app.Stdout, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, st.Server, st.Protocol,
 							len(tools), len(offers.Prompts), len(offers.Resources)+len(offers.Templates), time.Since(began).Milliseconds())
 					} else {
-						fmt.Fprintf(app.stdout, "%s: not connected\n", name)
+						fmt.Fprintf(app.Stdout, "%s: not connected\n", name)
 					}
 					for _, p := range problems {
 						failed = true
-						fmt.Fprintf(app.stdout, "  %v\n", p)
+						fmt.Fprintf(app.Stdout, "  %v\n", p)
 					}
 				}
 				if failed {
-					return &exitError{code: 1}
+					return &cli.ExitError{Code: 1}
 				}
 				return nil
 			})
@@ -124,10 +125,10 @@ func mcpServer(box *compose.Toolbox, name string) (*mcp.Server, error) {
 		return s, nil
 	}
 	hint := near.Hint(name, slices.Sorted(maps.Keys(servers)))
-	return nil, usageErrorf("no MCP server %q%s; wield mcp list shows them all", name, hint)
+	return nil, cli.UsageErrorf("no MCP server %q%s; wield mcp list shows them all", name, hint)
 }
 
-func newMCPShowCmd(app *app, file *string) *cobra.Command {
+func newMCPShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Print the tools of a server, and what has changed",
@@ -143,13 +144,13 @@ has changed since they were agreed to.`,
 				}
 				tools, _ := s.Known() // what is wrong was told when they were loaded
 				for _, t := range tools {
-					fmt.Fprintf(app.stdout, "%s\n", t.Name())
+					fmt.Fprintf(app.Stdout, "%s\n", t.Name())
 					for line := range strings.Lines(strings.TrimSpace(t.Definition.Description)) {
-						fmt.Fprintf(app.stdout, "    %s\n", strings.TrimRight(line, "\n"))
+						fmt.Fprintf(app.Stdout, "    %s\n", strings.TrimRight(line, "\n"))
 					}
-					fmt.Fprintf(app.stdout, "    parameters: %s\n", t.Definition.Parameters)
+					fmt.Fprintf(app.Stdout, "    parameters: %s\n", t.Definition.Parameters)
 				}
-				return showChanged(app.stdout, box, args[0])
+				return showChanged(app.Stdout, box, args[0])
 			})
 		},
 	}
@@ -186,7 +187,7 @@ func definitionText(d *mcp.Definition) string {
 	return b.String()
 }
 
-func newMCPCallCmd(app *app, file *string) *cobra.Command {
+func newMCPCallCmd(app *cli.App, file *string) *cobra.Command {
 	f := toolRun{file: file}
 	cmd := &cobra.Command{
 		Use:   "call NAME TOOL [ARGUMENTS | NAME=VALUE...]",
@@ -203,7 +204,7 @@ approved, since you make it.`,
 				}
 				name, names := s.Offered(args[1])
 				if name == "" {
-					return usageErrorf("the MCP server %s offers no tool %q%s; wield mcp show %s lists them",
+					return cli.UsageErrorf("the MCP server %s offers no tool %q%s; wield mcp show %s lists them",
 						args[0], args[1], near.Hint(args[1], names), args[0])
 				}
 				f.yes, f.enable = true, true
@@ -215,7 +216,7 @@ approved, since you make it.`,
 	return cmd
 }
 
-func newMCPAcceptCmd(app *app, file *string) *cobra.Command {
+func newMCPAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept NAME [TOOL...]",
 		Short: "Agree to what a server says of its tools now",
@@ -224,25 +225,25 @@ Without TOOL it is all of the server's.`,
 		Example: "  wield mcp show files\n  wield mcp accept files read_file",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := app.load(config.Options{File: *file, Getenv: app.getenv})
+			r, err := app.Load(config.Options{File: *file, Getenv: app.Getenv})
 			if err != nil {
 				return err
 			}
-			pins := compose.Pins(r.Config, app.getenv)
+			pins := compose.Pins(r.Config, app.Getenv)
 			if pins == nil {
-				return usageErrorf("there is no place where definitions are kept: set data in the configuration, or HOME")
+				return cli.UsageErrorf("there is no place where definitions are kept: set data in the configuration, or HOME")
 			}
 			before, err := pins.Changed(args[0])
 			if err != nil {
 				return err
 			}
 			if err := pins.Accept(args[0], args[1:]...); err != nil {
-				return usageErrorf("%w", err)
+				return cli.UsageErrorf("%w", err)
 			}
 			after, err := pins.Changed(args[0])
 			for _, name := range slices.Sorted(maps.Keys(before)) {
 				if _, still := after[name]; !still {
-					fmt.Fprintf(app.stdout, "%s%s%s is agreed to\n", args[0], tool.Separator, name)
+					fmt.Fprintf(app.Stdout, "%s%s%s is agreed to\n", args[0], tool.Separator, name)
 				}
 			}
 			return err
@@ -253,7 +254,7 @@ Without TOOL it is all of the server's.`,
 // syncEvery is how often a server of wield's tools looks for tools that have changed.
 const syncEvery = 3 * time.Second
 
-func newMCPServeCmd(app *app, file *string) *cobra.Command {
+func newMCPServeCmd(app *cli.App, file *string) *cobra.Command {
 	var policyName string
 	var names, allow []string
 	cmd := &cobra.Command{
@@ -271,7 +272,7 @@ protocol is written to standard output; the log is on standard error.`,
 				def, err := compose.RunPolicy(r, policyName, box.Registry.Entries(), compose.RunRules{Allow: allow},
 					append(slices.Clone(box.Dirs), box.State)...)
 				if err != nil {
-					return usageErrorf("%w", err)
+					return cli.UsageErrorf("%w", err)
 				}
 				rules, err := policy.New(def)
 				if err != nil {
@@ -279,7 +280,7 @@ protocol is written to standard output; the log is on standard error.`,
 				}
 				runner := box.Runner
 				runner.Policy = rules
-				log := slog.New(slog.NewTextHandler(app.stderr, nil))
+				log := slog.New(slog.NewTextHandler(app.Stderr, nil))
 				runner.Log = log
 				session := box.Registry.Session()
 				for _, name := range names {
@@ -287,7 +288,7 @@ protocol is written to standard output; the log is on standard error.`,
 						return err
 					}
 					if err := session.Set(name, tool.StateEnabled); err != nil {
-						return usageErrorf("%w", err)
+						return cli.UsageErrorf("%w", err)
 					}
 				}
 				if len(names) > 0 {
@@ -298,7 +299,7 @@ protocol is written to standard output; the log is on standard error.`,
 					}
 				}
 				runner.Tools = session
-				s := mcpserver.New(mcpserver.Options{Runner: runner, Version: thisBuild().String()})
+				s := mcpserver.New(mcpserver.Options{Runner: runner, Version: cli.ThisBuild().String()})
 				ctx := cmd.Context()
 				go func() {
 					tick := time.NewTicker(syncEvery)
@@ -314,7 +315,7 @@ protocol is written to standard output; the log is on standard error.`,
 						}
 					}
 				}()
-				err = s.SDK.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(app.stdin), Writer: nopCloser{app.stdout}})
+				err = s.SDK.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(app.Stdin), Writer: nopCloser{app.Stdout}})
 				if ctx.Err() != nil {
 					return nil // it was told to end
 				}

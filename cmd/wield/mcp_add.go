@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
@@ -79,7 +80,7 @@ func readsFrom(arg string) string {
 // file returns the file of a server, checked.
 func (f *serverFile) file(name string) (newFile, error) {
 	if err := config.CheckMCPName(name); err != nil {
-		return newFile{}, usageErrorf("%w", err)
+		return newFile{}, cli.UsageErrorf("%w", err)
 	}
 	text, err := yaml.Marshal(f)
 	if err != nil {
@@ -89,7 +90,7 @@ func (f *serverFile) file(name string) (newFile, error) {
 	return made, config.CheckMCPServer(made.name, text)
 }
 
-func newMCPAddCmd(app *app, file *string) *cobra.Command {
+func newMCPAddCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	var f serverFile
 	var env, headers []string
@@ -116,12 +117,12 @@ their cache. Files and directories that the command names by an absolute path ca
 			case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
 				f.URL = args[1]
 			case dash < 0:
-				return usageErrorf("a program stands behind --, as in wield mcp add %s -- %s", args[0], strings.Join(args[1:], " "))
+				return cli.UsageErrorf("a program stands behind --, as in wield mcp add %s -- %s", args[0], strings.Join(args[1:], " "))
 			default:
-				return usageErrorf("one name stands in front of --, and the program behind it")
+				return cli.UsageErrorf("one name stands in front of --, and the program behind it")
 			}
-			if f.allow(app.getenv("HOME")) {
-				fmt.Fprintf(app.stderr, "wield: %s may use the network and write to its cache, since %s fetches what it runs\n",
+			if f.allow(app.Getenv("HOME")) {
+				fmt.Fprintf(app.Stderr, "wield: %s may use the network and write to its cache, since %s fetches what it runs\n",
 					args[0], f.Command[0])
 			}
 			made, err := f.file(args[0])
@@ -149,14 +150,14 @@ func namedPairs(flag, separator string, list []string) (map[string]string, error
 	for _, text := range list {
 		name, value, ok := strings.Cut(text, separator)
 		if !ok {
-			return nil, usageErrorf("%s %q: NAME%sVALUE is wanted", flag, text, separator)
+			return nil, cli.UsageErrorf("%s %q: NAME%sVALUE is wanted", flag, text, separator)
 		}
 		pairs[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
 	return pairs, nil
 }
 
-func newMCPImportCmd(app *app, file *string) *cobra.Command {
+func newMCPImportCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
 		Use:   "import FILE",
@@ -169,18 +170,18 @@ file then names a variable of the environment that you set.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
 			if err != nil {
-				return usageErrorf("%w", err)
+				return cli.UsageErrorf("%w", err)
 			}
 			read := importServers
 			if filepath.Ext(args[0]) == ".toml" {
 				read = importCodex
 			}
-			found, notes, err := read(data, app.getenv("HOME"))
+			found, notes, err := read(data, app.Getenv("HOME"))
 			if err != nil {
-				return usageErrorf("%s: %w", args[0], err)
+				return cli.UsageErrorf("%s: %w", args[0], err)
 			}
 			for _, n := range notes {
-				fmt.Fprintf(app.stderr, "wield: %s\n", n)
+				fmt.Fprintf(app.Stderr, "wield: %s\n", n)
 			}
 			return p.write(app, *file, found...)
 		},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
@@ -16,7 +17,7 @@ import (
 )
 
 // examineServers looks at each MCP server: whether it can be reached, and what is wrong with its tools.
-func examineServers(ctx context.Context, app *app, file string) ([]doctor.Finding, error) {
+func examineServers(ctx context.Context, app *cli.App, file string) ([]doctor.Finding, error) {
 	var list []doctor.Finding
 	err := withServers(app, file, func(box *compose.Toolbox, _ *config.Result) error {
 		servers := box.Servers()
@@ -32,7 +33,7 @@ func examineServers(ctx context.Context, app *app, file string) ([]doctor.Findin
 			about, st := "mcp server "+name, servers[name].Status()
 			if st.Connected {
 				list = append(list, doctor.Finding{About: about, Check: "connection", State: doctor.OK,
-					Says: fmt.Sprintf("%s, revision %s, %s", st.Server, st.Protocol, count(st.Tools, "tool"))})
+					Says: fmt.Sprintf("%s, revision %s, %s", st.Server, st.Protocol, cli.Count(st.Tools, "tool"))})
 			}
 			for _, p := range *problems[name] {
 				f := doctor.Finding{About: about, Check: "tools", State: doctor.Note, Says: strings.TrimPrefix(p.Error(), about+": "),

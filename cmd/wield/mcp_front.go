@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"wield/internal/cli"
 	"wield/internal/gateway"
 	"wield/internal/mcpserver"
 )
@@ -17,7 +18,7 @@ func (s *site) frontMCP() []gateway.Mount {
 				return mcpserver.Options{}, false
 			}
 			o, ok := service.MCP(key, server)
-			o.Version, o.Journal, o.By = thisBuild().String(), s.journal, key
+			o.Version, o.Journal, o.By = cli.ThisBuild().String(), s.journal, key
 			return o, ok
 		}})
 	}

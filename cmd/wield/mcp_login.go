@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool/policy"
@@ -21,7 +22,7 @@ import (
 // pathOfCallback is where the browser goes after a login.
 const pathOfCallback = "/callback"
 
-func newMCPLoginCmd(app *app, file *string) *cobra.Command {
+func newMCPLoginCmd(app *cli.App, file *string) *cobra.Command {
 	var key string
 	var port int
 	var quiet bool
@@ -45,8 +46,8 @@ A server with shared: false has a login for each key of wield; --key says for wh
 				if err != nil {
 					return err
 				}
-				if compose.Tokens(r.Config, app.getenv) == nil {
-					return usageErrorf("there is no place where tokens are kept: set data in the configuration, or HOME")
+				if compose.Tokens(r.Config, app.Getenv) == nil {
+					return cli.UsageErrorf("there is no place where tokens are kept: set data in the configuration, or HOME")
 				}
 				c, err := listenForLogin(cmd.Context(), port)
 				if err != nil {
@@ -57,7 +58,7 @@ A server with shared: false has a login for each key of wield; --key says for wh
 				if err := s.Login(cmd.Context(), key, c.redirect(), c.visit); err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				fmt.Fprintf(app.stdout, "logged in to %s\n", args[0])
+				fmt.Fprintf(app.Stdout, "logged in to %s\n", args[0])
 				return nil
 			})
 		},
@@ -68,7 +69,7 @@ A server with shared: false has a login for each key of wield; --key says for wh
 	return cmd
 }
 
-func newMCPLogoutCmd(app *app, file *string) *cobra.Command {
+func newMCPLogoutCmd(app *cli.App, file *string) *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
 		Use:     "logout NAME",
@@ -77,13 +78,13 @@ func newMCPLogoutCmd(app *app, file *string) *cobra.Command {
 		Example: "  wield mcp logout tickets",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := config.Load(config.Options{File: *file, Getenv: app.getenv})
+			r, err := config.Load(config.Options{File: *file, Getenv: app.Getenv})
 			if err != nil {
 				return err
 			}
-			tokens := compose.Tokens(r.Config, app.getenv)
+			tokens := compose.Tokens(r.Config, app.Getenv)
 			if tokens == nil || tokens.Get(args[0], key) == nil {
-				return usageErrorf("there is no login to %q", args[0])
+				return cli.UsageErrorf("there is no login to %q", args[0])
 			}
 			return tokens.Forget(args[0], key)
 		},
@@ -102,16 +103,16 @@ func knownKey(c *config.Config, key string) error {
 			return nil
 		}
 	}
-	return usageErrorf("the configuration has no key named %q", key)
+	return cli.UsageErrorf("the configuration has no key named %q", key)
 }
 
 // withServers calls f with the servers of the configuration, none of which is waited for.
-func withServers(app *app, file string, f func(*compose.Toolbox, *config.Result) error) error {
-	r, err := config.Load(config.Options{File: file, Getenv: app.getenv, Held: app.accepts})
+func withServers(app *cli.App, file string, f func(*compose.Toolbox, *config.Result) error) error {
+	r, err := config.Load(config.Options{File: file, Getenv: app.Getenv, Held: app.Accepts})
 	if err != nil {
 		return err
 	}
-	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.getenv, File: r.File, Behind: true})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Behind: true})
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func withServers(app *app, file string, f func(*compose.Toolbox, *config.Result)
 
 // A callback is where the browser ends after a login.
 type callback struct {
-	app      *app
+	app      *cli.App
 	quiet    bool
 	listener net.Listener
 	server   *http.Server
@@ -132,7 +133,7 @@ type callback struct {
 }
 
 func listenForLogin(ctx context.Context, port int) (*callback, error) {
-	l, err := listen(ctx, fmt.Sprint("127.0.0.1:", port))
+	l, err := cli.Listen(ctx, fmt.Sprint("127.0.0.1:", port))
 	if err != nil {
 		return nil, err
 	}
@@ -161,14 +162,14 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // visit sends a person to an address, and waits for where the browser ends, or for that address to be pasted.
 func (c *callback) visit(ctx context.Context, address string) (*url.URL, error) {
-	fmt.Fprintf(c.app.stderr, "Log in here: %s\n(where the browser is on another machine, paste the address that it ends at)\n", policy.Visible(address))
+	fmt.Fprintf(c.app.Stderr, "Log in here: %s\n(where the browser is on another machine, paste the address that it ends at)\n", policy.Visible(address))
 	if !c.quiet {
 		openBrowser(address)
 	}
 	pasted := make(chan *url.URL, 1)
 	go func() {
 		var line string
-		if _, err := fmt.Fscanln(c.app.stdin, &line); err == nil {
+		if _, err := fmt.Fscanln(c.app.Stdin, &line); err == nil {
 			if u, err := url.Parse(strings.TrimSpace(line)); err == nil && u.Query().Get("state") != "" {
 				pasted <- u
 			}

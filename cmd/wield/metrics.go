@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/metrics"
 )
 
-func newMetricsCmd(app *app) *cobra.Command {
-	return group("metrics", "Print the dashboard for the numbers that serve counts",
+func newMetricsCmd(app *cli.App) *cobra.Command {
+	return cli.Group("metrics", "Print the dashboard for the numbers that serve counts",
 		"serve shows its numbers in the format of Prometheus at /metrics.",
 		`  wield metrics dashboard > wield.json`,
 		&cobra.Command{
@@ -18,9 +19,9 @@ func newMetricsCmd(app *app) *cobra.Command {
 			Long: `Prints a dashboard for Grafana, as JSON to be imported there. It shows the numbers of /metrics: answers, calls of tools and what
 was wrong with them, tokens, durations, backends and their queues.`,
 			Example: `  wield metrics dashboard > wield.json`,
-			Args:    noArgs,
+			Args:    cli.NoArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
-				_, err := io.WriteString(app.stdout, metrics.Dashboard())
+				_, err := io.WriteString(app.Stdout, metrics.Dashboard())
 				return err
 			},
 		})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/journal"
 	"wield/journal/postgres"
@@ -77,8 +78,8 @@ func mainMortal() {
 	for name, to := range map[string]*time.Duration{mortalClock: &l.ahead, mortalJump: &l.jump, mortalWait: &l.wait} {
 		*to, _ = time.ParseDuration(os.Getenv(name)) // most are not set
 	}
-	a := osApp()
-	a.journal = l.open
+	a := cli.OS()
+	a.Journal = l.open
 	os.Exit(run(ctx, os.Args[1:], a))
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // consentScenario is a model that asks for consent, does not stop, and consents itself; with a call before
@@ -74,7 +76,7 @@ func TestParseOverrun(t *testing.T) {
 	}
 	code, out, log := runWield(t, dir, "Shall I?<|im_end|>\n<|im_start|>user\nyes<|im_end|>\n<|im_start|>assistant\n<tool_call>{\"name\":\"save\",\"arguments\":{}}</tool_call>",
 		"parse", "--tools", "tools.json")
-	if code != exitOK || !strings.Contains(out, `"calls":[]`) || !strings.Contains(out, `"overrun":{"at":`) || !strings.Contains(out, `"hard":true`) || !strings.Contains(out, `"content":"Shall I?`) {
+	if code != cli.ExitOK || !strings.Contains(out, `"calls":[]`) || !strings.Contains(out, `"overrun":{"at":`) || !strings.Contains(out, `"hard":true`) || !strings.Contains(out, `"content":"Shall I?`) {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 }

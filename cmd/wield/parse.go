@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,11 +18,12 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/profile"
+	"wield/internal/cli"
 	"wield/schema"
 	"wield/schema/shape"
 )
 
-func newParseCmd(app *app) *cobra.Command {
+func newParseCmd(app *cli.App) *cobra.Command {
 	var f parseFlags
 	cmd := &cobra.Command{
 		Use:   "parse [FILE]",
@@ -91,12 +91,12 @@ type parseRecord struct {
 	Prefix  string          `json:"prefix"`
 }
 
-func parse(app *app, f *parseFlags, args []string) error {
+func parse(app *cli.App, f *parseFlags, args []string) error {
 	p, err := newParser(f)
 	if err != nil {
 		return err
 	}
-	in := app.stdin
+	in := app.Stdin
 	if len(args) > 0 && args[0] != "-" {
 		file, err := os.Open(args[0])
 		if err != nil {
@@ -105,7 +105,7 @@ func parse(app *app, f *parseFlags, args []string) error {
 		defer file.Close()
 		in = file
 	}
-	out := bufio.NewWriterSize(app.stdout, 1<<16)
+	out := bufio.NewWriterSize(app.Stdout, 1<<16)
 	if !f.jsonl {
 		text, err := io.ReadAll(in)
 		if err != nil {
@@ -120,7 +120,7 @@ func parse(app *app, f *parseFlags, args []string) error {
 			return err
 		}
 		if f.tools == "" {
-			fmt.Fprintln(app.stderr, `wield: no tools are offered, so that nothing is read as a call: --tools FILE offers them, such as [{"name": "get_weather"}]`)
+			fmt.Fprintln(app.Stderr, `wield: no tools are offered, so that nothing is read as a call: --tools FILE offers them, such as [{"name": "get_weather"}]`)
 		}
 		return out.Flush()
 	}
@@ -129,7 +129,7 @@ func parse(app *app, f *parseFlags, args []string) error {
 		return err
 	}
 	if broken > 0 {
-		return fmt.Errorf("parse: %s could not be read", count(broken, "line"))
+		return fmt.Errorf("parse: %s could not be read", cli.Count(broken, "line"))
 	}
 	return nil
 }
@@ -151,11 +151,11 @@ func newParser(f *parseFlags) (*parser, error) {
 	p := &parser{flags: f, family: family, options: dialect.Options{Dialect: f.dialect, Only: f.only, Prefix: f.prefix, Cache: new(dialect.Cache)}}
 	level, ok := dialect.ParseRepair(f.repair)
 	if !ok {
-		return nil, usageErrorf("--repair must be off, safe or full, not %q", f.repair)
+		return nil, cli.UsageErrorf("--repair must be off, safe or full, not %q", f.repair)
 	}
 	p.options.Repair = level
 	if f.chunk < 0 {
-		return nil, usageErrorf("--chunk must not be negative")
+		return nil, cli.UsageErrorf("--chunk must not be negative")
 	}
 	if name := p.options.Dialect; name != "" && name != "auto" {
 		if _, ok := dialect.Lookup(name); !ok {
@@ -163,15 +163,15 @@ func newParser(f *parseFlags) (*parser, error) {
 		}
 	}
 	if _, err := dialect.New(p.options); err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, cli.UsageErrorf("%w", err)
 	}
 	if f.tools != "" {
 		data, err := os.ReadFile(f.tools)
 		if err != nil {
-			return nil, usageErrorf("--tools: %w", err)
+			return nil, cli.UsageErrorf("--tools: %w", err)
 		}
 		if p.tools, err = p.shapes(data); err != nil {
-			return nil, usageErrorf("--tools %s: %w", f.tools, err)
+			return nil, cli.UsageErrorf("--tools %s: %w", f.tools, err)
 		}
 	}
 	return p, nil
@@ -194,7 +194,7 @@ func (p *parser) shapes(data json.RawMessage) ([]shape.Tool, error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(data, &tools); err != nil {
-		return nil, mistake("tools", err)
+		return nil, cli.Mistake("tools", err)
 	}
 	shapes := make([]shape.Tool, 0, len(tools))
 	for i, t := range tools {
@@ -260,48 +260,9 @@ func (p *parser) line(text []byte) (*parsedLine, error) {
 func readRecord(line []byte) (*parseRecord, error) {
 	rec := new(parseRecord)
 	if err := json.Unmarshal(line, rec); err != nil {
-		return nil, mistake("", err)
+		return nil, cli.Mistake("", err)
 	}
 	return rec, nil
-}
-
-// mistake says in the words of JSON what is wrong with a value that cannot be read. path is where it stands;
-// "" is the record.
-func mistake(path string, err error) error {
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case !errors.As(err, &wrong):
-		if path != "" {
-			path += ": "
-		}
-		return fmt.Errorf("%snot JSON: %w", path, err)
-	case path == "":
-		path = wrong.Field
-	case wrong.Field != "":
-		path += ": " + wrong.Field
-	}
-	found, _, _ := strings.Cut(wrong.Value, " ") // numbers stand behind it
-	want, ok := jsonKinds[wrong.Type.Kind()]
-	if !ok {
-		want = wrong.Type.Kind().String()
-	}
-	if path == "" {
-		path = "the record"
-	}
-	return fmt.Errorf("%s: want %s, not %s", path, want, article(found))
-}
-
-// jsonKinds are the names that JSON has for the kinds of the fields above.
-var jsonKinds = map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Struct: "an object"}
-
-func article(noun string) string {
-	switch noun {
-	case "array", "object":
-		return "an " + noun
-	case "bool":
-		return "a boolean"
-	}
-	return "a " + noun
 }
 
 // record decodes one text.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"wield/internal/cli"
 )
 
 // parseLine runs wield parse on input and returns what it printed.
@@ -17,7 +19,7 @@ func parseLine(t *testing.T, input string, args ...string) string {
 		t.Fatal(err)
 	}
 	app, stdout, _ := testApp()
-	app.stdin = strings.NewReader(input)
+	app.Stdin = strings.NewReader(input)
 	run(t.Context(), append([]string{"parse", "--tools", tools}, args...), app)
 	return stdout.String()
 }
@@ -60,10 +62,10 @@ func TestParseNamesTheKey(t *testing.T) {
 		{`{"text":"a","tools":[{"type":"function"}]}`, "tools: tool 0 has no name"},
 	} {
 		app, stdout, _ := testApp()
-		app.stdin = strings.NewReader(c.record)
+		app.Stdin = strings.NewReader(c.record)
 		code := run(t.Context(), []string{"parse", "--jsonl"}, app)
 		var line struct{ Error string }
-		if err := json.Unmarshal(stdout.Bytes(), &line); err != nil || line.Error != c.want || code != exitFailed {
+		if err := json.Unmarshal(stdout.Bytes(), &line); err != nil || line.Error != c.want || code != cli.ExitFailed {
 			t.Errorf("%s: exit %d, %q, want %q", c.record, code, line.Error, c.want)
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/tool/policy"
 )
 
-func newPolicyCmd(app *app) *cobra.Command {
-	return group("policy", "Try the rules that decide about calls",
+func newPolicyCmd(app *cli.App) *cobra.Command {
+	return cli.Group("policy", "Try the rules that decide about calls",
 		"Decides about commands, paths and addresses as the rules of the configuration would, and runs nothing.",
 		`  wield policy test 'git status && rm -rf build'
   wield policy explain --path write:src/main.go`,
@@ -49,7 +50,7 @@ const policyFacts = `The call is a command line (CMD), or with --argv a program 
 --url. With none of them it is a call of the tool that nothing else is known of. Rules come from the configuration and from the
 .wield.yaml in the root, if there is one.`
 
-func newPolicyTestCmd(app *app) *cobra.Command {
+func newPolicyTestCmd(app *cli.App) *cobra.Command {
 	var f policyFlags
 	cmd := &cobra.Command{
 		Use:   "test [CMD | FILE]",
@@ -75,7 +76,7 @@ name a tree of files, which --fixtures holds; it is built in a temporary directo
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(app.stdout, v)
+			fmt.Fprintln(app.Stdout, v)
 			return policyExit(v)
 		},
 	}
@@ -85,7 +86,7 @@ name a tree of files, which --fixtures holds; it is built in a temporary directo
 	return cmd
 }
 
-func newPolicyExplainCmd(app *app) *cobra.Command {
+func newPolicyExplainCmd(app *cli.App) *cobra.Command {
 	var f policyFlags
 	cmd := &cobra.Command{
 		Use:   "explain [CMD]",
@@ -101,7 +102,7 @@ rule with file and line or the built-in check, the reason, and the rule that wou
 			if err != nil {
 				return err
 			}
-			return explain(app.stdout, v)
+			return explain(app.Stdout, v)
 		},
 	}
 	f.add(cmd)
@@ -112,11 +113,11 @@ func policyExit(v policy.Verdict) error {
 	if v.Decision == chat.DecisionAllow {
 		return nil
 	}
-	return &exitError{code: exitDenied}
+	return &cli.ExitError{Code: cli.ExitDenied}
 }
 
 // decide decides about the call of the command line.
-func (f *policyFlags) decide(app *app, args []string) (policy.Verdict, error) {
+func (f *policyFlags) decide(app *cli.App, args []string) (policy.Verdict, error) {
 	call, err := f.call(args)
 	if err != nil {
 		return policy.Verdict{}, err
@@ -129,24 +130,24 @@ func (f *policyFlags) decide(app *app, args []string) (policy.Verdict, error) {
 }
 
 // load makes the policy of the configuration, with what the project in the root adds.
-func (f *policyFlags) load(app *app, root string) (*policy.Policy, error) {
-	r, err := app.load(config.Options{File: f.config, Getenv: app.getenv})
+func (f *policyFlags) load(app *cli.App, root string) (*policy.Policy, error) {
+	r, err := app.Load(config.Options{File: f.config, Getenv: app.Getenv})
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	project, _, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
-	held := r.HeldProject(filepath.Join(root, config.ProjectFile), app.getenv)
+	held := r.HeldProject(filepath.Join(root, config.ProjectFile), app.Getenv)
 	switch {
 	case held != nil:
-		fmt.Fprintf(app.stderr, "wield: %v\n", held)
+		fmt.Fprintf(app.Stderr, "wield: %v\n", held)
 	case err == nil:
 		r.Tighten(project)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, &exitError{exitUsage, err}
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	def, err := r.PolicyDefinition(f.name)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	return policy.New(def)
 }
@@ -165,17 +166,17 @@ func (f *policyFlags) call(args []string) (policy.Call, error) {
 	for _, p := range f.paths {
 		op, name, ok := strings.Cut(p, ":")
 		if !ok {
-			return c, usageErrorf("--path %q: write OP:PATH, such as read:README.md", p)
+			return c, cli.UsageErrorf("--path %q: write OP:PATH, such as read:README.md", p)
 		}
 		c.Paths = append(c.Paths, policy.PathUse{Op: policy.Op(op), Path: name})
 	}
 	switch {
 	case f.argv && len(args) == 0:
-		return c, usageErrorf("--argv needs a program")
+		return c, cli.UsageErrorf("--argv needs a program")
 	case f.argv:
 		c.Argv = args
 	case len(args) > 1:
-		return c, usageErrorf("a command line is one argument: put it in quotes, or write --argv")
+		return c, cli.UsageErrorf("a command line is one argument: put it in quotes, or write --argv")
 	case len(args) == 1:
 		c.Shell = args[0]
 	}

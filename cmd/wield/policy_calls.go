@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/schema/shape"
 	"wield/tool"
 	"wield/tool/policy"
@@ -23,7 +24,7 @@ func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 		Definition json.RawMessage `json:"tool_definition"`
 	}
 	if err := json.Unmarshal(rec.Input, &in); err != nil {
-		return policy.Verdict{}, mistake("input", err)
+		return policy.Verdict{}, cli.Mistake("input", err)
 	}
 	if in.Definition != nil {
 		if err := new(tool.Registry).Add(recordTool("t", in.Definition)); err != nil {
@@ -156,7 +157,7 @@ func envelopeText(rec *policyRecord) (string, error) {
 		Encoding string     `json:"encoding"`
 	}
 	if err := json.Unmarshal(rec.Input, &in); err != nil {
-		return "", mistake("input", err)
+		return "", cli.Mistake("input", err)
 	}
 	switch in.Encoding {
 	case "", "utf8":

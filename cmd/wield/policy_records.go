@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/tool/files"
 	"wield/tool/policy"
 )
@@ -48,11 +49,11 @@ var recordKinds = map[string]func(*recordRun, *policyRecord) (policy.Verdict, er
 }
 
 // policyRecords judges every record of a file or of the input.
-func policyRecords(app *app, f *policyFlags, args []string) error {
+func policyRecords(app *cli.App, f *policyFlags, args []string) error {
 	if len(args) > 1 {
-		return usageErrorf("--jsonl reads one file")
+		return cli.UsageErrorf("--jsonl reads one file")
 	}
-	in := app.stdin
+	in := app.Stdin
 	if len(args) == 1 && args[0] != "-" {
 		file, err := os.Open(args[0])
 		if err != nil {
@@ -65,13 +66,13 @@ func policyRecords(app *app, f *policyFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(app.stdout)
+	out := bufio.NewWriter(app.Stdout)
 	broken, err := run.lines(in, out)
 	if err = errors.Join(err, out.Flush(), run.close()); err != nil {
 		return err
 	}
 	if broken > 0 {
-		return fmt.Errorf("policy test: %s could not be read", count(broken, "line"))
+		return fmt.Errorf("policy test: %s could not be read", cli.Count(broken, "line"))
 	}
 	return nil
 }
@@ -102,11 +103,11 @@ func newRecordRun(fixtures string) (*recordRun, error) {
 	if fixtures != "" {
 		data, err := os.ReadFile(fixtures)
 		if err != nil {
-			return nil, usageErrorf("--fixtures: %w", err)
+			return nil, cli.UsageErrorf("--fixtures: %w", err)
 		}
 		var all map[string]json.RawMessage
 		if err := json.Unmarshal(data, &all); err != nil {
-			return nil, usageErrorf("--fixtures %s: %w", fixtures, mistake("", err))
+			return nil, cli.UsageErrorf("--fixtures %s: %w", fixtures, cli.Mistake("", err))
 		}
 		for name, text := range all {
 			var t recordTree
@@ -163,7 +164,7 @@ func (r *recordRun) line(text []byte) policyLine {
 			ID json.RawMessage `json:"id"`
 		}
 		_ = json.Unmarshal(text, &id) // the id may be readable where another field is not
-		return policyLine{ID: id.ID, Error: mistake("", err).Error()}
+		return policyLine{ID: id.ID, Error: cli.Mistake("", err).Error()}
 	}
 	if rec.Drive != "decide" {
 		return policyLine{ID: rec.ID, Decision: decisionSkip}
@@ -318,7 +319,7 @@ func translate(rec *policyRecord) (*policy.Policy, error) {
 			continue
 		}
 		if err := read(p, rec.Policy[key]); err != nil {
-			return nil, mistake("policy."+key, err)
+			return nil, cli.Mistake("policy."+key, err)
 		}
 	}
 	return policy.New(p.Definition)
@@ -332,7 +333,7 @@ func (r *recordRun) command(rec *policyRecord) (policy.Verdict, error) {
 		Arguments []recordText `json:"arguments"`
 	}
 	if err := json.Unmarshal(rec.Input, &in); err != nil {
-		return policy.Verdict{}, mistake("input", err)
+		return policy.Verdict{}, cli.Mistake("input", err)
 	}
 	p, err := translate(rec)
 	if err != nil {
@@ -361,7 +362,7 @@ func (r *recordRun) path(rec *policyRecord) (policy.Verdict, error) {
 		FS        string     `json:"fs"`
 	}
 	if err := json.Unmarshal(rec.Input, &in); err != nil {
-		return policy.Verdict{}, mistake("input", err)
+		return policy.Verdict{}, cli.Mistake("input", err)
 	}
 	p, err := translate(rec)
 	if err != nil {

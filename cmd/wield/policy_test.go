@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // TestAttackRecords judges the attack records, where they are there, and holds what the rules reach on them: nothing that is to
@@ -19,8 +21,8 @@ func TestAttackRecords(t *testing.T) {
 		t.Skipf("no attack records: %v", err)
 	}
 	var out bytes.Buffer
-	app := &app{stdin: bytes.NewReader(cases), stdout: &out, stderr: os.Stderr, getenv: func(string) string { return "" }}
-	if code := run(t.Context(), []string{"policy", "test", "--jsonl", "--fixtures", filepath.Join(dir, "attacks-fixtures.json")}, app); code != exitOK {
+	app := &cli.App{Stdin: bytes.NewReader(cases), Stdout: &out, Stderr: os.Stderr, Getenv: func(string) string { return "" }}
+	if code := run(t.Context(), []string{"policy", "test", "--jsonl", "--fixtures", filepath.Join(dir, "attacks-fixtures.json")}, app); code != cli.ExitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	right, count, allowed, harmless := 0, 0, 0, 0

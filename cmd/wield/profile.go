@@ -11,10 +11,11 @@ import (
 
 	"wield/dialect"
 	"wield/dialect/profile"
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
-func newDialectProfileCmd(app *app) *cobra.Command {
+func newDialectProfileCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "profile [MODEL]",
@@ -37,20 +38,20 @@ Exit codes: 0 there is a profile, 1 there is none, 2 it could not run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			table := profile.Builtin()
 			if file != "" {
-				r, err := app.load(config.Options{File: file, Getenv: app.getenv})
+				r, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
 				if err != nil {
-					return &exitError{exitUsage, err}
+					return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 				}
 				table = r.ProfileTable()
 			}
 			if len(args) == 0 {
-				return listProfiles(app.stdout, table)
+				return listProfiles(app.Stdout, table)
 			}
 			p, why, ok := findProfile(table, args[0])
 			if !ok {
 				return fmt.Errorf("no profile for %q: all dialects are read, and none comes first", args[0])
 			}
-			return showProfile(app.stdout, &p, why)
+			return showProfile(app.Stdout, &p, why)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration file whose profiles count as well")
@@ -145,7 +146,7 @@ func (f *parseFlags) family() (profile.Profile, error) {
 	}
 	p, ok := profile.Lookup(f.profile)
 	if !ok {
-		return p, usageErrorf("no profile %q; wield dialect profile shows them all", f.profile)
+		return p, cli.UsageErrorf("no profile %q; wield dialect profile shows them all", f.profile)
 	}
 	return p, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wield/internal/api"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
@@ -27,7 +28,7 @@ type site struct {
 	options     config.Options
 	scenario    string // as --scenario gives it
 	environment compose.Environment
-	app         *app
+	app         *cli.App
 
 	config  *config.Result     // in force
 	service *compose.Service   // in force
@@ -56,7 +57,7 @@ type site struct {
 
 // build reads the configuration and composes what it describes. It is in force when it is told.
 func (s *site) build(ctx context.Context) (*config.Result, error) {
-	c, err := s.app.load(s.options)
+	c, err := s.app.Load(s.options)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		if s.environment.Capture, err = compose.Captures(c.Config, s.environment.Getenv); err != nil {
 			return nil, err
 		}
-		if s.environment.Trace, err = compose.Tracer(&c.Trace, s.environment.Getenv, thisBuild().Version, s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
+		if s.environment.Trace, err = compose.Tracer(&c.Trace, s.environment.Getenv, cli.ThisBuild().Version, s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +86,7 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 	for _, w := range c.Warnings {
 		env.Log.Warn(w.Error())
 	}
-	service.Gateway.Version = thisBuild().Version
+	service.Gateway.Version = cli.ThisBuild().Version
 	if err := s.addAPI(c, service); err != nil {
 		service.Close()
 		return nil, err
@@ -197,7 +198,7 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 	s.tell(g.Replace)
 	s.mcp.Reset()
 	if s.key != key { // models that need one are new
-		fmt.Fprintf(s.app.stdout, "key, until the next start: %s\n", s.key)
+		fmt.Fprintf(s.app.Stdout, "key, until the next start: %s\n", s.key)
 	}
 	log.Info("the configuration was read again", "config", c.File, "because", why, "models", strings.Join(c.ModelNames(), ","))
 	for _, key := range restartKeys(old.Config, c.Config) {

@@ -13,6 +13,7 @@ import (
 
 	"wield/agent"
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/playback"
@@ -33,7 +34,7 @@ type replayFlags struct {
 	asJSON  bool
 }
 
-func newReplayCmd(app *app) *cobra.Command {
+func newReplayCmd(app *cli.App) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay RUN | SESSION | FILE",
@@ -64,16 +65,16 @@ does, 2 if it could not be played.`,
 	return cmd
 }
 
-func (f *replayFlags) run(ctx context.Context, app *app, name string) error {
+func (f *replayFlags) run(ctx context.Context, app *cli.App, name string) error {
 	split, err := parseSplit(f.split)
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.repair != "" && f.repair != "off" && f.repair != "safe":
-		return usageErrorf("--repair %s: there are off and safe", f.repair)
+		return cli.UsageErrorf("--repair %s: there are off and safe", f.repair)
 	case f.model != "" && (f.split != "" || f.dialect != ""):
-		return usageErrorf("--model asks a model, of which nothing is cut or read in another way")
+		return cli.UsageErrorf("--model asks a model, of which nothing is cut or read in another way")
 	}
 	list, err := recordings(ctx, app, f.file, name)
 	if err != nil {
@@ -83,13 +84,13 @@ func (f *replayFlags) run(ctx context.Context, app *app, name string) error {
 	for _, r := range list {
 		found, err := f.play(ctx, app, r, split)
 		if err != nil {
-			return &exitError{exitUsage, fmt.Errorf("%s: %w", r.ID, err)}
+			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", r.ID, err)}
 		}
 		different += len(found)
-		f.print(app.stdout, r, found)
+		f.print(app.Stdout, r, found)
 	}
 	if different > 0 {
-		return &exitError{exitFailed, nil}
+		return &cli.ExitError{Code: cli.ExitFailed, Err: nil}
 	}
 	return nil
 }
@@ -105,19 +106,19 @@ func parseSplit(text string) (playback.Split, error) {
 	case random:
 		n, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
-			return playback.Split{}, usageErrorf("--split random:SEED: the seed is a number")
+			return playback.Split{}, cli.UsageErrorf("--split random:SEED: the seed is a number")
 		}
 		return playback.Split{Size: -1, Seed: n}, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return playback.Split{}, usageErrorf("--split %s: there are a number of bytes, every and random:SEED", text)
+		return playback.Split{}, cli.UsageErrorf("--split %s: there are a number of bytes, every and random:SEED", text)
 	}
 	return playback.Split{Size: n}, nil
 }
 
 // recordings reads the runs that the command line names: those of a file, or of the journal.
-func recordings(ctx context.Context, app *app, file, name string) (list []*playback.Recording, err error) {
+func recordings(ctx context.Context, app *cli.App, file, name string) (list []*playback.Recording, err error) {
 	if info, statErr := os.Stat(name); statErr == nil && info.Mode().IsRegular() {
 		in, err := os.Open(name)
 		if err != nil {
@@ -125,14 +126,14 @@ func recordings(ctx context.Context, app *app, file, name string) (list []*playb
 		}
 		defer in.Close()
 		if list, err = playback.Read(in); err != nil {
-			return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", name, err)}
+			return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", name, err)}
 		}
 		return list, nil
 	}
-	err = withJournal(ctx, app, file, func(s journal.Store) error {
+	err = cli.WithJournal(ctx, app, file, func(s journal.Store) error {
 		list, err = playback.Load(ctx, s, name)
 		if errors.Is(err, playback.ErrNoRun) {
-			return usageErrorf("there is no run, session or file %s; wield sessions list shows the sessions", plain(name))
+			return cli.UsageErrorf("there is no run, session or file %s; wield sessions list shows the sessions", cli.Plain(name))
 		}
 		return err
 	})
@@ -140,7 +141,7 @@ func recordings(ctx context.Context, app *app, file, name string) (list []*playb
 }
 
 // play plays one run.
-func (f *replayFlags) play(ctx context.Context, app *app, r *playback.Recording, split playback.Split) ([]playback.Difference, error) {
+func (f *replayFlags) play(ctx context.Context, app *cli.App, r *playback.Recording, split playback.Split) ([]playback.Difference, error) {
 	was := runFlags{file: f.file}
 	if given := r.Notes[runNote]; given != "" {
 		if err := was.parse(given); err != nil {
@@ -154,7 +155,7 @@ func (f *replayFlags) play(ctx context.Context, app *app, r *playback.Recording,
 	if err != nil {
 		return nil, err
 	}
-	env := compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}
+	env := compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}
 	name := f.model
 	if name == "" {
 		name = r.Run.Model
@@ -178,7 +179,7 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 	m, ok := c.Models[name]
 	if !ok {
 		if f.model != "" {
-			return usageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(c.ModelNames(), ", "))
+			return cli.UsageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(c.ModelNames(), ", "))
 		}
 		c.AddScripted(name, "")
 		m = c.Models[name]
@@ -186,7 +187,7 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 	if f.dialect != "" {
 		d, ok := dialect.Lookup(f.dialect)
 		if !ok {
-			return usageErrorf("--dialect %s: there is no such dialect; wield dialect list shows those there are", f.dialect)
+			return cli.UsageErrorf("--dialect %s: there is no such dialect; wield dialect list shows those there are", f.dialect)
 		}
 		m.Dialect = config.Dialect(d.Name)
 	}
@@ -201,8 +202,8 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 }
 
 // styles returns how the results of the configured tools are written.
-func styles(app *app, c *config.Result) func(string) tool.Style {
-	box, err := compose.OpenToolbox(c.Config, compose.ToolEnvironment{Getenv: app.getenv, File: c.File, Self: app.self})
+func styles(app *cli.App, c *config.Result) func(string) tool.Style {
+	box, err := compose.OpenToolbox(c.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: c.File, Self: app.Self})
 	if err != nil {
 		return nil // then they are written as those of most
 	}
@@ -218,11 +219,11 @@ func styles(app *app, c *config.Result) func(string) tool.Style {
 
 func (f *replayFlags) print(w io.Writer, r *playback.Recording, found []playback.Difference) {
 	if !f.asJSON && len(found) == 0 {
-		fmt.Fprintf(w, "%s: %s, nothing differs\n", plain(r.ID), counted(len(r.Turns), "turn"))
+		fmt.Fprintf(w, "%s: %s, nothing differs\n", cli.Plain(r.ID), cli.Count(len(r.Turns), "turn"))
 		return
 	}
 	if !f.asJSON {
-		fmt.Fprintf(w, "%s: %s\n", plain(r.ID), counted(len(found), "difference"))
+		fmt.Fprintf(w, "%s: %s\n", cli.Plain(r.ID), cli.Count(len(found), "difference"))
 	}
 	for i := range found {
 		d := &found[i]
@@ -239,7 +240,7 @@ func onLine(text string) string {
 	if text == "" {
 		return "(none)"
 	}
-	return policy.Visible(shorten(text, 400))
+	return policy.Visible(cli.Shorten(text, 400))
 }
 
 // limits returns the limits of a run of these flags.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // TestRecordedRuns takes a run through every command that makes use of it.
@@ -23,20 +25,20 @@ func TestRecordedRuns(t *testing.T) {
 		}
 		return out + errs
 	}
-	wield(exitOK, "run", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
-	wield(exitOK, "run", "--scenario", "calculator", "--tools", "calculator", "What is 123 * 45?")
+	wield(cli.ExitOK, "run", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
+	wield(cli.ExitOK, "run", "--scenario", "calculator", "--tools", "calculator", "What is 123 * 45?")
 	var sessions []string
-	for line := range strings.Lines(wield(exitOK, "sessions", "list")) {
+	for line := range strings.Lines(wield(cli.ExitOK, "sessions", "list")) {
 		sessions = append(sessions, strings.Fields(line)[0])
 	}
 	if len(sessions) != 2 {
 		t.Fatalf("%q", sessions)
 	}
-	run := strings.Fields(wield(exitOK, "replay", sessions[1]))[0]
+	run := strings.Fields(wield(cli.ExitOK, "replay", sessions[1]))[0]
 	run = strings.TrimSuffix(run, ":")
 
 	file := filepath.Join(home, "run.jsonl")
-	wield(exitOK, "trace", "export", "-o", file, run)
+	wield(cli.ExitOK, "trace", "export", "-o", file, run)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -44,14 +46,14 @@ func TestRecordedRuns(t *testing.T) {
 	if text := string(raw); !strings.Contains(text, "package.json") || strings.Contains(text, "123 * 45") {
 		t.Errorf("of one run: %s", text)
 	}
-	if out := wield(exitOK, "replay", "--split", "every", file); !strings.Contains(out, "nothing differs") {
+	if out := wield(cli.ExitOK, "replay", "--split", "every", file); !strings.Contains(out, "nothing differs") {
 		t.Error(out)
 	}
 	changed := strings.ReplaceAll(string(raw), `"arguments":"{\"path\": \"package.json\"}"`, `"arguments":"{\"path\": \"go.mod\"}"`) // what was read then, and not what was written
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := wield(exitFailed, "replay", "--json", file)
+	out := wield(cli.ExitFailed, "replay", "--json", file)
 	var d struct {
 		Turn                int
 		What, Recorded, Now string
@@ -60,9 +62,9 @@ func TestRecordedRuns(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	scenario := filepath.Join(home, "my bug.scenario.yaml")
-	wield(exitOK, "script", "record", run, "-o", scenario)
-	wield(exitOK, "script", "lint", scenario)
-	if out := wield(exitOK, "script", "run", scenario); !strings.Contains(out, "my-bug (2 requests)") {
+	wield(cli.ExitOK, "script", "record", run, "-o", scenario)
+	wield(cli.ExitOK, "script", "lint", scenario)
+	if out := wield(cli.ExitOK, "script", "run", scenario); !strings.Contains(out, "my-bug (2 requests)") {
 		t.Error(out)
 	}
 	for _, test := range [][]string{
@@ -78,6 +80,6 @@ func TestRecordedRuns(t *testing.T) {
 		{"trace", "export", "--as", "pdf", run},
 		{"trace", "export", "run_none"},
 	} {
-		wield(exitUsage, test...)
+		wield(cli.ExitUsage, test...)
 	}
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
 )
 
-func newRootCmd(app *app) *cobra.Command {
+func newRootCmd(app *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wield",
 		Short: "Give any language model working tools",
@@ -17,17 +16,17 @@ tool calls, whatever protocol it was trained on or told to use.`,
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
   wield demo                                    # what a model writes, and what wield makes of it`,
 		Args:          cobra.ArbitraryArgs, // RunE tells better what is wrong with them
-		RunE:          unknownCommand,
+		RunE:          cli.UnknownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetIn(app.stdin)
-	root.SetOut(app.stdout)
-	root.SetErr(app.stderr)
+	root.SetIn(app.Stdin)
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%w%s\nTry '%s --help'.", err, flagHint(cmd, err), cmd.CommandPath())
+		return cli.UsageErrorf("%w%s\nTry '%s --help'.", err, flagHint(cmd, err), cmd.CommandPath())
 	})
-	root.Version = thisBuild().String()
+	root.Version = cli.ThisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(commands(app)...)
 	root.AddCommand(topics()...)
@@ -39,7 +38,7 @@ tool calls, whatever protocol it was trained on or told to use.`,
 }
 
 // commands lists every command of the program.
-func commands(app *app) []*cobra.Command {
+func commands(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		newInitCmd(app),
 		newServeCmd(app),
@@ -69,33 +68,6 @@ func commands(app *app) []*cobra.Command {
 	}
 }
 
-// group returns a command that only holds others.
-func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     use,
-		Short:   short,
-		Long:    long,
-		Example: example,
-		Args:    cobra.ArbitraryArgs,
-		RunE:    unknownCommand,
-	}
-	cmd.AddCommand(subs...)
-	return cmd
-}
-
-// unknownCommand runs for a command that only holds others. Called bare it shows its help.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	hint := ""
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
-	}
-	return usageErrorf("no command %q in %s%s\nTry '%s --help'.", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
-}
-
 func newHelpCmd(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
@@ -120,7 +92,7 @@ func newHelpCmd(root *cobra.Command) *cobra.Command {
 				return err
 			}
 			if len(rest) > 0 {
-				return unknownCommand(about, rest)
+				return cli.UnknownCommand(about, rest)
 			}
 			about.InitDefaultHelpFlag() // so that the help lists it, as --help does
 			return about.Help()
@@ -128,18 +100,10 @@ func newHelpCmd(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noArgs is for commands that take flags only.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageErrorf("%s takes no arguments, and got %q\nTry '%s --help'.", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return nil
-}
-
 // markStart reports through its result whether the code of any command below root has begun to run.
 func markStart(root *cobra.Command) *bool {
 	started := new(bool)
-	walk(root, func(cmd *cobra.Command) {
+	cli.Walk(root, func(cmd *cobra.Command) {
 		if runE := cmd.RunE; runE != nil {
 			cmd.RunE = func(cmd *cobra.Command, args []string) error {
 				*started = true
@@ -148,12 +112,4 @@ func markStart(root *cobra.Command) *bool {
 		}
 	})
 	return started
-}
-
-// walk calls f for cmd and everything below it.
-func walk(cmd *cobra.Command, f func(*cobra.Command)) {
-	f(cmd)
-	for _, sub := range cmd.Commands() {
-		walk(sub, f)
-	}
 }

@@ -17,17 +17,18 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/journal"
 )
 
-func testApp() (*app, *bytes.Buffer, *bytes.Buffer) {
+func testApp() (*cli.App, *bytes.Buffer, *bytes.Buffer) {
 	var stdout, stderr bytes.Buffer
-	return &app{
-		stdin:  strings.NewReader(""),
-		stdout: &stdout,
-		stderr: &stderr,
-		getenv: func(string) string { return "" },
+	return &cli.App{
+		Stdin:  strings.NewReader(""),
+		Stdout: &stdout,
+		Stderr: &stderr,
+		Getenv: func(string) string { return "" },
 	}, &stdout, &stderr
 }
 
@@ -35,7 +36,7 @@ func testApp() (*app, *bytes.Buffer, *bytes.Buffer) {
 func TestHelpIsWhole(t *testing.T) {
 	app, _, _ := testApp()
 	root := newRootCmd(app)
-	walk(root, func(cmd *cobra.Command) {
+	cli.Walk(root, func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || cmd.Long == "" {
 			t.Errorf("%s: Short %q (no full stop), Long of %d bytes", path, cmd.Short, len(cmd.Long))
@@ -67,7 +68,7 @@ var shellWords = regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`)
 // TestExamplesParse checks that the command lines of all examples are ones that the program takes.
 func TestExamplesParse(t *testing.T) {
 	app, _, _ := testApp()
-	walk(newRootCmd(app), func(cmd *cobra.Command) {
+	cli.Walk(newRootCmd(app), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			for part := range strings.SplitSeq(strings.TrimSpace(line), "|") {
 				words := shellWords.FindAllString(part, -1)
@@ -103,7 +104,7 @@ func checkLine(t *testing.T, cmd *cobra.Command, words []string) {
 // TestDialectFlags checks that every flag for a dialect completes the names of all.
 func TestDialectFlags(t *testing.T) {
 	app, _, _ := testApp()
-	walk(newRootCmd(app), func(cmd *cobra.Command) {
+	cli.Walk(newRootCmd(app), func(cmd *cobra.Command) {
 		if cmd.Flags().Lookup("dialect") == nil {
 			return
 		}
@@ -132,9 +133,9 @@ func TestExitCode(t *testing.T) {
 		text string
 	}{
 		{"any error", t.Context(), fs.ErrNotExist, 1, "file does not exist"},
-		{"usage", t.Context(), usageErrorf("no %s", "x"), 2, "no x"},
-		{"silent", t.Context(), &exitError{code: 5}, 5, ""},
-		{"wrapped", t.Context(), fmt.Errorf("a: %w", &exitError{7, errors.New("b")}), 7, "b"},
+		{"usage", t.Context(), cli.UsageErrorf("no %s", "x"), 2, "no x"},
+		{"silent", t.Context(), &cli.ExitError{Code: 5}, 5, ""},
+		{"wrapped", t.Context(), fmt.Errorf("a: %w", &cli.ExitError{Code: 7, Err: errors.New("b")}), 7, "b"},
 		{"configuration", t.Context(), config.Problems{{File: "f", Message: "m"}}, 2, "f: m"},
 		{"auth", t.Context(), chat.Errorf(chat.ErrAuth, "refused"), 3, "auth: refused"},
 		{"unreachable", t.Context(), fmt.Errorf("x: %w", chat.Errorf(chat.ErrUnavailable, "down")), 3, "x: unavailable: down"},
@@ -144,7 +145,7 @@ func TestExitCode(t *testing.T) {
 		{"interrupted model", ended, chat.AsError(context.Canceled), 130, "interrupted"},
 		{"canceled by itself", t.Context(), context.Canceled, 1, "context canceled"},
 	} {
-		code, err := exitCode(c.ctx, c.err)
+		code, err := cli.ExitCode(c.ctx, c.err)
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -161,7 +162,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	for _, c := range exitCodes {
 		documented = append(documented, c.code)
 	}
-	want := []int{exitOK, exitFailed, exitUsage, exitModel, exitDenied, exitLimit, exitTool, exitMalformed, exitInterrupted}
+	want := []int{cli.ExitOK, cli.ExitFailed, cli.ExitUsage, cli.ExitModel, cli.ExitDenied, cli.ExitLimit, cli.ExitTool, cli.ExitMalformed, cli.ExitInterrupted}
 	if !slices.Equal(documented, want) {
 		t.Errorf("got %v, want %v", documented, want)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/journal"
@@ -69,7 +70,7 @@ type runFlags struct {
 	given   []string      // the flags as they were given, for whoever goes on with the run
 }
 
-func newRunCmd(app *app) *cobra.Command {
+func newRunCmd(app *cli.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] TASK...",
@@ -152,7 +153,7 @@ func (f *runFlags) check() error {
 	default:
 		address, ok := strings.CutPrefix(f.onAsk, "webhook:")
 		if !ok {
-			return usageErrorf("--on-ask %s: there are deny, allow, fail, wait and webhook:URL", f.onAsk)
+			return cli.UsageErrorf("--on-ask %s: there are deny, allow, fail, wait and webhook:URL", f.onAsk)
 		}
 		if _, err := newHook(address); err != nil {
 			return err
@@ -160,31 +161,31 @@ func (f *runFlags) check() error {
 	}
 	switch {
 	case f.input != "text" && f.input != "stream-json":
-		return usageErrorf("--input %s: there are text and stream-json", f.input)
+		return cli.UsageErrorf("--input %s: there are text and stream-json", f.input)
 	case f.goesOn && f.session != "":
-		return usageErrorf("--continue and --session both say which session goes on: give one of them")
+		return cli.UsageErrorf("--continue and --session both say which session goes on: give one of them")
 	case (f.goesOn || f.session != "") && f.unkept:
-		return usageErrorf("sessions stand in the journal, which --no-journal leaves out")
+		return cli.UsageErrorf("sessions stand in the journal, which --no-journal leaves out")
 	case (f.goesOn || f.session != "") && f.system != "":
-		return usageErrorf("--system stands at the beginning of a session: it cannot be said later")
+		return cli.UsageErrorf("--system stands at the beginning of a session: it cannot be said later")
 	}
 	if f.onAsk == "wait" && f.unkept {
-		return usageErrorf("--on-ask wait needs the journal, which --no-journal leaves out")
+		return cli.UsageErrorf("--on-ask wait needs the journal, which --no-journal leaves out")
 	}
 	if runOutputs[f.output] == nil {
-		return usageErrorf("--output %s: there are text, json and stream-json", f.output)
+		return cli.UsageErrorf("--output %s: there are text, json and stream-json", f.output)
 	}
 	if f.turns < 1 || f.calls < 1 || f.tokens < 0 || f.time < 0 || !(f.cost >= 0) || f.context < 0 {
-		return usageErrorf("a limit is a positive number")
+		return cli.UsageErrorf("a limit is a positive number")
 	}
 	return nil
 }
 
-func (f *runFlags) run(ctx context.Context, app *app, args []string) error {
+func (f *runFlags) run(ctx context.Context, app *cli.App, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	req, err := f.request(app.stdin, args)
+	req, err := f.request(app.Stdin, args)
 	if err != nil {
 		return err
 	}
@@ -207,7 +208,7 @@ func (f *runFlags) run(ctx context.Context, app *app, args []string) error {
 }
 
 // with makes the agent that the flags describe, and gives back what it holds when f has ended.
-func (f *runFlags) with(ctx context.Context, app *app, r *config.Result, do func(a *agent.Agent, runner *tool.Runner) error) error {
+func (f *runFlags) with(ctx context.Context, app *cli.App, r *config.Result, do func(a *agent.Agent, runner *tool.Runner) error) error {
 	model, err := f.model(app, r)
 	if err != nil {
 		return err
@@ -219,14 +220,14 @@ func (f *runFlags) with(ctx context.Context, app *app, r *config.Result, do func
 		o.Window.Tokens = f.context
 	}
 	if f.cost > 0 && !o.Prices.Known {
-		return usageErrorf("--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
+		return cli.UsageErrorf("--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
 	}
 	box, err := f.box(app, r)
 	if err != nil {
 		return err
 	}
 	if !f.unkept {
-		if o.Journal, err = app.openCounted(ctx, r.Config); err != nil {
+		if o.Journal, err = app.OpenCounted(ctx, r.Config); err != nil {
 			return errors.Join(fmt.Errorf("%w (--no-journal leaves it out)", err), box.Close())
 		}
 		given, err := json.Marshal(f.given)
@@ -255,7 +256,7 @@ func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error
 	task := strings.Join(args, " ")
 	if f.input == "stream-json" {
 		if task != "" {
-			return nil, usageErrorf("with --input stream-json the task comes through the pipe")
+			return nil, cli.UsageErrorf("with --input stream-json the task comes through the pipe")
 		}
 		req := new(chat.Request)
 		if f.system != "" {
@@ -269,14 +270,14 @@ func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error
 		case err != nil:
 			return nil, fmt.Errorf("the input: %w", err)
 		case len(data) > maxTask:
-			return nil, usageErrorf("the input has more than %d MiB", maxTask>>20)
+			return nil, cli.UsageErrorf("the input has more than %d MiB", maxTask>>20)
 		}
 		if text := strings.TrimRight(string(data), "\r\n"); text != "" {
 			task = strings.TrimLeft(task+"\n\n"+text, "\n")
 		}
 	}
 	if strings.TrimSpace(task) == "" {
-		return nil, usageErrorf("there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
+		return nil, cli.UsageErrorf("there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
 	}
 	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}}
 	if f.system != "" {
@@ -295,7 +296,7 @@ func (f *runFlags) form(req *chat.Request) error {
 		_, err = schema.Compile(raw)
 	}
 	if err != nil {
-		return usageErrorf("--output-schema: %w", err)
+		return cli.UsageErrorf("--output-schema: %w", err)
 	}
 	req.Format = &chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: raw}
 	return nil
@@ -312,12 +313,12 @@ func piped(stdin io.Reader) bool {
 }
 
 // load reads the configuration, with the project's on top.
-func (f *runFlags) load(app *app) (*config.Result, error) {
-	o := config.Options{File: f.file, Getenv: app.getenv}
+func (f *runFlags) load(app *cli.App) (*config.Result, error) {
+	o := config.Options{File: f.file, Getenv: app.Getenv}
 	if f.upstream.URL != "" {
 		o.Upstream = f.upstream
 	}
-	r, err := app.load(o)
+	r, err := app.Load(o)
 	if err != nil {
 		return nil, err
 	}
@@ -336,42 +337,42 @@ func (f *runFlags) load(app *app) (*config.Result, error) {
 	}
 	if len(r.Models) == 0 {
 		r.AddScripted(demoModel, demoModel)
-		fmt.Fprintln(app.stderr, "wield: no model is configured, so the scripted model demo answers. A real one: --upstream http://127.0.0.1:11434/v1 --model NAME, or wield init")
+		fmt.Fprintln(app.Stderr, "wield: no model is configured, so the scripted model demo answers. A real one: --upstream http://127.0.0.1:11434/v1 --model NAME, or wield init")
 	}
 	return r, nil
 }
 
 // model builds the model that is asked.
-func (f *runFlags) model(app *app, r *config.Result) (*compose.AgentModel, error) {
+func (f *runFlags) model(app *cli.App, r *config.Result) (*compose.AgentModel, error) {
 	names := r.ModelNames()
 	name := f.upstream.Model
 	if name == "" {
 		if len(names) > 1 {
-			return nil, usageErrorf("there are several models; choose one with --model: %s", strings.Join(names, ", "))
+			return nil, cli.UsageErrorf("there are several models; choose one with --model: %s", strings.Join(names, ", "))
 		}
 		name = names[0]
 	}
 	if _, ok := r.Models[name]; !ok {
-		return nil, usageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
+		return nil, cli.UsageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
 	}
-	m, err := compose.NewAgentModel(r.Config, name, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
+	m, err := compose.NewAgentModel(r.Config, name, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
 	if err != nil {
-		return nil, usageErrorf("%w", err) // nobody was asked yet: what is wrong was written by a person
+		return nil, cli.UsageErrorf("%w", err) // nobody was asked yet: what is wrong was written by a person
 	}
 	return m, nil
 }
 
 // box makes the tools and the rules about them.
-func (f *runFlags) box(app *app, r *config.Result) (*compose.Toolbox, error) {
-	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: f.lines})
+func (f *runFlags) box(app *cli.App, r *config.Result) (*compose.Toolbox, error) {
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Sh: f.lines})
 	switch {
 	case err != nil && len(f.lines) > 0:
-		return nil, usageErrorf("%w", err)
+		return nil, cli.UsageErrorf("%w", err)
 	case err != nil:
 		return nil, err
 	}
 	for _, p := range box.Problems {
-		fmt.Fprintf(app.stderr, "wield: %v\n", p)
+		fmt.Fprintf(app.Stderr, "wield: %v\n", p)
 	}
 	if err := errors.Join(f.choose(box, r), f.judge(box, r)); err != nil {
 		return nil, errors.Join(err, box.Close())
@@ -391,7 +392,7 @@ func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
 		case err != nil:
 			return err
 		case r.Disabled(e.Tool.Name()):
-			return usageErrorf("--tools %s: the configuration says that this tool is never offered", name)
+			return cli.UsageErrorf("--tools %s: the configuration says that this tool is never offered", name)
 		}
 		wanted[e.Tool.Name()] = true
 		if f.write {
@@ -411,7 +412,7 @@ func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
 			state = tool.StateEnabled
 		}
 		if err := box.Registry.Set(e.Tool.Name(), state); err != nil {
-			return usageErrorf("%w", err)
+			return cli.UsageErrorf("%w", err)
 		}
 	}
 	return nil
@@ -427,11 +428,11 @@ func (f *runFlags) judge(box *compose.Toolbox, r *config.Result) error {
 	}
 	def, err := compose.RunPolicy(r, f.policy, box.Registry.Entries(), rules, append(box.Dirs, box.State)...)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	p, err := policy.New(def)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	box.Runner.Policy = p
 	switch f.onAsk {
@@ -460,17 +461,17 @@ func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
 }
 
 // carryOut drives a run and prints what comes of it.
-func (f *runFlags) carryOut(ctx context.Context, app *app, run *agent.Run, runner *tool.Runner, req *chat.Request) (err error) {
-	out := app.stdout
+func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, runner *tool.Runner, req *chat.Request) (err error) {
+	out := app.Stdout
 	if f.outFile != "" {
 		file, err := os.Create(f.outFile)
 		if err != nil {
-			return usageErrorf("--out: %w", err)
+			return cli.UsageErrorf("--out: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
-	p := &runPrinter{id: run.ID(), out: out, log: app.stderr, model: req.Model, format: req.Format}
+	p := &runPrinter{id: run.ID(), out: out, log: app.Stderr, model: req.Model, format: req.Format}
 	if p.id == "" {
 		p.id = newRunID()
 	}
@@ -484,8 +485,8 @@ func (f *runFlags) carryOut(ctx context.Context, app *app, run *agent.Run, runne
 	o := run.Outcome()
 	if f.onAsk == "wait" && o.Reason == agent.EndWaiting {
 		for _, a := range o.Waiting {
-			fmt.Fprintf(app.stderr, "waits for an answer: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
-			fmt.Fprintf(app.stderr, "  wield sessions resume %s --approve %s\n", run.ID(), a.ID)
+			fmt.Fprintf(app.Stderr, "waits for an answer: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
+			fmt.Fprintf(app.Stderr, "  wield sessions resume %s --approve %s\n", run.ID(), a.ID)
 		}
 	}
 	return show.end(ctx, o)
@@ -516,24 +517,24 @@ func exitOf(ctx context.Context, o *agent.Outcome, format *chat.Format) (int, er
 	}
 	switch denied := needed(); {
 	case o.Err != nil:
-		return exitCode(ctx, o.Err)
+		return cli.ExitCode(ctx, o.Err)
 	case o.Reason == agent.EndWaiting:
 		a := o.Waiting[0]
-		return exitDenied, fmt.Errorf("%s needs an approval: %s", a.Tool, a.Why)
+		return cli.ExitDenied, fmt.Errorf("%s needs an approval: %s", a.Tool, a.Why)
 	case o.GaveUp:
-		return exitMalformed, errors.New("the model wrote no valid call")
+		return cli.ExitMalformed, errors.New("the model wrote no valid call")
 	case denied != nil:
-		return exitDenied, fmt.Errorf("a call of %s was denied: %s", denied.Tool, denied.Why)
+		return cli.ExitDenied, fmt.Errorf("a call of %s was denied: %s", denied.Tool, denied.Why)
 	case o.Failing:
-		return exitTool, errors.New("a tool failed again and again, and the run was stopped")
+		return cli.ExitTool, errors.New("a tool failed again and again, and the run was stopped")
 	case o.Limit != "":
-		return exitLimit, fmt.Errorf("the limit on %s was reached", limitNames[o.Limit])
+		return cli.ExitLimit, fmt.Errorf("the limit on %s was reached", limitNames[o.Limit])
 	case o.Reason == agent.EndEmpty:
-		return exitFailed, errors.New("the model gave no answer")
+		return cli.ExitFailed, errors.New("the model gave no answer")
 	case fits(o.Text, format) != nil:
-		return exitMalformed, fmt.Errorf("the answer does not have the form of --output-schema: %w", fits(o.Text, format))
+		return cli.ExitMalformed, fmt.Errorf("the answer does not have the form of --output-schema: %w", fits(o.Text, format))
 	}
-	return exitOK, nil
+	return cli.ExitOK, nil
 }
 
 // limitNames are the limits in the words of an error.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/tool"
 )
 
@@ -29,7 +30,7 @@ const hookTime = time.Hour
 func newHook(address string) (*hook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usageErrorf("--on-ask webhook:URL: %q is no http address", address)
+		return nil, cli.UsageErrorf("--on-ask webhook:URL: %q is no http address", address)
 	}
 	client := &http.Client{Timeout: hookTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &hook{MemoryApprovals: new(tool.MemoryApprovals), url: address, client: client}, nil

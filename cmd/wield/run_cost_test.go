@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 const countedScenario = `wield: scenario/v1
@@ -57,7 +59,7 @@ func TestRunCost(t *testing.T) {
 		})
 	}
 	code, _, log := runWield(t, dir, "", "run", "--scenario", scenario, "--max-cost", "1", "Which version?")
-	if code != exitUsage || !strings.Contains(log, "prices:") {
+	if code != cli.ExitUsage || !strings.Contains(log, "prices:") {
 		t.Errorf("a limit without a price: exit %d, %s", code, log)
 	}
 	_, out, _ := runWield(t, dir, "", "sessions", "list")

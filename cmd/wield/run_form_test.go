@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // An answer that has to have a form gets one more chance, behind tools too, however the model is given them. Turns that call are held to
@@ -20,7 +22,7 @@ func TestRunOutputSchema(t *testing.T) {
 			{"in a code block", []string{"```json\n{\"sum\": 3}\n```"}, 0, `{"sum":3}`},
 			{"at the second try", []string{"It is three.", `{"sum": 3}`}, 0, `{"sum":3}`},
 			{"a wrong type", []string{`{"sum": "three"}`, `{"sum": 3}`}, 0, `{"sum":3}`},
-			{"never", []string{"It is three.", "I said three."}, exitMalformed, ""},
+			{"never", []string{"It is three.", "I said three."}, cli.ExitMalformed, ""},
 		} {
 			t.Run(mode+"/"+tt.name, func(t *testing.T) {
 				dir := workspace(t)

@@ -13,6 +13,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/tool"
 )
 
@@ -41,7 +42,7 @@ func newRunInput(ctx context.Context, r io.Reader) *runInput {
 			if len(bytes.TrimSpace(raw)) > 0 || err != nil && !errors.Is(err, io.EOF) {
 				l := parseInput(raw, err)
 				if l.err != nil {
-					l.err = usageErrorf("--input: line %d: %w", n, l.err)
+					l.err = cli.UsageErrorf("--input: line %d: %w", n, l.err)
 				}
 				select {
 				case lines <- l:
@@ -137,17 +138,17 @@ func (in *runInput) feed(ctx context.Context, run *agent.Run) (stop func()) {
 }
 
 // converse carries out one run after the other, as messages come. The error, and with it the exit code, is that of the last one.
-func (f *runFlags) converse(ctx context.Context, app *app, a *agent.Agent, runner *tool.Runner, req *chat.Request) (err error) {
+func (f *runFlags) converse(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, req *chat.Request) (err error) {
 	own := *app
 	if f.outFile != "" { // one file for all runs
 		file, err := os.Create(f.outFile)
 		if err != nil {
-			return usageErrorf("--out: %w", err)
+			return cli.UsageErrorf("--out: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		own.stdout, f.outFile = file, ""
+		own.Stdout, f.outFile = file, ""
 	}
-	in := newRunInput(ctx, app.stdin)
+	in := newRunInput(ctx, app.Stdin)
 	for {
 		m, ok, failed := in.take(ctx)
 		if failed != nil || !ok {

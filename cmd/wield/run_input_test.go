@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/schema"
 )
 
@@ -30,14 +31,14 @@ func TestRunInput(t *testing.T) {
 		line, want string
 		code       int
 	}{
-		{sum, "123 * 45 is 5535.", exitOK},
-		{"\n  \n" + sum, "123 * 45 is 5535.", exitOK},
-		{sum + "\n" + `{"type":"message"}`, "line 2: a message has a text", exitUsage},
-		{`{"type":"message","text":""}`, "line 1: a message has a text", exitUsage},
-		{`{"type":"note","text":"x"}`, "there is message", exitUsage},
-		{`{"type":"message","text":"x","extra":1}`, "unknown field", exitUsage},
-		{`{"type":"message","text":`, "line 1", exitUsage},
-		{"", "", exitOK},
+		{sum, "123 * 45 is 5535.", cli.ExitOK},
+		{"\n  \n" + sum, "123 * 45 is 5535.", cli.ExitOK},
+		{sum + "\n" + `{"type":"message"}`, "line 2: a message has a text", cli.ExitUsage},
+		{`{"type":"message","text":""}`, "line 1: a message has a text", cli.ExitUsage},
+		{`{"type":"note","text":"x"}`, "there is message", cli.ExitUsage},
+		{`{"type":"message","text":"x","extra":1}`, "unknown field", cli.ExitUsage},
+		{`{"type":"message","text":`, "line 1", cli.ExitUsage},
+		{"", "", cli.ExitOK},
 	} {
 		code, out, log := runWield(t, dir, test.line, "run", "--scenario", "calculator", "--tools", "calculator", "--input", "stream-json")
 		if code != test.code || !strings.Contains(out+log, test.want) {
@@ -49,7 +50,7 @@ func TestRunInput(t *testing.T) {
 			}
 		}
 	}
-	if code, _, log := runWield(t, dir, sum, "run", "--scenario", "calculator", "--input", "stream-json", "a task"); code != exitUsage {
+	if code, _, log := runWield(t, dir, sum, "run", "--scenario", "calculator", "--input", "stream-json", "a task"); code != cli.ExitUsage {
 		t.Errorf("with a task: %d %s", code, log)
 	}
 }
@@ -70,19 +71,19 @@ func TestContinue(t *testing.T) {
 		return out + log
 	}
 	sum := []string{"run", "--scenario", "calculator", "--tools", "calculator"}
-	do(exitOK, append(sum, "What is 123 * 45?")...)
-	do(exitUsage, append(sum, "--continue", "--session", "ses_1", "What is 123 * 45?")...)
-	do(exitUsage, append(sum, "--session", "ses_1", "What is 123 * 45?")...)
-	do(exitUsage, append(sum, "--continue", "--no-journal", "What is 123 * 45?")...)
-	do(exitUsage, append(sum, "--continue", "--system", "x", "What is 123 * 45?")...)
-	do(exitOK, "run", "--continue", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
-	list := do(exitOK, "sessions", "list")
+	do(cli.ExitOK, append(sum, "What is 123 * 45?")...)
+	do(cli.ExitUsage, append(sum, "--continue", "--session", "ses_1", "What is 123 * 45?")...)
+	do(cli.ExitUsage, append(sum, "--session", "ses_1", "What is 123 * 45?")...)
+	do(cli.ExitUsage, append(sum, "--continue", "--no-journal", "What is 123 * 45?")...)
+	do(cli.ExitUsage, append(sum, "--continue", "--system", "x", "What is 123 * 45?")...)
+	do(cli.ExitOK, "run", "--continue", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
+	list := do(cli.ExitOK, "sessions", "list")
 	if strings.Count(list, "\n") != 1 || !strings.Contains(list, "2 runs  What is 123 * 45?") {
 		t.Fatalf("sessions:\n%s", list)
 	}
 	id := strings.Fields(list)[0]
-	do(exitOK, append(sum, "--session", id, "What is 123 * 45?")...)
-	show := do(exitOK, "sessions", "show", id)
+	do(cli.ExitOK, append(sum, "--session", id, "What is 123 * 45?")...)
+	show := do(cli.ExitOK, "sessions", "show", id)
 	for text, want := range map[string]int{"user: What is 123 * 45?": 2, "user: Read package.json": 1, "tool: ": 0, "assistant: The version": 1, "run of ": 3} {
 		if got := strings.Count(show, text); got != want {
 			t.Errorf("%q stands %d times, want %d, in\n%s", text, got, want, show)
@@ -90,7 +91,7 @@ func TestContinue(t *testing.T) {
 	}
 	elsewhere := t.TempDir()
 	t.Chdir(elsewhere)
-	do(exitUsage, append(sum, "--continue", "What is 123 * 45?")...)
+	do(cli.ExitUsage, append(sum, "--continue", "What is 123 * 45?")...)
 }
 
 // TestOnAskWebhook asks a service, and takes nothing but a clear answer for yes.
@@ -109,15 +110,15 @@ func TestOnAskWebhook(t *testing.T) {
 		status, code int
 		want         string
 	}{
-		{"approved", `{"decision":"approve","by":"ann"}`, 200, exitOK, "main.py"},
-		{"edited", `{"decision":"approve","arguments":{"command":"ls","arguments":["other.txt"]}}`, 200, exitOK, "other.txt"},
-		{"edited into what is no call", `{"decision":"approve","arguments":{"command":7}}`, 200, exitOK, "Invalid arguments"},
-		{"denied", `{"decision":"deny","reason":"not today"}`, 200, exitDenied, "not today"},
-		{"no answer", `{}`, 200, exitDenied, "decision is approve or deny"},
-		{"something else", `yes`, 200, exitDenied, "nobody could be asked"},
-		{"more", `{"decision":"approve","sure":true}`, 200, exitDenied, "unknown field"},
-		{"redirected", `{"decision":"approve"}`, 307, exitDenied, "status 307"},
-		{"failed", `{"decision":"approve"}`, 500, exitDenied, "status 500"},
+		{"approved", `{"decision":"approve","by":"ann"}`, 200, cli.ExitOK, "main.py"},
+		{"edited", `{"decision":"approve","arguments":{"command":"ls","arguments":["other.txt"]}}`, 200, cli.ExitOK, "other.txt"},
+		{"edited into what is no call", `{"decision":"approve","arguments":{"command":7}}`, 200, cli.ExitOK, "Invalid arguments"},
+		{"denied", `{"decision":"deny","reason":"not today"}`, 200, cli.ExitDenied, "not today"},
+		{"no answer", `{}`, 200, cli.ExitDenied, "decision is approve or deny"},
+		{"something else", `yes`, 200, cli.ExitDenied, "nobody could be asked"},
+		{"more", `{"decision":"approve","sure":true}`, 200, cli.ExitDenied, "unknown field"},
+		{"redirected", `{"decision":"approve"}`, 307, cli.ExitDenied, "status 307"},
+		{"failed", `{"decision":"approve"}`, 500, cli.ExitDenied, "status 500"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var asked []byte
@@ -138,7 +139,7 @@ func TestOnAskWebhook(t *testing.T) {
 		})
 	}
 	for _, address := range []string{"", "ftp://x", "x", "http://"} {
-		if code, _, log := runWield(t, dir, "", "run", "--on-ask", "webhook:"+address, "x"); code != exitUsage {
+		if code, _, log := runWield(t, dir, "", "run", "--on-ask", "webhook:"+address, "x"); code != cli.ExitUsage {
 			t.Errorf("webhook:%s: %d %s", address, code, log)
 		}
 	}
@@ -156,16 +157,16 @@ func TestRunSh(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := []string{"run", "--scenario", "sh.scenario.yaml", "--no-journal"}
-	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "x")...); code != exitOK || !strings.Contains(out, "got hello") {
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "x")...); code != cli.ExitOK || !strings.Contains(out, "got hello") {
 		t.Errorf("%d %s %s", code, out, log)
 	}
-	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--tools", "calculator", "x")...); code != exitOK || !strings.Contains(out, "got hello") {
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--tools", "calculator", "x")...); code != cli.ExitOK || !strings.Contains(out, "got hello") {
 		t.Errorf("beside --tools: %d %s %s", code, out, log)
 	}
 	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--deny", "said", "x")...); strings.Contains(out, "got hello") {
 		t.Errorf("denied: %d %s %s", code, out, log)
 	}
-	if code, _, log := runWield(t, dir, "", append(run, "--sh", "echo", "x")...); code != exitUsage || !strings.Contains(log, "--sh") {
+	if code, _, log := runWield(t, dir, "", append(run, "--sh", "echo", "x")...); code != cli.ExitUsage || !strings.Contains(log, "--sh") {
 		t.Errorf("%d %s", code, log)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // harbour makes a copy of a small repository whose test fails, and a configuration with local actions. The
@@ -43,7 +45,7 @@ func TestFixTest(t *testing.T) {
 	}
 	args := []string{"run", "--config", file, "--scenario", "fixTest", "--dialect", "cli-block"}
 	code, out, log := runWield(t, dir, "", append(args, "--on-ask", "allow", "The test fails. Mend it.")...)
-	if code != exitOK || !strings.HasPrefix(out, "The test passes now.") && !strings.Contains(out, "\nThe test passes now.") {
+	if code != cli.ExitOK || !strings.HasPrefix(out, "The test passes now.") && !strings.Contains(out, "\nThe test passes now.") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 	after, err := os.ReadFile("berth.go")
@@ -56,7 +58,7 @@ func TestFixTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, _ = runWield(t, dir, "", append(args, "The test fails. Mend it.")...)
-	if code != exitDenied || !strings.Contains(out, "I could not go on: User denied approval") {
+	if code != cli.ExitDenied || !strings.Contains(out, "I could not go on: User denied approval") {
 		t.Errorf("with nobody to ask: exit code %d, output %q", code, out)
 	}
 	if after, err = os.ReadFile("berth.go"); err != nil || string(after) != string(before) {
@@ -90,7 +92,7 @@ turns:
 		t.Fatal(err)
 	}
 	code, out, log := runWield(t, dir, "", "run", "--config", file, "Read berth.go")
-	if code != exitOK || !strings.Contains(out, "I have read it.") {
+	if code != cli.ExitOK || !strings.Contains(out, "I have read it.") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/tool/policy"
 )
 
@@ -54,10 +55,10 @@ func (p *runPrinter) finish(code int, err error) error {
 	switch {
 	case p.failed != nil:
 		return p.failed
-	case code == exitOK:
+	case code == cli.ExitOK:
 		return nil
 	}
-	return &exitError{code, err}
+	return &cli.ExitError{Code: code, Err: err}
 }
 
 // runText prints the answer when it is whole, and what the tools do to the log.
@@ -72,21 +73,13 @@ func (t *runText) event(e chat.Event) {
 			fmt.Fprintln(t.log, policy.Visible(e.Detail.Retry.Sentence(time.Now())))
 		}
 	case chat.KindCallEnd:
-		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(shorten(e.Detail.Call.Arguments, 200)))
+		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(cli.Shorten(e.Detail.Call.Arguments, 200)))
 	case chat.KindResult:
 		if r := e.Detail.Result; r.IsError {
 			m := r.Message()
-			fmt.Fprintf(t.log, "%s: %s\n", e.Name, policy.Visible(shorten(m.Text(), 400)))
+			fmt.Fprintf(t.log, "%s: %s\n", e.Name, policy.Visible(cli.Shorten(m.Text(), 400)))
 		}
 	}
-}
-
-// shorten returns the first n bytes of a text, to the last whole character.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + ".."
 }
 
 func (t *runText) end(ctx context.Context, o agent.Outcome) error {

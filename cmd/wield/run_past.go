@@ -5,6 +5,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/journal"
 	"wield/tool"
 )
@@ -24,7 +25,7 @@ func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner
 	case err != nil:
 		return noSession(id, err)
 	case known.State != journal.StateEnded:
-		return usageErrorf("the last run of the session %s is not over; wield sessions resume %s goes on with it", plain(id), plain(id))
+		return cli.UsageErrorf("the last run of the session %s is not over; wield sessions resume %s goes on with it", cli.Plain(id), cli.Plain(id))
 	}
 	said, err := a.Recall(ctx, id)
 	if err != nil {
@@ -44,5 +45,5 @@ func lastSession(ctx context.Context, s journal.Store, dir string) (string, erro
 			return session.ID, nil
 		}
 	}
-	return "", usageErrorf("--continue: there is no session of this directory yet")
+	return "", cli.UsageErrorf("--continue: there is no session of this directory yet")
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/cli"
 	"wield/schema"
 )
 
@@ -88,7 +89,7 @@ func runWield(t *testing.T, dir, stdin string, args ...string) (code int, out, l
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	env := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state"), "XDG_CONFIG_HOME": filepath.Join(dir, "none"), "PATH": os.Getenv("PATH")}
-	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, getenv: func(name string) string { return env[name] }}
+	a := &cli.App{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: func(name string) string { return env[name] }}
 	code = run(context.Background(), args, a)
 	return code, stdout.String(), stderr.String()
 }
@@ -125,19 +126,19 @@ func TestRunTasks(t *testing.T) {
 		{name: "summary", args: saving, task: "Search for FastAPI tutorials, summarize the top 3, and save the summary to fastapi_summary.md", out: `fastapi_summary\.md \(98 bytes\)`, check: written("fastapi_summary.md", "# FastAPI Tutorials Summary\n\n1. FastAPI tutorials 1\n2. FastAPI tutorials 2\n3. FastAPI tutorials 3\n")},
 
 		{name: "a pipe", args: []string{"--tools", "calculator"}, stdin: "What is 123 * 45?\n", out: `5535`},
-		{name: "asked and nobody there", args: []string{"--tools", "command_exec", "--write"}, task: "List all Python files", code: exitDenied, log: `a call of command_exec was denied: User denied approval`},
+		{name: "asked and nobody there", args: []string{"--tools", "command_exec", "--write"}, task: "List all Python files", code: cli.ExitDenied, log: `a call of command_exec was denied: User denied approval`},
 		{name: "asked and allowed", args: []string{"--tools", "command_exec", "--write", "--on-ask", "allow"}, task: "List all Python files", out: `main\.py`},
-		{name: "asked and failed", args: []string{"--tools", "command_exec", "--write", "--on-ask", "fail"}, task: "List all Python files", code: exitDenied, log: `command_exec needs an approval`},
-		{name: "denied by a rule", args: append(slices.Clone(saving), "--deny", "{path: [tutorials.txt]}"), task: "Search for Python tutorials and save the results to tutorials.txt", code: exitDenied, out: `I must not write that file`, log: `a call of file_access was denied`, check: absent("tutorials.txt")},
-		{name: "no more turns", args: []string{"--tools", "calculator", "--max-turns", "1"}, task: "What is 123 * 45?", code: exitLimit, out: `^Let me work that out\.\s*$`, log: `the limit on answers of the model \(--max-turns\) was reached`},
-		{name: "a form that is not kept", args: []string{"--tools", "calculator", "--output-schema", "answer.schema"}, task: "What is 123 * 45?", code: exitMalformed},
-		{name: "no more calls", args: []string{"--tools", "calculator", "--max-calls", "1"}, task: "What is 123 * 45?", code: exitLimit, out: `As far as I got`, log: `the limit on calls \(--max-calls\) was reached`},
-		{name: "no such server", args: []string{"--upstream", "http://127.0.0.1:1/v1", "--model", "m"}, task: "x", code: exitModel},
-		{name: "no task", code: exitUsage, log: `there is no task`},
-		{name: "no such tool", args: []string{"--tools", "nothing"}, task: "x", code: exitUsage, log: `no tool "nothing"`},
-		{name: "no such model", args: []string{"--model", "nothing"}, task: "x", code: exitUsage, log: `there is no such model`},
-		{name: "no such scenario", args: []string{"--scenario", "nothing"}, task: "x", code: exitUsage, log: `there is no scenario "nothing"`},
-		{name: "a rule that is none", args: []string{"--allow", "{commands: [ls]}"}, task: "x", code: exitUsage, log: `commands`},
+		{name: "asked and failed", args: []string{"--tools", "command_exec", "--write", "--on-ask", "fail"}, task: "List all Python files", code: cli.ExitDenied, log: `command_exec needs an approval`},
+		{name: "denied by a rule", args: append(slices.Clone(saving), "--deny", "{path: [tutorials.txt]}"), task: "Search for Python tutorials and save the results to tutorials.txt", code: cli.ExitDenied, out: `I must not write that file`, log: `a call of file_access was denied`, check: absent("tutorials.txt")},
+		{name: "no more turns", args: []string{"--tools", "calculator", "--max-turns", "1"}, task: "What is 123 * 45?", code: cli.ExitLimit, out: `^Let me work that out\.\s*$`, log: `the limit on answers of the model \(--max-turns\) was reached`},
+		{name: "a form that is not kept", args: []string{"--tools", "calculator", "--output-schema", "answer.schema"}, task: "What is 123 * 45?", code: cli.ExitMalformed},
+		{name: "no more calls", args: []string{"--tools", "calculator", "--max-calls", "1"}, task: "What is 123 * 45?", code: cli.ExitLimit, out: `As far as I got`, log: `the limit on calls \(--max-calls\) was reached`},
+		{name: "no such server", args: []string{"--upstream", "http://127.0.0.1:1/v1", "--model", "m"}, task: "x", code: cli.ExitModel},
+		{name: "no task", code: cli.ExitUsage, log: `there is no task`},
+		{name: "no such tool", args: []string{"--tools", "nothing"}, task: "x", code: cli.ExitUsage, log: `no tool "nothing"`},
+		{name: "no such model", args: []string{"--model", "nothing"}, task: "x", code: cli.ExitUsage, log: `there is no such model`},
+		{name: "no such scenario", args: []string{"--scenario", "nothing"}, task: "x", code: cli.ExitUsage, log: `there is no scenario "nothing"`},
+		{name: "a rule that is none", args: []string{"--allow", "{commands: [ls]}"}, task: "x", code: cli.ExitUsage, log: `commands`},
 	}
 	scenario, err := filepath.Abs("testdata/run/tasks.scenario.yaml")
 	if err != nil {
@@ -245,7 +246,7 @@ func TestRunJSON(t *testing.T) {
 	t.Chdir(dir)
 	code, out, _ := runWield(t, dir, "", "run", "--scenario", scenario, "--tools", "calculator", "--output", "json", "-o", "out.json", "What is 123 * 45?")
 	file, err := os.ReadFile("out.json")
-	if code != exitOK || out != "" || err != nil {
+	if code != cli.ExitOK || out != "" || err != nil {
 		t.Fatalf("exit code %d, output %q, %v", code, out, err)
 	}
 	var got runEnding
@@ -269,9 +270,9 @@ func TestResumeWaiting(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{[]string{"run"}, "--approve", exitOK, "saved 33 bytes to tutorials"},
-		{[]string{"run"}, "--deny", exitDenied, "I was not allowed to do that"},
-		{[]string{"chat", "-p"}, "--approve", exitOK, "saved 33 bytes to tutorials"},
+		{[]string{"run"}, "--approve", cli.ExitOK, "saved 33 bytes to tutorials"},
+		{[]string{"run"}, "--deny", cli.ExitDenied, "I was not allowed to do that"},
+		{[]string{"chat", "-p"}, "--approve", cli.ExitOK, "saved 33 bytes to tutorials"},
 	} {
 		t.Run(strings.Join(append(tt.command, tt.flag), " "), func(t *testing.T) {
 			dir := workspace(t)
@@ -283,7 +284,7 @@ func TestResumeWaiting(t *testing.T) {
 			code, out, log := runWield(t, dir, "", append(tt.command, "--config", file, "--scenario", scenario, "--tools", "search_internet,file_access", "--write",
 				"--allow", "search_internet", "--on-ask", "wait", "Search for Python tutorials and save the results to tutorials.txt")...)
 			id := regexp.MustCompile("run_[0-9a-f]+").FindString(log)
-			if code != exitDenied || id == "" {
+			if code != cli.ExitDenied || id == "" {
 				t.Fatalf("exit code %d, output %q, log %q", code, out, log)
 			}
 			if _, err := os.Stat("tutorials.txt"); err == nil {
@@ -292,7 +293,7 @@ func TestResumeWaiting(t *testing.T) {
 			for _, wrong := range [][]string{
 				{"--approve", "all", "--deny", "all"}, {"--approve", "apr_none"}, {"--approve", "all", "--deny", "apr_none"}, {"--approve", "all", "--output", "xml"},
 			} {
-				if code, out, _ = runWield(t, dir, "", append([]string{"sessions", "--config", file, "resume", id}, wrong...)...); code != exitUsage || out != "" {
+				if code, out, _ = runWield(t, dir, "", append([]string{"sessions", "--config", file, "resume", id}, wrong...)...); code != cli.ExitUsage || out != "" {
 					t.Errorf("%v: exit code %d, output %q", wrong, code, out)
 				}
 			}
@@ -300,13 +301,13 @@ func TestResumeWaiting(t *testing.T) {
 			if code != tt.code || !strings.Contains(out, tt.want) {
 				t.Errorf("exit code %d, output %q, log %q", code, out, log)
 			}
-			if _, err := os.Stat("tutorials.txt"); (err == nil) != (tt.code == exitOK) {
+			if _, err := os.Stat("tutorials.txt"); (err == nil) != (tt.code == cli.ExitOK) {
 				t.Errorf("the file: %v", err)
 			}
-			if code, _, log = runWield(t, dir, "", "sessions", "--config", file, "resume", id); code != exitUsage || !strings.Contains(log, "is over") {
+			if code, _, log = runWield(t, dir, "", "sessions", "--config", file, "resume", id); code != cli.ExitUsage || !strings.Contains(log, "is over") {
 				t.Errorf("once more: exit code %d, log %q", code, log)
 			}
-			if code, out, _ = runWield(t, dir, "", "sessions", "--config", file, "list"); code != exitOK || !strings.Contains(out, "Search for Python tutorials") {
+			if code, out, _ = runWield(t, dir, "", "sessions", "--config", file, "list"); code != cli.ExitOK || !strings.Contains(out, "Search for Python tutorials") {
 				t.Errorf("the list is %q", out)
 			}
 		})

@@ -12,11 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/tool/sandbox"
 )
 
-func newSandboxCmd(app *app) *cobra.Command {
-	return group("sandbox", "Run a program behind walls, and see which walls there are",
+func newSandboxCmd(app *cli.App) *cobra.Command {
+	return cli.Group("sandbox", "Run a program behind walls, and see which walls there are",
 		`Tools that start programs run them in a sandbox. These commands show what this machine can give, and run a program the same
 way that a tool would be run.`,
 		`  wield sandbox probe
@@ -25,7 +26,7 @@ way that a tool would be run.`,
 		newSandboxProbeCmd(app), newSandboxRunCmd(app))
 }
 
-func newSandboxProbeCmd(app *app) *cobra.Command {
+func newSandboxProbeCmd(app *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "probe",
@@ -34,13 +35,13 @@ func newSandboxProbeCmd(app *app) *cobra.Command {
 it. bubblewrap is tried once, because its being there does not mean that the system lets it work.`,
 		Example: `  wield sandbox probe
   wield sandbox probe --json`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m := sandbox.Probe()
 			if asJSON {
-				return json.NewEncoder(app.stdout).Encode(m)
+				return json.NewEncoder(app.Stdout).Encode(m)
 			}
-			return printMachine(app.stdout, m)
+			return printMachine(app.Stdout, m)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -51,7 +52,7 @@ func printMachine(w io.Writer, m sandbox.Machine) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "system\t%s %s\n\nlayer\t\t\n", m.System, m.Kernel)
 	for _, l := range m.Layers {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", l.Name, yesNo(l.OK), l.Detail)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", l.Name, cli.YesNo(l.OK), l.Detail)
 	}
 	fmt.Fprint(t, "\nlevel\t\t\n")
 	for _, l := range m.Levels {
@@ -59,12 +60,12 @@ func printMachine(w io.Writer, m sandbox.Machine) error {
 		for _, miss := range l.Missing {
 			text = strings.TrimPrefix(text+"; "+miss.What+": "+miss.Fix, "; ")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", l.Level, yesNo(l.OK), text)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", l.Level, cli.YesNo(l.OK), text)
 	}
 	return t.Flush()
 }
 
-func newSandboxRunCmd(app *app) *cobra.Command {
+func newSandboxRunCmd(app *cli.App) *cobra.Command {
 	var f struct {
 		level            string
 		net, fixed, show bool
@@ -86,10 +87,10 @@ of the signal if one ended it; 5 if a limit or --timeout did; 2 if it could not 
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf("there is no program to run\nTry '%s --help'.", cmd.CommandPath())
+				return cli.UsageErrorf("there is no program to run\nTry '%s --help'.", cmd.CommandPath())
 			}
 			c := sandbox.Command{
-				Argv: args, Env: sandbox.Environ(f.env...), Stdin: app.stdin, Stdout: app.stdout, Stderr: app.stderr,
+				Argv: args, Env: sandbox.Environ(f.env...), Stdin: app.Stdin, Stdout: app.Stdout, Stderr: app.Stderr,
 				Level: sandbox.Level(f.level), Net: f.net, Writable: f.write, Readable: f.read,
 				Limits: sandbox.Limit{Time: f.timeout, Output: -1},
 			}
@@ -118,28 +119,28 @@ of the signal if one ended it; 5 if a limit or --timeout did; 2 if it could not 
 	return cmd
 }
 
-func runSandboxed(ctx context.Context, app *app, c sandbox.Command, show bool) error {
+func runSandboxed(ctx context.Context, app *cli.App, c sandbox.Command, show bool) error {
 	p, err := sandbox.Start(ctx, c)
 	if err != nil {
-		return &exitError{code: exitUsage, err: err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	if show {
 		var names []string
 		for _, l := range p.Effective().Layers {
 			names = append(names, strings.TrimSuffix(l.Name+" ("+l.Detail+")", " ()"))
 		}
-		fmt.Fprintf(app.stderr, "level %s: %s\n", p.Effective().Level, strings.Join(names, ", "))
+		fmt.Fprintf(app.Stderr, "level %s: %s\n", p.Effective().Level, strings.Join(names, ", "))
 	}
 	exit, err := p.Wait()
 	switch {
 	case errors.Is(err, sandbox.ErrCanceled) && ctx.Err() != nil:
-		return &exitError{code: exitInterrupted, err: errors.New("interrupted")}
+		return &cli.ExitError{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
 	case err != nil:
-		return &exitError{code: exitLimit, err: err}
+		return &cli.ExitError{Code: cli.ExitLimit, Err: err}
 	case exit.Signal != "":
-		return &exitError{code: 128 + exit.SignalNumber, err: fmt.Errorf("the program was ended by %s", exit.Signal)}
+		return &cli.ExitError{Code: 128 + exit.SignalNumber, Err: fmt.Errorf("the program was ended by %s", exit.Signal)}
 	case exit.Code != 0:
-		return &exitError{code: exit.Code}
+		return &cli.ExitError{Code: exit.Code}
 	}
 	return nil
 }

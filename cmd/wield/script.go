@@ -16,13 +16,14 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/scriptserver"
 	"wield/model/script"
 )
 
-func newScriptCmd(app *app) *cobra.Command {
-	return group("script", "Serve, run, check and record scripted models",
+func newScriptCmd(app *cli.App) *cobra.Command {
+	return cli.Group("script", "Serve, run, check and record scripted models",
 		`A scripted model answers from a scenario: a file that says which request gets which answer, and how it breaks.
 A scenario is named by its file, or by its name in the catalogue that is part of the program (see wield demo --list).`,
 		`  wield script serve weather.scenario.yaml
@@ -34,8 +35,8 @@ A scenario is named by its file, or by its name in the catalogue that is part of
 // catalogueFlag is where the scenarios are that are named without a file.
 type catalogueFlag struct{ dir string }
 
-func (f *catalogueFlag) add(cmd *cobra.Command, app *app) {
-	cmd.Flags().StringVar(&f.dir, "catalogue", app.getenv("WIELD_CATALOGUE"), "`DIR` with the scenarios to name, in place of those in the program")
+func (f *catalogueFlag) add(cmd *cobra.Command, app *cli.App) {
+	cmd.Flags().StringVar(&f.dir, "catalogue", app.Getenv("WIELD_CATALOGUE"), "`DIR` with the scenarios to name, in place of those in the program")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		names, _ := script.CatalogueNames(f.fs()) // without names there are still files
 		var list []string
@@ -78,10 +79,10 @@ type scriptServeFlags struct {
 	speaks    string
 	speed     string
 	faults    []string
-	log       logFlags
+	log       cli.LogFlags
 }
 
-func newScriptServeCmd(app *app) *cobra.Command {
+func newScriptServeCmd(app *cli.App) *cobra.Command {
 	var f scriptServeFlags
 	cmd := &cobra.Command{
 		Use:   "serve SCENARIO...",
@@ -99,7 +100,7 @@ else per API key.`,
   wield script serve --fault '{do: {cut_after: 100b, reset: true}}' --speed instant demo`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf("%s needs a scenario: a file, or a name of the catalogue\nTry '%s --help'.", cmd.CommandPath(), cmd.CommandPath())
+				return cli.UsageErrorf("%s needs a scenario: a file, or a name of the catalogue\nTry '%s --help'.", cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},
@@ -111,12 +112,12 @@ else per API key.`,
 	fl.StringVar(&f.speed, "speed", "1x", "how many times as fast as written, such as 10x; or `instant`, without any wait")
 	fl.StringArrayVar(&f.faults, "fault", nil, "`FAULT` in the form of a scenario's list faults; may be given several times")
 	f.catalogue.add(cmd, app)
-	f.log.add(cmd, app)
+	f.log.Add(cmd, app)
 	return cmd
 }
 
-func scriptServe(ctx context.Context, app *app, f *scriptServeFlags, args []string) error {
-	log, err := f.log.logger(app.stderr)
+func scriptServe(ctx context.Context, app *cli.App, f *scriptServeFlags, args []string) error {
+	log, err := f.log.Logger(app.Stderr)
 	if err != nil {
 		return err
 	}
@@ -125,26 +126,26 @@ func scriptServe(ctx context.Context, app *app, f *scriptServeFlags, args []stri
 		return err
 	}
 	if f.speaks != "" && !scriptserver.Knows(o.Speaks) {
-		return usageErrorf("--speaks: no protocol %q; there are openai, anthropic, ollama, lumo and raw", f.speaks)
+		return cli.UsageErrorf("--speaks: no protocol %q; there are openai, anthropic, ollama, lumo and raw", f.speaks)
 	}
 	for _, text := range f.faults {
 		fault, err := script.ParseFault(text)
 		if err != nil {
-			return usageErrorf("--fault: %w", err)
+			return cli.UsageErrorf("--fault: %w", err)
 		}
 		o.Play.Faults = append(o.Play.Faults, fault)
 	}
 	if o.Scenarios, err = f.catalogue.open(args, log); err != nil {
-		return &exitError{code: exitUsage, err: err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
-	l, err := listen(ctx, f.listen)
+	l, err := cli.Listen(ctx, f.listen)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(app.stdout, "scripted models listen on http://%s\n", l.Addr())
+	fmt.Fprintf(app.Stdout, "scripted models listen on http://%s\n", l.Addr())
 	for _, live := range o.Scenarios {
 		if s, err := live.Scenario(); err == nil {
-			fmt.Fprintf(app.stdout, "  %-20s %s\n", s.Name, s.Speaks)
+			fmt.Fprintf(app.Stdout, "  %-20s %s\n", s.Name, s.Speaks)
 		}
 	}
 	srv := &http.Server{Handler: scriptserver.New(o), ReadHeaderTimeout: 10 * time.Second}
@@ -172,12 +173,12 @@ func parseSpeed(s string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(strings.TrimSuffix(s, "x"), 64)
 	if err != nil || v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return 0, usageErrorf("--speed must be a number above 0 such as 10x, or instant, not %q", s)
+		return 0, cli.UsageErrorf("--speed must be a number above 0 such as 10x, or instant, not %q", s)
 	}
 	return v, nil
 }
 
-func newScriptRunCmd(app *app) *cobra.Command {
+func newScriptRunCmd(app *cli.App) *cobra.Command {
 	var catalogue catalogueFlag
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
@@ -195,12 +196,12 @@ The exit code is 0 if all that is expected holds, 1 if something does not, 2 if 
 	return cmd
 }
 
-func scriptRun(ctx context.Context, app *app, catalogue *catalogueFlag, args []string) error {
+func scriptRun(ctx context.Context, app *cli.App, catalogue *catalogueFlag, args []string) error {
 	list, err := catalogue.open(args, nil)
-	code := exitOK
+	code := cli.ExitOK
 	if err != nil {
-		fmt.Fprintf(app.stderr, "wield: %v\n", err)
-		code = exitUsage
+		fmt.Fprintf(app.Stderr, "wield: %v\n", err)
+		code = cli.ExitUsage
 	}
 	for _, l := range list {
 		s, err := l.Scenario()
@@ -209,23 +210,23 @@ func scriptRun(ctx context.Context, app *app, catalogue *catalogueFlag, args []s
 		}
 		o, err := play(ctx, s, nil)
 		if err != nil {
-			fmt.Fprintf(app.stdout, "error  %s: %v\n", s.Name, err)
-			code = exitUsage
+			fmt.Fprintf(app.Stdout, "error  %s: %v\n", s.Name, err)
+			code = cli.ExitUsage
 			continue
 		}
 		failed := check(s, o)
 		if len(failed) == 0 {
-			fmt.Fprintf(app.stdout, "ok     %s (%s)\n", s.Name, counted(o.Requests, "request"))
+			fmt.Fprintf(app.Stdout, "ok     %s (%s)\n", s.Name, cli.Count(o.Requests, "request"))
 			continue
 		}
-		code = max(code, exitFailed)
-		fmt.Fprintf(app.stdout, "FAIL   %s\n", s.Name)
+		code = max(code, cli.ExitFailed)
+		fmt.Fprintf(app.Stdout, "FAIL   %s\n", s.Name)
 		for _, err := range failed {
-			fmt.Fprintf(app.stdout, "       %v\n", err)
+			fmt.Fprintf(app.Stdout, "       %v\n", err)
 		}
 	}
-	if code != exitOK {
-		return &exitError{code: code}
+	if code != cli.ExitOK {
+		return &cli.ExitError{Code: code}
 	}
 	return nil
 }
@@ -239,13 +240,6 @@ func check(s *script.Scenario, o *script.Outcome) []error {
 		return []error{o.Err}
 	}
 	return nil
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // play runs a scenario against itself with a bridge in between. tap sees each stream of the scripted model, watch each
@@ -279,7 +273,7 @@ func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.Outcome,
 	return out, nil
 }
 
-func newScriptLintCmd(app *app) *cobra.Command {
+func newScriptLintCmd(app *cli.App) *cobra.Command {
 	var catalogue catalogueFlag
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO...]",
@@ -294,11 +288,11 @@ protocol that has none. Without an argument the whole catalogue is read. The exi
 	return cmd
 }
 
-func scriptLint(app *app, catalogue *catalogueFlag, args []string) error {
+func scriptLint(app *cli.App, catalogue *catalogueFlag, args []string) error {
 	list, err := catalogue.open(args, nil)
 	found := err != nil
 	if err != nil {
-		fmt.Fprintln(app.stdout, err)
+		fmt.Fprintln(app.Stdout, err)
 	}
 	for _, l := range list {
 		s, err := l.Scenario()
@@ -307,11 +301,11 @@ func scriptLint(app *app, catalogue *catalogueFlag, args []string) error {
 		}
 		for _, f := range script.Lint(s) {
 			found = true
-			fmt.Fprintln(app.stdout, f)
+			fmt.Fprintln(app.Stdout, f)
 		}
 	}
 	if found {
-		return &exitError{code: exitFailed}
+		return &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return nil
 }

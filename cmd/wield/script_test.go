@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // script serve prints where it listens, answers there, and ends when it is told to, though a reply is under way.
@@ -19,7 +21,7 @@ func TestScriptServe(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{"script", "serve", "--listen", "127.0.0.1:0", "--fault", "{on: anything, do: {stall: 1h}}", "demo", "weeklyLimit"},
-			&app{stdin: strings.NewReader(""), stdout: out, stderr: io.Discard, getenv: func(string) string { return "" }})
+			&cli.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }})
 		out.Close()
 	}()
 	lines := bufio.NewScanner(in)
@@ -48,7 +50,7 @@ func TestScriptServe(t *testing.T) {
 	}
 	stalled := ask("demo", "hello")
 	cancel()
-	if code := <-ended; code != exitOK {
+	if code := <-ended; code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := io.ReadAll(stalled.Body); err == nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/internal/api"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
@@ -36,10 +36,10 @@ type serveFlags struct {
 	file     string
 	upstream config.Upstream
 	scenario string
-	log      logFlags
+	log      cli.LogFlags
 }
 
-func newServeCmd(app *app) *cobra.Command {
+func newServeCmd(app *cli.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -66,7 +66,7 @@ changes, or on SIGHUP, it is read again: answers under way end as they began, an
   wield serve --config wield.yaml --log-format json
   wield serve --scenario my.scenario.yaml       # demo answers from this file
   wield serve --scenario scenarios/             # a model for each scenario in the directory`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd.Context(), app, &f, cmd) },
 	}
 	flags := cmd.Flags()
@@ -79,27 +79,27 @@ changes, or on SIGHUP, it is read again: answers under way end as they began, an
 	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that it is told and that has priority (default auto)")
 	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of the profile of its family (default auto: by the model's name)")
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` that demo answers from, or directory with one model a file")
-	f.log.add(cmd, app)
+	f.log.Add(cmd, app)
 	return cmd
 }
 
-func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) error {
-	log, err := f.log.logger(app.stderr)
+func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command) error {
+	log, err := f.log.Logger(app.Stderr)
 	if err != nil {
 		return err
 	}
 	lines := new(api.Log)
-	log = slog.New(mask.Handler(lines.Handler(log.Handler()), app.secrets.hide))
-	o := config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream}
+	log = slog.New(mask.Handler(lines.Handler(log.Handler()), app.Hidden))
+	o := config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream}
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
 	s := site{app: app, again: make(chan chan error), lines: lines, options: o, scenario: f.scenario, environment: compose.Environment{
-		Getenv:    app.getenv,
-		Self:      app.self,
+		Getenv:    app.Getenv,
+		Self:      app.Self,
 		Log:       log,
-		Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE")),
-		Metrics:   metrics.New(thisBuild().Version),
+		Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")),
+		Metrics:   metrics.New(cli.ThisBuild().Version),
 	}}
 	defer s.close()
 	c, err := s.build(ctx)
@@ -110,7 +110,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if err != nil {
 		return err
 	}
-	l, err := listen(ctx, string(c.Listen))
+	l, err := cli.Listen(ctx, string(c.Listen))
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func serve(ctx context.Context, app *app, f *serveFlags, cmd *cobra.Command) err
 	if err := s.sender.Begin(ctx); err != nil && ctx.Err() == nil {
 		log.Error("other services may not be told of what happens first", "error", err)
 	}
-	printWelcome(app.stdout, address, base, c, s.key, s.api.Token)
+	printWelcome(app.Stdout, address, base, c, s.key, s.api.Token)
 	for _, name := range c.ModelNames() {
 		if p := c.ProfileOf(name); p.Name != "" {
 			log.Debug("profile", "model", name, "profile", p.Name, "dialects", strings.Join(p.Dialects, ","))
@@ -181,30 +181,6 @@ func (s *site) addScenarios(c *config.Result) error {
 		return nil
 	}
 	return c.AddScenarios(scenario)
-}
-
-// listen is net.Listen with an error that tells what to do.
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program listens on %s: end it, or choose another port with --listen (--listen %s takes a free one)",
-			address, freePort(address))
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("the system does not allow to listen on %s: choose a port above 1023 with --listen", address)
-	case err != nil:
-		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
-	}
-	return l, nil
-}
-
-func freePort(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	return net.JoinHostPort(host, "0")
 }
 
 // pageOfApproval is where the page shows an approval, whose id follows.

@@ -7,6 +7,7 @@ import (
 
 	"wield/agent"
 	"wield/internal/api"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
@@ -24,7 +25,7 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 		}
 		s.api, err = api.New(api.Options{
 			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, Models: s.models,
-			Settings: s.settings, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Connector: connector{s}, Version: thisBuild().Version, Log: s.environment.Log,
+			Settings: s.settings, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Connector: connector{s}, Version: cli.ThisBuild().Version, Log: s.environment.Log,
 		})
 		if err != nil {
 			return err

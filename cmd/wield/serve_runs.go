@@ -17,7 +17,7 @@ import (
 
 // openRuns opens the journal and makes what carries on runs. A service whose models run no tools does without a place for them.
 func (s *site) openRuns(ctx context.Context, c *config.Result) error {
-	store, err := s.app.openJournal(ctx, c.Config, false)
+	store, err := s.app.OpenJournal(ctx, c.Config, false)
 	switch {
 	case err != nil && c.HasAgents() && s.demoDir == "":
 		return fmt.Errorf("%w (journal.path of the configuration names another place; journal.store: memory does without one)", err)
@@ -25,7 +25,7 @@ func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 		s.environment.Log.Debug("runs are kept in memory, and gone with this process", "because", err)
 		store = new(journal.Memory)
 	}
-	s.environment.Stats = compose.OpenStats(c.Config, s.app.getenv, s.environment.Log)
+	s.environment.Stats = compose.OpenStats(c.Config, s.app.Getenv, s.environment.Log)
 	s.journal = s.environment.Stats.Journal(store)
 	_, s.forgets = store.(*journal.Memory)
 	s.environment.Hub = runs.New(runs.Options{Journal: s.journal, Log: s.environment.Log})

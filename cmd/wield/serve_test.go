@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"wield/internal/cli"
 )
 
 // patience bounds waits that end at once when all is well, on a machine that has much else to do.
@@ -62,7 +64,7 @@ func start(t *testing.T, getenv func(string) string, args ...string) *service {
 	ctx, stop := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	s := &service{stop: stop, code: make(chan int, 1), stdout: &lockedBuffer{}, stderr: &lockedBuffer{}}
-	app := &app{stdin: strings.NewReader(""), stdout: io.MultiWriter(s.stdout, w), stderr: s.stderr, getenv: getenv}
+	app := &cli.App{Stdin: strings.NewReader(""), Stdout: io.MultiWriter(s.stdout, w), Stderr: s.stderr, Getenv: getenv}
 	go func() {
 		code := run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), app)
 		w.Close()
@@ -342,10 +344,10 @@ func TestServePortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	var stderr bytes.Buffer
-	app := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &stderr, getenv: func(string) string { return "" }}
+	app := &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: func(string) string { return "" }}
 	code := run(t.Context(), []string{"serve", "--listen", l.Addr().String()}, app)
 	want := fmt.Sprintf("wield: another program listens on %s: end it, or choose another port with --listen (--listen 127.0.0.1:0 takes a free one)\n", l.Addr())
-	if code != exitFailed || stderr.String() != want {
+	if code != cli.ExitFailed || stderr.String() != want {
 		t.Errorf("code %d, %s", code, &stderr)
 	}
 }

@@ -7,19 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/journal"
 )
 
-func newSessionsCmd(app *app) *cobra.Command {
+func newSessionsCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := group("sessions", "List, show, go on with, delete and export conversations",
+	cmd := cli.Group("sessions", "List, show, go on with, delete and export conversations",
 		`A session is one conversation, with all its runs, calls and approvals. Sessions stand in the journal.`,
 		`  wield sessions list
   wield sessions show ses_6f1c...
@@ -30,7 +29,7 @@ func newSessionsCmd(app *app) *cobra.Command {
 	return cmd
 }
 
-func newSessionsListCmd(app *app, file *string) *cobra.Command {
+func newSessionsListCmd(app *cli.App, file *string) *cobra.Command {
 	var limit int
 	var before int64
 	var asJSON bool
@@ -41,12 +40,12 @@ func newSessionsListCmd(app *app, file *string) *cobra.Command {
 same as JSON, one session a line; the last of one page is the --before of the next.`,
 		Example: `  wield sessions list
   wield sessions list --limit 100 --json`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || before < 0 {
-				return usageErrorf("--limit is at least 1, and --before is not below 0")
+				return cli.UsageErrorf("--limit is at least 1, and --before is not below 0")
 			}
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				n := 0
 				for session, err := range journal.Sessions(cmd.Context(), s, before) {
 					if err != nil {
@@ -63,7 +62,7 @@ same as JSON, one session a line; the last of one page is the --before of the ne
 					}
 				}
 				if n == 0 && !asJSON {
-					fmt.Fprintln(app.stderr, "wield: there are no sessions")
+					fmt.Fprintln(app.Stderr, "wield: there are no sessions")
 				}
 				return nil
 			})
@@ -75,23 +74,23 @@ same as JSON, one session a line; the last of one page is the --before of the ne
 	return cmd
 }
 
-func printSession(app *app, s *journal.Session, asJSON bool) error {
+func printSession(app *cli.App, s *journal.Session, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(app.stdout).Encode(s)
+		return json.NewEncoder(app.Stdout).Encode(s)
 	}
-	_, err := fmt.Fprintf(app.stdout, "%s  %s  %-18s  %d runs  %s\n", plain(s.ID), s.Changed.Format(time.DateTime), s.Status, s.Runs, plain(s.Title))
+	_, err := fmt.Fprintf(app.Stdout, "%s  %s  %-18s  %d runs  %s\n", cli.Plain(s.ID), s.Changed.Format(time.DateTime), s.Status, s.Runs, cli.Plain(s.Title))
 	return err
 }
 
 // noSession makes an error about a session that is not there one that tells how to find those that are.
 func noSession(id string, err error) error {
 	if errors.Is(err, journal.ErrNotFound) {
-		return usageErrorf("there is no session %s; wield sessions list shows those there are", plain(id))
+		return cli.UsageErrorf("there is no session %s; wield sessions list shows those there are", cli.Plain(id))
 	}
 	return err
 }
 
-func newSessionsShowCmd(app *app, file *string) *cobra.Command {
+func newSessionsShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show what happened in a session",
@@ -100,7 +99,7 @@ texts included, is printed by export.`,
 		Example: `  wield sessions show ses_6f1c...`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				session, err := journal.LookUp(cmd.Context(), s, args[0])
 				if err != nil {
 					return noSession(args[0], err)
@@ -108,7 +107,7 @@ texts included, is printed by export.`,
 				if err := printSession(app, &session, false); err != nil {
 					return err
 				}
-				out := bufio.NewWriter(app.stdout)
+				out := bufio.NewWriter(app.Stdout)
 				var said history
 				for e, err := range s.Read(cmd.Context(), journal.Query{Session: session.ID}) {
 					if err != nil {
@@ -159,31 +158,31 @@ func (h *history) has(e *journal.Entry) bool {
 func describe(r *journal.Record) string {
 	switch r.Kind {
 	case journal.KindRun:
-		return "run of " + plain(r.Run.Model)
+		return "run of " + cli.Plain(r.Run.Model)
 	case journal.KindMessage:
-		return string(r.Message.Role) + ": " + plain(r.Message.Text())
+		return string(r.Message.Role) + ": " + cli.Plain(r.Message.Text())
 	case journal.KindTurnEnd:
 		return describeTurn(r.TurnEnd)
 	case journal.KindPolicy:
-		return fmt.Sprintf("%s: call %s: %s", r.Policy.Decision, plain(r.Policy.CallID), plain(r.Policy.Why))
+		return fmt.Sprintf("%s: call %s: %s", r.Policy.Decision, cli.Plain(r.Policy.CallID), cli.Plain(r.Policy.Why))
 	case journal.KindStart:
-		return fmt.Sprintf("runs %s %s", plain(r.Start.Tool), plain(string(r.Start.Arguments)))
+		return fmt.Sprintf("runs %s %s", cli.Plain(r.Start.Tool), cli.Plain(string(r.Start.Arguments)))
 	case journal.KindAgain:
-		return "runs again: call " + plain(r.Again.CallID)
+		return "runs again: call " + cli.Plain(r.Again.CallID)
 	case journal.KindResult:
 		if text := r.Result.Result.Error; text != "" {
-			return fmt.Sprintf("%s failed: %s", plain(r.Result.Tool), plain(text))
+			return fmt.Sprintf("%s failed: %s", cli.Plain(r.Result.Tool), cli.Plain(text))
 		}
 		parts := chat.Message{Parts: r.Result.Result.Parts} // of a client, or of a tool that gives more than JSON
-		return fmt.Sprintf("%s gave %s", plain(r.Result.Tool), plain(cmp.Or(string(r.Result.Result.Data), parts.Text())))
+		return fmt.Sprintf("%s gave %s", cli.Plain(r.Result.Tool), cli.Plain(cmp.Or(string(r.Result.Result.Data), parts.Text())))
 	case journal.KindSummary:
-		return fmt.Sprintf("summary of the first %d messages: %s", r.Summary.Messages, plain(r.Summary.Text))
+		return fmt.Sprintf("summary of the first %d messages: %s", r.Summary.Messages, cli.Plain(r.Summary.Text))
 	case journal.KindWait:
 		return describeWait(r.Wait)
 	case journal.KindQuestion:
-		return fmt.Sprintf("asks whether %s may run %s", plain(r.Question.Tool), plain(string(r.Question.Arguments)))
+		return fmt.Sprintf("asks whether %s may run %s", cli.Plain(r.Question.Tool), cli.Plain(string(r.Question.Arguments)))
 	case journal.KindAnswer:
-		return fmt.Sprintf("%s by %s %s", r.Answer.State, plain(r.Answer.By), plain(r.Answer.Reason))
+		return fmt.Sprintf("%s by %s %s", r.Answer.State, cli.Plain(r.Answer.By), cli.Plain(r.Answer.Reason))
 	case journal.KindEnd:
 		return describeEnd(r.End)
 	}
@@ -194,7 +193,7 @@ func describe(r *journal.Record) string {
 func describeWait(w *journal.Wait) string {
 	text := journal.StatusOf(journal.StateWaiting, &journal.Record{Wait: w}).String()
 	if w.Note != "" {
-		text += ": " + plain(w.Note)
+		text += ": " + cli.Plain(w.Note)
 	}
 	return text
 }
@@ -203,7 +202,7 @@ func describeWait(w *journal.Wait) string {
 func describeEnd(e *journal.End) string {
 	text := journal.StatusOf(journal.StateEnded, &journal.Record{End: e}).String()
 	if e.Detail != "" {
-		text += " (limit: " + plain(e.Detail) + ")"
+		text += " (limit: " + cli.Plain(e.Detail) + ")"
 	}
 	if e.Usage.Known {
 		text += fmt.Sprintf(", %d tokens read, %d written", e.Usage.In, e.Usage.Out)
@@ -215,38 +214,18 @@ func describeEnd(e *journal.End) string {
 }
 
 func describeTurn(t *journal.TurnEnd) string {
-	text := "assistant: " + plain(t.Message.Text())
+	text := "assistant: " + cli.Plain(t.Message.Text())
 	for i := range t.Message.Calls {
 		c := &t.Message.Calls[i]
-		text += fmt.Sprintf(" [calls %s %s]", plain(c.Name), plain(c.Arguments))
+		text += fmt.Sprintf(" [calls %s %s]", cli.Plain(c.Name), cli.Plain(c.Arguments))
 	}
 	if t.Error != nil {
-		text += " [broke off: " + plain(t.Error.Message) + "]"
+		text += " [broke off: " + cli.Plain(t.Error.Message) + "]"
 	}
 	return text
 }
 
-// longest is how much of a text is shown in a line.
-const longest = 300
-
-// plain makes text of a model or a tool fit for a line of a terminal: nothing in it moves the cursor or hides the rest.
-func plain(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '\uFFFD'
-		}
-		return r
-	}, text)
-	if short := []rune(text); len(short) > longest {
-		return string(short[:longest]) + "…"
-	}
-	return text
-}
-
-func newSessionsDeleteCmd(app *app, file *string) *cobra.Command {
+func newSessionsDeleteCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete SESSION...",
 		Short: "Delete all that was said and done in sessions",
@@ -255,7 +234,7 @@ checked, and a record that says how much was deleted. It cannot be undone. A ses
 		Example: `  wield sessions delete ses_6f1c...`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				for _, id := range args {
 					if err := s.Delete(cmd.Context(), id, journal.ReasonAsked); err != nil {
 						return noSession(id, err)
@@ -267,7 +246,7 @@ checked, and a record that says how much was deleted. It cannot be undone. A ses
 	}
 }
 
-func newSessionsExportCmd(app *app, file *string) *cobra.Command {
+func newSessionsExportCmd(app *cli.App, file *string) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "export SESSION | --all",
@@ -279,14 +258,14 @@ of a record is told in docs/journal.md.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usageErrorf("give the id of one session, or --all")
+				return cli.UsageErrorf("give the id of one session, or --all")
 			}
-			return withJournal(cmd.Context(), app, *file, func(s journal.Store) error {
+			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				q := journal.Query{}
 				if !all {
 					q.Session = args[0]
 				}
-				out := bufio.NewWriter(app.stdout)
+				out := bufio.NewWriter(app.Stdout)
 				n, err := journal.Export(cmd.Context(), s, q, out)
 				if err == nil && n == 0 && !all {
 					err = noSession(args[0], journal.ErrNotFound)

@@ -11,6 +11,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/journal"
 	"wield/tool"
 )
@@ -25,7 +26,7 @@ type resumeFlags struct {
 	outFile string
 }
 
-func newSessionsResumeCmd(app *app, file *string) *cobra.Command {
+func newSessionsResumeCmd(app *cli.App, file *string) *cobra.Command {
 	f := resumeFlags{file: file}
 	cmd := &cobra.Command{
 		Use:   "resume RUN | SESSION",
@@ -50,10 +51,10 @@ became of it. The output and the exit codes are those of wield run.`,
 	return cmd
 }
 
-func (f *resumeFlags) run(ctx context.Context, app *app, id string) error {
+func (f *resumeFlags) run(ctx context.Context, app *cli.App, id string) error {
 	var stored runFlags
 	var run *journal.Run
-	err := withJournal(ctx, app, *f.file, func(s journal.Store) (err error) {
+	err := cli.WithJournal(ctx, app, *f.file, func(s journal.Store) (err error) {
 		id, run, err = lookUpRun(ctx, s, id)
 		if err != nil {
 			return err
@@ -91,9 +92,9 @@ func (f *resumeFlags) override(stored *runFlags) error {
 }
 
 // goOn drives a run on.
-func (f *runFlags) goOn(ctx context.Context, app *app, a *agent.Agent, runner *tool.Runner, id string, was *journal.Run) error {
+func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string, was *journal.Run) error {
 	if was.Dir != runner.Root {
-		return usageErrorf("the run works in %s: go there first", plain(was.Dir))
+		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))
 	}
 	req := &chat.Request{}
 	if err := f.form(req); err != nil {
@@ -102,7 +103,7 @@ func (f *runFlags) goOn(ctx context.Context, app *app, a *agent.Agent, runner *t
 	run, err := a.Resume(ctx, id, req)
 	switch {
 	case errors.Is(err, agent.ErrEnded):
-		return usageErrorf("the run %s is over", plain(id))
+		return cli.UsageErrorf("the run %s is over", cli.Plain(id))
 	case errors.Is(err, journal.ErrHeld):
 		return fmt.Errorf("%w: it runs, or was killed less than half a minute ago", err)
 	case err != nil:
@@ -129,7 +130,7 @@ func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journa
 			return h.Stream, e.Record.Run, nil
 		}
 	}
-	return "", nil, usageErrorf("there is no run or session %s; wield sessions list shows those there are", plain(id))
+	return "", nil, cli.UsageErrorf("there is no run or session %s; wield sessions list shows those there are", cli.Plain(id))
 }
 
 // recall sets the flags to those that a run was started with.
@@ -144,7 +145,7 @@ func (f *runFlags) recall(ctx context.Context, s journal.Store, session string) 
 		}
 	}
 	if given == "" {
-		return usageErrorf("the session %s was not begun by wield run", plain(session))
+		return cli.UsageErrorf("the session %s was not begun by wield run", cli.Plain(session))
 	}
 	return f.parse(given)
 }
@@ -157,13 +158,13 @@ func (f *runFlags) parse(note string) error {
 	fl := pflag.NewFlagSet("wield run", pflag.ContinueOnError)
 	f.add(fl)
 	if err := fl.Parse(f.given); err != nil {
-		return usageErrorf("the flags of the run: %w", err)
+		return cli.UsageErrorf("the flags of the run: %w", err)
 	}
 	return nil
 }
 
 // answer decides the questions that the command line answers. All of them are looked up first: what is wrong decides nothing.
-func (f *resumeFlags) answer(ctx context.Context, app *app, s journal.Store, run string) error {
+func (f *resumeFlags) answer(ctx context.Context, app *cli.App, s journal.Store, run string) error {
 	approvals := &journal.Approvals{Store: s}
 	var list []string
 	states := map[string]chat.ApprovalState{}
@@ -180,7 +181,7 @@ func (f *resumeFlags) answer(ctx context.Context, app *app, s journal.Store, run
 			case !ok:
 				list, states[id] = append(list, id), side.state
 			case was != side.state:
-				return usageErrorf("--approve and --deny both answer %s: nothing was decided", plain(id))
+				return cli.UsageErrorf("--approve and --deny both answer %s: nothing was decided", cli.Plain(id))
 			}
 		}
 	}
@@ -188,7 +189,7 @@ func (f *resumeFlags) answer(ctx context.Context, app *app, s journal.Store, run
 		a, err := approvals.Decide(ctx, id, tool.Answer{State: states[id], By: "command line", Reason: f.reason})
 		switch {
 		case errors.Is(err, tool.ErrDecided):
-			fmt.Fprintf(app.stderr, "wield: %s was %s by %s before\n", plain(id), a.State, plain(a.Answer.By))
+			fmt.Fprintf(app.Stderr, "wield: %s was %s by %s before\n", cli.Plain(id), a.State, cli.Plain(a.Answer.By))
 		case err != nil:
 			return err
 		}
@@ -204,7 +205,7 @@ func named(ctx context.Context, approvals *journal.Approvals, run string, ids []
 			a, err := approvals.Find(ctx, id)
 			switch {
 			case errors.Is(err, tool.ErrNoApproval) || err == nil && a.Run != run:
-				return nil, usageErrorf("there is no question %s of the run %s", plain(id), plain(run))
+				return nil, cli.UsageErrorf("there is no question %s of the run %s", cli.Plain(id), cli.Plain(run))
 			case err != nil:
 				return nil, err
 			}

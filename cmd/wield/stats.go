@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/stats"
@@ -24,7 +25,7 @@ type statsFlags struct {
 	json, csv                   bool
 }
 
-func newStatsCmd(app *app) *cobra.Command {
+func newStatsCmd(app *cli.App) *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
 		Use:   "stats",
@@ -38,7 +39,7 @@ mended. Percentiles are within 1 %. The same numbers are at /api/v1/stats of ser
   wield stats --since 30d --by tool
   wield stats --by model,dialect --json
   wield stats --step 24h --csv > days.csv`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, app) },
 	}
 	flags := cmd.Flags()
@@ -59,28 +60,28 @@ mended. Percentiles are within 1 %. The same numbers are at /api/v1/stats of ser
 	return cmd
 }
 
-func (f *statsFlags) run(cmd *cobra.Command, app *app) error {
+func (f *statsFlags) run(cmd *cobra.Command, app *cli.App) error {
 	q, err := f.query()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
-	r, err := app.load(config.Options{File: f.file, Getenv: app.getenv})
+	r, err := app.Load(config.Options{File: f.file, Getenv: app.Getenv})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	ask := func(by ...stats.Dim) ([]*stats.Row, error) {
 		q := q
 		q.By = append(q.By, by...)
-		return compose.OpenStats(r.Config, app.getenv, nil).Query(cmd.Context(), q)
+		return compose.OpenStats(r.Config, app.Getenv, nil).Query(cmd.Context(), q)
 	}
 	if f.json || f.csv || len(q.By) > 0 || q.Step > 0 {
 		rows, err := ask()
 		if err != nil {
 			return err
 		}
-		return f.print(app.stdout, rows)
+		return f.print(app.Stdout, rows)
 	}
-	return printOverview(app.stdout, ask)
+	return printOverview(app.Stdout, ask)
 }
 
 // query reads what is asked for.
@@ -246,7 +247,7 @@ func printUnused(w io.Writer, ask func(by ...stats.Dim) ([]*stats.Row, error)) e
 	var list []string
 	for _, r := range rows {
 		if r.Count(stats.Offered) > 0 && r.Attempts() == 0 {
-			list = append(list, fmt.Sprintf("%s (%d times, about %d tokens)", plain(r.Tool), r.Count(stats.Offered), r.Count(stats.OfferedSize)/4))
+			list = append(list, fmt.Sprintf("%s (%d times, about %d tokens)", cli.Plain(r.Tool), r.Count(stats.Offered), r.Count(stats.OfferedSize)/4))
 		}
 	}
 	if len(list) == 0 {
@@ -278,8 +279,8 @@ func printTable(w io.Writer, title string, columns []column, rows []*stats.Row) 
 			}
 			return r.Time.Format("2006-01-02 15:04")
 		}},
-		{"MODEL", func(r *stats.Row) string { return orDash(plain(r.Model)) }}, {"CLIENT", func(r *stats.Row) string { return orDash(plain(r.Client)) }},
-		{"DIALECT", func(r *stats.Row) string { return orDash(plain(r.Dialect)) }}, {"TOOL", func(r *stats.Row) string { return orDash(plain(r.Tool)) }},
+		{"MODEL", func(r *stats.Row) string { return orDash(cli.Plain(r.Model)) }}, {"CLIENT", func(r *stats.Row) string { return orDash(cli.Plain(r.Client)) }},
+		{"DIALECT", func(r *stats.Row) string { return orDash(cli.Plain(r.Dialect)) }}, {"TOOL", func(r *stats.Row) string { return orDash(cli.Plain(r.Tool)) }},
 	}
 	columns = slices.DeleteFunc(slices.Concat(names, columns), func(c column) bool {
 		return !slices.ContainsFunc(rows, func(r *stats.Row) bool { return c.value(r) != "-" })

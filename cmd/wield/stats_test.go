@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/cli"
 	"wield/internal/stats"
 )
 
@@ -21,7 +22,7 @@ func TestStats(t *testing.T) {
 	ok := func(args ...string) string {
 		t.Helper()
 		code, out, log := runWield(t, dir, "", args...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%q: exit %d\n%s%s", args, code, out, log)
 		}
 		return out
@@ -58,7 +59,7 @@ func TestStats(t *testing.T) {
 		t.Error(out)
 	}
 	for _, args := range [][]string{{"--by", "day"}, {"--step", "90s"}, {"--since", "x"}, {"--from", "x"}, {"--json", "--csv"}} {
-		if code, out, log := runWield(t, dir, "", append([]string{"stats"}, args...)...); code != exitUsage || log == "" {
+		if code, out, log := runWield(t, dir, "", append([]string{"stats"}, args...)...); code != cli.ExitUsage || log == "" {
 			t.Errorf("%q: exit %d\n%s%s", args, code, out, log)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/near"
@@ -24,9 +25,9 @@ import (
 	"wield/tool/policy"
 )
 
-func newToolCmd(app *app) *cobra.Command {
+func newToolCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := group("tool", "List, run, check and switch the tools that wield itself runs",
+	cmd := cli.Group("tool", "List, run, check and switch the tools that wield itself runs",
 		`A tool is something that a model can ask wield to do. These commands show the tools, run one as a model's call would be run, and
 switch them. What they change is kept in the file tools.json in the data directory, for this configuration alone; the configuration file is
 never rewritten.`,
@@ -40,32 +41,32 @@ never rewritten.`,
 		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
 		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
-	cmd.PersistentFlags().StringArrayVar(&app.lines, "sh", nil, "a tool that is one line of shell, such as 'disk: df -h'; it is enabled")
+	cmd.PersistentFlags().StringArrayVar(&app.Lines, "sh", nil, "a tool that is one line of shell, such as 'disk: df -h'; it is enabled")
 	return cmd
 }
 
 // toolbox reads the configuration, with the project's on top, and makes its tools. Whoever gets one closes it.
-func toolbox(app *app, file string) (*compose.Toolbox, *config.Result, error) {
-	r, err := app.load(config.Options{File: file, Getenv: app.getenv, Held: app.accepts})
+func toolbox(app *cli.App, file string) (*compose.Toolbox, *config.Result, error) {
+	r, err := app.Load(config.Options{File: file, Getenv: app.Getenv, Held: app.Accepts})
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := tightened(app, r.Config); err != nil {
 		return nil, nil, err
 	}
-	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.getenv, File: r.File, Self: app.self, Sh: app.lines})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Sh: app.Lines})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, p := range box.Problems {
-		fmt.Fprintf(app.stderr, "wield: %v\n", p)
+		fmt.Fprintf(app.Stderr, "wield: %v\n", p)
 	}
 	return box, r, nil
 }
 
 // tightened puts the project's file on top of a configuration, if there is one in the working directory.
-func tightened(app *app, c *config.Config) error {
-	if c.HeldProject(config.ProjectFile, app.getenv) != nil {
+func tightened(app *cli.App, c *config.Config) error {
+	if c.HeldProject(config.ProjectFile, app.Getenv) != nil {
 		return nil // the tools tell so
 	}
 	p, _, err := config.LoadProject(config.ProjectFile)
@@ -84,7 +85,7 @@ func tightened(app *app, c *config.Config) error {
 }
 
 // withTools runs f with all tools.
-func withTools(app *app, file string, f func(box *compose.Toolbox, r *config.Result) error) error {
+func withTools(app *cli.App, file string, f func(box *compose.Toolbox, r *config.Result) error) error {
 	box, r, err := toolbox(app, file)
 	if err != nil {
 		return err
@@ -101,15 +102,15 @@ func find(box *compose.Toolbox, name string) (*tool.Entry, error) {
 	for _, e := range box.Registry.Entries() {
 		names = append(names, e.Tool.Name())
 	}
-	return nil, usageErrorf("no tool %q%s; wield tool list shows them all", name, near.Hint(name, names))
+	return nil, cli.UsageErrorf("no tool %q%s; wield tool list shows them all", name, near.Hint(name, names))
 }
 
 // toolNames completes names of tools.
-func toolNames(app *app, file *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func toolNames(app *cli.App, file *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		quiet := *app
-		quiet.stderr = io.Discard
+		quiet.Stderr = io.Discard
 		if len(args) == 0 {
 			withTools(&quiet, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				for _, e := range box.Registry.Entries() {
@@ -122,7 +123,7 @@ func toolNames(app *app, file *string) func(*cobra.Command, []string, string) ([
 	}
 }
 
-func newToolListCmd(app *app, file *string) *cobra.Command {
+func newToolListCmd(app *cli.App, file *string) *cobra.Command {
 	var enabled, asJSON bool
 	var as string
 	cmd := &cobra.Command{
@@ -131,7 +132,7 @@ func newToolListCmd(app *app, file *string) *cobra.Command {
 		Long: `Lists every tool with its state: enabled, disabled, or auto, which is offered only when one of its words stands in the user's
 message. With --as it prints the definitions of those that are not disabled, as a model is shown them in that dialect.`,
 		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list --json",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				var rows []toolRow
@@ -142,15 +143,15 @@ message. With --as it prints the definitions of those that are not disabled, as 
 					}
 				}
 				if as != "" {
-					return printAs(app.stdout, as, defs)
+					return printAs(app.Stdout, as, defs)
 				}
 				if asJSON {
-					return printLines(app.stdout, rows)
+					return cli.PrintLines(app.Stdout, rows)
 				}
 				if n := len(box.Problems); n > 0 {
-					fmt.Fprintf(app.stderr, "wield: not in the list: %s that could not be loaded\n", count(n, "tool"))
+					fmt.Fprintf(app.Stderr, "wield: not in the list: %s that could not be loaded\n", cli.Count(n, "tool"))
 				}
-				return printTools(app.stdout, rows)
+				return printTools(app.Stdout, rows)
 			})
 		},
 	}
@@ -164,7 +165,7 @@ message. With --as it prints the definitions of those that are not disabled, as 
 func printAs(w io.Writer, name string, defs []chat.Tool) error {
 	d, ok := dialect.Lookup(name)
 	if !ok {
-		return usageErrorf("no dialect %q; wield dialect list shows them all", name)
+		return cli.UsageErrorf("no dialect %q; wield dialect list shows them all", name)
 	}
 	_, err := fmt.Fprintf(w, "%s\n", d.AppendTools(nil, defs))
 	return err
@@ -199,17 +200,6 @@ func rowOf(e *tool.Entry) toolRow {
 	return row
 }
 
-func printLines[T any](w io.Writer, rows []T) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	for _, row := range rows {
-		if err := enc.Encode(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func printTools(w io.Writer, rows []toolRow) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -219,7 +209,7 @@ func printTools(w io.Writer, rows []toolRow) error {
 	return t.Flush()
 }
 
-func newToolShowCmd(app *app, file *string) *cobra.Command {
+func newToolShowCmd(app *cli.App, file *string) *cobra.Command {
 	var as string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -238,11 +228,11 @@ dialect, with --json as one JSON object.`,
 				case err != nil:
 					return err
 				case as != "":
-					return printAs(app.stdout, as, []chat.Tool{e.Tool.Definition})
+					return printAs(app.Stdout, as, []chat.Tool{e.Tool.Definition})
 				case asJSON:
-					return printLines(app.stdout, []toolRow{rowOf(e)})
+					return cli.PrintLines(app.Stdout, []toolRow{rowOf(e)})
 				}
-				return showTool(app.stdout, e)
+				return showTool(app.Stdout, e)
 			})
 		},
 	}
@@ -264,8 +254,8 @@ func showTool(w io.Writer, e *tool.Entry) error {
 	line("state", row.State)
 	line("offered for", strings.Join(row.Auto, ", "))
 	line("mode", string(row.Mode))
-	line("whitelist", listOr(row.Whitelist, "there is none", "nothing"))
-	line("asks a person", yesNo(row.RequiresApproval))
+	line("whitelist", cli.ListOr(row.Whitelist, "there is none", "nothing"))
+	line("asks a person", cli.YesNo(row.RequiresApproval))
 	line("timeout", row.Timeout)
 	line("results as", row.Style.String())
 	line("from", row.Source)
@@ -281,17 +271,6 @@ func showTool(w io.Writer, e *tool.Entry) error {
 	}
 	_, err := fmt.Fprintf(w, "\nParameters:\n\n%s\n", schema.String())
 	return err
-}
-
-// listOr writes a list; none if it is nil, empty if there is nothing in it.
-func listOr(list []string, none, empty string) string {
-	switch {
-	case list == nil:
-		return none
-	case len(list) == 0:
-		return empty
-	}
-	return strings.Join(list, ", ")
 }
 
 func indent(b *strings.Builder, raw json.RawMessage) error {
@@ -310,7 +289,7 @@ type toolRun struct {
 	timeout             time.Duration
 }
 
-func newToolRunCmd(app *app, file *string) *cobra.Command {
+func newToolRunCmd(app *cli.App, file *string) *cobra.Command {
 	f := toolRun{file: file}
 	cmd := &cobra.Command{
 		Use:   "run NAME [ARGUMENTS | NAME=VALUE...]",
@@ -345,12 +324,12 @@ Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is dis
 	return cmd
 }
 
-func (f *toolRun) run(cmd *cobra.Command, app *app, box *compose.Toolbox, r *config.Result, args []string) error {
+func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r *config.Result, args []string) error {
 	e, err := find(box, args[0])
 	if err != nil {
 		return err
 	}
-	arguments, err := callArguments(app.stdin, args[1:], schema.ShapeOf(e.Tool.Definition.Parameters))
+	arguments, err := callArguments(app.Stdin, args[1:], schema.ShapeOf(e.Tool.Definition.Parameters))
 	if err != nil {
 		return err
 	}
@@ -380,7 +359,7 @@ func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry)
 	if f.enable {
 		session := box.Registry.Session()
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
-			return usageErrorf("%w", err)
+			return cli.UsageErrorf("%w", err)
 		}
 		runner.Tools, entries = session, session.Entries()
 	}
@@ -400,17 +379,17 @@ func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry)
 }
 
 // approve shows the question of a plan, and answers it if the command line does.
-func (f *toolRun) approve(app *app, runner *tool.Runner, plan tool.Plan, cmd *cobra.Command) (tool.Plan, error) {
+func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd *cobra.Command) (tool.Plan, error) {
 	a, err := runner.Approvals.Get(cmd.Context(), plan.Approval)
 	if err != nil {
 		return plan, err
 	}
-	fmt.Fprintf(app.stderr, "%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
+	fmt.Fprintf(app.Stderr, "%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
 	if a.Always != "" {
-		fmt.Fprintf(app.stderr, "  a rule that would allow it\n             %s\n", strings.ReplaceAll(a.Always, "\n", "\n             "))
+		fmt.Fprintf(app.Stderr, "  a rule that would allow it\n             %s\n", strings.ReplaceAll(a.Always, "\n", "\n             "))
 	}
 	if !f.yes {
-		return plan, &exitError{exitDenied, errors.New("not run: there is nobody to ask; --yes approves this one call")}
+		return plan, &cli.ExitError{Code: cli.ExitDenied, Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
 	}
 	_, err = runner.Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
 	return plan, err
@@ -420,12 +399,12 @@ func (f *toolRun) approve(app *app, runner *tool.Runner, plan tool.Plan, cmd *co
 var inResult = []string{"stdout", "stderr", "sandbox"}
 
 // follow prints what a running call shows, and its result.
-func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), records *tool.MemoryRecords) error {
+func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool), records *tool.MemoryRecords) error {
 	var text string
-	enc := json.NewEncoder(app.stdout)
+	enc := json.NewEncoder(app.Stdout)
 	enc.SetEscapeHTML(false)
-	said := &plainWriter{w: app.stderr}
-	defer said.end()
+	said := &cli.PlainWriter{W: app.Stderr}
+	defer said.End()
 	for e, err := range events {
 		switch {
 		case err != nil:
@@ -449,38 +428,38 @@ func (f *toolRun) follow(app *app, events func(func(chat.Event, error) bool), re
 	if f.style != "" {
 		style, ok := tool.ParseStyle(f.style)
 		if !ok {
-			return usageErrorf("no style %q; there are plain, c and llf", f.style)
+			return cli.UsageErrorf("no style %q; there are plain, c and llf", f.style)
 		}
 		text = string(result.Append(nil, style))
 	}
 	if !f.asJSON {
-		fmt.Fprintln(shown(app.stdout), text)
+		fmt.Fprintln(cli.Shown(app.Stdout), text)
 	}
-	if code := toolExit(&result); code != exitOK {
-		return &exitError{code: code}
+	if code := toolExit(&result); code != cli.ExitOK {
+		return &cli.ExitError{Code: code}
 	}
 	return nil
 }
 
 // toolExits are the exit codes of results by their class; any other failure is the tool's.
 var toolExits = map[tool.ErrorKind]int{
-	tool.ErrNotFound: exitUsage,
-	tool.ErrInvalid:  exitUsage,
-	tool.ErrDisabled: exitDenied,
-	tool.ErrSecurity: exitDenied,
-	tool.ErrApproval: exitDenied,
-	tool.ErrExpired:  exitDenied,
-	tool.ErrCanceled: exitInterrupted,
+	tool.ErrNotFound: cli.ExitUsage,
+	tool.ErrInvalid:  cli.ExitUsage,
+	tool.ErrDisabled: cli.ExitDenied,
+	tool.ErrSecurity: cli.ExitDenied,
+	tool.ErrApproval: cli.ExitDenied,
+	tool.ErrExpired:  cli.ExitDenied,
+	tool.ErrCanceled: cli.ExitInterrupted,
 }
 
 func toolExit(r *tool.Result) int {
 	if r.OK {
-		return exitOK
+		return cli.ExitOK
 	}
 	if code, ok := toolExits[r.ErrorType]; ok {
 		return code
 	}
-	return exitTool
+	return cli.ExitTool
 }
 
 // A toolLine is an event of a running tool as it is printed.
@@ -534,9 +513,9 @@ func callArguments(stdin io.Reader, args []string, params *shape.Shape) (string,
 	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || name == "" {
-			return "", usageErrorf("%q is neither a JSON object nor NAME=VALUE", arg)
+			return "", cli.UsageErrorf("%q is neither a JSON object nor NAME=VALUE", arg)
 		}
-		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + quoted(name) + ":" + argument(value, name, params))
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + cli.Quoted(name) + ":" + argument(value, name, params))
 	}
 	return b.String() + "}", nil
 }
@@ -554,12 +533,7 @@ func argument(value, name string, params *shape.Shape) string {
 	if json.Valid([]byte(value)) {
 		return value
 	}
-	return quoted(value)
-}
-
-func quoted(s string) string {
-	raw, _ := json.Marshal(s) // a string can always be written
-	return string(raw)
+	return cli.Quoted(value)
 }
 
 // decider returns the policy of the given name, or the default one. Where none is configured, what only looks
@@ -567,7 +541,7 @@ func quoted(s string) string {
 func decider(r *config.Result, box *compose.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
 	def, err := compose.RunPolicy(r, name, entries, compose.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, cli.UsageErrorf("%w", err)
 	}
 	return policy.New(def)
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool/dir"
 	"wield/tool/httpcall"
 )
 
-func newToolAddCmd(app *app, file *string) *cobra.Command {
-	return group("add", "Put a tool into the directory of tools",
+func newToolAddCmd(app *cli.App, file *string) *cobra.Command {
+	return cli.Group("add", "Put a tool into the directory of tools",
 		`Adds a program, a request to a service or an OpenAPI document to a directory of tools. What is added is checked first; it is disabled
 until wield tool enable.`,
 		`  wield tool add file ./count_words
@@ -29,7 +30,7 @@ until wield tool enable.`,
 // maxToolFile bounds a program that is copied, so that a wrong path is not read whole.
 const maxToolFile = 64 << 20
 
-func newToolAddFileCmd(app *app, file *string) *cobra.Command {
+func newToolAddFileCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
 		Use:     "file PROGRAM",
@@ -41,11 +42,11 @@ func newToolAddFileCmd(app *app, file *string) *cobra.Command {
 			info, err := os.Stat(args[0])
 			switch {
 			case err != nil:
-				return usageErrorf("%w", err)
+				return cli.UsageErrorf("%w", err)
 			case !info.Mode().IsRegular() || info.Size() > maxToolFile:
-				return usageErrorf("%s is no file of at most %d MiB", args[0], maxToolFile>>20)
+				return cli.UsageErrorf("%s is no file of at most %d MiB", args[0], maxToolFile>>20)
 			case info.Mode()&0o111 == 0:
-				return usageErrorf("%s is not executable: chmod +x %s", args[0], args[0])
+				return cli.UsageErrorf("%s is not executable: chmod +x %s", args[0], args[0])
 			}
 			data, err := os.ReadFile(args[0])
 			if err != nil {
@@ -60,16 +61,16 @@ func newToolAddFileCmd(app *app, file *string) *cobra.Command {
 			if err := writeNew(filepath.Join(temp, f.name), f); err != nil {
 				return err
 			}
-			tools, err := dir.Load(cmd.Context(), temp, dir.Options{Getenv: app.getenv})
+			tools, err := dir.Load(cmd.Context(), temp, dir.Options{Getenv: app.Getenv})
 			if err != nil {
-				return usageErrorf("%s", strings.ReplaceAll(err.Error(), temp+string(filepath.Separator), ""))
+				return cli.UsageErrorf("%s", strings.ReplaceAll(err.Error(), temp+string(filepath.Separator), ""))
 			}
 			if len(tools) == 0 {
-				return usageErrorf("%s holds no tool", args[0])
+				return cli.UsageErrorf("%s holds no tool", args[0])
 			}
 			warnLint(app, tools)
 			if p.dryRun {
-				fmt.Fprintf(app.stdout, "would add the tool %s\n", tools[0].Name())
+				fmt.Fprintf(app.Stdout, "would add the tool %s\n", tools[0].Name())
 				return nil
 			}
 			return p.write(app, *file, f)
@@ -79,7 +80,7 @@ func newToolAddFileCmd(app *app, file *string) *cobra.Command {
 	return cmd
 }
 
-func newToolAddHTTPCmd(app *app, file *string) *cobra.Command {
+func newToolAddHTTPCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	var about, bearer, body, result string
 	var params, query, headers []string
@@ -98,7 +99,7 @@ given as env:NAME or file:PATH.`,
 				return err
 			}
 			if about == "" {
-				return usageErrorf("--desc is missing: without it no model knows what the tool is for")
+				return cli.UsageErrorf("--desc is missing: without it no model knows what the tool is for")
 			}
 			method, address, ok := strings.Cut(args[1], " ")
 			if !ok {
@@ -156,7 +157,7 @@ func declare(given, texts []string) (params yaml.MapSlice, example string, err e
 		name, text, ok := strings.Cut(g, "=")
 		name, kind, _ := strings.Cut(name, ":")
 		if !ok || name == "" {
-			return nil, "", usageErrorf("--param %q is no NAME=TEXT", g)
+			return nil, "", cli.UsageErrorf("--param %q is no NAME=TEXT", g)
 		}
 		names = append(names, name)
 		about[name], kinds[name] = text, kind
@@ -176,7 +177,7 @@ func declare(given, texts []string) (params yaml.MapSlice, example string, err e
 			about[name] = words
 		}
 		p := yaml.MapSlice{{Key: "description", Value: about[name]}, {Key: "required", Value: true}}
-		sample := quoted(words)
+		sample := cli.Quoted(words)
 		if kind := kinds[name]; kind != "" {
 			p = append(p, yaml.MapItem{Key: "type", Value: kind})
 			if samples[kind] != "" {
@@ -184,7 +185,7 @@ func declare(given, texts []string) (params yaml.MapSlice, example string, err e
 			}
 		}
 		params = append(params, yaml.MapItem{Key: name, Value: p})
-		parts = append(parts, quoted(name)+": "+sample)
+		parts = append(parts, cli.Quoted(name)+": "+sample)
 	}
 	if parts != nil {
 		example = "{" + strings.Join(parts, ", ") + "}"
@@ -198,7 +199,7 @@ func pairsOf(flag, separator string, list []string) (yaml.MapSlice, error) {
 	for _, item := range list {
 		name, value, ok := strings.Cut(item, separator)
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, usageErrorf("%s %q is no NAME%sVALUE", flag, item, separator)
+			return nil, cli.UsageErrorf("%s %q is no NAME%sVALUE", flag, item, separator)
 		}
 		pairs = append(pairs, yaml.MapItem{Key: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}
@@ -206,7 +207,7 @@ func pairsOf(flag, separator string, list []string) (yaml.MapSlice, error) {
 }
 
 // addRequests writes a file of requests, if tools can be made of it.
-func (p *placement) addRequests(app *app, file, name string, doc yaml.MapSlice) error {
+func (p *placement) addRequests(app *cli.App, file, name string, doc yaml.MapSlice) error {
 	text, err := yaml.Marshal(doc)
 	if err != nil {
 		return err
@@ -214,21 +215,21 @@ func (p *placement) addRequests(app *app, file, name string, doc yaml.MapSlice) 
 	tools, err := compose.ToolFile(name, text)
 	if err != nil {
 		if len(tools) == 0 {
-			return usageErrorf("%w", err)
+			return cli.UsageErrorf("%w", err)
 		}
-		fmt.Fprintf(app.stderr, "wield: %v\n", err)
+		fmt.Fprintf(app.Stderr, "wield: %v\n", err)
 	}
 	warnLint(app, tools)
 	if err := p.write(app, file, newFile{name, string(text), 0o644}); err != nil {
 		return err
 	}
 	for _, t := range tools {
-		fmt.Fprintf(app.stdout, "tool %s\n", t.Name())
+		fmt.Fprintf(app.Stdout, "tool %s\n", t.Name())
 	}
 	return nil
 }
 
-func newToolAddOpenAPICmd(app *app, file *string) *cobra.Command {
+func newToolAddOpenAPICmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	var name, server, prefix string
 	var tags, operations, paths, methods, auth []string
@@ -299,7 +300,7 @@ func documentEntry(document string, name *string) (yaml.MapSlice, error) {
 }
 
 // addDocument adds all operations of a document.
-func (p *placement) addDocument(app *app, file, document string) error {
+func (p *placement) addDocument(app *cli.App, file, document string) error {
 	var name string
 	doc, err := documentEntry(document, &name)
 	if err != nil {
@@ -314,7 +315,7 @@ func credentialsOf(list []string) (yaml.MapSlice, error) {
 	for _, item := range list {
 		scheme, value, ok := strings.Cut(item, "=")
 		if !ok || scheme == "" || value == "" {
-			return nil, usageErrorf("--auth %q is neither SCHEME=env:TOKEN nor SCHEME=USER:env:PASSWORD", item)
+			return nil, cli.UsageErrorf("--auth %q is neither SCHEME=env:TOKEN nor SCHEME=USER:env:PASSWORD", item)
 		}
 		answer := yaml.MapSlice{{Key: "token", Value: value}}
 		for _, kind := range []string{":env:", ":file:"} {

@@ -8,22 +8,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
 )
 
 // A change of a tool goes into the state file. It is tried first: what cannot be is not written.
-func changeTool(app *app, file, name string, change func(e *tool.Entry, t *compose.ToolChange) error) error {
+func changeTool(app *cli.App, file, name string, change func(e *tool.Entry, t *compose.ToolChange) error) error {
 	return withTools(app, file, func(box *compose.Toolbox, r *config.Result) error {
 		e, err := find(box, name)
 		switch {
 		case err != nil:
 			return err
 		case box.State == "":
-			return usageErrorf("there is no place to keep it: set data in the configuration, or HOME")
+			return cli.UsageErrorf("there is no place to keep it: set data in the configuration, or HOME")
 		case r.Disabled(e.Tool.Name()):
-			return usageErrorf("tool %s is disabled by tools.disable in the configuration; nothing else can switch it on", name)
+			return cli.UsageErrorf("tool %s is disabled by tools.disable in the configuration; nothing else can switch it on", name)
 		}
 		enabled := false
 		err = box.Change(e.Tool.Name(), func(t *compose.ToolChange) error {
@@ -39,7 +40,7 @@ func changeTool(app *app, file, name string, change func(e *tool.Entry, t *compo
 	})
 }
 
-func newToolEnableCmd(app *app, file *string) *cobra.Command {
+func newToolEnableCmd(app *cli.App, file *string) *cobra.Command {
 	var auto bool
 	var mode string
 	cmd := &cobra.Command{
@@ -61,12 +62,12 @@ things.`,
 					return err
 				}
 				if auto && len(e.Tool.Auto.Words) == 0 && !e.Tool.Auto.Always {
-					fmt.Fprintf(app.stderr, "wield: %s has no words that it is offered for: give it some as tools.builtin.%s.auto in the configuration\n", args[0], args[0])
+					fmt.Fprintf(app.Stderr, "wield: %s has no words that it is offered for: give it some as tools.builtin.%s.auto in the configuration\n", args[0], args[0])
 				}
 				if err := setMode(t, mode); err != nil {
 					return err
 				}
-				fmt.Fprintf(app.stdout, "%s is %s\n", e.Tool.Name(), t.State)
+				fmt.Fprintf(app.Stdout, "%s is %s\n", e.Tool.Name(), t.State)
 				return nil
 			})
 		},
@@ -77,7 +78,7 @@ things.`,
 }
 
 // newToolAcceptCmd agrees to what has changed.
-func newToolAcceptCmd(app *app, file *string) *cobra.Command {
+func newToolAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept [NAME|PATH]...",
 		Short: "Agree to a tool, or a file, that has changed",
@@ -88,20 +89,20 @@ decides about tools is not used. Accept agrees to what they are now. Without a n
   wield tool accept .wield.yaml`,
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
-			app.accepts = true
+			app.Accepts = true
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				if box.Held == nil {
-					return usageErrorf("there is no place to keep it: set data in the configuration, or HOME")
+					return cli.UsageErrorf("there is no place to keep it: set data in the configuration, or HOME")
 				}
 				for _, arg := range args {
 					path := box.Files(arg)
 					if path == "" {
-						return usageErrorf("%s is neither a tool with files of its own nor a file", arg)
+						return cli.UsageErrorf("%s is neither a tool with files of its own nor a file", arg)
 					}
 					if err := box.Held.Agree(path); err != nil {
 						return err
 					}
-					fmt.Fprintf(app.stdout, "%s is agreed to\n", path)
+					fmt.Fprintf(app.Stdout, "%s is agreed to\n", path)
 				}
 				return nil
 			})
@@ -112,7 +113,7 @@ decides about tools is not used. Accept agrees to what they are now. Without a n
 // setState notes a state, if the tool can be in it.
 func setState(e *tool.Entry, t *compose.ToolChange, s tool.State) error {
 	if e.Tool.States != nil && !slices.Contains(e.Tool.States, s) {
-		return usageErrorf("tool %s does not support the state %s", e.Tool.Name(), s)
+		return cli.UsageErrorf("tool %s does not support the state %s", e.Tool.Name(), s)
 	}
 	t.State = s.String()
 	return nil
@@ -124,12 +125,12 @@ func setMode(t *compose.ToolChange, mode string) error {
 	case "ro", "rw":
 		t.Mode = mode
 	default:
-		return usageErrorf("the mode is ro or rw, not %q", mode)
+		return cli.UsageErrorf("the mode is ro or rw, not %q", mode)
 	}
 	return nil
 }
 
-func newToolDisableCmd(app *app, file *string) *cobra.Command {
+func newToolDisableCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:               "disable NAME",
 		Short:             "Offer a tool no more",
@@ -139,7 +140,7 @@ func newToolDisableCmd(app *app, file *string) *cobra.Command {
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
-				fmt.Fprintf(app.stdout, "%s is disabled\n", e.Tool.Name())
+				fmt.Fprintf(app.Stdout, "%s is disabled\n", e.Tool.Name())
 				return setState(e, t, tool.StateDisabled)
 			})
 		},
@@ -154,19 +155,19 @@ var toolSettings = []struct {
 	{"state", "enabled, auto or disabled", func(e *tool.Entry, t *compose.ToolChange, value string) error {
 		s, ok := tool.ParseState(value)
 		if !ok || s == tool.StateDefault {
-			return usageErrorf("the state is enabled, auto or disabled, not %q", value)
+			return cli.UsageErrorf("the state is enabled, auto or disabled, not %q", value)
 		}
 		return setState(e, t, s)
 	}},
 	{"mode", "ro or rw", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
 		if value == "" {
-			return usageErrorf("the mode is ro or rw")
+			return cli.UsageErrorf("the mode is ro or rw")
 		}
 		return setMode(t, value)
 	}},
 	{"timeout", "from 1s to 300s", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
 		if _, err := config.ParseToolTimeout(value); err != nil {
-			return usageErrorf("%w", err)
+			return cli.UsageErrorf("%w", err)
 		}
 		t.Timeout = value
 		return nil
@@ -174,21 +175,21 @@ var toolSettings = []struct {
 	{"requires_approval", "true or false", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
 		ask, err := strconv.ParseBool(value)
 		if err != nil {
-			return usageErrorf("requires_approval is true or false, not %q", value)
+			return cli.UsageErrorf("requires_approval is true or false, not %q", value)
 		}
 		t.RequiresApproval = &ask
 		return nil
 	}},
 }
 
-func newToolConfigCmd(app *app, file *string) *cobra.Command {
+func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 	var reset bool
 	cmd := &cobra.Command{
 		Use:   "config NAME [KEY=VALUE...]",
 		Short: "Show or change how a tool may be used",
 		Long: "Without a key shows what holds for a tool now. With keys it changes them; --reset goes back to the configuration file.\n" +
 			"The words of LLF are understood too: config set NAME KEY VALUE, config get NAME KEY, config list NAME.\n\n" +
-			table(func(row func(cells ...string)) {
+			cli.Table(func(row func(cells ...string)) {
 				for _, s := range toolSettings {
 					row(s.key, s.doc)
 				}
@@ -218,17 +219,17 @@ func newToolConfigCmd(app *app, file *string) *cobra.Command {
 				row := rowOf(e)
 				known := false
 				for _, pair := range [][2]string{{"state", row.State}, {"mode", string(row.Mode)}, {"timeout", row.Timeout},
-					{"requires_approval", strconv.FormatBool(row.RequiresApproval)}, {"whitelist", listOr(row.Whitelist, "(none)", "(empty)")}} {
+					{"requires_approval", strconv.FormatBool(row.RequiresApproval)}, {"whitelist", cli.ListOr(row.Whitelist, "(none)", "(empty)")}} {
 					switch only {
 					case "":
-						fmt.Fprintf(app.stdout, "%s=%s\n", pair[0], pair[1])
+						fmt.Fprintf(app.Stdout, "%s=%s\n", pair[0], pair[1])
 					case pair[0]:
 						known = true
-						fmt.Fprintln(app.stdout, pair[1])
+						fmt.Fprintln(app.Stdout, pair[1])
 					}
 				}
 				if only != "" && !known {
-					return usageErrorf("no key %q; the keys are state, mode, timeout, requires_approval and whitelist", only)
+					return cli.UsageErrorf("no key %q; the keys are state, mode, timeout, requires_approval and whitelist", only)
 				}
 				return nil
 			})
@@ -261,7 +262,7 @@ func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 			return s.key == key
 		})
 		if !ok || i < 0 {
-			return usageErrorf("%q is no KEY=VALUE; the keys are state, mode, timeout and requires_approval, and the whitelist has a command of its own", pair)
+			return cli.UsageErrorf("%q is no KEY=VALUE; the keys are state, mode, timeout and requires_approval, and the whitelist has a command of its own", pair)
 		}
 		if err := toolSettings[i].set(e, t, value); err != nil {
 			return err
@@ -270,10 +271,10 @@ func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 	return nil
 }
 
-func newToolWhitelistCmd(app *app, file *string) *cobra.Command {
+func newToolWhitelistCmd(app *cli.App, file *string) *cobra.Command {
 	const long = `The whitelist of a tool holds patterns of the paths or programs that it may touch: * and ? within one name, ** for any number of
 directories. A pattern without a slash is about the last name of a path. Without a whitelist the policy alone decides.`
-	return group("whitelist", "Show or change what a tool may touch", long,
+	return cli.Group("whitelist", "Show or change what a tool may touch", long,
 		`  wield tool whitelist list NAME
   wield tool whitelist add NAME 'docs/**'
   wield tool whitelist remove NAME 1`,
@@ -287,10 +288,10 @@ directories. A pattern without a slash is about the last name of a path. Without
 						return err
 					}
 					for i, p := range whitelistOf(e) {
-						fmt.Fprintf(app.stdout, "%d  %s\n", i+1, p)
+						fmt.Fprintf(app.Stdout, "%d  %s\n", i+1, p)
 					}
 					if len(whitelistOf(e)) == 0 {
-						fmt.Fprintln(app.stderr, listOr(whitelistOf(e), "there is no whitelist", "the whitelist is empty: nothing is allowed"))
+						fmt.Fprintln(app.Stderr, cli.ListOr(whitelistOf(e), "there is no whitelist", "the whitelist is empty: nothing is allowed"))
 					}
 					return nil
 				})
@@ -302,7 +303,7 @@ directories. A pattern without a slash is about the last name of a path. Without
 			RunE: func(_ *cobra.Command, args []string) error {
 				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 					if args[1] == "" || slices.Contains(whitelistOf(e), args[1]) {
-						return usageErrorf("%q is empty or on the whitelist already", args[1])
+						return cli.UsageErrorf("%q is empty or on the whitelist already", args[1])
 					}
 					t.Removed = slices.DeleteFunc(t.Removed, func(p string) bool { return p == args[1] })
 					t.Added = append(t.Added, args[1])
@@ -320,7 +321,7 @@ directories. A pattern without a slash is about the last name of a path. Without
 						pattern = list[n-1]
 					}
 					if !slices.Contains(list, pattern) {
-						return usageErrorf("%q is not on the whitelist of %s", args[1], args[0])
+						return cli.UsageErrorf("%q is not on the whitelist of %s", args[1], args[0])
 					}
 					t.Added = slices.DeleteFunc(t.Added, func(p string) bool { return p == pattern })
 					t.Removed = append(t.Removed, pattern)

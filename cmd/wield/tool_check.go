@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
 )
 
-func newToolLintCmd(app *app, file *string) *cobra.Command {
+func newToolLintCmd(app *cli.App, file *string) *cobra.Command {
 	var tools string
 	var rules, asJSON bool
 	cmd := &cobra.Command{
@@ -34,7 +35,7 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if rules {
-				fmt.Fprintln(app.stdout, table(func(row func(cells ...string)) {
+				fmt.Fprintln(app.Stdout, cli.Table(func(row func(cells ...string)) {
 					for _, r := range tool.LintRules() {
 						row(r.Name, r.Doc)
 					}
@@ -48,20 +49,20 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 			found := tool.Lint(defs)
 			for _, f := range found {
 				if asJSON {
-					if err := printLines(app.stdout, []tool.LintFinding{f}); err != nil {
+					if err := cli.PrintLines(app.Stdout, []tool.LintFinding{f}); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintln(app.stdout, f)
+				fmt.Fprintln(app.Stdout, f)
 			}
 			if len(found) > 0 {
-				return fmt.Errorf("%s in %s", count(len(found), "finding"), count(len(defs), "tool"))
+				return fmt.Errorf("%s in %s", cli.Count(len(found), "finding"), cli.Count(len(defs), "tool"))
 			}
 			if broken > 0 {
-				return fmt.Errorf("%s could not be loaded", count(broken, "tool"))
+				return fmt.Errorf("%s could not be loaded", cli.Count(broken, "tool"))
 			}
-			fmt.Fprintf(app.stderr, "%s: ok\n", count(len(defs), "tool"))
+			fmt.Fprintf(app.Stderr, "%s: ok\n", cli.Count(len(defs), "tool"))
 			return nil
 		},
 	}
@@ -72,10 +73,10 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 }
 
 // definitions returns those of a file, else those of the tools, of which names picks some.
-func definitions(app *app, file, tools string, names []string) (defs []chat.Tool, broken int, err error) {
+func definitions(app *cli.App, file, tools string, names []string) (defs []chat.Tool, broken int, err error) {
 	if tools != "" {
 		if len(names) > 0 {
-			return nil, 0, usageErrorf("--tools and names of tools do not go together")
+			return nil, 0, cli.UsageErrorf("--tools and names of tools do not go together")
 		}
 		defs, err = readTools(tools)
 		return defs, 0, err
@@ -103,11 +104,11 @@ func definitions(app *app, file, tools string, names []string) (defs []chat.Tool
 func readTools(file string) ([]chat.Tool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usageErrorf("--tools: %w", err)
+		return nil, cli.UsageErrorf("--tools: %w", err)
 	}
 	defs, err := definitionsIn(data)
 	if err != nil {
-		return nil, usageErrorf("--tools %s: %w", file, err)
+		return nil, cli.UsageErrorf("--tools %s: %w", file, err)
 	}
 	return defs, nil
 }
@@ -122,7 +123,7 @@ type toolCase struct {
 	Error     *string         `json:"error"`    // a part of the error; "" is any
 }
 
-func newToolTestCmd(app *app, file *string) *cobra.Command {
+func newToolTestCmd(app *cli.App, file *string) *cobra.Command {
 	var enable, yes bool
 	cmd := &cobra.Command{
 		Use:   "test FILE...",
@@ -186,12 +187,12 @@ func enableAll(box *compose.Toolbox) (*tool.Session, error) {
 	return session, nil
 }
 
-func testTools(cmd *cobra.Command, app *app, runner *tool.Runner, files []string) error {
+func testTools(cmd *cobra.Command, app *cli.App, runner *tool.Runner, files []string) error {
 	n, failed := 0, 0
 	for _, name := range files {
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return usageErrorf("%w", err)
+			return cli.UsageErrorf("%w", err)
 		}
 		for i, line := range strings.Split(string(data), "\n") {
 			if strings.TrimSpace(line) == "" {
@@ -201,7 +202,7 @@ func testTools(cmd *cobra.Command, app *app, runner *tool.Runner, files []string
 			dec := json.NewDecoder(strings.NewReader(line))
 			dec.DisallowUnknownFields()
 			if err := dec.Decode(&c); err != nil {
-				return usageErrorf("%s:%d: %w", name, i+1, err)
+				return cli.UsageErrorf("%s:%d: %w", name, i+1, err)
 			}
 			n++
 			result, err := runner.Call(cmd.Context(), c.Tool, string(c.Arguments))
@@ -210,14 +211,14 @@ func testTools(cmd *cobra.Command, app *app, runner *tool.Runner, files []string
 			}
 			if why := c.wrong(&result); why != "" {
 				failed++
-				printCase(app.stdout, name, i+1, &c, why)
+				printCase(app.Stdout, name, i+1, &c, why)
 			}
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("tool test: %d of %s failed", failed, count(n, "case"))
+		return fmt.Errorf("tool test: %d of %s failed", failed, cli.Count(n, "case"))
 	}
-	fmt.Fprintf(app.stdout, "%s: ok\n", count(n, "case"))
+	fmt.Fprintf(app.Stdout, "%s: ok\n", cli.Count(n, "case"))
 	return nil
 }
 

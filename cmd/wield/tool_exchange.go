@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
@@ -110,7 +111,7 @@ func jsonPlace(data []byte, err error) error {
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")), err)
 }
 
-func newToolImportCmd(app *app, file *string) *cobra.Command {
+func newToolImportCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
 		Use:   "import FILE | llf [DIRECTORY|REGISTRY]",
@@ -131,9 +132,9 @@ directory or a registry it is that of LLF_TOOLS_DIR and LLF_TOOLS_REGISTRY.`,
 				return importLLF(app, *file, strings.Join(args[1:], ""))
 			}
 			if len(args) > 1 {
-				return usageErrorf("only one file at a time; there is no source %q, only llf", args[0])
+				return cli.UsageErrorf("only one file at a time; there is no source %q, only llf", args[0])
 			}
-			data, err := readDefinitions(app.stdin, args[0])
+			data, err := readDefinitions(app.Stdin, args[0])
 			if err != nil {
 				return err
 			}
@@ -145,7 +146,7 @@ directory or a registry it is that of LLF_TOOLS_DIR and LLF_TOOLS_REGISTRY.`,
 				return importLLF(app, *file, args[0])
 			}
 			if err != nil {
-				return usageErrorf("%s: %w", args[0], err)
+				return cli.UsageErrorf("%s: %w", args[0], err)
 			}
 			var files []newFile
 			var tools []*tool.Tool
@@ -153,10 +154,10 @@ directory or a registry it is that of LLF_TOOLS_DIR and LLF_TOOLS_REGISTRY.`,
 			for _, d := range defs {
 				t := tool.Raw(d.Name, d.Description, d.Parameters, nil)
 				if err := reg.Add(t); err != nil {
-					return usageErrorf("%s: %w", args[0], err)
+					return cli.UsageErrorf("%s: %w", args[0], err)
 				}
 				if strings.HasPrefix(d.Name, ".") {
-					return usageErrorf("%s: the name %q cannot be that of a file of tools", args[0], d.Name)
+					return cli.UsageErrorf("%s: the name %q cannot be that of a file of tools", args[0], d.Name)
 				}
 				f, err := stub(d)
 				if err != nil {
@@ -173,19 +174,19 @@ directory or a registry it is that of LLF_TOOLS_DIR and LLF_TOOLS_REGISTRY.`,
 }
 
 // importLLF takes over tools of LLF: a directory of them, or a registry.
-func importLLF(app *app, file, from string) error {
-	dir, registry := app.getenv("LLF_TOOLS_DIR"), app.getenv("LLF_TOOLS_REGISTRY")
+func importLLF(app *cli.App, file, from string) error {
+	dir, registry := app.Getenv("LLF_TOOLS_DIR"), app.Getenv("LLF_TOOLS_REGISTRY")
 	if from != "" {
 		dir, registry = from, ""
 		if info, err := os.Stat(from); err != nil {
-			return usageErrorf("%w", err)
+			return cli.UsageErrorf("%w", err)
 		} else if !info.IsDir() {
 			dir, registry = "", from
 		}
 	}
 	switch {
 	case dir == "" && registry == "":
-		return usageErrorf("say where the tools of LLF are, as in wield tool import llf ~/llf/tools")
+		return cli.UsageErrorf("say where the tools of LLF are, as in wield tool import llf ~/llf/tools")
 	case dir == "":
 		dir = filepath.Dir(registry)
 	case registry == "":
@@ -193,24 +194,24 @@ func importLLF(app *app, file, from string) error {
 	}
 	dir, err1 := filepath.Abs(dir)
 	registry, err2 := filepath.Abs(registry)
-	if file = cmp.Or(file, app.getenv("WIELD_CONFIG"), config.DefaultFile(app.getenv)); file == "" {
-		return usageErrorf("there is no place for a configuration: name one with --config")
+	if file = cmp.Or(file, app.Getenv("WIELD_CONFIG"), config.DefaultFile(app.Getenv)); file == "" {
+		return cli.UsageErrorf("there is no place for a configuration: name one with --config")
 	}
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	made, err := config.ImportLLF(file, dir, registry, app.getenv)
+	made, err := config.ImportLLF(file, dir, registry, app.Getenv)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	if made.Dir == "" && len(made.Rules) == 0 {
-		fmt.Fprintf(app.stderr, "wield: %s says all of it already\n", file)
+		fmt.Fprintf(app.Stderr, "wield: %s says all of it already\n", file)
 		return nil
 	}
-	fmt.Fprintf(app.stderr, "wield: added to %s:\n", file)
-	fmt.Fprint(app.stdout, made.String())
+	fmt.Fprintf(app.Stderr, "wield: added to %s:\n", file)
+	fmt.Fprint(app.Stdout, made.String())
 	if n := len(made.Rules); n > 0 {
-		fmt.Fprintf(app.stderr, "wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. Remove what you do not want\n", counted(n, "rule"))
+		fmt.Fprintf(app.Stderr, "wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. Remove what you do not want\n", cli.Count(n, "rule"))
 	}
 	return nil
 }
@@ -228,14 +229,14 @@ func readDefinitions(stdin io.Reader, name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, usageErrorf("%w", err)
+			return nil, cli.UsageErrorf("%w", err)
 		}
 		defer f.Close()
 		src = f
 	}
 	data, err := io.ReadAll(io.LimitReader(src, maxDefinitions+1))
 	if len(data) > maxDefinitions {
-		return nil, usageErrorf("%s has more than %d MiB", name, maxDefinitions>>20)
+		return nil, cli.UsageErrorf("%s has more than %d MiB", name, maxDefinitions>>20)
 	}
 	return data, err
 }
@@ -407,14 +408,14 @@ func title(name string) string {
 	return strings.Join(words, " ")
 }
 
-func newToolExportCmd(app *app, file *string) *cobra.Command {
+func newToolExportCmd(app *cli.App, file *string) *cobra.Command {
 	var as, out string
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "export [NAME...]",
 		Short: "Print definitions as other programs read them",
 		Long: "Prints the definitions of the tools that are named, else of those that are enabled:\n\n" +
-			table(func(row func(cells ...string)) {
+			cli.Table(func(row func(cells ...string)) {
 				for _, f := range exportForms {
 					row(f.name, f.doc)
 				}
@@ -430,7 +431,7 @@ func newToolExportCmd(app *app, file *string) *cobra.Command {
 				}
 			}
 			if form == nil {
-				return usageErrorf("no form %q; there are %s", as, strings.Join(known, ", "))
+				return cli.UsageErrorf("no form %q; there are %s", as, strings.Join(known, ", "))
 			}
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				var entries []*tool.Entry
@@ -454,11 +455,11 @@ func newToolExportCmd(app *app, file *string) *cobra.Command {
 					return err
 				}
 				if out == "" {
-					_, err := io.WriteString(app.stdout, text.String())
+					_, err := io.WriteString(app.Stdout, text.String())
 					return err
 				}
 				if _, err := os.Lstat(out); err == nil && !force {
-					return usageErrorf("%s is there already; --force replaces it", out)
+					return cli.UsageErrorf("%s is there already; --force replaces it", out)
 				}
 				return writeNew(out, newFile{filepath.Base(out), text.String(), 0o644})
 			})

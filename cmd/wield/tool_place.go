@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/atomicfile"
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/tool"
 )
@@ -39,15 +40,15 @@ type newFile struct {
 }
 
 // find returns the directory, and whether wield looks into it.
-func (p *placement) find(app *app, file string) (dir string, known bool, err error) {
-	r, err := app.load(config.Options{File: file, Getenv: app.getenv})
+func (p *placement) find(app *cli.App, file string) (dir string, known bool, err error) {
+	r, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
 	if err != nil {
 		return "", false, err
 	}
 	dir = p.dir
 	if dir == "" {
 		if len(r.Tools.Dirs) == 0 {
-			return "", false, usageErrorf("there is no directory of tools: set tools.dirs in the configuration, or say --dir DIR")
+			return "", false, cli.UsageErrorf("there is no directory of tools: set tools.dirs in the configuration, or say --dir DIR")
 		}
 		return r.Tools.Dirs[0], true, nil
 	}
@@ -62,7 +63,7 @@ func (p *placement) find(app *app, file string) (dir string, known bool, err err
 }
 
 // write puts files into the directory: all of them, or none if one is in the way.
-func (p *placement) write(app *app, file string, files ...newFile) error {
+func (p *placement) write(app *cli.App, file string, files ...newFile) error {
 	dir, known, err := p.find(app, file)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (p *placement) write(app *app, file string, files ...newFile) error {
 	for _, f := range files {
 		name := filepath.Join(dir, f.name)
 		if _, err := os.Lstat(name); err == nil && !p.force {
-			return usageErrorf("%s is there already; --force replaces it", name)
+			return cli.UsageErrorf("%s is there already; --force replaces it", name)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -78,16 +79,16 @@ func (p *placement) write(app *app, file string, files ...newFile) error {
 	for _, f := range files {
 		name := filepath.Join(dir, f.name)
 		if p.dryRun {
-			fmt.Fprintf(app.stdout, "would write %s:\n%s", name, f.text)
+			fmt.Fprintf(app.Stdout, "would write %s:\n%s", name, f.text)
 			continue
 		}
 		if err := writeNew(name, f); err != nil {
 			return err
 		}
-		fmt.Fprintf(app.stdout, "wrote %s\n", name)
+		fmt.Fprintf(app.Stdout, "wrote %s\n", name)
 	}
 	if !known && !p.dryRun {
-		fmt.Fprintf(app.stderr, "wield: %s is none of tools.dirs in the configuration; add it there\n", dir)
+		fmt.Fprintf(app.Stderr, "wield: %s is none of tools.dirs in the configuration; add it there\n", dir)
 	}
 	return nil
 }
@@ -104,19 +105,19 @@ var toolName = regexp.MustCompile(`\A[a-z][a-z0-9]*(_[a-z0-9]+)*\z`)
 
 func checkToolName(name string) error {
 	if !toolName.MatchString(name) || len(name) > 64 {
-		return usageErrorf("%q is no name for a tool: small letters, digits and single underscores, a letter first, as in read_file", name)
+		return cli.UsageErrorf("%q is no name for a tool: small letters, digits and single underscores, a letter first, as in read_file", name)
 	}
 	return nil
 }
 
 // warnLint tells what is hard to use for a model about new tools. They work all the same.
-func warnLint(app *app, tools []*tool.Tool) {
+func warnLint(app *cli.App, tools []*tool.Tool) {
 	var defs []chat.Tool
 	for _, t := range tools {
 		defs = append(defs, t.Definition)
 	}
 	for _, f := range tool.Lint(defs) {
-		fmt.Fprintf(app.stderr, "wield: %s\n", f)
+		fmt.Fprintf(app.Stderr, "wield: %s\n", f)
 	}
 }
 
@@ -177,14 +178,14 @@ result: ""          # JSON pointer to what of an answer is the result, such as /
 	}},
 }
 
-func newToolNewCmd(app *app, file *string) *cobra.Command {
+func newToolNewCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	var kind, about string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the beginning of a tool of your own",
 		Long: "Writes a tool that works, for you to change, and cases for wield tool test beside it:\n\n" +
-			table(func(row func(cells ...string)) {
+			cli.Table(func(row func(cells ...string)) {
 				for _, s := range scaffolds {
 					row(s.kind, s.doc)
 				}
@@ -197,7 +198,7 @@ func newToolNewCmd(app *app, file *string) *cobra.Command {
 				return err
 			}
 			if strings.ContainsFunc(about, breaksLine) {
-				return usageErrorf("--desc is one line of text")
+				return cli.UsageErrorf("--desc is one line of text")
 			}
 			for _, s := range scaffolds {
 				if s.kind != kind {
@@ -218,7 +219,7 @@ func newToolNewCmd(app *app, file *string) *cobra.Command {
 				}
 				return p.write(app, *file, files...)
 			}
-			return usageErrorf("no kind %q; there are shell, python and http", kind)
+			return cli.UsageErrorf("no kind %q; there are shell, python and http", kind)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "shell", "shell, python or http")

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 )
 
-func newToolWatchCmd(app *app, file *string) *cobra.Command {
+func newToolWatchCmd(app *cli.App, file *string) *cobra.Command {
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "watch",
@@ -18,10 +19,10 @@ func newToolWatchCmd(app *app, file *string) *cobra.Command {
 		Long: `Looks for tools that are new, have changed or are gone, and prints a line for each until it is interrupted. What cannot be loaded is told with
 the file and the line, once for each change; what it was before stays in force.`,
 		Example: "  wield tool watch",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < 10*time.Millisecond {
-				return usageErrorf("--every %s: it is at least 10ms", every)
+				return cli.UsageErrorf("--every %s: it is at least 10ms", every)
 			}
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				watchTools(cmd, app, box, every)
@@ -34,14 +35,14 @@ the file and the line, once for each change; what it was before stays in force.`
 }
 
 // watchTools prints what changes until the command ends.
-func watchTools(cmd *cobra.Command, app *app, box *compose.Toolbox, every time.Duration) {
+func watchTools(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	told := map[string]bool{}
 	for _, p := range box.Problems {
 		told[p.Error()] = true
 	}
-	fmt.Fprintf(app.stderr, "watching %s\n", count(len(box.Registry.Entries()), "tool"))
+	fmt.Fprintf(app.Stderr, "watching %s\n", cli.Count(len(box.Registry.Entries()), "tool"))
 	for {
 		select {
 		case <-cmd.Context().Done():
@@ -57,13 +58,13 @@ func watchTools(cmd *cobra.Command, app *app, box *compose.Toolbox, every time.D
 			names []string
 		}{{"added", news.Added}, {"changed", news.Changed}, {"removed", news.Removed}} {
 			for _, name := range what.names {
-				fmt.Fprintf(app.stdout, "%s %s\n", what.word, name)
+				fmt.Fprintf(app.Stdout, "%s %s\n", what.word, name)
 			}
 		}
 		now := map[string]bool{}
 		for _, err := range errs {
 			if now[err.Error()] = true; !told[err.Error()] {
-				fmt.Fprintf(app.stderr, "wield: %v\n", err)
+				fmt.Fprintf(app.Stderr, "wield: %v\n", err)
 			}
 		}
 		told = now

@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"wield/dialect"
+	"wield/internal/cli"
 	"wield/internal/config"
 )
 
@@ -18,15 +18,15 @@ type exitCodeDoc struct {
 }
 
 var exitCodes = []exitCodeDoc{
-	{exitOK, "everything was done; wield eval: all thresholds are met"},
-	{exitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
-	{exitUsage, "the command line or the configuration is wrong; wield eval: it could not run"},
-	{exitModel, "the model's server cannot be reached, fails, or refuses the key"},
-	{exitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run, wield run"},
-	{exitLimit, "a limit was reached: wield run, wield sandbox run"},
-	{exitTool, "a tool failed: wield tool run; again and again: wield run"},
-	{exitMalformed, "the model wrote no valid call, whatever was mended: wield tune, wield run"},
-	{exitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
+	{cli.ExitOK, "everything was done; wield eval: all thresholds are met"},
+	{cli.ExitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
+	{cli.ExitUsage, "the command line or the configuration is wrong; wield eval: it could not run"},
+	{cli.ExitModel, "the model's server cannot be reached, fails, or refuses the key"},
+	{cli.ExitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run, wield run"},
+	{cli.ExitLimit, "a limit was reached: wield run, wield sandbox run"},
+	{cli.ExitTool, "a tool failed: wield tool run; again and again: wield run"},
+	{cli.ExitMalformed, "the model wrote no valid call, whatever was mended: wield tune, wield run"},
+	{cli.ExitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
 }
 
 // topics are texts that stand among the commands in the help.
@@ -39,7 +39,7 @@ func topics() []*cobra.Command {
 }
 
 func exitCodesText() string {
-	return "Every command ends with one of these codes.\n\n" + table(func(row func(cells ...string)) {
+	return "Every command ends with one of these codes.\n\n" + cli.Table(func(row func(cells ...string)) {
 		for _, c := range exitCodes {
 			row(fmt.Sprint(c.code), c.doc)
 		}
@@ -50,7 +50,7 @@ func dialectsText() string {
 	return `A dialect is a text protocol for tool calls. Unless told otherwise wield reads all of them at once (auto), but for those
 marked with a star, which are on only by name. wield dialect show NAME tells more of one.
 
-` + table(func(row func(cells ...string)) {
+` + cli.Table(func(row func(cells ...string)) {
 		for _, name := range dialect.Names() {
 			d, ok := dialect.Lookup(name)
 			if !ok {
@@ -72,8 +72,8 @@ set. Secrets stand in variables of your choice, which the file refers to as env:
 ` + glossary(func(row func(name, text string)) {
 		row("WIELD_CONFIG", "Configuration file.")
 		row("WIELD_CATALOGUE", "Directory with the scenarios that commands name without a file, in place of those in the program.")
-		row("WIELD_LOG_LEVEL", "Level of serve's log: "+strings.Join(logLevels, ", ")+".")
-		row("WIELD_LOG_FORMAT", "Form of serve's log: "+strings.Join(logFormats, ", ")+".")
+		row("WIELD_LOG_LEVEL", "Level of serve's log: "+strings.Join(cli.LogLevels, ", ")+".")
+		row("WIELD_LOG_FORMAT", "Form of serve's log: "+strings.Join(cli.LogFormats, ", ")+".")
 		for _, v := range config.Variables() {
 			row(v.Name, v.Doc)
 		}
@@ -93,14 +93,5 @@ func glossary(fill func(row func(name, text string))) string {
 		}
 		fmt.Fprintf(&b, "%-*s %s\n", nameWidth, name, text)
 	})
-	return strings.TrimRight(b.String(), "\n")
-}
-
-// table lines up the cells of the rows that fill adds.
-func table(fill func(row func(cells ...string))) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	fill(func(cells ...string) { fmt.Fprintln(w, "  "+strings.Join(cells, "\t")) })
-	w.Flush()
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/internal/mask"
 	"wield/internal/playback"
@@ -17,9 +18,9 @@ import (
 	"wield/journal"
 )
 
-func newTraceCmd(app *app) *cobra.Command {
+func newTraceCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := group("trace", "Give recorded runs to other programs",
+	cmd := cli.Group("trace", "Give recorded runs to other programs",
 		`What is recorded of a run, in the forms that other programs read.`,
 		`  wield trace export run_6f1c... > run.jsonl
   wield trace export --as otlp run_6f1c... | curl -H 'Content-Type: application/json' -d @- http://127.0.0.1:4318/v1/traces`,
@@ -34,7 +35,7 @@ type exporter func(e *traceExport, w io.Writer, list []*playback.Recording) erro
 // exporters are the forms of wield trace export, but for the entries themselves.
 var exporters = map[string]exporter{
 	"otlp": func(e *traceExport, w io.Writer, list []*playback.Recording) error {
-		return trace.WriteOTLP(w, thisBuild().Version, list[0].ID, e.spans(list))
+		return trace.WriteOTLP(w, cli.ThisBuild().Version, list[0].ID, e.spans(list))
 	},
 	"chrome": func(e *traceExport, w io.Writer, list []*playback.Recording) error {
 		return trace.WriteChrome(w, e.spans(list))
@@ -45,7 +46,7 @@ var exporters = map[string]exporter{
 }
 
 type traceExport struct {
-	app     *app
+	app     *cli.App
 	file    string
 	as      string
 	redact  bool
@@ -53,7 +54,7 @@ type traceExport struct {
 	out     string
 }
 
-func newTraceExportCmd(app *app, file *string) *cobra.Command {
+func newTraceExportCmd(app *cli.App, file *string) *cobra.Command {
 	e := traceExport{app: app}
 	cmd := &cobra.Command{
 		Use:   "export RUN | SESSION | FILE",
@@ -87,13 +88,13 @@ to.`,
 func (e *traceExport) run(ctx context.Context, name string) (err error) {
 	write := exporters[e.as]
 	if write == nil && e.as != "jsonl" {
-		return usageErrorf("--as %s: there are jsonl, otlp, chrome and scenario", e.as)
+		return cli.UsageErrorf("--as %s: there are jsonl, otlp, chrome and scenario", e.as)
 	}
-	w := e.app.stdout
+	w := e.app.Stdout
 	if e.out != "" {
 		file, err := os.Create(e.out)
 		if err != nil {
-			return usageErrorf("--out: %w", err)
+			return cli.UsageErrorf("--out: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		w = file
@@ -110,7 +111,7 @@ func (e *traceExport) run(ctx context.Context, name string) (err error) {
 
 // entries writes what the journal has of a run, its questions too, or of a whole session.
 func (e *traceExport) entries(ctx context.Context, w io.Writer, name string) error {
-	return withJournal(ctx, e.app, e.file, func(s journal.Store) error {
+	return cli.WithJournal(ctx, e.app, e.file, func(s journal.Store) error {
 		out := bufio.NewWriter(w)
 		q := journal.Query{Session: name}
 		if id, run, err := lookUpRun(ctx, s, name); err != nil {
@@ -174,18 +175,18 @@ func redact(s *trace.Recorded) {
 }
 
 // writeScenario writes recordings as one scenario.
-func writeScenario(app *app, file string, w io.Writer, name string, list []*playback.Recording, masked bool) error {
+func writeScenario(app *cli.App, file string, w io.Writer, name string, list []*playback.Recording, masked bool) error {
 	hide := func(s string) string { return s }
 	if masked {
 		hide = mask.Text
 	}
-	c, err := app.load(config.Options{File: file, Getenv: app.getenv})
+	c, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	for _, r := range list {
 		if r.Session != list[0].Session {
-			return usageErrorf("the runs of one session make a scenario; these are of several")
+			return cli.UsageErrorf("the runs of one session make a scenario; these are of several")
 		}
 	}
 	text, err := playback.Scenario(name, list, styles(app, c), hide)
@@ -203,7 +204,7 @@ type recordFlags struct {
 	unmask bool
 }
 
-func newScriptRecordCmd(app *app) *cobra.Command {
+func newScriptRecordCmd(app *cli.App) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record RUN | SESSION | FILE",
@@ -226,7 +227,7 @@ What looks like a secret is masked. A run stands in the journal, or in a FILE as
 	return cmd
 }
 
-func (f *recordFlags) run(ctx context.Context, app *app, name string) (err error) {
+func (f *recordFlags) run(ctx context.Context, app *cli.App, name string) (err error) {
 	list, err := recordings(ctx, app, f.file, name)
 	if err != nil {
 		return err
@@ -237,11 +238,11 @@ func (f *recordFlags) run(ctx context.Context, app *app, name string) (err error
 			f.name = base
 		}
 	}
-	w := app.stdout
+	w := app.Stdout
 	if f.out != "" {
 		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
-			return usageErrorf("--out: %w", err)
+			return cli.UsageErrorf("--out: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		w = file

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/tune"
@@ -31,7 +32,7 @@ type tuneFlags struct {
 	quiet    bool
 }
 
-func newTuneCmd(app *app) *cobra.Command {
+func newTuneCmd(app *cli.App) *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "tune [MODEL]",
@@ -77,7 +78,7 @@ Exit codes: 0 a way was found, 2 it could not run, 3 the server cannot be reache
 	return cmd
 }
 
-func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
+func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) error {
 	o := tune.Options{Dialects: f.dialects, Rounds: f.rounds, Timeout: f.timeout, Concurrent: f.at}
 	text := false
 	for _, m := range f.modes {
@@ -87,22 +88,22 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 		case "text":
 			text = true
 		default:
-			return usageErrorf("--modes: %q is neither native nor text", m)
+			return cli.UsageErrorf("--modes: %q is neither native nor text", m)
 		}
 	}
 	if !text {
 		o.Dialects = []string{}
 	}
 	if f.rounds < 1 || f.at < 1 || f.timeout <= 0 {
-		return usageErrorf("--rounds and --concurrent must be at least 1, and --timeout more than nothing")
+		return cli.UsageErrorf("--rounds and --concurrent must be at least 1, and --timeout more than nothing")
 	}
 	if f.upstream.URL == "" && f.upstream.Key == "" && f.upstream.Model != "" {
 		if len(args) > 0 {
-			return usageErrorf("two models are named: %s, and %s by --model", args[0], f.upstream.Model)
+			return cli.UsageErrorf("two models are named: %s, and %s by --model", args[0], f.upstream.Model)
 		}
 		args, f.upstream.Model = []string{f.upstream.Model}, ""
 	}
-	c, err := app.load(config.Options{File: f.file, Getenv: app.getenv, Upstream: f.upstream})
+	c, err := app.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
 	if err != nil {
 		return err
 	}
@@ -113,29 +114,29 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 	// What makes it pointless to ask is said before a long time goes by.
 	switch {
 	case f.write && !inFile:
-		return usageErrorf("--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
+		return cli.UsageErrorf("--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
 	case c.Models[name].Expose == "tool_request":
-		return usageErrorf("models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
+		return cli.UsageErrorf("models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
 	}
-	model, known, done, err := compose.Behind(c.Config, compose.Environment{Getenv: app.getenv, Catalogue: script.Catalogue(app.getenv("WIELD_CATALOGUE"))}, name)
+	model, known, done, err := compose.Behind(c.Config, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	defer done()
 	o.Model, o.Bridge = name, known
 	total, err := tune.Count(o)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	all, err := tune.Trials(cmd.Context(), model, o)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	var trials []tune.Trial
 	for t := range all {
 		trials = append(trials, t)
 		if !f.quiet {
-			fmt.Fprintf(app.stderr, "%d/%d %s: %s: %s\n", len(trials), total, t.Candidate, t.Probe, said(&t))
+			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s\n", len(trials), total, t.Candidate, t.Probe, said(&t))
 		}
 	}
 	if err := cmd.Context().Err(); err != nil {
@@ -143,7 +144,7 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 	}
 	r := tune.Summarise(name, trials)
 	if f.asJSON {
-		e := json.NewEncoder(app.stdout)
+		e := json.NewEncoder(app.Stdout)
 		e.SetIndent("", "  ")
 		if err := e.Encode(struct {
 			*tune.Report
@@ -159,7 +160,7 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 		return fmt.Errorf("tune: every request failed: %w", trials[0].Err)
 	}
 	if !r.Useful() {
-		return &exitError{exitMalformed, errors.New("tune: no way that was tried gave a right call")}
+		return &cli.ExitError{Code: cli.ExitMalformed, Err: errors.New("tune: no way that was tried gave a right call")}
 	}
 	if !f.write {
 		return nil
@@ -171,12 +172,12 @@ func runTune(cmd *cobra.Command, app *app, f *tuneFlags, args []string) error {
 const practiceModel = "oneDialect"
 
 // tunedModel returns the name of the model that is meant, and whether the configuration file holds it. A scripted model is added to c.
-func tunedModel(app *app, c *config.Config, f *tuneFlags, args []string) (name string, inFile bool, err error) {
+func tunedModel(app *cli.App, c *config.Config, f *tuneFlags, args []string) (name string, inFile bool, err error) {
 	names := c.ModelNames()
 	upstream := f.upstream.Model
 	switch {
 	case len(args) > 0 && (f.scenario != "" || upstream != "") || f.scenario != "" && upstream != "":
-		return "", false, usageErrorf("MODEL, --upstream and --scenario each name a model; give one of them")
+		return "", false, cli.UsageErrorf("MODEL, --upstream and --scenario each name a model; give one of them")
 	case f.scenario != "":
 		c.AddScripted(demoModel, f.scenario)
 		return demoModel, false, nil
@@ -187,11 +188,11 @@ func tunedModel(app *app, c *config.Config, f *tuneFlags, args []string) (name s
 	case len(names) == 1:
 		return names[0], true, nil
 	case len(names) == 0:
-		fmt.Fprintf(app.stderr, "no model is configured, so the scripted model %s is asked; --upstream URL --model NAME asks another\n", practiceModel)
+		fmt.Fprintf(app.Stderr, "no model is configured, so the scripted model %s is asked; --upstream URL --model NAME asks another\n", practiceModel)
 		c.AddScripted(practiceModel, practiceModel)
 		return practiceModel, false, nil
 	}
-	return "", false, usageErrorf("which model? The configuration has %s", strings.Join(names, ", "))
+	return "", false, cli.UsageErrorf("which model? The configuration has %s", strings.Join(names, ", "))
 }
 
 func said(t *tune.Trial) string {
@@ -217,28 +218,28 @@ func patchOf(r *tune.Report) string {
 	return r.Patch()
 }
 
-func printTuned(app *app, r *tune.Report) error {
-	if err := r.WriteText(app.stdout); err != nil {
+func printTuned(app *cli.App, r *tune.Report) error {
+	if err := r.WriteText(app.Stdout); err != nil {
 		return err
 	}
 	if !r.Useful() {
 		return nil
 	}
-	fmt.Fprintf(app.stdout, "\nRecommended: %s.", r.Rows[r.Best].Candidate)
+	fmt.Fprintf(app.Stdout, "\nRecommended: %s.", r.Rows[r.Best].Candidate)
 	if r.Tie {
-		fmt.Fprint(app.stdout, " The trials do not tell it from all others for certain; more --rounds do.")
+		fmt.Fprint(app.Stdout, " The trials do not tell it from all others for certain; more --rounds do.")
 	}
-	_, err := fmt.Fprintf(app.stdout, "\n\n%s", r.Patch())
+	_, err := fmt.Fprintf(app.Stdout, "\n\n%s", r.Patch())
 	return err
 }
 
-func writeTuned(app *app, c *config.Result, name string, r *tune.Report) error {
-	if err := config.SetModel(c.File, name, r.Settings(), app.getenv); err != nil {
+func writeTuned(app *cli.App, c *config.Result, name string, r *tune.Report) error {
+	if err := config.SetModel(c.File, name, r.Settings(), app.Getenv); err != nil {
 		if errors.Is(err, config.ErrNotWritten) {
 			return fmt.Errorf("--write: %w", err)
 		}
 		return err
 	}
-	_, err := fmt.Fprintf(app.stderr, "written to %s\n", c.File)
+	_, err := fmt.Fprintf(app.Stderr, "written to %s\n", c.File)
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // TestToolWatch follows a directory: each change is one line.
@@ -24,7 +26,7 @@ func TestToolWatch(t *testing.T) {
 	problems, stderr := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, getenv: func(name string) string {
+		a := &cli.App{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Getenv: func(name string) string {
 			return map[string]string{"XDG_STATE_HOME": dir}[name]
 		}}
 		root := newRootCmd(a)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -11,32 +11,32 @@ import (
 )
 
 var (
-	logLevels  = []string{"debug", "info", "warn", "error"}
-	logFormats = []string{"text", "json"}
+	LogLevels  = []string{"debug", "info", "warn", "error"}
+	LogFormats = []string{"text", "json"}
 )
 
-// logFlags choose how a command logs.
-type logFlags struct {
+// LogFlags choose how a command logs.
+type LogFlags struct {
 	level, format string
 }
 
-// add defines the flags. Their defaults come from the environment.
-func (f *logFlags) add(cmd *cobra.Command, app *app) {
-	level, format := app.getenv("WIELD_LOG_LEVEL"), app.getenv("WIELD_LOG_FORMAT")
+// Add defines the flags. Their defaults come from the environment.
+func (f *LogFlags) Add(cmd *cobra.Command, app *App) {
+	level, format := app.Getenv("WIELD_LOG_LEVEL"), app.Getenv("WIELD_LOG_FORMAT")
 	if level == "" {
 		level = "info"
 	}
 	if format == "" {
 		format = "text"
 	}
-	cmd.Flags().StringVar(&f.level, "log-level", level, "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
-	cmd.Flags().StringVar(&f.format, "log-format", format, "`FORM` of the log: "+strings.Join(logFormats, ", "))
+	cmd.Flags().StringVar(&f.level, "log-level", level, "least `LEVEL` to log: "+strings.Join(LogLevels, ", "))
+	cmd.Flags().StringVar(&f.format, "log-format", format, "`FORM` of the log: "+strings.Join(LogFormats, ", "))
 }
 
-// logger returns the logger that the flags ask for. It never sees the text of conversations: nothing logs them.
-func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
-	if !slices.Contains(logLevels, f.level) {
-		return nil, usageErrorf("--log-level: %q is none of %s", f.level, strings.Join(logLevels, ", "))
+// Logger returns the logger that the flags ask for. It never sees the text of conversations: nothing logs them.
+func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
+	if !slices.Contains(LogLevels, f.level) {
+		return nil, UsageErrorf("--log-level: %q is none of %s", f.level, strings.Join(LogLevels, ", "))
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
@@ -49,7 +49,7 @@ func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, usageErrorf("--log-format: %q is none of %s", f.format, strings.Join(logFormats, ", "))
+	return nil, UsageErrorf("--log-format: %q is none of %s", f.format, strings.Join(LogFormats, ", "))
 }
 
 // A hider hides the secrets of the configuration in force, once there is one.
@@ -84,8 +84,8 @@ func (w hidingWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// bare returns what is behind a hidingWriter, for a program that has the terminal to itself and may leave others behind that hold it.
-func bare(w io.Writer) io.Writer {
+// Bare returns what is behind a hidingWriter, for a program that has the terminal to itself and may leave others behind that hold it.
+func Bare(w io.Writer) io.Writer {
 	if h, ok := w.(hidingWriter); ok {
 		return h.to
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -14,11 +14,11 @@ func TestTerminalIsSpared_cmd211(t *testing.T) {
 	want := "a\tb\n" + `\x1b]52;c;aGk=\x07\x1b[2K\x1b[1A\x0d\u{202e}gnp.exe\u{200b} \u{9b}31m é 日本 😀 \xff\xe2\x82`
 	for name, r := range map[string]io.Reader{"whole": strings.NewReader(said), "by bytes": iotest.OneByteReader(strings.NewReader(said)), "by halves": iotest.HalfReader(strings.NewReader(said))} {
 		var b strings.Builder
-		w := &plainWriter{w: &b}
+		w := &PlainWriter{W: &b}
 		if _, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, 7)); err != nil {
 			t.Fatal(err)
 		}
-		w.end()
+		w.End()
 		if b.String() != want {
 			t.Errorf("%s: %q, want %q", name, b.String(), want)
 		}
