@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/model/script"
 )
@@ -29,7 +30,7 @@ var demoTools = []string{"read_file", "edit_file", "write_file", "command_exec"}
 // addDemo adds the models that serve offers where no other is configured.
 func (s *site) addDemo(c *config.Result) {
 	c.Demo = true
-	c.AddScripted(demoModel, demoModel)
+	c.AddScripted(cli.DemoModel, cli.DemoModel)
 	if c.File != "" { // it may say where tools work and what they may do, and was not written for this one
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"wield/bridge"
 	"wield/dialect/chattemplate"
 	"wield/internal/cli"
+	"wield/internal/cli/tools"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
@@ -82,7 +83,7 @@ func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string)
 		p.print(finding)
 	}
 	if len(args) == 0 {
-		found, err := examineServers(ctx, app, f.file)
+		found, err := tools.ExamineServers(ctx, app, f.file)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"wield/internal/cli"
+	"wield/internal/cli/tools"
 	"wield/internal/gateway"
 	"wield/internal/mcpserver"
 )
@@ -32,7 +33,7 @@ func (s *site) followMCP(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		s.mcp.Run(ctx, syncEvery)
+		s.mcp.Run(ctx, tools.SyncEvery)
 	}()
 	return over
 }

@@ -4,6 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/internal/cli"
+	"wield/internal/cli/measure"
+	"wield/internal/cli/parsing"
+	"wield/internal/cli/policies"
+	"wield/internal/cli/runs"
+	"wield/internal/cli/tools"
 )
 
 func newRootCmd(app *cli.App) *cobra.Command {
@@ -42,27 +47,27 @@ func commands(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		newInitCmd(app),
 		newServeCmd(app),
-		newChatCmd(app),
-		newRunCmd(app),
+		runs.NewChatCmd(app),
+		runs.NewRunCmd(app),
 		newDemoCmd(app),
 		newScriptCmd(app),
-		newParseCmd(app),
-		newDialectCmd(app),
-		newEvalCmd(app),
-		newTuneCmd(app),
-		newSandboxCmd(app),
+		parsing.NewParseCmd(app),
+		parsing.NewDialectCmd(app),
+		measure.NewEvalCmd(app),
+		measure.NewTuneCmd(app),
+		tools.NewSandboxCmd(app),
 		newBrowserCmd(app),
 		newDoctorCmd(app),
-		newToolCmd(app),
-		newMCPCmd(app),
-		newSessionsCmd(app),
-		newReplayCmd(app),
-		newTraceCmd(app),
-		newJournalCmd(app),
+		tools.NewToolCmd(app),
+		tools.NewMCPCmd(app),
+		runs.NewSessionsCmd(app),
+		runs.NewReplayCmd(app),
+		runs.NewTraceCmd(app),
+		runs.NewJournalCmd(app),
 		newConfigCmd(app),
-		newPolicyCmd(app),
+		policies.NewPolicyCmd(app),
 		newMetricsCmd(app),
-		newStatsCmd(app),
+		runs.NewStatsCmd(app),
 		newVersionCmd(app),
 		newManCmd(app),
 	}

@@ -249,11 +249,15 @@ func TestRunJSON(t *testing.T) {
 	if code != cli.ExitOK || out != "" || err != nil {
 		t.Fatalf("exit code %d, output %q, %v", code, out, err)
 	}
-	var got runEnding
+	var got struct {
+		Schema         int `json:"schema_version"`
+		Answer, Reason string
+		Turns, Calls   int
+	}
 	if err := json.Unmarshal(file, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Answer != "123 * 45 is 5535." || got.Reason != "answer" || got.Turns != 2 || got.Calls != 1 || got.Schema != runSchemaVersion {
+	if got.Answer != "123 * 45 is 5535." || got.Reason != "answer" || got.Turns != 2 || got.Calls != 1 || got.Schema != 1 {
 		t.Errorf("the document is %+v", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/cli"
+	"wield/internal/cli/runs"
 	"wield/internal/compose"
 	"wield/internal/scriptserver"
 	"wield/model/script"
@@ -29,7 +30,7 @@ A scenario is named by its file, or by its name in the catalogue that is part of
 		`  wield script serve weather.scenario.yaml
   wield script run weather.scenario.yaml
   wield script lint *.scenario.yaml`,
-		newScriptServeCmd(app), newScriptRunCmd(app), newScriptLintCmd(app), newScriptRecordCmd(app))
+		newScriptServeCmd(app), newScriptRunCmd(app), newScriptLintCmd(app), runs.NewScriptRecordCmd(app))
 }
 
 // catalogueFlag is where the scenarios are that are named without a file.

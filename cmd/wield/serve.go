@@ -27,9 +27,6 @@ import (
 	"wield/model/script"
 )
 
-// demoModel is what serve offers without a configuration.
-const demoModel = "demo"
-
 // serveFlags are what the command line says.
 type serveFlags struct {
 	listen   string
@@ -177,7 +174,7 @@ func (s *site) addScenarios(c *config.Result) error {
 		return fmt.Errorf("--scenario: %w", err)
 	}
 	if !info.IsDir() {
-		c.AddScripted(demoModel, scenario)
+		c.AddScripted(cli.DemoModel, scenario)
 		return nil
 	}
 	return c.AddScenarios(scenario)

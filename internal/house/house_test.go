@@ -136,11 +136,17 @@ var rooms = []room{
 	{path: "internal/terminal/vt", floor: 1, modules: []string{"golang.org/x/text"}, only: []string{}},
 	{path: "internal/config", floor: 7, modules: anyModule},
 	{path: "internal/compose", floor: 10, modules: anyModule},
-	{path: "cmd/wield", floor: 11, modules: anyModule},
+	{path: "internal/cli", floor: 11, modules: anyModule},
+	{path: "internal/cli/tools", floor: 12, modules: anyModule},
+	{path: "internal/cli/policies", floor: 12, modules: anyModule},
+	{path: "internal/cli/parsing", floor: 12, modules: anyModule},
+	{path: "internal/cli/measure", floor: 12, modules: anyModule},
+	{path: "internal/cli/runs", floor: 13, modules: anyModule},
+	{path: "cmd/wield", floor: 14, modules: anyModule},
 
 	// Checks of the project itself. Nothing imports them.
-	{path: "internal/docs", floor: 12, modules: none},
-	{path: "internal/house", floor: 12, modules: none},
+	{path: "internal/docs", floor: 15, modules: none},
+	{path: "internal/house", floor: 15, modules: none},
 }
 
 // A pkg is what `go list -json` tells of a package.

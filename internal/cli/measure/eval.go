@@ -1,0 +1,98 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"wield/dialect"
+	"wield/internal/cli"
+	"wield/internal/eval"
+)
+
+func NewEvalCmd(app *cli.App) *cobra.Command {
+	return cli.Group("eval", "Measure how well answers are read, and how well models call",
+		"Reads texts that models wrote, or asks models, and compares what comes out with what is known to be right.",
+		"  wield eval bfcl bfcl.jsonl.gz\n  wield eval live --model small questions.jsonl",
+		newEvalBFCLCmd(app), newEvalLiveCmd(app))
+}
+
+func newEvalBFCLCmd(app *cli.App) *cobra.Command {
+	var o eval.Options
+	var repair, fails string
+	var asJSON bool
+	var minMatched float64
+	var maxLost int
+	cmd := &cobra.Command{
+		Use:   "bfcl FILE...",
+		Short: "Score answers recorded by the Berkeley Function-Calling Leaderboard",
+		Long: `Each line of a FILE (JSON lines, gzip if the name ends in .gz) holds one answer of a model, the tools it was shown and, where
+one is known, the calls that the leaderboard's checker accepts. The answers are read without being told the model.
+
+Names are compared after . became _, arguments as JSON values, numbers as numbers. "matched" is the leaderboard's own loose measure
+(strings without blanks and ,./-_*^ in lower case, an absent optional argument equals null, order free), "strict" compares strings and
+order exactly. "recovered" counts rows that the leaderboard's decoder got wrong and this one right, "lost" the reverse.
+Rows that want no call are counted apart, by class: prose, a call of an unknown tool, a call of a known one.
+
+Exit codes: 0 all thresholds are met, 1 one is missed, 2 it could not run.`,
+		Example: `  wield eval bfcl bfcl-dev.jsonl.gz
+  wield eval bfcl --json --fails misses.jsonl bfcl-dev.jsonl.gz
+  wield eval bfcl --min-matched 95 --max-lost 8 bfcl-dev.jsonl.gz`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			level, ok := dialect.ParseRepair(repair)
+			if !ok {
+				return cli.UsageErrorf("--repair must be off, safe or full, not %q", repair)
+			}
+			o.Repair = level
+			if fails != "" {
+				f, err := os.Create(fails)
+				if err != nil {
+					return cli.UsageErrorf("--fails: %w", err)
+				}
+				defer f.Close()
+				o.Fails = f
+			}
+			r, err := eval.Run(cmd.Context(), args, o)
+			if err != nil {
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+			}
+			if err := writeReport(app, r, asJSON); err != nil {
+				return err
+			}
+			return thresholds(r, minMatched, maxLost)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.Dialect, "dialect", "auto", "dialect that has priority, or auto")
+	fl.BoolVar(&o.Only, "only", false, "that dialect alone, without the safe others")
+	fl.StringVar(&repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
+	fl.StringSliceVar(&o.Models, "models", nil, "only the answers of these models")
+	fl.StringSliceVar(&o.Without, "without", nil, "not the answers of these models")
+	fl.BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	fl.StringVar(&fails, "fails", "", "write the rows that were not matched to this file, as JSON lines")
+	fl.Float64Var(&minMatched, "min-matched", 0, "fail below this share of rows with a known answer, in percent")
+	fl.IntVar(&maxLost, "max-lost", -1, "fail if more officially right rows than these are lost; -1: any number")
+	return cmd
+}
+
+func writeReport(app *cli.App, r *eval.Report, asJSON bool) error {
+	if !asJSON {
+		return r.WriteText(app.Stdout)
+	}
+	e := json.NewEncoder(app.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func thresholds(r *eval.Report, minMatched float64, maxLost int) error {
+	if matched := 100 * float64(r.Total.GoldLoose) / float64(max(r.Total.Gold, 1)); matched < minMatched {
+		return fmt.Errorf("eval: %.2f %% of the rows with a known answer are matched, wanted %g %%", matched, minMatched)
+	}
+	if maxLost >= 0 && r.Total.Lost > maxLost {
+		return fmt.Errorf("eval: %d officially right rows are lost, at most %d may be", r.Total.Lost, maxLost)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/bridge"
+	"wield/internal/cli"
+	"wield/internal/compose"
+	"wield/internal/config"
+	"wield/internal/eval"
+	"wield/model/script"
+)
+
+// liveFlags are what the command line says.
+type liveFlags struct {
+	file     string
+	upstream config.Upstream
+	ways     []string
+	choice   eval.Choice
+	ask      eval.LiveOptions
+	results  string
+	asJSON   bool
+	quiet    bool
+}
+
+func newEvalLiveCmd(app *cli.App) *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:   "live FILE",
+		Short: "Ask models the questions of a file, and score their calls",
+		Long: `Asks models the questions of FILE at temperature 0 and compares their calls with those that are known to be right. Each line of FILE is
+a JSON object with id, question (messages), tools (as in the OpenAI protocol), category and gold (calls). The leaderboard's recorded answers
+are such lines; a question that several of them share is asked once. Questions of the category relevance want no call.
+
+Each --model is one way: a model of the configuration, with all that the configuration says of it. Every way is asked the same questions,
+through the bridge, as a client would ask.
+
+The table says how often a usable call came out, how often of the right tool, how often with the right arguments (compared as by
+"wield eval bfcl"), and how often one was made that nobody wanted, in percent with the bounds of the true rate (95 %).
+
+With --results each answer is appended to a file. A run with the same file goes on where the last one ended.
+
+Exit codes: 0 done, 2 it could not run.`,
+		Example: `  wield eval live --model small bfcl-dev.jsonl.gz --categories simple,multiple_function --limit 60
+  wield eval live --model hermes --model fence --required --results live.jsonl questions.jsonl
+  wield eval live --upstream http://127.0.0.1:11434/v1 --model qwen3:8b questions.jsonl`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runLive(cmd, app, &f, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
+	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	fl.StringSliceVar(&f.ways, "model", nil, "`NAME` of a model to ask; repeat it to compare several")
+	fl.StringSliceVar(&f.choice.Categories, "categories", nil, "only questions of these categories")
+	fl.IntVar(&f.choice.MaxTools, "max-tools", 0, "only questions whose tools have at most so many `BYTES`; 0: any number")
+	fl.IntVar(&f.choice.Limit, "limit", 0, "at most so many questions; 0: all")
+	fl.BoolVar(&f.ask.Required, "required", false, "demand a call")
+	fl.IntVar(&f.ask.MaxTokens, "max-tokens", 512, "tokens of an answer at most")
+	fl.DurationVar(&f.ask.Timeout, "timeout", 2*time.Minute, "time for one question")
+	fl.StringVar(&f.results, "results", "", "`FILE` for every answer, as JSON lines; a run that was interrupted goes on from it")
+	fl.BoolVar(&f.asJSON, "json", false, "print the figures as JSON")
+	fl.BoolVar(&f.quiet, "quiet", false, "no progress on the error stream")
+	return cmd
+}
+
+func runLive(cmd *cobra.Command, app *cli.App, f *liveFlags, file string) error {
+	switch {
+	case len(f.ways) == 0:
+		return cli.UsageErrorf("which model? Give --model NAME")
+	case f.upstream.URL != "" && len(f.ways) > 1:
+		return cli.UsageErrorf("--upstream goes with one --model; name several in a configuration")
+	case f.choice.Limit < 0 || f.choice.MaxTools < 0 || f.ask.MaxTokens < 1 || f.ask.Timeout <= 0:
+		return cli.UsageErrorf("--limit and --max-tools must not be negative, --max-tokens and --timeout must be more than nothing")
+	}
+	if f.upstream.URL != "" {
+		f.upstream.Model = f.ways[0]
+	}
+	questions, err := eval.Questions(file, f.choice)
+	if err != nil {
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	if len(questions) == 0 {
+		return cli.UsageErrorf("%s has no such question", file)
+	}
+	c, err := config.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
+	if err != nil {
+		return err
+	}
+	results, keep, err := keptResults(f.results)
+	if err != nil {
+		return cli.UsageErrorf("--results: %w", err)
+	}
+	if keep != nil {
+		defer keep.Close()
+	}
+	for _, way := range f.ways {
+		if results, err = askLive(cmd, app, f, c.Config, way, questions, results, keep); err != nil {
+			return err
+		}
+	}
+	standings := eval.Stand(results)
+	if !f.asJSON {
+		return eval.WriteStandings(app.Stdout, standings)
+	}
+	e := json.NewEncoder(app.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(standings)
+}
+
+// keptResults returns what an earlier run found, and the file that further results are appended to; nil if there is none.
+func keptResults(name string) ([]eval.Asked, *os.File, error) {
+	if name == "" {
+		return nil, nil, nil
+	}
+	results, err := eval.Kept(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return results, f, err
+}
+
+// askLive puts to one model the questions that no result is known of.
+func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, way string, questions []eval.Question, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
+	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, way)
+	if err != nil {
+		return nil, cli.UsageErrorf("%w", err)
+	}
+	defer done()
+	asked := map[string]bool{}
+	for _, a := range results {
+		asked[a.Way+"\x00"+a.ID] = true
+	}
+	var left []eval.Question
+	for _, q := range questions {
+		if !asked[way+"\x00"+q.ID] {
+			left = append(left, q)
+		}
+	}
+	o := f.ask
+	o.Way, o.Model = way, way
+	n := len(questions) - len(left)
+	for a := range eval.Ask(cmd.Context(), bridge.New(model, known), left, o) {
+		n++
+		results = append(results, a)
+		if keep != nil {
+			if err := json.NewEncoder(keep).Encode(a); err != nil {
+				return nil, fmt.Errorf("--results: %w", err)
+			}
+		}
+		if !f.quiet {
+			fmt.Fprintf(app.Stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n, len(questions), a.ID, len(a.Calls), a.Seconds, a.Failed)
+		}
+	}
+	return results, cmd.Context().Err()
+}

@@ -1,0 +1,245 @@
+package measure
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
+	"wield/internal/compose"
+	"wield/internal/config"
+	"wield/internal/tune"
+	"wield/model/script"
+)
+
+// tuneFlags are what the command line says.
+type tuneFlags struct {
+	file     string
+	upstream config.Upstream
+	scenario string
+	dialects []string
+	modes    []string
+	rounds   int
+	at       int // a time
+	timeout  time.Duration
+	asJSON   bool
+	write    bool
+	quiet    bool
+}
+
+func NewTuneCmd(app *cli.App) *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "tune [MODEL]",
+		Short: "Find out how a model calls tools best",
+		Long: `Asks a model for calls that are known beforehand: one call, several at once, nested arguments, strings that are hard to write, and
+a question that needs no tool. It is asked through its backend's function calling, and in text in each of some dialects, as
+often as --rounds says. Each way is one attempt; nothing is sent back to the model for correction.
+
+The table says for each way how often the calls were valid as they were written, and after they were mended, how often the
+right tools were called, and how often with the right arguments. In brackets stand the bounds of the true rate with a
+confidence of 95 %. Tokens (in and out, where the server says) and latency are those of one request, in the median.
+
+Recommended is the way with the highest lower bound of right arguments; among equals function calling, then fewer tokens. The keys
+that say so are printed, and put into the configuration file with --write: the rest of that file stays as it is.
+
+MODEL, or --model, is a model of the configuration; it may be left out if there is only one. --upstream and --model name one
+without a configuration. With neither, a scripted model is asked, which needs no key and no network.
+
+Exit codes: 0 a way was found, 2 it could not run, 3 the server cannot be reached, 7 no way gives a right call.`,
+		Example: `  wield tune
+  wield tune coder
+  wield tune coder --rounds 10 --write
+  wield tune --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
+  wield tune coder --modes text --dialects hermes,json-fence,tool-call-tag
+  wield tune coder --json > coder.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runTune(cmd, app, &f, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
+	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Model, "model", "", "the model's `NAME`, at the upstream server or in the configuration")
+	fl.StringVar(&f.scenario, "scenario", "", "scenario of a scripted model to ask instead: a `FILE`, or the name of a built-in one")
+	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+strings.Join(tune.DefaultDialects, ", ")+")")
+	fl.StringSliceVar(&f.modes, "modes", []string{"native", "text"}, "ways to try: native, text or both")
+	fl.IntVar(&f.rounds, "rounds", 3, "how often the suite is asked in each way")
+	fl.IntVar(&f.at, "concurrent", 1, "questions at a time; more of them make each take longer")
+	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time for one request")
+	fl.BoolVar(&f.asJSON, "json", false, "print the figures and every trial as JSON")
+	fl.BoolVar(&f.write, "write", false, "put the recommended keys into the configuration file")
+	fl.BoolVar(&f.quiet, "quiet", false, "no progress on the error stream")
+	return cmd
+}
+
+func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) error {
+	o := tune.Options{Dialects: f.dialects, Rounds: f.rounds, Timeout: f.timeout, Concurrent: f.at}
+	text := false
+	for _, m := range f.modes {
+		switch m {
+		case "native":
+			o.Native = true
+		case "text":
+			text = true
+		default:
+			return cli.UsageErrorf("--modes: %q is neither native nor text", m)
+		}
+	}
+	if !text {
+		o.Dialects = []string{}
+	}
+	if f.rounds < 1 || f.at < 1 || f.timeout <= 0 {
+		return cli.UsageErrorf("--rounds and --concurrent must be at least 1, and --timeout more than nothing")
+	}
+	if f.upstream.URL == "" && f.upstream.Key == "" && f.upstream.Model != "" {
+		if len(args) > 0 {
+			return cli.UsageErrorf("two models are named: %s, and %s by --model", args[0], f.upstream.Model)
+		}
+		args, f.upstream.Model = []string{f.upstream.Model}, ""
+	}
+	c, err := app.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
+	if err != nil {
+		return err
+	}
+	name, inFile, err := tunedModel(app, c.Config, f, args)
+	if err != nil {
+		return err
+	}
+	// What makes it pointless to ask is said before a long time goes by.
+	switch {
+	case f.write && !inFile:
+		return cli.UsageErrorf("--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
+	case c.Models[name].Expose == "tool_request":
+		return cli.UsageErrorf("models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
+	}
+	model, known, done, err := compose.Behind(c.Config, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
+	if err != nil {
+		return cli.UsageErrorf("%w", err)
+	}
+	defer done()
+	o.Model, o.Bridge = name, known
+	total, err := tune.Count(o)
+	if err != nil {
+		return cli.UsageErrorf("%w", err)
+	}
+	all, err := tune.Trials(cmd.Context(), model, o)
+	if err != nil {
+		return cli.UsageErrorf("%w", err)
+	}
+	var trials []tune.Trial
+	for t := range all {
+		trials = append(trials, t)
+		if !f.quiet {
+			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s\n", len(trials), total, t.Candidate, t.Probe, said(&t))
+		}
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	r := tune.Summarise(name, trials)
+	if f.asJSON {
+		e := json.NewEncoder(app.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(struct {
+			*tune.Report
+			Patch  string       `json:"patch,omitempty"`
+			Trials []tune.Trial `json:"trials"`
+		}{r, patchOf(r), trials}); err != nil {
+			return err
+		}
+	} else if err := printTuned(app, r); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(trials, func(t tune.Trial) bool { return t.Err == nil }) {
+		return fmt.Errorf("tune: every request failed: %w", trials[0].Err)
+	}
+	if !r.Useful() {
+		return &cli.ExitError{Code: cli.ExitMalformed, Err: errors.New("tune: no way that was tried gave a right call")}
+	}
+	if !f.write {
+		return nil
+	}
+	return writeTuned(app, c, name, r)
+}
+
+// practiceModel is the scripted model that is asked when there is no other.
+const practiceModel = "oneDialect"
+
+// tunedModel returns the name of the model that is meant, and whether the configuration file holds it. A scripted model is added to c.
+func tunedModel(app *cli.App, c *config.Config, f *tuneFlags, args []string) (name string, inFile bool, err error) {
+	names := c.ModelNames()
+	upstream := f.upstream.Model
+	switch {
+	case len(args) > 0 && (f.scenario != "" || upstream != "") || f.scenario != "" && upstream != "":
+		return "", false, cli.UsageErrorf("MODEL, --upstream and --scenario each name a model; give one of them")
+	case f.scenario != "":
+		c.AddScripted(cli.DemoModel, f.scenario)
+		return cli.DemoModel, false, nil
+	case upstream != "":
+		return upstream, false, nil
+	case len(args) == 1:
+		return args[0], true, nil
+	case len(names) == 1:
+		return names[0], true, nil
+	case len(names) == 0:
+		fmt.Fprintf(app.Stderr, "no model is configured, so the scripted model %s is asked; --upstream URL --model NAME asks another\n", practiceModel)
+		c.AddScripted(practiceModel, practiceModel)
+		return practiceModel, false, nil
+	}
+	return "", false, cli.UsageErrorf("which model? The configuration has %s", strings.Join(names, ", "))
+}
+
+func said(t *tune.Trial) string {
+	switch {
+	case t.Failed != "":
+		return "failed: " + t.Failed
+	case t.RightArgs && t.FirstTry:
+		return "right"
+	case t.RightArgs:
+		return "right, mended"
+	case t.RightTool:
+		return "other arguments"
+	case t.Valid:
+		return "another tool"
+	}
+	return "no valid call"
+}
+
+func patchOf(r *tune.Report) string {
+	if !r.Useful() {
+		return ""
+	}
+	return r.Patch()
+}
+
+func printTuned(app *cli.App, r *tune.Report) error {
+	if err := r.WriteText(app.Stdout); err != nil {
+		return err
+	}
+	if !r.Useful() {
+		return nil
+	}
+	fmt.Fprintf(app.Stdout, "\nRecommended: %s.", r.Rows[r.Best].Candidate)
+	if r.Tie {
+		fmt.Fprint(app.Stdout, " The trials do not tell it from all others for certain; more --rounds do.")
+	}
+	_, err := fmt.Fprintf(app.Stdout, "\n\n%s", r.Patch())
+	return err
+}
+
+func writeTuned(app *cli.App, c *config.Result, name string, r *tune.Report) error {
+	if err := config.SetModel(c.File, name, r.Settings(), app.Getenv); err != nil {
+		if errors.Is(err, config.ErrNotWritten) {
+			return fmt.Errorf("--write: %w", err)
+		}
+		return err
+	}
+	_, err := fmt.Fprintf(app.Stderr, "written to %s\n", c.File)
+	return err
+}

@@ -1,0 +1,2 @@
+// Package parsing has the commands that read calls out of texts and tell about dialects.
+package parsing

@@ -1,0 +1,2 @@
+// Package policies has the commands that explain and test policies.
+package policies

@@ -1,0 +1,213 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wield/chat"
+	"wield/internal/cli"
+	"wield/internal/config"
+	"wield/tool/policy"
+)
+
+func NewPolicyCmd(app *cli.App) *cobra.Command {
+	return cli.Group("policy", "Try the rules that decide about calls",
+		"Decides about commands, paths and addresses as the rules of the configuration would, and runs nothing.",
+		`  wield policy test 'git status && rm -rf build'
+  wield policy explain --path write:src/main.go`,
+		newPolicyTestCmd(app), newPolicyExplainCmd(app))
+}
+
+// policyFlags say what is decided about, and by which rules.
+type policyFlags struct {
+	config, name, root, tool string
+	argv                     bool
+	paths, urls              []string
+	arguments                string
+	jsonl                    bool
+	fixtures                 string
+}
+
+func (f *policyFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.config, "config", "", "configuration file")
+	fl.StringVar(&f.name, "policy", "default", "name of the policy")
+	fl.StringVar(&f.root, "root", "", "directory that files belong to; the working directory if it is not given")
+	fl.StringVar(&f.tool, "tool", "command_exec", "name of the tool that is called")
+	fl.BoolVar(&f.argv, "argv", false, "take the arguments as a program and its arguments, with no shell between")
+	fl.StringArrayVar(&f.paths, "path", nil, "a path that the call uses, as OP:PATH with OP one of read, list, write, delete")
+	fl.StringArrayVar(&f.urls, "url", nil, "an address that the call goes to")
+	fl.StringVar(&f.arguments, "arguments", "", "arguments of the call, as JSON")
+}
+
+const policyFacts = `The call is a command line (CMD), or with --argv a program and its arguments, with the paths of --path and the addresses of
+--url. With none of them it is a call of the tool that nothing else is known of. Rules come from the configuration and from the
+.wield.yaml in the root, if there is one.`
+
+func newPolicyTestCmd(app *cli.App) *cobra.Command {
+	var f policyFlags
+	cmd := &cobra.Command{
+		Use:   "test [CMD | FILE]",
+		Short: "Tell what is decided about a call",
+		Long: `Prints the decision about a call, the rule and the reason, on one line. Exit code 0 is allow, 4 is ask or deny.
+
+` + policyFacts + `
+
+With --jsonl every line of FILE, or of the input, is a record
+  {"id", "kind": "command" | "path" | "args" | "json", "drive", "input": {..}, "policy": {..}}
+that brings its own rules, and gives a line {"id","decision","rule","why"}. A record whose drive is not "decide" gives the
+decision "skip". A record that cannot be read gives a line {"id","error"}, and the exit code is 1 at the end. Records about paths
+name a tree of files, which --fixtures holds; it is built in a temporary directory.`,
+		Example: `  wield policy test 'git diff | less'
+  wield policy test --argv -- git log --oneline
+  wield policy test --jsonl --fixtures fixtures.json cases.jsonl`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.jsonl {
+				return policyRecords(app, &f, args)
+			}
+			v, err := f.decide(app, args)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(app.Stdout, v)
+			return policyExit(v)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "the input is JSON lines, each a record with rules of its own")
+	cmd.Flags().StringVar(&f.fixtures, "fixtures", "", "file with the trees that records about paths name")
+	return cmd
+}
+
+func newPolicyExplainCmd(app *cli.App) *cobra.Command {
+	var f policyFlags
+	cmd := &cobra.Command{
+		Use:   "explain [CMD]",
+		Short: "Show how a decision comes about",
+		Long: `Shows everything that was looked at: each command, path and address in its normal form, the place in the syntax tree, the
+rule with file and line or the built-in check, the reason, and the rule that would make it allow. The strictest line decides.
+
+` + policyFacts,
+		Example: `  wield policy explain 'cd sub && make test > log'`,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			v, err := f.decide(app, args)
+			if err != nil {
+				return err
+			}
+			return explain(app.Stdout, v)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func policyExit(v policy.Verdict) error {
+	if v.Decision == chat.DecisionAllow {
+		return nil
+	}
+	return &cli.ExitError{Code: cli.ExitDenied}
+}
+
+// decide decides about the call of the command line.
+func (f *policyFlags) decide(app *cli.App, args []string) (policy.Verdict, error) {
+	call, err := f.call(args)
+	if err != nil {
+		return policy.Verdict{}, err
+	}
+	p, err := f.load(app, call.Root)
+	if err != nil {
+		return policy.Verdict{}, err
+	}
+	return p.Decide(call), nil
+}
+
+// load makes the policy of the configuration, with what the project in the root adds.
+func (f *policyFlags) load(app *cli.App, root string) (*policy.Policy, error) {
+	r, err := app.Load(config.Options{File: f.config, Getenv: app.Getenv})
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	project, _, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
+	held := r.HeldProject(filepath.Join(root, config.ProjectFile), app.Getenv)
+	switch {
+	case held != nil:
+		fmt.Fprintf(app.Stderr, "wield: %v\n", held)
+	case err == nil:
+		r.Tighten(project)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	def, err := r.PolicyDefinition(f.name)
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	return policy.New(def)
+}
+
+// call makes the call of the command line.
+func (f *policyFlags) call(args []string) (policy.Call, error) {
+	root := f.root
+	if root == "" {
+		root = "."
+	}
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return policy.Call{}, err
+	}
+	c := policy.Call{Tool: f.tool, Arguments: f.arguments, Root: abs, URLs: f.urls}
+	for _, p := range f.paths {
+		op, name, ok := strings.Cut(p, ":")
+		if !ok {
+			return c, cli.UsageErrorf("--path %q: write OP:PATH, such as read:README.md", p)
+		}
+		c.Paths = append(c.Paths, policy.PathUse{Op: policy.Op(op), Path: name})
+	}
+	switch {
+	case f.argv && len(args) == 0:
+		return c, cli.UsageErrorf("--argv needs a program")
+	case f.argv:
+		c.Argv = args
+	case len(args) > 1:
+		return c, cli.UsageErrorf("a command line is one argument: put it in quotes, or write --argv")
+	case len(args) == 1:
+		c.Shell = args[0]
+	}
+	return c, nil
+}
+
+// explain shows a verdict with all findings.
+func explain(w io.Writer, v policy.Verdict) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", v.Decision, v.Why)
+	for _, f := range v.Findings {
+		fmt.Fprintf(&b, "\n%-5s %s %s\n", f.Decision, f.Subject, f.Text)
+		if f.Node != "" {
+			fmt.Fprintf(&b, "      node:  %s\n", f.Node)
+		}
+		rule := f.Rule
+		if f.File != "" {
+			rule = fmt.Sprintf("%s:%d: %s", f.File, f.Line, rule)
+		}
+		fmt.Fprintf(&b, "      rule:  %s\n      why:   %s\n", rule, f.Why)
+		if f.Decision != chat.DecisionAllow {
+			fix := "no rule would"
+			switch {
+			case f.Fix != nil:
+				fix = f.Fix.String()
+			case !strings.HasPrefix(f.Rule, "built-in: ") && f.Rule != "default":
+				fix = "nothing, as long as this rule stands"
+			}
+			fmt.Fprintf(&b, "      allow: %s\n", fix)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

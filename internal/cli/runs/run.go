@@ -1,0 +1,569 @@
+package runs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"wield/agent"
+	"wield/chat"
+	"wield/internal/cli"
+	"wield/internal/cli/tools"
+	"wield/internal/compose"
+	"wield/internal/config"
+	"wield/journal"
+	"wield/model/script"
+	"wield/schema"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+// Limits of a run from the command line, where nothing else is said.
+const (
+	runIterations = 50
+	runCalls      = 200
+)
+
+// maxTask bounds what is read from the input.
+const maxTask = 10 << 20
+
+// A runFlags is how wield run was called.
+type runFlags struct {
+	file     string
+	upstream config.Upstream
+	scenario string
+	tools    []string
+	write    bool
+	policy   string
+	rules    compose.RunRules
+	onAsk    string
+	system   string
+	output   string
+	outFile  string
+	schema   string
+	turns    int
+	calls    int
+	tokens   int
+	cost     float64
+	context  int
+	time     time.Duration
+	unkept   bool
+	session  string   // to go on with
+	goesOn   bool     // with the last session of this directory
+	input    string   // form of the input
+	lines    []string // tools of one line of shell
+
+	journal journal.Store // of the run; nil: none
+	trace   bool          // the model tells of every place where a call could have begun
+	edits   bool          // its blocks that are plainly edits are calls
+	given   []string      // the flags as they were given, for whoever goes on with the run
+}
+
+func NewRunCmd(app *cli.App) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] TASK...",
+		Short: "Carry out one task with a model and tools",
+		Long: `Asks a model, runs the tools that it calls, and goes on until there is an answer, without asking anybody anything. The answer goes to the
+output, everything else to the error stream. What comes through a pipe is added to the task.
+
+The model is one of the configuration, one of a server (--upstream), or a scripted one (--scenario), which needs no key and no
+network. The tools are those that are enabled, and those that --tools names, which are enabled for this run. A policy decides about every
+call; where none is configured, reading on this machine is allowed and all else asked about. What is asked about is denied, unless
+--on-ask says otherwise.
+
+Exit codes: 0 there is an answer, 2 wrong use, 3 the model cannot be reached, 4 a call that was needed was denied, 5 a limit was
+reached, 6 a tool failed again and again, 7 the model wrote no valid call or not the form that --output-schema wants, 130 interrupted.`,
+		Example: `  wield run "Read package.json and tell me the version"
+  git diff | wield run --tools read_file "Review this change"
+  wield run --output stream-json --max-turns 5 "Count the files"
+  wield run --tools write_file --write --allow '{path: ["out/**"], op: [write]}' "Write a summary to out/summary.md"
+  wield run --scenario calculator --tools calculator "What is 123 * 45?"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = givenFlags(cmd.Flags())
+			return f.run(cmd.Context(), app, args)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// add defines the flags.
+func (f *runFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
+	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, as configured, or at the server of --upstream")
+	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Mode, "mode", "", "how the model of --upstream is given tools, as `MODE`: text, native or auto")
+	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that the model of --upstream or --scenario is told")
+	fl.StringVar(&f.scenario, "scenario", "", "`NAME` or file of a scenario that answers in place of a model")
+	fl.StringSliceVar(&f.tools, "tools", nil, "`NAMES` of tools to enable for this run; no others are offered then")
+	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, as far as the policy allows it")
+	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy that decides about calls (default default)")
+	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "`RULE` that allows calls: the name of a tool, or such as {command: [git diff]}; several times")
+	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "`RULE` that denies calls; several times")
+	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, fail, which ends the run, wait, which ends it until wield sessions resume answers, or webhook:URL, which asks there")
+	fl.StringVar(&f.system, "system", "", "`TEXT` of instructions for the model")
+	fl.StringVar(&f.output, "output", "text", "form of the output: text, json, or stream-json")
+	fl.StringVarP(&f.outFile, "out", "o", "", "`FILE` for the output")
+	fl.StringVar(&f.schema, "output-schema", "", "`FILE` with the JSON Schema that the answer has to fit")
+	fl.IntVar(&f.turns, "max-turns", runIterations, "answers of the model at most")
+	fl.IntVar(&f.calls, "max-calls", runCalls, "calls at most")
+	fl.IntVar(&f.tokens, "max-tokens", 0, "tokens at most, read and written; 0: no limit")
+	fl.IntVar(&f.context, "context", 0, "`TOKENS` that the model's context holds: of a longer conversation it is sent a part; 0: as configured")
+	fl.Float64Var(&f.cost, "max-cost", 0, "`AMOUNT` of money at most, by the table prices of the configuration; 0: no limit")
+	fl.DurationVar(&f.time, "max-time", 0, "time at most; 0: no limit")
+	fl.StringArrayVar(&f.lines, "sh", nil, "a tool for this run that is one line of shell, such as 'disk: df -h'; several times")
+	fl.BoolVar(&f.goesOn, "continue", false, "go on with the last session of this directory")
+	fl.StringVar(&f.session, "session", "", "go on with the session of this `ID`")
+	fl.StringVar(&f.input, "input", "text", "form of what comes through a pipe: text, or stream-json for a message a line")
+	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; the run cannot go on when it was interrupted")
+}
+
+// givenFlags returns the flags that were set, as they would be written.
+func givenFlags(fl *pflag.FlagSet) []string {
+	var list []string
+	fl.Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if several, ok := flag.Value.(pflag.SliceValue); ok {
+			values = several.GetSlice()
+		}
+		for _, v := range values {
+			list = append(list, "--"+flag.Name+"="+v)
+		}
+	})
+	return list
+}
+
+// check reports what is wrong with the flags by themselves.
+func (f *runFlags) check() error {
+	switch f.onAsk {
+	case "deny", "allow", "fail", "wait":
+	default:
+		address, ok := strings.CutPrefix(f.onAsk, "webhook:")
+		if !ok {
+			return cli.UsageErrorf("--on-ask %s: there are deny, allow, fail, wait and webhook:URL", f.onAsk)
+		}
+		if _, err := newHook(address); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.input != "text" && f.input != "stream-json":
+		return cli.UsageErrorf("--input %s: there are text and stream-json", f.input)
+	case f.goesOn && f.session != "":
+		return cli.UsageErrorf("--continue and --session both say which session goes on: give one of them")
+	case (f.goesOn || f.session != "") && f.unkept:
+		return cli.UsageErrorf("sessions stand in the journal, which --no-journal leaves out")
+	case (f.goesOn || f.session != "") && f.system != "":
+		return cli.UsageErrorf("--system stands at the beginning of a session: it cannot be said later")
+	}
+	if f.onAsk == "wait" && f.unkept {
+		return cli.UsageErrorf("--on-ask wait needs the journal, which --no-journal leaves out")
+	}
+	if runOutputs[f.output] == nil {
+		return cli.UsageErrorf("--output %s: there are text, json and stream-json", f.output)
+	}
+	if f.turns < 1 || f.calls < 1 || f.tokens < 0 || f.time < 0 || !(f.cost >= 0) || f.context < 0 {
+		return cli.UsageErrorf("a limit is a positive number")
+	}
+	return nil
+}
+
+func (f *runFlags) run(ctx context.Context, app *cli.App, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	req, err := f.request(app.Stdin, args)
+	if err != nil {
+		return err
+	}
+	r, err := f.load(app)
+	if err != nil {
+		return err
+	}
+	return f.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
+		req.Model = f.upstream.Model
+		if f.goesOn || f.session != "" {
+			if err := f.past(ctx, a, runner, req); err != nil {
+				return err
+			}
+		}
+		if f.input == "stream-json" {
+			return f.converse(ctx, app, a, runner, req)
+		}
+		return f.carryOut(ctx, app, a.Run(req), runner, req)
+	})
+}
+
+// with makes the agent that the flags describe, and gives back what it holds when f has ended.
+func (f *runFlags) with(ctx context.Context, app *cli.App, r *config.Result, do func(a *agent.Agent, runner *tool.Runner) error) error {
+	model, err := f.model(app, r)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	f.upstream.Model = model.Name
+	o := agent.Options{By: "wield run", Alike: ownNames, Prices: compose.AgentPrices(r.Config, model.Name), Window: compose.AgentWindow(r.Config, model.Name), Limits: f.limits()}
+	if f.context > 0 {
+		o.Window.Tokens = f.context
+	}
+	if f.cost > 0 && !o.Prices.Known {
+		return cli.UsageErrorf("--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
+	}
+	box, err := f.box(app, r)
+	if err != nil {
+		return err
+	}
+	if !f.unkept {
+		if o.Journal, err = app.OpenCounted(ctx, r.Config); err != nil {
+			return errors.Join(fmt.Errorf("%w (--no-journal leaves it out)", err), box.Close())
+		}
+		given, err := json.Marshal(f.given)
+		if err != nil {
+			return errors.Join(err, o.Journal.Close(), box.Close())
+		}
+		f.journal = o.Journal
+		o.Wait = f.onAsk == "wait" || f.onAsk == "fail"
+		o.Notes = map[string]string{runNote: string(given)}
+	}
+	err = do(agent.New(model.Model, box.Runner, o), box.Runner)
+	if o.Journal != nil {
+		err = errors.Join(err, o.Journal.Close())
+	}
+	return errors.Join(err, box.Close())
+}
+
+// ownNames are the names under which commands ask for runs: the same person types them.
+var ownNames = []string{"wield run", "wield chat"}
+
+// runNote is the name under which the flags of a run stand in the journal.
+const runNote = "wield run"
+
+// request returns what the model is to do: the words of the command line, and what came through a pipe.
+func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error) {
+	task := strings.Join(args, " ")
+	if f.input == "stream-json" {
+		if task != "" {
+			return nil, cli.UsageErrorf("with --input stream-json the task comes through the pipe")
+		}
+		req := new(chat.Request)
+		if f.system != "" {
+			req.Messages = []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(f.system)}}
+		}
+		return req, f.form(req)
+	}
+	if piped(stdin) {
+		data, err := io.ReadAll(io.LimitReader(stdin, maxTask+1))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the input: %w", err)
+		case len(data) > maxTask:
+			return nil, cli.UsageErrorf("the input has more than %d MiB", maxTask>>20)
+		}
+		if text := strings.TrimRight(string(data), "\r\n"); text != "" {
+			task = strings.TrimLeft(task+"\n\n"+text, "\n")
+		}
+	}
+	if strings.TrimSpace(task) == "" {
+		return nil, cli.UsageErrorf("there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
+	}
+	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}}
+	if f.system != "" {
+		req.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(f.system)}}, req.Messages...)
+	}
+	return req, f.form(req)
+}
+
+// form asks for an answer that fits the schema of the flags, if there is one.
+func (f *runFlags) form(req *chat.Request) error {
+	if f.schema == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(f.schema)
+	if err == nil {
+		_, err = schema.Compile(raw)
+	}
+	if err != nil {
+		return cli.UsageErrorf("--output-schema: %w", err)
+	}
+	req.Format = &chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: raw}
+	return nil
+}
+
+// piped reports whether there is an input to read: a pipe or a file, and not a terminal or the null device.
+func piped(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	if !ok {
+		return stdin != nil
+	}
+	info, err := file.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
+}
+
+// load reads the configuration, with the project's on top.
+func (f *runFlags) load(app *cli.App) (*config.Result, error) {
+	o := config.Options{File: f.file, Getenv: app.Getenv}
+	if f.upstream.URL != "" {
+		o.Upstream = f.upstream
+	}
+	r, err := app.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := tools.Tightened(app, r.Config); err != nil {
+		return nil, err
+	}
+	if f.scenario != "" {
+		r.AddScripted(cli.DemoModel, f.scenario)
+		if m := r.Models[cli.DemoModel]; f.upstream.Dialect != "" {
+			m.Dialect = config.Dialect(f.upstream.Dialect)
+			r.Models[cli.DemoModel] = m
+		}
+		if f.upstream.Model == "" {
+			f.upstream.Model = cli.DemoModel
+		}
+	}
+	if len(r.Models) == 0 {
+		r.AddScripted(cli.DemoModel, cli.DemoModel)
+		fmt.Fprintln(app.Stderr, "wield: no model is configured, so the scripted model demo answers. A real one: --upstream http://127.0.0.1:11434/v1 --model NAME, or wield init")
+	}
+	return r, nil
+}
+
+// model builds the model that is asked.
+func (f *runFlags) model(app *cli.App, r *config.Result) (*compose.AgentModel, error) {
+	names := r.ModelNames()
+	name := f.upstream.Model
+	if name == "" {
+		if len(names) > 1 {
+			return nil, cli.UsageErrorf("there are several models; choose one with --model: %s", strings.Join(names, ", "))
+		}
+		name = names[0]
+	}
+	if _, ok := r.Models[name]; !ok {
+		return nil, cli.UsageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
+	}
+	m, err := compose.NewAgentModel(r.Config, name, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
+	if err != nil {
+		return nil, cli.UsageErrorf("%w", err) // nobody was asked yet: what is wrong was written by a person
+	}
+	return m, nil
+}
+
+// box makes the tools and the rules about them.
+func (f *runFlags) box(app *cli.App, r *config.Result) (*compose.Toolbox, error) {
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Sh: f.lines})
+	switch {
+	case err != nil && len(f.lines) > 0:
+		return nil, cli.UsageErrorf("%w", err)
+	case err != nil:
+		return nil, err
+	}
+	for _, p := range box.Problems {
+		fmt.Fprintf(app.Stderr, "wield: %v\n", p)
+	}
+	if err := errors.Join(f.choose(box, r), f.judge(box, r)); err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	return box, nil
+}
+
+// choose switches the tools that the command line names on, and all others off.
+func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
+	if len(f.tools) == 0 {
+		return nil
+	}
+	wanted := map[string]bool{"read_output": true}
+	for _, name := range f.tools {
+		e, err := tools.Find(box, name)
+		switch {
+		case err != nil:
+			return err
+		case r.Disabled(e.Tool.Name()):
+			return cli.UsageErrorf("--tools %s: the configuration says that this tool is never offered", name)
+		}
+		wanted[e.Tool.Name()] = true
+		if f.write {
+			guard := tool.Guard{}
+			if e.Guard != nil {
+				guard = *e.Guard
+			}
+			guard.Mode = tool.ModeRW
+			if err := box.Registry.SetGuard(e.Tool.Name(), &guard); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range box.Registry.Entries() {
+		state := tool.StateDisabled
+		if wanted[e.Tool.Name()] || e.Tool.Source == config.SourceLine {
+			state = tool.StateEnabled
+		}
+		if err := box.Registry.Set(e.Tool.Name(), state); err != nil {
+			return cli.UsageErrorf("%w", err)
+		}
+	}
+	return nil
+}
+
+// judge gives the runner its policy, and what becomes of questions.
+func (f *runFlags) judge(box *compose.Toolbox, r *config.Result) error {
+	rules := f.rules
+	for _, e := range box.Registry.Entries() {
+		if e.Tool.Source == config.SourceLine { // whoever wrote the line wants it to run
+			rules.Allow = append(slices.Clip(rules.Allow), e.Tool.Name())
+		}
+	}
+	def, err := compose.RunPolicy(r, f.policy, box.Registry.Entries(), rules, append(box.Dirs, box.State)...)
+	if err != nil {
+		return cli.UsageErrorf("%w", err)
+	}
+	p, err := policy.New(def)
+	if err != nil {
+		return cli.UsageErrorf("%w", err)
+	}
+	box.Runner.Policy = p
+	switch f.onAsk {
+	case "allow":
+		box.Runner.Approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
+	case "deny":
+	case "fail", "wait":
+		box.Runner.Approvals = new(tool.MemoryApprovals) // with a journal, questions are kept there
+	default:
+		if box.Runner.Approvals, err = newHook(strings.TrimPrefix(f.onAsk, "webhook:")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A yes answers every question with yes, because the command line says so.
+type yes struct{ *tool.MemoryApprovals }
+
+func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+	a, err := y.MemoryApprovals.Ask(ctx, q)
+	if err != nil || a.State != chat.ApprovalPending {
+		return a, err
+	}
+	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "--on-ask allow"})
+}
+
+// carryOut drives a run and prints what comes of it.
+func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, runner *tool.Runner, req *chat.Request) (err error) {
+	out := app.Stdout
+	if f.outFile != "" {
+		file, err := os.Create(f.outFile)
+		if err != nil {
+			return cli.UsageErrorf("--out: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = file
+	}
+	p := &runPrinter{id: run.ID(), out: out, log: app.Stderr, model: req.Model, format: req.Format}
+	if p.id == "" {
+		p.id = newRunID()
+	}
+	show := runOutputs[f.output](p)
+	show.start(runner.Offered(lastText(req)))
+	for e, err := range run.Events(ctx) {
+		if err == nil {
+			show.event(e)
+		}
+	}
+	o := run.Outcome()
+	if f.onAsk == "wait" && o.Reason == agent.EndWaiting {
+		for _, a := range o.Waiting {
+			fmt.Fprintf(app.Stderr, "waits for an answer: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
+			fmt.Fprintf(app.Stderr, "  wield sessions resume %s --approve %s\n", run.ID(), a.ID)
+		}
+	}
+	return show.end(ctx, o)
+}
+
+func lastText(req *chat.Request) string {
+	if n := len(req.Messages); n > 0 {
+		return req.Messages[n-1].Text()
+	}
+	return ""
+}
+
+func newRunID() string {
+	var random [12]byte
+	rand.Read(random[:]) // never fails
+	return "run_" + hex.EncodeToString(random[:])
+}
+
+// exitOf returns the exit code of an outcome, and why it is not 0.
+func exitOf(ctx context.Context, o *agent.Outcome, format *chat.Format) (int, error) {
+	needed := func() *agent.Denial {
+		for i := range o.Denied {
+			if o.Denied[i].Needed {
+				return &o.Denied[i]
+			}
+		}
+		return nil
+	}
+	switch denied := needed(); {
+	case o.Err != nil:
+		return cli.ExitCode(ctx, o.Err)
+	case o.Reason == agent.EndWaiting:
+		a := o.Waiting[0]
+		return cli.ExitDenied, fmt.Errorf("%s needs an approval: %s", a.Tool, a.Why)
+	case o.GaveUp:
+		return cli.ExitMalformed, errors.New("the model wrote no valid call")
+	case denied != nil:
+		return cli.ExitDenied, fmt.Errorf("a call of %s was denied: %s", denied.Tool, denied.Why)
+	case o.Failing:
+		return cli.ExitTool, errors.New("a tool failed again and again, and the run was stopped")
+	case o.Limit != "":
+		return cli.ExitLimit, fmt.Errorf("the limit on %s was reached", limitNames[o.Limit])
+	case o.Reason == agent.EndEmpty:
+		return cli.ExitFailed, errors.New("the model gave no answer")
+	case fits(o.Text, format) != nil:
+		return cli.ExitMalformed, fmt.Errorf("the answer does not have the form of --output-schema: %w", fits(o.Text, format))
+	}
+	return cli.ExitOK, nil
+}
+
+// limitNames are the limits in the words of an error.
+var limitNames = map[agent.Limit]string{
+	agent.LimitIterations: "answers of the model (--max-turns)",
+	agent.LimitCalls:      "calls (--max-calls)",
+	agent.LimitPerTool:    "calls of one tool",
+	agent.LimitTime:       "time (--max-time)",
+	agent.LimitTokens:     "tokens (--max-tokens)",
+	agent.LimitCost:       "cost (--max-cost)",
+	agent.LimitRepeats:    "repeated calls",
+}
+
+// fits reports why an answer does not have the form that it should have.
+func fits(answer string, format *chat.Format) error {
+	if format == nil {
+		return nil
+	}
+	s, err := schema.Compile(format.Schema)
+	if err != nil {
+		return err
+	}
+	text := strings.TrimSpace(answer)
+	if !json.Valid([]byte(text)) {
+		return errors.New("it is no JSON")
+	}
+	for _, v := range s.Validate(text) {
+		return errors.New(v.String())
+	}
+	return nil
+}

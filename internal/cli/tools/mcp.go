@@ -1,0 +1,335 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
+	"wield/internal/compose"
+	"wield/internal/config"
+	"wield/internal/mcpserver"
+	"wield/internal/near"
+	"wield/tool"
+	"wield/tool/mcp"
+	"wield/tool/policy"
+)
+
+func NewMCPCmd(app *cli.App) *cobra.Command {
+	var file string
+	cmd := cli.Group("mcp", "Use the tools of MCP servers, and serve tools by MCP",
+		`An MCP server is a program or a service that offers tools by the Model Context Protocol. Servers stand in the configuration under
+mcp.servers, or each in a file NAME.mcp.yaml in a directory of tools. Their tools are called NAME__TOOL, and are tools like any other:
+wield tool list shows them, policies decide about them.
+
+What a server says of a tool is kept when it is first seen. A tool whose definition has changed since is not offered until
+wield mcp accept.`,
+		`  wield mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  wield mcp list
+  wield mcp call files list_directory '{"path":"."}'
+  wield mcp serve                          # the other way: wield's tools for an MCP client`,
+		newMCPListCmd(app, &file), newMCPShowCmd(app, &file), newMCPCallCmd(app, &file), newMCPAcceptCmd(app, &file),
+		newMCPAddCmd(app, &file), newMCPImportCmd(app, &file), newMCPTestCmd(app, &file),
+		newMCPLoginCmd(app, &file), newMCPLogoutCmd(app, &file), newMCPServeCmd(app, &file))
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
+	return cmd
+}
+
+func newMCPListCmd(app *cli.App, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "Connect to all servers and list them",
+		Long:    "Connects to every server, and prints its revision of the protocol, how many tools of it are offered, and what is wrong with it.",
+		Example: "  wield mcp list",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
+				servers := box.Servers()
+				if len(servers) == 0 {
+					fmt.Fprintln(app.Stdout,
+						"There are no MCP servers. Add one: wield mcp add NAME -- COMMAND, or wield mcp add NAME URL.")
+					return nil
+				}
+				w := tabwriter.NewWriter(app.Stdout, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "NAME\tSTATE\tPROTOCOL\tTOOLS\tSERVER")
+				for _, name := range slices.Sorted(maps.Keys(servers)) {
+					st := servers[name].Status()
+					state := "connected"
+					if !st.Connected {
+						state = "not connected"
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", name, state, st.Protocol, st.Tools, st.Server)
+				}
+				return w.Flush()
+			})
+		},
+	}
+}
+
+func newMCPTestCmd(app *cli.App, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test [NAME...]",
+		Short: "Try servers, and say what is wrong with them",
+		Long: `Starts or connects to each server, lists what it has, and looks at the definitions of its tools: schemas that cannot be
+used, hidden characters, orders to the model, definitions that have changed. No tool is called. The exit code is 1 if something is wrong.`,
+		Example: "  wield mcp test files",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withServers(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
+				names := args
+				if len(names) == 0 {
+					names = slices.Sorted(maps.Keys(box.Servers()))
+				}
+				failed := false
+				for _, name := range names {
+					s, err := mcpServer(box, name)
+					if err != nil {
+						return err
+					}
+					began := time.Now()
+					tools, problems := s.Tools(cmd.Context())
+					st, offers := s.Status(), s.Offers()
+					if st.Connected {
+						fmt.Fprintf(app.Stdout, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, st.Server, st.Protocol,
+							len(tools), len(offers.Prompts), len(offers.Resources)+len(offers.Templates), time.Since(began).Milliseconds())
+					} else {
+						fmt.Fprintf(app.Stdout, "%s: not connected\n", name)
+					}
+					for _, p := range problems {
+						failed = true
+						fmt.Fprintf(app.Stdout, "  %v\n", p)
+					}
+				}
+				if failed {
+					return &cli.ExitError{Code: 1}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// mcpServer returns the server of the given name.
+func mcpServer(box *compose.Toolbox, name string) (*mcp.Server, error) {
+	servers := box.Servers()
+	if s := servers[name]; s != nil {
+		return s, nil
+	}
+	hint := near.Hint(name, slices.Sorted(maps.Keys(servers)))
+	return nil, cli.UsageErrorf("no MCP server %q%s; wield mcp list shows them all", name, hint)
+}
+
+func newMCPShowCmd(app *cli.App, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Print the tools of a server, and what has changed",
+		Long: `Prints the tools of a server with their descriptions and parameters. Of tools that are held back it prints what
+has changed since they were agreed to.`,
+		Example: "  wield mcp show files",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
+				s, err := mcpServer(box, args[0])
+				if err != nil {
+					return err
+				}
+				tools, _ := s.Known() // what is wrong was told when they were loaded
+				for _, t := range tools {
+					fmt.Fprintf(app.Stdout, "%s\n", t.Name())
+					for line := range strings.Lines(strings.TrimSpace(t.Definition.Description)) {
+						fmt.Fprintf(app.Stdout, "    %s\n", strings.TrimRight(line, "\n"))
+					}
+					fmt.Fprintf(app.Stdout, "    parameters: %s\n", t.Definition.Parameters)
+				}
+				return showChanged(app.Stdout, box, args[0])
+			})
+		},
+	}
+}
+
+// showChanged prints how the tools differ that are held back.
+func showChanged(w io.Writer, box *compose.Toolbox, server string) error {
+	if box.Pins == nil {
+		return nil
+	}
+	changed, err := box.Pins.Changed(server)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		pin := changed[name]
+		fmt.Fprintf(w, "%s is held back, since it has changed:\n", name)
+		fmt.Fprint(w, udiff.Unified("agreed to", "now", definitionText(&pin.Agreed), definitionText(pin.Now)))
+	}
+	return nil
+}
+
+// definitionText writes a definition so that nothing in it is hidden, a member a line.
+func definitionText(d *mcp.Definition) string {
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		b.WriteString(policy.Visible(strings.TrimRight(line, "\n")))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func newMCPCallCmd(app *cli.App, file *string) *cobra.Command {
+	f := toolRun{file: file}
+	cmd := &cobra.Command{
+		Use:   "call NAME TOOL [ARGUMENTS | NAME=VALUE...]",
+		Short: "Call a tool of a server",
+		Long: `Calls a tool by the server's own name of it, as wield tool run NAME__TOOL does: the schema, the policy and the limits hold. The call is
+approved, since you make it.`,
+		Example: `  wield mcp call files list_directory '{"path":"."}'`,
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
+				s, err := mcpServer(box, args[0])
+				if err != nil {
+					return err
+				}
+				name, names := s.Offered(args[1])
+				if name == "" {
+					return cli.UsageErrorf("the MCP server %s offers no tool %q%s; wield mcp show %s lists them",
+						args[0], args[1], near.Hint(args[1], names), args[0])
+				}
+				f.yes, f.enable = true, true
+				return f.run(cmd, app, box, r, append([]string{name}, args[2:]...))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the plan's events as JSON lines, the result last")
+	return cmd
+}
+
+func newMCPAcceptCmd(app *cli.App, file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept NAME [TOOL...]",
+		Short: "Agree to what a server says of its tools now",
+		Long: `Agrees to the definitions of tools that have changed since they were first seen, so that they are offered again.
+Without TOOL it is all of the server's.`,
+		Example: "  wield mcp show files\n  wield mcp accept files read_file",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := app.Load(config.Options{File: *file, Getenv: app.Getenv})
+			if err != nil {
+				return err
+			}
+			pins := compose.Pins(r.Config, app.Getenv)
+			if pins == nil {
+				return cli.UsageErrorf("there is no place where definitions are kept: set data in the configuration, or HOME")
+			}
+			before, err := pins.Changed(args[0])
+			if err != nil {
+				return err
+			}
+			if err := pins.Accept(args[0], args[1:]...); err != nil {
+				return cli.UsageErrorf("%w", err)
+			}
+			after, err := pins.Changed(args[0])
+			for _, name := range slices.Sorted(maps.Keys(before)) {
+				if _, still := after[name]; !still {
+					fmt.Fprintf(app.Stdout, "%s%s%s is agreed to\n", args[0], tool.Separator, name)
+				}
+			}
+			return err
+		},
+	}
+}
+
+// SyncEvery is how often a server of wield's tools looks for tools that have changed.
+const SyncEvery = 3 * time.Second
+
+func newMCPServeCmd(app *cli.App, file *string) *cobra.Command {
+	var policyName string
+	var names, allow []string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve wield's tools to an MCP client over standard input and output",
+		Long: `Offers the tools that wield tool list shows as enabled to the MCP client that starts this command, those of MCP servers of the
+configuration included. The policy named default decides about each call, or the one that --policy names. A call that a person would be
+asked about is refused, since there is nobody to ask: --allow permits what the client may do without a question. Nothing but the
+protocol is written to standard output; the log is on standard error.`,
+		Example: `  claude mcp add wield -- wield mcp serve
+  wield mcp serve --tool get_current_time --allow get_current_time`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
+				def, err := compose.RunPolicy(r, policyName, box.Registry.Entries(), compose.RunRules{Allow: allow},
+					append(slices.Clone(box.Dirs), box.State)...)
+				if err != nil {
+					return cli.UsageErrorf("%w", err)
+				}
+				rules, err := policy.New(def)
+				if err != nil {
+					return err
+				}
+				runner := box.Runner
+				runner.Policy = rules
+				log := slog.New(slog.NewTextHandler(app.Stderr, nil))
+				runner.Log = log
+				session := box.Registry.Session()
+				for _, name := range names {
+					if _, err := Find(box, name); err != nil {
+						return err
+					}
+					if err := session.Set(name, tool.StateEnabled); err != nil {
+						return cli.UsageErrorf("%w", err)
+					}
+				}
+				if len(names) > 0 {
+					for _, e := range box.Registry.Entries() {
+						if !slices.Contains(names, e.Tool.Name()) {
+							session.Set(e.Tool.Name(), tool.StateDisabled)
+						}
+					}
+				}
+				runner.Tools = session
+				s := mcpserver.New(mcpserver.Options{Runner: runner, Version: cli.ThisBuild().String()})
+				ctx := cmd.Context()
+				go func() {
+					tick := time.NewTicker(SyncEvery)
+					defer tick.Stop()
+					for {
+						select {
+						case <-ctx.Done():
+							return
+						case <-tick.C:
+							if news, _ := box.Refresh(ctx); !news.Empty() {
+								s.Sync()
+							}
+						}
+					}
+				}()
+				err = s.SDK.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(app.Stdin), Writer: nopCloser{app.Stdout}})
+				if ctx.Err() != nil {
+					return nil // it was told to end
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "policy to decide by; empty: default, if one is configured")
+	cmd.Flags().StringArrayVar(&allow, "allow", nil,
+		"run calls that this rule is about without a question, as in wield run --allow; may be repeated")
+	cmd.Flags().StringArrayVar(&names, "tool", nil, "serve only this tool, enabled or not; may be repeated")
+	return cmd
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

@@ -1,0 +1,146 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
+	"wield/tool/sandbox"
+)
+
+func NewSandboxCmd(app *cli.App) *cobra.Command {
+	return cli.Group("sandbox", "Run a program behind walls, and see which walls there are",
+		`Tools that start programs run them in a sandbox. These commands show what this machine can give, and run a program the same
+way that a tool would be run.`,
+		`  wield sandbox probe
+  wield sandbox run -- make test
+  wield sandbox run --level strict --net -- curl https://example.com`,
+		newSandboxProbeCmd(app), newSandboxRunCmd(app))
+}
+
+func newSandboxProbeCmd(app *cli.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Tell which levels this machine can give",
+		Long: `Tells which layers this machine has, which levels can be given with them, and what is missing for the others and how to get
+it. bubblewrap is tried once, because its being there does not mean that the system lets it work.`,
+		Example: `  wield sandbox probe
+  wield sandbox probe --json`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m := sandbox.Probe()
+			if asJSON {
+				return json.NewEncoder(app.Stdout).Encode(m)
+			}
+			return printMachine(app.Stdout, m)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func printMachine(w io.Writer, m sandbox.Machine) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "system\t%s %s\n\nlayer\t\t\n", m.System, m.Kernel)
+	for _, l := range m.Layers {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", l.Name, cli.YesNo(l.OK), l.Detail)
+	}
+	fmt.Fprint(t, "\nlevel\t\t\n")
+	for _, l := range m.Levels {
+		text := l.Means
+		for _, miss := range l.Missing {
+			text = strings.TrimPrefix(text+"; "+miss.What+": "+miss.Fix, "; ")
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", l.Level, cli.YesNo(l.OK), text)
+	}
+	return t.Flush()
+}
+
+func newSandboxRunCmd(app *cli.App) *cobra.Command {
+	var f struct {
+		level            string
+		net, fixed, show bool
+		write, read, env []string
+		timeout          time.Duration
+	}
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- PROGRAM [ARGUMENT...]",
+		Short: "Run a program in a sandbox",
+		Long: `Runs a program with its arguments, as they are: there is no shell in between. It gets this command's input and output, a short
+list of environment variables, and the current directory, which it may change unless --read-only is given. When it ends, so
+does everything that it started.
+
+A level that the machine cannot give is an error, never a lower level. The exit code is the program's own; 128 and the number
+of the signal if one ended it; 5 if a limit or --timeout did; 2 if it could not be started.`,
+		Example: `  wield sandbox run -- make test
+  wield sandbox run --level limits --timeout 30s -- ./build.sh
+  wield sandbox run --env GOFLAGS --read /home/me/go --write /home/me/.cache/go-build -- go test ./...`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.UsageErrorf("there is no program to run\nTry '%s --help'.", cmd.CommandPath())
+			}
+			c := sandbox.Command{
+				Argv: args, Env: sandbox.Environ(f.env...), Stdin: app.Stdin, Stdout: app.Stdout, Stderr: app.Stderr,
+				Level: sandbox.Level(f.level), Net: f.net, Writable: f.write, Readable: f.read,
+				Limits: sandbox.Limit{Time: f.timeout, Output: -1},
+			}
+			if !f.fixed {
+				c.Writable = append(c.Writable, ".")
+			}
+			return runSandboxed(cmd.Context(), app, c, f.show)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // what follows the program belongs to it
+	cmd.Flags().StringVar(&f.level, "level", string(sandbox.Workspace), "what must hold: none, limits, workspace or strict")
+	cmd.Flags().BoolVar(&f.net, "net", false, "allow TCP and UDP")
+	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a directory or file that may be changed besides the current directory; may be repeated")
+	cmd.Flags().StringArrayVar(&f.read, "read", nil, "a directory or file that may be read; may be repeated")
+	cmd.Flags().StringArrayVar(&f.env, "env", nil, "the name of a variable that is passed on; may be repeated")
+	cmd.Flags().BoolVar(&f.fixed, "read-only", false, "do not let the program change the current directory")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the program after this time; 0 is never")
+	cmd.Flags().BoolVar(&f.show, "show", false, "say on the error stream what the program got")
+	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, l := range sandbox.Levels() {
+			names = append(names, string(l))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+func runSandboxed(ctx context.Context, app *cli.App, c sandbox.Command, show bool) error {
+	p, err := sandbox.Start(ctx, c)
+	if err != nil {
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	if show {
+		var names []string
+		for _, l := range p.Effective().Layers {
+			names = append(names, strings.TrimSuffix(l.Name+" ("+l.Detail+")", " ()"))
+		}
+		fmt.Fprintf(app.Stderr, "level %s: %s\n", p.Effective().Level, strings.Join(names, ", "))
+	}
+	exit, err := p.Wait()
+	switch {
+	case errors.Is(err, sandbox.ErrCanceled) && ctx.Err() != nil:
+		return &cli.ExitError{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
+	case err != nil:
+		return &cli.ExitError{Code: cli.ExitLimit, Err: err}
+	case exit.Signal != "":
+		return &cli.ExitError{Code: 128 + exit.SignalNumber, Err: fmt.Errorf("the program was ended by %s", exit.Signal)}
+	case exit.Code != 0:
+		return &cli.ExitError{Code: exit.Code}
+	}
+	return nil
+}

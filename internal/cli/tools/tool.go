@@ -1,0 +1,547 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/chat"
+	"wield/dialect"
+	"wield/internal/cli"
+	"wield/internal/compose"
+	"wield/internal/config"
+	"wield/internal/near"
+	"wield/schema"
+	"wield/schema/shape"
+	"wield/tool"
+	"wield/tool/policy"
+)
+
+func NewToolCmd(app *cli.App) *cobra.Command {
+	var file string
+	cmd := cli.Group("tool", "List, run, check and switch the tools that wield itself runs",
+		`A tool is something that a model can ask wield to do. These commands show the tools, run one as a model's call would be run, and
+switch them. What they change is kept in the file tools.json in the data directory, for this configuration alone; the configuration file is
+never rewritten.`,
+		`  wield tool list
+  wield tool enable get_current_time
+  wield tool run get_current_time timezone=Europe/Oslo
+  wield tool run --sh 'lines: wc {path:path}' lines path=notes.txt
+  wield tool show get_current_time --as hermes`,
+		newToolListCmd(app, &file), newToolShowCmd(app, &file), newToolRunCmd(app, &file), newToolLintCmd(app, &file),
+		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolAcceptCmd(app, &file), newToolConfigCmd(app, &file),
+		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
+		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
+	cmd.PersistentFlags().StringArrayVar(&app.Lines, "sh", nil, "a tool that is one line of shell, such as 'disk: df -h'; it is enabled")
+	return cmd
+}
+
+// toolbox reads the configuration, with the project's on top, and makes its tools. Whoever gets one closes it.
+func toolbox(app *cli.App, file string) (*compose.Toolbox, *config.Result, error) {
+	r, err := app.Load(config.Options{File: file, Getenv: app.Getenv, Held: app.Accepts})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := Tightened(app, r.Config); err != nil {
+		return nil, nil, err
+	}
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Sh: app.Lines})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range box.Problems {
+		fmt.Fprintf(app.Stderr, "wield: %v\n", p)
+	}
+	return box, r, nil
+}
+
+// Tightened puts the project's file on top of a configuration, if there is one in the working directory.
+func Tightened(app *cli.App, c *config.Config) error {
+	if c.HeldProject(config.ProjectFile, app.Getenv) != nil {
+		return nil // the tools tell so
+	}
+	p, _, err := config.LoadProject(config.ProjectFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if len(p.Deny)+len(p.Ask) == 0 {
+		c.Tools.Disable = append(c.Tools.Disable, p.Tools.Disable...)
+		return nil
+	}
+	c.Tighten(p)
+	return nil
+}
+
+// withTools runs f with all tools.
+func withTools(app *cli.App, file string, f func(box *compose.Toolbox, r *config.Result) error) error {
+	box, r, err := toolbox(app, file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(box, r), box.Close())
+}
+
+// Find returns the tool of the given name.
+func Find(box *compose.Toolbox, name string) (*tool.Entry, error) {
+	if e, ok := box.Registry.Lookup(name); ok {
+		return e, nil
+	}
+	var names []string
+	for _, e := range box.Registry.Entries() {
+		names = append(names, e.Tool.Name())
+	}
+	return nil, cli.UsageErrorf("no tool %q%s; wield tool list shows them all", name, near.Hint(name, names))
+}
+
+// toolNames completes names of tools.
+func toolNames(app *cli.App, file *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		quiet := *app
+		quiet.Stderr = io.Discard
+		if len(args) == 0 {
+			withTools(&quiet, *file, func(box *compose.Toolbox, _ *config.Result) error {
+				for _, e := range box.Registry.Entries() {
+					names = append(names, e.Tool.Name())
+				}
+				return nil
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func newToolListCmd(app *cli.App, file *string) *cobra.Command {
+	var enabled, asJSON bool
+	var as string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools and their states",
+		Long: `Lists every tool with its state: enabled, disabled, or auto, which is offered only when one of its words stands in the user's
+message. With --as it prints the definitions of those that are not disabled, as a model is shown them in that dialect.`,
+		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list --json",
+		Args:    cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
+				var rows []toolRow
+				var defs []chat.Tool
+				for _, e := range box.Registry.Entries() {
+					if !enabled && as == "" || e.State != tool.StateDisabled {
+						rows, defs = append(rows, rowOf(e)), append(defs, e.Tool.Definition)
+					}
+				}
+				if as != "" {
+					return printAs(app.Stdout, as, defs)
+				}
+				if asJSON {
+					return cli.PrintLines(app.Stdout, rows)
+				}
+				if n := len(box.Problems); n > 0 {
+					fmt.Fprintf(app.Stderr, "wield: not in the list: %s that could not be loaded\n", cli.Count(n, "tool"))
+				}
+				return printTools(app.Stdout, rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&enabled, "enabled", false, "leave out those that are disabled")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().StringVar(&as, "as", "", "dialect to print the definitions in")
+	return cmd
+}
+
+// printAs writes definitions as a model is shown them in a dialect.
+func printAs(w io.Writer, name string, defs []chat.Tool) error {
+	d, ok := dialect.Lookup(name)
+	if !ok {
+		return cli.UsageErrorf("no dialect %q; wield dialect list shows them all", name)
+	}
+	_, err := fmt.Fprintf(w, "%s\n", d.AppendTools(nil, defs))
+	return err
+}
+
+// A toolRow is what is told of a tool.
+type toolRow struct {
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	State            string          `json:"state"`
+	Auto             []string        `json:"auto,omitempty"`
+	Mode             tool.Mode       `json:"mode,omitempty"`
+	Whitelist        []string        `json:"whitelist"` // null: there is none
+	RequiresApproval bool            `json:"requires_approval"`
+	Timeout          string          `json:"timeout,omitempty"`
+	Style            tool.Style      `json:"style"`
+	Source           string          `json:"source,omitempty"`
+	Hash             string          `json:"hash"`
+	Parameters       json.RawMessage `json:"parameters,omitempty"`
+}
+
+func rowOf(e *tool.Entry) toolRow {
+	t := e.Tool
+	row := toolRow{Name: t.Name(), Description: t.Definition.Description, State: e.State.String(), Auto: t.Auto.Words,
+		RequiresApproval: t.Dangerous, Style: t.Style, Source: t.Source, Hash: e.Hash, Parameters: t.Definition.Parameters}
+	if g := e.Guard; g != nil {
+		row.Mode, row.Whitelist, row.RequiresApproval = g.Mode, g.Whitelist, g.RequiresApproval || t.Dangerous
+		if g.Timeout > 0 {
+			row.Timeout = config.Duration(g.Timeout).String()
+		}
+	}
+	return row
+}
+
+func printTools(w io.Writer, rows []toolRow) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		about, _, _ := strings.Cut(row.Description, ". ")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.Name, row.State, row.Mode, strings.TrimSuffix(about, "."))
+	}
+	return t.Flush()
+}
+
+func newToolShowCmd(app *cli.App, file *string) *cobra.Command {
+	var as string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show NAME", Aliases: []string{"info"},
+		Short: "Show all that is known of a tool",
+		Long: `Shows a tool: its state, what it may touch, and its parameters. With --as it prints the definition as a model is shown it in that
+dialect, with --json as one JSON object.`,
+		Example: `  wield tool show get_current_time
+  wield tool show get_current_time --as llama3-json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: toolNames(app, file),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
+				e, err := Find(box, args[0])
+				switch {
+				case err != nil:
+					return err
+				case as != "":
+					return printAs(app.Stdout, as, []chat.Tool{e.Tool.Definition})
+				case asJSON:
+					return cli.PrintLines(app.Stdout, []toolRow{rowOf(e)})
+				}
+				return showTool(app.Stdout, e)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", "", "dialect to print the definition in")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func showTool(w io.Writer, e *tool.Entry) error {
+	row := rowOf(e)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(t, "%s\t%s\n", name, value)
+		}
+	}
+	line("name", row.Name)
+	line("what", row.Description)
+	line("state", row.State)
+	line("offered for", strings.Join(row.Auto, ", "))
+	line("mode", string(row.Mode))
+	line("whitelist", cli.ListOr(row.Whitelist, "there is none", "nothing"))
+	line("asks a person", cli.YesNo(row.RequiresApproval))
+	line("timeout", row.Timeout)
+	line("results as", row.Style.String())
+	line("from", row.Source)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(row.Parameters) == 0 {
+		return nil
+	}
+	var schema strings.Builder
+	if err := indent(&schema, row.Parameters); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nParameters:\n\n%s\n", schema.String())
+	return err
+}
+
+func indent(b *strings.Builder, raw json.RawMessage) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(raw)
+}
+
+// A toolRun is how wield tool run was called.
+type toolRun struct {
+	file                *string
+	yes, enable, asJSON bool
+	policy              string
+	style               string
+	timeout             time.Duration
+}
+
+func newToolRunCmd(app *cli.App, file *string) *cobra.Command {
+	f := toolRun{file: file}
+	cmd := &cobra.Command{
+		Use:   "run NAME [ARGUMENTS | NAME=VALUE...]",
+		Short: "Run a tool as a model's call of it would be run",
+		Long: `Runs one call through every stage: strict reading of the arguments, the schema, the tool's own rules, the policy, the limits, the
+tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE. A value is read as its parameter wants it: a text as it
+is, one word for a list of one; without a parameter it is JSON, or text where it is none. The
+result is printed as a model reads it; what the tool shows while it runs goes to the error stream.
+
+The policy named default decides, or the one that --policy names. Where no policies are configured, tools that only look at files of the
+workspace run, and every other call needs an approval. One that needs an approval is shown and not run, unless --yes approves it.
+
+Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is disabled, denied or not approved, 6 the tool failed.`,
+		Example: `  wield tool run get_current_time
+  wield tool run get_current_time timezone=Asia/Tokyo
+  wield tool run get_current_date '{"timezone":"UTC"}' --json`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: toolNames(app, file),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
+				return f.run(cmd, app, box, r, args)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.yes, "yes", false, "approve the call, if it needs an approval")
+	fl.BoolVar(&f.enable, "enable", false, "run the tool for this once even if it is disabled")
+	fl.BoolVar(&f.asJSON, "json", false, "print the plan's events as JSON lines, the result last")
+	fl.StringVar(&f.policy, "policy", "", "policy to decide by; empty: default, if one is configured")
+	fl.StringVar(&f.style, "style", "", "print the result as plain, c or llf, whatever the tool's own style is")
+	fl.DurationVar(&f.timeout, "timeout", 0, "for the run; 0: as configured")
+	return cmd
+}
+
+func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r *config.Result, args []string) error {
+	e, err := Find(box, args[0])
+	if err != nil {
+		return err
+	}
+	arguments, err := callArguments(app.Stdin, args[1:], schema.ShapeOf(e.Tool.Definition.Parameters))
+	if err != nil {
+		return err
+	}
+	runner := box.Runner
+	if err := f.prepare(box, r, e); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	call := chat.Call{ID: "call_0", Name: e.Tool.Name(), Arguments: arguments, Complete: true}
+	plan, err := runner.Plan(ctx, call)
+	if err != nil {
+		return err
+	}
+	if plan.Outcome == tool.OutcomeNeedsApproval {
+		if plan, err = f.approve(app, runner, plan, cmd); err != nil {
+			return err
+		}
+	}
+	return f.follow(app, runner.Run(ctx, plan), runner.Records.(*tool.MemoryRecords))
+}
+
+// prepare sets the runner up for one call.
+func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry) error {
+	runner := box.Runner
+	runner.Records, runner.Approvals = &tool.MemoryRecords{}, &tool.MemoryApprovals{}
+	entries := box.Registry.Entries()
+	if f.enable {
+		session := box.Registry.Session()
+		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
+			return cli.UsageErrorf("%w", err)
+		}
+		runner.Tools, entries = session, session.Entries()
+	}
+	var err error
+	if runner.Policy, err = decider(r, box, f.policy, entries); err != nil {
+		return err
+	}
+	if f.timeout > 0 {
+		guard := tool.Guard{Mode: tool.ModeRW}
+		if e.Guard != nil {
+			guard = *e.Guard
+		}
+		guard.Timeout = f.timeout
+		return box.Registry.SetGuard(e.Tool.Name(), &guard)
+	}
+	return nil
+}
+
+// approve shows the question of a plan, and answers it if the command line does.
+func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd *cobra.Command) (tool.Plan, error) {
+	a, err := runner.Approvals.Get(cmd.Context(), plan.Approval)
+	if err != nil {
+		return plan, err
+	}
+	fmt.Fprintf(app.Stderr, "%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
+	if a.Always != "" {
+		fmt.Fprintf(app.Stderr, "  a rule that would allow it\n             %s\n", strings.ReplaceAll(a.Always, "\n", "\n             "))
+	}
+	if !f.yes {
+		return plan, &cli.ExitError{Code: cli.ExitDenied, Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
+	}
+	_, err = runner.Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
+	return plan, err
+}
+
+// inResult are the streams of a running tool that its result holds, or that only wield's own parts read.
+var inResult = []string{"stdout", "stderr", "sandbox"}
+
+// follow prints what a running call shows, and its result.
+func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool), records *tool.MemoryRecords) error {
+	var text string
+	enc := json.NewEncoder(app.Stdout)
+	enc.SetEscapeHTML(false)
+	said := &cli.PlainWriter{W: app.Stderr}
+	defer said.End()
+	for e, err := range events {
+		switch {
+		case err != nil:
+			return err
+		case f.asJSON:
+			if err := enc.Encode(toolEvent(e)); err != nil {
+				return err
+			}
+		case e.Kind == chat.KindNote:
+			n := e.Detail.Note
+			fmt.Fprintf(said, "mended: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
+		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.Progress.Stream):
+			fmt.Fprint(said, e.Text)
+		}
+		if e.Kind == chat.KindResult {
+			text = e.Detail.Result.Parts[0].Text
+		}
+	}
+	finished := records.Finished()
+	result := finished[len(finished)-1].Result
+	if f.style != "" {
+		style, ok := tool.ParseStyle(f.style)
+		if !ok {
+			return cli.UsageErrorf("no style %q; there are plain, c and llf", f.style)
+		}
+		text = string(result.Append(nil, style))
+	}
+	if !f.asJSON {
+		fmt.Fprintln(cli.Shown(app.Stdout), text)
+	}
+	if code := toolExit(&result); code != cli.ExitOK {
+		return &cli.ExitError{Code: code}
+	}
+	return nil
+}
+
+// toolExits are the exit codes of results by their class; any other failure is the tool's.
+var toolExits = map[tool.ErrorKind]int{
+	tool.ErrNotFound: cli.ExitUsage,
+	tool.ErrInvalid:  cli.ExitUsage,
+	tool.ErrDisabled: cli.ExitDenied,
+	tool.ErrSecurity: cli.ExitDenied,
+	tool.ErrApproval: cli.ExitDenied,
+	tool.ErrExpired:  cli.ExitDenied,
+	tool.ErrCanceled: cli.ExitInterrupted,
+}
+
+func toolExit(r *tool.Result) int {
+	if r.OK {
+		return cli.ExitOK
+	}
+	if code, ok := toolExits[r.ErrorType]; ok {
+		return code
+	}
+	return cli.ExitTool
+}
+
+// A toolLine is an event of a running tool as it is printed.
+type toolLine struct {
+	Event    string        `json:"event"`
+	State    string        `json:"state,omitempty"`
+	Stream   string        `json:"stream,omitempty"`
+	Text     string        `json:"text,omitempty"`
+	Kind     chat.NoteKind `json:"kind,omitempty"`
+	Path     string        `json:"path,omitempty"`
+	Before   string        `json:"before,omitempty"`
+	After    string        `json:"after,omitempty"`
+	Decision chat.Decision `json:"decision,omitempty"`
+	Rule     string        `json:"rule,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	IsError  bool          `json:"is_error,omitempty"`
+}
+
+func toolEvent(e chat.Event) toolLine {
+	line := toolLine{Event: e.Kind.String(), Text: e.Text}
+	switch d := e.Detail; e.Kind {
+	case chat.KindNote:
+		line.Kind, line.Path, line.Before, line.After = d.Note.Kind, d.Note.Path, d.Note.Before, d.Note.After
+	case chat.KindPolicy:
+		line.Decision, line.Rule, line.Why = d.Policy.Decision, d.Policy.Rule, d.Policy.Why
+	case chat.KindApproval:
+		line.State = string(d.Approval.State)
+	case chat.KindToolState:
+		line.State = string(d.ToolState.State)
+	case chat.KindProgress:
+		line.Stream = d.Progress.Stream
+	case chat.KindResult:
+		line.Text, line.IsError = d.Result.Parts[0].Text, d.Result.IsError
+	}
+	return line
+}
+
+// callArguments reads the arguments of a call from the command line. Values are read as the tool's parameters want them.
+func callArguments(stdin io.Reader, args []string, params *shape.Shape) (string, error) {
+	if len(args) == 1 && args[0] == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, 2<<20))
+		return string(data), err
+	}
+	if len(args) == 0 {
+		return "{}", nil
+	}
+	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+		return args[0], nil
+	}
+	var b strings.Builder
+	for i, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return "", cli.UsageErrorf("%q is neither a JSON object nor NAME=VALUE", arg)
+		}
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + cli.Quoted(name) + ":" + argument(value, name, params))
+	}
+	return b.String() + "}", nil
+}
+
+// argument returns a value as JSON: what the parameter has room for, else as JSON if it is JSON, else as text.
+func argument(value, name string, params *shape.Shape) string {
+	if p, ok := params.Prop(name); ok && p.Type() != 0 {
+		if text, c := shape.Coerce(value, p, shape.CoerceOptions{}); c != shape.Uncoerced {
+			return text
+		}
+		if one, c := shape.Coerce(value, p.Item(), shape.CoerceOptions{}); p.Type().Has(shape.Array) && !json.Valid([]byte(value)) && c != shape.Uncoerced {
+			return "[" + one + "]"
+		}
+	}
+	if json.Valid([]byte(value)) {
+		return value
+	}
+	return cli.Quoted(value)
+}
+
+// decider returns the policy of the given name, or the default one. Where none is configured, what only looks
+// is allowed, as for agents, and a person is asked about everything else.
+func decider(r *config.Result, box *compose.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
+	def, err := compose.RunPolicy(r, name, entries, compose.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
+	if err != nil {
+		return nil, cli.UsageErrorf("%w", err)
+	}
+	return policy.New(def)
+}
