@@ -65,7 +65,7 @@ func (c *client) ask(l *load, stream bool) {
 	}
 	if !stream {
 		text, err := io.ReadAll(answer.Body)
-		if err != nil || !bytes.Contains(text, []byte("some words")) {
+		if err != nil || !bytes.Contains(text, []byte("word49")) {
 			l.failed++
 			return
 		}

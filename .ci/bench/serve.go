@@ -12,11 +12,15 @@ import (
 	"strings"
 )
 
-// The answers of the upstream: about 700 bytes, and a stream of 53 frames, one with the role, 50 with text, one with the reason, and
-// the end.
+// The answers of the upstream are the same 50 words: about 700 bytes, and a stream of 53 frames, one with the role, 50 with text, one
+// with the reason, and the end. wield streams from the upstream whatever its client asks for.
 var wholeAnswer, streamAnswer = func() ([]byte, []byte) {
+	var words strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&words, "word%d ", i)
+	}
 	whole := fmt.Sprintf(`{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},`+
-		`"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":90,"total_tokens":102}}`, strings.Repeat("some words ", 45))
+		`"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":90,"total_tokens":102}}`, words.String())
 	var s bytes.Buffer
 	frame := func(delta, reason string) {
 		fmt.Fprintf(&s, "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, reason)
