@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"wield/agent"
@@ -138,15 +139,15 @@ func (w *builder) looped(name string) (chat.Model, error) {
 // A pick is some tools of a registry, switched on for one model although they may be off for all. What
 // changes in the registry shows in it.
 type pick struct {
-	servers  []string // MCP servers whose tools are all the model's
-	registry *tool.Registry
-	names    []string
-	off      func(name string) bool // it is never offered
+	box     *Toolbox
+	servers []string // MCP servers whose tools are all the model's
+	names   []string
+	off     func(name string) bool // it is never offered
 }
 
 // pick returns the tools of a model, and warns of those that there are none of.
 func (w *builder) pick(name string, box *Toolbox) *pick {
-	p := &pick{registry: box.Registry, servers: w.config.Models[name].MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
+	p := &pick{box: box, servers: w.config.Models[name].MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
 	var known []string
 	for _, e := range box.Registry.Entries() {
 		known = append(known, e.Tool.Name())
@@ -170,7 +171,7 @@ func (w *builder) pick(name string, box *Toolbox) *pick {
 
 // Lookup implements tool.Source.
 func (p *pick) Lookup(name string) (*tool.Entry, bool) {
-	e, ok := p.registry.Lookup(name)
+	e, ok := p.box.Registry.Lookup(name)
 	if ok && p.serves(e) {
 		return e, true
 	}
@@ -190,8 +191,20 @@ func (p *pick) serves(e *tool.Entry) bool {
 	return e.Tool.Namespace != "" && (slices.Contains(p.servers, e.Tool.Namespace) || slices.Contains(p.servers, "*"))
 }
 
+// awaited returns the servers without whose tools the model is not to be asked.
+func (p *pick) awaited() []string {
+	list := slices.Clone(p.servers)
+	for _, name := range p.names {
+		if server, _, ok := strings.Cut(name, "__"); ok {
+			list = append(list, server)
+		}
+	}
+	return list
+}
+
 // Offered implements tool.Source.
 func (p *pick) Offered(text string) []chat.Tool {
+	p.box.awaitServers(p.awaited()...)
 	var list []chat.Tool
 	for _, e := range p.entries() {
 		if e.State == tool.StateEnabled || e.State == tool.StateAuto && e.Tool.Auto.Matches(text) {
@@ -212,7 +225,7 @@ func (p *pick) entries() []*tool.Entry {
 	if len(p.servers) == 0 {
 		return list
 	}
-	for _, e := range p.registry.Entries() { // as they are now: servers come and go
+	for _, e := range p.box.Registry.Entries() { // as they are now: servers come and go
 		if p.serves(e) && !slices.Contains(p.names, e.Tool.Name()) {
 			list = append(list, e)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wield/internal/config"
@@ -44,6 +45,10 @@ type mcpServer struct {
 	options config.Builtin
 	tools   map[*tool.Tool]*tool.Tool // as the server has them, and as the configuration wants them
 	asking  sync.Mutex                // held while it is asked in the background
+
+	first chan struct{} // closed when it was asked for the first time
+	asked sync.Once     // closes first
+	shown atomic.Bool   // what it said then is in the registry
 }
 
 // wanted reads the configuration of all servers.
@@ -120,7 +125,7 @@ func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []er
 			problems = append(problems, fmt.Errorf("mcp server %s: %w", name, err))
 			continue
 		}
-		s.servers[name] = &mcpServer{text: text, made: made, conn: mcp.New(made), options: config.Builtin{
+		s.servers[name] = &mcpServer{text: text, made: made, conn: mcp.New(made), first: make(chan struct{}), options: config.Builtin{
 			Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW),
 			Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval,
 		}}
@@ -148,14 +153,50 @@ func (s *mcpSource) ask(ctx context.Context, servers map[string]*mcpServer) {
 			go func() {
 				defer m.asking.Unlock()
 				m.conn.Tools(context.WithoutCancel(ctx))
+				m.asked.Do(func() { close(m.first) })
 			}()
 		}
 	}
 	wg.Wait()
 }
 
+// beginTime is how long after the start requests wait for servers that have not listed their tools yet.
+const beginTime = 5 * time.Second
+
+// awaitServers waits until MCP servers have listed their tools or failed for the first time, so that the first request after the
+// start does not go without them. The name * stands for all servers.
+func (t *Toolbox) awaitServers(names ...string) {
+	if t.servers == nil || !t.servers.behind {
+		return
+	}
+	t.servers.mu.Lock()
+	var wanted []*mcpServer
+	for name, m := range t.servers.servers {
+		if !m.shown.Load() && (slices.Contains(names, name) || slices.Contains(names, "*")) {
+			wanted = append(wanted, m)
+		}
+	}
+	t.servers.mu.Unlock()
+	over := time.After(time.Until(t.made.Add(beginTime)))
+	for _, m := range wanted {
+		select {
+		case <-m.first:
+			if !m.shown.Load() {
+				t.Refresh(context.Background()) // what is wrong is said by Follow
+			}
+		case <-over:
+			return
+		}
+	}
+}
+
 // load returns the tools that the server listed last, as the configuration wants them.
 func (m *mcpServer) load() ([]*tool.Tool, []error) {
+	select {
+	case <-m.first:
+		m.shown.Store(true)
+	default:
+	}
 	known, problems := m.conn.Known()
 	now, tools := make(map[*tool.Tool]*tool.Tool, len(known)), make([]*tool.Tool, 0, len(known))
 	for _, one := range known {

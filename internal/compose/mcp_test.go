@@ -8,11 +8,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -166,5 +169,48 @@ models:
 	}
 	if !strings.Contains(log.String(), "server=tow") || strings.Contains(log.String(), "server=two") {
 		t.Errorf("log: %s", &log)
+	}
+}
+
+// TestMCPFirst: the first request after the start waits for the servers that it is about, and for no other.
+func TestMCPFirst(t *testing.T) {
+	dir := t.TempDir()
+	behind, err := url.Parse(remote(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-begin
+		httputil.NewSingleHostReverseProxy(behind).ServeHTTP(w, r)
+	}))
+	defer slow.Close()
+	hung := make(chan struct{})
+	never := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
+	defer never.Close()
+	defer close(hung)
+	c := &config.Config{MCP: config.MCP{Servers: map[string]config.MCPServer{
+		"slow": {URL: config.URL(slow.URL)}, "never": {URL: config.URL(never.URL), Start: config.Duration(time.Minute)}}}, Data: dir}
+	box, err := OpenToolbox(c, ToolEnvironment{Behind: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	all := offeredTools{box: box, own: &tool.Registry{}, off: func(string) bool { return false }, wanted: []string{"*"}, server: "slow"}
+	if got := (&pick{box: box, off: all.off}).Offered(""); len(got) != 0 {
+		t.Errorf("a model without servers is offered %v", got)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { close(begin) })
+	if got := all.Offered(""); len(got) != 2 {
+		t.Errorf("of a server that was slow are offered %v", got)
+	}
+	some := &pick{box: box, names: []string{"slow__token"}, off: all.off}
+	if got := some.Offered(""); len(got) != 1 {
+		t.Errorf("a model with one of its tools is offered %v", got)
+	}
+	box.made = time.Now().Add(-beginTime)
+	all.server = "never"
+	if got := all.Offered(""); len(got) != 0 {
+		t.Errorf("of a server that never answers are offered %v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -23,7 +24,7 @@ func (w *builder) serveMCP(s *Service) error {
 	}
 	runner := s.Tools.Runner.With(nil)
 	runner.Log = w.env.Log
-	all := offeredTools{registry: s.Tools.Registry, own: own, wanted: w.config.MCP.Serve.Tools, off: w.config.Disabled}
+	all := offeredTools{box: s.Tools, own: own, wanted: w.config.MCP.Serve.Tools, off: w.config.Disabled}
 	def, err := runPolicy(w.config, w.config.MCP.Serve.Policy, all.entries(), RunRules{},
 		append([]string{w.env.File, s.Tools.State}, s.Tools.Dirs...)...)
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	}
 	o.Runner = s.mcp.runner.With(nil)
 	o.Runner.Scope.By = key
-	o.Runner.Tools = offeredTools{registry: s.mcp.box.Registry, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}
+	o.Runner.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}
 	if own == nil {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			o.Servers = append(o.Servers, servers[name])
@@ -77,12 +78,12 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 
 // offeredTools are the tools of a registry that are offered by MCP to the holder of a key.
 type offeredTools struct {
-	registry *tool.Registry
-	own      *tool.Registry
-	wanted   []string               // patterns; empty: what is enabled
-	allowed  []string               // patterns; empty: all
-	off      func(name string) bool // it is never offered
-	server   string                 // of which alone they are; empty: of all, and wield's own
+	box     *Toolbox
+	own     *tool.Registry
+	wanted  []string               // patterns; empty: what is enabled
+	allowed []string               // patterns; empty: all
+	off     func(name string) bool // it is never offered
+	server  string                 // of which alone they are; empty: of all, and wield's own
 }
 
 // named reports whether a name fits one of the patterns.
@@ -107,7 +108,7 @@ func (o offeredTools) fits(e *tool.Entry) bool {
 
 // Lookup implements tool.Source.
 func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
-	e, ok := o.registry.Lookup(name)
+	e, ok := o.box.Registry.Lookup(name)
 	if !ok {
 		e, ok = o.own.Lookup(name)
 	}
@@ -124,6 +125,7 @@ func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
 
 // Offered implements tool.Source.
 func (o offeredTools) Offered(string) []chat.Tool {
+	o.box.awaitServers(cmp.Or(o.server, "*"))
 	var list []chat.Tool
 	for _, e := range o.entries() {
 		list = append(list, e.Tool.Definition)
@@ -134,7 +136,7 @@ func (o offeredTools) Offered(string) []chat.Tool {
 // entries returns the tools that are offered, switched on.
 func (o offeredTools) entries() []*tool.Entry {
 	var list []*tool.Entry
-	for _, e := range append(o.registry.Entries(), o.own.Entries()...) {
+	for _, e := range append(o.box.Registry.Entries(), o.own.Entries()...) {
 		if on, ok := o.Lookup(e.Tool.Name()); ok {
 			list = append(list, on)
 		}
