@@ -29,17 +29,18 @@ func TestToolPage(t *testing.T) {
 
 <!-- The page is made by: go test ./internal/docs -args -update -->
 
-All of them are off and change nothing until you say so: ` + "`wield tool enable NAME --mode rw`" + `, or ` + "`tools.builtin.NAME`" + ` in the
-configuration. What each may touch is decided by the [policy](../policy.md) from what the table "touches" says; its processes run in the
-[sandbox](../sandbox.md). How tools are used and written stands [here](README.md).
+These tools come with wield. All are disabled and in mode ` + "`ro`" + ` until you run ` + "`wield tool enable NAME`" + `, with ` + "`--mode rw`" + ` for tools that change
+something, or set ` + "`tools.builtin.NAME`" + `. The [policy](../policy.md) checks what the last column names; programs run in the
+[sandbox](../sandbox.md). ` + "`wield tool show NAME`" + ` explains each argument. [Tools](README.md) explains how to use them.
 
+Required arguments are in bold. Tools marked ○ never change anything.
+
+| tool | what it does | arguments | the policy checks |
+|---|---|---|---|
 `)
 	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(), memory.Options{}.Tools(), conversation.Tools(), local.Options{Executors: local.DefaultExecutors()}.Tools())
 	for _, one := range all {
-		fmt.Fprintf(&b, "- [%s](#%s)\n", one.Name(), one.Name())
-	}
-	for _, one := range all {
-		b.WriteString(toolSection(t, one))
+		b.WriteString(toolRow(t, one))
 	}
 	b.WriteString(limitsSection())
 	text := b.String()
@@ -54,92 +55,77 @@ configuration. What each may touch is decided by the [policy](../policy.md) from
 	}
 }
 
-// limitsSection tells the limits that no setting changes, and what is refused unless the tool asks.
+// limitsSection lists the limits that no setting changes, and what is refused unless the tool asks.
 func limitsSection() string {
 	var b strings.Builder
 	b.WriteString("\n## Fixed limits\n\n| what | limit |\n|---|---|\n")
 	for _, row := range [][2]string{
-		{"a file that is read or written whole", fmt.Sprintf("%d MiB", files.DefaultMaxFile>>20)},
-		{"what a model is shown of a result", "64 KiB; up to 10 MiB are kept, and `read_output` reads on, at most 60 KiB at once"},
-		{"the arguments of a call", "1 MiB, 4096 names"},
-		{"a run of a tool", "60 s; with `timeout` 1 s to 300 s"},
-		{"`read_file`", "48 KiB at once; a window of lines for more"},
+		{"file read or written whole", fmt.Sprintf("%d MiB", files.DefaultMaxFile>>20)},
+		{"result shown to the model", "64 KiB. Up to 10 MiB are kept; `read_output` reads on, 60 KiB at a time"},
+		{"arguments of a call", "1 MiB, 4096 names"},
+		{"duration of a call", "60 s; `timeout` sets 1 s to 300 s"},
+		{"`read_file`", "48 KiB at a time"},
 		{"`list_files`", "10,000 names"},
-		{"`search_code`", "1000 matches; of a line the first 1 MiB"},
-		{"`fetch_webpage`", "4 MiB of a page, unpacked; 200,000 characters are shown"},
+		{"`search_code`", "1000 matches; the first 1 MiB of a line"},
+		{"`fetch_webpage`", "4 MiB unpacked; 200,000 characters shown"},
 		{"`search_internet`, `wikipedia_search`", "50 results"},
-		{"`query_database`", "64 KiB of statement; 1000 rows, 200 columns, 4 MiB of result"},
-		{"`add_memory`", "16 KiB, 20 tags of 100 bytes; 50 are found at once"},
-		{"a path", "4096 bytes, 255 a name, 40 symbolic links"},
+		{"`query_database`", "64 KiB statement; 1000 rows, 200 columns, 4 MiB result"},
+		{"`add_memory`", "16 KiB, 20 tags of 100 bytes"},
+		{"path", "4096 bytes, 255 per name, 40 symbolic links"},
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}
-	b.WriteString("\n## Dangerous operations\n\nUnless `requires_approval` is set, so that a person is asked before each run, these are refused with `Dangerous operation requires\napproval`, whatever the policy says:\n\n")
-	fmt.Fprintf(&b, "- by `command_exec`, programs named %s, by any path, behind programs that are known to run others (`nice`, `env`, `timeout`, `xargs`, `find -exec`), "+
-		"and in a line for a shell, `sh -c` too, in any spelling that can be read without running it; and `find` with `-delete`. "+
-		"What a variable or a script stands for is the policy's: it asks about the one, and lets you allow the other;\n", codes(tool.DangerousCommands()))
-	fmt.Fprintf(&b, "- by `file_access`, paths that fit %s.\n", codes(tool.DangerousPaths("")))
+	b.WriteString("\n## Dangerous operations\n\nUnless `requires_approval` is set, these calls fail with `Dangerous operation requires approval`, whatever the policy says:\n\n")
+	fmt.Fprintf(&b, "- `command_exec` with %s, or `find -delete`: by any path, behind programs such as `env`, `xargs` and `find -exec`, and in shell lines.\n",
+		codes(tool.DangerousCommands()))
+	fmt.Fprintf(&b, "- `file_access` with paths that match %s.\n", codes(tool.DangerousPaths("")))
 	return b.String()
 }
 
 func codes(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-// A parameter is a property of a schema, as the page shows it.
+// A parameter is a property of a schema.
 type parameter struct {
-	Type        any                  `json:"type"`
-	Enum        []string             `json:"enum"`
-	Minimum     *int                 `json:"minimum"`
-	Maximum     *int                 `json:"maximum"`
 	Description string               `json:"description"`
 	Properties  map[string]parameter `json:"properties"`
 	Required    []string             `json:"required"`
 }
 
-func toolSection(t *testing.T, one *tool.Tool) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %s\n\n", one.Name())
-	about, example, _ := strings.Cut(one.Definition.Description, " Example: ")
-	fmt.Fprintf(&b, "%s\n", about)
+// toolRow returns the row of a tool: its first sentence, its arguments, and what the policy looks at.
+func toolRow(t *testing.T, one *tool.Tool) string {
 	var schema parameter
 	if err := json.Unmarshal(one.Definition.Parameters, &schema); err != nil {
 		t.Fatalf("%s: %v", one.Name(), err)
 	}
-	if len(schema.Properties) > 0 {
-		b.WriteString("\n| argument | type | meaning |\n|---|---|---|\n")
-		writeParameters(t, &b, one.Name(), "", schema)
-	}
-	if example != "" {
-		fmt.Fprintf(&b, "\nExample: `%s`\n", example)
-	}
-	fmt.Fprintf(&b, "\nTouches: %s.", touches(&one.Facts))
+	about, _, _ := strings.Cut(one.Definition.Description, ". ")
+	name := "`" + one.Name() + "`"
 	if len(one.Aliases) > 0 {
-		fmt.Fprintf(&b, " Also called %s.", strings.Join(one.Aliases, ", "))
+		about += "; also called `" + strings.Join(one.Aliases, "`, `") + "`"
 	}
-	b.WriteString("\n")
-	return b.String()
+	if one.Facts.ReadOnly {
+		name += " ○"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", name, strings.TrimSuffix(about, "."), strings.Join(arguments(t, one.Name(), "", schema), ", "), touches(&one.Facts))
 }
 
-func writeParameters(t *testing.T, b *strings.Builder, name, prefix string, s parameter) {
+// arguments returns the names of all arguments, required ones in bold, those of objects with their path.
+func arguments(t *testing.T, name, prefix string, s parameter) []string {
+	var all []string
 	for _, key := range sortedNames(s.Properties) {
 		p := s.Properties[key]
 		if p.Description == "" {
 			t.Errorf("%s: the argument %s%s has no description", name, prefix, key)
 		}
-		kind := fmt.Sprint(p.Type)
-		if len(p.Enum) > 0 {
-			kind = strings.Join(p.Enum, ", ")
-		}
-		if p.Minimum != nil && p.Maximum != nil {
-			kind += fmt.Sprintf(" from %d to %d", *p.Minimum, *p.Maximum)
-		}
-		if slices.Contains(s.Required, key) {
-			kind += ", required"
-		}
-		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, key, kind, strings.ReplaceAll(p.Description, "|", `\|`))
-		if len(p.Properties) > 0 {
-			writeParameters(t, b, name, prefix+key+".", p)
+		switch {
+		case len(p.Properties) > 0:
+			all = append(all, arguments(t, name, prefix+key+".", p)...)
+		case slices.Contains(s.Required, key):
+			all = append(all, "**`"+prefix+key+"`**")
+		default:
+			all = append(all, "`"+prefix+key+"`")
 		}
 	}
+	return all
 }
 
 func sortedNames(m map[string]parameter) []string {
@@ -151,46 +137,34 @@ func sortedNames(m map[string]parameter) []string {
 	return names
 }
 
-// touches says in words what the policy looks at.
+// touches names the arguments that the policy looks at, and as what.
 func touches(f *tool.Facts) string {
 	var parts []string
+	add := func(argument, as string) {
+		if argument != "" {
+			parts = append(parts, "`"+argument+"` ("+as+")")
+		}
+	}
 	for _, p := range f.Paths {
 		op := string(p.Op)
 		if op == "" {
-			op = "what `" + f.Operation + "` says"
+			op = "as `" + f.Operation + "` says"
 		}
 		if p.OfFile != "" {
-			op += "; if it is a file, " + string(p.OfFile)
+			op += "; of a file: " + string(p.OfFile)
 		}
-		parts = append(parts, fmt.Sprintf("the path `%s` (%s)", p.Argument, op))
+		add(p.Argument, op)
 	}
-	if f.Edits != "" {
-		parts = append(parts, "the files that `"+f.Edits+"` names (write, delete)")
-	}
-	if f.Command != "" {
-		parts = append(parts, "the command `"+f.Command+"`")
-	}
-	if f.Shell != "" {
-		parts = append(parts, "the command line `"+f.Shell+"`")
-	}
-	if f.Code != "" {
-		parts = append(parts, "the program `"+strings.Join(f.Program, " ")+"` with `"+f.Code+"`")
-	}
-	if f.Dir != "" {
-		parts = append(parts, "the directory `"+f.Dir+"`")
-	}
+	add(f.Edits, "files: write, delete")
+	add(f.Command, "program")
+	add(f.Shell, "shell")
+	add(f.Code, "`"+strings.Join(f.Program, " ")+"`")
+	add(f.Dir, "directory")
 	for _, u := range f.URLs {
-		parts = append(parts, "the address `"+u+"`")
+		add(u, "URL")
 	}
 	if f.Network && len(f.URLs) == 0 {
-		parts = append(parts, "the network, at an address that the configuration names")
+		parts = append(parts, "the configured server")
 	}
-	if len(parts) == 0 {
-		parts = append(parts, "nothing that a call could choose")
-	}
-	text := strings.Join(parts, ", ")
-	if f.ReadOnly {
-		text += "; it changes nothing"
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
