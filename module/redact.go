@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/internal/mask"
+	"wield/module/mask"
 )
 
 // RedactOptions say what [Redact] takes out of texts.

@@ -8,7 +8,6 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/internal/pending"
 )
 
 // A history turns messages into such as a model without tools can have written and read.
@@ -21,7 +20,7 @@ type history struct {
 	out          []chat.Message
 
 	names   map[string]string // call id -> tool, of all calls so far
-	pending pending.Calls     // of the last assistant turn
+	pending chat.Pending      // of the last assistant turn
 }
 
 // add renders messages. A long history is not gone through to its end when nobody waits for that any more.
@@ -53,7 +52,7 @@ func (h *history) add(ctx context.Context, messages []chat.Message) error {
 		case chat.RoleAssistant:
 			h.assistant(m)
 		default:
-			h.pending = pending.Calls{}
+			h.pending = chat.Pending{}
 			h.out = append(h.out, m)
 		}
 	}
@@ -65,10 +64,10 @@ const contextEvery = 64
 
 // assistant writes the calls of a turn behind its text.
 func (h *history) assistant(m chat.Message) {
-	h.pending = pending.Of(m.Calls)
+	h.pending = chat.Pending{Calls: m.Calls}
 	if len(m.Calls) == 0 {
 		if h.o.DropOrphans {
-			h.pending = pending.Of(requested(m.Text()))
+			h.pending = chat.Pending{Calls: requested(m.Text())}
 		}
 		h.out = append(h.out, m)
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"wield/schema/near"
 	"wield/schema/shape"
 )
 
@@ -481,8 +482,8 @@ func (c *compiler) typeName(v int, at *place) shape.Types {
 	for _, t := range typeNames {
 		names = append(names, t.name)
 	}
-	if near, ok := nearest(name, names); ok {
-		c.fail(at, "there is no type %q; did you mean %q?", name, near)
+	if hint := near.Hint(name, names); hint != "" {
+		c.fail(at, "there is no type %q%s", name, hint)
 	} else {
 		c.fail(at, "there is no type %q; the types are %s", name, listOr(names))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"wield/schema/near"
 	"wield/schema/shape"
 )
 
@@ -289,8 +290,8 @@ func (v *validator) unknown(r *objectRules, name string) bool {
 		return false
 	}
 	names := r.propNames()
-	if near, ok := nearest(name, names); ok {
-		return v.fail("additionalProperties", "unknown property; did you mean %q?", near)
+	if hint := near.Hint(name, names); hint != "" {
+		return v.fail("additionalProperties", "unknown property%s", hint)
 	}
 	switch {
 	case len(names) == 0:

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/browser"
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
-	"wield/model/browser"
 )
 
 func newBrowserCmd(app *cli.App) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
 	"wield/internal/cli"
-	"wield/model/browser/chromium"
 	"wield/model/script"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/bridge"
-	"wield/dialect/chattemplate"
+	"wield/internal/chattemplate"
 	"wield/internal/cli"
 	"wield/internal/cli/tools"
 	"wield/internal/compose"

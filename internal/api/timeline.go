@@ -8,9 +8,9 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/capture"
-	"wield/internal/mask"
 	"wield/internal/playback"
 	"wield/journal"
+	"wield/module/mask"
 )
 
 // maxTold is how many bytes of a text stand in a timeline; the whole one is in the records.

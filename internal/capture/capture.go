@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/internal/mask"
+	"wield/module/mask"
 )
 
 // Bounds of what is kept.

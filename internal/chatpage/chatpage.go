@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/browser"
+	"wield/internal/browser"
 )
 
 // A Variant is one way in which a page can be.

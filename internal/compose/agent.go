@@ -11,11 +11,11 @@ import (
 	"wield/dialect"
 	"wield/internal/config"
 	"wield/internal/metrics"
-	"wield/internal/near"
 	"wield/model/route"
 	"wield/model/script"
 	"wield/prompt"
 	"wield/schema"
+	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/policy"
 )

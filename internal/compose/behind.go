@@ -7,10 +7,10 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/config"
-	"wield/internal/near"
 	"wield/model/script"
 	"wield/prompt"
 	"wield/schema"
+	"wield/schema/near"
 )
 
 // Behind returns what stands behind the bridge of a model, as its backend serves it, and the options of that bridge. Close gives back

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"wield/internal/browser"
+	"wield/internal/browser/chromium"
 	"wield/internal/config"
-	"wield/internal/near"
-	"wield/model/browser"
-	"wield/model/browser/chromium"
 	"wield/model/exchange"
+	"wield/schema/near"
 )
 
 func browserServer(b *config.Backend, o exchange.Options, _ string) serverModel {

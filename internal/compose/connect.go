@@ -16,10 +16,10 @@ import (
 
 	"wield/chat"
 	"wield/internal/api"
-	"wield/internal/atomicfile"
 	"wield/internal/config"
-	"wield/internal/near"
 	"wield/model/openai"
+	"wield/schema/near"
+	"wield/tool/atomicfile"
 )
 
 // Bounds of trying a connection: a list is at hand, and a model may have to be loaded first.

@@ -1,8 +1,6 @@
 package compose
 
 import (
-	"wield/internal/mask"
-
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"wield/journal"
 	"wield/journal/postgres"
 	"wield/journal/sqlite"
+	"wield/module/mask"
 )
 
 // OpenJournal opens the journal to write to it, and deletes what is no longer kept.

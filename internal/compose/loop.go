@@ -15,10 +15,10 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/gateway"
-	"wield/internal/near"
 	"wield/internal/runs"
 	"wield/model/route"
 	"wield/module"
+	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/policy"
 )

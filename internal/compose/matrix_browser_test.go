@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
-	"wield/model/browser/chromium"
 	"wield/model/script"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/url"
 
 	"wield/internal/config"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // Reach tries whether the server behind a model answers at all. What it answers is of no interest: no key is sent, and nothing is asked of

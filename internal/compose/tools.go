@@ -13,7 +13,7 @@ import (
 
 	"wield/internal/config"
 	"wield/internal/gocache"
-	"wield/internal/near"
+	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/builtin/clock"

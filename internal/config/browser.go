@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"wield/model/browser"
+	"wield/internal/browser"
 )
 
 // Browser says what a page is made of that a model is behind, and how the browser is run that shows it (kind browser).

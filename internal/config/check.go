@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"wield/internal/near"
 	"wield/prompt"
+	"wield/schema/near"
 )
 
 // check looks at what no key can tell by itself: references, and values that exclude each other.

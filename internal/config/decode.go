@@ -10,12 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-	"wield/internal/near"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"wield/schema/near"
 )
 
 // A decoder fills structs from one YAML document. It goes on after a problem, so that all of them are found at once.

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"wield/internal/atomicfile"
+	"wield/tool/atomicfile"
 )
 
 // ErrNotWritten is the kind of errors of SetModel: the file is as it was.

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"wield/chat"
-	"wield/internal/atomicfile"
+	"wield/tool/atomicfile"
 	"wield/tool/policy"
 )
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // HasAgents reports whether wield runs tools for some model.

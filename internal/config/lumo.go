@@ -3,8 +3,8 @@ package config
 import (
 	"slices"
 
-	"wield/internal/near"
 	"wield/model/lumo"
+	"wield/schema/near"
 	wire "wield/wire/lumo"
 )
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // MCPServe says what wield serve offers by the Model Context Protocol.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"wield/internal/near"
 	"wield/module"
+	"wield/schema/near"
 )
 
 // A Module changes texts on their way to a model and back.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/internal/near"
+	"wield/schema/near"
 	"wield/tool/policy"
 )
 

@@ -8,7 +8,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/profile"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // A Profile is what is known of a family of models: one of your own, or changes to a built-in one.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"wield/dialect"
-	"wield/internal/near"
 	"wield/prompt"
+	"wield/schema/near"
 )
 
 // A scalar is a value of the file that is written as text and has rules of its own. Its Parse says in words

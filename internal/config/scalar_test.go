@@ -10,7 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"wield/internal/near"
+
+	"wield/schema/near"
 )
 
 // TestScalars checks each type of value with texts that it takes and refuses, and that the pattern in the schema takes at least

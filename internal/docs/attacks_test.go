@@ -99,7 +99,7 @@ var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(\w+ \*testing\.
 // aboutTools reports whether the tests of a directory are about running tools. Others have ids of their own lessons.
 func aboutTools(dir string) bool {
 	first, _, _ := strings.Cut(dir, "/")
-	return slices.Contains([]string{"tool", "cmd", "dialect"}, first)
+	return slices.Contains([]string{"tool", "cmd", "dialect"}, first) || dir == "internal/cli"
 }
 
 // testsOf returns the names of the tests of every package, by its directory.

@@ -19,8 +19,8 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/browser"
 	"wield/internal/tune"
-	"wield/model/browser"
 	"wield/model/openai"
 )
 

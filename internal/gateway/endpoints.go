@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // The URLs that are named elsewhere.

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // A failure is an exchange's end with an error: what the client is told, and under which status.

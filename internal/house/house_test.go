@@ -48,11 +48,13 @@ var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/
 var rooms = []room{
 	{path: "chat", floor: 0, modules: none},
 	{path: "schema/shape", floor: 0, modules: none},
+	{path: "schema/near", floor: 0, modules: none, only: []string{}},
 	{path: "schema", floor: 2, modules: schemaModules},
+	{path: "tool/atomicfile", floor: 1, modules: none, only: []string{}},
 	{path: "wire/sse", floor: 2, modules: none},
 	{path: "wire/jsonbody", floor: 2, modules: none},
 	{path: "tool/files", floor: 2, modules: none, only: []string{}},
-	{path: "tool/guarded", floor: 2, modules: none, only: []string{"internal/atomicfile"}},
+	{path: "tool/guarded", floor: 2, modules: none, only: []string{"tool/atomicfile"}},
 	{path: "tool/sandbox", floor: 2, modules: []string{"golang.org/x/sys"}, only: []string{}},
 	{path: "tool/edit", floor: 3, modules: []string{"github.com/aymanbagabas/go-udiff"}, only: []string{"tool/files"}},
 	{path: "tool/policy", floor: 3, modules: append([]string{"mvdan.cc/sh/v3"}, schemaModules...), only: []string{"chat", "schema", "schema/shape", "tool/guarded"}},
@@ -64,7 +66,7 @@ var rooms = []room{
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "wire/responses", floor: 4, modules: schemaModules},
 	{path: "dialect/dialecttest", floor: 4, modules: schemaModules},
-	{path: "dialect/chattemplate", floor: 4, modules: none, only: []string{"chat", "dialect", "internal/jinja", "schema/shape"}},
+	{path: "internal/chattemplate", floor: 4, modules: none, only: []string{"chat", "dialect", "internal/jinja", "schema/shape"}},
 	{path: "dialect/responsetemplate", floor: 4, modules: none, only: []string{"dialect"}},
 	{path: "dialect/grammar", floor: 4, modules: none, only: []string{"chat", "dialect", "schema/shape"}},
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
@@ -79,28 +81,25 @@ var rooms = []room{
 	{path: "model/ollama", floor: 5, modules: schemaModules},
 	{path: "model/anthropic", floor: 5, modules: schemaModules},
 	{path: "model/lumo", floor: 5, modules: schemaModules},
-	{path: "model/browser", floor: 5, modules: append([]string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"}, schemaModules...)},
+	{path: "internal/browser", floor: 5, modules: anyModule},
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/stop", floor: 5, modules: none, only: []string{"chat"}},
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "agent", floor: 7, modules: toolModules},
-	{path: "internal/atomicfile", floor: 1, modules: none},
-	{path: "internal/pending", floor: 1, modules: none, only: []string{"chat"}},
 	{path: "wield", floor: 8, modules: toolModules},
 	{path: "internal/rate", floor: 1, modules: none, only: []string{}},
-	{path: "internal/near", floor: 1, modules: none, only: []string{}},
 	{path: "internal/jinja", floor: 1, modules: none, only: []string{}},
 	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},
-	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
-	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "internal/mask", "tool/sandbox"}},
+	{path: "module/mask", floor: 1, modules: none, only: []string{}},
+	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "module/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},
 	{path: "tool/mcp", floor: 6, modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/segmentio/asm", "github.com/segmentio/encoding",
 		"github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"}, toolModules...)},
 	{path: "tool/httpcall", floor: 6, modules: toolModules},
 	{path: "tool", floor: 5, modules: toolModules},
-	{path: "model/browser/chromium", floor: 4, modules: append([]string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"}, schemaModules...)},
+	{path: "internal/browser/chromium", floor: 4, modules: anyModule},
 	{path: "internal/chatpage", floor: 6, modules: anyModule},
 	{path: "internal/capture", floor: 5, modules: anyModule},
 	{path: "internal/trace", floor: 5, modules: anyModule},
@@ -161,7 +160,7 @@ type pkg struct {
 	}
 }
 
-// TestOrder reads the import graph and checks that every import points downwards.
+// TestOrder reads the import graph and checks that every import points downwards, and that public packages stand on public ones.
 func TestOrder(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, p := range list(t) {
@@ -182,6 +181,9 @@ func TestOrder(t *testing.T) {
 			}
 			if b := find(below); b != nil && b.floor >= r.floor {
 				t.Errorf("%s (floor %d) imports %s (floor %d): imports only go downwards", name, r.floor, below, b.floor)
+			}
+			if strings.HasPrefix(below, "internal/") && !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") {
+				t.Errorf("%s imports %s: no public package imports one that is not", name, below)
 			}
 			if r.only != nil && !slices.Contains(r.only, below) {
 				t.Errorf("%s imports %s; it may import only %s", name, below, strings.Join(r.only, ", "))

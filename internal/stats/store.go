@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"wield/internal/atomicfile"
+	"wield/tool/atomicfile"
 )
 
 // Dims are what numbers are told apart by. What has no value of one, such as a call that came through a server's function

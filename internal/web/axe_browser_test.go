@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 // looked are the views that axe looks at, with something in them. Each is a service of its own; look is

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 // talks is a service whose scripted models do what the tests of the chat need: compute after asking, write

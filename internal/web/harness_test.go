@@ -28,6 +28,7 @@ import (
 
 	"wield/agent"
 	"wield/internal/api"
+	"wield/internal/browser/chromium"
 	"wield/internal/capture"
 	"wield/internal/compose"
 	"wield/internal/config"
@@ -36,7 +37,6 @@ import (
 	"wield/internal/stats"
 	"wield/internal/web"
 	"wield/journal"
-	"wield/model/browser/chromium"
 	"wield/tool"
 	"wield/tool/sandbox"
 )

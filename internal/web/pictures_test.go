@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 var update = flag.Bool("update", false, "take the pictures anew that the page is compared with, and those of the pages")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // Bounds of the question which models a server has: it only makes a message better.

@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // Suffix ends the name of every scenario file.

@@ -17,7 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // Parse reads a scenario from data. name stands in errors. Files that it includes are not looked for: Load does that.

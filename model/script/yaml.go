@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 // A FileError is something wrong at one place of a scenario file.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"wield/internal/atomicfile"
+	"wield/tool/atomicfile"
 )
 
 // A Store keeps what a person has agreed to and what is held back until one does, in a file. Its methods may

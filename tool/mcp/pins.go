@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"wield/internal/atomicfile"
+	"wield/tool/atomicfile"
 )
 
 // Pins keep the definitions of tools as they were when they were first seen, in a file. Their methods may be

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"wield/internal/atomicfile"
+	"wield/tool/atomicfile"
 )
 
 // Tokens keeps the tokens of logins, in a file that only its owner can read. Its methods may be called by several

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"wield/chat"
-	"wield/internal/pending"
 	"wield/wire/jsonbody"
 )
 
@@ -81,7 +80,7 @@ var nothing = []string{`""`, "false", "null", "[]"}
 type requestReader struct {
 	jsonbody.Reader
 	req     *chat.Request
-	pending pending.Calls   // of the last answer
+	pending chat.Pending    // of the last answer
 	named   map[string]bool // tools
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/internal/pending"
 	"wield/wire/jsonbody"
 )
 
@@ -196,7 +195,7 @@ func (d *requestReader) id(call int) string {
 }
 
 // await notes the calls of an answer, whose results follow.
-func (d *requestReader) await(m *chat.Message) { d.pending = pending.Of(m.Calls) }
+func (d *requestReader) await(m *chat.Message) { d.pending = chat.Pending{Calls: m.Calls} }
 
 // join finds the call that a result answers: the one of its id, else the next of its name, else the next.
 func (d *requestReader) join(m *chat.Message) {

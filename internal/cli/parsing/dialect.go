@@ -15,7 +15,7 @@ import (
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 	"wield/internal/cli"
-	"wield/internal/near"
+	"wield/schema/near"
 )
 
 func NewDialectCmd(app *cli.App) *cobra.Command {

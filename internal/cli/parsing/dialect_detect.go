@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wield/dialect/chattemplate"
+	"wield/internal/chattemplate"
 	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/model/openai"

@@ -19,7 +19,7 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/mcpserver"
-	"wield/internal/near"
+	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/chat"
-	"wield/internal/atomicfile"
 	"wield/internal/cli"
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/atomicfile"
 )
 
 // A placement says where new files of tools go.

@@ -1,15 +1,13 @@
-package pending
+package chat
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"wield/chat"
 )
 
 // slow does what Take says, by looking at every call.
-func slow(calls []chat.Call, taken []bool, id, name string) int {
+func slow(calls []Call, taken []bool, id, name string) int {
 	for i := range calls {
 		if !taken[i] && (id == "" || calls[i].ID == id) && (id != "" || name == "" || calls[i].Name == name) {
 			taken[i] = true
@@ -23,12 +21,12 @@ func slow(calls []chat.Call, taken []bool, id, name string) int {
 func TestTake(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		calls := make([]chat.Call, r.IntN(6))
+		calls := make([]Call, r.IntN(6))
 		for i := range calls {
-			calls[i] = chat.Call{ID: fmt.Sprint("c", r.IntN(4)), Name: fmt.Sprint("f", r.IntN(3))}
+			calls[i] = Call{ID: fmt.Sprint("c", r.IntN(4)), Name: fmt.Sprint("f", r.IntN(3))}
 		}
 		taken := make([]bool, len(calls))
-		p := Of(calls)
+		p := Pending{Calls: calls}
 		for range 8 {
 			id, name := "", ""
 			switch r.IntN(3) {
@@ -48,12 +46,12 @@ func TestTake(t *testing.T) {
 // TestTakeIsLinear: what is taken is not looked at again, even where the results of the first calls come last.
 func TestTakeIsLinear(t *testing.T) {
 	const n = 1000
-	calls := make([]chat.Call, n)
+	calls := make([]Call, n)
 	for i := range calls {
 		calls[i].ID = "c"
 	}
 	calls[0].ID = "first"
-	p := Of(calls)
+	p := Pending{Calls: calls}
 	for range n - 1 {
 		if p.Take("c", "") == nil {
 			t.Fatal("a call is missing")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 // loginRest is how long a page has to look logged in, since many show their fields for a moment before they ask.

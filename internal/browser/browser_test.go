@@ -19,9 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
+	"wield/internal/browser"
+	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
-	"wield/model/browser"
-	"wield/model/browser/chromium"
 	"wield/wire/openai"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"wield/chat"
-	"wield/dialect/chattemplate"
+	"wield/internal/chattemplate"
 )
 
 // TestInspect looks at templates in testdata, which are written for this test in the manner of the families that they are named for.

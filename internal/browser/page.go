@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 //go:embed page.js

@@ -3,7 +3,7 @@ package browser
 import (
 	"context"
 
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 )
 
 // CloseTabs closes all tabs of a model's browser, as a user could.

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/browser/chromium"
+	"wield/internal/browser/chromium"
 	"wield/wire/openai"
 )
 

@@ -7,16 +7,14 @@ import (
 )
 
 // longest is the length of the longest word that is looked at: nobody mistypes a longer one.
-const longest = 200
+const longest = 64
 
 // Name returns the candidate that is written most like word, or "" when none is.
 func Name(word string, candidates []string) string {
-	if len(word) > longest {
-		return ""
-	}
+	word = strings.ToLower(word)
 	best, least := "", 1+max(1, len(word)/3)
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < least {
+		if d := distance(word, strings.ToLower(c), least); d < least {
 			best, least = c, d
 		}
 	}
@@ -32,26 +30,29 @@ func Hint(word string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance counts the insertions, deletions, replacements and swaps of neighbours that make b of a.
-func distance(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+// distance returns how many bytes must be added, removed, changed or swapped with their neighbour to make b of a; at least
+// limit if it is more than that.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > longest || len(b) > longest {
+		return limit
+	}
+	var rows [3][longest + 1]int
+	for j := range len(b) + 1 {
+		rows[0][j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
+		cur, up, up2 := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
+		cur[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			cur[j] = min(up[j]+1, cur[j-1]+1, up[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+				cur[j] = min(cur[j], up2[j-2]+1)
 			}
 		}
-		before, last = last, row
 	}
-	return last[len(b)]
+	return rows[len(a)%3][len(b)]
 }
