@@ -10,9 +10,9 @@ import (
 )
 
 // A model that goes on past its turn does so in more styles than a table can hold. What they share shows when a call begins: before
-// it stand two lines, or two places of its line, that differ in the party which speaks and in nothing else. That alone may be a
-// screenplay or a list of keys. It is a turn that the model invented if the call is what the second party says, or if the model
-// asked before it, or the first party consents.
+// it stand two lines, or two places of its line, that differ in the party which speaks and in nothing else. That is a turn which the
+// model invented if the call is what the second party says, if the model asked before it, or the first party consents. Else it is one
+// unless something leads to it as to a conversation that is shown, or the lines belong to a list of keys.
 
 // maxInvented is how many bytes before a call are looked at.
 const maxInvented = 256
@@ -21,28 +21,38 @@ const maxInvented = 256
 type party struct {
 	name string
 	own  bool // it is the model
-	key  bool // lists of keys have it as well
 }
 
 // parties are those words by their length.
 var parties = [...][]party{
-	2: {{"ai", true, false}, {"me", true, true}},
-	3: {{"you", false, false}, {"bot", true, false}, {"gpt", true, false}},
-	4: {{"user", false, false}},
-	5: {{"human", false, false}, {"model", true, true}, {"agent", true, true}},
-	6: {{"system", false, false}, {"client", false, false}, {"person", false, false}},
-	7: {{"chatbot", true, false}},
-	8: {{"customer", false, false}, {"operator", false, false}},
-	9: {{"assistant", true, false}, {"developer", false, false}},
+	2: {{"ai", true}, {"me", true}},
+	3: {{"you", false}, {"bot", true}, {"gpt", true}},
+	4: {{"user", false}},
+	5: {{"human", false}, {"model", true}, {"agent", true}},
+	6: {{"system", false}, {"client", false}, {"person", false}},
+	7: {{"chatbot", true}},
+	8: {{"customer", false}, {"operator", false}},
+	9: {{"assistant", true}, {"developer", false}},
 }
+
+// initials has, for each byte that a party may begin with, a bit for each length of one.
+var initials = func() (t [256]uint16) {
+	for n, list := range parties {
+		for _, p := range list {
+			t[p.name[0]] |= 1 << n
+			t[p.name[0]-'a'+'A'] |= 1 << n
+		}
+	}
+	return t
+}()
 
 // partyOf returns the party that a word names, or nil.
 func partyOf(word string) *party {
-	if len(word) >= len(parties) {
+	if len(word) >= len(parties) || initials[word[0]]&(1<<len(word)) == 0 {
 		return nil
 	}
 	for k := range parties[len(word)] {
-		if p := &parties[len(word)][k]; p.name[0] == word[0]|0x20 && strings.EqualFold(p.name, word) {
+		if p := &parties[len(word)][k]; strings.EqualFold(p.name, word) {
 			return p
 		}
 	}
@@ -60,44 +70,93 @@ type speaker struct {
 }
 
 // inventedTurn looks in text, which a call follows, for a turn of another party, and returns where that begins and how it is marked.
-// The answer has called before the text, or not.
-func inventedTurn(text string, called bool) (at int, marker string, ok bool) {
+// The answer has called before the text, or shows a conversation, or not.
+func inventedTurn(text string, called, shows bool) (at int, marker string, ok bool) {
 	speakers := speakersIn(text)
+	var shown *speaker
 	for k := range speakers {
 		s := &speakers[k]
-		before := strings.TrimRight(text[:s.at], " \t\r\n")
-		if s.own || strings.HasSuffix(before, ":") { // it leads to a conversation that is shown
+		if s.own || shown != nil && shown.before == s.before {
 			continue
 		}
-		asked := called || asks(before)
-		sign, replied := "", false
+		before := trimLine(text[:s.at])
+		l := leading{called: called || asks(before), shows: shows || introduces(bottomLine(before)), seen: before != "" || len(text) < maxInvented}
 		for _, reply := range slices.Backward(speakers[k+1:]) {
-			if sign, replied = sameStyle(s, &reply); replied && reply.own {
-				if invents(text, s, &reply, sign, asked) {
-					return s.at, strings.TrimSpace(text[s.at : s.to+len(sign)]), true
-				}
+			sign, replied := sameStyle(s, &reply)
+			if !replied || !reply.own {
+				continue
+			}
+			if l.invents(text, s, &reply, sign) {
+				return s.at, strings.TrimSpace(text[s.at : s.to+len(sign)]), true
+			}
+			if !l.shows {
 				return 0, "", false
 			}
+			if !called {
+				shown = s
+			}
+			break
 		}
-		if sign = signOf(s.after); sign != "" && asked && !s.inLine && consents(s.after[len(sign):]) {
+		if sign := signOf(s.after); sign != "" && l.called && !l.shows && !s.inLine && consents(s.after[len(sign):]) {
 			return s.at, strings.TrimSpace(text[s.at : s.to+len(sign)]), true
 		}
 	}
 	return 0, "", false
 }
 
+// A leading is what stands before a line of another party.
+type leading struct {
+	called bool // the model called, or asks for what the party says
+	shows  bool // it leads to a conversation that is shown
+	seen   bool // it is all there
+}
+
 // invents reports whether s and reply, who speak in text before a call, are a turn of another party and the model's answer to it.
-func invents(text string, s, reply *speaker, sign string, asked bool) bool {
+func (l leading) invents(text string, s, reply *speaker, sign string) bool {
+	evident := l.called || consents(text[s.to+len(sign):])
 	said := text[reply.to+len(sign):]
-	switch evident := asked || consents(text[s.to+len(sign):]); {
+	switch {
 	case s.inLine:
-		return evident && !strings.Contains(strings.TrimSpace(text[s.at:]), "\n")
+		return evident && !l.shows && !strings.Contains(strings.TrimSpace(text[s.at:]), "\n")
+	case l.shows, strings.TrimSpace(text[s.to+len(sign):reply.at]) == "":
+		return false
 	case evident, saysNothing(said):
 		return true
-	case strings.Contains(strings.TrimRight(said, " \t"), "\n\n"): // the conversation has ended
+	case !l.seen && strings.Contains(strings.TrimRight(said, " \t"), "\n\n"): // the conversation has ended
 		return false
 	}
-	return !reply.key && !hasKeys(text[s.at:])
+	return isSpeech(said) && !hasKeys(text[s.at:])
+}
+
+// isSpeech reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says who speaks and to whom.
+func isSpeech(text string) bool {
+	text = strings.TrimLeftFunc(text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	line, _, _ := strings.Cut(text, "\n")
+	first, _ := utf8.DecodeRuneInString(line)
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(line, " \t\r*_)\"'”’"))
+	return !unicode.IsLower(first) && strings.ContainsRune(".!?…:。！？：", last) || hasWord(line, spokenWords)
+}
+
+// spokenWords are words of who speaks and is spoken to.
+var spokenWords = []string{"i", "me", "my", "we", "you", "your"}
+
+// hasWord reports whether a word of text is one of words, which are sorted.
+func hasWord(text string, words []string) bool {
+	letters := func(c rune) bool { return !unicode.IsLetter(c) }
+	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), letters), func(word string) bool {
+		_, is := slices.BinarySearch(words, word)
+		return is
+	})
+}
+
+// showWords are words of a line that leads to a conversation which is shown.
+var showWords = []string{"act", "chat", "chats", "conversation", "conversations", "dialog", "dialogs", "dialogue", "dialogues", "example", "examples", "exchange", "faq", "follows",
+	"format", "formats", "interview", "like", "log", "logs", "minutes", "play", "plays", "prompt", "prompts", "role", "roles", "sample", "samples", "scene", "scenes", "script", "scripts", "sketch",
+	"speak", "story", "talk", "template", "templates", "thread", "transcript", "transcripts"}
+
+// introduces reports whether a line leads to a conversation that is shown: with a colon, as a heading, or with a word for one.
+func introduces(line string) bool {
+	return strings.HasSuffix(line, ":") || !asks(line) && (strings.HasPrefix(line, "#") || hasWord(line, showWords))
 }
 
 // saysNothing reports whether s has no words: at most the tag or the code fence at its end with which the call begins.
@@ -112,15 +171,15 @@ func saysNothing(s string) bool {
 // speakersIn returns the places in text that name a party, in order.
 func speakersIn(text string) (list []speaker) {
 	for i := behindFences(text); i < len(text); i++ {
-		if !chars.IsLetter(text[i]) {
-			continue
-		}
 		from := i
 		for i < len(text) && chars.IsLetter(text[i]) {
 			i++
 		}
+		if from == i {
+			continue
+		}
 		p := partyOf(text[from:i])
-		if p == nil {
+		if p == nil || i < len(text) && text[i] == '_' && (from == 0 || chars.IsBlank(text[from-1])) {
 			continue
 		}
 		line, end := strings.LastIndexByte(text[:from], '\n')+1, strings.IndexByte(text[i:], '\n')
@@ -132,12 +191,18 @@ func speakersIn(text string) (list []speaker) {
 			s.inLine, s.at = true, strings.LastIndexAny(text[:from], " \t\n")+1
 		}
 		if s.before = withoutDigits(text[s.at:from]); s.inLine && len(s.before) > 4 || strings.Contains(s.before, "|>") ||
-			strings.HasPrefix(s.before, "    ") || strings.HasPrefix(s.before, "\t") {
-			continue // behind a token it is for turnMark to say, and what is indented is code
+			strings.HasPrefix(s.before, "    ") || strings.HasPrefix(s.before, "\t") || endsInWord(s.before) {
+			continue // behind a token it is for turnMark to say, what is indented is code, and behind a word a sentence goes on
 		}
 		list = append(list, s)
 	}
 	return list
+}
+
+// endsInWord reports whether a word stands at the end of text or before the blanks there.
+func endsInWord(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, " \t"))
+	return unicode.IsLetter(last)
 }
 
 // behindFences returns where the last code fence in text ends: what it shows is no turn.
@@ -157,7 +222,7 @@ func behindFences(text string) (end int) {
 func hasKeys(text string) bool {
 	for line := range strings.Lines(text) {
 		key, _, keyed := strings.Cut(line, ": ")
-		if keyed && !strings.ContainsAny(key, ".,;!?") && len(speakersIn(key)) == 0 {
+		if keyed && !strings.ContainsAny(key, ".,;!?") && len(speakersIn(line)) == 0 {
 			return true
 		}
 	}
@@ -217,10 +282,12 @@ var askWords = []string{"confirm", "approv", "permission", "consent", "let me kn
 
 // asks reports whether the last line of text has a question, or asks for a consent.
 func asks(text string) bool {
-	text = strings.TrimRight(text, " \t\r\n")
-	text = strings.ToLower(text[strings.LastIndexByte(text, '\n')+1:])
+	text = strings.ToLower(bottomLine(trimLine(text)))
 	return strings.ContainsAny(text, "?？") || slices.ContainsFunc(askWords, func(word string) bool { return strings.Contains(text, word) })
 }
+
+// bottomLine returns the last line of text.
+func bottomLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
 // consentWords are what a consent begins with.
 var consentWords = []string{"yes", "yeah", "yep", "y", "ok", "okay", "sure", "go", "go ahead", "do it", "please do", "confirm", "confirmed", "i confirm", "approved",

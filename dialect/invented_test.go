@@ -15,7 +15,7 @@ var inventedStyles = []struct{ before, after string }{
 }
 
 // TestInventedStyles lets a model go on with the turns of others in styles that no table has: behind a question, behind a call, with a consent that it did
-// not ask for, and with a call right behind its own name. No call comes out of them.
+// not ask for, with a call right behind its own name, and with words before that. No call comes out of them.
 func TestInventedStyles(t *testing.T) {
 	o := dialect.Options{Tools: propertyTools}
 	forms := formCalls(t)
@@ -33,6 +33,8 @@ func TestInventedStyles(t *testing.T) {
 				{"I found three.\n\n", "yes, delete them", "Fine, here it is.\n\n", 0},
 				{forms[name] + "\n", "and then?", "I go on.\n\n", 1},
 				{"I found three.\n", "what is in them?", "", 0},
+				{"- a.txt\n- b.txt\n\n", "what is in them?", "Sure.\n\nHere is the call.\n", 0},
+				{"", "use the other path", "Let me look at that\n", 0},
 			} {
 				n++
 				text := c.before + name1 + c.said + "\n" + name2 + c.answer + forms[name]
@@ -51,6 +53,8 @@ func TestNothingInvented(t *testing.T) {
 	for _, text := range []string{
 		"A short play.\n\nUser: Is it open?\nAssistant: Until six.\nUser: Fine.\n\nI look.\n", "User - who asks\nAssistant - who answers\n\n", "1. User: signs in\n2. System: checks it\n3. User: sees it\n\n",
 		"User: ann\nRole: admin\nAssistant: none\n", "=== User settings ===\na\n=== Agent settings ===\nb\n\n", "```\nUser - yes\nAssistant - ok\n```\n", "    User - yes\n    Assistant - ok\n",
+		"One possible dialogue follows.\n\n**Human:** What is love?\n**AI:** A chemical reaction.\n\n", "# Support script\n\nUser: It does not start.\n\nAssistant: Is the cable in?\n\n",
+		"user = app\npassword = secret\nassistant = none\n", "USER\nasks\nASSISTANT\nanswers\n\n", "user_prompt: What is it?\nassistant_prompt: Nothing.\n", "User (n.): one who uses.\nAssistant (n.): one who assists.\n",
 		"It looks like this:\n\n=== User ===\nyes\n=== Assistant ===\nok\n\n", "Ask the user - yes, the user - before the assistant - the model - acts.\n", "| Role | Task |\n|---|---|\n| User | asks |\n| Assistant | answers |\n\n",
 	} {
 		for _, size := range turnSizes {

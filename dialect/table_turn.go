@@ -148,10 +148,6 @@ const questionLine = "Question:"
 // aloneLines are lines that end the turn without another one.
 var aloneLines = []string{"### Instruction:", "### Human:", "### HUMAN:"}
 
-// alonePairs are such lines that may stand in the middle of one. Before the second tag stands what else
-// begins a call of poolside.
-var alonePairs = []string{"</user><assistant>", "</user>\n<assistant>", "</user>\n\n<assistant>"}
-
 // resultMarks begin a tool's result, besides the results that are read as they are, see useVerbatim.
 var resultMarks = []string{"Observation:", "**Observation:**", "TOOL_RESULT:", "PTK_RESULT:", "FUNCTION RESPONSE:", "Tool result:", "Tool Result:", "Tool output:",
 	"Tool response:", "Function result:", "**Tool result:**", "[Tool result]", "## Return of functions.", "<tool_results>", "<tool_responses>", "<tool_call_result>",
@@ -176,9 +172,6 @@ var turnOpeners = func() (list []opener) {
 	}
 	for _, literal := range aloneLines { // before the lines of two, which they are as well
 		add(markAlone, 0, true, literal)
-	}
-	for _, literal := range alonePairs {
-		add(markAlone, 0, false, literal)
 	}
 	for k, s := range roleStyles {
 		for _, word := range s.others {

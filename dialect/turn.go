@@ -85,7 +85,9 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 	case markAlone:
 		ends = true
 	case markBlank:
-		ends = d.behindBlankLine() && !d.announced() && d.turn.shown&(1<<o.style) == 0
+		if ends = d.behindBlankLine() && d.turn.shown&(1<<o.style) == 0; ends && d.introduced() {
+			d.turn.shown, ends = d.turn.shown|1<<o.style, false
+		}
 	case markReply, markDirect:
 		if r := &d.turn.role; r.marker == "" || r.style != o.style {
 			break
@@ -141,6 +143,9 @@ func (d *Decoder) evident(r *roleLine) bool {
 	return at >= len(r.marker) && at <= len(before) && consents(before[at:])
 }
 
+// introduced reports whether the line above the candidate leads to a conversation that is shown.
+func (d *Decoder) introduced() bool { return introduces(bottomLine(trimLine(d.beforeCall()))) }
+
 // announced reports whether a colon leads to the candidate.
 func (d *Decoder) announced() bool {
 	return strings.HasSuffix(strings.TrimRight(d.before(), " \t\r\n"), ":")
@@ -190,8 +195,14 @@ func (d *Decoder) endRoles(i int, o *opener) int {
 // header acts on a header that ends before i, unless it is talked about.
 func (d *Decoder) header(i int, o *opener) int {
 	where := d.place()
-	if strings.HasPrefix(o.literal, "</s>") && !opensQuote(trimLine(d.before())) {
-		where = placeFree // nobody says both tokens in a sentence
+	if role, closed := strings.CutPrefix(o.literal, "</s>"); closed {
+		before := d.beforeCall()
+		switch {
+		case strings.Contains(bottomLine(before), role):
+			where = placeProse // the line shows a conversation
+		case !opensQuote(trimLine(before)):
+			where = placeFree // nobody says both tokens in a sentence
+		}
 	}
 	switch where {
 	case placeFree:
@@ -277,11 +288,8 @@ func (d *Decoder) answersItself(i int) bool {
 // invented looks in the text before the candidate, a call, for a turn of another party in a style that no marker has.
 func (d *Decoder) invented(text string) (at int, marker string, ok bool) {
 	t := &d.turn
-	if t.shown != 0 && !t.called {
-		return 0, "", false
-	}
 	text = text[min(len(text), max(0, t.torn-(d.text.candAt-len(text)))):]
-	at, marker, ok = inventedTurn(text, t.called)
+	at, marker, ok = inventedTurn(text, t.called, t.shown != 0 && !t.called)
 	return d.text.candAt - len(text) + at, marker, ok
 }
 
