@@ -504,7 +504,7 @@ func (c *conversation) greet() {
 	if n := len(c.messages); n > 0 {
 		c.recall()
 	}
-	c.screen.print(styled(styleDim, "/help tells what there is. Ctrl-C stops, Ctrl-D leaves."), nil)
+	c.screen.print(styled(styleDim, "/help lists commands and keys. Ctrl-C stops, Ctrl-D quits."), nil)
 }
 
 // recall shows the end of a conversation that goes on.

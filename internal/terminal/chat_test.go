@@ -411,7 +411,7 @@ func TestCommands(t *testing.T) {
 	for _, tt := range []struct{ keys, want string }{
 		{"/whi\r", "There is no command /whi; did you mean /why?"},
 		{"\x15/why\r", "There is no answer yet."},
-		{"/help\r", "leaves; the conversation is kept"},
+		{"/help\r", "quit; the conversation is kept"},
 		{"/model\r", "* test"},
 		{"/model nowhere\r", "there is no model nowhere"},
 		{"/model other\r", "Goes on with other"},
@@ -433,6 +433,47 @@ func TestCommands(t *testing.T) {
 	}
 	k.press("/quit\r")
 	k.ends()
+}
+
+// TestHelpFits checks that the whole help is on the screen at once, with the command above it and the input below.
+func TestHelpFits(t *testing.T) {
+	k := start(t, 80, 30, false, options(t, scripted(t, "  - {reply: [{text: \"An answer.\"}]}\n"), writes(t)...))
+	k.press("/help\r")
+	k.idle("attach a text file")
+	screen := k.vt.Screen(false, false)
+	for _, c := range Commands() {
+		if !strings.Contains(screen, c.Name+" ") || !strings.Contains(screen, c.What) {
+			t.Errorf("%s cannot be seen, or its line is too long", c.Name)
+		}
+	}
+	for _, key := range Keys() {
+		if !strings.Contains(screen, key.Keys) || !strings.Contains(screen, key.What) {
+			t.Errorf("%s cannot be seen, or its line is too long", key.Keys)
+		}
+	}
+	k.quits()
+}
+
+// TestComplete presses Tab behind the beginning of a command or of its argument.
+func TestComplete(t *testing.T) {
+	k := start(t, 80, 30, false, options(t, scripted(t, "  - {reply: [{text: \"An answer.\"}]}\n"), writes(t)...))
+	for _, tt := range []struct{ typed, want string }{
+		{"/to", "/tools"},
+		{"/tools wr", "/tools write_file"},
+		{"/tools write_file of", "/tools write_file off"},
+		{"/tools write_file o", "on  off"},
+		{"/tools nothing", "Nothing begins with nothing"},
+		{"/model o", "/model other"},
+		{"/dialect her", "/dialect hermes"},
+		{"/dialect ", "auto  hermes  json-fence"},
+		{"/undo l", "/undo last"},
+	} {
+		k.press(tt.typed + "\t")
+		k.waits(tt.want)
+		k.press("\x15")
+		k.until("the empty input", func(s string) bool { return !strings.Contains(s, tt.typed) })
+	}
+	k.quits()
 }
 
 func TestResume(t *testing.T) {

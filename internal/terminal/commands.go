@@ -47,26 +47,19 @@ func Answers() []Key {
 	return list
 }
 
-// keyHelp tells about the keys.
+// keyHelp explains the keys that are not the same in every editor, with related keys in one row: /help has to fit on a screen.
 var keyHelp = []Key{
-	{"Enter", "sends the message; while something runs the model gets it before its next answer"},
-	{"Alt-Enter, Ctrl-J, \\ Enter", "begins a new line"},
-	{"Ctrl-C", "empties the input, else stops what runs, else leaves when pressed twice"},
-	{"Ctrl-D", "leaves, if the input is empty; else removes the character behind the cursor"},
-	{"Up, Down", "move between lines, then through what was written before"},
-	{"Ctrl-P, Ctrl-N", "go through what was written before"},
-	{"Ctrl-R", "searches what was written before; again: further back, Esc: ends it"},
-	{"Left, Right, Ctrl-B, Ctrl-F", "move by a character"},
-	{"Alt-B, Alt-F, Ctrl-Left, Ctrl-Right", "move by a word"},
-	{"Home, End, Ctrl-A, Ctrl-E", "move to the beginning or the end of the line"},
-	{"Backspace, Delete", "remove a character"},
-	{"Ctrl-W, Alt-Backspace, Alt-D", "remove the word before or behind the cursor"},
-	{"Ctrl-U, Ctrl-K", "remove what stands before or behind the cursor in the line"},
-	{"Ctrl-Y", "puts back what was removed last"},
-	{"Tab", "completes a command or the name of a file behind @"},
-	{"Ctrl-G", "opens the message in $VISUAL or $EDITOR"},
-	{"Ctrl-L", "empties the screen"},
-	{"Ctrl-Z", "stops wield until the shell's fg"},
+	{"Enter", "send; a busy model reads it before its next answer"},
+	{"Alt-Enter, Ctrl-J", "new line; also Enter behind a backslash"},
+	{"Tab", "complete a command, its argument, or a file after @"},
+	{"Ctrl-C", "clear the input, else stop what runs; twice: quit"},
+	{"Ctrl-D", "quit if the input is empty, else delete a character"},
+	{"Up, Down, Ctrl-P, Ctrl-N", "earlier messages; Ctrl-R searches them"},
+	{"Alt-B, Alt-F", "move by word; Home, End, Ctrl-A, Ctrl-E: in the line"},
+	{"Ctrl-W, Ctrl-U, Ctrl-K", "cut a word, or to line start or end; Ctrl-Y pastes"},
+	{"Ctrl-G", "edit the message in $VISUAL or $EDITOR"},
+	{"Ctrl-L, Ctrl-Z", "clear the screen; suspend wield, fg resumes it"},
+	{"@FILE", "attach a text file or an image"},
 }
 
 // A command is one line of the table.
@@ -76,25 +69,27 @@ type command struct {
 	what string
 	busy bool // it may be used while something runs
 	do   func(c *conversation, ctx context.Context, arg string)
+	// words returns what the next argument can be, behind those that are written already. It may be nil.
+	words func(c *conversation, before []string) []string
 }
 
 // commands are all of them. The help is added by commandTable, since it reads the table.
 var commands = []command{
-	{"/help", "", "what there is", true, nil},
-	{"/model", "[NAME]", "the models, or another one from now on", false, (*conversation).cmdModel},
-	{"/tools", "[NAME on|off]", "the tools, or switches one for this conversation", true, (*conversation).cmdTools},
-	{"/dialect", "[NAME]", "the dialects, or tells the model another one from now on; auto: its own", false, (*conversation).cmdDialect},
-	{"/raw", "", "what the model wrote for the last answer, as it wrote it", true, (*conversation).cmdRaw},
-	{"/why", "", "how the last answer was read: the dialect, which bytes became which call, what was mended, which rule decided", true, (*conversation).cmdWhy},
-	{"/undo", "[last]", "takes back the last change of files that a call of this conversation made; last: of any conversation in this directory", false, (*conversation).cmdUndo},
-	{"/diff", "", "what the calls of this conversation made of files", true, (*conversation).cmdDiff},
-	{"/approvals", "", "questions that wait for an answer, in all conversations", true, (*conversation).cmdApprovals},
-	{"/cost", "", "tokens, and what they cost if prices are known, each model at its own", true, (*conversation).cmdCost},
-	{"/compact", "", "lets the model sum up the conversation, and goes on with the summary", false, (*conversation).cmdCompact},
-	{"/save", "FILE", "writes the conversation to a file, as Markdown", true, (*conversation).cmdSave},
-	{"/resume", "[ID]", "earlier conversations, or goes on with one", false, (*conversation).cmdResume},
-	{"/title", "[TEXT]", "the title of the conversation, or another one", true, (*conversation).cmdTitle},
-	{"/quit", "", "leaves; the conversation is kept", true, func(c *conversation, _ context.Context, _ string) { c.stop(); c.quit = true }},
+	{"/help", "", "show this list", true, nil, nil},
+	{"/model", "[NAME]", "list the models, or switch to another", false, (*conversation).cmdModel, (*conversation).modelWords},
+	{"/tools", "[NAME on|off]", "list the tools, or switch one on or off", true, (*conversation).cmdTools, (*conversation).toolWords},
+	{"/dialect", "[NAME]", "list the dialects, or set one; auto: the model's own", false, (*conversation).cmdDialect, (*conversation).dialectWords},
+	{"/raw", "", "show the last answer as the model wrote it", true, (*conversation).cmdRaw, nil},
+	{"/why", "", "explain the last answer: calls, repairs, rules", true, (*conversation).cmdWhy, nil},
+	{"/undo", "[last]", "undo a file change; last: of any conversation here", false, (*conversation).cmdUndo, undoWords},
+	{"/diff", "", "show what this conversation changed in files", true, (*conversation).cmdDiff, nil},
+	{"/approvals", "", "list open questions of all conversations", true, (*conversation).cmdApprovals, nil},
+	{"/cost", "", "show tokens, and cost if prices are configured", true, (*conversation).cmdCost, nil},
+	{"/compact", "", "summarize the conversation and continue from that", false, (*conversation).cmdCompact, nil},
+	{"/save", "FILE", "save the conversation as Markdown", true, (*conversation).cmdSave, nil},
+	{"/resume", "[ID]", "list earlier conversations, or continue one", false, (*conversation).cmdResume, nil},
+	{"/title", "[TEXT]", "show or change the title", true, (*conversation).cmdTitle, nil},
+	{"/quit", "", "quit; the conversation is kept", true, func(c *conversation, _ context.Context, _ string) { c.stop(); c.quit = true }, nil},
 }
 
 // commandTable returns the commands with the help among them.
@@ -111,7 +106,7 @@ func (c *conversation) command(ctx context.Context, text string) bool {
 	list := commandTable()
 	i := slices.IndexFunc(list, func(k command) bool { return k.name == name })
 	if i < 0 {
-		c.hintOf(fmt.Sprintf("There is no command %s%s /help tells what there is; a blank before the slash sends it to the model.", shorten(name, 30), nearest(name)))
+		c.hintOf(fmt.Sprintf("There is no command %s%s /help lists all; put a space before the slash to send it to the model.", shorten(name, 30), nearest(name)))
 		return false
 	}
 	if c.busy() && !list[i].busy {
@@ -159,12 +154,10 @@ func (c *conversation) cmdHelp(context.Context, string) {
 		c.helpRow(k.Keys, k.What)
 	}
 	c.screen.print(nil)
-	c.helpRow("@FILE", "sends a file or a picture along")
-	c.screen.print(nil)
 }
 
 func (c *conversation) helpRow(name, what string) {
-	const wide = 22
+	const wide = 25
 	r := row{{styleStrong, name}}
 	if n := cells(name); n >= wide {
 		c.screen.print(r)

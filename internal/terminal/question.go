@@ -246,11 +246,11 @@ func answerKeys() []answerKey {
 	return []answerKey{
 		{"yY", "yes", "yes, this once", func(c *conversation, ctx context.Context) { c.decide(ctx, tool.Answer{State: chat.ApprovalApproved}) }},
 		{"nN", "no", "no; the model is told", func(c *conversation, ctx context.Context) { c.deny(ctx, "") }},
-		{"aA", "always", "always: shows the rule that would allow it from now on, and asks whether it is to be kept, until the conversation ends or for good in this directory", (*conversation).always},
-		{"gG", "group", "group by group: asks about each group, hunk or file of an edit by itself; the model is told what was left out", (*conversation).byParts},
-		{"eE", "edit", "change the arguments in $EDITOR, then run them", (*conversation).editArguments},
-		{"rR", "reason", "no, and tell the model why", func(c *conversation, _ context.Context) { c.ask.mode = askReason }},
-		{"sS", "skip", "skip this and everything else that is asked about in this turn; the model is told", (*conversation).skipAll},
+		{"aA", "always", "always: show the rule that would allow it, and keep it for this conversation or this directory", (*conversation).always},
+		{"gG", "group", "group by group: decide on each part of an edit; the model is told what was left out", (*conversation).byParts},
+		{"eE", "edit", "edit the arguments in $EDITOR, then run the call", (*conversation).editArguments},
+		{"rR", "reason", "no, with a reason for the model", func(c *conversation, _ context.Context) { c.ask.mode = askReason }},
+		{"sS", "skip", "skip this and every other question of this turn; the model is told", (*conversation).skipAll},
 		{"qQ", "quit", "no, and stop the turn", (*conversation).denyAndStop},
 	}
 }

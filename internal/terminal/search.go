@@ -57,7 +57,7 @@ func (s *search) show(c *conversation) (string, *editor) {
 	return prompt, &s.found
 }
 
-// complete completes the command, or the name of the file, before the cursor.
+// complete completes the command, its argument, or the name of the file before the cursor.
 func (c *conversation) complete() {
 	e := &c.editor
 	from := e.at
@@ -66,11 +66,17 @@ func (c *conversation) complete() {
 	}
 	word := string(e.text[from:e.at])
 	var all []string
-	switch {
+	switch before := strings.Fields(string(e.text[:from])); {
 	case from == 0 && strings.HasPrefix(word, "/"):
 		for i := range commands {
 			all = append(all, commands[i].name)
 		}
+	case len(before) > 0 && strings.HasPrefix(before[0], "/"):
+		i := slices.IndexFunc(commands, func(k command) bool { return k.name == before[0] && k.words != nil })
+		if i < 0 {
+			return
+		}
+		all = commands[i].words(c, before[1:])
 	case strings.HasPrefix(word, "@") && c.o.Files != nil:
 		for _, f := range c.o.Files() {
 			all = append(all, "@"+f)
@@ -79,8 +85,11 @@ func (c *conversation) complete() {
 		return
 	}
 	fits := slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, word) })
-	if len(fits) == 0 {
-		c.hint = "There is nothing that begins with " + word
+	switch {
+	case len(fits) == 0 && word == "":
+		return
+	case len(fits) == 0:
+		c.hint = "Nothing begins with " + word
 		return
 	}
 	common := fits[0]
@@ -98,6 +107,42 @@ func (c *conversation) complete() {
 		return
 	}
 	c.hint = strings.Join(fits[:min(len(fits), 12)], "  ")
+}
+
+// modelWords, dialectWords, toolWords and undoWords are what Tab offers behind the commands of these names.
+func (c *conversation) modelWords(before []string) []string {
+	if len(before) > 0 {
+		return nil
+	}
+	return slices.Clone(c.o.Models)
+}
+
+func (c *conversation) dialectWords(before []string) []string {
+	if len(before) > 0 {
+		return nil
+	}
+	return append([]string{"auto"}, c.o.Dialects...)
+}
+
+func (c *conversation) toolWords(before []string) []string {
+	switch {
+	case c.o.Tools == nil || len(before) > 1:
+		return nil
+	case len(before) == 1:
+		return []string{"on", "off"}
+	}
+	var names []string
+	for _, e := range c.o.Tools.Entries() {
+		names = append(names, e.Tool.Name())
+	}
+	return names
+}
+
+func undoWords(_ *conversation, before []string) []string {
+	if len(before) > 0 {
+		return nil
+	}
+	return []string{"last"}
 }
 
 // submit carries out what was entered, and reports whether that was possible now.
