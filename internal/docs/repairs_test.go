@@ -19,43 +19,43 @@ var repairTool = dialecttest.Tool{Type: "function", Function: dialecttest.Functi
 	`"room":{"type":"string"},"on":{"type":"boolean"},"level":{"type":"integer"},"warmth":{"type":"number"},"color":{"type":"string","enum":["red","green"]},` +
 	`"tags":{"type":"array","items":{"type":"string"}},"scene":{"type":"object"}}}`)}}
 
-// A repairRow is a text with something to mend, and what it is.
+// A repairRow is a text with a mistake, and the name of the mistake.
 type repairRow struct{ what, text string }
 
-// repairRows are the rows, in the order of the levels at which they are mended.
+// repairRows are the rows, in the order of the levels at which they are repaired.
 var repairRows = []repairRow{
-	{"a byte order mark", "\ufeff{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\"}}"},
+	{"byte order mark", "\ufeff{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\"}}"},
 	{"arguments as a string", `{"name":"set_lamp","arguments":"{\"room\":\"hall\"}"}`},
 	{"null arguments", `{"name":"set_lamp","arguments":null}`},
-	{"a trailing comma", `{"name":"set_lamp","arguments":{"room":"hall",}}`},
-	{"a comment", `{"name":"set_lamp","arguments":{"room":"hall" /* the big one */}}`},
+	{"trailing comma", `{"name":"set_lamp","arguments":{"room":"hall",}}`},
+	{"comment", `{"name":"set_lamp","arguments":{"room":"hall" /* the big one */}}`},
 	{"single quotes", `{"name":"set_lamp","arguments":{'room':'hall'}}`},
-	{"literals of Python and JavaScript", `{"name":"set_lamp","arguments":{"room":"hall","on":True,"scene":undefined}}`},
-	{"a raw line break in a string", "{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\nand stairs\"}}"},
-	{"an escape that JSON does not have", `{"name":"set_lamp","arguments":{"room":"east\_hall"}}`},
-	{"a number in a string", `{"name":"set_lamp","arguments":{"room":"hall","level":"40"}}`},
-	{"an integer with zeros behind the point", `{"name":"set_lamp","arguments":{"room":"hall","level":40.0}}`},
-	{"a boolean in a string", `{"name":"set_lamp","arguments":{"room":"hall","on":"true"}}`},
-	{"an object of Python in a string", `{"name":"set_lamp","arguments":{"room":"hall","scene":"{'warm': True}"}}`},
-	{"keys without quotes", `{"name":"set_lamp","arguments":{room:"hall"}}`},
-	{"another word for `arguments`", `{"name":"set_lamp","input":{"room":"hall"}}`},
-	{"a missing tag", "<tool_call>\n{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\"}}"},
-	{"a missing brace", "<tool_call>\n{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\"}\n</tool_call>"},
-	{"an enum value in another case", `{"name":"set_lamp","arguments":{"room":"hall","color":"Red"}}`},
-	{"one value for a list", `{"name":"set_lamp","arguments":{"room":"hall","tags":"evening"}}`},
-	{"a list for one value", `{"name":"set_lamp","arguments":{"room":["hall"]}}`},
-	{"a key that stands twice", `{"name":"set_lamp","arguments":{"room":"hall","room":"stairs"}}`},
+	{"Python and JavaScript literals", `{"name":"set_lamp","arguments":{"room":"hall","on":True,"scene":undefined}}`},
+	{"raw line break in a string", "{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\nand stairs\"}}"},
+	{"invalid escape", `{"name":"set_lamp","arguments":{"room":"east\_hall"}}`},
+	{"number in a string", `{"name":"set_lamp","arguments":{"room":"hall","level":"40"}}`},
+	{"integer written as a float", `{"name":"set_lamp","arguments":{"room":"hall","level":40.0}}`},
+	{"boolean in a string", `{"name":"set_lamp","arguments":{"room":"hall","on":"true"}}`},
+	{"Python dict in a string", `{"name":"set_lamp","arguments":{"room":"hall","scene":"{'warm': True}"}}`},
+	{"unquoted key", `{"name":"set_lamp","arguments":{room:"hall"}}`},
+	{"alias of `arguments` (`input`, `args`, `parameters`)", `{"name":"set_lamp","input":{"room":"hall"}}`},
+	{"missing closing tag", "<tool_call>\n{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\"}}"},
+	{"missing brace", "<tool_call>\n{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"hall\"}\n</tool_call>"},
+	{"enum value in other case", `{"name":"set_lamp","arguments":{"room":"hall","color":"Red"}}`},
+	{"single value for a list", `{"name":"set_lamp","arguments":{"room":"hall","tags":"evening"}}`},
+	{"list for a single value", `{"name":"set_lamp","arguments":{"room":["hall"]}}`},
+	{"duplicate key; the last wins", `{"name":"set_lamp","arguments":{"room":"hall","room":"stairs"}}`},
 	{"arguments beside the name", `{"name":"set_lamp","room":"hall"}`},
 	{"arithmetic in a function call", `set_lamp(room="hall", warmth=27/10)`},
-	{"the tool's name as the key", `{"set_lamp":{"room":"hall"}}`},
-	{"another value for a string", `{"name":"set_lamp","arguments":{"room":7}}`},
-	{"a word that is no number", `{"name":"set_lamp","arguments":{"room":"hall","level":"high"}}`},
-	{"a fraction for an integer", `{"name":"set_lamp","arguments":{"room":"hall","level":40.5}}`},
-	{"a name that is nearly right", `{"name":"set_lamps","arguments":{"room":"hall"}}`},
-	{"a string that was cut off", "<tool_call>\n{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"ha"},
+	{"tool name as the key", `{"set_lamp":{"room":"hall"}}`},
+	{"other type for a string", `{"name":"set_lamp","arguments":{"room":7}}`},
+	{"word for a number", `{"name":"set_lamp","arguments":{"room":"hall","level":"high"}}`},
+	{"fraction for an integer", `{"name":"set_lamp","arguments":{"room":"hall","level":40.5}}`},
+	{"misspelled name", `{"name":"set_lamps","arguments":{"room":"hall"}}`},
+	{"cut off in a string", "<tool_call>\n{\"name\":\"set_lamp\",\"arguments\":{\"room\":\"ha"},
 }
 
-const repairHeading = "## Each of them\n"
+const repairHeading = "## What is repaired\n"
 
 // TestRepairs compares the table of repairs with what the decoder does; with -update it writes it.
 func TestRepairs(t *testing.T) {
@@ -87,10 +87,9 @@ func repairTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("\nA tool `set_lamp` is on offer. It needs a `room`, a string, and takes `on`, a boolean, `level`, an integer, `warmth`, a number, `color`, `red` or `green`,\n" +
-		"`tags`, a list of strings, and `scene`, an object. `⏎` stands for a line break, `·` for a byte order mark. A call\n" +
-		"that is left as it is written may not fit the schema: [what then](#what-happens-to-a-call-that-stays-wrong).\n\n" +
-		"| what | the model writes | mended, its arguments are | from | else | note |\n|---|---|---|---|---|---|\n")
+	b.WriteString("\nThe tool `set_lamp` has the arguments `room` (a required string), `on` (boolean), `level` (integer), `warmth` (number), `color` (`red` or `green`),\n" +
+		"`tags` (list of strings) and `scene` (object). `⏎` is a line break, `·` a byte order mark, `{..}` a call with the arguments shown.\n\n" +
+		"| mistake | example | repaired to | level | note |\n|---|---|---|---|---|\n")
 	for _, row := range repairRows {
 		var by []string // level
 		var notes []string
@@ -108,11 +107,11 @@ func repairTable(t *testing.T) string {
 			}
 		}
 		from := slices.Index(by, by[len(by)-1])
-		mended, level, otherwise := by[from], repairLevels[from].String(), by[0]
+		result, level := by[from], repairLevels[from].String()
 		if from == 0 {
-			mended, level = "", "never"
+			level = "never"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", row.what, strings.ReplaceAll(inline(row.text), "\ufeff", "·"), mended, level, otherwise, strings.Join(notes, ", "))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.what, strings.ReplaceAll(inline(row.text), "\ufeff", "·"), result, level, strings.Join(notes, ", "))
 	}
 	return b.String()
 }
@@ -125,11 +124,11 @@ func repaired(got *dialect.Collector, text string) string {
 	case len(got.Rejected) > 0:
 		return "rejected"
 	case len(got.Calls) == 0:
-		return "text"
+		return "plain text"
 	case !got.Calls[0].Complete:
-		return "a call that is not complete"
+		return "an incomplete call"
 	case strings.Contains(text, `"arguments":`+got.Calls[0].Arguments):
-		return "a call as it is written"
+		return "the call as written"
 	}
 	return inline(got.Calls[0].Arguments)
 }
