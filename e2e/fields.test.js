@@ -41,7 +41,7 @@ const fronts = {
 /** The fields that the page has rows for, by front. */
 function rows() {
   const page = readFileSync(join(sources, 'docs', 'compatibility.md'), 'utf8');
-  const table = page.split('## What becomes of each field')[1].split('\n## ')[0];
+  const table = page.split('## Request fields')[1].split('\n## ')[0];
   const found = {};
   for (const line of table.split('\n')) {
     const [, front, fields] = line.split('|').map((cell) => cell.trim());

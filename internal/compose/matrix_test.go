@@ -523,33 +523,20 @@ func (p *matrixPage) note(says, front, word string) {
 // tables writes both tables.
 func (p *matrixPage) tables() string {
 	var b strings.Builder
-	head := func(first string) {
-		b.WriteString("| " + first + " |")
-		for _, f := range matrixFronts {
-			b.WriteString(" " + f.name + " |")
-		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(matrixFronts)) + "\n")
-	}
-	head("backend")
+	b.WriteString("| backend | tool rounds work |\n|---|---|\n")
 	for _, m := range matrixBackends {
-		b.WriteString("| " + m.name + " |")
-		for _, f := range matrixFronts {
-			word := "no"
-			if p.rounds[[2]string{m.name, f.name}] == 2 {
-				word = "yes"
+		fmt.Fprintf(&b, "| %s | %s |\n", m.name, byFront(func(front string) string {
+			if p.rounds[[2]string{m.name, front}] == 2 {
+				return "yes"
 			}
-			b.WriteString(" " + word + " |")
-		}
-		b.WriteString("\n")
+			return "no"
+		}))
 	}
-	b.WriteString("\n")
-	head("the server's answer")
+	b.WriteString("\n| the server's response | the client gets |\n|---|---|\n")
 	row := func(says string) {
-		b.WriteString("| " + says + " |")
-		for _, f := range matrixFronts {
-			b.WriteString(" " + strings.Join(p.faults[[2]string{says, f.name}], ", or ") + " |")
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "| %s | %s |\n", says, byFront(func(front string) string {
+			return strings.Join(p.faults[[2]string{says, front}], ", or ")
+		}))
 	}
 	for _, fault := range matrixFaults {
 		row(fault.says)
@@ -559,6 +546,18 @@ func (p *matrixPage) tables() string {
 	}
 	row(unread)
 	return b.String()
+}
+
+// byFront says what holds for the first front, and of the others what differs.
+func byFront(word func(front string) string) string {
+	all := word(matrixFronts[0].name)
+	text := all
+	for _, f := range matrixFronts[1:] {
+		if other := word(f.name); other != all {
+			text += "; " + f.name + ": " + other
+		}
+	}
+	return text
 }
 
 // compare holds the page to the tables, or writes them into it.

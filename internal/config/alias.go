@@ -8,14 +8,14 @@ type CustomTools struct {
 
 // Talk says which requests belong to one conversation.
 type Talk struct {
-	Match    bool `key:"match" doc:"Recognise the conversation by the messages that a request begins with; its id is in the header X-Wield-Conversation."`
-	FromUser bool `key:"deriveIdFromUser" doc:"Take the request's field user for the name of the conversation."`
+	Match    bool `key:"match" doc:"Recognise a conversation by its first messages; its id is in the header X-Wield-Conversation."`
+	FromUser bool `key:"deriveIdFromUser" doc:"Use the request field user as conversation id."`
 }
 
 // Commands says whether users can give commands.
 type Commands struct {
-	Enabled  bool   `key:"enabled" doc:"Whether a message such as /help is answered by wield instead of the model."`
-	WakeWord string `key:"wakeword" doc:"Word that may stand in front of a command instead of the slash."`
+	Enabled  bool   `key:"enabled" doc:"wield answers messages such as /help itself."`
+	WakeWord string `key:"wakeword" doc:"Word that can replace the slash of a command."`
 }
 
 // adopt takes what is said under other names to where it belongs. Said under both it must be the same.

@@ -10,25 +10,25 @@ import (
 
 // Browser says what a page is made of that a model is behind, and how the browser is run that shows it (kind browser).
 type Browser struct {
-	Prompt  string `key:"prompt" doc:"CSS selector of the field that prompts are typed into."`
-	Answer  string `key:"answer" doc:"CSS selector of the answers; the last one on the page is the newest."`
-	Send    string `key:"send" doc:"CSS selector of the button that sends the prompt. Empty: the Enter key does."`
-	Stop    string `key:"stop" doc:"CSS selector of the button that stops an answer, which is there only while one is written. An answer ends when it goes away; a client that goes away has it pressed."`
-	Done    string `key:"done" doc:"CSS selector of something that is in or behind an answer only once it is whole."`
-	NewChat string `key:"new_chat" doc:"CSS selector of the button that begins a conversation. Empty: a page that was just loaded has none yet."`
-	Login   string `key:"login" doc:"CSS selector of something that is there only when nobody is logged in."`
-	Ignore  string `key:"ignore" doc:"CSS selector of what is in answers but is no part of them, beside buttons and what is hidden."`
+	Prompt  string `key:"prompt" doc:"CSS selector of the prompt field."`
+	Answer  string `key:"answer" doc:"CSS selector of answers; the last is the newest."`
+	Send    string `key:"send" doc:"CSS selector of the send button. Empty: press Enter."`
+	Stop    string `key:"stop" doc:"CSS selector of the stop button, which exists only during an answer."`
+	Done    string `key:"done" doc:"CSS selector of something that appears when an answer is complete."`
+	NewChat string `key:"new_chat" doc:"CSS selector of the new-chat button. Empty: reload the page."`
+	Login   string `key:"login" doc:"CSS selector of something shown only when logged out."`
+	Ignore  string `key:"ignore" doc:"CSS selector of elements to skip in answers."`
 
-	Profile   string   `key:"profile" doc:"Directory of the browser's profile, which keeps a login; see wield browser login. Empty: a new one, gone with the browser."`
-	Program   string   `key:"program" doc:"Name or path of the browser. Empty: the first Chromium or Chrome that is found."`
-	Visible   bool     `key:"visible" doc:"Whether the browser has a window."`
-	Sandbox   bool     `key:"sandbox" doc:"Whether the browser puts walls between pages and this machine. It cannot for root and in some containers; false takes them down."`
-	Proxy     string   `key:"proxy" doc:"Proxy of the browser, such as http://127.0.0.1:3128."`
-	Hosts     []string `key:"hosts" doc:"The only hosts that pages may reach, * standing for any characters. Empty: all."`
-	Load      Duration `key:"load" min:"100ms" doc:"Until a page has its prompt field, and until it has taken a prompt."`
-	Settle    Duration `key:"settle" min:"100ms" doc:"Without a change, after which an answer is whole if neither stop nor done tells."`
-	Keep      Duration `key:"keep" min:"1s" doc:"That a page stays open for the next turn of its conversation. The browser ends with the last page."`
-	Pages     int      `key:"pages" min:"1" max:"64" doc:"Pages at a time, in use or kept."`
+	Profile   string   `key:"profile" doc:"Profile directory that keeps the login. Empty: a temporary one."`
+	Program   string   `key:"program" doc:"Name or path of the browser. Empty: find Chromium or Chrome."`
+	Visible   bool     `key:"visible" doc:"Show a window."`
+	Sandbox   bool     `key:"sandbox" doc:"Use Chromium's sandbox, which root and some containers cannot."`
+	Proxy     string   `key:"proxy" doc:"Proxy, such as http://127.0.0.1:3128."`
+	Hosts     []string `key:"hosts" doc:"Hosts that pages may reach; * is a wildcard. Empty: all."`
+	Load      Duration `key:"load" min:"100ms" doc:"Timeout for loading a page and for sending a prompt."`
+	Settle    Duration `key:"settle" min:"100ms" doc:"Time without change that ends an answer when neither stop nor done is set."`
+	Keep      Duration `key:"keep" min:"1s" doc:"How long a page stays open for the next turn."`
+	Pages     int      `key:"pages" min:"1" max:"64" doc:"Open pages at most."`
 	MaxAnswer Size     `key:"max_answer" min:"1KiB" max:"64MiB" doc:"Size of an answer."`
 }
 

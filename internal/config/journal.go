@@ -4,17 +4,17 @@ import "path/filepath"
 
 // Journal says where runs are recorded, and for how long.
 type Journal struct {
-	Store string     `key:"store" enum:"sqlite|postgres|memory" doc:"What keeps runs: a file, a PostgreSQL database, or nothing that outlives the process."`
-	Path  string     `key:"path" doc:"File of the store sqlite. Empty: journal.db in the directory data."`
-	URL   Secret     `key:"url" doc:"Address of the store postgres, as env:NAME or file:PATH, because it may hold a password."`
-	Mask  bool       `key:"mask" doc:"Whether what looks like a secret, and the secrets of this file, are masked before anything is stored."`
-	Keep  JournalAge `key:"keep" doc:"How much is kept. What is over goes when a program opens the journal to write, the oldest sessions first."`
+	Store string     `key:"store" enum:"sqlite|postgres|memory" doc:"Where runs are stored."`
+	Path  string     `key:"path" doc:"File of the store sqlite. Empty: journal.db in data."`
+	URL   Secret     `key:"url" doc:"Address of the store postgres, as env:NAME or file:PATH."`
+	Mask  bool       `key:"mask" doc:"Mask secrets before storing."`
+	Keep  JournalAge `key:"keep" doc:"Retention; the oldest sessions go first."`
 }
 
 // JournalAge says how much of a journal is kept.
 type JournalAge struct {
-	Age  Duration `key:"age" doc:"Sessions that were not changed for so long are deleted; 0s: none."`
-	Size Size     `key:"size" doc:"What all records may have; 0: any size."`
+	Age  Duration `key:"age" doc:"Delete sessions unchanged for this long; 0s: never."`
+	Size Size     `key:"size" doc:"Size of all records; 0: no limit."`
 }
 
 func (j *Journal) check(d *decoder) {

@@ -9,16 +9,16 @@ import (
 
 // LocalActions configures the tools read, edit and create, and the executors. Their keys are those of lumo-tamer.
 type LocalActions struct {
-	Enabled   bool                `key:"enabled" doc:"Whether they are offered, in mode rw. What tools.builtin says of one of them comes first."`
+	Enabled   bool                `key:"enabled" doc:"Offer them, in mode rw. tools.builtin takes precedence."`
 	FileReads FileReads           `key:"fileReads" doc:"Reading of files."`
-	Executors map[string][]string `key:"executors" doc:"Programs that run blocks of code, by the language of the block: the program and its arguments, behind which the code comes. An empty list takes one away."`
-	Undo      int                 `key:"undo" min:"0" doc:"Actions that can be undone; 0: nothing is kept for that."`
+	Executors map[string][]string `key:"executors" doc:"Program and arguments that run code, by language of the block. An empty list removes one."`
+	Undo      int                 `key:"undo" min:"0" doc:"Actions that can be undone."`
 }
 
 // FileReads configures read.
 type FileReads struct {
-	Enabled     bool `key:"enabled" doc:"Whether read reads anything."`
-	MaxFileSize Size `key:"maxFileSize" min:"1" max:"10MiB" doc:"Size of a file that is read."`
+	Enabled     bool `key:"enabled" doc:"Allow read."`
+	MaxFileSize Size `key:"maxFileSize" min:"1" max:"10MiB" doc:"Largest file that is read."`
 }
 
 const keptActions = 200

@@ -11,16 +11,16 @@ import (
 // Lumo says what is particular to a backend of kind lumo.
 type Lumo struct {
 	Version         int      `key:"version" min:"1" max:"2" doc:"Version of the protocol."`
-	EnableWebSearch bool     `key:"enableWebSearch" doc:"Whether the native tools web_search, weather, stock and cryptocurrency are on beside proton_info."`
-	Tools           []string `key:"tools" doc:"Further native tools that are on."`
-	Titles          bool     `key:"titles" doc:"Whether a title is asked for with the first message of a conversation. It is an event, and an annotation where those are on."`
+	EnableWebSearch bool     `key:"enableWebSearch" doc:"Turn on web_search, weather, stock and cryptocurrency."`
+	Tools           []string `key:"tools" doc:"Further native tools to turn on."`
+	Titles          bool     `key:"titles" doc:"Ask for a title with the first message."`
 }
 
 // Native says what becomes of native tools, those that the backend itself runs.
 type Native struct {
-	Off         []string `key:"off" doc:"Names of native tools that the backend may not run for this model."`
-	Replace     []string `key:"replace" doc:"Names of native tools in whose place the tools of the same names stand that the client or wield offers."`
-	Annotations bool     `key:"annotations" doc:"Whether the answer of a chat completion says in its annotations which native tools ran, and what they found."`
+	Off         []string `key:"off" doc:"Native tools to turn off."`
+	Replace     []string `key:"replace" doc:"Native tools that tools of the same name replace."`
+	Annotations bool     `key:"annotations" doc:"Report native tools in annotations of chat completions."`
 }
 
 // lumoPrefix keeps the client's tools apart from Lumo's own.

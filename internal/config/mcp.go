@@ -17,43 +17,43 @@ const PinsFile = "mcp.json"
 
 // MCP lists servers of the Model Context Protocol, whose tools wield uses.
 type MCP struct {
-	Servers map[string]MCPServer `key:"servers" doc:"Servers, by a name that stands in front of the names of their tools: NAME__TOOL."`
-	Serve   MCPServe             `key:"serve" doc:"What wield serve offers by the protocol."`
+	Servers map[string]MCPServer `key:"servers" doc:"MCP servers by name. Tools are called NAME__TOOL."`
+	Serve   MCPServe             `key:"serve" doc:"MCP server of wield serve."`
 }
 
 // An MCPServer is a program or a service that offers tools by the Model Context Protocol.
 type MCPServer struct {
-	Command  []string         `key:"command" doc:"Program of the server and its arguments. It runs in the workspace, in the sandbox of sandbox.level."`
-	Env      map[string]Value `key:"env" doc:"Variables of the program, as text, env:NAME or file:PATH. It gets no others than PATH, HOME and the like."`
-	Net      bool             `key:"net" doc:"Whether the program may use the network, at the sandbox levels workspace and strict."`
-	Writable []string         `key:"writable" doc:"Directories and files that the program may change, at those levels."`
-	Readable []string         `key:"readable" doc:"Directories and files that it may read there, beside the workspace and the system's own."`
+	Command  []string         `key:"command" doc:"Program and arguments, run in the workspace in the sandbox."`
+	Env      map[string]Value `key:"env" doc:"Environment of the program, as text, env:NAME or file:PATH."`
+	Net      bool             `key:"net" doc:"Allow network access in the sandbox."`
+	Writable []string         `key:"writable" doc:"Directories and files it may change."`
+	Readable []string         `key:"readable" doc:"Further directories and files it may read."`
 
-	URL     URL              `key:"url" doc:"Address of the server, for one that is a service."`
-	Login   MCPLogin         `key:"login" doc:"How wield logs in to a service that wants it; see wield mcp login."`
-	Token   Secret           `key:"token" doc:"Token for the header Authorization, as env:NAME or file:PATH."`
-	Headers map[string]Value `key:"headers" doc:"Headers of each request; secrets as env:NAME or file:PATH."`
+	URL     URL              `key:"url" doc:"Address of an HTTP server."`
+	Login   MCPLogin         `key:"login" doc:"OAuth; see wield mcp login."`
+	Token   Secret           `key:"token" doc:"Bearer token, as env:NAME or file:PATH."`
+	Headers map[string]Value `key:"headers" doc:"Additional headers; secrets as env:NAME or file:PATH."`
 
-	Allow     []string `key:"allow" doc:"Tools that are used, by the server's own names; * stands for any characters. Empty: all."`
-	Deny      []string `key:"deny" doc:"Tools that are not used."`
-	Shared    bool     `key:"shared" doc:"Whether all keys of wield use one connection, with one program or one login. false: each key has its own."`
-	Prompts   bool     `key:"prompts" doc:"Whether its prompts are used: by MCP clients of wield as such, by models with the tools list_prompts and get_prompt."`
-	Resources bool     `key:"resources" doc:"Whether its resources are used: by MCP clients of wield as such, by models with the tools list_resources and read_resource."`
-	Trust     []string `key:"trust" doc:"Tools that run without a question where no policies are configured; * stands for any characters. Not in a file NAME.mcp.yaml."`
-	Start     Duration `key:"start" min:"1s" max:"300s" doc:"How long connecting and listing the tools may take."`
+	Allow     []string `key:"allow" doc:"Tools to use, by the server's names; * is a wildcard. Empty: all."`
+	Deny      []string `key:"deny" doc:"Tools not to use."`
+	Shared    bool     `key:"shared" doc:"One connection and login for all keys. false: one for each."`
+	Prompts   bool     `key:"prompts" doc:"Offer its prompts to MCP clients, and to models as list_prompts and get_prompt."`
+	Resources bool     `key:"resources" doc:"Offer its resources to MCP clients, and to models as list_resources and read_resource."`
+	Trust     []string `key:"trust" doc:"Tools that run without approval if there are no policies; * is a wildcard. Not in NAME.mcp.yaml."`
+	Start     Duration `key:"start" min:"1s" max:"300s" doc:"Timeout for connecting and listing tools."`
 
-	Enabled          bool     `key:"enabled" doc:"Whether the tools are offered."`
-	Auto             []string `key:"auto" doc:"Words: the tools are offered only when one of them stands in the user's message. Goes with enabled."`
-	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
-	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never."`
-	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Tools that a server calls destructive always ask."`
+	Enabled          bool     `key:"enabled" doc:"Offer it."`
+	Auto             []string `key:"auto" doc:"Offer only if the user's message contains one of these words."`
+	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"Timeout of one call."`
+	Cache            Duration `key:"cache" doc:"Reuse results of identical calls for this long; 0s: never."`
+	RequiresApproval bool     `key:"requires_approval" doc:"Ask a person before each call. Destructive tools always ask."`
 }
 
 // MCPLogin says who wield is to a service that it logs in to.
 type MCPLogin struct {
-	ClientID     string `key:"client_id" doc:"Id of a client that was registered by hand. Empty: wield registers itself."`
+	ClientID     string `key:"client_id" doc:"Id of a registered client. Empty: wield registers itself."`
 	ClientSecret Secret `key:"client_secret" doc:"Its secret, as env:NAME or file:PATH."`
-	Metadata     URL    `key:"client_metadata" doc:"Address of a Client ID Metadata Document that you publish, which is then the client's id."`
+	Metadata     URL    `key:"client_metadata" doc:"Address of your Client ID Metadata Document, used as id."`
 }
 
 func (m *MCPServer) setDefaults() {

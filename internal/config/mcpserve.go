@@ -10,10 +10,10 @@ import (
 
 // MCPServe says what wield serve offers by the Model Context Protocol.
 type MCPServe struct {
-	Enabled bool     `key:"enabled" doc:"Whether wield serve offers tools at /mcp, and those of each MCP server under its own names at /mcp/NAME."`
-	Tools   []string `key:"tools" doc:"Names of tools that are offered, * standing for any characters. Empty: those that are enabled, and all of the MCP servers."`
-	Agents  []string `key:"agents" doc:"Models that are offered as tools, under the name ask_NAME."`
-	Policy  string   `key:"policy" doc:"Name of the policy that decides about calls. Empty: default."`
+	Enabled bool     `key:"enabled" doc:"Offer tools at /mcp, and those of each MCP server at /mcp/NAME."`
+	Tools   []string `key:"tools" doc:"Tools to offer; * is a wildcard. Empty: enabled tools and all of MCP servers."`
+	Agents  []string `key:"agents" doc:"Models to offer as tools ask_NAME."`
+	Policy  string   `key:"policy" doc:"Policy that decides on calls. Empty: default."`
 }
 
 // check looks at what no key can tell by itself.

@@ -14,28 +14,28 @@ import (
 
 // A Module changes texts on their way to a model and back.
 type Module struct {
-	Kind  string `key:"kind" required:"true" enum:"redact|format|translate|exec" doc:"What it does: redact takes secrets out, format gives answers another form, translate lets people and model speak different languages, exec asks a program."`
-	Order int    `key:"order" doc:"Place among other modules: the lowest sees what a person wrote first, and the answer last."`
+	Kind  string `key:"kind" required:"true" enum:"redact|format|translate|exec" doc:"What it does: remove secrets, reformat, translate, or ask a program."`
+	Order int    `key:"order" doc:"Position; the lowest sees requests first and responses last."`
 
-	Words     []Secret `key:"words" doc:"Secrets to take out besides those that are known by their form (kind redact)."`
-	Patterns  []string `key:"patterns" doc:"Regular expressions (RE2) of more, each within a line (kind redact)."`
-	With      string   `key:"with" doc:"What stands in place of a secret (kind redact)."`
-	Direction string   `key:"direction" enum:"both|in|out" doc:"Whether to look at what goes to the model, at its answer, or at both (kind redact)."`
+	Words     []Secret `key:"words" doc:"Further secrets (kind redact)."`
+	Patterns  []string `key:"patterns" doc:"Regular expressions (RE2) of further secrets, within a line (kind redact)."`
+	With      string   `key:"with" doc:"Replacement of a secret (kind redact)."`
+	Direction string   `key:"direction" enum:"both|in|out" doc:"Process requests, responses or both (kind redact)."`
 
-	Markdown string `key:"markdown" enum:"keep|plain" doc:"plain: answers without Markdown, to be read out or shown where nothing renders it (kind format)."`
-	Trim     bool   `key:"trim" doc:"Whether blanks at line ends and repeated empty lines are left out (kind format)."`
-	Wrap     int    `key:"wrap" min:"0" max:"10000" doc:"Characters to a line; 0: lines stay (kind format)."`
+	Markdown string `key:"markdown" enum:"keep|plain" doc:"plain removes Markdown (kind format)."`
+	Trim     bool   `key:"trim" doc:"Remove trailing blanks and repeated empty lines (kind format)."`
+	Wrap     int    `key:"wrap" min:"0" max:"10000" doc:"Line width; 0: unchanged (kind format)."`
 
-	Model  string `key:"model" doc:"Model of models that translates (kind translate)."`
-	Theirs string `key:"people" doc:"Language of people, such as German (kind translate)."`
-	Models string `key:"speaks" doc:"Language that the model is to read and write, such as English (kind translate)."`
+	Model  string `key:"model" doc:"Model that translates (kind translate)."`
+	Theirs string `key:"people" doc:"Language of the user, such as German (kind translate)."`
+	Models string `key:"speaks" doc:"Language of the model (kind translate)."`
 
-	Command  []string         `key:"command" doc:"Program and its arguments, as a shell would find it from the directory that wield runs in (kind exec)."`
+	Command  []string         `key:"command" doc:"Program and arguments (kind exec)."`
 	Hooks    []string         `key:"hooks" enum:"on_message|on_llm_response_chunk|on_llm_response_complete" doc:"When the program is asked (kind exec)."`
-	Roles    []string         `key:"roles" enum:"system|developer|user|assistant|tool" doc:"Whose messages it is asked about (kind exec). Empty: the user's."`
-	Timeout  Duration         `key:"timeout" min:"10ms" doc:"For one answer of the program (kind exec)."`
-	Network  bool             `key:"network" doc:"Whether the program may reach the network (kind exec)."`
-	Settings map[string]Value `key:"settings" doc:"What the program is told with each question (kind exec)."`
+	Roles    []string         `key:"roles" enum:"system|developer|user|assistant|tool" doc:"Roles whose messages it sees. Empty: user (kind exec)."`
+	Timeout  Duration         `key:"timeout" min:"10ms" doc:"Timeout of one response (kind exec)."`
+	Network  bool             `key:"network" doc:"Allow network access (kind exec)."`
+	Settings map[string]Value `key:"settings" doc:"Settings passed to the program (kind exec)."`
 }
 
 func (m *Module) setDefaults() {

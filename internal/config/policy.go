@@ -16,39 +16,39 @@ import (
 
 // A Policy decides about calls.
 type Policy struct {
-	Default string `key:"default" enum:"allow|ask|deny" doc:"Decision when no rule says anything."`
-	Rules   []Rule `key:"rules" doc:"The strictest rule that matches decides."`
+	Default string `key:"default" enum:"allow|ask|deny" doc:"Decision when no rule matches."`
+	Rules   []Rule `key:"rules" doc:"Rules; the strictest match decides."`
 }
 
 // A Rule holds exactly one of allow, ask and deny, and examples that it is tested with when the file is read.
 type Rule struct {
-	Allow    *Selector `key:"allow" doc:"What runs without a question."`
-	Ask      *Selector `key:"ask" doc:"What a person decides about."`
-	Deny     *Selector `key:"deny" doc:"What never runs."`
-	Match    []string  `key:"match" doc:"Examples that the rule must match: commands, paths, hosts, names of tools, or arguments as JSON."`
-	NotMatch []string  `key:"not_match" doc:"Examples that it must not match."`
+	Allow    *Selector `key:"allow" doc:"Calls that run."`
+	Ask      *Selector `key:"ask" doc:"Calls that need approval."`
+	Deny     *Selector `key:"deny" doc:"Calls that never run."`
+	Match    []string  `key:"match" doc:"Examples that must match: commands, paths, hosts, tools, or arguments as JSON."`
+	NotMatch []string  `key:"not_match" doc:"Examples that must not match."`
 }
 
 // A Selector says which calls a rule is about. All that is given must fit.
 type Selector struct {
-	Tool    []string             `key:"tool" doc:"Names of tools, * standing for any characters."`
-	Command []string             `key:"command" doc:"Beginnings of commands, word by word, such as git diff or git diff|log. A last word * stands for any words."`
-	Path    []string             `key:"path" doc:"Patterns of file paths relative to the root, * within a name, ** for directories."`
-	Op      []string             `key:"op" enum:"read|list|write|delete" doc:"What is done with the path. Empty: anything."`
-	Host    []string             `key:"host" doc:"Host names and addresses: api.example.com, *.example.com, 10.0.0.0/8, localhost:8080, *."`
-	Args    map[string]Condition `key:"args" doc:"Conditions on arguments, by name; points lead into objects, * into lists."`
+	Tool    []string             `key:"tool" doc:"Tool names; * is a wildcard."`
+	Command []string             `key:"command" doc:"Command prefixes, word by word, such as git diff or git diff|log. A final * is any words."`
+	Path    []string             `key:"path" doc:"Path patterns relative to the workspace; ** crosses directories."`
+	Op      []string             `key:"op" enum:"read|list|write|delete" doc:"Operation on the path. Empty: any."`
+	Host    []string             `key:"host" doc:"Hosts: api.example.com, *.example.com, 10.0.0.0/8, localhost:8080, *."`
+	Args    map[string]Condition `key:"args" doc:"Conditions on arguments by name; a.b is nested, * is each item."`
 
 	At Place // where it stands in the file; not a key
 }
 
 // A Condition is one on the value of an argument. All that is given must hold.
 type Condition struct {
-	In      []string `key:"in" doc:"Texts, one of which is the value."`
-	NotIn   []string `key:"not_in" doc:"Texts, none of which is the value."`
-	Pattern string   `key:"pattern" doc:"Regular expression (RE2) that the whole value matches."`
-	Min     *int     `key:"min" doc:"Least number."`
-	Max     *int     `key:"max" doc:"Greatest number."`
-	Present *bool    `key:"present" doc:"Whether the argument is given at all."`
+	In      []string `key:"in" doc:"Allowed values."`
+	NotIn   []string `key:"not_in" doc:"Excluded values."`
+	Pattern string   `key:"pattern" doc:"Regular expression (RE2) for the whole value."`
+	Min     *int     `key:"min" doc:"Minimum."`
+	Max     *int     `key:"max" doc:"Maximum."`
+	Present *bool    `key:"present" doc:"Whether the argument is present."`
 }
 
 // A Place is where something stands in a file.

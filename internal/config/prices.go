@@ -10,10 +10,10 @@ import (
 
 // A Price says what a million tokens of a model cost, in any currency, which is the same for all models.
 type Price struct {
-	In      Amount  `key:"in" required:"true" doc:"For a million tokens that the model reads."`
-	Out     Amount  `key:"out" required:"true" doc:"For a million that it writes."`
-	Cached  *Amount `key:"cached" doc:"For a million that it reads from the server's cache of prompts. Not there: as in."`
-	Written *Amount `key:"written" doc:"For a million that it writes to that cache. Not there: as in."`
+	In      Amount  `key:"in" required:"true" doc:"Per million input tokens."`
+	Out     Amount  `key:"out" required:"true" doc:"Per million output tokens."`
+	Cached  *Amount `key:"cached" doc:"Per million cached input tokens. Empty: as in."`
+	Written *Amount `key:"written" doc:"Per million tokens written to the cache. Empty: as in."`
 }
 
 // Amount is an amount of money.

@@ -13,30 +13,30 @@ import (
 
 // A Profile is what is known of a family of models: one of your own, or changes to a built-in one.
 type Profile struct {
-	Base         string    `key:"base" doc:"Built-in profile whose values hold where this one has none. Empty: the one of this name, if there is one."`
-	Match        []string  `key:"match" doc:"Patterns of model names that it is found by: words, with * for any number of them."`
-	Dialects     []Dialect `key:"dialects" doc:"Dialects that the models write, the likeliest first. It is taught; the others are read anyway."`
+	Base         string    `key:"base" doc:"Built-in profile to start from. Empty: the one of this name."`
+	Match        []string  `key:"match" doc:"Patterns of model names."`
+	Dialects     []Dialect `key:"dialects" doc:"Dialects, likeliest first. The first is taught."`
 	Reasoning    Reasoning `key:"reasoning" doc:"How the models think."`
-	Drop         []string  `key:"drop" doc:"Tokens that are left out of the text, besides the usual ones."`
-	Headers      Headers   `key:"headers" doc:"How the model's template writes whose turn begins, besides the usual ways. Behind another party's nothing is a call."`
-	Native       []string  `key:"native" doc:"Names of tools that the server runs itself, though it reports them as function calls."`
-	BounceRole   string    `key:"bounce_role" enum:"user|system" doc:"Role of the message that corrects a call."`
-	StripsTokens *bool     `key:"strips_tokens" doc:"Whether the server takes the tokens of a dialect out of the text. Then a dialect without any is taught."`
+	Drop         []string  `key:"drop" doc:"Further tokens to remove from text."`
+	Headers      Headers   `key:"headers" doc:"Turn headers of the chat template. After another party's header nothing is a call."`
+	Native       []string  `key:"native" doc:"Tools that the server runs but reports as function calls."`
+	BounceRole   string    `key:"bounce_role" enum:"user|system" doc:"Role of corrective messages."`
+	StripsTokens *bool     `key:"strips_tokens" doc:"The server removes special tokens, so teach a dialect without."`
 }
 
 // Headers are those of a chat template.
 type Headers struct {
-	Others []string `key:"others" doc:"Headers of the user, the system and tools, such as <|im_start|>user."`
-	Own    []string `key:"own" doc:"Headers of the model itself, such as <|im_start|>assistant."`
+	Others []string `key:"others" doc:"Headers of user, system and tools, such as <|im_start|>user."`
+	Own    []string `key:"own" doc:"Headers of the model, such as <|im_start|>assistant."`
 }
 
 // Reasoning says how models think.
 type Reasoning struct {
-	Open   string `key:"open" doc:"Tag that begins a block, besides the usual ones."`
-	Close  string `key:"close" doc:"Tag that ends it."`
-	Starts *bool  `key:"starts" doc:"Whether the prompt ends inside a block, so that text begins in it. It counts only for backends that leave reasoning in the text."`
-	Calls  string `key:"calls" enum:"unclosed|never|always" doc:"When whole calls inside reasoning are calls. unclosed: if nothing closes the block."`
-	Ignore *bool  `key:"ignore" doc:"Whether tags of reasoning are left in the text as they are."`
+	Open   string `key:"open" doc:"Opening tag."`
+	Close  string `key:"close" doc:"Closing tag."`
+	Starts *bool  `key:"starts" doc:"Responses start inside a reasoning block."`
+	Calls  string `key:"calls" enum:"unclosed|never|always" doc:"Whether calls inside reasoning count. unclosed: if the block never closes."`
+	Ignore *bool  `key:"ignore" doc:"Leave reasoning tags in the text."`
 }
 
 // The values of models.NAME.profile that name no profile.

@@ -13,7 +13,7 @@ type Project struct {
 
 // ProjectTools switches tools off.
 type ProjectTools struct {
-	Disable []string `key:"disable" doc:"Names of tools that are never offered."`
+	Disable []string `key:"disable" doc:"Tools never to offer."`
 }
 
 // LoadProject reads a project's file. The error is a Problems, or tells that the file cannot be read.

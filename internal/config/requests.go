@@ -18,41 +18,41 @@ const RequestSuffix = ".http.yaml"
 
 // An HTTPTool is a tool that is one HTTP request.
 type HTTPTool struct {
-	Description string               `key:"description" required:"true" doc:"What it does, for the model, with an example of its arguments."`
+	Description string               `key:"description" required:"true" doc:"Description for the model."`
 	Method      string               `key:"method" enum:"GET|HEAD|POST|PUT|PATCH|DELETE" doc:"Method of the request."`
-	URL         string               `key:"url" required:"true" doc:"Address. {NAME} in its path or in a value of its query is the place of a parameter; the host has none."`
-	Params      map[string]HTTPParam `key:"params" doc:"Parameters, by name. Those without a place are members of the body."`
-	Query       map[string]Value     `key:"query" doc:"Further pairs of the query, with places; secrets as env:NAME or file:PATH."`
-	Headers     map[string]Value     `key:"headers" doc:"Headers, with places; secrets as env:NAME or file:PATH."`
-	Bearer      Secret               `key:"bearer" doc:"Token for the header Authorization, as env:NAME or file:PATH."`
-	Basic       BasicAuth            `key:"basic" doc:"User and password for the header Authorization."`
-	Body        string               `key:"body" doc:"JSON of the body, with places in its strings; \"{NAME}\" alone is the argument as it is. Empty: an object of the parameters that have no place."`
-	Result      string               `key:"result" doc:"JSON pointer to what of an answer is the result, such as /main/temp. Empty: all of it."`
-	Accept      []string             `key:"accept" doc:"Types of answers that are taken, such as application/json. Empty: JSON, XML, YAML and text."`
-	MaxBytes    Size                 `key:"max_bytes" min:"1B" max:"64MiB" doc:"How much of an answer is read."`
-	ReadOnly    bool                 `key:"read_only" doc:"Whether the request changes nothing; those with GET and HEAD never do."`
+	URL         string               `key:"url" required:"true" doc:"Address, with placeholders {NAME} in path and query values."`
+	Params      map[string]HTTPParam `key:"params" doc:"Parameters. Those without a placeholder go into the body."`
+	Query       map[string]Value     `key:"query" doc:"Further query parameters, with placeholders; secrets as env:NAME or file:PATH."`
+	Headers     map[string]Value     `key:"headers" doc:"Headers, with placeholders; secrets as env:NAME or file:PATH."`
+	Bearer      Secret               `key:"bearer" doc:"Bearer token, as env:NAME or file:PATH."`
+	Basic       BasicAuth            `key:"basic" doc:"Basic authentication."`
+	Body        string               `key:"body" doc:"JSON body with placeholders; \"{NAME}\" alone keeps the type. Empty: an object of the other parameters."`
+	Result      string               `key:"result" doc:"JSON pointer to the result, such as /main/temp. Empty: everything."`
+	Accept      []string             `key:"accept" doc:"Accepted content types. Empty: JSON, XML, YAML and text."`
+	MaxBytes    Size                 `key:"max_bytes" min:"1B" max:"64MiB" doc:"Largest response that is read."`
+	ReadOnly    bool                 `key:"read_only" doc:"The request changes nothing; always so for GET and HEAD."`
 
-	Enabled          bool     `key:"enabled" doc:"Whether it is offered."`
-	Auto             []string `key:"auto" doc:"Words: it is offered only when one of them stands in the user's message. Goes with enabled."`
-	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
-	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
-	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never."`
-	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result."`
-	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run."`
+	Enabled          bool     `key:"enabled" doc:"Offer it."`
+	Auto             []string `key:"auto" doc:"Offer only if the user's message contains one of these words."`
+	Mode             string   `key:"mode" enum:"ro|rw" doc:"rw: it may change things."`
+	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"Timeout of one call."`
+	Cache            Duration `key:"cache" doc:"Reuse results of identical calls for this long; 0s: never."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls within this time share one run."`
+	RequiresApproval bool     `key:"requires_approval" doc:"Ask a person before each call."`
 }
 
 // An HTTPParam is one parameter of an HTTPTool.
 type HTTPParam struct {
-	Type        string   `key:"type" enum:"string|integer|number|boolean|array|object" doc:"Type of the value."`
+	Type        string   `key:"type" enum:"string|integer|number|boolean|array|object" doc:"Type."`
 	Items       string   `key:"items" enum:"|string|integer|number|boolean|object" doc:"Type of the items of an array."`
-	Description string   `key:"description" doc:"What it means, for the model."`
-	Required    bool     `key:"required" doc:"Whether it must be there. What has a place in the path always must."`
-	Enum        []string `key:"enum" doc:"The values that there are."`
+	Description string   `key:"description" doc:"Description for the model."`
+	Required    bool     `key:"required" doc:"Required; path parameters always are."`
+	Enum        []string `key:"enum" doc:"Allowed values."`
 }
 
 // BasicAuth is a user with a password.
 type BasicAuth struct {
-	User     Value  `key:"user" doc:"Name, as text, env:NAME or file:PATH."`
+	User     Value  `key:"user" doc:"User, as text, env:NAME or file:PATH."`
 	Password Secret `key:"password" doc:"Password, as env:NAME or file:PATH."`
 }
 

@@ -12,8 +12,8 @@ import (
 
 // TLS names the certificate that the service shows. Both files or none.
 type TLS struct {
-	Cert string `key:"cert" doc:"File with the certificate and those that vouch for it, as PEM. With it the service speaks HTTPS."`
-	Key  string `key:"key" doc:"File with the certificate's private key, as PEM."`
+	Cert string `key:"cert" doc:"PEM file with the certificate chain; turns HTTPS on."`
+	Key  string `key:"key" doc:"PEM file with the private key."`
 }
 
 func (t *TLS) check(d *decoder) {

@@ -7,27 +7,27 @@ import (
 
 // A ShTool is a tool that is one line of shell.
 type ShTool struct {
-	Description string             `key:"description" required:"true" doc:"What it does, for the model, with an example of its arguments."`
-	Command     string             `key:"command" required:"true" doc:"Command for sh. {NAME} is the place of a parameter, {NAME:TYPE} that of one with a type."`
-	Params      map[string]ShParam `key:"params" doc:"Parameters, by name. A place without an entry here is a text that must be given."`
-	Network     bool               `key:"network" doc:"Whether it needs the network."`
-	ReadOnly    bool               `key:"read_only" doc:"Whether it changes nothing: it then gets no place to write to."`
+	Description string             `key:"description" required:"true" doc:"Description for the model."`
+	Command     string             `key:"command" required:"true" doc:"Shell command with placeholders {NAME} or {NAME:TYPE}."`
+	Params      map[string]ShParam `key:"params" doc:"Parameters. A placeholder without an entry is a required string."`
+	Network     bool               `key:"network" doc:"Allow network access."`
+	ReadOnly    bool               `key:"read_only" doc:"It changes nothing, and can write nowhere."`
 
-	Enabled          bool     `key:"enabled" doc:"Whether it is offered."`
-	Auto             []string `key:"auto" doc:"Words: it is offered only when one of them stands in the user's message. Goes with enabled."`
-	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
-	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
-	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never."`
-	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result."`
-	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run."`
+	Enabled          bool     `key:"enabled" doc:"Offer it."`
+	Auto             []string `key:"auto" doc:"Offer only if the user's message contains one of these words."`
+	Mode             string   `key:"mode" enum:"ro|rw" doc:"rw: it may change things."`
+	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"Timeout of one call."`
+	Cache            Duration `key:"cache" doc:"Reuse results of identical calls for this long; 0s: never."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls within this time share one run."`
+	RequiresApproval bool     `key:"requires_approval" doc:"Ask a person before each call."`
 }
 
 // A ShParam is one parameter of a ShTool.
 type ShParam struct {
-	Type        string   `key:"type" enum:"string|integer|number|boolean|path|url|list|paths" doc:"Type of the value; a path and an address are looked at by the policy."`
-	Description string   `key:"description" doc:"What it means, for the model."`
-	Required    bool     `key:"required" doc:"Whether it must be there."`
-	Enum        []string `key:"enum" doc:"The values that there are."`
+	Type        string   `key:"type" enum:"string|integer|number|boolean|path|url|list|paths" doc:"Type; the policy checks path and url."`
+	Description string   `key:"description" doc:"Description for the model."`
+	Required    bool     `key:"required" doc:"Required."`
+	Enum        []string `key:"enum" doc:"Allowed values."`
 }
 
 func (s *ShTool) setDefaults() {

@@ -11,21 +11,21 @@ import (
 
 // Tools describes what wield can run.
 type Tools struct {
-	Root      string                  `key:"root" doc:"Workspace: the directory that tools work in. Empty: the one that wield was started in."`
-	Dirs      []string                `key:"dirs" doc:"Directories with tools of your own, relative to this file."`
+	Root      string                  `key:"root" doc:"Workspace of tools. Empty: the current directory."`
+	Dirs      []string                `key:"dirs" doc:"Directories with your tools, relative to this file."`
 	LLF       LLFTools                `key:"llf" doc:"Tools of LLF."`
-	Builtin   map[string]Builtin      `key:"builtin" doc:"Built-in tools, by name; see wield tool list."`
+	Builtin   map[string]Builtin      `key:"builtin" doc:"Built-in tools; see wield tool list."`
 	Search    Search                  `key:"search" doc:"Where search_internet looks."`
 	Wikipedia Wikipedia               `key:"wikipedia" doc:"Where wikipedia_search and wikipedia_get_article look."`
 	Silver    SilverBullet            `key:"silverbullet" doc:"Where silver_bullet_get reads pages."`
-	Results   Results                 `key:"results" doc:"Results that are used again for the same call, of tools that have cache."`
+	Results   Results                 `key:"results" doc:"Results that tools with cache reuse."`
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
-	Local     LocalActions            `key:"localActions" doc:"Tools for models that write blocks of text: read, edit, create, and executors."`
-	Around    []AroundProgram         `key:"around" doc:"Programs that are asked about calls of tools, the first outermost."`
-	Disable   []string                `key:"disable" doc:"Names of tools that are never offered."`
+	Local     LocalActions            `key:"localActions" doc:"Tools for models that write text blocks."`
+	Around    []AroundProgram         `key:"around" doc:"Programs that check calls, the first outermost."`
+	Disable   []string                `key:"disable" doc:"Tools never to offer."`
 	Sh        map[string]ShTool       `key:"sh" doc:"Tools that are one line of shell, by name."`
 	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
-	OpenAPI   map[string]OpenAPITools `key:"openapi" doc:"Tools that OpenAPI documents describe, by a name of your choice."`
+	OpenAPI   map[string]OpenAPITools `key:"openapi" doc:"Tools from OpenAPI documents, by name."`
 }
 
 // Search says where search_internet looks.
@@ -37,31 +37,31 @@ type Search struct {
 
 // Wikipedia says which wiki is asked.
 type Wikipedia struct {
-	URL URL `key:"url" doc:"Address of the interface of a MediaWiki, its api.php. Empty: that of Wikipedia, in the language of the call."`
+	URL URL `key:"url" doc:"Address of a MediaWiki api.php. Empty: Wikipedia."`
 }
 
 // SilverBullet says where notes are.
 type SilverBullet struct {
 	URL   URL    `key:"url" doc:"Address of a SilverBullet server."`
-	Token Secret `key:"token" doc:"Its token, as env:NAME or file:PATH. Empty: it needs none."`
+	Token Secret `key:"token" doc:"Its token, as env:NAME or file:PATH."`
 }
 
 // Builtin configures one built-in tool.
 // LLFTools says where tools of LLF are, beside those in tools.dirs.
 type LLFTools struct {
-	Dir      string `key:"dir" doc:"Directory with tool directories of LLF. Empty: LLF_TOOLS_DIR, else that of the registry."`
-	Registry string `key:"registry" doc:"Registry of tools. Empty: LLF_TOOLS_REGISTRY, else tools_registry.json in the directory."`
+	Dir      string `key:"dir" doc:"Directory of LLF tools. Empty: LLF_TOOLS_DIR, else that of the registry."`
+	Registry string `key:"registry" doc:"Registry. Empty: LLF_TOOLS_REGISTRY, else tools_registry.json in dir."`
 }
 
 type Builtin struct {
-	Enabled          bool     `key:"enabled" doc:"Whether it is offered."`
-	Auto             []string `key:"auto" doc:"Words: it is offered only when one of them stands in the user's message. Goes with enabled."`
-	Mode             string   `key:"mode" enum:"ro|rw" doc:"Whether it may change anything."`
-	Whitelist        []string `key:"whitelist" doc:"Targets that it may touch: patterns of paths or programs. Not there: what the policy allows. An empty list: none."`
-	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"For one run."`
-	Cache            Duration `key:"cache" doc:"How long a result is used again for the same call in the same workspace, if it is no error; 0s: never. For tools whose answer does not change with what others do."`
-	Debounce         Duration `key:"debounce" doc:"Identical calls that begin within this time share one run and its result; 0s: only what is under way is shared, of tools that may run twice."`
-	RequiresApproval bool     `key:"requires_approval" doc:"Whether a person is asked before each run. Without it command_exec and file_access refuse dangerous operations."`
+	Enabled          bool     `key:"enabled" doc:"Offer it."`
+	Auto             []string `key:"auto" doc:"Offer only if the user's message contains one of these words."`
+	Mode             string   `key:"mode" enum:"ro|rw" doc:"rw: it may change things."`
+	Whitelist        []string `key:"whitelist" doc:"Paths or programs it may touch. Unset: what the policy allows; empty: none."`
+	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"Timeout of one call."`
+	Cache            Duration `key:"cache" doc:"Reuse results of identical calls for this long; 0s: never."`
+	Debounce         Duration `key:"debounce" doc:"Identical calls within this time share one run."`
+	RequiresApproval bool     `key:"requires_approval" doc:"Ask a person before each call."`
 }
 
 // What a tool has where neither the configuration nor the tool itself says another time, and the most that there is.

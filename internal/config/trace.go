@@ -8,10 +8,10 @@ import (
 
 // Trace says where spans of what happens are sent.
 type Trace struct {
-	Endpoint URL              `key:"endpoint" doc:"Address of a collector for OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty: no traces."`
-	Headers  map[string]Value `key:"headers" doc:"Headers to send along. Those that carry secrets as env:NAME or file:PATH."`
-	Service  string           `key:"service" doc:"Name of the service in traces. Empty: wield."`
-	Content  bool             `key:"content" doc:"Whether what is said stands in traces."`
+	Endpoint URL              `key:"endpoint" doc:"OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. Empty: no traces."`
+	Headers  map[string]Value `key:"headers" doc:"Additional headers; secrets as env:NAME or file:PATH."`
+	Service  string           `key:"service" doc:"Service name. Empty: wield."`
+	Content  bool             `key:"content" doc:"Include content."`
 }
 
 func (t *Trace) check(d *decoder) {

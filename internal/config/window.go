@@ -2,9 +2,9 @@ package config
 
 // AgentContext says what a model is sent of a long conversation.
 type AgentContext struct {
-	Tokens   int    `key:"tokens" min:"0" doc:"What the model's context holds; 0: it is not known, and all is sent until the server says that it is too long."`
-	Reserve  int    `key:"reserve" min:"0" doc:"Tokens of it that are kept free for the answer; 0: a quarter, and at most 8192."`
-	Strategy string `key:"strategy" enum:"leave_out|summarize" doc:"What becomes of the oldest turns when results that became notes are not enough: they are left out, or the model writes a summary of them."`
+	Tokens   int    `key:"tokens" min:"0" doc:"Size of the context; 0: unknown, send everything until the backend refuses."`
+	Reserve  int    `key:"reserve" min:"0" doc:"Tokens reserved for the response; 0: a quarter, at most 8192."`
+	Strategy string `key:"strategy" enum:"leave_out|summarize" doc:"What happens to the oldest turns."`
 }
 
 // The strategies.

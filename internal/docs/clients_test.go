@@ -5,6 +5,7 @@ package docs
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +72,7 @@ func TestPinnedVersions(t *testing.T) {
 	}
 }
 
-// A clientTable is the table of the clients of a kind: a row each, a column for each case.
+// A clientTable is the table of the clients of a kind: a row each, or one for several that end alike, which names the cases that did not pass.
 type clientTable struct {
 	results []clientResult
 	kind    string
@@ -79,7 +80,7 @@ type clientTable struct {
 
 func (c *clientTable) write(b *strings.Builder, title string) {
 	var rows [][3]string
-	var columns []string
+	var cases []string
 	for _, r := range c.results {
 		if r.Kind != c.kind {
 			continue
@@ -87,18 +88,42 @@ func (c *clientTable) write(b *strings.Builder, title string) {
 		if row := [3]string{r.Client, r.Version, r.How}; !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
-		if !slices.Contains(columns, r.What) {
-			columns = append(columns, r.What)
+		if !slices.Contains(cases, r.What) {
+			cases = append(cases, r.What)
 		}
 	}
-	fmt.Fprintf(b, "| %s | version | protocol | %s |\n|---|---|---|%s\n", title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-	for _, row := range rows {
-		fmt.Fprintf(b, "| %s | %s | %s |", row[0], row[1], row[2])
-		for _, what := range columns {
-			fmt.Fprintf(b, " %s |", c.cell(row, what))
+	fmt.Fprintf(b, "| %s | version | protocol | passed |\n|---|---|---|---|\n", title)
+	for i := 0; i < len(rows); {
+		row, passed := rows[i], c.passed(rows[i], cases)
+		how := []string{row[2]}
+		for i++; i < len(rows) && rows[i][0] == row[0] && rows[i][1] == row[1] && c.passed(rows[i], cases) == passed; i++ {
+			how = append(how, rows[i][2])
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", row[0], row[1], strings.Join(how, "; "), passed)
 	}
+}
+
+// passed says which cases of a row passed: all of them, or which did not.
+func (c *clientTable) passed(row [3]string, cases []string) string {
+	outcomes := make(map[string][]string)
+	for _, what := range cases {
+		cell := c.cell(row, what)
+		outcomes[cell] = append(outcomes[cell], what)
+	}
+	all := "streamed, whole"
+	if c.kind == "agent" {
+		all = "passed"
+	}
+	good := outcomes[all]
+	delete(outcomes, all)
+	if len(outcomes) == 0 {
+		return "all"
+	}
+	parts := []string{strings.Join(good, ", ")}
+	for _, cell := range slices.Sorted(maps.Keys(outcomes)) {
+		parts = append(parts, cell+": "+strings.Join(outcomes[cell], ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // cell says how a case ended, streamed and whole.

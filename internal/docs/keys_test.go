@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,9 +44,8 @@ func TestConfigurationKeys(t *testing.T) {
 	if err := json.Unmarshal(text, &root); err != nil {
 		t.Fatal(err)
 	}
-	var table strings.Builder
-	table.WriteString("| key | default | meaning |\n|---|---|---|\n")
-	if err := keyRows(&table, "", &root); err != nil {
+	var table keyTable
+	if err := table.sections(&root); err != nil {
 		t.Fatal(err)
 	}
 	holdTable(t, "configuration.md", table.String())
@@ -76,57 +76,167 @@ func holdTable(t *testing.T, name, table string) {
 	}
 }
 
-// keyRows writes the rows of a node's properties, each under its path.
-func keyRows(b *strings.Builder, path string, n *schemaNode) error {
+// A keyTable writes the keys of the configuration: a table for those at the top, then one for each section.
+type keyTable struct {
+	strings.Builder
+	seen map[string]string // of a section, by the words of a row: the node whose key has them first
+	run  []string          // keys that an earlier node has in the same words
+	of   [2]string         // the nodes of those keys: theirs and the earlier one
+}
+
+const keyHeader = "\nkey | default | meaning\n---|---|---\n"
+
+// A namedNode is a property of a node.
+type namedNode struct {
+	name string
+	schemaNode
+}
+
+// properties returns the properties of a node in their order.
+func properties(n *schemaNode) ([]namedNode, error) {
 	if len(n.Properties) == 0 {
-		return nil
+		return nil, nil
 	}
+	var found []namedNode
 	dec := json.NewDecoder(bytes.NewReader(n.Properties)) // a map would lose the order
 	if _, err := dec.Token(); err != nil {
-		return err
+		return nil, err
 	}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
+			return nil, err
+		}
+		child := namedNode{name: fmt.Sprint(name)}
+		if err := dec.Decode(&child.schemaNode); err != nil {
+			return nil, err
+		}
+		found = append(found, child)
+	}
+	return found, nil
+}
+
+// entry returns the node of an entry of a list or a map, and how its path goes on.
+func (n *schemaNode) entry() (*schemaNode, string) {
+	if n.Items != nil && len(n.Items.Properties) > 0 {
+		return n.Items, "[]"
+	}
+	var entry schemaNode
+	if json.Unmarshal(n.Additional, &entry) == nil && len(entry.Properties) > 0 { // false is no node
+		return &entry, ".NAME"
+	}
+	return nil, ""
+}
+
+func (k *keyTable) sections(root *schemaNode) error {
+	nodes, err := properties(root)
+	if err != nil {
+		return err
+	}
+	k.WriteString(keyHeader)
+	for _, n := range nodes {
+		if entry, _ := n.entry(); entry == nil && len(n.Properties) == 0 {
+			k.row("", &n)
+		}
+	}
+	for _, n := range nodes {
+		if entry, _ := n.entry(); entry == nil && len(n.Properties) == 0 {
+			continue
+		}
+		k.seen = make(map[string]string)
+		fmt.Fprintf(k, "\n### `%s`\n\n%s\n%s", n.name, n.Description, keyHeader)
+		if err := k.node(n.name, &n.schemaNode); err != nil {
 			return err
-		}
-		var child schemaNode
-		if err := dec.Decode(&child); err != nil {
-			return err
-		}
-		at := path + fmt.Sprint(name)
-		meaning := strings.ReplaceAll(child.Description, "|", `\|`)
-		if len(child.Enum) > 0 && len(child.Enum) < 12 {
-			meaning += " One of `" + strings.Join(child.Enum, "`, `") + "`."
-		}
-		var compact bytes.Buffer
-		if len(child.Default) > 0 {
-			if err := json.Compact(&compact, child.Default); err != nil {
-				return err
-			}
-		}
-		def := compact.String()
-		if def == `""` || def == "[]" || def == "{}" || def == "null" {
-			def = ""
-		}
-		if def != "" {
-			def = "`" + strings.Trim(def, `"`) + "`"
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", at, def, strings.TrimSpace(meaning))
-		if err := keyRows(b, at+".", &child); err != nil {
-			return err
-		}
-		if child.Items != nil {
-			if err := keyRows(b, at+"[].", child.Items); err != nil {
-				return err
-			}
-		}
-		var entry schemaNode
-		if json.Unmarshal(child.Additional, &entry) == nil { // false is no node
-			if err := keyRows(b, at+".NAME.", &entry); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// node writes the rows of the keys below a node.
+func (k *keyTable) node(path string, n *schemaNode) error {
+	if entry, more := n.entry(); entry != nil {
+		return k.node(path+more, entry)
+	}
+	nodes, err := properties(n)
+	if err != nil {
+		return err
+	}
+	alike := make(map[string]string) // by their properties: nodes with keys of their own
+	for _, child := range nodes {
+		entry, _ := child.entry()
+		at := path + "." + child.name
+		first, again := alike[string(child.Properties)]
+		switch {
+		case len(child.Properties) == 0 && entry == nil:
+			k.row(path, &child)
+			continue
+		case again:
+			child.Description += " Keys as under `" + first + "`."
+			k.row(path, &child)
+			continue
+		case entry != nil:
+			k.row(path, &child)
+		}
+		k.end()
+		if len(child.Properties) > 0 {
+			alike[string(child.Properties)] = child.name
+		}
+		if err := k.node(at, &child.schemaNode); err != nil {
+			return err
+		}
+	}
+	k.end()
+	return nil
+}
+
+// row writes a key, or keeps it for a row of several if an earlier node of the section has it in the same words.
+func (k *keyTable) row(path string, n *namedNode) {
+	key := n.name
+	if path != "" {
+		key = path + "." + n.name
+	}
+	words := fmt.Sprintf("%s | %s", defaultOf(n), meaningOf(n))
+	if first, ok := k.seen[n.name+words]; ok {
+		if of := [2]string{path, first}; of != k.of {
+			k.end()
+			k.of = of
+		}
+		k.run = append(k.run, n.name)
+		return
+	}
+	k.end()
+	if k.seen != nil {
+		k.seen[n.name+words] = path
+	}
+	fmt.Fprintf(k, "`%s` | %s\n", key, words)
+}
+
+// end writes the row of the keys that were kept.
+func (k *keyTable) end() {
+	if len(k.run) > 0 {
+		fmt.Fprintf(k, "`%s.` `%s` | | as in `%s`\n", k.of[0], strings.Join(k.run, "`, `"), k.of[1])
+	}
+	k.run, k.of = nil, [2]string{}
+}
+
+func meaningOf(n *namedNode) string {
+	meaning := strings.ReplaceAll(n.Description, "|", `\|`)
+	values := slices.DeleteFunc(slices.Clone(n.Enum), func(v string) bool { return v == "" })
+	if len(values) > 1 && len(values) < 12 {
+		meaning += " Values: `" + strings.Join(values, "`, `") + "`."
+	}
+	return strings.TrimSpace(meaning)
+}
+
+func defaultOf(n *namedNode) string {
+	var compact bytes.Buffer
+	if len(n.Default) > 0 && json.Compact(&compact, n.Default) != nil {
+		return ""
+	}
+	switch def := compact.String(); def {
+	case "", `""`, "[]", "{}", "null", "false", "0":
+		return ""
+	default:
+		return "`" + strings.Trim(def, `"`) + "`"
+	}
 }
