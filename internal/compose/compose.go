@@ -21,6 +21,7 @@ import (
 	"wield/model/route"
 	"wield/model/script"
 	"wield/model/stop"
+	"wield/model/toolsearch"
 	"wield/module"
 	"wield/prompt"
 	"wield/schema"
@@ -224,9 +225,14 @@ func (w *builder) bridge(name string) (chat.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := bridge.New(backend, o)
+	b := toolsearch.New(bridge.New(backend, o), w.toolSearch(&m))
 	w.bridges[name] = b
 	return b, nil
+}
+
+// toolSearch says when a model searches among the tools of a request.
+func (w *builder) toolSearch(m *config.Model) toolsearch.Options {
+	return toolsearch.Options{Above: m.ToolSearch, Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks, Log: w.env.Log}
 }
 
 func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, error) {

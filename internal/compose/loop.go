@@ -17,6 +17,7 @@ import (
 	"wield/internal/gateway"
 	"wield/internal/runs"
 	"wield/model/route"
+	"wield/model/toolsearch"
 	"wield/module"
 	"wield/schema/near"
 	"wield/tool"
@@ -128,7 +129,7 @@ func (w *builder) looped(name string) (chat.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		chain = append(chain, bridge.New(backend, o))
+		chain = append(chain, toolsearch.New(bridge.New(backend, o), w.toolSearch(&m)))
 	}
 	if len(chain) > 1 {
 		return route.Fallback(chain...), nil

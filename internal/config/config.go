@@ -124,6 +124,7 @@ type Model struct {
 	Expose           string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: as tool calls, or as text (tool_request)."`
 	Talk             Talk         `key:"conversations" doc:"Which requests belong together."`
 	Commands         Commands     `key:"commands" doc:"Commands in user messages."`
+	ToolSearch       int          `key:"tool_search" doc:"Number of tools above which the model searches instead of reading all. 0: never."`
 	Fallback         []string     `key:"fallback" doc:"Models to try in order when this one fails before it responds."`
 	Instructions     Instructions `key:"instructions" doc:"Texts that the model is given."`
 	Agent            Agent        `key:"agent" doc:"Tools that wield runs for this model."`

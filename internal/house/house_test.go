@@ -84,6 +84,7 @@ var rooms = []room{
 	{path: "internal/browser", floor: 5, modules: anyModule},
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/stop", floor: 5, modules: none, only: []string{"chat"}},
+	{path: "model/toolsearch", floor: 5, modules: none, only: []string{"chat"}},
 	{path: "model/script", floor: 5, modules: scenarioModules},
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
