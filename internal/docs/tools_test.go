@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,13 +31,13 @@ func TestToolPage(t *testing.T) {
 <!-- The page is made by: go test ./internal/docs -args -update -->
 
 These tools come with wield. All are disabled and in mode ` + "`ro`" + ` until you run ` + "`wield tool enable NAME`" + `, with ` + "`--mode rw`" + ` for tools that change
-something, or set ` + "`tools.builtin.NAME`" + `. The [policy](../policy.md) checks what the last column names; programs run in the
+something, or set ` + "`tools.builtin.NAME`" + `. Required arguments are in bold; brackets say what the [policy](../policy.md) checks. Programs run in the
 [sandbox](../sandbox.md). ` + "`wield tool show NAME`" + ` explains each argument. [Tools](README.md) explains how to use them.
 
-Required arguments are in bold. Tools marked ○ never change anything.
+Tools marked ○ never change anything.
 
-| tool | what it does | arguments | the policy checks |
-|---|---|---|---|
+| tool | what it does | arguments |
+|---|---|---|
 `)
 	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(), memory.Options{}.Tools(), conversation.Tools(), local.Options{Executors: local.DefaultExecutors()}.Tools())
 	for _, one := range all {
@@ -70,8 +71,6 @@ func limitsSection() string {
 		{"`fetch_webpage`", "4 MiB unpacked; 200,000 characters shown"},
 		{"`search_internet`, `wikipedia_search`", "50 results"},
 		{"`query_database`", "64 KiB statement; 1000 rows, 200 columns, 4 MiB result"},
-		{"`add_memory`", "16 KiB, 20 tags of 100 bytes"},
-		{"path", "4096 bytes, 255 per name, 40 symbolic links"},
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}
@@ -91,39 +90,45 @@ type parameter struct {
 	Required    []string             `json:"required"`
 }
 
-// toolRow returns the row of a tool: its first sentence, its arguments, and what the policy looks at.
+// firstClause is the end of what a table says of a tool.
+var firstClause = regexp.MustCompile(`[.;:] |,? and return \{.*|\.$`)
+
+// toolRow returns the row of a tool: what it does in one clause, and its arguments with what the policy checks them as.
 func toolRow(t *testing.T, one *tool.Tool) string {
 	var schema parameter
 	if err := json.Unmarshal(one.Definition.Parameters, &schema); err != nil {
 		t.Fatalf("%s: %v", one.Name(), err)
 	}
-	about, _, _ := strings.Cut(one.Definition.Description, ". ")
-	name := "`" + one.Name() + "`"
+	about, name := firstClause.Split(one.Definition.Description, 2)[0], "`"+one.Name()+"`"
 	if len(one.Aliases) > 0 {
 		about += "; also called `" + strings.Join(one.Aliases, "`, `") + "`"
 	}
 	if one.Facts.ReadOnly {
 		name += " ○"
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", name, strings.TrimSuffix(about, "."), strings.Join(arguments(t, one.Name(), "", schema), ", "), touches(&one.Facts))
+	return fmt.Sprintf("| %s | %s | %s |\n", name, about, strings.Join(arguments(t, one, "", schema), ", "))
 }
 
 // arguments returns the names of all arguments, required ones in bold, those of objects with their path.
-func arguments(t *testing.T, name, prefix string, s parameter) []string {
+func arguments(t *testing.T, one *tool.Tool, prefix string, s parameter) []string {
 	var all []string
 	for _, key := range sortedNames(s.Properties) {
-		p := s.Properties[key]
+		p, name := s.Properties[key], prefix+key
 		if p.Description == "" {
-			t.Errorf("%s: the argument %s%s has no description", name, prefix, key)
+			t.Errorf("%s: the argument %s has no description", one.Name(), name)
 		}
-		switch {
-		case len(p.Properties) > 0:
-			all = append(all, arguments(t, name, prefix+key+".", p)...)
-		case slices.Contains(s.Required, key):
-			all = append(all, "**`"+prefix+key+"`**")
-		default:
-			all = append(all, "`"+prefix+key+"`")
+		if len(p.Properties) > 0 {
+			all = append(all, arguments(t, one, name+".", p)...)
+			continue
 		}
+		text := "`" + name + "`"
+		if slices.Contains(s.Required, key) {
+			text = "**" + text + "**"
+		}
+		if as := checked(&one.Facts, name); as != "" {
+			text += " (" + as + ")"
+		}
+		all = append(all, text)
 	}
 	return all
 }
@@ -137,34 +142,32 @@ func sortedNames(m map[string]parameter) []string {
 	return names
 }
 
-// touches names the arguments that the policy looks at, and as what.
-func touches(f *tool.Facts) string {
-	var parts []string
-	add := func(argument, as string) {
-		if argument != "" {
-			parts = append(parts, "`"+argument+"` ("+as+")")
-		}
-	}
+// checked says as what the policy looks at an argument, or nothing.
+func checked(f *tool.Facts, name string) string {
 	for _, p := range f.Paths {
-		op := string(p.Op)
-		if op == "" {
-			op = "as `" + f.Operation + "` says"
+		switch {
+		case p.Argument != name:
+		case p.Op == "":
+			return "path, as `" + f.Operation + "` says"
+		case p.OfFile != "":
+			return string(p.Op) + "; of a file: " + string(p.OfFile)
+		default:
+			return string(p.Op)
 		}
-		if p.OfFile != "" {
-			op += "; of a file: " + string(p.OfFile)
-		}
-		add(p.Argument, op)
 	}
-	add(f.Edits, "files: write, delete")
-	add(f.Command, "program")
-	add(f.Shell, "shell")
-	add(f.Code, "`"+strings.Join(f.Program, " ")+"`")
-	add(f.Dir, "directory")
-	for _, u := range f.URLs {
-		add(u, "URL")
+	switch {
+	case slices.Contains(f.URLs, name):
+		return "URL"
+	case f.Edits == name:
+		return "write, delete"
+	case f.Command == name:
+		return "program"
+	case f.Shell == name:
+		return "shell"
+	case f.Code == name:
+		return "program `" + strings.Join(f.Program, " ") + "`"
+	case f.Dir == name:
+		return "directory"
 	}
-	if f.Network && len(f.URLs) == 0 {
-		parts = append(parts, "the configured server")
-	}
-	return strings.Join(parts, ", ")
+	return ""
 }
