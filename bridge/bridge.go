@@ -84,6 +84,7 @@ type Options struct {
 	Headers  dialect.Headers  // of turns, besides the built-in ones
 	Repair   dialect.Repair   // of calls, whatever way they came
 	Release  Release          // "": ReleaseAuto
+	Strict   bool             // a whole answer without the form that was asked for is an error, once no second try is left
 	Bounce   BounceOptions
 	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
 	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it

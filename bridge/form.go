@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"strings"
 
@@ -21,6 +23,9 @@ type form struct {
 
 // CodeInvalidFormat is the [chat.Error] code for a Format whose schema is none.
 const CodeInvalidFormat = "invalid_response_format"
+
+// CodeFormatMismatch is the [chat.Error] code for an answer that does not have the form, with [Options.Strict].
+const CodeFormatMismatch = "format_mismatch"
 
 // prepareForm settles what the client wants. An answer that has to be a call has no other form.
 func (r *run) prepareForm() error {
@@ -172,20 +177,20 @@ func (r *run) showHeld() {
 	t.events = nil
 }
 
-// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other
-// can be asked for.
-func (r *run) endForm() {
+// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other can be asked for,
+// which is an error of whole answers with Options.Strict.
+func (r *run) endForm() error {
 	t := &r.turn.text
 	if r.turn.fence.on {
-		return // the answer has no form, and lookalike decides
+		return nil // the answer has no form, and lookalike decides
 	}
 	if r.form.want == nil || t.through || r.turn.mute || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
 		r.flushText()
-		return
+		return nil
 	}
 	if r.finish.Reason == chat.FinishLength || r.finish.Reason == chat.FinishFiltered {
 		r.flushText() // it was cut, and the finish reason says so
-		return
+		return nil
 	}
 	var b strings.Builder
 	for _, e := range t.events {
@@ -201,16 +206,29 @@ func (r *run) endForm() {
 		r.hide()
 		r.mended(value, notes)
 	case r.bounceable(ReasonFormat):
-		at := len(r.turn.raw)
-		if len(t.events) > 0 {
-			at = t.events[0].At
-		}
+		at := t.at(len(r.turn.raw))
 		r.hide()
 		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
 		r.turn.mute, r.turn.muteAt, r.turn.covered = true, at, len(r.turn.raw)
+	case r.o.Strict && !r.req.Stream:
+		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeFormatMismatch, Message: "the answer does not have the format that was asked for: " + why}
 	default:
+		if r.o.Log != nil {
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer does not have the format that was asked for", slog.String("reason", why))
+		}
+		at := t.at(len(r.turn.raw))
+		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteFormat, Path: "response_format", After: why}}})
 		r.flushText()
 	}
+	return nil
+}
+
+// at returns where the text that is held begins, or else where the answer ends.
+func (t *heldText) at(end int) int {
+	if len(t.events) > 0 {
+		return t.events[0].At
+	}
+	return end
 }
 
 // hide makes markup of the text that is held.
@@ -234,8 +252,7 @@ func (r *run) mended(value string, notes []chat.NoteDetail) {
 	r.emit(chat.Event{Kind: chat.KindText, Flags: chat.FlagDecoded, Text: value, At: at, End: at})
 }
 
-// read returns the JSON that text is, taken out of a code block and repaired as far as the level allows, or
-// says what is wrong with it.
+// read returns the JSON that text is, or that stands alone in it, repaired as far as the level allows, or says what is wrong.
 func (f *form) read(text string, level dialect.Repair) (value string, notes []chat.NoteDetail, why string) {
 	trimmed := strings.TrimSpace(text)
 	if why = f.check(trimmed); why == "" {
@@ -244,23 +261,68 @@ func (f *form) read(text string, level dialect.Repair) (value string, notes []ch
 	if level == dialect.RepairOff {
 		return "", nil, why
 	}
-	if inner, ok := unfenced(trimmed); ok {
-		trimmed = inner
-		if fenced := f.check(trimmed); fenced == "" {
-			return trimmed, nil, ""
+	if inner, ok := fenced(trimmed); ok {
+		value, notes, inside := f.fit(inner, level)
+		if inside == "" || strings.HasPrefix(trimmed, "```") {
+			return value, notes, inside
 		}
-	}
-	if !strings.HasPrefix(trimmed, "{") {
 		return "", nil, why
 	}
-	value, notes, err := dialect.Arguments(trimmed, f.shape, level)
+	if value, ok := f.only(trimmed); ok {
+		return value, nil, ""
+	}
+	if first, last := strings.IndexByte(trimmed, '{'), strings.LastIndexByte(trimmed, '}'); first > 0 && first < last {
+		trimmed = trimmed[first : last+1]
+	}
+	value, notes, left := f.fit(trimmed, level)
+	if left != "" && !strings.HasPrefix(trimmed, "{") {
+		left = why
+	}
+	return value, notes, left
+}
+
+// fit returns a JSON text that has the form, repaired as far as the level allows, or says what is wrong with it.
+func (f *form) fit(text string, level dialect.Repair) (value string, notes []chat.NoteDetail, why string) {
+	if why = f.check(text); why == "" || !strings.HasPrefix(text, "{") {
+		return text, nil, why
+	}
+	value, notes, err := dialect.Arguments(text, f.shape, level)
 	if err != nil {
 		return "", nil, why
 	}
-	if left := f.check(value); left != "" {
-		return "", nil, left
+	return value, notes, f.check(value)
+}
+
+// maxStarts bounds the places at which a value is looked for in prose.
+const maxStarts = 64
+
+// only returns the one JSON value among words that has the form.
+func (f *form) only(text string) (value string, ok bool) {
+	for at, starts := 0, 0; starts < maxStarts; starts++ {
+		next := strings.IndexAny(text[at:], "{[")
+		if next < 0 {
+			break
+		}
+		at += next
+		d := json.NewDecoder(strings.NewReader(text[at:]))
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				break // nothing closes it
+			}
+			at++
+			continue
+		}
+		at += int(d.InputOffset())
+		if f.check(string(raw)) != "" {
+			continue
+		}
+		if ok {
+			return "", false // which of them?
+		}
+		value, ok = string(raw), true
 	}
-	return value, notes, ""
+	return value, ok
 }
 
 // check says what is wrong with a JSON text, "" if nothing is.
@@ -286,9 +348,9 @@ func (f *form) check(text string) string {
 	return ""
 }
 
-// unfenced returns what stands in the code block that text is.
-func unfenced(text string) (string, bool) {
-	inner, ok := strings.CutPrefix(text, "```")
+// fenced returns what stands in the only code block of a text.
+func fenced(text string) (string, bool) {
+	_, inner, ok := strings.Cut(text, "```")
 	if !ok {
 		return "", false
 	}
@@ -296,6 +358,6 @@ func unfenced(text string) (string, bool) {
 	if tag = strings.TrimSpace(tag); !ok || tag != "" && !strings.EqualFold(tag, "json") {
 		return "", false
 	}
-	inner, ok = strings.CutSuffix(inner, "```")
-	return strings.TrimSpace(inner), ok && !strings.Contains(inner, "```")
+	inner, rest, ok := strings.Cut(inner, "```")
+	return strings.TrimSpace(inner), ok && !strings.Contains(rest, "```")
 }

@@ -45,7 +45,13 @@ func TestForm(t *testing.T) {
 		{"in a code block", chat.FormatSchema, []answer{{text("```json\n{\"city\":\"Rome\"}\n```")}}, `{"city":"Rome"}`, 0, ""},
 		{"coerced", chat.FormatSchema, []answer{{text(`{'city': 'Rome', "n": "5",}`)}}, `{"city": "Rome", "n": 5}`, 0, ""},
 		{"prose", chat.FormatSchema, []answer{{text("It is Rome.")}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "not JSON"},
-		{"prose around", chat.FormatSchema, []answer{{text("Here: {\"city\":\"Rome\"}")}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "not JSON"},
+		{"prose around", chat.FormatSchema, []answer{{text("Here {it is}: {\"city\":\"Rome\"}\nAnything else?")}}, `{"city":"Rome"}`, 0, ""},
+		{"prose around what is broken", chat.FormatSchema, []answer{{text("Here: {'city': 'Rome'}.")}}, `{"city": "Rome"}`, 0, ""},
+		{"one that fits among others", chat.FormatSchema, []answer{{text(`For {"town":"Rome"} read {"city":"Rome"}.`)}}, `{"city":"Rome"}`, 0, ""},
+		{"two that fit", chat.FormatSchema, []answer{{text(`{"city":"Rome"} or {"city":"Paris"}`)}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "not JSON"},
+		{"a code block with a lead-in and an end", chat.FormatSchema, []answer{{text("Here you are:\n```json\n{\"city\": \"Rome\",}\n```\nI hope it helps {you}.")}}, `{"city": "Rome"}`, 0, ""},
+		{"two code blocks", chat.FormatSchema, []answer{{text("```\n{\"town\":1}\n```\nor\n```\n{\"city\":\"Rome\"}\n```")}}, `{"city":"Rome"}`, 0, ""},
+		{"a code block of the wrong form", chat.FormatSchema, []answer{{text("So:\n```json\n{\"town\":\"Rome\"}\n```")}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "not JSON"},
 		{"wrong member", chat.FormatSchema, []answer{{text(`{"town":"Rome"}`)}, {text(`{"city":"Rome"}`)}}, `{"city":"Rome"}`, 1, "city"},
 		{"twice the same name", chat.FormatJSON, []answer{{text(`{"a":1,"a":2}`)}}, `{"a":2}`, 0, ""},
 		{"twice wrong: as it was written", chat.FormatSchema, []answer{{text("Rome")}, {text("Still Rome.")}}, "Still Rome.", 1, "not JSON"},
@@ -78,6 +84,33 @@ func told(req *chat.Request) string {
 		b.WriteString(req.Messages[i].Text() + "\n")
 	}
 	return b.String()
+}
+
+// TestUnformed: when no second try is left, text without the form is sent with a note that says why. With Strict a whole answer is an
+// error; a stream is sent.
+func TestUnformed(t *testing.T) {
+	for _, tt := range []struct{ strict, stream, fails bool }{{false, false, false}, {false, true, false}, {true, true, false}, {true, false, true}} {
+		f := &fake{t: t, answers: []answer{{text("Rome")}, {text("Still Rome.")}}}
+		req := formed(chat.FormatSchema)
+		req.Stream = tt.stream
+		var said, note string
+		var failed error
+		for e, err := range bridge.New(f, bridge.Options{Strict: tt.strict}).Stream(t.Context(), req) {
+			switch failed = err; {
+			case e.Kind == chat.KindText:
+				said += e.Text
+			case e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteFormat:
+				note = e.Detail.Note.After
+			}
+		}
+		if tt.fails {
+			if chat.AsError(failed).Code != bridge.CodeFormatMismatch || said != "" {
+				t.Errorf("%+v: %v, text %q", tt, failed, said)
+			}
+		} else if failed != nil || said != "Still Rome." || note != "it is not JSON" {
+			t.Errorf("%+v: %v, text %q, note %q", tt, failed, said, note)
+		}
+	}
 }
 
 // TestFormBesideTools: a call is no answer in the wrong form, and the text in front of it is seen.

@@ -260,7 +260,9 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 	r.begin()
 	r.flush()
 	r.cutShort()
-	r.endForm()
+	if err := r.endForm(); err != nil {
+		return err
+	}
 	r.conclude()
 	if len(r.turn.failures) == 0 {
 		r.speak()

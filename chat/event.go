@@ -252,6 +252,8 @@ const (
 	// NoteSteady says that lines of the instructions that change with each request were taken out, or put behind
 	// the conversation, so that the server's cache of prompts holds.
 	NoteSteady NoteKind = "steady"
+	// NoteFormat says that the text does not have the format that was asked for; After says why.
+	NoteFormat NoteKind = "format"
 )
 
 // NoteDetail describes one repair: what stood in the text and what was made of it.

@@ -245,6 +245,7 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		Dialect:  string(m.Dialect),
 		Repair:   repair,
 		Release:  bridge.Release(m.Release),
+		Strict:   m.StrictFormat,
 		Bounce:   bridge.BounceOptions{Max: m.Bounce.Max},
 		MaxCalls: m.Calls.MaxPerTurn,
 		Prefix:   m.Calls.Prefix,

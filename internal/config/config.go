@@ -116,6 +116,7 @@ type Model struct {
 	ResponseTemplate string       `key:"response_template" doc:"File with a response_template, such as tokenizer_config.json; see wield dialect import."`
 	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How far broken calls are repaired."`
 	Release          string       `key:"release" enum:"auto|checked|eager" doc:"When a call is sent on: once checked, or while it is written (eager). auto: checked up to 1 KiB."`
+	StrictFormat     bool         `key:"strict_format" doc:"Fail instead of sending text that lacks the requested format. Streams are sent as text."`
 	Bounce           Bounce       `key:"bounce" doc:"Retries of unusable calls."`
 	Calls            Calls        `key:"calls" doc:"How tools are called."`
 	CustomTools      CustomTools  `key:"customTools" doc:"lumo-tamer's names of calls.enabled and calls.prefix."`

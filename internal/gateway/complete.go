@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,9 +92,24 @@ func (a *answer) take(e chat.Event, err error) bool {
 	}
 	if e.Kind == chat.KindNote {
 		a.x.drop(e.Detail.Note)
+		a.notice = cmp.Or(noticeOf(e.Detail.Note), a.notice)
 	}
 	a.c.Add(e)
 	return true
+}
+
+// noticeOf returns what the client is told of a note in the header X-Wield-Notice; "": nothing.
+func noticeOf(n *chat.NoteDetail) string {
+	if n.Kind != chat.NoteFormat {
+		return ""
+	}
+	const most = 200 // of what may be words of the model
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			return '?'
+		}
+		return r
+	}, "the answer does not have the format that was asked for: "+n.After[:min(len(n.After), most)])
 }
 
 // unfinished is the error of a model that breaks the contract of chat.Model.

@@ -30,3 +30,19 @@ func TestDropped(t *testing.T) {
 		}
 	}
 }
+
+// TestUnformed shows that a client is told when the text does not have the format that it asked for.
+func TestUnformed(t *testing.T) {
+	note := chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteFormat, After: "it is\r\nX: no JSON"}}}
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: says(note, text("a"), finish(chat.FinishStop))}}})
+	for _, body := range []string{`{"messages":[{"role":"user","content":"hi"}]}`, `{"stream":true,"messages":[{"role":"user","content":"hi"}]}`} {
+		resp, err := http.Post(srv.URL+pathCompletions, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got, want := resp.Header.Get("X-Wield-Notice"), "the answer does not have the format that was asked for: it is??X: no JSON"; got != want {
+			t.Errorf("the header is %q, want %q", got, want)
+		}
+	}
+}

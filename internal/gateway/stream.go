@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -106,6 +107,7 @@ func (s *stream) take(e chat.Event) bool {
 		s.x.bounces++
 	case chat.KindNote:
 		s.x.drop(e.Detail.Note)
+		s.notice = cmp.Or(noticeOf(e.Detail.Note), s.notice)
 	case chat.KindFinish:
 		s.finished = true
 		s.x.bounces = e.Detail.Finish.Bounces
