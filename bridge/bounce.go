@@ -103,9 +103,9 @@ func (r *run) correction() string {
 			parts = append(parts, "FORMAT_ERROR: The response is not what was asked for: "+strings.TrimSuffix(oneLine(f.message), ".")+
 				". Write the response again, as the JSON alone.")
 			continue
-		case f.reason == ReasonNoCall && f.call.Name != "":
+		case f.reason == reasonNoCall && f.call.Name != "":
 			problem = "No tool was called, but " + name + " must be"
-		case f.reason == ReasonNoCall:
+		case f.reason == reasonNoCall:
 			problem = "No tool was called, but one must be"
 		case f.missing != "":
 			problem = "Missing required parameter: " + oneLine(f.missing)
@@ -161,7 +161,7 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 	out.Messages = slices.Clone(req.Messages)
 	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(r.wrote())}
 	message := r.correction()
-	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction && f.reason != ReasonNoCall {
+	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction && f.reason != reasonNoCall {
 		call := f.call
 		if call.ID == "" {
 			call.ID = r.newID(call.Name)

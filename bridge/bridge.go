@@ -58,9 +58,9 @@ const (
 // autoRelease is how many bytes of arguments ReleaseAuto holds.
 const autoRelease = 1 << 10
 
-// ReasonNoCall is the reason of a bounce when the request requires a call and the answer has none. It needs no leave of
+// reasonNoCall is the reason of a bounce when the request requires a call and the answer has none. It needs no leave of
 // BounceOptions.On: the request itself asks for it.
-const ReasonNoCall chat.Reason = "no_call"
+const reasonNoCall chat.Reason = "no_call"
 
 // ReasonFormat is the reason of a bounce when the request asks for an answer of a form (Request.Format) and
 // the answer has another. It needs no leave of BounceOptions.On either.

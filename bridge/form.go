@@ -21,8 +21,8 @@ type form struct {
 	shape  *shape.Shape
 }
 
-// CodeInvalidFormat is the [chat.Error] code for a Format whose schema is none.
-const CodeInvalidFormat = "invalid_response_format"
+// codeInvalidFormat is the [chat.Error] code for a Format whose schema is none.
+const codeInvalidFormat = "invalid_response_format"
 
 // CodeFormatMismatch is the [chat.Error] code for an answer that does not have the form, with [Options.Strict].
 const CodeFormatMismatch = "format_mismatch"
@@ -36,7 +36,7 @@ func (r *run) prepareForm() error {
 	}
 	r.form.want = f
 	if what := tooLarge(f.Schema); what != "" {
-		return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidFormat, Param: "response_format", Message: "the schemas of the form that is asked for " + what + ": ask for a simpler one"}
+		return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidFormat, Param: "response_format", Message: "the schemas of the form that is asked for " + what + ": ask for a simpler one"}
 	}
 	if f.Kind != chat.FormatSchema || len(f.Schema) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (r *run) formatError(err error) error {
 	if len(places) == 0 {
 		places = []string{err.Error()}
 	}
-	return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidFormat, Param: "response_format", Cause: err,
+	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidFormat, Param: "response_format", Cause: err,
 		Message: "the form that is asked for holds no JSON Schema: " + strings.Join(places, "; ")}
 }
 

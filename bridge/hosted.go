@@ -8,15 +8,15 @@ import (
 	"wield/chat"
 )
 
-// CodeHostedTool is the [chat.Error] code for a tool that only another protocol's server can run.
-const CodeHostedTool = "unsupported_tool"
+// codeHostedTool is the [chat.Error] code for a tool that only another protocol's server can run.
+const codeHostedTool = "unsupported_tool"
 
 // unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none. A tool that
 // a client can do without is noted; any other, and one that must be called, is an error.
 func (r *run) unhost(all bool) error {
 	for _, x := range r.req.Extra {
 		if why := needed[x.Key]; why != "" && x.Protocol == chat.ProtocolAnthropic && x.Protocol != r.o.Protocol && len(x.Value) > len("[]") {
-			return &chat.Error{Kind: chat.ErrBadRequest, Param: x.Key, Code: CodeHostedTool, Message: x.Key + ": " + why}
+			return &chat.Error{Kind: chat.ErrBadRequest, Param: x.Key, Code: codeHostedTool, Message: x.Key + ": " + why}
 		}
 	}
 	missing := func(t *chat.Tool) bool { return t.Hosted != chat.HostedNot && (all || t.Protocol != r.o.Protocol) }
@@ -34,7 +34,7 @@ func (r *run) unhost(all bool) error {
 		}
 		path := "tools[" + strconv.Itoa(i) + "]"
 		if t.Hosted == chat.HostedRequired {
-			return &chat.Error{Kind: chat.ErrBadRequest, Param: path, Code: CodeHostedTool, Message: fmt.Sprintf(
+			return &chat.Error{Kind: chat.ErrBadRequest, Param: path, Code: codeHostedTool, Message: fmt.Sprintf(
 				"%s: the tool %q is one that servers of its own protocol run; the server of this model does not: leave it out, or offer a tool that the client runs", path, t.Name)}
 		}
 		gone[t.Name] = true
@@ -42,11 +42,11 @@ func (r *run) unhost(all bool) error {
 	}
 	c := &req.Choice
 	if c.Mode == chat.ChoiceNamed && gone[c.Name] && req.Tool(c.Name) == nil {
-		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: CodeHostedTool, Message: fmt.Sprintf(
+		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool, Message: fmt.Sprintf(
 			"tool_choice: a call of %q is required, but that is a tool that the server of this model does not run", c.Name)}
 	}
 	if c.Mode == chat.ChoiceRequired && len(req.Tools) == 0 {
-		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: CodeHostedTool,
+		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool,
 			Message: "tool_choice: a call is required, but the server of this model runs none of the tools"}
 	}
 	if len(c.Allowed) > 0 {

@@ -560,8 +560,8 @@ func (r *run) conclude() {
 		r.lookalike()
 	}
 	r.showFence()
-	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && !r.cutByLength() && r.bounceable(ReasonNoCall) {
-		t.failures = []failure{{reason: ReasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
+	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && !r.cutByLength() && r.bounceable(reasonNoCall) {
+		t.failures = []failure{{reason: reasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
 	r.logFailures()
 	if len(t.failures) == 0 {
@@ -618,10 +618,10 @@ func (r *run) bounceable(reason chat.Reason) bool {
 	if r.req.Choice.Mode == chat.ChoiceNone && reason != ReasonFormat {
 		return false
 	}
-	if r.req.Attempts && reason != ReasonNoCall && reason != ReasonFormat {
+	if r.req.Attempts && reason != reasonNoCall && reason != ReasonFormat {
 		return false // the error that it gets is its second chance
 	}
-	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == ReasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
+	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == reasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
 }
 
 // end sums up.

@@ -23,7 +23,7 @@ func Check(ctx context.Context, m Module, text string) error {
 
 // run returns what m makes of a text in pieces of a size.
 func run(ctx context.Context, m Module, text string, size int) string {
-	o := output{ctx: ctx, x: &Exchange{Meta: make(map[string]string)}, o: &Options{MaxPending: DefaultPending, Log: slog.New(slog.DiscardHandler)}}
+	o := output{ctx: ctx, x: &Exchange{Meta: make(map[string]string)}, o: &Options{MaxPending: defaultPending, Log: slog.New(slog.DiscardHandler)}}
 	s := stage{module: &m, t: m.Output(o.x)}
 	o.stages = []stage{s}
 	defer o.close()

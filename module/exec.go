@@ -84,7 +84,7 @@ func Exec(o ExecOptions) (Module, error) {
 				return m, fmt.Errorf("module %s: %s and %s exclude one another", o.Name, OnChunk, OnComplete)
 			}
 			if h == OnChunk {
-				m.Buffer = Chunk
+				m.Buffer = chunk
 				m.Output = func(x *Exchange) Transformer { return &talk{o: &o, x: x} }
 				continue
 			}

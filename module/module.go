@@ -45,7 +45,7 @@ type Buffer uint8
 
 // The bufferings. Whatever is chosen, the outcome must not depend on how the text was cut into pieces; see [Check].
 const (
-	Chunk Buffer = iota // as it comes
+	chunk Buffer = iota // as it comes
 	Line                // whole lines, with their line break
 	Whole               // the segment
 )
@@ -79,8 +79,8 @@ type Options struct {
 	MaxPending int
 }
 
-// DefaultPending is what Options.MaxPending is if nothing is said.
-const DefaultPending = 4 << 20
+// defaultPending is what Options.MaxPending is if nothing is said.
+const defaultPending = 4 << 20
 
 // New returns model with modules around it. Without modules it is model itself.
 func New(model chat.Model, o Options) chat.Model {
@@ -91,7 +91,7 @@ func New(model chat.Model, o Options) chat.Model {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxPending <= 0 {
-		o.MaxPending = DefaultPending
+		o.MaxPending = defaultPending
 	}
 	o.Modules = slices.Clone(o.Modules)
 	slices.SortStableFunc(o.Modules, func(a, b Module) int { return cmp.Compare(a.Order, b.Order) })

@@ -27,16 +27,16 @@ func Conservation(text string, events []chat.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.At < 0 || e.End < e.At || e.End > len(text) {
-			return fmt.Errorf("event %d, %s: span outside the text of %d bytes", i, Format(*e), len(text))
+			return fmt.Errorf("event %d, %s: span outside the text of %d bytes", i, format(*e), len(text))
 		}
 		if err := verbatim(text, e); err != nil {
-			return fmt.Errorf("event %d, %s: %w", i, Format(*e), err)
+			return fmt.Errorf("event %d, %s: %w", i, format(*e), err)
 		}
 		if !covers(e) {
 			continue
 		}
 		if e.At != pos {
-			return fmt.Errorf("event %d, %s: begins at %d, the one before ended at %d", i, Format(*e), e.At, pos)
+			return fmt.Errorf("event %d, %s: begins at %d, the one before ended at %d", i, format(*e), e.At, pos)
 		}
 		pos = e.End
 	}
@@ -80,7 +80,7 @@ func Structure(events []chat.Event) error {
 	s := structure{open: -1}
 	for i := range events {
 		if err := s.step(&events[i]); err != nil {
-			return fmt.Errorf("event %d, %s: %w", i, Format(events[i]), err)
+			return fmt.Errorf("event %d, %s: %w", i, format(events[i]), err)
 		}
 	}
 	if s.open >= 0 {
@@ -178,7 +178,7 @@ func (s *structure) check(e *chat.Event) error {
 	c := e.Detail.Call
 	switch {
 	case c.Index != e.Index, c.Name != s.start.Name, c.ID != s.start.ID, c.Origin != s.start.Origin, e.Flags != s.start.Flags:
-		return fmt.Errorf("differs from its start, %s", Format(s.start))
+		return fmt.Errorf("differs from its start, %s", format(s.start))
 	case c.Arguments != s.args.String():
 		return fmt.Errorf("the deltas give %s", short(s.args.String()))
 	case c.At > s.start.At || c.End < e.End:

@@ -12,19 +12,19 @@ type Rule string
 
 // The rules. The first seven are about one text, the others about a dialect.
 const (
-	RuleNew          Rule = "new"          // a decoder can be made for the case
-	RulePanic        Rule = "panic"        // no text makes a decoder panic
-	RuleStructure    Rule = "structure"    // calls open and close in order, and their deltas are their arguments
-	RuleConservation Rule = "conservation" // the spans cover the text, and what is shown is what stands there
+	ruleNew          Rule = "new"          // a decoder can be made for the case
+	rulePanic        Rule = "panic"        // no text makes a decoder panic
+	ruleStructure    Rule = "structure"    // calls open and close in order, and their deltas are their arguments
+	ruleConservation Rule = "conservation" // the spans cover the text, and what is shown is what stands there
 	RuleSplit        Rule = "split"        // every split gives the events of the whole
-	RuleReuse        Rule = "reuse"        // a decoder that was Reset reads as a fresh one does
-	RuleCase         Rule = "case"         // what comes out is what the case wants
+	ruleReuse        Rule = "reuse"        // a decoder that was Reset reads as a fresh one does
+	ruleCase         Rule = "case"         // what comes out is what the case wants
 
 	RuleLinear  Rule = "linear"  // time and memory grow with the text, not with its square
 	RuleProse   Rule = "prose"   // prose comes out as it is and costs no allocation
 	RuleRender  Rule = "render"  // calls that were written are read back with the same names and arguments
-	RuleResults Rule = "results" // no result is read as a call
-	RuleTools   Rule = "tools"   // no definition is read as a call
+	ruleResults Rule = "results" // no result is read as a call
+	ruleTools   Rule = "tools"   // no definition is read as a call
 )
 
 // A Failure is one broken rule.
@@ -52,12 +52,12 @@ type textCheck struct {
 
 // textChecks hold for every text, the ones first that the others take for granted.
 var textChecks = [...]textCheck{
-	{RuleStructure, func(_ *reader, _ string, whole []chat.Event) error { return Structure(whole) }},
-	{RuleConservation, func(_ *reader, text string, whole []chat.Event) error { return Conservation(text, whole) }},
+	{ruleStructure, func(_ *reader, _ string, whole []chat.Event) error { return Structure(whole) }},
+	{ruleConservation, func(_ *reader, text string, whole []chat.Event) error { return Conservation(text, whole) }},
 	{RuleSplit, func(r *reader, text string, whole []chat.Event) error {
-		return r.invariance(text, whole, Splits(text))
+		return r.invariance(text, whole, splits(text))
 	}},
-	{RuleReuse, func(r *reader, text string, _ []chat.Event) error { return Reuse(r.mk, text) }},
+	{ruleReuse, func(r *reader, text string, _ []chat.Event) error { return reuse(r.mk, text) }},
 }
 
 // blockChecks are textChecks with few splits, where every one would take too long.
@@ -90,7 +90,7 @@ func ruleError(_ []chat.Event, f *Failure) error {
 func (r *reader) checkText(text string, checks []textCheck) ([]chat.Event, *Failure) {
 	whole, err := Decode(r.mk, text)
 	if err != nil {
-		return nil, &Failure{Rule: RulePanic, Text: text, Err: err}
+		return nil, &Failure{Rule: rulePanic, Text: text, Err: err}
 	}
 	for _, c := range checks {
 		err := c.check(r, text, whole)
@@ -104,7 +104,7 @@ func (r *reader) checkText(text string, checks []textCheck) ([]chat.Event, *Fail
 		case errors.As(err, &split):
 			f.Cuts = split.Cuts
 		case errors.As(err, &reset):
-			f.Rule = RuleReuse
+			f.Rule = ruleReuse
 		}
 		return whole, f
 	}

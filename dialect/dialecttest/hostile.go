@@ -45,8 +45,8 @@ var hostile = [...]string{
 	"]\r\n\r\nNew instructions",
 }
 
-// HostileTool is the name of the tool that Hostile calls.
-const HostileTool = "read_file"
+// hostileTool is the name of the tool that Hostile calls.
+const hostileTool = "read_file"
 
 // Hostile returns strings to put where any text may stand: into arguments, results, descriptions. Many are calls of a tool
 // named HostileTool, one in each dialect of package dialect, or begin or end one.
@@ -54,11 +54,11 @@ func Hostile() []string {
 	all := slices.Clone(hostile[:])
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
-		call := chat.Call{ID: "call_0", Name: HostileTool, Arguments: `{"path":"x-x"}`, Complete: true}
+		call := chat.Call{ID: "call_0", Name: hostileTool, Arguments: `{"path":"x-x"}`, Complete: true}
 		text, err := d.AppendCalls(nil, []chat.Call{call})
 		if err == nil {
 			all = append(all, string(text))
-			all = append(all, around(string(text), HostileTool, "x-x")...)
+			all = append(all, around(string(text), hostileTool, "x-x")...)
 		}
 	}
 	return compact(all)
@@ -71,9 +71,9 @@ func (s *Suite) hostile() []string { return compact(slices.Concat(s.markers(), H
 func (s *Suite) markers() []string {
 	all := slices.Clone(s.Markers)
 	if s.Calls != nil {
-		call := chat.Call{ID: "call_0", Name: HostileTool, Arguments: `{"path":"x-x"}`, Complete: true}
+		call := chat.Call{ID: "call_0", Name: hostileTool, Arguments: `{"path":"x-x"}`, Complete: true}
 		if text, err := s.Calls([]chat.Call{call}); err == nil {
-			all = append(all, around(text, HostileTool, "x-x")...)
+			all = append(all, around(text, hostileTool, "x-x")...)
 		}
 	}
 	return compact(all)

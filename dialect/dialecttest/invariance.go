@@ -38,9 +38,9 @@ func cutsText(cuts []int) string {
 	return fmt.Sprint(cuts)
 }
 
-// Splits yields the splits that Invariance tries: every cut in two, then byte by byte, blocks of 2, 3, 4, 7
+// splits yields the splits that Invariance tries: every cut in two, then byte by byte, blocks of 2, 3, 4, 7
 // and 16 bytes, and random ones, some with empty chunks. The random ones depend on nothing but the text.
-func Splits(text string) func(yield func(cuts []int) bool) {
+func splits(text string) func(yield func(cuts []int) bool) {
 	return func(yield func([]int) bool) {
 		step := 1 + len(text)/maxPairs
 		for i := 0; i <= len(text); i += step {
@@ -104,7 +104,7 @@ func Invariance(mk Maker, text string) error {
 	if err != nil {
 		return err
 	}
-	return (&reader{mk: mk}).invariance(text, whole, Splits(text))
+	return (&reader{mk: mk}).invariance(text, whole, splits(text))
 }
 
 // invariance is Invariance with the events of the whole and the splits given.
@@ -143,9 +143,9 @@ func fewerCuts(cuts []int, fails func([]int) bool) []int {
 	return cuts
 }
 
-// Reuse checks that a decoder with a method Reset reads text again as a fresh one does, when it was left in
+// reuse checks that a decoder with a method Reset reads text again as a fresh one does, when it was left in
 // the middle of a text and when it was closed. Others pass.
-func Reuse(mk Maker, text string) (err error) {
+func reuse(mk Maker, text string) (err error) {
 	fresh, err := Decode(mk, text)
 	if err != nil {
 		return err
@@ -182,11 +182,11 @@ func at(events []chat.Event, i int) string {
 	if i >= len(events) {
 		return "no event"
 	}
-	return Format(events[i])
+	return format(events[i])
 }
 
-// Format writes an event on one line, for messages to people.
-func Format(e chat.Event) string {
+// format writes an event on one line, for messages to people.
+func format(e chat.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s[%d:%d]", e.Kind, e.At, e.End)
 	if e.Kind == chat.KindCallStart || e.Kind == chat.KindCallArgs || e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected {

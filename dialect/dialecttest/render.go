@@ -28,7 +28,7 @@ func (s *Suite) RoundTrip(calls []chat.Call) (written bool, failures []Failure) 
 		return false, nil
 	}
 	id := "a message with " + describe(calls)
-	mk, f := s.made(id, Offer(calls))
+	mk, f := s.made(id, offer(calls))
 	if f != nil {
 		return true, []Failure{*f}
 	}
@@ -121,9 +121,9 @@ func sameNumber(a, b json.Number) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// Offer returns definitions under which the arguments of calls have the types that they have: what a format without types of
+// offer returns definitions under which the arguments of calls have the types that they have: what a format without types of
 // its own needs to give them back.
-func Offer(calls []chat.Call) []Tool {
+func offer(calls []chat.Call) []Tool {
 	var tools []Tool
 	for _, c := range calls {
 		v, err := decodeJSON(c.Arguments)
@@ -314,16 +314,16 @@ func randomValue(r *rand.Rand, words []string, depth int) string {
 }
 
 // hostileTools offers the tool that hostile strings call.
-var hostileTools = []Tool{{Type: "function", Function: Function{Name: HostileTool, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}`)}}}
+var hostileTools = []Tool{{Type: "function", Function: Function{Name: hostileTool, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}`)}}}
 
 // results reads results of the hostile tool, as a model may repeat them.
 func (s *Suite) results() []Failure {
 	if s.Results == nil {
 		return nil
 	}
-	return s.echoes(RuleResults, func(text string) string {
+	return s.echoes(ruleResults, func(text string) string {
 		return s.Results([]chat.Result{
-			{CallID: "call_0", Name: HostileTool, Parts: chat.Text(text)},
+			{CallID: "call_0", Name: hostileTool, Parts: chat.Text(text)},
 			{CallID: text, Name: text, Parts: chat.Text(text), IsError: true},
 		})
 	})
@@ -334,8 +334,8 @@ func (s *Suite) definitions() []Failure {
 	if s.Tools == nil {
 		return nil
 	}
-	return s.echoes(RuleTools, func(text string) string {
-		return s.Tools([]chat.Tool{{Name: HostileTool, Description: text, Parameters: hostileTools[0].Function.Parameters}})
+	return s.echoes(ruleTools, func(text string) string {
+		return s.Tools([]chat.Tool{{Name: hostileTool, Description: text, Parameters: hostileTools[0].Function.Parameters}})
 	})
 }
 
@@ -352,7 +352,7 @@ func (s *Suite) echoes(rule Rule, write func(text string) string) []Failure {
 		if f == nil {
 			for _, e := range whole {
 				if e.Kind == chat.KindCallStart || e.Kind == chat.KindRejected {
-					f = &Failure{Rule: rule, Text: text, Err: fmt.Errorf("it is read as %s", Format(e))}
+					f = &Failure{Rule: rule, Text: text, Err: fmt.Errorf("it is read as %s", format(e))}
 					break
 				}
 			}

@@ -63,9 +63,9 @@ func (s *Suite) Case(c *Case) []Failure {
 		f.Case = c.ID
 		failures = append(failures, *f)
 	}
-	if f == nil || f.Rule != RulePanic {
+	if f == nil || f.Rule != rulePanic {
 		if err := c.Compare(whole); err != nil {
-			failures = append(failures, Failure{Rule: RuleCase, Case: c.ID, Text: c.Text, Err: err})
+			failures = append(failures, Failure{Rule: ruleCase, Case: c.ID, Text: c.Text, Err: err})
 		}
 	}
 	return failures
@@ -78,7 +78,7 @@ func (s *Suite) maker(c *Case) (Maker, *Failure) {
 	}
 	mk, err := makerOf(c)
 	if err != nil {
-		return nil, &Failure{Rule: RuleNew, Case: c.ID, Text: c.Text, Err: err}
+		return nil, &Failure{Rule: ruleNew, Case: c.ID, Text: c.Text, Err: err}
 	}
 	return mk, nil
 }

@@ -121,7 +121,7 @@ func (s *Suite) workloads() []workload {
 
 // open writes a call of the hostile tool and changes its text, or returns words where the format cannot carry it.
 func (s *Suite) open(size int, args string, change func(text string) string) string {
-	text, err := s.Calls([]chat.Call{{ID: "call_0", Name: HostileTool, Arguments: args, Complete: true}})
+	text, err := s.Calls([]chat.Call{{ID: "call_0", Name: hostileTool, Arguments: args, Complete: true}})
 	if err != nil {
 		return repeat("word ", size)
 	}
@@ -247,7 +247,7 @@ func (s *Suite) prose() []Failure {
 	if f == nil && !s.Alone {
 		for _, e := range events {
 			if e.Kind != chat.KindText {
-				f = &Failure{Rule: RuleProse, Text: block, Err: fmt.Errorf("prose becomes %s", Format(e))}
+				f = &Failure{Rule: RuleProse, Text: block, Err: fmt.Errorf("prose becomes %s", format(e))}
 				break
 			}
 		}

@@ -20,8 +20,8 @@ import (
 	"wield/wire/anthropic"
 )
 
-// Version is the version of the protocol that is spoken. A header anthropic-version of the options wins over it.
-const Version = "2023-06-01"
+// version is the version of the protocol that is spoken. A header anthropic-version of the options wins over it.
+const version = "2023-06-01"
 
 // Options describe a server.
 type Options struct {
@@ -47,7 +47,7 @@ type Model struct{ server *exchange.Server }
 // New returns a model. An address that cannot be used is an error of every stream.
 func New(o Options) *Model {
 	header := http.Header{}
-	header.Set("Anthropic-Version", Version)
+	header.Set("Anthropic-Version", version)
 	if o.Key != "" {
 		header.Set("X-Api-Key", o.Key)
 	}

@@ -54,11 +54,11 @@ type Reader interface {
 
 // Defaults of Options.
 const (
-	DefaultConnect   = 10 * time.Second
-	DefaultFirstByte = 10 * time.Minute
-	DefaultIdle      = 2 * time.Minute
-	DefaultMaxFrame  = 16 << 20
-	DefaultMaxBody   = 64 << 20
+	defaultConnect   = 10 * time.Second
+	defaultFirstByte = 10 * time.Minute
+	defaultIdle      = 2 * time.Minute
+	defaultMaxFrame  = 16 << 20
+	defaultMaxBody   = 64 << 20
 )
 
 // Options describe a server.
@@ -109,11 +109,11 @@ type Server struct {
 
 // New returns a server. An address that cannot be used is an error of every stream.
 func New(p Protocol, o Options) *Server {
-	o.Connect = orDefault(o.Connect, DefaultConnect)
-	o.FirstByte = orDefault(o.FirstByte, DefaultFirstByte)
-	o.Idle = orDefault(o.Idle, DefaultIdle)
-	o.MaxFrame = orDefault(o.MaxFrame, DefaultMaxFrame)
-	o.MaxBody = orDefault(o.MaxBody, DefaultMaxBody)
+	o.Connect = orDefault(o.Connect, defaultConnect)
+	o.FirstByte = orDefault(o.FirstByte, defaultFirstByte)
+	o.Idle = orDefault(o.Idle, defaultIdle)
+	o.MaxFrame = orDefault(o.MaxFrame, defaultMaxFrame)
+	o.MaxBody = orDefault(o.MaxBody, defaultMaxBody)
 	s := &Server{o: o, p: p, transport: o.Transport}
 	if s.transport == nil {
 		s.transport = newTransport(o.Connect)

@@ -23,8 +23,8 @@ import (
 	"wield/wire/lumo"
 )
 
-// TitleName is the name of the event that carries a conversation's title.
-const TitleName = "title"
+// titleName is the name of the event that carries a conversation's title.
+const titleName = "title"
 
 // titleGrace is how long a title may come after the answer.
 const titleGrace = 5 * time.Second
@@ -187,8 +187,8 @@ func opens(req *chat.Request) bool {
 }
 
 func titleEvent(title string) chat.Event {
-	return chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, Name: TitleName, Text: title,
-		Detail: &chat.Detail{Result: &chat.Result{Name: TitleName, Parts: chat.Text(title)}}}
+	return chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, Name: titleName, Text: title,
+		Detail: &chat.Detail{Result: &chat.Result{Name: titleName, Parts: chat.Text(title)}}}
 }
 
 // A protocol is Lumo's protocol as a server wants it.

@@ -126,7 +126,7 @@ func (c *Change) create(op *Op) *Failure {
 		return c.fail(op, NotText, "")
 	}
 	c.Exists, c.After = true, []byte(op.Content)
-	c.Steps = append(c.Steps, StepWhole)
+	c.Steps = append(c.Steps, stepWhole)
 	return nil
 }
 
@@ -166,11 +166,11 @@ func (c *Change) replace(op *Op) *Failure {
 	switch {
 	case op.All && len(places) > 0:
 		c.After = []byte(d.replaceAll(old, with))
-		c.Steps = append(c.Steps, StepExact)
+		c.Steps = append(c.Steps, stepExact)
 		return nil
 	case len(places) == 1:
 		c.After = []byte(d.apply(places[0].splices).String())
-		c.Steps = append(c.Steps, StepExact)
+		c.Steps = append(c.Steps, stepExact)
 		return nil
 	case len(places) > 1:
 		f := c.fail(op, Ambiguous, "Give more of the text around it, or set the option that replaces all of them.")
@@ -291,7 +291,7 @@ func (c *Change) Changed() bool { return c.Existed != c.Exists || !bytes.Equal(c
 func (c *Change) Lenient() []Step {
 	var all []Step
 	for _, r := range ladder {
-		if r.step == StepExact || r.step == StepInline {
+		if r.step == stepExact || r.step == stepInline {
 			continue
 		}
 		for _, s := range c.Steps {

@@ -10,18 +10,18 @@ type Step string
 
 // The steps, from strict to lenient.
 const (
-	StepExact    Step = "exact"
-	StepLineEnds Step = "line ends"         // the file has other line ends, or a byte order mark
-	StepInline   Step = "within a line"     // the text is part of a line
-	StepTrailing Step = "trailing blanks"   // blanks at the end of lines differ
-	StepIndent   Step = "indentation"       // all lines are shifted alike, or indented with another unit
-	StepUnicode  Step = "typographic signs" // quotes, dashes and blanks of another kind
-	StepEscapes  Step = "escapes"           // the text was escaped once too often, or not
-	StepNumbers  Step = "line numbers"      // the text was copied with line numbers
-	StepFence    Step = "code fence"        // the text was copied with the fence around it
-	StepElided   Step = "lines left out"    // the text has ... in the place of lines
-	StepInsert   Step = "insertion"         // there is nothing to find: the lines are added
-	StepWhole    Step = "whole file"        // the file is written as a whole
+	stepExact    Step = "exact"
+	stepLineEnds Step = "line ends"         // the file has other line ends, or a byte order mark
+	stepInline   Step = "within a line"     // the text is part of a line
+	stepTrailing Step = "trailing blanks"   // blanks at the end of lines differ
+	stepIndent   Step = "indentation"       // all lines are shifted alike, or indented with another unit
+	stepUnicode  Step = "typographic signs" // quotes, dashes and blanks of another kind
+	stepEscapes  Step = "escapes"           // the text was escaped once too often, or not
+	stepNumbers  Step = "line numbers"      // the text was copied with line numbers
+	stepFence    Step = "code fence"        // the text was copied with the fence around it
+	stepElided   Step = "lines left out"    // the text has ... in the place of lines
+	stepInsert   Step = "insertion"         // there is nothing to find: the lines are added
+	stepWhole    Step = "whole file"        // the file is written as a whole
 )
 
 // A placement is where a hunk goes.
@@ -50,15 +50,15 @@ type found struct {
 
 // ladder holds the rules in their order.
 var ladder = []rule{
-	{StepExact, whereLines(equal)},
-	{StepInline, within},
-	{StepTrailing, whereLines(equalButTrailing)},
-	{StepIndent, shifted},
-	{StepUnicode, whereLines(equalButSigns)},
-	{StepEscapes, rewritten(unescape, unescapeHTML, escapeHTML)},
-	{StepNumbers, rewritten(withoutNumbers)},
-	{StepFence, rewritten(withoutFence)},
-	{StepElided, elided},
+	{stepExact, whereLines(equal)},
+	{stepInline, within},
+	{stepTrailing, whereLines(equalButTrailing)},
+	{stepIndent, shifted},
+	{stepUnicode, whereLines(equalButSigns)},
+	{stepEscapes, rewritten(unescape, unescapeHTML, escapeHTML)},
+	{stepNumbers, rewritten(withoutNumbers)},
+	{stepFence, rewritten(withoutFence)},
+	{stepElided, elided},
 }
 
 // place finds the one place of a hunk at or behind the line from, if the hunks of its operation are in order, and in the
@@ -94,8 +94,8 @@ func (d *document) place(h *Hunk, ordered bool, from int) (placement, *miss) {
 			return placement{}, m
 		case len(places) == 1:
 			p := placement{step: r.step, splices: places[0].splices}
-			if p.step == StepExact && d.otherEnds(p.splices) {
-				p.step = StepLineEnds
+			if p.step == stepExact && d.otherEnds(p.splices) {
+				p.step = stepLineEnds
 			}
 			return p, nil
 		}
@@ -143,7 +143,7 @@ func (d *document) insert(h *Hunk, from int) (placement, *miss) {
 		return placement{}, &miss{reason: Empty}
 	}
 	lines := h.replace()
-	return placement{StepInsert, []splice{{from: at, to: at, lines: lines, keep: fresh(len(lines))}}}, nil
+	return placement{stepInsert, []splice{{from: at, to: at, lines: lines, keep: fresh(len(lines))}}}, nil
 }
 
 // fresh returns the keep of n lines that are all new.

@@ -39,15 +39,15 @@ func Detect(text string) Syntax {
 func Parse(text string) ([]Op, error) {
 	switch Detect(text) {
 	case SyntaxPatch:
-		return ParsePatch(text)
+		return parsePatch(text)
 	case SyntaxUnified:
-		return ParseUnified(text)
+		return parseUnified(text)
 	case SyntaxBlocks:
-		return ParseBlocks(text)
+		return parseBlocks(text)
 	case SyntaxAider:
-		return ParseAider(text)
+		return parseAider(text)
 	case SyntaxWhole:
-		return ParseWhole(text)
+		return parseWhole(text)
 	}
 	return nil, &SyntaxError{Syntax: "unknown", Line: 1, Msg: "this is no edit in any syntax: write \"=== FILE: path\" and then groups of " +
 		"<<<<<<< SEARCH, =======, >>>>>>> REPLACE"}
@@ -128,8 +128,8 @@ func readGroup(s Syntax, lines []string, i int) (group, error) {
 	return group{}, &SyntaxError{s, len(lines), "the group that begins on line " + itoa(i+1) + " does not end with >>>>>>> REPLACE"}
 }
 
-// ParseBlocks reads SyntaxBlocks: one file, and the groups that change it.
-func ParseBlocks(text string) ([]Op, error) {
+// parseBlocks reads SyntaxBlocks: one file, and the groups that change it.
+func parseBlocks(text string) ([]Op, error) {
 	lines := splitLines(text)
 	var op *Op
 	for i := 0; i < len(lines); {
@@ -169,8 +169,8 @@ func ParseBlocks(text string) ([]Op, error) {
 	return []Op{*op}, nil
 }
 
-// ParseWhole reads SyntaxWhole: a file as it is to be. All that follows the first line is its content, byte for byte.
-func ParseWhole(text string) ([]Op, error) {
+// parseWhole reads SyntaxWhole: a file as it is to be. All that follows the first line is its content, byte for byte.
+func parseWhole(text string) ([]Op, error) {
 	first, content, _ := strings.Cut(text, "\n")
 	for strings.TrimSpace(first) == "" && content != "" {
 		first, content, _ = strings.Cut(content, "\n")
@@ -188,9 +188,9 @@ func ParseWhole(text string) ([]Op, error) {
 // nameBefore is how many lines before a group the name of its file is looked for.
 const nameBefore = 3
 
-// ParseAider reads SyntaxAider. The text around the groups is of no consequence; a group without a name before it is about the
+// parseAider reads SyntaxAider. The text around the groups is of no consequence; a group without a name before it is about the
 // file of the one before.
-func ParseAider(text string) ([]Op, error) {
+func parseAider(text string) ([]Op, error) {
 	lines := splitLines(text)
 	var ops []Op
 	for i, from := 0, 0; i < len(lines); {

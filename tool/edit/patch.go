@@ -32,8 +32,8 @@ func section(l string) (kind Kind, path string, ok bool) {
 	return "", "", false
 }
 
-// ParsePatch reads SyntaxPatch.
-func ParsePatch(text string) ([]Op, error) {
+// parsePatch reads SyntaxPatch.
+func parsePatch(text string) ([]Op, error) {
 	r := patchReader{lines: splitLines(text)}
 	for r.i < len(r.lines) && strings.TrimSpace(r.lines[r.i]) != beginPatch {
 		r.i++
@@ -176,8 +176,8 @@ func (h *Hunk) trimBlank() {
 	}
 }
 
-// ParseUnified reads SyntaxUnified. How many lines a hunk has is seen from the lines themselves.
-func ParseUnified(text string) ([]Op, error) {
+// parseUnified reads SyntaxUnified. How many lines a hunk has is seen from the lines themselves.
+func parseUnified(text string) ([]Op, error) {
 	lines := splitLines(text)
 	fail := func(i int, msg string) error { return &SyntaxError{SyntaxUnified, min(i+1, max(1, len(lines))), msg} }
 	var ops []Op

@@ -45,7 +45,7 @@ func TestAnyEdit(t *testing.T) {
 			b.WriteString("    ")
 		}
 		b.WriteString(added + "\n>>>>>>> REPLACE\n")
-		ops, err := ParseBlocks(b.String())
+		ops, err := parseBlocks(b.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestAnyEdit(t *testing.T) {
 		s := place.splices[0]
 		got := d.apply(place.splices).String()
 		want := strings.Join(slices.Concat(lines[:from], []string{added}, lines[to:]), ending)
-		if strings.TrimRight(got, "\r\n") != strings.TrimRight(want, "\r\n") && s.from == from && place.step != StepInline {
+		if strings.TrimRight(got, "\r\n") != strings.TrimRight(want, "\r\n") && s.from == from && place.step != stepInline {
 			t.Fatalf("%s (%s): got %q, want %q", how, place.step, got, want)
 		}
 		if strings.HasSuffix(got, "\n") != strings.HasSuffix(text, "\n") && got != "" {

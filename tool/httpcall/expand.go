@@ -39,7 +39,7 @@ func (p *program) build(ctx context.Context, args arguments) (*http.Request, err
 			switch p.fields[i].In {
 			case InQuery:
 				query = append(query, kv[0]+"="+kv[1])
-			case InCookie:
+			case inCookie:
 				cookies = append(cookies, kv[0]+"="+kv[1])
 			default:
 				header.Add(kv[0], kv[1])

@@ -125,7 +125,7 @@ func TestRequest(t *testing.T) {
 		{"header list", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":["1","2"]}`, "GET /\nX-A: 1,2\n"},
 		{"header list with commas", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":["1,3","2"]}`, "!cannot be told from two"},
 		{"header absent", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{}`, "GET /\n"},
-		{"cookie", Request{URL: "SITE/", Fields: []Field{{In: InCookie, Name: "c", Value: "{a}"}, {In: InCookie, Name: "d", Secret: "x y"}}}, []string{"a"}, `{"a":"1; e=2"}`, "GET /\nCookie: c=1%3B+e%3D2; d=x+y\n"},
+		{"cookie", Request{URL: "SITE/", Fields: []Field{{In: inCookie, Name: "c", Value: "{a}"}, {In: inCookie, Name: "d", Secret: "x y"}}}, []string{"a"}, `{"a":"1; e=2"}`, "GET /\nCookie: c=1%3B+e%3D2; d=x+y\n"},
 		{"rest", Request{Method: "post", URL: "SITE/{id}"}, []string{"id", "b", "a"}, `{"id":"x","b":[1.0],"a":"é\""}`, "POST /x\nContent-Type: application/json\n{\"a\":\"é\\\"\",\"b\":[1.0]}"},
 		{"nothing left", Request{Method: "POST", URL: "SITE/{id}"}, []string{"id"}, `{"id":"x"}`, "POST /x\nContent-Type: application/json\n{}"},
 		{"delete", Request{Method: "DELETE", URL: "SITE/{id}"}, []string{"id"}, `{"id":"x"}`, "DELETE /x\n"},

@@ -23,7 +23,7 @@ func TestNothingEscapesItsPlace(t *testing.T) {
 	one, err := New(chat.Tool{Name: "try_it", Parameters: parameters}, Request{
 		Method: "POST",
 		URL:    "https://api.example.com:8443/v1/{seg}/items/x{end}?q={q}&list={list}&fixed=1",
-		Fields: []Field{{In: InHeader, Name: "X-A", Value: "{h}"}, {In: InCookie, Name: "c", Value: "{c}"}, {In: InCookie, Name: "sid", Secret: "s"}},
+		Fields: []Field{{In: InHeader, Name: "X-A", Value: "{h}"}, {In: inCookie, Name: "c", Value: "{c}"}, {In: inCookie, Name: "sid", Secret: "s"}},
 		Body:   json.RawMessage(`{"b":"{b}","text":"<{inner}>","last":1}`),
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ type In string
 const (
 	InQuery  In = "query"
 	InHeader In = "header"
-	InCookie In = "cookie"
+	inCookie In = "cookie"
 )
 
 // A Field is one pair of the query, one header or one cookie. It is left out when an argument that it has a place for is.
@@ -271,13 +271,13 @@ func (p *program) add(f compiled) error {
 	switch {
 	case f.Name == "":
 		return wrong("a %s without a name", f.In)
-	case f.In == InHeader && !isToken(f.Name), f.In == InCookie && !isToken(f.Name):
+	case f.In == InHeader && !isToken(f.Name), f.In == inCookie && !isToken(f.Name):
 		return wrong("%q is no name of a %s", f.Name, f.In)
 	case f.In == InHeader && slices.Contains(reservedHeaders, strings.ToLower(f.Name)):
 		return wrong("the header %s is not for requests to choose", f.Name)
 	case f.In == InHeader && !isLine(f.Secret):
 		return wrong("the secret for the header %s is not one line of text", f.Name)
-	case f.In != InQuery && f.In != InHeader && f.In != InCookie:
+	case f.In != InQuery && f.In != InHeader && f.In != inCookie:
 		return wrong("there is no place %q for %s", f.In, f.Name)
 	}
 	if f.Secret == "" {

@@ -156,7 +156,7 @@ func TestAgentRequest(t *testing.T) {
 		if len(req.Tools) != 12 || req.MaxTokens != 32000 || !req.Stream || req.User != strings.Repeat("u", 150) {
 			t.Errorf("decoded as %d tools, %d tokens, stream %v", len(req.Tools), req.MaxTokens, req.Stream)
 		}
-		if ThinkingOf(req) != ThinkingOmitted {
+		if ThinkingOf(req) != thinkingOmitted {
 			t.Error("thinking is shown")
 		}
 		for i, m := range req.Messages {

@@ -12,8 +12,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// DefaultMaxTokens bounds answers to requests that say nothing of a bound, which the protocol wants.
-const DefaultMaxTokens = 8192
+// defaultMaxTokens bounds answers to requests that say nothing of a bound, which the protocol wants.
+const defaultMaxTokens = 8192
 
 // RequestOptions adapt a request to the server that it is for.
 type RequestOptions struct {
@@ -69,7 +69,7 @@ func (o *RequestOptions) maxTokens(req *chat.Request) int {
 	case o.MaxTokens > 0:
 		return o.MaxTokens
 	}
-	return DefaultMaxTokens
+	return defaultMaxTokens
 }
 
 type requestWriter struct {

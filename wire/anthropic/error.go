@@ -58,7 +58,7 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	dst = append(dst, kind.typ...)
 	dst = append(dst, `","message":`...)
 	dst = jsonbody.AppendString(dst, message)
-	if e.Code == CodeThread {
+	if e.Code == codeThread {
 		dst = append(dst, `,"details":{"error_code":"thread_unsupported_request","unsupported":[]}`...)
 	}
 	return append(dst, "}}"...)

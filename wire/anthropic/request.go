@@ -27,8 +27,8 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// CodeThread is the code of the error for a request that continues or starts a thread. SDKs send the whole conversation then.
-const CodeThread = "thread_unsupported_request"
+// codeThread is the code of the error for a request that continues or starts a thread. SDKs send the whole conversation then.
+const codeThread = "thread_unsupported_request"
 
 type requestReader struct {
 	jsonbody.Reader
@@ -98,7 +98,7 @@ func (d *requestReader) field(key string) {
 		d.outputConfig()
 	case "thread":
 		if !d.Null() {
-			d.Refuse(CodeThread, "message threads are not kept here: send the full conversation without this field")
+			d.Refuse(codeThread, "message threads are not kept here: send the full conversation without this field")
 		}
 	default:
 		d.extra(key)

@@ -14,9 +14,9 @@ type Thinking uint8
 
 // The choices.
 const (
-	ThinkingHidden  Thinking = iota // nothing of it
-	ThinkingOmitted                 // what a client must hand back, without the text
-	ThinkingShown                   // all of it
+	thinkingHidden  Thinking = iota // nothing of it
+	thinkingOmitted                 // what a client must hand back, without the text
+	thinkingShown                   // all of it
 )
 
 // ThinkingOf returns how much reasoning a request asks for.
@@ -28,7 +28,7 @@ func ThinkingOf(req *chat.Request) Thinking {
 		kind, display := "", ""
 		s := jsonbody.Scanner{Bytes: x.Value}
 		if s.Peek() != '{' {
-			return ThinkingHidden
+			return thinkingHidden
 		}
 		for s.Enter('{'); s.Next('}'); {
 			switch key := string(s.Key()); {
@@ -42,13 +42,13 @@ func ThinkingOf(req *chat.Request) Thinking {
 		}
 		switch {
 		case kind == "" || kind == "disabled":
-			return ThinkingHidden
+			return thinkingHidden
 		case display == "omitted":
-			return ThinkingOmitted
+			return thinkingOmitted
 		}
-		return ThinkingShown
+		return thinkingShown
 	}
-	return ThinkingHidden
+	return thinkingHidden
 }
 
 // ResponseOptions are what an answer says about itself.
@@ -233,10 +233,10 @@ func (w *StreamWriter) appendDelta(dst []byte, text string) []byte {
 }
 
 func (w *StreamWriter) appendReasoning(dst []byte, e chat.Event) []byte {
-	if w.o.Thinking == ThinkingHidden {
+	if w.o.Thinking == thinkingHidden {
 		return dst
 	}
-	if w.o.Thinking == ThinkingShown {
+	if w.o.Thinking == thinkingShown {
 		dst = w.appendText(dst, thinkingBlock, e.Text)
 	}
 	if e.Detail == nil {
@@ -485,10 +485,10 @@ func (r *Response) close(signature []byte) {
 }
 
 func (r *Response) addReasoning(e chat.Event) {
-	if r.o.Thinking == ThinkingHidden {
+	if r.o.Thinking == thinkingHidden {
 		return
 	}
-	if r.o.Thinking == ThinkingShown {
+	if r.o.Thinking == thinkingShown {
 		r.add(thinkingBlock, e.Text)
 	}
 	if e.Detail == nil {

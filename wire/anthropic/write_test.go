@@ -12,7 +12,7 @@ import (
 )
 
 // shows says how much thinking a case asks for, by the first word of its name.
-var shows = map[string]Thinking{"shown": ThinkingShown, "omitted": ThinkingOmitted}
+var shows = map[string]Thinking{"shown": thinkingShown, "omitted": thinkingOmitted}
 
 const start = `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}}`
 
@@ -82,7 +82,7 @@ func TestStreamError(t *testing.T) {
 // character.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := ResponseOptions{ID: "msg_1", Model: "m", Thinking: ThinkingShown}
+		o := ResponseOptions{ID: "msg_1", Model: "m", Thinking: thinkingShown}
 		w, r := NewStreamWriter(o), NewResponse(o)
 		var frames []byte
 		var want strings.Builder

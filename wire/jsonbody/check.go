@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Check refuses what is no JSON text (RFC 8259, in UTF-8) or could be read in two ways, because an object has one name
+// check refuses what is no JSON text (RFC 8259, in UTF-8) or could be read in two ways, because an object has one name
 // twice. Halves of surrogate pairs are allowed in escapes.
-func Check(body string) error {
+func check(body string) error {
 	if at := invalidUTF8(body); at >= 0 {
 		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not UTF-8 at byte %d", at)}
 	}
@@ -81,7 +81,7 @@ func (c *checker) at(b byte) bool {
 }
 
 func (c *checker) value(depth int) bool {
-	if depth == MaxDepth {
+	if depth == maxDepth {
 		return c.wrong("nested too deeply")
 	}
 	c.space()

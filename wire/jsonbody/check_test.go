@@ -31,7 +31,7 @@ var checked = []string{
 // TestCheckAgrees compares the checker with another reader of strict JSON, over texts and everything near to them.
 func TestCheckAgrees(t *testing.T) {
 	check := func(fatalf func(string, ...any), s string) {
-		if err := Check(s); (err == nil) != strictly(s) && invalidUTF8(s) < 0 {
+		if err := check(s); (err == nil) != strictly(s) && invalidUTF8(s) < 0 {
 			fatalf("%q: %v, but it should be %v", s, err, strictly(s))
 		}
 	}
@@ -56,11 +56,11 @@ func TestCheckManyNames(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(&b, `"k%d":{"k0":0},`, i)
 		}
-		if err := Check("{" + b.String() + `"last":0}`); err != nil {
+		if err := check("{" + b.String() + `"last":0}`); err != nil {
 			t.Errorf("%d names: %v", n, err)
 		}
 		for _, twice := range []int{0, n / 2, n - 1} {
-			err := Check("{" + b.String() + fmt.Sprintf(`"k%d":0}`, twice))
+			err := check("{" + b.String() + fmt.Sprintf(`"k%d":0}`, twice))
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf(`duplicate name "k%d"`, twice)) {
 				t.Errorf("%d names, k%d twice: %v", n, twice, err)
 			}
@@ -70,8 +70,8 @@ func TestCheckManyNames(t *testing.T) {
 
 // TestCheckDepth takes what the scanner takes and no more.
 func TestCheckDepth(t *testing.T) {
-	for n, ok := range map[int]bool{MaxDepth - 1: true, MaxDepth: true, MaxDepth + 1: false} {
-		err := Check(strings.Repeat("[", n) + strings.Repeat("]", n))
+	for n, ok := range map[int]bool{maxDepth - 1: true, maxDepth: true, maxDepth + 1: false} {
+		err := check(strings.Repeat("[", n) + strings.Repeat("]", n))
 		if (err == nil) != ok {
 			t.Errorf("depth %d: %v", n, err)
 		}
@@ -84,7 +84,7 @@ func BenchmarkCheckJSON(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Check(body); err != nil {
+		if err := check(body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -54,7 +54,7 @@ type Reader struct {
 // it is none.
 func (r *Reader) Init(body []byte) error {
 	src := string(body)
-	if err := Check(src); err != nil {
+	if err := check(src); err != nil {
 		return err
 	}
 	*r = Reader{Scanner: Scanner{Bytes: body, src: src}}

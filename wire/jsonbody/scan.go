@@ -33,8 +33,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not JSON: %s expected at byte %d", e.Want, e.Offset)
 }
 
-// MaxDepth is how deep a value may be nested.
-const MaxDepth = 512
+// maxDepth is how deep a value may be nested.
+const maxDepth = 512
 
 func (s *Scanner) fail(want string) {
 	if s.Err == nil {
@@ -221,7 +221,7 @@ func (s *Scanner) Skip() {
 		case '{', '[':
 			depth++
 			s.Pos++
-			if depth > MaxDepth {
+			if depth > maxDepth {
 				s.fail("less depth")
 			}
 		case '}', ']':

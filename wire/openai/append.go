@@ -18,9 +18,9 @@ type EmptyContent uint8
 
 // The choices. The zero value is what the protocol's own servers send.
 const (
-	ContentNull   EmptyContent = iota // "content":null
-	ContentString                     // "content":""
-	ContentAbsent                     // no such key
+	contentNull   EmptyContent = iota // "content":null
+	contentString                     // "content":""
+	contentAbsent                     // no such key
 )
 
 // Constrain says in which words a server is asked to hold its answer to Request.Format.
@@ -28,7 +28,7 @@ type Constrain uint8
 
 // The words.
 const (
-	ConstrainFormat   Constrain = iota // response_format as the protocol has it, and for structural tags
+	constrainFormat   Constrain = iota // response_format as the protocol has it, and for structural tags
 	ConstrainVLLM                      // structured_outputs for a schema, response_format for any JSON and for structural tags
 	ConstrainLlamaCPP                  // json_schema for a schema, grammar for a grammar, response_format for any JSON
 )
@@ -150,11 +150,11 @@ func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	text := m.Text()
 	if text == "" && len(m.Calls) > 0 {
 		switch w.o.EmptyContent {
-		case ContentNull:
+		case contentNull:
 			w.key("content")
 			w.b = append(w.b, "null"...)
 			return nil
-		case ContentAbsent:
+		case contentAbsent:
 			return nil
 		}
 	}
@@ -375,7 +375,7 @@ func (w *requestWriter) format(f *chat.Format) {
 
 func (w *requestWriter) formatSchema(f *chat.Format) {
 	switch {
-	case len(f.Schema) == 0 || w.o.Constrain == ConstrainFormat:
+	case len(f.Schema) == 0 || w.o.Constrain == constrainFormat:
 	case w.o.Constrain == ConstrainVLLM:
 		w.b = append(w.b, `,"structured_outputs":{"json":`...)
 		w.b = append(append(w.b, f.Schema...), '}')

@@ -17,13 +17,13 @@ type Header interface{ Get(name string) string }
 // CodeToolsUnsupported is the Code of an error that says that the backend's model, or its template, takes no tools.
 const CodeToolsUnsupported = "tools_unsupported"
 
-// CodeFormatUnsupported is the Code of an error that says that the backend cannot hold an answer to the form that was asked
+// codeFormatUnsupported is the Code of an error that says that the backend cannot hold an answer to the form that was asked
 // for.
-const CodeFormatUnsupported = "format_unsupported"
+const codeFormatUnsupported = "format_unsupported"
 
-// CodeFormatKindUnsupported is the Code of an error that says that the backend does not know this kind of form at all,
+// codeFormatKindUnsupported is the Code of an error that says that the backend does not know this kind of form at all,
 // whatever it holds.
-const CodeFormatKindUnsupported = "format_kind_unsupported"
+const codeFormatKindUnsupported = "format_kind_unsupported"
 
 // CodeRolesRefused is the Code of an error that says that the model's chat template does not take this sequence of roles.
 const CodeRolesRefused = "roles_refused"
@@ -102,9 +102,9 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 	case refuses(e, &toolWords):
 		e.Kind, e.Code = chat.ErrBadRequest, CodeToolsUnsupported
 	case refuses(e, &formatKindWords):
-		e.Kind, e.Code = chat.ErrBadRequest, CodeFormatKindUnsupported
+		e.Kind, e.Code = chat.ErrBadRequest, codeFormatKindUnsupported
 	case refuses(e, &formatWords):
-		e.Kind, e.Code = chat.ErrBadRequest, CodeFormatUnsupported
+		e.Kind, e.Code = chat.ErrBadRequest, codeFormatUnsupported
 	}
 	told := e.RetryAfter
 	if e.RetryAfter = 0; header != nil {

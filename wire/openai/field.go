@@ -12,6 +12,6 @@ const (
 	CodeMissingMsgs   = jsonbody.CodeMissingMsgs
 	CodeInvalidType   = jsonbody.CodeInvalidType
 	CodeInvalidValue  = jsonbody.CodeInvalidValue
-	CodeUnsupported   = jsonbody.CodeUnsupported
-	CodeInvalidEffort = jsonbody.CodeInvalidEffort
+	codeUnsupported   = jsonbody.CodeUnsupported
+	codeInvalidEffort = jsonbody.CodeInvalidEffort
 )

@@ -9,7 +9,7 @@ type CallIDs uint8
 
 // The choices.
 const (
-	CallIDsAny  CallIDs = iota
+	callIDsAny  CallIDs = iota
 	CallIDsNine         // nine letters and digits, which is all that Mistral's servers take
 )
 

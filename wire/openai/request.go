@@ -156,7 +156,7 @@ func (d *requestReader) field(key string) {
 		}
 	case "n":
 		if n := d.Whole(); n != nil && *n != 1 {
-			d.Refuse(CodeUnsupported, "only one answer a request is offered; leave n out or set it to 1")
+			d.Refuse(codeUnsupported, "only one answer a request is offered; leave n out or set it to 1")
 		}
 	default:
 		d.extra(key)

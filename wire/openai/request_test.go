@@ -115,9 +115,9 @@ func TestRequestOptions(t *testing.T) {
 	}{
 		{RequestOptions{Model: "x", Developer: true, MaxCompletionTokens: true},
 			`{"model":"x","messages":[{"role":"developer","content":"d"},{"role":"assistant","content":null` + call + `],"max_completion_tokens":5}`},
-		{RequestOptions{EmptyContent: ContentString, Usage: true, Reasoning: "reasoning"},
+		{RequestOptions{EmptyContent: contentString, Usage: true, Reasoning: "reasoning"},
 			`{"model":"m","messages":[{"role":"system","content":"d"},{"role":"assistant","content":"","reasoning":"Hm."` + call + `],"max_tokens":5}`},
-		{RequestOptions{EmptyContent: ContentAbsent, Stream: true},
+		{RequestOptions{EmptyContent: contentAbsent, Stream: true},
 			`{"model":"m","messages":[{"role":"system","content":"d"},{"role":"assistant"` + call + `],"max_tokens":5,"stream":true}`},
 	} {
 		got, err := AppendRequest(nil, req, c.o)

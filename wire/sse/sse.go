@@ -19,8 +19,8 @@ import (
 	"io"
 )
 
-// DefaultLimit is the greatest size of a frame that a Reader takes unless told otherwise.
-const DefaultLimit = 16 << 20
+// defaultLimit is the greatest size of a frame that a Reader takes unless told otherwise.
+const defaultLimit = 16 << 20
 
 // A LimitError says that a line, or the data of a frame, is longer than the reader takes.
 type LimitError struct{ Limit int }
@@ -62,7 +62,7 @@ const firstBuffer = 4 << 10
 // NewReader returns a reader of src that refuses lines and data longer than limit bytes. A limit of 0 is DefaultLimit.
 func NewReader(src io.Reader, limit int) *Reader {
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	return &Reader{src: src, limit: limit, buf: make([]byte, firstBuffer)}
 }
