@@ -3,7 +3,6 @@ package compose
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"wield/agent"
 	"wield/internal/config"
@@ -66,9 +65,4 @@ func price(c *config.Config, name string) (agent.Prices, bool) {
 
 func prices(p *config.Price) agent.Prices {
 	return agent.Prices{Known: true, In: float64(p.In), Out: float64(p.Out), Cached: (*float64)(p.Cached), Written: (*float64)(p.Written)}
-}
-
-// Limits returns the limits of a run of an agent. A bound that does not stand in the file is none.
-func Limits(l *config.AgentLimits) agent.Limits {
-	return agent.Limits{Iterations: l.Iterations, Calls: l.Calls, PerTool: l.PerTool, Time: time.Duration(l.Time), Tokens: l.Tokens, Cost: float64(l.Cost)}
 }

@@ -97,9 +97,3 @@ func (r *Row) Report() Report {
 	}
 	return out
 }
-
-// CounterNames returns the names of all counters, in their order.
-func CounterNames() []string { return names[:] }
-
-// TimerNames returns the names of all timers, in their order.
-func TimerNames() []string { return timerNames[:] }

@@ -94,15 +94,6 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 // Effective tells what the run got.
 func (p *Process) Effective() Effective { return p.effective }
 
-// ID is the value of Marker in the environment of the run's processes.
-func (p *Process) ID() string { return p.id }
-
-// Pid is the process id of the program. At the level strict it has another one inside.
-func (p *Process) Pid() int { return p.pid }
-
-// Done is closed when the run has ended and nothing of it is left.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
 // Wait waits until the run has ended and nothing of it is left. The error is nil if the program ended by itself, whatever its
 // exit code; otherwise it is an *Error that says what ended it.
 func (p *Process) Wait() (Exit, error) {

@@ -60,17 +60,6 @@ func (p *Parts) Without(refused []int) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// Only returns the arguments of the call with one of its parts alone.
-func (p *Parts) Only(i int) (string, error) {
-	var others []int
-	for k := range p.parts {
-		if k != i {
-			others = append(others, k)
-		}
-	}
-	return p.Without(others)
-}
-
 // Tell says in words which parts are refused, for the model: it knows them by their file and by the line of its own text. why may have
 // a reason for each; "" is none.
 func (p *Parts) Tell(refused []int, why map[int]string) string {
