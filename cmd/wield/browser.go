@@ -13,7 +13,7 @@ import (
 )
 
 func newBrowserCmd(app *cli.App) *cobra.Command {
-	return cli.Group("browser", "Log in at the page of a model",
+	return cli.Group("browser", "Log in to a model's web page",
 		`A backend of kind browser is a model behind a web page. These commands are about the browser that shows it.`,
 		`  wield browser login
   wield browser login page --config wield.yaml`,

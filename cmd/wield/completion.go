@@ -40,7 +40,7 @@ func newCompletionCmd(app *cli.App, root *cobra.Command) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print the script that lets a shell complete wield's command lines",
+		Short: "Generate a shell completion script",
 		Long: fmt.Sprintf(`Prints a script for %s. With it the shell completes commands, flags and the values of
 flags, names of dialects among them.`, strings.Join(names, ", ")),
 		Example:           strings.Join(examples, "\n"),

@@ -13,7 +13,7 @@ import (
 )
 
 func newConfigCmd(app *cli.App) *cobra.Command {
-	return cli.Group("config", "Check the configuration, say where values come from",
+	return cli.Group("config", "Check and explain the configuration",
 		"Works on the configuration file without starting anything.",
 		`  wield config check
   wield config explain models.coder
@@ -25,7 +25,7 @@ func newConfigCheckCmd(app *cli.App) *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Report everything that is wrong with the configuration",
+		Short: "Check the configuration",
 		Long: `Reads the configuration as serve would, with the environment on top, and reports all problems with line and column. Without
 FILE it reads the file that serve would read, and the project's .wield.yaml in the working directory if there is one. A FILE
 of that name is checked as a project's. Warnings tell of keys that have no effect in this version and of secrets that cannot be

@@ -16,7 +16,7 @@ func newConfigExplainCmd(app *cli.App) *cobra.Command {
 	var set, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain [KEY...]",
-		Short: "Print every value in force, and where it comes from",
+		Short: "Print every effective value and its origin",
 		Long: `Prints the keys of the configuration with the values that serve would use, each with the layer that gave it: default, the file with line
 and column, a variable of the environment. With KEY only that key and those below it. Of secrets the reference is printed.
 

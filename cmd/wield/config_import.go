@@ -17,7 +17,7 @@ const maxImport = 16 << 20
 func newConfigImportCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import lumo-tamer|llf FILE",
-		Short: "Make a configuration from that of another program",
+		Short: "Convert another program's configuration",
 		Long: `Reads the configuration of lumo-tamer, or a configuration, a registry of tools or a tool of LLF, and prints one for wield that says the same.
 What has no place here, and what has to be done by hand, stands in comments at its top. Secrets are not copied.`,
 		Example: `  wield config import lumo-tamer config.yaml > wield.yaml

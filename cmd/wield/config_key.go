@@ -17,7 +17,7 @@ func newConfigKeyCmd(app *cli.App) *cobra.Command {
 	var stdin bool
 	cmd := &cobra.Command{
 		Use:   "key",
-		Short: "Make a key for a client, and the entry that lets it in",
+		Short: "Generate an API key and its configuration entry",
 		Long: `Prints a new random key, and the entry for the configuration that lets its holder in. The entry holds the key's hash, so that
 the key stands nowhere but with its holder: keep it now, it cannot be printed again. With --stdin the key is the first line of the
 input, and only the entry is printed.`,

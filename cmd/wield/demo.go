@@ -21,7 +21,7 @@ func newDemoCmd(app *cli.App) *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:   "demo [NAME...]",
-		Short: "Show what models write and what wield makes of it",
+		Short: "Show model output and the calls wield reads from it",
 		Long: `Plays conversations with scripted models, with no network and no key. For each it shows what the user asked and which tools
 the client offered, what the model wrote, what wield read in it, and what went back to the client.
 

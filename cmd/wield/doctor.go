@@ -40,7 +40,7 @@ func newDoctorCmd(app *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [MODEL...]",
-		Short: "Find out what works and what mends the rest",
+		Short: "Check the setup and suggest fixes",
 		Long: `Looks at the configuration and at every model in it, or at those that are named: whether the backend can be reached, takes the key,
 answers and streams, whether its function calling works, and which dialects the model follows in text. Each line that is not well
 has a fix under it.

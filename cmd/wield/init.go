@@ -23,7 +23,7 @@ func newInitCmd(app *cli.App) *cobra.Command {
 	var force, show, yes, everyday bool
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a first configuration",
+		Short: "Create a configuration",
 		Long: `Looks for servers of models on this machine, on the ports that Ollama, LM Studio, llama.cpp, vLLM, SGLang, KoboldCpp and Jan use, and
 writes a configuration that offers what they have. Without any it offers the scripted model demo and shows how a server is put in.
 

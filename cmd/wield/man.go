@@ -16,7 +16,7 @@ func newManCmd(app *cli.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "man",
-		Short: "Write the manual pages",
+		Short: "Generate man pages",
 		Long:  "Writes a manual page for every command and every help topic into a directory, which is made if there is none.",
 		Example: `  wield man --dir ~/.local/share/man/man1
   wield man --dir man && man -l man/wield-serve.1`,

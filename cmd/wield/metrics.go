@@ -10,12 +10,12 @@ import (
 )
 
 func newMetricsCmd(app *cli.App) *cobra.Command {
-	return cli.Group("metrics", "Print the dashboard for the numbers that serve counts",
+	return cli.Group("metrics", "Print a Grafana dashboard for the metrics of serve",
 		"serve shows its numbers in the format of Prometheus at /metrics.",
 		`  wield metrics dashboard > wield.json`,
 		&cobra.Command{
 			Use:   "dashboard",
-			Short: "Print a dashboard for Grafana",
+			Short: "Print a Grafana dashboard",
 			Long: `Prints a dashboard for Grafana, as JSON to be imported there. It shows the numbers of /metrics: answers, calls of tools and what
 was wrong with them, tokens, durations, backends and their queues.`,
 			Example: `  wield metrics dashboard > wield.json`,

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"wield/internal/cli"
 	"wield/internal/cli/measure"
@@ -11,17 +17,34 @@ import (
 	"wield/internal/cli/tools"
 )
 
+// firstSteps is what wield alone prints on a terminal.
+const firstSteps = `wield gives any language model working tools.
+
+  wield demo     see what it does, without a model
+  wield init     connect a model and create a configuration
+  wield serve    start the gateway and its web page
+
+wield --help lists all commands.
+`
+
 func newRootCmd(app *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wield",
 		Short: "Give any language model working tools",
-		Long: `wield stands between a model and the programs that use it. What the model writes becomes validated
-tool calls, whatever protocol it was trained on or told to use.`,
-		Example: `  wield serve                                   # a gateway with a scripted model, no key needed
+		Long: `wield gives any language model working tools. It reads tool calls from what the model writes,
+runs them under your rules, and returns the results.`,
+		Example: `  wield demo                                    # see what wield does, without a model
+  wield serve                                   # a gateway with a scripted model, and the web page
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
-  wield demo                                    # what a model writes, and what wield makes of it`,
-		Args:          cobra.ArbitraryArgs, // RunE tells better what is wrong with them
-		RunE:          cli.UnknownCommand,
+  wield chat                                    # chat in the terminal, after wield init`,
+		Args: cobra.ArbitraryArgs, // RunE tells better what is wrong with them
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out, ok := app.Stdout.(*os.File); ok && len(args) == 0 && term.IsTerminal(int(out.Fd())) {
+				_, err := fmt.Fprint(out, firstSteps)
+				return err
+			}
+			return cli.UnknownCommand(cmd, args)
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -33,13 +56,38 @@ tool calls, whatever protocol it was trained on or told to use.`,
 	})
 	root.Version = cli.ThisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(commands(app)...)
+	root.SetUsageFunc(cli.Usage)
+	addGrouped(root, append(commands(app), newCompletionCmd(app, root)))
 	root.AddCommand(topics()...)
-	root.AddCommand(newCompletionCmd(app, root))
 	root.SetHelpCommand(newHelpCmd(root))
+	root.SetHelpCommandGroupID("setup")
 	root.InitDefaultHelpCmd() // adds the one just set
 	completeFlags(root)
 	return root
+}
+
+// groups are the headings of the help, and the commands under each.
+var groups = []struct{ id, title, commands string }{
+	{"start", "Start", "demo init serve chat run"},
+	{"tools", "Tools and rules", "tool mcp policy sandbox"},
+	{"models", "Models and formats", "parse dialect eval tune script browser"},
+	{"history", "Recorded runs", "sessions replay trace journal stats"},
+	{"setup", "Setup", "config doctor metrics completion man version help"},
+}
+
+// addGrouped adds commands under the headings of the help.
+func addGrouped(root *cobra.Command, all []*cobra.Command) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+	}
+	for _, cmd := range all {
+		for _, g := range groups {
+			if slices.Contains(strings.Fields(g.commands), cmd.Name()) {
+				cmd.GroupID = g.id
+			}
+		}
+	}
+	root.AddCommand(all...)
 }
 
 // commands lists every command of the program.
@@ -76,8 +124,8 @@ func commands(app *cli.App) []*cobra.Command {
 func newHelpCmd(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
-		Short: "Tell about a command or a topic",
-		Long:  "Tells about a command or one of the topics exit-codes, dialects and env.",
+		Short: "Show help for a command or topic",
+		Long:  "Shows help for a command, or for one of the topics exit-codes, dialects and env.",
 		Example: `  wield help serve
   wield help exit-codes`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -87,7 +87,7 @@ func newScriptServeCmd(app *cli.App) *cobra.Command {
 	var f scriptServeFlags
 	cmd := &cobra.Command{
 		Use:   "serve SCENARIO...",
-		Short: "Serve scenarios over HTTP as if they were model servers",
+		Short: "Serve scenarios over HTTP, like a model server",
 		Long: `Serves scenarios over HTTP as if they were model servers, in the protocol that each names, with the faults that each has. With
 one scenario every model name is answered from it; with several, the name of the model is the name of the scenario. Lumo's own
 protocol has no such names: there the first scenario that speaks it answers.
@@ -183,7 +183,7 @@ func newScriptRunCmd(app *cli.App) *cobra.Command {
 	var catalogue catalogueFlag
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
-		Short: "Play scenarios against themselves and check what they expect",
+		Short: "Play scenarios and check their expectations",
 		Long: `Plays both sides of each scenario in process, without a network and without waiting: its client asks, the scripted model
 answers, wield stands in between. Then it checks the scenario's expect. Without an argument the whole catalogue is run.
 
@@ -278,7 +278,7 @@ func newScriptLintCmd(app *cli.App) *cobra.Command {
 	var catalogue catalogueFlag
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO...]",
-		Short: "Find mistakes in scenarios without running them",
+		Short: "Check scenarios without running them",
 		Long: `Reads scenarios and tells, with file, line and column, what is wrong with them: keys and values that do not exist, turns that
 no request reaches, captures that nothing defines, dialects that are unknown, states that nothing sets, targets in a
 protocol that has none. Without an argument the whole catalogue is read. The exit code is 1 if anything was found.`,

@@ -40,7 +40,7 @@ func newServeCmd(app *cli.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve models with working tools over HTTP",
+		Short: "Serve models with tools over HTTP, and the web page",
 		Long: `Serves models over the OpenAI protocol: POST /v1/chat/completions, GET /v1/models and GET /health. Clients that offer tools
 get tool calls, whatever the model behind writes.
 

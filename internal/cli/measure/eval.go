@@ -13,7 +13,7 @@ import (
 )
 
 func NewEvalCmd(app *cli.App) *cobra.Command {
-	return cli.Group("eval", "Measure how well answers are read, and how well models call",
+	return cli.Group("eval", "Measure parsing and tool calling",
 		"Reads texts that models wrote, or asks models, and compares what comes out with what is known to be right.",
 		"  wield eval bfcl bfcl.jsonl.gz\n  wield eval live --model small questions.jsonl",
 		newEvalBFCLCmd(app), newEvalLiveCmd(app))
@@ -27,7 +27,7 @@ func newEvalBFCLCmd(app *cli.App) *cobra.Command {
 	var maxLost int
 	cmd := &cobra.Command{
 		Use:   "bfcl FILE...",
-		Short: "Score answers recorded by the Berkeley Function-Calling Leaderboard",
+		Short: "Score recorded answers of the Berkeley Function-Calling Leaderboard",
 		Long: `Each line of a FILE (JSON lines, gzip if the name ends in .gz) holds one answer of a model, the tools it was shown and, where
 one is known, the calls that the leaderboard's checker accepts. The answers are read without being told the model.
 

@@ -32,7 +32,7 @@ func newEvalLiveCmd(app *cli.App) *cobra.Command {
 	var f liveFlags
 	cmd := &cobra.Command{
 		Use:   "live FILE",
-		Short: "Ask models the questions of a file, and score their calls",
+		Short: "Ask models questions from a file and score their calls",
 		Long: `Asks models the questions of FILE at temperature 0 and compares their calls with those that are known to be right. Each line of FILE is
 a JSON object with id, question (messages), tools (as in the OpenAI protocol), category and gold (calls). The leaderboard's recorded answers
 are such lines; a question that several of them share is asked once. Questions of the category relevance want no call.

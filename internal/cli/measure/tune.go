@@ -36,7 +36,7 @@ func NewTuneCmd(app *cli.App) *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "tune [MODEL]",
-		Short: "Find out how a model calls tools best",
+		Short: "Find the best way for a model to call tools",
 		Long: `Asks a model for calls that are known beforehand: one call, several at once, nested arguments, strings that are hard to write, and
 a question that needs no tool. It is asked through its backend's function calling, and in text in each of some dialects, as
 often as --rounds says. Each way is one attempt; nothing is sent back to the model for correction.

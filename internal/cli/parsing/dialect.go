@@ -19,7 +19,7 @@ import (
 )
 
 func NewDialectCmd(app *cli.App) *cobra.Command {
-	return cli.Group("dialect", "List, show and check the text protocols for tool calls",
+	return cli.Group("dialect", "List, show and detect tool-call formats",
 		"A dialect is a text protocol for tool calls: how a model writes a call, and how wield reads it.",
 		`  wield dialect list
   wield dialect show hermes
@@ -131,7 +131,7 @@ func newDialectCheckCmd(app *cli.App) *cobra.Command {
 	var f parseFlags
 	cmd := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check that a text reads the same however it is cut",
+		Short: "Check that a text decodes the same in any chunks",
 		Long: `Reads FILE, a text or JSON lines of records as for wield parse, and feeds every text whole, cut in two at every byte, byte by
 byte, in blocks and at random. It checks that every split gives the same events, that they account for every byte, and that
 every call is opened and closed once. The first difference is printed with the smallest split that shows it.

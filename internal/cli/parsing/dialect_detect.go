@@ -29,7 +29,7 @@ func newDialectDetectCmd(app *cli.App) *cobra.Command {
 	var f detectFlags
 	cmd := &cobra.Command{
 		Use:   "detect [FILE]",
-		Short: "Find a model's dialect and rules from its chat template",
+		Short: "Detect a model's dialect from its chat template",
 		Long: `Renders conversations with a chat template and says what it shows: the dialect in which the model writes calls, and which
 sequences of messages the template refuses, or leaves out.
 

@@ -19,7 +19,7 @@ func newDialectImportCmd(app *cli.App) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make a dialect of a model's response template",
+		Short: "Convert a model's response template to a dialect",
 		Long: `Reads the response_template of a tokenizer_config.json, or the template alone, which says how a model's answers are built, makes a
 dialect of it, and checks it: what it writes is read back, however it is cut. What the template says and wield cannot read is an error
 with its place.

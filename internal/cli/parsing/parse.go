@@ -27,7 +27,7 @@ func NewParseCmd(app *cli.App) *cobra.Command {
 	var f parseFlags
 	cmd := &cobra.Command{
 		Use:   "parse [FILE]",
-		Short: "Read tool calls out of a text, as JSON",
+		Short: "Extract tool calls from a text, as JSON",
 		Long: `Reads what a model wrote, from FILE or the standard input, and prints one JSON line of what is in it: content, reasoning, calls,
 rejected attempts and notes on every repair. Only tools that are offered with --tools can be called.
 

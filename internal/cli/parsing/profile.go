@@ -19,7 +19,7 @@ func newDialectProfileCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "profile [MODEL]",
-		Short: "Show what is known of a model by its name",
+		Short: "Show the profile of a model",
 		Long: `Shows the profile of a family of models that MODEL gets by its name, with the pattern that fits it, or the profile of that
 name. Without MODEL it lists all profiles, in the order in which they are tried.
 

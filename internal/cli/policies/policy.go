@@ -17,7 +17,7 @@ import (
 )
 
 func NewPolicyCmd(app *cli.App) *cobra.Command {
-	return cli.Group("policy", "Try the rules that decide about calls",
+	return cli.Group("policy", "Test the rules that decide about calls",
 		"Decides about commands, paths and addresses as the rules of the configuration would, and runs nothing.",
 		`  wield policy test 'git status && rm -rf build'
   wield policy explain --path write:src/main.go`,
@@ -54,7 +54,7 @@ func newPolicyTestCmd(app *cli.App) *cobra.Command {
 	var f policyFlags
 	cmd := &cobra.Command{
 		Use:   "test [CMD | FILE]",
-		Short: "Tell what is decided about a call",
+		Short: "Print the decision on a call",
 		Long: `Prints the decision about a call, the rule and the reason, on one line. Exit code 0 is allow, 4 is ask or deny.
 
 ` + policyFacts + `
@@ -90,7 +90,7 @@ func newPolicyExplainCmd(app *cli.App) *cobra.Command {
 	var f policyFlags
 	cmd := &cobra.Command{
 		Use:   "explain [CMD]",
-		Short: "Show how a decision comes about",
+		Short: "Explain the decision on a call",
 		Long: `Shows everything that was looked at: each command, path and address in its normal form, the place in the syntax tree, the
 rule with file and line or the built-in check, the reason, and the rule that would make it allow. The strictest line decides.
 

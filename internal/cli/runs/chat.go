@@ -58,16 +58,14 @@ func NewChatCmd(app *cli.App) *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:   "chat [flags] [MESSAGE...]",
-		Short: "Talk with a model that has tools, in the terminal",
-		Long: `A conversation in the terminal. What the model writes appears while it writes it; what a tool would change is shown in full, and
-happens when you say yes. Without a terminal each line of the input is a message. -p carries out one task without a conversation
-and is the same as wield run, with all its flags.
+		Short: "Chat with a model that uses tools, in the terminal",
+		Long: `Chats with a model that uses tools. Changes and commands are shown in full and run only after you approve. Without a terminal,
+each input line is a message. With -p it carries out one task, like wield run.
 
-The tools are those that the configuration enables or that --tools names; where there are none, those to read, search and change
-the files of this directory and to run commands in it. Reading is allowed, all else is asked about, unless a policy says otherwise.
-The file AGENTS.md of the directory tells the model about it.
+Without configured tools or --tools, the model can read, search and edit the files of this directory and run commands.
+Reading is allowed and everything else asks, unless a policy says otherwise. The model also gets the file AGENTS.md.
 
-Inside, /help lists the commands and the keys.`,
+In the chat, /help lists commands and keys.`,
 		Example: `  wield chat
   wield chat --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b "Why does the test fail?"
   wield chat --continue
@@ -77,8 +75,9 @@ Inside, /help lists the commands and the keys.`,
 	}
 	fl := cmd.Flags()
 	f.add(fl)
-	fl.BoolVarP(&f.once, "print", "p", false, "carry out one task, print the answer and end, as wield run does")
-	fl.StringVar(&f.resume, "resume", "", "go on with the conversation `ID`, of which the beginning is enough without -p")
+	fl.BoolVarP(&f.once, "print", "p", false, "carry out one task and print the answer, like wield run")
+	fl.StringVar(&f.resume, "resume", "", "continue the conversation with this `ID`; its beginning is enough")
+	cli.GroupFlags(fl, "Session", "print", "resume")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 
 func NewJournalCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := cli.Group("journal", "Check, copy and tidy the record of runs",
+	cmd := cli.Group("journal", "Verify, back up and vacuum the journal",
 		`The journal holds what happened in runs: what was said, which calls were made, who allowed them and what came of them. Where it stands
 says the section journal of the configuration.`,
 		`  wield journal verify
@@ -29,7 +29,7 @@ func newJournalVerifyCmd(app *cli.App, file *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that nothing in the journal was changed, lost or added",
+		Short: "Verify that the journal was not tampered with",
 		Long: `Reads the whole journal and checks the chain of hashes, that streams have no gaps, that what is missing was deleted by a record that
 says so, and that no call has two starts or two results. Ends with 1 if anything is wrong.
 
@@ -84,7 +84,7 @@ func printReport(app *cli.App, r *journal.Report, asJSON bool) error {
 func newJournalBackupCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the journal, as it is at one moment",
+		Short: "Back up the journal",
 		Long: `Writes a whole copy of a journal in SQLite to FILE, which must not exist. Runs may go on meanwhile. To use a copy, put it in the place
 of the journal while no wield runs. A journal in PostgreSQL is copied with pg_dump.`,
 		Example: `  wield journal backup journal-copy.db`,
@@ -106,7 +106,7 @@ of the journal while no wield runs. A journal in PostgreSQL is copied with pg_du
 func newJournalVacuumCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "vacuum",
-		Short: "Give room that is not used back to the system",
+		Short: "Free unused disk space",
 		Long: `After sessions were deleted their room stays with the journal. This gives it back. Writers wait meanwhile, and SQLite needs as much
 free room as the journal has.`,
 		Example: `  wield journal vacuum`,

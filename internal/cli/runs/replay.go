@@ -38,7 +38,7 @@ func NewReplayCmd(app *cli.App) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay RUN | SESSION | FILE",
-		Short: "Play a recorded run again and tell what is otherwise",
+		Short: "Replay a recorded run and report differences",
 		Long: `Takes what a model wrote in a recorded run and reads it again with this wield and this configuration: the same texts, the same results of
 tools. Tells where calls, texts, repairs or corrections differ from the record: what another version, dialect or setting changes. No
 server is asked and no tool runs.

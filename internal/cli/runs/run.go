@@ -76,16 +76,11 @@ func NewRunCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] TASK...",
 		Short: "Carry out one task with a model and tools",
-		Long: `Asks a model, runs the tools that it calls, and goes on until there is an answer, without asking anybody anything. The answer goes to the
-output, everything else to the error stream. What comes through a pipe is added to the task.
+		Long: `Carries out one task: asks a model, runs the tools it calls, and prints the answer. It never asks anybody. Piped input is
+added to the task. The answer goes to standard output, everything else to standard error.
 
-The model is one of the configuration, one of a server (--upstream), or a scripted one (--scenario), which needs no key and no
-network. The tools are those that are enabled, and those that --tools names, which are enabled for this run. A policy decides about every
-call; where none is configured, reading on this machine is allowed and all else asked about. What is asked about is denied, unless
---on-ask says otherwise.
-
-Exit codes: 0 there is an answer, 2 wrong use, 3 the model cannot be reached, 4 a call that was needed was denied, 5 a limit was
-reached, 6 a tool failed again and again, 7 the model wrote no valid call or not the form that --output-schema wants, 130 interrupted.`,
+Without a policy, tools may read on this machine; writing, commands and the network need an approval, and are denied unless
+--on-ask says otherwise. wield help exit-codes lists the exit codes.`,
 		Example: `  wield run "Read package.json and tell me the version"
   git diff | wield run --tools read_file "Review this change"
   wield run --output stream-json --max-turns 5 "Count the files"
@@ -103,33 +98,38 @@ reached, 6 a tool failed again and again, 7 the model wrote no valid call or not
 // add defines the flags.
 func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
-	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, as configured, or at the server of --upstream")
+	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of a configured model, or of one at --upstream")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
-	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Mode, "mode", "", "how the model of --upstream is given tools, as `MODE`: text, native or auto")
-	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that the model of --upstream or --scenario is told")
-	fl.StringVar(&f.scenario, "scenario", "", "`NAME` or file of a scenario that answers in place of a model")
-	fl.StringSliceVar(&f.tools, "tools", nil, "`NAMES` of tools to enable for this run; no others are offered then")
-	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, as far as the policy allows it")
-	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy that decides about calls (default default)")
-	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "`RULE` that allows calls: the name of a tool, or such as {command: [git diff]}; several times")
-	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "`RULE` that denies calls; several times")
-	fl.StringVar(&f.onAsk, "on-ask", "deny", "what becomes of calls that a rule asks about: deny, allow, fail, which ends the run, wait, which ends it until wield sessions resume answers, or webhook:URL, which asks there")
-	fl.StringVar(&f.system, "system", "", "`TEXT` of instructions for the model")
-	fl.StringVar(&f.output, "output", "text", "form of the output: text, json, or stream-json")
-	fl.StringVarP(&f.outFile, "out", "o", "", "`FILE` for the output")
-	fl.StringVar(&f.schema, "output-schema", "", "`FILE` with the JSON Schema that the answer has to fit")
-	fl.IntVar(&f.turns, "max-turns", runIterations, "answers of the model at most")
-	fl.IntVar(&f.calls, "max-calls", runCalls, "calls at most")
-	fl.IntVar(&f.tokens, "max-tokens", 0, "tokens at most, read and written; 0: no limit")
-	fl.IntVar(&f.context, "context", 0, "`TOKENS` that the model's context holds: of a longer conversation it is sent a part; 0: as configured")
-	fl.Float64Var(&f.cost, "max-cost", 0, "`AMOUNT` of money at most, by the table prices of the configuration; 0: no limit")
-	fl.DurationVar(&f.time, "max-time", 0, "time at most; 0: no limit")
-	fl.StringArrayVar(&f.lines, "sh", nil, "a tool for this run that is one line of shell, such as 'disk: df -h'; several times")
-	fl.BoolVar(&f.goesOn, "continue", false, "go on with the last session of this directory")
-	fl.StringVar(&f.session, "session", "", "go on with the session of this `ID`")
-	fl.StringVar(&f.input, "input", "text", "form of what comes through a pipe: text, or stream-json for a message a line")
-	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; the run cannot go on when it was interrupted")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Mode, "mode", "", "how to give tools to the model of --upstream: `MODE` is text, native or auto")
+	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for with --upstream or --scenario")
+	fl.StringVar(&f.scenario, "scenario", "", "answer from a scenario instead of a model: `NAME` or file")
+	fl.IntVar(&f.context, "context", 0, "context size of the model in `TOKENS`; longer conversations are shortened")
+	fl.StringVar(&f.system, "system", "", "instructions for the model: `TEXT`")
+	fl.StringSliceVar(&f.tools, "tools", nil, "offer these tools only: `NAMES`, separated by commas")
+	fl.StringArrayVar(&f.lines, "sh", nil, "add a tool that runs a shell command, such as 'disk: df -h'; repeatable")
+	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, within the policy")
+	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy (default \"default\")")
+	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "allow calls: `RULE` is a tool's name or a selector such as {command: [git diff]}; repeatable")
+	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "deny calls that match `RULE`; repeatable")
+	fl.StringVar(&f.onAsk, "on-ask", "deny", "`ACTION` when a rule asks: deny, allow, fail (end the run), wait (end it; wield sessions resume answers), webhook:URL")
+	fl.StringVar(&f.output, "output", "text", "`FORMAT` of the output: text, json or stream-json")
+	fl.StringVarP(&f.outFile, "out", "o", "", "write the output to `FILE`")
+	fl.StringVar(&f.schema, "output-schema", "", "`FILE` with a JSON Schema for the answer")
+	fl.StringVar(&f.input, "input", "text", "`FORMAT` of piped input: text, or stream-json for one message per line")
+	fl.BoolVar(&f.goesOn, "continue", false, "continue the last session of this directory")
+	fl.StringVar(&f.session, "session", "", "continue the session with this `ID`")
+	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; an interrupted run cannot be resumed")
+	fl.IntVar(&f.turns, "max-turns", runIterations, "limit of model responses: `N`")
+	fl.IntVar(&f.calls, "max-calls", runCalls, "limit of calls: `N`")
+	fl.IntVar(&f.tokens, "max-tokens", 0, "limit of tokens, read and written: `N`")
+	fl.Float64Var(&f.cost, "max-cost", 0, "limit of the cost by the configured prices: `AMOUNT`")
+	fl.DurationVar(&f.time, "max-time", 0, "limit of time, such as 5m: `DURATION`")
+	cli.GroupFlags(fl, "Model", "model", "upstream", "upstream-key", "mode", "dialect", "scenario", "context", "system")
+	cli.GroupFlags(fl, "Tools and rules", "tools", "sh", "write", "policy", "allow", "deny", "on-ask")
+	cli.GroupFlags(fl, "Input and output", "output", "out", "output-schema", "input")
+	cli.GroupFlags(fl, "Session", "continue", "session", "no-journal")
+	cli.GroupFlags(fl, "Limits", "max-turns", "max-calls", "max-tokens", "max-cost", "max-time")
 }
 
 // givenFlags returns the flags that were set, as they would be written.

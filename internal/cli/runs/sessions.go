@@ -18,7 +18,7 @@ import (
 
 func NewSessionsCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := cli.Group("sessions", "List, show, go on with, delete and export conversations",
+	cmd := cli.Group("sessions", "List, show, continue, delete and export sessions",
 		`A session is one conversation, with all its runs, calls and approvals. Sessions stand in the journal.`,
 		`  wield sessions list
   wield sessions show ses_6f1c...
@@ -35,7 +35,7 @@ func newSessionsListCmd(app *cli.App, file *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List sessions, those that changed last first",
+		Short: "List sessions, latest first",
 		Long: `Prints a line for each session: its id, when it changed, where its last run stands, how many runs it has, and its title. With --json the
 same as JSON, one session a line; the last of one page is the --before of the next.`,
 		Example: `  wield sessions list
@@ -93,7 +93,7 @@ func noSession(id string, err error) error {
 func newSessionsShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show SESSION",
-		Short: "Show what happened in a session",
+		Short: "Show a session",
 		Long: `Prints the messages, calls, approvals and results of a session in the order in which they happened. All that is recorded, repairs and raw
 texts included, is printed by export.`,
 		Example: `  wield sessions show ses_6f1c...`,
@@ -228,7 +228,7 @@ func describeTurn(t *journal.TurnEnd) string {
 func newSessionsDeleteCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete SESSION...",
-		Short: "Delete all that was said and done in sessions",
+		Short: "Delete the content of sessions",
 		Long: `Deletes the words of sessions from the journal: messages, calls, results and approvals. What stays are hashes, so that the rest can still be
 checked, and a record that says how much was deleted. It cannot be undone. A session with a run under way is not deleted.`,
 		Example: `  wield sessions delete ses_6f1c...`,
@@ -250,7 +250,7 @@ func newSessionsExportCmd(app *cli.App, file *string) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "export SESSION | --all",
-		Short: "Print all that is recorded, as JSON Lines",
+		Short: "Export records as JSON Lines",
 		Long: `Prints the entries of a session, or with --all of the whole journal, as JSON, one a line, in the order in which they were written. The form
 of a record is told in docs/journal.md.`,
 		Example: `  wield sessions export ses_6f1c... > session.jsonl

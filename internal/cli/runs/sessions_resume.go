@@ -30,7 +30,7 @@ func newSessionsResumeCmd(app *cli.App, file *string) *cobra.Command {
 	f := resumeFlags{file: file}
 	cmd := &cobra.Command{
 		Use:   "resume RUN | SESSION",
-		Short: "Go on with a run that was interrupted or waits for an answer",
+		Short: "Continue a run that was interrupted or waits for approval",
 		Long: `Goes on with a run of wield run where it stopped, with the flags that it was started with: one that was killed, cancelled or lost its
 model, or that waits for answers (--on-ask wait), which --approve and --deny give. Of a session it is the last run that goes on.
 

@@ -29,7 +29,7 @@ func NewStatsCmd(app *cli.App) *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Show what models and tools did",
+		Short: "Show statistics of models and tools",
 		Long: `Prints what serve, run and chat counted: answers, calls of tools, how many were right at the first try, mended or malformed, what came of
 them, how long they took, tokens and cost. Without --by it shows an overview: all together, by tool, and by model and dialect.
 

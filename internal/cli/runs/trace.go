@@ -20,7 +20,7 @@ import (
 
 func NewTraceCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := cli.Group("trace", "Give recorded runs to other programs",
+	cmd := cli.Group("trace", "Export recorded runs to tracing tools",
 		`What is recorded of a run, in the forms that other programs read.`,
 		`  wield trace export run_6f1c... > run.jsonl
   wield trace export --as otlp run_6f1c... | curl -H 'Content-Type: application/json' -d @- http://127.0.0.1:4318/v1/traces`,
@@ -58,7 +58,7 @@ func newTraceExportCmd(app *cli.App, file *string) *cobra.Command {
 	e := traceExport{app: app}
 	cmd := &cobra.Command{
 		Use:   "export RUN | SESSION | FILE",
-		Short: "Write a run as a trace",
+		Short: "Export a run as a trace",
 		Long: `Writes what is recorded of a run, or of all runs of a session, in one of these forms:
 
   jsonl     the entries of the journal, which wield replay reads; only of what stands in the journal
@@ -208,7 +208,7 @@ func NewScriptRecordCmd(app *cli.App) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record RUN | SESSION | FILE",
-		Short: "Make a scenario of a recorded run",
+		Short: "Turn a recorded run into a scenario",
 		Long: `Writes a scenario in which a scripted model answers as the model of a recorded run did, request for request, the answers that had to be
 corrected too. Its client asks what was asked, offers the tools that were offered and gives back what they gave, so that wield script
 run plays the whole on its own; wield run --scenario plays the model's side before real tools. It is a test, a demo, and a bug report.

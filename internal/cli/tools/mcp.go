@@ -27,7 +27,7 @@ import (
 
 func NewMCPCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := cli.Group("mcp", "Use the tools of MCP servers, and serve tools by MCP",
+	cmd := cli.Group("mcp", "Use MCP servers, or serve tools over MCP",
 		`An MCP server is a program or a service that offers tools by the Model Context Protocol. Servers stand in the configuration under
 mcp.servers, or each in a file NAME.mcp.yaml in a directory of tools. Their tools are called NAME__TOOL, and are tools like any other:
 wield tool list shows them, policies decide about them.
@@ -48,7 +48,7 @@ wield mcp accept.`,
 func newMCPListCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "Connect to all servers and list them",
+		Short:   "List all servers and their state",
 		Long:    "Connects to every server, and prints its revision of the protocol, how many tools of it are offered, and what is wrong with it.",
 		Example: "  wield mcp list",
 		Args:    cobra.NoArgs,
@@ -79,7 +79,7 @@ func newMCPListCmd(app *cli.App, file *string) *cobra.Command {
 func newMCPTestCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [NAME...]",
-		Short: "Try servers, and say what is wrong with them",
+		Short: "Test the connection to servers",
 		Long: `Starts or connects to each server, lists what it has, and looks at the definitions of its tools: schemas that cannot be
 used, hidden characters, orders to the model, definitions that have changed. No tool is called. The exit code is 1 if something is wrong.`,
 		Example: "  wield mcp test files",
@@ -131,7 +131,7 @@ func mcpServer(box *compose.Toolbox, name string) (*mcp.Server, error) {
 func newMCPShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
-		Short: "Print the tools of a server, and what has changed",
+		Short: "Show a server's tools and what changed",
 		Long: `Prints the tools of a server with their descriptions and parameters. Of tools that are held back it prints what
 has changed since they were agreed to.`,
 		Example: "  wield mcp show files",
@@ -191,7 +191,7 @@ func newMCPCallCmd(app *cli.App, file *string) *cobra.Command {
 	f := toolRun{file: file}
 	cmd := &cobra.Command{
 		Use:   "call NAME TOOL [ARGUMENTS | NAME=VALUE...]",
-		Short: "Call a tool of a server",
+		Short: "Call a server's tool",
 		Long: `Calls a tool by the server's own name of it, as wield tool run NAME__TOOL does: the schema, the policy and the limits hold. The call is
 approved, since you make it.`,
 		Example: `  wield mcp call files list_directory '{"path":"."}'`,
@@ -219,7 +219,7 @@ approved, since you make it.`,
 func newMCPAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept NAME [TOOL...]",
-		Short: "Agree to what a server says of its tools now",
+		Short: "Accept a server's changed tools",
 		Long: `Agrees to the definitions of tools that have changed since they were first seen, so that they are offered again.
 Without TOOL it is all of the server's.`,
 		Example: "  wield mcp show files\n  wield mcp accept files read_file",

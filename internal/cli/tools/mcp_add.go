@@ -161,7 +161,7 @@ func newMCPImportCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Add the servers of another client's configuration",
+		Short: "Add servers from another client's configuration",
 		Long: `Reads the servers of a file as other clients have it (mcpServers of Claude Desktop, Claude Code and Cursor, servers of VS Code, in JSON
 with comments or without; mcp_servers of Codex, in TOML) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the
 file then names a variable of the environment that you set.`,

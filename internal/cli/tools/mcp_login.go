@@ -73,7 +73,7 @@ func newMCPLogoutCmd(app *cli.App, file *string) *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
 		Use:     "logout NAME",
-		Short:   "Forget the tokens of a login",
+		Short:   "Delete the tokens of a login",
 		Long:    "Drops the tokens that wield mcp login has kept. The service is not told; revoke them there if somebody else may have them.",
 		Example: "  wield mcp logout tickets",
 		Args:    cobra.ExactArgs(1),

@@ -17,7 +17,7 @@ import (
 )
 
 func NewSandboxCmd(app *cli.App) *cobra.Command {
-	return cli.Group("sandbox", "Run a program behind walls, and see which walls there are",
+	return cli.Group("sandbox", "Run a program in the sandbox",
 		`Tools that start programs run them in a sandbox. These commands show what this machine can give, and run a program the same
 way that a tool would be run.`,
 		`  wield sandbox probe
@@ -30,7 +30,7 @@ func newSandboxProbeCmd(app *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "probe",
-		Short: "Tell which levels this machine can give",
+		Short: "Show which levels this machine supports",
 		Long: `Tells which layers this machine has, which levels can be given with them, and what is missing for the others and how to get
 it. bubblewrap is tried once, because its being there does not mean that the system lets it work.`,
 		Example: `  wield sandbox probe

@@ -27,7 +27,7 @@ import (
 
 func NewToolCmd(app *cli.App) *cobra.Command {
 	var file string
-	cmd := cli.Group("tool", "List, run, check and switch the tools that wield itself runs",
+	cmd := cli.Group("tool", "List, configure, run and write tools",
 		`A tool is something that a model can ask wield to do. These commands show the tools, run one as a model's call would be run, and
 switch them. What they change is kept in the file tools.json in the data directory, for this configuration alone; the configuration file is
 never rewritten.`,
@@ -214,7 +214,7 @@ func newToolShowCmd(app *cli.App, file *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show NAME", Aliases: []string{"info"},
-		Short: "Show all that is known of a tool",
+		Short: "Show a tool's description, schema and limits",
 		Long: `Shows a tool: its state, what it may touch, and its parameters. With --as it prints the definition as a model is shown it in that
 dialect, with --json as one JSON object.`,
 		Example: `  wield tool show get_current_time
@@ -293,7 +293,7 @@ func newToolRunCmd(app *cli.App, file *string) *cobra.Command {
 	f := toolRun{file: file}
 	cmd := &cobra.Command{
 		Use:   "run NAME [ARGUMENTS | NAME=VALUE...]",
-		Short: "Run a tool as a model's call of it would be run",
+		Short: "Run a tool like a model's call",
 		Long: `Runs one call through every stage: strict reading of the arguments, the schema, the tool's own rules, the policy, the limits, the
 tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE. A value is read as its parameter wants it: a text as it
 is, one word for a list of one; without a parameter it is JSON, or text where it is none. The

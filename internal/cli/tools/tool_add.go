@@ -18,7 +18,7 @@ import (
 )
 
 func newToolAddCmd(app *cli.App, file *string) *cobra.Command {
-	return cli.Group("add", "Put a tool into the directory of tools",
+	return cli.Group("add", "Add a tool to the tool directory",
 		`Adds a program, a request to a service or an OpenAPI document to a directory of tools. What is added is checked first; it is disabled
 until wield tool enable.`,
 		`  wield tool add file ./count_words
@@ -34,7 +34,7 @@ func newToolAddFileCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
 		Use:     "file PROGRAM",
-		Short:   "Add a program with tags, or one that answers describe",
+		Short:   "Add a program",
 		Long:    "Copies an executable file into a directory of tools, if it is one that says what tool it is.",
 		Example: "  wield tool add file ./count_words",
 		Args:    cobra.ExactArgs(1),
@@ -87,7 +87,7 @@ func newToolAddHTTPCmd(app *cli.App, file *string) *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "http NAME URL",
-		Short: "Add a request to a service",
+		Short: "Add an HTTP request",
 		Long: `Writes NAME.http.yaml. The address may have a method in front, as in 'POST https://api.example.com/notes'; without one it is GET.
 {PARAM} in the address, a header or the body is the place of an argument; each place becomes a parameter that is required. Secrets are
 given as env:NAME or file:PATH.`,

@@ -45,7 +45,7 @@ func newToolEnableCmd(app *cli.App, file *string) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Offer a tool to models",
+		Short: "Enable a tool",
 		Long: `Switches a tool on. With --auto it is offered only when one of its words stands in the user's message. --mode rw lets it change
 things.`,
 		Example: `  wield tool enable get_current_time
@@ -81,7 +81,7 @@ things.`,
 func newToolAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept [NAME|PATH]...",
-		Short: "Agree to a tool, or a file, that has changed",
+		Short: "Accept a changed tool or file",
 		Long: `A tool whose files are other ones than when it was first used asks before every run, and a file that a tool has changed although it
 decides about tools is not used. Accept agrees to what they are now. Without a name it lists what is held back.`,
 		Example: `  wield tool accept
@@ -133,7 +133,7 @@ func setMode(t *compose.ToolChange, mode string) error {
 func newToolDisableCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:               "disable NAME",
-		Short:             "Offer a tool no more",
+		Short:             "Disable a tool",
 		Long:              "Switches a tool off. A call of it is refused.",
 		Example:           "  wield tool disable get_current_time",
 		Args:              cobra.ExactArgs(1),
@@ -186,7 +186,7 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 	var reset bool
 	cmd := &cobra.Command{
 		Use:   "config NAME [KEY=VALUE...]",
-		Short: "Show or change how a tool may be used",
+		Short: "Show or change a tool's limits",
 		Long: "Without a key shows what holds for a tool now. With keys it changes them; --reset goes back to the configuration file.\n" +
 			"The words of LLF are understood too: config set NAME KEY VALUE, config get NAME KEY, config list NAME.\n\n" +
 			cli.Table(func(row func(cells ...string)) {
@@ -274,7 +274,7 @@ func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 func newToolWhitelistCmd(app *cli.App, file *string) *cobra.Command {
 	const long = `The whitelist of a tool holds patterns of the paths or programs that it may touch: * and ? within one name, ** for any number of
 directories. A pattern without a slash is about the last name of a path. Without a whitelist the policy alone decides.`
-	return cli.Group("whitelist", "Show or change what a tool may touch", long,
+	return cli.Group("whitelist", "Show or change a tool's whitelist", long,
 		`  wield tool whitelist list NAME
   wield tool whitelist add NAME 'docs/**'
   wield tool whitelist remove NAME 1`,

@@ -24,7 +24,7 @@ func newToolLintCmd(app *cli.App, file *string) *cobra.Command {
 	var rules, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "lint [NAME...]",
-		Short: "Look for what makes tools hard to use for a model",
+		Short: "Find what makes tools hard for models to use",
 		Long: `Checks the definitions of the tools, or those in a file with --tools, and prints one line for each place that breaks a rule. With
 --rules it lists the rules.
 
@@ -127,7 +127,7 @@ func newToolTestCmd(app *cli.App, file *string) *cobra.Command {
 	var enable, yes bool
 	cmd := &cobra.Command{
 		Use:   "test FILE...",
-		Short: "Run tools on cases and compare what comes out",
+		Short: "Run test cases of tools",
 		Long: `Reads cases, one JSON object a line, runs each as a call and compares the result:
 
   {"name":"..","tool":"get_current_date","arguments":{},"contains":"weekday"}

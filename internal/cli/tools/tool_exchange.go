@@ -115,7 +115,7 @@ func newToolImportCmd(app *cli.App, file *string) *cobra.Command {
 	var p placement
 	cmd := &cobra.Command{
 		Use:   "import FILE | llf [DIRECTORY|REGISTRY]",
-		Short: "Make tools of definitions from elsewhere, or take over those of LLF",
+		Short: "Import tool definitions, or tools of LLF",
 		Long: `Reads definitions as JSON, in the form of OpenAI, Anthropic, Ollama or MCP, from a file or, with -, from the input, and writes an
 executable file for each: it answers describe with the definition, and fails until you write what it does. An OpenAPI document is added
 whole, as wield tool add openapi does.
@@ -413,7 +413,7 @@ func newToolExportCmd(app *cli.App, file *string) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "export [NAME...]",
-		Short: "Print definitions as other programs read them",
+		Short: "Export tool definitions to other formats",
 		Long: "Prints the definitions of the tools that are named, else of those that are enabled:\n\n" +
 			cli.Table(func(row func(cells ...string)) {
 				for _, f := range exportForms {

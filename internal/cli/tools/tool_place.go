@@ -183,7 +183,7 @@ func newToolNewCmd(app *cli.App, file *string) *cobra.Command {
 	var kind, about string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write the beginning of a tool of your own",
+		Short: "Create a working tool to start from",
 		Long: "Writes a tool that works, for you to change, and cases for wield tool test beside it:\n\n" +
 			cli.Table(func(row func(cells ...string)) {
 				for _, s := range scaffolds {

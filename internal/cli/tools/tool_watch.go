@@ -15,7 +15,7 @@ func newToolWatchCmd(app *cli.App, file *string) *cobra.Command {
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Tell what changes about the tools",
+		Short: "Print changes and errors of tools as they happen",
 		Long: `Looks for tools that are new, have changed or are gone, and prints a line for each until it is interrupted. What cannot be loaded is told with
 the file and the line, once for each change; what it was before stays in force.`,
 		Example: "  wield tool watch",
