@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -58,11 +59,13 @@ type checker struct {
 	suits string // a pattern of names: it checks the files that fit, each named to it; empty: the project
 
 	goes  bool                       // it asks the go command to compile
+	vets  bool                       // it is go vet
 	scope func(file string) []string // what it looks at where one file is asked about, or none; nil: it decides itself
 }
 
+// With -trimpath, which a person may have set for good, go vet remembers what it found under the paths of whatever copy it saw first.
 var checkers = []checker{
-	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-json"}, read: readVet, goes: true, scope: packageOf},
+	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-trimpath=false", "-json"}, read: readVet, goes: true, vets: true, scope: packageOf},
 	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"), grave: "-severity=error", suits: "**/*.go", goes: true},
 	{name: "tsc", files: []string{"tsconfig.json"}, argv: []string{"tsc", "--noEmit", "--pretty", "false"}, read: readTSC},
 	{name: "ruff", files: []string{"pyproject.toml", "ruff.toml", "setup.py"}, argv: []string{"ruff", "check", "--no-cache", "--output-format", "json"}, read: readRuff},
@@ -204,6 +207,14 @@ func (k *checker) run(ctx context.Context, c *tool.Call, o *Options, dir string,
 	c.Keep(&cmd)
 	if k.goes && len(o.GoCache) > 0 {
 		shareCompiled(&cmd, o.GoCache)
+	}
+	if k.vets {
+		vet, err := writeVetTool()
+		if err == nil {
+			defer os.RemoveAll(filepath.Dir(vet))
+			cmd.Readable = append(slices.Clone(cmd.Readable), filepath.Dir(vet))
+			cmd.Argv = slices.Insert(cmd.Argv, 2, "-vettool="+vet)
+		}
 	}
 	got, err := execute(ctx, c, cmd)
 	if err != nil {
