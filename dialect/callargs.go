@@ -10,6 +10,8 @@ import (
 func (r *callReader) beginArguments(d *driver, i int) verdict {
 	rec := &r.record
 	switch {
+	case r.second(d, i):
+		return more
 	case r.doom == "" && rec.argsKey != "" && (r.word != rec.argsKey || rec.done || d.set.opts.Repair != RepairFull):
 		r.doom = "the arguments stand twice"
 		return more
@@ -30,6 +32,25 @@ func (r *callReader) beginArguments(d *driver, i int) verdict {
 	r.args.Wrapped = r.enveloped()
 	r.state = cArgs
 	return more
+}
+
+// second reports whether these arguments stand beside others under another key, and one of the two keys is "arguments", which holds.
+// Only if the others have been written already, the call cannot be saved.
+func (r *callReader) second(d *driver, i int) bool {
+	rec := &r.record
+	if r.doom != "" || d.set.opts.Repair == RepairOff || rec.argsKey == "" || rec.argsKey == r.word {
+		return false
+	}
+	left := r.word
+	switch {
+	case rec.argsKey == "arguments":
+	case r.word == "arguments" && !rec.started:
+		left, rec.argsFrom, rec.argsTo, rec.argsKey = rec.argsKey, d.text.at(i), -1, r.word
+	default:
+		return false
+	}
+	r.note(d, chat.NoteDuplicateKey, left, "", i, i)
+	return true
 }
 
 // readInner reads, up to the offset i, the first key of the object under a tool's name. Many objects have a

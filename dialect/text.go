@@ -105,6 +105,11 @@ func (d *Decoder) scanLine(i int) int {
 			}
 			return i + 1
 		case '`':
+			if d.mayFence(in[i:]) {
+				d.candidate(i, inFence)
+				d.cand.elem = element{}
+				return i
+			}
 			for i < len(in) && in[i] == '`' {
 				d.ctx.passed('`')
 				i++
@@ -129,6 +134,12 @@ func (d *Decoder) scanLine(i int) int {
 		}
 	}
 	return i
+}
+
+// mayFence reports whether a fence may begin with in, in the middle of a line: some models write "Let me look: ```json" and the call below.
+func (d *Decoder) mayFence(in string) bool {
+	const run = "```"
+	return !d.ctx.tick && !d.ctx.ticks && d.set.bare.fence && in[:min(len(in), len(run))] == run[:min(len(in), len(run))]
 }
 
 // tornOn reports whether the line behind the line break at i may go on with what is left of a broken call:
@@ -283,13 +294,15 @@ func (d *Decoder) candidate(i int, s state) {
 }
 
 // refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
-// scanned anew.
+// scanned anew. Without a reason it is not traced.
 func (d *Decoder) refuse(i int, why string) int {
 	end := d.text.at(i)
-	d.trace(end, chat.OutcomeRefused, why)
+	if why != "" {
+		d.trace(end, chat.OutcomeRefused, why)
+	}
 	d.body, d.state, d.ctx = nil, inText, d.cand.ctx
 	resume := d.text.candAt + 1
-	if d.cand.fenced.mark != 0 {
+	if d.cand.fenced.mark != 0 && d.cand.ctx.bol {
 		// The fence stands, but carries nothing.
 		d.ctx.newLine()
 		d.ctx.after, d.ctx.gap, d.ctx.label = false, false, ""
@@ -297,6 +310,7 @@ func (d *Decoder) refuse(i int, why string) int {
 		d.cand.fenced = fence{}
 		resume = d.cand.fencedEnd
 	} else {
+		d.cand.fenced = fence{} // in the middle of a line it was none
 		if d.cand.tokenEnd > 0 {
 			resume = d.cand.tokenEnd
 			d.tokenLeftOut(d.text.index(resume))
@@ -538,12 +552,16 @@ func (d *Decoder) scanFence(i int) int {
 		switch {
 		case !e.info && c == mark:
 			e.n++
+		case e.n < 3 && !d.cand.ctx.bol:
+			return d.refuse(i, "") // a look that only a border between chunks makes necessary
 		case e.n < 3:
 			return d.refuse(i, "too short for a fence")
 		case c == '\n':
 			return d.openFence(i+1, mark)
 		case c == '`' && mark == '`':
 			return d.refuse(i, "inline code")
+		case !d.cand.ctx.bol && (!chars.IsWord(c) && c != '\r' || e.blanks > maxHeader):
+			return d.refuse(i, "no fence in the middle of a line")
 		default:
 			e.info = true
 			if e.blanks++; e.blanks > maxHeader {
@@ -564,6 +582,12 @@ func (d *Decoder) openFence(i int, mark byte) int {
 	}
 	line := d.text.held(d.text.candAt+f.n, end)
 	info, crlf := strings.TrimSpace(line), strings.HasSuffix(line, "\r\n")
+	if !d.cand.ctx.bol {
+		if f.fits = carriers[strings.ToLower(info)]; !f.fits {
+			return d.refuse(i, "no fence in the middle of a line")
+		}
+		return d.openPlain(i, f)
+	}
 	if d.openForm(i, f, info, crlf) {
 		return i
 	}

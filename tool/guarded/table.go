@@ -34,13 +34,16 @@ var later = []string{
 	".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",
 	".woodpecker", ".woodpecker.yml", ".travis.yml", ".drone.yml", ".cirrus.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "jenkinsfile",
 	"appveyor.yml", ".appveyor.yml", "cloudbuild.yaml", "buildspec.yml",
-	// Hooks of repositories.
-	".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", ".lintstagedrc*", "lint-staged.config.*",
+	// Hooks of repositories, and which filters and drivers run over their files.
+	".gitattributes", ".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", ".lintstagedrc*", "lint-staged.config.*",
 	// Editors and development containers.
 	".vscode", ".idea", ".devcontainer", ".devcontainer.json", ".fleet", ".zed", "*.code-workspace", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua",
 	".dir-locals.el", ".projectile",
 	// Agents and their hooks.
-	".claude", ".cursor", ".codex", ".gemini", ".continue", ".windsurf",
+	".claude", ".cursor", ".codex", ".gemini", ".continue", ".windsurf", ".roo", ".junie", ".aider.conf.yml",
+	// What agents read as orders, whoever wrote it.
+	"agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints",
+	".github/copilot-instructions.md", ".github/instructions",
 	// Interpreters, test runners and debuggers that load a file because it is there.
 	"conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", ".rprofile", ".irbrc", ".pryrc", ".rspec", ".mocharc.*", ".gdbinit", ".lldbinit",
 	// Build tools and package managers: which program is run in place of another one.
