@@ -3,7 +3,6 @@ package gateway
 import (
 	"container/list"
 	"encoding/json"
-	"slices"
 	"sync"
 
 	"wield/wire/responses"
@@ -105,16 +104,17 @@ func (a *archive) put(r *record) {
 	a.keep(r)
 }
 
-// add puts items behind those of a conversation, which is made if it is not known.
-func (a *archive) add(key archiveKey, created int64, items []responses.Item) {
+// revise changes a conversation, which is made if it is not known, and returns it.
+func (a *archive) revise(key archiveKey, created int64, o *keptObject, items []responses.Item) *record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := &record{key: key, kind: conversationKind, created: created, input: items}
+	r := &record{key: key, kind: conversationKind, created: created}
 	if old := a.use(key); old != nil && old.kind == conversationKind {
-		r.created, r.metadata = old.created, old.metadata
-		r.input = slices.Concat(old.input, items)
+		r.created, r.metadata, r.input = old.created, old.metadata, old.input
 	}
+	r.revise(o, items)
 	a.keep(r)
+	return r
 }
 
 func (a *archive) keep(r *record) {

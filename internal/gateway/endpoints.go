@@ -45,6 +45,7 @@ var endpoints = newRoutes(
 	endpoint{http.MethodGet, pathResponses + "/*/input_items", responsesFront, (*exchange).listInput, nil},
 	endpoint{http.MethodPost, pathConversations, responsesFront, (*exchange).createConversation, nil},
 	endpoint{http.MethodGet, pathConversations + "/*", responsesFront, (*exchange).showConversation, nil},
+	endpoint{http.MethodPost, pathConversations + "/*", responsesFront, (*exchange).changeConversation, nil},
 	endpoint{http.MethodDelete, pathConversations + "/*", responsesFront, (*exchange).deleteConversation, nil},
 	endpoint{http.MethodGet, pathConversations + "/*/items", responsesFront, (*exchange).listConversation, nil},
 	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation, nil},

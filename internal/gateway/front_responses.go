@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wield/chat"
 	"wield/wire/anthropic"
@@ -281,6 +282,9 @@ func (x *exchange) showResponse() *failure {
 func (x *exchange) deleteResponse() *failure { return x.forget(keptResponseKind, "response") }
 
 func (x *exchange) deleteConversation() *failure {
+	if strings.Contains(x.arg, "/items/") {
+		return x.deleteItem()
+	}
 	return x.forget(conversationKind, "conversation.deleted")
 }
 
@@ -406,12 +410,69 @@ func (x *exchange) readItems() (items []responses.Item, metadata json.RawMessage
 	return items, append(json.RawMessage(nil), metadata...), nil
 }
 
-// showConversation answers GET /v1/conversations/ID.
+// showConversation answers GET /v1/conversations/ID, and what is below its items.
 func (x *exchange) showConversation() *failure {
+	if strings.Contains(x.arg, "/items/") {
+		return x.showItem()
+	}
 	r, f := x.kept(conversationKind)
 	if f != nil {
 		return f
 	}
+	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
+	return nil
+}
+
+// changeConversation answers POST /v1/conversations/ID, which replaces its metadata.
+func (x *exchange) changeConversation() *failure {
+	r, f := x.kept(conversationKind)
+	if f != nil {
+		return f
+	}
+	_, metadata, f := x.readItems()
+	if f != nil {
+		return f
+	}
+	if metadata == nil {
+		return badField("metadata", jsonbody.CodeInvalidValue, "metadata: this must be an object")
+	}
+	r = x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Metadata: metadata}, nil)
+	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
+	return nil
+}
+
+// conversationItem returns the conversation and the item of a URL below /v1/conversations/ID/items/.
+func (x *exchange) conversationItem() (*record, *responses.Item, *failure) {
+	id, item, _ := strings.Cut(x.arg, "/items/")
+	x.arg = id
+	r, f := x.kept(conversationKind)
+	if f != nil {
+		return nil, nil, f
+	}
+	i := slices.IndexFunc(r.input, func(it responses.Item) bool { return it.ID == item })
+	if i < 0 {
+		return nil, nil, notKept("", codeNotKept, "item", item)
+	}
+	return r, &r.input[i], nil
+}
+
+// showItem answers GET /v1/conversations/ID/items/ITEM.
+func (x *exchange) showItem() *failure {
+	_, it, f := x.conversationItem()
+	if f != nil {
+		return f
+	}
+	x.body(http.StatusOK, it.Raw)
+	return nil
+}
+
+// deleteItem answers DELETE /v1/conversations/ID/items/ITEM with the conversation.
+func (x *exchange) deleteItem() *failure {
+	r, it, f := x.conversationItem()
+	if f != nil {
+		return f
+	}
+	r = x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Removed: []string{it.ID}}, nil)
 	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
 	return nil
 }

@@ -250,11 +250,38 @@ func testConversations(t *testing.T, serve serving) {
 	if got := readResponse(t, body); len(got.Data) != 6 {
 		t.Errorf("items %s", body)
 	}
+	// Items can be looked at and taken out, and the metadata replaced.
+	item := readResponse(t, body).Data[3].ID
+	base := pathConversations + "/" + conv.ID
+	if _, body = send(t, srv, "GET", base+"/items/"+item, ""); !strings.Contains(body, `"aside"`) || !strings.Contains(body, item) {
+		t.Errorf("the item %s: %s", item, body)
+	}
+	if _, body = send(t, srv, "DELETE", base+"/items/"+item, ""); !strings.Contains(body, `"id":"`+conv.ID+`"`) {
+		t.Errorf("without an item: %s", body)
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		if resp, _ := send(t, srv, method, base+"/items/"+item, ""); resp.StatusCode != 404 {
+			t.Errorf("%s of an item that is gone: %d", method, resp.StatusCode)
+		}
+	}
+	if _, body = send(t, srv, "POST", base, `{"metadata":{"c":"d"}}`); !strings.Contains(body, `"metadata":{"c":"d"}`) {
+		t.Errorf("with other metadata: %s", body)
+	}
+	if resp, _ := send(t, srv, "POST", base, `{}`); resp.StatusCode != 400 {
+		t.Errorf("without metadata: %d", resp.StatusCode)
+	}
+	respond(t, srv, 200, `{"model":"m","input":"three","conversation":"`+conv.ID+`"}`)
+	if want := "developer:Be brief.|user:one|assistant:answer 0|user:two|assistant:answer 1|user:three"; rec.last() != want {
+		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
+	}
+	if _, body = send(t, srv, "GET", base, ""); !strings.Contains(body, `"metadata":{"c":"d"}`) {
+		t.Errorf("the conversation: %s", body)
+	}
 	// An id that is not known begins a conversation only where the client's own ids count.
 	respond(t, srv, 404, `{"model":"m","input":"hello","conversation":"mine"}`)
 	respond(t, srv, 200, `{"model":"matching","input":"hello","conversation":"mine"}`)
 	respond(t, srv, 200, `{"model":"matching","input":"again","conversation":"mine"}`)
-	if want := "user:hello|assistant:answer 2|user:again"; rec.last() != want {
+	if want := "user:hello|assistant:answer 3|user:again"; rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
 	if _, body = send(t, srv, "DELETE", pathConversations+"/mine", ""); !strings.Contains(body, `"deleted":true`) {
@@ -323,7 +350,7 @@ func TestArchiveBounds(t *testing.T) {
 		t.Errorf("the oldest is still there: %q", missing)
 	}
 	for i := range 10 {
-		a.add(archiveKey{"o", "conv"}, 0, item(fmt.Sprint("big", i), maxRecordBytes/8))
+		a.revise(archiveKey{"o", "conv"}, 0, &keptObject{}, item(fmt.Sprint("big", i), maxRecordBytes/8))
 	}
 	if a.bytes > maxRecordBytes {
 		t.Errorf("%d bytes are kept", a.bytes)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -45,6 +46,7 @@ type keptObject struct {
 	Input    []json.RawMessage `json:"input,omitempty"`
 	Output   []json.RawMessage `json:"output,omitempty"`
 	Making   *making           `json:"making,omitempty"`
+	Removed  []string          `json:"removed,omitempty"` // ids of items of a conversation that are no longer in it
 }
 
 // object returns a record as the first of its stream.
@@ -101,13 +103,13 @@ func (s responseStore) load(ctx context.Context, key archiveKey) (*record, error
 			continue
 		}
 		if r == nil {
-			r = &record{key: key, kind: o.Kind, created: o.Created, previous: o.Previous, metadata: o.Metadata}
+			r = &record{key: key, kind: o.Kind, created: o.Created, previous: o.Previous}
 		}
 		r.making = o.Making
 		if len(o.Body) > 0 {
 			r.body = o.Body
 		}
-		r.input = append(r.input, itemsOf(o.Input)...)
+		r.revise(&o, itemsOf(o.Input))
 		r.output = append(r.output, itemsOf(o.Output)...)
 	}
 	if r != nil {
@@ -161,31 +163,48 @@ func (s responseStore) put(ctx context.Context, r *record) {
 	s.archive.put(r)
 }
 
+// revise makes of a conversation what the next object of it says. The items are those that the object adds.
+func (r *record) revise(o *keptObject, items []responses.Item) {
+	if len(o.Metadata) > 0 {
+		r.metadata = o.Metadata
+	}
+	r.input = slices.Concat(r.input, items)
+	if len(o.Removed) > 0 {
+		r.input = slices.DeleteFunc(r.input, func(it responses.Item) bool { return slices.Contains(o.Removed, it.ID) })
+	}
+}
+
 // add puts items behind those of a conversation, which is made if it is not known.
 func (s responseStore) add(ctx context.Context, key archiveKey, created int64, items []responses.Item) {
+	s.revise(ctx, key, created, keptObject{Input: rawOf(items)}, items)
+}
+
+// revise changes a conversation, which is made if it is not known, and returns it.
+func (s responseStore) revise(ctx context.Context, key archiveKey, created int64, o keptObject, items []responses.Item) *record {
+	o.Owner, o.ID, o.Kind = key.owner, key.id, conversationKind
 	for s.store != nil {
 		old, err := s.get(ctx, key)
 		next := &record{key: key, kind: conversationKind, created: created}
 		if old != nil && old.kind == conversationKind {
 			*next = *old
 		}
-		if err == nil {
-			next.seq, err = s.write(ctx, next, keptObject{Owner: key.owner, ID: key.id, Kind: conversationKind, Created: next.created, Input: rawOf(items)})
+		if o.Created = next.created; err == nil {
+			next.seq, err = s.write(ctx, next, o)
 		}
 		switch {
-		case errors.Is(err, journal.ErrConflict): // somebody else added something
+		case errors.Is(err, journal.ErrConflict): // somebody else changed it
 			s.archive.remove(key)
 			continue
 		case err != nil:
 			s.log.ErrorContext(ctx, "a conversation goes on in memory alone, and not for long", "id", key.id, "error", err)
 		default:
-			next.input = append(next.input[:len(next.input):len(next.input)], items...)
+			next.revise(&o, items)
 			s.archive.put(next)
-			return
+			return next
 		}
 		break
 	}
-	s.archive.add(key, created, items)
+	return s.archive.revise(key, created, &o, items)
 }
 
 // update puts a record in the place of what is kept of it. Its input stands in the journal already.
