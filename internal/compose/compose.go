@@ -189,12 +189,13 @@ func (w *builder) finished(name string, m *config.Model, served chat.Model) (gat
 	if m.Commands.Enabled {
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
-	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations}
+	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations,
+		NoTools: !m.Calls.Enabled, Thinking: m.Reasoning && w.config.ProfileOf(name).Thinking != dialect.Thinking{}}
 	if !m.Runs() || w.env.Hub == nil { // what runs of agents do is counted by what they record
 		g.Model = w.env.Stats.Model(name, AgentPrices(w.config, name), g.Model)
 	}
 	if s := w.servers[m.Backend]; s != nil {
-		g.Relay, g.Upstream = s.relay, m.Model
+		g.Relay, g.Upstream, g.Speaks = s.relay, m.Model, config.Kinds[w.config.Backends[m.Backend].Kind].Speaks
 	}
 	if m.Runs() && w.env.Hub != nil {
 		g.NeedsKey, g.Annotations = true, g.Annotations || m.Agent.Activity == string(runs.ActivityItems)

@@ -94,7 +94,14 @@ func (x *exchange) ollamaModels() ([]ollama.ModelInfo, *failure) {
 }
 
 func (m *Model) ollamaInfo() ollama.ModelInfo {
-	return ollama.ModelInfo{Name: m.Name, Modified: m.Created, Family: m.OwnedBy, Capabilities: []string{"completion", "tools"}}
+	can := []string{"completion"}
+	if !m.NoTools {
+		can = append(can, "tools")
+	}
+	if m.Thinking {
+		can = append(can, "thinking")
+	}
+	return ollama.ModelInfo{Name: m.Name, Modified: m.Created, Family: m.OwnedBy, Capabilities: can}
 }
 
 // ollamaTags answers GET /api/tags.

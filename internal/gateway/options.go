@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -32,10 +33,17 @@ type Model struct {
 	Created  time.Time // zero: when the gateway was made
 	OwnedBy  string    // empty: wield
 
-	Annotations bool   // chat completions tell in annotations which tools the backend itself ran
-	Relay       Relay  // for what is no conversation; nil: the backend has nothing else
-	Upstream    string // the name that the backend knows, for the Relay; empty: Name
+	Annotations bool          // chat completions tell in annotations which tools the backend itself ran
+	Relay       Relay         // for what is no conversation; nil: the backend has nothing else
+	Upstream    string        // the name that the backend knows, for the Relay; empty: Name
+	Speaks      chat.Protocol // of the Relay
+
+	NoTools  bool // tools of requests are left out
+	Thinking bool // clients see its reasoning
 }
+
+// upstream returns the name that the backend knows.
+func (m *Model) upstream() string { return cmp.Or(m.Upstream, m.Name) }
 
 // Options say what a gateway serves, to whom, and within which limits.
 type Options struct {

@@ -38,11 +38,7 @@ func (x *exchange) relay(body []byte) *failure {
 		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+" has no "+x.r.URL.Path+
 			"; a model of a backend that has it can be used here")
 	}
-	name := m.Upstream
-	if name == "" {
-		name = m.Name
-	}
-	if body, err = sent.rename(name); err != nil {
+	if body, err = sent.rename(m.upstream()); err != nil {
 		return badField("model", jsonbody.CodeInvalidValue, "the body cannot be read: "+err.Error())
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())

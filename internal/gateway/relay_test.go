@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/chat"
 	"wield/model/openai"
 )
 
@@ -24,7 +25,7 @@ func relaying(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 		m.Close()
 		backend.Close()
 	})
-	return serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "upstream-m"}, {Name: "none", Model: says(text("hi"))}}})
+	return serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "upstream-m", Speaks: chat.ProtocolOpenAI}, {Name: "none", Model: says(text("hi"))}}})
 }
 
 // TestRelayJSON: the body goes to the server as it is but for the model's name, and the answer comes back as it is.
@@ -196,7 +197,7 @@ func TestRelayErrors(t *testing.T) {
 		{"/v1/embeddings", `{"model":"nobody"}`, 404, "there is no model"},
 		{"/v1/embeddings", `{"model":7}`, 400, "model: this must be a string"},
 		{"/v1/embeddings", `{"model":`, 400, "not valid JSON"},
-		{"/api/embed", `{"model":"m"}`, 404, "/api/embed"},
+		{"/api/embed", `{"model":"m","input":"a"}`, 404, "Not here"},
 	} {
 		resp, body := send(t, srv, "POST", tt.path, tt.body)
 		if resp.StatusCode != tt.status || !strings.Contains(body, tt.message) || !json.Valid([]byte(body)) {
@@ -208,5 +209,45 @@ func TestRelayErrors(t *testing.T) {
 	}
 	if resp, body := send(t, srv, "POST", "/v1/audio/transcriptions", "no form", "Content-Type", "multipart/form-data; boundary=x"); resp.StatusCode != 400 {
 		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+// TestEmbed: Ollama's clients get embeddings of a server of the OpenAI protocol.
+func TestEmbed(t *testing.T) {
+	answer, status := "", 200
+	var path, body string
+	srv := relaying(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		path, body = r.URL.Path, string(b)
+		w.WriteHeader(status)
+		io.WriteString(w, answer)
+	})
+	for _, tt := range []struct{ path, body, answer, sent, want string }{
+		{"/api/embed", `{"model":"m","input":["a","b"],"truncate":true,"dimensions":2}`,
+			`{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}],"usage":{"prompt_tokens":7}}`,
+			`{"model":"upstream-m","input":["a","b"],"encoding_format":"float","dimensions":2}`, `"embeddings":[[1,2],[3,4]]`},
+		{"/api/embeddings", `{"model":"m","prompt":"a \"b\""}`, `{"data":[{"embedding":[0.5]}]}`,
+			`{"model":"upstream-m","input":"a \"b\"","encoding_format":"float"}`, `{"embedding":[0.5]}`},
+	} {
+		answer = tt.answer
+		resp, got := send(t, srv, "POST", tt.path, tt.body)
+		if resp.StatusCode != 200 || !strings.Contains(got, tt.want) || path != "/v1/embeddings" || body != tt.sent {
+			t.Errorf("%s: %d %s; the server got %s %s", tt.path, resp.StatusCode, got, path, body)
+		}
+	}
+	for _, broken := range []string{`{}`, `no`, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`, `{"data":[{"index":4,"embedding":[1]}]}`} {
+		answer = broken
+		if resp, got := send(t, srv, "POST", "/api/embed", `{"model":"m","input":"a"}`); resp.StatusCode != 502 || !strings.Contains(got, `"error"`) {
+			t.Errorf("%s: %d %s", broken, resp.StatusCode, got)
+		}
+	}
+	for _, wrong := range []string{`{"model":"m"}`, `{"model":"m","input":`, `[]`} {
+		if resp, got := send(t, srv, "POST", "/api/embed", wrong); resp.StatusCode != 400 {
+			t.Errorf("%s: %d %s", wrong, resp.StatusCode, got)
+		}
+	}
+	answer, status = `{"error":{"message":"no such model"}}`, 404
+	if resp, got := send(t, srv, "POST", "/api/embed", `{"model":"m","input":"a"}`); resp.StatusCode != 404 || !strings.Contains(got, "no such model") {
+		t.Errorf("a server that refuses: %d %s", resp.StatusCode, got)
 	}
 }
