@@ -345,7 +345,7 @@ func TestSession(t *testing.T) {
 func pages(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string
-	for _, name := range []string{"README.md", "CHANGELOG.md"} {
+	for _, name := range []string{"README.md", "CHANGELOG.md", "SKILL.md", "llms.txt", "examples/README.md"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err == nil {
 			found = append(found, name)
 		}

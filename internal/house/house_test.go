@@ -143,6 +143,7 @@ var rooms = []room{
 	{path: "internal/cli/measure", floor: 12, modules: anyModule},
 	{path: "internal/cli/runs", floor: 13, modules: anyModule},
 	{path: "cmd/wield", floor: 14, modules: anyModule},
+	{path: "examples/library", floor: 14, modules: anyModule, only: []string{"wield", "model/openai", "tool"}},
 
 	// Checks of the project itself. Nothing imports them.
 	{path: "internal/docs", floor: 15, modules: none},
