@@ -16,7 +16,9 @@ type place struct {
 	City string `json:"city" jsonschema:"name of the city"`
 }
 
-func weather(_ context.Context, p place) (string, error) { return "8 degrees and raining in " + p.City, nil }
+func weather(_ context.Context, p place) (string, error) {
+	return "8 degrees and raining in " + p.City, nil
+}
 
 func main() {
 	if len(os.Args) != 4 {
