@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strings"
 
 	"wield/dialect/internal/chars"
@@ -24,6 +25,7 @@ type nameReader struct {
 	tool   int
 	kind   bool // the word function stands before the name, as in DeepSeek's calls: a fence may follow
 	mark   bool // three angle brackets stand before it
+	glued  bool // it ends the line above, behind a sentence: see gluedName
 	spaced bool // nothing but blanks of one line stand between name and object
 	gap    bool // blanks stand behind the object
 	fence  int
@@ -65,6 +67,37 @@ func newNameMark(d *driver, _ *opener) body {
 	r := newName(d, -1)
 	r.mark = true
 	return r
+}
+
+// gluedName returns a reader of the object at i if the name of a tool ends the line above, right behind a sentence
+// or its blank: the text that holds it went out.
+func (d *Decoder) gluedName(i int) *nameReader {
+	if d.set.opts.Repair != RepairFull {
+		return nil
+	}
+	d.text.candAt = d.text.at(i)
+	var buf [maxBefore]byte
+	before := d.lastText(buf[:])
+	line := bytes.TrimRight(before, " \t\r\n")
+	if !bytes.Contains(before[len(line):], []byte("\n")) {
+		return nil
+	}
+	for k := len(line) - 1; k > 0 && isNameByte(line[k]); k-- {
+		at := k - 1
+		if line[at] == ' ' && at > 0 {
+			at--
+		}
+		if !strings.ContainsRune(".!?:", rune(line[at])) {
+			continue
+		}
+		name := string(line[k:])
+		if tool, _, ok := d.set.names.resolve(name); ok {
+			r := newName(&d.driver, d.text.candAt)
+			r.at, r.name, r.tool, r.glued, r.state = d.text.candAt, name, tool, true, nBefore
+			return r
+		}
+	}
+	return nil
 }
 
 func (r *nameReader) run(d *driver, i int) (int, verdict) {
@@ -203,7 +236,15 @@ func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
 		case !r.skip.BehindColon(): // no colon, or one in the key
 			continue
 		case !r.plausible(d, d.text.held(r.objAt+1, d.text.at(i)-1)):
-			return i, refused
+			if !r.glued {
+				return i, refused
+			}
+			d.body = newCallReader(d, nil, false)
+			d.call.dialect = d.set.bareJSON
+			if _, v := d.runHeld(d.body, d.text.held(r.objAt, d.text.at(i)), r.objAt); v != more {
+				return i, v
+			}
+			return d.body.run(d, i)
 		case r.spaced && d.cand.fenced.mark == 0 && !d.cand.ctx.fence.carrier:
 			r.state = nObject
 			return i, more
@@ -217,7 +258,9 @@ func (r *nameReader) readKey(d *driver, i int) (int, verdict) {
 // be one that the tool declares: other things in braces look like it.
 func (r *nameReader) plausible(d *driver, key string) bool {
 	key = strings.TrimSpace(key)
-	if key == "" || key[0] == '"' || key[0] == '\'' {
+	if r.glued {
+		key = strings.Trim(key, "\"'")
+	} else if key == "" || key[0] == '"' || key[0] == '\'' {
 		return true
 	}
 	args := d.set.names.tools[r.tool].Args

@@ -17,6 +17,8 @@ type driver struct {
 	body    body
 	plain   int // bytes before this offset are text whatever they look like
 
+	triedWrap bool // something was read as wrapped calls: see wrapReader
+
 	then func(d *Decoder, i int) int // what the decoder does where a machine yields; it returns where to go on
 	back int                         // the offset from which on bytes are text again
 }

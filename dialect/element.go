@@ -16,7 +16,8 @@ type element struct {
 	closing bool    // it is the tag that may close a reasoning block
 	primed  bool    // or the one that opened it
 	node    int32   // of that tag
-	list    bool    // a bracket was read
+	list    bool    // a bracket was read,
+	nested  bool    // and another
 	quote   byte    // a quote was read behind the bracket
 	inner   bool    // a fence was opened inside the section
 	blanks  int
@@ -93,7 +94,7 @@ func (d *Decoder) elementFirst(i int) int {
 		json, pythonic = e.opener.json != "", e.opener.pythonic != ""
 	}
 	switch {
-	case e.opener != nil && e.opener.label != "" && !e.list && !e.inner && (c == '{' || c == '[' || c == '`' || c == '~'):
+	case e.opener != nil && e.opener.label != "" && !e.list && !e.inner && (c == '{' || c == '[' || c == '`' || c == '~' || s.bare.function && s.names.first[c] && e.opener.wordWay() == nil):
 		return d.announce(i, e.opener)
 	case c == '`' && e.opener != nil && json && !e.list && !e.inner:
 		e.stage, e.inner = atFence, true
@@ -103,6 +104,10 @@ func (d *Decoder) elementFirst(i int) int {
 		return i
 	case c == '{' && json:
 		return d.begin(i, newCallReader(&d.driver, e.opener, e.list))
+	case c == '[' && e.list && pythonic && !e.nested && e.quote == 0 && s.opts.Repair == RepairFull:
+		e.nested = true
+		d.cand.node = 0
+		return i + 1
 	case c == '[' && e.list:
 		return d.refuse(i, "a list in a list")
 	case c == '[' && (json || pythonic):
@@ -305,6 +310,7 @@ type bodies struct {
 	form    *formReader
 	patch   *patchReader
 	lines   *lineReader
+	wrap    *wrapReader
 	strict  *value.Strict // of whole messages
 	val     *value.Reader // of what is skipped
 	argsVal *value.Reader // of arguments

@@ -90,6 +90,22 @@ func (n *names) resolveRest(s string) (tool int, ok bool) {
 	return 0, false
 }
 
+// resolveLast returns the index of the only tool whose name is s behind a module's name and a dot.
+func (n *names) resolveLast(s string) (tool int, ok bool) {
+	if s == "" || strings.Contains(s, ".") {
+		return 0, false
+	}
+	for i, t := range n.tools {
+		if module, found := strings.CutSuffix(t.Name, s); found && strings.HasSuffix(module, ".") {
+			if ok {
+				return 0, false
+			}
+			tool, ok = i, true
+		}
+	}
+	return tool, ok
+}
+
 // A nameRange is the part of the sorted names that begin with what was read so far.
 type nameRange struct{ lo, hi, n int }
 

@@ -28,8 +28,9 @@ type pyReader struct {
 	name   string
 	tool   int
 	known  bool
-	argsAt int // behind the opening parenthesis
-	argsTo int // before the closing one
+	guess  bool // only the last part of the tool's name: the first argument must be one of the tool's
+	argsAt int  // behind the opening parenthesis
+	argsTo int  // before the closing one
 	word   []byte
 	wordAt int
 	val    *value.Reader
@@ -39,7 +40,8 @@ type pyReader struct {
 	keyed  bool // an argument had a keyword
 	paren  parens
 	got    int
-	behind int // where what belongs to the last call of the list ends: what follows is text unless a call or the end does
+	nested bool // the call stands in a list in the list
+	behind int  // where what belongs to the last call of the list ends: what follows is text unless a call or the end does
 }
 
 // A pyCloser is how far the closer of the section is read.
@@ -67,6 +69,8 @@ const (
 	pWrapped                // behind a keyword that may stand for all arguments
 	pClose                  // behind the object that is the only argument
 	pNext                   // behind a call of a list
+	pEnd                    // behind the list
+	pIndex                  // in an index behind it, or behind one of its calls, which says nothing
 	pElement                // where a call of a list begins
 	pName                   // in its name
 	pCloser                 // behind the calls of a section
@@ -95,7 +99,7 @@ func (r *callReader) call(d *driver, i int) bool {
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *driver, e *element) *pyReader {
 	r := ready(&d.readers.python)
-	*r = pyReader{list: e.list, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
+	*r = pyReader{list: e.list, nested: e.nested, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
 	if e.opener != nil {
 		r.closer = e.opener.closer
 	}
@@ -133,6 +137,9 @@ func (r *pyReader) run(d *driver, i int) (int, verdict) {
 		case pWord, pKeyword:
 			i, v = r.readWord(d, c, i)
 		default:
+			if r.state == pEnd {
+				return r.ended(d, c, i)
+			}
 			if chars.IsBlank(c) && r.state != pEqual && !(r.state == pCloser && r.matched > 0) {
 				i++
 				break
@@ -150,6 +157,7 @@ func (r *pyReader) run(d *driver, i int) (int, verdict) {
 func (r *pyReader) named(d *driver, i int) {
 	r.name, _ = unescapeName(d.text.held(r.nameAt, d.text.at(i)))
 	r.tool, r.known = d.function(r.name, r.list)
+	r.guess = r.known && d.shortened(r.name, r.tool)
 	r.argsAt = d.text.at(i) + 1
 	r.state, r.word, r.paren, r.n, r.object = pArgs, r.word[:0], parens{}, 0, false
 	r.first = false
@@ -161,13 +169,23 @@ func (r *pyReader) named(d *driver, i int) {
 func (d *driver) function(name string, list bool) (tool int, ok bool) {
 	tool, _, ok = d.set.names.resolve(name)
 	if !ok && list && d.set.opts.Repair == RepairFull {
-		return d.set.names.resolveRest(name)
+		if tool, ok = d.set.names.resolveRest(name); !ok {
+			return d.set.names.resolveLast(name)
+		}
 	}
 	return tool, ok
 }
 
+// shortened reports whether name is only the last part of the tool's.
+func (d *driver) shortened(name string, tool int) bool {
+	return len(name) < len(d.set.opts.Prefix+d.set.names.tools[tool].Name)
+}
+
 // punctuation reads a byte between the parts of a call.
 func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
+	if r.guess && (r.state == pArgs && !chars.IsWord(c) || r.state == pEqual && !r.declares(d)) {
+		return r.notMeant(d, i)
+	}
 	switch r.state {
 	case pArgs:
 		switch {
@@ -230,12 +248,17 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 		return r.endCall(d, i+1)
 	case pNext:
 		return r.next(d, c, i)
+	case pIndex:
+		return r.index(d, c, i)
 	case pCloser:
 		return r.readCloser(d, c, i)
 	case pElement:
 		switch {
 		case c == ']' && r.got > 0 && r.list:
-			return r.endList(i + 1)
+			return r.endList(d, i)
+		case c == '[' && r.list && !r.nested && d.set.opts.Repair == RepairFull:
+			r.nested = true
+			return i + 1, more
 		case (c == '\'' || c == '"' || c == '`') && r.quote != 0:
 			r.quote = c
 			return i + 1, more
@@ -249,6 +272,26 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 		return r.leave(d, i)
 	}
 	return r.fail(d, i, "nothing may stand here")
+}
+
+// declares reports whether the word that was read is an argument of the tool.
+func (r *pyReader) declares(d *driver) bool {
+	args := d.set.names.tools[r.tool].Args
+	if args == nil {
+		return false
+	}
+	key, _ := unescapeName(string(r.word))
+	_, ok := args.Prop(key)
+	return ok
+}
+
+// notMeant goes on where a name was no tool's: see guess.
+func (r *pyReader) notMeant(d *driver, i int) (int, verdict) {
+	if !d.text.confirmed {
+		return i, refused
+	}
+	r.known, r.state = false, pSkip
+	return i, more
 }
 
 // readWord reads what may be a keyword.
@@ -270,6 +313,8 @@ func (r *pyReader) readWord(d *driver, c byte, i int) (int, verdict) {
 	case c == '=':
 		r.keyword(d, i+1)
 		return i + 1, more
+	case r.state == pWord && r.guess:
+		return r.notMeant(d, i)
 	case r.state == pWord:
 		r.state = pHeld
 		return i, more
@@ -479,7 +524,7 @@ func (r *pyReader) ticked(d *driver, c byte, i int) (int, verdict) {
 		if j, v := r.settle(d, i); v != more {
 			return j, v
 		}
-		return r.endList(i)
+		return i, finished
 	case chars.IsBlank(c):
 		return i + 1, more
 	case c == ']' && r.state == pTicked:
@@ -551,11 +596,14 @@ func (r *pyReader) next(d *driver, c byte, i int) (int, verdict) {
 	case c == r.quote && r.quote != 0, c == '\\' && r.quote != 0, c == '}' && r.braces:
 		r.behind = d.text.at(i) + 1
 		return i + 1, more
-	case c == ',' || c == ';':
+	case c == ',' || c == ';' || c == '+' && r.list && d.set.opts.Repair == RepairFull:
 		r.state = pElement
 		return i + 1, more
 	case c == ']' && r.list:
-		return r.endList(i + 1)
+		return r.endList(d, i)
+	case c == '[' && r.list && d.set.opts.Repair == RepairFull && d.text.at(i) == r.behind:
+		r.state = pIndex
+		return i + 1, more
 	case !r.list && chars.IsWord(c): // one call a line
 		r.state = pElement
 		return i, more
@@ -566,13 +614,44 @@ func (r *pyReader) next(d *driver, c byte, i int) (int, verdict) {
 	return r.leave(d, i)
 }
 
-// endList ends the list before i.
-func (r *pyReader) endList(i int) (int, verdict) {
-	if r.closer == "" {
-		return i, finished
+// endList ends the list with the bracket at i.
+func (r *pyReader) endList(d *driver, i int) (int, verdict) {
+	switch {
+	case r.nested:
+		r.nested, r.state = false, pNext
+	case r.closer != "":
+		r.state = pCloser
+	case d.set.opts.Repair == RepairFull:
+		r.state, r.behind, r.list = pEnd, d.text.at(i)+1, false
+	default:
+		return i + 1, finished
 	}
-	r.state = pCloser
-	return i, more
+	return i + 1, more
+}
+
+// ended reads the byte behind the list.
+func (r *pyReader) ended(d *driver, c byte, i int) (int, verdict) {
+	if c == '[' && d.text.at(i) == r.behind {
+		r.state = pIndex
+		return i + 1, more
+	}
+	return i, finished
+}
+
+// index reads an index behind the list, or one of its calls.
+func (r *pyReader) index(d *driver, c byte, i int) (int, verdict) {
+	switch {
+	case chars.IsDigit(c) && d.text.at(i)-r.behind < maxBlank:
+		return i + 1, more
+	case c != ']' || d.text.at(i) == r.behind+1:
+		return r.leave(d, i)
+	}
+	r.behind = d.text.at(i) + 1
+	if r.list {
+		r.state = pNext
+		return i + 1, more
+	}
+	return i + 1, finished
 }
 
 // readCloser reads the end of the section.
@@ -655,7 +734,7 @@ func (r *pyReader) end(d *driver) verdict {
 // unread reports whether something is being read that is no call yet.
 func (r *pyReader) unread() bool {
 	switch r.state {
-	case pNext, pElement, pCloser:
+	case pNext, pElement, pCloser, pEnd:
 		return false
 	}
 	return true

@@ -156,7 +156,7 @@ func (d *Decoder) tornOn(i int) bool {
 func (d *Decoder) scanLineStart(i int) int {
 	c := d.text.in[i]
 	switch {
-	case chars.IsBlank(c), d.ctx.after && (c == ',' || c == ';'):
+	case chars.IsBlank(c), d.ctx.after && (c == ',' || c == ';' || c == '+'):
 		if d.text.holding && d.text.at(i)-d.text.holdAt >= maxBlank {
 			d.dropHold(i)
 		}
@@ -186,7 +186,13 @@ func (d *Decoder) scanLineStart(i int) int {
 		d.ctx.quote = true
 		return i + 1
 	}
-	if d.set.mayBegin(d.text.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') {
+	if c == '{' && d.ctx.bol && d.set.bare.name && d.ctx.label == "" {
+		if r := d.gluedName(i); r != nil {
+			d.candidate(i, inElement)
+			return d.begin(i, r)
+		}
+	}
+	if d.set.mayBegin(d.text.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') || d.ctx.bol && d.mayWrap(c) && d.mayLeadTo(i) {
 		d.candidate(i, inElement)
 		d.cand.elem = element{}
 		return i
@@ -296,6 +302,9 @@ func (d *Decoder) candidate(i int, s state) {
 // refuse ends a candidate at i because it is none, and returns where to go on: its first byte is text, what follows is
 // scanned anew. Without a reason it is not traced.
 func (d *Decoder) refuse(i int, why string) int {
+	if d.wraps(i) {
+		return i
+	}
 	end := d.text.at(i)
 	if why != "" {
 		d.trace(end, chat.OutcomeRefused, why)
@@ -603,7 +612,11 @@ func (d *Decoder) openOther(i int, f fence, info string, crlf bool) int {
 	if d.turn.called && resultFences[word] {
 		return d.endTurn(i, d.text.candAt, "```"+word, false)
 	}
-	f.fits = carriers[strings.ToLower(word)]
+	word = strings.ToLower(word)
+	if d.wrapFenced(i, f, word) {
+		return i
+	}
+	f.fits = carriers[word]
 	return d.openPlain(i, f)
 }
 
@@ -624,7 +637,8 @@ func (d *Decoder) openPlain(i int, f fence) int {
 }
 
 // carriers are the info strings of fences that a call may stand in.
-var carriers = map[string]bool{"": true, "json": true, "python": true, "tool_code": true, "tool_call": true}
+var carriers = map[string]bool{"": true, "json": true, "python": true, "tool_code": true,
+	"tool_call": true, "tools_call": true, "tool_calls": true, "function_call": true, "function_calls": true}
 
 // scanClosing reads what may be the end of a fence that carried a call.
 func (d *Decoder) scanClosing(i int) int {

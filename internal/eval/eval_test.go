@@ -319,10 +319,10 @@ func compareSummary(t *testing.T, r *Report, out string) {
 
 // The floors of TestReferenceFile. They were measured and only ever rise.
 const (
-	floorMatch   = 9328 // of 9415 rows with gold
-	floorStrict  = 9315 // of the same, strings and order exact
+	floorMatch   = 9358 // of 9415 rows with gold
+	floorStrict  = 9345 // of the same, strings and order exact
 	mostLost     = 0    // officially right rows that are not matched
-	mostUnknown  = 4    // rows with a call of an unknown tool in which one is read
+	mostUnknown  = 6    // rows with a call of an unknown tool in which one is read: of one with a hyphen, or without its module
 	floorSources = 98   // percent of the rows with gold whose arguments are source text
 )
 
