@@ -76,15 +76,13 @@ func holdTable(t *testing.T, name, table string) {
 	}
 }
 
-// A keyTable writes the keys of the configuration: a table for those at the top, then one for each section.
+// A keyTable writes the keys of the configuration: a list of those at the top, then one for each section.
 type keyTable struct {
 	strings.Builder
-	seen map[string]string // of a section, by the words of a row: the node whose key has them first
-	run  []string          // keys that an earlier node has in the same words
+	seen map[string]string // of a section, by the words of a line: the node whose key has them first
+	run  [][2]string       // keys that an earlier node has in the same words, and their words
 	of   [2]string         // the nodes of those keys: theirs and the earlier one
 }
-
-const keyHeader = "\nkey | default | meaning\n---|---|---\n"
 
 // A namedNode is a property of a node.
 type namedNode struct {
@@ -133,7 +131,7 @@ func (k *keyTable) sections(root *schemaNode) error {
 	if err != nil {
 		return err
 	}
-	k.WriteString(keyHeader)
+	k.WriteString("\n")
 	for _, n := range nodes {
 		if entry, _ := n.entry(); entry == nil && len(n.Properties) == 0 {
 			k.row("", &n)
@@ -144,7 +142,7 @@ func (k *keyTable) sections(root *schemaNode) error {
 			continue
 		}
 		k.seen = make(map[string]string)
-		fmt.Fprintf(k, "\n### `%s`\n\n%s\n%s", n.name, n.Description, keyHeader)
+		fmt.Fprintf(k, "\n### `%s`\n\n%s\n\n", n.name, n.Description)
 		if err := k.node(n.name, &n.schemaNode); err != nil {
 			return err
 		}
@@ -189,38 +187,45 @@ func (k *keyTable) node(path string, n *schemaNode) error {
 	return nil
 }
 
-// row writes a key, or keeps it for a row of several if an earlier node of the section has it in the same words.
+// row writes a line for a key, or keeps it for a line of several if an earlier node of the section has it in the same words.
 func (k *keyTable) row(path string, n *namedNode) {
 	key := n.name
 	if path != "" {
 		key = path + "." + n.name
 	}
-	words := fmt.Sprintf("%s | %s", defaultOf(n), meaningOf(n))
+	words := fmt.Sprintf("%s: %s", defaultOf(n), meaningOf(n))
 	if first, ok := k.seen[n.name+words]; ok {
 		if of := [2]string{path, first}; of != k.of {
 			k.end()
 			k.of = of
 		}
-		k.run = append(k.run, n.name)
+		k.run = append(k.run, [2]string{n.name, words})
 		return
 	}
 	k.end()
 	if k.seen != nil {
 		k.seen[n.name+words] = path
 	}
-	fmt.Fprintf(k, "`%s` | %s\n", key, words)
+	fmt.Fprintf(k, "- `%s`%s\n", key, words)
 }
 
-// end writes the row of the keys that were kept.
+// end writes the keys that were kept, several in one line.
 func (k *keyTable) end() {
-	if len(k.run) > 0 {
-		fmt.Fprintf(k, "`%s.` `%s` | | as in `%s`\n", k.of[0], strings.Join(k.run, "`, `"), k.of[1])
+	switch {
+	case len(k.run) == 1:
+		fmt.Fprintf(k, "- `%s.%s`%s\n", k.of[0], k.run[0][0], k.run[0][1])
+	case len(k.run) > 1:
+		var names []string
+		for _, key := range k.run {
+			names = append(names, "`"+key[0]+"`")
+		}
+		fmt.Fprintf(k, "- `%s.` %s: as in `%s`.\n", k.of[0], strings.Join(names, ", "), k.of[1])
 	}
 	k.run, k.of = nil, [2]string{}
 }
 
 func meaningOf(n *namedNode) string {
-	meaning := strings.ReplaceAll(n.Description, "|", `\|`)
+	meaning := n.Description
 	values := slices.DeleteFunc(slices.Clone(n.Enum), func(v string) bool { return v == "" })
 	if len(values) > 1 && len(values) < 12 {
 		meaning += " Values: `" + strings.Join(values, "`, `") + "`."
@@ -237,6 +242,6 @@ func defaultOf(n *namedNode) string {
 	case "", `""`, "[]", "{}", "null", "false", "0":
 		return ""
 	default:
-		return "`" + strings.Trim(def, `"`) + "`"
+		return " (`" + strings.Trim(def, `"`) + "`)"
 	}
 }
