@@ -39,6 +39,7 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, pathCompletions, completionsFront, nil, (*exchange).complete},
 	endpoint{http.MethodPost, pathResponses, responsesFront, nil, (*exchange).respond},
 	endpoint{http.MethodPost, pathInputTokens, responsesFront, nil, (*exchange).countInput},
+	endpoint{http.MethodPost, pathCompact, responsesFront, nil, (*exchange).compact},
 	endpoint{http.MethodGet, pathResponses + "/*", responsesFront, (*exchange).showResponse, nil},
 	endpoint{http.MethodDelete, pathResponses + "/*", responsesFront, (*exchange).deleteResponse, nil},
 	endpoint{http.MethodPost, pathResponses + "/*/cancel", responsesFront, (*exchange).cancelResponse, nil},

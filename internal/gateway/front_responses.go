@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 const (
 	pathResponses     = "/v1/responses"
 	pathInputTokens   = pathResponses + "/input_tokens"
+	pathCompact       = pathResponses + "/compact"
 	pathConversations = "/v1/conversations"
 )
 
@@ -81,6 +83,42 @@ func (x *exchange) respond(body []byte) *failure {
 		return x.stream(m.Model, &req.Request, &keptStream{responses.NewStreamWriter(k.o), k})
 	}
 	return x.whole(m.Model, &req.Request, &keptResponse{responses.NewResponse(k.o), k})
+}
+
+// compact answers POST /v1/responses/compact: the model writes a summary of the conversation.
+func (x *exchange) compact(body []byte) *failure {
+	m, k, f := x.responseRequest(body)
+	if f != nil {
+		return f
+	}
+	req := k.req
+	if f := x.checkMessages(req.Messages); f != nil {
+		return f
+	}
+	k.o = responsesHead(head{now: x.start, model: m.Name}, req)
+	asked := req.Request
+	asked.Messages = append(slices.Clip(asked.Messages), chat.Message{Role: chat.RoleUser, Parts: chat.Text(responses.AskSummary)})
+	asked.Choice, asked.Format, asked.Stream = chat.Choice{Mode: chat.ChoiceNone, Read: true}, nil, false
+	return x.whole(saying{m.Model}, &asked, responses.NewCompaction(k.o))
+}
+
+// saying is a model that fails where it says nothing.
+type saying struct{ chat.Model }
+
+func (s saying) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		said := false
+		for e, err := range s.Model.Stream(ctx, req) {
+			said = said || e.Kind == chat.KindText && strings.TrimSpace(e.Text) != ""
+			if e.Kind == chat.KindFinish && !said {
+				yield(chat.Event{}, chat.Errorf(chat.ErrProtocol, "the model wrote no summary"))
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // countInput answers POST /v1/responses/input_tokens with an estimate. No model is asked.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -289,6 +290,35 @@ func testConversations(t *testing.T, serve serving) {
 	}
 	if resp, _ := send(t, srv, "GET", pathConversations+"/mine", ""); resp.StatusCode != 404 {
 		t.Errorf("status %d", resp.StatusCode)
+	}
+}
+
+// TestCompact: a conversation becomes the user's messages and a summary, with which it goes on.
+func TestCompact(t *testing.T) {
+	rec := &recorder{}
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "mute", Model: says(finish(chat.FinishStop))}}})
+	first := respond(t, srv, 200, `{"model":"m","instructions":"Be brief.","input":"one"}`)
+	resp, body := send(t, srv, "POST", pathCompact, `{"model":"m","previous_response_id":"`+first.ID+`","input":[{"role":"user","content":"two"},{"role":"assistant","content":"aside"}]}`)
+	if want := "user:one|assistant:answer 0|user:two|assistant:aside|user:" + responses.AskSummary; rec.last() != want {
+		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
+	}
+	var got struct {
+		Object string
+		Output []json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || resp.StatusCode != 200 || got.Object != "response.compaction" || len(got.Output) != 3 {
+		t.Fatalf("%d %s, %v", resp.StatusCode, body, err)
+	}
+	items := string(bytes.Join([][]byte{got.Output[0], got.Output[1], got.Output[2]}, []byte(",")))
+	respond(t, srv, 200, `{"model":"m","input":[`+items+`,{"role":"user","content":"three"}]}`)
+	if want := "user:one|user:two|user:Summary of the conversation so far:\n\nanswer 1|user:three"; rec.last() != want {
+		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
+	}
+	if resp, body := send(t, srv, "POST", pathCompact, `{"model":"mute","input":"one"}`); resp.StatusCode != 502 || !strings.Contains(body, "no summary") {
+		t.Errorf("a model that says nothing: %d %s", resp.StatusCode, body)
+	}
+	if resp, _ := send(t, srv, "POST", pathCompact, `{"model":"m","input":[]}`); resp.StatusCode != 400 {
+		t.Errorf("nothing to compact: %d", resp.StatusCode)
 	}
 }
 

@@ -99,12 +99,11 @@ func (d *requestReader) item() Item {
 		d.RefuseAt("type", jsonbody.CodeMissing, "an item must have a type")
 		return Item{}
 	}
-	if read := itemTypes[it.Type]; read != nil {
-		read(d, &it)
-	} else { // what the protocol's own server did, which only such a server can go on with
-		it.message.Role = chat.RoleAssistant
-		it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw, Protocol: chat.ProtocolResponses}}
+	read := itemTypes[it.Type]
+	if read == nil {
+		read = (*requestReader).opaqueItem
 	}
+	read(d, &it)
 	return it.Item
 }
 
@@ -155,6 +154,7 @@ var itemTypes = map[string]func(*requestReader, *rawItem){
 	"tool_search_output":      (*requestReader).foundItem,
 	"additional_tools":        (*requestReader).toolsItem,
 	"reasoning":               (*requestReader).reasoningItem,
+	"compaction":              (*requestReader).compactionItem,
 	"item_reference":          (*requestReader).referenceItem,
 }
 

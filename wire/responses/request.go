@@ -21,6 +21,7 @@ type Request struct {
 	chat.Request // Messages are the instructions and the input
 
 	Input    []Item // as it was sent
+	Before   []Item // what was said before, see Continue
 	Previous string // id of the response that this one continues
 	Kept     string // id of the conversation that this belongs to, which is kept
 	Store    bool   // whether the response is to be kept; it is unless the client says otherwise
@@ -86,7 +87,7 @@ var restored = map[string]bool{"model": true, "store": true, "conversation": tru
 // Continue sets the messages to the instructions, what was said before, and the input, in which no references may be left
 // that matter.
 func (r *Request) Continue(before []Item) {
-	r.Messages = nil
+	r.Messages, r.Before = nil, before
 	if r.instructions != "" {
 		r.Messages = append(r.Messages, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(r.instructions),
 			Opaque: []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyInstructions}}})

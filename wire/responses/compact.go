@@ -1,0 +1,86 @@
+package responses
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"wield/chat"
+	"wield/wire/jsonbody"
+)
+
+// AskSummary is what a model is told when it is to write the summary of a compaction.
+const AskSummary = "Write a summary of this conversation for yourself: from now on it stands in place of your messages and of the results of tools. " +
+	"Say what the task is, what was found out, what was done and with what result, which files, names and numbers matter, and what is " +
+	"still to be done. Call no tools."
+
+// compactionMark begins the content of compactions that wield has made. Those of other servers are encrypted.
+const compactionMark = "wield.1."
+
+// A Compaction takes in the summary that a model writes, and makes the body of a compacted response of it: the user's messages, then an
+// item with the summary.
+type Compaction struct {
+	o       ResponseOptions
+	summary strings.Builder
+	usage   *chat.Usage
+}
+
+// NewCompaction returns a Compaction of the conversation in o.Request.
+func NewCompaction(o ResponseOptions) *Compaction { return &Compaction{o: o} }
+
+// Add takes in one event of the model.
+func (c *Compaction) Add(e chat.Event) {
+	switch e.Kind {
+	case chat.KindText:
+		c.summary.WriteString(e.Text)
+	case chat.KindUsage:
+		c.usage = e.Detail.Usage
+	}
+}
+
+// Append appends the body.
+func (c *Compaction) Append(dst []byte) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = jsonbody.AppendString(dst, c.o.ID)
+	dst = append(dst, `,"object":"response.compaction","created_at":`...)
+	dst = strconv.AppendInt(dst, c.o.Created, 10)
+	dst = append(dst, `,"output":[`...)
+	stem := strings.TrimPrefix(c.o.ID, prefixResponse)
+	for _, items := range [][]Item{c.o.Request.Before, c.o.Request.Input} {
+		for i := range items {
+			if it := &items[i]; it.Type == "message" && it.message.Role == chat.RoleUser {
+				stem += "m"
+				dst = append(jsonbody.AppendCompact(dst, it.Named(stem).Raw), ',')
+			}
+		}
+	}
+	dst = append(dst, `{"id":`...)
+	dst = jsonbody.AppendString(dst, "cmp_"+strings.TrimPrefix(c.o.ID, prefixResponse))
+	dst = append(dst, `,"type":"compaction","encrypted_content":`...)
+	dst = jsonbody.AppendString(dst, compactionMark+base64.RawURLEncoding.EncodeToString([]byte(strings.TrimSpace(c.summary.String()))))
+	dst = append(dst, `}],"usage":`...)
+	return append(appendUsage(dst, c.usage), '}')
+}
+
+// compactionItem reads a summary that wield has made. One of another server is left to servers of the protocol.
+func (d *requestReader) compactionItem(it *rawItem) {
+	for _, x := range it.message.Opaque {
+		var content string
+		if x.Key != "encrypted_content" || json.Unmarshal(x.Value, &content) != nil {
+			continue
+		}
+		encoded, ok := strings.CutPrefix(content, compactionMark)
+		if summary, err := base64.RawURLEncoding.DecodeString(encoded); ok && err == nil {
+			it.message = chat.Message{Role: chat.RoleUser, Parts: chat.Text("Summary of the conversation so far:\n\n" + string(summary))}
+			return
+		}
+	}
+	d.opaqueItem(it)
+}
+
+// opaqueItem keeps what the protocol's own server did, which only such a server can go on with.
+func (d *requestReader) opaqueItem(it *rawItem) {
+	it.message.Role = chat.RoleAssistant
+	it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw, Protocol: chat.ProtocolResponses}}
+}
