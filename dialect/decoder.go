@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"wield/chat"
@@ -178,6 +179,8 @@ func (d *Decoder) read(dst []chat.Event, in string) []chat.Event {
 		return d.pass(dst, in)
 	case &blockStop:
 		escaped = len(in) <= maxPieces && d.readers.block.passes(in)
+	case &literalStop:
+		escaped = len(in) <= maxPieces && strings.IndexByte(in, '<') < 0
 	}
 	switch {
 	case escaped:

@@ -170,13 +170,13 @@ func saysNothing(s string) bool {
 
 // speakersIn returns the places in text that name a party, in order.
 func speakersIn(text string) (list []speaker) {
-	for i := behindFences(text); i < len(text); i++ {
-		from := i
+	for from := behindFences(text); from < len(text); from++ {
+		if initials[text[from]] == 0 || from > 0 && chars.IsLetter(text[from-1]) {
+			continue
+		}
+		i := from + 1
 		for i < len(text) && chars.IsLetter(text[i]) {
 			i++
-		}
-		if from == i {
-			continue
 		}
 		p := partyOf(text[from:i])
 		if p == nil || i < len(text) && text[i] == '_' && (from == 0 || chars.IsBlank(text[from-1])) {

@@ -396,7 +396,7 @@ func (r *literalReader) text(d *driver, s string, i int) verdict {
 		return more
 	}
 	if r.val.InText() {
-		d.call.writeEscaped(s, d.text.at(i))
+		d.call.WriteText(s, d.text.at(i))
 		return more
 	}
 	r.out = value.AppendEscaped(r.out[:0], s)

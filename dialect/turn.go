@@ -505,8 +505,14 @@ func (d *driver) lastText(buf []byte) []byte {
 		if s == "" {
 			break
 		}
-		s = s[max(0, len(s)-at):]
-		at -= copy(buf[at-len(s):], s)
+		if len(s) > at || len(s) > 16 {
+			at -= copy(buf[max(0, at-len(s)):at], s[max(0, len(s)-at):])
+			continue
+		}
+		at -= len(s)
+		for j := range len(s) { // pieces are short: a call for each costs more than their bytes
+			buf[at+j] = s[j]
+		}
 	}
 	return buf[at:]
 }
