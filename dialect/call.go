@@ -133,12 +133,15 @@ func (c *callWriter) WriteRaw(s string, at int) {
 	case s == "":
 		return
 	case !c.raw && c.args.Len() == 0:
-		c.raw, c.rawFrom = true, at
-	case !c.raw || at != c.rawTo:
+		c.raw, c.rawFrom, c.rawTo = true, at, end
+	case c.raw && c.rawTo == at:
+		c.rawTo = end
+	case c.later && c.laterTo == at && !c.escaped:
+		c.laterTo = end
+	default:
 		c.Write(s, end)
 		return
 	}
-	c.rawTo = end
 	c.text.dst = c.emitDelta(c.text.dst, s, end)
 }
 
@@ -298,13 +301,12 @@ var escapes = func() (t [256]string) {
 
 // buildEscaped adds s as the inside of a JSON string to b.
 func buildEscaped(b *strings.Builder, s string) {
-	from := 0
-	for i := chars.IndexEscaped(s, 0); i < len(s); i = chars.IndexEscaped(s, i+1) {
-		b.WriteString(s[from:i])
+	for i := chars.IndexEscaped(s, 0); i < len(s); i = chars.IndexEscaped(s, 0) {
+		b.WriteString(s[:i])
 		b.WriteString(escapes[s[i]])
-		from = i + 1
+		s = s[i+1:]
 	}
-	b.WriteString(s[from:])
+	b.WriteString(s)
 }
 
 // follows reports whether a byte at the offset at of the text would follow in the arguments as it stands.

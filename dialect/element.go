@@ -230,30 +230,29 @@ func isNameByte(c byte) bool { return chars.IsWord(c) || c == '.' || c == '-' ||
 // elementWay reads the literal or the word that tells how a section goes on.
 func (d *Decoder) elementWay(i int) int {
 	e := &d.cand.elem
-	if e.n == 0 {
-		for k := range e.opener.ways {
-			if w := &e.opener.ways[k]; !w.word && strings.HasPrefix(d.text.in[i:], w.then) {
-				d.call.dialect = w.dialect
-				return d.begin(i+len(w.then), w.body(&d.driver, e.opener))
-			}
+	in, part := d.text.in[i:], ""
+	for k := range e.opener.ways {
+		w := &e.opener.ways[k]
+		if w.word || e.dead&(1<<k) != 0 {
+			continue
+		}
+		switch rest := w.then[e.n:]; {
+		case strings.HasPrefix(in, rest):
+			d.call.dialect = w.dialect
+			return d.begin(i+len(rest), w.body(&d.driver, e.opener))
+		case strings.HasPrefix(rest, in):
+			part = rest[len(in):]
 		}
 	}
-	rest := ""
-	for ; i < len(d.text.in); i++ {
-		part := false
-		for k := range e.opener.ways {
-			switch w := &e.opener.ways[k]; {
-			case w.word || e.dead&(1<<k) != 0:
-			case w.then[e.n] != d.text.in[i]:
-				e.dead |= 1 << k
-			case e.n+1 == len(w.then):
-				d.call.dialect = w.dialect
-				return d.begin(i+1, w.body(&d.driver, e.opener))
-			default:
-				part, rest = true, w.then[e.n+1:]
-			}
+	if part != "" {
+		e.bury(in)
+		if i = len(d.text.in); d.text.patient(i) {
+			d.text.await(i, part, nil)
 		}
-		if e.n++; part {
+		return i
+	}
+	for ; ; i++ {
+		if e.bury(d.text.in[i : i+1]) {
 			continue
 		}
 		w := e.opener.wordWay()
@@ -263,10 +262,21 @@ func (d *Decoder) elementWay(i int) int {
 		d.call.dialect = w.dialect
 		return d.begin(i, w.body(&d.driver, e.opener))
 	}
-	if d.text.patient(i) {
-		d.text.await(i, rest, nil)
+}
+
+// bury takes out the ways that do not go on with in, and reports whether one does.
+func (e *element) bury(in string) (alive bool) {
+	for k := range e.opener.ways {
+		switch w := &e.opener.ways[k]; {
+		case w.word || e.dead&(1<<k) != 0:
+		case !strings.HasPrefix(w.then[e.n:], in):
+			e.dead |= 1 << k
+		default:
+			alive = true
+		}
 	}
-	return i
+	e.n += len(in)
+	return alive
 }
 
 // A verdict is how a body machine left off.

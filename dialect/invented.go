@@ -35,8 +35,11 @@ var parties = [...][]party{
 	9: {{"assistant", true}, {"developer", false}},
 }
 
-// initials has, for each byte that a party may begin with, a bit for each length of one.
+// initials has a bit for each byte that is a letter, and others for the lengths of the parties that begin with it.
 var initials = func() (t [256]uint16) {
+	for c := 'a'; c <= 'z'; c++ {
+		t[c], t[c-'a'+'A'] = 1, 1
+	}
 	for n, list := range parties {
 		for _, p := range list {
 			t[p.name[0]] |= 1 << n
@@ -48,9 +51,6 @@ var initials = func() (t [256]uint16) {
 
 // partyOf returns the party that a word names, or nil.
 func partyOf(word string) *party {
-	if len(word) >= len(parties) || initials[word[0]]&(1<<len(word)) == 0 {
-		return nil
-	}
 	for k := range parties[len(word)] {
 		if p := &parties[len(word)][k]; strings.EqualFold(p.name, word) {
 			return p
@@ -170,13 +170,14 @@ func saysNothing(s string) bool {
 
 // speakersIn returns the places in text that name a party, in order.
 func speakersIn(text string) (list []speaker) {
-	for from := behindFences(text); from < len(text); from++ {
-		if initials[text[from]] == 0 || from > 0 && chars.IsLetter(text[from-1]) {
-			continue
-		}
-		i := from + 1
-		for i < len(text) && chars.IsLetter(text[i]) {
+	for i := behindFences(text); i < len(text); i++ {
+		from := i
+		for i < len(text) && initials[text[i]] != 0 {
 			i++
+		}
+		n := i - from
+		if n == 0 || n >= len(parties) || initials[text[from]]&(1<<n) == 0 {
+			continue
 		}
 		p := partyOf(text[from:i])
 		if p == nil || i < len(text) && text[i] == '_' && (from == 0 || chars.IsBlank(text[from-1])) {
