@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -227,7 +228,9 @@ func (k *keyTable) end() {
 func meaningOf(n *namedNode) string {
 	meaning := n.Description
 	values := slices.DeleteFunc(slices.Clone(n.Enum), func(v string) bool { return v == "" })
-	if len(values) > 1 && len(values) < 12 {
+	said := regexp.MustCompile(`[a-z_]+`).FindAllString(meaning, -1)
+	explained := !slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(said, v) })
+	if len(values) > 1 && len(values) < 12 && !explained {
 		meaning += " Values: `" + strings.Join(values, "`, `") + "`."
 	}
 	return strings.TrimSpace(meaning)
