@@ -150,6 +150,10 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 		r.fail(e, failure{reason: chat.ReasonInvalid, call: call, message: why.message, missing: why.missing})
 		return
 	}
+	if r.repeats(call) && !c.released && e.Origin == chat.OriginText {
+		r.endRepetition(e, call)
+		return
+	}
 	r.release()
 	e.Index, e.ID, e.Name = r.index, c.start.ID, call.Name
 	call.Index, call.ID = r.index, c.start.ID
@@ -162,6 +166,27 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 	r.calls++
 	r.turn.calls++
 	r.emit(e)
+}
+
+// repeats reports whether the answer has to be a call, is held to that, and had this very one. A small model that may
+// only call goes on with the same call until its tokens are used up.
+func (r *run) repeats(call chat.Call) bool {
+	if r.held == nil || !r.required() {
+		return false
+	}
+	one := call.Name + "\n" + call.Arguments
+	if slices.Contains(r.turn.required, one) {
+		return true
+	}
+	r.turn.required = append(r.turn.required, one)
+	return false
+}
+
+// endRepetition ends the answer before a call that repeats another.
+func (r *run) endRepetition(e chat.Event, call chat.Call) {
+	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
+		Raw: r.span(call), At: call.At, End: call.End, Message: "the call repeats another of the answer", Dialect: call.Dialect}, false)
+	r.turn.over = overrun{told: true, cut: true, at: call.At}
 }
 
 // once returns the arguments with every key once, the last value of each, if the decoder noted that one

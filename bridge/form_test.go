@@ -444,6 +444,31 @@ func TestSecondTryHeld(t *testing.T) {
 	}
 }
 
+// TestRequiredRepetition: a required answer that is held to calls ends before a call that it has had.
+func TestRequiredRepetition(t *testing.T) {
+	call := func(city string) string {
+		return `<tool_call>{"name":"get_weather","arguments":{"city":"` + city + `"}}</tool_call>` + "\n"
+	}
+	for _, tc := range []struct {
+		name string
+		o    bridge.Options
+		mode chat.ChoiceMode
+		want int
+	}{
+		{"held", bridge.Options{Hold: bridge.HoldLlamaCPP}, chat.ChoiceRequired, 2},
+		{"not held", bridge.Options{}, chat.ChoiceRequired, 4},
+		{"of its own accord", bridge.Options{Hold: bridge.HoldLlamaCPP}, chat.ChoiceAuto, 4},
+	} {
+		req := ask(weather)
+		req.Choice.Mode = tc.mode
+		tc.o.Mode, tc.o.Dialect = bridge.ModeText, "hermes"
+		s, _ := play(t, tc.o, req, answer{text(call("Rome")), text(call("Paris")), text(call("Rome")), text(call("Oslo"))})
+		if len(s.Calls) != tc.want || s.Content != "" {
+			t.Errorf("%s: %d calls, content %q", tc.name, len(s.Calls), s.Content)
+		}
+	}
+}
+
 // TestHoldKindRefused: a server that knows no json_schema at all gets every schema in the place that it does know.
 func TestHoldKindRefused(t *testing.T) {
 	refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatKindUnsupported, Message: "Input should be 'text' or 'json_object'"}

@@ -48,14 +48,15 @@ type turn struct {
 	open      bool         // TurnStart has been sent
 	detail    *chat.Detail // of TurnStart and TurnEnd, once it is made
 	began     time.Time
-	err       error  // that the model ended with
-	raw       []byte // the text so far
-	calls     int    // complete calls of this response
-	mute      bool   // nothing more of this response is shown
-	muteAt    int    // where in raw that began
-	covered   int    // where in raw the events ended then
-	plain     bool   // the decoder is closed: text is text
-	tried     bool   // a call was made or attempted
+	err       error    // that the model ended with
+	raw       []byte   // the text so far
+	calls     int      // complete calls of this response
+	required  []string // names and arguments of those, where the answer has to be a call
+	mute      bool     // nothing more of this response is shown
+	muteAt    int      // where in raw that began
+	covered   int      // where in raw the events ended then
+	plain     bool     // the decoder is closed: text is text
+	tried     bool     // a call was made or attempted
 	over      overrun
 	anew      int // where in raw the decoder began anew, of an answer that is not shown
 	rest      remnant

@@ -459,6 +459,11 @@ func (r *callReader) punctuation(d *driver, c byte, i int) (v verdict, read bool
 			return more, true
 		case '}':
 			return r.closeObject(d, d.text.at(i)+1)
+		case ')':
+			if d.set.opts.Repair == RepairFull && r.doom == "" && (r.record.done || r.record.known) {
+				r.note(d, chat.NoteMissingCloser, ")", "}", i, i+1)
+				return r.closeObject(d, d.text.at(i)+1)
+			}
 		}
 		if r.closes(d, c) {
 			return r.missingBrace(d, i)

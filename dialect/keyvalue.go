@@ -283,6 +283,11 @@ func (r *literalReader) readToken(d *driver, c byte, i int) (int, verdict) {
 			r.tail = r.tail[:0]
 			return i, more
 		}
+		if from := d.text.at(i) - len(r.tail); r.state == gCloser && r.known && d.call.open && d.set.opts.Repair == RepairFull {
+			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: want, At: from, End: from}) // another token ends it
+			d.call.end(from, true)
+			return d.backTo(from, i)
+		}
 		return r.fail(d, i, "no key, value or end")
 	}
 	r.tail = append(r.tail, c)

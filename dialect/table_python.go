@@ -23,6 +23,7 @@ var pythonRows = []Dialect{
 		Summary: "a name and an object with bare keys, whose strings stand between tokens", Example: "<|tool_call>call:N{k:<|\"|>v<|\"|>}<tool_call|>",
 		openers: []opener{
 			{literal: "<|tool_call>", use: useBody, then: "call:", body: literalBody(&gemmaForm), closer: "<tool_call|>"},
+			{literal: "<|tool_call>", use: useBody, then: ":", body: literalBody(&gemmaForm), closer: "<tool_call|>"},
 			{literal: "<tool_call|>", use: useEnd},
 		},
 		write: render.Row{Open: "<|tool_call>", End: "<tool_call|>", Joined: true, Call: render.CallLiteral(&gemmaForm)}},
