@@ -25,7 +25,10 @@ func (s *site) frontMCP() []gateway.Mount {
 	}
 	serve := func(w http.ResponseWriter, r *http.Request, by gateway.Caller) { s.mcp.Serve(w, r, by.Name) }
 	roles := []gateway.Role{gateway.RoleClient, gateway.RoleAdmin}
-	return []gateway.Mount{{Prefix: mcpserver.Root, Roles: roles, Whole: true, Serve: serve}, {Prefix: mcpserver.Root + "/", Roles: roles, Whole: true, Serve: serve}}
+	m := gateway.Mount{Prefix: mcpserver.Root, Roles: roles, Whole: true, Counted: "tools/call", Serve: serve}
+	below := m
+	below.Prefix += "/"
+	return []gateway.Mount{m, below}
 }
 
 // followMCP keeps what is offered by MCP up to date, until ctx ends. The channel is closed when it is over.

@@ -33,7 +33,7 @@ func (w *builder) serveMCP(s *Service) error {
 	if runner.Policy, err = policy.New(def); err != nil {
 		return err
 	}
-	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: w.config.MCP.Serve.Tools, off: w.config.Disabled, keys: map[string][]string{}}
+	s.mcp = &mcpFront{box: s.Tools, approvals: w.config.MCP.Serve.Approvals == "client", own: own, runner: runner, tools: w.config.MCP.Serve.Tools, off: w.config.Disabled, keys: map[string][]string{}}
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
 	}
@@ -42,12 +42,13 @@ func (w *builder) serveMCP(s *Service) error {
 
 // An mcpFront is what a service offers by MCP.
 type mcpFront struct {
-	box    *Toolbox
-	own    *tool.Registry // tools that are offered by MCP alone
-	runner *tool.Runner
-	tools  []string
-	off    func(name string) bool // a tool is never offered
-	keys   map[string][]string    // patterns of the tools that the holder of a key may call, by its name
+	box       *Toolbox
+	own       *tool.Registry // tools that are offered by MCP alone
+	runner    *tool.Runner
+	tools     []string
+	off       func(name string) bool // a tool is never offered
+	approvals bool                   // clients ask their people
+	keys      map[string][]string    // patterns of the tools that the holder of a key may call, by its name
 }
 
 // MCP returns what the holder of a key reaches at /mcp, or at /mcp/SERVER.
@@ -60,6 +61,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	if server != "" && own == nil {
 		return o, false
 	}
+	o.Approvals = s.mcp.approvals
 	o.Runner = s.mcp.runner.With(nil)
 	o.Runner.Scope.By = key
 	o.Runner.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}

@@ -10,10 +10,11 @@ import (
 
 // MCPServe says what wield serve offers by the Model Context Protocol.
 type MCPServe struct {
-	Enabled bool     `key:"enabled" doc:"Offer tools at /mcp, and those of each MCP server at /mcp/NAME."`
-	Tools   []string `key:"tools" doc:"Tools to offer; * is a wildcard. Empty: enabled tools and all of MCP servers."`
-	Agents  []string `key:"agents" doc:"Models to offer as tools ask_NAME."`
-	Policy  string   `key:"policy" doc:"Policy that decides on calls. Empty: default."`
+	Enabled   bool     `key:"enabled" doc:"Offer tools at /mcp, and those of each MCP server at /mcp/NAME."`
+	Tools     []string `key:"tools" doc:"Tools to offer; * is a wildcard. Empty: enabled tools and all of MCP servers."`
+	Agents    []string `key:"agents" doc:"Models to offer as tools ask_NAME."`
+	Policy    string   `key:"policy" doc:"Policy that decides on calls. Empty: default."`
+	Approvals string   `key:"approvals" enum:"refuse|client" doc:"Calls that need an approval: refuse, or let the client ask its user (elicitation)."`
 }
 
 // check looks at what no key can tell by itself.

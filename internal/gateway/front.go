@@ -122,12 +122,20 @@ func (x *exchange) enter() (leave func(), f *failure) {
 	if f := x.authenticate(); f != nil {
 		return nil, f
 	}
+	if f := x.takePlace(); f != nil {
+		return nil, f
+	}
+	return x.leave, nil
+}
+
+// takePlace takes a place within the limits of the holder's key, which leave gives back.
+func (x *exchange) takePlace() *failure {
 	if limit, wait := x.holder.start(x.start); limit != "" {
-		return nil, overLimit(x.holder, limit, wait)
+		return overLimit(x.holder, limit, wait)
 	}
 	x.g.running.Add(1)
 	x.placed = true
-	return x.leave, nil
+	return nil
 }
 
 // leave gives back the place that enter has taken, unless it was given back or is a job's. That happens

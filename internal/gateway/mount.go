@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -40,6 +41,9 @@ type Mount struct {
 	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects they hold and how
 	// long they take to come.
 	Whole bool
+
+	// Counted is the method of JSON-RPC whose requests count within the limits of a key, as completions do. It goes with Whole.
+	Counted string
 
 	Serve func(w http.ResponseWriter, r *http.Request, by Caller)
 }
@@ -145,6 +149,12 @@ func (x *exchange) serveMount(m *Mount) *failure {
 			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request holds more than "+strconv.Itoa(maxValues)+" values: send fewer at a time")
 		}
 		x.r.Body, x.heard = io.NopCloser(bytes.NewReader(body)), nil // what others answer is not captured
+		if m.counts(body) {
+			if f := x.takePlace(); f != nil {
+				return f
+			}
+			defer x.leave()
+		}
 	}
 	w := &mountWriter{ResponseWriter: x.w, x: x}
 	m.Serve(w, x.r, h.caller())
@@ -161,6 +171,12 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		x.rc.SetReadDeadline(time.Now().Add(lastWords)) // net/http reads and drops what the mount has not read
 	}
 	return nil
+}
+
+// counts reports whether a request counts within the limits of its key.
+func (m *Mount) counts(body []byte) bool {
+	var request struct{ Method string }
+	return m.Counted != "" && json.Unmarshal(body, &request) == nil && request.Method == m.Counted
 }
 
 // A mountWriter notes what is answered, for the log, and gives the client its time to take each write.

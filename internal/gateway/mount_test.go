@@ -157,3 +157,21 @@ func TestWholeBodies(t *testing.T) {
 		t.Errorf("without a body: %v, %v", resp, err)
 	}
 }
+
+// TestMountCounted: requests of one method count within the limits of a key, others do not.
+func TestMountCounted(t *testing.T) {
+	m := Mount{Prefix: "/rpc", Roles: []Role{RoleClient}, Whole: true, Counted: "tools/call", Serve: func(w http.ResponseWriter, r *http.Request, _ Caller) { io.Copy(w, r.Body) }}
+	srv := serve(t, Options{Mounts: []Mount{m}, Keys: []Key{{Name: "a", Hash: HashKey("secret-of-a"), RPM: 2}}})
+	for _, tt := range []struct {
+		body   string
+		status int
+	}{
+		{`{"method":"tools/call"}`, 200}, {`{"method":"tools/list"}`, 200}, {`{"method":"tools/call","params":{}}`, 200},
+		{`{"method":"tools/call"}`, 429}, {`{"method":"tools/list"}`, 200}, {`[`, 200},
+	} {
+		resp, got := send(t, srv, "POST", "/rpc", tt.body, "Authorization", "Bearer secret-of-a")
+		if resp.StatusCode != tt.status || tt.status == 200 && got != tt.body {
+			t.Errorf("%s: %d %s", tt.body, resp.StatusCode, got)
+		}
+	}
+}

@@ -32,6 +32,9 @@ type Options struct {
 	// server asks for reaches that client; nil: all clients share the server's connection.
 	Dedicated func(mcp.Peer) *mcp.Server
 
+	// Approvals has clients ask their people about calls that need an approval. Without it such calls are refused.
+	Approvals bool
+
 	Journal journal.Store // where each call is recorded, as a run; nil: nowhere
 	By      string        // whose key it is, in the journal
 
@@ -46,6 +49,7 @@ type Server struct {
 
 	o     Options
 	calls atomic.Int64
+	asked approvals
 
 	mu      sync.Mutex
 	offered map[string]string // hashes of what is offered, by kind and name
@@ -185,6 +189,9 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	s.mu.Unlock()
 	call := chat.Call{ID: fmt.Sprint("mcp_", s.calls.Add(1)), Name: name, Arguments: arguments, Complete: true}
 	relay := &mcp.Relay{Meta: passed(r.Params.Meta), Responses: r.Params.InputResponses, State: r.Params.RequestState}
+	if denied, err := s.asked.answer(ctx, relay, s.o.By); denied != nil || err != nil {
+		return denied, err
+	}
 	log, err := s.record(ctx, &call)
 	if err != nil {
 		return nil, err
@@ -192,11 +199,15 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	defer log.end(ctx)
 	runner := s.o.Runner.With(log.records())
 	runner.Tools = relayed{runner.Tools, relay}
+	if s.o.Approvals {
+		runner.Approvals = &s.asked.store
+	}
 	if own := s.dedicated(r.Session); own != nil {
 		relay.Through = own.server
 		defer own.enter(ctx)()
 	}
 	var result *chat.Result
+	pending := "" // the approval that the call waits for
 	steps := 0.0
 	for e, err := range runner.RunAll(ctx, []chat.Call{call}) {
 		if err != nil {
@@ -213,11 +224,17 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 					ProgressToken: token, Progress: steps, Total: p.Total, Message: p.Text,
 				})
 			}
+		case chat.KindApproval:
+			if pending = ""; e.Detail.Approval.State == chat.ApprovalPending {
+				pending = e.Detail.Approval.ID
+			}
 		case chat.KindResult:
 			result = e.Detail.Result
 		}
 	}
 	switch {
+	case pending != "" && result == nil:
+		return s.asked.ask(ctx, r, pending, relay)
 	case relay.Needs != nil:
 		return &sdk.CallToolResult{InputRequests: relay.Needs.InputRequests, RequestState: relay.Needs.RequestState}, nil
 	case relay.Refused != nil:

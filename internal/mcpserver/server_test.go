@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -112,5 +114,86 @@ func TestSync(t *testing.T) {
 	s.Sync()
 	if got, want := list(), []string{"add: Adds two numbers.", "new: Is new."}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestApprovals: a call that needs an approval asks the person of its client, who may allow it once or deny it, in both ways of the protocol.
+func TestApprovals(t *testing.T) {
+	ran := 0
+	wipe := tool.Func("wipe", "Deletes everything.", func(context.Context, struct {
+		Path string `json:"path"`
+	}) (string, error) {
+		ran++
+		return "gone", nil
+	})
+	wipe.Dangerous = true
+	var reg tool.Registry
+	if err := reg.Add(wipe); err != nil {
+		t.Fatal(err)
+	}
+	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
+		return Options{Runner: &tool.Runner{Tools: &reg}, Approvals: true, By: caller}, true
+	}})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, "somebody") }))
+	defer srv.Close()
+	for _, way := range []string{"stream", "2026-07-28", "2025-11-25"} {
+		for _, tt := range []struct {
+			answer  *sdk.ElicitResult // nil: the client cannot ask
+			want    string
+			isError bool
+			ran     int
+		}{
+			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}, "gone", false, 1},
+			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "deny", "reason": "not today"}}, "not today", true, 0},
+			{&sdk.ElicitResult{Action: "decline"}, "denied", true, 0},
+			{&sdk.ElicitResult{Action: "cancel"}, "cancelled", true, 0},
+			{nil, "cannot ask", true, 0},
+		} {
+			ran = 0
+			var question string
+			o := &sdk.ClientOptions{}
+			if tt.answer != nil {
+				o.ElicitationHandler = func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					question = r.Params.Message
+					return tt.answer, nil
+				}
+			}
+			client := sdk.NewClient(&sdk.Implementation{Name: "test"}, o)
+			var session *sdk.ClientSession
+			var err error
+			if way == "stream" {
+				there, here := sdk.NewInMemoryTransports()
+				if _, err := New(Options{Runner: &tool.Runner{Tools: &reg}, Approvals: true}).SDK.Connect(t.Context(), there, nil); err != nil {
+					t.Fatal(err)
+				}
+				session, err = client.Connect(t.Context(), here, nil)
+			} else {
+				session, err = client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: srv.URL + Root}, &sdk.ClientSessionOptions{ProtocolVersion: way})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // an answer holds for one call
+				r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`)})
+				if err != nil {
+					t.Fatalf("%s, %+v: %v", way, tt.answer, err)
+				}
+				if text := r.Content[0].(*sdk.TextContent).Text; r.IsError != tt.isError || !strings.Contains(text, tt.want) {
+					t.Errorf("%s, %+v: %q, an error: %v", way, tt.answer, text, r.IsError)
+				}
+			}
+			if ran != 2*tt.ran || tt.answer != nil && (!strings.Contains(question, "wipe") || !strings.Contains(question, "/x")) {
+				t.Errorf("%s, %+v: ran %d times, asked %q", way, tt.answer, ran, question)
+			}
+			session.Close()
+		}
+	}
+	session := connect(t, New(Options{Runner: &tool.Runner{Tools: &reg}, Approvals: true}))
+	for _, state := range []string{approvalState + "apr_1", approvalState} {
+		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`), RequestState: state,
+			InputResponses: sdk.InputResponseMap{approvalKey: &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}}})
+		if err == nil {
+			t.Errorf("a state that nobody was given, %q, is taken", state)
+		}
 	}
 }

@@ -299,7 +299,7 @@ protocol is written to standard output; the log is on standard error.`,
 					}
 				}
 				runner.Tools = session
-				s := mcpserver.New(mcpserver.Options{Runner: runner, Version: cli.ThisBuild().String()})
+				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: true, Version: cli.ThisBuild().String()})
 				ctx := cmd.Context()
 				go func() {
 					tick := time.NewTicker(SyncEvery)
