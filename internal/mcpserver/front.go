@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -19,8 +20,9 @@ type FrontOptions struct {
 	// Open returns what somebody's key reaches at /mcp, or at /mcp/SERVER. It reports false if there is no such thing.
 	Open func(caller, server string) (Options, bool)
 
-	Idle time.Duration // after which a session of the older revisions ends; 0: 30 min
-	Log  *slog.Logger  // nil: none
+	Idle     time.Duration // after which a session of the older revisions ends; 0: 30 min
+	Sessions int           // that a key may have at a time; 0: 100
+	Log      *slog.Logger  // nil: none
 }
 
 // A Front serves MCP over HTTP: the revision 2026-07-28, which has no sessions, and the older ones, which have.
@@ -62,6 +64,9 @@ func NewFront(o FrontOptions) *Front {
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
+	if o.Sessions <= 0 {
+		o.Sessions = 100
+	}
 	if o.Log != nil {
 		o.Log = slog.New(quiet{o.Log.Handler()})
 	}
@@ -90,7 +95,34 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller string) {
 		s.plain.ServeHTTP(w, r)
 		return
 	}
+	if r.Header.Get("Mcp-Session-Id") == "" && f.sessions(caller) >= f.o.Sessions {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, fmt.Sprintf("this key has %d sessions, which is the most: end one with DELETE, or wait until an idle one ends (%s)",
+			f.o.Sessions, f.o.Idle), http.StatusTooManyRequests)
+		return
+	}
 	s.session.ServeHTTP(w, r)
+}
+
+// sessions returns how many sessions a key has.
+func (f *Front) sessions(caller string) int {
+	f.mu.Lock()
+	var own []*served
+	for p, s := range f.places {
+		if p.caller == caller {
+			own = append(own, s)
+		}
+	}
+	f.mu.Unlock()
+	n := 0
+	for _, s := range own {
+		for _, one := range s.all() {
+			for range one.SDK.Sessions() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // at returns what is served at a place; nil: nothing is.

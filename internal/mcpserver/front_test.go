@@ -63,14 +63,17 @@ func behind(t *testing.T, stateless bool) *mcp.Server {
 }
 
 // fronted serves one server behind wield at /mcp and at /mcp/be, and returns the address. The key is whatever the header X-Key says.
-func fronted(t *testing.T, m *mcp.Server) string {
+func fronted(t *testing.T, m *mcp.Server) string { return frontedWith(t, m, FrontOptions{}) }
+
+// frontedWith is fronted with other options.
+func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 	t.Helper()
 	var reg tool.Registry
 	tools, _ := m.Tools(t.Context())
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	f := NewFront(FrontOptions{Open: func(caller, server string) (Options, bool) {
+	options.Open = func(caller, server string) (Options, bool) {
 		if server != "" && server != "be" || caller == "nobody" {
 			return Options{}, false
 		}
@@ -79,7 +82,8 @@ func fronted(t *testing.T, m *mcp.Server) string {
 			o.Dedicated = func(p mcp.Peer) *mcp.Server { return m.For(p) }
 		}
 		return o, true
-	}})
+	}
+	f := NewFront(options)
 	t.Cleanup(f.Reset)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, r.Header.Get("X-Key")) }))
 	t.Cleanup(srv.Close)
@@ -145,23 +149,8 @@ func TestFront(t *testing.T) {
 // TestFrontKeys checks that a session is its key's alone, and that what is not there is not found.
 func TestFrontKeys(t *testing.T) {
 	base := fronted(t, behind(t, false))
-	send := func(path, key, session, body string) *http.Response {
-		t.Helper()
-		r, _ := http.NewRequest(http.MethodPost, base+path, strings.NewReader(body))
-		for name, value := range map[string]string{"X-Key": key, "Mcp-Session-Id": session, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
-			if value != "" {
-				r.Header.Set(name, value)
-			}
-		}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp
-	}
-	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-	first := send("/mcp", "ada", "", initialize)
+	send := sender(t, base)
+	first := send("/mcp", "ada", "", beginning)
 	session := first.Header.Get("Mcp-Session-Id")
 	if first.StatusCode != http.StatusOK || session == "" {
 		t.Fatalf("status %d, session %q", first.StatusCode, session)
@@ -174,11 +163,56 @@ func TestFrontKeys(t *testing.T) {
 		{"/mcp", "ada", session, ping, http.StatusOK},
 		{"/mcp", "eve", session, ping, http.StatusNotFound},
 		{"/mcp/be", "ada", session, ping, http.StatusNotFound},
-		{"/mcp/other", "ada", "", initialize, http.StatusNotFound},
-		{"/mcp", "nobody", "", initialize, http.StatusNotFound},
+		{"/mcp/other", "ada", "", beginning, http.StatusNotFound},
+		{"/mcp", "nobody", "", beginning, http.StatusNotFound},
 	} {
 		if got := send(test.path, test.key, test.session, test.body).StatusCode; got != test.want {
 			t.Errorf("%s as %s: %d, want %d", test.path, test.key, got, test.want)
 		}
+	}
+}
+
+const beginning = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+// sender returns what posts a message as the holder of a key.
+func sender(t *testing.T, base string) func(path, key, session, body string) *http.Response {
+	return func(path, key, session, body string) *http.Response {
+		t.Helper()
+		method := http.MethodPost
+		if body == "" {
+			method = http.MethodDelete
+		}
+		r, _ := http.NewRequest(method, base+path, strings.NewReader(body))
+		for name, value := range map[string]string{"X-Key": key, "Mcp-Session-Id": session, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+}
+
+// TestFrontSessions: a key has so many sessions and no more, over all its paths; one that ends makes room, and other keys have their own.
+func TestFrontSessions(t *testing.T) {
+	send := sender(t, frontedWith(t, behind(t, false), FrontOptions{Sessions: 3}))
+	var ids []string
+	for i, path := range []string{"/mcp", "/mcp/be", "/mcp", "/mcp", "/mcp/be"} {
+		resp := send(path, "ada", "", beginning)
+		if want := map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests}[i < 3]; resp.StatusCode != want {
+			t.Errorf("session %d: %d, want %d", i, resp.StatusCode, want)
+		}
+		ids = append(ids, resp.Header.Get("Mcp-Session-Id"))
+	}
+	if got := send("/mcp", "eve", "", beginning).StatusCode; got != http.StatusOK {
+		t.Errorf("another key: %d", got)
+	}
+	send("/mcp", "ada", ids[0], "")
+	if got := send("/mcp/be", "ada", "", beginning).StatusCode; got != http.StatusOK {
+		t.Errorf("after one has ended: %d", got)
 	}
 }
