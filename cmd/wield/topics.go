@@ -25,7 +25,7 @@ var exitCodes = []exitCodeDoc{
 	{cli.ExitDenied, "a call is asked about, denied or switched off: wield policy test, wield tool run, wield run"},
 	{cli.ExitLimit, "a limit was reached: wield run, wield sandbox run"},
 	{cli.ExitTool, "a tool failed: wield tool run; again and again: wield run"},
-	{cli.ExitMalformed, "the model wrote no valid call, whatever was mended: wield tune, wield run"},
+	{cli.ExitMalformed, "the model wrote no valid call, whatever was repaired: wield tune, wield run"},
 	{cli.ExitInterrupted, "interrupted by a signal; serve, asked to end, finishes what is under way and exits with 0"},
 }
 

@@ -307,6 +307,9 @@ func indexField(fields []field, name string) int {
 
 func (d *decoder) unknownKey(path string, pair *ast.MappingValueNode, name string, fields []field) {
 	hint := near.Hint(name, fieldNames(fields))
+	if hint == "" {
+		hint = part(name, fields)
+	}
 	switch {
 	case hint != "":
 	case d.only != "":
@@ -316,6 +319,15 @@ func (d *decoder) unknownKey(path string, pair *ast.MappingValueNode, name strin
 	}
 	d.problem(pair.Key, path, "unknown key%s", hint)
 	d.hide(pair.Value) // it was not read, so nobody knows whether it is a secret
+}
+
+// part returns a hint for a key whose last word is one that is known: other programs write base_url and api_key.
+func part(name string, fields []field) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
+	if n := len(words); n > 1 && indexField(fields, words[n-1]) >= 0 {
+		return fmt.Sprintf("; did you mean %q?", words[n-1])
+	}
+	return ""
 }
 
 func (d *decoder) mapping(path string, n ast.Node, v reflect.Value) {

@@ -343,6 +343,9 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 	if err != nil {
 		return err
 	}
+	if e.State == tool.StateDisabled && !f.enable {
+		fmt.Fprintf(app.Stderr, "wield: %[1]s is off: wield tool enable %[1]s turns it on, --enable runs it this once\n", e.Tool.Name())
+	}
 	if plan.Outcome == tool.OutcomeNeedsApproval {
 		if plan, err = f.approve(app, runner, plan, cmd); err != nil {
 			return err
@@ -415,7 +418,7 @@ func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool)
 			}
 		case e.Kind == chat.KindNote:
 			n := e.Detail.Note
-			fmt.Fprintf(said, "mended: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
+			fmt.Fprintf(said, "repaired: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
 		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.Progress.Stream):
 			fmt.Fprint(said, e.Text)
 		}
