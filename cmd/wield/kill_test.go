@@ -175,7 +175,7 @@ func (w *world) start(env ...string) (*process, error) {
 	p := &process{Cmd: exec.Command("wield-mortal", args...), world: w, trace: filepath.Join(w.dir, fmt.Sprint("trace", w.lives))}
 	p.Dir, p.Stdout, p.Stderr = w.dir, &p.out, &p.log
 	p.Env = append(os.Environ(), mortalTrace+"="+p.trace, mortalClock+"="+(time.Duration(w.lives)*time.Minute).String())
-	p.Env = append(append(p.Env, databaseVariable+"="+w.database, "TMPDIR="+w.temp(), quickEnd), env...)
+	p.Env = append(append(p.Env, databaseVariable+"="+w.database, "TMPDIR="+w.temp(), quickEnd, "GOGC=off"), env...)
 	w.lives++
 	return p, p.Start()
 }
@@ -496,7 +496,7 @@ func killAll(t *testing.T, list []point) map[string]int {
 	var mu sync.Mutex
 	kinds := map[string]int{}
 	next := make(chan point)
-	for range runtime.GOMAXPROCS(0) {
+	for range 3 * runtime.GOMAXPROCS(0) { // processes wait for disks and for each other
 		wg.Go(func() {
 			for p := range next {
 				err := kill(t.Context(), p)

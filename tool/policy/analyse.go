@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -286,7 +285,7 @@ func (a *analysis) does(e effect, spelled []string) {
 }
 
 // assignment is what env and its like read as a variable.
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = lazily(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // options reads options and operands in any order, as most programs do.
 func (a *analysis) options(p *program, words []field) {
@@ -456,7 +455,7 @@ func (a *analysis) unknown(p *program, name, value string, joined bool, words []
 }
 
 // plainSetting is a value that names no file and no program.
-var plainSetting = regexp.MustCompile(`^([0-9]+[A-Za-z%]?|true|false|yes|no|on|off|auto|always|never|none|all|short|long|full|json|text|)$`)
+var plainSetting = lazily(`^([0-9]+[A-Za-z%]?|true|false|yes|no|on|off|auto|always|never|none|all|short|long|full|json|text|)$`)
 
 // mayTake records that the word behind an option that nobody knows may be its value, and a file that is written.
 func (a *analysis) mayTake(words []field) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -141,11 +140,11 @@ const (
 )
 
 // brackets finds what a pattern has between brackets.
-var brackets = regexp.MustCompile(`\[[^\]]*\]?`)
+var brackets = lazily(`\[[^\]]*\]?`)
 
 // plainSet is one that every shell reads alike, in every language: ! and ^ are not the same everywhere, and
 // what is between two letters depends on the language.
-var plainSet = regexp.MustCompile(`^\[([A-Za-z0-9_.]|[0-9]-[0-9])+\]$`)
+var plainSet = lazily(`^\[([A-Za-z0-9_.]|[0-9]-[0-9])+\]$`)
 
 func plainSets(pattern string) bool {
 	return !slices.ContainsFunc(brackets.FindAllString(pattern, -1), func(s string) bool { return !plainSet.MatchString(s) })

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -73,7 +72,7 @@ func lookPackage(a *analysis, w field, spelled []string) {
 }
 
 // resourceName is a kind of resource of a cluster, or one resource by its kind and name.
-var resourceName = regexp.MustCompile(`^[a-z][a-z0-9.-]*(/[a-z0-9.-]+)?$`)
+var resourceName = lazily(`^[a-z][a-z0-9.-]*(/[a-z0-9.-]+)?$`)
 
 // lookResource is for a list of kinds of resources. Secrets are shown as they are, whatever they are called.
 func lookResource(a *analysis, w field, spelled []string) {
@@ -104,7 +103,7 @@ func lookReport(a *analysis, w field, spelled []string) {
 }
 
 // plainName is the name of a form, a plug-in or a variable, and no path.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.,-]*$`)
+var plainName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.,-]*$`)
 
 // lookVariable is for the name of a variable, whose subscript a shell works out, commands and all.
 func lookVariable(a *analysis, w field, spelled []string) {
@@ -115,17 +114,17 @@ func lookVariable(a *analysis, w field, spelled []string) {
 }
 
 // variableName is one that programs hardly take orders from: those are in capitals, but for a few.
-var variableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var variableName = lazily(`^[a-z][a-z0-9_]*$`)
 
 // orderVariables are names in small letters that shells and programs take orders from.
-var orderVariables = regexp.MustCompile(`^(path|cdpath|fpath|manpath|module_path|mailpath|argv|status|options|functions|aliases|commands|[a-z]*_proxy|npm_.*|pip_.*|git_.*|ld_.*)$`)
+var orderVariables = lazily(`^(path|cdpath|fpath|manpath|module_path|mailpath|argv|status|options|functions|aliases|commands|[a-z]*_proxy|npm_.*|pip_.*|git_.*|ld_.*)$`)
 
 func harmlessVariable(name string) bool {
 	return variableName.MatchString(name) && !orderVariables.MatchString(name)
 }
 
 // stage is the number between the colons of :0:PATH, a file as the index of git has it.
-var stage = regexp.MustCompile(`^[0-3]:`)
+var stage = lazily(`^[0-3]:`)
 
 // lookRev finds the path in REVISION:PATH, :PATH, :STAGE:PATH and in :(magic)PATH.
 func lookRev(a *analysis, w field, _ []string) {
@@ -169,23 +168,23 @@ func lookTarget(a *analysis, w field, spelled []string) {
 }
 
 // builtTarget is a file that compilers make.
-var builtTarget = regexp.MustCompile(`^[A-Za-z0-9_/-]+\.(o|a|so|d|exe|obj|wasm|pdf|html)$|^(build|bin|out|dist|target)/[A-Za-z0-9_-]+$`)
+var builtTarget = lazily(`^[A-Za-z0-9_/-]+\.(o|a|so|d|exe|obj|wasm|pdf|html)$|^(build|bin|out|dist|target)/[A-Za-z0-9_-]+$`)
 
 // makeVariables name programs that make runs, or where it finds them.
-var makeVariables = regexp.MustCompile(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z_]*PATH|` +
+var makeVariables = lazily(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z_]*PATH|` +
 	`(HOST)?(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|RM|CP|MV|LN|MKDIR|INSTALL|SH|BASH|SED|AWK|GREP|GO|PYTHON3?|NODE|NPM|CARGO|RUSTC|PERL|DOCKER|CURL)|` +
 	`[A-Z_]*(CMD|COMMAND|RUNNER|RUN|LAUNCHER|WRAPPER|SHELL|PROGRAM|TOOL|BIN|COMPILER|LINKER))$`)
 
 var (
-	settingName  = regexp.MustCompile(`^[A-Za-z][A-Z0-9_]*$`)
-	settingValue = regexp.MustCompile(`^([0-9]{0,6}|y|n|yes|no|on|off|true|false)$`)
+	settingName  = lazily(`^[A-Za-z][A-Z0-9_]*$`)
+	settingValue = lazily(`^([0-9]{0,6}|y|n|yes|no|on|off|true|false)$`)
 	// namedSettings choose what is built or tested, and are no programs.
-	namedSettings = regexp.MustCompile(`^(BUILD_?TYPE|BUILD|CONFIG|CONFIGURATION|MODE|TARGET|ARCH|GOOS|GOARCH|CGO_ENABLED|OS|PLATFORM|VERSION|NODE_ENV|PROFILE|PREFIX|COUNT|LOG_?LEVEL|VARIANT|TESTS?|PKGS?|PACKAGES?|FILTER)$`)
-	namedValue    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+%-]*$`)
-	pathSettings  = regexp.MustCompile(`^(TESTS?|PKGS?|PACKAGES?)$`)
-	pathValue     = regexp.MustCompile(`^(\./)?[A-Za-z0-9_][A-Za-z0-9_./:-]*$`)
-	flagSettings  = regexp.MustCompile(`^(CFLAGS|CXXFLAGS|CPPFLAGS|GO_?FLAGS|(GO_?)?TEST_?(FLAGS|ARGS|OPTS)|(PY)?TEST_?(ARGS|FLAGS)|ARGS)$`)
-	flagsValue    = regexp.MustCompile(`^(\s*(-O[0-3sgz]?|-g[0-3]?|-W[a-z0-9-]+|-Werror=[a-z0-9-]+|-std=[a-z0-9+]+|-D[A-Za-z_0-9]+(=[A-Za-z0-9_.]*)?|-fsanitize=[a-z,]+|-fPIC|-pedantic|-m(32|64)|-march=[a-z0-9-]+|-pg|-vv?|-q|-x|-s|-race|-short|-count=[0-9]+|-run=\w+|-mod=(mod|readonly|vendor)|-tags=[a-z0-9,_]+))*\s*$`)
+	namedSettings = lazily(`^(BUILD_?TYPE|BUILD|CONFIG|CONFIGURATION|MODE|TARGET|ARCH|GOOS|GOARCH|CGO_ENABLED|OS|PLATFORM|VERSION|NODE_ENV|PROFILE|PREFIX|COUNT|LOG_?LEVEL|VARIANT|TESTS?|PKGS?|PACKAGES?|FILTER)$`)
+	namedValue    = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.+%-]*$`)
+	pathSettings  = lazily(`^(TESTS?|PKGS?|PACKAGES?)$`)
+	pathValue     = lazily(`^(\./)?[A-Za-z0-9_][A-Za-z0-9_./:-]*$`)
+	flagSettings  = lazily(`^(CFLAGS|CXXFLAGS|CPPFLAGS|GO_?FLAGS|(GO_?)?TEST_?(FLAGS|ARGS|OPTS)|(PY)?TEST_?(ARGS|FLAGS)|ARGS)$`)
+	flagsValue    = lazily(`^(\s*(-O[0-3sgz]?|-g[0-3]?|-W[a-z0-9-]+|-Werror=[a-z0-9-]+|-std=[a-z0-9+]+|-D[A-Za-z_0-9]+(=[A-Za-z0-9_.]*)?|-fsanitize=[a-z,]+|-fPIC|-pedantic|-m(32|64)|-march=[a-z0-9-]+|-pg|-vv?|-q|-x|-s|-race|-short|-count=[0-9]+|-run=\w+|-mod=(mod|readonly|vendor)|-tags=[a-z0-9,_]+))*\s*$`)
 )
 
 // harmlessSetting reports whether a variable of make, or one in front of a program that builds, is known to
@@ -203,7 +202,7 @@ func harmlessSetting(name, value string) bool {
 }
 
 // harmlessDefine are settings of cmake that choose what is built.
-var harmlessDefine = regexp.MustCompile(`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
+var harmlessDefine = lazily(`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
 	`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
 
 // lookDefine is for NAME=VALUE of cmake, whose settings name compilers and files that it runs.
@@ -250,7 +249,7 @@ func lookSource(a *analysis, w field, spelled []string) {
 	a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: OpRead})
 }
 
-var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]*:[0-9]+`)
+var hostPort = lazily(`^[A-Za-z0-9.-]*:[0-9]+`)
 
 // lookSplit is for a text that a wrapper cuts into words and runs.
 func lookSplit(a *analysis, w field, spelled []string) {
@@ -270,7 +269,7 @@ func lookData(a *analysis, w field, _ []string) {
 }
 
 // plainFlags are those of Go's compiler and linker that only change what is built.
-var plainFlags = regexp.MustCompile(`^([A-Za-z0-9_./]+=)?(\s*(-s|-w|-N|-l|-m|-m=[0-9]|-B|-c=[0-9]+|-race|-d=checkptr(=[0-9])?|-X(=|\s+)('[\w./-]+=[^']*'|[\w./-]+=[^'"\s]*)))*\s*$`)
+var plainFlags = lazily(`^([A-Za-z0-9_./]+=)?(\s*(-s|-w|-N|-l|-m|-m=[0-9]|-B|-c=[0-9]+|-race|-d=checkptr(=[0-9])?|-X(=|\s+)('[\w./-]+=[^']*'|[\w./-]+=[^'"\s]*)))*\s*$`)
 
 // lookFlags looks at the flags that go passes on.
 func lookFlags(a *analysis, w field, spelled []string) {
@@ -288,10 +287,10 @@ func lookAlias(a *analysis, w field, spelled []string) {
 }
 
 // riskyAwk is what an awk program runs commands, writes files or loads code with. It is not told from text in quotes.
-var riskyAwk = regexp.MustCompile(`system|getline|\|&|@|ENVIRON|ARGV|SYMTAB|FUNCTAB|PROCINFO|close|fflush|extension`)
+var riskyAwk = lazily(`system|getline|\|&|@|ENVIRON|ARGV|SYMTAB|FUNCTAB|PROCINFO|close|fflush|extension`)
 
 // printsTo finds a > or a | behind a print, which alone write to files and programs, and what hides one.
-var printsTo = regexp.MustCompile(`(?s)print.*(>([^=]|$)|\|([^|]|$))|\\\n`)
+var printsTo = lazily(`(?s)print.*(>([^=]|$)|\|([^|]|$))|\\\n`)
 
 func lookAwk(a *analysis, w field, spelled []string) {
 	if riskyAwk.MatchString(w.text) || printsTo.MatchString(w.text) {
@@ -461,7 +460,7 @@ func lookRemote(op Op) func(*analysis, field, []string) {
 }
 
 // onlyLists are the options with which an archive is looked at and nothing is unpacked.
-var onlyLists = regexp.MustCompile(`^-[a-zA-Z]*[ltpZvz]`)
+var onlyLists = lazily(`^-[a-zA-Z]*[ltpZvz]`)
 
 // lookUnpack is for an archive that is unpacked where the program is, under whatever names are in it.
 func lookUnpack(a *analysis, _ field, spelled []string) {
@@ -471,7 +470,7 @@ func lookUnpack(a *analysis, _ field, spelled []string) {
 }
 
 // riskyQuery is what a program of jq or yq reads files with, or runs another one.
-var riskyQuery = regexp.MustCompile(`(^|[^.\w"])(import|include|(str)?load\w*|system|eval|\w*env|envsubst|ENV)\b`)
+var riskyQuery = lazily(`(^|[^.\w"])(import|include|(str)?load\w*|system|eval|\w*env|envsubst|ENV)\b`)
 
 func lookQuery(a *analysis, w field, spelled []string) {
 	if riskyQuery.MatchString(w.text) {

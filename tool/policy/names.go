@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,7 +36,7 @@ var sensitiveNames = []string{".env", ".npmrc", ".netrc", "_netrc", ".pypirc", "
 var sensitiveEndings = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".gpg", ".asc"}
 
 // sensitiveWords make a file of data sensitive. A program may have them in its name: secrets.go is no secret.
-var sensitiveWords = regexp.MustCompile(`(^|[^a-z])(credentials?|secrets?|passwords?|passwd|shadow|private[-_]?key)([^a-z]|$)`)
+var sensitiveWords = lazily(`(^|[^a-z])(credentials?|secrets?|passwords?|passwd|shadow|private[-_]?key)([^a-z]|$)`)
 
 // dataEndings are those of files that hold values rather than programs or prose.
 var dataEndings = []string{"", ".json", ".yaml", ".yml", ".toml", ".ini", ".txt", ".cfg", ".conf", ".csv", ".xml", ".properties", ".env", ".db", ".sqlite", ".bak", ".old", ".enc"}
@@ -105,10 +104,10 @@ func laterName(folded []string) string {
 }
 
 // shortName is a name that Windows makes for a longer one: SECRET~1.
-var shortName = regexp.MustCompile(`(?i)^\.?[^. ]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?$`)
+var shortName = lazily(`(?i)^\.?[^. ]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?$`)
 
 // reservedName is a device of Windows, with or without an ending.
-var reservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)`)
+var reservedName = lazily(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)`)
 
 // badName says what is wrong with one name of a path that a tool is to use, on any system; "" if nothing is.
 func badName(name string) string {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -27,10 +26,10 @@ var outputDirs = []string{"build", "out", "dist", "target", "bin", "obj", "tmp",
 var hiddenOutputs = []string{".venv", ".tox", ".nox", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".coverage", ".nyc_output", ".eslintcache"}
 
 // reportName is that of a file with results, which may be there from the last time.
-var reportName = regexp.MustCompile(`^(.*[-_.])?(report|results?|coverage|cover|junit|profile|bench|benchmark)s?([-_.].*)?$`)
+var reportName = lazily(`^(.*[-_.])?(report|results?|coverage|cover|junit|profile|bench|benchmark)s?([-_.].*)?$`)
 
 // orderFiles are files that builders, test runners and checkers take orders from, by their names in lower case.
-var orderFiles = regexp.MustCompile(`^((gnu)?makefile|configure|gradlew|mvnw|dockerfile|(rake|gem|proc|jenkins|just|vagrant|brew|pip)file|head` +
+var orderFiles = lazily(`^((gnu)?makefile|configure|gradlew|mvnw|dockerfile|(rake|gem|proc|jenkins|just|vagrant|brew|pip)file|head` +
 	`|.*\.(mk|ninja|cmake|gradle|gradle\.kts|props|targets|csproj|fsproj|vbproj|sln|slnx|rake|gemspec)` +
 	`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc|cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
 	`|(pom|build|phpunit|phpstan|psalm|phpcs|.*config)\.xml(\.dist)?|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.build` +
@@ -45,7 +44,7 @@ func takesOrders(name string) bool { return orderFiles.MatchString(name) }
 var proseNames = []string{"codeowners", "license", "readme"}
 
 // builtName is that of a program without an ending.
-var builtName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+var builtName = lazily(`^[a-z0-9][a-z0-9_-]*$`)
 
 // isOutput reports whether what is written is something that was built or measured, wherever the command may run.
 func (e *eval) isOutput(u use, sc scope) bool {

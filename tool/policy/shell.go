@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +68,7 @@ func (e *eval) shell(text string, sc scope) {
 // otherwise finds what a plain POSIX shell, such as the /bin/sh of Debian, cuts into other commands than bash
 // does: $'..' has no escapes there, and what stands in [[ ]], (( )) or $[ ] is commands and words like any
 // other. See endsAt for &>.
-var otherwise = regexp.MustCompile(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
+var otherwise = lazily(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
 
 // posix judges a command line once more, as a shell without the extensions of bash reads it: nobody knows
 // which shell it will be. What cannot be read in that way was judged in the other one. What comes out as

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -24,10 +23,10 @@ var taskOutward = strings.Fields(`deploy deployment publish release releases pus
 	su admin runner script hook hooks secret secrets login logout auth token upgrade bootstrap setup provision commit tag merge docker image images up down rm remove`)
 
 // taskParts cuts the name of a task: at signs, and before capitals as in assembleDebug.
-var taskParts = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
+var taskParts = lazily(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 
 // taskName is a name that is no path and no option.
-var taskName = regexp.MustCompile(`^:?[A-Za-z0-9]([A-Za-z0-9_.:/+-]*[A-Za-z0-9])?$`)
+var taskName = lazily(`^:?[A-Za-z0-9]([A-Za-z0-9_.:/+-]*[A-Za-z0-9])?$`)
 
 // isTask reports whether a project builds, tests or checks something by that name: the name, or its last part
 // behind a colon, begins with a word for that, and no part of it is a word for what goes out.

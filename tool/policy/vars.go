@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ const maxTurns = 500
 var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "HOSTNAME", "GOPATH", "GOROOT", "GOBIN", "JAVA_HOME", "VIRTUAL_ENV", "NODE_ENV", "CI", "RANDOM", "SECONDS", "LINENO", "COLUMNS"}
 
 // ownVariables are names in capitals that scripts use for themselves.
-var ownVariables = regexp.MustCompile(`^(VERSION|COMMIT|BRANCH|DATE|NOW|COUNT|FILES?|DIRS?|NAME|RESULT|STATUS|RC|TOTAL|START|END|LINE|PKG|[A-Z])$`)
+var ownVariables = lazily(`^(VERSION|COMMIT|BRANCH|DATE|NOW|COUNT|FILES?|DIRS?|NAME|RESULT|STATUS|RC|TOTAL|START|END|LINE|PKG|[A-Z])$`)
 
 // expanded returns what an expansion stands for, as far as that is known, and judges the commands in it. What
 // is neither known nor shown is undecidable.
@@ -92,7 +91,7 @@ func onlyCall(p *syntax.CmdSubst) *syntax.CallExpr {
 }
 
 // plainSum is arithmetic in which nothing stands that a shell works out.
-var plainSum = regexp.MustCompile(`^\$\(\([0-9 +*/%()-]+\)\)$`)
+var plainSum = lazily(`^\$\(\([0-9 +*/%()-]+\)\)$`)
 
 // document returns the text of $(cat <<'X' ..), which people give to git commit -m.
 func (e *eval) document(p *syntax.CmdSubst, sc scope) (string, bool) {
@@ -202,7 +201,7 @@ func shows(words []field, i int) bool {
 }
 
 // worksOut finds the signs of a test with which some shells work out a word, and what could be one.
-var worksOut = regexp.MustCompile("^-(v|R|eq|ne|lt|le|gt|ge)$|[$`(]")
+var worksOut = lazily("^-(v|R|eq|ne|lt|le|gt|ge)$|[$`(]")
 
 // ifClause judges all branches, and returns where what follows runs.
 func (e *eval) ifClause(c *syntax.IfClause, sc scope) scope {

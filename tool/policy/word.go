@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -174,7 +173,7 @@ func (e *eval) quoted(parts []syntax.WordPart, sc scope) field {
 }
 
 // plainWord is a value that stays one word without quotes.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+var plainWord = lazily(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
 // expansion judges the commands in an expansion.
 func (e *eval) expansion(p syntax.WordPart, sc scope) {
