@@ -29,7 +29,7 @@ func (r *Runner) Explain(ctx context.Context, call chat.Call) (*Explanation, err
 	if err := r.read(&p); err != nil {
 		return nil, err
 	}
-	verdict, u, refused := r.decide(ctx, &p)
+	verdict, u, refused := r.decide(&p)
 	e := &Explanation{Call: p.Call, Notes: p.Notes, Facts: u.rooted(p.entry.Guard), Verdict: verdict}
 	switch {
 	case refused != nil && verdict.Decision == "":

@@ -58,7 +58,7 @@ func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) {
 	if err := r.read(&p); err != nil {
 		return p.reject(err), nil
 	}
-	verdict, u, err := r.decide(ctx, &p)
+	verdict, u, err := r.decide(&p)
 	switch {
 	case err != nil:
 		return p.reject(err), nil
@@ -139,7 +139,7 @@ func (r *Runner) binding(p *Plan) string {
 // decide asks the guard of the tool and the policy. The stricter of the two decides. The error says why the
 // call is refused. Where the call is about several things that stand for themselves, those that are refused
 // are taken out of it, if others are left.
-func (r *Runner) decide(ctx context.Context, p *Plan) (policy.Verdict, uses, *Error) {
+func (r *Runner) decide(p *Plan) (policy.Verdict, uses, *Error) {
 	verdict, u, err := r.judge(p)
 	if err == nil || !r.reduce(p) {
 		return verdict, u, err
@@ -317,7 +317,7 @@ func (r *Runner) current(ctx context.Context, p Plan) Plan {
 	if p.Binding != was.Binding && p.Outcome != OutcomeNeedsInput { // the form is bound to the call
 		return p.reject(Errorf(ErrSecurity, "Security violation: the call is another one than the one that was planned"))
 	}
-	verdict, _, err := r.decide(ctx, &p)
+	verdict, _, err := r.decide(&p)
 	switch {
 	case err != nil:
 		return p.reject(err)

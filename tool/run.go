@@ -248,7 +248,7 @@ func (x *execution) edit(ctx context.Context, arguments string) error {
 	if err := x.runner.read(&x.plan); err != nil {
 		return err
 	}
-	if _, _, err := x.runner.decide(ctx, &x.plan); err != nil {
+	if _, _, err := x.runner.decide(&x.plan); err != nil {
 		return err
 	}
 	return nil

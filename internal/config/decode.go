@@ -525,13 +525,12 @@ func describe(n ast.Node) string {
 }
 
 // problem records what is wrong at a node.
-func (d *decoder) problem(n ast.Node, path, format string, args ...any) *Problem {
+func (d *decoder) problem(n ast.Node, path, format string, args ...any) {
 	p := &Problem{File: d.file, Path: path, Message: fmt.Sprintf(format, args...)}
 	if t := firstToken(n); t != nil {
 		d.locate(p, t.Position.Line, t.Position.Column, width(t))
 	}
 	d.problems = append(d.problems, p)
-	return p
 }
 
 // at records a problem with the key at path: it points to the value if that is a short one, else to the key,

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 
-	"wield/chat"
 	"wield/journal"
 	"wield/tool"
 )
@@ -15,7 +14,7 @@ const agentName = "mcp"
 type log struct{ writer *journal.Writer }
 
 // record opens the run of a call. All calls of a server are in one session.
-func (s *Server) record(ctx context.Context, c *chat.Call) (*log, error) {
+func (s *Server) record(ctx context.Context) (*log, error) {
 	if s.o.Journal == nil {
 		return nil, nil
 	}

@@ -192,7 +192,7 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	if denied, err := s.asked.answer(ctx, relay, s.o.By); denied != nil || err != nil {
 		return denied, err
 	}
-	log, err := s.record(ctx, &call)
+	log, err := s.record(ctx)
 	if err != nil {
 		return nil, err
 	}

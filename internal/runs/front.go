@@ -267,7 +267,7 @@ func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Messag
 		return err
 	case l == nil:
 		results, _ := split(tail)
-		return h.retell(ctx, a, run, results[0].CallID, s)
+		return h.retell(ctx, run, results[0].CallID, s)
 	}
 	for i := range from.said {
 		s.event(chat.Event{Kind: chat.KindText, Turn: from.said[i].Turn, Text: from.said[i].Message.Text()})
@@ -442,7 +442,7 @@ func (h *Hub) since(ctx context.Context, run, call string) (from start, err erro
 
 // retell says again what a run has said since a result, to a client that asks a second time because the first answer did not reach
 // it.
-func (h *Hub) retell(ctx context.Context, a *Agent, run, call string, s *answerStream) error {
+func (h *Hub) retell(ctx context.Context, run, call string, s *answerStream) error {
 	var turn *journal.TurnEnd
 	var waits []string
 	found := false

@@ -56,11 +56,7 @@ func (p *program) build(ctx context.Context, args arguments) (*http.Request, err
 	if len(address) > maxURL {
 		return nil, tool.Errorf(tool.ErrInvalid, "the address would have %d bytes, and %d are the most: use shorter arguments", len(address), maxURL)
 	}
-	body, err := p.body(args)
-	if err != nil {
-		return nil, err
-	}
-	return p.request(ctx, address, header, body)
+	return p.request(ctx, address, header, p.body(args))
 }
 
 func (p *program) request(ctx context.Context, address string, header http.Header, body []byte) (*http.Request, error) {
@@ -260,16 +256,16 @@ func noCommas(raw json.RawMessage, name string) error {
 }
 
 // body returns the body; nil if there is none.
-func (p *program) body(args arguments) ([]byte, error) {
+func (p *program) body(args arguments) []byte {
 	if p.Body != nil {
 		filled, empty := fill(p.Body, args)
 		if empty {
-			return nil, nil
+			return nil
 		}
-		return filled, nil
+		return filled
 	}
 	if !p.rest {
-		return nil, nil
+		return nil
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(args)) {
@@ -278,9 +274,9 @@ func (p *program) body(args arguments) ([]byte, error) {
 		}
 	}
 	if parts == nil && p.Method == http.MethodDelete {
-		return nil, nil
+		return nil
 	}
-	return []byte("{" + strings.Join(parts, ",") + "}"), nil
+	return []byte("{" + strings.Join(parts, ",") + "}")
 }
 
 // missing tells a model which argument it has to give.

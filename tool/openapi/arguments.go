@@ -95,7 +95,7 @@ func identifierKeeping(name string) string {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && len(name) <= maxName {
 		return name
 	}
-	return identifier(name, maxName)
+	return identifier(name)
 }
 
 // pathArgument returns the argument of a parameter in the path.

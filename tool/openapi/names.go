@@ -22,11 +22,11 @@ func snake(name string) string {
 		b.WriteRune(unicode.ToLower(r))
 		before = r
 	}
-	return identifier(b.String(), maxName)
+	return identifier(b.String())
 }
 
-// identifier makes a name of letters, digits and single underscores.
-func identifier(name string, most int) string {
+// identifier makes a name of letters, digits and single underscores, which is not too long.
+func identifier(name string) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range name {
@@ -41,7 +41,7 @@ func identifier(name string, most int) string {
 		gap = true
 	}
 	name = b.String()
-	return strings.Trim(name[:min(len(name), most)], "_")
+	return strings.Trim(name[:min(len(name), maxName)], "_")
 }
 
 // madeName names an operation by its method and path: get_pets_by_pet_id.
@@ -55,7 +55,7 @@ func madeName(method, path string) string {
 			parts = append(parts, segment)
 		}
 	}
-	return identifier(strings.Join(parts, "_"), maxName)
+	return identifier(strings.Join(parts, "_"))
 }
 
 // spoken writes a name as words.

@@ -126,7 +126,7 @@ func (s *schemas) define(ref, target *node) (string, error) {
 			return d.name, nil
 		}
 	}
-	base := identifier(ref.text[strings.LastIndexByte(ref.text, '/')+1:], maxName)
+	base := identifier(ref.text[strings.LastIndexByte(ref.text, '/')+1:])
 	name := base
 	for i := 2; slices.ContainsFunc(s.defs, func(d definition) bool { return d.name == name }); i++ {
 		name = base + "_" + strconv.Itoa(i)

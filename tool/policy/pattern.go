@@ -24,7 +24,9 @@ func (p *pattern) regexp() *regexp.Regexp {
 func (p *pattern) MatchString(s string) bool { return p.regexp().MatchString(s) }
 
 // ReplaceAllString replaces what matches.
-func (p *pattern) ReplaceAllString(s, with string) string { return p.regexp().ReplaceAllString(s, with) }
+func (p *pattern) ReplaceAllString(s, with string) string {
+	return p.regexp().ReplaceAllString(s, with)
+}
 
 // FindAllString returns the first n texts that match, or all of them.
 func (p *pattern) FindAllString(s string, n int) []string { return p.regexp().FindAllString(s, n) }

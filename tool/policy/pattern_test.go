@@ -6,7 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,12 +15,12 @@ import (
 // TestPatternsCompile compiles every pattern of the package: no process should find out when it decides.
 func TestPatternsCompile(t *testing.T) {
 	set := token.NewFileSet()
-	pkgs, err := parser.ParseDir(set, ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
-	ast.Inspect(pkgs["policy"], func(n ast.Node) bool {
+	look := func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
@@ -38,7 +38,16 @@ func TestPatternsCompile(t *testing.T) {
 			t.Errorf("%s: %v", set.Position(call.Pos()), err)
 		}
 		return true
-	})
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			ast.Inspect(file, look)
+		}
+	}
 	if found < 20 {
 		t.Errorf("%d patterns were found", found)
 	}

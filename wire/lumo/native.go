@@ -47,7 +47,7 @@ func (n *natives) text(r *StreamReader, piece string) {
 		n.object(r, raw)
 	}
 	if name := n.calls.name(); name != "" && n.open == nil {
-		n.open = n.begin(r, "", name)
+		n.open = n.begin("", name)
 		n.tell(r, n.open)
 	}
 }
@@ -105,12 +105,12 @@ func (n *natives) whole(r *StreamReader, id, name, args string) {
 	if l := n.last; l != nil && id == "" && l.name == name && len(n.pending) > 0 && (l.args.String() == args || args == "{}") {
 		return
 	}
-	c := n.begin(r, id, name)
+	c := n.begin(id, name)
 	c.args.WriteString(args)
 	r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: c.id, Name: name, Text: args})
 }
 
-func (n *natives) begin(r *StreamReader, id, name string) *call {
+func (n *natives) begin(id, name string) *call {
 	if id == "" {
 		id = fmt.Sprintf("native_%d", n.count)
 	}
@@ -175,7 +175,7 @@ func (n *natives) delta(r *StreamReader, d *callDelta) {
 
 // tellDelta says that a call is being written, under the index that it has in the answer.
 func (n *natives) tellDelta(r *StreamReader, c *call) {
-	place := n.begin(r, c.id, c.name)
+	place := n.begin(c.id, c.name)
 	c.index, c.id = place.index, place.id
 	n.tell(r, c)
 }

@@ -93,7 +93,7 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 	e := &chat.Error{Status: status}
 	typ := readErrorBody(e, body)
 	if e.Message == "" {
-		e.Message = plainMessage(status, body)
+		e.Message = plainMessage(body)
 	}
 	e.Kind = errorKind(status, typ, e)
 	switch {
@@ -236,7 +236,7 @@ func scalar(s *jsonbody.Scanner) string {
 }
 
 // plainMessage makes a message of a body that is no JSON. Of a page only the title is of use.
-func plainMessage(status int, body []byte) string {
+func plainMessage(body []byte) string {
 	text := string(body[:min(len(body), 4<<10)])
 	if i := strings.Index(strings.ToLower(text), "<title>"); i >= 0 && i+len("<title>") <= len(text) {
 		text, _, _ = strings.Cut(text[i+len("<title>"):], "<")

@@ -220,14 +220,11 @@ func (p *parser) lines(in io.Reader, out io.Writer) (broken int, err error) {
 	for {
 		text, rerr := r.ReadBytes('\n')
 		if len(bytes.TrimSpace(text)) > 0 {
-			line, err := p.line(text)
+			line := p.line(text)
 			if line.Error != "" {
 				broken++
 			}
-			if err == nil {
-				err = writeLine(out, line)
-			}
-			if err != nil {
+			if err := writeLine(out, line); err != nil {
 				return broken, err
 			}
 		}
@@ -241,20 +238,20 @@ func (p *parser) lines(in io.Reader, out io.Writer) (broken int, err error) {
 }
 
 // line reads one record. What is wrong with it stands in the line that comes back.
-func (p *parser) line(text []byte) (*parsedLine, error) {
+func (p *parser) line(text []byte) *parsedLine {
 	rec, err := readRecord(text)
 	if err != nil {
 		var id struct {
 			ID json.RawMessage `json:"id"`
 		}
 		_ = json.Unmarshal(text, &id) // the id may be readable where another field is not
-		return &parsedLine{ID: id.ID, Error: err.Error()}, nil
+		return &parsedLine{ID: id.ID, Error: err.Error()}
 	}
 	line, err := p.record(rec)
 	if err != nil {
-		return &parsedLine{ID: rec.ID, Error: err.Error()}, nil
+		return &parsedLine{ID: rec.ID, Error: err.Error()}
 	}
-	return line, nil
+	return line
 }
 
 func readRecord(line []byte) (*parseRecord, error) {
