@@ -34,18 +34,18 @@ var results = sum(append(Errors(), Done)...)
 
 // rates are all rates, in the order in which they are told.
 var rates = []rate{
-	{"first_try", "attempts that are calls, in the first answer and with nothing mended", sum(FirstTry), (*Row).Attempts},
-	{"repaired", "calls in which something was mended", sum(Repaired), sum(Calls)},
-	{"malformed", "attempts whose syntax is broken, or that the answer ended in", sum(Malformed, Incomplete), (*Row).Attempts},
-	{"rejected", "attempts that came to nothing", sum(Rejections()...), (*Row).Attempts},
+	{"first_try", "attempts that were valid calls at first try, without repair", sum(FirstTry), (*Row).Attempts},
+	{"repaired", "calls that were repaired", sum(Repaired), sum(Calls)},
+	{"malformed", "attempts with broken or incomplete syntax", sum(Malformed, Incomplete), (*Row).Attempts},
+	{"rejected", "rejected attempts", sum(Rejections()...), (*Row).Attempts},
 	{"duplicate", "calls identical to an earlier one of their conversation", sum(Duplicate), sum(Calls)},
-	{"success", "results that are good", sum(Done), results},
+	{"success", "successful results", sum(Done), results},
 	{"cached", "results taken from an earlier identical call", sum(Cached), results},
-	{"bounced", "answers that were asked for again", sum(Bounced), sum(Answers)},
-	{"bounce_success", "answers asked for again that held a call then, and no attempt that came to nothing", sum(Mended), sum(Bounced)},
+	{"bounced", "answers that were retried", sum(Bounced), sum(Answers)},
+	{"bounce_success", "retried answers that then held only valid calls", sum(Mended), sum(Bounced)},
 	{"failed", "answers that failed", sum(Failed), sum(Answers)},
 	{"limited", "runs that reached a limit", sum(Limited), sum(Runs)},
-	{"approved", "answers to questions that let the call run", sum(Approved, Edited), sum(Approved, Edited, Refused, Unanswered, Withdrawn)},
+	{"approved", "approval questions that were approved", sum(Approved, Edited), sum(Approved, Edited, Refused, Unanswered, Withdrawn)},
 }
 
 // A Meaning says what a number is.

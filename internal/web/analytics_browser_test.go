@@ -58,9 +58,9 @@ func TestAnalytics(t *testing.T) {
 
 	w.counted()
 	s := w.open(b, adminKey, "#/analytics")
-	s.wait(".tiles", "Right at the first try", "People took")
+	s.wait(".tiles", "Valid at first try", "Approval time")
 	s.wait(".heat", "qwen3", "llama", "hermes", "raw-json", "function-tag")
-	s.wait("main", "What was wrong", "broken syntax", "took too long", "Offered and never called", "<img src=x onerror=alert(1)>")
+	s.wait("main", "Errors", "broken syntax", "timeout", "Offered and never called", "<img src=x onerror=alert(1)>")
 	s.pictures("analytics")
 	var high float64
 	s.evaluate(&high, `Math.max(...[...document.querySelectorAll('.chart .bar')].map((e) => e.getBoundingClientRect().height))`)

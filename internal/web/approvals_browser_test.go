@@ -108,7 +108,7 @@ func TestApprovals(t *testing.T) {
 	s.wait(".queue-item", "edit_file")
 	s.click("edit_file")
 	s.wait(".diff", "Sunday: closed", "Sunday: 11:00 to 15:00")
-	s.wait(".approval", "default", "no rule of the policy default is about it", "write hours.md")
+	s.wait(".approval", "default", "no rule of the policy default matches", "write hours.md")
 	s.wait("nav a[data-view=approvals] .mark", "1")
 	s.pictures("approvals-edit")
 
@@ -128,7 +128,7 @@ func TestApprovals(t *testing.T) {
 	s.write("", "Sunday: noon to two")
 	s.wait(".diff", "Sunday: noon to two")
 	s.pictures("approvals-form")
-	s.click("Approve what is written")
+	s.click("Approve with changes")
 	s.wait(".outcome", "Approved with changes by ada")
 	s.wait(".queue-item", "command_exec")
 	if text := w.read("work/hours.md"); !strings.Contains(text, "\nSunday: noon to two\n") {
@@ -175,7 +175,7 @@ func TestApprovalsOfOthers(t *testing.T) {
 
 	second := w.begins("shop", "Open the shop on Sundays.")
 	s = w.open(b, clientKey, "#/approvals/"+second)
-	s.wait(".approval", "hours.md", "Somebody with the role approver or admin has to answer.")
+	s.wait(".approval", "hours.md", "Only the roles approver and admin can answer.")
 	if n := s.count(".approval-bar button"); n != 0 {
 		t.Errorf("a client sees %d buttons", n)
 	}
@@ -197,15 +197,15 @@ func TestApprovalsParts(t *testing.T) {
 	s.wait(".part-list .diff", "Saturday: <b>open</b>")
 	s.pictures("approvals-parts")
 	s.press("p", " ")
-	s.wait(".approval-bar button", "Approve what is marked")
+	s.wait(".approval-bar button", "Approve selected")
 	s.gone(".change", "Saturday")
 	s.call(nil, "press", ".part-row:nth-child(2) input[type=checkbox]")
-	s.wait(".approval-bar", "Nothing is left of it: deny it")
+	s.wait(".approval-bar", "Nothing is left: deny it")
 	s.call(nil, "press", ".part-row:nth-child(1) input[type=checkbox]")
 	s.wait(".change", "Saturday")
 	s.gone(".change", "new file")
 	s.write(".part-row:nth-child(2) input[type=text]", "no <new> files")
-	s.click("Approve what is marked")
+	s.click("Approve selected")
 	s.wait(".outcome", "Approved with changes by ada")
 	s.wait(".approval-bar", "Left out: part 2 of 2", "no <new> files")
 	var a struct{ Run string }
@@ -252,7 +252,7 @@ func TestApprovalsEditNothing(t *testing.T) {
 	s.wait(".diff", "Sunday: 11:00")
 	s.press("e")
 	s.wait(".form", "new_string")
-	unchanged, written := "This is what was asked: nothing is changed yet.", "Approve what is written"
+	unchanged, written := "Nothing is changed yet.", "Approve with changes"
 	s.wait("[role=status]", unchanged)
 	s.gone(".approval-bar button", written)
 	s.click("As JSON")

@@ -27,7 +27,7 @@ func TestLogin(t *testing.T) {
 	s.wait("[role=alert]", "Type a key.")
 	s.write("#key", "wrong")
 	s.press("Enter")
-	s.wait("[role=alert]", "This is no key of this service.")
+	s.wait("[role=alert]", "This key is not valid.")
 	s.write("#key", adminKey)
 	s.press("Enter")
 	s.wait("nav", "Chat", "Approvals", "Inspector", "Playground", "Analytics", "Settings")
@@ -94,15 +94,15 @@ func TestFrame(t *testing.T) {
 		return colour
 	}
 	light := background()
-	s.click("Colours: as the system")
-	s.click("Colours: light")
-	s.wait(`button[aria-label="Colours: dark"]`)
+	s.click("Colors: system")
+	s.click("Colors: light")
+	s.wait(`button[aria-label="Colors: dark"]`)
 	if dark := background(); dark == light {
 		t.Errorf("dark is as light: %s", dark)
 	}
 	s.goTo("#/approvals")
-	s.wait(`button[aria-label="Colours: dark"]`)
-	s.click("Colours: dark")
+	s.wait(`button[aria-label="Colors: dark"]`)
+	s.click("Colors: dark")
 	s.view(390, 844, false)
 	var wide [2]int
 	if s.call(&wide, "wide"); wide[0] > wide[1] {

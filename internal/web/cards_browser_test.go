@@ -95,7 +95,7 @@ func TestChatCards(t *testing.T) {
 		{"failed", []string{"failed", "the disk is full"}},
 		{"denied", []string{"forbidden", "Denied by deny: {tool: [forbidden]}", "it is forbidden"}},
 		{"denied", []string{"denied", "Denied by amy: no <u>way</u>"}},
-		{"expired", []string{"approval expired", "Nobody decided in time"}},
+		{"expired", []string{"approval expired", "Approval expired"}},
 		{"cancelled", []string{"cancelled", "No longer asked: the run was ended"}},
 		{"interrupted", []string{"interrupted", "it is not known whether the call took effect"}},
 	} {

@@ -138,6 +138,14 @@ func TestChatApproveNarrow(t *testing.T) {
 		if !seen {
 			t.Errorf("Approve is not seen %s", when)
 		}
+		var rows int
+		s.evaluate(&rows, `new Set([...document.querySelectorAll('.composer-bar > :is(select, button):not([hidden])')].map((e) => {
+			const r = e.getBoundingClientRect();
+			return Math.round(r.top + r.height / 2);
+		})).size`)
+		if rows != 1 {
+			t.Errorf("the controls below the message take %d rows %s", rows, when)
+		}
 	}
 	seen("when the question comes")
 	s.reload()
@@ -172,7 +180,7 @@ func TestChatSessions(t *testing.T) {
 	s.click("Delete", ".talk-head")
 	s.wait("dialog", "for good")
 	s.click("Delete", "dialog")
-	s.wait(".session-list", "No chat has all these words.")
+	s.wait(".session-list", "No chat matches.")
 	var page struct{ Items []struct{ Title string } }
 	if w.ask(clientKey, "GET", "/sessions", nil, &page); len(page.Items) != 1 || page.Items[0].Title != "hello lion" {
 		t.Errorf("left are %+v", page.Items)
@@ -388,7 +396,7 @@ func TestChatDecides(t *testing.T) {
 	s.call(nil, "choose", "select", "shop")
 	s.says("Open the shop on Sundays.")
 	s.wait(".question .diff", "Sunday: closed", "Sunday: 11:00 to 15:00")
-	s.wait(".question", "no rule of the policy default is about it", "expires in")
+	s.wait(".question", "no rule of the policy default matches", "expires in")
 	s.press("Escape", "w")
 	s.click("Edit", ".question")
 	s.click("As JSON", ".question")
@@ -397,7 +405,7 @@ func TestChatDecides(t *testing.T) {
 	s.write(".question .form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <i>noon</i>"}`)
 	s.wait(".question .diff", "Sunday: <i>noon</i>")
 	s.pictures("chat-edits")
-	s.click("Approve what is written", ".question")
+	s.click("Approve with changes", ".question")
 	s.wait(".card summary", "edited", "Sunday: <i>noon</i>")
 	s.wait(".question .command", "grep -n Sunday hours.md")
 	s.click("edit_file", "details.card")

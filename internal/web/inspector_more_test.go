@@ -46,12 +46,12 @@ func TestInspectorAsked(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
 	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
-	s.click("What the model was sent")
+	s.click("Prompt sent to the model")
 	s.wait(".folded[open]", "as it was", "The tools stand in the messages", "What is six times seven?", "calculator")
 	s.pictures("inspector-asked")
 	s.click("Next answer")
 	s.click("Next answer")
-	s.click("What the model was sent")
+	s.click("Prompt sent to the model")
 	s.wait(".folded[open]", "as it was", "42", "6 * 7")
 }
 
@@ -63,7 +63,7 @@ func TestInspectorGrows(t *testing.T) {
 	id := w.begins("shop", "Open the shop on Sundays.")
 	s := w.open(b, adminKey, "#/inspector/run/"+w.only("/runs")+"/1/0")
 	s.wait(".panel.chosen-call", "nobody has decided yet", "There is none.")
-	s.click("What the model was sent")
+	s.click("Prompt sent to the model")
 	s.wait(".folded[open]", "Open the shop on Sundays.")
 	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)

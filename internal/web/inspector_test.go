@@ -90,12 +90,12 @@ func TestInspector(t *testing.T) {
 	b := browser(t)
 	w, run := curiousWorld(t)
 	s := w.open(b, adminKey, "#/inspector")
-	s.wait(".inspect-item", "What is six times seven?", "calculator", "refused", "mended")
+	s.wait(".inspect-item", "What is six times seven?", "calculator", "refused", "repaired")
 	s.pictures("inspector-list")
 
 	s.click("What is six times seven?", ".inspect-list")
 	s.wait(".inspect-main h2")
-	s.wait(".panel", "A text tried to be a call", "invalid")
+	s.wait(".panel", "Rejected call", "invalid")
 	s.click("Next answer")
 	s.wait(".waterfall .list-row", "calculator", "ran")
 	s.wait(".split-call", "calculator", "hermes")
@@ -145,7 +145,7 @@ func TestInspector(t *testing.T) {
 
 	// The address leads to the same place; another dialect reads something else.
 	s.goTo("#/inspector/run/" + run)
-	s.wait(".panel", "A text tried to be a call", "invalid")
+	s.wait(".panel", "Rejected call", "invalid")
 	s.call(nil, "focus", `select[aria-label="Read as"]`)
 	s.wait(`select[aria-label="Read as"]`, "anthropic-xml")
 	s.call(nil, "press", ".inspect-main .split + .asides, .inspect-main label input[type=checkbox]")
@@ -164,7 +164,7 @@ func TestInspectorExchange(t *testing.T) {
 	}
 	s.click("What is it?", ".inspect-list")
 	s.wait(".split-call", "calculator")
-	s.click("What the model was sent")
+	s.click("Prompt sent to the model")
 	s.wait(".folded pre", "<b onclick=alert(1)>")
 	s.click("Next answer")
 	s.click("What the client received")
@@ -186,7 +186,7 @@ func TestInspectorExchange(t *testing.T) {
 	}
 	s.write(`input[type=search]`, "tool:nothing")
 	s.press("Enter")
-	s.wait(".filter-note", "Nothing that is kept is like this.")
+	s.wait(".filter-note", "No run or request matches the search.")
 	s.write(`input[type=search]`, "bounced:true -kind:run")
 	s.press("Enter")
 	s.wait(".inspect-item", "What is it?")
@@ -201,7 +201,7 @@ func TestInspectorLive(t *testing.T) {
 	b := browser(t)
 	w, _ := curiousWorld(t)
 	s := w.open(b, clientKey, "#/inspector")
-	s.wait(".filter-note", "Nothing has happened yet.")
+	s.wait(".filter-note", "Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.")
 	if status := w.ask(clientKey, "POST", "/runs", map[string]string{"agent": "sums", "input": "Something new"}, nil); status != http.StatusCreated {
 		t.Fatalf("the run is answered with %d", status)
 	}
@@ -336,7 +336,7 @@ func TestInspectorRush(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
 	s := w.open(b, adminKey, "#/inspector")
-	s.wait(".filter-note", "Nothing has happened yet.")
+	s.wait(".filter-note", "Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.")
 	for i := range 5 {
 		w.rush(t, i, 20, 100)
 	}

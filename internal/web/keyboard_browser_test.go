@@ -100,7 +100,7 @@ func TestKeyboard(t *testing.T) {
 	s.press("Control+a")
 	s.write("", "Sunday: by key alone")
 	s.wait(".diff", "by key alone")
-	s.steer("Tab", "Approve what is written")
+	s.steer("Tab", "Approve with changes")
 	s.press("Enter")
 	s.wait(".outcome", "Approved with changes by ada")
 	s.held("after an answer")
@@ -125,7 +125,7 @@ func TestKeyboard(t *testing.T) {
 	s.press("j", "Enter")
 	s.wait(".waterfall .list-row", "edit_file")
 	s.wait(".split-call")
-	s.steer("Tab", "What happened when")
+	s.steer("Tab", "Timeline")
 	s.press("Down", "Down")
 	s.wait(`.waterfall .list-row[aria-selected=true]`)
 	s.press("Home")
@@ -155,10 +155,10 @@ func TestKeyboard(t *testing.T) {
 
 	// Numbers of another time.
 	s.press("g", "n")
-	s.wait(".tiles", "Right at the first try")
+	s.wait(".tiles", "Valid at first try")
 	s.steer("Tab", "Time")
 	s.press("Down")
-	s.wait(".analytics:not([aria-busy]) .tiles", "Right at the first try")
+	s.wait(".analytics:not([aria-busy]) .tiles", "Valid at first try")
 	if got := hash(s); got != "#/analytics?since=30d" {
 		t.Errorf("the address is %s", got)
 	}
@@ -167,7 +167,7 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("after a choice %q has the focus", at)
 	}
 	s.press("Down") // from there to the next one
-	s.wait(".analytics:not([aria-busy]) .tiles", "Right at the first try")
+	s.wait(".analytics:not([aria-busy]) .tiles", "Valid at first try")
 	if got := hash(s); got != "#/analytics?since=90d" {
 		t.Errorf("the address is %s", got)
 	}

@@ -284,7 +284,7 @@ func TestLateLogin(t *testing.T) {
 	s.evaluate(nil, `fetch('/api/v1/logout', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`)
 	l := w.late("GET", "/settings")
 	s.evaluate(nil, "location.hash = '#/settings', true")
-	s.wait("[role=alert]", "The login is over.")
+	s.wait("[role=alert]", "Your login has expired.")
 	l.wait()
 	s.write("#key", adminKey)
 	s.press("Enter")
@@ -470,7 +470,7 @@ func TestLateTrial(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
 	s := w.open(b, adminKey, "#/settings/tools/edit_file")
-	const offer = "I have looked at it: run it"
+	const offer = "Run it anyway"
 	s.click("As JSON")
 	s.write(".form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: open"}`)
 	l := w.late("POST", "/tools/edit_file/run")
@@ -497,14 +497,14 @@ func TestLateTrial(t *testing.T) {
 	s.write("dialog textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: burnt down"}`)
 	s.comes(l)
 	s.wait("dialog .badge", "asks")
-	s.gone("dialog button", "Run it all the same")
+	s.gone("dialog button", "Run it anyway")
 	if now := w.times("POST", "/tools/edit_file/run"); now != n+1 {
 		t.Errorf("the tool was tried %d times", now-n)
 	}
 	s.click("Run", "dialog .row.end")
-	s.wait("dialog button", "Run it all the same")
+	s.wait("dialog button", "Run it anyway")
 	s.write("dialog textarea", "{}")
-	s.gone("dialog button", "Run it all the same")
+	s.gone("dialog button", "Run it anyway")
 	if strings.Contains(w.read("work/hours.md"), "burnt") {
 		t.Error("it ran")
 	}

@@ -29,12 +29,12 @@ func TestSettings(t *testing.T) {
 	s.write(".form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <b>open</b>"}`)
 	s.click("Run")
 	s.wait(".diff", "Sunday: <b>open</b>")
-	s.wait(".settings", "The rules ask", "no rule of the policy default is about it")
+	s.wait(".settings", "The rules ask", "no rule of the policy default matches")
 	if strings.Contains(w.read("work/hours.md"), "open") {
 		t.Error("it ran before it was approved")
 	}
 	s.pictures("settings-tool")
-	s.click("I have looked at it: run it")
+	s.click("Run it anyway")
 	s.wait(".result", "hours.md")
 	if !strings.Contains(w.read("work/hours.md"), "Sunday: <b>open</b>") {
 		t.Error("it did not run")
@@ -43,7 +43,7 @@ func TestSettings(t *testing.T) {
 	s.goTo("#/settings/policy")
 	s.wait(".settings", "Try the rules", "No rule was kept")
 	s.write(".settings textarea", "ls | wc -l && shred hours.md > /dev/null")
-	s.wait(".settings", "deny", "shred hours.md", "wield.yaml:", "the rule is about the command")
+	s.wait(".settings", "deny", "shred hours.md", "wield.yaml:", "the rule matches the command")
 	s.pictures("settings-policy")
 	s.call(nil, "choose", `select[aria-label="What"]`, "write")
 	s.write(".settings textarea", "../x")

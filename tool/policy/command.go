@@ -259,7 +259,7 @@ func (e *eval) byCommandRules(a *analysis, words []field, text, node string) boo
 	if r == nil {
 		return false
 	}
-	e.byRule(r, SubjectCommand, text, node, "the rule is about the command")
+	e.byRule(r, SubjectCommand, text, node, "the rule matches the command")
 	return true
 }
 
@@ -325,7 +325,7 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 		e.uses(a, a.uses, nil, sc, text, node)
 		return
 	}
-	e.byRule(best.rule, SubjectCommand, text, node, "the rule is about the command")
+	e.byRule(best.rule, SubjectCommand, text, node, "the rule matches the command")
 	if !best.shaped {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", "nothing is known of the options of "+words[0].text+", and the rule does not say that any may follow", proposed(canonical, a))
 	}
@@ -574,7 +574,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	}
 	rule := e.pathRule(at, u.op, true)
 	if rule != nil {
-		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule is about the path")
+		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule matches the path")
 	}
 	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
 }
@@ -635,13 +635,13 @@ func (e *eval) outsideCommand(at place, u use, node string) {
 		add(chat.DecisionDeny, "secrets", word+" holds keys or passwords by its name", nil)
 	case u.op.changes():
 		if r := e.absoluteRule(names, u.op); r != nil && e.protected(at.abs, folded) == "" {
-			e.byRule(r, SubjectPath, text, node, "the rule is about the path outside of the root")
+			e.byRule(r, SubjectPath, text, node, "the rule matches the path outside of the root")
 			return
 		}
 		add(chat.DecisionDeny, "outside", "it would write outside of the root "+e.call.Root, nil)
 	default:
 		if r := e.absoluteRule(names, u.op); r != nil {
-			e.byRule(r, SubjectPath, text, node, "the rule is about the path outside of the root")
+			e.byRule(r, SubjectPath, text, node, "the rule matches the path outside of the root")
 			return
 		}
 		var fix *Rule

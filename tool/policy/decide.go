@@ -136,7 +136,7 @@ func (e *eval) byDefault(s Subject, text, node string, fix *Rule) {
 	if name != "" {
 		name = " " + name
 	}
-	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: "default", Why: "no rule of the policy" + name + " is about it", Fix: fix}
+	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: "default", Why: "no rule of the policy" + name + " matches", Fix: fix}
 	if f.Decision == chat.DecisionAllow {
 		f.Fix = nil
 	}
@@ -175,7 +175,7 @@ func (e *eval) tool() {
 		e.byDefault(SubjectTool, e.call.Tool, "", e.thisCall())
 		return
 	}
-	e.byRule(r, SubjectTool, e.call.Tool, "", "the rule is about the tool")
+	e.byRule(r, SubjectTool, e.call.Tool, "", "the rule matches the tool")
 }
 
 // path judges a path that the tool says it uses.
@@ -225,7 +225,7 @@ func (e *eval) path(u PathUse) {
 	rule := e.pathRule(at, u.Op, false)
 	switch {
 	case rule != nil:
-		e.byRule(rule, SubjectPath, text, "", "the rule is about the path")
+		e.byRule(rule, SubjectPath, text, "", "the rule matches the path")
 	case u.Op == OpList && len(at.names) == 0:
 		e.builtin(chat.DecisionAllow, SubjectPath, text, "", "root", "the root itself may be listed", nil)
 	default:
@@ -251,7 +251,7 @@ func (e *eval) outside(at place, op Op) {
 			e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "a symbolic link outside of the root", nil)
 			return
 		}
-		e.byRule(r, SubjectPath, text, "", "the rule is about the path outside of the root")
+		e.byRule(r, SubjectPath, text, "", "the rule matches the path outside of the root")
 		return
 	}
 	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "the path leaves the root "+e.call.Root, nil)
@@ -463,12 +463,12 @@ func (e *eval) host(text, node string, derived bool) {
 	}
 	switch {
 	case r != nil && r.Decision != chat.DecisionAllow:
-		e.byRule(r, SubjectHost, shown, node, "the rule is about the host")
+		e.byRule(r, SubjectHost, shown, node, "the rule matches the host")
 	case !t.usualPort() && !e.p.opens(e.call.Tool, t):
 		text = shown
 		deny("port " + t.port + " is none of 80 and 443, and no rule names it")
 	case r != nil:
-		e.byRule(r, SubjectHost, shown, node, "the rule is about the host")
+		e.byRule(r, SubjectHost, shown, node, "the rule matches the host")
 	default:
 		e.byDefault(SubjectHost, shown, node, &Rule{Decision: chat.DecisionAllow, Selector: Selector{Host: []string{t.ruleHost()}}})
 	}

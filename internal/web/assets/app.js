@@ -42,7 +42,7 @@ async function begin() {
   try {
     app.who = await api.get('/whoami');
   } catch (e) {
-    if (e.status === 401) login(location.hash === '#used' ? 'The printed address was used before, or is too old. A key lets you in; the next start of the service prints a new address.' : '');
+    if (e.status === 401) login(location.hash === '#used' ? 'This login link was already used, or is too old. Log in with a key, or restart the service for a new link.' : '');
     else unreachable(e);
     return;
   }
@@ -76,7 +76,7 @@ function login(note = '') {
       frame();
     } catch (err) {
       said.className = 'bad-words';
-      put(said, err.status === 401 ? 'This is no key of this service.' : sentence(err));
+      put(said, err.status === 401 ? 'This key is not valid.' : sentence(err));
       key.select();
       key.focus();
     } finally {
@@ -85,12 +85,12 @@ function login(note = '') {
   };
   put(root, h('main', {class: 'login'}, h('div', {class: 'brand'}, logo(), h('h1', null, 'wield')),
     h('form', {class: 'stack', onsubmit: send}, h('label', {for: 'key'}, 'Key'), key, said, enter),
-    h('p', {class: 'soft'}, 'A key of the configuration (keys), or the one that the service printed at its start.')));
+    h('p', {class: 'soft'}, 'A key from the configuration (keys), or the one that wield serve printed at its start.')));
   key.focus();
 }
 
 // leave shows the login again, because the service knows the caller no more.
-function leave(note = 'The login is over.') {
+function leave(note = 'Your login has expired.') {
   shown.end?.();
   shown = {};
   feedEnd?.abort();
@@ -222,7 +222,7 @@ function follow() {
   const line = root.querySelector('.offline');
   api.stream('/events?largest=0', {signal: feedEnd.signal, onEvent: (e) => { for (const f of listeners) f(e.data); },
     onState: (state, error) => {
-      put(line, state === 'lost' ? 'The connection to the service is lost. Trying again…' : state === 'failed' && error.status !== 401 ? sentence(error) : '');
+      put(line, state === 'lost' ? 'Connection to the service lost. Reconnecting…' : state === 'failed' && error.status !== 401 ? sentence(error) : '');
       for (const f of listeners) f({kind: `feed.${state}`});
     }});
 }
@@ -274,7 +274,7 @@ function help() {
 }
 
 // Colours: those that the person prefers everywhere, unless one of the two was chosen here.
-const themes = [['', 'auto', 'Colours: as the system'], ['light', 'sun', 'Colours: light'], ['dark', 'moon', 'Colours: dark']];
+const themes = [['', 'auto', 'Colors: system'], ['light', 'sun', 'Colors: light'], ['dark', 'moon', 'Colors: dark']];
 
 function theme() {
   try {

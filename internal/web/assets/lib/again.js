@@ -24,7 +24,7 @@ export function runAgain(t, c, app) {
     try {
       const got = await app.api.post(`/tools/${encodeURIComponent(c.name)}/run`, {agent: t.agent || t.model, arguments: value, ...(approved && {approved: true})});
       const review = got.review, asks = !got.ran && review.decision === 'ask';
-      asking = asks && written === args.value ? button('Run it all the same', () => run(true), {kind: 'primary'}) : null;
+      asking = asks && written === args.value ? button('Run it anyway', () => run(true), {kind: 'primary'}) : null;
       put(out, h('p', null, badge(got.ran ? (got.result?.is_error ? 'failed' : 'ran') : asks ? 'asks' : 'not run', got.ran && !got.result?.is_error ? 'ok' : asks ? 'wait' : 'bad'), ' ', h('code', null, review.rule ?? ''), ' ', h('span', {class: 'soft'}, review.why ?? '')),
         asking, got.result && h('pre', null, visible(got.result.text)),
         review.problems?.length ? tree(review.problems, {open: 3}) : null);
@@ -34,5 +34,5 @@ export function runAgain(t, c, app) {
       under = false;
     }
   };
-  dialog(`Run ${c.name} again`, [h('p', {class: 'soft'}, 'The rules are asked as they were for the model. What comes of it is shown here and told to nobody.'), args, h('div', {class: 'row end'}, button('Run', () => run(false), {kind: 'primary', icon: 'retry'})), out], {wide: true});
+  dialog(`Run ${c.name} again`, [h('p', {class: 'soft'}, 'The rules apply as for the model. The result is shown only here.'), args, h('div', {class: 'row end'}, button('Run', () => run(false), {kind: 'primary', icon: 'retry'})), out], {wide: true});
 }

@@ -50,7 +50,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
   const bottom = h('div', {class: 'approval-end'});
   const said = h('p', {class: 'bad-words', role: 'alert'});
   const nothing = h('p', {class: 'soft', role: 'status'});
-  const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Reason, for the model (may stay empty)', 'aria-label': 'Reason', maxlength: '2000'});
+  const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Reason for the model (optional)', 'aria-label': 'Reason', maxlength: '2000'});
   const keep = h('input', {type: 'checkbox', id: `keep-${a.id}`});
   put(element, head, effect, chosen, rules, whole, writing, bottom, bar);
 
@@ -70,7 +70,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     put(head, h('div', {class: 'row'}, !inside && [h('h2', null, exact(a.tool)), stateBadge(a)], facts.dangerous && badge('cannot be taken back', 'bad'), facts.network && badge('reaches the network', 'warn'),
       facts.read_only && badge('changes nothing', 'ok'), h('span', {class: 'grow'}), left),
       !inside && h('p', {class: 'soft'}, 'Asked ', h('time', {datetime: a.asked}, when(a.asked)), ' by ', h('a', {href: `#/chat/${a.session}`}, 'a conversation'), ' · ', h('a', {href: `#/inspector/run/${a.run}`}, 'its run')),
-      a.facts?.changed && h('p', {class: 'caution'}, 'The tool is another one than when this was asked. The call will not run.'));
+      a.facts?.changed && h('p', {class: 'caution'}, 'The tool has changed since this was asked. The call will not run.'));
   }
 
   function paintTime() {
@@ -100,7 +100,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
       put(rules, verdict(review, light));
     }
     if (a.env?.length) effect.append(h('p', null, 'With the variables ', a.env.map((v) => [h('code', null, exact(v)), ' '])));
-    put(whole, h('details', {open: inexact || !(review?.files || review?.command)}, h('summary', null, editing ? 'All arguments, as they are written now' : 'All arguments, exactly'),
+    put(whole, h('details', {open: inexact || !(review?.files || review?.command)}, h('summary', null, editing ? 'All arguments, with your changes' : 'All arguments'),
       inexact ? [h('p', {class: 'caution'}, 'A browser would round the numbers in it. This is the text as it stands; other arguments can be sent over the API.'), h('pre', {class: 'exact'}, exact(review.text))] : members(args ?? {})));
     if (a.answer?.arguments) whole.append(h('details', {open: true}, h('summary', null, 'What ran in their place'), members(a.answer.arguments)));
   }
@@ -117,19 +117,19 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
       return;
     }
     if (!mayDecide) {
-      bar.append(h('p', {class: 'soft'}, 'Somebody with the role approver or admin has to answer.'));
+      bar.append(h('p', {class: 'soft'}, 'Only the roles approver and admin can answer.'));
       return;
     }
     const some = !editing && omitted().length > 0, none = some && choice.empty();
     const ready = review !== null && seenEnd && !sending && !none && (!editing || (review.problems ?? []).length === 0);
-    const why = review === null ? 'Wait until all of it is here' : !seenEnd ? 'Read to the end first' : none ? 'Nothing is left of it: deny it' : null;
+    const why = review === null ? 'Wait until all of it is here' : !seenEnd ? 'Read to the end first' : none ? 'Nothing is left: deny it' : null;
     const edits = editing && !unchanged;
     const rule = review?.always && !edits && !some && a.always ? a.always : '';
     bar.append(...[
-      rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Remember, until the service ends: '), h('code', null, exact(rule))),
+      rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Remember until the service stops: '), h('code', null, exact(rule))),
       h('div', {class: 'row'}, reason),
       h('div', {class: 'row'},
-        button(edits ? 'Approve what is written' : some ? 'Approve what is marked' : 'Approve', editing ? sendEdit : some ? approveSome : approve, {kind: 'primary', icon: 'check', disabled: !ready, title: why}),
+        button(edits ? 'Approve with changes' : some ? 'Approve selected' : 'Approve', editing ? sendEdit : some ? approveSome : approve, {kind: 'primary', icon: 'check', disabled: !ready, title: why}),
         editing ? button('Do not edit', stopEdit) : button('Edit', edit, {icon: 'edit', disabled: sending || review === null || inexact}),
         button('Deny', deny, {kind: 'danger', icon: 'close', disabled: sending}),
         button('Deny and end the run', stop, {icon: 'stop', disabled: sending}),
@@ -138,11 +138,11 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
 
   function outcome() {
     const by = a.answer?.by;
-    const words = {expired: 'Nobody answered in time. The call was not run, and the model is told so.', cancelled: 'The run was ended before somebody answered.'}[a.state] ??
+    const words = {expired: 'The approval expired. The call did not run, and the model was told.', cancelled: 'The run ended before anybody answered.'}[a.state] ??
       `${upper(stateBadge(a).textContent)}${by ? ` by ${by}` : ''}${a.answer?.at ? `, ${when(a.answer.at)}` : ''}.`;
     return h('div', {class: 'stack'}, h('p', {class: 'outcome'}, exact(words)), a.answer?.reason && h('p', null, h('span', {class: 'soft'}, 'Reason: '), exact(a.answer.reason)),
       a.answer?.refused && h('p', null, h('span', {class: 'soft'}, 'Left out: '), exact(a.answer.refused)),
-      a.answer?.always && h('p', {class: 'soft'}, 'The rule was kept: ', h('code', null, exact(a.always))));
+      a.answer?.always && h('p', {class: 'soft'}, 'Rule remembered: ', h('code', null, exact(a.always))));
   }
 
   // left returns the parts that are left out.
@@ -272,7 +272,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     const now = args !== null && same(args, a.arguments ?? {});
     if (now === unchanged) return;
     unchanged = now;
-    put(nothing, now && 'This is what was asked: nothing is changed yet.');
+    put(nothing, now && 'Nothing is changed yet.');
     paintBar();
   }
 

@@ -12,7 +12,7 @@ const matches = {
 // asked makes a part that reads what was asked when it is opened.
 export function asked(t, n, get) {
   const body = h('div', {class: 'panel-body stack'});
-  const el = h('details', {class: 'panel folded'}, h('summary', null, 'What the model was sent'), body);
+  const el = h('details', {class: 'panel folded'}, h('summary', null, 'Prompt sent to the model'), body);
   el.addEventListener('toggle', async () => {
     if (!el.open || body.firstChild) return;
     put(body, h('p', {class: 'soft'}, 'Reading…'));

@@ -26,7 +26,7 @@ const rows = [
   ['tool', (x) => x.call.name],
   ['model', (x) => x.t.turns[x.turn].model ?? ''],
   ['dialect', (x) => x.call.dialect ?? (x.call.origin && x.call.origin !== 'text' ? `none: ${x.call.origin}` : '')],
-  ['mended', (x) => [...new Set(x.t.turns[x.turn].notes.map((n) => `${n.kind}${n.path ? ` at ${n.path}` : ''}`))].join(', ') || 'nothing'],
+  ['repaired', (x) => [...new Set(x.t.turns[x.turn].notes.map((n) => `${n.kind}${n.path ? ` at ${n.path}` : ''}`))].join(', ') || 'nothing'],
   ['sent back before', (x) => x.t.turns[x.turn].bounces.map((b) => b.reason).join(', ') || 'no'],
   ['rules', (x) => (x.call.policy ? `${x.call.policy.decision} by ${x.call.policy.rule ?? ''}` : '')],
   ['people', (x) => x.call.approvals.map((a) => `${a.state}${a.by ? ` by ${a.by}` : ''}`).join(', ')],

@@ -6,7 +6,7 @@ import {h, put, button, sentence} from './ui.js';
 export function connectForm(app, connected) {
   const url = h('input', {type: 'url', name: 'url', placeholder: 'http://127.0.0.1:11434/v1', spellcheck: 'false', autocomplete: 'off', required: true});
   const model = h('input', {type: 'text', name: 'model', placeholder: 'empty: choose from a list', spellcheck: 'false', autocomplete: 'off'});
-  const how = h('select', {'aria-label': 'Where the key is'}, h('option', {value: ''}, 'No key'), h('option', {value: 'key'}, 'Type the key in'), h('option', {value: 'variable'}, 'Environment variable'));
+  const how = h('select', {'aria-label': 'Key'}, h('option', {value: ''}, 'No key'), h('option', {value: 'key'}, 'Type the key'), h('option', {value: 'variable'}, 'Environment variable'));
   const key = h('input', {type: 'text', class: 'grow', spellcheck: 'false', autocomplete: 'off', hidden: true});
   const choices = h('div', {class: 'row choices'}), said = h('div', {class: 'said', role: 'status'});
   const go = h('button', {class: 'button primary'}, 'Try it');
@@ -57,7 +57,7 @@ export function connectForm(app, connected) {
   const send = async () => {
     const keep = tried, body = {...typed(), keep};
     go.disabled = true;
-    put(said, h('p', {class: 'soft'}, keep ? 'Connecting…' : 'Asking the server. A model that has to be loaded first takes a while…'));
+    put(said, h('p', {class: 'soft'}, keep ? 'Connecting…' : 'Asking the server. Loading the model can take a while…'));
     try {
       const got = await app.api.post('/connect', body);
       if (got.file) connected(got);
@@ -73,7 +73,7 @@ export function connectForm(app, connected) {
     put(said, h('p', {class: 'soft'}, 'Looking…'));
     try {
       const {items} = await app.api.get('/connect');
-      if (items.length === 0) put(said, h('p', null, 'No server of models was found on this machine. Start one, such as Ollama, or give the address of another.'));
+      if (items.length === 0) put(said, h('p', null, 'No model server found on this machine. Start one, such as Ollama, or enter the address of another.'));
       else put(said, h('p', null, 'Found on this machine:'), h('div', {class: 'row'}, items.map((s) => button(`${s.name}, ${s.models.length} ${s.models.length === 1 ? 'model' : 'models'}`, () => {
         url.value = s.url;
         model.value = '';
@@ -87,7 +87,7 @@ export function connectForm(app, connected) {
 
   return h('form', {class: 'panel connect', 'aria-label': 'Connect a model', novalidate: true, oninput: changed, onsubmit: (e) => { e.preventDefault(); send(); }},
     h('h2', null, 'Connect a model'),
-    h('p', {class: 'soft'}, 'None is configured yet. Any server that speaks the OpenAI protocol will do: Ollama, llama.cpp, LM Studio, vLLM, or a provider for whom you have a key.'),
+    h('p', {class: 'soft'}, 'No model is configured yet. Connect any OpenAI-compatible server: Ollama, llama.cpp, LM Studio, vLLM, or a provider whose key you have.'),
     h('label', null, 'Base URL', url),
     h('label', null, 'Key', h('span', {class: 'row nowrap'}, how, key)),
     h('label', null, 'Model', model), choices, said,

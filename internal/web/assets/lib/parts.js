@@ -11,7 +11,7 @@ import {lines} from './changes.js';
 export function parts(list, {onchange}) {
   const rows = list.map((p, n) => {
     const mark = h('input', {type: 'checkbox', checked: true, 'aria-label': `Part ${n + 1}: ${p.what}`});
-    const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Why it is left out, for the model (may stay empty)', 'aria-label': `Why part ${n + 1} is left out`, maxlength: '2000'});
+    const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Why it is left out, for the model (optional)', 'aria-label': `Why part ${n + 1} is left out`, maxlength: '2000'});
     const why = h('div', {class: 'row', hidden: true}, reason);
     const body = h('div');
     // Many parts would make a long page; what one does is seen when it is opened.
@@ -26,8 +26,8 @@ export function parts(list, {onchange}) {
     });
     return {row, mark, reason};
   });
-  const element = h('section', {class: 'stack'}, h('h3', null, 'Carry out only parts of it'),
-    h('p', {class: 'soft'}, 'What is not marked is left out, and the model is told so. Of the rest all is carried out, or nothing.'), h('ul', {class: 'part-list stack'}, rows.map((r) => r.row)));
+  const element = h('section', {class: 'stack'}, h('h3', null, 'Apply only some parts'),
+    h('p', {class: 'soft'}, 'Parts that are not selected are left out, and the model is told. The rest is applied as a whole.'), h('ul', {class: 'part-list stack'}, rows.map((r) => r.row)));
   return {
     element,
     focus: () => rows[0]?.mark.focus(),

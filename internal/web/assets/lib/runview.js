@@ -226,7 +226,7 @@ export class RunView {
     const {run} = this, {error, note} = run.waits ?? {};
     const words = run.status === 'failed' && !(told && told === error?.message) && (error ? failureWords(error) : note);
     return [words && h('p', {class: 'trouble'}, words), h('div', {class: 'row', role: 'alert'}, statusBadge(run.status),
-      h('span', {class: 'soft'}, run.status === 'failed' ? 'It is not tried again by itself.' : 'It was cut off before it was done.'),
+      h('span', {class: 'soft'}, run.status === 'failed' ? 'It is not retried automatically.' : 'It was cut off before it was done.'),
       run.agent ? button('Try again', () => this.resume(), {icon: 'retry', kind: 'primary'}) : h('code', null, `wield sessions resume ${run.id}`),
       h('a', {href: `#/inspector/run/${encodeURIComponent(run.id)}`}, 'What happened'))];
   }
@@ -254,7 +254,7 @@ export class RunView {
   }
 }
 
-const ends = {limit: 'It stopped at a limit', canceled: 'It was stopped', empty: 'The model said nothing', error: 'It ended with an error'};
+const ends = {limit: 'It stopped at a limit', canceled: 'It was stopped', empty: 'The model wrote nothing', error: 'It ended with an error'};
 
 // What makes the parts of a run, by their kinds. Each gives {el, update()}.
 const makers = {
@@ -273,7 +273,7 @@ const makers = {
   },
   failed: (it) => ({el: h('p', {class: 'trouble'}, failureWords(it.error))}),
   bounce: (it) => ({el: h('details', {class: 'aside'}, h('summary', null, badge('asked again', 'warn'), ` ${reasons[it.reason] ?? it.reason}${it.name ? `: ${it.name}` : ''}`),
-    it.suppressed && [h('h3', null, 'What the model said first'), h('pre', null, visible(it.suppressed))], it.sent && [h('h3', null, 'What it was told'), h('pre', null, visible(it.sent))])}),
+    it.suppressed && [h('h3', null, 'First response'), h('pre', null, visible(it.suppressed))], it.sent && [h('h3', null, 'What the model was told'), h('pre', null, visible(it.sent))])}),
   rejected: (it) => ({el: h('details', {class: 'aside'}, h('summary', null, badge('not run', 'bad'), ` ${it.name || 'a call'}: ${it.message || reasons[it.reason] || it.reason}`), h('pre', null, visible(it.raw ?? '')))}),
   overrun: (it) => ({el: h('details', {class: 'aside'}, h('summary', null, badge('went on', 'warn'), ' the model went on past its turn'),
     h('p', null, `Its turn ended at byte ${it.at}, before `, h('code', null, visible(it.marker.trim())), '. Nothing behind it is read as a call.'))}),

@@ -25,7 +25,7 @@ export async function share(t, app, signal) {
   const words = h('input', {type: 'text', class: 'grow', placeholder: 'words to leave out, with commas between them', 'aria-label': 'Words to leave out'});
   const results = h('input', {type: 'checkbox'});
   const system = h('input', {type: 'checkbox', checked: true});
-  const preview = h('textarea', {class: 'mono', rows: 14, readOnly: true, 'aria-label': 'What the file will hold'});
+  const preview = h('textarea', {class: 'mono', rows: 14, readOnly: true, 'aria-label': 'What the file contains'});
   const note = h('p', {class: 'soft', role: 'status'});
   let text = '';
   const paint = frame(() => {
@@ -66,7 +66,7 @@ function asPage(t, text) {
   const part = (name, content) => `<h3>${escape(name)}</h3>\n<pre>${escape(content)}</pre>\n`;
   const turns = o.turns.map((x, n) => `<h2>Answer ${n + 1}: ${escape(x.model ?? '')}</h2>\n`
     + (x.said?.length ? part('before it', x.said.map((m) => `${m.role}: ${m.text}`).join('\n\n')) : '') + x.bounces.map((b) => part(`sent back: ${b.reason}`, `${b.began ?? ''}${b.suppressed ?? ''}\n\n${b.sent ?? ''}`)).join('')
-    + part('what the model wrote', x.text ?? '') + x.notes.map((m) => part(`mended: ${m.kind} ${m.path ?? ''}`, `${m.before ?? ''} → ${m.after ?? ''}`)).join('')
+    + part('what the model wrote', x.text ?? '') + x.notes.map((m) => part(`repaired: ${m.kind} ${m.path ?? ''}`, `${m.before ?? ''} → ${m.after ?? ''}`)).join('')
     + x.calls.map((c) => part(`call of ${c.name}${c.dialect ? `, read as ${c.dialect}` : ''}${c.policy ? `, ${c.policy.decision} by ${c.policy.rule ?? ''}` : ''}`, c.arguments) + (c.result ? part('its result', c.result.text) : '')).join('')).join('');
   return `<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>${escape(o.title || o.id)}</title>\n`
     + `<h1>${escape(o.title || o.id)}</h1>\n<p>${escape([o.kind, o.id, o.begun, o.agent || o.model].filter(Boolean).join(', '))}</p>\n${turns}${o.request ? part('what the client sent', o.request) : ''}${o.answer ? part('what the client received', o.answer) : ''}`

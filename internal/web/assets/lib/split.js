@@ -79,7 +79,7 @@ export function split(text, {label = 'The text of the model', onlink} = {}) {
 
   const left = list({height: rowHeight, label, row: (r) => paintRow(r)});
   left.el.classList.add('split-text');
-  const right = h('div', {class: 'split-calls', tabindex: '0', role: 'region', 'aria-label': 'What was read from it'});
+  const right = h('div', {class: 'split-calls', tabindex: '0', role: 'region', 'aria-label': 'Decoded calls'});
   const where = h('div', {class: 'split-where soft', 'aria-live': 'polite'});
   const el = h('div', {class: 'split'}, h('div', {class: 'split-side'}, left.el), h('div', {class: 'split-side'}, right), where);
 
@@ -133,7 +133,7 @@ export function split(text, {label = 'The text of the model', onlink} = {}) {
       const node = box && [...box.querySelectorAll('[data-pointer]')].find((n) => n.dataset.pointer === value.path);
       (node ?? box)?.classList.add('lit');
       put(where, describe(value), pinned === value && onlink && value.end > value.at && h('button', {type: 'button', class: 'link', onclick: () => onlink(value.at, value.end)}, 'Copy the link'));
-    } else put(where, 'Point at a value, or at the text.');
+    } else put(where, 'Point at a value or at the text to see where it comes from.');
     left.refresh();
   };
 
@@ -192,7 +192,7 @@ export function split(text, {label = 'The text of the model', onlink} = {}) {
     fit();
     put(right, calls());
     reachable();
-    put(where, 'Point at a value, or at the text.');
+    put(where, 'Point at a value or at the text to see where it comes from.');
   };
 
   const calls = () => {
@@ -214,7 +214,7 @@ export function split(text, {label = 'The text of the model', onlink} = {}) {
       shown.push(h('section', {class: 'split-call'}, h('header', null, badge('went on past its turn', 'warn'), h('code', null, visible(reading.overrun.marker.trim())),
         h('button', {type: 'button', class: 'link', onclick: () => reveal(reading.overrun.at)}, `byte ${reading.overrun.at}`))));
     }
-    if (shown.length === 0) shown.push(h('p', {class: 'empty'}, 'No call was read from the text.'));
+    if (shown.length === 0) shown.push(h('p', {class: 'empty'}, 'The text contains no call.'));
     return shown;
   };
 
@@ -267,7 +267,7 @@ export function asides(text, reading) {
   const bytes = text instanceof Bytes ? text : new Bytes(text);
   const parts = [];
   if (reading.notes.length) {
-    parts.push(h('section', null, h('h3', null, 'Mended'), h('div', {class: 'table-box', tabindex: '0', role: 'region', 'aria-label': 'Repairs'}, h('table', {class: 'table'},
+    parts.push(h('section', null, h('h3', null, 'Repaired'), h('div', {class: 'table-box', tabindex: '0', role: 'region', 'aria-label': 'Repairs'}, h('table', {class: 'table'},
       h('thead', null, h('tr', null, ['what', 'where', 'before', 'after'].map((t) => h('th', {scope: 'col'}, t)))),
       h('tbody', null, reading.notes.slice(0, 200).map((n) => h('tr', null, h('td', null, badge(n.kind, 'warn')), h('td', {class: 'mono'}, n.path ?? '', ' ', h('span', {class: 'soft'}, `@${n.at ?? 0}`)),
         h('td', {class: 'mono'}, cut(n.before ?? '')), h('td', {class: 'mono'}, cut(n.after ?? '')))))))));

@@ -76,7 +76,7 @@ export class Card {
     const by = asked?.answer?.by ?? a.by, reason = asked?.answer?.reason ?? a.reason;
     const word = asked?.answer?.arguments ? decisions.edited : decisions[a.state] ?? a.state; // what was used is told as what was decided
     return [h('p', {class: 'soft'}, `${word}${by ? ` by ${by}` : ''}${reason ? `: ${visible(reason)}` : ''}`),
-      asked?.answer?.always && h('p', {class: 'soft'}, 'The rule was kept: ', h('code', null, visible(asked.always ?? ''))),
+      asked?.answer?.always && h('p', {class: 'soft'}, 'Rule remembered: ', h('code', null, visible(asked.always ?? ''))),
       asked?.answer?.refused && h('p', {class: 'soft'}, `Left out: ${visible(asked.answer.refused)}`),
       asked?.answer?.arguments && [h('h3', null, 'Ran with'), argumentsOf(JSON.stringify(asked.answer.arguments))]];
   }
@@ -98,7 +98,7 @@ export class Card {
   end() { this.endQuestion(); }
 }
 
-const decisions = {approved: 'Allowed', edited: 'Allowed with other arguments', denied: 'Denied', expired: 'Nobody decided in time', cancelled: 'No longer asked', consumed: 'Allowed'};
+const decisions = {approved: 'Allowed', edited: 'Allowed with other arguments', denied: 'Denied', expired: 'Approval expired', cancelled: 'No longer asked', consumed: 'Allowed'};
 
 // brief says in a line what a call is about.
 function brief(args) {

@@ -11,18 +11,18 @@ const every = 30_000; // milliseconds between two looks
 
 // What a rate means for whoever looks: the colour of a heat map, from good to bad.
 const heats = [
-  {rate: 'malformed', title: 'Malformed', good: 0, worst: 0.3}, {rate: 'rejected', title: 'Came to nothing', good: 0, worst: 0.4},
-  {rate: 'repaired', title: 'Mended', good: 0, worst: 0.5}, {rate: 'first_try', title: 'Right at the first try', good: 1, worst: 0.5},
+  {rate: 'malformed', title: 'Malformed', good: 0, worst: 0.3}, {rate: 'rejected', title: 'Rejected', good: 0, worst: 0.4},
+  {rate: 'repaired', title: 'Repaired', good: 0, worst: 0.5}, {rate: 'first_try', title: 'Valid at first try', good: 1, worst: 0.5},
 ];
 
 const errorKinds = [
-  ['not_found', 'no such tool'], ['invalid_args', 'arguments do not fit'], ['denied', 'denied'], ['expired', 'nobody answered'], ['timeout', 'took too long'],
-  ['tool_error', 'the tool failed'], ['broken', 'the tool broke'], ['interrupted', 'cut off'], ['unavailable', 'not available'], ['over_tool_limit', 'over a limit'],
+  ['not_found', 'no such tool'], ['invalid_args', 'arguments do not fit'], ['denied', 'denied'], ['expired', 'approval expired'], ['timeout', 'timeout'],
+  ['tool_error', 'the tool failed'], ['broken', 'the tool crashed'], ['interrupted', 'cut off'], ['unavailable', 'not available'], ['over_tool_limit', 'over a limit'],
   ['canceled_call', 'stopped'],
 ];
 const rejections = [
   ['malformed', 'broken syntax'], ['incomplete', 'cut off by the end'], ['unknown_tool', 'no such tool'], ['invalid', 'arguments do not fit'], ['confused', 'wrong channel'],
-  ['over_limit', 'too many at once'], ['overrun', 'behind the end of the turn'], ['other_reason', 'other'],
+  ['over_limit', 'too many at once'], ['overrun', 'past the end of the turn'], ['other_reason', 'other'],
 ];
 
 const n = (row, name) => row?.counts[name] ?? 0;
@@ -99,7 +99,7 @@ export function show(root, route, app) {
 
   const paintBody = () => {
     const all = last.all[0];
-    if (!all) put(body, h('p', {class: 'empty'}, 'Nothing was counted in this time. Ask a model something, or look further back.'));
+    if (!all) put(body, h('p', {class: 'empty'}, 'No data for this period. Send a message in Chat or a request to the API, or choose a longer period.'));
     else put(body, tiles(all), over(last), h('div', {class: 'columns'}, heat(last, choice, choose), wrongs(all)), tools(last, choose), models(last, choose), clients(last, choose), unused(last));
   };
 
@@ -128,11 +128,11 @@ function tiles(all) {
   return h('section', {class: 'tiles', 'aria-label': 'All together'},
     tile('Answers', count(n(all, 'answers')), n(all, 'failed') ? `${count(n(all, 'failed'))} failed` : `p50 ${time(all, 'answer', 'p50')}`),
     tile('Calls', count(n(all, 'calls')), `${count(attempts(all))} attempts`),
-    tile('Right at the first try', rate(all, 'first_try'), `${rate(all, 'repaired')} of calls mended`),
-    tile('Bounced', rate(all, 'bounced'), n(all, 'bounced') ? `${rate(all, 'bounce_success')} right then` : 'none'),
-    tile('Good results', rate(all, 'success'), `${count(results(all))} results`),
-    tile('A tool takes', time(all, 'run', 'p50'), `p95 ${time(all, 'run', 'p95')}`),
-    tile('People took', time(all, 'wait', 'p50'), n(all, 'asked') ? `${count(n(all, 'asked'))} asked, ${rate(all, 'approved')} approved` : 'nobody was asked'),
+    tile('Valid at first try', rate(all, 'first_try'), `${rate(all, 'repaired')} of calls repaired`),
+    tile('Retried', rate(all, 'bounced'), n(all, 'bounced') ? `${rate(all, 'bounce_success')} recovered on retry` : 'none'),
+    tile('Successful results', rate(all, 'success'), `${count(results(all))} results`),
+    tile('Tool latency', time(all, 'run', 'p50'), `p95 ${time(all, 'run', 'p95')}`),
+    tile('Approval time', time(all, 'wait', 'p50'), n(all, 'asked') ? `${count(n(all, 'asked'))} asked, ${rate(all, 'approved')} approved` : 'no approvals'),
     tile('Tokens', count(n(all, 'tokens_in') + n(all, 'tokens_out')), n(all, 'cost_micros') ? `cost ${cost(all)}` : `${count(n(all, 'tokens_out'))} of them written`));
 }
 
@@ -157,12 +157,12 @@ function over(data) {
       return svg('rect', {x: i * wide + 1, y, width: wide - 2, height: size, class: `bar ${kind}`});
     };
     const right = n(row, 'first_try'), nothing = sum(row, rejections);
-    return svg('g', null, svg('title', null, `${label(t)}: ${count(n(row, 'calls'))} calls, ${count(right)} of them right at once; ${count(nothing)} came to nothing; ${count(n(row, 'answers'))} answers`),
+    return svg('g', null, svg('title', null, `${label(t)}: ${count(n(row, 'calls'))} calls, ${count(right)} of them valid at first try; ${count(nothing)} rejected; ${count(n(row, 'answers'))} answers`),
       svg('rect', {x: i * wide, y: 0, width: wide, height: high, class: 'bar-space'}), part(right, 'right'), part(Math.max(0, n(row, 'calls') - right), 'other'), part(nothing, 'nothing'));
   });
-  const words = `Attempts at calls from ${label(begin)} to ${label(end)}, at most ${count(most)} in ${step >= 86_400_000 ? 'one bar' : 'a bar of ' + lasts(step)}`;
-  return h('section', {class: 'panel'}, h('header', null, h('h2', null, 'Attempts at calls'), h('span', {class: 'grow'}),
-    h('span', {class: 'key right'}, 'right at once'), h('span', {class: 'key other'}, 'mended or bounced'), h('span', {class: 'key nothing'}, 'came to nothing')),
+  const words = `Call attempts from ${label(begin)} to ${label(end)}, at most ${count(most)} in ${step >= 86_400_000 ? 'one bar' : 'a bar of ' + lasts(step)}`;
+  return h('section', {class: 'panel'}, h('header', null, h('h2', null, 'Call attempts'), h('span', {class: 'grow'}),
+    h('span', {class: 'key right'}, 'valid at first try'), h('span', {class: 'key other'}, 'repaired or retried'), h('span', {class: 'key nothing'}, 'rejected')),
   h('div', {class: 'panel-body'}, svg('svg', {viewBox: `0 0 ${bars.length * wide} ${high}`, preserveAspectRatio: 'none', class: 'chart', role: 'img', 'aria-label': words}, parts),
     h('div', {class: 'axis soft'}, h('span', null, label(begin)), h('span', null, `up to ${count(most)}`), h('span', null, label(end)))));
 }
@@ -183,7 +183,7 @@ function heat(data, choice, choose) {
   };
   return h('section', {class: 'panel heat'}, h('header', null, h('h2', null, 'Models and dialects'), h('span', {class: 'grow'}),
     select('Rate', heats.map((x) => [x.rate, x.title]), what.rate, (v) => choose({heat: v === heats[0].rate ? '' : v}))),
-  models.length === 0 ? h('p', {class: 'empty'}, 'No model tried to call a tool.')
+  models.length === 0 ? h('p', {class: 'empty'}, 'No tool calls in this period.')
     : h('div', {class: 'table-box', tabindex: '0', role: 'region', 'aria-label': `${what.title} by model and dialect`}, h('table', {class: 'table'},
       h('thead', null, h('tr', null, h('th', {scope: 'col'}, 'Model'), dialects.map((d) => h('th', {scope: 'col'}, d)))),
       h('tbody', null, models.map((m) => h('tr', null, h('th', {scope: 'row'}, m), dialects.map((d) => paint(cell.get(`${m}\n${d}`)))))))));
@@ -198,8 +198,8 @@ function wrongs(all) {
       : h('ul', {class: 'bars'}, rows.map(([words, v]) => h('li', null, h('span', null, words), svg('svg', {class: 'line', viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true'},
         svg('rect', {width: Math.max(1, v / most * 100), height: 6})), h('span', {class: 'right'}, count(v)))))];
   };
-  return h('section', {class: 'panel'}, h('header', null, h('h2', null, 'What was wrong')), h('div', {class: 'panel-body stack'},
-    list('Attempts that came to nothing', rejections, 'None did.'), list('Results with an error', errorKinds, 'None had one.')));
+  return h('section', {class: 'panel'}, h('header', null, h('h2', null, 'Errors')), h('div', {class: 'panel-body stack'},
+    list('Rejected attempts', rejections, 'None.'), list('Failed results', errorKinds, 'None.')));
 }
 
 const right = 'right';
@@ -212,13 +212,13 @@ function tools(data, choose) {
   const rows = data.tools.filter((r) => attempts(r) + results(r) + n(r, 'asked') > 0).sort((a, b) => n(b, 'calls') - n(a, 'calls'));
   return section('Tools', table([
     {title: 'Tool', cell: (r) => h('code', null, r.tool)}, {title: 'Calls', class: right, cell: (r) => orDash(n(r, 'calls'))},
-    {title: 'First try', class: right, cell: (r) => rate(r, 'first_try')}, {title: 'Mended', class: right, cell: (r) => rate(r, 'repaired')},
-    {title: 'Again', class: right, cell: (r) => rate(r, 'duplicate')},
+    {title: 'First try', class: right, cell: (r) => rate(r, 'first_try')}, {title: 'Repaired', class: right, cell: (r) => rate(r, 'repaired')},
+    {title: 'Repeated', class: right, cell: (r) => rate(r, 'duplicate')},
     {title: 'Results', class: right, cell: (r) => orDash(results(r))}, {title: 'Good', class: right, cell: (r) => results(r) ? h('span', null, good(r), rate(r, 'success')) : '–'},
     {title: 'Cached', class: right, cell: (r) => rate(r, 'cached')},
     {title: 'p50', class: right, cell: (r) => time(r, 'run', 'p50')}, {title: 'p95', class: right, cell: (r) => time(r, 'run', 'p95')}, {title: 'p99', class: right, cell: (r) => time(r, 'run', 'p99')},
     {title: 'Asked', class: right, cell: (r) => orDash(n(r, 'asked'))}, {title: 'Wait p50', class: right, cell: (r) => time(r, 'wait', 'p50')},
-  ], rows, {empty: 'No tool was called.', caption: 'Tools', onpick: (r) => choose({tool: r.tool})}));
+  ], rows, {empty: 'No tool calls in this period.', caption: 'Tools', onpick: (r) => choose({tool: r.tool})}));
 }
 
 const good = (r) => r.rates.success < 0.8 ? badge('!', 'bad') : null;
@@ -226,8 +226,8 @@ const good = (r) => r.rates.success < 0.8 ? badge('!', 'bad') : null;
 function models(data, choose) {
   return section('Models', table([
     {title: 'Model', cell: (r) => h('code', null, r.model)}, {title: 'Answers', class: right, cell: (r) => orDash(n(r, 'answers'))},
-    {title: 'Failed', class: right, cell: (r) => rate(r, 'failed')}, {title: 'Bounced', class: right, cell: (r) => rate(r, 'bounced')}, {title: 'Right then', class: right, cell: (r) => rate(r, 'bounce_success')},
-    {title: 'Calls', class: right, cell: (r) => orDash(n(r, 'calls'))}, {title: 'Calls an answer', class: right, cell: (r) => n(r, 'answers') ? (n(r, 'calls') / n(r, 'answers')).toFixed(2) : '–'},
+    {title: 'Failed', class: right, cell: (r) => rate(r, 'failed')}, {title: 'Retried', class: right, cell: (r) => rate(r, 'bounced')}, {title: 'Recovered', class: right, cell: (r) => rate(r, 'bounce_success')},
+    {title: 'Calls', class: right, cell: (r) => orDash(n(r, 'calls'))}, {title: 'Calls per answer', class: right, cell: (r) => n(r, 'answers') ? (n(r, 'calls') / n(r, 'answers')).toFixed(2) : '–'},
     {title: 'Limits hit', class: right, cell: (r) => orDash(n(r, 'limited'))},
     {title: 'First text p50', class: right, cell: (r) => time(r, 'first', 'p50')}, {title: 'p50', class: right, cell: (r) => time(r, 'answer', 'p50')}, {title: 'p95', class: right, cell: (r) => time(r, 'answer', 'p95')},
     {title: 'Tokens in', class: right, cell: (r) => orDash(n(r, 'tokens_in'))}, {title: 'Tokens out', class: right, cell: (r) => orDash(n(r, 'tokens_out'))}, {title: 'Cost', class: right, cell: cost},
@@ -237,7 +237,7 @@ function models(data, choose) {
 function clients(data, choose) {
   return section('Clients', table([
     {title: 'Client', cell: (r) => r.client === '-' ? h('span', {class: 'soft'}, 'without a key') : h('code', null, r.client)}, {title: 'Answers', class: right, cell: (r) => orDash(n(r, 'answers'))},
-    {title: 'Calls', class: right, cell: (r) => orDash(n(r, 'calls'))}, {title: 'First try', class: right, cell: (r) => rate(r, 'first_try')}, {title: 'Came to nothing', class: right, cell: (r) => rate(r, 'rejected')},
+    {title: 'Calls', class: right, cell: (r) => orDash(n(r, 'calls'))}, {title: 'First try', class: right, cell: (r) => rate(r, 'first_try')}, {title: 'Rejected', class: right, cell: (r) => rate(r, 'rejected')},
     {title: 'Tokens', class: right, cell: (r) => orDash(n(r, 'tokens_in') + n(r, 'tokens_out'))}, {title: 'Cost', class: right, cell: cost},
   ], data.clients, {caption: 'Clients', onpick: (r) => choose({client: r.client})}));
 }

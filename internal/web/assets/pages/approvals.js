@@ -40,7 +40,7 @@ export function show(root, route, app) {
       h('span', {class: 'row'}, h('strong', null, exact(a.tool)), a.facts?.dangerous && badge('!', 'bad'), h('span', {class: 'grow'}), state === 'all' ? stateBadge(a) : null, h('span', {class: 'soft'}, ago(a.asked))),
       h('span', {class: 'queue-what mono'}, exact(summary(a))))))));
     if (more) list.append(h('li', {class: 'soft more'}, `These are the latest ${items.length}. There are more.`));
-    if (items.length === 0 && loaded) put(list, h('li', {class: 'empty'}, state === 'pending' ? 'Nothing needs approval.' : 'Nothing was asked yet.'));
+    if (items.length === 0 && loaded) put(list, h('li', {class: 'empty'}, state === 'pending' ? 'Nothing needs approval. When a rule asks about a tool call, from any chat or client, the question appears here: approve it, edit it, or deny it with a reason.' : 'No approvals yet.'));
     box.classList.toggle('one', at !== '');
   }
 
@@ -53,7 +53,7 @@ export function show(root, route, app) {
     shown = null;
     paintList();
     if (!id) {
-      put(detail, items.length ? h('p', {class: 'empty'}, 'Choose a question. ', h('kbd', null, 'j'), h('kbd', null, 'k'), ' go through them, ', h('kbd', null, '?'), ' shows all keys.') : null);
+      put(detail, items.length ? h('p', {class: 'empty'}, 'Select a question. ', h('kbd', null, 'j'), h('kbd', null, 'k'), ' go through them, ', h('kbd', null, '?'), ' shows all keys.') : null);
       return;
     }
     let a = items.find((it) => it.id === id);
@@ -101,8 +101,8 @@ export function show(root, route, app) {
     if (next) app.go(`approvals/${encodeURIComponent(next.id)}`);
   };
   const offKeys = app.keys({
-    j: ['Next question', () => go(1)], k: ['Question before', () => go(-1)],
-    a: ['Approve', () => shown?.act('approve')], e: ['Edit, then approve', () => shown?.act('edit')], p: ['Choose among the parts', () => shown?.act('parts')], d: ['Deny: write a reason, Tab, Enter', () => shown?.act('deny')],
+    j: ['Next question', () => go(1)], k: ['Previous question', () => go(-1)],
+    a: ['Approve', () => shown?.act('approve')], e: ['Edit, then approve', () => shown?.act('edit')], p: ['Select parts', () => shown?.act('parts')], d: ['Deny: write a reason, Tab, Enter', () => shown?.act('deny')],
     r: ['Remember the rule', () => shown?.act('remember')],
   });
   const offFeed = app.feed((e) => { if (kinds.test(e.kind)) soon(); });

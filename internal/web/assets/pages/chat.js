@@ -124,7 +124,7 @@ class View {
       if (signal.aborted) return;
       this.heard = null;
       put(this.name, 'Chat');
-      put(this.stream, h('div', {class: 'empty', role: 'alert'}, h('p', null, e.status === 404 ? 'This chat is not there: it was deleted, or belongs to another key.' : sentence(e)), button('New chat', () => this.app.go('chat'))));
+      put(this.stream, h('div', {class: 'empty', role: 'alert'}, h('p', null, e.status === 404 ? 'This chat does not exist. It was deleted, or belongs to another key.' : sentence(e)), button('New chat', () => this.app.go('chat'))));
     }
   }
 
@@ -139,9 +139,9 @@ class View {
 
   welcome() {
     if (this.connect) {
-      return h('div', {class: 'welcome stack'}, this.connect, h('p', null, 'Or try the demo first: its answers come from a script, its tools are real.'), this.tries());
+      return h('div', {class: 'welcome stack'}, this.connect, h('p', null, 'Or try the demo first: its answers are scripted, its tools are real.'), this.tries());
     }
-    return h('div', {class: 'welcome stack'}, h('p', null, 'Write to a model. What its tools do is shown step by step, and asked about where the rules say so.'), this.tries());
+    return h('div', {class: 'welcome stack'}, h('p', null, 'Ask the model something that needs a tool, such as “Which files are here?”. Each tool call appears as a card; you approve those that the rules ask about.'), this.tries());
   }
 
   // tries are what can be said to the model that is chosen, where it is one that shows something.
@@ -288,7 +288,7 @@ class View {
     this.further = further;
     sameFocus(this.items, () => put(this.items, items.map((s) => h('li', null, h('a', {href: `#/chat/${encodeURIComponent(s.id)}`, dataset: {id: s.id}},
       h('span', {class: 'session-title'}, s.title || 'Untitled'), h('span', {class: 'session-meta'}, s.status !== 'done' && statusBadge(s.status), ago(s.changed)))))));
-    if (items.length === 0) put(this.items, h('li', {class: 'empty'}, this.search.value ? 'No chat has all these words.' : this.from.value === 'service' ? 'No chats yet.' : 'No runs of the command line yet.'));
+    if (items.length === 0) put(this.items, h('li', {class: 'empty'}, this.search.value ? 'No chat matches.' : this.from.value === 'service' ? 'No chats yet.' : 'No runs of the command line yet.'));
     const mine = items.find((s) => s.id === this.id);
     if (mine && this.session) {
       this.session = mine;
@@ -338,7 +338,7 @@ class View {
 
   async remove() {
     const {id} = this;
-    if (!await ask('Delete this chat?', 'All that is recorded of it is deleted, for good.', {yes: 'Delete', kind: 'danger'})) return;
+    if (!await ask('Delete this chat?', 'This deletes all its records for good.', {yes: 'Delete', kind: 'danger'})) return;
     try {
       await this.app.api.del(`/sessions/${id}`);
       if (!this.over && this.id === id) {
@@ -539,7 +539,7 @@ class View {
     await this.known; // whoever is quick says something before the models are listed
     this.stay(session);
     const m = this.current();
-    if (!m) throw new Error('There is no model that could be asked');
+    if (!m) throw new Error('There is no model to ask');
     const tools = this.chosen.get(m.name);
     const run = await this.app.api.post('/runs', {agent: m.name, input, ...(attachments.length && {attachments}), ...(tools && {tools: [...tools]}), ...(session && {session}), ...(before && {before})});
     const elsewhere = this.over || this.id !== session; // the person, by now
@@ -607,11 +607,11 @@ class View {
     const live = this.live();
     this.stopButton.hidden = !live || stopped.has(live.run.status);
     let text = '';
-    if (live && live.run.state === 'waiting') text = live.lost ? 'The connection is lost. Trying again…' : upper(statusWord(live.run.status));
+    if (live && live.run.state === 'waiting') text = live.lost ? 'Connection lost. Reconnecting…' : upper(statusWord(live.run.status));
     else if (live) {
       const words = live.talk.working();
       const s = Math.max(0, Math.floor((Date.now() - new Date(live.run.begun)) / 1000));
-      text = live.lost ? 'The connection is lost. Trying again…' : `${words} ${s ? `${s} s` : ''}`.trim();
+      text = live.lost ? 'Connection lost. Reconnecting…' : `${words} ${s ? `${s} s` : ''}`.trim();
     }
     if (this.status.textContent !== text) this.status.textContent = text;
   }

@@ -25,7 +25,7 @@ export function show(root, route, app) {
   const search = h('input', {type: 'search', value: q, class: 'grow mono', placeholder: 'tool:x dialect:y status:failed repaired:true dur:>2s "text"', 'aria-label': 'Search', spellcheck: 'false'});
   const said = h('p', {class: 'bad-words filter-note', role: 'alert'});
   const tail = h('button', {type: 'button', class: 'button', 'aria-pressed': 'true', onclick: () => { live = !live; paintLive(); if (live) fresh(); else stood++; }}, 'Live');
-  const items = list({height: itemHeight, label: 'Runs and exchanges', row: itemRow, id: (it) => `${it.kind} ${it.id}`, onpick: (it) => open(it), onend: () => more()});
+  const items = list({height: itemHeight, label: 'Runs and requests', row: itemRow, id: (it) => `${it.kind} ${it.id}`, onpick: (it) => open(it), onend: () => more()});
   items.el.classList.add('inspect-list');
   const oldest = button('Older', () => more());
   const side = h('div', {class: 'inspect-side'}, h('form', {class: 'row', role: 'search', onsubmit: (e) => { e.preventDefault(); seek(search.value); history.replaceState(null, '', address(shown)); }}, search, tail), said, items.el, h('div', {class: 'row end'}, oldest));
@@ -70,7 +70,7 @@ export function show(root, route, app) {
       else items.set(joined(page));
       if (before || items.items() === page.items) next = page.next ?? '';
       oldest.hidden = !next;
-      if (items.items().length === 0) put(said, h('span', {class: 'soft'}, q ? 'Nothing that is kept is like this.' : 'Nothing has happened yet.'));
+      if (items.items().length === 0) put(said, h('span', {class: 'soft'}, q ? 'No run or request matches the search.' : 'Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.'));
     } catch (e) {
       if (e.name !== 'AbortError' && wanted()) {
         put(said, sentence(e));
@@ -157,7 +157,7 @@ export function show(root, route, app) {
       endDetail = null;
       shown = null;
       grid.classList.remove('with-detail');
-      put(main, h('p', {class: 'empty'}, 'Choose a run or an exchange. j and k go through the list, Enter opens, / searches.'));
+      put(main, h('p', {class: 'empty'}, 'Select a run or a request to see what the model wrote and why. j and k move through the list, Enter opens, / searches.'));
     }
     return true;
   };
@@ -183,12 +183,12 @@ function itemRow(i) {
   return h('div', {class: 'inspect-item'},
     h('div', {class: 'row nowrap'}, statusBadge(i.status), h('span', {class: 'grow cut'}, i.title || i.path || i.id), h('span', {class: 'soft'}, lasts(i.took_ms))),
     h('div', {class: 'row nowrap soft small'}, h('span', null, new Date(i.time).toLocaleTimeString('en-GB')), h('span', null, i.kind === 'run' ? 'run' : 'exchange'), h('span', {class: 'cut'}, i.model),
-      h('span', {class: 'cut mono grow'}, i.tools.join(' ')), i.repairs > 0 && badge('mended', 'warn'), i.bounces > 0 && badge('bounced', 'wait'), i.rejects > 0 && badge('refused', 'bad')));
+      h('span', {class: 'cut mono grow'}, i.tools.join(' ')), i.repairs > 0 && badge('repaired', 'warn'), i.bounces > 0 && badge('bounced', 'wait'), i.rejects > 0 && badge('refused', 'bad')));
 }
 
 function filters() {
   const rows = [['tool:read_file', 'a tool was called; a * at the end stands for anything'], ['model:coder', 'the model, as the client knows it'], ['dialect:hermes', 'a call was read in this dialect'],
-    ['status:failed', 'running, needs_approval, waiting_for_client, failed, interrupted, done, limit_reached, no_answer or cancelled'], ['repaired:true', 'something was mended in a call'], ['bounced:true', 'the model was asked again'], ['rejected:true', 'text tried to be a call and was none'],
+    ['status:failed', 'running, needs_approval, waiting_for_client, failed, interrupted, done, limit_reached, no_answer or cancelled'], ['repaired:true', 'a call was repaired'], ['bounced:true', 'the model was asked again'], ['rejected:true', 'text tried to be a call and was none'],
     ['dur:>2s dur:<1m', 'how long it took'], ['kind:run', 'a run of an agent, or an exchange of the gateway'], ['key:ada', 'who asked'], ['"some words"', 'stand in the texts'], ['-tool:x', 'turns a term around']];
   dialog('Filters', h('dl', {class: 'keys'}, rows.map(([term, words]) => [h('dt', {class: 'mono'}, term), h('dd', null, words)])));
 }
@@ -232,7 +232,7 @@ const kindWords = {model: 'model', check: 'check', wait: 'approval', queue: 'que
 function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal, remember}) {
   let chosen = 0;
   const head = h('div', {class: 'stack'});
-  const rows = list({height: 26, label: 'What happened when', row: (s) => spanRow(s), onpick: (s) => choose(s.turn, s.call), onmove: (s) => choose(s.turn, s.call)});
+  const rows = list({height: 26, label: 'Timeline', row: (s) => spanRow(s), onpick: (s) => choose(s.turn, s.call), onmove: (s) => choose(s.turn, s.call)});
   rows.el.classList.add('waterfall');
   const body = h('div', {class: 'stack turn'});
   const el = h('div', {class: 'stack'}, head, h('div', {class: 'row legend soft small'}, Object.entries(kindWords).map(([k, w]) => h('span', null, h('span', {class: `swatch span-${k}`}), ` ${w}`))), rows.el, body);
@@ -293,7 +293,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     const turn = t.turns[n], list = [];
     const part = (name, of, make) => list.push([`${n} ${name} ${JSON.stringify(of)}`, make]);
     if (!turn) {
-      part('none', null, () => h('p', {class: 'empty'}, 'The model was not asked yet.'));
+      part('none', null, () => h('p', {class: 'empty'}, 'The model has not been asked yet.'));
       return list;
     }
     part('head', [t.turns.length, turn.model, turn.backend, turn.bytes, turn.usage, turn.finish], () => turnHead(turn, n));
@@ -390,7 +390,7 @@ function readPart(t, n, turn, app, get, signal, span) {
         return;
       }
       const view = split(text, {onlink: (at, end) => copy(link(t, `${n}?at=${at}-${end}`))});
-      put(box, h('div', {class: 'row'}, h('h3', {class: 'grow'}, 'What the model wrote, and what was read'), as, h('label', {class: 'row'}, only, 'alone'),
+      put(box, h('div', {class: 'row'}, h('h3', {class: 'grow'}, 'Model output and decoded calls'), as, h('label', {class: 'row'}, only, 'alone'),
         button('Playground', () => hand(text, tools, app), {icon: 'playground'})), view.el,
       h('div', {class: 'asides stack'}, recorded(turn, reading), asides(text, reading)));
       view.show(reading);
@@ -407,15 +407,15 @@ function readPart(t, n, turn, app, get, signal, span) {
 // recorded shows what was mended and refused at the time, where reading again says something else: the schema may have been another one.
 function recorded(turn, reading) {
   if (turn.notes.length === 0 || turn.notes.length === reading.notes.length) return null;
-  return h('section', null, h('h3', null, 'Mended at the time'), h('ul', null, turn.notes.slice(0, 100).map((n) => h('li', null, badge(n.kind, 'warn'), ' ', h('code', null, n.path ?? ''), ' ', h('code', null, visible(n.before ?? '')), ' → ', h('code', null, visible(n.after ?? ''))))));
+  return h('section', null, h('h3', null, 'Repaired at the time'), h('ul', null, turn.notes.slice(0, 100).map((n) => h('li', null, badge(n.kind, 'warn'), ' ', h('code', null, n.path ?? ''), ' ', h('code', null, visible(n.before ?? '')), ' → ', h('code', null, visible(n.after ?? ''))))));
 }
 
 // bouncePart shows an answer that was sent back. Of a long one of a run all is read when somebody wants it; of an exchange no more is kept.
 function bouncePart(b, t, n, k, app, get) {
   const body = h('div', {class: 'panel-body stack'});
   const paint = (x) => put(body, x.began && h('div', null, h('h3', null, 'How its answer began'), h('pre', null, visible(x.began))),
-    h('div', null, h('h3', null, 'What it had answered, which the client never saw'), h('pre', {class: 'suppressed'}, visible(x.suppressed ?? ''))),
-    x.sent && h('div', null, h('h3', null, 'What it was told'), h('pre', null, visible(x.sent))),
+    h('div', null, h('h3', null, 'First response, which the client never saw'), h('pre', {class: 'suppressed'}, visible(x.suppressed ?? ''))),
+    x.sent && h('div', null, h('h3', null, 'What the model was told'), h('pre', null, visible(x.sent))),
     x.cut && h('div', {class: 'row'}, h('p', {class: 'caution'}, t.kind === 'run' ? 'These texts are longer than what is shown.' : 'No more of these texts was kept.'), t.kind === 'run' && button('Show all of it', whole)));
   const whole = async () => {
     try {
@@ -432,7 +432,7 @@ function bouncePart(b, t, n, k, app, get) {
 
 // refusedPart shows texts that tried to be calls, and why they were none.
 function refusedPart(list) {
-  return h('section', {class: 'panel'}, h('header', null, badge('refused', 'bad'), h('span', null, list.length === 1 ? 'A text tried to be a call' : `${list.length} texts tried to be calls`)),
+  return h('section', {class: 'panel'}, h('header', null, badge('refused', 'bad'), h('span', null, list.length === 1 ? 'Rejected call' : `${list.length} texts tried to be calls`)),
     h('div', {class: 'panel-body stack'}, list.slice(0, 50).map((x) => h('div', null, badge(x.reason), ' ', x.name && h('code', null, x.name), ' ', h('span', null, x.message ?? ''),
       x.raw ? h('pre', {class: 'suppressed'}, visible(x.raw)) : x.arguments ? h('pre', {class: 'suppressed'}, visible(x.arguments)) : null))));
 }
@@ -490,7 +490,7 @@ function decisionPart(t, n, c, k, app) {
 // saidPart tells the parts that show what was said before an answer, and what a client sent and received.
 function saidPart(t, n, turn, get, part) {
   const said = turn.said ?? [];
-  if (said.length) part('said', said, () => folded(t.kind === 'run' ? 'What had been said before' : 'What the model was sent', said.map((m) => h('div', null, badge(m.role), h('pre', null, visible(m.text))))));
+  if (said.length) part('said', said, () => folded(t.kind === 'run' ? 'Earlier messages' : 'Prompt sent to the model', said.map((m) => h('div', null, badge(m.role), h('pre', null, visible(m.text))))));
   if (t.kind === 'run') part('asked', turn.asked, () => asked(t, n, get));
   if (t.kind === 'exchange' && n === t.turns.length - 1) {
     part('request', null, () => folded('What the client sent', h('pre', null, visible(pretty(t.request)))));

@@ -78,9 +78,9 @@ export function show(root, route, app) {
       const r = list[0];
       return h('section', {class: 'panel reading'},
         h('header', null, r.error ? badge('error', 'bad') : r.calls.length ? badge(`${r.calls.length} ${r.calls.length === 1 ? 'call' : 'calls'}`, 'ok') : badge('no call'),
-          r.rejected.length > 0 && badge(`${r.rejected.length} refused`, 'bad'), r.notes.length > 0 && badge(`${r.notes.length} mended`, 'warn')),
+          r.rejected.length > 0 && badge(`${r.rejected.length} refused`, 'bad'), r.notes.length > 0 && badge(`${r.notes.length} repaired`, 'warn')),
         h('div', {class: 'panel-body stack'}, r.error ? h('p', null, r.error) : r.calls.slice(0, 5).map((c) => h('code', {class: 'reading-call'}, `${c.name}(${short(c.arguments)})`, !c.complete && ' …')),
-          !r.error && r.calls.length === 0 && h('p', {class: 'soft'}, r.content ? 'All of it is text.' : 'Nothing is shown of it.'),
+          !r.error && r.calls.length === 0 && h('p', {class: 'soft'}, r.content ? 'Plain text, no calls.' : 'Nothing is shown of it.'),
           h('div', {class: 'row names'}, list.map((x) => h('button', {type: 'button', class: 'link', 'aria-pressed': String(x.dialect === picked), dataset: {dialect: x.dialect}, onclick: () => pick(x.dialect, body)}, x.dialect)))));
     }));
   };
@@ -119,7 +119,7 @@ export function show(root, route, app) {
   put(root, h('header', {class: 'page-head'}, h('h1', null, title), h('span', {class: 'grow'}),
     h('div', {class: 'row'}, examples.map((e) => h('button', {type: 'button', class: 'link', onclick: () => { text.value = e.text; tools.value = exampleTools; read(); }}, e.name)))),
   h('div', {class: 'page-body stack'},
-    h('div', {class: 'inputs'}, h('label', {class: 'stack'}, 'What the model wrote', text), h('label', {class: 'stack'}, 'Tools that it was offered', tools)),
+    h('div', {class: 'inputs'}, h('label', {class: 'stack'}, 'What the model wrote', text), h('label', {class: 'stack'}, 'Tools offered to it', tools)),
     h('div', {class: 'row'}, repair, h('label', {class: 'row'}, only, 'each dialect alone'), h('label', {class: 'row'}, 'model', model), h('label', {class: 'row'}, 'chunk', chunk),
       h('button', {type: 'button', class: 'button primary', onclick: read}, icon('playground'), 'Read')),
     said, result));

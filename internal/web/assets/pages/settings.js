@@ -27,7 +27,7 @@ export function show(root, route, app) {
       else a.removeAttribute('aria-current');
     }
     if (!tab) {
-      put(body, h('p', {class: 'empty'}, 'There is no such part of the settings.'));
+      put(body, h('p', {class: 'empty'}, 'There is no such settings page.'));
       return;
     }
     put(body, h('p', {class: 'soft'}, 'Loading…'));
@@ -52,7 +52,7 @@ export function show(root, route, app) {
     const i = tabs.findIndex((t) => nav.querySelector('[aria-current]')?.dataset.tab === t.name);
     app.go(`settings/${tabs[(i + n + tabs.length) % tabs.length].name}`);
   };
-  const off = app.keys({']': ['Next part of the settings', step(1)], '[': ['Part of the settings before', step(-1)]});
+  const off = app.keys({']': ['Next settings page', step(1)], '[': ['Previous settings page', step(-1)]});
   go(route);
   return () => {
     over = true;
@@ -118,7 +118,7 @@ async function tools(root, [name], app) {
     {title: 'What it does', cell: (t) => h('span', {class: 'clip'}, exact(t.description ?? ''))},
     {title: '', cell: facts},
     {title: 'From', cell: (t) => h('code', null, exact(t.source ?? ''))},
-  ], items.filter((t) => `${t.name} ${t.description}`.toLowerCase().includes(filter.value.toLowerCase())), {caption: 'Tools', empty: items.length ? 'No tool has these words.' : 'This service runs no tools: no model has an agent section with tools.'}));
+  ], items.filter((t) => `${t.name} ${t.description}`.toLowerCase().includes(filter.value.toLowerCase())), {caption: 'Tools', empty: items.length ? 'No tool matches.' : 'This service runs no tools: no model has an agent section with tools.'}));
   put(root, h('div', {class: 'row'}, filter, h('span', {class: 'soft'}, 'A tool that is disabled here still runs for a model that lists it.')), list);
   paint();
 }
@@ -168,7 +168,7 @@ function tryTool(root, t, agents, app) {
       }
       const shown = effect(review);
       put(out, got.ran ? null : shown.elements, verdict(review, shown.light, got.ran ? 'What the rules say' : review.decision === 'ask' ? 'The rules ask' : 'The rules refuse it'));
-      if (!got.ran && review.decision === 'ask' && before === changes) put(approve, button('I have looked at it: run it', () => send(true), {kind: 'primary', icon: 'check'}));
+      if (!got.ran && review.decision === 'ask' && before === changes) put(approve, button('Run it anyway', () => send(true), {kind: 'primary', icon: 'check'}));
       if (got.result) {
         out.prepend(h('section', null, h('h3', null, got.result.is_error ? 'It failed' : 'Result', got.ran && h('span', {class: 'soft'}, ` after ${got.seconds < 1 ? `${Math.round(got.seconds * 1000)} ms` : `${got.seconds.toFixed(1)} s`}`)),
           h('pre', {class: ['exact', 'result', got.result.is_error && 'bad-words'], tabindex: '0', role: 'region', 'aria-label': 'Result'}, exact(got.result.text))));
@@ -181,7 +181,7 @@ function tryTool(root, t, agents, app) {
   }
   put(root, h('p', null, h('a', {href: '#/settings/tools'}, 'All tools')), h('div', {class: 'row'}, h('h2', {class: 'mono'}, exact(t.name)), badge(t.state, t.state === 'disabled' ? '' : 'ok'), facts(t)),
     t.description && h('p', null, exact(t.description)), t.source && h('p', {class: 'soft'}, 'From ', h('code', null, exact(t.source))),
-    agents.length === 0 ? h('p', {class: 'empty'}, 'No agent runs tools here.') : h('section', {class: 'panel'}, h('header', null, h('h3', {class: 'grow'}, 'Run it'), h('label', {for: 'try-agent'}, 'with the tools and rules of'), agent),
+    agents.length === 0 ? h('p', {class: 'empty'}, 'No model has tools of this service.') : h('section', {class: 'panel'}, h('header', null, h('h3', {class: 'grow'}, 'Run it'), h('label', {for: 'try-agent'}, 'with the tools and rules of'), agent),
       h('div', {class: 'panel-body stack'}, args.element, h('div', {class: 'row'}, run, approve), out)));
 }
 
@@ -233,10 +233,10 @@ async function policies(root, _, app) {
         }
         paintKept().catch(() => { taken.disabled = false; });
       }, {icon: 'trash'})},
-    ], items, {caption: 'Kept rules', empty: 'No rule was kept when an approval was decided.'}));
+    ], items, {caption: 'Kept rules', empty: 'No rules yet. Mark “Remember” when you approve a call, and its rule is listed here.'}));
   }
   if (agents.length === 0) {
-    put(root, h('p', {class: 'empty'}, 'No agent runs tools here, so that no policy decides.'));
+    put(root, h('p', {class: 'empty'}, 'No model has tools of this service, so there is no policy to test.'));
     return undefined;
   }
   const off = app.feed((e) => { if (e.kind === 'answer') paintKept().catch(() => {}); });
@@ -247,8 +247,8 @@ async function policies(root, _, app) {
     throw e;
   }
   put(root, h('section', {class: 'panel'}, h('header', null, h('h2', {class: 'grow'}, 'Try the rules'), h('label', {for: 'policy-agent'}, 'of'), agent),
-    h('div', {class: 'panel-body stack'}, h('p', {class: 'soft'}, 'What is written here is decided about, and not run.'), h('div', {class: 'row'}, kind), what, out)),
-  h('section', {class: 'panel'}, h('header', null, h('h2', null, 'Rules that were kept with an approval')), h('div', {class: 'panel-body'}, kept)));
+    h('div', {class: 'panel-body stack'}, h('p', {class: 'soft'}, 'Type a command, path or URL to see what the rules decide. Nothing runs.'), h('div', {class: 'row'}, kind), what, out)),
+  h('section', {class: 'panel'}, h('header', null, h('h2', null, 'Remembered rules')), h('div', {class: 'panel-body'}, kept)));
   return () => { clearTimeout(pause); off(); sent = -1; };
 }
 
@@ -257,7 +257,7 @@ async function keys(root, _, app) {
   put(root, table([
     {title: 'Name', cell: (k) => h('strong', null, exact(k.name))}, {title: 'Role', cell: (k) => badge(k.role, k.role === 'admin' ? 'warn' : k.role === 'approver' ? 'wait' : 'info')},
     {title: 'Models', cell: (k) => (k.models?.length ? k.models.map((m, i) => [i > 0 && ', ', h('code', null, exact(m))]) : 'all')}, {title: 'Secret', cell: (k) => h('code', null, exact(k.from ?? ''))},
-  ], list, {caption: 'Keys'}), h('p', {class: 'soft'}, 'Keys stand in the configuration. Their secrets are never shown: what stands here is where they are looked up, or a hash.'));
+  ], list, {caption: 'Keys'}), h('p', {class: 'soft'}, 'Keys are part of the configuration. Secrets are never shown, only where they come from, or a hash.'));
 }
 
 async function values(root, _, app) {
@@ -318,7 +318,7 @@ async function log(root, _, app) {
     put(list);
     const q = new URLSearchParams({level: level.value, ...(category.value && {category: category.value})});
     app.api.stream(`/log/events?${q}`, {after: '0', signal: end.signal, onBatch: take,
-      onState: (s, e) => put(state, s === 'open' ? 'live' : s === 'lost' ? 'The connection is lost. Trying again…' : s === 'failed' ? sentence(e) : '')});
+      onState: (s, e) => put(state, s === 'open' ? 'live' : s === 'lost' ? 'Connection lost. Reconnecting…' : s === 'failed' ? sentence(e) : '')});
   }
   put(root, h('div', {class: 'row'}, level, category, words, pause, state), list);
   follow();
