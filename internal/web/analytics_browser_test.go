@@ -53,7 +53,7 @@ func TestAnalytics(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, plain, nil)
 	empty := w.open(b, adminKey, "#/analytics")
-	empty.wait(".empty", "Nothing was counted in this time")
+	empty.wait(".empty", "No data for this period")
 	empty.tab.Close()
 
 	w.counted()
@@ -81,7 +81,7 @@ func TestAnalytics(t *testing.T) {
 		t.Errorf("the address is %s", got)
 	}
 	s.goTo("#/analytics?client=nobody")
-	s.wait(".empty", "Nothing was counted")
+	s.wait(".empty", "No data")
 	s.call(nil, "choose", `select[aria-label="Client"]`, "")
 	s.wait(".heat", "hermes")
 	s.call(nil, "choose", `select[aria-label="Client"]`, "cleo")

@@ -149,7 +149,7 @@ func TestApprovals(t *testing.T) {
 	s.wait(".approval-bar .primary:not(:disabled)") // its end was seen
 	s.press("a")
 	s.wait(".outcome", "Approved by ada")
-	s.wait(".approval-bar", "The rule was kept")
+	s.wait(".approval-bar", "Rule remembered")
 	s.wait(".queue-list", "Nothing needs approval.")
 	var rules struct{ Items []struct{ Text string } }
 	if w.ask(approverKey, "GET", "/rules", nil, &rules); len(rules.Items) != 1 || !strings.Contains(rules.Items[0].Text, "command: [grep]") {
@@ -276,7 +276,7 @@ func TestApprovalsExpire(t *testing.T) {
 	w := newWorld(t, "timeouts: {approval: 3s}\n"+shop, shopFiles)
 	id := w.begins("shop", "Open the shop on Sundays.")
 	s := w.open(b, adminKey, "#/approvals/"+id)
-	s.wait(".outcome", "Nobody answered in time. The call was not run")
+	s.wait(".outcome", "The approval expired. The call did not run")
 	if n := s.count(".approval-bar button"); n != 0 {
 		t.Errorf("%d buttons are left", n)
 	}

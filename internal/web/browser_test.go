@@ -46,7 +46,7 @@ func TestLogin(t *testing.T) {
 	s.click("Log out")
 	s.wait("[role=alert]", "You are logged out.")
 	s.goTo(strings.TrimPrefix(token, w.base+"/"))
-	s.wait("[role=alert]", "was used before")
+	s.wait("[role=alert]", "was already used")
 }
 
 // TestRoles: a view that is of no use to somebody is not offered, and its address leads elsewhere.
@@ -119,7 +119,7 @@ func TestDown(t *testing.T) {
 	s := w.open(b, adminKey, "#/settings")
 	s.wait("main h1", "Settings")
 	w.stop()
-	s.wait(".offline", "The connection to the service is lost")
+	s.wait(".offline", "Connection to the service lost")
 	w.start()
 	s.wait("label", "Key") // the new process knows nobody yet
 	s.write("#key", adminKey)

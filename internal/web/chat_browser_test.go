@@ -186,7 +186,7 @@ func TestChatSessions(t *testing.T) {
 		t.Errorf("left are %+v", page.Items)
 	}
 	s.goTo("#/chat/ses_none")
-	s.wait("[role=alert]", "This chat is not there")
+	s.wait("[role=alert]", "This chat does not exist")
 }
 
 // TestChatEdits: a message that is edited goes on as a chat of its own, and the other stays.
@@ -259,7 +259,7 @@ func TestChatScripts(t *testing.T) {
 	s.wait(".session-list", "<script>")
 	s.wait(".talk-head h1", "<script>")
 	s.goTo("#/chat/" + canary)
-	s.wait("main", "This chat is not there")
+	s.wait("main", "This chat does not exist")
 	var found int
 	s.evaluate(&found, `document.querySelectorAll('script:not([src^="/web/"]), iframe, style, [onerror], [onload], a[href^="javascript"], img[src*="pwned"]').length`)
 	if found > 0 {
@@ -418,7 +418,7 @@ func TestChatDecides(t *testing.T) {
 	s.click("Approve", ".question")
 	s.wait(".foot-line")
 	s.evaluate(nil, `document.querySelectorAll('details.card:not([open]) > summary').forEach((el) => el.click())`) // as a person, so that they stay open
-	s.wait(".card-question", "Allowed by ada", "The rule was kept")
+	s.wait(".card-question", "Allowed by ada", "Rule remembered")
 	s.wait(".foot-line")
 	if n := s.count(".question"); n != 0 {
 		t.Errorf("%d questions are left", n)

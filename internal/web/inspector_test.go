@@ -150,7 +150,7 @@ func TestInspector(t *testing.T) {
 	s.wait(`select[aria-label="Read as"]`, "anthropic-xml")
 	s.call(nil, "press", ".inspect-main .split + .asides, .inspect-main label input[type=checkbox]")
 	s.call(nil, "choose", `select[aria-label="Read as"]`, "anthropic-xml")
-	s.wait(".split-calls", "No call was read")
+	s.wait(".split-calls", "The text contains no call")
 }
 
 // TestInspectorExchange shows what stands behind an exchange of the gateway, and searches for it.
@@ -271,10 +271,10 @@ func TestPlayground(t *testing.T) {
 	s.wait(".split-call pre", `{"city"`)
 	s.gone(".split-call", "bytes 113")
 	s.call(nil, "choose", "input[type=range]", "16")
-	s.wait(".split-calls", "No call was read")
+	s.wait(".split-calls", "The text contains no call")
 	s.click("anthropic-xml", ".readings")
 	s.wait(`.readings [data-dialect="anthropic-xml"][aria-pressed="true"]`)
-	s.wait(".split-calls", "No call was read")
+	s.wait(".split-calls", "The text contains no call")
 	s.write(".inputs label:nth-child(2) textarea", "{")
 	s.press("Control+Enter")
 	s.wait("[role=alert]", "The tools are no JSON list")

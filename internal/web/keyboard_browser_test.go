@@ -135,7 +135,7 @@ func TestKeyboard(t *testing.T) {
 	s.steer("Shift+Tab", "Read as")
 	s.wait(`select[aria-label="Read as"]`, "anthropic-xml")
 	s.press("a")
-	s.wait(".split-calls", "No call was read")
+	s.wait(".split-calls", "The text contains no call")
 	s.press("Home")
 	s.wait(".split-calls .tree-leaf")
 	s.steer("Tab", "path")
@@ -149,7 +149,7 @@ func TestKeyboard(t *testing.T) {
 	s.wait(".split-call", "get_weather")
 	s.steer("Tab", "How much of the text has arrived")
 	s.press("Home")
-	s.wait(".split-calls", "No call was read")
+	s.wait(".split-calls", "The text contains no call")
 	s.press("End")
 	s.wait(".split-call", "get_weather")
 

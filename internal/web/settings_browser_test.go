@@ -41,7 +41,7 @@ func TestSettings(t *testing.T) {
 	}
 
 	s.goTo("#/settings/policy")
-	s.wait(".settings", "Try the rules", "No rule was kept")
+	s.wait(".settings", "Try the rules", "No rules yet")
 	s.write(".settings textarea", "ls | wc -l && shred hours.md > /dev/null")
 	s.wait(".settings", "deny", "shred hours.md", "wield.yaml:", "the rule matches the command")
 	s.pictures("settings-policy")
@@ -55,7 +55,7 @@ func TestSettings(t *testing.T) {
 	}
 	s.wait("table", "amy", "allow: {tool: [write_file]")
 	s.click("Take back")
-	s.wait(".settings", "No rule was kept")
+	s.wait(".settings", "No rules yet")
 
 	s.goTo("#/settings/keys")
 	s.wait("table", "ada", "cleo", "amy", "env:ADMIN_KEY", "approver")
@@ -83,5 +83,5 @@ func TestSettings(t *testing.T) {
 	s.call(nil, "choose", `select[aria-label="Level"]`, "error")
 	s.gone(".log", "the service of a test starts")
 	s.goTo("#/settings/nothing")
-	s.wait(".settings", "There is no such part")
+	s.wait(".settings", "There is no such settings page")
 }
