@@ -129,7 +129,7 @@ type Asked struct {
 	RightTool bool    `json:"right_tool"` // the wanted tools were called, in any order
 	RightArgs bool    `json:"right_args"` // with the wanted arguments
 	Known     bool    `json:"known"`      // a right answer is known
-	In        int     `json:"in"`         // tokens of the prompt, of all attempts
+	In        int     `json:"in"`         // tokens of the prompt, of all attempts; 0: the server did not count them all
 	Out       int     `json:"out"`
 	Seconds   float64 `json:"seconds"`
 	Failed    string  `json:"failed,omitempty"`
@@ -170,7 +170,9 @@ func ask(ctx context.Context, m chat.Model, q *Question, o LiveOptions) Asked {
 		case chat.KindRejected:
 			a.Refused++
 		case chat.KindUsage:
-			a.In, a.Out = e.Detail.Usage.In, e.Detail.Usage.Out
+			if u := e.Detail.Usage; u.Uncounted == 0 {
+				a.In, a.Out = u.In, u.Out
+			}
 		case chat.KindFinish:
 			a.Bounces = e.Detail.Finish.Bounces
 		}
@@ -227,12 +229,12 @@ type Standing struct {
 	RightArgs rate.Rate `json:"right_args"`  // of the same
 	False     rate.Rate `json:"false_calls"` // of the questions that want none
 	Retried   rate.Rate `json:"retried"`     // answers that were asked for again and then gave a call
-	In        float64   `json:"in"`          // tokens of the prompts of one question, in the mean
+	In        float64   `json:"in"`          // tokens of the prompts of one question, in the mean of those that were counted
 	Out       float64   `json:"out"`
 	Seconds   float64   `json:"seconds"`
 	Failed    int       `json:"failed"`
 
-	n int
+	n, counted int
 }
 
 // Stand sums up results, way by way in the order in which they come.
@@ -250,7 +252,10 @@ func Stand(results []Asked) []Standing {
 	for i := range list {
 		s := &list[i]
 		if n := float64(s.n); n > 0 {
-			s.In, s.Out, s.Seconds = s.In/n, s.Out/n, s.Seconds/n
+			s.Seconds /= n
+		}
+		if n := float64(s.counted); n > 0 {
+			s.In, s.Out = s.In/n, s.Out/n
 		}
 	}
 	return list
@@ -262,7 +267,11 @@ func (s *Standing) add(a *Asked) {
 		return
 	}
 	s.n++
-	s.In, s.Out, s.Seconds = s.In+float64(a.In), s.Out+float64(a.Out), s.Seconds+a.Seconds
+	s.Seconds += a.Seconds
+	if a.In > 0 {
+		s.counted++
+		s.In, s.Out = s.In+float64(a.In), s.Out+float64(a.Out)
+	}
 	if a.Bounces > 0 {
 		s.Retried.Add(len(a.Calls) > 0)
 	}
