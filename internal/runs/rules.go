@@ -59,8 +59,8 @@ func (k *kept) change(f func([]keptRule) []keptRule) {
 	k.version++
 }
 
-// A keeper decides by the policy of an agent with the rules that were kept on top. The strictest rule still decides.
-type keeper struct {
+// A ruled policy decides by the policy of an agent with the rules that were kept on top. The strictest rule still decides.
+type ruled struct {
 	base *policy.Policy
 	kept *kept
 
@@ -70,12 +70,12 @@ type keeper struct {
 }
 
 var (
-	_ tool.Decider   = (*keeper)(nil)
-	_ tool.Suggester = (*keeper)(nil)
-	_ tool.Hider     = (*keeper)(nil)
+	_ tool.Decider   = (*ruled)(nil)
+	_ tool.Suggester = (*ruled)(nil)
+	_ tool.Hider     = (*ruled)(nil)
 )
 
-func (k *keeper) now() *policy.Policy {
+func (k *ruled) now() *policy.Policy {
 	rules, version := k.kept.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,13 +91,13 @@ func (k *keeper) now() *policy.Policy {
 }
 
 // Decide implements tool.Decider.
-func (k *keeper) Decide(c policy.Call) policy.Verdict { return k.now().Decide(c) }
+func (k *ruled) Decide(c policy.Call) policy.Verdict { return k.now().Decide(c) }
 
 // Always implements tool.Suggester.
-func (k *keeper) Always(c policy.Call) string { return k.now().Always(c) }
+func (k *ruled) Always(c policy.Call) string { return k.now().Always(c) }
 
 // Hides implements tool.Hider.
-func (k *keeper) Hides(name string) bool { return k.now().Hides(name) }
+func (k *ruled) Hides(name string) bool { return k.now().Hides(name) }
 
 // keeps makes an agent one whose policy takes rules. h.mu is held.
 func (h *Hub) keeps(a *Agent) {
@@ -114,7 +114,7 @@ func (h *Hub) keeps(a *Agent) {
 		h.rules[a.Name] = k
 	}
 	a.Runner = a.Runner.With(a.Runner.Records)
-	a.Runner.Policy = &keeper{base: base, kept: k}
+	a.Runner.Policy = &ruled{base: base, kept: k}
 }
 
 // Rules returns the rules that are kept, in no order of agents.
@@ -179,7 +179,7 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	keeps, ok := a.Runner.Policy.(*keeper)
+	keeps, ok := a.Runner.Policy.(*ruled)
 	if !ok || p.Always == "" {
 		return nil, tool.ErrAlways
 	}

@@ -22,7 +22,7 @@ import (
 	"wield/tool/sandbox"
 )
 
-// TestMain makes the test binary a keeper of processes, and a server over stdio where the environment says so.
+// TestMain makes the test binary a supervisor of processes, and a server over stdio where the environment says so.
 func TestMain(m *testing.M) {
 	sandbox.Main()
 	if scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO"); scenario != "" {

@@ -98,26 +98,26 @@ func groupIn(parent string, threads bool, id string, limits Limit) *group {
 	if threads {
 		g.Members = filepath.Join(g.Dir, "tasks")
 	} else {
-		most += keeperThreads // the keeper joins as a whole
+		most += supervisorThreads // the supervisor joins as a whole
 	}
 	if err := os.WriteFile(filepath.Join(g.Dir, "pids.max"), []byte(strconv.Itoa(most)), 0); err != nil {
 		g.remove()
 		return nil
 	}
 	if limits.Memory > 0 && !threads { // those of the first version have another hierarchy for memory
-		for name, most := range map[string]int64{"memory.max": limits.Memory + keeperMemory, "memory.swap.max": 0} {
-			// Without the controller the keeper counts, as it does besides.
+		for name, most := range map[string]int64{"memory.max": limits.Memory + supervisorMemory, "memory.swap.max": 0} {
+			// Without the controller the supervisor counts, as it does besides.
 			os.WriteFile(filepath.Join(g.Dir, name), []byte(strconv.FormatInt(most, 10)), 0)
 		}
 	}
 	return g
 }
 
-// keeperMemory is more than a keeper ever has in memory, which joins the group as a whole.
-const keeperMemory = 128 << 20
+// supervisorMemory is more than a supervisor ever has in memory, which joins the group as a whole.
+const supervisorMemory = 128 << 20
 
-// keeperThreads is more than the threads that a keeper ever has.
-const keeperThreads = 32
+// supervisorThreads is more than the threads that a supervisor ever has.
+const supervisorThreads = 32
 
 // join puts this thread, or this process, into the group. What it starts is in it from its first moment.
 func (g *group) join() error {
@@ -178,5 +178,5 @@ func crowd(most int) (uint64, bool) {
 	}
 	_, all, _ := strings.Cut(fields[3], "/")
 	n, ok := number(all)
-	return uint64(n + threadsEach*most + keeperThreads), ok
+	return uint64(n + threadsEach*most + supervisorThreads), ok
 }

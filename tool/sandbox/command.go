@@ -103,7 +103,7 @@ const (
 	defaultOpenFiles = 4096
 )
 
-// The least that a limit may be: below, the keeper itself would suffer, or no program would start.
+// The least that a limit may be: below, the supervisor itself would suffer, or no program would start.
 const (
 	leastMemory    = 64 << 20
 	leastOpenFiles = 64

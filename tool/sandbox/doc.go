@@ -5,7 +5,7 @@
 //
 //	run      one program with everything it starts, from Start to Wait
 //	tree     the processes of a run: the program, its children, theirs, also those that made themselves independent
-//	keeper   a process of ours between the caller and the tree. Orphans of the tree become its children, whatever they do
+//	supervisor   a process of ours between the caller and the tree. Orphans of the tree become its children, whatever they do
 //	         to get away, so that it can end them all and knows when there are none
 //	level    what is promised: none, limits, workspace, strict
 //	layer    a means by which a promise is kept: rlimits, Landlock, seccomp, namespaces
@@ -14,7 +14,7 @@
 // A level that the machine cannot give is an error that says what is missing and how to get it. A run never gets less than it
 // asked for without saying so; what it got is in [Process.Effective].
 //
-// The keeper is the calling program itself, started again with a hidden first argument. Every program that uses this package,
+// The supervisor is the calling program itself, started again with a hidden first argument. Every program that uses this package,
 // and every test binary, calls [Main] before anything else:
 //
 //	func main() {

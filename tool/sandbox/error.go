@@ -12,7 +12,7 @@ var (
 	ErrCommand  = errors.New("the command cannot be run")
 	ErrNotFound = errors.New("there is no such program")
 	ErrLevel    = errors.New("this machine cannot give the level")
-	ErrHelper   = errors.New("the keeper did not start")
+	ErrHelper   = errors.New("the supervisor did not start")
 	// What ended a run that did not end by itself.
 	ErrTimeout   = errors.New("the time was over")
 	ErrCanceled  = errors.New("it was cancelled")
@@ -21,8 +21,8 @@ var (
 	ErrProcesses = errors.New("it started too many processes")
 	ErrCPU       = errors.New("it used too much processor time")
 	ErrFileSize  = errors.New("it wrote too large a file")
-	// ErrLost means that the keeper was ended from outside. What was left of the tree has been looked for and ended.
-	ErrLost = errors.New("the keeper was lost")
+	// ErrLost means that the supervisor was ended from outside. What was left of the tree has been looked for and ended.
+	ErrLost = errors.New("the supervisor was lost")
 )
 
 // An Error is why a run did not start, or what ended it.
@@ -65,7 +65,7 @@ func badCommand(format string, args ...any) error {
 	return &Error{Kind: ErrCommand, Text: fmt.Sprintf(format, args...)}
 }
 
-// reasons are the words of the keeper for what ended a run, and their kinds.
+// reasons are the words of the supervisor for what ended a run, and their kinds.
 var reasons = map[string]error{
 	"memory":    ErrMemory,
 	"processes": ErrProcesses,

@@ -340,7 +340,7 @@ func TestInheritedDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// Far above the descriptors that a keeper uses itself.
+	// Far above the descriptors that a supervisor uses itself.
 	const fd = 200
 	if err := unix.Dup3(int(f.Fd()), fd, 0); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (s *spec) fenced() []string {
 	return list
 }
 
-// starts lists the ways to start a keeper, the best first. A user who is no superuser may mount in a user
+// starts lists the ways to start a supervisor, the best first. A user who is no superuser may mount in a user
 // namespace of their own.
 func (s *spec) starts() []*syscall.SysProcAttr {
 	plain := &syscall.SysProcAttr{Setsid: true}
@@ -67,7 +67,7 @@ func (s *spec) fence() ([]Layer, error) {
 const sharedMemory = "/dev/shm"
 
 // ownShared puts an empty file system in memory in the place of the one that all share: what nobody has open is counted there, and goes
-// with the run. It is twice as large as the limit, so that the keeper sees that too much is in it. It reports whether it did: not
+// with the run. It is twice as large as the limit, so that the supervisor sees that too much is in it. It reports whether it did: not
 // where the run works in that place.
 func (s *spec) ownShared() bool {
 	if s.Level != Limits || s.Limits.Memory <= 0 || slices.ContainsFunc(append([]string{s.Dir, s.Program}, s.Walls.Writable...), func(p string) bool {

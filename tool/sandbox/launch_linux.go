@@ -18,7 +18,7 @@ import (
 )
 
 // exec puts up the walls around this thread and starts the program from it.
-func (k *keeper) exec() ([]Layer, error) {
+func (k *supervisor) exec() ([]Layer, error) {
 	s := &k.spec
 	k.thread = unix.Gettid()
 	layers := []Layer{{Name: "tree", Detail: "subreaper"}}
@@ -86,8 +86,8 @@ func written(start func() error, sleep func(time.Duration)) error {
 	}
 }
 
-// readyThreads makes the threads that the keeper may come to need: a tree that has used up what this user may
-// have must not keep its keeper from working.
+// readyThreads makes the threads that the supervisor may come to need: a tree that has used up what this user may
+// have must not keep its supervisor from working.
 func readyThreads() {
 	const enough = 12
 	var all, done sync.WaitGroup
@@ -126,7 +126,7 @@ func restrict(s *spec) ([]Layer, error) {
 	return append(layers, Layer{"seccomp", net}), nil
 }
 
-// limit sets those limits of one process that the keeper can live with itself: the program inherits them.
+// limit sets those limits of one process that the supervisor can live with itself: the program inherits them.
 func limit(l Limit) error {
 	if l.OpenFiles > 0 {
 		if err := lower(unix.RLIMIT_NOFILE, uint64(l.OpenFiles), 0); err != nil {
@@ -142,7 +142,7 @@ func limit(l Limit) error {
 	return lower(unix.RLIMIT_CORE, 0, 0)
 }
 
-// A bound is a limit that a keeper could not live with: a Go program maps far more memory than it uses, and
+// A bound is a limit that a supervisor could not live with: a Go program maps far more memory than it uses, and
 // writes files. The program gets it right after its start, from outside.
 type bound struct {
 	what int
@@ -163,7 +163,7 @@ func (l Limit) bounds() []bound {
 }
 
 // bounded does something while the soft limits of this process are those that the program is to inherit, as
-// far as the keeper can bear them for a moment. It cannot bear the one for memory.
+// far as the supervisor can bear them for a moment. It cannot bear the one for memory.
 func bounded(bounds []bound, do func() error) error {
 	for _, b := range bounds {
 		if b.what == unix.RLIMIT_DATA {
@@ -244,7 +244,7 @@ const (
 const standing = 'R'
 
 // execInside starts bubblewrap, and in it this program, which puts up the rest of the walls and becomes the program.
-func (k *keeper) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
+func (k *supervisor) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
 	specFD, err := k.handOver()
 	if err != nil {
 		return nil, describe("memfd", err)
@@ -276,7 +276,7 @@ func (k *keeper) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
 }
 
 // handOver makes a file in memory that holds the spec.
-func (k *keeper) handOver() (int, error) {
+func (k *supervisor) handOver() (int, error) {
 	b, err := json.Marshal(&k.spec)
 	if err != nil {
 		return -1, err

@@ -17,7 +17,7 @@ import (
 
 // memory returns how many bytes a tree has in memory: private to a process, shared, and in files that are
 // kept in memory.
-func (k *keeper) memory(tree []proc) int64 {
+func (k *supervisor) memory(tree []proc) int64 {
 	var private, shared int64
 	files := inMemory{}
 	systems := k.tmpfs(tree)
@@ -163,7 +163,7 @@ func (m inMemory) uncounted(line []string) bool {
 }
 
 // tmpfs returns how much there is on the file systems in memory that a tree has to itself, by their devices.
-func (k *keeper) tmpfs(tree []proc) map[uint64]int64 {
+func (k *supervisor) tmpfs(tree []proc) map[uint64]int64 {
 	if len(tree) == 0 || k.spec.Bubblewrap == "" && k.spec.Level != Limits {
 		return nil
 	}

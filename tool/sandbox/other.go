@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Main does nothing: only Linux has keepers.
+// Main does nothing: only Linux has supervisors.
 func Main() {}
 
 // plant starts the program as a child. Elsewhere than on Linux no level above limits can be given; what holds of limits is

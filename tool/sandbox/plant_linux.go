@@ -19,31 +19,31 @@ import (
 // self is the program that runs, whatever has become of its file.
 const self = "/proc/self/exe"
 
-// A keeperTree is a tree with its keeper, seen from the caller.
-type keeperTree struct {
-	keeper  *os.Process
-	mu      sync.Mutex
-	control *os.File
-	status  *os.File
-	lines   *bufio.Reader
-	id      string
-	temp    string
-	group   *group
+// A supervisorTree is a tree with its supervisor, seen from the caller.
+type supervisorTree struct {
+	supervisor *os.Process
+	mu         sync.Mutex
+	control    *os.File
+	status     *os.File
+	lines      *bufio.Reader
+	id         string
+	temp       string
+	group      *group
 }
 
-// patience is how long a keeper may take to start the program.
+// patience is how long a supervisor may take to start the program.
 const patience = 30 * time.Second
 
-// plant starts a keeper and has it start the program.
+// plant starts a supervisor and has it start the program.
 func plant(ctx context.Context, p *Process, c Command, program string, s *streams) (tree, error) {
 	if helping() {
-		return nil, &Error{Kind: ErrHelper, Text: "this process is itself a keeper: its program does not call sandbox.Main first"}
+		return nil, &Error{Kind: ErrHelper, Text: "this process is itself a supervisor: its program does not call sandbox.Main first"}
 	}
 	sp, err := p.spec(c, program)
 	if err != nil {
 		return nil, err
 	}
-	t := &keeperTree{id: p.id, temp: sp.Walls.Temp, group: sp.Group}
+	t := &supervisorTree{id: p.id, temp: sp.Walls.Temp, group: sp.Group}
 	defer func() {
 		if err != nil {
 			t.abandon()
@@ -111,8 +111,8 @@ func setenv(env []string, name, value string) []string {
 	return append(set, name+"="+value)
 }
 
-// start starts the keeper.
-func (t *keeperTree) start(s *streams, sp *spec) error {
+// start starts the supervisor.
+func (t *supervisorTree) start(s *streams, sp *spec) error {
 	controlTheirs, control, err := os.Pipe()
 	if err != nil {
 		return err
@@ -127,15 +127,15 @@ func (t *keeperTree) start(s *streams, sp *spec) error {
 	t.status, t.lines = stat, bufio.NewReader(stat)
 	attr := &os.ProcAttr{Dir: "/", Env: []string{Marker + "=" + t.id}, Files: append(s.theirs(), controlTheirs, statusTheirs)}
 	for _, attr.Sys = range sp.starts() {
-		if t.keeper, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, attr); err == nil {
+		if t.supervisor, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, attr); err == nil {
 			return nil
 		}
 	}
 	return err
 }
 
-// order tells the keeper what to do and waits for its first word.
-func (t *keeperTree) order(sp *spec) (st status, err error) {
+// order tells the supervisor what to do and waits for its first word.
+func (t *supervisorTree) order(sp *spec) (st status, err error) {
 	b, err := json.Marshal(sp)
 	if err != nil {
 		return st, err
@@ -150,7 +150,7 @@ func (t *keeperTree) order(sp *spec) (st status, err error) {
 	return t.line()
 }
 
-func (t *keeperTree) line() (st status, err error) {
+func (t *supervisorTree) line() (st status, err error) {
 	line, err := t.lines.ReadBytes('\n')
 	if err != nil {
 		return st, err
@@ -158,7 +158,7 @@ func (t *keeperTree) line() (st status, err error) {
 	return st, json.Unmarshal(line, &st)
 }
 
-// startError tells why the keeper could not start the program.
+// startError tells why the supervisor could not start the program.
 func startError(c Command, sp *spec, f *failure, s *streams) error {
 	e := &Error{Kind: ErrHelper, Text: f.Layer, Err: errors.New(f.Text)}
 	switch {
@@ -192,32 +192,32 @@ func (s *streams) complaint() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(b[:n]), "?"))
 }
 
-func (t *keeperTree) say(order byte) {
+func (t *supervisorTree) say(order byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.control != nil {
-		t.control.Write([]byte{order}) // if the keeper is gone, wait knows
+		t.control.Write([]byte{order}) // if the supervisor is gone, wait knows
 	}
 }
 
-func (t *keeperTree) stop(time.Duration) { t.say(orderStop) }
-func (t *keeperTree) kill()              { t.say(orderKill) }
+func (t *supervisorTree) stop(time.Duration) { t.say(orderStop) }
+func (t *supervisorTree) kill()              { t.say(orderKill) }
 
-func (t *keeperTree) wait() report {
+func (t *supervisorTree) wait() report {
 	st, err := t.line()
 	r := report{Code: -1, lost: true}
 	if err == nil && st.Ended != nil {
 		r = *st.Ended
 	} else {
-		t.keeper.Kill() // what it has left to tell cannot be believed
+		t.supervisor.Kill() // what it has left to tell cannot be believed
 	}
-	t.keeper.Wait()
+	t.supervisor.Wait()
 	t.close()
 	return r
 }
 
-// closeControl is the last order: the keeper ends the tree and then itself.
-func (t *keeperTree) closeControl() {
+// closeControl is the last order: the supervisor ends the tree and then itself.
+func (t *supervisorTree) closeControl() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.control != nil {
@@ -226,20 +226,20 @@ func (t *keeperTree) closeControl() {
 	}
 }
 
-func (t *keeperTree) close() {
+func (t *supervisorTree) close() {
 	t.closeControl()
 	if t.status != nil {
 		t.status.Close()
 	}
 }
 
-func (t *keeperTree) sweep() int {
-	t.keeper.Kill()
+func (t *supervisorTree) sweep() int {
+	t.supervisor.Kill()
 	return sweepMarked(t.id)
 }
 
-// cleanup removes what a keeper that was lost has left.
-func (t *keeperTree) cleanup() {
+// cleanup removes what a supervisor that was lost has left.
+func (t *supervisorTree) cleanup() {
 	if t.temp != "" {
 		removeTree(t.temp)
 	}
@@ -249,13 +249,13 @@ func (t *keeperTree) cleanup() {
 }
 
 // abandon takes everything back if the program did not start, or may have started while nobody wanted it any
-// more. The keeper is not simply killed: it alone knows a tree that has thrown its environment away.
-func (t *keeperTree) abandon() {
-	if t.keeper != nil {
+// more. The supervisor is not simply killed: it alone knows a tree that has thrown its environment away.
+func (t *supervisorTree) abandon() {
+	if t.supervisor != nil {
 		t.closeControl()
-		dead := time.AfterFunc(late, func() { t.keeper.Kill() })
-		state, err := t.keeper.Wait()
-		if !dead.Stop() || err != nil || state.ExitCode() < 0 || state.ExitCode() > keeperFailed {
+		dead := time.AfterFunc(late, func() { t.supervisor.Kill() })
+		state, err := t.supervisor.Wait()
+		if !dead.Stop() || err != nil || state.ExitCode() < 0 || state.ExitCode() > supervisorFailed {
 			sweepMarked(t.id) // it was ended, or broke down, in the middle of its work
 		}
 	}

@@ -128,7 +128,7 @@ type report struct {
 	lost      bool          // there was no report
 }
 
-// late is how long a keeper may take for its work beyond the grace before it is given up.
+// late is how long a supervisor may take for its work beyond the grace before it is given up.
 const late = 10 * time.Second
 
 // supervise sees to it that the run ends, and says how.

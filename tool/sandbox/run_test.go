@@ -330,7 +330,7 @@ func (h *hasty) AfterFunc(f func()) (stop func() bool) {
 }
 
 // TestEndsWhileStarting ends the context while a run is being started, at every moment at which it is looked at: whether the run
-// comes into being or not, nobody loses sight of its keeper, who alone knows the processes without a marker.
+// comes into being or not, nobody loses sight of its supervisor, who alone knows the processes without a marker.
 func TestEndsWhileStarting(t *testing.T) {
 	unixOnly(t)
 	for at := range 4 {

@@ -160,11 +160,11 @@ func TestCallerIsKilled(t *testing.T) {
 	}
 }
 
-// TestKeeperIsKilled ends the keeper, as a hostile program at a level without walls can, and checks that the run is reported as
+// TestSupervisorIsKilled ends the supervisor, as a hostile program at a level without walls can, and checks that the run is reported as
 // lost and what can be found of it is ended.
-func TestKeeperIsKilled(t *testing.T) {
+func TestSupervisorIsKilled(t *testing.T) {
 	for _, l := range levels(t, sandbox.None, sandbox.Limits) {
-		// The input comes when the keeper has said that the program runs.
+		// The input comes when the supervisor has said that the program runs.
 		c := sandbox.Command{Level: l, Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + t.Name()}, Stdin: strings.NewReader("go\n")}
 		_, exit, err := sh(t, c, `(setsid sleep 1000 &) ; read go; kill -9 $PPID; sleep 1000`)
 		if !errors.Is(err, sandbox.ErrLost) || exit.Survivors != 0 {
@@ -180,16 +180,16 @@ func TestKeeperIsKilled(t *testing.T) {
 			t.Errorf("%s: %+v, %v: %s", l, exit, err, out)
 		}
 		if errors.Is(err, sandbox.ErrLost) {
-			t.Errorf("%s: the keeper was ended", l)
+			t.Errorf("%s: the supervisor was ended", l)
 		}
 	}
 }
 
-// forgetfulName makes this test binary a program that does not call Main. What it starts as its keeper cannot know that, so it
+// forgetfulName makes this test binary a program that does not call Main. What it starts as its supervisor cannot know that, so it
 // is told by the name of the program file.
 const forgetfulName = "forgetful"
 
-// forgetfulMain is that program. Started a second time, as the keeper it does not know to be, it does what it always does.
+// forgetfulMain is that program. Started a second time, as the supervisor it does not know to be, it does what it always does.
 func forgetfulMain() {
 	if exe, _ := os.Executable(); filepath.Base(exe) != forgetfulName {
 		return

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hidden is the first argument of a program that is started again as a keeper, and of the program inside a namespace.
+// hidden is the first argument of a program that is started again as a supervisor, and of the program inside a namespace.
 const (
 	hidden = "__wield-sandbox"
 	inner  = "inside"
 )
 
-// Main turns the program into a keeper if it was started as one, and never returns then. Otherwise it does nothing. It
+// Main turns the program into a supervisor if it was started as one, and never returns then. Otherwise it does nothing. It
 // belongs at the very start of main, and of TestMain.
 func Main() {
 	if !helping() {
@@ -29,14 +29,14 @@ func Main() {
 	if len(os.Args) > 2 && os.Args[2] == inner {
 		syscall.Exit(inside())
 	}
-	// os.Exit waits for a second under the race detector, and so would everything that is tested with a keeper.
+	// os.Exit waits for a second under the race detector, and so would everything that is tested with a supervisor.
 	syscall.Exit(keep())
 }
 
 // helping reports whether this program was started by Start.
 func helping() bool { return len(os.Args) > 1 && os.Args[1] == hidden }
 
-// A spec is what a keeper is told. It goes through a pipe, because everybody can read the arguments of a process.
+// A spec is what a supervisor is told. It goes through a pipe, because everybody can read the arguments of a process.
 type spec struct {
 	ID         string   `json:"id"`
 	Program    string   `json:"program"`
@@ -52,10 +52,10 @@ type spec struct {
 	Protected  []string `json:"protected,omitempty"`
 }
 
-// The descriptors of a keeper beside the streams of the tree.
+// The descriptors of a supervisor beside the streams of the tree.
 const (
 	controlFD = 3 // the spec, then orders; its end means that the caller is gone
-	statusFD  = 4 // what the keeper has to tell, a line of JSON each
+	statusFD  = 4 // what the supervisor has to tell, a line of JSON each
 )
 
 // The orders.
@@ -64,7 +64,7 @@ const (
 	orderKill = 'K'
 )
 
-// A status is a line from the keeper. One of the fields is set.
+// A status is a line from the supervisor. One of the fields is set.
 type status struct {
 	Started *started `json:"started,omitempty"`
 	Failed  *failure `json:"failed,omitempty"`
@@ -92,26 +92,26 @@ func failed(layer string, err error) *failure {
 	return f
 }
 
-// keeperFailed is the exit code of a keeper that could not start the program, and has left nothing. A higher
+// supervisorFailed is the exit code of a supervisor that could not start the program, and has left nothing. A higher
 // one is a breakdown.
-const keeperFailed = 1
+const supervisorFailed = 1
 
-// keep is the life of a keeper.
+// keep is the life of a supervisor.
 func keep() int {
 	control, stat := os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status")
 	// Neither ours nor what the caller's own parent left open may reach the tree.
 	closeOnExec()
 	s, err := readSpec(control)
 	if err != nil {
-		return keeperFailed
+		return supervisorFailed
 	}
-	k := &keeper{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1), gone: make(chan struct{})}
+	k := &supervisor{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1), gone: make(chan struct{})}
 	// Signals that reach everybody on a terminal are for the caller to act on. They are caught, not ignored:
 	// the tree would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.tell(status{Failed: failed("subreaper", err)})
-		return keeperFailed
+		return supervisorFailed
 	}
 	go k.listen(control)
 	layers, err := k.launch()
@@ -123,7 +123,7 @@ func keep() int {
 		k.killAll()
 		k.tidy()
 		k.tell(status{Failed: f})
-		return keeperFailed
+		return supervisorFailed
 	}
 	letGo()
 	k.tell(status{Started: &started{Pid: k.pid, Layers: layers}})
@@ -133,8 +133,8 @@ func keep() int {
 	return 0
 }
 
-// A keeper holds one tree.
-type keeper struct {
+// A supervisor holds one tree.
+type supervisor struct {
 	spec   spec
 	stat   *os.File
 	pid    int // of the program, or of bubblewrap around it
@@ -161,7 +161,7 @@ func readSpec(r io.Reader) (s spec, err error) {
 }
 
 // tell writes a line. If nobody listens any more, nobody wants to know.
-func (k *keeper) tell(s status) {
+func (k *supervisor) tell(s status) {
 	b, err := json.Marshal(s)
 	if err == nil {
 		k.stat.Write(append(b, '\n'))
@@ -169,7 +169,7 @@ func (k *keeper) tell(s status) {
 }
 
 // listen passes on the orders of the caller. The end of the pipe is the last one: the caller is gone, however it went.
-func (k *keeper) listen(control *os.File) {
+func (k *supervisor) listen(control *os.File) {
 	b := make([]byte, 1)
 	for {
 		if _, err := control.Read(b); err != nil {
@@ -213,7 +213,7 @@ func letGo() {
 // launch starts the program behind its walls. Landlock, seccomp, capabilities and no_new_privs belong to a
 // thread and pass to what it starts. So one thread is locked in and starts the program, while the others stay
 // free to watch and to end it.
-func (k *keeper) launch() (layers []Layer, err error) {
+func (k *supervisor) launch() (layers []Layer, err error) {
 	ready := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -236,7 +236,7 @@ func (k *keeper) launch() (layers []Layer, err error) {
 
 // reap waits for every process of the tree. As the subreaper this one is the parent of all whose parents have
 // ended, so that no child left means no process left.
-func (k *keeper) reap() {
+func (k *supervisor) reap() {
 	defer close(k.gone)
 	for {
 		var ws syscall.WaitStatus
@@ -267,7 +267,7 @@ func addUsage(sum, ru *syscall.Rusage) {
 const looking = 100 * time.Millisecond
 
 // watch stays with the tree until nothing of it is left.
-func (k *keeper) watch() report {
+func (k *supervisor) watch() report {
 	var tick <-chan time.Time
 	if k.spec.Limits.Processes > 0 || k.spec.Limits.Memory > 0 {
 		t := time.NewTicker(looking)
@@ -310,7 +310,7 @@ func (k *keeper) watch() report {
 }
 
 // bury takes down how the program ended, if it has and nobody has yet.
-func (k *keeper) bury(r *report) {
+func (k *supervisor) bury(r *report) {
 	select {
 	case d := <-k.ended:
 		k.died(r, d.status)
@@ -326,7 +326,7 @@ var deadly = map[syscall.Signal]string{syscall.SIGXCPU: "cpu", syscall.SIGXFSZ: 
 // shellSignal is what programs that pass on the end of another one add to the number of its signal.
 const shellSignal = 128
 
-func (k *keeper) died(r *report, ws syscall.WaitStatus) {
+func (k *supervisor) died(r *report, ws syscall.WaitStatus) {
 	if ws.Exited() {
 		r.Code = ws.ExitStatus()
 	}
@@ -343,7 +343,7 @@ func (k *keeper) died(r *report, ws syscall.WaitStatus) {
 }
 
 // ask asks every process of the tree to end.
-func (k *keeper) ask() {
+func (k *supervisor) ask() {
 	for _, p := range descendants(os.Getpid()) {
 		if k.spec.Bubblewrap != "" && (p.pid == k.pid || p.parent == k.pid) {
 			continue // the two that hold the namespace: without them there is no grace
@@ -356,7 +356,7 @@ func (k *keeper) ask() {
 const stubborn = 8 * time.Second
 
 // killAll ends everything and returns how much was left.
-func (k *keeper) killAll() (survivors int) {
+func (k *supervisor) killAll() (survivors int) {
 	if k.pid == 0 {
 		return 0
 	}
@@ -364,7 +364,7 @@ func (k *keeper) killAll() (survivors int) {
 	// Nearly always everything is in the program's own group, or in the namespace that ends with this
 	// process.
 	syscall.Kill(-k.pid, syscall.SIGKILL)
-	// What is not has to be looked for, and to find it the keeper must come to its turn. Only a superuser may
+	// What is not has to be looked for, and to find it the supervisor must come to its turn. Only a superuser may
 	// ask for that.
 	unix.Setpriority(unix.PRIO_PGRP, 0, -20)
 	wait := time.Millisecond
@@ -389,7 +389,7 @@ func (k *keeper) killAll() (survivors int) {
 }
 
 // exceeded names the limit of the whole tree that does not hold any more, or nothing.
-func (k *keeper) exceeded() string {
+func (k *supervisor) exceeded() string {
 	if k.spec.Group.refused() {
 		return "processes"
 	}
@@ -408,7 +408,7 @@ func (k *keeper) exceeded() string {
 }
 
 // tidy removes what was made for the run. The caller could do so too, but may be gone.
-func (k *keeper) tidy() {
+func (k *supervisor) tidy() {
 	if dir := k.spec.Walls.Temp; dir != "" {
 		removeTree(dir)
 	}
