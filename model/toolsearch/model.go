@@ -58,6 +58,20 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
+// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if the model behind it does not tell.
+func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
+	behind, ok := m.model.(interface {
+		Sent(req *chat.Request) (sent *chat.Request, inText bool, err error)
+	})
+	if !ok {
+		return nil, false, nil
+	}
+	if hidden := m.hidden(req); len(hidden) > 0 {
+		req = &m.begin(req, hidden).req
+	}
+	return behind.Sent(req)
+}
+
 // hidden returns the tools of a request that the model has to find.
 func (m *model) hidden(req *chat.Request) []chat.Tool {
 	c := &req.Choice
