@@ -61,6 +61,11 @@ func TestStrayByte(t *testing.T) {
 	anyText(t, dialect.Options{}, "<tool_call><function=find><parameter=></function></tool_call>\x83")
 }
 
+// TestNoteInWrapping reads a wrapped call of which a note lies behind the bytes that its events cover so far.
+func TestNoteInWrapping(t *testing.T) {
+	anyText(t, dialect.Options{}, "```text\n{\"name\":\"find\",\"args\":{} ```")
+}
+
 // FuzzNamed reads texts when a dialect is expected, with the others or alone. Its seeds are some of the cases of each dialect, for all
 // of them are read before anything new is: TestCases has them all.
 func FuzzNamed(f *testing.F) {

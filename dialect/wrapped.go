@@ -365,6 +365,10 @@ func (d *driver) wrappedCalls(events []chat.Event, text string, at, count int, l
 // adopt emits the events of calls that a shadow read.
 func (c *callWriter) adopt(events []chat.Event) {
 	for _, e := range events {
+		if e.Kind == chat.KindNote { // it covers nothing
+			c.text.dst = append(c.text.dst, e)
+			continue
+		}
 		if e.Kind == chat.KindCallStart {
 			c.confirm(e.At, true)
 		}
