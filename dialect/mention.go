@@ -89,7 +89,7 @@ func (d *Decoder) mentions() {
 	case inComment(before):
 		m.sure = true
 	case c.bol || d.cand.fenced.mark != 0:
-		if m.sure = quotedAbove(before); !m.sure {
+		if m.sure = quotedAbove(before) || !c.bol && quotedBy(before) != ""; !m.sure {
 			return
 		}
 	case exampleLed(before):
