@@ -629,7 +629,11 @@ func TestPlantedRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	y.works("write_file", `{"path":"config","content":"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n[filter \"x\"]\n\tclean = touch owned; cat\n"}`,
-		`{"path":".gitattributes","content":"* filter=x\n"}`, `{"path":"notes.txt","content":"NOTES"}`)
+		`{"path":"notes.txt","content":"NOTES"}`)
+	y.refused("write_file", `{"path":".gitattributes","content":"* filter=x\n"}`) // it asks; somebody says yes
+	if err := os.WriteFile(filepath.Join(y.dir, ".gitattributes"), []byte("* filter=x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	y.refused("git_status", `{}`)
 	y.policy(allows("git"))
 	y.refused("command_exec", `{"command":"git","arguments":["status"]}`, `{"shell":"git diff"}`, `{"command":"git","arguments":["--git-dir=.","status"]}`)
