@@ -340,9 +340,9 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 		if err == nil {
 			err = ended(exit)
 		}
+		c.said.end(err) // before anybody hears of the end, and asks how it was
 		out.CloseWithError(io.EOF)
 		in.CloseWithError(err)
-		c.said.end(err)
 	}()
 	c.end = func() {
 		toProgram.Close()
