@@ -78,7 +78,8 @@ func TestLying(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := New(Options{Name: "raw", URL: raw(t, test.contentType, test.answer), Start: 3 * time.Second})
+			s := New(Options{Name: "raw", URL: raw(t, test.contentType, test.answer), Start: 3 * time.Second,
+				Client: &http.Client{Transport: &http.Transport{}}}) // other tests close the connections of the default one
 			defer s.Close()
 			tools, problems := s.Tools(t.Context())
 			if test.list != "" {
