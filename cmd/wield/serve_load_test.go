@@ -88,9 +88,7 @@ func TestServeEndsUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, &stderr)
 	}
-	if log := stderr.String(); !strings.Contains(log, `"msg":"stopped"`) { // behind it stand requests that the end has cut off
-		t.Errorf("the log does not tell of the end:\n%s", log)
-	}
+	checkLog(t, stderr.String())
 }
 
 // whole matches answers that have ended: as they should, or with an error that says so.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,8 +38,13 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	defer runtime.KeepAlive(floor)
 	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
+	var exchanges atomic.Int64
 	srv := &http.Server{
-		Handler:           g,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			exchanges.Add(1)
+			defer exchanges.Add(-1)
+			g.ServeHTTP(w, r)
+		}),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
@@ -74,6 +80,10 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		defer over()
 		if !shutdown(last, srv) {
 			srv.Close()
+			// Close does not wait for them, and what they log stands before the end of the service.
+			for over := time.Now().Add(lastWords); exchanges.Load() > 0 && time.Now().Before(over); {
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 	}
 	<-failed
