@@ -26,8 +26,8 @@ const (
 // An endpoint answers the requests of one method at the URLs of one pattern.
 type endpoint struct {
 	method string // GET stands for HEAD as well
-	// path may hold one *, which stands for any text that is not empty, slashes included; exchange.arg has
-	// it. Of several that fit, the one with the most of its own text counts.
+	// path may hold a *, which stands for any text that is not empty, slashes included; exchange.arg has it, and with a second one
+	// at the end all from the first on. Of several that fit, the one with the most of its own text counts.
 	path  string
 	front *front // whose protocol it is
 	serve func(*exchange) *failure
@@ -50,6 +50,8 @@ var endpoints = newRoutes(
 	endpoint{http.MethodDelete, pathConversations + "/*", responsesFront, (*exchange).deleteConversation, nil},
 	endpoint{http.MethodGet, pathConversations + "/*/items", responsesFront, (*exchange).listConversation, nil},
 	endpoint{http.MethodPost, pathConversations + "/*/items", responsesFront, (*exchange).extendConversation, nil},
+	endpoint{http.MethodGet, pathConversations + "/*/items/*", responsesFront, (*exchange).showItem, nil},
+	endpoint{http.MethodDelete, pathConversations + "/*/items/*", responsesFront, (*exchange).deleteItem, nil},
 	endpoint{http.MethodPost, pathMessages, messagesFront, nil, (*exchange).answer},
 	endpoint{http.MethodPost, pathCountTokens, messagesFront, nil, (*exchange).countTokens},
 	endpoint{http.MethodPost, pathGemini + "/*:generateContent", geminiFront, nil, (*exchange).generate},
@@ -103,6 +105,17 @@ type pattern struct {
 	endpoints      []endpoint
 }
 
+// fits returns what stands in the place of the * in a path, and reports whether the path is one of the pattern.
+func (p *pattern) fits(path string) (arg string, ok bool) {
+	arg, ok = strings.CutPrefix(path, p.before)
+	if middle, two := strings.CutSuffix(p.behind, "*"); two {
+		first, last, found := strings.Cut(arg, middle)
+		return arg, ok && found && first != "" && last != ""
+	}
+	arg, behind := strings.CutSuffix(arg, p.behind)
+	return arg, ok && behind && arg != ""
+}
+
 func newRoutes(all ...endpoint) *routes {
 	r := &routes{exact: map[string][]endpoint{}}
 	for _, e := range all {
@@ -131,8 +144,8 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 		return found, ""
 	}
 	for _, p := range r.patterns {
-		if len(path) > len(p.before)+len(p.behind) && strings.HasPrefix(path, p.before) && strings.HasSuffix(path, p.behind) {
-			return p.endpoints, path[len(p.before) : len(path)-len(p.behind)]
+		if arg, ok := p.fits(path); ok {
+			return p.endpoints, arg
 		}
 	}
 	return nil, ""

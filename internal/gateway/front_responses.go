@@ -320,9 +320,6 @@ func (x *exchange) showResponse() *failure {
 func (x *exchange) deleteResponse() *failure { return x.forget(keptResponseKind, "response") }
 
 func (x *exchange) deleteConversation() *failure {
-	if strings.Contains(x.arg, "/items/") {
-		return x.deleteItem()
-	}
 	return x.forget(conversationKind, "conversation.deleted")
 }
 
@@ -424,7 +421,12 @@ func (x *exchange) createConversation() *failure {
 	key := archiveKey{x.holder.keyName(), newID("conv_")}
 	r := &record{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
 	x.responseStore().put(x.r.Context(), r)
-	x.body(http.StatusOK, responses.AppendConversation(nil, key.id, r.created, r.metadata))
+	return x.describe(r)
+}
+
+// describe answers with what describes a conversation.
+func (x *exchange) describe(r *record) *failure {
+	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
 	return nil
 }
 
@@ -448,17 +450,13 @@ func (x *exchange) readItems() (items []responses.Item, metadata json.RawMessage
 	return items, append(json.RawMessage(nil), metadata...), nil
 }
 
-// showConversation answers GET /v1/conversations/ID, and what is below its items.
+// showConversation answers GET /v1/conversations/ID.
 func (x *exchange) showConversation() *failure {
-	if strings.Contains(x.arg, "/items/") {
-		return x.showItem()
-	}
 	r, f := x.kept(conversationKind)
 	if f != nil {
 		return f
 	}
-	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
-	return nil
+	return x.describe(r)
 }
 
 // changeConversation answers POST /v1/conversations/ID, which replaces its metadata.
@@ -474,9 +472,7 @@ func (x *exchange) changeConversation() *failure {
 	if metadata == nil {
 		return badField("metadata", jsonbody.CodeInvalidValue, "metadata: this must be an object")
 	}
-	r = x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Metadata: metadata}, nil)
-	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
-	return nil
+	return x.describe(x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Metadata: metadata}, nil))
 }
 
 // conversationItem returns the conversation and the item of a URL below /v1/conversations/ID/items/.
@@ -510,9 +506,7 @@ func (x *exchange) deleteItem() *failure {
 	if f != nil {
 		return f
 	}
-	r = x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Removed: []string{it.ID}}, nil)
-	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
-	return nil
+	return x.describe(x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Removed: []string{it.ID}}, nil))
 }
 
 // extendConversation answers POST /v1/conversations/ID/items.
