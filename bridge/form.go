@@ -177,8 +177,8 @@ func (r *run) showHeld() {
 	t.events = nil
 }
 
-// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other can be asked for,
-// which is an error of whole answers with Options.Strict.
+// endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other can be
+// asked for, which is an error of whole answers with Options.Strict.
 func (r *run) endForm() error {
 	t := &r.turn.text
 	if r.turn.fence.on {
@@ -252,7 +252,8 @@ func (r *run) mended(value string, notes []chat.NoteDetail) {
 	r.emit(chat.Event{Kind: chat.KindText, Flags: chat.FlagDecoded, Text: value, At: at, End: at})
 }
 
-// read returns the JSON that text is, or that stands alone in it, repaired as far as the level allows, or says what is wrong.
+// read returns the JSON that text is, or that stands alone in it, repaired as far as the level allows, or says what is
+// wrong.
 func (f *form) read(text string, level dialect.Repair) (value string, notes []chat.NoteDetail, why string) {
 	trimmed := strings.TrimSpace(text)
 	if why = f.check(trimmed); why == "" {

@@ -86,8 +86,8 @@ func told(req *chat.Request) string {
 	return b.String()
 }
 
-// TestUnformed: when no second try is left, text without the form is sent with a note that says why. With Strict a whole answer is an
-// error; a stream is sent.
+// TestUnformed: when no second try is left, text without the form is sent with a note that says why. With Strict a
+// whole answer is an error; a stream is sent.
 func TestUnformed(t *testing.T) {
 	for _, tt := range []struct{ strict, stream, fails bool }{{false, false, false}, {false, true, false}, {true, true, false}, {true, false, true}} {
 		f := &fake{t: t, answers: []answer{{text("Rome")}, {text("Still Rome.")}}}

@@ -1,7 +1,7 @@
 package chat
 
-// Pending pairs the results of a turn with its calls: results take one call after another. Any number of results takes time
-// that is linear in their number, in whatever order they come.
+// Pending pairs the results of a turn with its calls: results take one call after another. Any number of results takes
+// time that is linear in their number, in whatever order they come.
 type Pending struct {
 	Calls  []Call // of the turn
 	first  int    // those before it are taken

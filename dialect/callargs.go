@@ -34,8 +34,8 @@ func (r *callReader) beginArguments(d *driver, i int) verdict {
 	return more
 }
 
-// second reports whether these arguments stand beside others under another key, and one of the two keys is "arguments", which holds.
-// Only if the others have been written already, the call cannot be saved.
+// second reports whether these arguments stand beside others under another key, and one of the two keys is "arguments",
+// which holds. Only if the others have been written already, the call cannot be saved.
 func (r *callReader) second(d *driver, i int) bool {
 	rec := &r.record
 	if r.doom != "" || d.set.opts.Repair == RepairOff || rec.argsKey == "" || rec.argsKey == r.word {

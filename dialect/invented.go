@@ -9,10 +9,11 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A model that goes on past its turn does so in more styles than a table can hold. What they share shows when a call begins: before
-// it stand two lines, or two places of its line, that differ in the party which speaks and in nothing else. That is a turn which the
-// model invented if the call is what the second party says, if the model asked before it, or the first party consents. Else it is one
-// unless something leads to it as to a conversation that is shown, or the lines belong to a list of keys.
+// A model that goes on past its turn does so in more styles than a table can hold. What they share shows when a call
+// begins: before it stand two lines, or two places of its line, that differ in the party which speaks and in nothing
+// else. That is a turn which the model invented if the call is what the second party says, if the model asked before
+// it, or the first party consents. Else it is one unless something leads to it as to a conversation that is shown, or
+// the lines belong to a list of keys.
 
 // maxInvented is how many bytes before a call are looked at.
 const maxInvented = 256
@@ -128,7 +129,8 @@ func (l leading) invents(text string, s, reply *speaker, sign string) bool {
 	return isSpeech(said) && !hasKeys(text[s.at:])
 }
 
-// isSpeech reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says who speaks and to whom.
+// isSpeech reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says who
+// speaks and to whom.
 func isSpeech(text string) bool {
 	text = strings.TrimLeftFunc(text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	line, _, _ := strings.Cut(text, "\n")
@@ -154,7 +156,8 @@ var showWords = []string{"act", "chat", "chats", "conversation", "conversations"
 	"format", "formats", "interview", "like", "log", "logs", "minutes", "play", "plays", "prompt", "prompts", "role", "roles", "sample", "samples", "scene", "scenes", "script", "scripts", "sketch",
 	"speak", "story", "talk", "template", "templates", "thread", "transcript", "transcripts"}
 
-// introduces reports whether a line leads to a conversation that is shown: with a colon, as a heading, or with a word for one.
+// introduces reports whether a line leads to a conversation that is shown: with a colon, as a heading, or with a word
+// for one.
 func introduces(line string) bool {
 	return strings.HasSuffix(line, ":") || !asks(line) && (strings.HasPrefix(line, "#") || hasWord(line, showWords))
 }

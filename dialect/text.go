@@ -136,7 +136,8 @@ func (d *Decoder) scanLine(i int) int {
 	return i
 }
 
-// mayFence reports whether a fence may begin with in, in the middle of a line: some models write "Let me look: ```json" and the call below.
+// mayFence reports whether a fence may begin with in, in the middle of a line: some models write "Let me look: ```json"
+// and the call below.
 func (d *Decoder) mayFence(in string) bool {
 	const run = "```"
 	return !d.ctx.tick && !d.ctx.ticks && d.set.bare.fence && in[:min(len(in), len(run))] == run[:min(len(in), len(run))]

@@ -27,8 +27,8 @@ func color() *tool.Tool {
 	})
 }
 
-// TestInput checks that a call waits for the answer to its form and continues with it in another runner, that an answer must fit, and
-// that it may be refused.
+// TestInput checks that a call waits for the answer to its form and continues with it in another runner, that an answer
+// must fit, and that it may be refused.
 func TestInput(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// The answers of the upstream are the same 50 words: about 700 bytes, and a stream of 53 frames, one with the role, 50 with text, one
-// with the reason, and the end. wield streams from the upstream whatever its client asks for.
+// The answers of the upstream are the same 50 words: about 700 bytes, and a stream of 53 frames, one with the role, 50
+// with text, one with the reason, and the end. wield streams from the upstream whatever its client asks for.
 var wholeAnswer, streamAnswer = func() ([]byte, []byte) {
 	var words strings.Builder
 	for i := range 50 {

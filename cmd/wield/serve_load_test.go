@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestServeEndsUnderLoad ends a service with a signal while it reads large requests, streams slow answers and waits for bodies that
-// never come. It ends in good order, and every client has got a whole answer or an error.
+// TestServeEndsUnderLoad ends a service with a signal while it reads large requests, streams slow answers and waits for
+// bodies that never come. It ends in good order, and every client has got a whole answer or an error.
 func TestServeEndsUnderLoad(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

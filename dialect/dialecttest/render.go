@@ -121,8 +121,8 @@ func sameNumber(a, b json.Number) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// offer returns definitions under which the arguments of calls have the types that they have: what a format without types of
-// its own needs to give them back.
+// offer returns definitions under which the arguments of calls have the types that they have: what a format without
+// types of its own needs to give them back.
 func offer(calls []chat.Call) []Tool {
 	var tools []Tool
 	for _, c := range calls {

@@ -84,7 +84,8 @@ func (w hidingWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// Bare returns what is behind a hidingWriter, for a program that has the terminal to itself and may leave others behind that hold it.
+// Bare returns what is behind a hidingWriter, for a program that has the terminal to itself and may leave others behind
+// that hold it.
 func Bare(w io.Writer) io.Writer {
 	if h, ok := w.(hidingWriter); ok {
 		return h.to

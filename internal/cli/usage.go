@@ -13,7 +13,8 @@ import (
 // flagGroup is the annotation that says under which heading the help shows a flag.
 const flagGroup = "wield-group"
 
-// GroupFlags puts flags under a heading of the help. Headings and flags stand there in the order in which the flags were defined.
+// GroupFlags puts flags under a heading of the help. Headings and flags stand there in the order in which the flags
+// were defined.
 func GroupFlags(fl *pflag.FlagSet, heading string, names ...string) {
 	fl.SortFlags = false
 	for _, name := range names {
@@ -23,7 +24,8 @@ func GroupFlags(fl *pflag.FlagSet, heading string, names ...string) {
 	}
 }
 
-// usageColumns is how wide the help is, flagColumns how wide the names of flags are at most before the text begins below them.
+// usageColumns is how wide the help is, flagColumns how wide the names of flags are at most before the text begins
+// below them.
 const (
 	usageColumns = 100
 	flagColumns  = 26

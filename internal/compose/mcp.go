@@ -163,8 +163,8 @@ func (s *mcpSource) ask(ctx context.Context, servers map[string]*mcpServer) {
 // beginTime is how long after the start requests wait for servers that have not listed their tools yet.
 const beginTime = 5 * time.Second
 
-// awaitServers waits until MCP servers have listed their tools or failed for the first time, so that the first request after the
-// start does not go without them. The name * stands for all servers.
+// awaitServers waits until MCP servers have listed their tools or failed for the first time, so that the first request
+// after the start does not go without them. The name * stands for all servers.
 func (t *Toolbox) awaitServers(names ...string) {
 	if t.servers == nil || !t.servers.behind {
 		return

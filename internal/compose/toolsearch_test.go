@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestToolSearch: with models.X.tool_search, or where the client defers its tools, a model finds a tool by a search that no client sees.
+// TestToolSearch: with models.X.tool_search, or where the client defers its tools, a model finds a tool by a search
+// that no client sees.
 func TestToolSearch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "search.scenario.yaml")
 	text := `wield: scenario/v1

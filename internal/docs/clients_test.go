@@ -72,7 +72,8 @@ func TestPinnedVersions(t *testing.T) {
 	}
 }
 
-// A clientTable is the table of the clients of a kind: a row each, or one for several that end alike, which names the cases that did not pass.
+// A clientTable is the table of the clients of a kind: a row each, or one for several that end alike, which names the
+// cases that did not pass.
 type clientTable struct {
 	results []clientResult
 	kind    string

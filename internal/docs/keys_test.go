@@ -188,7 +188,8 @@ func (k *keyTable) node(path string, n *schemaNode) error {
 	return nil
 }
 
-// row writes a line for a key, or keeps it for a line of several if an earlier node of the section has it in the same words.
+// row writes a line for a key, or keeps it for a line of several if an earlier node of the section has it in the same
+// words.
 func (k *keyTable) row(path string, n *namedNode) {
 	key := n.name
 	if path != "" {

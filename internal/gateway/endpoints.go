@@ -26,8 +26,8 @@ const (
 // An endpoint answers the requests of one method at the URLs of one pattern.
 type endpoint struct {
 	method string // GET stands for HEAD as well
-	// path may hold a *, which stands for any text that is not empty, slashes included; exchange.arg has it, and with a second one
-	// at the end all from the first on. Of several that fit, the one with the most of its own text counts.
+	// path may hold a *, which stands for any text that is not empty, slashes included; exchange.arg has it, and with a
+	// second one at the end all from the first on. Of several that fit, the one with the most of its own text counts.
 	path  string
 	front *front // whose protocol it is
 	serve func(*exchange) *failure

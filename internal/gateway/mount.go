@@ -42,7 +42,8 @@ type Mount struct {
 	// long they take to come.
 	Whole bool
 
-	// Counted is the method of JSON-RPC whose requests count within the limits of a key, as completions do. It goes with Whole.
+	// Counted is the method of JSON-RPC whose requests count within the limits of a key, as completions do. It goes with
+	// Whole.
 	Counted string
 
 	Serve func(w http.ResponseWriter, r *http.Request, by Caller)

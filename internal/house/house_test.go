@@ -162,7 +162,8 @@ type pkg struct {
 	}
 }
 
-// TestOrder reads the import graph and checks that every import points downwards, and that public packages stand on public ones.
+// TestOrder reads the import graph and checks that every import points downwards, and that public packages stand on
+// public ones.
 func TestOrder(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, p := range list(t) {

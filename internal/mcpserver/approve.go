@@ -32,8 +32,8 @@ type approvals struct {
 	suspended map[string]mcp.Relay // what calls came with, by the approval that they wait for
 }
 
-// answer decides an approval by what a client's request answers to it, and gives the relay what the call came with at first. The result
-// is that of a call that was not allowed. It does nothing for other requests.
+// answer decides an approval by what a client's request answers to it, and gives the relay what the call came with at
+// first. The result is that of a call that was not allowed. It does nothing for other requests.
 func (a *approvals) answer(ctx context.Context, relay *mcp.Relay, by string) (*sdk.CallToolResult, error) {
 	id, ok := strings.CutPrefix(relay.State, approvalState)
 	if !ok {

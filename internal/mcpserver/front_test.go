@@ -197,7 +197,8 @@ func sender(t *testing.T, base string) func(path, key, session, body string) *ht
 	}
 }
 
-// TestFrontSessions: a key has so many sessions and no more, over all its paths; one that ends makes room, and other keys have their own.
+// TestFrontSessions: a key has so many sessions and no more, over all its paths; one that ends makes room, and other
+// keys have their own.
 func TestFrontSessions(t *testing.T) {
 	send := sender(t, frontedWith(t, behind(t, false), FrontOptions{Sessions: 3}))
 	var ids []string

@@ -117,7 +117,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestApprovals: a call that needs an approval asks the person of its client, who may allow it once or deny it, in both ways of the protocol.
+// TestApprovals: a call that needs an approval asks the person of its client, who may allow it once or deny it, in both
+// ways of the protocol.
 func TestApprovals(t *testing.T) {
 	ran := 0
 	wipe := tool.Func("wipe", "Deletes everything.", func(context.Context, struct {

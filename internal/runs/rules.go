@@ -59,7 +59,8 @@ func (k *kept) change(f func([]keptRule) []keptRule) {
 	k.version++
 }
 
-// A ruled policy decides by the policy of an agent with the rules that were kept on top. The strictest rule still decides.
+// A ruled policy decides by the policy of an agent with the rules that were kept on top. The strictest rule still
+// decides.
 type ruled struct {
 	base *policy.Policy
 	kept *kept

@@ -47,7 +47,8 @@ func Answers() []Key {
 	return list
 }
 
-// keyHelp explains the keys that are not the same in every editor, with related keys in one row: /help has to fit on a screen.
+// keyHelp explains the keys that are not the same in every editor, with related keys in one row: /help has to fit on a
+// screen.
 var keyHelp = []Key{
 	{"Enter", "send; a busy model reads it before its next answer"},
 	{"Alt-Enter, Ctrl-J", "new line; also Enter behind a backslash"},

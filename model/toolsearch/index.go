@@ -11,7 +11,8 @@ import (
 	"wield/chat"
 )
 
-// The constants of BM25: how fast further occurrences of a word count less, and how much a long text counts less than a short one.
+// The constants of BM25: how fast further occurrences of a word count less, and how much a long text counts less than a
+// short one.
 const (
 	saturation = 1.2
 	lengthPart = 0.6

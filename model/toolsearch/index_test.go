@@ -69,8 +69,8 @@ func recorded(t *testing.T) (questions []question, tools []chat.Tool) {
 	return questions, tools
 }
 
-// TestRecordedQuestions looks for the tools of recorded questions among the tools of all of them, beside plain BM25 over the same words
-// without weights and endings. The figures are in docs/tool-search.md.
+// TestRecordedQuestions looks for the tools of recorded questions among the tools of all of them, beside plain BM25
+// over the same words without weights and endings. The figures are in docs/tool-search.md.
 func TestRecordedQuestions(t *testing.T) {
 	questions, tools := recorded(t)
 	x, p := NewIndex(tools), newPlain(tools)

@@ -58,7 +58,8 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if the model behind it does not tell.
+// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if the model behind it
+// does not tell.
 func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
 	behind, ok := m.model.(interface {
 		Sent(req *chat.Request) (sent *chat.Request, inText bool, err error)
@@ -120,7 +121,8 @@ type search struct {
 	usage    chat.Usage
 }
 
-// begin makes the request that the model is asked first: without the hidden tools, but with those that were called before.
+// begin makes the request that the model is asked first: without the hidden tools, but with those that were called
+// before.
 func (m *model) begin(req *chat.Request, hidden []chat.Tool) *search {
 	s := &search{model: m, req: *req, index: NewIndex(hidden), name: searchName}
 	for req.Tool(s.name) != nil {
@@ -153,8 +155,8 @@ func named(tools []chat.Tool, name string) bool {
 	return slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == name })
 }
 
-// call returns the call of a search that found some tools in an earlier answer. Clients do not see searches, so that their history
-// does not hold it.
+// call returns the call of a search that found some tools in an earlier answer. Clients do not see searches, so that
+// their history does not hold it.
 func (s *search) call(found []chat.Tool) chat.Call {
 	names := make([]string, len(found))
 	for i := range found {
@@ -341,7 +343,8 @@ func (t *turn) take(e *chat.Event) bool {
 // maxGroups bounds the groups that the search tool names.
 const maxGroups = 40
 
-// groups names the groups of tools with the number of each: what stands in front of "__" or a dot in their names, or their first word.
+// groups names the groups of tools with the number of each: what stands in front of "__" or a dot in their names, or
+// their first word.
 func groups(tools []chat.Tool) string {
 	count := map[string]int{}
 	for i := range tools {

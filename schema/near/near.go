@@ -30,8 +30,8 @@ func Hint(word string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance returns how many bytes must be added, removed, changed or swapped with their neighbour to make b of a; at least
-// limit if it is more than that.
+// distance returns how many bytes must be added, removed, changed or swapped with their neighbour to make b of a; at
+// least limit if it is more than that.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > longest || len(b) > longest {
 		return limit

@@ -63,7 +63,8 @@ type checker struct {
 	scope func(file string) []string // what it looks at where one file is asked about, or none; nil: it decides itself
 }
 
-// With -trimpath, which a person may have set for good, go vet remembers what it found under the paths of whatever copy it saw first.
+// With -trimpath, which a person may have set for good, go vet remembers what it found under the paths of whatever copy
+// it saw first.
 var checkers = []checker{
 	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-trimpath=false", "-json"}, read: readVet, goes: true, vets: true, scope: packageOf},
 	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"), grave: "-severity=error", suits: "**/*.go", goes: true},

@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// vetTool stands before the vet of the go command. Of Go's own packages a check wants only what they say about others' calls, and vet
-// knows that of all but two without reading them: for the rest it writes that there is nothing. Reading them costs seconds, once
-// in every workspace.
+// vetTool stands before the vet of the go command. Of Go's own packages a check wants only what they say about others'
+// calls, and vet knows that of all but two without reading them: for the rest it writes that there is nothing. Reading
+// them costs seconds, once in every workspace.
 const vetTool = `#!/bin/sh
 for config; do :; done
 case $config in
@@ -33,8 +33,9 @@ esac
 exec go tool vet "$@"
 `
 
-// writeVetTool writes a program for go vet -vettool, which checks packages as go vet does and does not read Go's own. The caller removes its
-// directory. It is a script of the shell: a program that takes longer to start would cost what it saves.
+// writeVetTool writes a program for go vet -vettool, which checks packages as go vet does and does not read Go's own.
+// The caller removes its directory. It is a script of the shell: a program that takes longer to start would cost what
+// it saves.
 func writeVetTool() (path string, err error) {
 	if runtime.GOOS == "windows" {
 		return "", errors.ErrUnsupported

@@ -188,8 +188,8 @@ func parseWhole(text string) ([]Op, error) {
 // nameBefore is how many lines before a group the name of its file is looked for.
 const nameBefore = 3
 
-// parseAider reads SyntaxAider. The text around the groups is of no consequence; a group without a name before it is about the
-// file of the one before.
+// parseAider reads SyntaxAider. The text around the groups is of no consequence; a group without a name before it is
+// about the file of the one before.
 func parseAider(text string) ([]Op, error) {
 	lines := splitLines(text)
 	var ops []Op

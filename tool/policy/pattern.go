@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A pattern is a regular expression that is compiled when it is first used. Each program in the sandbox is started by a process of
-// this program that decides nothing: it should not wait for forty expressions.
+// A pattern is a regular expression that is compiled when it is first used. Each program in the sandbox is started by a
+// process of this program that decides nothing: it should not wait for forty expressions.
 type pattern struct {
 	text     string
 	once     sync.Once

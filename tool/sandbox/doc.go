@@ -14,8 +14,8 @@
 // A level that the machine cannot give is an error that says what is missing and how to get it. A run never gets less than it
 // asked for without saying so; what it got is in [Process.Effective].
 //
-// The supervisor is the calling program itself, started again with a hidden first argument. Every program that uses this package,
-// and every test binary, calls [Main] before anything else:
+// The supervisor is the calling program itself, started again with a hidden first argument. Every program that uses
+// this package, and every test binary, calls [Main] before anything else:
 //
 //	func main() {
 //		sandbox.Main()

@@ -66,9 +66,9 @@ func (s *spec) fence() ([]Layer, error) {
 // sharedMemory is where programs keep files in memory under names that others know.
 const sharedMemory = "/dev/shm"
 
-// ownShared puts an empty file system in memory in the place of the one that all share: what nobody has open is counted there, and goes
-// with the run. It is twice as large as the limit, so that the supervisor sees that too much is in it. It reports whether it did: not
-// where the run works in that place.
+// ownShared puts an empty file system in memory in the place of the one that all share: what nobody has open is counted
+// there, and goes with the run. It is twice as large as the limit, so that the supervisor sees that too much is in it.
+// It reports whether it did: not where the run works in that place.
 func (s *spec) ownShared() bool {
 	if s.Level != Limits || s.Limits.Memory <= 0 || slices.ContainsFunc(append([]string{s.Dir, s.Program}, s.Walls.Writable...), func(p string) bool {
 		return under(p, []string{sharedMemory})

@@ -7,8 +7,8 @@ import (
 	"wield/tool/sandbox"
 )
 
-// TestLeastLimits checks that the smallest limits that are accepted leave the supervisor, and a small program, enough, and that the
-// program cannot raise them.
+// TestLeastLimits checks that the smallest limits that are accepted leave the supervisor, and a small program, enough,
+// and that the program cannot raise them.
 func TestLeastLimits(t *testing.T) {
 	for _, l := range levels(t) {
 		// The input comes when the supervisor has said that the program runs.

@@ -14,14 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hidden is the first argument of a program that is started again as a supervisor, and of the program inside a namespace.
+// hidden is the first argument of a program that is started again as a supervisor, and of the program inside a
+// namespace.
 const (
 	hidden = "__wield-sandbox"
 	inner  = "inside"
 )
 
-// Main turns the program into a supervisor if it was started as one, and never returns then. Otherwise it does nothing. It
-// belongs at the very start of main, and of TestMain.
+// Main turns the program into a supervisor if it was started as one, and never returns then. Otherwise it does nothing.
+// It belongs at the very start of main, and of TestMain.
 func Main() {
 	if !helping() {
 		return

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestEndsMeet has a supervisor that comes to its turn late: the program that was refused a process has ended, and nothing of its tree
-// is left. Whichever of the two it sees first, it says why.
+// TestEndsMeet has a supervisor that comes to its turn late: the program that was refused a process has ended, and
+// nothing of its tree is left. Whichever of the two it sees first, it says why.
 func TestEndsMeet(t *testing.T) {
 	group := &group{Dir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(group.Dir, "pids.events"), []byte("max 1\n"), 0o600); err != nil {

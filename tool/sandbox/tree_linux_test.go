@@ -160,8 +160,8 @@ func TestCallerIsKilled(t *testing.T) {
 	}
 }
 
-// TestSupervisorIsKilled ends the supervisor, as a hostile program at a level without walls can, and checks that the run is reported as
-// lost and what can be found of it is ended.
+// TestSupervisorIsKilled ends the supervisor, as a hostile program at a level without walls can, and checks that the
+// run is reported as lost and what can be found of it is ended.
 func TestSupervisorIsKilled(t *testing.T) {
 	for _, l := range levels(t, sandbox.None, sandbox.Limits) {
 		// The input comes when the supervisor has said that the program runs.
@@ -185,11 +185,12 @@ func TestSupervisorIsKilled(t *testing.T) {
 	}
 }
 
-// forgetfulName makes this test binary a program that does not call Main. What it starts as its supervisor cannot know that, so it
-// is told by the name of the program file.
+// forgetfulName makes this test binary a program that does not call Main. What it starts as its supervisor cannot know
+// that, so it is told by the name of the program file.
 const forgetfulName = "forgetful"
 
-// forgetfulMain is that program. Started a second time, as the supervisor it does not know to be, it does what it always does.
+// forgetfulMain is that program. Started a second time, as the supervisor it does not know to be, it does what it
+// always does.
 func forgetfulMain() {
 	if exe, _ := os.Executable(); filepath.Base(exe) != forgetfulName {
 		return

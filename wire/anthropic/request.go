@@ -27,7 +27,8 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// codeThread is the code of the error for a request that continues or starts a thread. SDKs send the whole conversation then.
+// codeThread is the code of the error for a request that continues or starts a thread. SDKs send the whole conversation
+// then.
 const codeThread = "thread_unsupported_request"
 
 type requestReader struct {

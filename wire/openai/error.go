@@ -17,8 +17,8 @@ type Header interface{ Get(name string) string }
 // CodeToolsUnsupported is the Code of an error that says that the backend's model, or its template, takes no tools.
 const CodeToolsUnsupported = "tools_unsupported"
 
-// codeFormatUnsupported is the Code of an error that says that the backend cannot hold an answer to the form that was asked
-// for.
+// codeFormatUnsupported is the Code of an error that says that the backend cannot hold an answer to the form that was
+// asked for.
 const codeFormatUnsupported = "format_unsupported"
 
 // codeFormatKindUnsupported is the Code of an error that says that the backend does not know this kind of form at all,

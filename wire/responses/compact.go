@@ -18,8 +18,8 @@ const AskSummary = "Write a summary of this conversation for yourself: from now 
 // compactionMark begins the content of compactions that wield has made. Those of other servers are encrypted.
 const compactionMark = "wield.1."
 
-// A Compaction takes in the summary that a model writes, and makes the body of a compacted response of it: the user's messages, then an
-// item with the summary.
+// A Compaction takes in the summary that a model writes, and makes the body of a compacted response of it: the user's
+// messages, then an item with the summary.
 type Compaction struct {
 	o       ResponseOptions
 	summary strings.Builder

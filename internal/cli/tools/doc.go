@@ -1,2 +1,3 @@
-// Package tools has the commands that show, add, check and run tools and MCP servers, and the one that runs a program in the sandbox.
+// Package tools has the commands that show, add, check and run tools and MCP servers, and the one that runs a program
+// in the sandbox.
 package tools
