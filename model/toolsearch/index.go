@@ -25,9 +25,10 @@ const (
 	parameterWeight = 0.7
 )
 
-// An Index finds tools by words. It is not changed once it is made.
-type Index struct {
+// An index finds tools by words. It is not changed once it is made.
+type index struct {
 	tools   []chat.Tool
+	names   map[string]int // places among tools
 	lengths []float64
 	average float64
 	words   map[string][]posting
@@ -39,10 +40,13 @@ type posting struct {
 	weight float64
 }
 
-// NewIndex returns an index of tools by their names, descriptions and parameters.
-func NewIndex(tools []chat.Tool) *Index {
-	x := &Index{tools: tools, lengths: make([]float64, len(tools)), words: map[string][]posting{}}
+// newIndex returns an index of tools by their names, descriptions and parameters.
+func newIndex(tools []chat.Tool) *index {
+	x := &index{
+		tools: tools, names: map[string]int{}, lengths: make([]float64, len(tools)), words: map[string][]posting{},
+	}
 	for i := range tools {
+		x.names[tools[i].Name] = i
 		for word, weight := range weights(&tools[i]) {
 			x.words[word] = append(x.words[word], posting{i, weight})
 			x.lengths[i] += weight
@@ -52,8 +56,8 @@ func NewIndex(tools []chat.Tool) *Index {
 	return x
 }
 
-// Search returns the tools that fit a text best, at most n of them, the best first.
-func (x *Index) Search(text string, n int) []chat.Tool {
+// search returns the tools that fit a text best, at most n of them, the best first.
+func (x *index) search(text string, n int) []chat.Tool {
 	scores := map[int]float64{}
 	seen := map[string]bool{}
 	for _, word := range words(text) {
@@ -73,7 +77,9 @@ func (x *Index) Search(text string, n int) []chat.Tool {
 	for i := range scores {
 		best = append(best, i)
 	}
-	slices.SortFunc(best, func(a, b int) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(best, func(a, b int) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
+	})
 	var list []chat.Tool
 	for _, i := range best[:min(n, len(best))] {
 		list = append(list, x.tools[i])
@@ -82,14 +88,12 @@ func (x *Index) Search(text string, n int) []chat.Tool {
 }
 
 // named puts the tools first whose whole names a text holds.
-func (x *Index) named(text string, scores map[int]float64) {
-	all := map[string]bool{}
-	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,;:"'()`+"`", r) }) {
-		all[name] = true
-	}
-	for i := range x.tools {
-		if all[x.tools[i].Name] {
-			scores[i] += 1e6
+func (x *index) named(text string, scores map[int]float64) {
+	const aboveAll = 1e6
+	mark := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:\"'()`", r) }
+	for name := range strings.FieldsFuncSeq(text, mark) {
+		if i, ok := x.names[name]; ok {
+			scores[i] += aboveAll
 		}
 	}
 }
@@ -148,14 +152,16 @@ func describe(schema any, add func(string)) {
 }
 
 // common are words that say nothing about what is looked for.
-var common = map[string]bool{}
+var common = setOf("a an and are as at be by can could do does for from get give given has have how i if in into " +
+	"is it its let me my need of on or our please should show so some tell that the their then there these this to us use " +
+	"used using want was we what when where which who will with would you your also")
 
-func init() {
-	for _, w := range strings.Fields("a an and are as at be by can could do does for from get give given has have how i if in is it its let me my of on or " +
-		"our please should show so some tell that the their then there these this to us use used using want was we what when where which who " +
-		"will with would you your also into need") {
-		common[w] = true
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
 	}
+	return set
 }
 
 // words returns the words of a text without their endings. Names in camel case and with underscores are several words.
@@ -190,12 +196,9 @@ func words(text string) []string {
 	return list
 }
 
-// endings of English words that are taken off, and what stands in their place, longest first.
-var endings = []struct{ from, to string }{
-	{"ations", ""}, {"ation", ""}, {"ators", ""}, {"ator", ""}, {"ates", ""}, {"ated", ""}, {"ating", ""}, {"ate", ""},
-	{"ions", ""}, {"ion", ""}, {"ments", ""}, {"ment", ""}, {"ings", ""}, {"ing", ""}, {"ies", "y"}, {"ers", ""}, {"er", ""}, {"ors", ""}, {"or", ""},
-	{"ed", ""}, {"es", ""}, {"al", ""}, {"ly", ""}, {"s", ""}, {"e", ""},
-}
+// endings of English words that are taken off, the longest first.
+var endings = strings.Fields("ations ation ators ator ates ated ating ate ions ion ments ment ings ing ers er ors " +
+	"or ed es al ly s e")
 
 // shortest is how long what is left of a word must be.
 const shortest = 3
@@ -203,8 +206,8 @@ const shortest = 3
 // stem takes the ending off a word, so that forms of a word meet.
 func stem(word string) string {
 	for _, e := range endings {
-		if rest, ok := strings.CutSuffix(word, e.from); ok && len(rest) >= shortest {
-			return rest + e.to
+		if rest, ok := strings.CutSuffix(word, e); ok && len(rest) >= shortest {
+			return rest
 		}
 	}
 	return word

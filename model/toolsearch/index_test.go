@@ -73,7 +73,7 @@ func recorded(t *testing.T) (questions []question, tools []chat.Tool) {
 // over the same words without weights and endings. The figures are in docs/tool-search.md.
 func TestRecordedQuestions(t *testing.T) {
 	questions, tools := recorded(t)
-	x, p := NewIndex(tools), newPlain(tools)
+	x, p := newIndex(tools), newPlain(tools)
 	ours, plain, all := 0, 0, 0
 	step := 8
 	if testing.Verbose() {
@@ -83,7 +83,7 @@ func TestRecordedQuestions(t *testing.T) {
 		all++
 		q := &questions[i]
 		text := q.Question[len(q.Question)-1].Content
-		if right(x.Search(text, 5), q) {
+		if right(x.search(text, 5), q) {
 			ours++
 		} else if testing.Verbose() {
 			t.Logf("%s: %.150q wants %v", q.ID, text, q.Gold)

@@ -17,8 +17,6 @@ import (
 type Options struct {
 	// Above is the number of tools above which a model searches; 0: only among tools that the client defers itself.
 	Above int
-	// Found is how many tools a search returns; 0: 5.
-	Found int
 	// Protocol is that of the backend. A server that has a search of its own is sent the request as it is.
 	Protocol chat.Protocol
 
@@ -28,12 +26,13 @@ type Options struct {
 // searchName is the name of the search tool, unless a client's tool has it.
 const searchName = "search_tools"
 
-// maxSearches bounds the searches of one answer.
-const maxSearches = 5
+const (
+	maxFound    = 5 // tools that a search returns
+	maxSearches = 5 // searches of one answer
+)
 
 // New returns a model that searches among the tools of requests that have many, and asks m.
 func New(m chat.Model, o Options) chat.Model {
-	o.Found = cmp.Or(o.Found, 5)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -41,15 +40,15 @@ func New(m chat.Model, o Options) chat.Model {
 }
 
 type model struct {
-	model chat.Model
-	o     Options
+	next chat.Model
+	o    Options
 }
 
 // Stream implements chat.Model.
 func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	hidden := m.hidden(req)
 	if len(hidden) == 0 {
-		return m.model.Stream(ctx, req)
+		return m.next.Stream(ctx, req)
 	}
 	return func(yield func(chat.Event, error) bool) {
 		s := m.begin(req, hidden)
@@ -61,7 +60,7 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 // Sent returns what Stream would send at first, and whether the tools stand in its text; nil if the model behind it
 // does not tell.
 func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
-	behind, ok := m.model.(interface {
+	behind, ok := m.next.(interface {
 		Sent(req *chat.Request) (sent *chat.Request, inText bool, err error)
 	})
 	if !ok {
@@ -112,7 +111,7 @@ func deferred(t *chat.Tool) bool {
 type search struct {
 	*model
 	req   chat.Request // as the model is asked next
-	index *Index
+	index *index
 	name  string // of the search tool
 
 	searches int // so far
@@ -124,23 +123,26 @@ type search struct {
 // begin makes the request that the model is asked first: without the hidden tools, but with those that were called
 // before.
 func (m *model) begin(req *chat.Request, hidden []chat.Tool) *search {
-	s := &search{model: m, req: *req, index: NewIndex(hidden), name: searchName}
+	s := &search{model: m, req: *req, index: newIndex(hidden), name: searchName}
 	for req.Tool(s.name) != nil {
 		s.name += "_"
 	}
-	isHidden := map[string]bool{}
+	waiting := map[string]*chat.Tool{}
 	for i := range hidden {
-		isHidden[hidden[i].Name] = true
+		waiting[hidden[i].Name] = &hidden[i]
 	}
-	s.req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(t chat.Tool) bool { return isHidden[t.Name] || isSearch(t) })
+	s.req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(t chat.Tool) bool {
+		return waiting[t.Name] != nil || isSearch(t)
+	})
 	s.req.Tools = append(s.req.Tools, s.tool(hidden))
 	s.req.Messages = nil
 	for i := range req.Messages {
 		message := &req.Messages[i]
 		var called []chat.Tool
 		for _, c := range message.Calls {
-			if isHidden[c.Name] && s.req.Tool(c.Name) == nil && !named(called, c.Name) {
-				called = append(called, *req.Tool(c.Name))
+			if t := waiting[c.Name]; t != nil {
+				called = append(called, *t)
+				delete(waiting, c.Name)
 			}
 		}
 		if len(called) > 0 {
@@ -151,10 +153,6 @@ func (m *model) begin(req *chat.Request, hidden []chat.Tool) *search {
 	return s
 }
 
-func named(tools []chat.Tool, name string) bool {
-	return slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == name })
-}
-
 // call returns the call of a search that found some tools in an earlier answer. Clients do not see searches, so that
 // their history does not hold it.
 func (s *search) call(found []chat.Tool) chat.Call {
@@ -163,16 +161,18 @@ func (s *search) call(found []chat.Tool) chat.Call {
 		names[i] = found[i].Name
 	}
 	arguments, _ := json.Marshal(map[string]string{"query": strings.Join(names, " ")})
-	return chat.Call{ID: fmt.Sprintf("search_%d", len(s.req.Messages)), Name: s.name, Arguments: string(arguments), Complete: true}
+	id := fmt.Sprintf("search_%d", len(s.req.Messages))
+	return chat.Call{ID: id, Name: s.name, Arguments: string(arguments), Complete: true}
 }
 
 // tool returns the definition of the search tool.
 func (s *search) tool(hidden []chat.Tool) chat.Tool {
 	return chat.Tool{
 		Name: s.name,
-		Description: fmt.Sprintf("Finds tools by what they do. There are %d more tools that can be called once they are found, in these groups: %s. "+
-			"Search before you say that something cannot be done.", len(hidden), groups(hidden)),
-		Parameters: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do, in a few words"}},"required":["query"]}`),
+		Description: fmt.Sprintf("Finds tools by what they do. There are %d more tools that can be called once they are "+
+			"found, in these groups: %s. Search before you say that something cannot be done.", len(hidden), groups(hidden)),
+		Parameters: json.RawMessage(`{"type":"object","required":["query"],"properties":{"query":{"type":"string",` +
+			`"description":"What the tool should do, in a few words"}}}`),
 	}
 }
 
@@ -223,7 +223,7 @@ func definitions(found []chat.Tool) string {
 func (s *search) turn(ctx context.Context, yield func(chat.Event, error) bool) bool {
 	t := turn{search: s, searching: map[int]bool{}}
 	req := s.req // nobody changes a request that a model was given
-	for e, err := range s.model.model.Stream(ctx, &req) {
+	for e, err := range s.next.Stream(ctx, &req) {
 		if err != nil {
 			yield(e, err)
 			return false
@@ -240,7 +240,8 @@ func (s *search) turn(ctx context.Context, yield func(chat.Event, error) bool) b
 		}
 		s.o.Log.Warn("the model searched for tools and called none", "searches", s.searches)
 	}
-	if s.usage.Known && !yield(chat.Event{Kind: chat.KindUsage, Turn: s.turns - 1, Detail: &chat.Detail{Usage: &s.usage}}, nil) {
+	usage := chat.Event{Kind: chat.KindUsage, Turn: s.turns - 1, Detail: &chat.Detail{Usage: &s.usage}}
+	if s.usage.Known && !yield(usage, nil) {
 		return false
 	}
 	f := chat.Finish{Reason: chat.FinishStop}
@@ -260,7 +261,7 @@ func (s *search) find(t *turn, yield func(chat.Event, error) bool) bool {
 	for i, c := range t.asked {
 		var arguments struct{ Query string }
 		json.Unmarshal([]byte(c.Arguments), &arguments)
-		found[i] = s.index.Search(arguments.Query, s.o.Found)
+		found[i] = s.index.search(arguments.Query, maxFound)
 		s.o.Log.Debug("tools were searched for", "query", arguments.Query, "found", len(found[i]))
 		ran := []chat.Event{
 			{Kind: chat.KindNativeCall, Turn: s.turns - 1, ID: c.ID, Name: c.Name, Text: c.Arguments},
@@ -354,7 +355,9 @@ func groups(tools []chat.Tool) string {
 	for name := range count {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
+	})
 	shown := make([]string, 0, maxGroups)
 	rest := len(tools)
 	for _, name := range names[:min(len(names), maxGroups)] {
