@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/prompt"
 )
 
 // view returns what the model is sent of the conversation, with the tools on offer. Where turns have to be left out and a summary is
@@ -60,11 +61,6 @@ func (r *Run) refused(t *turn, sent View, tools []chat.Tool) bool {
 // errNoSummary says that the model wrote no summary.
 var errNoSummary = errors.New("agent: the model wrote no summary")
 
-// askSummary is what the model is told when it is to write a summary.
-const askSummary = "Write a summary of this conversation for yourself: from now on it stands in place of the messages before this one. " +
-	"Say what the task is, what was found out, what was done and with what result, which files, names and numbers matter, and what is " +
-	"still to be done. Use no more than %d words, and call no tools."
-
 // summarize has the model write a summary of the first n messages, and records it.
 func (r *Run) summarize(ctx context.Context, f Fitting, n int, tools []chat.Tool) error {
 	s, err := r.sumUp(ctx, f, n, tools)
@@ -92,7 +88,7 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 	req := *r.req
 	req.Tools, req.Choice, req.Format, req.Stream = tools, chat.Choice{Mode: chat.ChoiceNone, Read: true}, nil, !r.agent.o.Whole
 	fit := f.Fit(r.state.Messages[:n]).Messages // which may be the conversation itself, that nothing may be written into
-	req.Messages = append(slices.Clip(fit), chat.Message{Role: chat.RoleUser, Parts: chat.Text(fmt.Sprintf(askSummary, most/2))})
+	req.Messages = append(slices.Clip(fit), chat.Message{Role: chat.RoleUser, Parts: chat.Text(prompt.AskSummary(most / 2))})
 	var text strings.Builder
 	var usage chat.Usage
 	var failed error

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/prompt"
 	"wield/wire/anthropic"
 	"wield/wire/jsonbody"
 	"wield/wire/responses"
@@ -85,6 +86,9 @@ func (x *exchange) respond(body []byte) *failure {
 	return x.whole(m.Model, &req.Request, &keptResponse{responses.NewResponse(k.o), k})
 }
 
+// summaryWords is how many words the summary of a compacted conversation may have.
+const summaryWords = 600
+
 // compact answers POST /v1/responses/compact: the model writes a summary of the conversation.
 func (x *exchange) compact(body []byte) *failure {
 	m, k, f := x.responseRequest(body)
@@ -97,7 +101,8 @@ func (x *exchange) compact(body []byte) *failure {
 	}
 	k.o = responsesHead(head{now: x.start, model: m.Name}, req)
 	asked := req.Request
-	asked.Messages = append(slices.Clip(asked.Messages), chat.Message{Role: chat.RoleUser, Parts: chat.Text(responses.AskSummary)})
+	ask := chat.Message{Role: chat.RoleUser, Parts: chat.Text(prompt.AskSummary(summaryWords))}
+	asked.Messages = append(slices.Clip(asked.Messages), ask)
 	asked.Choice, asked.Format, asked.Stream = chat.Choice{Mode: chat.ChoiceNone, Read: true}, nil, false
 	return x.whole(saying{m.Model}, &asked, responses.NewCompaction(k.o))
 }

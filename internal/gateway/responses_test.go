@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/prompt"
 	"wield/wire/responses"
 )
 
@@ -299,7 +300,7 @@ func TestCompact(t *testing.T) {
 	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "mute", Model: says(finish(chat.FinishStop))}}})
 	first := respond(t, srv, 200, `{"model":"m","instructions":"Be brief.","input":"one"}`)
 	resp, body := send(t, srv, "POST", pathCompact, `{"model":"m","previous_response_id":"`+first.ID+`","input":[{"role":"user","content":"two"},{"role":"assistant","content":"aside"}]}`)
-	if want := "user:one|assistant:answer 0|user:two|assistant:aside|user:" + responses.AskSummary; rec.last() != want {
+	if want := "user:one|assistant:answer 0|user:two|assistant:aside|user:" + prompt.AskSummary(summaryWords); rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
 	var got struct {

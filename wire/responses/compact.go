@@ -10,11 +10,6 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// AskSummary is what a model is told when it is to write the summary of a compaction.
-const AskSummary = "Write a summary of this conversation for yourself: from now on it stands in place of your messages and of the results of tools. " +
-	"Say what the task is, what was found out, what was done and with what result, which files, names and numbers matter, and what is " +
-	"still to be done. Call no tools."
-
 // compactionMark begins the content of compactions that wield has made. Those of other servers are encrypted.
 const compactionMark = "wield.1."
 
@@ -58,7 +53,8 @@ func (c *Compaction) Append(dst []byte) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonbody.AppendString(dst, "cmp_"+strings.TrimPrefix(c.o.ID, prefixResponse))
 	dst = append(dst, `,"type":"compaction","encrypted_content":`...)
-	dst = jsonbody.AppendString(dst, compactionMark+base64.RawURLEncoding.EncodeToString([]byte(strings.TrimSpace(c.summary.String()))))
+	summary := []byte(strings.TrimSpace(c.summary.String()))
+	dst = jsonbody.AppendString(dst, compactionMark+base64.RawURLEncoding.EncodeToString(summary))
 	dst = append(dst, `}],"usage":`...)
 	return append(appendUsage(dst, c.usage), '}')
 }
@@ -72,7 +68,8 @@ func (d *requestReader) compactionItem(it *rawItem) {
 		}
 		encoded, ok := strings.CutPrefix(content, compactionMark)
 		if summary, err := base64.RawURLEncoding.DecodeString(encoded); ok && err == nil {
-			it.message = chat.Message{Role: chat.RoleUser, Parts: chat.Text("Summary of the conversation so far:\n\n" + string(summary))}
+			text := "Summary of the conversation so far:\n\n" + string(summary)
+			it.message = chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}
 			return
 		}
 	}
