@@ -169,7 +169,7 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 }
 
 // repeats reports whether the answer has to be a call, is held to that, and had this very one. A small model that may
-// only call goes on with the same call until its tokens are used up.
+// only call repeats the same call until its tokens are used up.
 func (r *run) repeats(call chat.Call) bool {
 	if r.held == nil || !r.required() {
 		return false

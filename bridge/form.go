@@ -211,17 +211,21 @@ func (r *run) endForm() error {
 		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
 		r.turn.mute, r.turn.muteAt, r.turn.covered = true, at, len(r.turn.raw)
 	case r.o.Strict && !r.req.Stream:
-		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeFormatMismatch, Message: "the answer does not have the format that was asked for: " + why}
+		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeFormatMismatch, Message: mismatch + ": " + why}
 	default:
 		if r.o.Log != nil {
-			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer does not have the format that was asked for", slog.String("reason", why))
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, mismatch, slog.String("reason", why))
 		}
 		at := t.at(len(r.turn.raw))
-		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteFormat, Path: "response_format", After: why}}})
+		note := chat.NoteDetail{Kind: chat.NoteFormat, Path: "response_format", After: why}
+		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &chat.Detail{Note: &note}})
 		r.flushText()
 	}
 	return nil
 }
+
+// mismatch is what the client and the log are told where no second try is left.
+const mismatch = "the answer does not have the format that was asked for"
 
 // at returns where the text that is held begins, or else where the answer ends.
 func (t *heldText) at(end int) int {

@@ -8,7 +8,7 @@ func (d *Decoder) skim(in string, i int) (at int, ticks bool) {
 	for i = mid.Index(in, i); i+1 < len(in); i = mid.Index(in, i+1) {
 		switch c, next := in[i], in[i+1]; {
 		case c == '\n':
-			if d.ctx.torn || !d.set.calm(in[i+1:]) || wrapMarks.Has(next) && d.mayWrap(next) && (i == 0 || mayLead(in[i-1])) {
+			if d.ctx.torn || !d.set.calm(in[i+1:]) || d.mayWrap(next) && (i == 0 || mayLead(in[i-1])) {
 				return i, ticks
 			}
 			ticks = false

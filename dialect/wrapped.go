@@ -54,10 +54,7 @@ var silentInfo = map[string]bool{"plaintext": true, "text": true, "txt": true}
 // mayWrap reports whether wrapped calls may begin with c at the start of a line. Before them stands nothing, or a
 // lead-in that ends with a colon.
 func (d *Decoder) mayWrap(c byte) bool {
-	if wrapMarks[c] == 0 || d.triedWrap || d.set.opts.Repair != RepairFull || !d.set.bare.pythonic || d.call.count > 0 {
-		return false
-	}
-	return true
+	return wrapMarks.Has(c) && !d.triedWrap && d.set.opts.Repair == RepairFull && d.set.bare.pythonic && d.call.count == 0
 }
 
 // wraps begins to read the candidate, which is refused before i, as wrapping.
@@ -254,7 +251,8 @@ func (r *wrapReader) end(d *driver) verdict {
 	count := d.call.count
 	for _, p := range r.pieces(text, d.cand.fencedEnd-d.text.candAt) {
 		from := len(events)
-		if events = d.wrappedCalls(events, text[p[0]:p[1]], d.text.candAt+p[0], count, r.kind == wrapItems && r.led); len(events) == from {
+		items := r.kind == wrapItems && r.led
+		if events = d.wrappedCalls(events, text[p[0]:p[1]], d.text.candAt+p[0], count, items); len(events) == from {
 			return refused
 		}
 		count = events[len(events)-1].Index + 1

@@ -33,7 +33,9 @@ func (w *builder) serveMCP(s *Service) error {
 	if runner.Policy, err = policy.New(def); err != nil {
 		return err
 	}
-	s.mcp = &mcpFront{box: s.Tools, approvals: w.config.MCP.Serve.Approvals == "client", own: own, runner: runner, tools: w.config.MCP.Serve.Tools, off: w.config.Disabled, keys: map[string][]string{}}
+	serve := &w.config.MCP.Serve
+	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled,
+		approvals: serve.Approvals == "client", keys: map[string][]string{}}
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
 	}
@@ -47,7 +49,7 @@ type mcpFront struct {
 	runner    *tool.Runner
 	tools     []string
 	off       func(name string) bool // a tool is never offered
-	approvals bool                   // clients ask their people
+	approvals bool                   // clients ask their users
 	keys      map[string][]string    // patterns of the tools that the holder of a key may call, by its name
 }
 
@@ -64,7 +66,8 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	o.Approvals = s.mcp.approvals
 	o.Runner = s.mcp.runner.With(nil)
 	o.Runner.Scope.By = key
-	o.Runner.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key], off: s.mcp.off, server: server}
+	o.Runner.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key],
+		off: s.mcp.off, server: server}
 	if own == nil {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			o.Servers = append(o.Servers, servers[name])

@@ -24,7 +24,7 @@ const approvalKey = "approval"
 // maxSuspended bounds the calls that wait for an approval with something that a server behind wield is to get.
 const maxSuspended = 256
 
-// approvals are the questions that calls put to the people of their clients.
+// approvals are the questions that calls put to the users of their clients.
 type approvals struct {
 	store tool.MemoryApprovals
 
@@ -87,14 +87,17 @@ var decisionSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"reason":{"type":"string","title":"Reason, if you deny"}},"required":["decision"]}`)
 
 // ask makes the result that has the client ask a person.
-func (a *approvals) ask(ctx context.Context, r *sdk.CallToolRequest, id string, relay *mcp.Relay) (*sdk.CallToolResult, error) {
+func (a *approvals) ask(
+	ctx context.Context, r *sdk.CallToolRequest, id string, relay *mcp.Relay,
+) (*sdk.CallToolResult, error) {
 	q, err := a.store.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !elicits(r) || q.Form != nil {
 		a.store.Decide(ctx, id, tool.Answer{State: chat.ApprovalCancelled})
-		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one. A rule of the policy can allow it.", q.Tool, q.Why)), nil
+		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one. "+
+			"A rule of the policy can allow it.", q.Tool, q.Why)), nil
 	}
 	a.mu.Lock()
 	if len(a.suspended) >= maxSuspended || a.suspended == nil {

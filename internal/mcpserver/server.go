@@ -32,7 +32,7 @@ type Options struct {
 	// server asks for reaches that client; nil: all clients share the server's connection.
 	Dedicated func(mcp.Peer) *mcp.Server
 
-	// Approvals has clients ask their people about calls that need an approval. Without it such calls are refused.
+	// Approvals has clients ask their users about calls that need an approval. Without it such calls are refused.
 	Approvals bool
 
 	Journal journal.Store // where each call is recorded, as a run; nil: nowhere

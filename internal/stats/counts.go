@@ -11,7 +11,7 @@ const (
 	Failed                         // of Answers: ended in an error
 	Canceled                       // of Answers: the client went away
 	Bounced                        // of Answers: asked for again at least once
-	Mended                         // of Bounced: ended with what was asked for, and without an attempt that came to nothing
+	Recovered                      // of Bounced: ended with what was asked for, and without an attempt that came to nothing
 	Bounces                        // corrective requests
 	Requests                       // requests to servers
 	TokensIn                       // tokens of prompts
@@ -72,7 +72,7 @@ const (
 
 // names are what the counters are called in files, in the interface over HTTP and on the screen. They do not change.
 var names = [numCounters]string{
-	Answers: "answers", Failed: "failed", Canceled: "canceled", Bounced: "bounced", Mended: "mended", Bounces: "bounces", Requests: "requests",
+	Answers: "answers", Failed: "failed", Canceled: "canceled", Bounced: "bounced", Recovered: "mended", Bounces: "bounces", Requests: "requests",
 	TokensIn: "tokens_in", TokensOut: "tokens_out", TokensCached: "tokens_cached", TokensReasoning: "tokens_reasoning", Cost: "cost_micros",
 	Runs: "runs", Limited: "limited", Looped: "looped",
 	Calls: "calls", FirstTry: "first_try", Repaired: "repaired", Repairs: "repairs", Malformed: "malformed", UnknownTool: "unknown_tool",

@@ -138,7 +138,7 @@ func (t *tally) ended(failure string) {
 	case failure != "":
 		t.add(Failed, 1)
 	case t.bounced && !t.wanted && !t.open:
-		t.add(Mended, 1)
+		t.add(Recovered, 1)
 	}
 }
 

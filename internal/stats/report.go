@@ -42,7 +42,7 @@ var rates = []rate{
 	{"success", "successful results", sum(Done), results},
 	{"cached", "results taken from an earlier identical call", sum(Cached), results},
 	{"bounced", "answers that were retried", sum(Bounced), sum(Answers)},
-	{"bounce_success", "retried answers that then held only valid calls", sum(Mended), sum(Bounced)},
+	{"bounce_success", "retried answers that then held only valid calls", sum(Recovered), sum(Bounced)},
 	{"failed", "answers that failed", sum(Failed), sum(Answers)},
 	{"limited", "runs that reached a limit", sum(Limited), sum(Runs)},
 	{"approved", "approval questions that were approved", sum(Approved, Edited), sum(Approved, Edited, Refused, Unanswered, Withdrawn)},

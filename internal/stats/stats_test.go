@@ -135,7 +135,7 @@ func TestModel(t *testing.T) {
 		d := definitions()[i]
 		return int64(len(d.Name) + len(d.Description) + len(d.Parameters))
 	}
-	wants(t, "all", one(t, s, Query{}), map[Counter]int64{Answers: 6, Bounced: 2, Mended: 1, Bounces: 2, Requests: 8, TokensIn: 80, TokensOut: 40, Cost: 6*10 + 2*10 + 8*10,
+	wants(t, "all", one(t, s, Query{}), map[Counter]int64{Answers: 6, Bounced: 2, Recovered: 1, Bounces: 2, Requests: 8, TokensIn: 80, TokensOut: 40, Cost: 6*10 + 2*10 + 8*10,
 		Calls: 5, FirstTry: 3, Repaired: 1, Repairs: 1, UnknownTool: 3, Duplicate: 2, Done: 1, ToolError: 1, Offered: 12, OfferedSize: 6 * (size(0) + size(1))})
 	look := one(t, s, Query{By: []Dim{ByTool, ByDialect, ByModel, ByClient}, Only: Dims{Tool: "look"}})
 	if look.Dims != (Dims{Model: "m", Client: "ann", Dialect: "hermes", Tool: "look"}) || look.Attempts() != 5 {
@@ -188,7 +188,7 @@ func TestFiguresAddUp(t *testing.T) {
 				}
 			}
 			if want[Answers]++; right {
-				want[Mended]++
+				want[Recovered]++
 			}
 			max := most
 			if max == 0 {
@@ -198,7 +198,7 @@ func TestFiguresAddUp(t *testing.T) {
 				&chat.Request{Model: "m", Tools: definitions(), Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
 		}
 		r := one(t, s, Query{})
-		for _, c := range []Counter{Answers, Bounced, Mended, Bounces, Calls, FirstTry, Repaired, UnknownTool, Invalid, Malformed} {
+		for _, c := range []Counter{Answers, Bounced, Recovered, Bounces, Calls, FirstTry, Repaired, UnknownTool, Invalid, Malformed} {
 			if got := r.Count(c); got != want[c] {
 				t.Errorf("round %d: %s is %d, want %d", round, c, got, want[c])
 			}
@@ -218,7 +218,7 @@ func TestBounceForm(t *testing.T) {
 	back := &reply{"no JSON", `{"a":1}`}
 	drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText})),
 		&chat.Request{Model: "m", Format: &chat.Format{Kind: chat.FormatJSON}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
-	wants(t, "a form", one(t, s, Query{}), map[Counter]int64{Answers: 1, Bounced: 1, Mended: 1, Bounces: 1, Requests: 2, TokensIn: 20, TokensOut: 10})
+	wants(t, "a form", one(t, s, Query{}), map[Counter]int64{Answers: 1, Bounced: 1, Recovered: 1, Bounces: 1, Requests: 2, TokensIn: 20, TokensOut: 10})
 }
 
 type failing struct{ err error }
@@ -309,8 +309,8 @@ func TestJournalBounce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := one(t, s, Query{}); r.Count(Bounced) != 1 || r.Count(Mended) != tt.mended {
-			t.Errorf("%s: %d answers were sent back, and %d right then, want %d", tt.name, r.Count(Bounced), r.Count(Mended), tt.mended)
+		if r := one(t, s, Query{}); r.Count(Bounced) != 1 || r.Count(Recovered) != tt.mended {
+			t.Errorf("%s: %d answers were sent back, and %d right then, want %d", tt.name, r.Count(Bounced), r.Count(Recovered), tt.mended)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (f *footprint) explain(add func(st style, format string, args ...any)) {
 		f.call(&f.calls[i], add)
 	}
 	for _, n := range f.notes {
-		add(styleText, "  Mended (%s)%s: %s -> %s", n.Kind, at(n.Path), shorten(n.Before, 80), shorten(n.After, 80))
+		add(styleText, "  Repaired (%s)%s: %s -> %s", n.Kind, at(n.Path), shorten(n.Before, 80), shorten(n.After, 80))
 	}
 	for _, r := range f.rejected {
 		add(styleWarn, "  No call (%s): %s%s", r.Reason, shorten(r.Raw, 80), because(r.Message))

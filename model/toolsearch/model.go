@@ -104,7 +104,9 @@ func isSearch(t chat.Tool) bool {
 
 // deferred reports whether the client says that a tool is to be found first.
 func deferred(t *chat.Tool) bool {
-	return slices.ContainsFunc(t.Opaque, func(x chat.Extra) bool { return x.Key == "defer_loading" && string(x.Value) == "true" })
+	return slices.ContainsFunc(t.Opaque, func(x chat.Extra) bool {
+		return x.Key == "defer_loading" && string(x.Value) == "true"
+	})
 }
 
 // A search is the answer to one request.
