@@ -79,6 +79,7 @@ func (a *App) HideSecrets() {
 	a.Stderr = hidingWriter{a.Stderr, a.secrets}
 }
 
+// OS returns the App of the program itself, with the streams and the environment of the process.
 func OS() *App {
 	self, _ := os.Executable()
 	return &App{Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Journal: ConfiguredJournal}

@@ -67,6 +67,7 @@ func Advice(err error) string {
 	return "\nfix: " + advices[e.Kind] + "; wield doctor looks at each step"
 }
 
+// IsExitError reports whether err ends the program with a code of its own.
 func IsExitError(err error) bool {
 	var exit *ExitError
 	return errors.As(err, &exit)

@@ -21,6 +21,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// YesNo returns yes or no.
 func YesNo(b bool) string {
 	if b {
 		return "yes"
