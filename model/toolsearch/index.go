@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -73,12 +74,8 @@ func (x *index) search(text string, n int) []chat.Tool {
 		}
 	}
 	x.named(text, scores)
-	best := make([]int, 0, len(scores))
-	for i := range scores {
-		best = append(best, i)
-	}
-	slices.SortFunc(best, func(a, b int) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
+	best := slices.SortedFunc(maps.Keys(scores), func(a, b int) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), a-b)
 	})
 	var list []chat.Tool
 	for _, i := range best[:min(n, len(best))] {

@@ -2,8 +2,10 @@ package toolsearch
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -74,13 +76,8 @@ func recorded(t *testing.T) (questions []question, tools []chat.Tool) {
 func TestRecordedQuestions(t *testing.T) {
 	questions, tools := recorded(t)
 	x, p := newIndex(tools), newPlain(tools)
-	ours, plain, all := 0, 0, 0
-	step := 8
-	if testing.Verbose() {
-		step = 1
-	}
-	for i := 0; i < len(questions); i += step {
-		all++
+	ours, plain, all := 0, 0, len(questions)
+	for i := range questions {
 		q := &questions[i]
 		text := q.Question[len(q.Question)-1].Content
 		if right(x.search(text, 5), q) {
@@ -110,67 +107,52 @@ func plainName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 // A plain index is BM25 with the usual constants over lower-case words.
 type plain struct {
 	tools []chat.Tool
-	words []map[string]float64
+	words map[string]map[int]float64 // how often they stand in which tool
 	size  []float64
-	has   map[string]float64
 	mean  float64
 }
 
 func plainWords(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
+	other := func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }
+	return strings.FieldsFunc(strings.ToLower(text), other)
 }
 
 func newPlain(tools []chat.Tool) *plain {
-	p := &plain{tools: tools, has: map[string]float64{}}
-	for _, t := range tools {
-		m := map[string]float64{}
+	p := &plain{tools: tools, words: map[string]map[int]float64{}}
+	for i, t := range tools {
 		text := t.Name + " " + t.Description
 		var schema any
 		if json.Unmarshal(t.Parameters, &schema) == nil {
 			describe(schema, func(s string) { text += " " + s })
 		}
-		for _, w := range plainWords(text) {
-			if m[w]++; m[w] == 1 {
-				p.has[w]++
+		words := plainWords(text)
+		for _, w := range words {
+			if p.words[w] == nil {
+				p.words[w] = map[int]float64{}
 			}
-			p.mean += 1 / float64(len(tools))
+			p.words[w][i]++
 		}
-		size := 0.0
-		for _, n := range m {
-			size += n
-		}
-		p.words, p.size = append(p.words, m), append(p.size, size)
+		p.size = append(p.size, float64(len(words)))
+		p.mean += float64(len(words)) / float64(len(tools))
 	}
 	return p
 }
 
 func (p *plain) search(text string, n int) []chat.Tool {
-	type scored struct {
-		tool  chat.Tool
-		score float64
-	}
-	var all []scored
-	asked := plainWords(text)
-	for i, m := range p.words {
-		score := 0.0
-		for _, w := range asked {
-			if m[w] > 0 {
-				idf := math.Log(1 + (float64(len(p.tools))-p.has[w]+0.5)/(p.has[w]+0.5))
-				score += idf * m[w] * 2.2 / (m[w] + 1.2*(0.25+0.75*p.size[i]/p.mean))
-			}
+	scores := map[int]float64{}
+	for _, w := range plainWords(text) {
+		has := float64(len(p.words[w]))
+		idf := math.Log(1 + (float64(len(p.tools))-has+0.5)/(has+0.5))
+		for i, count := range p.words[w] {
+			scores[i] += idf * count * 2.2 / (count + 1.2*(0.25+0.75*p.size[i]/p.mean))
 		}
-		all = append(all, scored{p.tools[i], score})
 	}
+	best := slices.SortedFunc(maps.Keys(scores), func(a, b int) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), a-b)
+	})
 	var list []chat.Tool
-	for range n {
-		best := 0
-		for i := range all {
-			if all[i].score > all[best].score {
-				best = i
-			}
-		}
-		list = append(list, all[best].tool)
-		all[best].score = -1
+	for _, i := range best[:min(n, len(best))] {
+		list = append(list, p.tools[i])
 	}
 	return list
 }
