@@ -14,7 +14,7 @@ import (
 
 func newBrowserCmd(app *cli.App) *cobra.Command {
 	return cli.Group("browser", "Log in to a model's web page",
-		`A backend of kind browser is a model behind a web page. These commands are about the browser that shows it.`,
+		`A backend of kind browser is a model behind a web page. These commands manage the browser that shows it.`,
 		`  wield browser login
   wield browser login page --config wield.yaml`,
 		newBrowserLoginCmd(app))
@@ -25,11 +25,11 @@ func newBrowserLoginCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [BACKEND]",
 		Short: "Open the page in a window, to log in",
-		Long: `Opens the page of a backend of kind browser in a window, with the profile directory that its configuration names. Log in there as you
-always do. The command ends when the page no longer asks for it, which it sees by the selector browser.login, or when you close the
-window; the profile keeps the login for the service.
+		Long: `Opens the page of a browser backend in a window, with the profile directory from the configuration.
+Log in there as usual. The command ends when the selector browser.login no longer matches, or when
+you close the window. The profile keeps the login for the service.
 
-One browser can use a profile at a time: end the service first if it has the page open.`,
+Only one browser can use a profile: stop the service first if it has the page open.`,
 		Example: `  wield browser login
   wield browser login page --config wield.yaml`,
 		Args: cobra.MaximumNArgs(1),

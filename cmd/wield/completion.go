@@ -41,8 +41,8 @@ func newCompletionCmd(app *cli.App, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Generate a shell completion script",
-		Long: fmt.Sprintf(`Prints a script for %s. With it the shell completes commands, flags and the values of
-flags, names of dialects among them.`, strings.Join(names, ", ")),
+		Long: fmt.Sprintf(`Prints a completion script for %s. It completes commands, flags and the
+values of flags.`, strings.Join(names, ", ")),
 		Example:           strings.Join(examples, "\n"),
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp),

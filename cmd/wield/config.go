@@ -14,7 +14,7 @@ import (
 
 func newConfigCmd(app *cli.App) *cobra.Command {
 	return cli.Group("config", "Check and explain the configuration",
-		"Works on the configuration file without starting anything.",
+		"Checks, explains and creates configuration files. Nothing is started.",
 		`  wield config check
   wield config explain models.coder
   wield config schema > wield.schema.json`,
@@ -26,12 +26,12 @@ func newConfigCheckCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check the configuration",
-		Long: `Reads the configuration as serve would, with the environment on top, and reports all problems with line and column. Without
-FILE it reads the file that serve would read, and the project's .wield.yaml in the working directory if there is one. A FILE
-of that name is checked as a project's. Warnings tell of keys that have no effect in this version and of secrets that cannot be
-looked up now; with --strict they count as problems.
+		Long: `Reads the configuration as serve does, with environment variables, and reports all problems with
+line and column. Without FILE it checks the default file, and .wield.yaml in the working directory
+if it exists. A FILE named .wield.yaml is checked as a project file. Warnings are about keys without
+effect and secrets that are not set.
 
-Exit codes: 0 nothing is wrong, 1 warnings with --strict, 2 problems.`,
+Exit codes: 0 valid, 1 warnings with --strict, 2 problems.`,
 		Example: `  wield config check
   wield config check --strict wield.yaml`,
 		Args: cobra.MaximumNArgs(1),
@@ -96,8 +96,8 @@ func newConfigSchemaCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration file",
-		Long: `Prints the JSON Schema (2020-12) of the configuration file. An editor that knows it completes keys and shows what they mean;
-with the YAML language server this line at the top of the file does it:
+		Long: `Prints the JSON Schema (2020-12) of the configuration file, for completion and documentation in
+editors. With the YAML language server, add this line at the top of the file:
 
   # yaml-language-server: $schema=wield.schema.json`,
 		Example: `  wield config schema > wield.schema.json
@@ -116,6 +116,6 @@ with the YAML language server this line at the top of the file does it:
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&project, "project", false, "print that of a project's "+config.ProjectFile)
+	cmd.Flags().BoolVar(&project, "project", false, "print the schema of a project file, "+config.ProjectFile)
 	return cmd
 }

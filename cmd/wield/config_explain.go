@@ -17,10 +17,9 @@ func newConfigExplainCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [KEY...]",
 		Short: "Print every effective value and its origin",
-		Long: `Prints the keys of the configuration with the values that serve would use, each with the layer that gave it: default, the file with line
-and column, a variable of the environment. With KEY only that key and those below it. Of secrets the reference is printed.
-
-What auto comes to for a model stands in brackets.`,
+		Long: `Prints the effective value of every key and its origin: default, file with line and column, or
+environment variable. With KEY it prints only that key and those below it. Secrets are printed as
+references. What auto means for a model is printed in brackets.`,
 		Example: `  wield config explain
   wield config explain models.coder timeouts
   wield config explain --set`,
@@ -39,8 +38,8 @@ What auto comes to for a model stands in brackets.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`")
-	cmd.Flags().BoolVar(&set, "set", false, "leave out the keys that have their default")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one key a line")
+	cmd.Flags().BoolVar(&set, "set", false, "omit keys with their default value")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per key")
 	return cmd
 }
 

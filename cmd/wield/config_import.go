@@ -18,8 +18,9 @@ func newConfigImportCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import lumo-tamer|llf FILE",
 		Short: "Convert another program's configuration",
-		Long: `Reads the configuration of lumo-tamer, or a configuration, a registry of tools or a tool of LLF, and prints one for wield that says the same.
-What has no place here, and what has to be done by hand, stands in comments at its top. Secrets are not copied.`,
+		Long: `Converts a configuration of lumo-tamer, or a configuration, tool registry or tool of LLF, and prints
+the wield configuration. Comments at its top list what could not be converted and what you must do
+by hand. Secrets are not copied.`,
 		Example: `  wield config import lumo-tamer config.yaml > wield.yaml
   wield config import llf tools_registry.json > wield.yaml`,
 		Args:      cobra.ExactArgs(2),

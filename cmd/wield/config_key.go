@@ -18,9 +18,9 @@ func newConfigKeyCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
 		Short: "Generate an API key and its configuration entry",
-		Long: `Prints a new random key, and the entry for the configuration that lets its holder in. The entry holds the key's hash, so that
-the key stands nowhere but with its holder: keep it now, it cannot be printed again. With --stdin the key is the first line of the
-input, and only the entry is printed.`,
+		Long: `Prints a new random key and its configuration entry. The entry contains only a hash of the key: save
+the key now, it cannot be printed again. With --stdin the key is read from the first input line, and
+only the entry is printed.`,
 		Example: `  wield config key --name kitchen
   wield config key --name kitchen --stdin < kitchen.key`,
 		Args: cli.NoArgs,
@@ -39,7 +39,7 @@ input, and only the entry is printed.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "client", "`NAME` of the holder, for the log")
-	cmd.Flags().BoolVar(&stdin, "stdin", false, "read the key instead of making one")
+	cmd.Flags().StringVar(&name, "name", "client", "`NAME` of the key, for the log")
+	cmd.Flags().BoolVar(&stdin, "stdin", false, "read the key instead of generating one")
 	return cmd
 }

@@ -22,17 +22,17 @@ func newDemoCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [NAME...]",
 		Short: "Show model output and the calls wield reads from it",
-		Long: `Plays conversations with scripted models, with no network and no key. For each it shows what the user asked and which tools
-the client offered, what the model wrote, what wield read in it, and what went back to the client.
+		Long: `Plays conversations with scripted models; it needs no network and no key. Each shows the question,
+the offered tools, what the model wrote, what wield read, and what the client received.
 
-A conversation is named by its scenario in the catalogue, or by a scenario file. Without a name all of the catalogue is played.`,
+NAME is a scenario of the catalogue or a scenario file. Without NAME the whole catalogue is played.`,
 		Example: `  wield demo
   wield demo toolCall
   wield demo confusedToolCall missingArgument
   wield demo --list`,
 		RunE: func(cmd *cobra.Command, args []string) error { return demo(cmd.Context(), app, &catalogue, list, args) },
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "only list the names")
+	cmd.Flags().BoolVar(&list, "list", false, "list the names only")
 	catalogue.add(cmd, app)
 	return cmd
 }

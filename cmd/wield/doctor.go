@@ -26,6 +26,9 @@ import (
 	"wield/model/script"
 )
 
+// doctorTimeout limits one request unless told otherwise: a large model may have to be loaded first.
+const doctorTimeout = time.Minute
+
 // doctorFlags are what the command line says.
 type doctorFlags struct {
 	file     string
@@ -41,13 +44,13 @@ func newDoctorCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [MODEL...]",
 		Short: "Check the setup and suggest fixes",
-		Long: `Looks at the configuration and at every model in it, or at those that are named: whether the backend can be reached, takes the key,
-answers and streams, whether its function calling works, and which dialects the model follows in text. Each line that is not well
-has a fix under it.
+		Long: `Checks the configuration, the MCP servers, and each model (or only those you name): whether the
+backend is reachable, accepts the key, answers and streams, whether function calling works, and
+which text formats the model follows. Each problem is printed with a fix. Nothing is changed.
 
-The calls that it asks for are those of wield tune, a single round of them; --quick leaves them out. Nothing is changed.
+Tool calls are tested with one round of the questions of wield tune; --quick skips them.
 
-Exit codes: 0 all works, 1 something does not, 2 the configuration has problems.`,
+Exit codes: 0 all checks passed, 1 a check failed, 2 the configuration is invalid.`,
 		Example: `  wield doctor
   wield doctor --quick
   wield doctor coder --json
@@ -56,19 +59,19 @@ Exit codes: 0 all works, 1 something does not, 2 the configuration has problems.
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
-	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server to look at instead")
-	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Model, "model", "", "the model's `NAME` at the upstream server")
-	fl.DurationVar(&f.timeout, "timeout", time.Minute, "time for one request")
-	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to ask for calls in (default: those of the model's family, and two common ones)")
-	fl.BoolVar(&f.quick, "quick", false, "ask for no calls of tools")
-	fl.BoolVar(&f.asJSON, "json", false, "print the findings as JSON, one a line")
+	fl.StringVar(&f.upstream.URL, "upstream", "", "check the OpenAI-compatible server at this base `URL` instead")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model at that server")
+	fl.DurationVar(&f.timeout, "timeout", doctorTimeout, "time limit for one request")
+	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to test (default: those of the model's family, and two common ones)")
+	fl.BoolVar(&f.quick, "quick", false, "do not test tool calls")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object per finding")
 	return cmd
 }
 
 func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string) error {
 	if f.timeout <= 0 {
-		return cli.UsageErrorf("--timeout must be more than nothing")
+		return cli.UsageErrorf("--timeout must be positive")
 	}
 	p := findingPrinter{w: app.Stdout, asJSON: f.asJSON}
 	c, err := app.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
@@ -130,7 +133,7 @@ func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctor
 	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
 		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed, Says: err.Error(),
-			Fix: "set what it names, or change it in the configuration"}})
+			Fix: "correct the configuration"}})
 	}
 	p := doctor.Patient{Scripted: c.Backends[m.Backend].Kind == "script", Name: name, Backend: m.Backend, Model: model, Bridge: known, Served: m.Model, Address: string(c.Backends[m.Backend].URL),
 		Set: tune.Candidate{Mode: bridge.Mode(m.Mode), Dialect: string(m.Dialect)}}
@@ -150,7 +153,7 @@ func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctor
 	}
 }
 
-// templateOf says what the chat template of a model teaches, if its server tells it.
+// templateOf says which dialect the chat template of a model uses, if its server shows it.
 func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags, p *doctor.Patient) (finding doctor.Finding, ok bool) {
 	if p.Scripted || !strings.HasPrefix(p.Address, "http") {
 		return finding, false
@@ -176,12 +179,12 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 	case err != nil:
 		finding.Says = err.Error()
 	case found.Dialect == "":
-		finding.Says = "it teaches no dialect that is known; rules: " + found.Rules.String()
+		finding.Says = "uses no known dialect; rules: " + found.Rules.String()
 	case family.Name == "" && (p.Set.Dialect == "" || p.Set.Dialect == "auto"):
-		finding.Says = fmt.Sprintf("it teaches %s, and no profile knows the model; rules: %s", found.Dialect, found.Rules)
+		finding.Says = fmt.Sprintf("uses %s, but no profile matches the model; rules: %s", found.Dialect, found.Rules)
 		finding.Fix = fmt.Sprintf("models.%s.dialect: %s", p.Name, found.Dialect)
 	default:
-		finding.State, finding.Says = doctor.OK, fmt.Sprintf("it teaches %s; rules: %s", found.Dialect, found.Rules)
+		finding.State, finding.Says = doctor.OK, fmt.Sprintf("uses %s; rules: %s", found.Dialect, found.Rules)
 	}
 	return finding, true
 }
@@ -191,19 +194,19 @@ func aboutConfig(app *cli.App, c *config.Result) []doctor.Finding {
 	const about = "configuration"
 	name := c.File
 	if name == "" {
-		name = "no file: the defaults"
+		name = "no file, defaults"
 	}
 	list := []doctor.Finding{{About: about, Check: "file", State: doctor.OK,
 		Says: fmt.Sprintf("%s: %s, %s, %s", name, cli.Count(len(c.Backends), "backend"), cli.Count(len(c.Models), "model"), cli.Count(len(c.Keys), "key"))}}
 	if len(c.Models) == 0 {
-		list = append(list, doctor.Finding{About: about, Check: "models", State: doctor.Note, Says: "there is none, so that serve offers the scripted model demo",
-			Fix: "wield init finds servers on this machine and writes a first configuration"})
+		list = append(list, doctor.Finding{About: about, Check: "models", State: doctor.Note, Says: "none configured; serve offers the scripted model demo",
+			Fix: "run wield init: it finds model servers on this machine and writes a configuration"})
 	}
 	for _, w := range c.Warnings {
-		list = append(list, doctor.Finding{About: about, Check: "keys of the file", State: doctor.Note, Says: w.Error(), Fix: "take it out, or keep it for later"})
+		list = append(list, doctor.Finding{About: about, Check: "warning", State: doctor.Note, Says: w.Error(), Fix: "remove it, or ignore this warning"})
 	}
 	for _, w := range c.UnsetSecrets(app.Getenv) {
-		list = append(list, doctor.Finding{About: about, Check: "secrets", State: doctor.Failed, Says: w.Error(), Fix: "set the variable where wield is started, or write the file"})
+		list = append(list, doctor.Finding{About: about, Check: "secrets", State: doctor.Failed, Says: w.Error(), Fix: "export the variable before you start wield, or create the file"})
 	}
 	list = append(list, listening(c.Config))
 	if c.TLS.Cert != "" {
@@ -218,7 +221,7 @@ func listening(c *config.Config) doctor.Finding {
 	l, err := net.Listen("tcp", string(c.Listen))
 	if err != nil {
 		f.State, f.Says = doctor.Note, err.Error()
-		f.Fix = "if it is not wield itself that listens there, choose another address with listen or --listen"
+		f.Fix = "unless that is wield itself, choose another address with listen or --listen"
 		return f
 	}
 	l.Close()
@@ -232,13 +235,13 @@ func certificate(c *config.Config) doctor.Finding {
 	left := time.Until(end)
 	switch {
 	case err != nil:
-		f.State, f.Says, f.Fix = doctor.Failed, err.Error(), "put the certificate and its key, as PEM, into the files that tls names"
+		f.State, f.Says, f.Fix = doctor.Failed, err.Error(), "put the certificate and its key, in PEM format, into the files named under tls"
 	case left < 0:
-		f.State, f.Says, f.Fix = doctor.Failed, "the certificate has expired on "+end.Format(time.DateOnly), "renew it; serve picks it up by itself"
+		f.State, f.Says, f.Fix = doctor.Failed, "the certificate expired on "+end.Format(time.DateOnly), "renew it; serve loads the new file without a restart"
 	case left < 14*24*time.Hour:
-		f.State, f.Says, f.Fix = doctor.Note, "the certificate expires on "+end.Format(time.DateOnly), "renew it; serve picks it up by itself"
+		f.State, f.Says, f.Fix = doctor.Note, "the certificate expires on "+end.Format(time.DateOnly), "renew it; serve loads the new file without a restart"
 	default:
-		f.Says = "the certificate is good until " + end.Format(time.DateOnly)
+		f.Says = "the certificate is valid until " + end.Format(time.DateOnly)
 	}
 	return f
 }
@@ -282,7 +285,7 @@ func (p *findingPrinter) problems(err error) error {
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	for _, problem := range all {
-		p.print(doctor.Finding{About: "configuration", Check: "file", State: doctor.Failed, Says: problem.Error(), Fix: "wield config check shows the place"})
+		p.print(doctor.Finding{About: "configuration", Check: "file", State: doctor.Failed, Says: problem.Error(), Fix: "run wield config check"})
 	}
 	return &cli.ExitError{Code: cli.ExitUsage, Err: p.err}
 }

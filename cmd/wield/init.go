@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"wield/internal/api"
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
@@ -20,77 +23,216 @@ import (
 
 func newInitCmd(app *cli.App) *cobra.Command {
 	var file string
-	var force, show, yes, everyday bool
+	var o firstOptions
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create a configuration",
-		Long: `Looks for servers of models on this machine, on the ports that Ollama, LM Studio, llama.cpp, vLLM, SGLang, KoboldCpp and Jan use, and
-writes a configuration that offers what they have. Without any it offers the scripted model demo and shows how a server is put in.
+		Long: `Looks for model servers on the usual ports of this machine (Ollama, llama.cpp, LM Studio, vLLM,
+SGLang, KoboldCpp, Jan), asks three questions, writes a configuration, and checks it with wield
+doctor --quick.
 
-With --everyday the policy of docs/policy.md for everyday work goes into it: looking, building and testing need no question, changes that
-others see are asked about. Without it every command is asked about. On a terminal it is offered.
+The configuration has the everyday policy: tools that read, build and test run without asking, other
+changes need your approval, and destructive commands are denied. With --everyday=false every command
+needs your approval.
 
-A file that is there is not touched without --force. On a terminal it asks before it writes; anywhere else, or with --yes, it asks
-nothing.`,
+Without a terminal, or with --yes, it asks nothing and takes the defaults. It never overwrites a
+file without --force.`,
 		Example: `  wield init
   wield init --print
-  wield init --everyday
   wield init --config wield.yaml --yes`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
 				if file = config.DefaultFile(app.Getenv); file == "" {
-					return cli.UsageErrorf("there is no home directory to put the file into: name one with --config")
+					return cli.UsageErrorf("no home directory for the configuration; choose a file with --config")
 				}
 			}
-			return initialise(cmd.Context(), app, file, firstOptions{force: force, show: show, yes: yes, everyday: everyday})
+			if _, err := os.Lstat(file); !o.show && !o.force && !errors.Is(err, fs.ErrNotExist) {
+				return cli.UsageErrorf("%s exists already; see it with wield config explain, or overwrite it with --force", file)
+			}
+			o.ask = !yes && onTerminal(app)
+			found := compose.Discover(cmd.Context())
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			return initialise(cmd.Context(), app, file, found, o)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` to write (default config.yaml in $XDG_CONFIG_HOME/wield)")
-	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
-	cmd.Flags().BoolVar(&show, "print", false, "print the configuration instead of writing it")
-	cmd.Flags().BoolVar(&everyday, "everyday", false, "let commands that look, build and test run without a question")
+	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite the file")
+	cmd.Flags().BoolVar(&o.show, "print", false, "print the configuration; write nothing")
+	cmd.Flags().BoolVar(&o.everyday, "everyday", true, "include the everyday policy")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing")
 	return cmd
 }
 
 // firstOptions say how a first configuration is written.
-type firstOptions struct{ force, show, yes, everyday bool }
+type firstOptions struct{ force, show, ask, everyday bool }
 
-func initialise(ctx context.Context, app *cli.App, file string, o firstOptions) error {
-	if _, err := os.Lstat(file); !o.show && !o.force && !errors.Is(err, fs.ErrNotExist) {
-		return cli.UsageErrorf("%s is there already: look at it with wield config explain, or write over it with --force", file)
-	}
-	found := compose.Discover(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// initialise asks what to write, writes it and checks it.
+func initialise(ctx context.Context, app *cli.App, file string, found []compose.Found, o firstOptions) error {
 	if o.show {
 		_, err := fmt.Fprint(app.Stdout, firstText(found, o.everyday))
 		return err
 	}
-	for _, f := range found {
-		fmt.Fprintf(app.Stdout, "found %s at %s: %s\n", f.Name, f.URL, cli.Count(len(f.Models), "model"))
-	}
-	if len(found) == 0 {
-		fmt.Fprintln(app.Stdout, "found no server of models on this machine; the scripted model demo is offered")
-	}
-	if !o.yes && onTerminal(app) {
-		lines := bufio.NewScanner(app.Stdin)
-		o.everyday = o.everyday || confirmed(app, lines, "let commands that look, build and test run without a question?")
-		if !confirmed(app, lines, "write "+file+"?") {
-			return nil
+	if o.ask {
+		q := &interview{app: app, lines: bufio.NewScanner(app.Stdin)}
+		found = q.servers(ctx, found)
+		o.everyday = o.everyday && q.confirm("Question 2 of 3: Let tools read, build and test without asking you?")
+		if !q.confirm("Question 3 of 3: Write "+file+"?") || q.ended {
+			_, err := fmt.Fprintln(app.Stdout, "Nothing was written.")
+			return err
 		}
+	} else {
+		listFound(app.Stdout, found)
 	}
 	err := os.MkdirAll(filepath.Dir(file), 0o755)
 	if err == nil {
 		err = os.WriteFile(file, []byte(firstText(found, o.everyday)), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; name a file that can be written with --config", err)
+		return fmt.Errorf("%w; choose a file that can be written with --config", err)
 	}
-	_, err = fmt.Fprintf(app.Stdout, "written to %s\nnext: wield doctor, then wield serve\n", file)
+	fmt.Fprintf(app.Stdout, "Wrote %s\n\n", file)
+	model := cli.DemoModel
+	if len(found) > 0 {
+		model = found[0].Models[0]
+	}
+	if err := runDoctor(ctx, app, &doctorFlags{file: file, timeout: doctorTimeout, quick: true}, []string{model}); err != nil {
+		fmt.Fprintln(app.Stdout, "\nFix what failed, then run wield doctor again.")
+		return nil // the configuration is written, which is what was asked for
+	}
+	_, err = fmt.Fprint(app.Stdout, `
+Next:
+  wield doctor   check whether the model calls tools
+  wield serve    start the gateway and its web page
+  wield chat     chat in the terminal
+`)
 	return err
+}
+
+// listFound prints the servers and their models, numbered, and returns how many models there are.
+func listFound(w io.Writer, found []compose.Found) (n int) {
+	if len(found) == 0 {
+		fmt.Fprintln(w, "Found no model server on this machine.")
+	}
+	for _, f := range found {
+		fmt.Fprintf(w, "Found %s at %s\n", f.Name, f.URL)
+		for _, m := range f.Models {
+			n++
+			fmt.Fprintf(w, "  %2d  %s\n", n, m)
+		}
+	}
+	return n
+}
+
+// An interview asks a person at a terminal.
+type interview struct {
+	app   *cli.App
+	lines *bufio.Scanner
+	ended bool // the input
+}
+
+func (q *interview) ask(question string) string {
+	fmt.Fprint(q.app.Stdout, question+" ")
+	if q.ended || !q.lines.Scan() {
+		q.ended = true
+		fmt.Fprintln(q.app.Stdout)
+	}
+	return strings.TrimSpace(q.lines.Text())
+}
+
+func (q *interview) confirm(question string) bool {
+	answer := strings.ToLower(q.ask(question + " [Y/n]"))
+	return !q.ended && (answer == "" || answer == "y" || answer == "yes")
+}
+
+// servers asks which models to use. Without a server on this machine it asks for the address of one; without an
+// address the scripted model stays.
+func (q *interview) servers(ctx context.Context, found []compose.Found) []compose.Found {
+	n := listFound(q.app.Stdout, found)
+	switch n {
+	case 0:
+		return q.server(ctx)
+	case 1:
+		if q.confirm("Question 1 of 3: Use this model?") || q.ended {
+			return found
+		}
+		return q.server(ctx)
+	}
+	for {
+		answer := q.ask("Question 1 of 3: Which models? Numbers such as 1 3, or Enter for all:")
+		if answer == "" {
+			return found
+		}
+		if chosen, ok := chooseModels(found, answer); ok {
+			return chosen
+		}
+		fmt.Fprintf(q.app.Stdout, "Type numbers from 1 to %d, separated by spaces.\n", n)
+	}
+}
+
+// chooseModels returns the models that an answer such as "1, 3" numbers.
+func chooseModels(found []compose.Found, answer string) (chosen []compose.Found, ok bool) {
+	wanted := map[int]bool{}
+	for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ' ' || r == ',' }) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, false
+		}
+		wanted[n] = true
+	}
+	n := 0
+	for _, f := range found {
+		var models []string
+		for _, m := range f.Models {
+			if n++; wanted[n] {
+				models = append(models, m)
+				delete(wanted, n)
+			}
+		}
+		if f.Models = models; len(models) > 0 {
+			chosen = append(chosen, f)
+		}
+	}
+	return chosen, len(chosen) > 0 && len(wanted) == 0
+}
+
+// server asks for the address of a server until one answers.
+func (q *interview) server(ctx context.Context) []compose.Found {
+	var c api.Connection
+	for ctx.Err() == nil {
+		if c.URL == "" {
+			c.URL = q.ask("Question 1 of 3: Base URL of a model server, such as http://192.168.1.5:11434/v1, or Enter for the scripted model demo:")
+		}
+		if c.URL == "" {
+			return nil
+		}
+		out := compose.Try(ctx, c, q.app.Getenv)
+		if out.OK || out.Field == "model" && len(out.Models) > 1 {
+			f := compose.Found{Name: "server", URL: out.URL, Models: out.Models}
+			if c.Variable != "" {
+				f.Key = "env:" + c.Variable
+			}
+			if !out.OK {
+				return q.servers(ctx, []compose.Found{f})
+			}
+			f.Models = []string{out.Model}
+			return []compose.Found{f}
+		}
+		fmt.Fprintf(q.app.Stdout, "%s %s.\n", out.Problem, out.Fix)
+		switch out.Field {
+		case "key", "variable":
+			c.Variable = q.ask("Name of the environment variable that holds the key:")
+			if c.Variable == "" {
+				c.URL = ""
+			}
+		default:
+			c = api.Connection{}
+		}
+	}
+	return nil
 }
 
 // firstText is a first configuration, with the policy for everyday work if it is wanted.
@@ -117,13 +259,4 @@ func onTerminal(app *cli.App) bool {
 		return false
 	}
 	return app.Getenv("CI") == ""
-}
-
-func confirmed(app *cli.App, line *bufio.Scanner, question string) bool {
-	fmt.Fprintf(app.Stdout, "%s [Y/n] ", question)
-	if !line.Scan() {
-		return false
-	}
-	answer := strings.ToLower(strings.TrimSpace(line.Text()))
-	return answer == "" || answer == "y" || answer == "yes"
 }

@@ -17,7 +17,7 @@ func newManCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "man",
 		Short: "Generate man pages",
-		Long:  "Writes a manual page for every command and every help topic into a directory, which is made if there is none.",
+		Long:  "Writes a manual page for every command and help topic into a directory, which is created if needed.",
 		Example: `  wield man --dir ~/.local/share/man/man1
   wield man --dir man && man -l man/wield-serve.1`,
 		Args: cli.NoArgs,
@@ -33,7 +33,7 @@ func newManCmd(app *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "directory to write to")
+	cmd.Flags().StringVar(&dir, "dir", "", "target `DIR`")
 	return cmd
 }
 

@@ -11,13 +11,13 @@ import (
 
 func newMetricsCmd(app *cli.App) *cobra.Command {
 	return cli.Group("metrics", "Print a Grafana dashboard for the metrics of serve",
-		"serve shows its numbers in the format of Prometheus at /metrics.",
+		"serve exports Prometheus metrics at /metrics.",
 		`  wield metrics dashboard > wield.json`,
 		&cobra.Command{
 			Use:   "dashboard",
 			Short: "Print a Grafana dashboard",
-			Long: `Prints a dashboard for Grafana, as JSON to be imported there. It shows the numbers of /metrics: answers, calls of tools and what
-was wrong with them, tokens, durations, backends and their queues.`,
+			Long: `Prints a Grafana dashboard to import, for the metrics at /metrics: responses, tool calls and their
+errors, tokens, latency, backends and queues.`,
 			Example: `  wield metrics dashboard > wield.json`,
 			Args:    cli.NoArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {

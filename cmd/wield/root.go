@@ -31,8 +31,8 @@ func newRootCmd(app *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wield",
 		Short: "Give any language model working tools",
-		Long: `wield gives any language model working tools. It reads tool calls from what the model writes,
-runs them under your rules, and returns the results.`,
+		Long: `wield gives any language model working tools. It reads tool calls from what the model writes, runs
+them under your rules, and returns the results.`,
 		Example: `  wield demo                                    # see what wield does, without a model
   wield serve                                   # a gateway with a scripted model, and the web page
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b

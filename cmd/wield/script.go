@@ -25,8 +25,8 @@ import (
 
 func newScriptCmd(app *cli.App) *cobra.Command {
 	return cli.Group("script", "Serve, run, check and record scripted models",
-		`A scripted model answers from a scenario: a file that says which request gets which answer, and how it breaks.
-A scenario is named by its file, or by its name in the catalogue that is part of the program (see wield demo --list).`,
+		`A scripted model answers from a scenario: a file that maps requests to responses and faults. Name a scenario by
+its file, or by its name in the built-in catalogue (wield demo --list).`,
 		`  wield script serve weather.scenario.yaml
   wield script run weather.scenario.yaml
   wield script lint *.scenario.yaml`,
@@ -37,7 +37,7 @@ A scenario is named by its file, or by its name in the catalogue that is part of
 type catalogueFlag struct{ dir string }
 
 func (f *catalogueFlag) add(cmd *cobra.Command, app *cli.App) {
-	cmd.Flags().StringVar(&f.dir, "catalogue", app.Getenv("WIELD_CATALOGUE"), "`DIR` with the scenarios to name, in place of those in the program")
+	cmd.Flags().StringVar(&f.dir, "catalogue", app.Getenv("WIELD_CATALOGUE"), "`DIR` with scenarios, instead of the built-in catalogue")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		names, _ := script.CatalogueNames(f.fs()) // without names there are still files
 		var list []string
@@ -88,12 +88,12 @@ func newScriptServeCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve SCENARIO...",
 		Short: "Serve scenarios over HTTP, like a model server",
-		Long: `Serves scenarios over HTTP as if they were model servers, in the protocol that each names, with the faults that each has. With
-one scenario every model name is answered from it; with several, the name of the model is the name of the scenario. Lumo's own
-protocol has no such names: there the first scenario that speaks it answers.
+		Long: `Serves scenarios as if they were model servers, each in its protocol and with its faults. With one
+scenario, it answers for every model name; with several, the model name selects one. (Lumo's
+protocol has no model names: the first Lumo scenario answers.)
 
-A changed file is read again; one that cannot be read leaves the old version in place and is reported. GET /__script/journal
-tells what was asked and sent, POST /__script/faults adds faults. States are kept per value of the header X-Wield-Test,
+Changed files are reloaded; invalid ones are reported and ignored. GET /__script/journal returns all
+exchanges, POST /__script/faults adds faults. State is kept per value of the header X-Wield-Test,
 else per API key.`,
 		Example: `  wield script serve weather.scenario.yaml
   wield script serve --listen 127.0.0.1:0 demo weeklyLimit
@@ -108,10 +108,10 @@ else per API key.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return scriptServe(cmd.Context(), app, &f, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8421", "`HOST:PORT` to listen on; port 0 takes a free one")
-	fl.StringVar(&f.speaks, "speaks", "", "`PROTOCOL` in place of the scenarios' own: openai, anthropic, ollama, lumo or raw")
-	fl.StringVar(&f.speed, "speed", "1x", "how many times as fast as written, such as 10x; or `instant`, without any wait")
-	fl.StringArrayVar(&f.faults, "fault", nil, "`FAULT` in the form of a scenario's list faults; may be given several times")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8421", "`HOST:PORT` to listen on; port 0: any free port")
+	fl.StringVar(&f.speaks, "speaks", "", "`PROTOCOL` instead of that of the scenario: openai, anthropic, ollama, lumo or raw")
+	fl.StringVar(&f.speed, "speed", "1x", "`SPEED` factor such as 10x, or instant")
+	fl.StringArrayVar(&f.faults, "fault", nil, "`FAULT` as in the list faults of a scenario; repeatable")
 	f.catalogue.add(cmd, app)
 	f.log.Add(cmd, app)
 	return cmd
@@ -184,11 +184,11 @@ func newScriptRunCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
 		Short: "Play scenarios and check their expectations",
-		Long: `Plays both sides of each scenario in process, without a network and without waiting: its client asks, the scripted model
-answers, wield stands in between. Then it checks the scenario's expect. Without an argument the whole catalogue is run.
+		Long: `Plays both sides of each scenario without network or delays, and checks the section expect. Client
+messages, tools and results come from the section client, or are derived from the turns. Without an
+argument the catalogue is run.
 
-What the client says, offers and gives as results stands under client; what is missing there is made up from the turns.
-The exit code is 0 if all that is expected holds, 1 if something does not, 2 if a scenario could not be run.`,
+Exit codes: 0 all expectations hold, 1 one does not, 2 a scenario could not be run.`,
 		Example: `  wield script run weather.scenario.yaml
   wield script run`,
 		RunE: func(cmd *cobra.Command, args []string) error { return scriptRun(cmd.Context(), app, &catalogue, args) },
@@ -279,9 +279,9 @@ func newScriptLintCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO...]",
 		Short: "Check scenarios without running them",
-		Long: `Reads scenarios and tells, with file, line and column, what is wrong with them: keys and values that do not exist, turns that
-no request reaches, captures that nothing defines, dialects that are unknown, states that nothing sets, targets in a
-protocol that has none. Without an argument the whole catalogue is read. The exit code is 1 if anything was found.`,
+		Long: `Reports problems in scenarios with file, line and column: unknown keys, values and dialects,
+unreachable turns, undefined captures and states, and more. Without an argument it checks the
+catalogue. The exit code is 1 if there are problems.`,
 		Example: `  wield script lint weather.scenario.yaml`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return scriptLint(app, &catalogue, args) },
 	}

@@ -41,41 +41,36 @@ func newServeCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve models with tools over HTTP, and the web page",
-		Long: `Serves models over the OpenAI protocol: POST /v1/chat/completions, GET /v1/models and GET /health. Clients that offer tools
-get tool calls, whatever the model behind writes.
+		Long: `Starts the gateway and its web page. Clients use the OpenAI, Anthropic, Ollama or Gemini protocol;
+those that send tools get tool calls, whatever the model writes.
 
-The models come from the configuration file. --upstream and --model add one on the command line. With neither, the
-scripted models demo and demo-agent are served, which need no network: they answer from scenario files. demo-agent runs tools in a
-directory of its own, and asks before it changes anything.
+Models come from the configuration file, or from --upstream and --model. With neither, it serves two
+scripted models: demo, and demo-agent, which runs tools in its own directory and asks before
+changes. If a server rejects or ignores tools, use --mode text: wield describes the tools in the
+prompt.
 
-A model whose server does not take tools, or ignores them, needs --mode text: wield then describes the tools in the prompt and
-reads the calls in what the model writes.
-
-serve prints its address, that of its page, and lines to try it with. On the page one sees and steers what models and tools do;
-where only this machine reaches the service, the printed address lets whoever opens it in, once. serve logs to the standard error,
-and ends on SIGINT or SIGTERM after it has finished the answers under way (timeouts.drain at most). When the configuration file
-changes, or on SIGHUP, it is read again: answers under way end as they began, and a file with problems changes nothing.`,
+serve prints its address, a login link for the page, and commands to try. It logs to standard error.
+SIGINT or SIGTERM: graceful shutdown (timeouts.drain). SIGHUP or a changed configuration file:
+reload; an invalid file changes nothing.`,
 		Example: `  wield serve
-  wield serve --listen 127.0.0.1:0
   wield serve --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
   wield serve --upstream http://127.0.0.1:11434/v1 --model gemma3:4b --mode text --dialect tool-call-tag
   wield serve --upstream https://api.example/v1 --upstream-key env:EXAMPLE_KEY --model gpt-4o-mini
-  wield serve --config wield.yaml --log-format json
   wield serve --scenario my.scenario.yaml       # demo answers from this file
   wield serve --scenario scenarios/             # a model for each scenario in the directory`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd.Context(), app, &f, cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "", "address as `HOST:PORT` to listen on; port 0 takes a free one (default 127.0.0.1:8420)")
+	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` to listen on; port 0: any free port (default 127.0.0.1:8420)")
 	flags.StringVar(&f.file, "config", "", "configuration `FILE`")
 	flags.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
-	flags.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	flags.StringVar(&f.upstream.Model, "model", "", "the model's `NAME` at the upstream server, and for clients")
-	flags.StringVar(&f.upstream.Mode, "mode", "", "how that model is given tools, as `MODE`: text, native or auto (default auto)")
-	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the dialect that it is told and that has priority (default auto)")
-	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of the profile of its family (default auto: by the model's name)")
-	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` that demo answers from, or directory with one model a file")
+	flags.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
+	flags.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model at that server, and for clients")
+	flags.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls: text, native or auto (default auto)")
+	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for (default auto)")
+	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of a profile (default auto: by model name)")
+	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` for demo, or directory with a model per file")
 	f.log.Add(cmd, app)
 	return cmd
 }

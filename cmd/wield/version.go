@@ -14,7 +14,7 @@ func newVersionCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long:  "Prints wield's version, the commit it was built from where that is known, the Go version and the system.",
+		Long:  "Prints the version of wield, the commit if known, the Go version and the system.",
 		Example: `  wield version
   wield version --json`,
 		Args: cli.NoArgs,

@@ -29,8 +29,8 @@ func (f *LogFlags) Add(cmd *cobra.Command, app *App) {
 	if format == "" {
 		format = "text"
 	}
-	cmd.Flags().StringVar(&f.level, "log-level", level, "least `LEVEL` to log: "+strings.Join(LogLevels, ", "))
-	cmd.Flags().StringVar(&f.format, "log-format", format, "`FORM` of the log: "+strings.Join(LogFormats, ", "))
+	cmd.Flags().StringVar(&f.level, "log-level", level, "lowest `LEVEL` to log: "+strings.Join(LogLevels, ", "))
+	cmd.Flags().StringVar(&f.format, "log-format", format, "`FORMAT` of the log: "+strings.Join(LogFormats, ", "))
 }
 
 // Logger returns the logger that the flags ask for. It never sees the text of conversations: nothing logs them.

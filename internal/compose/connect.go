@@ -65,7 +65,7 @@ var endpoints = []string{"/chat/completions", "/completions", "/responses", "/mo
 func (t *trial) address(typed string) bool {
 	base := strings.TrimRight(strings.TrimSpace(typed), "/")
 	if base == "" {
-		return t.wrong("url", "The base URL is missing.", "It is the address of the model's server, such as http://127.0.0.1:11434/v1")
+		return t.wrong("url", "The base URL is missing.", "Enter the address of the model server, such as http://127.0.0.1:11434/v1")
 	}
 	if !strings.Contains(base, "://") {
 		base = "http://" + base
@@ -76,7 +76,7 @@ func (t *trial) address(typed string) bool {
 	t.out.URL = base
 	var u config.URL
 	if err := u.Parse(base); err != nil || strings.ContainsAny(base, " \t\r\n") {
-		return t.wrong("url", "This is no address of a server.", "Write http://HOST:PORT/v1 or https://HOST/v1, without a user, a query or blanks")
+		return t.wrong("url", "This is not a valid base URL.", "Use http://HOST:PORT/v1 or https://HOST/v1, without user, query or spaces")
 	}
 	return true
 }
@@ -86,16 +86,16 @@ func (t *trial) secret(c api.Connection, getenv func(string) string) bool {
 	key, name := strings.TrimSpace(c.Key), strings.TrimSpace(c.Variable)
 	switch {
 	case key != "" && name != "":
-		return t.wrong("key", "There are a key and a variable.", "Give one of them")
+		return t.wrong("key", "Both a key and a variable are given.", "Enter only one of them")
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return t.wrong("key", "A key has no blanks and no letters with accents.", "Copy it again")
+		return t.wrong("key", "A key contains no spaces and no accented letters.", "Copy it again")
 	case name != "":
 		var s config.Secret
 		if s.Parse("env:"+name) != nil {
-			return t.wrong("variable", "This is no name of a variable.", "Write its name alone, such as LLM_KEY")
+			return t.wrong("variable", "This is not a variable name.", "Enter only the name, such as LLM_KEY")
 		}
 		if key = getenv(name); key == "" {
-			return t.wrong("variable", "The variable "+name+" is not set where wield runs.", "Set it and start wield again, or type the key in")
+			return t.wrong("variable", "The variable "+name+" is not set for wield.", "Set it and restart wield, or enter the key")
 		}
 	}
 	t.key = key
@@ -129,8 +129,8 @@ func (t *trial) list() bool {
 		}
 	}
 	if t.out.Model == "" {
-		return t.wrong("url", fmt.Sprintf("What answers at %s is no model's server: asked for its models, it says %d %s.", t.out.URL, status, http.StatusText(status)),
-			"Look up the base URL in the server's documentation; for most servers it ends in /v1")
+		return t.wrong("url", fmt.Sprintf("%s is not a model server: it answers the request for its models with %d %s.", t.out.URL, status, http.StatusText(status)),
+			"Check the base URL; for most servers it ends in /v1")
 	}
 	return true
 }
@@ -141,9 +141,9 @@ func (t *trial) refused(code int, said string) bool {
 		said = " It says: " + said
 	}
 	if t.key == "" {
-		return t.wrong("key", fmt.Sprintf("The server wants a key (status %d).%s", code, said), "Type it in, or name the environment variable that holds it")
+		return t.wrong("key", fmt.Sprintf("The server requires a key (status %d).%s", code, said), "Enter it, or name the environment variable that holds it")
 	}
-	return t.wrong("key", fmt.Sprintf("The server refuses the key (status %d).%s", code, said), "See that it is whole, not expired, and a key of this server")
+	return t.wrong("key", fmt.Sprintf("The server rejects the key (status %d).%s", code, said), "Check that it is complete, not expired, and for this server")
 }
 
 // models asks for the list below a base address.
@@ -161,9 +161,9 @@ func unreachable(base string, err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "Nothing listens at " + u.Host + "."
 	case errors.As(err, &name):
-		return "There is no machine with the name " + name.Name + "."
+		return "The host " + name.Name + " does not exist."
 	case errors.Is(err, context.DeadlineExceeded):
-		return u.Host + " does not answer."
+		return u.Host + " does not respond."
 	case strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return u.Host + " speaks http, not https."
 	}
@@ -182,9 +182,9 @@ func (t *trial) choose() bool {
 	case t.out.Model != "":
 		return true
 	case len(t.out.Models) == 0:
-		return t.wrong("model", "The server answers and lists no models.", "Load one there, or write the name of one")
+		return t.wrong("model", "The server lists no models.", "Load one there, or enter a name")
 	}
-	return t.wrong("model", fmt.Sprintf("The server answers. It has %d models.", len(t.out.Models)), "Choose one")
+	return t.wrong("model", fmt.Sprintf("The server has %d models.", len(t.out.Models)), "Choose one")
 }
 
 // ask asks the model for a word.
@@ -208,17 +208,17 @@ func (t *trial) failed(e *chat.Error) bool {
 	case e.Kind == chat.ErrAuth:
 		return t.refused(e.Status, e.Message)
 	case e.Code == openai.CodePath:
-		return t.wrong("url", "The server has nothing at this address.", "For most servers the base URL ends in /v1")
+		return t.wrong("url", "The server has no such path.", "For most servers the base URL ends in /v1")
 	case e.Kind == chat.ErrNotFound || !known:
-		fix := "Write the name that the server has for it"
+		fix := "Enter the name that the server uses"
 		if len(t.out.Models) > 0 {
-			fix = "Choose one of those that the server lists" + meantModel(t.out.Model, t.out.Models)
+			fix = "Choose one from its list" + meantModel(t.out.Model, t.out.Models)
 		}
-		return t.wrong("model", fmt.Sprintf("The server knows no model %s. It says: %s", t.out.Model, e.Message), fix)
+		return t.wrong("model", fmt.Sprintf("The server has no model %s. It says: %s", t.out.Model, e.Message), fix)
 	case e.Kind == chat.ErrTimeout:
-		return t.wrong("model", fmt.Sprintf("The model did not answer within %v.", answerTime), "It may still be loading: try again")
+		return t.wrong("model", fmt.Sprintf("The model did not respond within %v.", answerTime), "It may still be loading: try again")
 	}
-	return t.wrong("model", "The model does not answer: "+e.Error(), "Look at the log of its server")
+	return t.wrong("model", "The model failed: "+e.Error(), "Check the log of its server")
 }
 
 // meantModel is DidYouMean for names of models, of which the tag is often left out.
@@ -273,7 +273,7 @@ func keep(file string, old []byte, server Found, getenv func(string) string) err
 	if err != nil || len(r.Backends) != 1 || len(r.Models) != 1 {
 		var lines strings.Builder
 		writeServers(&lines, []Found{server})
-		return fmt.Errorf("%s holds something else already: put this into it yourself\n\nbackends:\n%s", file, lines.String())
+		return fmt.Errorf("%s already has backends or models; add this yourself\n\nbackends:\n%s", file, lines.String())
 	}
 	if old != nil {
 		return config.ReplaceFile(file, []byte(text.String()))

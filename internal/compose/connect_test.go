@@ -66,19 +66,19 @@ func TestTry(t *testing.T) {
 		{"no scheme", api.Connection{URL: " " + host + "/v1/ ", Key: "right", Model: "qwen3:8b"}, "", server + "/v1", ""},
 		{"an endpoint", api.Connection{URL: server + "/v1/chat/completions", Key: "right", Model: "qwen3:8b"}, "", server + "/v1", ""},
 		{"nothing", api.Connection{}, "url", "missing", "such as http://"},
-		{"no address", api.Connection{URL: "my server"}, "url", "no address", "http://HOST:PORT/v1"},
-		{"a password", api.Connection{URL: "http://me:hush@" + host}, "url", "no address", "without a user"},
+		{"no address", api.Connection{URL: "my server"}, "url", "not a valid base URL", "http://HOST:PORT/v1"},
+		{"a password", api.Connection{URL: "http://me:hush@" + host}, "url", "not a valid base URL", "without user"},
 		{"nobody", api.Connection{URL: "http://127.0.0.1:9/v1"}, "url", "Nothing listens at 127.0.0.1:9", "Start the server"},
 		{"https", api.Connection{URL: "https://" + host + "/v1"}, "url", "speaks http, not https", ""},
-		{"a page", api.Connection{URL: page.URL}, "url", "is no model's server", "ends in /v1"},
-		{"no key", api.Connection{URL: server + "/v1"}, "key", "wants a key (status 401)", "Type it in"},
-		{"a wrong key", api.Connection{URL: server, Key: "sk-hush"}, "key", "refuses the key (status 401). It says: the key *** is wrong", "whole"},
-		{"two keys", api.Connection{URL: server, Key: "a", Variable: "B"}, "key", "a key and a variable", ""},
-		{"half a key", api.Connection{URL: server, Key: "a\nb"}, "key", "no blanks", ""},
-		{"no variable", api.Connection{URL: server, Variable: "NOT_SET"}, "variable", "NOT_SET is not set where wield runs", ""},
-		{"no name of one", api.Connection{URL: server, Variable: "$LLM_KEY"}, "variable", "no name of a variable", ""},
-		{"no model", api.Connection{URL: server, Key: "right"}, "model", "It has 2 models", "Choose one"},
-		{"an unknown model", api.Connection{URL: server, Key: "right", Model: "qwen3"}, "model", "knows no model qwen3", `did you mean "qwen3:8b"?`},
+		{"a page", api.Connection{URL: page.URL}, "url", "is not a model server", "ends in /v1"},
+		{"no key", api.Connection{URL: server + "/v1"}, "key", "requires a key (status 401)", "Enter it"},
+		{"a wrong key", api.Connection{URL: server, Key: "sk-hush"}, "key", "rejects the key (status 401). It says: the key *** is wrong", "complete"},
+		{"two keys", api.Connection{URL: server, Key: "a", Variable: "B"}, "key", "Both a key and a variable", ""},
+		{"half a key", api.Connection{URL: server, Key: "a\nb"}, "key", "no spaces", ""},
+		{"no variable", api.Connection{URL: server, Variable: "NOT_SET"}, "variable", "NOT_SET is not set for wield", ""},
+		{"no name of one", api.Connection{URL: server, Variable: "$LLM_KEY"}, "variable", "not a variable name", ""},
+		{"no model", api.Connection{URL: server, Key: "right"}, "model", "has 2 models", "Choose one"},
+		{"an unknown model", api.Connection{URL: server, Key: "right", Model: "qwen3"}, "model", "has no model qwen3", `did you mean "qwen3:8b"?`},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			got := Try(t.Context(), x.in, env("LLM_KEY", "right"))
@@ -105,8 +105,8 @@ func TestKeep(t *testing.T) {
 	for name, x := range map[string]struct{ old, err string }{
 		"none":     {"", ""},
 		"of tools": {"wield: config/v1\ntimeouts: {idle: 9s} # mine", ""},
-		"backends": {"wield: config/v1\nbackends: {mine: {url: http://127.0.0.1:1}}\n", "put this into it yourself"},
-		"flow":     {"{wield: config/v1}\n", "put this into it yourself"},
+		"backends": {"wield: config/v1\nbackends: {mine: {url: http://127.0.0.1:1}}\n", "add this yourself"},
+		"flow":     {"{wield: config/v1}\n", "add this yourself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "deep", "config.yaml")

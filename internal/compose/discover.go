@@ -39,14 +39,14 @@ var usualPorts = []usual{
 	{"jan", 1337},
 }
 
-// Bounds of the search: who runs on this machine answers at once.
+// Limits of the search; a server on this machine answers at once.
 const (
 	discoverTime = 2 * time.Second
 	discoverMost = 50 // models of one server
 )
 
-// Discover asks the ports of this machine on which servers usually listen for their models. What speaks no
-// OpenAI protocol is passed over.
+// Discover lists the models of the servers on the usual ports of this machine. A server that does not speak the
+// OpenAI protocol is left out.
 func Discover(ctx context.Context) []Found {
 	ctx, cancel := context.WithTimeout(ctx, discoverTime)
 	defer cancel()
@@ -86,25 +86,25 @@ func modelsAt(ctx context.Context, transport http.RoundTripper, base string) []s
 	return names[:min(len(names), discoverMost)]
 }
 
-// First returns the text of a first configuration for the servers that were found. Without any it serves the
-// scripted model demo and shows how a server is put in.
+// First returns a configuration for the servers that were found. Without any it serves the scripted model demo
+// and shows, as a comment, how to add a server.
 func First(found []Found) string {
 	var b strings.Builder
-	b.WriteString("# Configuration of wield. See what is in force: wield config explain; what works: wield doctor.\n")
+	b.WriteString("# Configuration of wield. wield config explain shows all values, wield doctor checks them.\n")
 	b.WriteString("wield: " + config.Version + "\nlisten: 127.0.0.1:8420\n\nbackends:\n")
 	if len(found) == 0 {
-		b.WriteString(`  demo: {kind: script, scenario: demo}   # answers from a file: no server was found on this machine
+		b.WriteString(`  demo: {kind: script, scenario: demo}   # scripted: no model server was found
   # local:
   #   kind: openai
-  #   url: http://127.0.0.1:11434/v1        # Ollama; llama.cpp: 8080, LM Studio: 1234, vLLM: 8000
-  #   key: env:LOCAL_KEY                    # if the server wants one
+  #   url: http://127.0.0.1:11434/v1        # Ollama; llama.cpp: port 8080, LM Studio: 1234, vLLM: 8000
+  #   key: env:LOCAL_KEY                    # if the server requires one
 
 models:
   demo: {backend: demo, mode: text}
   # coder:
   #   backend: local
   #   model: qwen2.5-coder:14b
-  #   mode: auto                            # text: describe the tools in the prompt
+  #   mode: auto                            # text: describe tools in the prompt
 `)
 		return b.String()
 	}

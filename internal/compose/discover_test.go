@@ -61,7 +61,7 @@ func TestDiscover(t *testing.T) {
 func TestFirstWithout(t *testing.T) {
 	for _, text := range []string{First(nil), strings.ReplaceAll(First(nil), "  # ", "  ")} {
 		if strings.Contains(text, "  kind: openai") {
-			text = strings.ReplaceAll(text, "answers from a file", "# answers from a file")
+			text = strings.ReplaceAll(text, "scripted: no", "# scripted: no")
 			text = strings.ReplaceAll(text, "  Ollama;", "  # Ollama;")
 			text = strings.ReplaceAll(text, "  if the", "  # if the")
 			text = strings.ReplaceAll(text, "  text: describe", "  # text: describe")

@@ -82,14 +82,14 @@ func Examine(ctx context.Context, p Patient, o Options) iter.Seq[Finding] {
 func (v *visit) examine() {
 	if !v.answers() {
 		for _, check := range []string{"streams", "function calling", "dialect"} {
-			v.say(check, Skipped, "it does not answer", "")
+			v.say(check, Skipped, "the model does not answer", "")
 		}
 		return
 	}
 	v.streams()
 	if v.o.Quick {
-		v.say("function calling", Skipped, "not asked for", "")
-		v.say("dialect", Skipped, "not asked for", "")
+		v.say("function calling", Skipped, "quick", "")
+		v.say("dialect", Skipped, "quick", "")
 		return
 	}
 	v.calls()
@@ -120,9 +120,9 @@ func (v *visit) answers() bool {
 	took := time.Since(start).Round(time.Millisecond)
 	if err == nil {
 		v.say("reachable", OK, v.where(), "")
-		v.say("authorised", OK, "the backend takes the request", "")
+		v.say("authorized", OK, "the backend accepts the request", "")
 		if strings.TrimSpace(text) == "" {
-			v.say("answers", Note, fmt.Sprintf("an empty answer after %v", took), "look at the backend's log; a model that only reasons needs more tokens")
+			v.say("answers", Note, fmt.Sprintf("empty response after %v", took), "check the log of the backend; a reasoning model may need a higher token limit")
 			return true
 		}
 		v.say("answers", OK, fmt.Sprintf("after %v", took), "")
@@ -134,13 +134,13 @@ func (v *visit) answers() bool {
 		d = diagnoses[e.Kind]
 	}
 	if d.check == "" {
-		d = diagnosis{"answers", "look at the backend's log: " + v.where()}
+		d = diagnosis{"answers", "check the log of the backend: " + v.where()}
 	}
 	if d.check != "reachable" && d.check != "browser" {
 		v.say("reachable", OK, v.where(), "")
 	}
 	if d.check == "answers" {
-		v.say("authorised", OK, "the backend takes the key", "")
+		v.say("authorized", OK, "the backend accepts the key", "")
 	}
 	v.say(d.check, Failed, e.Error(), strings.NewReplacer("ADDRESS", v.where(), "BACKEND", v.p.Backend, "NAME", v.p.Name, "SERVED", v.p.Served).Replace(d.fix))
 	return false
@@ -150,31 +150,31 @@ func (v *visit) answers() bool {
 type diagnosis struct{ check, fix string }
 
 var diagnoses = map[chat.ErrorKind]diagnosis{
-	chat.ErrUnavailable: {"reachable", "start the server at ADDRESS, or put its address under backends.BACKEND.url"},
-	chat.ErrTimeout:     {"reachable", "the server at ADDRESS is silent: wait until the model is loaded, or ask with a longer --timeout"},
-	chat.ErrProtocol:    {"reachable", "what answers at ADDRESS does not speak the protocol of backends.BACKEND.kind: look at the path of the url, which ends in /v1 for most servers"},
-	chat.ErrAuth:        {"authorised", "put the backend's key under backends.BACKEND.key, as env:NAME or file:PATH, and see that it may use the model"},
-	chat.ErrNotFound:    {"answers", "the backend knows no model SERVED: put the name that it has there under models.NAME.model"},
-	chat.ErrRateLimit:   {"answers", "the backend's limit is reached: ask again later, or with another key"},
-	chat.ErrOverloaded:  {"answers", "the backend has no room now: ask again later"},
+	chat.ErrUnavailable: {"reachable", "start the server at ADDRESS, or correct backends.BACKEND.url"},
+	chat.ErrTimeout:     {"reachable", "the server at ADDRESS does not respond: wait until the model is loaded, or use a longer --timeout"},
+	chat.ErrProtocol:    {"reachable", "the server at ADDRESS does not speak the protocol of backends.BACKEND.kind: check the path of url, which ends in /v1 for most servers"},
+	chat.ErrAuth:        {"authorized", "set backends.BACKEND.key to env:NAME or file:PATH, and check that the key may use the model"},
+	chat.ErrNotFound:    {"answers", "the backend has no model SERVED: set models.NAME.model to its name there"},
+	chat.ErrRateLimit:   {"answers", "the rate limit of the backend is reached: try again later, or use another key"},
+	chat.ErrOverloaded:  {"answers", "the backend is overloaded: try again later"},
 }
 
 // codes are the diagnoses of errors with a code of their own. Where there is no fix, the error has one.
 var codes = map[string]diagnosis{
-	openai.CodePath:      {"reachable", "put the whole address under backends.BACKEND.url: for most servers it ends in /v1"},
-	browser.CodeBrowser:  {"browser", "install Chromium, or put the path of a browser under backends.BACKEND.browser.program"},
+	openai.CodePath:      {"reachable", "set backends.BACKEND.url to the complete address: for most servers it ends in /v1"},
+	browser.CodeBrowser:  {"browser", "install Chromium, or set backends.BACKEND.browser.program to the path of a browser"},
 	browser.CodeSandbox:  {"browser", "run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: false"},
-	browser.CodeInUse:    {"browser", "end the other browser with this profile, or put another directory under backends.BACKEND.browser.profile"},
-	browser.CodeLoad:     {"reachable", "open ADDRESS in a browser of your own; see that backends.BACKEND.url, proxy and hosts are right"},
-	browser.CodeLogin:    {"authorised", "run wield browser login BACKEND"},
-	browser.CodeSelector: {"answers", "open ADDRESS in a browser, find the element with its developer tools, and put its selector under backends.BACKEND.browser"},
-	browser.CodeSend:     {"answers", "see that browser.prompt is the field itself and browser.send the button that sends, under backends.BACKEND"},
-	browser.CodeClosed:   {"answers", "ask again; if it stays so, look at ADDRESS in a browser of your own"},
+	browser.CodeInUse:    {"browser", "close the other browser with this profile, or set backends.BACKEND.browser.profile to another directory"},
+	browser.CodeLoad:     {"reachable", "open ADDRESS in your own browser; check backends.BACKEND.url, proxy and hosts"},
+	browser.CodeLogin:    {"authorized", "run wield browser login BACKEND"},
+	browser.CodeSelector: {"answers", "open ADDRESS in a browser, find the element with its developer tools, and set its selector under backends.BACKEND.browser"},
+	browser.CodeSend:     {"answers", "under backends.BACKEND, browser.prompt must select the input field and browser.send the send button"},
+	browser.CodeClosed:   {"answers", "try again; if it fails again, open ADDRESS in your own browser"},
 }
 
 func (v *visit) where() string {
 	if v.p.Address == "" {
-		return "it runs inside wield"
+		return "inside wield"
 	}
 	return v.p.Address
 }
@@ -184,11 +184,11 @@ func (v *visit) streams() {
 	_, pieces, err := v.ask(true)
 	switch {
 	case err != nil:
-		v.say("streams", Failed, chat.AsError(err).Error(), "the backend answers whole requests but fails on stream: true; see whether it needs an option for that")
+		v.say("streams", Failed, chat.AsError(err).Error(), "the backend fails with stream: true; check whether it needs an option for streaming")
 	case pieces < 2:
-		v.say("streams", Note, "the answer comes in one piece", "something before the backend may gather what it writes; clients see words late, and nothing else is wrong")
+		v.say("streams", Note, "the response arrives in one piece", "a proxy may buffer the response; clients see the text late, but it is complete")
 	default:
-		v.say("streams", OK, fmt.Sprintf("%d pieces", pieces), "")
+		v.say("streams", OK, fmt.Sprintf("%d chunks", pieces), "")
 	}
 }
 
@@ -223,7 +223,7 @@ func (v *visit) calls() {
 	}
 	trials, err := tune.Trials(v.ctx, v.p.Model, tune.Options{Model: v.p.Served, Bridge: v.p.Bridge, Native: true, Dialects: dialects, Rounds: 1, Timeout: v.o.Timeout})
 	if err != nil {
-		v.say("dialect", Failed, err.Error(), "name dialects that wield dialect list shows")
+		v.say("dialect", Failed, err.Error(), "use names that wield dialect list shows")
 		return
 	}
 	var all []tune.Trial
@@ -260,25 +260,25 @@ func scoreOf(trials []tune.Trial, c tune.Candidate) (s score) {
 	return s
 }
 
-func (s score) String() string { return fmt.Sprintf("%d of %d calls right", s.right, s.asked) }
+func (s score) String() string { return fmt.Sprintf("%d of %d calls correct", s.right, s.asked) }
 
 func (v *visit) native(trials []tune.Trial) {
 	s := scoreOf(trials, tune.Candidate{Mode: bridge.ModeNative})
 	set := v.p.Set.Mode == bridge.ModeNative
-	const text = "write mode: text for the model; wield then describes the tools in the prompt and reads calls in what it writes"
+	const text = "set mode: text for the model; wield then describes the tools in the prompt and reads the calls from the text"
 	switch {
 	case s.right == s.asked && s.asked > 0:
 		v.say("function calling", OK, s.String(), "")
 	case v.p.Set.Mode == bridge.ModeText:
-		v.say("function calling", OK, s.String()+"; it is not used in mode text", "")
+		v.say("function calling", OK, s.String()+"; not used in mode text", "")
 	case s.err != nil && s.right == 0 && set:
 		v.say("function calling", Failed, chat.AsError(s.err).Error(), text)
 	case s.err != nil && s.right == 0:
 		v.say("function calling", Note, "refused: "+chat.AsError(s.err).Error(), text)
 	case s.right == 0 && set:
-		v.say("function calling", Failed, "the model gets the tools and does not call them", text)
+		v.say("function calling", Failed, "the model gets the tools but does not call them", text)
 	default:
-		v.say("function calling", Note, s.String(), text+", if the line below is better")
+		v.say("function calling", Note, s.String(), text+". Do this if a dialect below does better")
 	}
 }
 
@@ -301,15 +301,15 @@ func (v *visit) dialect(r *tune.Report, trials []tune.Trial) {
 	native := scoreOf(trials, tune.Candidate{Mode: bridge.ModeNative})
 	switch {
 	case bestScore.right == 0 && native.right > 0:
-		v.say("dialect", Note, "follows none: "+says, "leave the mode at auto or native; function calling works")
+		v.say("dialect", Note, "follows none: "+says, "keep mode auto or native: function calling works")
 	case bestScore.right == 0 && v.p.Scripted:
-		v.say("dialect", Note, "follows none: "+says, "nothing is wrong: it answers from a scenario, which says what it calls")
+		v.say("dialect", Note, "follows none: "+says, "none needed: this model answers from a scenario")
 	case bestScore.right == 0:
-		v.say("dialect", Failed, "follows none: "+says, "wield tune "+v.p.Name+" tries more of them, and longer; the model may be too small for tools")
+		v.say("dialect", Failed, "follows none: "+says, "wield tune "+v.p.Name+" tries more dialects and rounds; the model may be too small for tools")
 	case v.p.Set.Mode == bridge.ModeText && v.p.Set.Dialect != "auto" && v.p.Set.Dialect != best.Dialect && scoreOf(trials, v.p.Set).right < bestScore.right:
-		v.say("dialect", Note, "follows "+says, "write dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures it closely")
+		v.say("dialect", Note, "follows "+says, "set dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
 	case native.right < bestScore.right && v.p.Set.Mode != bridge.ModeText:
-		v.say("dialect", Note, "follows "+says, "write mode: text, dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures it closely")
+		v.say("dialect", Note, "follows "+says, "set mode: text and dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
 	default:
 		v.say("dialect", OK, "follows "+says, "")
 	}

@@ -53,9 +53,9 @@ func TestDiagnoses(t *testing.T) {
 	}{
 		{"nobody there", "http://127.0.0.1:9/v1", "reachable failed, " + skipped, "start the server at http://127.0.0.1:9/v1"},
 		{"a web page", server(t, 200, "text/html", "<html>"), "reachable failed, " + skipped, "backends.b.kind"},
-		{"a wrong key", server(t, 401, "application/json", `{"error":{"message":"no"}}`), "reachable ok, authorised failed, " + skipped, "backends.b.key"},
-		{"an unknown model", server(t, 404, "application/json", `{"error":{"message":"no such model","code":"model_not_found"}}`), "reachable ok, authorised ok, answers failed, " + skipped, "models.coder.model"},
-		{"a used up limit", server(t, 429, "application/json", `{"error":{"message":"later"}}`), "reachable ok, authorised ok, answers failed, " + skipped, "ask again later"},
+		{"a wrong key", server(t, 401, "application/json", `{"error":{"message":"no"}}`), "reachable ok, authorized failed, " + skipped, "backends.b.key"},
+		{"an unknown model", server(t, 404, "application/json", `{"error":{"message":"no such model","code":"model_not_found"}}`), "reachable ok, authorized ok, answers failed, " + skipped, "models.coder.model"},
+		{"a used up limit", server(t, 429, "application/json", `{"error":{"message":"later"}}`), "reachable ok, authorized ok, answers failed, " + skipped, "try again later"},
 	} {
 		m := openai.New(openai.Options{URL: tt.url})
 		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Address: tt.url}, Options{Timeout: time.Minute}))
@@ -80,8 +80,8 @@ func (b broken) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, err
 // TestPages: the line and the fix for what goes wrong with a web page.
 func TestPages(t *testing.T) {
 	for code, want := range map[string]struct{ line, fix string }{
-		browser.CodeLogin:    {"reachable ok, authorised failed", "run wield browser login b"},
-		browser.CodeSelector: {"reachable ok, authorised ok, answers failed", "backends.b.browser"},
+		browser.CodeLogin:    {"reachable ok, authorized failed", "run wield browser login b"},
+		browser.CodeSelector: {"reachable ok, authorized ok, answers failed", "backends.b.browser"},
 		browser.CodeSandbox:  {"browser failed", "backends.b.browser.sandbox: false"},
 		browser.CodeBrowser:  {"browser failed", "backends.b.browser.program"},
 		browser.CodeInUse:    {"browser failed", "backends.b.browser.profile"},
@@ -118,11 +118,11 @@ func TestWays(t *testing.T) {
 		want string
 		fix  string
 	}{
-		{"auto", model, tune.Candidate{Mode: bridge.ModeAuto, Dialect: "auto"}, "function calling note, dialect note", "mode: text, dialect: hermes"},
-		{"native", model, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text, dialect: hermes"},
-		{"native and refused", refusing{model}, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text, dialect: hermes"},
+		{"auto", model, tune.Candidate{Mode: bridge.ModeAuto, Dialect: "auto"}, "function calling note, dialect note", "mode: text and dialect: hermes"},
+		{"native", model, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text and dialect: hermes"},
+		{"native and refused", refusing{model}, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text and dialect: hermes"},
 		{"the right dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "hermes"}, "function calling ok, dialect ok", ""},
-		{"another dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "json-fence"}, "function calling ok, dialect note", "write dialect: hermes"},
+		{"another dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "json-fence"}, "function calling ok, dialect note", "set dialect: hermes"},
 	} {
 		got, fixes := states(Examine(t.Context(), Patient{Name: "m", Served: "oneDialect", Model: tt.m, Set: tt.set}, Options{}))
 		if len(got) < 2 || strings.Join(got[len(got)-2:], ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
@@ -130,7 +130,7 @@ func TestWays(t *testing.T) {
 		}
 	}
 	got, _ := states(Examine(t.Context(), Patient{Model: model}, Options{Quick: true}))
-	if want := "[reachable ok authorised ok answers ok streams note function calling skipped dialect skipped]"; fmt.Sprint(got) != want {
+	if want := "[reachable ok authorized ok answers ok streams note function calling skipped dialect skipped]"; fmt.Sprint(got) != want {
 		t.Errorf("quick: %v", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func NewEvalCmd(app *cli.App) *cobra.Command {
 	return cli.Group("eval", "Measure parsing and tool calling",
-		"Reads texts that models wrote, or asks models, and compares what comes out with what is known to be right.",
+		"Measures how well calls are read from recorded model output, or how well models call tools.",
 		"  wield eval bfcl bfcl.jsonl.gz\n  wield eval live --model small questions.jsonl",
 		newEvalBFCLCmd(app), newEvalLiveCmd(app))
 }
@@ -28,13 +28,13 @@ func newEvalBFCLCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bfcl FILE...",
 		Short: "Score recorded answers of the Berkeley Function-Calling Leaderboard",
-		Long: `Each line of a FILE (JSON lines, gzip if the name ends in .gz) holds one answer of a model, the tools it was shown and, where
-one is known, the calls that the leaderboard's checker accepts. The answers are read without being told the model.
+		Long: `Scores the decoder. Each line of a FILE (JSON lines, also gzip) has one model response, its tools
+and, if known, the calls that the leaderboard accepts. The decoder is not told the model.
 
-Names are compared after . became _, arguments as JSON values, numbers as numbers. "matched" is the leaderboard's own loose measure
-(strings without blanks and ,./-_*^ in lower case, an absent optional argument equals null, order free), "strict" compares strings and
-order exactly. "recovered" counts rows that the leaderboard's decoder got wrong and this one right, "lost" the reverse.
-Rows that want no call are counted apart, by class: prose, a call of an unknown tool, a call of a known one.
+"matched" is the leaderboard's loose comparison (strings without spaces and ,./-_*^, in lower case;
+absent equals null; any order). "strict" compares strings and order exactly. "recovered" counts rows
+that only this decoder reads correctly, "lost" the reverse. Rows that expect no call are counted by
+class: prose, a call of an unknown tool, a call of a known one. In names, . counts as _.
 
 Exit codes: 0 all thresholds are met, 1 one is missed, 2 it could not run.`,
 		Example: `  wield eval bfcl bfcl-dev.jsonl.gz
@@ -66,15 +66,15 @@ Exit codes: 0 all thresholds are met, 1 one is missed, 2 it could not run.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&o.Dialect, "dialect", "auto", "dialect that has priority, or auto")
-	fl.BoolVar(&o.Only, "only", false, "that dialect alone, without the safe others")
-	fl.StringVar(&repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
-	fl.StringSliceVar(&o.Models, "models", nil, "only the answers of these models")
-	fl.StringSliceVar(&o.Without, "without", nil, "not the answers of these models")
-	fl.BoolVar(&asJSON, "json", false, "print the figures as JSON")
-	fl.StringVar(&fails, "fails", "", "write the rows that were not matched to this file, as JSON lines")
-	fl.Float64Var(&minMatched, "min-matched", 0, "fail below this share of rows with a known answer, in percent")
-	fl.IntVar(&maxLost, "max-lost", -1, "fail if more officially right rows than these are lost; -1: any number")
+	fl.StringVar(&o.Dialect, "dialect", "auto", "`NAME` of the preferred dialect, or auto")
+	fl.BoolVar(&o.Only, "only", false, "read only that dialect")
+	fl.StringVar(&repair, "repair", "full", "`LEVEL` of repair for broken calls: off, safe or full")
+	fl.StringSliceVar(&o.Models, "models", nil, "only responses of these models")
+	fl.StringSliceVar(&o.Without, "without", nil, "exclude these models")
+	fl.BoolVar(&asJSON, "json", false, "print JSON")
+	fl.StringVar(&fails, "fails", "", "write unmatched rows to `FILE`, as JSON lines")
+	fl.Float64Var(&minMatched, "min-matched", 0, "fail if less than this percentage is matched")
+	fl.IntVar(&maxLost, "max-lost", -1, "fail if more than `N` rows are lost; -1: no limit")
 	return cmd
 }
 

@@ -33,19 +33,16 @@ func newEvalLiveCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live FILE",
 		Short: "Ask models questions from a file and score their calls",
-		Long: `Asks models the questions of FILE at temperature 0 and compares their calls with those that are known to be right. Each line of FILE is
-a JSON object with id, question (messages), tools (as in the OpenAI protocol), category and gold (calls). The leaderboard's recorded answers
-are such lines; a question that several of them share is asked once. Questions of the category relevance want no call.
+		Long: `Asks models the questions of FILE at temperature 0 and compares their calls with the expected ones.
+Each line is a JSON object with id, question (messages), tools (OpenAI format), category and gold
+(calls), as in the recorded answers of the leaderboard. Questions of the category relevance expect
+no call.
 
-Each --model is one way: a model of the configuration, with all that the configuration says of it. Every way is asked the same questions,
-through the bridge, as a client would ask.
+Each --model is a model of the configuration, with all its settings. The table shows how often a
+call was valid, used the right tool and the right arguments, and how often one was made without
+need, in percent with 95 % confidence intervals.
 
-The table says how often a usable call came out, how often of the right tool, how often with the right arguments (compared as by
-"wield eval bfcl"), and how often one was made that nobody wanted, in percent with the bounds of the true rate (95 %).
-
-With --results each answer is appended to a file. A run with the same file goes on where the last one ended.
-
-Exit codes: 0 done, 2 it could not run.`,
+With --results each answer is appended to a file, and an interrupted run continues.`,
 		Example: `  wield eval live --model small bfcl-dev.jsonl.gz --categories simple,multiple_function --limit 60
   wield eval live --model hermes --model fence --required --results live.jsonl questions.jsonl
   wield eval live --upstream http://127.0.0.1:11434/v1 --model qwen3:8b questions.jsonl`,
@@ -55,17 +52,17 @@ Exit codes: 0 done, 2 it could not run.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
-	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
 	fl.StringSliceVar(&f.ways, "model", nil, "`NAME` of a model to ask; repeat it to compare several")
 	fl.StringSliceVar(&f.choice.Categories, "categories", nil, "only questions of these categories")
-	fl.IntVar(&f.choice.MaxTools, "max-tools", 0, "only questions whose tools have at most so many `BYTES`; 0: any number")
-	fl.IntVar(&f.choice.Limit, "limit", 0, "at most so many questions; 0: all")
-	fl.BoolVar(&f.ask.Required, "required", false, "demand a call")
-	fl.IntVar(&f.ask.MaxTokens, "max-tokens", 512, "tokens of an answer at most")
-	fl.DurationVar(&f.ask.Timeout, "timeout", 2*time.Minute, "time for one question")
-	fl.StringVar(&f.results, "results", "", "`FILE` for every answer, as JSON lines; a run that was interrupted goes on from it")
-	fl.BoolVar(&f.asJSON, "json", false, "print the figures as JSON")
-	fl.BoolVar(&f.quiet, "quiet", false, "no progress on the error stream")
+	fl.IntVar(&f.choice.MaxTools, "max-tools", 0, "only questions whose tools fit into `BYTES`; 0: all")
+	fl.IntVar(&f.choice.Limit, "limit", 0, "largest number of questions; 0: all")
+	fl.BoolVar(&f.ask.Required, "required", false, "require a call (tool_choice: required)")
+	fl.IntVar(&f.ask.MaxTokens, "max-tokens", 512, "token limit of a response")
+	fl.DurationVar(&f.ask.Timeout, "timeout", 2*time.Minute, "time limit for one question")
+	fl.StringVar(&f.results, "results", "", "append every answer to `FILE`; an interrupted run continues from it")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	fl.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	return cmd
 }
 

@@ -37,44 +37,41 @@ func NewTuneCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune [MODEL]",
 		Short: "Find the best way for a model to call tools",
-		Long: `Asks a model for calls that are known beforehand: one call, several at once, nested arguments, strings that are hard to write, and
-a question that needs no tool. It is asked through its backend's function calling, and in text in each of some dialects, as
-often as --rounds says. Each way is one attempt; nothing is sent back to the model for correction.
+		Long: `Measures how a model calls tools best. It asks for known calls (one, several, nested arguments,
+difficult strings, none needed) through function calling and in several dialects, --rounds times
+each, without retries.
 
-The table says for each way how often the calls were valid as they were written, and after they were mended, how often the
-right tools were called, and how often with the right arguments. In brackets stand the bounds of the true rate with a
-confidence of 95 %. Tokens (in and out, where the server says) and latency are those of one request, in the median.
+The table shows how often calls were valid as written and after repair, had the right tool and the
+right arguments, with 95 % confidence intervals, and the median tokens and latency of a request.
+Recommended is the way with the highest lower bound for right arguments; on a tie function calling,
+then fewer tokens. --write saves the recommended keys in the configuration file.
 
-Recommended is the way with the highest lower bound of right arguments; among equals function calling, then fewer tokens. The keys
-that say so are printed, and put into the configuration file with --write: the rest of that file stays as it is.
+MODEL may be omitted if there is only one. --upstream and --model need no configuration. With
+neither, a scripted model is measured.
 
-MODEL, or --model, is a model of the configuration; it may be left out if there is only one. --upstream and --model name one
-without a configuration. With neither, a scripted model is asked, which needs no key and no network.
-
-Exit codes: 0 a way was found, 2 it could not run, 3 the server cannot be reached, 7 no way gives a right call.`,
-		Example: `  wield tune
-  wield tune coder
+Exit codes: 0 a way was found, 2 it could not run, 3 server unreachable, 7 no way gives a correct
+call.`,
+		Example: `  wield tune coder
   wield tune coder --rounds 10 --write
   wield tune --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
-  wield tune coder --modes text --dialects hermes,json-fence,tool-call-tag
-  wield tune coder --json > coder.json`,
+  wield tune coder --modes text --dialects hermes,json-fence,tool-call-tag`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runTune(cmd, app, &f, args) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
-	fl.StringVar(&f.upstream.Key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Model, "model", "", "the model's `NAME`, at the upstream server or in the configuration")
-	fl.StringVar(&f.scenario, "scenario", "", "scenario of a scripted model to ask instead: a `FILE`, or the name of a built-in one")
+	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
+	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, at --upstream or in the configuration")
+	fl.StringVar(&f.scenario, "scenario", "", "measure a scripted model: scenario `FILE` or built-in name")
 	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+strings.Join(tune.DefaultDialects, ", ")+")")
 	fl.StringSliceVar(&f.modes, "modes", []string{"native", "text"}, "ways to try: native, text or both")
-	fl.IntVar(&f.rounds, "rounds", 3, "how often the suite is asked in each way")
-	fl.IntVar(&f.at, "concurrent", 1, "questions at a time; more of them make each take longer")
-	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time for one request")
-	fl.BoolVar(&f.asJSON, "json", false, "print the figures and every trial as JSON")
-	fl.BoolVar(&f.write, "write", false, "put the recommended keys into the configuration file")
-	fl.BoolVar(&f.quiet, "quiet", false, "no progress on the error stream")
+	fl.IntVar(&f.rounds, "rounds", 3, "repetitions of the questions")
+	fl.IntVar(&f.at, "concurrent", 1, "parallel questions; more increase the latency")
+	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for one request")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON, with every trial")
+	fl.BoolVar(&f.write, "write", false, "save the recommended keys in the configuration file")
+	fl.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	return cmd
 }
 

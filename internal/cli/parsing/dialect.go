@@ -20,7 +20,7 @@ import (
 
 func NewDialectCmd(app *cli.App) *cobra.Command {
 	return cli.Group("dialect", "List, show and detect tool-call formats",
-		"A dialect is a text protocol for tool calls: how a model writes a call, and how wield reads it.",
+		"A dialect is a text format for tool calls: how a model writes a call, and how wield reads it.",
 		`  wield dialect list
   wield dialect show hermes
   wield dialect profile qwen3-coder:30b
@@ -34,8 +34,8 @@ func newDialectListCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all dialects",
-		Long: `Lists all dialects. Those marked with a star are on only when they are named; a plus marks those that stay on beside
-another one that is named.`,
+		Long: `Lists all dialects. A star marks those that are used only when named; a plus marks those that stay
+active beside another named one.`,
 		Example: "  wield dialect list\n  wield dialect list --json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ another one that is named.`,
 			return t.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, with all that the table says")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, with all properties")
 	return cmd
 }
 
@@ -87,8 +87,8 @@ func newDialectShowCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show one dialect with an example",
-		Long: `Shows what is known of one dialect, by its name or an alias: what it is, who writes it, a call in it, and how a model is shown
-the definition of a tool and a result.`,
+		Long: `Shows one dialect, by name or alias: a description, the models that write it, an example call, and
+how it describes tools and results to a model.`,
 		Example: "  wield dialect show qwen3-coder",
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -132,11 +132,12 @@ func newDialectCheckCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check that a text decodes the same in any chunks",
-		Long: `Reads FILE, a text or JSON lines of records as for wield parse, and feeds every text whole, cut in two at every byte, byte by
-byte, in blocks and at random. It checks that every split gives the same events, that they account for every byte, and that
-every call is opened and closed once. The first difference is printed with the smallest split that shows it.
+		Long: `Decodes each text of FILE (a text, or records as for wield parse --jsonl) whole, cut in two at every
+byte, byte by byte, in blocks and at random. It checks that every split gives the same events, that
+the events cover every byte, and that every call is opened and closed once. It prints the smallest
+split that differs.
 
-Exit codes: 0 all is well, 1 a text reads differently, 2 it could not run.`,
+Exit codes: 0 no difference, 1 a text reads differently, 2 it could not run.`,
 		Example: `  wield dialect check --tools tools.json answer.txt
   wield dialect check cases.jsonl`,
 		Args: cobra.ExactArgs(1),
@@ -146,12 +147,12 @@ Exit codes: 0 all is well, 1 a text reads differently, 2 it could not run.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.dialect, "dialect", "auto", "dialect that has priority, or auto")
-	fl.BoolVar(&f.only, "only", false, "that dialect alone, without the safe others")
-	fl.StringVar(&f.tools, "tools", "", "file with the tools on offer, a JSON array in the form of the OpenAI protocol")
-	fl.StringVar(&f.prefix, "prefix", "", "what stands in front of every tool name in the text, such as user:")
-	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
-	fl.BoolVar(&f.jsonl, "jsonl", false, "FILE is JSON lines; so it is taken when its name ends in .jsonl")
+	fl.StringVar(&f.dialect, "dialect", "auto", "`NAME` of the preferred dialect, or auto")
+	fl.BoolVar(&f.only, "only", false, "read only that dialect")
+	fl.StringVar(&f.tools, "tools", "", "`FILE` with the offered tools, a JSON array in OpenAI format")
+	fl.StringVar(&f.prefix, "prefix", "", "prefix of every tool name in the text, such as user:")
+	fl.StringVar(&f.repair, "repair", "full", "`LEVEL` of repair for broken calls: off, safe or full")
+	fl.BoolVar(&f.jsonl, "jsonl", false, "FILE is JSON lines (default for names ending in .jsonl)")
 	profileFlags(cmd, &f)
 	return cmd
 }

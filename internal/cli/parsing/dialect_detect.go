@@ -30,13 +30,14 @@ func newDialectDetectCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "detect [FILE]",
 		Short: "Detect a model's dialect from its chat template",
-		Long: `Renders conversations with a chat template and says what it shows: the dialect in which the model writes calls, and which
-sequences of messages the template refuses, or leaves out.
+		Long: `Renders conversations with a chat template and prints the dialect of its calls, and which message
+sequences the template rejects or omits.
 
-FILE is a template in Jinja or in Ollama's language, a tokenizer_config.json, a chat_template.json, or - for standard input. With
---upstream the server is asked: Ollama's /api/show, or llama.cpp's /props.
+FILE is a template in Jinja or in Ollama's language, a tokenizer_config.json, a chat_template.json,
+or - for standard input. With --upstream the server is asked (Ollama's /api/show, llama.cpp's
+/props).
 
-Exit codes: 0 a dialect was found, 1 the template teaches none that is known, 2 there is no template that can be read.`,
+Exit codes: 0 a dialect was found, 1 no known dialect, 2 no readable template.`,
 		Example: `  wield dialect detect tokenizer_config.json
   wield dialect detect --upstream http://127.0.0.1:11434/v1 --model qwen3:8b
   wield dialect detect --json chat_template.jinja`,
@@ -44,11 +45,11 @@ Exit codes: 0 a dialect was found, 1 the template teaches none that is known, 2 
 		RunE: func(cmd *cobra.Command, args []string) error { return runDetect(cmd.Context(), app, &f, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.url, "upstream", "", "base `URL` of a server to ask for the template of a model")
-	fl.StringVar(&f.key, "upstream-key", "", "where the server's key is, as `REF` of the form env:NAME or file:PATH")
-	fl.StringVar(&f.model, "model", "", "the model's `NAME` at the server")
-	fl.DurationVar(&f.timeout, "timeout", 30*time.Second, "time for one request")
-	fl.BoolVar(&f.asJSON, "json", false, "print what was found as JSON")
+	fl.StringVar(&f.url, "upstream", "", "base `URL` of a server to ask for the template")
+	fl.StringVar(&f.key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
+	fl.StringVar(&f.model, "model", "", "`NAME` of the model at that server")
+	fl.DurationVar(&f.timeout, "timeout", 30*time.Second, "time limit for one request")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -20,11 +20,11 @@ func newDialectImportCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Convert a model's response template to a dialect",
-		Long: `Reads the response_template of a tokenizer_config.json, or the template alone, which says how a model's answers are built, makes a
-dialect of it, and checks it: what it writes is read back, however it is cut. What the template says and wield cannot read is an error
-with its place.
+		Long: `Converts the response_template of a tokenizer_config.json, or the template alone, to a dialect, and
+checks that the dialect reads back what it writes, however it is split. Unsupported parts are errors
+with their place.
 
-Nothing is written. A model reads its answers so when its configuration names the file: models.NAME.response_template.
+Nothing is written. To use it, set models.NAME.response_template to the file.
 
 Exit codes: 0 the dialect works, 1 it does not read what it writes, 2 the template cannot be read.`,
 		Example: `  wield dialect import tokenizer_config.json`,

@@ -28,23 +28,16 @@ func NewParseCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "parse [FILE]",
 		Short: "Extract tool calls from a text, as JSON",
-		Long: `Reads what a model wrote, from FILE or the standard input, and prints one JSON line of what is in it: content, reasoning, calls,
-rejected attempts and notes on every repair. Only tools that are offered with --tools can be called.
+		Long: `Reads model output from FILE or standard input and prints a JSON line with content, reasoning,
+calls, rejected attempts and repairs. Only tools from --tools can be called.
 
-With --jsonl every line of the input is a record:
-  {"id", "dialect"?, "tools": [..], "text" or "text_b64", "chunks"?: [..], "starts_in_reasoning"?}
-Tools have the form of the OpenAI protocol. Case files may also carry "repair", "only" and "prefix". A flag wins over the
-record. "think" is ignored: what a request asked of the model is not what the model did.
+With --jsonl each input line is a record; flags override its fields:
+  {"id", "dialect"?, "tools": [..], "text" or "text_b64", "chunks"?: [..], "starts_in_reasoning"?,
+   "repair"?, "only"?, "prefix"?}
 
---profile and --model say what family of models wrote the text: its dialects come first, and its tags and tokens are known. A dialect
-that is named wins. Where the profile says that raw text begins in reasoning, so it is read.
-
-A call whose arguments are no JSON has "arguments_raw", a string, in place of "arguments". Bytes that are no UTF-8 are shown as
-\ufffd each, so that every line is JSON; offsets count the bytes as they came.
-
-A record that cannot be read gives a line {"id","error"} in its place, and the exit code is 1 at the end.
-
-The output does not depend on --chunk: it is there to see just that.`,
+If the arguments of a call are not JSON, they are in "arguments_raw", a string. Invalid UTF-8 is
+shown as \ufffd; offsets count the original bytes. A bad record gives {"id","error"}, and the exit
+code is 1.`,
 		Example: `  wield parse --tools tools.json answer.txt
   ollama run qwen2.5 "weather in Rome?" | wield parse --tools tools.json --dialect hermes
   wield parse --jsonl --chunk 4 < cases.jsonl`,
@@ -55,14 +48,14 @@ The output does not depend on --chunk: it is there to see just that.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.dialect, "dialect", "auto", "dialect that has priority, or auto")
-	fl.BoolVar(&f.only, "only", false, "that dialect alone, without the safe others")
-	fl.StringVar(&f.tools, "tools", "", "file with the tools on offer, a JSON array in the form of the OpenAI protocol")
-	fl.StringVar(&f.prefix, "prefix", "", "what stands in front of every tool name in the text, such as user:")
-	fl.IntVar(&f.chunk, "chunk", 0, "feed the text in chunks of so many bytes; 0: whole, or as the record says")
-	fl.StringVar(&f.repair, "repair", "full", "how much of a broken call may be repaired: off, safe or full")
-	fl.BoolVar(&f.spans, "spans", false, "add the byte range of every call, and a list of all ranges of the text")
-	fl.BoolVar(&f.events, "events", false, "add the events as they were emitted")
+	fl.StringVar(&f.dialect, "dialect", "auto", "`NAME` of the preferred dialect, or auto")
+	fl.BoolVar(&f.only, "only", false, "read only that dialect")
+	fl.StringVar(&f.tools, "tools", "", "`FILE` with the offered tools, a JSON array in OpenAI format")
+	fl.StringVar(&f.prefix, "prefix", "", "prefix of every tool name in the text, such as user:")
+	fl.IntVar(&f.chunk, "chunk", 0, "decode in chunks of `BYTES`; the output is the same; 0: whole")
+	fl.StringVar(&f.repair, "repair", "full", "`LEVEL` of repair for broken calls: off, safe or full")
+	fl.BoolVar(&f.spans, "spans", false, "add the byte ranges of calls and text")
+	fl.BoolVar(&f.events, "events", false, "add the decoder events")
 	fl.BoolVar(&f.jsonl, "jsonl", false, "the input is JSON lines")
 	profileFlags(cmd, &f)
 	return cmd

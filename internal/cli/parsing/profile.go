@@ -20,14 +20,14 @@ func newDialectProfileCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile [MODEL]",
 		Short: "Show the profile of a model",
-		Long: `Shows the profile of a family of models that MODEL gets by its name, with the pattern that fits it, or the profile of that
-name. Without MODEL it lists all profiles, in the order in which they are tried.
+		Long: `Shows the profile that matches the name MODEL, and the pattern that matched; or the profile of that
+name. Without MODEL it lists all profiles in the order in which they are tried.
 
-A pattern is words, and fits where they stand in the name one after another; a star stands for any number of words. Words are
-runs of letters or of digits, upper and lower case alike, and only what stands behind the last slash is looked at, unless no
-pattern fits that.
+A pattern is a sequence of words that must follow one another in the name; a star matches any number
+of words. A word is a run of letters or of digits; case is ignored. The part after the last slash is
+tried first.
 
-Exit codes: 0 there is a profile, 1 there is none, 2 it could not run.`,
+Exit codes: 0 a profile matches, 1 none matches, 2 it could not run.`,
 		Example: `  wield dialect profile
   wield dialect profile qwen3-coder:30b
   wield dialect profile --config wield.yaml acme-7b`,
@@ -54,7 +54,7 @@ Exit codes: 0 there is a profile, 1 there is none, 2 it could not run.`,
 			return showProfile(app.Stdout, &p, why)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file whose profiles count as well")
+	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE` with more profiles")
 	return cmd
 }
 
@@ -133,8 +133,8 @@ func describeThinking(t *dialect.Thinking) string {
 
 // profileFlags adds the flags that give a text its profile.
 func profileFlags(cmd *cobra.Command, f *parseFlags) {
-	cmd.Flags().StringVar(&f.profile, "profile", "", "profile of the model's family; see wield dialect profile")
-	cmd.Flags().StringVar(&f.model, "model", "", "name of the model, whose profile is used if there is one")
+	cmd.Flags().StringVar(&f.profile, "profile", "", "`NAME` of a profile; see wield dialect profile")
+	cmd.Flags().StringVar(&f.model, "model", "", "`NAME` of the model, to find its profile")
 	cmd.MarkFlagsMutuallyExclusive("profile", "model")
 }
 

@@ -18,7 +18,7 @@ import (
 
 func NewPolicyCmd(app *cli.App) *cobra.Command {
 	return cli.Group("policy", "Test the rules that decide about calls",
-		"Decides about commands, paths and addresses as the rules of the configuration would, and runs nothing.",
+		"Shows how the rules of the configuration decide on commands, paths and addresses. Nothing is run.",
 		`  wield policy test 'git status && rm -rf build'
   wield policy explain --path write:src/main.go`,
 		newPolicyTestCmd(app), newPolicyExplainCmd(app))
@@ -36,34 +36,31 @@ type policyFlags struct {
 
 func (f *policyFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.config, "config", "", "configuration file")
-	fl.StringVar(&f.name, "policy", "default", "name of the policy")
-	fl.StringVar(&f.root, "root", "", "directory that files belong to; the working directory if it is not given")
-	fl.StringVar(&f.tool, "tool", "command_exec", "name of the tool that is called")
-	fl.BoolVar(&f.argv, "argv", false, "take the arguments as a program and its arguments, with no shell between")
-	fl.StringArrayVar(&f.paths, "path", nil, "a path that the call uses, as OP:PATH with OP one of read, list, write, delete")
-	fl.StringArrayVar(&f.urls, "url", nil, "an address that the call goes to")
-	fl.StringVar(&f.arguments, "arguments", "", "arguments of the call, as JSON")
+	fl.StringVar(&f.config, "config", "", "configuration `FILE`")
+	fl.StringVar(&f.name, "policy", "default", "`NAME` of the policy")
+	fl.StringVar(&f.root, "root", "", "root `DIR` of files (default: the working directory)")
+	fl.StringVar(&f.tool, "tool", "command_exec", "`NAME` of the called tool")
+	fl.BoolVar(&f.argv, "argv", false, "the call is a program and its arguments, without a shell")
+	fl.StringArrayVar(&f.paths, "path", nil, "path that the call uses, as `OP:PATH`; OP is read, list, write or delete; repeatable")
+	fl.StringArrayVar(&f.urls, "url", nil, "address that the call contacts: `URL`; repeatable")
+	fl.StringVar(&f.arguments, "arguments", "", "arguments of the call, as `JSON`")
 }
 
-const policyFacts = `The call is a command line (CMD), or with --argv a program and its arguments, with the paths of --path and the addresses of
---url. With none of them it is a call of the tool that nothing else is known of. Rules come from the configuration and from the
-.wield.yaml in the root, if there is one.`
+const policyFacts = `The call is a command (CMD), or with --argv a program and its arguments, plus the paths of --path
+and the addresses of --url. The rules come from the configuration and from .wield.yaml in the root.`
 
 func newPolicyTestCmd(app *cli.App) *cobra.Command {
 	var f policyFlags
 	cmd := &cobra.Command{
 		Use:   "test [CMD | FILE]",
 		Short: "Print the decision on a call",
-		Long: `Prints the decision about a call, the rule and the reason, on one line. Exit code 0 is allow, 4 is ask or deny.
+		Long: `Prints the decision on a call, the rule and the reason. Exit codes: 0 allow, 4 ask or deny.
 
 ` + policyFacts + `
 
-With --jsonl every line of FILE, or of the input, is a record
-  {"id", "kind": "command" | "path" | "args" | "json", "drive", "input": {..}, "policy": {..}}
-that brings its own rules, and gives a line {"id","decision","rule","why"}. A record whose drive is not "decide" gives the
-decision "skip". A record that cannot be read gives a line {"id","error"}, and the exit code is 1 at the end. Records about paths
-name a tree of files, which --fixtures holds; it is built in a temporary directory.`,
+With --jsonl each line of FILE, or of the input, is a record with its own rules; each gives a line
+{"id","decision","rule","why"}, or {"id","error"} and exit code 1. --fixtures has the file trees.
+  {"id", "kind": "command" | "path" | "args" | "json", "drive", "input": {..}, "policy": {..}}`,
 		Example: `  wield policy test 'git diff | less'
   wield policy test --argv -- git log --oneline
   wield policy test --jsonl --fixtures fixtures.json cases.jsonl`,
@@ -81,8 +78,8 @@ name a tree of files, which --fixtures holds; it is built in a temporary directo
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "the input is JSON lines, each a record with rules of its own")
-	cmd.Flags().StringVar(&f.fixtures, "fixtures", "", "file with the trees that records about paths name")
+	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "read records from JSON lines")
+	cmd.Flags().StringVar(&f.fixtures, "fixtures", "", "`FILE` with the file trees of the records")
 	return cmd
 }
 
@@ -91,8 +88,9 @@ func newPolicyExplainCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [CMD]",
 		Short: "Explain the decision on a call",
-		Long: `Shows everything that was looked at: each command, path and address in its normal form, the place in the syntax tree, the
-rule with file and line or the built-in check, the reason, and the rule that would make it allow. The strictest line decides.
+		Long: `Shows the normal form and place of each command, path and address, the rule (with file and line) or
+built-in check that decided, the reason, and a rule that would allow it. The strictest decision
+wins.
 
 ` + policyFacts,
 		Example: `  wield policy explain 'cd sub && make test > log'`,

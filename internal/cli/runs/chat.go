@@ -59,13 +59,13 @@ func NewChatCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [flags] [MESSAGE...]",
 		Short: "Chat with a model that uses tools, in the terminal",
-		Long: `Chats with a model that uses tools. Changes and commands are shown in full and run only after you approve. Without a terminal,
-each input line is a message. With -p it carries out one task, like wield run.
+		Long: `Chats with a model that uses tools. Changes and commands are shown in full and run only after you
+approve. Without a terminal, each input line is a message. In the chat, /help lists commands and
+keys.
 
-Without configured tools or --tools, the model can read, search and edit the files of this directory and run commands.
-Reading is allowed and everything else asks, unless a policy says otherwise. The model also gets the file AGENTS.md.
-
-In the chat, /help lists commands and keys.`,
+Without configured tools or --tools, the model can read, search and edit the files of this directory
+and run commands. Reading is allowed and everything else asks, unless a policy says otherwise. The
+model also gets the file AGENTS.md.`,
 		Example: `  wield chat
   wield chat --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b "Why does the test fail?"
   wield chat --continue
@@ -76,7 +76,7 @@ In the chat, /help lists commands and keys.`,
 	fl := cmd.Flags()
 	f.add(fl)
 	fl.BoolVarP(&f.once, "print", "p", false, "carry out one task and print the answer, like wield run")
-	fl.StringVar(&f.resume, "resume", "", "continue the conversation with this `ID`; its beginning is enough")
+	fl.StringVar(&f.resume, "resume", "", "continue the session with this `ID`, or a prefix of it")
 	cli.GroupFlags(fl, "Session", "print", "resume")
 	return cmd
 }

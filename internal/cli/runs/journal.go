@@ -15,8 +15,8 @@ import (
 func NewJournalCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("journal", "Verify, back up and vacuum the journal",
-		`The journal holds what happened in runs: what was said, which calls were made, who allowed them and what came of them. Where it stands
-says the section journal of the configuration.`,
+		`The journal records runs: messages, calls, approvals and results. The section journal of the configuration says
+where it is stored.`,
 		`  wield journal verify
   wield journal backup journal-copy.db`,
 		newJournalVerifyCmd(app, &file), newJournalBackupCmd(app, &file), newJournalVacuumCmd(app, &file))
@@ -30,11 +30,11 @@ func newJournalVerifyCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Verify that the journal was not tampered with",
-		Long: `Reads the whole journal and checks the chain of hashes, that streams have no gaps, that what is missing was deleted by a record that
-says so, and that no call has two starts or two results. Ends with 1 if anything is wrong.
+		Long: `Reads the whole journal and checks the hash chain, that no record is missing without a record of its
+deletion, and that no call has two starts or two results. The exit code is 1 if anything is wrong.
 
-It prints the hash of the last entry. Kept somewhere else and given to --since later, it shows besides that nothing was cut off
-the end.`,
+It prints the hash of the last entry. Keep that hash elsewhere and pass it to --since later, to
+detect that entries were cut off at the end.`,
 		Example: `  wield journal verify
   wield journal verify --since 5f2a...`,
 		Args: cli.NoArgs,
@@ -54,7 +54,7 @@ the end.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "`HASH` that was the last one once")
+	cmd.Flags().StringVar(&since, "since", "", "an earlier last `HASH`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -85,8 +85,8 @@ func newJournalBackupCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Back up the journal",
-		Long: `Writes a whole copy of a journal in SQLite to FILE, which must not exist. Runs may go on meanwhile. To use a copy, put it in the place
-of the journal while no wield runs. A journal in PostgreSQL is copied with pg_dump.`,
+		Long: `Copies a SQLite journal to FILE, which must not exist. Runs may continue meanwhile. To restore, stop
+wield and put the copy in place of the journal. For PostgreSQL use pg_dump.`,
 		Example: `  wield journal backup journal-copy.db`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,8 +107,8 @@ func newJournalVacuumCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "vacuum",
 		Short: "Free unused disk space",
-		Long: `After sessions were deleted their room stays with the journal. This gives it back. Writers wait meanwhile, and SQLite needs as much
-free room as the journal has.`,
+		Long: `Returns the space of deleted sessions to the file system. Writers wait meanwhile; SQLite needs as
+much free space as the journal has.`,
 		Example: `  wield journal vacuum`,
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

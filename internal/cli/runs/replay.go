@@ -39,14 +39,13 @@ func NewReplayCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay RUN | SESSION | FILE",
 		Short: "Replay a recorded run and report differences",
-		Long: `Takes what a model wrote in a recorded run and reads it again with this wield and this configuration: the same texts, the same results of
-tools. Tells where calls, texts, repairs or corrections differ from the record: what another version, dialect or setting changes. No
-server is asked and no tool runs.
+		Long: `Reads the model output of a recorded run again, with this version and configuration, and reports
+where calls, texts, repairs or retries differ. Recorded tool results are reused: no server is asked
+and no tool runs. With --model another model answers instead.
 
-With --model another model answers in place of the recorded one; tools still give what they gave then, to the same calls.
+RUN and SESSION are in the journal; FILE is the output of wield sessions export.
 
-A run stands in the journal, or in a FILE as wield sessions export prints it. The exit code is 0 if nothing differs, 1 if something
-does, 2 if it could not be played.`,
+Exit codes: 0 no difference, 1 a difference, 2 it could not be replayed.`,
 		Example: `  wield replay run_6f1c...
   wield replay --split every session.jsonl
   wield replay --dialect hermes run_6f1c...
@@ -56,12 +55,12 @@ does, 2 if it could not be played.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
-	fl.StringVar(&f.dialect, "dialect", "", "`NAME` of the dialect that has priority, in place of the configured one")
-	fl.StringVar(&f.repair, "repair", "", "`LEVEL` of repair in place of the one of runs: off or safe")
-	fl.StringVar(&f.model, "model", "", "`NAME` of a configured model that answers in place of the recorded one")
-	fl.StringVar(&f.split, "split", "", "how the texts are cut: a number of bytes, every for each byte, random:SEED; empty: not at all")
-	fl.IntVar(&f.from, "from-turn", 0, "tell nothing of turns before this one, counted from 0")
-	fl.BoolVar(&f.asJSON, "json", false, "print each difference as JSON, one a line")
+	fl.StringVar(&f.dialect, "dialect", "", "`NAME` of the preferred dialect, instead of the configured one")
+	fl.StringVar(&f.repair, "repair", "", "`LEVEL` of repair: off or safe (default: that of the run)")
+	fl.StringVar(&f.model, "model", "", "let the configured model `NAME` answer instead")
+	fl.StringVar(&f.split, "split", "", "split the texts: a number of bytes, every (each byte) or random:SEED")
+	fl.IntVar(&f.from, "from-turn", 0, "ignore turns before `N`, counted from 0")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object per difference")
 	return cmd
 }
 

@@ -76,11 +76,12 @@ func NewRunCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] TASK...",
 		Short: "Carry out one task with a model and tools",
-		Long: `Carries out one task: asks a model, runs the tools it calls, and prints the answer. It never asks anybody. Piped input is
-added to the task. The answer goes to standard output, everything else to standard error.
+		Long: `Carries out one task: asks a model, runs the tools it calls, and prints the answer. It never asks a
+question. Piped input is added to the task. The answer goes to standard output, everything else to
+standard error.
 
-Without a policy, tools may read on this machine; writing, commands and the network need an approval, and are denied unless
---on-ask says otherwise. wield help exit-codes lists the exit codes.`,
+Without a policy, tools may read on this machine; writing, commands and network access need an
+approval, and are denied unless --on-ask says otherwise. Exit codes: wield help exit-codes.`,
 		Example: `  wield run "Read package.json and tell me the version"
   git diff | wield run --tools read_file "Review this change"
   wield run --output stream-json --max-turns 5 "Count the files"
@@ -101,22 +102,22 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of a configured model, or of one at --upstream")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Mode, "mode", "", "how to give tools to the model of --upstream: `MODE` is text, native or auto")
-	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for with --upstream or --scenario")
-	fl.StringVar(&f.scenario, "scenario", "", "answer from a scenario instead of a model: `NAME` or file")
-	fl.IntVar(&f.context, "context", 0, "context size of the model in `TOKENS`; longer conversations are shortened")
+	fl.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls at --upstream: text, native or auto")
+	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for")
+	fl.StringVar(&f.scenario, "scenario", "", "use a scripted model: scenario `NAME` or file")
+	fl.IntVar(&f.context, "context", 0, "context size in `TOKENS`; longer conversations are shortened")
 	fl.StringVar(&f.system, "system", "", "instructions for the model: `TEXT`")
 	fl.StringSliceVar(&f.tools, "tools", nil, "offer these tools only: `NAMES`, separated by commas")
-	fl.StringArrayVar(&f.lines, "sh", nil, "add a tool that runs a shell command, such as 'disk: df -h'; repeatable")
+	fl.StringArrayVar(&f.lines, "sh", nil, "add a tool: a shell command such as 'disk: df -h'; repeatable")
 	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, within the policy")
 	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy (default \"default\")")
-	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "allow calls: `RULE` is a tool's name or a selector such as {command: [git diff]}; repeatable")
+	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "allow calls: `RULE` is a tool name or {command: [git diff]}; repeatable")
 	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "deny calls that match `RULE`; repeatable")
-	fl.StringVar(&f.onAsk, "on-ask", "deny", "`ACTION` when a rule asks: deny, allow, fail (end the run), wait (end it; wield sessions resume answers), webhook:URL")
+	fl.StringVar(&f.onAsk, "on-ask", "deny", "`ACTION` when a rule asks: deny, allow, fail, wait (for wield sessions resume), webhook:URL")
 	fl.StringVar(&f.output, "output", "text", "`FORMAT` of the output: text, json or stream-json")
 	fl.StringVarP(&f.outFile, "out", "o", "", "write the output to `FILE`")
 	fl.StringVar(&f.schema, "output-schema", "", "`FILE` with a JSON Schema for the answer")
-	fl.StringVar(&f.input, "input", "text", "`FORMAT` of piped input: text, or stream-json for one message per line")
+	fl.StringVar(&f.input, "input", "text", "`FORMAT` of piped input: text or stream-json")
 	fl.BoolVar(&f.goesOn, "continue", false, "continue the last session of this directory")
 	fl.StringVar(&f.session, "session", "", "continue the session with this `ID`")
 	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; an interrupted run cannot be resumed")

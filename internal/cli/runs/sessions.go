@@ -19,7 +19,7 @@ import (
 func NewSessionsCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("sessions", "List, show, continue, delete and export sessions",
-		`A session is one conversation, with all its runs, calls and approvals. Sessions stand in the journal.`,
+		`A session is one conversation with its runs, calls and approvals. Sessions are stored in the journal.`,
 		`  wield sessions list
   wield sessions show ses_6f1c...
   wield sessions export --all > runs.jsonl`,
@@ -36,8 +36,8 @@ func newSessionsListCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions, latest first",
-		Long: `Prints a line for each session: its id, when it changed, where its last run stands, how many runs it has, and its title. With --json the
-same as JSON, one session a line; the last of one page is the --before of the next.`,
+		Long: `Prints one line per session: ID, time of the last change, state of the last run, number of runs, and
+title. With --json, the value last of the last line is --before for the next page.`,
 		Example: `  wield sessions list
   wield sessions list --limit 100 --json`,
 		Args: cli.NoArgs,
@@ -68,9 +68,9 @@ same as JSON, one session a line; the last of one page is the --before of the ne
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many")
-	cmd.Flags().Int64Var(&before, "before", 0, "only those whose last is before this `POSITION`; 0: all")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one session a line")
+	cmd.Flags().IntVar(&limit, "limit", 20, "number of sessions")
+	cmd.Flags().Int64Var(&before, "before", 0, "only sessions before this `POSITION`; 0: all")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per session")
 	return cmd
 }
 
@@ -94,8 +94,8 @@ func newSessionsShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show a session",
-		Long: `Prints the messages, calls, approvals and results of a session in the order in which they happened. All that is recorded, repairs and raw
-texts included, is printed by export.`,
+		Long: `Prints the messages, calls, approvals and results of a session in order. wield sessions export
+prints everything that is recorded, including repairs and raw output.`,
 		Example: `  wield sessions show ses_6f1c...`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -229,8 +229,9 @@ func newSessionsDeleteCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete SESSION...",
 		Short: "Delete the content of sessions",
-		Long: `Deletes the words of sessions from the journal: messages, calls, results and approvals. What stays are hashes, so that the rest can still be
-checked, and a record that says how much was deleted. It cannot be undone. A session with a run under way is not deleted.`,
+		Long: `Deletes the content of sessions from the journal: messages, calls, results and approvals. Hashes
+stay, so that the rest can be verified, and a record of the deletion. It cannot be undone. A session
+with an active run is not deleted.`,
 		Example: `  wield sessions delete ses_6f1c...`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -251,8 +252,8 @@ func newSessionsExportCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export SESSION | --all",
 		Short: "Export records as JSON Lines",
-		Long: `Prints the entries of a session, or with --all of the whole journal, as JSON, one a line, in the order in which they were written. The form
-of a record is told in docs/journal.md.`,
+		Long: `Prints the entries of a session, or of the whole journal with --all, as JSON lines in the order of
+writing. docs/journal.md describes the records.`,
 		Example: `  wield sessions export ses_6f1c... > session.jsonl
   wield sessions export --all > runs.jsonl`,
 		Args: cobra.MaximumNArgs(1),
@@ -274,6 +275,6 @@ of a record is told in docs/journal.md.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "the whole journal")
+	cmd.Flags().BoolVar(&all, "all", false, "export the whole journal")
 	return cmd
 }

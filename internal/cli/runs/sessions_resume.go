@@ -31,11 +31,12 @@ func newSessionsResumeCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN | SESSION",
 		Short: "Continue a run that was interrupted or waits for approval",
-		Long: `Goes on with a run of wield run where it stopped, with the flags that it was started with: one that was killed, cancelled or lost its
-model, or that waits for answers (--on-ask wait), which --approve and --deny give. Of a session it is the last run that goes on.
+		Long: `Continues a run that was killed, cancelled, lost its model, or waits for approvals (--on-ask wait),
+with its original flags. Answer the approvals with --approve and --deny. For a session, its last run
+continues.
 
-A call that had begun when the run was killed and may not run twice is not run again: the model is told that it is not known what
-became of it. The output and the exit codes are those of wield run.`,
+A call that was running when the run was killed, and that may not run twice, is not repeated: the
+model is told that its result is unknown. Output and exit codes are those of wield run.`,
 		Example: `  wield sessions resume run_6f1c...
   wield sessions resume run_6f1c... --approve all
   wield sessions resume run_6f1c... --deny apr_9d20... --reason "unsafe"`,
@@ -43,11 +44,11 @@ became of it. The output and the exit codes are those of wield run.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), app, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.approve, "approve", nil, "`ID` of a question to answer with yes, or all; several times")
-	fl.StringArrayVar(&f.deny, "deny", nil, "`ID` of a question to answer with no, or all; several times")
-	fl.StringVar(&f.reason, "reason", "", "`TEXT` that tells the model why")
-	fl.StringVar(&f.output, "output", "", "form of the output: text, json, or stream-json; empty: that of the run")
-	fl.StringVarP(&f.outFile, "out", "o", "", "`FILE` for the output; empty: the standard output")
+	fl.StringArrayVar(&f.approve, "approve", nil, "approve the call with this approval `ID`, or all; repeatable")
+	fl.StringArrayVar(&f.deny, "deny", nil, "deny the call with this approval `ID`, or all; repeatable")
+	fl.StringVar(&f.reason, "reason", "", "reason for the model: `TEXT`")
+	fl.StringVar(&f.output, "output", "", "`FORMAT` of the output: text, json or stream-json (default: that of the run)")
+	fl.StringVarP(&f.outFile, "out", "o", "", "write the output to `FILE`")
 	return cmd
 }
 

@@ -30,11 +30,10 @@ func NewStatsCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show statistics of models and tools",
-		Long: `Prints what serve, run and chat counted: answers, calls of tools, how many were right at the first try, mended or malformed, what came of
-them, how long they took, tokens and cost. Without --by it shows an overview: all together, by tool, and by model and dialect.
-
-An attempt is a call or text that tried to be one. First try says how many of them were calls in the model's first answer with nothing
-mended. Percentiles are within 1 %. The same numbers are at /api/v1/stats of serve, and on its page.`,
+		Long: `Prints what serve, run and chat counted: responses, tool calls, how many were valid at the first
+try, repaired or malformed, their results, latency, tokens and cost. Without --by: an overview, by
+tool, and by model and dialect. Percentiles are within 1 %. serve shows the same at /api/v1/stats
+and on its page.`,
 		Example: `  wield stats
   wield stats --since 30d --by tool
   wield stats --by model,dialect --json

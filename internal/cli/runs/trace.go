@@ -21,7 +21,7 @@ import (
 func NewTraceCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("trace", "Export recorded runs to tracing tools",
-		`What is recorded of a run, in the forms that other programs read.`,
+		`Exports recorded runs in the formats of other programs.`,
 		`  wield trace export run_6f1c... > run.jsonl
   wield trace export --as otlp run_6f1c... | curl -H 'Content-Type: application/json' -d @- http://127.0.0.1:4318/v1/traces`,
 		newTraceExportCmd(app, &file))
@@ -59,16 +59,15 @@ func newTraceExportCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN | SESSION | FILE",
 		Short: "Export a run as a trace",
-		Long: `Writes what is recorded of a run, or of all runs of a session, in one of these forms:
+		Long: `Writes a run, or all runs of a session, in one of these formats:
 
-  jsonl     the entries of the journal, which wield replay reads; only of what stands in the journal
-  otlp      spans in the protocol of OpenTelemetry, as a collector takes them: the run, each request to the model, each call, each
-            wait for a person
-  chrome    the same for the tracing view of a browser (chrome://tracing) and programs like it
-  scenario  a scenario for the scripted model, as wield script record writes it
+  jsonl     the journal entries, which wield replay reads; only for runs in the journal
+  otlp      OpenTelemetry spans for a collector: run, model request, call, approval
+  chrome    the same for chrome://tracing and compatible viewers
+  scenario  a scenario, like wield script record
 
-Spans hold what was said only with --content. --redact takes out what looks like a secret, as the journal does unless it is told not
-to.`,
+Spans contain messages only with --content. --redact masks secrets, which the journal already does
+by default.`,
 		Example: `  wield trace export run_6f1c... > run.jsonl
   wield trace export --as chrome --out run.trace.json run_6f1c...`,
 		Args: cobra.ExactArgs(1),
@@ -78,10 +77,10 @@ to.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&e.as, "as", "jsonl", "form: jsonl, otlp, chrome or scenario")
-	fl.BoolVar(&e.redact, "redact", false, "mask what looks like a secret")
-	fl.BoolVar(&e.content, "content", false, "with otlp and chrome: put what was said into the spans")
-	fl.StringVarP(&e.out, "out", "o", "", "`FILE` for the output; empty: the standard output")
+	fl.StringVar(&e.as, "as", "jsonl", "`FORMAT`: jsonl, otlp, chrome or scenario")
+	fl.BoolVar(&e.redact, "redact", false, "mask secrets")
+	fl.BoolVar(&e.content, "content", false, "otlp, chrome: include messages in the spans")
+	fl.StringVarP(&e.out, "out", "o", "", "write the output to `FILE`")
 	return cmd
 }
 
@@ -209,11 +208,11 @@ func NewScriptRecordCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record RUN | SESSION | FILE",
 		Short: "Turn a recorded run into a scenario",
-		Long: `Writes a scenario in which a scripted model answers as the model of a recorded run did, request for request, the answers that had to be
-corrected too. Its client asks what was asked, offers the tools that were offered and gives back what they gave, so that wield script
-run plays the whole on its own; wield run --scenario plays the model's side before real tools. It is a test, a demo, and a bug report.
+		Long: `Turns a recorded run into a scenario: the scripted model answers as the recorded one did, request by
+request. wield script run plays both sides; wield run --scenario plays the model for real tools. Use
+it as a test, a demo or a bug report. Secrets are masked.
 
-What looks like a secret is masked. A run stands in the journal, or in a FILE as wield sessions export prints it.`,
+RUN and SESSION are in the journal; FILE is the output of wield sessions export.`,
 		Example: `  wield script record run_6f1c... -o bug.scenario.yaml
   wield script run bug.scenario.yaml`,
 		Args: cobra.ExactArgs(1),
@@ -221,9 +220,9 @@ What looks like a secret is masked. A run stands in the journal, or in a FILE as
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
-	fl.StringVar(&f.name, "name", "", "`NAME` of the scenario; empty: that of the output file, else recorded")
-	fl.StringVarP(&f.out, "out", "o", "", "`FILE` for the scenario; empty: the standard output")
-	fl.BoolVar(&f.unmask, "unmasked", false, "leave in what looks like a secret")
+	fl.StringVar(&f.name, "name", "", "`NAME` of the scenario (default: that of the output file, else recorded)")
+	fl.StringVarP(&f.out, "out", "o", "", "write the scenario to `FILE`")
+	fl.BoolVar(&f.unmask, "unmasked", false, "do not mask secrets")
 	return cmd
 }
 

@@ -28,12 +28,11 @@ import (
 func NewMCPCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("mcp", "Use MCP servers, or serve tools over MCP",
-		`An MCP server is a program or a service that offers tools by the Model Context Protocol. Servers stand in the configuration under
-mcp.servers, or each in a file NAME.mcp.yaml in a directory of tools. Their tools are called NAME__TOOL, and are tools like any other:
-wield tool list shows them, policies decide about them.
+		`An MCP server offers tools by the Model Context Protocol. Servers are configured under mcp.servers, or each in a
+file NAME.mcp.yaml in a tool directory. Their tools are named NAME__TOOL and work like all others: wield tool
+list shows them, policies apply to them.
 
-What a server says of a tool is kept when it is first seen. A tool whose definition has changed since is not offered until
-wield mcp accept.`,
+A tool whose definition changes after its first use is withheld until wield mcp accept.`,
 		`  wield mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   wield mcp list
   wield mcp call files list_directory '{"path":"."}'
@@ -41,7 +40,7 @@ wield mcp accept.`,
 		newMCPListCmd(app, &file), newMCPShowCmd(app, &file), newMCPCallCmd(app, &file), newMCPAcceptCmd(app, &file),
 		newMCPAddCmd(app, &file), newMCPImportCmd(app, &file), newMCPTestCmd(app, &file),
 		newMCPLoginCmd(app, &file), newMCPLogoutCmd(app, &file), newMCPServeCmd(app, &file))
-	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
 	return cmd
 }
 
@@ -49,7 +48,7 @@ func newMCPListCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List all servers and their state",
-		Long:    "Connects to every server, and prints its revision of the protocol, how many tools of it are offered, and what is wrong with it.",
+		Long:    "Connects to every server and prints its protocol version, how many of its tools are offered, and any error.",
 		Example: "  wield mcp list",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -80,8 +79,9 @@ func newMCPTestCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [NAME...]",
 		Short: "Test the connection to servers",
-		Long: `Starts or connects to each server, lists what it has, and looks at the definitions of its tools: schemas that cannot be
-used, hidden characters, orders to the model, definitions that have changed. No tool is called. The exit code is 1 if something is wrong.`,
+		Long: `Connects to each server and checks its tool definitions: unusable schemas, hidden characters,
+instructions aimed at the model, changes. It calls no tool. The exit code is 1 if something is
+wrong.`,
 		Example: "  wield mcp test files",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withServers(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
@@ -132,8 +132,8 @@ func newMCPShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a server's tools and what changed",
-		Long: `Prints the tools of a server with their descriptions and parameters. Of tools that are held back it prints what
-has changed since they were agreed to.`,
+		Long: `Prints the tools of a server with descriptions and parameters. For withheld tools it prints what
+changed.`,
 		Example: "  wield mcp show files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -192,8 +192,8 @@ func newMCPCallCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME TOOL [ARGUMENTS | NAME=VALUE...]",
 		Short: "Call a server's tool",
-		Long: `Calls a tool by the server's own name of it, as wield tool run NAME__TOOL does: the schema, the policy and the limits hold. The call is
-approved, since you make it.`,
+		Long: `Calls a tool by its name on the server, like wield tool run NAME__TOOL: schema, policy and limits
+apply. Your command counts as the approval.`,
 		Example: `  wield mcp call files list_directory '{"path":"."}'`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -212,7 +212,7 @@ approved, since you make it.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the plan's events as JSON lines, the result last")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print events as JSON lines, the result last")
 	return cmd
 }
 
@@ -220,8 +220,8 @@ func newMCPAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept NAME [TOOL...]",
 		Short: "Accept a server's changed tools",
-		Long: `Agrees to the definitions of tools that have changed since they were first seen, so that they are offered again.
-Without TOOL it is all of the server's.`,
+		Long: `Accepts changed tool definitions, so that the tools are offered again. Without TOOL it accepts all
+tools of the server.`,
 		Example: "  wield mcp show files\n  wield mcp accept files read_file",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -260,10 +260,11 @@ func newMCPServeCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve wield's tools to an MCP client over standard input and output",
-		Long: `Offers the tools that wield tool list shows as enabled to the MCP client that starts this command, those of MCP servers of the
-configuration included. The policy named default decides about each call, or the one that --policy names. A call that a person would be
-asked about is refused, since there is nobody to ask: --allow permits what the client may do without a question. Nothing but the
-protocol is written to standard output; the log is on standard error.`,
+		Long: `Offers the enabled tools, including those of configured MCP servers, to the MCP client that starts
+this command. Standard output carries only the protocol; the log goes to standard error.
+
+The policy default, or --policy, decides on each call. A call that needs an approval is rejected,
+since nobody can be asked; allow it in advance with --allow.`,
 		Example: `  claude mcp add wield -- wield mcp serve
   wield mcp serve --tool get_current_time --allow get_current_time`,
 		Args: cobra.NoArgs,
@@ -323,10 +324,10 @@ protocol is written to standard output; the log is on standard error.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "policy to decide by; empty: default, if one is configured")
+	cmd.Flags().StringVar(&policyName, "policy", "", "`NAME` of the policy (default \"default\")")
 	cmd.Flags().StringArrayVar(&allow, "allow", nil,
 		"run calls that this rule is about without a question, as in wield run --allow; may be repeated")
-	cmd.Flags().StringArrayVar(&names, "tool", nil, "serve only this tool, enabled or not; may be repeated")
+	cmd.Flags().StringArrayVar(&names, "tool", nil, "serve only the tool `NAME`, enabled or not; repeatable")
 	return cmd
 }
 

@@ -97,9 +97,11 @@ func newMCPAddCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME (URL | -- COMMAND [ARGUMENT...])",
 		Short: "Add an MCP server to the directory of tools",
-		Long: `Writes NAME.mcp.yaml, which names a program or the address of a service. Secrets are given as env:NAME or file:PATH. A program runs in the
-sandbox. Without --net it may not use the network, unless it is npx, uvx or the like, which fetch what they run and may also write to
-their cache. Files and directories that the command names by an absolute path can be read; --read and --write allow more.`,
+		Long: `Writes NAME.mcp.yaml for a program or a service. Write secrets as env:NAME or file:PATH.
+
+A program runs in the sandbox. It may read what its command names by an absolute path; --read and
+--write allow more. It has no network without --net, except npx, uvx and similar, which download
+what they run.`,
 		Example: `  wield mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   wield mcp add tickets https://tickets.example.com/mcp --token env:TICKETS_TOKEN`,
 		Args: cobra.MinimumNArgs(2),
@@ -136,11 +138,11 @@ their cache. Files and directories that the command names by an absolute path ca
 	fl := cmd.Flags()
 	fl.StringArrayVar(&env, "env", nil,
 		"variable of the program, as NAME=VALUE, NAME=env:OTHER or NAME=file:PATH; may be repeated")
-	fl.StringArrayVar(&f.Readable, "read", nil, "directory or file that the program may read; may be repeated")
-	fl.StringArrayVar(&f.Writable, "write", nil, "directory or file that the program may change; may be repeated")
-	fl.BoolVar(&f.Net, "net", false, "let the program use the network")
-	fl.StringVar(&f.Token, "token", "", "bearer token of a service, as env:NAME or file:PATH")
-	fl.StringArrayVar(&headers, "header", nil, "header of each request to a service, as 'NAME: VALUE'; may be repeated")
+	fl.StringArrayVar(&f.Readable, "read", nil, "`PATH` that the program may read; repeatable")
+	fl.StringArrayVar(&f.Writable, "write", nil, "`PATH` that the program may change; repeatable")
+	fl.BoolVar(&f.Net, "net", false, "allow network access")
+	fl.StringVar(&f.Token, "token", "", "bearer token: `REF` is env:NAME or file:PATH")
+	fl.StringArrayVar(&headers, "header", nil, "HTTP `HEADER` for a service, as 'NAME: VALUE'; repeatable")
 	return cmd
 }
 
@@ -162,9 +164,9 @@ func newMCPImportCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add servers from another client's configuration",
-		Long: `Reads the servers of a file as other clients have it (mcpServers of Claude Desktop, Claude Code and Cursor, servers of VS Code, in JSON
-with comments or without; mcp_servers of Codex, in TOML) and writes NAME.mcp.yaml for each. Values that are secrets are not copied: the
-file then names a variable of the environment that you set.`,
+		Long: `Converts the servers of another client to one NAME.mcp.yaml each: mcpServers of Claude Desktop,
+Claude Code and Cursor, servers of VS Code (JSON, comments allowed), mcp_servers of Codex (TOML).
+Secrets are not copied: set the environment variable that the new file names.`,
 		Example: "  wield mcp import ~/.cursor/mcp.json --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

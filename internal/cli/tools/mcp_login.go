@@ -29,11 +29,11 @@ func newMCPLoginCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login NAME",
 		Short: "Log in to a service by OAuth",
-		Long: `Opens the login page of a service in a browser, and keeps the tokens that come of it in the data directory, in a file that only you can
-read. A token is sent to this one service and renewed only where it came from. Without a browser, open the printed address on any
-machine, and paste the address that the browser ends at.
+		Long: `Opens the login page of a service in a browser and saves the tokens in the data directory, readable
+only by you. They are sent only to this service. Without a browser, open the printed address
+anywhere and paste the address where the browser ends.
 
-A server with shared: false has a login for each key of wield; --key says for which. Without it the login is everybody's.`,
+A server with shared: false has a login per wield key; choose it with --key.`,
 		Example: `  wield mcp login tickets
   wield mcp login tickets --key ada`,
 		Args: cobra.ExactArgs(1),
@@ -63,9 +63,9 @@ A server with shared: false has a login for each key of wield; --key says for wh
 			})
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "key of wield that the login is for; empty: all")
-	cmd.Flags().IntVar(&port, "port", 0, "port on this machine where the browser ends; 0: any")
-	cmd.Flags().BoolVar(&quiet, "no-browser", false, "print the address and open no browser")
+	cmd.Flags().StringVar(&key, "key", "", "wield key `NAME` that the login is for; empty: all")
+	cmd.Flags().IntVar(&port, "port", 0, "local port for the redirect; 0: any")
+	cmd.Flags().BoolVar(&quiet, "no-browser", false, "print the address; do not open a browser")
 	return cmd
 }
 
@@ -74,7 +74,7 @@ func newMCPLogoutCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logout NAME",
 		Short:   "Delete the tokens of a login",
-		Long:    "Drops the tokens that wield mcp login has kept. The service is not told; revoke them there if somebody else may have them.",
+		Long:    "Deletes the tokens of wield mcp login. It does not revoke them at the service.",
 		Example: "  wield mcp logout tickets",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -89,7 +89,7 @@ func newMCPLogoutCmd(app *cli.App, file *string) *cobra.Command {
 			return tokens.Forget(args[0], key)
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "key of wield that the login was for; empty: all")
+	cmd.Flags().StringVar(&key, "key", "", "wield key `NAME` that the login was for; empty: all")
 	return cmd
 }
 

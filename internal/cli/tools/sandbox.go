@@ -18,8 +18,8 @@ import (
 
 func NewSandboxCmd(app *cli.App) *cobra.Command {
 	return cli.Group("sandbox", "Run a program in the sandbox",
-		`Tools that start programs run them in a sandbox. These commands show what this machine can give, and run a program the same
-way that a tool would be run.`,
+		`Tools run programs in a sandbox. These commands show what this machine supports, and run a program as a tool
+would.`,
 		`  wield sandbox probe
   wield sandbox run -- make test
   wield sandbox run --level strict --net -- curl https://example.com`,
@@ -31,8 +31,8 @@ func newSandboxProbeCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "Show which levels this machine supports",
-		Long: `Tells which layers this machine has, which levels can be given with them, and what is missing for the others and how to get
-it. bubblewrap is tried once, because its being there does not mean that the system lets it work.`,
+		Long: `Lists the sandbox layers and levels that this machine supports, and how to get the others. It starts
+bubblewrap once, because the system may block it.`,
 		Example: `  wield sandbox probe
   wield sandbox probe --json`,
 		Args: cli.NoArgs,
@@ -75,12 +75,12 @@ func newSandboxRunCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- PROGRAM [ARGUMENT...]",
 		Short: "Run a program in a sandbox",
-		Long: `Runs a program with its arguments, as they are: there is no shell in between. It gets this command's input and output, a short
-list of environment variables, and the current directory, which it may change unless --read-only is given. When it ends, so
-does everything that it started.
+		Long: `Runs a program without a shell. It uses this command's input and output, a few environment
+variables, and the current directory, which it may change unless --read-only is set. When it ends,
+all its child processes end.
 
-A level that the machine cannot give is an error, never a lower level. The exit code is the program's own; 128 and the number
-of the signal if one ended it; 5 if a limit or --timeout did; 2 if it could not be started.`,
+A level that the machine does not support is an error. The exit code is that of the program; 128
+plus the number of a signal; 5 if a limit or --timeout ended it; 2 if it did not start.`,
 		Example: `  wield sandbox run -- make test
   wield sandbox run --level limits --timeout 30s -- ./build.sh
   wield sandbox run --env GOFLAGS --read /home/me/go --write /home/me/.cache/go-build -- go test ./...`,
@@ -101,14 +101,14 @@ of the signal if one ended it; 5 if a limit or --timeout did; 2 if it could not 
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the program belongs to it
-	cmd.Flags().StringVar(&f.level, "level", string(sandbox.Workspace), "what must hold: none, limits, workspace or strict")
+	cmd.Flags().StringVar(&f.level, "level", string(sandbox.Workspace), "sandbox `LEVEL`: none, limits, workspace or strict")
 	cmd.Flags().BoolVar(&f.net, "net", false, "allow TCP and UDP")
-	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a directory or file that may be changed besides the current directory; may be repeated")
-	cmd.Flags().StringArrayVar(&f.read, "read", nil, "a directory or file that may be read; may be repeated")
-	cmd.Flags().StringArrayVar(&f.env, "env", nil, "the name of a variable that is passed on; may be repeated")
-	cmd.Flags().BoolVar(&f.fixed, "read-only", false, "do not let the program change the current directory")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the program after this time; 0 is never")
-	cmd.Flags().BoolVar(&f.show, "show", false, "say on the error stream what the program got")
+	cmd.Flags().StringArrayVar(&f.write, "write", nil, "`PATH` that may be changed, too; repeatable")
+	cmd.Flags().StringArrayVar(&f.read, "read", nil, "`PATH` that may be read, too; repeatable")
+	cmd.Flags().StringArrayVar(&f.env, "env", nil, "pass on the environment variable `NAME`; repeatable")
+	cmd.Flags().BoolVar(&f.fixed, "read-only", false, "make the current directory read-only")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "time limit; 0: none")
+	cmd.Flags().BoolVar(&f.show, "show", false, "print the sandbox settings on standard error")
 	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, l := range sandbox.Levels() {

@@ -28,9 +28,8 @@ import (
 func NewToolCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("tool", "List, configure, run and write tools",
-		`A tool is something that a model can ask wield to do. These commands show the tools, run one as a model's call would be run, and
-switch them. What they change is kept in the file tools.json in the data directory, for this configuration alone; the configuration file is
-never rewritten.`,
+		`A tool is something that a model can ask wield to do. These commands list, run and configure tools. Changes are
+saved in tools.json in the data directory, for this configuration; the configuration file is never rewritten.`,
 		`  wield tool list
   wield tool enable get_current_time
   wield tool run get_current_time timezone=Europe/Oslo
@@ -40,8 +39,8 @@ never rewritten.`,
 		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolAcceptCmd(app, &file), newToolConfigCmd(app, &file),
 		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
 		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
-	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
-	cmd.PersistentFlags().StringArrayVar(&app.Lines, "sh", nil, "a tool that is one line of shell, such as 'disk: df -h'; it is enabled")
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
+	cmd.PersistentFlags().StringArrayVar(&app.Lines, "sh", nil, "add a tool that runs a shell command, such as 'disk: df -h'")
 	return cmd
 }
 
@@ -129,8 +128,9 @@ func newToolListCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tools and their states",
-		Long: `Lists every tool with its state: enabled, disabled, or auto, which is offered only when one of its words stands in the user's
-message. With --as it prints the definitions of those that are not disabled, as a model is shown them in that dialect.`,
+		Long: `Lists all tools and their states: enabled, disabled, or auto (offered only if the message of the
+user contains one of its keywords). --as prints the definitions of those that are not disabled, as a
+model sees them.`,
 		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list --json",
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -155,9 +155,9 @@ message. With --as it prints the definitions of those that are not disabled, as 
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&enabled, "enabled", false, "leave out those that are disabled")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	cmd.Flags().StringVar(&as, "as", "", "dialect to print the definitions in")
+	cmd.Flags().BoolVar(&enabled, "enabled", false, "omit disabled tools")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	cmd.Flags().StringVar(&as, "as", "", "print the definitions in this `DIALECT`")
 	return cmd
 }
 
@@ -215,8 +215,8 @@ func newToolShowCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Aliases: []string{"info"},
 		Short: "Show a tool's description, schema and limits",
-		Long: `Shows a tool: its state, what it may touch, and its parameters. With --as it prints the definition as a model is shown it in that
-dialect, with --json as one JSON object.`,
+		Long: `Shows a tool: state, permissions and parameters. --as prints the definition as a model sees it in
+that dialect, --json as one JSON object.`,
 		Example: `  wield tool show get_current_time
   wield tool show get_current_time --as llama3-json`,
 		Args:              cobra.ExactArgs(1),
@@ -236,7 +236,7 @@ dialect, with --json as one JSON object.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&as, "as", "", "dialect to print the definition in")
+	cmd.Flags().StringVar(&as, "as", "", "print the definition in this `DIALECT`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -294,15 +294,16 @@ func newToolRunCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME [ARGUMENTS | NAME=VALUE...]",
 		Short: "Run a tool like a model's call",
-		Long: `Runs one call through every stage: strict reading of the arguments, the schema, the tool's own rules, the policy, the limits, the
-tool itself. Arguments are one JSON object, - for one on the input, or pairs NAME=VALUE. A value is read as its parameter wants it: a text as it
-is, one word for a list of one; without a parameter it is JSON, or text where it is none. The
-result is printed as a model reads it; what the tool shows while it runs goes to the error stream.
+		Long: `Runs one call as if a model had made it: argument parsing, schema, the tool's own checks, policy,
+limits, tool. Arguments are a JSON object, - for one on standard input, or NAME=VALUE pairs, which
+are converted to the type of the parameter. The result is printed as a model sees it; progress goes
+to standard error.
 
-The policy named default decides, or the one that --policy names. Where no policies are configured, tools that only look at files of the
-workspace run, and every other call needs an approval. One that needs an approval is shown and not run, unless --yes approves it.
+The policy default, or --policy, decides. Without policies, tools that only read files of the
+workspace run, and other calls need an approval: they are printed, not run, unless --yes is set.
 
-Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is disabled, denied or not approved, 6 the tool failed.`,
+Exit codes: 0 success, 2 unknown tool or bad arguments, 4 disabled, denied or not approved, 6 the
+tool failed.`,
 		Example: `  wield tool run get_current_time
   wield tool run get_current_time timezone=Asia/Tokyo
   wield tool run get_current_date '{"timezone":"UTC"}' --json`,
@@ -315,12 +316,12 @@ Exit codes: 0 the tool succeeded, 2 no such tool or wrong arguments, 4 it is dis
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.yes, "yes", false, "approve the call, if it needs an approval")
-	fl.BoolVar(&f.enable, "enable", false, "run the tool for this once even if it is disabled")
-	fl.BoolVar(&f.asJSON, "json", false, "print the plan's events as JSON lines, the result last")
-	fl.StringVar(&f.policy, "policy", "", "policy to decide by; empty: default, if one is configured")
-	fl.StringVar(&f.style, "style", "", "print the result as plain, c or llf, whatever the tool's own style is")
-	fl.DurationVar(&f.timeout, "timeout", 0, "for the run; 0: as configured")
+	fl.BoolVar(&f.yes, "yes", false, "approve the call if needed")
+	fl.BoolVar(&f.enable, "enable", false, "run a disabled tool, too")
+	fl.BoolVar(&f.asJSON, "json", false, "print events as JSON lines, the result last")
+	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy (default \"default\")")
+	fl.StringVar(&f.style, "style", "", "`STYLE` of the result: plain, c or llf")
+	fl.DurationVar(&f.timeout, "timeout", 0, "time limit; 0: as configured")
 	return cmd
 }
 

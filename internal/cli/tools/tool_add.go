@@ -19,8 +19,8 @@ import (
 
 func newToolAddCmd(app *cli.App, file *string) *cobra.Command {
 	return cli.Group("add", "Add a tool to the tool directory",
-		`Adds a program, a request to a service or an OpenAPI document to a directory of tools. What is added is checked first; it is disabled
-until wield tool enable.`,
+		`Adds a program, an HTTP request or an OpenAPI document to a tool directory. It is checked first, and stays
+disabled until wield tool enable.`,
 		`  wield tool add file ./count_words
   wield tool add http get_weather 'https://api.example.com/weather?city={city}' --desc Weather
   wield tool add openapi library.yaml --tag books`,
@@ -35,7 +35,7 @@ func newToolAddFileCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "file PROGRAM",
 		Short:   "Add a program",
-		Long:    "Copies an executable file into a directory of tools, if it is one that says what tool it is.",
+		Long:    "Copies an executable file that describes itself as a tool into a tool directory.",
 		Example: "  wield tool add file ./count_words",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,9 +88,9 @@ func newToolAddHTTPCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "http NAME URL",
 		Short: "Add an HTTP request",
-		Long: `Writes NAME.http.yaml. The address may have a method in front, as in 'POST https://api.example.com/notes'; without one it is GET.
-{PARAM} in the address, a header or the body is the place of an argument; each place becomes a parameter that is required. Secrets are
-given as env:NAME or file:PATH.`,
+		Long: `Writes NAME.http.yaml. URL may start with a method, as in 'POST https://api.example.com/notes'; the
+default is GET. Each {PARAM} in the URL, a header or the body becomes a required parameter. Write
+secrets as env:NAME or file:PATH.`,
 		Example: `  wield tool add http get_weather 'https://api.example.com/weather?city={city}' --param city=name --desc Weather
   wield tool add http get_notes https://api.example.com/notes/{id} --param id:integer=number --bearer env:TOKEN --desc Notes`,
 		Args: cobra.ExactArgs(2),
@@ -137,14 +137,14 @@ given as env:NAME or file:PATH.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&about, "desc", "", "what it does, for the model")
-	fl.StringArrayVar(&params, "param", nil, "meaning of a parameter, as NAME=TEXT or NAME:TYPE=TEXT; can be repeated")
-	fl.StringArrayVar(&query, "query", nil, "further pair of the query, as NAME=VALUE; can be repeated")
-	fl.StringArrayVar(&headers, "header", nil, "header, as 'NAME: VALUE'; can be repeated")
-	fl.StringVar(&bearer, "bearer", "", "token for Authorization, as env:NAME or file:PATH")
-	fl.StringVar(&body, "body", "", "JSON of the body")
-	fl.StringVar(&result, "result", "", "JSON pointer to what of an answer is the result")
-	fl.BoolVar(&readOnly, "read-only", false, "the request changes nothing, whatever its method")
+	fl.StringVar(&about, "desc", "", "description for the model")
+	fl.StringArrayVar(&params, "param", nil, "description of a parameter, as NAME=TEXT or NAME:TYPE=TEXT; repeatable")
+	fl.StringArrayVar(&query, "query", nil, "query parameter, as `NAME=VALUE`; repeatable")
+	fl.StringArrayVar(&headers, "header", nil, "HTTP `HEADER`, as 'NAME: VALUE'; repeatable")
+	fl.StringVar(&bearer, "bearer", "", "bearer token: `REF` is env:NAME or file:PATH")
+	fl.StringVar(&body, "body", "", "request body, as `JSON`")
+	fl.StringVar(&result, "result", "", "JSON `POINTER` to the result within the response")
+	fl.BoolVar(&readOnly, "read-only", false, "the request changes nothing")
 	p.flags(cmd)
 	return cmd
 }
@@ -236,9 +236,9 @@ func newToolAddOpenAPICmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "openapi DOCUMENT",
 		Short: "Add the operations of an OpenAPI document",
-		Long: `Writes NAME.openapi.yaml, which names the document; that stays where it is. Without --tag, --operation, --path and --method each
-operation becomes a tool; * stands for any characters. --auth answers a security scheme of the document: SCHEME=env:TOKEN, or
-SCHEME=USER:env:PASSWORD.`,
+		Long: `Writes NAME.openapi.yaml, which refers to the document. Each operation becomes a tool, unless --tag,
+--operation, --path or --method select some (* matches any characters). --auth sets the credentials
+of a security scheme: SCHEME=env:TOKEN or SCHEME=USER:env:PASSWORD.`,
 		Example: `  wield tool add openapi library.yaml
   wield tool add openapi library.yaml --operation 'list*' --auth key=env:LIBRARY_KEY --prefix lib_`,
 		Args: cobra.ExactArgs(1),
@@ -274,14 +274,14 @@ SCHEME=USER:env:PASSWORD.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&name, "name", "", "of the file; empty: that of the document")
-	fl.StringVar(&server, "server", "", "address in place of the document's own")
-	fl.StringVar(&prefix, "prefix", "", "in front of the name of each tool")
-	fl.StringArrayVar(&tags, "tag", nil, "only operations with this tag; can be repeated")
-	fl.StringArrayVar(&operations, "operation", nil, "only operations of this name; can be repeated")
-	fl.StringArrayVar(&paths, "path", nil, "only operations on this path; can be repeated")
-	fl.StringArrayVar(&methods, "method", nil, "only operations with this method; can be repeated")
-	fl.StringArrayVar(&auth, "auth", nil, "credentials for a security scheme; can be repeated")
+	fl.StringVar(&name, "name", "", "`NAME` of the file (default: that of the document)")
+	fl.StringVar(&server, "server", "", "base `URL` instead of that of the document")
+	fl.StringVar(&prefix, "prefix", "", "prefix for the name of each tool")
+	fl.StringArrayVar(&tags, "tag", nil, "only operations with this tag; repeatable")
+	fl.StringArrayVar(&operations, "operation", nil, "only operations of this name; repeatable")
+	fl.StringArrayVar(&paths, "path", nil, "only operations on this path; repeatable")
+	fl.StringArrayVar(&methods, "method", nil, "only operations with this method; repeatable")
+	fl.StringArrayVar(&auth, "auth", nil, "credentials for a security scheme; repeatable")
 	p.flags(cmd)
 	return cmd
 }

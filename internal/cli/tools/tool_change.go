@@ -46,8 +46,8 @@ func newToolEnableCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "enable NAME",
 		Short: "Enable a tool",
-		Long: `Switches a tool on. With --auto it is offered only when one of its words stands in the user's message. --mode rw lets it change
-things.`,
+		Long: `Enables a tool. With --auto it is offered only if the message of the user contains one of its
+keywords. --mode rw allows it to change things.`,
 		Example: `  wield tool enable get_current_time
   wield tool enable get_current_date --auto`,
 		Args:              cobra.ExactArgs(1),
@@ -72,8 +72,8 @@ things.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&auto, "auto", false, "offer it only when it seems to be wanted")
-	cmd.Flags().StringVar(&mode, "mode", "", "ro or rw: whether it may change anything; empty: as it is")
+	cmd.Flags().BoolVar(&auto, "auto", false, "offer it only if the message contains a keyword")
+	cmd.Flags().StringVar(&mode, "mode", "", "`MODE`: ro (read only) or rw; empty: unchanged")
 	return cmd
 }
 
@@ -82,8 +82,9 @@ func newToolAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept [NAME|PATH]...",
 		Short: "Accept a changed tool or file",
-		Long: `A tool whose files are other ones than when it was first used asks before every run, and a file that a tool has changed although it
-decides about tools is not used. Accept agrees to what they are now. Without a name it lists what is held back.`,
+		Long: `A tool whose files changed after its first use needs an approval for every call. A file that decides
+on tools and was changed by a tool is not used. Accept accepts the current content. Without an
+argument it lists what is pending.`,
 		Example: `  wield tool accept
   wield tool accept deploy
   wield tool accept .wield.yaml`,
@@ -134,7 +135,7 @@ func newToolDisableCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:               "disable NAME",
 		Short:             "Disable a tool",
-		Long:              "Switches a tool off. A call of it is refused.",
+		Long:              "Disables a tool. Calls of it are rejected.",
 		Example:           "  wield tool disable get_current_time",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: toolNames(app, file),
@@ -187,8 +188,8 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config NAME [KEY=VALUE...]",
 		Short: "Show or change a tool's limits",
-		Long: "Without a key shows what holds for a tool now. With keys it changes them; --reset goes back to the configuration file.\n" +
-			"The words of LLF are understood too: config set NAME KEY VALUE, config get NAME KEY, config list NAME.\n\n" +
+		Long: "Shows the settings of a tool, or changes them. The syntax of LLF works too:\n" +
+			"config set NAME KEY VALUE, config get NAME KEY, config list NAME.\n\n" +
 			cli.Table(func(row func(cells ...string)) {
 				for _, s := range toolSettings {
 					row(s.key, s.doc)
@@ -235,7 +236,7 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&reset, "reset", false, "take back what commands have changed about the tool")
+	cmd.Flags().BoolVar(&reset, "reset", false, "restore the settings of the configuration file")
 	return cmd
 }
 
@@ -272,8 +273,9 @@ func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 }
 
 func newToolWhitelistCmd(app *cli.App, file *string) *cobra.Command {
-	const long = `The whitelist of a tool holds patterns of the paths or programs that it may touch: * and ? within one name, ** for any number of
-directories. A pattern without a slash is about the last name of a path. Without a whitelist the policy alone decides.`
+	const long = `The whitelist of a tool lists patterns of paths or programs that it may use. * and ? match within a
+name, ** matches any number of directories. A pattern without a slash matches the last part of a
+path. Without a whitelist only the policy decides.`
 	return cli.Group("whitelist", "Show or change a tool's whitelist", long,
 		`  wield tool whitelist list NAME
   wield tool whitelist add NAME 'docs/**'

@@ -25,10 +25,10 @@ func newToolLintCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [NAME...]",
 		Short: "Find what makes tools hard for models to use",
-		Long: `Checks the definitions of the tools, or those in a file with --tools, and prints one line for each place that breaks a rule. With
---rules it lists the rules.
+		Long: `Checks the definitions of the tools, or those in a file with --tools, and prints one line for each
+violation. --rules lists the rules.
 
-Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
+Exit codes: 0 no violations, 1 violations, 2 it could not run.`,
 		Example: `  wield tool lint
   wield tool lint --tools tools.json
   wield tool lint --rules`,
@@ -66,9 +66,9 @@ Exit codes: 0 nothing was found, 1 something was, 2 it could not run.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&tools, "tools", "", "file with definitions as JSON, in the form of OpenAI, Anthropic, Ollama or MCP")
+	cmd.Flags().StringVar(&tools, "tools", "", "`FILE` with definitions in the JSON format of OpenAI, Anthropic, Ollama or MCP")
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 
@@ -128,15 +128,15 @@ func newToolTestCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "Run test cases of tools",
-		Long: `Reads cases, one JSON object a line, runs each as a call and compares the result:
+		Long: `Runs the test cases of FILE, one JSON object per line, in order, and compares the results:
 
   {"name":"..","tool":"get_current_date","arguments":{},"contains":"weekday"}
 
-want is the whole data of the result as JSON, contains a part of its text, error a part of its error, where "" stands for any. A case
-without one of them must succeed. Cases run one after the other. Calls that need an approval fail,
-unless --yes approves them: where no policies are configured, that is every call of a tool that does more than look.
+want is the exact data of the result, contains a part of its text, error a part of its error ("":
+any error). Other cases must succeed. Calls that need an approval fail without --yes; without
+policies these are all calls that do more than read.
 
-Exit codes: 0 all cases hold, 1 some do not, 2 it could not run.`,
+Exit codes: 0 all cases pass, 1 a case fails, 2 it could not run.`,
 		Example: "  wield tool test --enable --yes cases.jsonl",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -160,8 +160,8 @@ Exit codes: 0 all cases hold, 1 some do not, 2 it could not run.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&enable, "enable", false, "run tools that are disabled, too")
-	cmd.Flags().BoolVar(&yes, "yes", false, "approve the calls that need an approval")
+	cmd.Flags().BoolVar(&enable, "enable", false, "run disabled tools, too")
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve calls if needed")
 	return cmd
 }
 

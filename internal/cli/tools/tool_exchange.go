@@ -116,13 +116,13 @@ func newToolImportCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE | llf [DIRECTORY|REGISTRY]",
 		Short: "Import tool definitions, or tools of LLF",
-		Long: `Reads definitions as JSON, in the form of OpenAI, Anthropic, Ollama or MCP, from a file or, with -, from the input, and writes an
-executable file for each: it answers describe with the definition, and fails until you write what it does. An OpenAPI document is added
-whole, as wield tool add openapi does.
+		Long: `Reads tool definitions in the JSON format of OpenAI, Anthropic, Ollama or MCP from a file or
+standard input (-), and writes an executable skeleton for each: it describes itself and fails until
+you implement it. An OpenAPI document is added as with wield tool add openapi.
 
-The tools of LLF run as they are. With llf, your configuration gets the directory that they lie in, and rules that allow what their
-registry let run without asking: tools with requires_approval: false, within their whitelists. What was written is printed. Without a
-directory or a registry it is that of LLF_TOOLS_DIR and LLF_TOOLS_REGISTRY.`,
+LLF tools run unchanged: import llf adds their directory to your configuration, and rules that allow
+the tools with requires_approval: false within their whitelists. The default paths are LLF_TOOLS_DIR
+and LLF_TOOLS_REGISTRY.`,
 		Example: `  wield tool import tools.json --dry-run
   wield tool import llf ~/llf/tools
   wield tool export --as mcp get_current_time | wield tool import - --dir tools --dry-run`,
@@ -414,12 +414,12 @@ func newToolExportCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [NAME...]",
 		Short: "Export tool definitions to other formats",
-		Long: "Prints the definitions of the tools that are named, else of those that are enabled:\n\n" +
+		Long: "Prints the definitions of the named tools, or of all enabled tools, in one of these formats:\n\n" +
 			cli.Table(func(row func(cells ...string)) {
 				for _, f := range exportForms {
 					row(f.name, f.doc)
 				}
-			}) + "\n\nThe text of a dialect is what wield tool show --as prints.",
+			}) + "\n\nFor a dialect use wield tool show --as.",
 		Example:           "  wield tool export get_current_time --as anthropic\n  wield tool export --as openai --out tools.json",
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -465,8 +465,8 @@ func newToolExportCmd(app *cli.App, file *string) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&as, "as", "openai", "form of the definitions")
-	cmd.Flags().StringVar(&out, "out", "", "file to write; empty: the output")
-	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	cmd.Flags().StringVar(&as, "as", "openai", "`FORMAT` of the definitions")
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`")
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	return cmd
 }

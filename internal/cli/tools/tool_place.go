@@ -27,9 +27,9 @@ type placement struct {
 }
 
 func (p *placement) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.dir, "dir", "", "directory of tools; empty: the first of tools.dirs in the configuration")
-	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "print what would be written, and write nothing")
-	cmd.Flags().BoolVar(&p.force, "force", false, "replace files that are there")
+	cmd.Flags().StringVar(&p.dir, "dir", "", "tool `DIR` (default: the first of tools.dirs)")
+	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "print what would be written; write nothing")
+	cmd.Flags().BoolVar(&p.force, "force", false, "replace existing files")
 }
 
 // A newFile is one that a command writes.
@@ -184,7 +184,7 @@ func newToolNewCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a working tool to start from",
-		Long: "Writes a tool that works, for you to change, and cases for wield tool test beside it:\n\n" +
+		Long: "Writes a working tool for you to change, and test cases for wield tool test:\n\n" +
 			cli.Table(func(row func(cells ...string)) {
 				for _, s := range scaffolds {
 					row(s.kind, s.doc)
@@ -222,8 +222,8 @@ func newToolNewCmd(app *cli.App, file *string) *cobra.Command {
 			return cli.UsageErrorf("no kind %q; there are shell, python and http", kind)
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "shell", "shell, python or http")
-	cmd.Flags().StringVar(&about, "desc", "", "what it does, for the model")
+	cmd.Flags().StringVar(&kind, "kind", "shell", "`KIND` of tool: shell, python or http")
+	cmd.Flags().StringVar(&about, "desc", "", "description for the model")
 	p.flags(cmd)
 	return cmd
 }

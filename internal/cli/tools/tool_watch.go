@@ -16,8 +16,8 @@ func newToolWatchCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Print changes and errors of tools as they happen",
-		Long: `Looks for tools that are new, have changed or are gone, and prints a line for each until it is interrupted. What cannot be loaded is told with
-the file and the line, once for each change; what it was before stays in force.`,
+		Long: `Watches the tool directories and prints a line for each tool that is added, changed or removed,
+until it is interrupted. Errors are printed with file and line; the previous version stays in use.`,
 		Example: "  wield tool watch",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,7 +30,7 @@ the file and the line, once for each change; what it was before stays in force.`
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", time.Second, "how often to look")
+	cmd.Flags().DurationVar(&every, "every", time.Second, "interval between checks")
 	return cmd
 }
 
