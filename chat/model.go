@@ -16,6 +16,13 @@ type Model interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
 
+// Previewer is a Model that tells what it would send to the model behind it.
+type Previewer interface {
+	Model
+	// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if that is not known. Nothing is asked.
+	Sent(req *Request) (sent *Request, inText bool, err error)
+}
+
 // Fail returns a stream that yields nothing but err.
 func Fail(err error) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { yield(Event{}, err) }

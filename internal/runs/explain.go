@@ -81,11 +81,6 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 	return nil, errors.New("runs: the call left no result")
 }
 
-// A renderer is a model that tells what it would send to the one behind it, and whether the tools stand in the text of that.
-type renderer interface {
-	Sent(req *chat.Request) (sent *chat.Request, inText bool, err error)
-}
-
 // A Question is what a model was asked in a turn of a run.
 type Question struct {
 	agent.Asked
@@ -108,7 +103,7 @@ func (h *Hub) Asked(ctx context.Context, run string, n int) (*Question, error) {
 		return nil, failure(err)
 	}
 	q := &Question{Asked: *asked}
-	if m, ok := a.Model.(renderer); ok {
+	if m, ok := a.Model.(chat.Previewer); ok {
 		q.Sent, q.InText, err = m.Sent(&asked.Request)
 	}
 	return q, err

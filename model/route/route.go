@@ -180,3 +180,15 @@ func (f fallback) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.
 		yield(chat.Event{}, last)
 	}
 }
+
+// Sent returns what the first model would send; nil if it does not tell.
+func (f fallback) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
+	if len(f) == 0 {
+		return nil, false, nil
+	}
+	first, ok := f[0].(chat.Previewer)
+	if !ok {
+		return nil, false, nil
+	}
+	return first.Sent(req)
+}

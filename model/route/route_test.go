@@ -361,3 +361,26 @@ func Example() {
 	}
 	// Output: hello
 }
+
+// A previewer tells what it would send.
+type previewer struct{ played }
+
+func (*previewer) Sent(req *chat.Request) (*chat.Request, bool, error) { return req, true, nil }
+
+func TestFallbackSent(t *testing.T) {
+	req := new(chat.Request)
+	for _, c := range []struct {
+		name   string
+		models []chat.Model
+		want   *chat.Request
+	}{
+		{"the first tells", []chat.Model{new(previewer), new(played)}, req},
+		{"the first does not tell", []chat.Model{new(played), new(previewer)}, nil},
+		{"none", nil, nil},
+	} {
+		sent, inText, err := Fallback(c.models...).(chat.Previewer).Sent(req)
+		if sent != c.want || inText != (c.want != nil) || err != nil {
+			t.Errorf("%s: %v, %v, %v", c.name, sent, inText, err)
+		}
+	}
+}

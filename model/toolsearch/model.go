@@ -57,12 +57,9 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if the model behind it
-// does not tell.
+// Sent returns what the model behind it would send; nil if that does not tell.
 func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
-	behind, ok := m.next.(interface {
-		Sent(req *chat.Request) (sent *chat.Request, inText bool, err error)
-	})
+	behind, ok := m.next.(chat.Previewer)
 	if !ok {
 		return nil, false, nil
 	}

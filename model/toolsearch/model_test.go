@@ -198,9 +198,7 @@ func (teller) Sent(req *chat.Request) (*chat.Request, bool, error) { return req,
 func TestSent(t *testing.T) {
 	req := &chat.Request{Tools: []chat.Tool{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	for above, want := range map[int]int{2: 1, 3: 3} { // the search alone, or all
-		tells := New(teller{}, Options{Above: above}).(interface {
-			Sent(*chat.Request) (*chat.Request, bool, error)
-		})
+		tells := New(teller{}, Options{Above: above}).(chat.Previewer)
 		sent, inText, err := tells.Sent(req)
 		if err != nil || !inText || len(sent.Tools) != want {
 			t.Errorf("above %d: %d tools are sent (%v, %v), want %d", above, len(sent.Tools), inText, err, want)
