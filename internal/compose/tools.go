@@ -122,7 +122,7 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools.search.key: %w", err)
 	}
-	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key}
+	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key, ID: c.Tools.Search.ID}
 	env.wikipedia, env.silver = string(c.Tools.Wikipedia.URL), string(c.Tools.Silver.URL)
 	if env.silverToken, err = c.Tools.Silver.Token.Resolve(env.Getenv); err != nil {
 		return nil, fmt.Errorf("tools.silverbullet.token: %w", err)

@@ -30,9 +30,10 @@ type Tools struct {
 
 // Search says where search_internet looks.
 type Search struct {
-	Engine string `key:"engine" enum:"|searxng|brave|duckduckgo" doc:"Search engine. Empty: SearXNG if url is set, Brave if key is, else DuckDuckGo."`
+	Engine string `key:"engine" enum:"|searxng|brave|google|duckduckgo" doc:"Search engine. Empty: SearXNG if url is set, Google if id is, Brave if key is, else DuckDuckGo."`
 	URL    URL    `key:"url" doc:"Address of a SearXNG server."`
-	Key    Secret `key:"key" doc:"Key for Brave, as env:NAME or file:PATH."`
+	Key    Secret `key:"key" doc:"Key for Brave or Google, as env:NAME or file:PATH."`
+	ID     string `key:"id" doc:"ID of a Programmable Search Engine of Google."`
 }
 
 // Wikipedia says which wiki is asked.

@@ -68,7 +68,7 @@ func limitsSection() string {
 		{"`read_file`", "48 KiB at a time"},
 		{"`list_files`", "10,000 names"},
 		{"`search_code`", "1000 matches; the first 1 MiB of a line"},
-		{"`fetch_webpage`", "4 MiB unpacked; 200,000 characters shown"},
+		{"`fetch_webpage`", "4 MiB unpacked; 10,000 characters shown, 50,000 on request"},
 		{"`search_internet`, `wikipedia_search`", "50 results"},
 		{"`query_database`", "64 KiB statement; 1000 rows, 200 columns, 4 MiB result"},
 	} {

@@ -394,3 +394,40 @@ func TestJournalIsBounded(t *testing.T) {
 		t.Errorf("%d entries, the first is %d", len(list), list[0].Seq)
 	}
 }
+
+// TestMaxRequests_AR40: a scenario with a limit answers so many requests of each key, and then says so; the scenarios that
+// mock Lumo have one of ten.
+func TestMaxRequests_AR40(t *testing.T) {
+	ask := func(t *testing.T, s *script.Scenario, n int) error {
+		t.Helper()
+		p := script.NewPlayer(func() (*script.Scenario, error) { return s, nil }, script.Options{})
+		for i := range n {
+			if _, err := p.Play(script.Input{Request: request(user("x")), Key: "a"}); err != nil {
+				t.Fatalf("request %d: %v", i+1, err)
+			}
+		}
+		if _, err := p.Play(script.Input{Request: request(user("x")), Key: "b"}); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+		_, err := p.Play(script.Input{Request: request(user("x")), Key: "a"})
+		return err
+	}
+	err := ask(t, mustParse(t, head+"max_requests: 2\nturns: [{id: a, when: {}, reply: []}]\n"), 2)
+	var refused *chat.Error
+	if !errors.As(err, &refused) || refused.Kind != chat.ErrBadRequest || !strings.Contains(refused.Message, "answers 2 requests") {
+		t.Errorf("the third request: %v", err)
+	}
+	for _, name := range []string{"success", "error", "timeout", "rejected", "toolCall", "misroutedToolCall"} {
+		l, err := script.FromCatalogue(script.Catalogue(""), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Scenario()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ask(t, s, 10); err == nil {
+			t.Errorf("%s answers an eleventh request", name)
+		}
+	}
+}

@@ -172,10 +172,11 @@ func (f *loadedFile) read(r *reader, root ast.Node) (includes []include) {
 				r.fail(n, "name must be letters, digits, - and _, not %q", s.Name)
 			}
 		},
-		"summary":  func(n ast.Node) { s.Summary = r.text(n, "summary") },
-		"seed":     func(n ast.Node) { s.Seed = r.integer(n, "seed", -1<<62, 1<<62) },
-		"backend":  func(n ast.Node) { r.backend(n, s) },
-		"defaults": func(n ast.Node) { r.mapping(n, "defaults", r.paceFields(&f.defaults)) },
+		"summary":      func(n ast.Node) { s.Summary = r.text(n, "summary") },
+		"seed":         func(n ast.Node) { s.Seed = r.integer(n, "seed", -1<<62, 1<<62) },
+		"backend":      func(n ast.Node) { r.backend(n, s) },
+		"max_requests": func(n ast.Node) { s.MaxRequests = int(r.integer(n, "max_requests", 1, 1<<30)) },
+		"defaults":     func(n ast.Node) { r.mapping(n, "defaults", r.paceFields(&f.defaults)) },
 		"include": func(n ast.Node) {
 			r.sequence(n, "include", func(v ast.Node) { includes = append(includes, include{v, r.text(v, "include")}) })
 		},

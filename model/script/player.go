@@ -96,6 +96,10 @@ func (p *Player) Play(in Input) (*Reply, error) {
 	defer p.mu.Unlock()
 	e := Entry{Scenario: s.Name, Key: in.Key, Request: string(in.Body)}
 	turn, captures, err := s.match(v, p.states[in.Key])
+	if n := s.MaxRequests; n > 0 && p.matches[matchKey{in.Key, "*"}] >= n {
+		err = &chat.Error{Kind: chat.ErrBadRequest, Code: "max_requests",
+			Message: fmt.Sprintf("the scenario %s answers %d requests, and this is one more: does the client ask in a loop? max_requests in the scenario sets the limit", s.Name, n)}
+	}
 	if err != nil {
 		e.Error = err.Error()
 		p.record(e)

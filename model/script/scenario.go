@@ -36,6 +36,7 @@ type Scenario struct {
 	Seed        int64  // of everything random
 	Speaks      Speaks
 	NativeTools bool // calls are function calls of the backend, not text
+	MaxRequests int  // of one isolation key, which are answered; 0: all
 	Turns       []Turn
 	Faults      []Fault
 	Expect      *Expect // nil: nothing is expected

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,8 +26,9 @@ import (
 // Bounds of what is fetched.
 const (
 	pageBytes  = 4 << 20 // of a body, unpacked; what is behind is not read
-	shownChars = 20_000  // of the text, unless the call says otherwise
-	mostShown  = 200_000
+	shownChars = 10_000  // of the text, unless the call says otherwise
+	leastShown = 1_000
+	mostShown  = 50_000
 )
 
 // userAgent says who asks. Servers that answer programs alone with an error get an honest name all the same.
@@ -32,21 +36,23 @@ const userAgent = "Mozilla/5.0 (compatible; wield)"
 
 type fetchInput struct {
 	URL       string `json:"url" jsonschema:"address of the page, beginning with http:// or https://"`
-	MaxLength int    `json:"max_length,omitempty" jsonschema:"how many characters of text at most; 20000 if it is left out"`
+	MaxLength int    `json:"max_length,omitempty" jsonschema:"how many characters of text at most, 1000 to 50000; 10000 if it is left out"`
 }
 
 type page struct {
-	URL       string `json:"url"` // after redirects
+	URL       string `json:"url"`
+	FinalURL  string `json:"final_url"` // after redirects
 	Title     string `json:"title,omitempty"`
+	Length    int    `json:"content_length"` // characters of the whole text that was read
 	Content   string `json:"content"`
-	Length    int    `json:"length"` // characters of the whole text that was read
-	Truncated bool   `json:"truncated,omitempty"`
+	Truncated bool   `json:"was_truncated"`
 }
 
 func fetchWebpage(*Options) *tool.Tool {
 	t := tool.Stream("fetch_webpage", `Fetch a page of the web and return its text as Markdown. Example: {"url": "https://example.com/"}`,
 		func(ctx context.Context, c *tool.Call, in fetchInput) (page, error) { return fetch(ctx, c, in) })
 	t.Facts = tool.Facts{URLs: []string{"url"}, Network: true, ReadOnly: true}
+	t.Style = tool.StyleLLF
 	t.Idempotent = true
 	return t
 }
@@ -66,19 +72,30 @@ func fetch(ctx context.Context, c *tool.Call, in fetchInput) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	p := page{URL: resp.Request.URL.String(), Truncated: cut}
+	p := page{URL: in.URL, FinalURL: resp.Request.URL.String()}
 	if p.Title, p.Content, err = readable(body, resp.Header.Get("Content-Type"), resp.Request.URL); err != nil {
 		return page{}, err
 	}
-	p.Length = utf8.RuneCountInString(p.Content)
-	most := in.MaxLength
-	if most <= 0 || most > mostShown {
+	p.shorten(in.MaxLength, cut)
+	return p, nil
+}
+
+// shorten cuts the text to most characters, and says behind it that it was cut. more says that the page itself was longer than what was read.
+func (p *page) shorten(most int, more bool) {
+	if most == 0 {
 		most = shownChars
 	}
-	if p.Length > most {
-		p.Content, p.Truncated = firstChars(p.Content, most), true
+	most = min(max(most, leastShown), mostShown)
+	p.Length = utf8.RuneCountInString(p.Content)
+	if p.Length <= most && !more {
+		return
 	}
-	return p, nil
+	p.Content, p.Truncated = firstChars(p.Content, most), true
+	was := "was " + strconv.Itoa(p.Length)
+	if more {
+		was = "was more than " + strconv.Itoa(p.Length)
+	}
+	p.Content += fmt.Sprintf("\n\n[Content truncated at %d characters. Original page %s characters.]", min(most, p.Length), was)
 }
 
 // get asks for an address that a model chose, by a client that goes where the policy lets it.
@@ -189,19 +206,30 @@ func pageText(r io.Reader, at *url.URL) (title, text string, err error) {
 		title = strings.Join(strings.Fields(textOf(n)), " ")
 	}
 	clean(doc)
-	main := find(doc, atom.Main)
-	if main == nil {
-		main = find(doc, atom.Article)
-	}
-	if main == nil || len(strings.TrimSpace(textOf(main))) < 200 {
-		main = doc
-	}
+	main := mainPart(doc)
 	absolute(main, at)
 	md, err := htmltomarkdown.ConvertNode(main)
 	if err != nil {
 		return title, strings.TrimSpace(textOf(main)), nil
 	}
 	return title, strings.TrimSpace(string(md)), nil
+}
+
+// mainPart returns the element that a page marks as what it is about, and the whole page if none has much to read.
+func mainPart(doc *html.Node) *html.Node {
+	for _, is := range []func(*html.Node) bool{
+		func(n *html.Node) bool { return n.DataAtom == atom.Main },
+		func(n *html.Node) bool { return n.DataAtom == atom.Article },
+		func(n *html.Node) bool { return attr(n, "role") == "main" },
+		func(n *html.Node) bool { return slices.Contains(strings.Fields(attr(n, "class")), "content") },
+	} {
+		for n := range doc.Descendants() {
+			if n.Type == html.ElementNode && is(n) && len(strings.TrimSpace(textOf(n))) >= 200 {
+				return n
+			}
+		}
+	}
+	return doc
 }
 
 // find returns the first element of a kind. Pages are no deeper than html.Parse lets them be.

@@ -46,6 +46,8 @@ func TestFetch(t *testing.T) {
 			<main><h1>Leek</h1><p>`+long+`</p><p><a href="../more">more</a> <img src="data:image/png;base64,xx"></p></main><footer>bye</footer>`),
 		"/latin":  serving("text/html; charset=iso-8859-1", "<p>Cr\xe8me</p>"),
 		"/text":   serving("text/plain", "plain & simple"),
+		"/role":   serving("text/html", `<div>aside</div><div role="main"><p>`+long+`</p></div>`),
+		"/class":  serving("text/html", `<div>aside</div><div class="wide content"><p>`+long+`</p></div>`),
 		"/json":   serving("application/json", `{"a":1}`),
 		"/image":  serving("image/png", "\x89PNG"),
 		"/busy":   func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "30"); w.WriteHeader(429) },
@@ -54,13 +56,15 @@ func TestFetch(t *testing.T) {
 		"/circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) },
 	})
 	for _, tt := range []struct{ path, args, want, fails string }{
-		{"/page", "", `"title":"Leek soup","content":"# Leek\n\nSoup wants time.`, ""},
+		{"/page", "", `"title":"Leek soup","content_length":`, ""},
+		{"/page", "", `"content":"# Leek\n\nSoup wants time.`, ""},
 		{"/page", "", `[more](` + s.URL + `/more)`, ""},
-		{"/page", `,"max_length":10`, `"content":"# Leek\n\nSo","length":`, ""},
+		{"/role", "", `"content":"` + strings.TrimSpace(long) + `"`, ""},
+		{"/class", "", `"content":"` + strings.TrimSpace(long) + `"`, ""},
 		{"/latin", "", `"content":"Crème"`, ""},
-		{"/text", "", `"content":"plain & simple","length":14}`, ""},
+		{"/text", "", `{"url":"` + s.URL + `/text","final_url":"` + s.URL + `/text","content_length":14,"content":"plain & simple","was_truncated":false}`, ""},
 		{"/json", "", `"content":"{\"a\":1}"`, ""},
-		{"/moved", "", `"url":"` + s.URL + `/text"`, ""},
+		{"/moved", "", `"url":"` + s.URL + `/moved","final_url":"` + s.URL + `/text"`, ""},
 		{"/image", "", "", "image/png, which is no text"},
 		{"/busy", "", "", "rate limited: " + s.Listener.Addr().String() + " answers 429 Too Many Requests; it says to wait 30"},
 		{"/gone", "", "", "404 Not Found"},
@@ -82,6 +86,19 @@ func TestFetch(t *testing.T) {
 	for _, address := range []string{"file:///etc/passwd", "gopher://x", "x", "", "//host/x", "http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://0x7f000001/", "http://localhost/"} {
 		if got, err := fetchFrom(t, fmt.Sprintf(`{"url":%q}`, address)); err == nil {
 			t.Errorf("%q: %s", address, got)
+		}
+	}
+}
+
+// TestFetchLength_ER17: a long text is cut to a length within bounds, and says so at its end.
+func TestFetchLength_ER17(t *testing.T) {
+	text := strings.Repeat("é soup. ", 10_000) // 80,000 characters
+	s := site(t, map[string]http.HandlerFunc{"/": serving("text/plain; charset=utf-8", text)})
+	for args, most := range map[string]int{"": 10_000, `,"max_length":10`: 1_000, `,"max_length":-1`: 1_000, `,"max_length":3000`: 3_000, `,"max_length":90000`: 50_000} {
+		got, err := fetchFrom(t, `{"url":"`+s.URL+`"`+args+`}`, s)
+		want := fmt.Sprintf(`%s\n\n[Content truncated at %d characters. Original page was 80000 characters.]","was_truncated":true}`, firstChars(text, most), most)
+		if err != nil || !strings.HasSuffix(got, `"content_length":80000,"content":"`+want) {
+			t.Errorf("%s: %.200s .. %s, %v", args, got, got[max(0, len(got)-120):], err)
 		}
 	}
 }
@@ -145,10 +162,10 @@ func TestEndless_arg058_arg060(t *testing.T) {
 	})
 	for _, path := range []string{"/plain", "/packed"} {
 		got, err := fetchFrom(t, `{"url":"`+s.URL+path+`"}`, s)
-		if err != nil || !strings.Contains(got, `"truncated":true`) || len(got) > 30_000 {
+		if err != nil || !strings.Contains(got, `"was_truncated":true`) || len(got) > 30_000 {
 			t.Errorf("%s: %.200s, %v", path, got, err)
 		}
-		checkMemory(t, "fetch_webpage", `{"url":"`+s.URL+path+`"}`, t.TempDir(), s.Listener.Addr().String(), `"truncated":true`)
+		checkMemory(t, "fetch_webpage", `{"url":"`+s.URL+path+`"}`, t.TempDir(), s.Listener.Addr().String(), `"was_truncated":true`)
 	}
 }
 
@@ -218,7 +235,14 @@ func TestSearchInternet(t *testing.T) {
 			}
 			io.WriteString(w, `{"web":{"results":[{"title":"<b>A</b> &amp; co","description":"about <i>a</i>","url":"https://a.example/"}]}}`)
 		},
+		"/google": func(w http.ResponseWriter, r *http.Request) {
+			if q := r.URL.Query(); q.Get("key") != "k" || q.Get("cx") != "mine" || q.Get("num") != "1" || q.Get("q") != "leek soup" {
+				w.WriteHeader(400)
+			}
+			io.WriteString(w, `{"items":[{"title":"A","link":"https://a.example/","snippet":"about a"}]}`)
+		},
 		"/duck": serving("text/html", `<div class="result"><a class="result__a" href="//d.example/l/?uddg=https%3A%2F%2Fa.example%2F%3Fx%3D1">A <b>one</b></a><a class="result__snippet">about a</a></div>`),
+		"/e":    serving("application/json", `{"searchInformation":{"totalResults":"0"}}`),
 		"/bot":  serving("text/html", `<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>`),
 		"/202":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(202) },
 		"/none": serving("text/html", `<div class="no-results">No results.</div>`),
@@ -235,6 +259,9 @@ func TestSearchInternet(t *testing.T) {
 		{"searxng without JSON", Search{URL: s.URL + "/html"}, "", "is the format json switched on"},
 		{"brave", Search{Provider: "brave", URL: s.URL + "/brave", Key: "k"}, strings.Replace(one, `"A"`, `"A & co"`, 1), ""},
 		{"brave without a key", Search{Provider: "brave", URL: s.URL + "/brave"}, "", "401"},
+		{"google_ER18", Search{URL: s.URL + "/google", Provider: "google", ID: "mine", Key: "k"}, one, ""},
+		{"google finds nothing", Search{URL: s.URL + "/e", Provider: "google", ID: "mine", Key: "k"}, `{"results":[],"count":0,"num_results":0,"query":"leek soup"}`, ""},
+		{"google without an id", Search{URL: s.URL + "/google", Provider: "google", Key: "k"}, "", "400"},
 		{"duckduckgo", Search{Provider: "duckduckgo", URL: s.URL + "/duck"}, strings.NewReplacer(`"A"`, `"A one"`, "a.example/", "a.example/?x=1").Replace(one), ""},
 		{"a page for robots", Search{Provider: "duckduckgo", URL: s.URL + "/bot"}, "", "rate limited"},
 		{"a status for robots", Search{Provider: "duckduckgo", URL: s.URL + "/202"}, "", "rate limited"},

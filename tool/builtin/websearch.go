@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,14 +17,16 @@ import (
 
 // A Search is where search_internet looks.
 type Search struct {
-	Provider string // searxng, brave or duckduckgo; empty: searxng if URL is set, brave if Key is, else duckduckgo
+	Provider string // searxng, brave, google or duckduckgo; empty: searxng if URL is set, google if ID is, brave if Key is, else duckduckgo
 	URL      string // of the provider; SearXNG has none of its own
-	Key      string // brave
+	Key      string // brave, google
+	ID       string // google: which of its programmable search engines
 }
 
 // The addresses of providers that have one.
 const (
 	braveURL      = "https://api.search.brave.com/res/v1/web/search"
+	googleURL     = "https://www.googleapis.com/customsearch/v1"
 	duckduckgoURL = "https://html.duckduckgo.com/html/"
 	wikipediaURL  = "https://%s.wikipedia.org/w/api.php"
 )
@@ -61,6 +64,7 @@ type provider struct {
 var providers = map[string]provider{
 	"searxng":    {"", askSearxng, readSearxng},
 	"brave":      {braveURL, askBrave, readBrave},
+	"google":     {googleURL, askGoogle, readGoogle},
 	"duckduckgo": {duckduckgoURL, askDuckDuckGo, readDuckDuckGo},
 }
 
@@ -70,6 +74,8 @@ func (s *Search) provider() string {
 		return s.Provider
 	case s.URL != "":
 		return "searxng"
+	case s.ID != "":
+		return "google"
 	case s.Key != "":
 		return "brave"
 	}
@@ -85,7 +91,7 @@ func searchInternet(o *Options) *tool.Tool {
 				s.URL = p.url
 			}
 			if !ok || s.URL == "" {
-				return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, with its url, brave, with a key, and duckduckgo")
+				return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, with its url, brave, with a key, google, with a key and an id, and duckduckgo")
 			}
 			if in.Max <= 0 {
 				in.Max = usualResults
@@ -104,7 +110,7 @@ func searchInternet(o *Options) *tool.Tool {
 			return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
 		})
 	t.Facts = tool.Facts{Network: true, ReadOnly: true}
-	t.Aliases = []string{"search_web", "internet_duckduckgo"}
+	t.Aliases = []string{"search_web", "internet_duckduckgo", "search_internet_duckduckgo"}
 	t.Style = tool.StyleLLF
 	t.Idempotent = true
 	return t
@@ -179,6 +185,24 @@ func readBrave(body []byte) ([]hit, error) {
 	return hits, nil
 }
 
+func askGoogle(s *Search, in internetInput) (string, http.Header) {
+	return withQuery(s.URL, "key", s.Key, "cx", s.ID, "q", in.Query, "num", strconv.Itoa(min(in.Max, 10))), nil
+}
+
+func readGoogle(body []byte) ([]hit, error) {
+	var answer struct {
+		Items []struct{ Title, Snippet, Link string }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, tool.Errorf(tool.ErrTool, "the search engine's answer is no JSON: %w", err)
+	}
+	hits := []hit{}
+	for _, r := range answer.Items {
+		hits = append(hits, hit{r.Title, r.Snippet, r.Link})
+	}
+	return hits, nil
+}
+
 func askDuckDuckGo(s *Search, in internetInput) (string, http.Header) {
 	return withQuery(s.URL, "q", in.Query), http.Header{"Accept": {"text/html"}}
 }
@@ -237,12 +261,7 @@ func hasClass(n *html.Node, class string) bool {
 	if n.Type != html.ElementNode || n.DataAtom != atom.A && n.DataAtom != atom.Div {
 		return false
 	}
-	for _, c := range strings.Fields(attr(n, "class")) {
-		if c == class {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(attr(n, "class")), class)
 }
 
 // plainText takes tags out of a snippet.
