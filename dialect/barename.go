@@ -76,6 +76,9 @@ func (d *Decoder) gluedName(i int) *nameReader {
 		return nil
 	}
 	d.text.candAt = d.text.at(i)
+	if c := d.text.lastByte(d.text.candAt); !isNameByte(c) && !chars.IsBlank(c) {
+		return nil
+	}
 	var buf [maxBefore]byte
 	before := d.lastText(buf[:])
 	line := bytes.TrimRight(before, " \t\r\n")

@@ -64,6 +64,7 @@ type Decoder struct {
 
 // A candidate is what may be a call. It begins at candAt.
 type candidate struct {
+	first      byte
 	rescan     bool        // a body was refused that read nothing twice: what it held is scanned, however long
 	ctx        lineContext // the context where it begins, to go back to
 	fenced     fence       // the fence whose opening line is held with it
@@ -246,9 +247,6 @@ func (d *Decoder) passArgs(dst []chat.Event, in string) []chat.Event {
 	a.b = a.b[:n+len(in)]
 	copy(a.b[n:], in)
 	at, end := t.last, t.last+len(in)
-	if t.in != "" {
-		t.in = ""
-	}
 	t.base, t.last, t.spilled = end, end, end
 	if d.call.raw {
 		d.call.rawTo = end
@@ -385,6 +383,7 @@ func (d *Decoder) putAside(in string, base int) {
 			t.spilled = end
 		}
 	}
+	d.text.in, d.text.base = "", end
 }
 
 // reread reads held bytes again in the middle of another input.
@@ -399,7 +398,6 @@ func (d *Decoder) reread(held string, at int) {
 func (d *Decoder) closeText() {
 	end := d.text.end()
 	for d.text.holding {
-		d.text.in, d.text.base = "", end
 		switch d.state {
 		case inBody:
 			switch d.body.end(&d.driver) {

@@ -193,9 +193,6 @@ func (s *scanner) emitText(text string, end int) {
 // pass emits, to dst, an input that is text as a whole.
 func (s *scanner) pass(dst []chat.Event, in string) []chat.Event {
 	at, end := s.last, s.last+len(in)
-	if s.in != "" {
-		s.in = ""
-	}
 	s.base, s.last = end, end
 	s.recent.add(in)
 	return appendDelta(dst, chat.KindText, 0, in, at, end)

@@ -295,7 +295,7 @@ func (d *Decoder) candidate(i int, s state) {
 	if !d.text.holding {
 		d.text.hold(at)
 	}
-	d.text.candAt, d.cand.ctx, d.state = at, d.ctx, s
+	d.text.candAt, d.cand.first, d.cand.ctx, d.state = at, d.text.in[i], d.ctx, s
 	d.cand.fenced, d.cand.tokenEnd, d.cand.shorter = fence{}, 0, nil
 	d.call.dialect = ""
 }
@@ -327,7 +327,7 @@ func (d *Decoder) refuse(i int, why string) int {
 			d.dropBefore(d.text.candAt)
 			d.text.markupUpTo(resume)
 		} else {
-			c := d.text.held(d.text.candAt, d.text.candAt+1)[0]
+			c := d.cand.first
 			d.ctx.passed(c)
 			d.ctx.quote = c == '>' && d.cand.ctx.bol && !d.cand.ctx.fence.carrier
 		}
@@ -555,8 +555,7 @@ func (d *Decoder) begin(i int, b body) int {
 
 // scanFence reads the line that opens a fence.
 func (d *Decoder) scanFence(i int) int {
-	e := &d.cand.elem
-	mark := d.text.held(d.text.candAt, d.text.candAt+1)[0]
+	e, mark := &d.cand.elem, d.cand.first
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
 		switch {

@@ -302,7 +302,7 @@ func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
 		return dst
 	}
 	end, held, candAt, ctx := t.end(), t.holding, t.candAt, d.cand.ctx
-	t.dst, t.in, t.base = dst, "", end
+	t.dst = dst
 	if !held {
 		t.hold(end)
 	}
@@ -478,6 +478,18 @@ func (r *recentText) last() byte {
 		return 0
 	}
 	return s[len(s)-1]
+}
+
+// lastByte returns the byte of text before the white space that is held, or before the candidate at the offset at
+// where none is; 0 behind a call or markup.
+func (s *scanner) lastByte(at int) byte {
+	if s.holding {
+		at = s.holdAt
+	}
+	if s.last < at && s.base < at {
+		return s.in[s.index(at)-1]
+	}
+	return s.recent.last()
 }
 
 // before returns the text before the candidate, as far as it is looked at, from the last call or markup on.

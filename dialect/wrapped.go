@@ -59,15 +59,7 @@ func (d *Decoder) mayWrap(c byte) bool {
 
 // wraps begins to read the candidate, which is refused before i, as wrapping.
 func (d *Decoder) wraps(i int) bool {
-	if d.state == inBody || !d.cand.ctx.bol || d.cand.ctx.fence.mark != 0 || d.cand.fenced.mark != 0 {
-		return false
-	}
-	held := d.text.held(d.text.candAt, d.text.at(i))
-	first := held
-	if held == "" {
-		first = d.text.in[i:]
-	}
-	if first == "" || !d.mayWrap(first[0]) {
+	if d.state == inBody || !d.cand.ctx.bol || d.cand.ctx.fence.mark != 0 || d.cand.fenced.mark != 0 || !d.mayWrap(d.cand.first) {
 		return false
 	}
 	r := ready(&d.readers.wrap)
@@ -75,7 +67,7 @@ func (d *Decoder) wraps(i int) bool {
 	if r.led && !d.endsLead() {
 		return false
 	}
-	if _, v := d.runHeld(r, held, d.text.candAt); v != more {
+	if _, v := d.runHeld(r, d.text.held(d.text.candAt, d.text.at(i)), d.text.candAt); v != more {
 		return false
 	}
 	d.begin(i, r)
@@ -90,6 +82,9 @@ func (d *Decoder) mayLeadTo(i int) bool {
 
 // endsLead reports whether a colon leads to the candidate.
 func (d *driver) endsLead() bool {
+	if !mayLead(d.text.lastByte(d.text.candAt)) {
+		return false
+	}
 	var buf [maxBefore]byte
 	before := bytes.TrimRight(d.lastText(buf[:]), " \t\r\n*")
 	return bytes.HasSuffix(before, []byte(":")) || bytes.HasSuffix(before, []byte("："))
