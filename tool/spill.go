@@ -151,11 +151,11 @@ const (
 // ReadOutput returns the tool that reads the rest of outputs that were too long.
 func (s *Shared) ReadOutput() *Tool {
 	type input struct {
-		ID     string `json:"id" jsonschema:"the id that the result names, such as its output_id"`
-		Offset int    `json:"offset,omitempty" jsonschema:"byte to begin at, from 0"`
-		Length int    `json:"length,omitempty" jsonschema:"how many bytes to read, up to 61440"`
+		ID     string `json:"id" jsonschema:"output_id from the truncated result"`
+		Offset int    `json:"offset,omitempty" jsonschema:"first byte, counted from 0"`
+		Length int    `json:"length,omitempty" jsonschema:"number of bytes, up to 61440"`
 	}
-	t := Stream(ReadOutputName, "Reads more of a tool's output that was too long to be shown whole. Example: {\"id\":\"9f86d081884c7d65\",\"offset\":65536}",
+	t := Stream(ReadOutputName, "Returns more of a tool output that was too long to show. Example: {\"id\":\"9f86d081884c7d65\",\"offset\":65536}",
 		func(ctx context.Context, c *Call, in input) (Result, error) {
 			if in.Offset < 0 || in.Length < 0 {
 				return Result{}, Errorf(ErrInvalid, "offset and length must not be negative")

@@ -88,8 +88,8 @@ func (v *visit) examine() {
 	}
 	v.streams()
 	if v.o.Quick {
-		v.say("function calling", Skipped, "quick", "")
-		v.say("dialect", Skipped, "quick", "")
+		v.say("function calling", Skipped, "not tested with --quick", "")
+		v.say("dialect", Skipped, "not tested with --quick", "")
 		return
 	}
 	v.calls()

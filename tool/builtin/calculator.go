@@ -19,11 +19,11 @@ const (
 )
 
 type calcInput struct {
-	Expression string `json:"expression,omitempty" jsonschema:"what to work out, such as ((10 + 5) * 2) - 8 or sqrt(2) * pi; it must be there"`
+	Expression string `json:"expression,omitempty" jsonschema:"expression, such as ((10 + 5) * 2) - 8 or sqrt(2) * pi; required"`
 }
 
 func calculator(*Options) *tool.Tool {
-	t := tool.Func("calculator", `Work out an expression: + - * / % ^, brackets, decimals, pi, e, and functions such as sqrt, round, min, log, sin. ^ is a power. Example: {"expression": "123 * 45"}`,
+	t := tool.Func("calculator", `Evaluate an arithmetic expression: + - * / % ^ (power), parentheses, decimals, pi, e, and functions such as sqrt, round, min, log, sin. Example: {"expression": "123 * 45"}`,
 		func(_ context.Context, in calcInput) (string, error) {
 			if strings.TrimSpace(in.Expression) == "" {
 				return "", tool.Errorf(tool.ErrInvalid, "Missing 'expression' parameter")

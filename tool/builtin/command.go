@@ -53,11 +53,11 @@ func (in *commandInput) time() time.Duration {
 const commandSchema = `{
   "type": "object",
   "properties": {
-    "command": {"type": "string", "minLength": 1, "description": "program to run, such as ls; no shell reads it"},
-    "arguments": {"type": ["array", "string"], "items": {"type": "string"}, "description": "its arguments, each as the program gets it: * and $ are letters"},
-    "shell": {"type": "string", "minLength": 1, "description": "instead of command and arguments: a line for /bin/sh"},
+    "command": {"type": "string", "minLength": 1, "description": "program to run, such as ls; not a shell command"},
+    "arguments": {"type": ["array", "string"], "items": {"type": "string"}, "description": "arguments, passed as they are: * and $ are not expanded"},
+    "shell": {"type": "string", "minLength": 1, "description": "instead of command and arguments: a command line for /bin/sh"},
     "cwd": {"type": "string", "description": "directory to run in, relative to the workspace"},
-    "timeout": {"type": "integer", "description": "seconds it may take, 1 to 300; 60 if it is left out"}
+    "timeout": {"type": "integer", "description": "time limit in seconds, 1 to 300. Default: 60"}
   },
   "oneOf": [{"required": ["command"]}, {"required": ["shell"]}],
   "additionalProperties": false
@@ -144,8 +144,8 @@ var suites = []suite{
 }
 
 type testInput struct {
-	Filter string `json:"filter,omitempty" jsonschema:"names of the tests to run, in the form that the project's tests know; all if it is left out"`
-	Dir    string `json:"cwd,omitempty" jsonschema:"directory of the project, relative to the workspace"`
+	Filter string `json:"filter,omitempty" jsonschema:"names of the tests to run, in the syntax of the test runner. Default: all"`
+	Dir    string `json:"cwd,omitempty" jsonschema:"project directory, relative to the workspace"`
 }
 
 type testOutput struct {
@@ -155,7 +155,7 @@ type testOutput struct {
 }
 
 func runTests(o *Options) *tool.Tool {
-	t := tool.Stream("run_tests", `Run the tests of the project in the workspace: with go, cargo, pytest, npm or make, whichever it uses. Example: {"filter": "TestParse"}`,
+	t := tool.Stream("run_tests", `Run the tests of the project with go, cargo, pytest, npm or make, whichever it uses. Example: {"filter": "TestParse"}`,
 		func(ctx context.Context, c *tool.Call, in testInput) (testOutput, error) {
 			s, err := suiteOf(c, o, in.Dir)
 			if err != nil {
@@ -217,7 +217,7 @@ type statusFile struct {
 // gitStatus asks git without letting the repository's own configuration run anything that git would run by
 // itself for a status.
 func gitStatus(*Options) *tool.Tool {
-	t := tool.Stream("git_status", `Tell the branch and the changed files of the git repository in the workspace. Example: {}`,
+	t := tool.Stream("git_status", `Show the branch and the changed files of the git repository. Example: {}`,
 		func(ctx context.Context, c *tool.Call, _ statusInput) (statusOutput, error) {
 			cmd := c.Command("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "safe.directory=*", "-c", "safe.bareRepository=explicit",
 				"status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty", "-z")

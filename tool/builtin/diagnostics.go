@@ -19,8 +19,8 @@ import (
 )
 
 type diagnosticsInput struct {
-	File string `json:"file,omitempty" jsonschema:"only what is found in this file, relative to the workspace"`
-	Dir  string `json:"cwd,omitempty" jsonschema:"directory of the project, relative to the workspace; without it that of the file, or the workspace"`
+	File string `json:"file,omitempty" jsonschema:"only problems in this file, relative to the workspace"`
+	Dir  string `json:"cwd,omitempty" jsonschema:"project directory, relative to the workspace. Default: that of file, or the workspace"`
 }
 
 type diagnosticsOutput struct {
@@ -81,7 +81,7 @@ func packageOf(file string) []string {
 }
 
 func getDiagnostics(o *Options) *tool.Tool {
-	t := tool.Stream("get_diagnostics", `Check the project in the workspace with go vet, gopls, tsc and ruff, whichever fit, and list what they find. Example: {"file": "server/main.go"}`,
+	t := tool.Stream("get_diagnostics", `Check the project with go vet, gopls, tsc and ruff, as applicable, and list the problems. Example: {"file": "server/main.go"}`,
 		func(ctx context.Context, c *tool.Call, in diagnosticsInput) (diagnosticsOutput, error) {
 			return diagnose(ctx, c, o, in)
 		})

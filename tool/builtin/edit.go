@@ -12,11 +12,11 @@ import (
 )
 
 type editInput struct {
-	Path string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; left out if edits names the files"`
-	Old  string `json:"old_string,omitempty" jsonschema:"text that goes; it must stand in the file in one place only, so give whole lines with some around them"`
-	New  string `json:"new_string,omitempty" jsonschema:"text that comes in its place"`
-	All  bool   `json:"replace_all,omitempty" jsonschema:"whether every place where old_string stands is replaced"`
-	Text string `json:"edits,omitempty" jsonschema:"instead of old_string and new_string: edits of any number of files, as search and replace blocks, as a patch that begins with *** Begin Patch, or as a unified diff"`
+	Path string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; omit it if edits names the files"`
+	Old  string `json:"old_string,omitempty" jsonschema:"text to replace; it must occur exactly once, so include whole lines of context"`
+	New  string `json:"new_string,omitempty" jsonschema:"replacement text"`
+	All  bool   `json:"replace_all,omitempty" jsonschema:"replace all occurrences of old_string"`
+	Text string `json:"edits,omitempty" jsonschema:"instead of old_string and new_string: search/replace blocks, a patch that starts with *** Begin Patch, or a unified diff, for any number of files"`
 }
 
 type editOutput struct {
@@ -32,8 +32,8 @@ type edited struct {
 }
 
 func editFile(o *Options) *tool.Tool {
-	t := tool.Stream("edit_file", `Change files of the workspace. Give path, old_string and new_string, or edits. All of the edits are carried out or none of them; `+
-		`if a place is not found the answer shows what is there. Example: {"path": "main.go", "old_string": "x := 1\n", "new_string": "x := 2\n"}`,
+	t := tool.Stream("edit_file", `Replace text in files. Give path, old_string and new_string, or edits. Either all edits are applied or none; `+
+		`if a text is not found, the result shows what the file contains. Example: {"path": "main.go", "old_string": "x := 1\n", "new_string": "x := 2\n"}`,
 		func(_ context.Context, c *tool.Call, in editInput) (editOutput, error) {
 			ops, err := in.ops()
 			if err != nil {

@@ -33,12 +33,12 @@ const (
 
 type readInput struct {
 	Path   string `json:"path" jsonschema:"path of the file, relative to the workspace, such as src/main.go"`
-	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to read, from 1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read at most; 2000 if it is left out"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first line to read, counted from 1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number of lines. Default: 2000"`
 }
 
 func readFile(o *Options) *tool.Tool {
-	t := tool.Stream("read_file", `Read a text file of the workspace. Long files are read in windows of lines: the end of the answer says how to go on. `+
+	t := tool.Stream("read_file", `Read a text file. Long files are returned in parts; the end of the result says how to continue. `+
 		`Example: {"path": "src/main.go", "offset": 1, "limit": 200}`,
 		func(ctx context.Context, c *tool.Call, in readInput) (string, error) {
 			root, err := workspace(c, o)
@@ -139,8 +139,8 @@ func writeLine(dst *strings.Builder, part []byte, room int) {
 }
 
 type writeInput struct {
-	Path    string `json:"path" jsonschema:"path of the file, relative to the workspace; directories are made"`
-	Content string `json:"content" jsonschema:"the whole new content of the file"`
+	Path    string `json:"path" jsonschema:"path of the file, relative to the workspace; missing directories are created"`
+	Content string `json:"content" jsonschema:"complete new content of the file"`
 }
 
 type written struct {
@@ -149,8 +149,8 @@ type written struct {
 }
 
 func writeFile(o *Options) *tool.Tool {
-	t := tool.Stream("write_file", `Write a whole file of the workspace; a file that is there is replaced in one step and keeps its mode. `+
-		`To change part of a file use edit_file. Example: {"path": "notes/todo.md", "content": "- buy milk\n"}`,
+	t := tool.Stream("write_file", `Create a file, or replace the whole content of an existing one. To change part of a file, use edit_file. `+
+		`Example: {"path": "notes/todo.md", "content": "- buy milk\n"}`,
 		func(ctx context.Context, c *tool.Call, in writeInput) (written, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -208,11 +208,11 @@ func writeError(err error) error {
 }
 
 type listInput struct {
-	Path    string `json:"path,omitempty" jsonschema:"directory to list, relative to the workspace; the workspace itself if it is left out"`
-	Dir     string `json:"directory,omitempty" jsonschema:"another name of path"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"glob that names must match, relative to path: * within a directory, ** through any number of them, such as **/*.go"`
-	Hidden  bool   `json:"hidden,omitempty" jsonschema:"whether names that begin with a point are listed"`
-	Max     int    `json:"max_results,omitempty" jsonschema:"how many names at most; 1000 if it is left out"`
+	Path    string `json:"path,omitempty" jsonschema:"directory, relative to the workspace. Default: the workspace"`
+	Dir     string `json:"directory,omitempty" jsonschema:"same as path"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"glob relative to path, such as **/*.go; * matches within a directory, ** across directories"`
+	Hidden  bool   `json:"hidden,omitempty" jsonschema:"include names that start with a dot"`
+	Max     int    `json:"max_results,omitempty" jsonschema:"maximum number of names. Default: 1000"`
 }
 
 type listing struct {
@@ -223,8 +223,8 @@ type listing struct {
 }
 
 func listFiles(o *Options) *tool.Tool {
-	t := tool.Stream("list_files", `List files of the workspace. Without a pattern the entries of one directory; with one, all files below it that match. `+
-		`Directories end with a slash. Example: {"path": "src", "pattern": "**/*.go"}`,
+	t := tool.Stream("list_files", `List the entries of a directory, or with pattern all matching files below it. Directories end with a slash. `+
+		`Example: {"path": "src", "pattern": "**/*.go"}`,
 		func(ctx context.Context, c *tool.Call, in listInput) (listing, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -317,8 +317,8 @@ const accessSchema = `{
   "properties": {
     "operation": {"type": "string", "enum": ["read", "write", "list", "delete"], "description": "what to do"},
     "path": {"type": "string", "description": "path of the file or directory, relative to the workspace"},
-    "content": {"type": "string", "description": "what to write; operation write needs it"},
-    "encoding": {"type": "string", "enum": ["utf-8", "base64"], "description": "of content: utf-8 for text, base64 for any bytes"}
+    "content": {"type": "string", "description": "content to write; required for write"},
+    "encoding": {"type": "string", "enum": ["utf-8", "base64"], "description": "encoding of content: utf-8 for text, base64 for binary data"}
   },
   "required": ["operation", "path"],
   "additionalProperties": false

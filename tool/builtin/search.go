@@ -27,16 +27,16 @@ const (
 )
 
 type searchInput struct {
-	Query   string        `json:"query" jsonschema:"text to look for, upper and lower case as written; a regular expression (RE2) if options.regex is true"`
+	Query   string        `json:"query" jsonschema:"text to find (case-sensitive), or an RE2 regular expression if options.regex is true"`
 	Options searchOptions `json:"options,omitzero" jsonschema:"how to search"`
 }
 
 type searchOptions struct {
-	Regex      bool   `json:"regex,omitempty" jsonschema:"whether query is a regular expression"`
-	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"whether upper and lower case are alike"`
+	Regex      bool   `json:"regex,omitempty" jsonschema:"treat query as a regular expression"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"ignore case"`
 	Path       string `json:"path,omitempty" jsonschema:"directory or file to search, relative to the workspace"`
-	Glob       string `json:"glob,omitempty" jsonschema:"glob that names of files must match, such as *.go or src/**/*.ts"`
-	Max        int    `json:"max_results,omitempty" jsonschema:"how many matching lines at most; 100 if it is left out"`
+	Glob       string `json:"glob,omitempty" jsonschema:"glob for file names, such as *.go or src/**/*.ts"`
+	Max        int    `json:"max_results,omitempty" jsonschema:"maximum number of matching lines. Default: 100"`
 }
 
 type searchOutput struct {
@@ -53,7 +53,7 @@ type match struct {
 }
 
 func searchCode(o *Options) *tool.Tool {
-	t := tool.Stream("search_code", `Search the text files of the workspace line by line. Hidden and binary files, and what .gitignore names, are left out. `+
+	t := tool.Stream("search_code", `Search text files line by line. Skips hidden files, binary files, and files that .gitignore excludes. `+
 		`Example: {"query": "func main", "options": {"glob": "**/*.go"}}`,
 		func(ctx context.Context, c *tool.Call, in searchInput) (searchOutput, error) {
 			root, err := workspace(c, o)

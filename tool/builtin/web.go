@@ -35,8 +35,8 @@ const (
 const userAgent = "Mozilla/5.0 (compatible; wield)"
 
 type fetchInput struct {
-	URL       string `json:"url" jsonschema:"address of the page, beginning with http:// or https://"`
-	MaxLength int    `json:"max_length,omitempty" jsonschema:"how many characters of text at most, 1000 to 50000; 10000 if it is left out"`
+	URL       string `json:"url" jsonschema:"URL of the page, starting with http:// or https://"`
+	MaxLength int    `json:"max_length,omitempty" jsonschema:"maximum number of characters, 1000 to 50000. Default: 10000"`
 }
 
 type page struct {
@@ -49,7 +49,7 @@ type page struct {
 }
 
 func fetchWebpage(*Options) *tool.Tool {
-	t := tool.Stream("fetch_webpage", `Fetch a page of the web and return its text as Markdown. Example: {"url": "https://example.com/"}`,
+	t := tool.Stream("fetch_webpage", `Fetch a web page and return its text as Markdown. Example: {"url": "https://example.com/"}`,
 		func(ctx context.Context, c *tool.Call, in fetchInput) (page, error) { return fetch(ctx, c, in) })
 	t.Facts = tool.Facts{URLs: []string{"url"}, Network: true, ReadOnly: true}
 	t.Style = tool.StyleLLF

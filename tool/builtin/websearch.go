@@ -38,7 +38,7 @@ const (
 
 type internetInput struct {
 	Query string `json:"query" jsonschema:"what to search for"`
-	Max   int    `json:"max_results,omitempty" jsonschema:"how many results at most; 5 if it is left out"`
+	Max   int    `json:"max_results,omitempty" jsonschema:"maximum number of results. Default: 5"`
 }
 
 type internetOutput struct {
@@ -83,7 +83,7 @@ func (s *Search) provider() string {
 }
 
 func searchInternet(o *Options) *tool.Tool {
-	t := tool.Stream("search_internet", `Search the web and return titles, snippets and addresses. Example: {"query": "weather in Paris", "max_results": 5}`,
+	t := tool.Stream("search_internet", `Search the web and return titles, snippets and URLs. Example: {"query": "weather in Paris", "max_results": 5}`,
 		func(ctx context.Context, _ *tool.Call, in internetInput) (internetOutput, error) {
 			s := o.Search
 			p, ok := providers[s.provider()]

@@ -13,12 +13,12 @@ import (
 
 type wikipediaInput struct {
 	Query    string `json:"query" jsonschema:"what to search for"`
-	Max      int    `json:"max_results,omitempty" jsonschema:"how many articles at most; 5 if it is left out"`
-	Language string `json:"language,omitempty" jsonschema:"code of the language, such as en or de; en if it is left out"`
+	Max      int    `json:"max_results,omitempty" jsonschema:"maximum number of articles. Default: 5"`
+	Language string `json:"language,omitempty" jsonschema:"language code, such as en or de. Default: en"`
 }
 
 func wikipediaSearch(o *Options) *tool.Tool {
-	t := tool.Stream("wikipedia_search", `Search Wikipedia and return titles, snippets and addresses of articles. Example: {"query": "leek soup", "language": "en"}`,
+	t := tool.Stream("wikipedia_search", `Search Wikipedia and return titles, snippets and URLs. Example: {"query": "leek soup", "language": "en"}`,
 		func(ctx context.Context, _ *tool.Call, in wikipediaInput) (internetOutput, error) {
 			base, err := o.wiki(&in.Language)
 			if err != nil {
@@ -85,8 +85,8 @@ func readWikipedia(body []byte, in wikipediaInput) (internetOutput, error) {
 }
 
 type articleInput struct {
-	Title    string `json:"title" jsonschema:"title of the article, as wikipedia_search gives it"`
-	Language string `json:"language,omitempty" jsonschema:"code of the language, such as en or de; en if it is left out"`
+	Title    string `json:"title" jsonschema:"title of the article, as returned by wikipedia_search"`
+	Language string `json:"language,omitempty" jsonschema:"language code, such as en or de. Default: en"`
 }
 
 type article struct {
@@ -95,7 +95,7 @@ type article struct {
 }
 
 func wikipediaArticle(o *Options) *tool.Tool {
-	t := tool.Stream("wikipedia_get_article", `Read an article of Wikipedia as text. Example: {"title": "Leek soup", "language": "en"}`,
+	t := tool.Stream("wikipedia_get_article", `Return the text of a Wikipedia article. Example: {"title": "Leek soup", "language": "en"}`,
 		func(ctx context.Context, _ *tool.Call, in articleInput) (article, error) {
 			base, err := o.wiki(&in.Language)
 			if err != nil {
@@ -142,7 +142,7 @@ type pageInput struct {
 
 // silverBullet reads pages of a SilverBullet server, which serves each as a file below /.fs.
 func silverBullet(o *Options) *tool.Tool {
-	t := tool.Stream("silver_bullet_get", `Read a page of the SilverBullet notes as Markdown. Example: {"page": "Projects/Garden"}`,
+	t := tool.Stream("silver_bullet_get", `Return a page of the SilverBullet notes as Markdown. Example: {"page": "Projects/Garden"}`,
 		func(ctx context.Context, _ *tool.Call, in pageInput) (string, error) {
 			if o.SilverBullet == "" {
 				return "", tool.Errorf(tool.ErrNotAvailable, "no SilverBullet server is configured: tools.silverbullet.url says where it is")

@@ -15,7 +15,7 @@ type Clock struct {
 
 // In is what both tools take.
 type In struct {
-	Timezone string `json:"timezone,omitempty" jsonschema:"name of a time zone, such as Europe/Oslo; that of the machine if it is left out"`
+	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone, such as Europe/Oslo. Default: local time zone"`
 }
 
 // A Moment is what get_current_time gives.
@@ -36,12 +36,12 @@ type Day struct {
 // Tools returns both tools.
 func (c Clock) Tools() []*tool.Tool {
 	list := []*tool.Tool{
-		tool.Func("get_current_time", `Tells the current date and time in a time zone. Example: {"timezone":"Europe/Oslo"}`,
+		tool.Func("get_current_time", `Returns the current date and time in a time zone. Example: {"timezone":"Europe/Oslo"}`,
 			func(_ context.Context, in In) (Moment, error) {
 				now, err := c.now(in.Timezone)
 				return Moment{now.Format(time.RFC3339), zoneOf(now), now.Unix()}, err
 			}),
-		tool.Func("get_current_date", `Tells today's date, the day of the week and its number in the year, in a time zone. Example: {"timezone":"Asia/Tokyo"}`,
+		tool.Func("get_current_date", `Returns today's date, weekday and day of the year in a time zone. Example: {"timezone":"Asia/Tokyo"}`,
 			func(_ context.Context, in In) (Day, error) {
 				now, err := c.now(in.Timezone)
 				_, week := now.ISOWeek()

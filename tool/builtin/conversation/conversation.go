@@ -26,15 +26,15 @@ const (
 
 // SearchIn is what conversation_search takes.
 type SearchIn struct {
-	Query string `json:"query" jsonschema:"words, all of which have to stand in a message"`
-	Limit int    `json:"limit,omitempty" jsonschema:"how many messages at most, up to 50; 10 if it is left out"`
+	Query string `json:"query" jsonschema:"words that must all occur in a message"`
+	Limit int    `json:"limit,omitempty" jsonschema:"maximum number of messages, up to 50. Default: 10"`
 }
 
 // ReadIn is what conversation_read takes.
 type ReadIn struct {
-	Session string `json:"session" jsonschema:"id of the conversation, as conversation_search gives it"`
-	From    int    `json:"from,omitempty" jsonschema:"number of the first message to read, from 1"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"how many messages at most, up to 100; 20 if it is left out"`
+	Session string `json:"session" jsonschema:"ID of the conversation, as returned by conversation_search"`
+	From    int    `json:"from,omitempty" jsonschema:"first message, counted from 1"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"maximum number of messages, up to 100. Default: 20"`
 }
 
 // A Message is a message as the tools show it.
@@ -65,9 +65,9 @@ type Read struct {
 // Tools returns the tools.
 func Tools() []*tool.Tool {
 	list := []*tool.Tool{
-		tool.Stream("conversation_search", `Find messages of earlier conversations by words in them, the latest conversations first, and return {messages, count}. `+
+		tool.Stream("conversation_search", `Search the messages of earlier conversations; returns {messages, count}, latest conversation first. `+
 			`Example: {"query": "invoice lisbon", "limit": 5}`, search),
-		tool.Stream("conversation_read", `Read messages of an earlier conversation that conversation_search found, and return {session, title, messages, total, next}. `+
+		tool.Stream("conversation_read", `Return messages of an earlier conversation: {session, title, messages, total, next}. `+
 			`Example: {"session": "ses_1a2b3c4d5e6f", "from": 1, "limit": 20}`, read),
 	}
 	for _, t := range list {

@@ -77,12 +77,12 @@ type Out struct {
 
 // schema is written by hand, as a parameter may be any value.
 const schema = `{"type":"object","properties":{
-"query":{"type":"string","description":"one SQL statement; give values as parameters: ? stands for one in SQLite, $1 in PostgreSQL"},
-"parameters":{"type":"array","items":{"type":["string","number","boolean","null","object","array"]},"description":"values for the places in the query, in order; bytes as {\"base64\": \"..\"}"},
-"path":{"type":"string","description":"SQLite file of the workspace; either this or database"},
+"query":{"type":"string","description":"one SQL statement; pass values as parameters (? in SQLite, $1 in PostgreSQL)"},
+"parameters":{"type":"array","items":{"type":["string","number","boolean","null","object","array"]},"description":"values of the parameters, in order; bytes as {\"base64\": \"..\"}"},
+"path":{"type":"string","description":"SQLite file in the workspace; either this or database"},
 "database":{"type":"string","description":"name of a configured database; either this or path"},
-"mode":{"type":"string","enum":["ro","rw"],"description":"rw if the statement changes something; ro if it is left out"},
-"max_rows":{"type":"integer","minimum":1,"maximum":1000,"description":"how many rows at most; 100 if it is left out"}
+"mode":{"type":"string","enum":["ro","rw"],"description":"rw if the statement changes data. Default: ro"},
+"max_rows":{"type":"integer","minimum":1,"maximum":1000,"description":"maximum number of rows. Default: 100"}
 },"required":["query"],"additionalProperties":false}`
 
 // Tools returns the tool.
@@ -91,7 +91,7 @@ func (o Options) Tools() []*tool.Tool {
 	if o.Cell <= 0 {
 		o.Cell = defaultCell
 	}
-	about := `Ask a database with one SQL statement and return {columns, rows, count, truncated}. It only reads unless mode is rw. `
+	about := `Run one SQL statement and return {columns, rows, count, truncated}. Read-only unless mode is rw. `
 	if len(o.Sources) > 0 {
 		about += "Databases: " + strings.Join(o.names(), ", ") + ". "
 	}

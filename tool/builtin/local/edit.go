@@ -22,13 +22,13 @@ const (
 const headerMark = "=== FILE:"
 
 type editInput struct {
-	Path string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; left out if edits names the files"`
-	Text string `json:"edits" jsonschema:"search and replace groups; or a patch that begins with *** Begin Patch, or a unified diff"`
+	Path string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; omit it if edits names the files"`
+	Text string `json:"edits" jsonschema:"search/replace groups, a patch that starts with *** Begin Patch, or a unified diff"`
 }
 
 func (b *bench) editTool() *tool.Tool {
-	t := tool.Stream("edit", "Change places of a file of the workspace. The lines between <<<<<<< SEARCH and ======= must be copied from the file exactly and stand in it once; "+
-		`those up to >>>>>>> REPLACE take their place. One block for each file, with any number of groups. `+
+	t := tool.Stream("edit", "Replace lines of a file. Copy the lines between <<<<<<< SEARCH and ======= exactly from the file, where they must occur once; "+
+		`the lines up to >>>>>>> REPLACE replace them. One block per file, with any number of such groups. `+
 		`Example: {"path": "main.go", "edits": "<<<<<<< SEARCH\nx := 1\n=======\nx := 2\n>>>>>>> REPLACE\n"}`,
 		func(_ context.Context, c *tool.Call, in editInput) (string, error) {
 			return b.change(c, &in, editFailed)
@@ -66,8 +66,8 @@ func (in *editInput) ops() ([]edit.Op, error) {
 }
 
 type createInput struct {
-	Path    string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; directories are made"`
-	Content string `json:"content" jsonschema:"the whole content of the file"`
+	Path    string `json:"path,omitempty" jsonschema:"path of the file, relative to the workspace; missing directories are created"`
+	Content string `json:"content" jsonschema:"complete content of the file"`
 }
 
 // Words of results.
@@ -80,7 +80,7 @@ const (
 )
 
 func (b *bench) createTool() *tool.Tool {
-	t := tool.Stream("create", `Write a whole file of the workspace, a new one or in the place of one that is there. `+
+	t := tool.Stream("create", `Create a file, or replace an existing one. `+
 		`Example: {"path": "notes/todo.md", "content": "- buy milk\n"}`,
 		func(_ context.Context, c *tool.Call, in createInput) (string, error) {
 			return b.change(c, &in, createFailed)

@@ -12,7 +12,7 @@ import (
 )
 
 type execInput struct {
-	Code string `json:"code" jsonschema:"what is run"`
+	Code string `json:"code" jsonschema:"code to run"`
 }
 
 // mostCode bounds the text of a block: systems take no longer argument.
@@ -20,7 +20,7 @@ const mostCode = 128<<10 - 1
 
 // tool makes the tool of an executor.
 func (e Executor) tool() *tool.Tool {
-	t := tool.Stream(e.Name, fmt.Sprintf(`Run code with %s in the workspace; its output comes back. It gets no input. Example: {"code": %q}`, e.Name, e.example()),
+	t := tool.Stream(e.Name, fmt.Sprintf(`Run code with %s in the workspace and return its output. Standard input is empty. Example: {"code": %q}`, e.Name, e.example()),
 		func(context.Context, *tool.Call, execInput) (string, error) { return "", nil })
 	t.Handler = tool.HandlerFunc(e.run) // beside an error it returns what came out before
 	t.Facts = tool.Facts{Program: e.Argv, Code: "code"}

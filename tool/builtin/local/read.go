@@ -28,7 +28,7 @@ type readInput struct {
 }
 
 func (b *bench) readTool() *tool.Tool {
-	t := tool.Stream("read", `Read whole text files of the workspace. Write one path a line. Example: {"paths": ["src/main.go", "go.mod"]}`,
+	t := tool.Stream("read", `Read whole text files. Write one path per line. Example: {"paths": ["src/main.go", "go.mod"]}`,
 		func(ctx context.Context, c *tool.Call, in readInput) (string, error) {
 			if b.o.NoReads {
 				return "", tool.Errorf(tool.ErrNotAvailable, "%s", readsAreOff)

@@ -48,11 +48,11 @@ const (
 )
 
 // properties are the parts of a memory as the tools take them.
-const properties = `"memory_type":{"type":"string","enum":["note","fact","preference","task","context"],"description":"what kind of memory it is"},
-"tags":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"words to find it by"},
-"importance":{"type":"number","minimum":0,"maximum":1,"description":"how much it matters, from 0 to 1"}`
+const properties = `"memory_type":{"type":"string","enum":["note","fact","preference","task","context"],"description":"kind of memory"},
+"tags":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"keywords to find it"},
+"importance":{"type":"number","minimum":0,"maximum":1,"description":"importance from 0 to 1"}`
 
-const id = `"memory_id":{"type":"string","description":"id of the memory, as add_memory and search_memories give it"}`
+const id = `"memory_id":{"type":"string","description":"ID of the memory, as returned by add_memory or search_memories"}`
 
 // tools are the definitions. Those that write need mode rw.
 var tools = []struct {
@@ -60,15 +60,15 @@ var tools = []struct {
 	writes                            bool
 	run                               func(context.Context, *store, []byte) (any, error)
 }{
-	{"add_memory", `Remember something for later conversations and return it with its memory_id. Example: {"content": "Prefers metric units", "memory_type": "preference", "tags": ["units"]}`,
-		`"content":{"type":"string","minLength":1,"description":"what to remember, at most 16 KiB"},` + properties, `"content"`, true, add},
-	{"search_memories", `Find memories by words in them or in their tags, best first, and return {memories, count}. Without a query the latest ones are returned. Example: {"query": "units", "limit": 5}`,
-		`"query":{"type":"string","description":"words to look for, beginnings of words included"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"how many at most; 10 if it is left out"},` + properties[:strings.Index(properties, `,`+"\n"+`"importance"`)], ``, false, search},
-	{"get_memory", `Read one memory. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`, false, get},
-	{"update_memory", `Change a memory; what is left out stays. Example: {"memory_id": "mem_1a2b3c4d5e6f", "importance": 0.9}`,
-		id + `,"content":{"type":"string","minLength":1,"description":"what to remember in its place"},` + properties, `"memory_id"`, true, update},
-	{"delete_memory", `Forget a memory for good. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`, true, remove},
-	{"get_memory_stats", `Tell how many memories there are, by type, and of when. Example: {}`, ``, ``, false, stats},
+	{"add_memory", `Save a memory for later conversations; returns it with its memory_id. Example: {"content": "Prefers metric units", "memory_type": "preference", "tags": ["units"]}`,
+		`"content":{"type":"string","minLength":1,"description":"text to remember, at most 16 KiB"},` + properties, `"content"`, true, add},
+	{"search_memories", `Find memories by words in the text or tags; returns {memories, count}, best match first. Without query: the latest ones. Example: {"query": "units", "limit": 5}`,
+		`"query":{"type":"string","description":"words to find, or beginnings of words"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number of memories. Default: 10"},` + properties[:strings.Index(properties, `,`+"\n"+`"importance"`)], ``, false, search},
+	{"get_memory", `Return one memory. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`, false, get},
+	{"update_memory", `Change a memory. Omitted fields stay as they are. Example: {"memory_id": "mem_1a2b3c4d5e6f", "importance": 0.9}`,
+		id + `,"content":{"type":"string","minLength":1,"description":"new text"},` + properties, `"memory_id"`, true, update},
+	{"delete_memory", `Delete a memory permanently. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`, true, remove},
+	{"get_memory_stats", `Return the number of memories by type and by age. Example: {}`, ``, ``, false, stats},
 }
 
 // Tools returns the tools.
