@@ -55,13 +55,18 @@ Exit codes: 0 all checks passed, 1 a check failed, 2 the configuration is invali
   wield doctor --quick
   wield doctor coder --json
   wield doctor --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), app, &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.upstream.URL == "" && f.upstream.Model != "" { // as wield run and wield chat name a model of the configuration
+				args, f.upstream.Model = append(args, f.upstream.Model), ""
+			}
+			return runDoctor(cmd.Context(), app, &f, args)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "check the OpenAI-compatible server at this base `URL` instead")
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model at that server")
+	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model at that server; without --upstream, of a configured model")
 	fl.DurationVar(&f.timeout, "timeout", doctorTimeout, "time limit for one request")
 	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to test (default: those of the model's family, and two common ones)")
 	fl.BoolVar(&f.quick, "quick", false, "do not test tool calls")

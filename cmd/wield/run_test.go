@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -134,6 +135,8 @@ func TestRunTasks(t *testing.T) {
 		{name: "a form that is not kept", args: []string{"--tools", "calculator", "--output-schema", "answer.schema"}, task: "What is 123 * 45?", code: cli.ExitMalformed},
 		{name: "no more calls", args: []string{"--tools", "calculator", "--max-calls", "1"}, task: "What is 123 * 45?", code: cli.ExitLimit, out: `As far as I got`, log: `the limit on calls \(--max-calls\) was reached`},
 		{name: "no such server", args: []string{"--upstream", "http://127.0.0.1:1/v1", "--model", "m"}, task: "x", code: cli.ExitModel},
+		{name: "no such model there", args: []string{"--upstream", refusing(t, http.StatusNotFound), "--model", "m"}, task: "x", code: cli.ExitModel},
+		{name: "too many requests", args: []string{"--upstream", refusing(t, http.StatusTooManyRequests), "--model", "m"}, task: "x", code: cli.ExitModel},
 		{name: "no task", code: cli.ExitUsage, log: `there is no task`},
 		{name: "no such tool", args: []string{"--tools", "nothing"}, task: "x", code: cli.ExitUsage, log: `no tool "nothing"`},
 		{name: "no such model", args: []string{"--model", "nothing"}, task: "x", code: cli.ExitUsage, log: `there is no such model`},
@@ -316,4 +319,15 @@ func TestResumeWaiting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusing serves an answer of a status to whatever is asked, and returns its address.
+func refusing(t *testing.T, status int) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		io.WriteString(w, `{"error": {"message": "no"}}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1"
 }

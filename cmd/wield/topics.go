@@ -21,7 +21,7 @@ var exitCodes = []exitCodeDoc{
 	{cli.ExitOK, "success; wield eval: all thresholds are met"},
 	{cli.ExitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
 	{cli.ExitUsage, "invalid command line or configuration; wield eval: it could not run"},
-	{cli.ExitModel, "the model server is unreachable, fails, or rejects the key"},
+	{cli.ExitModel, "the model server is unreachable, fails, is overloaded, rejects the key, or has no such model"},
 	{cli.ExitDenied, "a call needs an approval, is denied, or its tool is disabled: wield policy test, wield tool run, wield run"},
 	{cli.ExitLimit, "a limit was reached: wield run, wield sandbox run"},
 	{cli.ExitTool, "a tool failed: wield tool run; repeatedly: wield run"},

@@ -88,11 +88,15 @@ func ExitCode(ctx context.Context, err error) (int, error) {
 		return ExitInterrupted, errors.New("interrupted")
 	case isJournalFailure(err): // which an agent cannot go on without either, but it is not the model
 		return ExitFailed, err
-	case errors.As(err, &failed) && (failed.Kind == chat.ErrAuth || failed.Kind == chat.ErrUnavailable):
+	case errors.As(err, &failed) && slices.Contains(serverFailures, failed.Kind):
 		return ExitModel, err
 	}
 	return ExitFailed, err
 }
+
+// serverFailures are the kinds of errors that the model's server is the reason of: nothing answers at its address, it has no such model, it
+// does not let the caller in, or it does not answer now.
+var serverFailures = []chat.ErrorKind{chat.ErrAuth, chat.ErrNotFound, chat.ErrUnavailable, chat.ErrOverloaded, chat.ErrRateLimit, chat.ErrTimeout}
 
 // journalFailures are why a run cannot be recorded.
 var journalFailures = []error{journal.ErrConflict, journal.ErrDuplicate, journal.ErrHeld, journal.ErrRecord, journal.ErrCorrupt, journal.ErrFull,

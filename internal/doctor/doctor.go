@@ -153,7 +153,7 @@ var diagnoses = map[chat.ErrorKind]diagnosis{
 	chat.ErrUnavailable: {"reachable", "start the server at ADDRESS, or correct backends.BACKEND.url"},
 	chat.ErrTimeout:     {"reachable", "the server at ADDRESS does not respond: wait until the model is loaded, or use a longer --timeout"},
 	chat.ErrProtocol:    {"reachable", "the server at ADDRESS does not speak the protocol of backends.BACKEND.kind: check the path of url, which ends in /v1 for most servers"},
-	chat.ErrAuth:        {"authorized", "set backends.BACKEND.key to env:NAME or file:PATH, and check that the key may use the model"},
+	chat.ErrAuth:        {"authorized", "set backends.BACKEND.key to env:VARIABLE or file:PATH, and check that the key may use the model"},
 	chat.ErrNotFound:    {"answers", "the backend has no model SERVED: set models.NAME.model to its name there"},
 	chat.ErrRateLimit:   {"answers", "the rate limit of the backend is reached: try again later, or use another key"},
 	chat.ErrOverloaded:  {"answers", "the backend is overloaded: try again later"},

@@ -93,7 +93,7 @@ func parse(app *cli.App, f *parseFlags, args []string) error {
 	if len(args) > 0 && args[0] != "-" {
 		file, err := os.Open(args[0])
 		if err != nil {
-			return err
+			return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 		}
 		defer file.Close()
 		in = file
