@@ -65,6 +65,7 @@ type analysis struct {
 	edits     bool      // the files that it is given are written
 	untabled  bool      // it is a sub-command of which nothing is known
 	pattern   bool      // an option has taken the place of the first operand
+	each      bool      // its inner command is run with the files that find finds
 }
 
 // analyse looks a command up in the table of programs.
@@ -623,6 +624,7 @@ func (a *analysis) expression(p *program, words []field) {
 			}
 			if end == 1 || !onlyLooks(words[1:end]) {
 				a.effect(effectCommand, w.text)
+				a.each = end > 1 && w.text == "-exec"
 			}
 			if end > 1 {
 				a.inner = append(a.inner, words[1:end])
@@ -694,11 +696,17 @@ func (a *analysis) value(k kind, w field, spelled []string) {
 			u.spelled = append(slices.Clip(spelled), w.text)
 		}
 		a.uses = append(a.uses, u)
+		if (u.kind == usePath || u.kind == useDir) && u.op == OpRead && remoteSource.MatchString(w.text) {
+			a.effect(effectNet, append(slices.Clip(spelled), w.text)...)
+		}
 	}
 	if do.look != nil {
 		do.look(a, w, append(slices.Clip(spelled), w.text))
 	}
 }
+
+// remoteSource is what a program that takes files may bring from another machine.
+var remoteSource = lazily(`^[A-Za-z][A-Za-z0-9+.-]*(://|::)|^(github|gitlab|bitbucket)\.[a-z]+/|^git@`)
 
 // listed looks for a value among those that are known to be harmless.
 func (a *analysis) listed(k kind, w field, spelled []string) {

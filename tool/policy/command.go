@@ -51,7 +51,7 @@ func badProgram(name string) string {
 func (e *eval) pinned(name string) bool {
 	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
 		return r.Decision == chat.DecisionAllow && r.fitsTool(e.call.Tool) &&
-			slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.words[0].fits(name) })
+			slices.ContainsFunc(r.commands, func(c commandPattern) bool { return !c.asks && c.words[0].fits(name) })
 	})
 }
 
@@ -78,6 +78,12 @@ func (e *eval) command(words []field, sc scope, node string) {
 	if a.asks && baseName(words[0].text) == "xargs" && len(a.inner) == 1 {
 		if inner, ok := e.handed(words, a.inner[0], in, sc); ok {
 			a.inner[0], a.asks = inner, false
+		}
+	}
+	if a.each && len(a.inner) == 1 {
+		if inner, ok := e.found(words, a.inner[0], sc); ok {
+			a.inner[0] = inner
+			a.uses = slices.DeleteFunc(a.uses, func(u use) bool { return u.flagged == effectCommand })
 		}
 	}
 	for _, inner := range a.inner {

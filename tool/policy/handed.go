@@ -328,6 +328,15 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 	return full, true
 }
 
+// found judges what find runs with -exec, at its end, as what xargs runs with the names that find prints.
+func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
+	at := len(words) - 2 - len(inner)
+	if at < 1 || words[at].text != "-exec" || slices.ContainsFunc(words, func(w field) bool { return !w.known }) {
+		return inner, false
+	}
+	return e.handed(append(literal([]string{"xargs", "-0", "-I", "{}"}), inner...), inner, findLists(texts(words[1:at])), sc)
+}
+
 // onlyShows reports whether a program does nothing but show its words, whatever they are.
 func onlyShows(p *program) bool {
 	if slices.ContainsFunc(p.operands, func(k kind) bool { return k != kindText }) || len(p.operands) == 0 || p.bare != effectNone {

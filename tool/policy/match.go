@@ -171,6 +171,7 @@ func (h hostPattern) fits(t target) bool {
 type commandPattern struct {
 	words []wordPattern
 	open  bool // a last word * stood behind
+	asks  bool // it allows any program to say what it is: two words, of which the second is --version or --help
 }
 
 // A wordPattern is a word of a command pattern: one of several texts.
@@ -205,6 +206,9 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 				}
 			}
 			if i == 0 && wild && d == chat.DecisionAllow {
+				if c.asks = asksOnly(words); c.asks {
+					continue
+				}
 				return c, fmt.Errorf("command %q: a rule that allows names its program in full, since %q fits programs of any origin", text, a)
 			}
 			if literal {
@@ -214,6 +218,13 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 		c.words = append(c.words, alternatives)
 	}
 	return c, nil
+}
+
+// asksOnly reports whether a pattern is about programs that are asked for their version or their options, and nothing else.
+func asksOnly(words []word) bool {
+	return len(words) == 2 && !slices.ContainsFunc(strings.Split(words[1].text, "|"), func(option string) bool {
+		return option != "--version" && option != "--help"
+	})
 }
 
 var globQuoter = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
@@ -293,7 +304,7 @@ func quoteWord(s string) string {
 
 // begins reports whether the words of a command are those of the pattern, exactly and from the left.
 func (c commandPattern) begins(words []string) bool {
-	if len(words) < len(c.words) {
+	if len(words) < len(c.words) || c.asks && (len(words) != 2 || strings.Contains(words[0], "/")) {
 		return false
 	}
 	for i, w := range c.words {
@@ -319,9 +330,14 @@ func (c commandPattern) later(words []string) bool {
 	return false
 }
 
-// spells reports whether a word of the pattern is the text, as a rule that allows an option has to.
+// spells reports whether a word of the pattern is the text, as a rule that allows an option has to. A word that stands for any text,
+// such as *, spells nothing.
 func (c commandPattern) spells(text string) bool {
-	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool { return w.fits(text) })
+	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool {
+		return slices.ContainsFunc(w, func(a string) bool {
+			return !strings.ContainsAny(a[:min(1, len(a))], "*?[") && wordPattern{a}.fits(text)
+		})
+	})
 }
 
 // A command is the words of a command as rules that ask or deny see them.

@@ -365,8 +365,12 @@ func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
 		e.assign(a, len(c.Args) > 0, sc)
 	}
 	var words []field
-	for _, w := range c.Args {
-		words = append(words, e.word(w, sc)...)
+	for i, w := range c.Args {
+		if names := e.namesFrom(w, sc); i > 0 && names != nil {
+			words = append(words, names...)
+		} else {
+			words = append(words, e.word(w, sc)...)
+		}
 		if len(words) > maxWords {
 			e.builtin(chat.DecisionDeny, SubjectCommand, e.sourceOf(c), nodeName(c), "limit", fmt.Sprintf("a command of more than %d words", maxWords), nil)
 			return scope{}, scope{}
