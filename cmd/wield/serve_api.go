@@ -24,7 +24,7 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 			return err
 		}
 		s.api, err = api.New(api.Options{
-			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, Models: s.models,
+			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, MCP: s.servers, Models: s.models,
 			Settings: s.settings, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Connector: connector{s}, Version: cli.ThisBuild().Version, Log: s.environment.Log,
 		})
 		if err != nil {
@@ -60,6 +60,14 @@ func (s *site) holder(hash [sha256.Size]byte) (api.Caller, bool) {
 func (s *site) tools() []*tool.Entry {
 	if service, _ := s.inForce(); service != nil && service.Tools != nil {
 		return service.Tools.Registry.Entries()
+	}
+	return nil
+}
+
+// servers returns the MCP servers of the service in force.
+func (s *site) servers() api.MCP {
+	if service, _ := s.inForce(); service != nil && service.Tools != nil {
+		return service.Tools
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type Options struct {
 	Captures  *capture.Ring
 	Holder    func(hash [sha256.Size]byte) (Caller, bool) // of the key with that hash
 	Tools     func() []*tool.Entry                        // that wield runs
+	MCP       func() MCP                                  // nil, or nil of it: there are no MCP servers
 	Models    func() []Model                              // on offer, in their order
 	Stats     *stats.Store                                // nil: nothing is counted
 	Probe     Probe                                       // tries a model's server; nil: all are taken to be there

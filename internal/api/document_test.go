@@ -38,7 +38,7 @@ func (b broken) Heads(context.Context, journal.HeadQuery) iter.Seq2[journal.Head
 // TestDocument brings about every status that the document has for every route, and holds each answer to its schema.
 func TestDocument(t *testing.T) {
 	s := newService(t)
-	sample := map[string]string{"{run}": "run_a", "{session}": "ses_run_a", "{capture}": "req_1", "{turn}": "0", "{model}": "home"}
+	sample := map[string]string{"{run}": "run_a", "{session}": "ses_run_a", "{capture}": "req_1", "{turn}": "0", "{model}": "home", "{server}": "stock"}
 	sample["{approval}"], _ = s.filled()
 	path := func(r *route) string {
 		p := r.path
@@ -47,7 +47,8 @@ func TestDocument(t *testing.T) {
 		}
 		return p
 	}
-	bodies := map[string]string{"decideApproval": `{"decision":"allow"}`, "renameSession": `{"title":"x"}`, "logIn": `{"key":"k-admin"}`, "parse": `{"text":"x"}`, "connectModel": `{"url":"http://127.0.0.1:9/v1"}`}
+	bodies := map[string]string{"decideApproval": `{"decision":"allow"}`, "renameSession": `{"title":"x"}`, "logIn": `{"key":"k-admin"}`, "parse": `{"text":"x"}`, "connectModel": `{"url":"http://127.0.0.1:9/v1"}`,
+		"acceptMCPTool": `{"name":"x","hash":"x"}`}
 	over := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
 	s.inspectable()
 	var settled []*route
@@ -77,6 +78,9 @@ func TestDocument(t *testing.T) {
 		{"POST", "/connect", "k-admin", `{"url":"http://127.0.0.1:9/v1","keep":true}`, 200},
 		{"POST", "/connect", "k-admin", `{"url":"http://127.0.0.1:9/v1"}`, 409},
 		{"GET", "/connect", "k-admin", "", 409},
+		{"POST", "/mcp/stock/accept", "k-admin", `{"name":"list","hash":"now"}`, 204},
+		{"POST", "/mcp/stock/accept", "k-admin", `{"name":"list","hash":"before"}`, 409},
+		{"POST", "/mcp/other/accept", "k-admin", `{"name":"list","hash":"now"}`, 404},
 		{"PATCH", "/sessions/ses_run_a", "k-admin", `{"title":"x"}`, 200},
 	} {
 		if status, body := s.do(tt.method, tt.path, tt.key, tt.body); status != tt.status {
@@ -84,7 +88,7 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"/runs", "/runs/run_a", "/runs/run_a/records", "/approvals", "/approvals/" + over, "/sessions", "/sessions/ses_run_a",
-		"/sessions/ses_run_a/transcript", "/sessions/ses_run_a/export", "/captures", "/captures/req_1", "/captures/req_1/timeline", "/inspect", "/runs/run_i/timeline", "/runs/run_i/scenario", "/runs/run_i/turns/0", "/tools", "/models", "/models/home/reach", "/stats", "/stats/overview", "/stats/export"} {
+		"/sessions/ses_run_a/transcript", "/sessions/ses_run_a/export", "/captures", "/captures/req_1", "/captures/req_1/timeline", "/inspect", "/runs/run_i/timeline", "/runs/run_i/scenario", "/runs/run_i/turns/0", "/tools", "/mcp", "/models", "/models/home/reach", "/stats", "/stats/overview", "/stats/export"} {
 		if status, body := s.do("GET", p, "k-admin", ""); status != 200 {
 			t.Errorf("%s: %d %s", p, status, body)
 		}

@@ -46,6 +46,24 @@ type fixedLinks struct{}
 
 func (fixedLinks) Check(approval, token string) (string, bool) { return "link", token == "t-"+approval }
 
+// stock is one MCP server, which has changed one tool.
+type stock struct{}
+
+func (stock) MCPServers() []MCPServer {
+	return []MCPServer{{Name: "stock", Place: "stock --stdio", Connected: true, Tools: []MCPTool{{Name: "stock__count"}},
+		Changed: []ChangedTool{{Name: "list", Was: "{}\n", Now: "{}\n", Hash: "now"}}, Problems: []string{}}}
+}
+
+func (stock) AcceptMCP(_ context.Context, server string, c AcceptedTool) error {
+	switch {
+	case server != "stock":
+		return &Fault{Kind: KindNotFound, Message: "there is no MCP server " + server}
+	case c != AcceptedTool{Name: "list", Hash: "now"}:
+		return &Fault{Kind: KindConflict, Message: "it is another definition"}
+	}
+	return nil
+}
+
 func options(store journal.Store) Options {
 	type edit struct {
 		Path string `json:"path"`
@@ -60,7 +78,7 @@ func options(store journal.Store) Options {
 		_ = ring.Add(&capture.Record{ID: fmt.Sprint("req_", i), Time: time.Unix(int64(i), 0), Status: 200, Request: capture.Body("{}"), Answer: capture.Body("ok")})
 	}
 	return Options{
-		Journal: store, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, Version: "1.2.3",
+		Journal: store, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, MCP: func() MCP { return stock{} }, Version: "1.2.3",
 		Holder: func(hash [sha256.Size]byte) (Caller, bool) {
 			for k, c := range keys {
 				if sha256.Sum256([]byte(k)) == hash {

@@ -92,7 +92,7 @@ func table() []route {
 			query: []param{{name: "token", doc: "as it was printed"}}, fails: []Kind{KindUnknown}, write: (*call).logInByToken},
 		{method: post, path: "/logout", name: "logOut", doc: "End the login of the cookie.", open: true, fails: []Kind{KindForbidden}, serve: (*call).logOut},
 		{method: get, path: "/openapi.json", name: "showDocument", doc: "Show this document.", open: true, media: "application/json", write: (*call).showDocument},
-	}, connectRoutes(), settingRoutes(), logRoutes())
+	}, connectRoutes(), settingRoutes(), mcpRoutes(), logRoutes())
 }
 
 // known are the schemas of types that only some words may stand in, or that are written otherwise than they are made.

@@ -269,6 +269,9 @@ func (s *mcpSource) close() {
 
 // Servers returns the MCP servers by name.
 func (t *Toolbox) Servers() map[string]*mcp.Server {
+	if t.servers == nil {
+		return nil
+	}
 	t.servers.mu.Lock()
 	defer t.servers.mu.Unlock()
 	list := make(map[string]*mcp.Server, len(t.servers.servers))

@@ -260,6 +260,12 @@ func (w *world) start() {
 			}
 			return service.Tools.Registry.Entries()
 		},
+		MCP: func() api.MCP {
+			if service.Tools == nil {
+				return nil
+			}
+			return service.Tools
+		},
 		Models: func() (list []api.Model) {
 			tools := map[string][]string{}
 			for i := range service.Agents {

@@ -18,7 +18,7 @@ func TestSettings(t *testing.T) {
 
 	s.press("]")
 	s.wait("table", "edit_file", "write_file", "disabled")
-	s.write("input[type=search]", "change files of")
+	s.write("input[type=search]", "replace text in")
 	s.gone("table", "write_file")
 	s.click("edit_file", "td")
 	s.wait(".form", "Add an argument")

@@ -101,6 +101,19 @@ func (p *Pins) Accept(server string, names ...string) error {
 	})
 }
 
+// AcceptExactly agrees to what a tool of a server is now, if that is the definition with a hash. It reports false otherwise.
+func (p *Pins) AcceptExactly(server, name, hash string) (ok bool, err error) {
+	err = p.update(func(all *pinned) (bool, error) {
+		pin := all.Servers[server][name]
+		if pin == nil || pin.Now == nil || pin.Now.Hash() != hash {
+			return false, nil
+		}
+		pin.Agreed, pin.Now, ok = *pin.Now, nil, true
+		return true, nil
+	})
+	return ok, err
+}
+
 // Forget drops what is kept of a server.
 func (p *Pins) Forget(server string) error {
 	return p.update(func(all *pinned) (bool, error) {

@@ -81,6 +81,14 @@ func New(o Options) *Server {
 // Name returns the name in front of the names of its tools.
 func (s *Server) Name() string { return s.o.Name }
 
+// Place returns the program with its arguments, or the address.
+func (s *Server) Place() string {
+	if len(s.o.Command.Argv) > 0 {
+		return policy.Visible(strings.Join(s.o.Command.Argv, " "))
+	}
+	return policy.Visible(s.o.URL)
+}
+
 func (s *Server) change() {
 	s.mu.Lock()
 	s.stale = true
@@ -151,6 +159,9 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, []error) {
 	}
 	return s.Known()
 }
+
+// Again has the next call of Tools ask the server, whatever was listed before.
+func (s *Server) Again() { s.change() }
 
 // due reports whether the server is to be asked for its tools.
 func (s *Server) due() bool {

@@ -41,6 +41,23 @@ func (d *Definition) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// String returns the definition as JSON, a member a line, with nothing hidden in it.
+func (d *Definition) String() string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(d); err != nil {
+		return err.Error() // it was made of JSON
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text.String()) {
+		b.WriteString(policy.Visible(strings.TrimRight(line, "\n")))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // made is a tool with the hash of the definition that it was made of.
 type made struct {
 	hash string

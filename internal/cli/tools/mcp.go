@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -168,23 +167,9 @@ func showChanged(w io.Writer, box *compose.Toolbox, server string) error {
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		pin := changed[name]
 		fmt.Fprintf(w, "%s is held back, since it has changed:\n", name)
-		fmt.Fprint(w, udiff.Unified("agreed to", "now", definitionText(&pin.Agreed), definitionText(pin.Now)))
+		fmt.Fprint(w, udiff.Unified("agreed to", "now", pin.Agreed.String(), pin.Now.String()))
 	}
 	return nil
-}
-
-// definitionText writes a definition so that nothing in it is hidden, a member a line.
-func definitionText(d *mcp.Definition) string {
-	text, err := json.MarshalIndent(d, "", "  ")
-	if err != nil {
-		return err.Error()
-	}
-	var b strings.Builder
-	for line := range strings.Lines(string(text)) {
-		b.WriteString(policy.Visible(strings.TrimRight(line, "\n")))
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 func newMCPCallCmd(app *cli.App, file *string) *cobra.Command {

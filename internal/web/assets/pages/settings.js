@@ -1,13 +1,14 @@
-import {h, put, badge, button, table, toast, sentence, when} from '../lib/ui.js';
+import {h, put, sameFocus, badge, button, table, toast, sentence, when} from '../lib/ui.js';
 import {exact} from '../lib/exact.js';
 import {effect, place, verdict} from '../lib/review.js';
+import {diff} from '../lib/diff.js';
 import {form} from '../lib/form.js';
 
 export const title = 'Settings';
 
 // The parts of the view, each at an address of its own.
 const tabs = [
-  {name: 'models', title: 'Models', show: models}, {name: 'tools', title: 'Tools', show: tools}, {name: 'policy', title: 'Policy', show: policies},
+  {name: 'models', title: 'Models', show: models}, {name: 'tools', title: 'Tools', show: tools}, {name: 'mcp', title: 'MCP', show: servers}, {name: 'policy', title: 'Policy', show: policies},
   {name: 'keys', title: 'Keys', show: keys}, {name: 'values', title: 'All values', show: values}, {name: 'log', title: 'Log', show: log},
 ];
 
@@ -185,6 +186,51 @@ function tryTool(root, t, agents, app) {
       h('div', {class: 'panel-body stack'}, args.element, h('div', {class: 'row'}, run, approve), out)));
 }
 
+// servers shows the MCP servers, what is wrong with them, and which of their tools are withheld.
+async function servers(root, _, app) {
+  const turn = app.api.inOrder();
+  async function paint() {
+    const news = turn(), {items} = await app.api.get('/mcp');
+    if (!news()) return;
+    sameFocus(root, () => put(root, items.length === 0 && h('p', {class: 'empty'}, 'No MCP servers. Add one: ', h('code', null, 'wield mcp add NAME -- COMMAND'), ' or ', h('code', null, 'wield mcp add NAME URL'), '.'),
+      items.map((s) => server(s, app, paint))));
+  }
+  await paint();
+  const timer = setInterval(() => paint().catch(() => {}), 5000);
+  return () => clearInterval(timer);
+}
+
+// server shows one MCP server; paint shows all of them again.
+function server(s, app, paint) {
+  const state = s.connected ? badge('connected', 'ok') : badge('not connected', 'bad');
+  return h('section', {class: 'panel'}, h('header', null, h('h2', {class: 'mono grow'}, exact(s.name)), state),
+    h('div', {class: 'panel-body stack'},
+      h('p', {class: 'soft'}, h('code', null, exact(s.place)), s.connected && [' · ', exact(s.version ?? ''), s.protocol && ` · revision ${s.protocol}`]),
+      s.problems.map((p) => h('p', {class: 'caution'}, exact(p))),
+      s.changed.map((t) => changedTool(s, t, app, paint)),
+      table([
+        {title: 'Tool', cell: (t) => h('a', {href: `#/settings/tools/${encodeURIComponent(t.name)}`}, exact(t.name))},
+        {title: 'What it does', cell: (t) => h('span', {class: 'clip'}, exact(t.description ?? ''))},
+      ], s.tools, {caption: `Tools of ${s.name}`, empty: 'It offers no tools.'}),
+      h('p', null, h('a', {href: `#/settings/log/${encodeURIComponent(s.name)}`}, 'Log lines about this server'))));
+}
+
+// changedTool shows how the definition of a tool has changed, and accepts the one that is shown.
+function changedTool(s, t, app, paint) {
+  const accept = button('Accept', async () => {
+    accept.disabled = true;
+    try {
+      await app.api.post(`/mcp/${encodeURIComponent(s.name)}/accept`, {name: t.name, hash: t.hash});
+      toast(`${t.name} is offered again.`);
+    } catch (e) {
+      toast(e, {kind: 'bad'});
+    }
+    paint().catch((e) => toast(e, {kind: 'bad'}));
+  }, {kind: 'primary', icon: 'check'});
+  return h('div', {class: 'stack'}, h('div', {class: 'row'}, h('h3', {class: 'mono grow'}, exact(t.name)), accept),
+    h('p', {class: 'soft'}, 'Withheld: its definition has changed since it was accepted.'), diff(t.was, t.now, {label: `Changes of ${t.name}`}));
+}
+
 // The kinds of things that a policy can be tried with.
 const cases = [
   {name: 'shell', title: 'Command line', example: 'git status && rm -rf build'}, {name: 'read', title: 'Read a file', example: 'docs/plan.md'}, {name: 'write', title: 'Write a file', example: 'docs/plan.md'},
@@ -276,10 +322,10 @@ async function values(root, _, app) {
 const levels = {debug: '', info: 'info', warn: 'warn', error: 'bad'};
 const mostLines = 1000;
 
-async function log(root, _, app) {
+async function log(root, [about = ''], app) {
   const level = h('select', {'aria-label': 'Level', onchange: () => follow()}, Object.keys(levels).map((l) => h('option', {value: l, selected: l === 'info'}, l === 'error' ? 'error' : `${l} and above`)));
   const category = h('select', {'aria-label': 'Category', onchange: () => follow()}, h('option', {value: ''}, 'all parts'));
-  const words = h('input', {type: 'search', placeholder: 'Words', 'aria-label': 'Words', oninput: () => paintAll()});
+  const words = h('input', {type: 'search', placeholder: 'Words', 'aria-label': 'Words', value: about, oninput: () => paintAll()});
   const list = h('ol', {class: 'log', tabindex: '0', 'aria-label': 'Log'});
   const state = h('span', {class: 'soft', role: 'status'});
   let kept = [], known = new Set(), paused = false, end = null;

@@ -1,0 +1,67 @@
+package compose
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"wield/internal/api"
+	"wield/tool/mcp"
+	"wield/tool/policy"
+)
+
+var _ api.MCP = (*Toolbox)(nil)
+
+// MCPServers returns the MCP servers in the order of their names, without asking them.
+func (t *Toolbox) MCPServers() []api.MCPServer {
+	servers := t.Servers()
+	list := make([]api.MCPServer, 0, len(servers))
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		list = append(list, t.mcpServer(servers[name]))
+	}
+	return list
+}
+
+func (t *Toolbox) mcpServer(s *mcp.Server) api.MCPServer {
+	st := s.Status()
+	out := api.MCPServer{Name: s.Name(), Place: s.Place(), Connected: st.Connected, Protocol: st.Protocol, Version: st.Server,
+		Tools: []api.MCPTool{}, Changed: []api.ChangedTool{}, Problems: []string{}}
+	tools, problems := s.Known()
+	for _, one := range tools {
+		out.Tools = append(out.Tools, api.MCPTool{Name: one.Name(), Description: one.Definition.Description})
+	}
+	if t.Pins != nil {
+		changed, err := t.Pins.Changed(s.Name())
+		if err != nil {
+			problems = append(slices.Clone(problems), err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(changed)) {
+			pin := changed[name]
+			out.Changed = append(out.Changed, api.ChangedTool{Name: name, Was: pin.Agreed.String(), Now: pin.Now.String(), Hash: pin.Now.Hash()})
+		}
+	}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, policy.Visible(strings.TrimPrefix(p.Error(), "mcp server "+s.Name()+": ")))
+	}
+	return out
+}
+
+// AcceptMCP agrees to the changed definition of a tool, and offers it again.
+func (t *Toolbox) AcceptMCP(ctx context.Context, server string, c api.AcceptedTool) error {
+	s := t.Servers()[server]
+	if s == nil || t.Pins == nil {
+		return &api.Fault{Kind: api.KindNotFound, Message: "there is no MCP server " + server}
+	}
+	ok, err := t.Pins.AcceptExactly(server, c.Name, c.Hash)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &api.Fault{Kind: api.KindConflict, Message: "the definition of " + c.Name + " is not the one that you looked at", Fix: "look at it again"}
+	}
+	s.Again()
+	s.Tools(ctx)
+	t.Refresh(ctx)
+	return nil
+}
