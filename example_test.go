@@ -56,9 +56,9 @@ func ExampleNew_events() {
 		case err != nil:
 			fmt.Println(err)
 		case event.Kind == chat.KindCallEnd:
-			fmt.Println(event.Name, event.Detail.Call.Arguments)
+			fmt.Println(event.Name, event.Detail.(*chat.Call).Arguments)
 		case event.Kind == chat.KindResult:
-			fmt.Println("->", event.Detail.Result.Parts[0].Text)
+			fmt.Println("->", event.Detail.(*chat.Result).Parts[0].Text)
 		case event.Kind == chat.KindText:
 			fmt.Print(event.Text)
 		}
@@ -107,7 +107,8 @@ func ExampleNewDecoder() {
 			case chat.KindCallStart:
 				fmt.Println("begins", e.Name)
 			case chat.KindCallEnd:
-				fmt.Println("call", e.Detail.Call.Name, e.Detail.Call.Arguments)
+				call := e.Detail.(*chat.Call)
+				fmt.Println("call", call.Name, call.Arguments)
 			}
 		}
 	}

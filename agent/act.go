@@ -10,6 +10,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // act gives every open call its result, or puts a question about it.
@@ -111,7 +112,7 @@ func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error
 		return nil
 	}
 	for id, a := range parked {
-		answer := tool.Answer{State: chat.ApprovalCancelled, Reason: "the run was ended"}
+		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
 		if _, err := r.runner.Approvals.Decide(ctx, a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
 			return fmt.Errorf("agent: the question about call %s: %w", id, err)
 		}
@@ -154,7 +155,7 @@ func (r *Run) question(ctx context.Context, c chat.Call) error {
 		return err
 	}
 	r.emit(chat.Event{Kind: chat.KindApproval, Turn: r.turns - 1, Index: c.Index, ID: c.ID, Name: c.Name,
-		Detail: &chat.Detail{Approval: a.Detail(c.ID)}})
+		Detail: a.Detail(c.ID)})
 	return r.park(ctx, c.ID, p.Approval)
 }
 
@@ -173,22 +174,22 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
 	e.Turn = max(r.turns-1, 0)
 	switch e.Kind {
 	case chat.KindPolicy:
-		r.seen.decided(e.ID, e.Detail.Policy)
-		if err := r.log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.Policy}); err != nil {
+		r.seen.decided(e.ID, e.Detail.(*policy.Detail))
+		if err := r.log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)}); err != nil {
 			return err
 		}
 	case chat.KindApproval:
-		if e.Detail.Approval.State == chat.ApprovalPending {
-			if err := r.park(ctx, e.ID, e.Detail.Approval.ID); err != nil {
+		if e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending {
+			if err := r.park(ctx, e.ID, e.Detail.(*tool.ApprovalDetail).ID); err != nil {
 				return err
 			}
 		}
 	case chat.KindResult:
-		result := *e.Detail.Result
+		result := *e.Detail.(*chat.Result)
 		for i := range group {
 			if c := &group[i]; c.Call.ID == result.CallID && c.Note != "" {
 				result.Parts = append(result.Parts[:len(result.Parts):len(result.Parts)], chat.Part{Kind: chat.PartText, Text: c.Note})
-				e.Detail = &chat.Detail{Result: &result}
+				e.Detail = &result
 			}
 		}
 		delete(r.parked, result.CallID)
@@ -209,7 +210,7 @@ func (r *Run) refuse(ctx context.Context, c *Ruling) error {
 	}
 	r.state.Add(result.Message())
 	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
-		Detail: &chat.Detail{Result: &result}})
+		Detail: &result})
 	return nil
 }
 
@@ -230,7 +231,7 @@ func (r *Run) unable(ctx context.Context, c *Ruling) error {
 	}
 	r.state.Add(m)
 	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
-		Detail: &chat.Detail{Result: &chat.Result{CallID: m.CallID, Name: m.Name, Parts: m.Parts, IsError: true}}})
+		Detail: &chat.Result{CallID: m.CallID, Name: m.Name, Parts: m.Parts, IsError: true}})
 	return nil
 }
 
@@ -239,7 +240,7 @@ type callRecorder struct {
 	next tool.Records // nil: it is kept nowhere
 
 	mu      sync.Mutex
-	rules   map[string]*chat.PolicyDetail // by call
+	rules   map[string]*policy.Detail // by call
 	refused []Denial
 	ok      map[string]int // by tool: how many were refused before the last one that went well
 	last    tool.FinishRecord
@@ -283,11 +284,11 @@ func (l *callRecorder) Finish(ctx context.Context, r tool.FinishRecord) error {
 }
 
 // decided notes which rule decided about a call.
-func (l *callRecorder) decided(id string, p *chat.PolicyDetail) {
+func (l *callRecorder) decided(id string, p *policy.Detail) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rules == nil {
-		l.rules = map[string]*chat.PolicyDetail{}
+		l.rules = map[string]*policy.Detail{}
 	}
 	l.rules[id] = p
 }

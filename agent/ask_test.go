@@ -23,7 +23,7 @@ func (s said) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error
 	}
 	return func(yield func(chat.Event, error) bool) {
 		if s.text == "" || yield(chat.Event{Kind: chat.KindText, Text: s.text}, nil) {
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	}
 }

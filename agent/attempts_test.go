@@ -28,7 +28,7 @@ func (w *writer) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Eve
 		}
 		w.requests = append(w.requests, req)
 		_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 

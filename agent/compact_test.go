@@ -130,7 +130,7 @@ func TestHalt(t *testing.T) {
 	if o.Reason != agent.EndWaiting || len(o.Waiting) != 1 {
 		t.Fatalf("the outcome is %+v", o)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: chat.ApprovalDenied, By: "ann"}); err != nil {
+	if _, err := store.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalDenied, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	run.Halt()
@@ -163,7 +163,7 @@ func TestMoved(t *testing.T) {
 		t.Fatalf("the outcome is %+v", o)
 	}
 	approvals := &journal.Approvals{Store: store, Session: run.Session(), Run: run.ID()}
-	if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: chat.ApprovalApproved, By: "there"}); err != nil {
+	if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "there"}); err != nil {
 		t.Fatal(err)
 	}
 	there, err := agent.New(model, tools(t, save), agent.Options{Journal: store, Wait: true, By: "there"}).Resume(t.Context(), run.ID(), nil)

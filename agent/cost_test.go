@@ -86,7 +86,7 @@ func TestTimeAcrossProcesses(t *testing.T) {
 		}
 		time.Sleep(5 * time.Hour)
 		approvals := &journal.Approvals{Store: store}
-		if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tool.Answer{State: chat.ApprovalApproved}); err != nil {
+		if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
 			t.Fatal(err)
 		}
 		second, err := agent.New(s.model(), made(), o).Resume(t.Context(), first.ID(), nil)

@@ -42,7 +42,7 @@ func TestBlocksThatEndEarly_A22(t *testing.T) {
 			var results []string
 			for _, e := range play(t, a.Run(ask("write a README"))) {
 				if e.Kind == chat.KindResult {
-					results = append(results, e.Detail.Result.Parts[0].Text)
+					results = append(results, e.Detail.(*chat.Result).Parts[0].Text)
 				}
 			}
 			want := "README.md created successfully"

@@ -46,7 +46,7 @@ turns:
 		case event.Kind == chat.KindText:
 			fmt.Print(event.Text)
 		case event.Kind == chat.KindCallEnd:
-			fmt.Println(event.Name, event.Detail.Call.Arguments)
+			fmt.Println(event.Name, event.Detail.(*chat.Call).Arguments)
 		}
 	}
 	// Output:

@@ -64,8 +64,8 @@ func (m *fakeModel) Stream(ctx context.Context, req *chat.Request) iter.Seq2[cha
 		if len(a.calls) > 0 {
 			reason = chat.FinishCalls
 		}
-		_ = yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &a.usage}}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: "fake-1"}}}, nil)
+		_ = yield(chat.Event{Kind: chat.KindUsage, Detail: &a.usage}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: "fake-1"}}, nil)
 	}
 }
 
@@ -75,7 +75,7 @@ func (a *answer) events() []chat.Event {
 		list = append(list, chat.Event{Kind: chat.KindReasoning, Text: a.reasoning})
 	}
 	if a.seal != nil {
-		list = append(list, chat.Event{Kind: chat.KindReasoning, Detail: &chat.Detail{Opaque: a.seal}})
+		list = append(list, chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque(a.seal)})
 	}
 	for _, r := range a.text {
 		list = append(list, chat.Event{Kind: chat.KindText, Text: string(r)})
@@ -86,7 +86,7 @@ func (a *answer) events() []chat.Event {
 		list = append(list,
 			chat.Event{Kind: chat.KindCallStart, Index: i, ID: c.ID, Name: c.Name},
 			chat.Event{Kind: chat.KindCallArgs, Index: i, Text: c.Arguments},
-			chat.Event{Kind: chat.KindCallEnd, Index: i, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}})
+			chat.Event{Kind: chat.KindCallEnd, Index: i, ID: c.ID, Name: c.Name, Detail: &c})
 	}
 	return list
 }

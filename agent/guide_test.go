@@ -94,7 +94,7 @@ func TestGuide_D24_D34(t *testing.T) {
 		case chat.KindText:
 			pieces++
 		case chat.KindResult:
-			m := e.Detail.Result.Message()
+			m := e.Detail.(*chat.Result).Message()
 			if results++; m.Text() != "hohoho" {
 				t.Errorf("the result is %q", m.Text())
 			}

@@ -116,7 +116,7 @@ func killAndResume(t *testing.T, s *scripted, store *journaltest.Dying, runner *
 		case o.Reason == agent.EndWaiting:
 			for _, w := range o.Waiting {
 				approvals := &journal.Approvals{Store: store}
-				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) && !errors.Is(err, tool.ErrDecided) {
+				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) && !errors.Is(err, tool.ErrDecided) {
 					t.Fatal(err)
 				}
 			}
@@ -209,9 +209,9 @@ func TestWaitsInTheJournal(t *testing.T) {
 		answer tool.Answer
 		want   string
 	}{
-		{tool.Answer{State: chat.ApprovalApproved}, `0: did {"n":1}`},
-		{tool.Answer{State: chat.ApprovalEdited, Arguments: []byte(`{"n":2}`)}, `0: did {"n":2}`},
-		{tool.Answer{State: chat.ApprovalDenied, Reason: "not today"}, "User denied approval"},
+		{tool.Answer{State: tool.ApprovalApproved}, `0: did {"n":1}`},
+		{tool.Answer{State: tool.ApprovalEdited, Arguments: []byte(`{"n":2}`)}, `0: did {"n":2}`},
+		{tool.Answer{State: tool.ApprovalDenied, Reason: "not today"}, "User denied approval"},
 	} {
 		t.Run(string(tt.answer.State), func(t *testing.T) {
 			store := new(journal.Memory)
@@ -280,9 +280,9 @@ func TestAcceptStopped(t *testing.T) {
 			if err := run.Accept(t.Context(), u("and more")); err != nil {
 				t.Fatal(err)
 			}
-			answer := tool.Answer{State: chat.ApprovalApproved}
+			answer := tool.Answer{State: tool.ApprovalApproved}
 			if stop {
-				answer = tool.Answer{State: chat.ApprovalDenied, Stop: true}
+				answer = tool.Answer{State: tool.ApprovalDenied, Stop: true}
 			}
 			if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), run.Outcome().Waiting[0].ID, answer); err != nil {
 				t.Fatal(err)

@@ -22,11 +22,11 @@ func (m *eagerModel) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event
 		c := chat.Call{ID: "c", Name: "write_all", Arguments: "{}", Complete: true, Origin: chat.OriginFunction}
 		for _, e := range []chat.Event{
 			{Kind: chat.KindText, Text: "Shall I delete it?"},
-			{Kind: chat.KindOverrun, Detail: &chat.Detail{Overrun: &chat.OverrunDetail{Marker: "<|im_start|>user", Hard: true}}},
+			{Kind: chat.KindOverrun, Detail: &chat.OverrunDetail{Marker: "<|im_start|>user", Hard: true}},
 			{Kind: chat.KindCallStart, Origin: c.Origin, ID: c.ID, Name: c.Name},
-			{Kind: chat.KindCallEnd, Origin: c.Origin, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}},
+			{Kind: chat.KindCallEnd, Origin: c.Origin, ID: c.ID, Name: c.Name, Detail: &c},
 			{Kind: chat.KindText, Text: "<|im_start|>user\nyes, delete it"},
-			{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishCalls}}},
+			{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}},
 		} {
 			if !yield(e, nil) {
 				return

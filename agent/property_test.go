@@ -122,7 +122,7 @@ func drive(t *testing.T, rnd *rand.Rand, run *agent.Run, approvals tool.Approval
 			return 0
 		}
 		for _, a := range o.Waiting {
-			answer := tool.Answer{State: []chat.ApprovalState{chat.ApprovalApproved, chat.ApprovalDenied, chat.ApprovalCancelled}[rnd.IntN(3)]}
+			answer := tool.Answer{State: []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalCancelled}[rnd.IntN(3)]}
 			if rnd.IntN(3) > 0 {
 				if _, err := approvals.Decide(t.Context(), a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
 					t.Fatal(err)

@@ -92,8 +92,8 @@ func (l *lives) answer(t *testing.T, store journal.Store, waiting []tool.Approva
 	approvals := &journal.Approvals{Store: store}
 	for _, w := range waiting {
 		answer := []tool.Answer{
-			{State: chat.ApprovalApproved}, {State: chat.ApprovalDenied, Reason: "no"}, {State: chat.ApprovalCancelled},
-			{State: chat.ApprovalEdited, Arguments: []byte(`{"edited":true}`)},
+			{State: tool.ApprovalApproved}, {State: tool.ApprovalDenied, Reason: "no"}, {State: tool.ApprovalCancelled},
+			{State: tool.ApprovalEdited, Arguments: []byte(`{"edited":true}`)},
 		}[l.rnd.IntN(4)]
 		if l.rnd.IntN(4) == 0 {
 			continue // later

@@ -400,8 +400,8 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 }
 
 // detail describes a turn of a model that does not do so itself.
-func (t *turn) detail() *chat.Detail {
-	return &chat.Detail{Turn: &chat.TurnDetail{Model: t.model, Attempt: 1}}
+func (t *turn) detail() chat.Detail {
+	return &chat.TurnDetail{Model: t.model, Attempt: 1}
 }
 
 // broken keeps what was said in an answer that broke off.
@@ -493,7 +493,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 		return
 	}
 	if o.Usage.Known {
-		r.emit(chat.Event{Kind: chat.KindUsage, Turn: max(r.turns-1, 0), Detail: &chat.Detail{Usage: &o.Usage}})
+		r.emit(chat.Event{Kind: chat.KindUsage, Turn: max(r.turns-1, 0), Detail: &o.Usage})
 	}
 	f := chat.Finish{Reason: chat.FinishStop, Model: r.req.Model}
 	if t := r.last; t != nil && t.finish != nil {
@@ -505,7 +505,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 			f.Reason = chat.FinishStop // the calls were carried out here
 		}
 	}
-	r.emit(chat.Event{Kind: chat.KindFinish, Turn: max(r.turns-1, 0), Detail: &chat.Detail{Finish: &f}})
+	r.emit(chat.Event{Kind: chat.KindFinish, Turn: max(r.turns-1, 0), Detail: &f})
 }
 
 // fail ends the stream with an error. Calls that are still open get results that say that they did not run:

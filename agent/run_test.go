@@ -113,8 +113,8 @@ func TestIsAModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := events[len(events)-1]
-	if last.Kind != chat.KindFinish || last.Detail.Finish.Reason != chat.FinishStop {
-		t.Errorf("the last event is %s %+v", last.Kind, last.Detail.Finish)
+	if last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishStop {
+		t.Errorf("the last event is %s %+v", last.Kind, last.Detail.(*chat.Finish))
 	}
 	req := ask("look")
 	req.Tools = []chat.Tool{{Name: "mine"}}
@@ -441,10 +441,10 @@ func TestWaitsForAPerson(t *testing.T) {
 	if got := results(run.Messages()); !slices.Equal(got, []string{"2: x"}) {
 		t.Errorf("before the answers there are the results %q: what changes something waits", got)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: chat.ApprovalApproved, By: "ann"}); err != nil {
+	if _, err := store.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[1].ID, tool.Answer{State: chat.ApprovalDenied, By: "ann", Reason: "not that one"}); err != nil {
+	if _, err := store.Decide(t.Context(), o.Waiting[1].ID, tool.Answer{State: tool.ApprovalDenied, By: "ann", Reason: "not that one"}); err != nil {
 		t.Fatal(err)
 	}
 	play(t, run)

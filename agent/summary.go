@@ -99,7 +99,7 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 		case e.Kind == chat.KindText:
 			text.WriteString(e.Text)
 		case e.Kind == chat.KindUsage:
-			usage = *e.Detail.Usage
+			usage = *e.Detail.(*chat.Usage)
 		}
 	}
 	r.spend(usage, failed)

@@ -70,10 +70,10 @@ func (t *turn) take(e chat.Event) (chat.Event, bool) {
 	case chat.KindNote, chat.KindBounce, chat.KindConverted, chat.KindOverrun:
 		t.notes = append(t.notes, note{turn: e.Turn, event: e})
 	case chat.KindUsage:
-		t.usage = *e.Detail.Usage
+		t.usage = *e.Detail.(*chat.Usage)
 		return e, false
 	case chat.KindFinish:
-		t.finish = e.Detail.Finish
+		t.finish = e.Detail.(*chat.Finish)
 		return e, false
 	}
 	return e, true
@@ -99,9 +99,9 @@ func (t *turn) number(e *chat.Event) {
 
 func (t *turn) call(e *chat.Event) {
 	t.number(e)
-	c := *e.Detail.Call
+	c := *e.Detail.(*chat.Call)
 	c.ID, c.Index = e.ID, e.Index
-	e.Detail = &chat.Detail{Call: &c}
+	e.Detail = &c
 	for ; t.placed < len(t.notes); t.placed++ { // what was mended since the call before stood in this one
 		if n := &t.notes[t.placed]; n.event.Kind == chat.KindNote {
 			n.callID = c.ID
@@ -115,7 +115,7 @@ func (t *turn) call(e *chat.Event) {
 // attempt makes a call of an attempt at one, which gets an error for a result, and returns its events. What
 // stands behind the end of the model's turn is only recorded.
 func (t *turn) attempt(e chat.Event) []chat.Event {
-	d := e.Detail.Rejected
+	d := e.Detail.(*chat.RejectedDetail)
 	e.Turn = t.turn + t.last
 	if d.Reason == chat.ReasonOverrun {
 		t.notes = append(t.notes, note{turn: e.Turn, event: e})
@@ -145,7 +145,7 @@ func (t *turn) attempt(e chat.Event) []chat.Event {
 	start.Kind, start.Detail = chat.KindCallStart, nil
 	t.number(&start)
 	args.Kind, args.Detail, args.Text, args.ID, args.Index = chat.KindCallArgs, nil, c.Arguments, start.ID, start.Index
-	end.Kind, end.Detail = chat.KindCallEnd, &chat.Detail{Call: &c}
+	end.Kind, end.Detail = chat.KindCallEnd, &c
 	t.call(&end)
 	t.notes = append(t.notes, note{turn: e.Turn, callID: end.ID, event: e})
 	t.placed = len(t.notes)
@@ -199,10 +199,8 @@ func (t *turn) nameOf(name string) string {
 
 func (t *turn) reason(e *chat.Event) {
 	t.reasoning.WriteString(e.Text)
-	if e.Detail == nil {
-		return
-	}
-	for _, x := range e.Detail.Opaque {
+	opaque, _ := e.Detail.(chat.Opaque)
+	for _, x := range opaque {
 		t.parts = append(t.parts, t.seal(x))
 		t.block = t.reasoning.Len()
 	}

@@ -147,8 +147,8 @@ var cases = []struct {
 		answers: []answer{{{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Name: "get_weather"}, {Kind: chat.KindCallArgs, Text: `{"ci`}, finish(chat.FinishLength)}},
 		want:    seen{Content: `{"ci`, Rejected: []string{"incomplete get_weather"}, Finish: chat.FinishLength}},
 	{name: "call without a name", o: bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Max: -1}}, req: ask(weather),
-		answers: []answer{{{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{
-			Reason: chat.ReasonMalformed, Raw: `{"a":1}`, Arguments: `{"a":1}`, Message: "the server sent a call that has no name"}}}}},
+		answers: []answer{{{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.RejectedDetail{
+			Reason: chat.ReasonMalformed, Raw: `{"a":1}`, Arguments: `{"a":1}`, Message: "the server sent a call that has no name"}}}},
 		want: seen{Content: "{\"a\":1}\n\nThe model could not call a tool: the server sent a call that has no name", Rejected: []string{"malformed"}, Finish: chat.FinishStop}},
 	{name: "passive", o: bridge.Options{Passive: true}, req: ask(),
 		answers: []answer{{text(`{"tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}}`)}},
@@ -229,7 +229,7 @@ func TestA7(t *testing.T) {
 // TestA10 silences the apology for a confused call as soon as its name is known, also when the call comes in parts.
 func TestA10(t *testing.T) {
 	parts := answer{text("Let me look. "), {Kind: chat.KindCallStart, Origin: chat.OriginNative, Name: "GetLiveContext"}, text(apology)}
-	parts = append(parts, chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginNative, Detail: &chat.Detail{Call: &chat.Call{Name: "GetLiveContext", Arguments: "{}", Complete: true}}})
+	parts = append(parts, chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginNative, Detail: &chat.Call{Name: "GetLiveContext", Arguments: "{}", Complete: true}})
 	whole := join(answer{text("Let me look. ")}, native("", "GetLiveContext", "{}", `{"error":true}`), native("", "GetLiveContext", "{}", `{"error":true}`), answer{text(apology)})
 	second := answer{text("```json\n{\"name\":\"GetLiveContext\",\"arguments\":{}}\n```")}
 	for name, first := range map[string]answer{"parts": parts, "whole": whole} {
@@ -441,7 +441,7 @@ func TestRelease(t *testing.T) {
 		}
 		mark := chat.Event{Kind: chat.KindIdle}
 		a = append(a, mark, chat.Event{Kind: chat.KindCallArgs, Origin: chat.OriginFunction, Text: "}"},
-			chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Detail: &chat.Detail{Call: &chat.Call{Name: "get_weather", Arguments: strings.Join(tc.deltas, "") + "}", Complete: true}}})
+			chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Detail: &chat.Call{Name: "get_weather", Arguments: strings.Join(tc.deltas, "") + "}", Complete: true}})
 		f := &fake{t: t, answers: []answer{a}}
 		n := 0
 		for e := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Release: tc.release}).Stream(t.Context(), streamed(ask(weather))) {

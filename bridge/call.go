@@ -157,7 +157,7 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 	r.release()
 	e.Index, e.ID, e.Name = r.index, c.start.ID, call.Name
 	call.Index, call.ID = r.index, c.start.ID
-	e.Detail = &chat.Detail{Call: &call}
+	e.Detail = &call
 	c.released = false
 	if e.Origin == chat.OriginText && e.Flags&chat.FlagPromoted == 0 {
 		r.settle(r.span(call), false)
@@ -193,7 +193,7 @@ func (r *run) endRepetition(e chat.Event, call chat.Call) {
 // stands twice. It could not take back the first; here nothing was sent yet.
 func (c *heldCall) once(args string, level dialect.Repair) string {
 	twice := slices.ContainsFunc(c.events, func(e chat.Event) bool {
-		return e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteDuplicateKey
+		return e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteDuplicateKey
 	})
 	if !twice {
 		return args
@@ -253,7 +253,7 @@ func (r *run) refuse(e chat.Event, call chat.Call) {
 func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	c := &r.turn.call
 	r.flushText()
-	e.Kind, e.Index, e.Name, e.Detail = chat.KindRejected, -1, d.Name, &chat.Detail{Rejected: d}
+	e.Kind, e.Index, e.Name, e.Detail = chat.KindRejected, -1, d.Name, d
 	e.Flags &^= chat.FlagSpent
 	promoted := e.Flags&chat.FlagPromoted != 0 // its text has been shown as reasoning
 	if show && d.Raw != "" && !promoted {
@@ -264,7 +264,7 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 		if c.lead < d.At && !promoted && !r.afterReasoning(c.lead) { // for who has not seen the call, its text is all of it
 			whole := *d
 			whole.At, whole.Raw = c.lead, string(r.turn.raw[c.lead:d.At])+d.Raw
-			e.Detail.Rejected = &whole
+			e.Detail = &whole
 		}
 		e.Index, e.ID = r.index, c.start.ID
 		r.index++
@@ -299,7 +299,7 @@ func (r *run) rejected(e chat.Event) {
 	if r.turn.mute {
 		return
 	}
-	d := e.Detail.Rejected
+	d := e.Detail.(*chat.RejectedDetail)
 	if r.turn.over.told {
 		r.late(e, d.Name, d.Arguments)
 		return

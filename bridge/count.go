@@ -71,7 +71,7 @@ func (r *run) tokens(text string, tools []chat.Tool) (n int, err error) {
 		func(e chat.Event, failed error) bool {
 			err = failed
 			if e.Kind == chat.KindUsage {
-				n = e.Detail.Usage.In
+				n = e.Detail.(*chat.Usage).In
 			}
 			return err == nil
 		})

@@ -32,10 +32,10 @@ func (c *counting) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.E
 		if !yield(chat.Event{Kind: chat.KindText, Text: "Hello."}, nil) {
 			return
 		}
-		if !c.silent && !yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: n}}}, nil) {
+		if !c.silent && !yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: n}}, nil) {
 			return
 		}
-		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestCount(t *testing.T) {
 					t.Fatal(err)
 				}
 				if e.Kind == chat.KindTurnStart {
-					notice = e.Detail.Turn.Notice
+					notice = e.Detail.(*chat.TurnDetail).Notice
 				}
 			}
 			if (notice != "") != tc.text {
@@ -107,7 +107,7 @@ func TestStopsAtResults(t *testing.T) {
 func TestCutInside(t *testing.T) {
 	const half = "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro"
 	end := func(reason chat.FinishReason) chat.Event {
-		return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason}}}
+		return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason}}
 	}
 	for _, required := range []bool{false, true} {
 		for reason, bounces := range map[chat.FinishReason]int{chat.FinishStop: 1, chat.FinishLength: 0} {

@@ -18,7 +18,7 @@ type writer string
 func (w writer) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		if yield(chat.Event{Kind: chat.KindText, Text: string(w)}, nil) {
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	}
 }
@@ -38,9 +38,9 @@ func Example() {
 		case e.Kind == chat.KindText:
 			fmt.Println("text:", e.Text)
 		case e.Kind == chat.KindCallEnd:
-			fmt.Println("call:", e.Name, e.Detail.Call.Arguments)
+			fmt.Println("call:", e.Name, e.Detail.(*chat.Call).Arguments)
 		case e.Kind == chat.KindFinish:
-			fmt.Println("finish:", e.Detail.Finish.Reason)
+			fmt.Println("finish:", e.Detail.(*chat.Finish).Reason)
 		}
 	}
 	// Output:

@@ -65,11 +65,11 @@ func (f *fake) pieces(e chat.Event) []chat.Event {
 func text(s string) chat.Event { return chat.Event{Kind: chat.KindText, Text: s} }
 
 func finish(reason chat.FinishReason) chat.Event {
-	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: "m", ID: "r1"}}}
+	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: "m", ID: "r1"}}
 }
 
 func usage(in, out int) chat.Event {
-	return chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: in, Out: out}}}
+	return chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: in, Out: out}}
 }
 
 // call returns the events of a call that the backend reports in parts; deltas are the parts of its arguments.
@@ -78,8 +78,8 @@ func call(origin chat.Origin, id, name string, deltas ...string) answer {
 	for _, d := range deltas {
 		a = append(a, chat.Event{Kind: chat.KindCallArgs, Origin: origin, Text: d})
 	}
-	return append(a, chat.Event{Kind: chat.KindCallEnd, Origin: origin, Detail: &chat.Detail{Call: &chat.Call{
-		ID: id, Name: name, Arguments: strings.Join(deltas, ""), Complete: true, Origin: origin}}})
+	return append(a, chat.Event{Kind: chat.KindCallEnd, Origin: origin, Detail: &chat.Call{
+		ID: id, Name: name, Arguments: strings.Join(deltas, ""), Complete: true, Origin: origin}})
 }
 
 func function(id, name string, deltas ...string) answer {
@@ -150,7 +150,7 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) seen {
 			args += e.Text
 			s.deltas = append(s.deltas, e.Text)
 		case chat.KindCallEnd:
-			c := e.Detail.Call
+			c := e.Detail.(*chat.Call)
 			if e.Index != open || c.Index != open || c.ID != e.ID || !c.Complete || c.Arguments != args {
 				t.Errorf("call ends as %+v with deltas %q", c, args)
 			}
@@ -158,7 +158,7 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) seen {
 			s.Calls = append(s.Calls, c.Name+"("+c.Arguments+")")
 			s.IDs = append(s.IDs, c.ID)
 		case chat.KindRejected:
-			d := e.Detail.Rejected
+			d := e.Detail.(*chat.RejectedDetail)
 			if e.Index >= 0 {
 				if e.Index != open {
 					t.Errorf("%d is rejected while %d is open", e.Index, open)
@@ -172,17 +172,17 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) seen {
 		case chat.KindNativeCall:
 			s.Natives = append(s.Natives, e.Name+"("+e.Text+")")
 		case chat.KindBounce:
-			s.Bounces = append(s.Bounces, e.Detail.Bounce.Sent)
-			s.suppressed = append(s.suppressed, e.Detail.Bounce.Suppressed)
+			s.Bounces = append(s.Bounces, e.Detail.(*chat.BounceDetail).Sent)
+			s.suppressed = append(s.suppressed, e.Detail.(*chat.BounceDetail).Suppressed)
 		case chat.KindConverted:
 			s.converted++
 		case chat.KindRaw:
 			s.Raw = append(s.Raw, e.Text)
 		case chat.KindUsage:
-			s.Usage = *e.Detail.Usage
+			s.Usage = *e.Detail.(*chat.Usage)
 		case chat.KindFinish:
-			s.Finish, ended = e.Detail.Finish.Reason, true
-			if got := e.Detail.Finish.Bounces; got != len(s.Bounces) {
+			s.Finish, ended = e.Detail.(*chat.Finish).Reason, true
+			if got := e.Detail.(*chat.Finish).Bounces; got != len(s.Bounces) {
 				t.Errorf("finish tells %d bounces, there were %d", got, len(s.Bounces))
 			}
 		}

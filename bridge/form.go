@@ -112,13 +112,13 @@ func (r *run) answered(e *chat.Event) bool {
 		return !r.turn.answering
 	case chat.KindCallEnd:
 		if r.turn.answering {
-			*e = chat.Event{Kind: chat.KindText, Text: e.Detail.Call.Arguments}
+			*e = chat.Event{Kind: chat.KindText, Text: e.Detail.(*chat.Call).Arguments}
 			r.turn.answering = false
 		}
 	case chat.KindFinish:
-		if f := *e.Detail.Finish; f.Reason == chat.FinishCalls {
+		if f := *e.Detail.(*chat.Finish); f.Reason == chat.FinishCalls {
 			f.Reason = chat.FinishStop
-			e.Detail = &chat.Detail{Finish: &f}
+			e.Detail = &f
 		}
 	}
 	return true
@@ -218,7 +218,7 @@ func (r *run) endForm() error {
 		}
 		at := t.at(len(r.turn.raw))
 		note := chat.NoteDetail{Kind: chat.NoteFormat, Path: "response_format", After: why}
-		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &chat.Detail{Note: &note}})
+		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &note})
 		r.flushText()
 	}
 	return nil
@@ -250,7 +250,7 @@ func (r *run) hide() {
 func (r *run) mended(value string, notes []chat.NoteDetail) {
 	at := len(r.turn.raw)
 	for i := range notes {
-		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &chat.Detail{Note: &notes[i]}})
+		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &notes[i]})
 	}
 	r.shown = append(r.shown, value...)
 	r.emit(chat.Event{Kind: chat.KindText, Flags: chat.FlagDecoded, Text: value, At: at, End: at})

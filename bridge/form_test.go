@@ -99,8 +99,8 @@ func TestUnformed(t *testing.T) {
 			switch failed = err; {
 			case e.Kind == chat.KindText:
 				said += e.Text
-			case e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteFormat:
-				note = e.Detail.Note.After
+			case e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteFormat:
+				note = e.Detail.(*chat.NoteDetail).After
 			}
 		}
 		if tt.fails {

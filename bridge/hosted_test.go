@@ -15,7 +15,7 @@ func (m *sentModel) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.
 	return func(yield func(chat.Event, error) bool) {
 		m.sent = req
 		_ = yield(chat.Event{Kind: chat.KindText, Text: "ok"}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestHosted(t *testing.T) {
 				refused = chat.AsError(err).Param
 			}
 			if e.Kind == chat.KindNote {
-				notes = append(notes, *e.Detail.Note)
+				notes = append(notes, *e.Detail.(*chat.NoteDetail))
 			}
 		}
 		sent := 0

@@ -89,9 +89,9 @@ func (r *run) disown() {
 			e.Kind, e.Detail = chat.KindMarkup, nil
 		case chat.KindRejected:
 			e.Flags &^= chat.FlagSpent
-			d := *e.Detail.Rejected
+			d := *e.Detail.(*chat.RejectedDetail)
 			d.Raw = "" // fronts show that of an incomplete call always
-			e.Detail = &chat.Detail{Rejected: &d}
+			e.Detail = &d
 		}
 	}
 	r.flushAnswer()

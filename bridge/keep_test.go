@@ -33,10 +33,10 @@ func shown(t *testing.T, m chat.Model, req *chat.Request) (content, reasoning, c
 			content += e.Text
 		case e.Kind == chat.KindReasoning:
 			reasoning += e.Text
-		case e.Kind == chat.KindRejected && (e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete):
-			content += e.Detail.Rejected.Raw
+		case e.Kind == chat.KindRejected && (e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete):
+			content += e.Detail.(*chat.RejectedDetail).Raw
 		case e.Kind == chat.KindCallEnd:
-			calls += e.Name + e.Detail.Call.Arguments
+			calls += e.Name + e.Detail.(*chat.Call).Arguments
 		}
 	}
 	return content, reasoning, calls

@@ -43,7 +43,7 @@ func (r *run) lookalike() {
 	}
 	r.hideFrom(call.At)
 	at := len(t.raw) // the text has gone out, or stands there as markup
-	r.emit(chat.Event{Kind: chat.KindRejected, Index: -1, At: at, End: at, Name: d.Name, Detail: &chat.Detail{Rejected: d}})
+	r.emit(chat.Event{Kind: chat.KindRejected, Index: -1, At: at, End: at, Name: d.Name, Detail: d})
 	if !r.req.Attempts {
 		t.failures, t.muteAt = append(t.failures, f), call.At
 	}

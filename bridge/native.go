@@ -87,7 +87,7 @@ func (r *run) backendEnd(e chat.Event) {
 		return
 	}
 	e.At, e.End, e.Origin = len(r.turn.raw), len(r.turn.raw), c.start.Origin
-	call := *e.Detail.Call
+	call := *e.Detail.(*chat.Call)
 	call.At, call.End, call.Origin, call.ID = 0, 0, e.Origin, c.start.ID
 	call.Name = strings.TrimPrefix(call.Name, r.o.Prefix)
 	if c.start.Name != "" {
@@ -176,7 +176,7 @@ func (r *run) unglue(e chat.Event, call chat.Call) {
 		}
 		r.backendStart(start)
 		part := chat.Call{ID: start.ID, Name: name, Arguments: args[i], Complete: true, Origin: e.Origin}
-		r.backendEnd(chat.Event{Kind: chat.KindCallEnd, Origin: e.Origin, Detail: &chat.Detail{Call: &part}})
+		r.backendEnd(chat.Event{Kind: chat.KindCallEnd, Origin: e.Origin, Detail: &part})
 	}
 }
 
@@ -225,7 +225,7 @@ func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
 		show = c.hold
 	}
 	for i := range notes {
-		show(chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &chat.Detail{Note: &notes[i]}})
+		show(chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &notes[i]})
 	}
 	show(chat.Event{Kind: chat.KindCallArgs, Origin: e.Origin, Index: r.index, At: e.At, End: e.End, Text: args})
 	r.complete(e, call)
@@ -354,7 +354,7 @@ func (r *run) convert(f *failure) {
 		return
 	}
 	r.emit(chat.Event{Kind: chat.KindConverted, Origin: call.Origin, At: at, End: at, Name: call.Name,
-		Detail: &chat.Detail{Bounce: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muteAt:]), Left: r.left}}})
+		Detail: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muteAt:]), Left: r.left}})
 	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, Name: call.Name}, r.find(call.Name)) // the backend's id is for its own calls
 	r.args(chat.Event{Kind: chat.KindCallArgs, Origin: call.Origin, At: at, End: at, Text: call.Arguments})
 	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
@@ -368,10 +368,10 @@ func (r *run) callsBehind() {
 	at := len(r.turn.raw)
 	r.events = r.dec.Feed(r.events[:0], string(r.turn.raw[r.turn.covered:]))
 	for _, e := range r.dec.Close(r.events) {
-		if e.Kind != chat.KindCallEnd || !e.Detail.Call.Complete {
+		if e.Kind != chat.KindCallEnd || !e.Detail.(*chat.Call).Complete {
 			continue
 		}
-		call := *e.Detail.Call
+		call := *e.Detail.(*chat.Call)
 		call.At, call.End = 0, 0
 		if slices.ContainsFunc(taken, func(f failure) bool { return f.call.Name == call.Name && sameJSON(f.call.Arguments, call.Arguments) }) {
 			continue // the model wrote it again, as it should have at first

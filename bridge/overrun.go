@@ -23,7 +23,7 @@ func (r *run) overran(e chat.Event) {
 	if o.told {
 		return
 	}
-	*o = overrun{told: true, cut: e.Detail.Overrun.Hard || r.turn.tried, at: e.At}
+	*o = overrun{told: true, cut: e.Detail.(*chat.OverrunDetail).Hard || r.turn.tried, at: e.At}
 	if !r.turn.echo.keep(e) {
 		r.pass(e)
 	}
@@ -41,8 +41,7 @@ func (r *run) behind(e chat.Event) {
 // late rejects a call of the backend behind the end of the turn. It is for the record alone: nothing is
 // bounced for it, and the client is not told of it.
 func (r *run) late(e chat.Event, name, arguments string) {
-	r.pass(chat.Event{Kind: chat.KindRejected, Origin: e.Origin, Index: -1, At: e.At, End: e.End, Name: name, Detail: &chat.Detail{
-		Rejected: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}}})
+	r.pass(chat.Event{Kind: chat.KindRejected, Origin: e.Origin, Index: -1, At: e.At, End: e.End, Name: name, Detail: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}})
 }
 
 // asksForEnd lets the decoder say whether a call of the backend that begins stands behind the end of the turn.
@@ -77,9 +76,9 @@ func (r *run) heard() {
 		if e := &r.events[i]; e.Kind == chat.KindOverrun {
 			e.At += r.turn.anew
 			e.End = e.At
-			d := *e.Detail.Overrun
+			d := *e.Detail.(*chat.OverrunDetail)
 			d.At += r.turn.anew
-			e.Detail = &chat.Detail{Overrun: &d}
+			e.Detail = &d
 			r.overran(*e)
 		}
 	}

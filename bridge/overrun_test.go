@@ -10,7 +10,7 @@ import (
 
 // over is the end of a turn behind which the model went on.
 func over(hard bool) chat.Event {
-	return chat.Event{Kind: chat.KindOverrun, Detail: &chat.Detail{Overrun: &chat.OverrunDetail{Marker: "<|im_start|>user", Hard: hard}}}
+	return chat.Event{Kind: chat.KindOverrun, Detail: &chat.OverrunDetail{Marker: "<|im_start|>user", Hard: hard}}
 }
 
 const (
@@ -53,7 +53,7 @@ func TestOverrun(t *testing.T) {
 			[]answer{join(answer{text("Shall I?\nUser: yes\nAssistant:"), over(false)}, function("c1", "get_weather", `{"city":"Paris"}`), answer{text(" Done.")})},
 			seen{Content: "Shall I?\nUser: yes\nAssistant: Done.", Rejected: []string{late}, Finish: chat.FinishStop}, 0},
 		{"a broken function call behind the end", bridge.Options{Mode: bridge.ModeNative}, []answer{{text("Shall I?"), over(true),
-			{Kind: chat.KindRejected, Index: -1, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: "get_weather", Raw: "{", Message: "broken"}}}}},
+			{Kind: chat.KindRejected, Index: -1, Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: "get_weather", Raw: "{", Message: "broken"}}}},
 			seen{Content: "Shall I?", Rejected: []string{late}, Finish: chat.FinishStop}, 0},
 		{"a whole native call behind the end", text3, []answer{join(answer{text("Shall I?"), over(true)}, native("n", "get_weather", `{"city":"Paris"}`, "x"))},
 			seen{Content: "Shall I?", Rejected: []string{late}, Finish: chat.FinishStop}, 0},
@@ -65,7 +65,7 @@ func TestOverrun(t *testing.T) {
 		{"a function call that began before the end", bridge.Options{Mode: bridge.ModeNative}, []answer{{
 			{Kind: chat.KindCallStart, Origin: chat.OriginFunction, ID: "c1", Name: "get_weather"}, {Kind: chat.KindCallArgs, Text: `{"city":`},
 			over(true), text(invented), {Kind: chat.KindCallArgs, Text: `"Paris"}`},
-			{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{Name: "get_weather", Arguments: `{"city":"Paris"}`, Complete: true}}}, text("more")}},
+			{Kind: chat.KindCallEnd, Detail: &chat.Call{Name: "get_weather", Arguments: `{"city":"Paris"}`, Complete: true}}, text("more")}},
 			seen{Calls: paris, Finish: chat.FinishCalls}, 1},
 		{"function calling behind an answer that the model asked for", bridge.Options{Mode: bridge.ModeNative},
 			[]answer{join(answer{text("Shall I?\nQ: yes\nA:\n")}, function("c1", "get_weather", `{"city":"Paris"}`))},

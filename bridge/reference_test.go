@@ -18,7 +18,7 @@ func TestReferences(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", mode, err)
 			}
-			if e.Kind == chat.KindNote && e.Detail.Note.Kind == chat.NoteUnsent && e.Detail.Note.Path == "tools.f" {
+			if e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteUnsent && e.Detail.(*chat.NoteDetail).Path == "tools.f" {
 				notes++
 			}
 		}

@@ -31,7 +31,7 @@ func (s *strict) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Eve
 			return
 		}
 		_ = yield(chat.Event{Kind: chat.KindText, Text: "ok"}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 

@@ -45,8 +45,8 @@ type run struct {
 type turn struct {
 	attempt   int
 	sent      *chat.Request
-	open      bool         // TurnStart has been sent
-	detail    *chat.Detail // of TurnStart and TurnEnd, once it is made
+	open      bool             // TurnStart has been sent
+	detail    *chat.TurnDetail // of TurnStart and TurnEnd, once it is made
 	began     time.Time
 	err       error    // that the model ended with
 	raw       []byte   // the text so far
@@ -65,7 +65,7 @@ type turn struct {
 	echo      echo
 	call      heldCall
 	markup    markup
-	logprobs  *chat.Detail // of text that the decoder still holds
+	logprobs  chat.LogProbs // of text that the decoder still holds
 	text      heldText
 	fence     fence
 	answering bool // a call of answerTool is open
@@ -297,7 +297,7 @@ func (r *run) begin() {
 		r.turn.open = true
 		r.emit(chat.Event{Kind: chat.KindTurnStart, Detail: r.turnDetail()})
 		for i := range r.notes {
-			r.emit(chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: &r.notes[i]}})
+			r.emit(chat.Event{Kind: chat.KindNote, Detail: &r.notes[i]})
 		}
 		r.notes = nil
 		if !r.req.Stream {
@@ -307,20 +307,16 @@ func (r *run) begin() {
 }
 
 // turnDetail describes the turn, for its start and its end.
-func (r *run) turnDetail() *chat.Detail {
+func (r *run) turnDetail() *chat.TurnDetail {
 	if r.turn.detail == nil {
-		d := &struct { // in one piece
-			detail chat.Detail
-			turn   chat.TurnDetail
-		}{turn: chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent}}
+		d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent}
 		if r.mode == ModeText {
-			d.turn.Dialect = r.o.Prompt.Dialect
+			d.Dialect = r.o.Prompt.Dialect
 			if r.o.Mode == ModeAuto && r.o.Support.drops(r.req.Model) {
-				d.turn.Notice = noticeDropped
+				d.Notice = noticeDropped
 			}
 		}
-		d.detail.Turn = &d.turn
-		r.turn.detail = &d.detail
+		r.turn.detail = d
 	}
 	return r.turn.detail
 }
@@ -363,8 +359,8 @@ func (r *run) take(e chat.Event) {
 			}
 			return
 		}
-		if e.Detail != nil && e.Detail.LogProbs != nil {
-			r.turn.logprobs = e.Detail
+		if probs, ok := e.Detail.(chat.LogProbs); ok {
+			r.turn.logprobs = probs
 		}
 		r.events = r.dec.Feed(r.events[:0], e.Text)
 		r.decoded()
@@ -373,9 +369,9 @@ func (r *run) take(e chat.Event) {
 		}
 	case chat.KindOverrun: // from a model that knows
 		r.closeText()
-		d := *e.Detail.Overrun
+		d := *e.Detail.(*chat.OverrunDetail)
 		d.At = len(r.turn.raw)
-		e.At, e.End, e.Detail = d.At, d.At, &chat.Detail{Overrun: &d}
+		e.At, e.End, e.Detail = d.At, d.At, &d
 		r.overran(e)
 	case chat.KindCallStart:
 		r.backendStart(e)
@@ -389,7 +385,7 @@ func (r *run) take(e chat.Event) {
 	case chat.KindNativeCall:
 		r.nativeCall(e)
 	case chat.KindUsage:
-		u := *e.Detail.Usage
+		u := *e.Detail.(*chat.Usage)
 		if u.Requests == 0 {
 			u.Requests = 1
 		}
@@ -397,7 +393,7 @@ func (r *run) take(e chat.Event) {
 		r.usage.Add(u)
 		r.hasUsage = true
 	case chat.KindFinish:
-		r.finish = *e.Detail.Finish
+		r.finish = *e.Detail.(*chat.Finish)
 	case chat.KindIdle:
 		r.emit(e)
 	default:
@@ -434,7 +430,7 @@ func (r *run) decoded() {
 		case chat.KindCallArgs:
 			r.args(*e)
 		case chat.KindCallEnd:
-			r.complete(*e, *e.Detail.Call)
+			r.complete(*e, *e.Detail.(*chat.Call))
 		case chat.KindRejected:
 			r.rejected(*e)
 		default:
@@ -519,7 +515,7 @@ func (r *run) flush() {
 	r.closeText()
 	if c := &r.turn.call; c.open { // the backend never ended it
 		e := c.start
-		e.Kind, e.Detail = chat.KindCallEnd, &chat.Detail{Call: &chat.Call{ID: e.ID, Name: e.Name, Arguments: string(c.raw), Origin: e.Origin}}
+		e.Kind, e.Detail = chat.KindCallEnd, &chat.Call{ID: e.ID, Name: e.Name, Arguments: string(c.raw), Origin: e.Origin}
 		r.backendEnd(e)
 	}
 	r.drop() // what still repeats at the end
@@ -599,8 +595,8 @@ func (r *run) conclude() {
 			confused = append(confused, more.call)
 		}
 	}
-	r.emit(chat.Event{Kind: chat.KindBounce, Detail: &chat.Detail{Bounce: &chat.BounceDetail{
-		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muteAt:]), Sent: r.correction(), Left: r.left}}})
+	r.emit(chat.Event{Kind: chat.KindBounce, Detail: &chat.BounceDetail{
+		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muteAt:]), Sent: r.correction(), Left: r.left}})
 }
 
 // required reports whether the request demands a call.
@@ -627,16 +623,11 @@ func (r *run) bounceable(reason chat.Reason) bool {
 
 // end sums up.
 func (r *run) end() {
-	d := &struct { // in one piece
-		usage, detail chat.Detail
-		sum           chat.Usage
-		finish        chat.Finish
-	}{sum: r.usage, finish: r.finish}
 	if r.hasUsage {
-		d.usage.Usage = &d.sum
-		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &d.usage})
+		sum := r.usage
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &sum})
 	}
-	f := &d.finish
+	f := r.finish
 	f.Bounces = r.bounces
 	switch {
 	case f.Reason == chat.FinishLength || f.Reason == chat.FinishFiltered:
@@ -645,6 +636,5 @@ func (r *run) end() {
 	default:
 		f.Reason = chat.FinishStop
 	}
-	d.detail.Finish = f
-	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &d.detail})
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &f})
 }

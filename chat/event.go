@@ -11,7 +11,7 @@ type Kind uint8
 
 // The kinds of events. Who emits them and what they carry:
 const (
-	// KindTurnStart and KindTurnEnd frame one response of a model (agent, bridge). Turn counts; Detail.Turn
+	// KindTurnStart and KindTurnEnd frame one response of a model (agent, bridge). Turn counts; a *TurnDetail
 	// says the model and the attempt.
 	KindTurnStart Kind = iota + 1
 	KindTurnEnd
@@ -30,7 +30,7 @@ const (
 	// KindCallArgs carries a delta of the call's arguments in Text. Joined, the deltas are exactly the
 	// arguments of the KindCallEnd.
 	KindCallArgs
-	// KindCallEnd carries the whole call in Detail.Call. Its own span is what was left of the call's text
+	// KindCallEnd carries the whole call in a *Call. Its own span is what was left of the call's text
 	// after the last KindCallArgs.
 	KindCallEnd
 
@@ -39,28 +39,28 @@ const (
 	KindNativeCall
 	KindNativeResult
 
-	// KindRejected reports text that tried to be a call and is none: Detail.Rejected has the reason and the
+	// KindRejected reports text that tried to be a call and is none: a *RejectedDetail has the reason and the
 	// raw text (decoder, bridge). Index is that of the call it closes, or -1 if none was open. The event's
-	// own span is what was left of the attempt's text; Detail.Rejected has the whole one.
+	// own span is what was left of the attempt's text; the detail has the whole one.
 	KindRejected
 
-	// KindOverrun says that the model went on past the end of its turn: Detail.Overrun (decoder). At and End
+	// KindOverrun says that the model went on past the end of its turn: *OverrunDetail (decoder). At and End
 	// are both the offset at which the turn ended. It comes at most once a turn, and no call of the decoder's
 	// follows it.
 	KindOverrun
 
-	// KindNote records one repair or coercion, or something else worth knowing: Detail.Note (decoder, bridge).
+	// KindNote records one repair or coercion, or something else worth knowing: *NoteDetail (decoder, bridge).
 	KindNote
-	// KindCandidate reports what became of a possible opener; only when tracing: Detail.Candidate (decoder).
+	// KindCandidate reports what became of a possible opener; only when tracing: *CandidateDetail (decoder).
 	KindCandidate
 
 	// KindBounce reports a corrective second request, KindConverted a call that was taken over from another
-	// channel: Detail.Bounce (bridge).
+	// channel: *BounceDetail (bridge).
 	KindBounce
 	KindConverted
 
 	// KindPolicy, KindApproval, KindToolState, KindProgress and KindResult report the running of tools (tool,
-	// agent). Detail has the part of the same name.
+	// agent). Packages tool and policy define their details but that of the last: *Result.
 	KindPolicy
 	KindApproval
 	KindToolState
@@ -70,13 +70,13 @@ const (
 	// KindRaw carries the turn's whole model text in Text, once, at its end (bridge).
 	KindRaw
 
-	// KindUsage carries token counts summed over all backend requests: Detail.Usage.
+	// KindUsage carries token counts summed over all backend requests: *Usage.
 	KindUsage
-	// KindFinish ends every stream that does not end in an error, exactly once and last: Detail.Finish.
+	// KindFinish ends every stream that does not end in an error, exactly once and last: *Finish.
 	KindFinish
 
 	// KindIdle says that nothing more is available now, because the backend's reader would block. Every
-	// decorator passes it on; what shows events flushes or repaints on it. With Detail.Retry it says that a
+	// decorator passes it on; what shows events flushes or repaints on it. With a *RetryDetail it says that a
 	// request failed and is made again (route).
 	KindIdle
 )
@@ -122,33 +122,37 @@ type Event struct {
 	Text   string
 	ID     string
 	Name   string
-	Detail *Detail
+	Detail Detail
 }
 
-// Detail holds the parts of an event that only some kinds have. The part that a kind needs is never nil.
-type Detail struct {
-	Turn      *TurnDetail
-	Call      *Call
-	Rejected  *RejectedDetail
-	Overrun   *OverrunDetail
-	Note      *NoteDetail
-	Candidate *CandidateDetail
-	Bounce    *BounceDetail
-	Policy    *PolicyDetail
-	Approval  *ApprovalDetail
-	ToolState *ToolStateDetail
-	Progress  *ProgressDetail
-	Result    *Result
-	Usage     *Usage
-	Finish    *Finish
-	Retry     *RetryDetail    // of an Idle event: why nothing comes now
-	LogProbs  json.RawMessage // of the tokens of a Text event, in the OpenAI shape
-
-	// Opaque is what only a backend of the same protocol understands, and a client hands back in its history:
-	// of a Reasoning event, which may have no Text then, the signature of the thinking that ends here, or
-	// thinking that cannot be read.
-	Opaque []Extra
+// A Detail is what events of one kind carry besides. The comment on each kind names its type; an event of that kind
+// always has one, so that a type assertion holds. Packages define the details of the kinds that only they emit.
+type Detail interface {
+	// EventDetail does nothing. It marks the types that are made to be details.
+	EventDetail()
 }
+
+// LogProbs are the probabilities of the tokens of a Text event, in the OpenAI shape.
+type LogProbs json.RawMessage
+
+// Opaque is what only a backend of the same protocol understands, and a client hands back in its history: of a
+// Reasoning event, which may have no Text then, the signature of the thinking that ends here, or thinking that cannot
+// be read.
+type Opaque []Extra
+
+func (*TurnDetail) EventDetail()      {}
+func (*Call) EventDetail()            {}
+func (*RejectedDetail) EventDetail()  {}
+func (*OverrunDetail) EventDetail()   {}
+func (*NoteDetail) EventDetail()      {}
+func (*CandidateDetail) EventDetail() {}
+func (*BounceDetail) EventDetail()    {}
+func (*Result) EventDetail()          {}
+func (*Usage) EventDetail()           {}
+func (*Finish) EventDetail()          {}
+func (*RetryDetail) EventDetail()     {}
+func (LogProbs) EventDetail()         {}
+func (Opaque) EventDetail()           {}
 
 // TurnDetail says which model answers and at which attempt, from 1.
 type TurnDetail struct {
@@ -302,67 +306,6 @@ const (
 	DecisionAsk   Decision = "ask"
 	DecisionDeny  Decision = "deny"
 )
-
-// PolicyDetail says what was decided about a call and by which rule.
-type PolicyDetail struct {
-	CallID   string   `json:"call_id,omitempty"`
-	Decision Decision `json:"decision"`
-	Rule     string   `json:"rule,omitempty"` // as written, with file and line where it came from one
-	Why      string   `json:"why,omitempty"`
-}
-
-// ApprovalState is where an approval stands.
-type ApprovalState string
-
-// The states of an approval.
-const (
-	ApprovalPending   ApprovalState = "pending"
-	ApprovalApproved  ApprovalState = "approved"
-	ApprovalEdited    ApprovalState = "edited"
-	ApprovalDenied    ApprovalState = "denied"
-	ApprovalExpired   ApprovalState = "expired"
-	ApprovalCancelled ApprovalState = "cancelled"
-	ApprovalConsumed  ApprovalState = "consumed"
-)
-
-// ApprovalDetail reports a person's answer to an ask, or that one is awaited.
-type ApprovalDetail struct {
-	ID      string
-	CallID  string
-	State   ApprovalState
-	By      string
-	Reason  string
-	Address string // where it can be answered
-	Expires time.Time
-}
-
-// State is where the running of a tool stands.
-type State string
-
-// The states of a tool's run.
-const (
-	StateQueued      State = "queued"
-	StateRunning     State = "running"
-	StateDone        State = "done"
-	StateFailed      State = "failed"
-	StateInterrupted State = "interrupted" // it is not known whether it took effect
-)
-
-// ToolStateDetail reports a change in the running of a call.
-type ToolStateDetail struct {
-	CallID  string
-	State   State
-	Elapsed time.Duration
-}
-
-// ProgressDetail carries output of a tool that is still running.
-type ProgressDetail struct {
-	CallID string
-	Stream string // stdout, stderr, or a word of the tool
-	Text   string
-	Done   float64 // of Total, if Total is not 0
-	Total  float64
-}
 
 // Usage counts tokens. Unknown counts are 0; Known says whether any was reported.
 type Usage struct {

@@ -39,7 +39,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	}
 	for _, e := range text.dst {
 		if e.Kind == chat.KindNote {
-			notes = append(notes, *e.Detail.Note)
+			notes = append(notes, *e.Detail.(*chat.NoteDetail))
 		}
 	}
 	return out.Arguments(), notes, nil

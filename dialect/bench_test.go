@@ -336,7 +336,7 @@ func BenchmarkCases(b *testing.B) {
 
 func countCalls(events []chat.Event) (n int) {
 	for _, e := range events {
-		if e.Kind == chat.KindCallEnd && e.Detail.Call.Complete {
+		if e.Kind == chat.KindCallEnd && e.Detail.(*chat.Call).Complete {
 			n++
 		}
 	}

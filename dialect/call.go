@@ -21,7 +21,7 @@ type callWriter struct {
 	accepted bool   // one of its calls was whole
 	count    int    // calls and attempts so far
 	last     string // the dialect of the last call that ended
-	spare    []wholeCall
+	spare    []chat.Call
 	openCall
 }
 
@@ -349,20 +349,14 @@ func (c *callWriter) Arguments() string {
 	return c.args.String()
 }
 
-// A wholeCall is what the event of a call's end points to.
-type wholeCall struct {
-	chat.Detail
-	chat.Call
-}
-
 // manyCalls is for how many calls at most memory is taken at once: whoever keeps one of them keeps that of
-// all. Ten of them fill a block of the allocator's, of whose blocks for eight a twelfth would be left over.
-const manyCalls = 10
+// all. Eight of them fill a block of the allocator's.
+const manyCalls = 8
 
 // memory returns the memory of a call. A response with several calls is likely to have more.
-func (c *callWriter) memory() *wholeCall {
+func (c *callWriter) memory() *chat.Call {
 	if len(c.spare) == 0 {
-		c.spare = make([]wholeCall, min(max(1, c.count/2), manyCalls))
+		c.spare = make([]chat.Call, min(max(1, c.count/2), manyCalls))
 	}
 	w := &c.spare[0]
 	c.spare = c.spare[1:]
@@ -376,11 +370,9 @@ func (c *callWriter) end(end int, complete bool) {
 	c.accepted = c.accepted || complete
 	c.last = c.dialect
 	whole := c.memory()
-	whole.Call = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.Arguments(), Complete: complete,
+	*whole = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.Arguments(), Complete: complete,
 		Dialect: c.dialect, Reasoning: c.reasoning, At: c.at, End: end}
-	whole.Detail.Call = &whole.Call
-	c.text.emit(chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name,
-		Detail: &whole.Detail}, end)
+	c.text.emit(chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, Detail: whole}, end)
 	c.sources.finish(c.at, end)
 	c.openCall = openCall{index: c.index}
 }
@@ -388,7 +380,7 @@ func (c *callWriter) end(end int, complete bool) {
 // Note records something about the bytes [at, end) of the text.
 func (c *callWriter) Note(n chat.NoteDetail) {
 	c.tell()
-	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindNote, Index: c.index, At: n.At, End: n.End, Detail: &chat.Detail{Note: &n}})
+	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindNote, Index: c.index, At: n.At, End: n.End, Detail: &n})
 }
 
 // reject closes the open call, or an attempt that opened none, before the offset end. Its text begins at the offset at.
@@ -404,7 +396,7 @@ func (c *callWriter) reject(reason chat.Reason, name, message string, at, end in
 		c.confirm(at, false)
 	}
 	r.Raw = c.text.held(r.At, end)
-	c.text.emit(chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, Detail: &chat.Detail{Rejected: r}}, end)
+	c.text.emit(chat.Event{Kind: chat.KindRejected, Index: index, Name: r.Name, Detail: r}, end)
 	c.openCall = openCall{index: c.index}
 }
 

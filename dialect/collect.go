@@ -26,17 +26,17 @@ func (c *Collector) Add(e chat.Event) {
 	case chat.KindReasoning:
 		c.reasoning.WriteString(e.Text)
 	case chat.KindCallEnd:
-		c.addCall(*e.Detail.Call)
+		c.addCall(*e.Detail.(*chat.Call))
 	case chat.KindRejected:
-		c.Rejected = append(c.Rejected, *e.Detail.Rejected)
-		c.content.WriteString(e.Detail.Rejected.Raw)
+		c.Rejected = append(c.Rejected, *e.Detail.(*chat.RejectedDetail))
+		c.content.WriteString(e.Detail.(*chat.RejectedDetail).Raw)
 	case chat.KindOverrun:
-		c.Overrun = e.Detail.Overrun
+		c.Overrun = e.Detail.(*chat.OverrunDetail)
 	case chat.KindNote:
-		c.twice = c.twice || e.Detail.Note.Kind == chat.NoteDuplicateKey
-		c.Notes = append(c.Notes, *e.Detail.Note)
+		c.twice = c.twice || e.Detail.(*chat.NoteDetail).Kind == chat.NoteDuplicateKey
+		c.Notes = append(c.Notes, *e.Detail.(*chat.NoteDetail))
 	case chat.KindCandidate:
-		c.Traces = append(c.Traces, *e.Detail.Candidate)
+		c.Traces = append(c.Traces, *e.Detail.(*chat.CandidateDetail))
 	}
 }
 

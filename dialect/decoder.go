@@ -454,6 +454,6 @@ func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
 			d.textUpTo(d.text.holdAt)
 		}
 		c := &chat.CandidateDetail{Dialect: d.call.dialect, At: d.text.candAt, End: end, Outcome: outcome, Why: why}
-		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCandidate, At: c.At, End: c.End, Detail: &chat.Detail{Candidate: c}})
+		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindCandidate, At: c.At, End: c.End, Detail: c})
 	}
 }

@@ -104,12 +104,8 @@ func (p *playback) Feed(dst []chat.Event, chunk string) []chat.Event {
 	for ; p.sent < p.upTo[p.chunk]; p.sent++ {
 		dst = append(dst, p.events[p.sent])
 		if e := &dst[len(dst)-1]; e.Kind == chat.KindCallEnd {
-			whole := &struct {
-				chat.Detail
-				chat.Call
-			}{Call: *e.Detail.Call}
-			whole.Detail.Call = &whole.Call
-			e.Detail = &whole.Detail
+			call := *e.Detail.(*chat.Call)
+			e.Detail = &call
 		}
 	}
 	p.chunk++

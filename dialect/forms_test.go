@@ -168,8 +168,8 @@ func TestEditsNowhere(t *testing.T) {
 			texts++
 			d.Reset()
 			for _, e := range d.Close(d.Feed(nil, r.Text)) {
-				if e.Kind == chat.KindCallEnd && e.Detail.Call.Dialect == "cli-block" {
-					t.Errorf("%s: %s %s", r.ID, e.Name, e.Detail.Call.Arguments)
+				if e.Kind == chat.KindCallEnd && e.Detail.(*chat.Call).Dialect == "cli-block" {
+					t.Errorf("%s: %s %s", r.ID, e.Name, e.Detail.(*chat.Call).Arguments)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/chat"
 	"wield/dialect"
 )
 
@@ -38,7 +39,7 @@ func TestInventedStyles(t *testing.T) {
 			} {
 				n++
 				text := c.before + name1 + c.said + "\n" + name2 + c.answer + forms[name]
-				if got, over := tally(readIn(t, o, text, turnSizes[n%len(turnSizes)])); got != c.calls || over != nil && over.Detail.Overrun.Hard {
+				if got, over := tally(readIn(t, o, text, turnSizes[n%len(turnSizes)])); got != c.calls || over != nil && over.Detail.(*chat.OverrunDetail).Hard {
 					t.Errorf("%q in chunks of %d: %d calls, want %d; %v", text, turnSizes[n%len(turnSizes)], got, c.calls, over)
 				}
 			}

@@ -303,11 +303,11 @@ func (m *mention) begins(kept []chat.Event) {
 	e := &kept[n]
 	m.begun, m.out = true, append(m.out, kept[:n]...)
 	m.first = endedCall{ended: e.Index >= 0, index: e.Index, last: e.At}
-	if c := e.Detail.Call; c != nil {
-		m.first.name, m.first.args, m.first.at = c.Name, c.Arguments, c.At
-	} else {
-		r := e.Detail.Rejected
-		m.first.name, m.first.args, m.first.at = r.Name, r.Arguments, r.At
+	switch d := e.Detail.(type) {
+	case *chat.Call:
+		m.first.name, m.first.args, m.first.at = d.Name, d.Arguments, d.At
+	case *chat.RejectedDetail:
+		m.first.name, m.first.args, m.first.at = d.Name, d.Arguments, d.At
 	}
 }
 
@@ -328,7 +328,7 @@ func (d *Decoder) unsay() {
 		d.call.count, d.turn.called = m.calls+1, true
 		r := &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.name, Raw: raw[c.at-m.at:], Arguments: c.args, Dialect: dialect, At: c.at, End: m.end,
 			Message: "the call stands in a sentence that talks about it"}
-		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last, End: m.end, Detail: &chat.Detail{Rejected: r}})
+		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last, End: m.end, Detail: r})
 		d.text.last = m.end
 	} else {
 		d.text.last = m.at

@@ -18,7 +18,7 @@ func mentioned(t *testing.T, text string, want int) {
 		events := readIn(t, o, text, size)
 		got := 0
 		for _, e := range events {
-			if e.Kind == chat.KindCallEnd && e.Detail.Call.Complete {
+			if e.Kind == chat.KindCallEnd && e.Detail.(*chat.Call).Complete {
 				got++
 			}
 		}

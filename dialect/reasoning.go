@@ -146,7 +146,7 @@ func (d *Decoder) promote() {
 		if to == len(r.found) {
 			return
 		}
-		call := r.found[to].Detail.Call
+		call := r.found[to].Detail.(*chat.Call)
 		if call.Complete {
 			d.promoteCall(r.found[from:to+1], *call)
 		}
@@ -167,7 +167,7 @@ func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
 			e.ID = call.ID
 		case chat.KindCallEnd:
 			call.Index = index
-			e.ID, e.Detail = call.ID, &chat.Detail{Call: &call}
+			e.ID, e.Detail = call.ID, &call
 		}
 		d.text.dst = append(d.text.dst, e)
 		if e.Kind == chat.KindCallEnd {

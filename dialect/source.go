@@ -41,7 +41,7 @@ func Sources(text string, o Options) ([]CallSources, error) {
 	take := func(events []chat.Event) {
 		for i := range events {
 			if e := &events[i]; e.Kind == chat.KindCallEnd {
-				calls = append(calls, d.call.sources.of(*e.Detail.Call))
+				calls = append(calls, d.call.sources.of(*e.Detail.(*chat.Call)))
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func parsedCalls(t *testing.T, c dialecttest.Case, o dialect.Options) (list []st
 	}
 	for _, e := range d.Close(d.Feed(nil, c.Text)) {
 		if e.Kind == chat.KindCallEnd {
-			k := e.Detail.Call
+			k := e.Detail.(*chat.Call)
 			list = append(list, fmt.Sprint(k.Name, k.Arguments, k.Complete, k.At, k.End))
 		}
 	}

@@ -408,7 +408,7 @@ func (d *Decoder) endTurn(i, at int, marker string, hard bool) int {
 func (d *Decoder) tellOver(at int, marker string, hard bool) {
 	d.turn.over, d.turn.hard, d.state = true, hard, inOver
 	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindOverrun, At: at, End: at,
-		Detail: &chat.Detail{Overrun: &chat.OverrunDetail{Marker: strings.TrimSpace(marker), Hard: hard, At: at}}})
+		Detail: &chat.OverrunDetail{Marker: strings.TrimSpace(marker), Hard: hard, At: at}})
 }
 
 // swallowedTurn returns the header of another party in the arguments of a call with tags if the start of another call stands behind it:

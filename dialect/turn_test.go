@@ -72,8 +72,8 @@ func checkOver(t *testing.T, o dialect.Options, text string, size, calls, at int
 		t.Errorf("%q in chunks of %d: %d calls, want %d", text, size, got, calls)
 	case over == nil:
 		t.Errorf("%q in chunks of %d: the end of the turn is not told of", text, size)
-	case over.Detail.Overrun.Hard != hard || over.At != at:
-		t.Errorf("%q in chunks of %d: hard %t at %d, want %t at %d", text, size, over.Detail.Overrun.Hard, over.At, hard, at)
+	case over.Detail.(*chat.OverrunDetail).Hard != hard || over.At != at:
+		t.Errorf("%q in chunks of %d: hard %t at %d, want %t at %d", text, size, over.Detail.(*chat.OverrunDetail).Hard, over.At, hard, at)
 	}
 	if err := dialecttest.Conservation(text, events); err != nil {
 		t.Errorf("%q in chunks of %d: %v", text, size, err)
@@ -247,7 +247,7 @@ func TestTurnMarks(t *testing.T) {
 			calls, over := tally(events)
 			marker, at := "", 0
 			if over != nil {
-				marker, at = over.Detail.Overrun.Marker, over.At
+				marker, at = over.Detail.(*chat.OverrunDetail).Marker, over.At
 			}
 			if calls != c.calls || marker != c.over || at != c.at {
 				t.Errorf("%s, %q in chunks of %d: %d calls, %q at %d; want %d, %q at %d", c.name, c.text, size, calls, marker, at, c.calls, c.over, c.at)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"wield/chat"
 	"wield/dialect"
 )
 
@@ -43,7 +44,7 @@ func TestTurnTexts(t *testing.T) {
 		for _, e := range events {
 			c.Add(e)
 		}
-		if _, over := tally(events); over != nil && over.Detail.Overrun.Hard {
+		if _, over := tally(events); over != nil && over.Detail.(*chat.OverrunDetail).Hard {
 			t.Errorf("%q in chunks of %d is cut at %d", text, size, over.At)
 		}
 		wanted += calls

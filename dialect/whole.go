@@ -195,14 +195,12 @@ func (d *Decoder) closeWhole() {
 	}
 	at := d.request.at
 	end := at + len(text)
-	whole := d.call.memory()
-	whole.Call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.Value, Complete: true, Dialect: "tool-request", At: at, End: end}
-	whole.Detail.Call = &whole.Call
-	call := &whole.Call
+	call := d.call.memory()
+	*call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.Value, Complete: true, Dialect: "tool-request", At: at, End: end}
 	d.text.dst = append(d.text.dst,
 		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name, At: at, End: at},
 		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.Value, At: at, End: at},
-		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, At: at, End: end, Detail: &whole.Detail})
+		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, At: at, End: end, Detail: call})
 	if d.call.sources != nil {
 		d.call.sources.begin(at)
 		if args.At > 0 {

@@ -337,7 +337,7 @@ func (d *driver) wrappedCalls(events []chat.Event, text string, at, count int, l
 			events = append(events, e)
 			continue
 		case chat.KindCallEnd:
-			if call := e.Detail.Call; call.Complete {
+			if call := e.Detail.(*chat.Call); call.Complete {
 				call.Index, call.ID = e.Index, e.ID
 				events = append(events, e)
 				continue
@@ -370,7 +370,7 @@ func (c *callWriter) adopt(events []chat.Event) {
 		}
 		if c.text.last = max(c.text.last, e.End); e.Kind == chat.KindCallEnd {
 			c.watch.callEnds()
-			c.dialect, c.accepted, c.count = e.Detail.Call.Dialect, true, e.Index+1
+			c.dialect, c.accepted, c.count = e.Detail.(*chat.Call).Dialect, true, e.Index+1
 			c.last, c.index = c.dialect, e.Index
 		}
 		c.text.dst = append(c.text.dst, e)

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"time"
 
-	"wield/chat"
 	"wield/tool"
 )
 
@@ -43,7 +42,7 @@ func (a *Approvals) Ask(ctx context.Context, q tool.Question) (tool.Approval, er
 			if errors.Is(err, ErrConflict) {
 				continue // somebody else asked it at the same time
 			}
-			return tool.Approval{ID: id, Question: q, State: chat.ApprovalPending, Asked: asked.Asked}, err
+			return tool.Approval{ID: id, Question: q, State: tool.ApprovalPending, Asked: asked.Asked}, err
 		case err != nil:
 			return tool.Approval{}, err
 		case stands(found.State):
@@ -61,8 +60,8 @@ func (a *Approvals) id(binding string, n int) string {
 }
 
 // stands reports whether an approval in this state may still lead to a run.
-func stands(s chat.ApprovalState) bool {
-	return s == chat.ApprovalPending || s == chat.ApprovalApproved || s == chat.ApprovalEdited
+func stands(s tool.ApprovalState) bool {
+	return s == tool.ApprovalPending || s == tool.ApprovalApproved || s == tool.ApprovalEdited
 }
 
 // Get returns an approval.
@@ -92,7 +91,7 @@ func (a *Approvals) get(ctx context.Context, id string) (approval, error) {
 		return approval{}, tool.ErrNoApproval
 	}
 	if stands(found.State) && !found.Expires.IsZero() && !a.Options.Time().Before(found.Expires) {
-		found.State = chat.ApprovalExpired
+		found.State = tool.ApprovalExpired
 	}
 	return found, nil
 }
@@ -102,12 +101,12 @@ func (a *approval) add(e *Entry) {
 	a.seq = e.Seq
 	switch r := &e.Record; r.Kind {
 	case KindQuestion:
-		a.ID, a.Question, a.State, a.Asked = r.Question.ID, r.Question.Question, chat.ApprovalPending, r.Question.Asked
+		a.ID, a.Question, a.State, a.Asked = r.Question.ID, r.Question.Question, tool.ApprovalPending, r.Question.Asked
 		a.session, a.run = r.Question.Session, r.Question.Run
 	case KindAnswer:
 		a.State, a.Answer, a.Decided = r.Answer.State, r.Answer.Answer, r.Answer.At
 	case KindConsumed:
-		a.State = chat.ApprovalConsumed
+		a.State = tool.ApprovalConsumed
 	}
 }
 
@@ -121,7 +120,7 @@ func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (
 		switch {
 		case err != nil:
 			return found.Approval, err
-		case found.State != chat.ApprovalPending:
+		case found.State != tool.ApprovalPending:
 			return found.Approval, tool.ErrDecided
 		case answer.Always && found.Always == "":
 			return found.Approval, tool.ErrAlways
@@ -145,9 +144,9 @@ func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Appro
 			return found.Approval, err
 		case found.Binding != binding:
 			return found.Approval, tool.ErrBinding
-		case found.State == chat.ApprovalPending:
+		case found.State == tool.ApprovalPending:
 			return found.Approval, tool.ErrPending
-		case found.State == chat.ApprovalConsumed:
+		case found.State == tool.ApprovalConsumed:
 			return found.Approval, tool.ErrConsumed
 		case !stands(found.State):
 			return found.Approval, tool.ErrRefused
@@ -156,7 +155,7 @@ func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Appro
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
-		found.State = chat.ApprovalConsumed
+		found.State = tool.ApprovalConsumed
 		return found.Approval, err
 	}
 }
@@ -178,7 +177,7 @@ func (a *Approvals) Waiting(ctx context.Context) iter.Seq2[Pending, error] {
 				return
 			}
 			found, err := a.get(ctx, h.Stream)
-			if errors.Is(err, tool.ErrNoApproval) || err == nil && (found.State != chat.ApprovalPending || a.Run != "" && found.run != a.Run) {
+			if errors.Is(err, tool.ErrNoApproval) || err == nil && (found.State != tool.ApprovalPending || a.Run != "" && found.run != a.Run) {
 				continue
 			}
 			if !yield(Pending{found.Approval, found.session, found.run, h.Changed}, err) || err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // Version is the version of the JSON form of records. A reader takes every version up to its own.
@@ -118,7 +119,7 @@ type Record struct {
 	Reject   *Reject            `json:"reject,omitempty"`
 	Repair   *Repair            `json:"repair,omitempty"`
 	Overrun  *Overrun           `json:"overrun,omitempty"`
-	Policy   *chat.PolicyDetail `json:"policy,omitempty"`
+	Policy   *policy.Detail     `json:"policy,omitempty"`
 	Start    *tool.StartRecord  `json:"start,omitempty"`
 	Again    *Again             `json:"again,omitempty"`
 	Result   *tool.FinishRecord `json:"result,omitempty"`

@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -53,7 +54,7 @@ func samples() []Record {
 		{Kind: KindReject, Reject: &Reject{Turn: 1, CallID: "call_1", RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "n", Raw: "<x>", Arguments: "{", Message: "m", Dialect: "hermes", At: 1, End: 2}}},
 		{Kind: KindRepair, Repair: &Repair{Turn: 1, CallID: "call_1", NoteDetail: chat.NoteDetail{Kind: chat.NoteComment, Path: "/a", Before: "b", After: "a", At: 1, End: 2}}},
 		{Kind: KindOverrun, Overrun: &Overrun{Turn: 1, OverrunDetail: chat.OverrunDetail{At: 3, Marker: "<|im_start|>user", Hard: true}}},
-		{Kind: KindPolicy, Policy: &chat.PolicyDetail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "r", Why: "w"}},
+		{Kind: KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "r", Why: "w"}},
 		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
 			Binding: "b", Approval: "apr_1", Idempotent: true, At: at}},
 		{Kind: KindAgain, Again: &Again{CallID: "call_1"}},
@@ -64,7 +65,7 @@ func samples() []Record {
 		{Kind: KindResume, Resume: &Resume{By: "someone", Detached: true}},
 		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost, Error: &Failure{Kind: "k", Message: "m", Status: 500, RetryAfter: 1}}},
 		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at, Question: question}},
-		{Kind: KindAnswer, Answer: &Answer{At: at, Answer: tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
+		{Kind: KindAnswer, Answer: &Answer{At: at, Answer: tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
 			Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject, Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},

@@ -110,8 +110,8 @@ func show(t testing.TB, m chat.Model, req *chat.Request) string {
 			continue
 		}
 		fmt.Fprintf(&b, "%s %d-%d %q", e.Kind, e.At, e.End, e.Text)
-		if e.Detail != nil && e.Detail.Rejected != nil {
-			fmt.Fprintf(&b, " rejected %q", e.Detail.Rejected.Raw)
+		if r, ok := e.Detail.(*chat.RejectedDetail); ok {
+			fmt.Fprintf(&b, " rejected %q", r.Raw)
 		}
 		b.WriteByte('\n')
 	}
@@ -122,7 +122,7 @@ func TestOrderOfEvents(t *testing.T) {
 	call := []chat.Event{{Kind: chat.KindCallStart, Name: "f", At: 8, End: 10}, {Kind: chat.KindCallArgs, Text: "{}", At: 10, End: 12}, {Kind: chat.KindCallEnd, At: 12, End: 13}}
 	model := &said{events: slices.Concat(texts("one\ntw"), []chat.Event{{Kind: chat.KindMarkup, At: 6, End: 7}, {Kind: chat.KindIdle}}, []chat.Event{{Kind: chat.KindText, Text: "o", At: 7, End: 8}}, call,
 		[]chat.Event{{Kind: chat.KindReasoning, Text: "hm", At: 13, End: 15}, {Kind: chat.KindText, Text: "end", At: 15, End: 18},
-			{Kind: chat.KindRejected, Flags: chat.FlagSpent, At: 18, End: 20, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{Raw: "raw"}}}, {Kind: chat.KindFinish}})}
+			{Kind: chat.KindRejected, Flags: chat.FlagSpent, At: 18, End: 20, Detail: &chat.RejectedDetail{Raw: "raw"}}, {Kind: chat.KindFinish}})}
 	want := `text 0-4 "ONE\n"
 idle 0-0 ""
 text 4-8 "TWO"
@@ -138,7 +138,7 @@ finish 0-0 ""
 	if got := show(t, module.New(model, module.Options{Modules: []module.Module{upper}}), &chat.Request{}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if raw := model.events[len(model.events)-2].Detail.Rejected.Raw; raw != "raw" {
+	if raw := model.events[len(model.events)-2].Detail.(*chat.RejectedDetail).Raw; raw != "raw" {
 		t.Errorf("the model's own event was changed to %q", raw)
 	}
 }

@@ -39,7 +39,7 @@ func (o *output) event(e chat.Event) bool {
 		}
 		return o.yield(e, nil)
 	case chat.KindRejected:
-		if e.Flags&chat.FlagSpent != 0 && e.Detail != nil && e.Detail.Rejected != nil {
+		if e.Flags&chat.FlagSpent != 0 {
 			return o.spent(e)
 		}
 	}
@@ -147,11 +147,11 @@ func (o *output) spent(e chat.Event) bool {
 	if !o.end() {
 		return false
 	}
-	r, d := *e.Detail.Rejected, *e.Detail
+	r := *e.Detail.(*chat.RejectedDetail)
 	o.begin(chat.KindText)
 	r.Raw = o.pass(r.Raw, true)
 	o.close()
-	d.Rejected, e.Detail = &r, &d
+	e.Detail = &r
 	return o.yield(e, nil)
 }
 

@@ -101,7 +101,7 @@ func (t *translator) ask(ctx context.Context, text, to string) (string, error) {
 			return "", fmt.Errorf("translating to %s: %w", to, err)
 		case e.Kind == chat.KindText:
 			out.WriteString(e.Text)
-		case e.Kind == chat.KindFinish && e.Detail != nil && e.Detail.Finish != nil && e.Detail.Finish.Reason == chat.FinishLength:
+		case e.Kind == chat.KindFinish && e.Detail.(*chat.Finish).Reason == chat.FinishLength:
 			return "", fmt.Errorf("translating to %s: the translation was cut off", to)
 		}
 		if out.Len() > 16*len(text)+4096 {

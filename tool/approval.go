@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"wield/chat"
 )
 
 // Approvals keeps questions to a person and their answers. It never waits for one: who needs the answer asks again with Get.
@@ -60,20 +58,20 @@ type Question struct {
 
 // An Answer decides a question.
 type Answer struct {
-	State     chat.ApprovalState `json:"state"`               // approved, edited, denied or cancelled
-	Arguments json.RawMessage    `json:"arguments,omitempty"` // edited: what is to run instead
-	Refused   string             `json:"refused,omitempty"`   // edited: the parts of the call that were taken out of it, and no more; in words, for the model
-	Reason    string             `json:"reason,omitempty"`    // for the model
-	By        string             `json:"by,omitempty"`        // who decided
-	Always    bool               `json:"always,omitempty"`    // the offered rule is to be kept
-	Stop      bool               `json:"stop,omitempty"`      // denied: the run that asked is to end with it
+	State     ApprovalState   `json:"state"`               // approved, edited, denied or cancelled
+	Arguments json.RawMessage `json:"arguments,omitempty"` // edited: what is to run instead
+	Refused   string          `json:"refused,omitempty"`   // edited: the parts of the call that were taken out of it, and no more; in words, for the model
+	Reason    string          `json:"reason,omitempty"`    // for the model
+	By        string          `json:"by,omitempty"`        // who decided
+	Always    bool            `json:"always,omitempty"`    // the offered rule is to be kept
+	Stop      bool            `json:"stop,omitempty"`      // denied: the run that asked is to end with it
 }
 
 // An Approval is a question and what became of it.
 type Approval struct {
 	ID string
 	Question
-	State   chat.ApprovalState
+	State   ApprovalState
 	Answer  Answer    // once decided
 	Asked   time.Time // when the question was put
 	Decided time.Time
@@ -82,24 +80,24 @@ type Approval struct {
 // Check reports what is wrong with an answer by itself. Every store asks it first.
 func (a *Answer) Check() error {
 	switch a.State {
-	case chat.ApprovalApproved, chat.ApprovalDenied, chat.ApprovalCancelled:
+	case ApprovalApproved, ApprovalDenied, ApprovalCancelled:
 		if len(a.Arguments) > 0 {
 			return fmt.Errorf("%w: only an edited call has other arguments", ErrAnswer)
 		}
 		if a.Refused != "" {
 			return fmt.Errorf("%w: only an edited call has parts that were refused", ErrAnswer)
 		}
-	case chat.ApprovalEdited:
+	case ApprovalEdited:
 		if err := strictObject(string(a.Arguments)); err != nil {
 			return fmt.Errorf("%w: the edited arguments cannot be used: %w", ErrAnswer, err)
 		}
 	default:
 		return fmt.Errorf("%w: the state is approved, edited, denied or cancelled, not %q", ErrAnswer, a.State)
 	}
-	if a.Always && a.State != chat.ApprovalApproved {
+	if a.Always && a.State != ApprovalApproved {
 		return fmt.Errorf("%w: a rule is kept only with an approval of the call as it is", ErrAnswer)
 	}
-	if a.Stop && a.State != chat.ApprovalDenied {
+	if a.Stop && a.State != ApprovalDenied {
 		return fmt.Errorf("%w: a run ends only with an answer that denies its call", ErrAnswer)
 	}
 	return nil

@@ -57,7 +57,7 @@ func last(t *testing.T, r *Runner, p Plan) (result string, failed error) {
 	t.Helper()
 	for e, err := range r.Run(t.Context(), p) {
 		if failed = err; err == nil && e.Kind == chat.KindResult {
-			result = e.Detail.Result.Parts[0].Text
+			result = e.Detail.(*chat.Result).Parts[0].Text
 		}
 	}
 	return result, failed
@@ -72,18 +72,18 @@ func TestApprovals(t *testing.T) {
 		ran    string
 	}{
 		{name: "pending", err: ErrPending},
-		{name: "approved", answer: Answer{State: chat.ApprovalApproved}, result: "deployed to Oslo", ran: "Oslo"},
-		{name: "denied", answer: Answer{State: chat.ApprovalDenied}, result: "Error: User denied approval"},
-		{name: "denied with a reason", answer: Answer{State: chat.ApprovalDenied, Reason: "not on a Friday"},
+		{name: "approved", answer: Answer{State: ApprovalApproved}, result: "deployed to Oslo", ran: "Oslo"},
+		{name: "denied", answer: Answer{State: ApprovalDenied}, result: "Error: User denied approval"},
+		{name: "denied with a reason", answer: Answer{State: ApprovalDenied, Reason: "not on a Friday"},
 			result: "Error: User denied approval\ndetails: {\"reason\":\"not on a Friday\"}"},
-		{name: "cancelled", answer: Answer{State: chat.ApprovalCancelled}, result: "Error: The approval was cancelled, the call was not run"},
-		{name: "edited", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`)},
+		{name: "cancelled", answer: Answer{State: ApprovalCancelled}, result: "Error: The approval was cancelled, the call was not run"},
+		{name: "edited", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`)},
 			result: "(The user changed the arguments to {\"city\":\"Bergen\"})\ndeployed to Bergen", ran: "Bergen"},
-		{name: "parts refused", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`), Refused: "part 2 of 2"},
+		{name: "parts refused", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`), Refused: "part 2 of 2"},
 			result: "(The user refused part 2 of 2. The rest of the call was carried out.)\ndeployed to Bergen", ran: "Bergen"},
-		{name: "edited to what is denied", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"city":"Rome"}`)},
+		{name: "edited to what is denied", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Rome"}`)},
 			result: "(The user changed the arguments to {\"city\":\"Rome\"})\nError: Security violation: not there\ndetails: {\"rule\":\"no Rome\"}"},
-		{name: "edited to what does not fit", answer: Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{}`)},
+		{name: "edited to what does not fit", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{}`)},
 			result: "(The user changed the arguments to {})\nError: Missing required parameter: city"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestQuestion(t *testing.T) {
 func TestApprovalIsUsedOnce_arg098(t *testing.T) {
 	r, store, ran := deployer(t)
 	p := planned(t, r, `{"city":"Oslo"}`)
-	store.Decide(t.Context(), p.Approval, Answer{State: chat.ApprovalApproved})
+	store.Decide(t.Context(), p.Approval, Answer{State: ApprovalApproved})
 	last(t, r, p)
 	if result, err := last(t, r, p); !errors.Is(err, ErrConsumed) || result != "" || len(*ran) != 1 {
 		t.Errorf("the second run gave %q, %v", result, err)
@@ -146,7 +146,7 @@ func TestApprovalIsBound_arg096_arg097(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, store, ran := deployer(t)
 			p := planned(t, r, `{"city":"Oslo"}`)
-			store.Decide(t.Context(), p.Approval, Answer{State: chat.ApprovalApproved})
+			store.Decide(t.Context(), p.Approval, Answer{State: ApprovalApproved})
 			p.by = nil // as if it had been stored
 			change(r, &p)
 			if result, err := last(t, r, p); !strings.HasPrefix(result, "Error: Security violation: ") || err != nil || len(*ran) != 0 {
@@ -161,7 +161,7 @@ func TestApprovalExpires_arg099(t *testing.T) {
 		r, store, ran := deployer(t)
 		r.ApprovalTTL = time.Minute
 		p := planned(t, r, `{"city":"Oslo"}`)
-		store.Decide(t.Context(), p.Approval, Answer{State: chat.ApprovalApproved})
+		store.Decide(t.Context(), p.Approval, Answer{State: ApprovalApproved})
 		time.Sleep(time.Minute)
 		if result, _ := last(t, r, p); result != "Error: The approval expired, the call was not run" || len(*ran) != 0 {
 			t.Errorf("got %q, ran %v", result, *ran)
@@ -197,7 +197,7 @@ func TestIdenticalCallsAreAskedAboutOneByOne(t *testing.T) {
 	if first.Approval != second.Approval {
 		t.Fatal("the same call has two questions")
 	}
-	store.Decide(t.Context(), first.Approval, Answer{State: chat.ApprovalApproved})
+	store.Decide(t.Context(), first.Approval, Answer{State: ApprovalApproved})
 	if result, err := last(t, r, first); result != "deployed to Oslo" {
 		t.Fatalf("got %q, %v", result, err)
 	}
@@ -205,7 +205,7 @@ func TestIdenticalCallsAreAskedAboutOneByOne(t *testing.T) {
 		t.Fatalf("the second call got %q, %v", result, err)
 	}
 	again, _ := r.Plan(t.Context(), turn[1])
-	store.Decide(t.Context(), again.Approval, Answer{State: chat.ApprovalApproved})
+	store.Decide(t.Context(), again.Approval, Answer{State: ApprovalApproved})
 	if result, err := last(t, r, second); result != "deployed to Oslo" || len(*ran) != 2 {
 		t.Errorf("the second call got %q, %v", result, err)
 	}
@@ -232,9 +232,9 @@ func TestTwoDeciders_arg101(t *testing.T) {
 		answers := make(chan Approval, 8)
 		for i := range cap(answers) {
 			go func() {
-				state := chat.ApprovalDenied
+				state := ApprovalDenied
 				if i%2 == 0 {
-					state = chat.ApprovalApproved
+					state = ApprovalApproved
 				}
 				a, err := store.Decide(t.Context(), p.Approval, Answer{State: state, By: fmt.Sprint(i)})
 				if err != nil && !errors.Is(err, ErrDecided) {
@@ -250,7 +250,7 @@ func TestTwoDeciders_arg101(t *testing.T) {
 			}
 		}
 		_, _ = last(t, r, p) // a denied one is refused
-		if got := len(*ran); got != 0 && first.State != chat.ApprovalApproved || got != 1 && first.State == chat.ApprovalApproved {
+		if got := len(*ran); got != 0 && first.State != ApprovalApproved || got != 1 && first.State == ApprovalApproved {
 			t.Errorf("%s, and it ran %d times", first.State, got)
 		}
 	}

@@ -31,9 +31,9 @@ func resultsOf(t *testing.T, r *Runner, calls []chat.Call) string {
 		case err != nil:
 			t.Fatal(err)
 		case e.Kind == chat.KindResult:
-			got = append(got, e.ID+"="+e.Detail.Result.Parts[0].Text)
+			got = append(got, e.ID+"="+e.Detail.(*chat.Result).Parts[0].Text)
 		case e.Kind == chat.KindApproval:
-			got = append(got, e.ID+":"+string(e.Detail.Approval.State))
+			got = append(got, e.ID+":"+string(e.Detail.(*ApprovalDetail).State))
 		}
 	}
 	return strings.Join(got, " ")

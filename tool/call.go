@@ -78,12 +78,12 @@ func (c *Call) Output(stream string) io.Writer { return outputWriter{c, stream} 
 
 // Progress tells how far the run is: done of total, in any unit, with a few words.
 func (c *Call) Progress(done, total float64, text string) {
-	c.progress(&chat.ProgressDetail{CallID: c.ID, Text: text, Done: done, Total: total})
+	c.progress(&ProgressDetail{CallID: c.ID, Text: text, Done: done, Total: total})
 }
 
-func (c *Call) progress(d *chat.ProgressDetail) {
+func (c *Call) progress(d *ProgressDetail) {
 	if c.emit != nil {
-		c.emit(chat.Event{Kind: chat.KindProgress, Index: c.Index, ID: c.ID, Name: c.Name, Text: d.Text, Detail: &chat.Detail{Progress: d}})
+		c.emit(chat.Event{Kind: chat.KindProgress, Index: c.Index, ID: c.ID, Name: c.Name, Text: d.Text, Detail: d})
 	}
 }
 
@@ -94,7 +94,7 @@ type outputWriter struct {
 
 func (w outputWriter) Write(p []byte) (int, error) {
 	if len(p) > 0 {
-		w.call.progress(&chat.ProgressDetail{CallID: w.call.ID, Stream: w.stream, Text: string(p)})
+		w.call.progress(&ProgressDetail{CallID: w.call.ID, Stream: w.stream, Text: string(p)})
 	}
 	return len(p), nil
 }

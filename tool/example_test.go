@@ -40,7 +40,7 @@ func ExampleRunner_RunAll() {
 			panic(err)
 		}
 		if e.Kind == chat.KindResult {
-			fmt.Println(e.ID, e.Detail.Result.Parts[0].Text)
+			fmt.Println(e.ID, e.Detail.(*chat.Result).Parts[0].Text)
 		}
 	}
 	// Output:
@@ -61,13 +61,13 @@ func ExampleRunner_Plan() {
 	ctx := context.Background()
 	plan, _ := runner.Plan(ctx, chat.Call{ID: "c0", Name: "factory_reset", Arguments: "{}", Complete: true})
 	fmt.Println(plan.Outcome)
-	approvals.Decide(ctx, plan.Approval, tool.Answer{State: chat.ApprovalDenied, Reason: "not before the backup", By: "ann"})
+	approvals.Decide(ctx, plan.Approval, tool.Answer{State: tool.ApprovalDenied, Reason: "not before the backup", By: "ann"})
 	for e, err := range runner.Run(ctx, plan) {
 		if err != nil {
 			panic(err)
 		}
 		if e.Kind == chat.KindResult {
-			fmt.Println(e.Detail.Result.Parts[0].Text)
+			fmt.Println(e.Detail.(*chat.Result).Parts[0].Text)
 		}
 	}
 	// Output:

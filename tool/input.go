@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"wield/chat"
 	"wield/schema"
 )
 
@@ -99,7 +98,7 @@ func (x *execution) answered(ctx context.Context) error {
 	}
 	x.reply = &Reply{State: f.State}
 	switch {
-	case errors.Is(err, ErrRefused) && a.State == chat.ApprovalDenied:
+	case errors.Is(err, ErrRefused) && a.State == ApprovalDenied:
 	case errors.Is(err, ErrRefused):
 		return a.refusal()
 	case errors.Is(err, ErrConsumed): // the process ended while the call went on with it

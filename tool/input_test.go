@@ -35,13 +35,13 @@ func TestInput(t *testing.T) {
 		answers []tool.Answer
 		want    string
 	}{
-		{"an answer", []tool.Answer{{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)}}, `painted {"color":"red"} after {"step":1}`},
-		{"one that does not fit", []tool.Answer{{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"color":"green"}`)},
-			{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}}, `painted {"color":"blue"} after {"step":1}`},
-		{"the draft, which does not fit", []tool.Answer{{State: chat.ApprovalApproved},
-			{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}}, `painted {"color":"blue"} after {"step":1}`},
-		{"no", []tool.Answer{{State: chat.ApprovalDenied}}, "not painted"},
-		{"cancelled", []tool.Answer{{State: chat.ApprovalCancelled}}, "Error: The approval was cancelled, the call was not run"},
+		{"an answer", []tool.Answer{{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)}}, `painted {"color":"red"} after {"step":1}`},
+		{"one that does not fit", []tool.Answer{{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"green"}`)},
+			{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}}, `painted {"color":"blue"} after {"step":1}`},
+		{"the draft, which does not fit", []tool.Answer{{State: tool.ApprovalApproved},
+			{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}}, `painted {"color":"blue"} after {"step":1}`},
+		{"no", []tool.Answer{{State: tool.ApprovalDenied}}, "not painted"},
+		{"cancelled", []tool.Answer{{State: tool.ApprovalCancelled}}, "Error: The approval was cancelled, the call was not run"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestInput(t *testing.T) {
 					t.Fatal(err)
 				}
 				if e.Kind == chat.KindApproval {
-					first = e.Detail.Approval.ID
+					first = e.Detail.(*tool.ApprovalDetail).ID
 				}
 			}
 			if first == "" || len(records.Started()) != 1 || len(records.Finished()) != 0 {
@@ -79,9 +79,9 @@ func TestInput(t *testing.T) {
 					case err != nil:
 						t.Fatal(err)
 					case e.Kind == chat.KindApproval:
-						id = e.Detail.Approval.ID
+						id = e.Detail.(*tool.ApprovalDetail).ID
 					case e.Kind == chat.KindResult:
-						got = e.Detail.Result.Parts[0].Text
+						got = e.Detail.(*chat.Result).Parts[0].Text
 					}
 				}
 			}
@@ -107,13 +107,13 @@ func TestInputElsewhere(t *testing.T) {
 	var a tool.Approval
 	for e := range r.RunAll(t.Context(), []chat.Call{call}) {
 		if e.Kind == chat.KindApproval {
-			a, _ = approvals.Decide(t.Context(), e.Detail.Approval.ID, tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)})
+			a, _ = approvals.Decide(t.Context(), e.Detail.(*tool.ApprovalDetail).ID, tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)})
 		}
 	}
 	call.Arguments = `{"more":1}`
 	for e := range r.Run(t.Context(), tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: a.ID}) {
-		if e.Kind == chat.KindResult && !strings.Contains(e.Detail.Result.Parts[0].Text, "another call") {
-			t.Errorf("result %v", e.Detail.Result)
+		if e.Kind == chat.KindResult && !strings.Contains(e.Detail.(*chat.Result).Parts[0].Text, "another call") {
+			t.Errorf("result %v", e.Detail.(*chat.Result))
 		}
 	}
 	result, err := (&tool.Runner{Tools: &reg}).Call(t.Context(), "paint", "{}")

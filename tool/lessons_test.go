@@ -32,7 +32,7 @@ func TestX_E30_OneCallOneRun(t *testing.T) {
 	// What needs an approval runs once for one approval, whoever asks for it again.
 	d, store, places := deployer(t)
 	q := planned(t, d, `{"city":"Oslo"}`)
-	if _, err := store.Decide(t.Context(), q.Approval, Answer{State: chat.ApprovalApproved}); err != nil {
+	if _, err := store.Decide(t.Context(), q.Approval, Answer{State: ApprovalApproved}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -72,7 +72,7 @@ func TestX_D01_EveryCallHasItsResult(t *testing.T) {
 		t.Fatalf("%d results, %d runs for %d calls", len(results), ran.Load(), len(calls))
 	}
 	for i, e := range results {
-		if res := e.Detail.Result; res.CallID != calls[i].ID || res.IsError != (i%2 == 1) {
+		if res := e.Detail.(*chat.Result); res.CallID != calls[i].ID || res.IsError != (i%2 == 1) {
 			t.Errorf("call %d: %+v", i, res)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"sync"
 	"time"
-
-	"wield/chat"
 )
 
 // MemoryApprovals keeps approvals for as long as the process runs. The zero value is empty and ready. Several goroutines may use
@@ -38,7 +36,7 @@ func (m *MemoryApprovals) Ask(_ context.Context, q Question) (Approval, error) {
 	}
 	var random [16]byte
 	rand.Read(random[:]) // never fails
-	a := &Approval{ID: "apr_" + hex.EncodeToString(random[:]), Question: q, State: chat.ApprovalPending, Asked: time.Now()}
+	a := &Approval{ID: "apr_" + hex.EncodeToString(random[:]), Question: q, State: ApprovalPending, Asked: time.Now()}
 	if m.byID == nil {
 		m.byID, m.byBinding = make(map[string]*Approval), make(map[string]string)
 	}
@@ -50,8 +48,8 @@ func (m *MemoryApprovals) Ask(_ context.Context, q Question) (Approval, error) {
 }
 
 // stands reports whether an approval in this state may still lead to a run.
-func stands(s chat.ApprovalState) bool {
-	return s == chat.ApprovalPending || s == chat.ApprovalApproved || s == chat.ApprovalEdited
+func stands(s ApprovalState) bool {
+	return s == ApprovalPending || s == ApprovalApproved || s == ApprovalEdited
 }
 
 // forget makes room.
@@ -73,7 +71,7 @@ func (m *MemoryApprovals) forget() {
 // expire makes an approval whose time is over expired.
 func (m *MemoryApprovals) expire(a *Approval) {
 	if stands(a.State) && !a.Expires.IsZero() && !time.Now().Before(a.Expires) {
-		a.State = chat.ApprovalExpired
+		a.State = ApprovalExpired
 	}
 }
 
@@ -108,7 +106,7 @@ func (m *MemoryApprovals) Decide(_ context.Context, id string, answer Answer) (A
 	if a == nil {
 		return Approval{}, ErrNoApproval
 	}
-	if m.expire(a); a.State != chat.ApprovalPending {
+	if m.expire(a); a.State != ApprovalPending {
 		return *a, ErrDecided
 	}
 	if answer.Always && a.Always == "" {
@@ -131,14 +129,14 @@ func (m *MemoryApprovals) Consume(_ context.Context, id, binding string) (Approv
 	switch {
 	case a.Binding != binding:
 		return *a, ErrBinding
-	case a.State == chat.ApprovalPending:
+	case a.State == ApprovalPending:
 		return *a, ErrPending
-	case a.State == chat.ApprovalConsumed:
+	case a.State == ApprovalConsumed:
 		return *a, ErrConsumed
 	case !stands(a.State):
 		return *a, ErrRefused
 	}
-	a.State = chat.ApprovalConsumed
+	a.State = ApprovalConsumed
 	delete(m.byBinding, a.Binding) // the same call asks anew
 	m.tell()
 	return *a, nil

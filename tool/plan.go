@@ -32,16 +32,16 @@ const (
 // A Plan is a call that was looked at from all sides and not run yet. It can be written as JSON and run
 // later, by another runner too; everything that decides is then looked at again.
 type Plan struct {
-	Outcome    Outcome            `json:"outcome"`
-	Call       chat.Call          `json:"call"` // with the name of the tool and the arguments that will run
-	Definition string             `json:"definition,omitempty"`
-	Binding    string             `json:"binding,omitempty"`
-	Dir        string             `json:"dir,omitempty"`
-	Notes      []chat.NoteDetail  `json:"notes,omitempty"` // what was mended in the arguments
-	Policy     *chat.PolicyDetail `json:"policy,omitempty"`
-	Approval   string             `json:"approval,omitempty"` // id of the question, if it needs one
-	Denied     string             `json:"denied,omitempty"`   // what was taken out of the call because it may not be done; in words
-	Result     *Result            `json:"result,omitempty"`
+	Outcome    Outcome           `json:"outcome"`
+	Call       chat.Call         `json:"call"` // with the name of the tool and the arguments that will run
+	Definition string            `json:"definition,omitempty"`
+	Binding    string            `json:"binding,omitempty"`
+	Dir        string            `json:"dir,omitempty"`
+	Notes      []chat.NoteDetail `json:"notes,omitempty"` // what was mended in the arguments
+	Policy     *policy.Detail    `json:"policy,omitempty"`
+	Approval   string            `json:"approval,omitempty"` // id of the question, if it needs one
+	Denied     string            `json:"denied,omitempty"`   // what was taken out of the call because it may not be done; in words
+	Result     *Result           `json:"result,omitempty"`
 
 	entry *Entry  // that was planned with
 	by    *Runner // that planned it; lost when the plan is stored
@@ -212,7 +212,7 @@ func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 }
 
 // denial says why a policy refused a call.
-func denial(v policy.Verdict, d *chat.PolicyDetail) *Error {
+func denial(v policy.Verdict, d *policy.Detail) *Error {
 	e := &Error{Kind: ErrSecurity, Message: violation + v.Why, Details: ruleDetails(d)}
 	switch v.Rule {
 	case policy.RuleKind: // nothing is forbidden: the call is about the wrong thing
@@ -260,7 +260,7 @@ func real(path string) string {
 	return path
 }
 
-func ruleDetails(d *chat.PolicyDetail) json.RawMessage {
+func ruleDetails(d *policy.Detail) json.RawMessage {
 	raw, _ := marshal(struct {
 		Rule string `json:"rule"`
 	}{d.Rule}) // a string can always be written

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"wield/chat"
 	"wield/tool/guarded"
 	"wield/tool/sandbox"
 )
@@ -141,7 +140,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 		close(told)
 		return sandbox.Exit{Code: -1}, processError(err)
 	}
-	c.progress(&chat.ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: held(p.Effective())})
+	c.progress(&ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: held(p.Effective())})
 	close(told)
 	exit, err := p.Wait()
 	c.tell(before.Changes(guarded.Take(c.guarded(&cmd))))

@@ -41,9 +41,9 @@ func TestExec(t *testing.T) {
 		}
 		switch e.Kind {
 		case chat.KindProgress:
-			streams += e.Detail.Progress.Stream + "=" + e.Text + " "
+			streams += e.Detail.(*ProgressDetail).Stream + "=" + e.Text + " "
 		case chat.KindResult:
-			result = e.Detail.Result.Parts[0].Text
+			result = e.Detail.(*chat.Result).Parts[0].Text
 		}
 	}
 	if want := "hello\n" + r.Root + "\n"; result != want {

@@ -7,7 +7,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"wield/chat"
 	"wield/tool/guarded"
 	"wield/tool/policy"
 	"wield/tool/sandbox"
@@ -96,5 +95,5 @@ func (c *Call) tell(changes []guarded.Change) {
 			text += "wield: " + err.Error() + "\n"
 		}
 	}
-	c.progress(&chat.ProgressDetail{CallID: c.ID, Stream: "wield", Text: text})
+	c.progress(&ProgressDetail{CallID: c.ID, Stream: "wield", Text: text})
 }

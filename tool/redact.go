@@ -88,11 +88,11 @@ func (red *redactor) json(raw json.RawMessage) json.RawMessage {
 // progress passes an event of a running tool on. Of output, the end that may be the beginning of a secret is held back until
 // more comes.
 func (red *redactor) progress(e chat.Event, emit func(chat.Event) bool) {
-	if red == nil || e.Detail == nil || e.Detail.Progress == nil {
+	if red == nil {
 		emit(e)
 		return
 	}
-	stream := e.Detail.Progress.Stream
+	stream := e.Detail.(*ProgressDetail).Stream
 	text := e.Text
 	if old, ok := red.held[stream]; ok {
 		text = old.Text + text
@@ -136,8 +136,8 @@ func (red *redactor) open(text string) int {
 }
 
 func withText(e chat.Event, text string) chat.Event {
-	p := *e.Detail.Progress
+	p := *e.Detail.(*ProgressDetail)
 	p.Text = text
-	e.Text, e.Detail = text, &chat.Detail{Progress: &p}
+	e.Text, e.Detail = text, &p
 	return e
 }

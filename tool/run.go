@@ -109,34 +109,25 @@ func (x *execution) run(ctx context.Context) (Result, error) {
 func (x *execution) announce() {
 	for i := range x.plan.Notes {
 		n := &x.plan.Notes[i]
-		x.emit(x.event(chat.KindNote, &chat.Detail{Note: n}))
+		x.emit(x.event(chat.KindNote, n))
 	}
 	if x.plan.Policy != nil {
-		x.emit(x.event(chat.KindPolicy, &chat.Detail{Policy: x.plan.Policy}))
+		x.emit(x.event(chat.KindPolicy, x.plan.Policy))
 	}
 }
 
-func (x *execution) event(kind chat.Kind, d *chat.Detail) chat.Event {
+func (x *execution) event(kind chat.Kind, d chat.Detail) chat.Event {
 	return chat.Event{Kind: kind, Index: x.plan.Call.Index, ID: x.plan.Call.ID, Name: x.plan.Call.Name, Detail: d}
 }
 
-func (x *execution) state(s chat.State) {
-	d := &struct {
-		chat.Detail
-		chat.ToolStateDetail
-	}{ToolStateDetail: chat.ToolStateDetail{CallID: x.plan.Call.ID, State: s, Elapsed: time.Since(x.began)}}
-	d.ToolState = &d.ToolStateDetail
-	x.emit(x.event(chat.KindToolState, &d.Detail))
+func (x *execution) state(s CallState) {
+	x.emit(x.event(chat.KindToolState, &StateDetail{CallID: x.plan.Call.ID, State: s, Elapsed: time.Since(x.began)}))
 }
 
 // resultEvent is the last event of a call.
 func (x *execution) resultEvent(result Result) chat.Event {
-	d := &struct {
-		chat.Detail
-		chat.Result
-	}{Result: result.Chat(&x.plan.Call, x.style)}
-	d.Detail.Result = &d.Result
-	return x.event(chat.KindResult, &d.Detail)
+	r := result.Chat(&x.plan.Call, x.style)
+	return x.event(chat.KindResult, &r)
 }
 
 // conclude tells failures of the call, which make a result, from those of a store, which are the caller's.
@@ -157,11 +148,11 @@ func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
 	}
 	switch {
 	case x.lost:
-		x.state(chat.StateInterrupted)
+		x.state(CallInterrupted)
 	case result.OK:
-		x.state(chat.StateDone)
+		x.state(CallDone)
 	default:
-		x.state(chat.StateFailed)
+		x.state(CallFailed)
 	}
 	x.log(ctx, &result)
 	if x.runner.Records == nil {
@@ -238,7 +229,7 @@ func (x *execution) approval(ctx context.Context) (Approval, error) {
 }
 
 func (x *execution) approvalEvent(a *Approval) chat.Event {
-	return x.event(chat.KindApproval, &chat.Detail{Approval: a.Detail(x.plan.Call.ID)})
+	return x.event(chat.KindApproval, a.Detail(x.plan.Call.ID))
 }
 
 // edit takes the arguments that a person wrote in place of the model's. They are held to the same rules; what
@@ -255,16 +246,16 @@ func (x *execution) edit(ctx context.Context, arguments string) error {
 }
 
 // Detail returns the approval as it stands in events.
-func (a *Approval) Detail(callID string) *chat.ApprovalDetail {
-	return &chat.ApprovalDetail{ID: a.ID, CallID: callID, State: a.State, By: a.Answer.By, Reason: a.Answer.Reason, Expires: a.Expires}
+func (a *Approval) Detail(callID string) *ApprovalDetail {
+	return &ApprovalDetail{ID: a.ID, CallID: callID, State: a.State, By: a.Answer.By, Reason: a.Answer.Reason, Expires: a.Expires}
 }
 
 // refusal returns why an approval does not allow its call.
 func (a *Approval) refusal() *Error {
 	switch a.State {
-	case chat.ApprovalExpired:
+	case ApprovalExpired:
 		return &Error{Kind: ErrExpired}
-	case chat.ApprovalCancelled:
+	case ApprovalCancelled:
 		return Errorf(ErrCanceled, "The approval was cancelled, the call was not run")
 	}
 	e := &Error{Kind: ErrApproval}
@@ -301,7 +292,7 @@ func (x *execution) perform(ctx context.Context) (Result, error) {
 	if err := x.begin(ctx); err != nil {
 		return Result{}, err
 	}
-	x.state(chat.StateRunning)
+	x.state(CallRunning)
 	red := newRedactor(x.runner.Redact)
 	result := x.invoke(ctx, red)
 	red.result(&result)
@@ -326,7 +317,7 @@ func (x *execution) admit(ctx context.Context) error {
 		return nil
 	default:
 	}
-	x.state(chat.StateQueued)
+	x.state(CallQueued)
 	select {
 	case slots <- struct{}{}:
 		return nil

@@ -63,10 +63,10 @@ func follow(t *testing.T, events func(func(chat.Event, error) bool)) (kinds []st
 		}
 		word := e.Kind.String()
 		if e.Kind == chat.KindToolState {
-			word = string(e.Detail.ToolState.State)
+			word = string(e.Detail.(*StateDetail).State)
 		}
 		if e.Kind == chat.KindResult {
-			result += e.Detail.Result.Parts[0].Text
+			result += e.Detail.(*chat.Result).Parts[0].Text
 		}
 		kinds = append(kinds, word)
 	}
@@ -177,7 +177,7 @@ func TestTimeOfTheCaller(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e.Kind == chat.KindResult {
-				result = e.Detail.Result.Parts[0].Text
+				result = e.Detail.(*chat.Result).Parts[0].Text
 			}
 		}
 		if want := "Error: Tool execution timed out"; result != want {

@@ -191,13 +191,13 @@ func TestRedact(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Kind == chat.KindProgress {
-			if e.Text != e.Detail.Progress.Text {
-				t.Errorf("two texts: %q and %q", e.Text, e.Detail.Progress.Text)
+			if e.Text != e.Detail.(*ProgressDetail).Text {
+				t.Errorf("two texts: %q and %q", e.Text, e.Detail.(*ProgressDetail).Text)
 			}
 			progress += e.Text
 		}
 		if e.Kind == chat.KindResult {
-			for _, p := range e.Detail.Result.Parts {
+			for _, p := range e.Detail.(*chat.Result).Parts {
 				result += p.Text + "|"
 			}
 		}

@@ -110,7 +110,8 @@ func (w *wrote) add(e chat.Event, err error) {
 	case e.Kind == chat.KindReasoning:
 		w.join("thinks", e.Text)
 	case e.Kind == chat.KindCallEnd:
-		w.piece("function call", e.Detail.Call.Name+" "+e.Detail.Call.Arguments)
+		call := e.Detail.(*chat.Call)
+		w.piece("function call", call.Name+" "+call.Arguments)
 	case e.Kind == chat.KindNativeCall:
 		w.piece("native call", e.Name+" "+e.Text)
 	case e.Kind == chat.KindNativeResult:
@@ -193,21 +194,21 @@ func readings(events []chat.Event) []piece {
 		case chat.KindReasoning:
 			list.join("reasoning", e.Text)
 		case chat.KindCallEnd:
-			from := d.Call.Origin.String()
-			if d.Call.Dialect != "" {
-				from = d.Call.Dialect
+			from := d.(*chat.Call).Origin.String()
+			if d.(*chat.Call).Dialect != "" {
+				from = d.(*chat.Call).Dialect
 			}
-			list.piece("call", fmt.Sprintf("%s %s (%s)", d.Call.Name, d.Call.Arguments, from))
+			list.piece("call", fmt.Sprintf("%s %s (%s)", d.(*chat.Call).Name, d.(*chat.Call).Arguments, from))
 		case chat.KindRejected:
-			list.piece("no call", string(d.Rejected.Reason)+": "+d.Rejected.Message)
+			list.piece("no call", string(d.(*chat.RejectedDetail).Reason)+": "+d.(*chat.RejectedDetail).Message)
 		case chat.KindOverrun:
-			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.Overrun.At)+": "+strings.TrimSpace(d.Overrun.Marker))
+			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.(*chat.OverrunDetail).At)+": "+strings.TrimSpace(d.(*chat.OverrunDetail).Marker))
 		case chat.KindNote:
-			list.piece("mended", fmt.Sprintf("%s: %s → %s", d.Note.Kind, d.Note.Before, d.Note.After))
+			list.piece("mended", fmt.Sprintf("%s: %s → %s", d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After))
 		case chat.KindBounce:
-			list.piece("bounced", fmt.Sprintf("%s; the model is told: %s", d.Bounce.Reason, d.Bounce.Sent))
+			list.piece("bounced", fmt.Sprintf("%s; the model is told: %s", d.(*chat.BounceDetail).Reason, d.(*chat.BounceDetail).Sent))
 		case chat.KindConverted:
-			list.piece("converted", string(d.Bounce.Reason))
+			list.piece("converted", string(d.(*chat.BounceDetail).Reason))
 		case chat.KindNativeCall:
 			list.piece("native call", e.Name+" runs at the backend")
 		}
@@ -227,15 +228,15 @@ func received(x script.Exchange) []piece {
 		case chat.KindText:
 			list.join("content", e.Text)
 		case chat.KindRejected:
-			if e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete {
-				list.join("content", e.Detail.Rejected.Raw)
+			if e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete {
+				list.join("content", e.Detail.(*chat.RejectedDetail).Raw)
 			}
 		case chat.KindCallEnd:
-			if e.Detail.Call.Complete {
-				list.piece("tool_calls", e.Detail.Call.Name+" "+e.Detail.Call.Arguments)
+			if call := e.Detail.(*chat.Call); call.Complete {
+				list.piece("tool_calls", call.Name+" "+call.Arguments)
 			}
 		case chat.KindFinish:
-			reason = string(e.Detail.Finish.Reason)
+			reason = string(e.Detail.(*chat.Finish).Reason)
 		}
 	}
 	if x.Err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"wield/chat"
 	"wield/journal"
 	"wield/journal/sqlite"
 	"wield/tool"
@@ -122,7 +121,7 @@ func TestServeAgentsAsk(t *testing.T) {
 	}
 	defer store.Close()
 	approvals := journal.Approvals{Store: store}
-	if _, err := approvals.Decide(context.Background(), found[1], tool.Answer{State: chat.ApprovalApproved, By: "somebody"}); err != nil {
+	if _, err := approvals.Decide(context.Background(), found[1], tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
 	status, second := post(t, s.base, `{"model":"sums","messages":[`+user+`,{"role":"assistant","content":"x `+found[0]+`"},{"role":"user","content":"And 123 * 45 again?"}]}`, key...)

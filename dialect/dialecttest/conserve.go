@@ -57,11 +57,11 @@ func verbatim(text string, e *chat.Event) error {
 			return fmt.Errorf("an empty delta")
 		}
 	case chat.KindCallEnd:
-		if c := e.Detail.Call; c.At < 0 || c.End < c.At || c.End > len(text) {
+		if c := e.Detail.(*chat.Call); c.At < 0 || c.End < c.At || c.End > len(text) {
 			return fmt.Errorf("the call's span lies outside the text")
 		}
 	case chat.KindRejected:
-		r := e.Detail.Rejected
+		r := e.Detail.(*chat.RejectedDetail)
 		if r.At < 0 || r.End < r.At || r.End > len(text) || r.Raw != text[r.At:r.End] {
 			return fmt.Errorf("the raw text is not that of its span")
 		}
@@ -130,18 +130,19 @@ func (s *structure) step(e *chat.Event) error {
 		s.open = -1
 		return s.check(e)
 	case chat.KindRejected:
-		if e.Detail == nil || e.Detail.Rejected == nil {
+		d, ok := e.Detail.(*chat.RejectedDetail)
+		if !ok {
 			return fmt.Errorf("no detail")
 		}
 		if e.Index != s.open {
 			return fmt.Errorf("index must be that of the open call, or -1: %d", s.open)
 		}
-		if s.open >= 0 && e.Detail.Rejected.At > s.start.At {
+		if s.open >= 0 && d.At > s.start.At {
 			return fmt.Errorf("the raw text begins after the call did, at %d", s.start.At)
 		}
 		s.open = -1
 	case chat.KindNote:
-		if e.Detail == nil || e.Detail.Note == nil || e.Detail.Note.Kind == "" {
+		if d, ok := e.Detail.(*chat.NoteDetail); !ok || d.Kind == "" {
 			return fmt.Errorf("no detail")
 		}
 	case chat.KindText, chat.KindReasoning, chat.KindMarkup:
@@ -154,13 +155,14 @@ func (s *structure) step(e *chat.Event) error {
 
 // overrun checks the event that tells of the end of the turn.
 func (s *structure) overrun(e *chat.Event) error {
+	d, ok := e.Detail.(*chat.OverrunDetail)
 	switch {
-	case e.Detail == nil || e.Detail.Overrun == nil || e.Detail.Overrun.Marker == "":
+	case !ok || d.Marker == "":
 		return fmt.Errorf("no detail")
 	case e.At != e.End:
 		return fmt.Errorf("its span is not empty")
-	case e.Detail.Overrun.At != e.At:
-		return fmt.Errorf("its detail tells another place, %d", e.Detail.Overrun.At)
+	case d.At != e.At:
+		return fmt.Errorf("its detail tells another place, %d", d.At)
 	case s.open >= 0:
 		return fmt.Errorf("call %d is still open", s.open)
 	case s.over:
@@ -172,10 +174,10 @@ func (s *structure) overrun(e *chat.Event) error {
 
 // check compares the end of a call with what came before it.
 func (s *structure) check(e *chat.Event) error {
-	if e.Detail == nil || e.Detail.Call == nil {
+	c, ok := e.Detail.(*chat.Call)
+	if !ok {
 		return fmt.Errorf("no detail")
 	}
-	c := e.Detail.Call
 	switch {
 	case c.Index != e.Index, c.Name != s.start.Name, c.ID != s.start.ID, c.Origin != s.start.Origin, e.Flags != s.start.Flags:
 		return fmt.Errorf("differs from its start, %s", format(s.start))

@@ -90,7 +90,7 @@ func (d *toy) end(dst []chat.Event, at, end int, complete bool) []chat.Event {
 	c := &chat.Call{Index: d.index, ID: fmt.Sprintf("call_%d", d.index), Name: d.name, Arguments: d.args.String(), Complete: complete, At: d.start, End: end}
 	d.state = 't'
 	d.index++
-	return append(dst, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, At: at, End: end, Detail: &chat.Detail{Call: c}})
+	return append(dst, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, At: at, End: end, Detail: c})
 }
 
 func (d *toy) Close(dst []chat.Event) []chat.Event {
@@ -179,10 +179,10 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		"span outside":             {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.End += 100 })}, "span"},
 		"index is not counted":     {bug{feed: each(chat.KindCallStart, func(e *chat.Event) { e.Index = 3 })}, "index"},
 		"no id":                    {bug{feed: each(chat.KindCallStart, func(e *chat.Event) { e.ID = "" })}, "no name or no id"},
-		"other name at the end":    {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.Call.Name = "x" })}, "differs from its start"},
-		"arguments are no object":  {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.Call.Arguments = "[]" })}, "deltas"},
-		"call span too small":      {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.Call.At += 2 })}, "does not hold"},
-		"call spans overlap":       {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.Call.At = 0 })}, "overlaps"},
+		"other name at the end":    {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).Name = "x" })}, "differs from its start"},
+		"arguments are no object":  {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).Arguments = "[]" })}, "deltas"},
+		"call span too small":      {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).At += 2 })}, "does not hold"},
+		"call spans overlap":       {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).At = 0 })}, "overlaps"},
 		"end of text is swallowed": {bug{close: func(d *toy, dst []chat.Event) []chat.Event { return dst }}, ""},
 		"empty delta": {bug{feed: func(d *toy, dst []chat.Event, chunk string) []chat.Event {
 			return d.Feed(append(dst, chat.Event{Kind: chat.KindText, At: d.pos, End: d.pos}), chunk)
@@ -267,7 +267,7 @@ func TestSplitErrorNamesTheSmallestSplit(t *testing.T) {
 
 func TestRejected(t *testing.T) {
 	reject := func(r chat.RejectedDetail, at, end, index int) []chat.Event {
-		return []chat.Event{{Kind: chat.KindRejected, At: at, End: end, Index: index, Detail: &chat.Detail{Rejected: &r}}}
+		return []chat.Event{{Kind: chat.KindRejected, At: at, End: end, Index: index, Detail: &r}}
 	}
 	start := []chat.Event{{Kind: chat.KindCallStart, Name: "f", ID: "call_0", End: 2}}
 	good := chat.RejectedDetail{Raw: "@f[x", End: 4}
@@ -294,16 +294,16 @@ func TestRejected(t *testing.T) {
 
 func TestOverrun(t *testing.T) {
 	text := "a<u>b"
-	over := chat.Event{Kind: chat.KindOverrun, At: 1, End: 1, Detail: &chat.Detail{Overrun: &chat.OverrunDetail{At: 1, Marker: "<u>", Hard: true}}}
+	over := chat.Event{Kind: chat.KindOverrun, At: 1, End: 1, Detail: &chat.OverrunDetail{At: 1, Marker: "<u>", Hard: true}}
 	before := chat.Event{Kind: chat.KindText, Text: "a", End: 1}
 	behind := chat.Event{Kind: chat.KindMarkup, At: 1, End: 5}
 	call := []chat.Event{{Kind: chat.KindCallStart, Name: "f", ID: "call_0", At: 1, End: 5},
 		{Kind: chat.KindCallArgs, Text: "{}", At: 5, End: 5},
-		{Kind: chat.KindCallEnd, At: 5, End: 5, Detail: &chat.Detail{Call: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, At: 1, End: 5}}}}
+		{Kind: chat.KindCallEnd, At: 5, End: 5, Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, At: 1, End: 5}}}
 	wide, bare, elsewhere := over, over, over
 	wide.End = 4
 	bare.Detail = nil
-	elsewhere.Detail = &chat.Detail{Overrun: &chat.OverrunDetail{Marker: "<u>"}}
+	elsewhere.Detail = &chat.OverrunDetail{Marker: "<u>"}
 	tests := []struct {
 		name   string
 		events []chat.Event
@@ -330,7 +330,7 @@ func TestPromotedCallsPointIntoReasoning(t *testing.T) {
 		{Kind: chat.KindReasoning, Text: "@f[{}]", End: 6},
 		{Kind: chat.KindCallStart, Flags: chat.FlagPromoted, Name: "f", ID: "call_0", At: 0, End: 3},
 		{Kind: chat.KindCallArgs, Flags: chat.FlagPromoted, Text: "{}", At: 3, End: 5},
-		{Kind: chat.KindCallEnd, Flags: chat.FlagPromoted, At: 5, End: 6, Detail: &chat.Detail{Call: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, End: 6}}},
+		{Kind: chat.KindCallEnd, Flags: chat.FlagPromoted, At: 5, End: 6, Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, End: 6}},
 	}
 	if err := errors.Join(dialecttest.Structure(events), dialecttest.Conservation("@f[{}]", events)); err != nil {
 		t.Error(err)

@@ -143,11 +143,11 @@ func (d *foreign) delta(dst []chat.Event, text string, at int) []chat.Event {
 func (d *foreign) end(dst []chat.Event, end int) []chat.Event {
 	c := d.call
 	c.Arguments, c.Complete, c.End = d.args.String(), true, end
-	e := chat.Event{Kind: chat.KindCallEnd, Index: c.Index, At: d.from, End: c.End, Detail: &chat.Detail{Call: c}}
+	e := chat.Event{Kind: chat.KindCallEnd, Index: c.Index, At: d.from, End: c.End, Detail: c}
 	if !strings.HasPrefix(c.Arguments, "{") || !json.Valid([]byte(c.Arguments)) {
 		d.raw.WriteString(foreignClose)
 		e.Kind = chat.KindRejected
-		e.Detail = &chat.Detail{Rejected: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.Name, Raw: d.raw.String(), At: c.At, End: c.End}}
+		e.Detail = &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.Name, Raw: d.raw.String(), At: c.At, End: c.End}
 	}
 	d.call, d.held = nil, ""
 	d.args.Reset()
@@ -166,7 +166,7 @@ func (d *foreign) Close(dst []chat.Event) []chat.Event {
 		dst = d.delta(dst, d.held, d.from)
 	}
 	d.call.Arguments, d.call.End = d.args.String(), d.pos
-	return append(dst, chat.Event{Kind: chat.KindCallEnd, Index: d.call.Index, At: d.pos, End: d.pos, Detail: &chat.Detail{Call: d.call}})
+	return append(dst, chat.Event{Kind: chat.KindCallEnd, Index: d.call.Index, At: d.pos, End: d.pos, Detail: d.call})
 }
 
 // writeForeign writes calls for foreign.

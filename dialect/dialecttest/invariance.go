@@ -201,19 +201,17 @@ func format(e chat.Event) string {
 	if e.Text != "" {
 		fmt.Fprintf(&b, " %s", short(e.Text))
 	}
-	if d := e.Detail; d != nil {
-		switch {
-		case d.Call != nil:
-			fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.Call.At, d.Call.End, d.Call.Name, short(d.Call.Arguments), d.Call.Complete, d.Call.Dialect, d.Call.ID)
-		case d.Rejected != nil:
-			fmt.Fprintf(&b, " rejected[%d:%d] %s %s %s %s", d.Rejected.At, d.Rejected.End, d.Rejected.Reason, d.Rejected.Name, short(d.Rejected.Raw), d.Rejected.Message)
-		case d.Overrun != nil:
-			fmt.Fprintf(&b, " overrun %q hard=%t", d.Overrun.Marker, d.Overrun.Hard)
-		case d.Note != nil:
-			fmt.Fprintf(&b, " note[%d:%d] %s %s %s -> %s", d.Note.At, d.Note.End, d.Note.Kind, d.Note.Path, short(d.Note.Before), short(d.Note.After))
-		case d.Candidate != nil:
-			fmt.Fprintf(&b, " candidate[%d:%d] %s %s %s", d.Candidate.At, d.Candidate.End, d.Candidate.Dialect, d.Candidate.Outcome, d.Candidate.Why)
-		}
+	switch d := e.Detail.(type) {
+	case *chat.Call:
+		fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.At, d.End, d.Name, short(d.Arguments), d.Complete, d.Dialect, d.ID)
+	case *chat.RejectedDetail:
+		fmt.Fprintf(&b, " rejected[%d:%d] %s %s %s %s", d.At, d.End, d.Reason, d.Name, short(d.Raw), d.Message)
+	case *chat.OverrunDetail:
+		fmt.Fprintf(&b, " overrun %q hard=%t", d.Marker, d.Hard)
+	case *chat.NoteDetail:
+		fmt.Fprintf(&b, " note[%d:%d] %s %s %s -> %s", d.At, d.End, d.Kind, d.Path, short(d.Before), short(d.After))
+	case *chat.CandidateDetail:
+		fmt.Fprintf(&b, " candidate[%d:%d] %s %s %s", d.At, d.End, d.Dialect, d.Outcome, d.Why)
 	}
 	return b.String()
 }

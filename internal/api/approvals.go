@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"wield/chat"
 	"wield/journal"
 	"wield/tool"
 )
@@ -17,7 +16,7 @@ type Approval struct {
 	ID        string             `json:"id"`
 	Run       string             `json:"run"`
 	Session   string             `json:"session"`
-	State     chat.ApprovalState `json:"state"`
+	State     tool.ApprovalState `json:"state"`
 	Asked     time.Time          `json:"asked"`
 	Expires   time.Time          `json:"expires,omitzero"`
 	CallID    string             `json:"call_id,omitempty"`
@@ -86,9 +85,9 @@ const (
 )
 
 // verdicts are the states that approvals get.
-var verdicts = map[Verdict]chat.ApprovalState{
-	VerdictAllow: chat.ApprovalApproved, VerdictEdit: chat.ApprovalEdited, VerdictDeny: chat.ApprovalDenied,
-	VerdictStop: chat.ApprovalDenied,
+var verdicts = map[Verdict]tool.ApprovalState{
+	VerdictAllow: tool.ApprovalApproved, VerdictEdit: tool.ApprovalEdited, VerdictDeny: tool.ApprovalDenied,
+	VerdictStop: tool.ApprovalDenied,
 }
 
 // longestReason is how many bytes the reason of a decision has at most.
@@ -154,7 +153,7 @@ func (x *call) listApprovals() (any, error) {
 			continue
 		case err != nil:
 			return nil, err
-		case state == "pending" && p.State != chat.ApprovalPending: // it has expired
+		case state == "pending" && p.State != tool.ApprovalPending: // it has expired
 			continue
 		}
 		mine, err := x.ownsRun(x.r.Context(), p.Run)
@@ -239,7 +238,7 @@ func same(a, b json.RawMessage) bool {
 
 // tooLate is what a second answer is told.
 func tooLate(a *Approval) *Fault {
-	if a.State == chat.ApprovalExpired {
+	if a.State == tool.ApprovalExpired {
 		return fault(KindExpired, "the approval expired at %s; the call was not run", a.Expires.Format(time.RFC3339)).with("ask the model for it again")
 	}
 	f := fault(KindDecided, "the approval is %s", a.State)

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"wield/chat"
+	"wield/tool"
 )
 
 func TestApprovals(t *testing.T) {
@@ -19,7 +18,7 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	a := list.Items[0]
-	if string(a.Arguments) != `{"path":"a"}` || a.Rule == "" || a.Facts == nil || len(a.Facts.Parameters) == 0 || a.Facts.Changed || a.State != chat.ApprovalPending || a.Run != "run_a" {
+	if string(a.Arguments) != `{"path":"a"}` || a.Rule == "" || a.Facts == nil || len(a.Facts.Parameters) == 0 || a.Facts.Changed || a.State != tool.ApprovalPending || a.Run != "run_a" {
 		t.Errorf("%+v", a)
 	}
 	list = Approvals{}
@@ -50,7 +49,7 @@ func TestApprovals(t *testing.T) {
 	s.refused("POST", "/approvals/"+id, "k-client", `{"decision":"allow"}`, 403)
 	status, body := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","arguments":{"path":"b"},"reason":"rather there"}`)
 	var got Approval
-	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != chat.ApprovalEdited || string(got.Answer.Arguments) != `{"path":"b"}` || got.Answer.By != "amy" {
+	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tool.ApprovalEdited || string(got.Answer.Arguments) != `{"path":"b"}` || got.Answer.By != "amy" {
 		t.Errorf("%d %s %v", status, body, err)
 	}
 	f := s.refused("POST", "/approvals/"+id, "k-admin", `{"decision":"deny"}`, 409)
@@ -69,7 +68,7 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	old := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
-	if f := s.refused("POST", "/approvals/"+old, "k-approver", `{"decision":"allow"}`, 410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != chat.ApprovalExpired {
+	if f := s.refused("POST", "/approvals/"+old, "k-approver", `{"decision":"allow"}`, 410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != tool.ApprovalExpired {
 		t.Errorf("%+v", f)
 	}
 	if s.get("/approvals", "k-admin", &list); len(list.Items) != 0 {
@@ -81,16 +80,16 @@ func TestApprovals(t *testing.T) {
 func TestEditOfNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name, asked, sent string
-		state             chat.ApprovalState
+		state             tool.ApprovalState
 	}{
-		{"to the byte", `{"path":"a"}`, `{"path":"a"}`, chat.ApprovalApproved},
-		{"blanks", `{"path":"a"}`, `{ "path" : "a" }`, chat.ApprovalApproved},
-		{"escapes", `{"path":"a/b"}`, `{"path":"\u0061\/b"}`, chat.ApprovalApproved},
-		{"order", `{"path":"a","size":2}`, `{"size":2,"path":"a"}`, chat.ApprovalApproved},
-		{"another value", `{"path":"a"}`, `{"path":"A"}`, chat.ApprovalEdited},
-		{"more", `{"path":"a"}`, `{"path":"a","size":2}`, chat.ApprovalEdited},
-		{"less", `{"path":"a","size":2}`, `{"path":"a"}`, chat.ApprovalEdited},
-		{"a number that a float would round", `{"path":"a","size":9007199254740993}`, `{"path":"a","size":9007199254740992}`, chat.ApprovalEdited},
+		{"to the byte", `{"path":"a"}`, `{"path":"a"}`, tool.ApprovalApproved},
+		{"blanks", `{"path":"a"}`, `{ "path" : "a" }`, tool.ApprovalApproved},
+		{"escapes", `{"path":"a/b"}`, `{"path":"\u0061\/b"}`, tool.ApprovalApproved},
+		{"order", `{"path":"a","size":2}`, `{"size":2,"path":"a"}`, tool.ApprovalApproved},
+		{"another value", `{"path":"a"}`, `{"path":"A"}`, tool.ApprovalEdited},
+		{"more", `{"path":"a"}`, `{"path":"a","size":2}`, tool.ApprovalEdited},
+		{"less", `{"path":"a","size":2}`, `{"path":"a"}`, tool.ApprovalEdited},
+		{"a number that a float would round", `{"path":"a","size":9007199254740993}`, `{"path":"a","size":9007199254740992}`, tool.ApprovalEdited},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newService(t)
@@ -101,7 +100,7 @@ func TestEditOfNothing(t *testing.T) {
 			if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tt.state || got.Answer == nil || got.Answer.Reason != "so be it" {
 				t.Fatalf("%d %s", status, body)
 			}
-			if edited := len(got.Answer.Arguments) > 0; edited != (tt.state == chat.ApprovalEdited) {
+			if edited := len(got.Answer.Arguments) > 0; edited != (tt.state == tool.ApprovalEdited) {
 				t.Errorf("the answer has the arguments %s", got.Answer.Arguments)
 			}
 		})

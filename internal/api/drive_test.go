@@ -37,12 +37,12 @@ func (p *parrot) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 	return func(yield func(chat.Event, error) bool) {
 		last := req.Messages[len(req.Messages)-1]
 		text := last.Text()
-		finish := chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}
+		finish := chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}
 		if path, ok := strings.CutPrefix(text, "note "); ok && last.Role == chat.RoleUser {
 			args, _ := json.Marshal(map[string]string{"path": path})
 			c := chat.Call{ID: fmt.Sprint("call_", n), Name: "write_note", Arguments: string(args), Complete: true}
 			_ = yield(chat.Event{Kind: chat.KindCallStart, ID: c.ID, Name: c.Name}, nil) && yield(chat.Event{Kind: chat.KindCallArgs, Text: c.Arguments}, nil) &&
-				yield(chat.Event{Kind: chat.KindCallEnd, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}}, nil) && yield(finish, nil)
+				yield(chat.Event{Kind: chat.KindCallEnd, ID: c.ID, Name: c.Name, Detail: &c}, nil) && yield(finish, nil)
 			return
 		}
 		words := strings.SplitAfter("You said: "+text, " ")
@@ -194,7 +194,7 @@ func TestApproveRun(t *testing.T) {
 	run := s.start("k-client", `{"agent":"home","input":"note a.txt"}`)
 	before, ids := s.events(run.ID, "", isKind("approval"))
 	asked := before[len(before)-1].Approval
-	if asked == nil || asked.State != chat.ApprovalPending {
+	if asked == nil || asked.State != tool.ApprovalPending {
 		t.Fatalf("%+v", before)
 	}
 	s.until(run.ID, journal.StateWaiting)

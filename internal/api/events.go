@@ -6,6 +6,8 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/tool"
+	"wield/tool/policy"
 )
 
 // An Event is one step of a run. Which members it has is said by its kind.
@@ -28,9 +30,9 @@ type Event struct {
 	Note     *chat.NoteDetail     `json:"note,omitempty" jsonschema:"what was mended in a call"`
 	Overrun  *chat.OverrunDetail  `json:"overrun,omitempty" jsonschema:"the model went on past the end of its turn"`
 	Bounce   *Bounce              `json:"bounce,omitempty" jsonschema:"the model was asked again"`
-	Policy   *chat.PolicyDetail   `json:"policy,omitempty" jsonschema:"what the rules said of a call"`
+	Policy   *policy.Detail       `json:"policy,omitempty" jsonschema:"what the rules said of a call"`
 	Approval *Asked               `json:"approval,omitempty" jsonschema:"a question to a person"`
-	State    chat.State           `json:"state,omitempty" jsonschema:"where a call stands"`
+	State    tool.CallState       `json:"state,omitempty" jsonschema:"where a call stands"`
 	Progress *Progress            `json:"progress,omitempty" jsonschema:"output of a call that runs"`
 	Result   *Result              `json:"result,omitempty" jsonschema:"what came of a call, as the model reads it"`
 	Retry    *Retry               `json:"retry,omitempty" jsonschema:"the model's server failed with the error and is asked again"`
@@ -57,7 +59,7 @@ type Bounce struct {
 // Asked is a question to a person in the events of a run.
 type Asked struct {
 	ID      string             `json:"id"`
-	State   chat.ApprovalState `json:"state"`
+	State   tool.ApprovalState `json:"state"`
 	By      string             `json:"by,omitempty"`
 	Reason  string             `json:"reason,omitempty"`
 	Expires time.Time          `json:"expires,omitzero"`
@@ -82,7 +84,7 @@ func eventOf(e *chat.Event) (Event, bool) {
 	out := Event{Kind: e.Kind.String(), Turn: e.Turn, CallID: e.ID, Name: e.Name, At: e.At, End: e.End}
 	fill, ok := fillings[e.Kind]
 	if e.Kind == chat.KindIdle {
-		ok = e.Detail != nil && e.Detail.Retry != nil
+		ok = e.Detail != nil // a retry
 	}
 	if ok {
 		fill(&out, e)
@@ -93,50 +95,50 @@ func eventOf(e *chat.Event) (Event, bool) {
 // fillings say which events are sent, and what they hold.
 var fillings = map[chat.Kind]func(out *Event, e *chat.Event){
 	chat.KindTurnStart: func(out *Event, e *chat.Event) {
-		t := e.Detail.Turn
+		t := e.Detail.(*chat.TurnDetail)
 		out.Model, out.Backend, out.Dialect, out.Attempt = t.Model, t.Backend, t.Dialect, t.Attempt
 	},
-	chat.KindTurnEnd: func(out *Event, e *chat.Event) { out.Error = troubleOf(e.Detail.Turn.Failed) },
+	chat.KindTurnEnd: func(out *Event, e *chat.Event) { out.Error = troubleOf(e.Detail.(*chat.TurnDetail).Failed) },
 	chat.KindIdle: func(out *Event, e *chat.Event) {
-		r := e.Detail.Retry
+		r := e.Detail.(*chat.RetryDetail)
 		out.Kind, out.Retry, out.Error = "retry", &Retry{r.At, r.Attempt, r.Of}, troubleOf(r.Error)
 	},
 	chat.KindText:      func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindReasoning: func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindCallEnd: func(out *Event, e *chat.Event) {
-		c := e.Detail.Call
+		c := e.Detail.(*chat.Call)
 		out.Call, out.Origin, out.Dialect, out.At, out.End = &Call{c.ID, c.Name, c.Arguments}, c.Origin, c.Dialect, c.At, c.End
 	},
 	chat.KindNativeCall:   func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindNativeResult: func(out *Event, e *chat.Event) { out.Text = e.Text },
-	chat.KindRejected:     func(out *Event, e *chat.Event) { out.Rejected = e.Detail.Rejected },
-	chat.KindNote:         func(out *Event, e *chat.Event) { out.Note = e.Detail.Note },
-	chat.KindOverrun:      func(out *Event, e *chat.Event) { out.Overrun = e.Detail.Overrun },
+	chat.KindRejected:     func(out *Event, e *chat.Event) { out.Rejected = e.Detail.(*chat.RejectedDetail) },
+	chat.KindNote:         func(out *Event, e *chat.Event) { out.Note = e.Detail.(*chat.NoteDetail) },
+	chat.KindOverrun:      func(out *Event, e *chat.Event) { out.Overrun = e.Detail.(*chat.OverrunDetail) },
 	chat.KindBounce:       bounced,
 	chat.KindConverted:    bounced,
-	chat.KindPolicy:       func(out *Event, e *chat.Event) { out.Policy = e.Detail.Policy },
+	chat.KindPolicy:       func(out *Event, e *chat.Event) { out.Policy = e.Detail.(*policy.Detail) },
 	chat.KindApproval: func(out *Event, e *chat.Event) {
-		a := e.Detail.Approval
+		a := e.Detail.(*tool.ApprovalDetail)
 		out.Approval = &Asked{a.ID, a.State, a.By, a.Reason, a.Expires}
 	},
-	chat.KindToolState: func(out *Event, e *chat.Event) { out.State = e.Detail.ToolState.State },
+	chat.KindToolState: func(out *Event, e *chat.Event) { out.State = e.Detail.(*tool.StateDetail).State },
 	chat.KindProgress: func(out *Event, e *chat.Event) {
-		p := e.Detail.Progress
+		p := e.Detail.(*tool.ProgressDetail)
 		out.Progress = &Progress{p.Stream, p.Text, p.Done, p.Total}
 	},
 	chat.KindResult: func(out *Event, e *chat.Event) {
-		m := e.Detail.Result.Message()
+		m := e.Detail.(*chat.Result).Message()
 		out.Result = &Result{m.Text(), m.IsError}
 	},
 	chat.KindUsage: func(out *Event, e *chat.Event) {
-		u := usageOf(*e.Detail.Usage)
+		u := usageOf(*e.Detail.(*chat.Usage))
 		out.Usage = &u
 	},
-	chat.KindFinish: func(out *Event, e *chat.Event) { out.Finish = string(e.Detail.Finish.Reason) },
+	chat.KindFinish: func(out *Event, e *chat.Event) { out.Finish = string(e.Detail.(*chat.Finish).Reason) },
 }
 
 func bounced(out *Event, e *chat.Event) {
-	b := e.Detail.Bounce
+	b := e.Detail.(*chat.BounceDetail)
 	out.Bounce = &Bounce{Reason: b.Reason, Suppressed: b.Suppressed, Sent: b.Sent}
 	if b.Call != nil {
 		out.Bounce.Name = b.Call.Name

@@ -13,6 +13,7 @@ import (
 	"wield/internal/capture"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 const weather = `[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}}}]`
@@ -207,23 +208,23 @@ func (s *service) inspectable() {
 		journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{NoteDetail: chat.NoteDetail{Kind: chat.NoteCoerced, Path: "/size", Before: `"1"`, After: "1"}}},
 		journal.Record{Kind: journal.KindReject, Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: "<tool_call>"}}},
 		journal.Record{Kind: journal.KindOverrun, Overrun: &journal.Overrun{OverrunDetail: chat.OverrunDetail{At: 7, Marker: "<|im_start|>user", Hard: true}}},
-		turn, journal.Record{Kind: journal.KindPolicy, Policy: &chat.PolicyDetail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "ask: write"}})
+		turn, journal.Record{Kind: journal.KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "ask: write"}})
 	s.add("run_i", n, journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "write_note", Arguments: json.RawMessage(`{"path":"b"}`), At: at}},
 		journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note", Started: true, Result: tool.Result{OK: true, Data: json.RawMessage(`"done"`)}, At: at.Add(time.Second)}},
 		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Turn: 1, Model: "m"}}, answered("It is noted."), ended("answer"))
 
 	rec := &capture.Record{ID: "req_i", Time: at, Model: "talk", Path: "/v1/chat/completions", Status: 200, Bounces: 1, Took: 3 * time.Second, Request: capture.Body(`{"q":"sk-abcdefghijklmnop"}`)}
 	for attempt, text := range []string{"broken", `{"name":"write_note","arguments":{}}`} {
-		rec.Watch(&chat.Request{Tools: []chat.Tool{{Name: "write_note"}}}, &chat.Event{Kind: chat.KindTurnStart, Detail: &chat.Detail{Turn: &chat.TurnDetail{Attempt: attempt + 1,
-			Sent: &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("the Okapi")}}}}}}, at)
+		rec.Watch(&chat.Request{Tools: []chat.Tool{{Name: "write_note"}}}, &chat.Event{Kind: chat.KindTurnStart, Detail: &chat.TurnDetail{Attempt: attempt + 1,
+			Sent: &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("the Okapi")}}}}}, at)
 		rec.Watch(nil, &chat.Event{Kind: chat.KindRaw, Text: text}, at.Add(time.Second))
 		if attempt == 0 {
-			rec.Watch(nil, &chat.Event{Kind: chat.KindBounce, Detail: &chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Suppressed: text, Sent: "Please try again"}}}, at)
+			rec.Watch(nil, &chat.Event{Kind: chat.KindBounce, Detail: &chat.BounceDetail{Reason: chat.ReasonMalformed, Suppressed: text, Sent: "Please try again"}}, at)
 		}
 	}
-	rec.Watch(nil, &chat.Event{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{ID: "c", Name: "write_note", Arguments: "{}", Complete: true, Dialect: "raw-json"}}}, at.Add(2*time.Second))
-	rec.Watch(nil, &chat.Event{Kind: chat.KindOverrun, Detail: &chat.Detail{Overrun: &chat.OverrunDetail{At: 9, Marker: "\n\nHuman:"}}}, at)
-	rec.Watch(nil, &chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 30, Out: 7, Requests: 2}}}, at.Add(2*time.Second))
+	rec.Watch(nil, &chat.Event{Kind: chat.KindCallEnd, Detail: &chat.Call{ID: "c", Name: "write_note", Arguments: "{}", Complete: true, Dialect: "raw-json"}}, at.Add(2*time.Second))
+	rec.Watch(nil, &chat.Event{Kind: chat.KindOverrun, Detail: &chat.OverrunDetail{At: 9, Marker: "\n\nHuman:"}}, at)
+	rec.Watch(nil, &chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 30, Out: 7, Requests: 2}}, at.Add(2*time.Second))
 	if err := s.api.o.Captures.Add(rec); err != nil {
 		s.t.Fatal(err)
 	}

@@ -288,9 +288,9 @@ func (r *Reading) add(e *chat.Event, fed int, text *strings.Builder) {
 	p := ParsedEvent{Kind: e.Kind.String(), Index: e.Index, Name: e.Name, At: e.At, End: e.End, Fed: fed}
 	switch e.Kind {
 	case chat.KindRejected:
-		text.WriteString(e.Detail.Rejected.Raw)
+		text.WriteString(e.Detail.(*chat.RejectedDetail).Raw)
 	case chat.KindOverrun:
-		text.WriteString(e.Detail.Overrun.Marker)
+		text.WriteString(e.Detail.(*chat.OverrunDetail).Marker)
 	}
 	r.Events = append(r.Events, p)
 }

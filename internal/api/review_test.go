@@ -29,7 +29,7 @@ type caller struct{}
 func (caller) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		last := req.Messages[len(req.Messages)-1]
-		finish := chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}
+		finish := chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}
 		if last.Role != chat.RoleUser {
 			_ = yield(chat.Event{Kind: chat.KindText, Text: last.Text()}, nil) && yield(finish, nil)
 			return
@@ -37,7 +37,7 @@ func (caller) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event,
 		name, args, _ := strings.Cut(last.Text(), " ")
 		c := chat.Call{ID: fmt.Sprint("call_", len(req.Messages)), Name: name, Arguments: args, Complete: true}
 		_ = yield(chat.Event{Kind: chat.KindCallStart, ID: c.ID, Name: c.Name}, nil) && yield(chat.Event{Kind: chat.KindCallArgs, Text: c.Arguments}, nil) &&
-			yield(chat.Event{Kind: chat.KindCallEnd, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}}, nil) && yield(finish, nil)
+			yield(chat.Event{Kind: chat.KindCallEnd, ID: c.ID, Name: c.Name, Detail: &c}, nil) && yield(finish, nil)
 	}
 }
 

@@ -22,8 +22,8 @@ func (m oneCall) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, er
 	return func(yield func(chat.Event, error) bool) {
 		c := &chat.Call{ID: "1", Name: m.tool, Arguments: "{}", Complete: true, Dialect: "hermes"}
 		_ = yield(chat.Event{Kind: chat.KindCallStart, Name: m.tool}, nil) &&
-			yield(chat.Event{Kind: chat.KindCallEnd, Name: m.tool, Detail: &chat.Detail{Call: c}}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishCalls}}}, nil)
+			yield(chat.Event{Kind: chat.KindCallEnd, Name: m.tool, Detail: c}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}}, nil)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"wield/chat"
 	"wield/internal/capture"
 	"wield/journal"
+	"wield/tool"
 	"wield/tool/policy"
 )
 
@@ -105,8 +106,8 @@ var known = map[reflect.Type]json.RawMessage{
 	of(journal.Status("")):  words(journal.Statuses()...),
 	of(journal.State("")):   words(string(journal.StateOpen), string(journal.StateWaiting), string(journal.StateEnded)),
 	of(journal.WaitFor("")): words(string(journal.WaitApproval), string(journal.WaitClient), string(journal.WaitDrain), string(journal.WaitRetry)),
-	of(chat.ApprovalState("")): words(string(chat.ApprovalPending), string(chat.ApprovalApproved), string(chat.ApprovalEdited), string(chat.ApprovalDenied),
-		string(chat.ApprovalExpired), string(chat.ApprovalCancelled), string(chat.ApprovalConsumed)),
+	of(tool.ApprovalState("")): words(string(tool.ApprovalPending), string(tool.ApprovalApproved), string(tool.ApprovalEdited), string(tool.ApprovalDenied),
+		string(tool.ApprovalExpired), string(tool.ApprovalCancelled), string(tool.ApprovalConsumed)),
 	of(chat.Decision("")): words(string(chat.DecisionAllow), string(chat.DecisionAsk), string(chat.DecisionDeny)),
 	of(Operation("")):     words(string(policy.OpRead), string(policy.OpList), string(policy.OpWrite), string(policy.OpDelete)),
 	of(Kind("")): words(string(KindInvalid), string(KindUnknown), string(KindForbidden), string(KindNotFound), string(KindMethod), string(KindDecided), string(KindEnded),

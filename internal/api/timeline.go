@@ -11,6 +11,8 @@ import (
 	"wield/internal/playback"
 	"wield/journal"
 	"wield/module/mask"
+	"wield/tool"
+	"wield/tool/policy"
 )
 
 // maxTold is how many bytes of a text stand in a timeline; the whole one is in the records.
@@ -77,7 +79,7 @@ type TimelineCall struct {
 	Reasoning string             `json:"reasoning,omitempty"`
 	At        int                `json:"at,omitempty"`
 	End       int                `json:"end,omitempty"`
-	Policy    *chat.PolicyDetail `json:"policy,omitempty"`
+	Policy    *policy.Detail     `json:"policy,omitempty"`
 	Decided   time.Time          `json:"decided,omitzero" jsonschema:"by the rules"`
 	Approvals []TimelineApproval `json:"approvals"`
 	Started   time.Time          `json:"started,omitzero"`
@@ -92,7 +94,7 @@ type TimelineApproval struct {
 	ID       string             `json:"id"`
 	Asked    time.Time          `json:"asked"`
 	Answered time.Time          `json:"answered,omitzero"`
-	State    chat.ApprovalState `json:"state"`
+	State    tool.ApprovalState `json:"state"`
 	By       string             `json:"by,omitempty"`
 	Reason   string             `json:"reason,omitempty"`
 	Rule     string             `json:"rule,omitempty"`
@@ -253,7 +255,7 @@ func timelineCall(c *playback.Call) TimelineCall {
 	out := TimelineCall{ID: c.ID, Name: c.Name, Arguments: cutText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect, Reasoning: c.Reasoning, At: c.At, End: c.End,
 		Policy: c.Policy, Decided: c.Decided, Runs: c.Runs, Approvals: []TimelineApproval{}}
 	for _, q := range c.Questions {
-		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: chat.ApprovalPending, Rule: q.Rule}
+		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: tool.ApprovalPending, Rule: q.Rule}
 		if q.Answer != nil {
 			if len(q.Answer.Arguments) > 0 && out.Written == nil {
 				written := out.Arguments

@@ -145,7 +145,7 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 		p.said[i].text = ""
 	}
 	m.release(p)
-	if !yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil) {
+	if !yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil) {
 		return errGone
 	}
 	return nil

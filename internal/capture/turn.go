@@ -119,11 +119,11 @@ func kept(s string) Body { return Body(nil).Append([]byte(s[:min(len(s), MaxBody
 // Watch takes in one event of the answer to a request. What is kept is bounded; the rest is forgotten.
 func (r *Record) Watch(req *chat.Request, e *chat.Event, now time.Time) {
 	if e.Kind == chat.KindTurnStart {
-		r.begin(req, e.Detail.Turn, now)
+		r.begin(req, e.Detail.(*chat.TurnDetail), now)
 		return
 	}
 	if e.Kind == chat.KindUsage {
-		r.Usage = *e.Detail.Usage // told once, at the end
+		r.Usage = *e.Detail.(*chat.Usage) // told once, at the end
 		return
 	}
 	if len(r.Turns) == 0 || len(r.Turns) == maxTurns && r.over {
@@ -135,21 +135,21 @@ func (r *Record) Watch(req *chat.Request, e *chat.Event, now time.Time) {
 	case chat.KindRaw:
 		t.Raw = kept(e.Text)
 	case chat.KindCallEnd:
-		if c := e.Detail.Call; len(t.Calls) < maxParts {
+		if c := e.Detail.(*chat.Call); len(t.Calls) < maxParts {
 			t.Calls = append(t.Calls, Call{c.ID, c.Name, kept(c.Arguments), c.Complete, c.Origin, c.Dialect})
 		}
 	case chat.KindNote:
-		if n := e.Detail.Note; len(t.Notes) < maxParts {
+		if n := e.Detail.(*chat.NoteDetail); len(t.Notes) < maxParts {
 			t.Notes = append(t.Notes, Note{n.Kind, n.Path, kept(n.Before), kept(n.After)})
 		}
 	case chat.KindRejected:
-		if x := e.Detail.Rejected; len(t.Rejected) < maxParts {
+		if x := e.Detail.(*chat.RejectedDetail); len(t.Rejected) < maxParts {
 			t.Rejected = append(t.Rejected, Reject{x.Reason, x.Name, x.Message, kept(x.Raw)})
 		}
 	case chat.KindOverrun:
-		t.Overrun = e.Detail.Overrun
+		t.Overrun = e.Detail.(*chat.OverrunDetail)
 	case chat.KindBounce, chat.KindConverted:
-		b := e.Detail.Bounce
+		b := e.Detail.(*chat.BounceDetail)
 		t.Bounce = &Bounce{Reason: b.Reason, Suppressed: kept(b.Suppressed), Sent: kept(b.Sent)}
 		if b.Call != nil {
 			t.Bounce.Name = b.Call.Name

@@ -106,9 +106,10 @@ func ask(t *testing.T, s *Service, name, system string) string {
 		case e.Kind == chat.KindText:
 			b.WriteString(e.Text)
 		case e.Kind == chat.KindRejected && e.Flags&chat.FlagSpent != 0:
-			b.WriteString(e.Detail.Rejected.Raw)
+			b.WriteString(e.Detail.(*chat.RejectedDetail).Raw)
 		case e.Kind == chat.KindCallEnd:
-			b.WriteString("[" + e.Detail.Call.Name + e.Detail.Call.Arguments + "]")
+			call := e.Detail.(*chat.Call)
+			b.WriteString("[" + call.Name + call.Arguments + "]")
 		}
 	}
 	return b.String()

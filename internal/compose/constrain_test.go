@@ -53,7 +53,7 @@ models: {a: {backend: s, mode: text}}
 					t.Fatalf("%s: %v", tc.constrain, err)
 				}
 				if e.Kind == chat.KindBounce {
-					t.Errorf("%s, %s: bounced: %+v", tc.constrain, what, e.Detail.Bounce)
+					t.Errorf("%s, %s: bounced: %+v", tc.constrain, what, e.Detail.(*chat.BounceDetail))
 				}
 			}
 			if want != "" && !strings.Contains(body, want) {

@@ -67,7 +67,7 @@ models:
 				t.Fatal(err)
 			}
 			if e.Kind == chat.KindCallEnd {
-				calls += e.Detail.Call.Name
+				calls += e.Detail.(*chat.Call).Name
 			}
 		}
 		body := s.bodies[i]
@@ -97,7 +97,7 @@ func TestLumoBlocks_A55(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Kind == chat.KindCallEnd {
-			calls = append(calls, e.Name+e.Detail.Call.Arguments)
+			calls = append(calls, e.Name+e.Detail.(*chat.Call).Arguments)
 		}
 	}
 	if len(calls) != 1 || !strings.Contains(calls[0], "notes.md") || !strings.HasPrefix(calls[0], "read{") {

@@ -69,7 +69,7 @@ turns:
 			e.Text = strings.ReplaceAll(e.Text, "secret ", "")
 			return e, e.Name != "stock"
 		case chat.KindCallEnd:
-			seen = append(seen, "own "+e.Name+strings.ReplaceAll(e.Detail.Call.Arguments, " ", ""))
+			seen = append(seen, "own "+e.Name+strings.ReplaceAll(e.Detail.(*chat.Call).Arguments, " ", ""))
 		}
 		return e, true
 	}}

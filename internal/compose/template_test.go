@@ -16,7 +16,7 @@ type saying string
 
 func (s saying) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		_ = yield(chat.Event{Kind: chat.KindText, Text: string(s)}, nil) && yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+		_ = yield(chat.Event{Kind: chat.KindText, Text: string(s)}, nil) && yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
@@ -52,7 +52,8 @@ func TestResponseTemplate(t *testing.T) {
 		case chat.KindReasoning:
 			reasoning += e.Text
 		case chat.KindCallEnd:
-			name, arguments = e.Detail.Call.Name, e.Detail.Call.Arguments
+			call := e.Detail.(*chat.Call)
+			name, arguments = call.Name, call.Arguments
 		}
 	}
 	if strings.TrimSpace(text) != "Let me see." || strings.TrimSpace(reasoning) != "the sea" || name != "tides" || arguments != `{"port":"Ostend"}` {

@@ -157,6 +157,6 @@ func (c counted) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Eve
 		}
 		*c.n++
 		_ = yield(chat.Event{Kind: chat.KindText, Text: "one"}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }

@@ -164,17 +164,17 @@ func ask(ctx context.Context, m chat.Model, q *Question, o LiveOptions) Asked {
 		}
 		switch e.Kind {
 		case chat.KindCallEnd:
-			if c := e.Detail.Call; c.Complete {
+			if c := e.Detail.(*chat.Call); c.Complete {
 				a.Calls = append(a.Calls, Call{c.Name, json.RawMessage(c.Arguments)})
 			}
 		case chat.KindRejected:
 			a.Refused++
 		case chat.KindUsage:
-			if u := e.Detail.Usage; u.Uncounted == 0 {
+			if u := e.Detail.(*chat.Usage); u.Uncounted == 0 {
 				a.In, a.Out = u.In, u.Out
 			}
 		case chat.KindFinish:
-			a.Bounces = e.Detail.Finish.Bounces
+			a.Bounces = e.Detail.(*chat.Finish).Bounces
 		}
 	}
 	a.Seconds = time.Since(start).Seconds()

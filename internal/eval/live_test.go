@@ -27,9 +27,9 @@ func (d *deep) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event
 	d.requests = append(d.requests, req)
 	return func(yield func(chat.Event, error) bool) {
 		for _, e := range []chat.Event{
-			{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{Name: "water_depth", Arguments: `{"berth": 3.0}`, Complete: true}}},
-			{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 30, Out: 10}}},
-			{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishCalls}}},
+			{Kind: chat.KindCallEnd, Detail: &chat.Call{Name: "water_depth", Arguments: `{"berth": 3.0}`, Complete: true}},
+			{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 30, Out: 10}},
+			{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}},
 		} {
 			if !yield(e, nil) {
 				return

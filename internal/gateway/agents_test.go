@@ -48,7 +48,7 @@ func (m *wanderer) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat
 			id := []string{"", "call_0", "call_x"}[m.rng.IntN(3)] // what a careless server would do
 			events = append(events, call(i, id, name, fmt.Sprintf(`{"n":%d}`, m.n))...)
 		}
-		finish.Detail.Finish.Reason = chat.FinishCalls
+		finish.Detail.(*chat.Finish).Reason = chat.FinishCalls
 	}
 	stop := m.interrupt
 	m.interrupt = nil
@@ -95,9 +95,9 @@ func collect(stream iter.Seq2[chat.Event, error]) (chat.Message, error) {
 		case chat.KindText:
 			said.WriteString(e.Text)
 		case chat.KindCallEnd:
-			m.Calls = append(m.Calls, *e.Detail.Call)
+			m.Calls = append(m.Calls, *e.Detail.(*chat.Call))
 		case chat.KindFinish:
-			reason = e.Detail.Finish.Reason
+			reason = e.Detail.(*chat.Finish).Reason
 		}
 	}
 	m.Parts = chat.Text(said.String())
@@ -272,8 +272,8 @@ func (w *workplace) decide(t *testing.T, rng *rand.Rand) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers := []tool.Answer{{State: chat.ApprovalApproved}, {State: chat.ApprovalDenied},
-			{State: chat.ApprovalEdited, Arguments: json.RawMessage(fmt.Sprintf(`{"edited":%q}`, p.ID))}}
+		answers := []tool.Answer{{State: tool.ApprovalApproved}, {State: tool.ApprovalDenied},
+			{State: tool.ApprovalEdited, Arguments: json.RawMessage(fmt.Sprintf(`{"edited":%q}`, p.ID))}}
 		if rng.IntN(3) > 0 {
 			if _, err := w.hub.Decide(t.Context(), p.ID, answers[rng.IntN(len(answers))]); err != nil {
 				t.Error(err)

@@ -61,16 +61,16 @@ func (a *passiveAnswer) take(e chat.Event) (shown string) {
 		shown = e.Text
 	case chat.KindRejected:
 		if e.Flags&chat.FlagSpent != 0 {
-			shown = e.Detail.Rejected.Raw
+			shown = e.Detail.(*chat.RejectedDetail).Raw
 		}
 	case chat.KindCallEnd:
-		if a.call == nil && e.Detail.Call.Complete { // a request is the whole message, so that there is only one
-			a.call = e.Detail.Call
+		if a.call == nil && e.Detail.(*chat.Call).Complete { // a request is the whole message, so that there is only one
+			a.call = e.Detail.(*chat.Call)
 		}
 	case chat.KindUsage:
-		a.usage = e.Detail.Usage
+		a.usage = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
-		a.reason = e.Detail.Finish.Reason
+		a.reason = e.Detail.(*chat.Finish).Reason
 	}
 	a.text.WriteString(shown)
 	return shown

@@ -44,8 +44,8 @@ func parseMessage(t *testing.T, body string) (a messagesAnswer) {
 }
 
 func TestMessages(t *testing.T) {
-	usage := chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 10, Cached: 4, Out: 5}}}
-	signature := chat.Event{Kind: chat.KindReasoning, Detail: &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}}
+	usage := chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Cached: 4, Out: 5}}
+	signature := chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}
 	answer := append([]chat.Event{{Kind: chat.KindReasoning, Text: "hm"}, signature, text("Let me. ")}, append(call(0, "toolu_1", "f", `{"x"`, `:1}`), usage)...)
 	srv := serve(t, one(says(answer...)))
 	thinks := strings.Replace(helloMessages, `{`, `{"thinking":{"type":"adaptive"},`, 1)
@@ -214,7 +214,7 @@ func TestMessagesRound(t *testing.T) {
 // reaches a model with function calling as it was, cache marks included.
 func TestSignaturesThroughBridge(t *testing.T) {
 	var got *chat.Request
-	signature := chat.Event{Kind: chat.KindReasoning, Detail: &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}}
+	signature := chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}
 	m := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
 		got = req
 		emit(chat.Event{Kind: chat.KindReasoning, Text: "hm"})

@@ -722,7 +722,7 @@ func TestBackgroundAgent(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							if _, err := hub.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) {
+							if _, err := hub.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) {
 								t.Error(err)
 							}
 						}

@@ -22,7 +22,7 @@ func TestCapture(t *testing.T) {
 			return chat.Errorf(chat.ErrTimeout, "late")
 		}
 		emit(text("the answer sk-abcdefghijklmnop"))
-		emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 12, Out: 3}}})
+		emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 12, Out: 3}})
 		emit(finish(chat.FinishStop))
 		return nil
 	}))

@@ -118,6 +118,6 @@ func titled(req *chat.Request) *chat.Request {
 func told(text string) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		_ = yield(chat.Event{Kind: chat.KindText, Text: text, End: len(text)}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }

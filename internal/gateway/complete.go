@@ -85,14 +85,14 @@ func (a *answer) take(e chat.Event, err error) bool {
 	}
 	switch e.Kind {
 	case chat.KindTurnStart:
-		a.notice = e.Detail.Turn.Notice
+		a.notice = e.Detail.(*chat.TurnDetail).Notice
 	case chat.KindFinish:
 		a.finished = true
-		a.bounces = e.Detail.Finish.Bounces
+		a.bounces = e.Detail.(*chat.Finish).Bounces
 	}
 	if e.Kind == chat.KindNote {
-		a.x.drop(e.Detail.Note)
-		a.notice = cmp.Or(noticeOf(e.Detail.Note), a.notice)
+		a.x.drop(e.Detail.(*chat.NoteDetail))
+		a.notice = cmp.Or(noticeOf(e.Detail.(*chat.NoteDetail)), a.notice)
 	}
 	a.c.Add(e)
 	return true

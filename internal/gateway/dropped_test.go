@@ -13,7 +13,7 @@ import (
 // TestDropped shows that a client, and the log, are told what of a request its backend was not sent.
 func TestDropped(t *testing.T) {
 	unsent := func(path, before string) chat.Event {
-		return chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteUnsent, Path: path, Before: before}}}
+		return chat.Event{Kind: chat.KindNote, Detail: &chat.NoteDetail{Kind: chat.NoteUnsent, Path: path, Before: before}}
 	}
 	var log bytes.Buffer
 	srv := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Models: []Model{{Name: "m",
@@ -33,7 +33,7 @@ func TestDropped(t *testing.T) {
 
 // TestUnformed shows that a client is told when the text does not have the format that it asked for.
 func TestUnformed(t *testing.T) {
-	note := chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteFormat, After: "it is\r\nX: no JSON"}}}
+	note := chat.Event{Kind: chat.KindNote, Detail: &chat.NoteDetail{Kind: chat.NoteFormat, After: "it is\r\nX: no JSON"}}
 	srv := serve(t, Options{Models: []Model{{Name: "m", Model: says(note, text("a"), finish(chat.FinishStop))}}})
 	for _, body := range []string{`{"messages":[{"role":"user","content":"hi"}]}`, `{"stream":true,"messages":[{"role":"user","content":"hi"}]}`} {
 		resp, err := http.Post(srv.URL+pathCompletions, "application/json", strings.NewReader(body))

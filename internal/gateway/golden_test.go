@@ -12,7 +12,7 @@ import (
 
 // TestGoldenStreams: the exact chunks of the streams that clients were found to accept.
 func TestGoldenStreams(t *testing.T) {
-	usage := chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 10, Out: 5}}}
+	usage := chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 5}}
 	concat := func(lists ...[]chat.Event) (all []chat.Event) {
 		for _, l := range lists {
 			all = append(all, l...)

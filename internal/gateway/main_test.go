@@ -68,11 +68,11 @@ func text(s string) chat.Event { return chat.Event{Kind: chat.KindText, Text: s}
 func idle() chat.Event { return chat.Event{Kind: chat.KindIdle} }
 
 func finish(r chat.FinishReason) chat.Event {
-	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: r}}}
+	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: r}}
 }
 
 func bounced(n int) chat.Event {
-	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop, Bounces: n}}}
+	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop, Bounces: n}}
 }
 
 // call gives the events of a whole call, its arguments in the pieces given.
@@ -82,7 +82,7 @@ func call(index int, id, name string, args ...string) []chat.Event {
 		events = append(events, chat.Event{Kind: chat.KindCallArgs, Index: index, Text: a})
 	}
 	whole := &chat.Call{Index: index, ID: id, Name: name, Arguments: strings.Join(args, ""), Complete: true}
-	return append(events, chat.Event{Kind: chat.KindCallEnd, Index: index, ID: id, Name: name, Detail: &chat.Detail{Call: whole}})
+	return append(events, chat.Event{Kind: chat.KindCallEnd, Index: index, ID: id, Name: name, Detail: whole})
 }
 
 // one is a gateway's options with a single model, called m.

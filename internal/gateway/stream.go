@@ -102,15 +102,15 @@ func (s *stream) take(e chat.Event) bool {
 		s.send(true)
 		return s.err == nil
 	case chat.KindTurnStart:
-		s.notice = e.Detail.Turn.Notice
+		s.notice = e.Detail.(*chat.TurnDetail).Notice
 	case chat.KindBounce:
 		s.x.bounces++
 	case chat.KindNote:
-		s.x.drop(e.Detail.Note)
-		s.notice = cmp.Or(noticeOf(e.Detail.Note), s.notice)
+		s.x.drop(e.Detail.(*chat.NoteDetail))
+		s.notice = cmp.Or(noticeOf(e.Detail.(*chat.NoteDetail)), s.notice)
 	case chat.KindFinish:
 		s.finished = true
-		s.x.bounces = e.Detail.Finish.Bounces
+		s.x.bounces = e.Detail.(*chat.Finish).Bounces
 		s.x.leave()
 	}
 	*s.buf = s.framer.Append(*s.buf, e)

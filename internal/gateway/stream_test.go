@@ -402,7 +402,7 @@ func TestManyStreams(t *testing.T) {
 
 // TestBounces: the number of bounces stands in the header if it is known when the head is sent, else in the trailer.
 func TestBounces(t *testing.T) {
-	bounce := chat.Event{Kind: chat.KindBounce, Detail: &chat.Detail{Bounce: &chat.BounceDetail{}}}
+	bounce := chat.Event{Kind: chat.KindBounce, Detail: &chat.BounceDetail{}}
 	for _, tt := range []struct {
 		name, body      string
 		events          []chat.Event

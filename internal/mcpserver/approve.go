@@ -9,7 +9,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"wield/chat"
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
@@ -43,12 +42,12 @@ func (a *approvals) answer(ctx context.Context, relay *mcp.Relay, by string) (*s
 	if r == nil {
 		return nil, refused("the request answers no approval")
 	}
-	answer := tool.Answer{State: chat.ApprovalDenied, By: by}
+	answer := tool.Answer{State: tool.ApprovalDenied, By: by}
 	switch decision, _ := r.Content["decision"].(string); {
 	case r.Action == "accept" && decision == decisionAllow:
-		answer.State = chat.ApprovalApproved
+		answer.State = tool.ApprovalApproved
 	case r.Action == "cancel":
-		answer.State = chat.ApprovalCancelled
+		answer.State = tool.ApprovalCancelled
 	default:
 		answer.Reason, _ = r.Content["reason"].(string)
 	}
@@ -61,7 +60,7 @@ func (a *approvals) answer(ctx context.Context, relay *mcp.Relay, by string) (*s
 	delete(a.suspended, id)
 	a.mu.Unlock()
 	relay.State, relay.Responses = before.State, before.Responses
-	if decided.State == chat.ApprovalApproved {
+	if decided.State == tool.ApprovalApproved {
 		return nil, nil
 	}
 	text := fmt.Sprintf("%s was not run: the approval was %s", decided.Tool, decided.State)
@@ -95,7 +94,7 @@ func (a *approvals) ask(
 		return nil, err
 	}
 	if !elicits(r) || q.Form != nil {
-		a.store.Decide(ctx, id, tool.Answer{State: chat.ApprovalCancelled})
+		a.store.Decide(ctx, id, tool.Answer{State: tool.ApprovalCancelled})
 		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one. "+
 			"A rule of the policy can allow it.", q.Tool, q.Why)), nil
 	}

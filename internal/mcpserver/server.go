@@ -20,6 +20,7 @@ import (
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/mcp"
+	"wield/tool/policy"
 )
 
 // Options say what a Server offers.
@@ -215,21 +216,21 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 		}
 		switch e.Kind {
 		case chat.KindPolicy:
-			log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.Policy})
+			log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)})
 		case chat.KindProgress:
 			if token := r.Params.GetProgressToken(); token != nil {
-				p := e.Detail.Progress
+				p := e.Detail.(*tool.ProgressDetail)
 				steps = max(steps+1, p.Done) // it must grow
 				r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 					ProgressToken: token, Progress: steps, Total: p.Total, Message: p.Text,
 				})
 			}
 		case chat.KindApproval:
-			if pending = ""; e.Detail.Approval.State == chat.ApprovalPending {
-				pending = e.Detail.Approval.ID
+			if pending = ""; e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending {
+				pending = e.Detail.(*tool.ApprovalDetail).ID
 			}
 		case chat.KindResult:
-			result = e.Detail.Result
+			result = e.Detail.(*chat.Result)
 		}
 	}
 	switch {

@@ -70,7 +70,7 @@ func (t *trip) take(e chat.Event, err error) bool {
 			b.m.backendFirstToken.WithLabelValues(operation, b.provider, t.model, b.name).Observe(time.Since(t.start).Seconds())
 		}
 	case chat.KindUsage:
-		if u := e.Detail.Usage; u.Known {
+		if u := e.Detail.(*chat.Usage); u.Known {
 			b.m.clientTokens.WithLabelValues(operation, b.provider, t.model, b.name, "input").Observe(float64(u.In))
 			b.m.clientTokens.WithLabelValues(operation, b.provider, t.model, b.name, "output").Observe(float64(u.Out))
 		}

@@ -66,39 +66,40 @@ func (a *answer) take(e chat.Event, err error) bool {
 			m.firstToken.WithLabelValues(operation, a.name).Observe(a.first.Sub(a.start).Seconds())
 		}
 	case chat.KindTurnStart:
-		a.backend, a.dialect = e.Detail.Turn.Backend, e.Detail.Turn.Dialect
+		turn := e.Detail.(*chat.TurnDetail)
+		a.backend, a.dialect = turn.Backend, turn.Dialect
 		if a.dialect == "" {
 			a.dialect = "native"
 		}
 	case chat.KindCallEnd:
-		if e.Detail.Call.Complete {
+		if e.Detail.(*chat.Call).Complete {
 			m.calls.WithLabelValues(a.name, a.backend, a.dialect, e.Origin.String()).Inc()
-			m.toolCalls.WithLabelValues("custom", "detected", m.tools.label(e.Detail.Call.Name)).Inc()
+			m.toolCalls.WithLabelValues("custom", "detected", m.tools.label(e.Detail.(*chat.Call).Name)).Inc()
 		}
 	case chat.KindRejected:
-		a.rejected(e.Detail.Rejected)
+		a.rejected(e.Detail.(*chat.RejectedDetail))
 	case chat.KindNote:
-		m.repairs.WithLabelValues(a.name, string(e.Detail.Note.Kind)).Inc()
+		m.repairs.WithLabelValues(a.name, string(e.Detail.(*chat.NoteDetail).Kind)).Inc()
 	case chat.KindOverrun:
 		end := "soft"
-		if e.Detail.Overrun.Hard {
+		if e.Detail.(*chat.OverrunDetail).Hard {
 			end = "hard"
 		}
 		m.overruns.WithLabelValues(a.name, a.backend, a.dialect, end).Inc()
 	case chat.KindBounce:
-		m.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.Bounce.Reason)).Inc()
-		a.misrouted(e.Detail.Bounce)
+		m.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.(*chat.BounceDetail).Reason)).Inc()
+		a.misrouted(e.Detail.(*chat.BounceDetail))
 	case chat.KindConverted:
 		m.converted.WithLabelValues(a.name, a.backend, a.dialect).Inc()
-		a.misrouted(e.Detail.Bounce)
+		a.misrouted(e.Detail.(*chat.BounceDetail))
 	case chat.KindNativeCall:
 		m.toolCalls.WithLabelValues("native", "detected", m.tools.label(e.Name)).Inc()
 	case chat.KindNativeResult:
 		m.toolCalls.WithLabelValues("native", "completed", m.tools.label(e.Name)).Inc()
 	case chat.KindUsage:
-		a.usage(e.Detail.Usage)
+		a.usage(e.Detail.(*chat.Usage))
 	case chat.KindFinish:
-		a.outcome = string(e.Detail.Finish.Reason)
+		a.outcome = string(e.Detail.(*chat.Finish).Reason)
 	}
 	return a.yield(e, nil)
 }

@@ -36,22 +36,22 @@ func (p played) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, err
 }
 
 // detail returns an event of a kind with its detail.
-func detail(k chat.Kind, d chat.Detail) chat.Event { return chat.Event{Kind: k, Detail: &d} }
+func detail(k chat.Kind, d chat.Detail) chat.Event { return chat.Event{Kind: k, Detail: d} }
 
 func turn(dialect string) chat.Event {
-	return detail(chat.KindTurnStart, chat.Detail{Turn: &chat.TurnDetail{Backend: "b", Dialect: dialect}})
+	return detail(chat.KindTurnStart, &chat.TurnDetail{Backend: "b", Dialect: dialect})
 }
 
 func rejected(r chat.Reason, name string) chat.Event {
-	return detail(chat.KindRejected, chat.Detail{Rejected: &chat.RejectedDetail{Reason: r, Name: name}})
+	return detail(chat.KindRejected, &chat.RejectedDetail{Reason: r, Name: name})
 }
 
 func called(name string) chat.Event {
-	return detail(chat.KindCallEnd, chat.Detail{Call: &chat.Call{Name: name, Complete: true}})
+	return detail(chat.KindCallEnd, &chat.Call{Name: name, Complete: true})
 }
 
 func finish(r chat.FinishReason) chat.Event {
-	return detail(chat.KindFinish, chat.Detail{Finish: &chat.Finish{Reason: r}})
+	return detail(chat.KindFinish, &chat.Finish{Reason: r})
 }
 
 func drain(m chat.Model, req *chat.Request) {
@@ -98,13 +98,13 @@ func TestFront_AR41(t *testing.T) {
 		rejected(chat.ReasonInvalid, "get_weather"),
 		rejected(chat.ReasonConfused, "get_weather"),
 		rejected(chat.ReasonUnknownTool, "invented"),
-		detail(chat.KindBounce, chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid}}),
+		detail(chat.KindBounce, &chat.BounceDetail{Reason: chat.ReasonInvalid}),
 		turn(""),
-		detail(chat.KindNote, chat.Detail{Note: &chat.NoteDetail{Kind: chat.NoteTrailingComma}}),
+		detail(chat.KindNote, &chat.NoteDetail{Kind: chat.NoteTrailingComma}),
 		called("get_weather"),
 		{Kind: chat.KindNativeCall, Name: "web_search"},
 		{Kind: chat.KindNativeResult, Name: "web_search"},
-		detail(chat.KindUsage, chat.Detail{Usage: &chat.Usage{Known: true, In: 10, Out: 5, Cached: 3, Reasoning: 2}}),
+		detail(chat.KindUsage, &chat.Usage{Known: true, In: 10, Out: 5, Cached: 3, Reasoning: 2}),
 		finish(chat.FinishCalls),
 	}}), &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser}}})
 	expect(t, m,
@@ -141,8 +141,8 @@ func TestFront_AR41(t *testing.T) {
 // TestMisrouted_AR41 counts calls through the wrong channel, whether they are bounced or taken over.
 func TestMisrouted_AR41(t *testing.T) {
 	m := New("v")
-	wrong := chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonConfused, Call: &chat.Call{Name: "get_weather"},
-		Confused: []chat.Call{{Name: "get_weather"}}}}
+	wrong := &chat.BounceDetail{Reason: chat.ReasonConfused, Call: &chat.Call{Name: "get_weather"},
+		Confused: []chat.Call{{Name: "get_weather"}}}
 	drain(m.Front("lumo", played{events: []chat.Event{turn(""), detail(chat.KindBounce, wrong), turn(""), detail(chat.KindConverted, wrong), finish(chat.FinishCalls)}}),
 		&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser}}})
 	expect(t, m, `wield_tool_calls_total{status="misrouted",tool_name="get_weather",type="custom"} 4`)

@@ -143,7 +143,7 @@ func (a *answer) called(yield func(chat.Event, error) bool) bool {
 		c.At, c.End = 0, 0
 		if !yield(chat.Event{Kind: chat.KindCallStart, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name}, nil) ||
 			!yield(chat.Event{Kind: chat.KindCallArgs, Origin: c.Origin, Index: i, Text: c.Arguments}, nil) ||
-			!yield(chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: c}}, nil) {
+			!yield(chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: c}, nil) {
 			return false
 		}
 	}
@@ -151,8 +151,8 @@ func (a *answer) called(yield func(chat.Event, error) bool) bool {
 }
 
 func (a *answer) ended(model string, yield func(chat.Event, error) bool) bool {
-	if a.usage.Known && !yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &a.usage}}, nil) {
+	if a.usage.Known && !yield(chat.Event{Kind: chat.KindUsage, Detail: &a.usage}, nil) {
 		return false
 	}
-	return yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: a.finish, Model: model}}}, nil)
+	return yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: a.finish, Model: model}}, nil)
 }

@@ -309,7 +309,7 @@ func TestSpans(t *testing.T) {
 	store, id := record(t, "tutorials", bridge.ModeText)
 	r := load(t, store, id)
 	r.Turns[0].Calls[0].Questions = []*playback.Question{{Question: journal.Question{ID: "apr_1", Asked: r.Turns[0].Ended},
-		Answer: &journal.Answer{At: r.Turns[0].Ended.Add(time.Microsecond), Answer: tool.Answer{State: chat.ApprovalApproved, By: "ann"}}}}
+		Answer: &journal.Answer{At: r.Turns[0].Ended.Add(time.Microsecond), Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
 	root := r.Spans(false)
 	names := []string{}
 	var walk func(s *trace.Recorded)

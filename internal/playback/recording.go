@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // A Recording is one run.
@@ -60,7 +61,7 @@ func (t *Turn) failed() bool {
 // A Call is a call of a turn, and what became of it.
 type Call struct {
 	chat.Call
-	Policy    *chat.PolicyDetail
+	Policy    *policy.Detail
 	Decided   time.Time // by the policy
 	Questions []*Question
 	Start     *tool.StartRecord // nil: it never ran

@@ -49,15 +49,15 @@ func (s *answerStream) event(e chat.Event) bool {
 	case chat.KindTurnStart, chat.KindTurnEnd, chat.KindIdle, chat.KindBounce, chat.KindConverted, chat.KindNativeCall, chat.KindNativeResult:
 		return s.emit(e)
 	case chat.KindCallEnd:
-		s.calls[e.ID] = e.Detail.Call.Arguments
+		s.calls[e.ID] = e.Detail.(*chat.Call).Arguments
 	case chat.KindToolState:
-		if e.Detail.ToolState.State == chat.StateRunning {
+		if e.Detail.(*tool.StateDetail).State == tool.CallRunning {
 			return s.begins(&e) && s.emit(chat.Event{Kind: chat.KindIdle}) // what was said shall not wait for a tool
 		}
 	case chat.KindResult:
 		return s.ends(&e)
 	case chat.KindFinish:
-		s.last = *e.Detail.Finish
+		s.last = *e.Detail.(*chat.Finish)
 	}
 	return !s.stopped
 }
@@ -104,7 +104,7 @@ func (s *answerStream) begins(e *chat.Event) bool {
 
 // ends tells what came out of a call.
 func (s *answerStream) ends(e *chat.Event) bool {
-	m := e.Detail.Result.Message()
+	m := e.Detail.(*chat.Result).Message()
 	switch s.activity {
 	case ActivityReasoning:
 		word := "gave"
@@ -137,7 +137,7 @@ func (s *answerStream) call(calls []chat.Call) {
 		for _, e := range []chat.Event{
 			{Kind: chat.KindCallStart, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name},
 			{Kind: chat.KindCallArgs, Origin: c.Origin, Index: i, Text: c.Arguments},
-			{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}},
+			{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: &c},
 		} {
 			if e.Turn = s.turn; !s.emit(e) {
 				return
@@ -166,7 +166,7 @@ func (s *answerStream) sayLimit(l agent.Limit) {
 
 // finish ends the answer.
 func (s *answerStream) finish(model string) {
-	if s.usage.Known && !s.emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &s.usage}}) {
+	if s.usage.Known && !s.emit(chat.Event{Kind: chat.KindUsage, Detail: &s.usage}) {
 		return
 	}
 	f := s.last
@@ -179,5 +179,5 @@ func (s *answerStream) finish(model string) {
 	if f.Model == "" {
 		f.Model = model
 	}
-	s.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &f}})
+	s.emit(chat.Event{Kind: chat.KindFinish, Detail: &f})
 }

@@ -244,7 +244,7 @@ func TestFull(t *testing.T) {
 				for range 4 {
 					time.Sleep(15 * time.Minute)
 					for p := range (&journal.Approvals{Store: memory}).Waiting(t.Context()) {
-						_, _ = h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}) // there may be no room
+						_, _ = h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}) // there may be no room
 					}
 				}
 				whole = !f.empty()

@@ -65,7 +65,7 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 		if !t.Approved {
 			return nil, tool.ErrPending
 		}
-		if _, err := approvals.Decide(ctx, p.Approval, tool.Answer{State: chat.ApprovalApproved, By: t.By}); err != nil {
+		if _, err := approvals.Decide(ctx, p.Approval, tool.Answer{State: tool.ApprovalApproved, By: t.By}); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 			return nil, err
 		}
 		if e.Kind == chat.KindResult {
-			return e.Detail.Result, nil
+			return e.Detail.(*chat.Result), nil
 		}
 	}
 	return nil, errors.New("runs: the call left no result")

@@ -262,39 +262,39 @@ func saidIn(k chat.Kind) int {
 
 // events returns what happened by a record. What has no event, such as that a run was resumed, has none.
 func (r *reading) events(rec *journal.Record) []chat.Event {
-	at := func(kind chat.Kind, d *chat.Detail) chat.Event {
+	at := func(kind chat.Kind, d chat.Detail) chat.Event {
 		return chat.Event{Kind: kind, Turn: r.turn, Detail: d}
 	}
 	switch rec.Kind {
 	case journal.KindTurn:
 		r.turn = rec.Turn.Turn
-		return []chat.Event{at(chat.KindTurnStart, &chat.Detail{Turn: &chat.TurnDetail{Model: rec.Turn.Model, Backend: rec.Turn.Backend, Attempt: rec.Turn.Attempt}})}
+		return []chat.Event{at(chat.KindTurnStart, &chat.TurnDetail{Model: rec.Turn.Model, Backend: rec.Turn.Backend, Attempt: rec.Turn.Attempt})}
 	case journal.KindTurnEnd:
 		return r.turnEnd(rec.TurnEnd)
 	case journal.KindBounce:
-		return []chat.Event{at(chat.KindBounce, &chat.Detail{Bounce: rec.Bounce})}
+		return []chat.Event{at(chat.KindBounce, rec.Bounce)}
 	case journal.KindReject:
 		if rec.Reject.CallID != "" {
 			return nil // the call tells of it
 		}
-		e := at(chat.KindRejected, &chat.Detail{Rejected: &rec.Reject.RejectedDetail})
+		e := at(chat.KindRejected, &rec.Reject.RejectedDetail)
 		e.Index, e.Name = -1, rec.Reject.Name
 		return []chat.Event{e}
 	case journal.KindRepair:
-		e := at(chat.KindNote, &chat.Detail{Note: &rec.Repair.NoteDetail})
+		e := at(chat.KindNote, &rec.Repair.NoteDetail)
 		e.ID = rec.Repair.CallID
 		return []chat.Event{e}
 	case journal.KindOverrun:
 		d := rec.Overrun.OverrunDetail
-		e := at(chat.KindOverrun, &chat.Detail{Overrun: &d})
+		e := at(chat.KindOverrun, &d)
 		e.At, e.End = d.At, d.At
 		return []chat.Event{e}
 	case journal.KindPolicy:
-		e := at(chat.KindPolicy, &chat.Detail{Policy: rec.Policy})
+		e := at(chat.KindPolicy, rec.Policy)
 		e.ID = rec.Policy.CallID
 		return r.ofCall(e)
 	case journal.KindStart:
-		e := at(chat.KindToolState, &chat.Detail{ToolState: &chat.ToolStateDetail{CallID: rec.Start.CallID, State: chat.StateRunning}})
+		e := at(chat.KindToolState, &tool.StateDetail{CallID: rec.Start.CallID, State: tool.CallRunning})
 		e.ID, e.Name = rec.Start.CallID, rec.Start.Tool
 		return r.ofCall(e)
 	case journal.KindResult:
@@ -303,9 +303,9 @@ func (r *reading) events(rec *journal.Record) []chat.Event {
 		return r.wait(rec.Wait)
 	case journal.KindEnd:
 		u := rec.End.Usage
-		list := []chat.Event{at(chat.KindFinish, &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}})}
+		list := []chat.Event{at(chat.KindFinish, &chat.Finish{Reason: chat.FinishStop})}
 		if u.Known {
-			list = append([]chat.Event{at(chat.KindUsage, &chat.Detail{Usage: &u})}, list...)
+			list = append([]chat.Event{at(chat.KindUsage, &u)}, list...)
 		}
 		return list
 	}
@@ -327,19 +327,19 @@ func (r *reading) turnEnd(t *journal.TurnEnd) []chat.Event {
 	for i := range t.Message.Calls {
 		c := &t.Message.Calls[i]
 		r.calls[c.ID] = c.Index
-		list = append(list, chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Turn: t.Turn, Index: c.Index, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: c}})
+		list = append(list, chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Turn: t.Turn, Index: c.Index, ID: c.ID, Name: c.Name, Detail: c})
 	}
 	end := chat.TurnDetail{}
 	if t.Error != nil {
 		end.Failed = t.Error.Err()
 	}
-	return append(list, chat.Event{Kind: chat.KindTurnEnd, Turn: t.Turn, Detail: &chat.Detail{Turn: &end}})
+	return append(list, chat.Event{Kind: chat.KindTurnEnd, Turn: t.Turn, Detail: &end})
 }
 
 // result returns the result of a call as the model read it.
 func (r *reading) result(f *tool.FinishRecord) chat.Event {
 	result := rendered(r.hub.Tools(r.agent), f)
-	return chat.Event{Kind: chat.KindResult, Turn: r.turn, ID: f.CallID, Name: f.Tool, Detail: &chat.Detail{Result: &result}}
+	return chat.Event{Kind: chat.KindResult, Turn: r.turn, ID: f.CallID, Name: f.Tool, Detail: &result}
 }
 
 // wait returns the questions that the run waits for.
@@ -349,11 +349,11 @@ func (r *reading) wait(w *journal.Wait) []chat.Event {
 	for _, id := range w.Approvals {
 		a, err := approvals.Get(context.Background(), id)
 		if err != nil {
-			a = tool.Approval{ID: id, State: chat.ApprovalPending}
+			a = tool.Approval{ID: id, State: tool.ApprovalPending}
 		}
 		d := a.Detail(a.CallID)
 		d.Address = r.hub.where(id)
-		list = append(list, chat.Event{Kind: chat.KindApproval, Turn: r.turn, Index: r.calls[a.CallID], ID: a.CallID, Name: a.Tool, Detail: &chat.Detail{Approval: d}})
+		list = append(list, chat.Event{Kind: chat.KindApproval, Turn: r.turn, Index: r.calls[a.CallID], ID: a.CallID, Name: a.Tool, Detail: d})
 	}
 	return list
 }

@@ -38,11 +38,11 @@ func request(ctx context.Context, m chat.Model, req *chat.Request) (r reply) {
 		case e.Kind == chat.KindReasoning:
 			r.reasoning += e.Text
 		case e.Kind == chat.KindCallEnd:
-			r.calls = append(r.calls, *e.Detail.Call)
+			r.calls = append(r.calls, *e.Detail.(*chat.Call))
 		case e.Kind == chat.KindUsage:
-			r.usage.Add(*e.Detail.Usage)
+			r.usage.Add(*e.Detail.(*chat.Usage))
 		case e.Kind == chat.KindFinish:
-			r.finish = e.Detail.Finish.Reason
+			r.finish = e.Detail.(*chat.Finish).Reason
 		case e.Kind != chat.KindIdle && e.Kind != chat.KindTurnStart && e.Kind != chat.KindTurnEnd && e.Kind != chat.KindCallStart && e.Kind != chat.KindCallArgs:
 			r.other = append(r.other, e)
 		}
@@ -196,7 +196,7 @@ func TestHeardLate(t *testing.T) {
 		beside := journal.Approvals{Store: store, Session: before[0].Session, Run: run}
 		q, err := beside.Ask(t.Context(), approvaltest.Question("binding"))
 		if err == nil {
-			_, err = beside.Decide(t.Context(), q.ID, tool.Answer{State: chat.ApprovalApproved})
+			_, err = beside.Decide(t.Context(), q.ID, tool.Answer{State: tool.ApprovalApproved})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -379,8 +379,8 @@ func TestCollisions(t *testing.T) {
 
 // A question ends the answer; the next one says what became of it.
 func TestApprovalBehindModel(t *testing.T) {
-	yes := tool.Answer{State: chat.ApprovalApproved, By: "me"}
-	no := tool.Answer{State: chat.ApprovalDenied, By: "me", Reason: "not now"}
+	yes := tool.Answer{State: tool.ApprovalApproved, By: "me"}
+	no := tool.Answer{State: tool.ApprovalDenied, By: "me", Reason: "not now"}
 	for _, tt := range []struct {
 		name   string
 		answer tool.Answer
@@ -449,7 +449,7 @@ func TestApprovalBeside(t *testing.T) {
 		k := &talk{model: second.Model("worker"), caller: "me"}
 		k.say(t, "go")
 		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
-			if _, err := first.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}); err != nil {
+			if _, err := first.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -474,7 +474,7 @@ func TestHold(t *testing.T) {
 		go func() { got <- request(t.Context(), h.Model("worker"), ask("go")) }()
 		time.Sleep(30 * time.Second)
 		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil {
+			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
 				t.Fatal(err)
 			}
 		}

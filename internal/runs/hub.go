@@ -346,7 +346,7 @@ func (h *Hub) Cancel(ctx context.Context, run string) error {
 		if err != nil {
 			return err
 		}
-		answer := tool.Answer{State: chat.ApprovalCancelled, Reason: "the run was ended"}
+		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
 		if _, err := approvals.Decide(ctx, p.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
 			return err
 		}
@@ -558,7 +558,7 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 	}
 	approvals := journal.Approvals{Store: h.store}
 	if keeping != nil { // somebody may have been first, which is the better answer then
-		if a, err := approvals.Get(ctx, approval); err == nil && a.State != chat.ApprovalPending {
+		if a, err := approvals.Get(ctx, approval); err == nil && a.State != tool.ApprovalPending {
 			return a, tool.ErrDecided
 		}
 		return tool.Approval{}, keeping

@@ -184,7 +184,7 @@ func TestDecide(t *testing.T) {
 				case "in the journal":
 					decide = (&journal.Approvals{Store: store}).Decide
 				}
-				yes := tool.Answer{State: chat.ApprovalApproved, By: "me"}
+				yes := tool.Answer{State: tool.ApprovalApproved, By: "me"}
 				if _, err := decide(t.Context(), o.Waiting[0].ID, yes); err != nil {
 					t.Fatal(err)
 				}
@@ -194,7 +194,7 @@ func TestDecide(t *testing.T) {
 				if n := s.count(`asks{"n":1}`); n != 1 {
 					t.Errorf("the call ran %d times", n)
 				}
-				a, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: chat.ApprovalDenied, By: "you"})
+				a, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalDenied, By: "you"})
 				if !errors.Is(err, tool.ErrDecided) || a.Answer.By != "me" {
 					t.Errorf("a second answer: %+v, %v", a, err)
 				}
@@ -247,7 +247,7 @@ func TestRecover(t *testing.T) {
 					want = "Thanks."
 					drainNow(h)
 					approvals := journal.Approvals{Store: store}
-					if _, err := approvals.Decide(t.Context(), l.Outcome().Waiting[0].ID, tool.Answer{State: chat.ApprovalApproved}); err != nil {
+					if _, err := approvals.Decide(t.Context(), l.Outcome().Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -353,7 +353,7 @@ func TestCancelWoken(t *testing.T) {
 		id := l.Outcome().Waiting[0].ID
 		answered := make(chan error)
 		go func() {
-			_, err := (&journal.Approvals{Store: store}).Decide(t.Context(), id, tool.Answer{State: chat.ApprovalApproved})
+			_, err := (&journal.Approvals{Store: store}).Decide(t.Context(), id, tool.Answer{State: tool.ApprovalApproved})
 			answered <- err
 		}()
 		if err := h.Cancel(t.Context(), l.ID); err != nil && !errors.Is(err, runs.ErrEnded) {
@@ -385,7 +385,7 @@ func (d dawdling) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[jour
 // An answer that ends its run does so whoever hears of it first: the model is not asked again, no call runs, and nobody is asked for
 // more.
 func TestRefuse(t *testing.T) {
-	no := tool.Answer{State: chat.ApprovalDenied, By: "me", Reason: "enough"}
+	no := tool.Answer{State: tool.ApprovalDenied, By: "me", Reason: "enough"}
 	for _, where := range []string{"here", "heard first", "in the next process"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -417,7 +417,7 @@ func TestRefuse(t *testing.T) {
 					}
 				}
 				a, err := refuse(t.Context(), o.Waiting[0].ID, no)
-				if err != nil || a.State != chat.ApprovalDenied || !a.Answer.Stop {
+				if err != nil || a.State != tool.ApprovalDenied || !a.Answer.Stop {
 					t.Fatalf("%+v, %v", a, err)
 				}
 				if where == "in the next process" {
@@ -579,7 +579,7 @@ func TestSendHeld(t *testing.T) {
 			if err := h.Send(t.Context(), p.Run, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved}); err != nil {
+			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -604,7 +604,7 @@ func TestUnknown(t *testing.T) {
 	}
 	_, resume := h.Resume(t.Context(), "run_none")
 	_, started := h.Start(t.Context(), runs.Start{Agent: "nobody", Request: ask("x")})
-	_, decided := h.Decide(t.Context(), "apr_none", tool.Answer{State: chat.ApprovalApproved})
+	_, decided := h.Decide(t.Context(), "apr_none", tool.Answer{State: tool.ApprovalApproved})
 	for _, tt := range []struct{ got, want error }{
 		{last(), runs.ErrUnknownRun},
 		{resume, runs.ErrUnknownRun},

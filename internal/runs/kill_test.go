@@ -106,7 +106,7 @@ func finish(t *testing.T, h *runs.Hub, store journal.Store) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, journaltest.ErrDead) {
+			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, journaltest.ErrDead) {
 				t.Fatal(err)
 			}
 		}
@@ -177,7 +177,7 @@ func TestKilledAfterAnswer(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					_, err = h.Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"})
+					_, err = h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"})
 					decided = err == nil
 				}
 				synctest.Wait()
@@ -212,7 +212,7 @@ func TestReportKilled(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "me"}); err != nil {
+						if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
 							t.Fatal(err)
 						}
 						dying := newHub(t, store, m, s)

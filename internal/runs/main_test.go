@@ -83,7 +83,7 @@ func (a *answer) stream(ctx context.Context) iter.Seq2[chat.Event, error] {
 			c.Index, c.Complete = i, true
 			if !yield(chat.Event{Kind: chat.KindCallStart, Index: i, ID: c.ID, Name: c.Name}, nil) ||
 				!yield(chat.Event{Kind: chat.KindCallArgs, Index: i, Text: c.Arguments}, nil) ||
-				!yield(chat.Event{Kind: chat.KindCallEnd, Index: i, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}}, nil) {
+				!yield(chat.Event{Kind: chat.KindCallEnd, Index: i, ID: c.ID, Name: c.Name, Detail: &c}, nil) {
 				return
 			}
 		}
@@ -95,8 +95,8 @@ func (a *answer) stream(ctx context.Context) iter.Seq2[chat.Event, error] {
 		if len(a.calls) > 0 {
 			f.Reason = chat.FinishCalls
 		}
-		_ = yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 3, Out: 2}}}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &f}}, nil)
+		_ = yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 3, Out: 2}}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &f}, nil)
 	}
 }
 

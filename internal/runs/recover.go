@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"wield/chat"
 	"wield/journal"
 	"wield/tool"
 )
@@ -90,7 +89,7 @@ func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) er
 		if err != nil {
 			return err
 		}
-		if a.State != chat.ApprovalPending {
+		if a.State != tool.ApprovalPending {
 			h.wake(run)
 			return nil
 		}

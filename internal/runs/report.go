@@ -39,7 +39,7 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 	if err != nil {
 		return err
 	}
-	pending := slices.DeleteFunc(slices.Clone(questions), func(q tool.Approval) bool { return q.State != chat.ApprovalPending })
+	pending := slices.DeleteFunc(slices.Clone(questions), func(q tool.Approval) bool { return q.State != tool.ApprovalPending })
 	if len(pending) > 0 {
 		s.sayWaiting(h, run, pending)
 		return nil
@@ -108,7 +108,7 @@ func (h *Hub) asked(ctx context.Context, run string) ([]tool.Approval, int64, er
 // became says what became of a question.
 func became(a *tool.Approval) string {
 	state := a.State
-	if state == chat.ApprovalConsumed {
+	if state == tool.ApprovalConsumed {
 		state = a.Answer.State
 	}
 	text := fmt.Sprintf("The approval of %s is %s", a.Tool, state)

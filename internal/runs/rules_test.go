@@ -46,7 +46,7 @@ func TestKeep(t *testing.T) {
 		if o.Reason != agent.EndWaiting {
 			t.Fatalf("%+v", o)
 		}
-		yes := tool.Answer{State: chat.ApprovalApproved, By: "me", Always: true}
+		yes := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
 		if _, err := h.Decide(t.Context(), o.Waiting[0].ID, yes); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestKeepChanged(t *testing.T) {
 		}
 		id := l.Outcome().Waiting[0].ID
 		h.Replace(ruled(t, s, policy.Rule{Decision: chat.DecisionAsk, Selector: policy.Selector{Tool: []string{"save"}}}))
-		answer := tool.Answer{State: chat.ApprovalApproved, By: "me", Always: true}
+		answer := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
 		if _, err := h.Decide(t.Context(), id, answer); !errors.Is(err, tool.ErrAlways) {
 			t.Errorf("it is kept: %v", err)
 		}
@@ -132,7 +132,7 @@ func TestKeepHeardFirst(t *testing.T) {
 		}
 		looked <- len(h.Rules())
 	}()
-	if _, err := h.Decide(t.Context(), id, tool.Answer{State: chat.ApprovalApproved, By: "me", Always: true}); err != nil {
+	if _, err := h.Decide(t.Context(), id, tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := <-looked; n != 1 {

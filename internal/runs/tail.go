@@ -51,7 +51,7 @@ func (t *tail) add(e *chat.Event) {
 			return
 		}
 	case chat.KindIdle:
-		if e.Detail == nil || e.Detail.Retry == nil {
+		if e.Detail == nil { // no retry
 			return
 		}
 	case chat.KindCallStart, chat.KindToolState, chat.KindProgress, chat.KindNativeCall, chat.KindNativeResult:
@@ -70,7 +70,7 @@ func (t *tail) add(e *chat.Event) {
 
 // shown returns the text of a broken call that is shown in place of it.
 func shown(e *chat.Event) string {
-	if r := e.Detail.Rejected; e.Flags&chat.FlagSpent != 0 || r.Reason == chat.ReasonIncomplete {
+	if r := e.Detail.(*chat.RejectedDetail); e.Flags&chat.FlagSpent != 0 || r.Reason == chat.ReasonIncomplete {
 		return r.Raw
 	}
 	return ""

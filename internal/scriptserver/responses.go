@@ -80,7 +80,7 @@ func replyEvents(r *script.Reply) []timedEvent {
 		case s.Kind == script.StepCallEnd:
 			calls++
 			e.Kind, e.Text = chat.KindCallEnd, ""
-			e.Detail = &chat.Detail{Call: &chat.Call{Index: s.Index, ID: s.ID, Name: s.Name, Arguments: s.Text, Complete: true, Origin: chat.OriginFunction}}
+			e.Detail = &chat.Call{Index: s.Index, ID: s.ID, Name: s.Name, Arguments: s.Text, Complete: true, Origin: chat.OriginFunction}
 		default:
 			e.Kind = chat.KindIdle
 		}
@@ -90,6 +90,6 @@ func replyEvents(r *script.Reply) []timedEvent {
 		return events
 	}
 	usage := r.Turn.Usage
-	return append(events, timedEvent{Event: chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &usage}}},
-		timedEvent{Event: chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishReason(finishReason(r, calls))}}}})
+	return append(events, timedEvent{Event: chat.Event{Kind: chat.KindUsage, Detail: &usage}},
+		timedEvent{Event: chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishReason(finishReason(r, calls))}}})
 }

@@ -8,6 +8,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/tool"
 )
 
 // Journal returns a store of records that counts what is appended to next through it.
@@ -130,9 +131,9 @@ func (r *records) toolOf(ctx context.Context, q *journal.Question) Dims {
 	return d
 }
 
-var answerCounters = map[chat.ApprovalState]Counter{
-	chat.ApprovalApproved: Approved, chat.ApprovalEdited: Edited, chat.ApprovalDenied: Refused, chat.ApprovalExpired: Unanswered,
-	chat.ApprovalCancelled: Withdrawn,
+var answerCounters = map[tool.ApprovalState]Counter{
+	tool.ApprovalApproved: Approved, tool.ApprovalEdited: Edited, tool.ApprovalDenied: Refused, tool.ApprovalExpired: Unanswered,
+	tool.ApprovalCancelled: Withdrawn,
 }
 
 func (r *records) answer(ctx context.Context, stream string, a *journal.Answer, now time.Time) {

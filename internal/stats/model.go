@@ -169,7 +169,7 @@ func (a *answer) take(e chat.Event, err error) bool {
 	case chat.KindNote:
 		a.repairs++
 	case chat.KindCallEnd:
-		if c := e.Detail.Call; c.Complete {
+		if c := e.Detail.(*chat.Call); c.Complete {
 			d := a.call(c.Name, c.Dialect, e.Origin)
 			a.called(d, a.repairs)
 			if a.again(c) {
@@ -178,15 +178,15 @@ func (a *answer) take(e chat.Event, err error) bool {
 		}
 		a.repairs = 0
 	case chat.KindRejected:
-		a.rejected(e.Detail.Rejected, e.Origin)
+		a.rejected(e.Detail.(*chat.RejectedDetail), e.Origin)
 		a.repairs = 0
 	case chat.KindBounce:
-		a.bounce(e.Detail.Bounce.Reason)
+		a.bounce(e.Detail.(*chat.BounceDetail).Reason)
 	case chat.KindNativeCall:
 		a.addTo(a.call(e.Name, "", chat.OriginNative), Native, 1)
 	case chat.KindUsage:
-		a.usage(e.Detail.Usage)
-		if cost, ok := a.model.prices.Cost(*e.Detail.Usage); ok {
+		a.usage(e.Detail.(*chat.Usage))
+		if cost, ok := a.model.prices.Cost(*e.Detail.(*chat.Usage)); ok {
 			a.add(Cost, int64(cost*1e6))
 		}
 	case chat.KindFinish:

@@ -72,8 +72,8 @@ func (r *reply) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Even
 	}
 	return func(yield func(chat.Event, error) bool) {
 		_ = yield(chat.Event{Kind: chat.KindText, Text: text, End: len(text)}, nil) &&
-			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}}}, nil) &&
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestApprovals(t *testing.T) {
 	}
 	asked := time.Now().Add(-90 * time.Second)
 	put(asker, "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "s", Agent: "helper", By: "ann"}})
-	for i, state := range []chat.ApprovalState{chat.ApprovalApproved, chat.ApprovalDenied, chat.ApprovalExpired} {
+	for i, state := range []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalExpired} {
 		id := fmt.Sprintf("q%d", i)
 		put(asker, id, 0, journal.Record{Kind: journal.KindQuestion, Question: &journal.Question{ID: id, Session: "s", Run: "run", Asked: asked,
 			Question: tool.Question{Tool: "write"}}})

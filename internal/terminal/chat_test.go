@@ -147,7 +147,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&journal.Approvals{Store: o.Journal}).Decide(t.Context(), p.ID, tool.Answer{State: chat.ApprovalApproved, By: "somebody"}); err != nil {
+		if _, err := (&journal.Approvals{Store: o.Journal}).Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestQueuedMessage(t *testing.T) {
 		}
 		return func(yield func(chat.Event, error) bool) {
 			_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
-				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	})))
 	k.press("go\r")
@@ -282,12 +282,12 @@ func TestRetry_DR06(t *testing.T) {
 	k := start(t, 80, 24, false, options(t, modelFunc(func(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
 		return func(yield func(chat.Event, error) bool) {
 			retry := &chat.RetryDetail{Error: failed, At: clock().Add(30 * time.Second), Attempt: 2, Of: 2}
-			if !yield(chat.Event{Kind: chat.KindIdle, Detail: &chat.Detail{Retry: retry}}, nil) {
+			if !yield(chat.Event{Kind: chat.KindIdle, Detail: retry}, nil) {
 				return
 			}
 			<-again
 			_ = yield(chat.Event{Kind: chat.KindText, Text: "Here I am."}, nil) &&
-				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	})))
 	k.press("go\r")
@@ -341,7 +341,7 @@ func TestPaste(t *testing.T) {
 		got = req.Messages[len(req.Messages)-1].Text()
 		return func(yield func(chat.Event, error) bool) {
 			_ = yield(chat.Event{Kind: chat.KindText, Text: "Read."}, nil) &&
-				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	})
 	k := start(t, 80, 24, false, options(t, m))
@@ -369,7 +369,7 @@ func TestEverythingArrives(t *testing.T) {
 					}
 				}
 			}
-			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	})
 	k := start(t, 80, 24, true, options(t, m))

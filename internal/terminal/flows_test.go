@@ -57,8 +57,8 @@ func thinking(testing.TB) chat.Model {
 			_ = yield(chat.Event{Kind: chat.KindReasoning, Text: "The person asks for a sum.\nSeven and five "}, nil) &&
 				yield(chat.Event{Kind: chat.KindReasoning, Text: "make twelve."}, nil) &&
 				yield(chat.Event{Kind: chat.KindText, Text: "It is **12**."}, nil) &&
-				yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 1200, Cached: 1000, Out: 30, Requests: 1}}}, nil) &&
-				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+				yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 1200, Cached: 1000, Out: 30, Requests: 1}}, nil) &&
+				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	})
 }

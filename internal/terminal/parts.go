@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"wield/chat"
 	"wield/tool"
 	"wield/tool/builtin/local"
 )
@@ -110,7 +109,7 @@ func (c *conversation) decideParts(ctx context.Context) {
 	s, a := c.ask.sorting, c.ask.approval
 	tell := s.parts.Tell(s.refused, s.why)
 	if len(s.refused) == 0 {
-		c.decide(ctx, tool.Answer{State: chat.ApprovalApproved})
+		c.decide(ctx, tool.Answer{State: tool.ApprovalApproved})
 		return
 	}
 	left, err := s.parts.Without(s.refused)
@@ -126,5 +125,5 @@ func (c *conversation) decideParts(ctx context.Context) {
 	a.Arguments = json.RawMessage(left)
 	changes := c.preview(ctx, &a)
 	c.turn.asked[a.CallID] = slices.Clone(changes)
-	c.decide(ctx, tool.Answer{State: chat.ApprovalEdited, Arguments: a.Arguments, Refused: tell})
+	c.decide(ctx, tool.Answer{State: tool.ApprovalEdited, Arguments: a.Arguments, Refused: tell})
 }

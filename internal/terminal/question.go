@@ -64,7 +64,7 @@ func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
 			c.say(styleBad, "The question cannot be read: %v", err)
 			a = list[0]
 		}
-		if a.State == chat.ApprovalPending {
+		if a.State == tool.ApprovalPending {
 			c.put(ctx, store, a, list[1:])
 			return
 		}
@@ -244,7 +244,7 @@ type answerKey struct {
 // answerKeys are the answers. Enter and Esc are none: nobody approves by accident.
 func answerKeys() []answerKey {
 	return []answerKey{
-		{"yY", "yes", "yes, this once", func(c *conversation, ctx context.Context) { c.decide(ctx, tool.Answer{State: chat.ApprovalApproved}) }},
+		{"yY", "yes", "yes, this once", func(c *conversation, ctx context.Context) { c.decide(ctx, tool.Answer{State: tool.ApprovalApproved}) }},
 		{"nN", "no", "no; the model is told", func(c *conversation, ctx context.Context) { c.deny(ctx, "") }},
 		{"aA", "always", "always: show the rule that would allow it, and keep it for this conversation or this directory", (*conversation).always},
 		{"gG", "group", "group by group: decide on each part of an edit; the model is told what was left out", (*conversation).byParts},
@@ -421,22 +421,22 @@ func (c *conversation) elsewhere(ctx context.Context, a tool.Approval) {
 }
 
 // answers are the states of an answer in words.
-var answers = map[chat.ApprovalState]struct {
+var answers = map[tool.ApprovalState]struct {
 	word  string
 	style style
 }{
-	chat.ApprovalApproved:  {"approved", styleGood},
-	chat.ApprovalConsumed:  {"approved", styleGood},
-	chat.ApprovalEdited:    {"approved with changes", styleGood},
-	chat.ApprovalDenied:    {"denied", styleBad},
-	chat.ApprovalExpired:   {"expired: nobody answered in time", styleBad},
-	chat.ApprovalCancelled: {"cancelled", styleWarn},
+	tool.ApprovalApproved:  {"approved", styleGood},
+	tool.ApprovalConsumed:  {"approved", styleGood},
+	tool.ApprovalEdited:    {"approved with changes", styleGood},
+	tool.ApprovalDenied:    {"denied", styleBad},
+	tool.ApprovalExpired:   {"expired: nobody answered in time", styleBad},
+	tool.ApprovalCancelled: {"cancelled", styleWarn},
 }
 
 func (c *conversation) sayAnswer(a *tool.Approval) {
 	k := answers[a.State]
 	text := "  " + k.word
-	if a.State == chat.ApprovalDenied {
+	if a.State == tool.ApprovalDenied {
 		c.turn.denied[a.CallID] = true
 	}
 	if a.Answer.By != "" && a.Answer.By != c.o.By {
@@ -449,7 +449,7 @@ func (c *conversation) sayAnswer(a *tool.Approval) {
 }
 
 func (c *conversation) deny(ctx context.Context, reason string) {
-	c.decide(ctx, tool.Answer{State: chat.ApprovalDenied, Reason: reason})
+	c.decide(ctx, tool.Answer{State: tool.ApprovalDenied, Reason: reason})
 }
 
 // always shows the rule that would allow such calls from now on.
@@ -480,7 +480,7 @@ func (c *conversation) keepRule(ctx context.Context, lasting bool) {
 	if lasting {
 		c.say(styleGood, "  kept for this directory")
 	}
-	c.decide(ctx, tool.Answer{State: chat.ApprovalApproved, Always: true})
+	c.decide(ctx, tool.Answer{State: tool.ApprovalApproved, Always: true})
 }
 
 // editArguments lets the person change what runs.
@@ -506,7 +506,7 @@ func (c *conversation) editArguments(ctx context.Context) {
 		c.hint = "Nothing was changed."
 		return
 	}
-	answer := tool.Answer{State: chat.ApprovalEdited, Arguments: raw}
+	answer := tool.Answer{State: tool.ApprovalEdited, Arguments: raw}
 	if err := answer.Check(); err != nil {
 		c.hint = err.Error()
 		return
@@ -544,7 +544,7 @@ func (c *conversation) denyAndStop(ctx context.Context) {
 
 func (c *conversation) denyRest(ctx context.Context, rest []tool.Approval, reason string) {
 	for i := range rest {
-		_, err := c.ask.store.Decide(ctx, rest[i].ID, tool.Answer{State: chat.ApprovalDenied, Reason: reason, By: c.o.By})
+		_, err := c.ask.store.Decide(ctx, rest[i].ID, tool.Answer{State: tool.ApprovalDenied, Reason: reason, By: c.o.By})
 		if err != nil && !errors.Is(err, tool.ErrDecided) {
 			c.say(styleBad, "The answer could not be kept: %v", err)
 		}

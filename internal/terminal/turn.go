@@ -13,6 +13,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/tool"
 	"wield/tool/builtin/local"
 	"wield/tool/edit"
 )
@@ -324,8 +325,8 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 		t.using = nil
 	},
 	chat.KindIdle: func(c *conversation, t *turn, e *chat.Event) {
-		if e.Detail != nil && e.Detail.Retry != nil {
-			t.retry = e.Detail.Retry
+		if retry, ok := e.Detail.(*chat.RetryDetail); ok {
+			t.retry = retry
 			c.say(styleWarn, "%s", clean(t.retry.Sentence(c.o.Now())))
 		}
 	},
@@ -352,14 +353,14 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 	chat.KindCallEnd: func(c *conversation, t *turn, e *chat.Event) {
 		c.endThought(t)
 		c.screen.print(t.flush()...)
-		c.screen.print(callRow(e.Detail.Call, c.screen.columns()))
+		c.screen.print(callRow(e.Detail.(*chat.Call), c.screen.columns()))
 	},
 	chat.KindNativeCall: func(c *conversation, t *turn, e *chat.Event) {
 		c.screen.print(t.flush()...)
 		c.screen.print(cut(row{{styleTool, "● "}, {styleText, clean(e.Name)}, {styleDim, " (run by the model's server) " + clean(shorten(e.Text, 200))}}, c.screen.columns()))
 	},
 	chat.KindRejected: func(c *conversation, t *turn, e *chat.Event) {
-		r := e.Detail.Rejected
+		r := e.Detail.(*chat.RejectedDetail)
 		if e.Flags&chat.FlagSpent != 0 || r.Reason == chat.ReasonIncomplete {
 			t.said, t.answered = true, true
 			c.screen.print(t.md.write(r.Raw)...)
@@ -367,41 +368,41 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 		t.using = nil
 	},
 	chat.KindOverrun: func(c *conversation, t *turn, e *chat.Event) {
-		if e.Detail.Overrun.Hard { // else the text may go on
+		if e.Detail.(*chat.OverrunDetail).Hard { // else the text may go on
 			c.screen.print(t.flush()...)
 			c.say(styleDim, "The model went on past its turn; the rest is left out. /why tells more.")
 		}
 	},
 	chat.KindBounce: func(c *conversation, t *turn, e *chat.Event) {
 		c.screen.print(t.flush()...)
-		c.say(styleDim, "The model's call could not be used (%s); it was asked again. /why tells more.", e.Detail.Bounce.Reason)
+		c.say(styleDim, "The model's call could not be used (%s); it was asked again. /why tells more.", e.Detail.(*chat.BounceDetail).Reason)
 	},
 	chat.KindToolState: func(_ *conversation, t *turn, e *chat.Event) {
-		if e.Detail.ToolState.State == chat.StateRunning && !slices.Contains(t.using, e.Name) {
+		if e.Detail.(*tool.StateDetail).State == tool.CallRunning && !slices.Contains(t.using, e.Name) {
 			t.using = append(t.using, e.Name)
 		}
 	},
 	chat.KindProgress: func(c *conversation, t *turn, e *chat.Event) {
-		if e.Detail.Progress.Stream == "summary" { // of a change, which is no output
-			if len(t.asked[e.Detail.Progress.CallID]) > 0 {
+		if e.Detail.(*tool.ProgressDetail).Stream == "summary" { // of a change, which is no output
+			if len(t.asked[e.Detail.(*tool.ProgressDetail).CallID]) > 0 {
 				return // it was seen with the question
 			}
-			for line := range strings.Lines(e.Detail.Progress.Text) {
+			for line := range strings.Lines(e.Detail.(*tool.ProgressDetail).Text) {
 				c.screen.print(cut(styled(styleGood, "  "+strings.TrimSuffix(clean(line), "\n")), c.screen.columns()))
 			}
 			return
 		}
-		if s := e.Detail.Progress.Stream; s != "stdout" && s != "stderr" {
+		if s := e.Detail.(*tool.ProgressDetail).Stream; s != "stdout" && s != "stderr" {
 			return // how it is held, how far it is
 		}
-		t.output = append(t.output, e.Detail.Progress.Text...)
+		t.output = append(t.output, e.Detail.(*tool.ProgressDetail).Text...)
 		if n := len(t.output); n > 2*keptOutput {
 			t.output = append([]byte(nil), t.output[n-keptOutput:]...)
 		}
 	},
 	chat.KindResult: func(c *conversation, t *turn, e *chat.Event) {
 		t.output = nil
-		m := e.Detail.Result.Message()
+		m := e.Detail.(*chat.Result).Message()
 		c.ran[m.CallID] = m.Name
 		if !m.IsError {
 			c.changes = append(c.changes, t.asked[m.CallID]...)

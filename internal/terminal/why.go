@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/tool"
+	"wield/tool/policy"
 )
 
 // A trail is what led to an answer: what the model wrote in each turn, what was read in it, and what was
@@ -27,8 +29,8 @@ type footprint struct {
 	bounces    []chat.BounceDetail
 	converted  []chat.BounceDetail
 	overrun    *chat.OverrunDetail
-	policies   map[string]chat.PolicyDetail
-	approvals  map[string]chat.ApprovalDetail
+	policies   map[string]policy.Detail
+	approvals  map[string]tool.ApprovalDetail
 }
 
 // answers returns how often the model has answered, or begun to.
@@ -36,7 +38,7 @@ func (t *trail) answers() int { return len(t.turns) }
 
 func (t *trail) last() *footprint {
 	if len(t.turns) == 0 {
-		t.turns = append(t.turns, &footprint{policies: map[string]chat.PolicyDetail{}, approvals: map[string]chat.ApprovalDetail{}})
+		t.turns = append(t.turns, &footprint{policies: map[string]policy.Detail{}, approvals: map[string]tool.ApprovalDetail{}})
 	}
 	return t.turns[len(t.turns)-1]
 }
@@ -44,7 +46,7 @@ func (t *trail) last() *footprint {
 // add takes what belongs to it.
 func (t *trail) add(e *chat.Event) {
 	if e.Kind == chat.KindTurnStart {
-		t.turns = append(t.turns, &footprint{turn: *e.Detail.Turn, policies: map[string]chat.PolicyDetail{}, approvals: map[string]chat.ApprovalDetail{}})
+		t.turns = append(t.turns, &footprint{turn: *e.Detail.(*chat.TurnDetail), policies: map[string]policy.Detail{}, approvals: map[string]tool.ApprovalDetail{}})
 		return
 	}
 	if f, ok := trackers[e.Kind]; ok {
@@ -57,15 +59,23 @@ var trackers = map[chat.Kind]func(f *footprint, e *chat.Event){
 	chat.KindText:      func(f *footprint, e *chat.Event) { f.text.WriteString(e.Text) },
 	chat.KindReasoning: func(f *footprint, e *chat.Event) { f.reasoning.WriteString(e.Text) },
 	chat.KindRaw:       func(f *footprint, e *chat.Event) { f.raw += e.Text },
-	chat.KindCallEnd:   func(f *footprint, e *chat.Event) { f.calls = append(f.calls, *e.Detail.Call) },
-	chat.KindCandidate: func(f *footprint, e *chat.Event) { f.candidates = append(f.candidates, *e.Detail.Candidate) },
-	chat.KindRejected:  func(f *footprint, e *chat.Event) { f.rejected = append(f.rejected, *e.Detail.Rejected) },
-	chat.KindNote:      func(f *footprint, e *chat.Event) { f.notes = append(f.notes, *e.Detail.Note) },
-	chat.KindBounce:    func(f *footprint, e *chat.Event) { f.bounces = append(f.bounces, *e.Detail.Bounce) },
-	chat.KindConverted: func(f *footprint, e *chat.Event) { f.converted = append(f.converted, *e.Detail.Bounce) },
-	chat.KindOverrun:   func(f *footprint, e *chat.Event) { f.overrun = e.Detail.Overrun },
-	chat.KindPolicy:    func(f *footprint, e *chat.Event) { f.policies[e.Detail.Policy.CallID] = *e.Detail.Policy },
-	chat.KindApproval:  func(f *footprint, e *chat.Event) { f.approvals[e.Detail.Approval.CallID] = *e.Detail.Approval },
+	chat.KindCallEnd:   func(f *footprint, e *chat.Event) { f.calls = append(f.calls, *e.Detail.(*chat.Call)) },
+	chat.KindCandidate: func(f *footprint, e *chat.Event) {
+		f.candidates = append(f.candidates, *e.Detail.(*chat.CandidateDetail))
+	},
+	chat.KindRejected:  func(f *footprint, e *chat.Event) { f.rejected = append(f.rejected, *e.Detail.(*chat.RejectedDetail)) },
+	chat.KindNote:      func(f *footprint, e *chat.Event) { f.notes = append(f.notes, *e.Detail.(*chat.NoteDetail)) },
+	chat.KindBounce:    func(f *footprint, e *chat.Event) { f.bounces = append(f.bounces, *e.Detail.(*chat.BounceDetail)) },
+	chat.KindConverted: func(f *footprint, e *chat.Event) { f.converted = append(f.converted, *e.Detail.(*chat.BounceDetail)) },
+	chat.KindOverrun:   func(f *footprint, e *chat.Event) { f.overrun = e.Detail.(*chat.OverrunDetail) },
+	chat.KindPolicy: func(f *footprint, e *chat.Event) {
+		d := e.Detail.(*policy.Detail)
+		f.policies[d.CallID] = *d
+	},
+	chat.KindApproval: func(f *footprint, e *chat.Event) {
+		approval := e.Detail.(*tool.ApprovalDetail)
+		f.approvals[approval.CallID] = *approval
+	},
 }
 
 // written returns what the model wrote: all of it if the server told, else what was shown.
@@ -171,7 +181,7 @@ func (f *footprint) call(k *chat.Call, add func(st style, format string, args ..
 	if p, ok := f.policies[k.ID]; ok {
 		add(styleText, "    %s by %s%s", decisions[p.Decision], first(p.Rule, "the policy"), because(p.Why))
 	}
-	if a, ok := f.approvals[k.ID]; ok && a.State != chat.ApprovalPending {
+	if a, ok := f.approvals[k.ID]; ok && a.State != tool.ApprovalPending {
 		add(styleText, "    %s by %s%s", a.State, first(a.By, "a person"), because(a.Reason))
 	}
 }

@@ -112,29 +112,29 @@ func (o *observer) take(e chat.Event, err error) bool {
 			o.said.WriteString(e.Text)
 		}
 	case chat.KindTurnStart:
-		o.turn(e.Detail.Turn)
+		o.turn(e.Detail.(*chat.TurnDetail))
 	case chat.KindTurnEnd:
 		o.endAttempt("")
 	case chat.KindCallEnd:
 		o.call(e)
 	case chat.KindRejected:
-		d := e.Detail.Rejected
+		d := e.Detail.(*chat.RejectedDetail)
 		o.event("call rejected", text("wield.reason", string(d.Reason)), text("gen_ai.tool.name", d.Name))
 	case chat.KindOverrun:
-		d := e.Detail.Overrun
+		d := e.Detail.(*chat.OverrunDetail)
 		o.event("overrun", text("wield.marker", d.Marker), number("wield.at", d.At))
 	case chat.KindBounce:
-		o.event("bounce", text("wield.reason", string(e.Detail.Bounce.Reason)))
+		o.event("bounce", text("wield.reason", string(e.Detail.(*chat.BounceDetail).Reason)))
 	case chat.KindConverted:
 		o.event("call converted", text("gen_ai.tool.name", e.Name))
 	case chat.KindNote:
-		o.event("repair", text("wield.kind", string(e.Detail.Note.Kind)))
+		o.event("repair", text("wield.kind", string(e.Detail.(*chat.NoteDetail).Kind)))
 	case chat.KindUsage:
-		if u := e.Detail.Usage; u.Known {
+		if u := e.Detail.(*chat.Usage); u.Known {
 			o.request.set(number("gen_ai.usage.input_tokens", u.In), number("gen_ai.usage.output_tokens", u.Out))
 		}
 	case chat.KindFinish:
-		f := e.Detail.Finish
+		f := e.Detail.(*chat.Finish)
 		o.outcome, o.done = "", true
 		o.request.set(texts("gen_ai.response.finish_reasons", string(f.Reason)), number("wield.bounces", f.Bounces))
 		if f.Model != "" {
@@ -173,7 +173,7 @@ func (o *observer) turn(d *chat.TurnDetail) {
 }
 
 func (o *observer) call(e chat.Event) {
-	c := e.Detail.Call
+	c := e.Detail.(*chat.Call)
 	a := []attribute{text("gen_ai.tool.name", c.Name), text("gen_ai.tool.call.id", c.ID), text("wield.origin", e.Origin.String())}
 	if o.m.t.o.Content {
 		a = append(a, text("gen_ai.tool.call.arguments", cut(c.Arguments)))

@@ -91,20 +91,20 @@ func (p played) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, err
 }
 
 func turn(k chat.Kind, model string, attempt int) chat.Event {
-	return chat.Event{Kind: k, Detail: &chat.Detail{Turn: &chat.TurnDetail{Model: model, Backend: "b", Dialect: "hermes", Attempt: attempt}}}
+	return chat.Event{Kind: k, Detail: &chat.TurnDetail{Model: model, Backend: "b", Dialect: "hermes", Attempt: attempt}}
 }
 
 var bounced = []chat.Event{
 	turn(chat.KindTurnStart, "first", 1),
 	{Kind: chat.KindText, Text: "private words"},
-	{Kind: chat.KindRejected, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "f"}}},
-	{Kind: chat.KindBounce, Detail: &chat.Detail{Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid}}},
+	{Kind: chat.KindRejected, Detail: &chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "f"}},
+	{Kind: chat.KindBounce, Detail: &chat.BounceDetail{Reason: chat.ReasonInvalid}},
 	turn(chat.KindTurnEnd, "first", 1),
 	turn(chat.KindTurnStart, "second", 2),
-	{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{Name: "f", ID: "c1", Arguments: `{"private":"words"}`, Complete: true}}},
+	{Kind: chat.KindCallEnd, Detail: &chat.Call{Name: "f", ID: "c1", Arguments: `{"private":"words"}`, Complete: true}},
 	turn(chat.KindTurnEnd, "second", 2),
-	{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 7, Out: 3}}},
-	{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishCalls, Bounces: 1}}},
+	{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 7, Out: 3}},
+	{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls, Bounces: 1}},
 }
 
 // run sends the spans of one answer to a collector of its own.

@@ -219,16 +219,17 @@ func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
 		}
 		switch e.Kind {
 		case chat.KindCallEnd:
-			got.calls = append(got.calls, *e.Detail.Call)
-			got.refused = got.refused || !e.Detail.Call.Complete
+			got.calls = append(got.calls, *e.Detail.(*chat.Call))
+			got.refused = got.refused || !e.Detail.(*chat.Call).Complete
 		case chat.KindRejected:
 			got.refused = true
 		case chat.KindNote:
-			got.mended = got.mended || !slices.Contains(noRepairs, e.Detail.Note.Kind)
+			got.mended = got.mended || !slices.Contains(noRepairs, e.Detail.(*chat.NoteDetail).Kind)
 		case chat.KindConverted: // it came through a channel that cannot run it
 			got.mended = true
 		case chat.KindUsage:
-			got.tokens = e.Detail.Usage.In + e.Detail.Usage.Out
+			usage := e.Detail.(*chat.Usage)
+			got.tokens = usage.In + usage.Out
 		}
 	}
 	return got, nil

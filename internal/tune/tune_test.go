@@ -29,7 +29,7 @@ type character struct {
 func (c *character) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		events, err := c.answer(req)
-		events = append(events, chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: c.usage, Requests: 1}}})
+		events = append(events, chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: c.usage, Requests: 1}})
 		for _, e := range events {
 			if !yield(e, nil) {
 				return
@@ -39,7 +39,7 @@ func (c *character) Stream(ctx context.Context, req *chat.Request) iter.Seq2[cha
 			yield(chat.Event{}, err)
 			return
 		}
-		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}, nil)
+		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
@@ -94,7 +94,7 @@ func functionCalls(want []chat.Call) (events []chat.Event) {
 		events = append(events,
 			chat.Event{Kind: chat.KindCallStart, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name},
 			chat.Event{Kind: chat.KindCallArgs, Origin: c.Origin, Index: i, Text: c.Arguments},
-			chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: &c}})
+			chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: &c})
 	}
 	if len(want) == 0 {
 		events = append(events, chat.Event{Kind: chat.KindText, Text: "That is a number."})

@@ -10,6 +10,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // told is a run that was recorded before the page was opened, with a call in each state in which one can be left. The names say which.
@@ -40,7 +41,7 @@ func (w *world) told() {
 	}
 	start("failed")
 	ends("failed", tool.Failure(&tool.Error{Kind: tool.ErrTool, Tool: "failed", Message: "the disk is full"}))
-	records = append(records, journal.Record{Kind: journal.KindPolicy, Policy: &chat.PolicyDetail{CallID: "call_forbidden", Decision: chat.DecisionDeny, Rule: "deny: {tool: [forbidden]}", Why: "it is forbidden"}})
+	records = append(records, journal.Record{Kind: journal.KindPolicy, Policy: &policy.Detail{CallID: "call_forbidden", Decision: chat.DecisionDeny, Rule: "deny: {tool: [forbidden]}", Why: "it is forbidden"}})
 	ends("forbidden", tool.Failure(&tool.Error{Kind: tool.ErrSecurity, Tool: "forbidden", Message: "it is forbidden"}))
 	start("interrupted")
 	ends("interrupted", tool.Failure(&tool.Error{Kind: tool.ErrInterrupted, Tool: "interrupted"}))
@@ -52,8 +53,8 @@ func (w *world) told() {
 		answer *tool.Answer
 		kind   tool.ErrorKind
 	}{
-		{"denied", &tool.Answer{State: chat.ApprovalDenied, By: "amy", Reason: "no <u>way</u>"}, tool.ErrApproval}, {"expired", nil, tool.ErrExpired},
-		{"cancelled", &tool.Answer{State: chat.ApprovalCancelled, Reason: "the run was ended"}, tool.ErrCanceled},
+		{"denied", &tool.Answer{State: tool.ApprovalDenied, By: "amy", Reason: "no <u>way</u>"}, tool.ErrApproval}, {"expired", nil, tool.ErrExpired},
+		{"cancelled", &tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}, tool.ErrCanceled},
 	} {
 		id := "apr_" + one.name
 		ids = append(ids, id)

@@ -308,7 +308,7 @@ type Message struct {
 // An Approval is a question, as a message tells of it.
 type Approval struct {
 	ID        string             `json:"id"`
-	State     chat.ApprovalState `json:"state"`
+	State     tool.ApprovalState `json:"state"`
 	Tool      string             `json:"tool"`
 	Arguments json.RawMessage    `json:"arguments"` // whole
 	Dir       string             `json:"dir,omitempty"`

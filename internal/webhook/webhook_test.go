@@ -16,7 +16,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"wield/chat"
 	"wield/journal"
 	"wield/tool"
 )
@@ -144,7 +143,7 @@ func TestRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		add(t, store, "run_1", 1, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{a.ID}}})
-		if _, err := approvals.Decide(t.Context(), a.ID, tool.Answer{State: chat.ApprovalDenied, By: "amy", Reason: "no"}); err != nil {
+		if _, err := approvals.Decide(t.Context(), a.ID, tool.Answer{State: tool.ApprovalDenied, By: "amy", Reason: "no"}); err != nil {
 			t.Fatal(err)
 		}
 		add(t, store, "run_1", 2, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, over())
@@ -170,11 +169,11 @@ func TestRound(t *testing.T) {
 				if _, good := s.Check("apr_other", link); good {
 					t.Error("a link lets in to another approval")
 				}
-				if m.Approval.State != chat.ApprovalPending && m.Approval.State != chat.ApprovalDenied || string(m.Approval.Arguments) != `{"path":"x"}` {
+				if m.Approval.State != tool.ApprovalPending && m.Approval.State != tool.ApprovalDenied || string(m.Approval.Arguments) != `{"path":"x"}` {
 					t.Errorf("%+v", m.Approval)
 				}
 			case ApprovalDecided:
-				if m.Approval.State != chat.ApprovalDenied || m.Approval.By != "amy" || m.Approval.Reason != "no" || m.Approval.Link != "" {
+				if m.Approval.State != tool.ApprovalDenied || m.Approval.By != "amy" || m.Approval.Reason != "no" || m.Approval.Link != "" {
 					t.Errorf("%+v", m.Approval)
 				}
 			case RunEnded:

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"wield/chat"
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/approvaltest"
@@ -100,8 +99,8 @@ func shareAnswer(t *testing.T, a, b journal.Store) {
 	if len(waiting) != 1 || waiting[0].ID != q.ID || waiting[0].Run != "run_1" || waiting[0].Session != "ses" {
 		t.Fatalf("%+v", waiting)
 	}
-	states := []chat.ApprovalState{chat.ApprovalApproved, chat.ApprovalDenied}
-	got := make([]chat.ApprovalState, 2)
+	states := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied}
+	got := make([]tool.ApprovalState, 2)
 	var won atomic.Int32
 	atOnce(2, func(i int) {
 		decided, err := both[i].Decide(context.Background(), q.ID, tool.Answer{State: states[i], By: fmt.Sprint("side ", i)})

@@ -46,14 +46,17 @@ func play(m chat.Model, req *chat.Request) (string, error) {
 		case chat.KindText, chat.KindReasoning:
 			fmt.Fprintf(&b, "%s:%s ", e.Kind, e.Text)
 			if e.Detail != nil {
-				fmt.Fprintf(&b, "%s=%s ", e.Detail.Opaque[0].Key, e.Detail.Opaque[0].Value)
+				opaque := e.Detail.(chat.Opaque)
+				fmt.Fprintf(&b, "%s=%s ", opaque[0].Key, opaque[0].Value)
 			}
 		case chat.KindCallEnd:
-			fmt.Fprintf(&b, "%s(%s) ", e.Detail.Call.Name, e.Detail.Call.Arguments)
+			call := e.Detail.(*chat.Call)
+			fmt.Fprintf(&b, "%s(%s) ", call.Name, call.Arguments)
 		case chat.KindUsage:
-			fmt.Fprintf(&b, "usage:%d/%d/%d/%d ", e.Detail.Usage.In, e.Detail.Usage.Cached, e.Detail.Usage.Written, e.Detail.Usage.Out)
+			usage := e.Detail.(*chat.Usage)
+			fmt.Fprintf(&b, "usage:%d/%d/%d/%d ", usage.In, usage.Cached, usage.Written, usage.Out)
 		case chat.KindFinish:
-			fmt.Fprintf(&b, "finish:%s", e.Detail.Finish.Reason)
+			fmt.Fprintf(&b, "finish:%s", e.Detail.(*chat.Finish).Reason)
 		}
 	}
 	return b.String(), nil

@@ -72,7 +72,7 @@ func (r *wordReader) Close(dst []chat.Event) ([]chat.Event, error) {
 }
 
 func finish() chat.Event {
-	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}}
+	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}
 }
 
 func request(text string) *chat.Request {

@@ -61,7 +61,7 @@ func (x *exchange) tell() bool {
 	x.told = true
 	for _, name := range x.s.unsent(x.req) {
 		note := &chat.NoteDetail{Kind: chat.NoteUnsent, Path: name}
-		if !x.yield(chat.Event{Kind: chat.KindNote, Detail: &chat.Detail{Note: note}}, nil) {
+		if !x.yield(chat.Event{Kind: chat.KindNote, Detail: note}, nil) {
 			x.gone = true
 			return false
 		}

@@ -188,7 +188,7 @@ func opens(req *chat.Request) bool {
 
 func titleEvent(title string) chat.Event {
 	return chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, Name: titleName, Text: title,
-		Detail: &chat.Detail{Result: &chat.Result{Name: titleName, Parts: chat.Text(title)}}}
+		Detail: &chat.Result{Name: titleName, Parts: chat.Text(title)}}
 }
 
 // A protocol is Lumo's protocol as a server wants it.

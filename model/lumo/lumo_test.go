@@ -79,7 +79,7 @@ func ask(m chat.Model, messages ...chat.Message) (string, error) {
 		case chat.KindNativeCall, chat.KindNativeResult:
 			list = append(list, fmt.Sprintf("%s:%s:%s", e.Kind, e.Name, e.Text))
 		case chat.KindFinish:
-			list = append(list, "finish:"+string(e.Detail.Finish.Reason))
+			list = append(list, "finish:"+string(e.Detail.(*chat.Finish).Reason))
 		}
 	}
 	return strings.Join(list, " "), nil

@@ -46,9 +46,10 @@ func play(m chat.Model, req *chat.Request) (string, error) {
 		case chat.KindText, chat.KindReasoning:
 			fmt.Fprintf(&b, "%s:%s ", e.Kind, e.Text)
 		case chat.KindCallEnd:
-			fmt.Fprintf(&b, "%s(%s) ", e.Detail.Call.Name, e.Detail.Call.Arguments)
+			call := e.Detail.(*chat.Call)
+			fmt.Fprintf(&b, "%s(%s) ", call.Name, call.Arguments)
 		case chat.KindFinish:
-			fmt.Fprintf(&b, "finish:%s", e.Detail.Finish.Reason)
+			fmt.Fprintf(&b, "finish:%s", e.Detail.(*chat.Finish).Reason)
 		}
 	}
 	return b.String(), nil

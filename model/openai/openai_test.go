@@ -47,11 +47,13 @@ func play(ctx context.Context, m chat.Model, req *chat.Request) (log string, err
 		case chat.KindText:
 			fmt.Fprintf(&b, "%q ", e.Text)
 		case chat.KindCallEnd:
-			fmt.Fprintf(&b, "%s(%s) ", e.Detail.Call.Name, e.Detail.Call.Arguments)
+			call := e.Detail.(*chat.Call)
+			fmt.Fprintf(&b, "%s(%s) ", call.Name, call.Arguments)
 		case chat.KindFinish:
-			fmt.Fprintf(&b, "finish:%s ", e.Detail.Finish.Reason)
+			fmt.Fprintf(&b, "finish:%s ", e.Detail.(*chat.Finish).Reason)
 		case chat.KindUsage:
-			fmt.Fprintf(&b, "usage:%d/%d ", e.Detail.Usage.In, e.Detail.Usage.Out)
+			usage := e.Detail.(*chat.Usage)
+			fmt.Fprintf(&b, "usage:%d/%d ", usage.In, usage.Out)
 		default:
 			fmt.Fprintf(&b, "%s ", e.Kind)
 		}

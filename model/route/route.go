@@ -113,7 +113,7 @@ func (r *retry) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 // announce tells that another attempt follows attempt n after a wait. It is no part of the answer, so that
 // nothing has begun with it.
 func (r *retry) announce(n int, wait time.Duration, err error) chat.Event {
-	return chat.Event{Kind: chat.KindIdle, Detail: &chat.Detail{Retry: &chat.RetryDetail{Error: chat.AsError(err), At: time.Now().Add(wait), Attempt: n + 1, Of: r.o.Attempts}}}
+	return chat.Event{Kind: chat.KindIdle, Detail: &chat.RetryDetail{Error: chat.AsError(err), At: time.Now().Add(wait), Attempt: n + 1, Of: r.o.Attempts}}
 }
 
 // passing are the kinds of errors that may be gone at the next attempt.

@@ -74,7 +74,7 @@ func event(word string) chat.Event {
 	case "idle":
 		return chat.Event{Kind: chat.KindIdle}
 	case "finish":
-		return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{}}}
+		return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{}}
 	}
 	return chat.Event{Kind: chat.KindText, Text: word}
 }
@@ -99,7 +99,7 @@ func play(ctx context.Context, m chat.Model) string {
 		case e.Kind == chat.KindTurnStart:
 			words = append(words, "turn")
 		case e.Kind == chat.KindIdle && e.Detail != nil:
-			r := e.Detail.Retry
+			r := e.Detail.(*chat.RetryDetail)
 			words = append(words, again(r))
 		default:
 			words = append(words, e.Kind.String())

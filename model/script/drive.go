@@ -91,14 +91,14 @@ func (d *driver) request(ctx context.Context) (chat.Message, bool) {
 			m.Reasoning += e.Text
 			d.out.Seen += e.Text
 		case chat.KindRejected:
-			if e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete {
-				text.WriteString(e.Detail.Rejected.Raw)
-				d.out.Seen += e.Detail.Rejected.Raw
+			if e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete {
+				text.WriteString(e.Detail.(*chat.RejectedDetail).Raw)
+				d.out.Seen += e.Detail.(*chat.RejectedDetail).Raw
 			}
 		case chat.KindCallEnd:
-			if e.Detail.Call.Complete {
-				m.Calls = append(m.Calls, *e.Detail.Call)
-				d.out.Seen += e.Detail.Call.Name + e.Detail.Call.Arguments
+			if call := e.Detail.(*chat.Call); call.Complete {
+				m.Calls = append(m.Calls, *call)
+				d.out.Seen += call.Name + call.Arguments
 			}
 		}
 	}

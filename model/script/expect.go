@@ -161,7 +161,7 @@ func eventNames(o *Outcome) map[string]bool {
 			names[normalName(w)] = true
 		}
 		if e.Kind == chat.KindNote {
-			names[normalName(string(e.Detail.Note.Kind))] = true
+			names[normalName(string(e.Detail.(*chat.NoteDetail).Kind))] = true
 		}
 	}
 	if o.Err != nil {

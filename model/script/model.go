@@ -112,8 +112,8 @@ func (s *stream) send(step *Step) bool {
 	case StepCallEnd:
 		s.calls++
 		e.Kind, e.Text = chat.KindCallEnd, ""
-		e.Detail = &chat.Detail{Call: &chat.Call{Index: step.Index, ID: step.ID, Name: step.Name, Arguments: step.Text,
-			Complete: true, Origin: chat.OriginFunction}}
+		e.Detail = &chat.Call{Index: step.Index, ID: step.ID, Name: step.Name, Arguments: step.Text,
+			Complete: true, Origin: chat.OriginFunction}
 	default:
 		return true
 	}
@@ -209,7 +209,7 @@ func (s *stream) finish(req *chat.Request) bool {
 	}
 	usage := s.reply.Turn.Usage
 	usage.Requests = 1
-	if !s.yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &usage}}, nil) {
+	if !s.yield(chat.Event{Kind: chat.KindUsage, Detail: &usage}, nil) {
 		return false
 	}
 	reason := s.reply.Turn.Finish
@@ -219,5 +219,5 @@ func (s *stream) finish(req *chat.Request) bool {
 			reason = chat.FinishCalls
 		}
 	}
-	return s.yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: req.Model}}}, nil)
+	return s.yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: req.Model}}, nil)
 }

@@ -32,14 +32,15 @@ func show(events []chat.Event) []string {
 		case chat.KindCallArgs:
 			s += fmt.Sprintf(" %d %q", e.Index, e.Text)
 		case chat.KindCallEnd:
-			c := e.Detail.Call
+			c := e.Detail.(*chat.Call)
 			s += fmt.Sprintf(" %d %s %s %s %t %s", c.Index, c.ID, c.Name, c.Arguments, c.Complete, c.Origin)
 		case chat.KindNativeCall, chat.KindNativeResult:
 			s += fmt.Sprintf(" %s %s %s %s", e.ID, e.Name, e.Text, e.Origin)
 		case chat.KindUsage:
-			s += fmt.Sprintf(" %+v", *e.Detail.Usage)
+			s += fmt.Sprintf(" %+v", *e.Detail.(*chat.Usage))
 		case chat.KindFinish:
-			s += fmt.Sprintf(" %s %s", e.Detail.Finish.Reason, e.Detail.Finish.Model)
+			finish := e.Detail.(*chat.Finish)
+			s += fmt.Sprintf(" %s %s", finish.Reason, finish.Model)
 		}
 		list = append(list, s)
 	}
@@ -363,7 +364,7 @@ turns: [{id: a, when: {}, reply: [{text: "cut this somewhere, and the same way e
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id := func(events []chat.Event) string { return events[len(events)-3].Detail.Call.ID }; id(first) == id(later) {
+	if id := func(events []chat.Event) string { return events[len(events)-3].Detail.(*chat.Call).ID }; id(first) == id(later) {
 		t.Errorf("the id %s comes twice in a conversation", id(first))
 	}
 }

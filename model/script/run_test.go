@@ -123,7 +123,7 @@ func demoRound(t *testing.T, front chat.Model, ask, parameters, want string) {
 	var call *chat.Call
 	for _, e := range events {
 		if e.Kind == chat.KindCallEnd {
-			call = e.Detail.Call
+			call = e.Detail.(*chat.Call)
 		}
 	}
 	if call == nil || call.Arguments != want || !strings.HasPrefix(texts(events), "I'll") {

@@ -95,7 +95,7 @@ func (c *cutter) pass(e chat.Event, yield func(chat.Event, error) bool) bool {
 		if found == "" {
 			return true
 		}
-		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop, Stop: found}}}, nil)
+		yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop, Stop: found}}, nil)
 		return false
 	case chat.KindIdle, chat.KindUsage: // neither ends the text
 		return yield(e, nil)

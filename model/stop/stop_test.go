@@ -35,7 +35,7 @@ func (r *recital) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, e
 }
 
 func finish(reason chat.FinishReason) chat.Event {
-	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: "m"}}}
+	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: "m"}}
 }
 
 // says returns the events of texts, with their spans.
@@ -66,7 +66,7 @@ func hear(t *testing.T, m chat.Model, stops ...string) (text string, kinds []cha
 			at = e.End
 			text += e.Text
 		case e.Kind == chat.KindFinish:
-			end = e.Detail.Finish
+			end = e.Detail.(*chat.Finish)
 		default:
 			kinds = append(kinds, e.Kind)
 		}

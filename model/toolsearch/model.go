@@ -239,7 +239,7 @@ func (s *search) turn(ctx context.Context, yield func(chat.Event, error) bool) b
 		}
 		s.o.Log.Warn("the model searched for tools and called none", "searches", s.searches)
 	}
-	usage := chat.Event{Kind: chat.KindUsage, Turn: s.turns - 1, Detail: &chat.Detail{Usage: &s.usage}}
+	usage := chat.Event{Kind: chat.KindUsage, Turn: s.turns - 1, Detail: &s.usage}
 	if s.usage.Known && !yield(usage, nil) {
 		return false
 	}
@@ -250,7 +250,7 @@ func (s *search) turn(ctx context.Context, yield func(chat.Event, error) bool) b
 	if f.Reason == chat.FinishCalls && s.calls == 0 {
 		f.Reason = chat.FinishStop
 	}
-	yield(chat.Event{Kind: chat.KindFinish, Turn: s.turns - 1, Detail: &chat.Detail{Finish: &f}}, nil)
+	yield(chat.Event{Kind: chat.KindFinish, Turn: s.turns - 1, Detail: &f}, nil)
 	return false
 }
 
@@ -310,7 +310,7 @@ func (t *turn) take(e *chat.Event) bool {
 		}
 		e.Index = t.search.calls + t.calls
 	case chat.KindCallEnd:
-		c := *e.Detail.Call
+		c := *e.Detail.(*chat.Call)
 		if t.searching[e.Index] {
 			if c.Complete {
 				t.asked = append(t.asked, c)
@@ -319,7 +319,7 @@ func (t *turn) take(e *chat.Event) bool {
 		}
 		e.Index = t.search.calls + t.calls
 		c.Index = e.Index
-		e.Detail = &chat.Detail{Call: &c}
+		e.Detail = &c
 		t.calls++
 	case chat.KindRejected:
 		if e.Index < 0 {
@@ -331,10 +331,10 @@ func (t *turn) take(e *chat.Event) bool {
 		e.Index = t.search.calls + t.calls
 		t.calls++
 	case chat.KindUsage:
-		t.usage.Add(*e.Detail.Usage)
+		t.usage.Add(*e.Detail.(*chat.Usage))
 		return false
 	case chat.KindFinish:
-		t.finish = e.Detail.Finish
+		t.finish = e.Detail.(*chat.Finish)
 		return false
 	}
 	return true

@@ -25,8 +25,8 @@ func (b *backend) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Ev
 		b.asked = append(b.asked, req)
 		for _, e := range []chat.Event{
 			{Kind: chat.KindText, Text: text},
-			{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}}},
-			{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}},
+			{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}},
+			{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}},
 		} {
 			if !yield(e, nil) {
 				return
@@ -66,16 +66,16 @@ func collect(t *testing.T, stream iter.Seq2[chat.Event, error]) (a answer) {
 		case chat.KindCallStart:
 			open = e.Index
 		case chat.KindCallEnd:
-			if e.Index != open || e.Detail.Call.Index != open {
+			if e.Index != open || e.Detail.(*chat.Call).Index != open {
 				t.Errorf("a call with the number %d ends as %d", open, e.Index)
 			}
-			a.calls += fmt.Sprintf("%d %s(%s) ", e.Index, e.Name, e.Detail.Call.Arguments)
+			a.calls += fmt.Sprintf("%d %s(%s) ", e.Index, e.Name, e.Detail.(*chat.Call).Arguments)
 		case chat.KindNativeCall:
 			a.natives += e.Name + e.Text
 		case chat.KindUsage:
-			a.usage.Add(*e.Detail.Usage)
+			a.usage.Add(*e.Detail.(*chat.Usage))
 		case chat.KindFinish:
-			a.finish = *e.Detail.Finish
+			a.finish = *e.Detail.(*chat.Finish)
 		}
 	}
 	return a

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"wield/chat"
 	"wield/tool"
 )
 
@@ -38,7 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) tool.Approvals) {
 // Reopen checks that approvals outlive the store that they were made with. reopen closes the store and opens it again, as after
 // the process was killed.
 func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals, reopen func(t *testing.T, s tool.Approvals) tool.Approvals) {
-	for _, answer := range []chat.ApprovalState{"", chat.ApprovalApproved, chat.ApprovalEdited, chat.ApprovalDenied, chat.ApprovalCancelled} {
+	for _, answer := range []tool.ApprovalState{"", tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied, tool.ApprovalCancelled} {
 		t.Run("Reopen/"+string(answer), func(t *testing.T) {
 			s := open(t)
 			a := must(s.Ask(t.Context(), Question("b")))(t)
@@ -49,7 +48,7 @@ func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals, reopen func(t 
 			if got := must(s.Get(t.Context(), a.ID))(t); !same(got, a) {
 				t.Errorf("after: %+v\nbefore: %+v", got, a)
 			}
-			if answer != chat.ApprovalApproved {
+			if answer != tool.ApprovalApproved {
 				return
 			}
 			must(s.Consume(t.Context(), a.ID, "b"))(t)
@@ -68,9 +67,9 @@ func Question(binding string) tool.Question {
 		Expires: time.Now().Add(time.Hour).Round(0)}
 }
 
-func answerOf(s chat.ApprovalState) tool.Answer {
+func answerOf(s tool.ApprovalState) tool.Answer {
 	a := tool.Answer{State: s, Reason: "because", By: "someone"}
-	if s == chat.ApprovalEdited {
+	if s == tool.ApprovalEdited {
 		a.Arguments = json.RawMessage(`{"n":1}`)
 	}
 	return a
@@ -101,7 +100,7 @@ func same(a, b tool.Approval) bool {
 func ask(t *testing.T, s tool.Approvals) {
 	q := Question("b")
 	a := must(s.Ask(t.Context(), q))(t)
-	if a.ID == "" || a.State != chat.ApprovalPending || a.Asked.IsZero() {
+	if a.ID == "" || a.State != tool.ApprovalPending || a.Asked.IsZero() {
 		t.Errorf("approval %+v", a)
 	}
 	got := must(s.Get(t.Context(), a.ID))(t)
@@ -120,12 +119,12 @@ func askIsIdempotent(t *testing.T, s tool.Approvals) {
 	if b := must(s.Ask(t.Context(), Question("c")))(t); b.ID == a.ID {
 		t.Error("two bindings have one question")
 	}
-	must(s.Decide(t.Context(), a.ID, answerOf(chat.ApprovalApproved)))(t)
-	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID != a.ID || b.State != chat.ApprovalApproved {
+	must(s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)))(t)
+	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID != a.ID || b.State != tool.ApprovalApproved {
 		t.Errorf("an answer that was not used is not returned: %+v", b)
 	}
 	must(s.Consume(t.Context(), a.ID, "b"))(t)
-	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID == a.ID || b.State != chat.ApprovalPending {
+	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID == a.ID || b.State != tool.ApprovalPending {
 		t.Errorf("a used approval is returned for a new call: %+v", b)
 	}
 }
@@ -161,7 +160,7 @@ func unknown(t *testing.T, s tool.Approvals) {
 	if _, err := s.Get(t.Context(), "none"); !errors.Is(err, tool.ErrNoApproval) {
 		t.Errorf("Get: %v", err)
 	}
-	if _, err := s.Decide(t.Context(), "none", answerOf(chat.ApprovalApproved)); !errors.Is(err, tool.ErrNoApproval) {
+	if _, err := s.Decide(t.Context(), "none", answerOf(tool.ApprovalApproved)); !errors.Is(err, tool.ErrNoApproval) {
 		t.Errorf("Decide: %v", err)
 	}
 	if _, err := s.Consume(t.Context(), "none", "b"); !errors.Is(err, tool.ErrNoApproval) {
@@ -171,12 +170,12 @@ func unknown(t *testing.T, s tool.Approvals) {
 
 // transitions tries every answer, and what can be done after it.
 func transitions(t *testing.T, s tool.Approvals) {
-	for state, want := range map[chat.ApprovalState]error{
+	for state, want := range map[tool.ApprovalState]error{
 		"":                     tool.ErrPending,
-		chat.ApprovalApproved:  nil,
-		chat.ApprovalEdited:    nil,
-		chat.ApprovalDenied:    tool.ErrRefused,
-		chat.ApprovalCancelled: tool.ErrRefused,
+		tool.ApprovalApproved:  nil,
+		tool.ApprovalEdited:    nil,
+		tool.ApprovalDenied:    tool.ErrRefused,
+		tool.ApprovalCancelled: tool.ErrRefused,
 	} {
 		id := "b" + string(state)
 		a := must(s.Ask(t.Context(), Question(id)))(t)
@@ -196,7 +195,7 @@ func transitions(t *testing.T, s tool.Approvals) {
 		}
 		after := must(s.Get(t.Context(), a.ID))(t)
 		switch {
-		case want == nil && (after.State != chat.ApprovalConsumed || !reflect.DeepEqual(used.Answer, answerOf(state))):
+		case want == nil && (after.State != tool.ApprovalConsumed || !reflect.DeepEqual(used.Answer, answerOf(state))):
 			t.Errorf("%s: after its use it is %+v", state, after)
 		case want != nil && after.State != a.State:
 			t.Errorf("%s: a use that failed made it %s", state, after.State)
@@ -210,7 +209,7 @@ func transitions(t *testing.T, s tool.Approvals) {
 }
 
 func firstAnswerStands(t *testing.T, s tool.Approvals) {
-	states := []chat.ApprovalState{chat.ApprovalApproved, chat.ApprovalEdited, chat.ApprovalDenied, chat.ApprovalCancelled}
+	states := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied, tool.ApprovalCancelled}
 	for _, first := range states {
 		for _, second := range states {
 			a := must(s.Ask(t.Context(), Question(string(first+second))))(t)
@@ -227,9 +226,9 @@ func decideAtOnce(t *testing.T, s tool.Approvals) {
 	for round := range 10 {
 		a := must(s.Ask(t.Context(), Question(fmt.Sprint(round))))(t)
 		var mu sync.Mutex
-		var won []chat.ApprovalState
+		var won []tool.ApprovalState
 		atOnce(8, func(i int) {
-			state := []chat.ApprovalState{chat.ApprovalApproved, chat.ApprovalDenied}[i%2]
+			state := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied}[i%2]
 			_, err := s.Decide(context.Background(), a.ID, answerOf(state))
 			if err != nil && !errors.Is(err, tool.ErrDecided) {
 				t.Error(err)
@@ -248,7 +247,7 @@ func decideAtOnce(t *testing.T, s tool.Approvals) {
 
 func consumeAtOnce(t *testing.T, s tool.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	must(s.Decide(t.Context(), a.ID, answerOf(chat.ApprovalApproved)))(t)
+	must(s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)))(t)
 	var mu sync.Mutex
 	used := 0
 	atOnce(16, func(int) {
@@ -269,7 +268,7 @@ func consumeAtOnce(t *testing.T, s tool.Approvals) {
 
 func binding(t *testing.T, s tool.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	must(s.Decide(t.Context(), a.ID, answerOf(chat.ApprovalApproved)))(t)
+	must(s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)))(t)
 	if _, err := s.Consume(t.Context(), a.ID, "another"); !errors.Is(err, tool.ErrBinding) {
 		t.Errorf("used for another call: %v", err)
 	}
@@ -281,17 +280,17 @@ func expiry(t *testing.T, s tool.Approvals) {
 	over := Question("over")
 	over.Expires = time.Now().Add(-time.Second)
 	a := must(s.Ask(t.Context(), over))(t)
-	if got := must(s.Get(t.Context(), a.ID))(t); got.State != chat.ApprovalExpired {
+	if got := must(s.Get(t.Context(), a.ID))(t); got.State != tool.ApprovalExpired {
 		t.Errorf("its time is over, and it is %s", got.State)
 	}
-	if got, err := s.Decide(t.Context(), a.ID, answerOf(chat.ApprovalApproved)); !errors.Is(err, tool.ErrDecided) || got.State != chat.ApprovalExpired {
+	if got, err := s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)); !errors.Is(err, tool.ErrDecided) || got.State != tool.ApprovalExpired {
 		t.Errorf("answered too late: %s, %v", got.State, err)
 	}
-	if got, err := s.Consume(t.Context(), a.ID, "over"); !errors.Is(err, tool.ErrRefused) || got.State != chat.ApprovalExpired {
+	if got, err := s.Consume(t.Context(), a.ID, "over"); !errors.Is(err, tool.ErrRefused) || got.State != tool.ApprovalExpired {
 		t.Errorf("used too late: %s, %v", got.State, err)
 	}
 	over.Expires = time.Now().Add(time.Hour)
-	if b := must(s.Ask(t.Context(), over))(t); b.ID == a.ID || b.State != chat.ApprovalPending {
+	if b := must(s.Ask(t.Context(), over))(t); b.ID == a.ID || b.State != tool.ApprovalPending {
 		t.Errorf("asked again after its time: %+v", b)
 	}
 	soon := Question("soon")
@@ -308,7 +307,7 @@ func decideInTime(t *testing.T, s tool.Approvals, q *tool.Question) tool.Approva
 	for within := 500 * time.Millisecond; ; within *= 2 {
 		q.Expires = time.Now().Add(within)
 		a := must(s.Ask(t.Context(), *q))(t)
-		got, err := s.Decide(t.Context(), a.ID, answerOf(chat.ApprovalApproved))
+		got, err := s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved))
 		if errors.Is(err, tool.ErrDecided) && time.Now().After(q.Expires) && within < time.Minute {
 			continue // on a busy machine its time was over when the answer came, which was refused as it should be
 		}
@@ -320,28 +319,28 @@ func answers(t *testing.T, s tool.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
 	for name, answer := range map[string]tool.Answer{
 		"no state":                 {},
-		"pending":                  {State: chat.ApprovalPending},
-		"expired":                  {State: chat.ApprovalExpired},
-		"consumed":                 {State: chat.ApprovalConsumed},
-		"edited without arguments": {State: chat.ApprovalEdited},
-		"edited to a list":         {State: chat.ApprovalEdited, Arguments: json.RawMessage(`[1]`)},
-		"edited to a name twice":   {State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"a":1,"a":2}`)},
-		"approved with arguments":  {State: chat.ApprovalApproved, Arguments: json.RawMessage(`{}`)},
-		"denied for good":          {State: chat.ApprovalDenied, Always: true},
-		"approved to the end":      {State: chat.ApprovalApproved, Stop: true},
+		"pending":                  {State: tool.ApprovalPending},
+		"expired":                  {State: tool.ApprovalExpired},
+		"consumed":                 {State: tool.ApprovalConsumed},
+		"edited without arguments": {State: tool.ApprovalEdited},
+		"edited to a list":         {State: tool.ApprovalEdited, Arguments: json.RawMessage(`[1]`)},
+		"edited to a name twice":   {State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"a":1,"a":2}`)},
+		"approved with arguments":  {State: tool.ApprovalApproved, Arguments: json.RawMessage(`{}`)},
+		"denied for good":          {State: tool.ApprovalDenied, Always: true},
+		"approved to the end":      {State: tool.ApprovalApproved, Stop: true},
 	} {
 		if _, err := s.Decide(t.Context(), a.ID, answer); !errors.Is(err, tool.ErrAnswer) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := must(s.Get(t.Context(), a.ID))(t); got.State != chat.ApprovalPending {
+	if got := must(s.Get(t.Context(), a.ID))(t); got.State != tool.ApprovalPending {
 		t.Errorf("an answer that is none made it %s", got.State)
 	}
 }
 
 func always(t *testing.T, s tool.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	answer := answerOf(chat.ApprovalApproved)
+	answer := answerOf(tool.ApprovalApproved)
 	answer.Always = true
 	if got := must(s.Decide(t.Context(), a.ID, answer))(t); !got.Answer.Always {
 		t.Error("the answer is not kept")
@@ -349,7 +348,7 @@ func always(t *testing.T, s tool.Approvals) {
 	q := Question("c")
 	q.Always = ""
 	c := must(s.Ask(t.Context(), q))(t)
-	if got, err := s.Decide(t.Context(), c.ID, answer); !errors.Is(err, tool.ErrAlways) || got.State != chat.ApprovalPending {
+	if got, err := s.Decide(t.Context(), c.ID, answer); !errors.Is(err, tool.ErrAlways) || got.State != tool.ApprovalPending {
 		t.Errorf("a rule was kept that nobody offered: %+v, %v", got, err)
 	}
 }

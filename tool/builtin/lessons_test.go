@@ -287,7 +287,7 @@ func TestX_E09_ApprovalIsAQuestion(t *testing.T) {
 	if len(asked) != 1 {
 		t.Fatalf("%d questions", len(asked))
 	}
-	if _, err := store.Decide(t.Context(), asked[0].ID, tool.Answer{State: chat.ApprovalDenied}); err != nil {
+	if _, err := store.Decide(t.Context(), asked[0].ID, tool.Answer{State: tool.ApprovalDenied}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(filepath.Join(y.dir, "x.txt")); err == nil {

@@ -47,7 +47,7 @@ cat > "` + dir + `/input"
 			t.Fatal(err)
 		}
 		if e.Kind == chat.KindResult {
-			m := e.Detail.Result.Message()
+			m := e.Detail.(*chat.Result).Message()
 			got = append(got, m.Text())
 		}
 	}

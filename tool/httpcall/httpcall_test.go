@@ -322,7 +322,7 @@ func TestAsked(t *testing.T) {
 	if err != nil || plan.Outcome != tool.OutcomeNeedsApproval {
 		t.Fatalf("%+v %v", plan, err)
 	}
-	if _, err := r.Approvals.Decide(t.Context(), plan.Approval, tool.Answer{State: chat.ApprovalApproved}); err != nil {
+	if _, err := r.Approvals.Decide(t.Context(), plan.Approval, tool.Answer{State: tool.ApprovalApproved}); err != nil {
 		t.Fatal(err)
 	}
 	var text string
@@ -331,7 +331,7 @@ func TestAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Kind == chat.KindResult {
-			text = e.Detail.Result.Parts[0].Text
+			text = e.Detail.(*chat.Result).Parts[0].Text
 		}
 	}
 	if text != "GET /x\n" {

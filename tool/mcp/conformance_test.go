@@ -108,10 +108,10 @@ func conformanceCall(ctx context.Context, s *Server, r *tool.Runner, own, argume
 			switch {
 			case problem != nil && !errors.Is(problem, tool.ErrPending):
 				err = problem
-			case e.Kind == chat.KindApproval && e.Detail.Approval.State == chat.ApprovalPending:
-				waits = e.Detail.Approval.ID
+			case e.Kind == chat.KindApproval && e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending:
+				waits = e.Detail.(*tool.ApprovalDetail).ID
 			case e.Kind == chat.KindResult:
-				fmt.Fprintln(os.Stderr, own, e.Detail.Result)
+				fmt.Fprintln(os.Stderr, own, e.Detail.(*chat.Result))
 				return
 			}
 		}
@@ -120,9 +120,9 @@ func conformanceCall(ctx context.Context, s *Server, r *tool.Runner, own, argume
 			err = wrong
 			break
 		}
-		answer := tool.Answer{State: chat.ApprovalApproved}
+		answer := tool.Answer{State: tool.ApprovalApproved}
 		if a.Form != nil && strings.Contains(string(a.Form.Schema), "confirmed") {
-			answer = tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(`{"confirmed":true}`)}
+			answer = tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"confirmed":true}`)}
 		}
 		r.Approvals.Decide(ctx, waits, answer)
 		if a.Form != nil {

@@ -56,7 +56,7 @@ func asks() *sdk.Server {
 // TestElicitation calls tools that ask a person, of the older revisions and of 2026-07-28.
 func TestElicitation(t *testing.T) {
 	yes := func(content string) tool.Answer {
-		return tool.Answer{State: chat.ApprovalEdited, Arguments: json.RawMessage(content)}
+		return tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(content)}
 	}
 	tests := []struct {
 		name      string
@@ -67,9 +67,9 @@ func TestElicitation(t *testing.T) {
 		want      string
 	}{
 		{"within a call", false, "within", []tool.Answer{yes(`{"name":"Eve"}`)}, "the MCP server asks asks: Who are you?", "accept Eve"},
-		{"within a call, the default", false, "within", []tool.Answer{{State: chat.ApprovalApproved}}, "Who are you?", "accept Ada"},
-		{"within a call, no", false, "within", []tool.Answer{{State: chat.ApprovalDenied}}, "Who are you?", "decline <nil>"},
-		{"with a result", true, "after", []tool.Answer{yes(`{"name":"Eve"}`), {State: chat.ApprovalDenied}}, "And who else?", "accept Eve. decline <nil>. s1"},
+		{"within a call, the default", false, "within", []tool.Answer{{State: tool.ApprovalApproved}}, "Who are you?", "accept Ada"},
+		{"within a call, no", false, "within", []tool.Answer{{State: tool.ApprovalDenied}}, "Who are you?", "decline <nil>"},
+		{"with a result", true, "after", []tool.Answer{yes(`{"name":"Eve"}`), {State: tool.ApprovalDenied}}, "And who else?", "accept Eve. decline <nil>. s1"},
 		{"a model", true, "model", nil, "", "Error: the MCP server asks asks for an answer of a model, which it does not get"},
 		{"a secret", true, "password", nil, "", "Error: the MCP server asks asks a person for a secret (Password)"},
 	}
@@ -105,9 +105,9 @@ func drive(t *testing.T, r *tool.Runner, call chat.Call, answers []tool.Answer) 
 			case err != nil:
 				t.Fatal(err)
 			case e.Kind == chat.KindApproval:
-				waits = e.Detail.Approval.ID
+				waits = e.Detail.(*tool.ApprovalDetail).ID
 			case e.Kind == chat.KindResult:
-				return e.Detail.Result.Parts[0].Text, why
+				return e.Detail.(*chat.Result).Parts[0].Text, why
 			}
 		}
 		a, err := r.Approvals.Get(t.Context(), waits)

@@ -39,13 +39,24 @@ type Verdict struct {
 	Findings []Finding // everything that was looked at, the deciding one included
 }
 
+// A Detail is the detail of a KindPolicy event: what was decided about a call and by which rule.
+type Detail struct {
+	CallID   string        `json:"call_id,omitempty"`
+	Decision chat.Decision `json:"decision"`
+	Rule     string        `json:"rule,omitempty"` // as written, with file and line where it came from one
+	Why      string        `json:"why,omitempty"`
+}
+
+// EventDetail marks a detail of events.
+func (*Detail) EventDetail() {}
+
 // Detail returns the verdict as it stands in events.
-func (v Verdict) Detail(callID string) *chat.PolicyDetail {
+func (v Verdict) Detail(callID string) *Detail {
 	rule := v.Rule
 	if v.File != "" {
 		rule = fmt.Sprintf("%s:%d: %s", v.File, v.Line, v.Rule)
 	}
-	return &chat.PolicyDetail{CallID: callID, Decision: v.Decision, Rule: rule, Why: v.Why}
+	return &Detail{CallID: callID, Decision: v.Decision, Rule: rule, Why: v.Why}
 }
 
 // Subject is a kind of thing that is decided about.

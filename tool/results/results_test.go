@@ -52,7 +52,7 @@ func call(t *testing.T, r *tool.Runner, args string) (string, bool) {
 			t.Fatal(err)
 		}
 		if e.Kind == chat.KindResult {
-			got = e.Detail.Result
+			got = e.Detail.(*chat.Result)
 		}
 	}
 	m := got.Message()

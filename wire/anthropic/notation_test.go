@@ -55,7 +55,7 @@ func notation(events []chat.Event) string {
 				fmt.Fprintf(&b, "reasoning %q\n", e.Text)
 			}
 			if e.Detail != nil {
-				for _, x := range e.Detail.Opaque {
+				for _, x := range e.Detail.(chat.Opaque) {
 					fmt.Fprintf(&b, "opaque %s %s\n", x.Key, x.Value)
 				}
 			}
@@ -64,20 +64,22 @@ func notation(events []chat.Event) string {
 		case chat.KindCallArgs:
 			fmt.Fprintf(&b, "args %d %q\n", e.Index, e.Text)
 		case chat.KindCallEnd:
-			c := e.Detail.Call
+			c := e.Detail.(*chat.Call)
 			state := map[bool]string{true: "complete", false: "incomplete"}[c.Complete]
 			fmt.Fprintf(&b, "end %d %s %s %s %s\n", c.Index, c.ID, c.Name, c.Arguments, state)
 		case chat.KindRejected:
-			fmt.Fprintf(&b, "rejected %s %q\n", e.Detail.Rejected.Reason, e.Detail.Rejected.Raw)
+			rejected := e.Detail.(*chat.RejectedDetail)
+			fmt.Fprintf(&b, "rejected %s %q\n", rejected.Reason, rejected.Raw)
 		case chat.KindNativeCall:
 			fmt.Fprintf(&b, "native %s %s %q\n", e.ID, e.Name, e.Text)
 		case chat.KindNativeResult:
 			fmt.Fprintf(&b, "result %s %s %q\n", e.ID, e.Name, e.Text)
 		case chat.KindUsage:
-			u := e.Detail.Usage
+			u := e.Detail.(*chat.Usage)
 			fmt.Fprintf(&b, "usage %d %d cached %d written %d\n", u.In, u.Out, u.Cached, u.Written)
 		case chat.KindFinish:
-			fmt.Fprintf(&b, "finish %s %q\n", e.Detail.Finish.Reason, e.Detail.Finish.Stop)
+			finish := e.Detail.(*chat.Finish)
+			fmt.Fprintf(&b, "finish %s %q\n", finish.Reason, finish.Stop)
 		default:
 			fmt.Fprintln(&b, e.Kind)
 		}
@@ -119,25 +121,25 @@ func parseNotation(t *testing.T, text string) (events []chat.Event) {
 			e.Kind, e.Text = chat.KindReasoning, quoted()
 		case "opaque":
 			e.Kind = chat.KindReasoning
-			e.Detail = &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: f[0], Value: []byte(strings.TrimPrefix(rest, f[0]+" "))}}}
+			e.Detail = chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: f[0], Value: []byte(strings.TrimPrefix(rest, f[0]+" "))}}
 		case "start":
 			e.Kind, e.Index, e.ID, e.Name = chat.KindCallStart, number(0), strings.TrimSuffix(f[1], "none"), f[2]
 		case "args":
 			e.Kind, e.Index, e.Text = chat.KindCallArgs, number(0), quoted()
 		case "end":
 			c := &chat.Call{Index: number(0), ID: strings.TrimSuffix(f[1], "none"), Name: f[2], Arguments: f[3], Complete: f[4] == "complete"}
-			e.Kind, e.Index, e.ID, e.Name, e.Detail = chat.KindCallEnd, c.Index, c.ID, c.Name, &chat.Detail{Call: c}
+			e.Kind, e.Index, e.ID, e.Name, e.Detail = chat.KindCallEnd, c.Index, c.ID, c.Name, c
 		case "rejected":
 			e.Kind, e.Index = chat.KindRejected, -1
-			e.Detail = &chat.Detail{Rejected: &chat.RejectedDetail{Reason: chat.Reason(f[0]), Raw: quoted()}}
+			e.Detail = &chat.RejectedDetail{Reason: chat.Reason(f[0]), Raw: quoted()}
 		case "usage":
 			e.Kind = chat.KindUsage
-			e.Detail = &chat.Detail{Usage: &chat.Usage{Known: true, In: number(0), Out: number(1), Cached: number(3), Written: number(5)}}
+			e.Detail = &chat.Usage{Known: true, In: number(0), Out: number(1), Cached: number(3), Written: number(5)}
 		case "finish":
 			e.Kind = chat.KindFinish
-			e.Detail = &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishReason(f[0])}}
+			e.Detail = &chat.Finish{Reason: chat.FinishReason(f[0])}
 			if len(f) > 1 {
-				e.Detail.Finish.Stop = quoted()
+				e.Detail.(*chat.Finish).Stop = quoted()
 			}
 		case "idle":
 			e.Kind = chat.KindIdle

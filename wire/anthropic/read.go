@@ -99,16 +99,11 @@ func (r *StreamReader) finish() {
 		b.stopped = true
 	}
 	r.advance()
-	end := &struct { // in one piece
-		usage, detail chat.Detail
-		finish        chat.Finish
-	}{finish: chat.Finish{Reason: r.finishReason(), Model: r.model, ID: r.id, Stop: r.stop}}
 	if r.usage != nil {
-		end.usage.Usage = r.usage
-		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &end.usage})
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: r.usage})
 	}
-	end.detail.Finish = &end.finish
-	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &end.detail})
+	end := &chat.Finish{Reason: r.finishReason(), Model: r.model, ID: r.id, Stop: r.stop}
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: end})
 }
 
 // finishReasons translates the protocol's stop reasons; any other is a stop.
@@ -528,13 +523,13 @@ func (r *StreamReader) end(b *inBlock) {
 		r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: b.id, Name: strings.TrimSuffix(b.kind, "_tool_result"), Text: b.text.String(),
 			Detail: served(b.kind, []byte(b.text.String()))})
 	case len(b.opaque) > 0:
-		r.emit(chat.Event{Kind: chat.KindReasoning, At: r.at, End: r.at, Detail: &chat.Detail{Opaque: b.opaque}})
+		r.emit(chat.Event{Kind: chat.KindReasoning, At: r.at, End: r.at, Detail: chat.Opaque(b.opaque)})
 	}
 }
 
 // served keeps the block of a tool that the server ran, for clients of the same protocol.
-func served(kind string, block []byte) *chat.Detail {
-	return &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: kind, Value: block}}}
+func served(kind string, block []byte) chat.Detail {
+	return chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: kind, Value: block}}
 }
 
 // setArguments gives a call the arguments that stood in its start if no others came, and {} if there are none at all.
@@ -551,10 +546,8 @@ func (b *inBlock) setArguments() {
 func (r *StreamReader) endCall(b *inBlock) {
 	if b.name == "" {
 		if b.text.Len() > 0 {
-			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.Detail{
-				Rejected: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: b.text.String(), Arguments: b.text.String(),
-					Message: "the server sent a call that has no name"},
-			}})
+			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: b.text.String(), Arguments: b.text.String(),
+				Message: "the server sent a call that has no name"}})
 		}
 		return
 	}
@@ -566,5 +559,5 @@ func (r *StreamReader) endCall(b *inBlock) {
 	if call.Complete {
 		r.whole++
 	}
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: b.number, ID: b.id, Name: b.name, Detail: &chat.Detail{Call: call}})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: b.number, ID: b.id, Name: b.name, Detail: call})
 }

@@ -79,8 +79,8 @@ func checkStream(t interface{ Errorf(string, ...any) }, events []chat.Event) {
 		case chat.KindCallArgs:
 			args += e.Text
 		case chat.KindCallEnd:
-			if e.Index != open || e.Detail.Call.Arguments != args {
-				t.Errorf("call %d ends with %q, its deltas were %q of call %d", e.Index, e.Detail.Call.Arguments, args, open)
+			if e.Index != open || e.Detail.(*chat.Call).Arguments != args {
+				t.Errorf("call %d ends with %q, its deltas were %q of call %d", e.Index, e.Detail.(*chat.Call).Arguments, args, open)
 			}
 			open = -1
 		}

@@ -119,33 +119,31 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 			return w.appendDelta(dst, w.tail.Take(e.Text))
 		}
 	case chat.KindCallEnd:
-		return w.appendCallEnd(dst, e.Detail.Call)
+		return w.appendCallEnd(dst, e.Detail.(*chat.Call))
 	case chat.KindRejected:
 		if w.open == useBlock {
 			return w.close(dst) // part of it is on the wire as a call
 		}
 		if shown(e) {
-			return w.appendText(dst, textBlock, e.Detail.Rejected.Raw)
+			return w.appendText(dst, textBlock, e.Detail.(*chat.RejectedDetail).Raw)
 		}
 	case chat.KindNativeCall, chat.KindNativeResult:
 		if x := servedBlock(e); x != nil {
 			return w.appendOpaque(dst, *x)
 		}
 	case chat.KindUsage:
-		w.counts = e.Detail.Usage
+		w.counts = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
-		return w.appendEnd(dst, e.Detail.Finish)
+		return w.appendEnd(dst, e.Detail.(*chat.Finish))
 	}
 	return dst
 }
 
 // servedBlock returns the block in which a server of this protocol told of a tool that it ran.
 func servedBlock(e chat.Event) *chat.Extra {
-	if e.Detail == nil {
-		return nil
-	}
-	for i := range e.Detail.Opaque {
-		if x := &e.Detail.Opaque[i]; x.Protocol == chat.ProtocolAnthropic {
+	opaque, _ := e.Detail.(chat.Opaque)
+	for i := range opaque {
+		if x := &opaque[i]; x.Protocol == chat.ProtocolAnthropic {
 			return x
 		}
 	}
@@ -154,7 +152,7 @@ func servedBlock(e chat.Event) *chat.Extra {
 
 // shown reports whether a rejected attempt stands in the content: when nothing will be done about it any more.
 func shown(e chat.Event) bool {
-	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete
 }
 
 // appendStart appends the first frame of the stream.
@@ -239,10 +237,8 @@ func (w *StreamWriter) appendReasoning(dst []byte, e chat.Event) []byte {
 	if w.o.Thinking == thinkingShown {
 		dst = w.appendText(dst, thinkingBlock, e.Text)
 	}
-	if e.Detail == nil {
-		return dst
-	}
-	for _, x := range e.Detail.Opaque {
+	opaque, _ := e.Detail.(chat.Opaque)
+	for _, x := range opaque {
 		if x.Protocol == chat.ProtocolAnthropic {
 			dst = w.appendOpaque(dst, x)
 		}
@@ -421,14 +417,14 @@ func (r *Response) Add(e chat.Event) {
 	case chat.KindReasoning:
 		r.addReasoning(e)
 	case chat.KindCallEnd:
-		if call := e.Detail.Call; call.Complete {
+		if call := e.Detail.(*chat.Call); call.Complete {
 			r.addCall(call)
 		} else {
 			r.add(textBlock, call.Arguments)
 		}
 	case chat.KindRejected:
 		if shown(e) {
-			r.add(textBlock, e.Detail.Rejected.Raw)
+			r.add(textBlock, e.Detail.(*chat.RejectedDetail).Raw)
 		}
 	case chat.KindNativeCall, chat.KindNativeResult:
 		if x := servedBlock(e); x != nil {
@@ -437,9 +433,9 @@ func (r *Response) Add(e chat.Event) {
 			r.content = append(r.content, x.Value...)
 		}
 	case chat.KindUsage:
-		r.counts = e.Detail.Usage
+		r.counts = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
-		r.finished = *e.Detail.Finish
+		r.finished = *e.Detail.(*chat.Finish)
 	}
 }
 
@@ -491,10 +487,8 @@ func (r *Response) addReasoning(e chat.Event) {
 	if r.o.Thinking == thinkingShown {
 		r.add(thinkingBlock, e.Text)
 	}
-	if e.Detail == nil {
-		return
-	}
-	for _, x := range e.Detail.Opaque {
+	opaque, _ := e.Detail.(chat.Opaque)
+	for _, x := range opaque {
 		switch {
 		case x.Protocol != chat.ProtocolAnthropic:
 		case x.Key == opaqueSignature:

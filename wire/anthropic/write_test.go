@@ -73,7 +73,7 @@ func TestStreamError(t *testing.T) {
 	if string(frames) != want {
 		t.Errorf("error frame %q, want %q", frames, want)
 	}
-	if more := w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{}}}); len(more) > 0 {
+	if more := w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{}}); len(more) > 0 {
 		t.Errorf("something follows the error: %s", more)
 	}
 }
@@ -103,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 				for _, piece := range cut(t, text) {
 					add(chat.Event{Kind: chat.KindReasoning, Text: piece})
 				}
-				add(chat.Event{Kind: chat.KindReasoning, Detail: &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: []byte(`"s"`)}}}})
+				add(chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: []byte(`"s"`)}}})
 				want.WriteString("R" + text + "/s")
 			case 2:
 				args := string(appendInput(nil, "{\"x\":"+string(mustJSON(text))+"}"))
@@ -111,12 +111,12 @@ func TestRoundTrip(t *testing.T) {
 				for _, piece := range cut(t, args) {
 					add(chat.Event{Kind: chat.KindCallArgs, Index: calls, Text: piece})
 				}
-				add(chat.Event{Kind: chat.KindCallEnd, Index: calls, Detail: &chat.Detail{Call: &chat.Call{ID: "toolu_1", Name: "f", Arguments: args, Complete: true}}})
+				add(chat.Event{Kind: chat.KindCallEnd, Index: calls, Detail: &chat.Call{ID: "toolu_1", Name: "f", Arguments: args, Complete: true}})
 				want.WriteString("C" + args)
 				calls++
 			}
 		}
-		add(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}})
+		add(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}})
 
 		var reader StreamReader
 		var events []chat.Event
@@ -179,7 +179,7 @@ func gist(events []chat.Event) string {
 				continue
 			}
 		case chat.KindCallEnd:
-			b.WriteString("C" + e.Detail.Call.Arguments)
+			b.WriteString("C" + e.Detail.(*chat.Call).Arguments)
 		default:
 			continue
 		}

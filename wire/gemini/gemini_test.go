@@ -105,9 +105,9 @@ func TestRefused(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	events := []chat.Event{{Kind: chat.KindReasoning, Text: "Hm."}, {Kind: chat.KindText, Text: "I lo"}, {Kind: chat.KindText, Text: "ok."},
 		{Kind: chat.KindCallStart, ID: "c", Name: "f"},
-		{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{ID: "c", Name: "f", Arguments: `{"a": 1}`, Complete: true}}},
-		{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 5, Out: 3, Reasoning: 1}}},
-		{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishCalls}}}}
+		{Kind: chat.KindCallEnd, Detail: &chat.Call{ID: "c", Name: "f", Arguments: `{"a": 1}`, Complete: true}},
+		{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 5, Out: 3, Reasoning: 1}},
+		{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}}}
 	whole, stream := NewResponse(ResponseOptions{ID: "i", Model: "m"}), NewStreamWriter(ResponseOptions{ID: "i", Model: "m"})
 	var frames []byte
 	for _, e := range events {

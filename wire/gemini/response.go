@@ -100,7 +100,7 @@ func (r *Response) Add(e chat.Event) {
 	case chat.KindReasoning:
 		r.say(e.Text, true)
 	case chat.KindCallEnd:
-		if c := e.Detail.Call; c.Complete {
+		if c := e.Detail.(*chat.Call); c.Complete {
 			r.close()
 			r.parts = appendCall(r.next(), c)
 		} else {
@@ -108,18 +108,18 @@ func (r *Response) Add(e chat.Event) {
 		}
 	case chat.KindRejected:
 		if shown(e) {
-			r.say(e.Detail.Rejected.Raw, false)
+			r.say(e.Detail.(*chat.RejectedDetail).Raw, false)
 		}
 	case chat.KindUsage:
-		r.usage = e.Detail.Usage
+		r.usage = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
-		r.reason = e.Detail.Finish.Reason
+		r.reason = e.Detail.(*chat.Finish).Reason
 	}
 }
 
 // shown reports whether a rejected attempt stands in the text: when nothing will be done about it any more.
 func shown(e chat.Event) bool {
-	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete
 }
 
 func (r *Response) next() []byte {
@@ -169,15 +169,15 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		if text := w.rest.Take(e.Text); text != "" {
 			return w.frame(dst, appendText(nil, text, e.Kind == chat.KindReasoning), "")
 		}
-	case e.Kind == chat.KindCallEnd && e.Detail.Call.Complete:
-		return w.frame(dst, appendCall(nil, e.Detail.Call), "")
+	case e.Kind == chat.KindCallEnd && e.Detail.(*chat.Call).Complete:
+		return w.frame(dst, appendCall(nil, e.Detail.(*chat.Call)), "")
 	case e.Kind == chat.KindRejected && shown(e):
-		return w.frame(dst, appendText(nil, e.Detail.Rejected.Raw, false), "")
+		return w.frame(dst, appendText(nil, e.Detail.(*chat.RejectedDetail).Raw, false), "")
 	case e.Kind == chat.KindUsage:
-		w.usage = e.Detail.Usage
+		w.usage = e.Detail.(*chat.Usage)
 	case e.Kind == chat.KindFinish:
 		w.ended = true
-		return w.frame(dst, appendText(nil, "", false), finishReason(e.Detail.Finish.Reason))
+		return w.frame(dst, appendText(nil, "", false), finishReason(e.Detail.(*chat.Finish).Reason))
 	}
 	return dst
 }

@@ -127,17 +127,20 @@ func log(events []chat.Event) string {
 		case chat.KindNativeCall, chat.KindCallStart:
 			s += fmt.Sprintf("(%s %s %s)", e.ID, e.Name, e.Text)
 		case chat.KindCallEnd:
-			s += fmt.Sprintf("(%s %s %s %v)", e.ID, e.Detail.Call.Name, e.Detail.Call.Arguments, e.Detail.Call.Complete)
+			call := e.Detail.(*chat.Call)
+			s += fmt.Sprintf("(%s %s %s %v)", e.ID, call.Name, call.Arguments, call.Complete)
 		case chat.KindNativeResult:
 			s += fmt.Sprintf("(%s %s %s", e.ID, e.Name, e.Text)
-			if e.Detail.Result.IsError {
+			if e.Detail.(*chat.Result).IsError {
 				s += " failed"
 			}
 			s += ")"
 		case chat.KindUsage:
-			s += fmt.Sprintf("(%d %d)", e.Detail.Usage.In, e.Detail.Usage.Out)
+			usage := e.Detail.(*chat.Usage)
+			s += fmt.Sprintf("(%d %d)", usage.In, usage.Out)
 		case chat.KindFinish:
-			s += fmt.Sprintf("(%s %s)", e.Detail.Finish.Reason, e.Detail.Finish.Model)
+			finish := e.Detail.(*chat.Finish)
+			s += fmt.Sprintf("(%s %s)", finish.Reason, finish.Model)
 		}
 		if e.Kind != chat.KindText && e.Kind != chat.KindReasoning && e.Kind != chat.KindUsage && e.Kind != chat.KindFinish && e.Origin != chat.OriginNative {
 			s += "!"
@@ -252,7 +255,8 @@ func TestCutAnywhere_A53(t *testing.T) {
 				case chat.KindNativeCall:
 					got = append(got, e.Name, e.Text)
 				case chat.KindCallEnd:
-					got = append(got, e.Detail.Call.Name, e.Detail.Call.Arguments)
+					call := e.Detail.(*chat.Call)
+					got = append(got, call.Name, call.Arguments)
 				}
 			}
 			if strings.Join(got, " ") != want {

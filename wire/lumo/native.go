@@ -134,7 +134,7 @@ func (n *natives) end(r *StreamReader, c *call) {
 		args = "{}"
 	}
 	whole := &chat.Call{Index: c.index, ID: c.id, Name: c.name, Arguments: args, Complete: json.Valid([]byte(args)), Origin: chat.OriginNative}
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginNative, Index: c.index, ID: c.id, Name: c.name, Detail: &chat.Detail{Call: whole}})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginNative, Index: c.index, ID: c.id, Name: c.name, Detail: whole})
 }
 
 // A callDelta is a piece of a call in the second version.
@@ -237,7 +237,7 @@ func (n *natives) result(r *StreamReader, id, text string) {
 		res.CallID, res.Name = n.pending[at].id, n.pending[at].name
 		n.pending = append(n.pending[:at], n.pending[at+1:]...)
 	}
-	r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: res.CallID, Name: res.Name, Text: text, Detail: &chat.Detail{Result: res}})
+	r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: res.CallID, Name: res.Name, Text: text, Detail: res})
 }
 
 // failed reports whether a result says that the call failed.

@@ -249,13 +249,13 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 		return dst, r.failed
 	}
 	if r.usage != nil {
-		dst = append(dst, chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: r.usage}})
+		dst = append(dst, chat.Event{Kind: chat.KindUsage, Detail: r.usage})
 	}
 	reason := r.reason
 	if reason == "" {
 		reason = chat.FinishStop
 	}
-	return append(dst, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: r.model}}}), nil
+	return append(dst, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: r.model}}), nil
 }
 
 // DecodeResponse reads an answer that is one JSON object. The protocol has none but errors.

@@ -238,13 +238,13 @@ func events() []chat.Event {
 		{Kind: chat.KindText, Text: "\xa9"},
 		{Kind: chat.KindCallStart, ID: "c1", Name: "f"},
 		{Kind: chat.KindCallArgs, Text: `{"x": 1}`},
-		{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{ID: "c1", Name: "f", Arguments: `{"x": 1}`, Complete: true}}},
-		{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: &chat.Call{Name: "f", Arguments: `{"x":`}}},
-		{Kind: chat.KindRejected, Flags: chat.FlagSpent, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{Raw: "<raw>"}}},
-		{Kind: chat.KindRejected, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{Raw: "<hidden>"}}},
+		{Kind: chat.KindCallEnd, Detail: &chat.Call{ID: "c1", Name: "f", Arguments: `{"x": 1}`, Complete: true}},
+		{Kind: chat.KindCallEnd, Detail: &chat.Call{Name: "f", Arguments: `{"x":`}},
+		{Kind: chat.KindRejected, Flags: chat.FlagSpent, Detail: &chat.RejectedDetail{Raw: "<raw>"}},
+		{Kind: chat.KindRejected, Detail: &chat.RejectedDetail{Raw: "<hidden>"}},
 		{Kind: chat.KindNativeCall, Name: "web_search", Text: "{}"},
-		{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &chat.Usage{Known: true, In: 3, Out: 4}}},
-		{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishCalls}}},
+		{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 3, Out: 4}},
+		{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}},
 	}
 }
 
@@ -302,10 +302,11 @@ func TestRoundTrip(t *testing.T) {
 			case chat.KindText:
 				text += e.Text
 			case chat.KindCallEnd:
-				calls += e.Detail.Call.ID + e.Detail.Call.Name + e.Detail.Call.Arguments
+				call := e.Detail.(*chat.Call)
+				calls += call.ID + call.Name + call.Arguments
 			}
 		}
-		if text != "a\nbé{\"x\":<raw>" || calls != `c1f{"x":1}` || last.Kind != chat.KindFinish || last.Detail.Finish.Reason != chat.FinishCalls {
+		if text != "a\nbé{\"x\":<raw>" || calls != `c1f{"x":1}` || last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishCalls {
 			t.Errorf("%s: text %q, calls %s, last %+v", name, text, calls, last)
 		}
 	}
@@ -360,11 +361,12 @@ func show(e chat.Event) string {
 	case chat.KindCallStart:
 		return e.ID + " " + e.Name
 	case chat.KindCallEnd:
-		return e.Detail.Call.Arguments
+		return e.Detail.(*chat.Call).Arguments
 	case chat.KindUsage:
-		return string(rune('0'+e.Detail.Usage.In)) + "+" + string(rune('0'+e.Detail.Usage.Out))
+		usage := e.Detail.(*chat.Usage)
+		return string(rune('0'+usage.In)) + "+" + string(rune('0'+usage.Out))
 	case chat.KindFinish:
-		return string(e.Detail.Finish.Reason)
+		return string(e.Detail.(*chat.Finish).Reason)
 	}
 	return e.Text
 }
@@ -485,7 +487,7 @@ func TestLogProbs(t *testing.T) {
 	const one, two = `{"token":"a","logprob":-0.1}`, `{"token":"b","logprob":-0.2}`
 	w, whole := ollama.NewStreamWriter(options()), ollama.NewResponse(options())
 	var stream []byte
-	e := chat.Event{Kind: chat.KindText, Text: "ab", Detail: &chat.Detail{LogProbs: json.RawMessage(`{"refusal":null,"content":[` + one + "," + two + `]}`)}}
+	e := chat.Event{Kind: chat.KindText, Text: "ab", Detail: chat.LogProbs(json.RawMessage(`{"refusal":null,"content":[` + one + "," + two + `]}`))}
 	stream = w.Append(stream, e)
 	whole.Add(e)
 	whole.Add(e)

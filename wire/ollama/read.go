@@ -91,7 +91,7 @@ func (r *StreamReader) text(dst []chat.Event, kind chat.Kind, text string, logpr
 	}
 	e := chat.Event{Kind: kind, At: r.at, End: r.at + len(text), Text: text}
 	if len(logprobs) > 0 && logprobs[0] == '[' { // the same elements as in the OpenAI protocol, without what is around them
-		e.Detail = &chat.Detail{LogProbs: append(append([]byte(`{"content":`), logprobs...), '}')}
+		e.Detail = chat.LogProbs(append(append([]byte(`{"content":`), logprobs...), '}'))
 	}
 	r.at = e.End
 	return append(dst, e)
@@ -107,7 +107,7 @@ func (r *StreamReader) call(dst []chat.Event, b *callBody) []chat.Event {
 	e := chat.Event{Kind: chat.KindCallStart, Origin: c.Origin, Index: c.Index, ID: c.ID, Name: c.Name, At: r.at, End: r.at}
 	args, end := e, e
 	args.Kind, args.Text = chat.KindCallArgs, c.Arguments
-	end.Kind, end.Detail = chat.KindCallEnd, &chat.Detail{Call: c}
+	end.Kind, end.Detail = chat.KindCallEnd, c
 	return append(dst, e, args, end)
 }
 
@@ -147,7 +147,7 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 		return dst, r.failed
 	}
 	if r.usage != nil {
-		dst = append(dst, chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: r.usage}})
+		dst = append(dst, chat.Event{Kind: chat.KindUsage, Detail: r.usage})
 	}
 	reason := finishReasons[r.reason]
 	switch {
@@ -156,7 +156,7 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	case reason == "":
 		reason = chat.FinishStop
 	}
-	return append(dst, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: r.model}}}), nil
+	return append(dst, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: r.model}}), nil
 }
 
 // DecodeResponse appends the events of a response's body, Finish last. An error is a *chat.Error.

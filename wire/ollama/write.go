@@ -102,25 +102,25 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	case chat.KindReasoning:
 		return w.appendThought(dst, w.think.Take(e.Text))
 	case chat.KindCallEnd:
-		return w.appendCall(dst, e.Detail.Call)
+		return w.appendCall(dst, e.Detail.(*chat.Call))
 	case chat.KindRejected:
 		if shown(e) {
-			return w.appendText(dst, w.text.Take(e.Detail.Rejected.Raw))
+			return w.appendText(dst, w.text.Take(e.Detail.(*chat.RejectedDetail).Raw))
 		}
 	case chat.KindUsage:
-		w.usage = e.Detail.Usage
+		w.usage = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
 		dst = w.flush(dst)
 		w.ended = true
 		dst = append(append(w.o.appendHead(dst), `""`...), w.o.end()...)
-		return append(w.o.appendEnd(dst, e.Detail.Finish.Reason, w.usage), '\n')
+		return append(w.o.appendEnd(dst, e.Detail.(*chat.Finish).Reason, w.usage), '\n')
 	}
 	return dst
 }
 
 // shown reports whether a rejected attempt stands in the content: when nothing will be done about it any more.
 func shown(e chat.Event) bool {
-	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete
 }
 
 // appendText appends a line with text, and with the logprobs of its tokens, if there are any.
@@ -134,10 +134,11 @@ func (w *StreamWriter) appendText(dst []byte, text string, probs ...byte) []byte
 // logprobs appends the logprobs of a text's tokens, joined by commas. They look the same in this protocol as in OpenAI's, but for
 // what is around them.
 func logprobs(dst []byte, e chat.Event) []byte {
-	if e.Detail == nil || e.Detail.LogProbs == nil {
+	probs, ok := e.Detail.(chat.LogProbs)
+	if !ok {
 		return dst
 	}
-	s := jsonbody.Scanner{Bytes: e.Detail.LogProbs}
+	s := jsonbody.Scanner{Bytes: probs}
 	for s.Enter('{'); s.Next('}'); {
 		if string(s.Key()) != "content" || s.Peek() != '[' {
 			s.Skip()
@@ -232,19 +233,19 @@ func (r *Response) Add(e chat.Event) {
 	case chat.KindReasoning:
 		r.think.WriteString(e.Text)
 	case chat.KindCallEnd:
-		if c := e.Detail.Call; c.Complete && object(c.Arguments) != "" {
+		if c := e.Detail.(*chat.Call); c.Complete && object(c.Arguments) != "" {
 			r.calls = append(r.calls, *c)
 		} else {
 			r.text.WriteString(c.Arguments)
 		}
 	case chat.KindRejected:
 		if shown(e) {
-			r.text.WriteString(e.Detail.Rejected.Raw)
+			r.text.WriteString(e.Detail.(*chat.RejectedDetail).Raw)
 		}
 	case chat.KindUsage:
-		r.usage = e.Detail.Usage
+		r.usage = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
-		r.reason = e.Detail.Finish.Reason
+		r.reason = e.Detail.(*chat.Finish).Reason
 	}
 }
 

@@ -24,8 +24,8 @@ func (a *annotations) add(dst []byte, e chat.Event) []byte {
 	case e.Kind == chat.KindNativeCall:
 		a.calls = append(a.calls, nativeCall{e.ID, e.Name, e.Text})
 	case e.Kind == chat.KindNativeResult:
-		failed := e.Detail != nil && e.Detail.Result != nil && e.Detail.Result.IsError
-		return appendCitations(appendNative(dst, a.take(e), &e.Text, failed), e.Text)
+		result, ok := e.Detail.(*chat.Result)
+		return appendCitations(appendNative(dst, a.take(e), &e.Text, ok && result.IsError), e.Text)
 	case e.Kind == chat.KindFinish:
 		for i, c := range a.calls {
 			if i > 0 {

@@ -15,8 +15,8 @@ func TestAnnotations(t *testing.T) {
 		{Kind: chat.KindNativeCall, ID: "1", Name: "web_search", Text: `{"query":"x"}`},
 		{Kind: chat.KindNativeCall, ID: "2", Name: "weather", Text: `{}`},
 		{Kind: chat.KindNativeResult, ID: "1", Name: "web_search", Text: `{"results":[{"title":"T\n","url":"https://host.example/1"},{"title":"no page"}]}`},
-		{Kind: chat.KindNativeResult, ID: "9", Name: "title", Text: "News", Detail: &chat.Detail{Result: &chat.Result{IsError: true}}},
-		{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishStop}}},
+		{Kind: chat.KindNativeResult, ID: "9", Name: "title", Text: "News", Detail: &chat.Result{IsError: true}},
+		{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}},
 	}
 	native := func(id, name, args, result, failed string) string {
 		return `{"type":"native_tool","native_tool":{"id":"` + id + `","name":"` + name + `","arguments":` + args + `,"result":` + result + `,"is_error":` + failed + `}}`

@@ -55,30 +55,30 @@ func notation(events []chat.Event) string {
 				word = "args " + strconv.Itoa(e.Index)
 			}
 			fmt.Fprintf(&b, "%s %q", word, e.Text)
-			if e.Detail != nil && e.Detail.LogProbs != nil {
-				fmt.Fprintf(&b, " %s", e.Detail.LogProbs)
+			if probs, ok := e.Detail.(chat.LogProbs); ok {
+				fmt.Fprintf(&b, " %s", probs)
 			}
 		case chat.KindCallStart:
 			fmt.Fprintf(&b, "start %d %s %s", e.Index, e.ID, e.Name)
 		case chat.KindCallEnd:
-			c := e.Detail.Call
+			c := e.Detail.(*chat.Call)
 			state := "complete"
 			if !c.Complete {
 				state = "incomplete"
 			}
 			fmt.Fprintf(&b, "end %d %s %s %s %s", c.Index, c.ID, c.Name, c.Arguments, state)
 		case chat.KindRejected:
-			r := e.Detail.Rejected
+			r := e.Detail.(*chat.RejectedDetail)
 			spent := "open"
 			if e.Flags&chat.FlagSpent != 0 {
 				spent = "spent"
 			}
 			fmt.Fprintf(&b, "rejected %s %s %q", spent, r.Reason, r.Raw)
 		case chat.KindUsage:
-			u := e.Detail.Usage
+			u := e.Detail.(*chat.Usage)
 			fmt.Fprintf(&b, "usage %d %d cached %d reasoning %d", u.In, u.Out, u.Cached, u.Reasoning)
 		case chat.KindFinish:
-			fmt.Fprintf(&b, "finish %s", e.Detail.Finish.Reason)
+			fmt.Fprintf(&b, "finish %s", e.Detail.(*chat.Finish).Reason)
 		default:
 			b.WriteString(e.Kind.String())
 		}
@@ -102,7 +102,7 @@ func parseNotation(t *testing.T, text string) (events []chat.Event) {
 			}
 			s, _ := strconv.Unquote(q)
 			if tail := strings.TrimSpace(rest[at+len(q):]); tail != "" {
-				events = append(events, chat.Event{Detail: &chat.Detail{LogProbs: []byte(tail)}})
+				events = append(events, chat.Event{Detail: chat.LogProbs([]byte(tail))})
 			} else {
 				events = append(events, chat.Event{})
 			}
@@ -137,19 +137,19 @@ func parseNotation(t *testing.T, text string) (events []chat.Event) {
 			if c.ID == "none" {
 				c.ID = ""
 			}
-			events = append(events, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, ID: c.ID, Name: c.Name, Detail: &chat.Detail{Call: c}})
+			events = append(events, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, ID: c.ID, Name: c.Name, Detail: c})
 		case "rejected":
 			raw := quoted()
 			last().Kind, last().Index = chat.KindRejected, -1
-			last().Detail = &chat.Detail{Rejected: &chat.RejectedDetail{Reason: chat.Reason(f[1]), Raw: raw}}
+			last().Detail = &chat.RejectedDetail{Reason: chat.Reason(f[1]), Raw: raw}
 			if f[0] == "spent" {
 				last().Flags = chat.FlagSpent
 			}
 		case "usage":
 			u := &chat.Usage{Known: true, In: number(0), Out: number(1), Cached: number(3), Reasoning: number(5)}
-			events = append(events, chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: u}})
+			events = append(events, chat.Event{Kind: chat.KindUsage, Detail: u})
 		case "finish":
-			events = append(events, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: chat.FinishReason(f[0])}}})
+			events = append(events, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishReason(f[0])}})
 		case "idle":
 			events = append(events, chat.Event{Kind: chat.KindIdle})
 		default:

@@ -91,16 +91,11 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 func (r *StreamReader) finish() {
 	reason := finishReason(r.reason)
 	r.calls.close(r, reason)
-	end := &struct { // in one piece
-		usage, detail chat.Detail
-		finish        chat.Finish
-	}{finish: chat.Finish{Reason: shownReason(reason, r.calls.complete > 0), Model: r.model, ID: r.id, Stop: r.stop}}
 	if r.usage != nil {
-		end.usage.Usage = r.usage
-		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &end.usage})
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: r.usage})
 	}
-	end.detail.Finish = &end.finish
-	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &end.detail})
+	end := &chat.Finish{Reason: shownReason(reason, r.calls.complete > 0), Model: r.model, ID: r.id, Stop: r.stop}
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: end})
 }
 
 func (r *StreamReader) emit(e chat.Event) { r.out = append(r.out, e) }
@@ -314,7 +309,7 @@ func (r *StreamReader) text(kind chat.Kind, text string, logprobs json.RawMessag
 	}
 	e := chat.Event{Kind: kind, At: r.at, End: r.at + len(text), Text: text}
 	if logprobs != nil {
-		e.Detail = &chat.Detail{LogProbs: logprobs}
+		e.Detail = chat.LogProbs(logprobs)
 	}
 	r.at = e.End
 	r.emit(e)

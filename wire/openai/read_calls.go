@@ -214,10 +214,8 @@ func (c *calls) emit(r *StreamReader, s *slot) {
 func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 	if s.name == "" {
 		if s.args.Len() > 0 {
-			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.Detail{
-				Rejected: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: s.args.String(), Arguments: s.args.String(),
-					Message: "the server sent a call that has no name"},
-			}})
+			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: s.args.String(), Arguments: s.args.String(),
+				Message: "the server sent a call that has no name"}})
 		}
 		return
 	}
@@ -233,7 +231,7 @@ func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 	if call.Complete {
 		c.complete++
 	}
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: s.number, ID: s.id, Name: s.name, Detail: &chat.Detail{Call: call}})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: s.number, ID: s.id, Name: s.name, Detail: call})
 }
 
 // close closes all calls.

@@ -83,8 +83,8 @@ func checkStream(t *testing.T, events []chat.Event) {
 				t.Errorf("arguments of call %d come while it is not open", e.Index)
 			}
 		case chat.KindCallEnd:
-			if !open || e.Detail.Call.Arguments != args.String() {
-				t.Errorf("call ends with %q, deltas were %q", e.Detail.Call.Arguments, args.String())
+			if !open || e.Detail.(*chat.Call).Arguments != args.String() {
+				t.Errorf("call ends with %q, deltas were %q", e.Detail.(*chat.Call).Arguments, args.String())
 			}
 			open = false
 		case chat.KindFinish:
@@ -120,7 +120,7 @@ func TestFinishTellsTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := chat.Finish{Reason: chat.FinishStop, Model: "qwen", ID: "cmpl-9", Stop: "END"}
-	if got := *events[len(events)-1].Detail.Finish; got != want {
+	if got := *events[len(events)-1].Detail.(*chat.Finish); got != want {
 		t.Errorf("finish %+v, want %+v", got, want)
 	}
 }

@@ -32,28 +32,28 @@ func (r *Response) Add(e chat.Event) {
 	switch e.Kind {
 	case chat.KindText:
 		r.text.WriteString(e.Text)
-		if e.Detail != nil && e.Detail.LogProbs != nil {
-			r.addLogProbs(e.Detail.LogProbs)
+		if probs, ok := e.Detail.(chat.LogProbs); ok {
+			r.addLogProbs(probs)
 		}
 	case chat.KindReasoning:
 		r.reasoning.WriteString(e.Text)
 	case chat.KindCallEnd:
-		if call := e.Detail.Call; call.Complete {
+		if call := e.Detail.(*chat.Call); call.Complete {
 			r.calls = append(r.calls, *call)
 		} else {
 			r.text.WriteString(call.Arguments)
 		}
 	case chat.KindRejected:
 		if shown(e) {
-			r.text.WriteString(e.Detail.Rejected.Raw)
+			r.text.WriteString(e.Detail.(*chat.RejectedDetail).Raw)
 		}
 	case chat.KindNativeCall, chat.KindNativeResult:
 		r.addAnnotations(e)
 	case chat.KindUsage:
-		r.counts = e.Detail.Usage
+		r.counts = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
 		r.addAnnotations(e)
-		r.reason = e.Detail.Finish.Reason
+		r.reason = e.Detail.(*chat.Finish).Reason
 	}
 }
 

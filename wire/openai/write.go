@@ -85,8 +85,8 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	}
 	switch e.Kind {
 	case chat.KindText:
-		if e.Detail != nil && e.Detail.LogProbs != nil {
-			return w.appendLogProbs(w.appendRole(dst), e)
+		if probs, ok := e.Detail.(chat.LogProbs); ok {
+			return w.appendLogProbs(w.appendRole(dst), e.Text, probs)
 		}
 		return w.appendText(dst, restText, `{"content":"`, e.Text)
 	case chat.KindReasoning:
@@ -102,9 +102,9 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	case chat.KindNativeCall, chat.KindNativeResult:
 		return w.appendAnnotations(dst, e)
 	case chat.KindUsage:
-		w.counts = e.Detail.Usage
+		w.counts = e.Detail.(*chat.Usage)
 	case chat.KindFinish:
-		return w.appendEnd(w.appendAnnotations(dst, e), e.Detail.Finish.Reason)
+		return w.appendEnd(w.appendAnnotations(dst, e), e.Detail.(*chat.Finish).Reason)
 	}
 	return dst
 }
@@ -140,12 +140,12 @@ func (w *StreamWriter) appendRole(dst []byte) []byte {
 	return append(dst, w.tail...)
 }
 
-func (w *StreamWriter) appendLogProbs(dst []byte, e chat.Event) []byte {
+func (w *StreamWriter) appendLogProbs(dst []byte, text string, probs chat.LogProbs) []byte {
 	dst = append(dst, w.head...)
 	dst = append(dst, `{"content":`...)
-	dst = jsonbody.AppendString(dst, w.rest[restText].Take(e.Text))
+	dst = jsonbody.AppendString(dst, w.rest[restText].Take(text))
 	dst = append(dst, `},"logprobs":`...)
-	dst = jsonbody.AppendCompact(dst, e.Detail.LogProbs)
+	dst = jsonbody.AppendCompact(dst, probs)
 	dst = append(dst, `,"finish_reason":null}]`...)
 	dst = w.appendUsageNull(dst)
 	return append(dst, "}\n\n"...)
@@ -224,7 +224,7 @@ func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
 // appendCallEnd closes the open call. The protocol has no frame for that; what is missing of the arguments is sent, since
 // clients fail on a call with empty ones.
 func (w *StreamWriter) appendCallEnd(dst []byte, e chat.Event) []byte {
-	call := e.Detail.Call
+	call := e.Detail.(*chat.Call)
 	if !w.open {
 		if !call.Complete {
 			return dst
@@ -260,12 +260,12 @@ func (w *StreamWriter) appendRejected(dst []byte, e chat.Event) []byte {
 	if !shown(e) {
 		return dst
 	}
-	return w.appendText(dst, restText, `{"content":"`, e.Detail.Rejected.Raw)
+	return w.appendText(dst, restText, `{"content":"`, e.Detail.(*chat.RejectedDetail).Raw)
 }
 
 // shown reports whether a rejected attempt stands in the content: when nothing will be done about it any more.
 func shown(e chat.Event) bool {
-	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete
 }
 
 // appendEnd appends the finish reason, the usage and the terminator.

@@ -51,7 +51,7 @@ func TestStreamError(t *testing.T) {
 	if string(frames) != want {
 		t.Errorf("error frame %q, want %q", frames, want)
 	}
-	if more := w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{}}}); len(more) > 0 {
+	if more := w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{}}); len(more) > 0 {
 		t.Errorf("something follows the error: %s", more)
 	}
 }
@@ -80,7 +80,7 @@ func TestTextSurvives(t *testing.T) {
 			feed(w.Append(nil, chat.Event{Kind: chat.KindText, Text: rest[:n]}))
 			rest = rest[n:]
 		}
-		feed(w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{}}}))
+		feed(w.Append(nil, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{}}))
 		if want := validUTF8(text); strings.TrimRight(got.String(), "\ufffd") != strings.TrimRight(want, "\ufffd") {
 			t.Fatalf("%q arrived as %q, want %q", text, got.String(), want)
 		}

@@ -30,7 +30,7 @@ func (c *Compaction) Add(e chat.Event) {
 	case chat.KindText:
 		c.summary.WriteString(e.Text)
 	case chat.KindUsage:
-		c.usage = e.Detail.Usage
+		c.usage = e.Detail.(*chat.Usage)
 	}
 }
 

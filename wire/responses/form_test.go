@@ -43,7 +43,7 @@ func TestFormsToClients(t *testing.T) {
 		want := fields(t, []byte(tt.item))
 		want["call_id"], want["status"] = "c1", "completed"
 		whole := NewResponse(o)
-		whole.Add(chat.Event{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: call}})
+		whole.Add(chat.Event{Kind: chat.KindCallEnd, Detail: call})
 		whole.Add(finishEvent(chat.FinishCalls))
 		checkItem(t, tt.tool+", whole", want, whole.Items())
 		for size := range len(tt.args) {
@@ -55,7 +55,7 @@ func TestFormsToClients(t *testing.T) {
 				out = w.Append(out, chat.Event{Kind: chat.KindCallArgs, Text: rest[:n]})
 				rest = rest[n:]
 			}
-			out = w.Append(out, chat.Event{Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: call}})
+			out = w.Append(out, chat.Event{Kind: chat.KindCallEnd, Detail: call})
 			w.Append(out, finishEvent(chat.FinishCalls))
 			checkItem(t, fmt.Sprintf("%s, in pieces of %d", tt.tool, size+1), want, w.Items())
 			if input, ok := want["input"]; ok {
@@ -151,7 +151,7 @@ func TestReadForms(t *testing.T) {
 		w, whole := NewStreamWriter(o), NewResponse(o)
 		var out []byte
 		for _, e := range []chat.Event{{Kind: chat.KindText, Text: "I "}, {Kind: chat.KindText, Text: "call."}, {Kind: chat.KindCallStart, ID: "c1", Name: tt.tool},
-			{Kind: chat.KindCallArgs, Text: tt.args[:5]}, {Kind: chat.KindCallArgs, Text: tt.args[5:]}, {Kind: chat.KindCallEnd, Detail: &chat.Detail{Call: call}}, finishEvent(chat.FinishCalls)} {
+			{Kind: chat.KindCallArgs, Text: tt.args[:5]}, {Kind: chat.KindCallArgs, Text: tt.args[5:]}, {Kind: chat.KindCallEnd, Detail: call}, finishEvent(chat.FinishCalls)} {
 			out = w.Append(out, e)
 			whole.Add(e)
 		}
@@ -190,7 +190,7 @@ func checkRead(t *testing.T, name string, want *chat.Call, events []chat.Event) 
 		case chat.KindCallArgs:
 			args += e.Text
 		case chat.KindCallEnd:
-			got = e.Detail.Call
+			got = e.Detail.(*chat.Call)
 		}
 	}
 	if got == nil || got.Name != want.Name || got.ID != "c1" || args != got.Arguments || text != "I call." {
@@ -204,7 +204,7 @@ func checkRead(t *testing.T, name string, want *chat.Call, events []chat.Event) 
 		t.Fatalf("%s: the arguments are %v, want %v", name, is, meant)
 	}
 	last := events[len(events)-1]
-	if last.Kind != chat.KindFinish || last.Detail.Finish.Reason != chat.FinishCalls {
+	if last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishCalls {
 		t.Fatalf("%s ends with %v", name, last.Kind)
 	}
 }

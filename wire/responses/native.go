@@ -23,7 +23,8 @@ func (n *natives) take(e chat.Event) (done []nativeCall) {
 	case e.Kind == chat.KindNativeCall:
 		n.open = append(n.open, e)
 	case e.Kind == chat.KindNativeResult:
-		c := nativeCall{name: e.Name, result: &e.Text, failed: e.Detail != nil && e.Detail.Result != nil && e.Detail.Result.IsError}
+		result, ok := e.Detail.(*chat.Result)
+		c := nativeCall{name: e.Name, result: &e.Text, failed: ok && result.IsError}
 		for i, o := range n.open {
 			if o.ID == e.ID {
 				c.name, c.arguments = o.Name, o.Text
@@ -51,10 +52,9 @@ type nativeCall struct {
 
 // servedItem returns what a server of this protocol did, as an item.
 func servedItem(e chat.Event) []byte {
-	if e.Detail != nil {
-		if i := indexOpaque(e.Detail.Opaque, keyItem); i >= 0 {
-			return e.Detail.Opaque[i].Value
-		}
+	opaque, _ := e.Detail.(chat.Opaque)
+	if i := indexOpaque(opaque, keyItem); i >= 0 {
+		return opaque[i].Value
 	}
 	return nil
 }

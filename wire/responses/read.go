@@ -83,9 +83,9 @@ func (r *StreamReader) finish() {
 		reason = chat.FinishLength
 	}
 	if r.usage != nil {
-		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: r.usage}})
+		r.emit(chat.Event{Kind: chat.KindUsage, Detail: r.usage})
 	}
-	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: reason, Model: r.model, ID: r.id}}})
+	r.emit(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: r.model, ID: r.id}})
 }
 
 // DecodeResponse appends the events of a response's body, Finish last. An error is a *chat.Error.
@@ -205,7 +205,7 @@ func (r *StreamReader) text(kind chat.Kind, text string, logprobs []byte) {
 	}
 	e := chat.Event{Kind: kind, At: r.at, End: r.at + len(text), Text: text}
 	if len(logprobs) > len("[]") {
-		e.Detail = &chat.Detail{LogProbs: append(append([]byte(`{"content":`), logprobs...), '}')}
+		e.Detail = chat.LogProbs(append(append([]byte(`{"content":`), logprobs...), '}'))
 	}
 	r.at = e.End
 	r.emit(e)
@@ -401,12 +401,12 @@ func (r *StreamReader) item(place int64, raw []byte) {
 			r.text(chat.KindReasoning, words, nil)
 		}
 		if sealed := memberRaw(raw, keySealed); sealed != nil {
-			r.emit(chat.Event{Kind: chat.KindReasoning, At: r.at, End: r.at, Detail: &chat.Detail{Opaque: []chat.Extra{
-				{Protocol: chat.ProtocolResponses, Key: keySealed, Value: bytes.Clone(sealed)}}}})
+			r.emit(chat.Event{Kind: chat.KindReasoning, At: r.at, End: r.at, Detail: chat.Opaque{
+				{Protocol: chat.ProtocolResponses, Key: keySealed, Value: bytes.Clone(sealed)}}})
 		}
 	case it.kind != "":
 		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: it.id, Name: strings.TrimSuffix(it.kind, "_call"), At: r.at, End: r.at,
-			Detail: &chat.Detail{Opaque: []chat.Extra{{Protocol: chat.ProtocolResponses, Key: keyItem, Value: bytes.Clone(raw)}}}})
+			Detail: chat.Opaque{{Protocol: chat.ProtocolResponses, Key: keyItem, Value: bytes.Clone(raw)}}})
 	}
 }
 
@@ -430,8 +430,7 @@ func (r *StreamReader) call(place int64, it *outItem) {
 		}
 	}
 	complete := memberOf(it.raw, "status") != statusIncomplete
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: r.index, ID: it.callID, Name: r.seen(it), Detail: &chat.Detail{
-		Call: &chat.Call{Index: r.index, ID: it.callID, Name: r.seen(it), Arguments: args, Complete: complete, Origin: chat.OriginFunction}}})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: r.index, ID: it.callID, Name: r.seen(it), Detail: &chat.Call{Index: r.index, ID: it.callID, Name: r.seen(it), Arguments: args, Complete: complete, Origin: chat.OriginFunction}})
 	r.index++
 	if complete {
 		r.complete++

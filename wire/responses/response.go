@@ -361,8 +361,8 @@ func (r *Response) Add(e chat.Event) {
 	switch e.Kind {
 	case chat.KindText:
 		r.show(messageKind, e.Text)
-		if e.Detail != nil && e.Detail.LogProbs != nil {
-			r.open.addLogProbs(addLogProbs(e.Detail.LogProbs))
+		if probs, ok := e.Detail.(chat.LogProbs); ok {
+			r.open.addLogProbs(addLogProbs(probs))
 		}
 	case chat.KindReasoning:
 		r.show(thoughtKind, e.Text)
@@ -375,27 +375,26 @@ func (r *Response) Add(e chat.Event) {
 			r.close(statusCompleted)
 		}
 	case chat.KindCallEnd:
-		r.call(e.Detail.Call)
+		r.call(e.Detail.(*chat.Call))
 	case chat.KindRejected:
 		if shown(e) {
-			r.show(messageKind, e.Detail.Rejected.Raw)
+			r.show(messageKind, e.Detail.(*chat.RejectedDetail).Raw)
 		}
 	case chat.KindUsage:
-		r.usage = e.Detail.Usage
+		r.usage = e.Detail.(*chat.Usage)
 	case chat.KindNativeCall, chat.KindNativeResult:
 		r.nativeItems(e)
 	case chat.KindFinish:
 		r.nativeItems(e)
-		r.finish(e.Detail.Finish.Reason)
+		r.finish(e.Detail.(*chat.Finish).Reason)
 	}
 }
 
 // sealedOf returns reasoning that only a server of this protocol can read.
 func sealedOf(e chat.Event) []byte {
-	if e.Detail != nil {
-		if i := indexOpaque(e.Detail.Opaque, keySealed); i >= 0 {
-			return e.Detail.Opaque[i].Value
-		}
+	opaque, _ := e.Detail.(chat.Opaque)
+	if i := indexOpaque(opaque, keySealed); i >= 0 {
+		return opaque[i].Value
 	}
 	return nil
 }
@@ -464,7 +463,7 @@ func orEmptyObject(args string) string {
 
 // shown reports whether a rejected attempt stands in the text: when nothing will be done about it any more.
 func shown(e chat.Event) bool {
-	return e.Flags&chat.FlagSpent != 0 || e.Detail.Rejected.Reason == chat.ReasonIncomplete
+	return e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete
 }
 
 func (r *Response) finish(reason chat.FinishReason) {

@@ -38,8 +38,8 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	switch e.Kind {
 	case chat.KindText:
 		var logprobs []byte
-		if e.Detail != nil {
-			logprobs = addLogProbs(e.Detail.LogProbs)
+		if probs, ok := e.Detail.(chat.LogProbs); ok {
+			logprobs = addLogProbs(probs)
 		}
 		return w.show(dst, messageKind, e.Text, logprobs)
 	case chat.KindReasoning:
@@ -49,15 +49,15 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	case chat.KindCallArgs:
 		return w.callArgs(dst, e.Text)
 	case chat.KindCallEnd:
-		return w.callEnd(dst, e.Detail.Call)
+		return w.callEnd(dst, e.Detail.(*chat.Call))
 	case chat.KindRejected:
 		return w.rejected(dst, e)
 	case chat.KindUsage:
-		w.usage = e.Detail.Usage
+		w.usage = e.Detail.(*chat.Usage)
 	case chat.KindNativeCall, chat.KindNativeResult:
 		return w.nativeItems(dst, e)
 	case chat.KindFinish:
-		return w.finish(w.nativeItems(dst, e), e.Detail.Finish.Reason)
+		return w.finish(w.nativeItems(dst, e), e.Detail.(*chat.Finish).Reason)
 	}
 	return dst
 }
@@ -296,7 +296,7 @@ func (w *StreamWriter) rejected(dst []byte, e chat.Event) []byte {
 	case !shown(e):
 		return dst
 	}
-	return w.show(dst, messageKind, e.Detail.Rejected.Raw, nil)
+	return w.show(dst, messageKind, e.Detail.(*chat.RejectedDetail).Raw, nil)
 }
 
 // finish appends the end of the stream.

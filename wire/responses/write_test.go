@@ -17,11 +17,11 @@ func textEvent(s string) chat.Event { return chat.Event{Kind: chat.KindText, Tex
 func thoughtEvent(s string) chat.Event { return chat.Event{Kind: chat.KindReasoning, Text: s} }
 
 func finishEvent(r chat.FinishReason) chat.Event {
-	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Detail{Finish: &chat.Finish{Reason: r}}}
+	return chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: r}}
 }
 
 func usageEvent(u chat.Usage) chat.Event {
-	return chat.Event{Kind: chat.KindUsage, Detail: &chat.Detail{Usage: &u}}
+	return chat.Event{Kind: chat.KindUsage, Detail: &u}
 }
 
 // callEvents gives the events of a whole call, its arguments in the pieces given.
@@ -31,11 +31,11 @@ func callEvents(id, name string, args ...string) []chat.Event {
 		events = append(events, chat.Event{Kind: chat.KindCallArgs, Text: a})
 	}
 	whole := &chat.Call{ID: id, Name: name, Arguments: strings.Join(args, ""), Complete: true}
-	return append(events, chat.Event{Kind: chat.KindCallEnd, ID: id, Name: name, Detail: &chat.Detail{Call: whole}})
+	return append(events, chat.Event{Kind: chat.KindCallEnd, ID: id, Name: name, Detail: whole})
 }
 
 func rejectedEvent(raw string, reason chat.Reason, flags chat.Flags) chat.Event {
-	return chat.Event{Kind: chat.KindRejected, Index: -1, Flags: flags, Detail: &chat.Detail{Rejected: &chat.RejectedDetail{Reason: reason, Raw: raw}}}
+	return chat.Event{Kind: chat.KindRejected, Index: -1, Flags: flags, Detail: &chat.RejectedDetail{Reason: reason, Raw: raw}}
 }
 
 func joinEvents(lists ...[]chat.Event) (all []chat.Event) {
@@ -192,7 +192,7 @@ func TestNativeCalls(t *testing.T) {
 		{Kind: chat.KindNativeCall, ID: "n1", Name: "web_search", Text: `{"query":"tea"}`},
 		{Kind: chat.KindNativeCall, ID: "n2", Name: "weather", Text: `{"city":"Rome"}`},
 		{Kind: chat.KindNativeResult, ID: "n1", Name: "web_search", Text: `{"results":[]}`},
-		{Kind: chat.KindNativeResult, ID: "n2", Name: "weather", Text: "no", Detail: &chat.Detail{Result: &chat.Result{IsError: true}}},
+		{Kind: chat.KindNativeResult, ID: "n2", Name: "weather", Text: "no", Detail: &chat.Result{IsError: true}},
 		{Kind: chat.KindNativeCall, ID: "n3", Name: "stock", Text: `{}`},
 		textEvent("Found."), finishEvent(chat.FinishStop),
 	}
@@ -317,7 +317,7 @@ func TestWholeFields(t *testing.T) {
 
 func TestLogProbs(t *testing.T) {
 	e := textEvent("Hi")
-	e.Detail = &chat.Detail{LogProbs: json.RawMessage(`{"content":[{"token":"Hi","logprob":-0.1,"top_logprobs":[]}],"refusal":null}`)}
+	e.Detail = chat.LogProbs(json.RawMessage(`{"content":[{"token":"Hi","logprob":-0.1,"top_logprobs":[]}],"refusal":null}`))
 	got := strings.Join(streamed(t, plainOptions, []chat.Event{e, finishEvent(chat.FinishStop)}), "\n")
 	if n := strings.Count(got, `"logprobs":[{"token":"Hi","logprob":-0.1,"top_logprobs":[]}]`); n != 5 {
 		t.Errorf("log probabilities stand %d times, want 5:\n%s", n, got)

@@ -470,7 +470,7 @@ func callIndex(e chat.Event) *int {
 
 func newParsedEvent(e chat.Event) parsedEvent {
 	if e.Kind == chat.KindOverrun {
-		e.Text = e.Detail.Overrun.Marker
+		e.Text = e.Detail.(*chat.OverrunDetail).Marker
 	}
 	return parsedEvent{Kind: e.Kind.String(), At: e.At, End: e.End, Index: callIndex(e), ID: e.ID, Name: e.Name, Text: e.Text}
 }

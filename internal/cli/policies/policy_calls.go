@@ -124,7 +124,7 @@ func (r *recordRun) envelope(rec *policyRecord) (policy.Verdict, error) {
 		case chat.KindText:
 			content += ev.Text
 		case chat.KindCallEnd:
-			calls = append(calls, *ev.Detail.Call)
+			calls = append(calls, *ev.Detail.(*chat.Call))
 		}
 	}
 	deny := func(why string) (policy.Verdict, error) {

@@ -456,10 +456,10 @@ type yes struct{ *tool.MemoryApprovals }
 
 func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
 	a, err := y.MemoryApprovals.Ask(ctx, q)
-	if err != nil || a.State != chat.ApprovalPending {
+	if err != nil || a.State != tool.ApprovalPending {
 		return a, err
 	}
-	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "--on-ask allow"})
+	return y.Decide(ctx, a.ID, tool.Answer{State: tool.ApprovalApproved, By: "--on-ask allow"})
 }
 
 // carryOut drives a run and prints what comes of it.

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"time"
 
-	"wield/chat"
 	"wield/internal/cli"
 	"wield/tool"
 )
@@ -47,7 +46,7 @@ type hookAnswer struct {
 // Ask puts the question to the service.
 func (h *hook) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
 	a, err := h.MemoryApprovals.Ask(ctx, q)
-	if err != nil || a.State != chat.ApprovalPending {
+	if err != nil || a.State != tool.ApprovalPending {
 		return a, err
 	}
 	answer, err := h.post(ctx, &a)
@@ -55,7 +54,7 @@ func (h *hook) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) 
 		if ctx.Err() != nil {
 			return a, ctx.Err()
 		}
-		answer = tool.Answer{State: chat.ApprovalDenied, Reason: "nobody could be asked: " + err.Error()}
+		answer = tool.Answer{State: tool.ApprovalDenied, Reason: "nobody could be asked: " + err.Error()}
 	}
 	if answer.By == "" {
 		answer.By = "--on-ask webhook"
@@ -104,11 +103,11 @@ func parseHookAnswer(raw []byte) (tool.Answer, error) {
 	answer := tool.Answer{Reason: said.Reason, By: said.By}
 	switch {
 	case said.Decision == "approve" && len(said.Arguments) > 0:
-		answer.State, answer.Arguments = chat.ApprovalEdited, said.Arguments
+		answer.State, answer.Arguments = tool.ApprovalEdited, said.Arguments
 	case said.Decision == "approve":
-		answer.State = chat.ApprovalApproved
+		answer.State = tool.ApprovalApproved
 	case said.Decision == "deny":
-		answer.State = chat.ApprovalDenied
+		answer.State = tool.ApprovalDenied
 	default:
 		return answer, fmt.Errorf("the service's answer: decision is approve or deny, not %q", said.Decision)
 	}

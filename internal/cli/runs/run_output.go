@@ -11,6 +11,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/internal/cli"
+	"wield/tool"
 	"wield/tool/policy"
 )
 
@@ -69,13 +70,13 @@ func (t *runText) start([]chat.Tool) {}
 func (t *runText) event(e chat.Event) {
 	switch e.Kind {
 	case chat.KindIdle:
-		if e.Detail != nil && e.Detail.Retry != nil {
-			fmt.Fprintln(t.log, policy.Visible(e.Detail.Retry.Sentence(time.Now())))
+		if retry, ok := e.Detail.(*chat.RetryDetail); ok {
+			fmt.Fprintln(t.log, policy.Visible(retry.Sentence(time.Now())))
 		}
 	case chat.KindCallEnd:
-		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(cli.Shorten(e.Detail.Call.Arguments, 200)))
+		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(cli.Shorten(e.Detail.(*chat.Call).Arguments, 200)))
 	case chat.KindResult:
-		if r := e.Detail.Result; r.IsError {
+		if r := e.Detail.(*chat.Result); r.IsError {
 			m := r.Message()
 			fmt.Fprintf(t.log, "%s: %s\n", e.Name, policy.Visible(cli.Shorten(m.Text(), 400)))
 		}
@@ -222,11 +223,11 @@ func (l *runLines) start(tools []chat.Tool) {
 
 func (l *runLines) event(e chat.Event) {
 	shape, ok := runShapes[e.Kind]
-	if !ok || e.Kind == chat.KindIdle && (e.Detail == nil || e.Detail.Retry == nil) {
+	if !ok || e.Kind == chat.KindIdle && e.Detail == nil {
 		return
 	}
 	if e.Kind == chat.KindNote && e.ID == "" { // it belongs to the call that comes
-		n := e.Detail.Note
+		n := e.Detail.(*chat.NoteDetail)
 		l.repairs = append(l.repairs, runRepair{n.Kind, n.Path, n.Before, n.After})
 		return
 	}
@@ -245,50 +246,52 @@ var runShapes = map[chat.Kind]struct {
 	fill func(l *runLine, e *chat.Event)
 }{
 	chat.KindTurnStart: {"turn_start", func(l *runLine, e *chat.Event) {
-		t := e.Detail.Turn
+		t := e.Detail.(*chat.TurnDetail)
 		l.Model, l.Dialect, l.Attempt = t.Model, t.Dialect, t.Attempt
 	}},
 	chat.KindTurnEnd:   {"turn_end", func(*runLine, *chat.Event) {}},
 	chat.KindText:      {"text", spannedText},
 	chat.KindReasoning: {"reasoning", spannedText},
 	chat.KindIdle: {"retry", func(l *runLine, e *chat.Event) {
-		l.Attempt, l.Message = e.Detail.Retry.Attempt, e.Detail.Retry.Sentence(time.Now())
+		retry := e.Detail.(*chat.RetryDetail)
+		l.Attempt, l.Message = retry.Attempt, retry.Sentence(time.Now())
 	}},
 	chat.KindRaw: {"raw", func(l *runLine, e *chat.Event) { l.Text = &e.Text }},
 	chat.KindCallEnd: {"call", func(l *runLine, e *chat.Event) {
-		c := e.Detail.Call
+		c := e.Detail.(*chat.Call)
 		l.Arguments, l.Origin, l.Dialect, l.At, l.End = argumentsJSON(c.Arguments), c.Origin.String(), c.Dialect, &c.At, &c.End
 	}},
 	chat.KindRejected: {"rejected", func(l *runLine, e *chat.Event) {
-		r := e.Detail.Rejected
+		r := e.Detail.(*chat.RejectedDetail)
 		l.Name, l.Reason, l.Message, l.Text, l.At, l.End = r.Name, string(r.Reason), r.Message, &r.Raw, &r.At, &r.End
 	}},
 	chat.KindOverrun: {"overrun", func(l *runLine, e *chat.Event) {
-		o := e.Detail.Overrun
+		o := e.Detail.(*chat.OverrunDetail)
 		l.Text, l.At, l.End = &o.Marker, &e.At, &e.End
 	}},
 	chat.KindBounce: {"bounce", func(l *runLine, e *chat.Event) {
-		b := e.Detail.Bounce
+		b := e.Detail.(*chat.BounceDetail)
 		l.Reason, l.Message = string(b.Reason), b.Sent
 	}},
 	chat.KindNote: {"repair", func(l *runLine, e *chat.Event) {
-		n := e.Detail.Note
+		n := e.Detail.(*chat.NoteDetail)
 		l.Repairs = &[]runRepair{{n.Kind, n.Path, n.Before, n.After}}
 	}},
 	chat.KindPolicy: {"policy", func(l *runLine, e *chat.Event) {
-		p := e.Detail.Policy
+		p := e.Detail.(*policy.Detail)
 		l.Decision, l.Rule, l.Why = p.Decision, p.Rule, p.Why
 	}},
 	chat.KindApproval: {"approval", func(l *runLine, e *chat.Event) {
-		a := e.Detail.Approval
+		a := e.Detail.(*tool.ApprovalDetail)
 		l.Approval, l.State, l.By, l.Reason = a.ID, string(a.State), a.By, a.Reason
 	}},
-	chat.KindToolState: {"tool_state", func(l *runLine, e *chat.Event) { l.State = string(e.Detail.ToolState.State) }},
+	chat.KindToolState: {"tool_state", func(l *runLine, e *chat.Event) { l.State = string(e.Detail.(*tool.StateDetail).State) }},
 	chat.KindProgress: {"progress", func(l *runLine, e *chat.Event) {
-		l.Stream, l.Text = e.Detail.Progress.Stream, &e.Detail.Progress.Text
+		progress := e.Detail.(*tool.ProgressDetail)
+		l.Stream, l.Text = progress.Stream, &progress.Text
 	}},
 	chat.KindResult: {"result", func(l *runLine, e *chat.Event) {
-		m := e.Detail.Result.Message()
+		m := e.Detail.(*chat.Result).Message()
 		text := m.Text()
 		l.Text, l.IsError = &text, &m.IsError
 	}},

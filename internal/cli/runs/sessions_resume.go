@@ -168,11 +168,11 @@ func (f *runFlags) parse(note string) error {
 func (f *resumeFlags) answer(ctx context.Context, app *cli.App, s journal.Store, run string) error {
 	approvals := &journal.Approvals{Store: s}
 	var list []string
-	states := map[string]chat.ApprovalState{}
+	states := map[string]tool.ApprovalState{}
 	for _, side := range []struct {
 		ids   []string
-		state chat.ApprovalState
-	}{{f.approve, chat.ApprovalApproved}, {f.deny, chat.ApprovalDenied}} {
+		state tool.ApprovalState
+	}{{f.approve, tool.ApprovalApproved}, {f.deny, tool.ApprovalDenied}} {
 		ids, err := named(ctx, approvals, run, side.ids)
 		if err != nil {
 			return err

@@ -395,7 +395,7 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 	if !f.yes {
 		return plan, &cli.ExitError{Code: cli.ExitDenied, Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
 	}
-	_, err = runner.Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
+	_, err = runner.Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
 	return plan, err
 }
 
@@ -418,13 +418,13 @@ func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool)
 				return err
 			}
 		case e.Kind == chat.KindNote:
-			n := e.Detail.Note
+			n := e.Detail.(*chat.NoteDetail)
 			fmt.Fprintf(said, "repaired: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
-		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.Progress.Stream):
+		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.(*tool.ProgressDetail).Stream):
 			fmt.Fprint(said, e.Text)
 		}
 		if e.Kind == chat.KindResult {
-			text = e.Detail.Result.Parts[0].Text
+			text = e.Detail.(*chat.Result).Parts[0].Text
 		}
 	}
 	finished := records.Finished()
@@ -486,17 +486,17 @@ func toolEvent(e chat.Event) toolLine {
 	line := toolLine{Event: e.Kind.String(), Text: e.Text}
 	switch d := e.Detail; e.Kind {
 	case chat.KindNote:
-		line.Kind, line.Path, line.Before, line.After = d.Note.Kind, d.Note.Path, d.Note.Before, d.Note.After
+		line.Kind, line.Path, line.Before, line.After = d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Path, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After
 	case chat.KindPolicy:
-		line.Decision, line.Rule, line.Why = d.Policy.Decision, d.Policy.Rule, d.Policy.Why
+		line.Decision, line.Rule, line.Why = d.(*policy.Detail).Decision, d.(*policy.Detail).Rule, d.(*policy.Detail).Why
 	case chat.KindApproval:
-		line.State = string(d.Approval.State)
+		line.State = string(d.(*tool.ApprovalDetail).State)
 	case chat.KindToolState:
-		line.State = string(d.ToolState.State)
+		line.State = string(d.(*tool.StateDetail).State)
 	case chat.KindProgress:
-		line.Stream = d.Progress.Stream
+		line.Stream = d.(*tool.ProgressDetail).Stream
 	case chat.KindResult:
-		line.Text, line.IsError = d.Result.Parts[0].Text, d.Result.IsError
+		line.Text, line.IsError = d.(*chat.Result).Parts[0].Text, d.(*chat.Result).IsError
 	}
 	return line
 }

@@ -171,10 +171,10 @@ type yesApprovals struct{ tool.Approvals }
 // Ask implements [tool.Approvals].
 func (y *yesApprovals) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
 	a, err := y.Approvals.Ask(ctx, q)
-	if err != nil || a.State != chat.ApprovalPending {
+	if err != nil || a.State != tool.ApprovalPending {
 		return a, err
 	}
-	return y.Decide(ctx, a.ID, tool.Answer{State: chat.ApprovalApproved, By: "command line"})
+	return y.Decide(ctx, a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
 }
 
 func enableAll(box *compose.Toolbox) (*tool.Session, error) {

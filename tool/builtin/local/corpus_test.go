@@ -200,9 +200,9 @@ func (w *workshop) sort(call *chat.Call, refused []int) tool.Answer {
 		w.t.Fatal(err)
 	}
 	if left == "" {
-		return tool.Answer{State: chat.ApprovalDenied, Reason: parts.Tell(refused, nil)}
+		return tool.Answer{State: tool.ApprovalDenied, Reason: parts.Tell(refused, nil)}
 	}
-	return tool.Answer{State: chat.ApprovalEdited, Arguments: []byte(left), Refused: parts.Tell(refused, nil)}
+	return tool.Answer{State: tool.ApprovalEdited, Arguments: []byte(left), Refused: parts.Tell(refused, nil)}
 }
 
 // run takes one call to what the model is told of it, with a person who says yes or no, or no to some parts.
@@ -217,10 +217,10 @@ func (w *workshop) run(call chat.Call, yes bool, refused ...int) (tool.Result, s
 		if _, err := w.runner.Preview(ctx, plan.Call); err != nil && yes {
 			w.t.Logf("preview: %v", err)
 		}
-		answer := tool.Answer{State: chat.ApprovalApproved}
+		answer := tool.Answer{State: tool.ApprovalApproved}
 		switch {
 		case !yes:
-			answer.State = chat.ApprovalDenied
+			answer.State = tool.ApprovalDenied
 		case len(refused) > 0:
 			answer = w.sort(&call, refused)
 		}
@@ -236,10 +236,10 @@ func (w *workshop) run(call chat.Call, yes bool, refused ...int) (tool.Result, s
 		last = e
 	}
 	var text strings.Builder
-	for _, p := range last.Detail.Result.Parts {
+	for _, p := range last.Detail.(*chat.Result).Parts {
 		text.WriteString(p.Text)
 	}
-	return tool.Result{OK: !last.Detail.Result.IsError}, text.String()
+	return tool.Result{OK: !last.Detail.(*chat.Result).IsError}, text.String()
 }
 
 // carryOut runs all steps of a case and returns the results.

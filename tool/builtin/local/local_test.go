@@ -247,7 +247,7 @@ func TestA25_Executors(t *testing.T) {
 			pid = strings.TrimSpace(rest)
 			cancel()
 		}
-		if r := e.Detail.Result; r != nil && (!r.IsError || !strings.Contains(r.Parts[0].Text, "begun "+pid)) {
+		if r, ok := e.Detail.(*chat.Result); ok && (!r.IsError || !strings.Contains(r.Parts[0].Text, "begun "+pid)) {
 			t.Errorf("stopped: %+v", r)
 		}
 	}
