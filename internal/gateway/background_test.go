@@ -23,7 +23,7 @@ import (
 func TestBackgroundCutOff(t *testing.T) {
 	g := aService(t, one(says(text("hi"))))
 	body := `{"id":"resp_x","status":"in_progress","background":true}`
-	g.archive.put(&record{key: archiveKey{"", "resp_x"}, kind: keptResponseKind, body: []byte(body), making: &making{Model: "m"}})
+	g.responses.cache(&record{key: recordKey{"", "resp_x"}, kind: keptResponseKind, body: []byte(body), making: &making{Model: "m"}})
 	if code, got := direct(t.Context(), g, "GET", pathResponses+"/resp_x", ""); code != 200 || got != body {
 		t.Errorf("%d %s", code, got)
 	}

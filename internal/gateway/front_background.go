@@ -55,7 +55,7 @@ func (x *exchange) background(m *Model, k storedResponse, size int) *failure {
 			_ = j.last.Abandon(x.r.Context(), j.answer) // the journal cannot take this either
 		}
 		x.g.jobs.dismiss(j)
-		return x.shelfFailure(err)
+		return x.storeFailure(err)
 	}
 	x.g.jobs.know(j, j.storedResponse.record)
 	x.lent = true
@@ -81,20 +81,20 @@ func (g *Gateway) newJob(k storedResponse, m chat.Model, life int) *job {
 func (k *storedResponse) begin(ctx context.Context, body []byte, m *making) (*journal.Lease, error) {
 	ctx = context.WithoutCancel(ctx)
 	k.record = &record{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous, input: k.input(), making: m}
-	if k.responseStore.store == nil {
-		k.responseStore.archive.put(k.record)
+	if k.responses.journal == nil {
+		k.responses.cache(k.record)
 		return nil, nil
 	}
-	seq, err := k.responseStore.write(ctx, k.record, k.record.object())
+	seq, err := k.responses.write(ctx, k.record, k.record.object())
 	if err != nil {
 		return nil, err
 	}
-	lease, err := k.responseStore.store.Claim(ctx, k.key().stream(), journal.NewID("own"), jobLease)
+	lease, err := k.responses.journal.Claim(ctx, k.key().stream(), journal.NewID("own"), jobLease)
 	if err != nil {
 		return nil, err
 	}
 	k.record.seq = max(seq, lease.Seq)
-	k.responseStore.archive.put(k.record)
+	k.responses.cache(k.record)
 	return &lease, nil
 }
 
@@ -104,9 +104,9 @@ func (k *storedResponse) finish(ctx context.Context, body []byte, items []json.R
 	next.body, next.making = body, nil
 	next.output, _ = outputOf(items)
 	if k.req.Kept != "" {
-		k.responseStore.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(next.input, next.output))
+		k.responses.add(ctx, recordKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(next.input, next.output))
 	}
-	k.responseStore.update(ctx, &next)
+	k.responses.update(ctx, &next)
 	k.record = &next
 }
 
@@ -124,33 +124,33 @@ func (x *exchange) making(r *record) (*job, *failure) {
 	case errors.Is(err, journal.ErrHeld): // another process makes it, or did until a moment ago
 		return nil, nil
 	case err != nil:
-		return nil, x.shelfFailure(err)
+		return nil, x.storeFailure(err)
 	}
 	return j, nil
 }
 
 // adopt goes on with a response that its process has left unfinished. One that cannot go on is said to have failed.
 func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
-	s := responseStore{&g.archive, g.opts.Journal, g.opts.Log}
-	if s.store == nil { // its job was cut off here, and nothing is left to go on with
+	s := &g.responses
+	if s.journal == nil { // its job was cut off here, and nothing is left to go on with
 		return nil, journal.ErrHeld
 	}
-	lease, err := s.store.Claim(context.WithoutCancel(ctx), r.key.stream(), journal.NewID("own"), jobLease)
+	lease, err := s.journal.Claim(context.WithoutCancel(ctx), r.key.stream(), journal.NewID("own"), jobLease)
 	if err != nil {
 		return nil, err
 	}
 	r, err = s.load(ctx, r.key) // as it is now that nobody else writes
 	if err != nil || r == nil || !r.unfinished() {
-		return nil, errors.Join(err, s.store.Release(ctx, lease))
+		return nil, errors.Join(err, s.journal.Release(ctx, lease))
 	}
 	req, err := responses.Restore(r.body)
 	if err != nil {
-		return nil, errors.Join(err, s.store.Release(ctx, lease))
+		return nil, errors.Join(err, s.journal.Release(ctx, lease))
 	}
 	req.Previous = r.previous
 	was := r.making
 	m := g.models[was.Model]
-	k := storedResponse{responseStore: s, owner: r.key.owner, req: req, record: r, o: responses.ResponseOptions{ID: r.key.id, Created: r.created, Model: was.Model, Request: req}}
+	k := storedResponse{responses: s, owner: r.key.owner, req: req, record: r, o: responses.ResponseOptions{ID: r.key.id, Created: r.created, Model: was.Model, Request: req}}
 	var served chat.Model = orphan{}
 	if m != nil {
 		k.o.Natives = m.Annotations
@@ -161,7 +161,7 @@ func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
 	}
 	j.begun = r
 	if f := g.jobs.admit(j); f != nil {
-		return nil, errors.Join(f.err, s.store.Release(ctx, lease))
+		return nil, errors.Join(f.err, s.journal.Release(ctx, lease))
 	}
 	j.queue()
 	again := *r
@@ -377,7 +377,7 @@ func (g *Gateway) takeUp(ctx context.Context) error {
 }
 
 // leftBehind returns the keys of the responses that have no end.
-func (g *Gateway) leftBehind(ctx context.Context) (left []archiveKey, err error) {
+func (g *Gateway) leftBehind(ctx context.Context) (left []recordKey, err error) {
 	for h, err := range g.opts.Journal.Heads(ctx, journal.HeadQuery{Opened: journal.KindObject}) {
 		if err != nil {
 			return nil, err
@@ -399,14 +399,14 @@ func (g *Gateway) leftBehind(ctx context.Context) (left []archiveKey, err error)
 			}
 		}
 		if last.Making != nil {
-			left = append(left, archiveKey{last.Owner, last.ID})
+			left = append(left, recordKey{last.Owner, last.ID})
 		}
 	}
 	return left, nil
 }
 
 // adoptAll adopts responses, and returns those that somebody else holds.
-func (g *Gateway) adoptAll(ctx context.Context, keys []archiveKey) (held []archiveKey, err error) {
+func (g *Gateway) adoptAll(ctx context.Context, keys []recordKey) (held []recordKey, err error) {
 	for _, key := range keys {
 		if g.jobs.get(key) != nil {
 			continue

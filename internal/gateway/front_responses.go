@@ -59,7 +59,7 @@ func (x *exchange) responseRequest(body []byte) (*Model, storedResponse, *failur
 	if f != nil {
 		return nil, storedResponse{}, f
 	}
-	k := storedResponse{x: x, responseStore: x.responseStore(), owner: x.holder.keyName(), req: req}
+	k := storedResponse{x: x, responses: &x.g.responses, owner: x.holder.keyName(), req: req}
 	f = k.resume(m.Match || m.FromUser)
 	return m, k, f
 }
@@ -139,11 +139,11 @@ func (x *exchange) countInput(body []byte) *failure {
 
 // A storedResponse sees to what is remembered of one response, and what was remembered before it.
 type storedResponse struct {
-	x             *exchange // nil: none waits for it
-	responseStore responseStore
-	owner         string
-	req           *responses.Request
-	o             responses.ResponseOptions
+	x         *exchange // nil: none waits for it
+	responses *responseStore
+	owner     string
+	req       *responses.Request
+	o         responses.ResponseOptions
 
 	record *record // of a response that is made in the background: what is kept of it so far
 }
@@ -155,21 +155,21 @@ func (k *storedResponse) resume(named bool) *failure {
 	var before []responses.Item
 	switch {
 	case req.Previous != "":
-		found, missing, err := k.responseStore.chain(ctx, archiveKey{k.owner, req.Previous})
+		found, missing, err := k.responses.chain(ctx, recordKey{k.owner, req.Previous})
 		switch {
 		case errors.Is(err, errUnfinished):
 			return badField("previous_response_id", codeUnfinished, "the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
 		case err != nil:
-			return k.x.shelfFailure(err)
+			return k.x.storeFailure(err)
 		}
 		if missing != "" {
 			return notKept("previous_response_id", codePrevious, "response", missing)
 		}
 		before = found
 	case req.Kept != "":
-		found, known, err := k.responseStore.said(ctx, archiveKey{k.owner, req.Kept})
+		found, known, err := k.responses.said(ctx, recordKey{k.owner, req.Kept})
 		if err != nil {
-			return k.x.shelfFailure(err)
+			return k.x.storeFailure(err)
 		}
 		if !known && !named {
 			return notKept("conversation", codeNotKept, "conversation", req.Kept)
@@ -178,9 +178,9 @@ func (k *storedResponse) resume(named bool) *failure {
 	}
 	for i := range req.Input {
 		if it := &req.Input[i]; it.Reference() {
-			found, ok, err := k.responseStore.item(ctx, archiveKey{k.owner, it.ID})
+			found, ok, err := k.responses.item(ctx, recordKey{k.owner, it.ID})
 			if err != nil {
-				return k.x.shelfFailure(err)
+				return k.x.storeFailure(err)
 			}
 			if !ok {
 				return notKept("input["+strconv.Itoa(i)+"].id", responses.CodeUnknownItem, "item", it.ID)
@@ -214,7 +214,7 @@ func notKept(param, code, what, id string) *failure {
 }
 
 // key is the response's own.
-func (k *storedResponse) key() archiveKey { return archiveKey{k.owner, k.o.ID} }
+func (k *storedResponse) key() recordKey { return recordKey{k.owner, k.o.ID} }
 
 // keep remembers a response that has ended: result is its body, items its output.
 func (k *storedResponse) keep(ctx context.Context, result []byte, items []json.RawMessage) {
@@ -227,10 +227,10 @@ func (k *storedResponse) keep(ctx context.Context, result []byte, items []json.R
 		return // a call whose arguments no client could read either
 	}
 	if k.req.Kept != "" {
-		k.responseStore.add(ctx, archiveKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
+		k.responses.add(ctx, recordKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
 	}
 	if k.req.Store {
-		k.responseStore.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
+		k.responses.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
 	}
 }
 
@@ -286,12 +286,12 @@ func (x *exchange) kept(kind recordKind) (*record, *failure) {
 	if f := x.authenticate(); f != nil {
 		return nil, f
 	}
-	r, err := x.responseStore().get(x.r.Context(), archiveKey{x.holder.keyName(), x.arg})
+	r, err := x.g.responses.get(x.r.Context(), recordKey{x.holder.keyName(), x.arg})
 	if err != nil {
-		return nil, x.shelfFailure(err)
+		return nil, x.storeFailure(err)
 	}
 	if r == nil {
-		r = x.g.jobs.begun(archiveKey{x.holder.keyName(), x.arg})
+		r = x.g.jobs.begun(recordKey{x.holder.keyName(), x.arg})
 	}
 	if r == nil || r.kind != kind {
 		return nil, notKept("", codeNotKept, string(kind), x.arg)
@@ -343,8 +343,8 @@ func (x *exchange) forget(kind recordKind, object string) *failure {
 		}
 	}
 	x.g.jobs.forget(r.key)
-	if err := x.responseStore().remove(x.r.Context(), r.key); err != nil {
-		return x.shelfFailure(err)
+	if err := x.g.responses.remove(x.r.Context(), r.key); err != nil {
+		return x.storeFailure(err)
 	}
 	x.body(http.StatusOK, responses.AppendDeleted(nil, object, x.arg))
 	return nil
@@ -423,9 +423,9 @@ func (x *exchange) createConversation() *failure {
 	if f != nil {
 		return f
 	}
-	key := archiveKey{x.holder.keyName(), newID("conv_")}
+	key := recordKey{x.holder.keyName(), newID("conv_")}
 	r := &record{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
-	x.responseStore().put(x.r.Context(), r)
+	x.g.responses.put(x.r.Context(), r)
 	return x.describe(r)
 }
 
@@ -477,7 +477,7 @@ func (x *exchange) changeConversation() *failure {
 	if metadata == nil {
 		return badField("metadata", jsonbody.CodeInvalidValue, "metadata: this must be an object")
 	}
-	return x.describe(x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Metadata: metadata}, nil))
+	return x.describe(x.g.responses.revise(x.r.Context(), r.key, r.created, keptObject{Metadata: metadata}, nil))
 }
 
 // conversationItem returns the conversation and the item of a URL below /v1/conversations/ID/items/.
@@ -511,7 +511,7 @@ func (x *exchange) deleteItem() *failure {
 	if f != nil {
 		return f
 	}
-	return x.describe(x.responseStore().revise(x.r.Context(), r.key, r.created, keptObject{Removed: []string{it.ID}}, nil))
+	return x.describe(x.g.responses.revise(x.r.Context(), r.key, r.created, keptObject{Removed: []string{it.ID}}, nil))
 }
 
 // extendConversation answers POST /v1/conversations/ID/items.
@@ -524,7 +524,7 @@ func (x *exchange) extendConversation() *failure {
 	if f != nil {
 		return f
 	}
-	x.responseStore().add(x.r.Context(), r.key, r.created, items)
+	x.g.responses.add(x.r.Context(), r.key, r.created, items)
 	page := responses.Page{}
 	for i := range items {
 		page.Items = append(page.Items, items[i].Raw)

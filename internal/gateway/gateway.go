@@ -30,7 +30,7 @@ type memory struct {
 	current       atomic.Pointer[Gateway] // that answers the next request
 	conversations conversations
 	threads       threads
-	archive       archive
+	responses     responseStore
 	jobs          jobs
 	guesses       guesses
 	running       atomic.Int64 // completions under way
@@ -43,7 +43,9 @@ var _ http.Handler = (*Gateway)(nil)
 
 // New returns a gateway that serves what o says. Of two models with one name the later one counts.
 func New(o Options) *Gateway {
+	o.setDefaults()
 	m := &memory{stopping: make(chan struct{})}
+	m.responses.journal, m.responses.log = o.Journal, o.Log
 	m.jobs.open()
 	g := newGateway(o, m)
 	g.current.Store(g)

@@ -264,7 +264,7 @@ func (j *job) wait(ctx context.Context) error {
 type jobs struct {
 	mu      sync.Mutex
 	closed  bool
-	running map[archiveKey]*job
+	running map[recordKey]*job
 	bytes   int    // of the requests of those that run
 	ended   []*job // that can still be followed, the oldest first
 	kept    int    // bytes of the frames of those
@@ -284,7 +284,7 @@ const (
 func (a *jobs) open() { a.base, a.stop = context.WithCancelCause(context.Background()) }
 
 // get returns the job of a response that is made now or was not long ago, or nil.
-func (a *jobs) get(key archiveKey) *job {
+func (a *jobs) get(key recordKey) *job {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if j := a.running[key]; j != nil {
@@ -306,7 +306,7 @@ func (a *jobs) know(j *job, r *record) {
 }
 
 // begun returns what is kept of a response that is being made, or nil.
-func (a *jobs) begun(key archiveKey) *record {
+func (a *jobs) begun(key recordKey) *record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if j := a.running[key]; j != nil {
@@ -329,7 +329,7 @@ func (a *jobs) admit(j *job) *failure {
 		return f
 	}
 	if a.running == nil {
-		a.running = map[archiveKey]*job{}
+		a.running = map[recordKey]*job{}
 	}
 	j.gone = make(chan struct{})
 	a.running[j.storedResponse.key()] = j
@@ -375,7 +375,7 @@ func (a *jobs) retire(j *job) {
 }
 
 // forget drops what is kept of a job that has ended.
-func (a *jobs) forget(key archiveKey) {
+func (a *jobs) forget(key recordKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, j := range a.ended {

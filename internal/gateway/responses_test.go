@@ -360,34 +360,34 @@ func TestResponsesErrors(t *testing.T) {
 	}
 }
 
-// TestArchiveBounds: what was used last stays, whatever comes, and its memory is accounted for to the byte.
-func TestArchiveBounds(t *testing.T) {
-	var a archive
+// TestResponseStoreBounds: what was used last stays, whatever comes, and its memory is accounted for to the byte.
+func TestResponseStoreBounds(t *testing.T) {
+	var a responseStore
 	item := func(id string, n int) []responses.Item {
 		return []responses.Item{{Type: "message", ID: id, Raw: json.RawMessage(`{"id":"` + id + `","type":"message","role":"user","content":"` + strings.Repeat("x", n) + `"}`)}}
 	}
-	a.put(&record{key: archiveKey{"o", "first"}, kind: keptResponseKind, input: item("i_first", 10)})
+	a.cache(&record{key: recordKey{"o", "first"}, kind: keptResponseKind, input: item("i_first", 10)})
 	for i := range maxRecords + 10 {
 		id := fmt.Sprint("r", i)
-		a.put(&record{key: archiveKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
-		if _, missing, _ := (responseStore{archive: &a}).chain(t.Context(), archiveKey{"o", id}); missing != "" {
+		a.cache(&record{key: recordKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
+		if _, missing, _ := a.chain(t.Context(), recordKey{"o", id}); missing != "" {
 			t.Fatalf("after %d, %s is gone although it was just used", i, missing)
 		}
 	}
 	if n := a.order.Len(); n != maxRecords || len(a.byKey) != n || len(a.items) != n {
 		t.Errorf("%d records, %d keys, %d items, want %d", n, len(a.byKey), len(a.items), maxRecords)
 	}
-	if _, missing, _ := (responseStore{archive: &a}).chain(t.Context(), archiveKey{"o", "r0"}); missing != "r0" {
+	if _, missing, _ := a.chain(t.Context(), recordKey{"o", "r0"}); missing != "r0" {
 		t.Errorf("the oldest is still there: %q", missing)
 	}
 	for i := range 10 {
-		a.revise(archiveKey{"o", "conv"}, 0, &keptObject{}, item(fmt.Sprint("big", i), maxRecordBytes/8))
+		a.reviseCached(recordKey{"o", "conv"}, 0, &keptObject{}, item(fmt.Sprint("big", i), maxRecordBytes/8))
 	}
 	if a.bytes > maxRecordBytes {
 		t.Errorf("%d bytes are kept", a.bytes)
 	}
 	for key := range a.byKey {
-		a.remove(key)
+		a.uncache(key)
 	}
 	if a.bytes != 0 || len(a.items) != 0 || a.order.Len() != 0 {
 		t.Errorf("%d bytes, %d items, %d records are left", a.bytes, len(a.items), a.order.Len())

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,24 +12,75 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"wield/chat"
 	"wield/journal"
 	"wield/wire/responses"
 )
 
-// A responseStore is where responses and conversations are kept: the archive in memory and, if there is a journal, that as well, so that
-// they outlive the process and the bounds of the memory. Each is a session of its own there, so that it can be deleted alone.
+// A responseStore keeps responses and conversations: those that were used last in memory and, if there is a journal, all of them
+// there as well, so that they outlive the process and the bounds of the memory. Each is a session of its own in the journal, so that
+// it can be deleted alone. It is safe for concurrent use.
 type responseStore struct {
-	*archive
-	store journal.Store // nil: none
-	log   *slog.Logger
+	journal journal.Store // nil: none
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	byKey map[recordKey]*list.Element
+	items map[recordKey]place // where the items are, by their ids
+	order list.List           // of *record, last used first
+	bytes int
 }
 
-// responseStore returns where the exchange keeps responses.
-func (x *exchange) responseStore() responseStore {
-	return responseStore{&x.g.archive, x.g.opts.Journal, x.g.opts.Log}
+// A recordKey names what is kept. Those of different owners have nothing to do with each other, whatever their ids.
+type recordKey struct{ owner, id string }
+
+// A recordKind tells what a record is of.
+type recordKind string
+
+const (
+	keptResponseKind recordKind = "response"
+	conversationKind recordKind = "conversation"
+)
+
+// A record is a response or a conversation that is kept. Records are never changed, only replaced.
+type record struct {
+	key      recordKey
+	kind     recordKind
+	body     []byte           // a response's
+	previous string           // id of the response that a response continues
+	input    []responses.Item // a conversation's items are all here
+	output   []responses.Item
+	created  int64
+	metadata json.RawMessage
+	seq      int64 // how many records the journal has of it; 0: none
+	bytes    int
+
+	making *making // of a response that is made in the background and has not ended: how
 }
+
+// A making is what has to be known of a response to go on with it, or to say that nobody does.
+type making struct {
+	Model  string `json:"model"`
+	Answer string `json:"answer,omitempty"` // of the model's Lasting; none: it ended with its process
+	Life   int    `json:"life,omitempty"`   // how many processes have worked on it before
+}
+
+// unfinished reports whether a response is being made, or was when its process ended.
+func (r *record) unfinished() bool { return r.making != nil }
+
+// A place is where an item is.
+type place struct {
+	record *record
+	item   *responses.Item
+}
+
+// Limits of what is kept.
+const (
+	maxRecords     = 1000
+	maxRecordBytes = 64 << 20
+)
 
 // objectKept is the type of the objects in the journal.
 const objectKept = "responses"
@@ -57,19 +109,19 @@ func (r *record) object() keptObject {
 
 // stream is the name under which the journal has a record. A client can choose the id of a conversation, so that it is the hash that
 // keeps those of different owners apart.
-func (k archiveKey) stream() string {
+func (k recordKey) stream() string {
 	sum := sha256.Sum256([]byte(k.owner + "\x00" + k.id))
 	return "kept_" + hex.EncodeToString(sum[:12])
 }
 
 // get returns a record, or nil. What was deleted by another program is gone, and what it added is there.
-func (s responseStore) get(ctx context.Context, key archiveKey) (*record, error) {
-	r := s.archive.get(key)
-	if s.store == nil || key.id == "" {
+func (s *responseStore) get(ctx context.Context, key recordKey) (*record, error) {
+	r := s.cached(key)
+	if s.journal == nil || key.id == "" {
 		return r, nil
 	}
 	seq := int64(0)
-	for h, err := range s.store.Heads(ctx, journal.HeadQuery{Stream: key.stream(), Limit: 1}) {
+	for h, err := range s.journal.Heads(ctx, journal.HeadQuery{Stream: key.stream(), Limit: 1}) {
 		if err != nil {
 			return nil, err
 		}
@@ -79,21 +131,21 @@ func (s responseStore) get(ctx context.Context, key archiveKey) (*record, error)
 		return r, nil
 	}
 	if seq == 0 {
-		s.archive.remove(key)
+		s.uncache(key)
 		return nil, nil
 	}
 	r, err := s.load(ctx, key)
 	if err == nil && r != nil {
-		s.archive.put(r)
+		s.cache(r)
 	}
 	return r, err
 }
 
 // load reads a record from the journal.
-func (s responseStore) load(ctx context.Context, key archiveKey) (*record, error) {
+func (s *responseStore) load(ctx context.Context, key recordKey) (*record, error) {
 	var r *record
 	last := int64(0)
-	for e, err := range s.store.Read(ctx, journal.Query{Stream: key.stream()}) {
+	for e, err := range s.journal.Read(ctx, journal.Query{Stream: key.stream()}) {
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +189,7 @@ func rawOf(items []responses.Item) []json.RawMessage {
 }
 
 // write adds an object to the stream of a record, which has as many as the record says, and returns their new number.
-func (s responseStore) write(ctx context.Context, r *record, o keptObject) (int64, error) {
+func (s *responseStore) write(ctx context.Context, r *record, o keptObject) (int64, error) {
 	var data bytes.Buffer
 	e := json.NewEncoder(&data)
 	e.SetEscapeHTML(false)
@@ -145,14 +197,14 @@ func (s responseStore) write(ctx context.Context, r *record, o keptObject) (int6
 		return 0, err
 	}
 	name := r.key.stream()
-	_, err := s.store.Append(context.WithoutCancel(ctx), name, r.seq, journal.Record{Kind: journal.KindObject,
+	_, err := s.journal.Append(context.WithoutCancel(ctx), name, r.seq, journal.Record{Kind: journal.KindObject,
 		Object: &journal.Object{Session: name, Type: objectKept, Data: bytes.TrimSpace(data.Bytes())}})
 	return r.seq + 1, err
 }
 
 // put keeps a new record. Where the journal cannot take it, it is kept in memory all the same.
-func (s responseStore) put(ctx context.Context, r *record) {
-	if s.store != nil {
+func (s *responseStore) put(ctx context.Context, r *record) {
+	if s.journal != nil {
 		seq, err := s.write(ctx, r, r.object())
 		if err != nil {
 			s.log.ErrorContext(ctx, "a response is kept in memory alone, and not for long", "id", r.key.id, "error", err)
@@ -160,7 +212,7 @@ func (s responseStore) put(ctx context.Context, r *record) {
 			r.seq = seq
 		}
 	}
-	s.archive.put(r)
+	s.cache(r)
 }
 
 // revise makes of a conversation what the next object of it says. The items are those that the object adds.
@@ -175,14 +227,14 @@ func (r *record) revise(o *keptObject, items []responses.Item) {
 }
 
 // add puts items behind those of a conversation, which is made if it is not known.
-func (s responseStore) add(ctx context.Context, key archiveKey, created int64, items []responses.Item) {
+func (s *responseStore) add(ctx context.Context, key recordKey, created int64, items []responses.Item) {
 	s.revise(ctx, key, created, keptObject{Input: rawOf(items)}, items)
 }
 
 // revise changes a conversation, which is made if it is not known, and returns it.
-func (s responseStore) revise(ctx context.Context, key archiveKey, created int64, o keptObject, items []responses.Item) *record {
+func (s *responseStore) revise(ctx context.Context, key recordKey, created int64, o keptObject, items []responses.Item) *record {
 	o.Owner, o.ID, o.Kind = key.owner, key.id, conversationKind
-	for s.store != nil {
+	for s.journal != nil {
 		old, err := s.get(ctx, key)
 		next := &record{key: key, kind: conversationKind, created: created}
 		if old != nil && old.kind == conversationKind {
@@ -193,23 +245,23 @@ func (s responseStore) revise(ctx context.Context, key archiveKey, created int64
 		}
 		switch {
 		case errors.Is(err, journal.ErrConflict): // somebody else changed it
-			s.archive.remove(key)
+			s.uncache(key)
 			continue
 		case err != nil:
 			s.log.ErrorContext(ctx, "a conversation goes on in memory alone, and not for long", "id", key.id, "error", err)
 		default:
 			next.revise(&o, items)
-			s.archive.put(next)
+			s.cache(next)
 			return next
 		}
 		break
 	}
-	return s.archive.revise(key, created, &o, items)
+	return s.reviseCached(key, created, &o, items)
 }
 
 // update puts a record in the place of what is kept of it. Its input stands in the journal already.
-func (s responseStore) update(ctx context.Context, r *record) {
-	if s.store != nil && r.seq > 0 {
+func (s *responseStore) update(ctx context.Context, r *record) {
+	if s.journal != nil && r.seq > 0 {
 		seq, err := s.write(ctx, r, keptObject{Owner: r.key.owner, ID: r.key.id, Kind: r.kind, Body: r.body, Output: rawOf(r.output), Making: r.making})
 		if err != nil {
 			s.log.ErrorContext(ctx, "what became of a response is kept in memory alone, and not for long", "id", r.key.id, "error", err)
@@ -217,14 +269,14 @@ func (s responseStore) update(ctx context.Context, r *record) {
 			r.seq = seq
 		}
 	}
-	s.archive.put(r)
+	s.cache(r)
 }
 
 // errUnfinished says that a response has no end yet.
 var errUnfinished = errors.New("the response is still being made")
 
 // chain returns what was said up to the end of a response, oldest first. missing is the id of one that is not kept, or has no end.
-func (s responseStore) chain(ctx context.Context, key archiveKey) (items []responses.Item, missing string, err error) {
+func (s *responseStore) chain(ctx context.Context, key recordKey) (items []responses.Item, missing string, err error) {
 	var links []*record
 	for ; key.id != ""; key.id = links[len(links)-1].previous {
 		r, err := s.get(ctx, key)
@@ -243,7 +295,7 @@ func (s responseStore) chain(ctx context.Context, key archiveKey) (items []respo
 }
 
 // said returns the items of a conversation. One that is not known has none.
-func (s responseStore) said(ctx context.Context, key archiveKey) (items []responses.Item, known bool, err error) {
+func (s *responseStore) said(ctx context.Context, key recordKey) (items []responses.Item, known bool, err error) {
 	r, err := s.get(ctx, key)
 	if err != nil || r == nil || r.kind != conversationKind {
 		return nil, false, err
@@ -252,34 +304,128 @@ func (s responseStore) said(ctx context.Context, key archiveKey) (items []respon
 }
 
 // item returns an item by its id.
-func (s responseStore) item(ctx context.Context, key archiveKey) (responses.Item, bool, error) {
-	if it, ok := s.archive.item(key); ok || s.store == nil {
+func (s *responseStore) item(ctx context.Context, key recordKey) (responses.Item, bool, error) {
+	if it, ok := s.cachedItem(key); ok || s.journal == nil {
 		return it, ok, nil
 	}
 	// Ids of items are made of that of their response: msg_STEM_in0.
 	_, stem, _ := strings.Cut(key.id, "_")
 	stem, _, _ = strings.Cut(stem, "_")
-	if _, err := s.get(ctx, archiveKey{key.owner, "resp_" + stem}); err != nil {
+	if _, err := s.get(ctx, recordKey{key.owner, "resp_" + stem}); err != nil {
 		return responses.Item{}, false, err
 	}
-	it, ok := s.archive.item(key)
+	it, ok := s.cachedItem(key)
 	return it, ok, nil
 }
 
 // remove forgets a record.
-func (s responseStore) remove(ctx context.Context, key archiveKey) error {
-	s.archive.remove(key)
-	if s.store == nil {
+func (s *responseStore) remove(ctx context.Context, key recordKey) error {
+	s.uncache(key)
+	if s.journal == nil {
 		return nil
 	}
-	if err := s.store.Delete(ctx, key.stream(), journal.ReasonAsked); err != nil && !errors.Is(err, journal.ErrNotFound) {
+	if err := s.journal.Delete(ctx, key.stream(), journal.ReasonAsked); err != nil && !errors.Is(err, journal.ErrNotFound) {
 		return err
 	}
 	return nil
 }
 
-// shelfFailure is what a client is told when what was kept cannot be read or deleted.
-func (x *exchange) shelfFailure(err error) *failure {
+// cached returns a record that is in memory, or nil.
+func (s *responseStore) cached(key recordKey) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.use(key)
+}
+
+// use finds a record and makes it the one that was used last.
+func (s *responseStore) use(key recordKey) *record {
+	e := s.byKey[key]
+	if e == nil {
+		return nil
+	}
+	s.order.MoveToFront(e)
+	return e.Value.(*record)
+}
+
+// cachedItem returns an item that is in memory by its id.
+func (s *responseStore) cachedItem(key recordKey) (responses.Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.items[key]
+	if !ok {
+		return responses.Item{}, false
+	}
+	s.use(p.record.key)
+	it, err := responses.DecodeItem(p.item.Raw)
+	return it, err == nil
+}
+
+// cache keeps a record in memory in the place of one with its key, and forgets those that were not used for the longest time
+// if there are too many.
+func (s *responseStore) cache(r *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(r)
+}
+
+// reviseCached changes a conversation in memory, which is made if it is not known, and returns it.
+func (s *responseStore) reviseCached(key recordKey, created int64, o *keptObject, items []responses.Item) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &record{key: key, kind: conversationKind, created: created}
+	if old := s.use(key); old != nil && old.kind == conversationKind {
+		r.created, r.metadata, r.input = old.created, old.metadata, old.input
+	}
+	r.revise(o, items)
+	s.keep(r)
+	return r
+}
+
+func (s *responseStore) keep(r *record) {
+	s.drop(s.byKey[r.key])
+	if s.byKey == nil {
+		s.byKey = make(map[recordKey]*list.Element)
+		s.items = make(map[recordKey]place)
+	}
+	r.bytes = 512 + len(r.body) + len(r.metadata)
+	for _, items := range [][]responses.Item{r.input, r.output} {
+		for i := range items {
+			r.bytes += 256 + len(items[i].Raw)
+			s.items[recordKey{r.key.owner, items[i].ID}] = place{r, &items[i]}
+		}
+	}
+	s.byKey[r.key] = s.order.PushFront(r)
+	s.bytes += r.bytes
+	for s.order.Len() > maxRecords || s.bytes > maxRecordBytes {
+		s.drop(s.order.Back())
+	}
+}
+
+// uncache forgets a record that is in memory.
+func (s *responseStore) uncache(key recordKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(s.byKey[key])
+}
+
+func (s *responseStore) drop(e *list.Element) {
+	if e == nil {
+		return
+	}
+	r := s.order.Remove(e).(*record)
+	delete(s.byKey, r.key)
+	s.bytes -= r.bytes
+	for _, items := range [][]responses.Item{r.input, r.output} {
+		for i := range items {
+			if key := (recordKey{r.key.owner, items[i].ID}); s.items[key].record == r {
+				delete(s.items, key)
+			}
+		}
+	}
+}
+
+// storeFailure is what a client is told when what was kept cannot be read or deleted.
+func (x *exchange) storeFailure(err error) *failure {
 	x.g.opts.Log.ErrorContext(x.r.Context(), "what was kept cannot be reached", "request", x.id, "error", err)
 	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeInternal, "what this service keeps cannot be reached now; try again")
 }
