@@ -88,6 +88,7 @@ type Options struct {
 	Bounce   BounceOptions
 	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
 	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it
+	NoImages bool           // the model takes no images: those in results are described to it
 	NoTools  bool           // leave the tools of requests out, as if there were none
 	NamedIDs bool           // ids of calls begin with the tool's name: NAME__ and 24 hexadecimal digits
 	Native   []string       // tools that the backend runs itself, for backends that report them as function calls

@@ -43,6 +43,29 @@ func mended(req *chat.Request) *chat.Request {
 	return copied
 }
 
+// described returns req with words in place of what results hold beside text. req itself does not change.
+func described(req *chat.Request) *chat.Request {
+	media := func(p chat.Part) bool { return p.Kind != chat.PartText && p.Kind != chat.PartOpaque }
+	out := *req
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if m.Role != chat.RoleTool || !slices.ContainsFunc(m.Parts, media) {
+			continue
+		}
+		if &out.Messages[0] == &req.Messages[0] {
+			out.Messages = slices.Clone(req.Messages)
+		}
+		parts := slices.Clone(m.Parts)
+		for j := range parts {
+			if media(parts[j]) {
+				parts[j] = chat.Part{Kind: chat.PartText, Text: "(" + parts[j].Describe() + "; this model cannot see it)"}
+			}
+		}
+		out.Messages[i].Parts = parts
+	}
+	return &out
+}
+
 func mendedArguments(raw string) string {
 	if args, _, err := dialect.Arguments(raw, nil, dialect.RepairFull); err == nil && isObject(args) {
 		return args

@@ -187,6 +187,9 @@ func (r *run) newDecoder() error {
 func (r *run) render() (*chat.Request, error) {
 	r.held = r.plan(r.required())
 	req := r.req
+	if r.o.NoImages {
+		req = described(req)
+	}
 	if r.mode == ModeText {
 		o := r.o.Prompt
 		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Prefix, r.max, ""

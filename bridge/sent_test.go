@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"wield/bridge"
@@ -38,5 +39,37 @@ func TestSent(t *testing.T) {
 	wrong.Tools = []chat.Tool{{Name: "look", Parameters: []byte(`{"type":3}`)}}
 	if _, _, err := bridge.New(&fake{t: t}, bridge.Options{}).Sent(&wrong); err == nil {
 		t.Error("a schema that makes no sense is taken")
+	}
+}
+
+// TestNoImages: a model that takes no images is told of those in results, with function calling and in text alike, and the
+// client's own stay.
+func TestNoImages(t *testing.T) {
+	picture := chat.Part{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("abc")}
+	req := &chat.Request{Messages: []chat.Message{
+		{Role: chat.RoleUser, Parts: []chat.Part{picture}},
+		{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "a", Name: "look", Arguments: "{}"}}},
+		{Role: chat.RoleTool, CallID: "a", Name: "look", Parts: []chat.Part{picture}},
+	}, Tools: []chat.Tool{{Name: "look"}}}
+	for _, mode := range []bridge.Mode{bridge.ModeNative, bridge.ModeText} {
+		sent, _, err := bridge.New(&fake{t: t}, bridge.Options{Mode: mode, NoImages: true}).Sent(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := sent.Messages[len(sent.Messages)-1]
+		images := 0
+		for _, m := range sent.Messages {
+			for _, p := range m.Parts {
+				if p.Kind == chat.PartImage {
+					images++
+				}
+			}
+		}
+		if images != 1 || !strings.Contains(last.Text(), "(image, image/png, 3 bytes; this model cannot see it)") {
+			t.Errorf("%s: %d images are sent; the last message: %q", mode, images, last.Text())
+		}
+	}
+	if req.Messages[2].Parts[0].Kind != chat.PartImage {
+		t.Error("the request was changed")
 	}
 }

@@ -82,6 +82,20 @@ type Part struct {
 	Protocol Protocol        `json:"protocol,omitempty"` // of Raw
 }
 
+// Describe says in a few words what a part is that cannot be shown, such as "image, image/png, 512 bytes".
+func (p *Part) Describe() string {
+	words := p.Kind.String()
+	for _, s := range []string{p.Name, p.MediaType} {
+		if s != "" {
+			words += ", " + s
+		}
+	}
+	if len(p.Data) > 0 {
+		words += fmt.Sprintf(", %d bytes", len(p.Data))
+	}
+	return words
+}
+
 // Text returns a list of one text part, or nil for the empty string.
 func Text(s string) []Part {
 	if s == "" {

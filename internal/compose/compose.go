@@ -259,6 +259,7 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		Probe:    m.Probe,
 		Count:    w.counts(m),
 		Stops:    w.stops(m),
+		NoImages: !m.Images,
 		NoTools:  !m.Calls.Enabled,
 		NamedIDs: m.Calls.IDs == "named",
 		Hold:     w.hold(m),

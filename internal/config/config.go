@@ -126,6 +126,7 @@ type Model struct {
 	Talk             Talk         `key:"conversations" doc:"Which requests belong together."`
 	Commands         Commands     `key:"commands" doc:"Commands in user messages."`
 	ToolSearch       int          `key:"tool_search" doc:"Number of tools above which the model searches instead of reading all. 0: never."`
+	Images           bool         `key:"images" doc:"Show the model images in tool results. false: describe them."`
 	Fallback         []string     `key:"fallback" doc:"Models to try in order when this one fails before it responds."`
 	Instructions     Instructions `key:"instructions" doc:"Texts that the model is given."`
 	Agent            Agent        `key:"agent" doc:"Tools that wield runs for this model."`
@@ -252,6 +253,7 @@ func (m *Model) setDefaults() {
 	m.Repair = "full"
 	m.Release = "auto"
 	m.Bounce = Bounce{Max: 1, On: []string{"confused", "unknown_tool", "invalid", "malformed"}}
+	m.Images = true
 	m.Calls = Calls{Enabled: true, IDs: "random"}
 	m.Reasoning = true
 	m.Commands.WakeWord = "wield"

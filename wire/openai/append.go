@@ -70,6 +70,10 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
 			return dst, err
 		}
+		if err := w.shown(req.Messages, i); err != nil {
+			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
+			return dst, err
+		}
 	}
 	w.b = append(w.b, ']')
 	if len(req.Tools) > 0 {
@@ -143,11 +147,14 @@ func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	if slices.ContainsFunc(parts, w.leavesOut) {
 		parts = slices.DeleteFunc(slices.Clone(parts), w.leavesOut)
 	}
-	if slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind != chat.PartText }) {
+	if m.Role != chat.RoleTool && slices.ContainsFunc(parts, isMedia) {
 		w.key("content")
 		return w.parts(parts)
 	}
 	text := m.Text()
+	if slices.ContainsFunc(parts, isMedia) {
+		text = resultText(parts)
+	}
 	if text == "" && len(m.Calls) > 0 {
 		switch w.o.EmptyContent {
 		case contentNull:
@@ -159,6 +166,51 @@ func (w *requestWriter) content(m *chat.Message) *chat.Error {
 		}
 	}
 	w.str("content", text)
+	return nil
+}
+
+// isMedia reports whether a part is no text.
+func isMedia(p chat.Part) bool { return p.Kind != chat.PartText }
+
+// resultText returns the text of a result, in which what is shown behind it has its place.
+func resultText(parts []chat.Part) string {
+	var lines []string
+	for i := range parts {
+		if p := &parts[i]; isMedia(*p) {
+			lines = append(lines, "[see the next message: "+p.Describe()+"]")
+		} else {
+			lines = append(lines, p.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shown writes a message of the user with what results hold beside text, behind the last of results that stand together: the
+// protocol takes nothing but text in a result.
+func (w *requestWriter) shown(messages []chat.Message, i int) *chat.Error {
+	if messages[i].Role != chat.RoleTool || i+1 < len(messages) && messages[i+1].Role == chat.RoleTool {
+		return nil
+	}
+	first := i
+	for first > 0 && messages[first-1].Role == chat.RoleTool {
+		first--
+	}
+	var media []chat.Part
+	for _, m := range messages[first : i+1] {
+		for _, p := range m.Parts {
+			if isMedia(p) && !w.leavesOut(p) {
+				media = append(media, p)
+			}
+		}
+	}
+	if media == nil {
+		return nil
+	}
+	w.b = append(w.b, `,{"role":"user","content":`...)
+	if err := w.parts(append(chat.Text("From the results above:"), media...)); err != nil {
+		return err
+	}
+	w.b = append(w.b, '}')
 	return nil
 }
 

@@ -160,12 +160,8 @@ func partsText(parts []chat.Part) string {
 		switch p.Kind {
 		case chat.PartText:
 			b.WriteString(p.Text)
-		case chat.PartImage:
-			b.WriteString("(image)")
-		case chat.PartAudio:
-			b.WriteString("(audio)")
-		case chat.PartFile:
-			b.WriteString("(file " + p.Name + ")")
+		case chat.PartImage, chat.PartAudio, chat.PartFile:
+			b.WriteString("(" + p.Describe() + ")")
 		default:
 			b.Write(p.Raw)
 		}
