@@ -62,7 +62,7 @@ func demo(ctx context.Context, app *cli.App, catalogue *catalogueFlag, list bool
 		}
 	}
 	if len(args) == 0 && !list {
-		fmt.Fprintln(app.Stdout, "\nAll of this was scripted. Next: wield chat, to see tools that ask you first; wield init, to use a model of your own.")
+		fmt.Fprintln(app.Stdout, "\nAll models here were scripted. Next: wield chat shows tools that ask before changes; wield init connects your own model.")
 	}
 	return nil
 }
@@ -204,9 +204,9 @@ func readings(events []chat.Event) []piece {
 		case chat.KindOverrun:
 			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.(*chat.OverrunDetail).At)+": "+strings.TrimSpace(d.(*chat.OverrunDetail).Marker))
 		case chat.KindNote:
-			list.piece("mended", fmt.Sprintf("%s: %s → %s", d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After))
+			list.piece("repaired", fmt.Sprintf("%s: %s → %s", d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After))
 		case chat.KindBounce:
-			list.piece("bounced", fmt.Sprintf("%s; the model is told: %s", d.(*chat.BounceDetail).Reason, d.(*chat.BounceDetail).Sent))
+			list.piece("retry", fmt.Sprintf("%s; sent to the model: %s", d.(*chat.BounceDetail).Reason, d.(*chat.BounceDetail).Sent))
 		case chat.KindConverted:
 			list.piece("converted", string(d.(*chat.BounceDetail).Reason))
 		case chat.KindNativeCall:

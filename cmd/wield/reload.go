@@ -198,7 +198,7 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 	s.tell(g.Replace)
 	s.mcp.Reset()
 	if s.key != key { // models that need one are new
-		fmt.Fprintf(s.app.Stdout, "key, until the next start: %s\n", s.key)
+		fmt.Fprintf(s.app.Stdout, "key: %s\n", s.key)
 	}
 	log.Info("the configuration was read again", "config", c.File, "because", why, "models", strings.Join(c.ModelNames(), ","))
 	for _, key := range restartKeys(old.Config, c.Config) {

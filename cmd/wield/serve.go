@@ -200,15 +200,15 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 	name := names[0]
 	fmt.Fprintf(w, "wield listens on %s\n", base)
 	if others := elsewhere(addr, base); len(others) > 0 {
-		fmt.Fprintf(w, "other machines reach it at %s\n", strings.Join(others, ", "))
+		fmt.Fprintf(w, "from other machines: %s\n", strings.Join(others, ", "))
 	}
 	fmt.Fprintf(w, "page: %s\n", page)
 	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
 	if c.Demo {
-		fmt.Fprintln(w, "  (no model is configured, so these answer from a script. A real one: open the page, or wield init, or --upstream URL --model NAME)")
+		fmt.Fprintln(w, "  (scripted; connect your own model with the page, wield init, or --upstream URL --model NAME)")
 	}
 	if made != "" {
-		fmt.Fprintf(w, "key, until the next start: %s\n  (log in to the page with it, and send it as a bearer token to models that run tools; keys in the configuration take its place)\n", made)
+		fmt.Fprintf(w, "key: %s\n  (valid until restart, for the page and for models that run tools; configured keys replace it)\n", made)
 	}
 	auth, key := "", "any"
 	if len(c.Keys) > 0 || made != "" && c.RunsTools(name) {
@@ -230,7 +230,7 @@ OPENAI_BASE_URL=%[1]s/v1 OPENAI_API_KEY=%[4]s
 new OpenAI({baseURL: "%[1]s/v1", apiKey: "..."})       // JavaScript
 OpenAI(base_url="%[1]s/v1", api_key="...")            # Python
 
-Any Anthropic client, Claude Code among them:
+Any Anthropic client, such as Claude Code:
 
 ANTHROPIC_BASE_URL=%[1]s ANTHROPIC_API_KEY=%[4]s claude --model %[2]s
 new Anthropic({baseURL: "%[1]s", apiKey: "..."})       // JavaScript

@@ -23,7 +23,7 @@ models:
 tools: {root: ROOT}
 `
 
-var madeKey = regexp.MustCompile(`key, until the next start: (wk_[0-9a-f]{40})`)
+var madeKey = regexp.MustCompile(`key: (wk_[0-9a-f]{40})`)
 
 // startAgents starts the service and returns it with the key that it made.
 func startAgents(t *testing.T, text string) (s *service, key []string, dir string) {

@@ -185,7 +185,7 @@ func tunedModel(app *cli.App, c *config.Config, f *tuneFlags, args []string) (na
 	case len(names) == 1:
 		return names[0], true, nil
 	case len(names) == 0:
-		fmt.Fprintf(app.Stderr, "no model is configured, so the scripted model %s is asked; --upstream URL --model NAME asks another\n", practiceModel)
+		fmt.Fprintf(app.Stderr, "no model is configured; measuring the scripted model %s. For your own: --upstream URL --model NAME\n", practiceModel)
 		c.AddScripted(practiceModel, practiceModel)
 		return practiceModel, false, nil
 	}

@@ -339,7 +339,7 @@ func (f *runFlags) load(app *cli.App) (*config.Result, error) {
 	}
 	if len(r.Models) == 0 {
 		r.AddScripted(cli.DemoModel, cli.DemoModel)
-		fmt.Fprintln(app.Stderr, "wield: no model is configured, so the scripted model demo answers. A real one: --upstream http://127.0.0.1:11434/v1 --model NAME, or wield init")
+		fmt.Fprintln(app.Stderr, "wield: no model is configured; the scripted model demo answers. Connect your own with wield init, or --upstream URL --model NAME")
 	}
 	return r, nil
 }
