@@ -86,7 +86,7 @@ func TestServerFails(t *testing.T) {
 	_, out, log := runWield(t, t.TempDir(), "", append([]string{"run", "hi"}, server...)...)
 	_, doctor, _ := runWield(t, t.TempDir(), "", append([]string{"doctor", "--quick"}, server...)...)
 	for where, text := range map[string]string{"run": out + log, "doctor": doctor} {
-		if !strings.Contains(text, "out of memory") || !strings.Contains(text, "check the log") || strings.Contains(text, "start the ") || strings.Contains(text, "cannot reach") {
+		if !strings.Contains(text, "out of memory") || !strings.Contains(text, "check the log of the ") || strings.Contains(text, "start the ") || strings.Contains(text, "cannot reach") {
 			t.Errorf("%s:\n%s", where, text)
 		}
 	}

@@ -62,7 +62,7 @@ func Advice(err error) string {
 		return ""
 	}
 	if e.Kind == chat.ErrUnavailable && e.Status >= http.StatusInternalServerError {
-		return "\nfix: the server is there and failed: look at its log; wield doctor looks at each step"
+		return "\nfix: the server failed: check the log of the server, or run wield doctor"
 	}
 	return "\nfix: " + advices[e.Kind] + "; wield doctor looks at each step"
 }
