@@ -161,12 +161,18 @@ func (i *importer) lumoTamer() {
 		i.put([]any{map[string]any{"name": "client", "secret": "env:WIELD_KEY"}}, "keys")
 		i.note("the key of the clients was not copied: put it into the variable WIELD_KEY")
 	}
-	for _, name := range lumoModels {
+	names := lumoModels
+	if v, ok := i.take("server.apiModelName", "apiModelName"); ok && !slices.Contains(names, fmt.Sprint(v)) {
+		name := fmt.Sprint(v)
+		i.put("lumo", "models", name, "model")
+		names = append(slices.Clone(names), name)
+	}
+	for _, name := range names {
 		i.put("lumo", "models", name, "backend")
 	}
 	for _, k := range lumoModelKeys {
 		if v, ok := i.take(k.from...); ok {
-			for _, name := range lumoModels {
+			for _, name := range names {
 				i.put(v, append([]string{"models", name}, k.to...)...)
 			}
 		}
@@ -190,6 +196,23 @@ func (i *importer) localActions() {
 			i.put(v, "tools", "localActions", "executors", name)
 		}
 	}
+	if i.from[there+"enabled"] == true {
+		i.terminalModel()
+	}
+}
+
+// terminalModel adds the model of the terminal, which writes blocks in place of calls in JSON.
+func (i *importer) terminalModel() {
+	const name = "terminal"
+	for key, v := range map[string]string{"backend": "lumo", "model": "lumo", "dialect": "cli-block"} {
+		i.put(v, "models", name, key)
+	}
+	for _, key := range []string{"template", "forTools", "forToolBounce", "fallback", "injectInto", "replacePatterns"} {
+		if v, ok := i.take("cli.instructions." + key); ok {
+			i.put(v, "models", name, "instructions", key)
+		}
+	}
+	i.note("the terminal is: wield chat --model " + name)
 }
 
 // sizeOf returns a number of bytes as it is written here.

@@ -13,6 +13,7 @@ server:
   apiKey: sk-hush
   bodyLimit: 360kb
   enableWebSearch: true
+  apiModelName: tamed
   customTools: {enabled: true, prefix: "user:"}
   instructions:
     injectInto: last
@@ -21,7 +22,7 @@ server:
 conversations: {deriveIdFromUser: true}
 commands: {enabled: true}
 log: {level: debug}
-cli: {localActions: {enabled: true, fileReads: {enabled: true, maxFileSize: 512kb}, executors: {bash: [bash, -c], python: [python3, -c]}}}
+cli: {instructions: {fallback: Short.}, localActions: {enabled: true, fileReads: {enabled: true, maxFileSize: 512kb}, executors: {bash: [bash, -c], python: [python3, -c]}}}
 auth: {password: hush}
 `))
 	if err != nil {
@@ -40,8 +41,14 @@ auth: {password: hush}
 	if l := r.Tools.Local; !l.Enabled || !l.FileReads.Enabled || l.FileReads.MaxFileSize != 512e3 || len(l.Executors["bash"]) != 2 || l.Executors["python"][0] != "python3" {
 		t.Errorf("local actions: %+v", l)
 	}
+	if m := r.Models["terminal"]; m.Dialect != "cli-block" || m.Model != "lumo" || m.Instructions.Fallback != "Short." || r.Models["lumo"].Instructions.Fallback == "Short." {
+		t.Errorf("the model of the terminal: %+v", m)
+	}
+	if m := r.Models["tamed"]; m.Backend != "lumo" || m.Model != "lumo" || m.Calls.Prefix != "user:" {
+		t.Errorf("the name that clients know: %+v", m)
+	}
 	said := strings.Join(notes, "\n")
-	if strings.Contains(said, "localActions") || strings.Contains(text, "hush") || !strings.Contains(said, "WIELD_KEY") || !strings.Contains(said, "not taken over: log.level") || !strings.Contains(said, "auth.password") {
+	if strings.Contains(said, "localActions") || strings.Contains(said, "cli.") || strings.Contains(said, "apiModelName") || strings.Contains(text, "hush") || !strings.Contains(said, "WIELD_KEY") || !strings.Contains(said, "not taken over: log.level") || !strings.Contains(said, "auth.password") {
 		t.Errorf("%s\n%s", text, said)
 	}
 
