@@ -159,10 +159,14 @@ func (r *Registry) insert(e *Entry) error {
 		r.entries, r.folded = make(map[string]*Entry), make(map[string]string)
 	}
 	names := append([]string{e.Tool.Name()}, e.Tool.Aliases...)
-	for _, name := range names {
-		if other, ok := r.folded[fold(name)]; ok {
+	for i, name := range names {
+		other, ok := r.folded[fold(name)]
+		if ok && (i > 0 || r.entries[other].Tool.Name() == other) {
 			return fmt.Errorf("%w: by %s", ErrDuplicate, other)
 		}
+	}
+	if other, ok := r.folded[fold(names[0])]; ok {
+		delete(r.entries, other) // an alias gives way to a name
 	}
 	for _, name := range names {
 		r.entries[name] = e
@@ -215,8 +219,7 @@ func (r *Registry) Remove(name string) bool {
 }
 
 func (r *Registry) remove(name string) {
-	e := r.entries[name]
-	for _, n := range append([]string{name}, e.Tool.Aliases...) {
+	for _, n := range r.names(r.entries[name]) {
 		delete(r.entries, n)
 		delete(r.folded, fold(n))
 	}
@@ -274,10 +277,15 @@ func (r *Registry) change(name string, f func(*Entry) error) error {
 	if err := f(&e); err != nil {
 		return err
 	}
-	for _, n := range append([]string{e.Tool.Name()}, e.Tool.Aliases...) {
+	for _, n := range r.names(old) {
 		r.entries[n] = &e
 	}
 	return nil
+}
+
+// names returns the names that lead to an entry: its own, and the aliases that are no other tool's name.
+func (r *Registry) names(e *Entry) []string {
+	return slices.DeleteFunc(append([]string{e.Tool.Name()}, e.Tool.Aliases...), func(n string) bool { return r.entries[n] != e })
 }
 
 // settle returns the state that s means for a tool.

@@ -65,6 +65,31 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// TestAliasGivesWay: a tool takes its name from another one that only has it as an alias.
+func TestAliasGivesWay(t *testing.T) {
+	var r Registry
+	search := nop("search")
+	search.Aliases = []string{"find", "look_up"}
+	if err := errors.Join(r.Add(search, nop("Find")), r.Set("search", StateDisabled), r.Replace(nop("look_up"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"search": "search", "Find": "Find", "look_up": "look_up", "find": ""} {
+		got := ""
+		if e, ok := r.Lookup(name); ok {
+			got = e.Tool.Name()
+		}
+		if got != want {
+			t.Errorf("%s leads to %q, want %q", name, got, want)
+		}
+	}
+	if got := names(r.Offered("")); got != "Find look_up" {
+		t.Errorf("offered %q", got)
+	}
+	if !r.Remove("search") || names(r.Offered("")) != "Find look_up" {
+		t.Errorf("offered %q without search", names(r.Offered("")))
+	}
+}
+
 func TestStates(t *testing.T) {
 	var r Registry
 	auto, fixed := nop("auto"), nop("fixed")

@@ -38,7 +38,7 @@ type Tool struct {
 	// Batch runs several calls of one turn at once. Nil: each call is handed to Handler.
 	Batch BatchHandler
 
-	Aliases   []string // further names that calls may use; they are not offered
+	Aliases   []string // further names that calls may use, as long as no tool has them; they are not offered
 	States    []State  // the states that it can be in; nil: all
 	Namespace string   // in front of its name, with Separator between them, if it comes from a server of tools; empty: none
 
