@@ -338,7 +338,7 @@ func (b *bodies) wipe() {
 		*r = pyReader{word: value.Wiped(r.word)}
 	}
 	if r := b.header; r != nil {
-		*r = headerReader{tail: value.Wiped(r.tail)}
+		*r = headerReader{literalMatch: literalMatch{tail: value.Wiped(r.tail)}}
 	}
 	if r := b.args; r != nil {
 		*r = value.Arguments{}

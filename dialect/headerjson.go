@@ -31,13 +31,18 @@ type headerReader struct {
 	open    bool // the call was read to the end of its object
 	got     int
 	blanks  int
-	tail    []byte // what was read of a literal that may follow, from tailAt on
-	tailAt  int
-	noiseAt int    // where what is to be left out begins; -1: there is none
-	want    string // the rest of it, if it is the one that is taken for it
-	wanted  headerTail
+	noiseAt int // where what is to be left out begins; -1: there is none
 	args    *value.Arguments
 	skip    *value.Reader // of the body of a call to an undeclared tool
+	literalMatch
+}
+
+// A literalMatch is what was read of one of the literals that may follow.
+type literalMatch struct {
+	tail   []byte // from tailAt on
+	tailAt int
+	want   string // the rest of the one that it is taken for
+	wanted headerTail
 }
 
 type headerState uint8
@@ -75,7 +80,7 @@ func headerCall(f *form.Header) func(d *driver, o *opener) body {
 
 func newHeader(d *driver, f *form.Header, s headerState) *headerReader {
 	r := ready(&d.readers.header)
-	*r = headerReader{form: f, closer: f.Closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, tail: r.tail[:0]}
+	*r = headerReader{form: f, closer: f.Closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, literalMatch: literalMatch{tail: r.tail[:0]}}
 	return r
 }
 
@@ -199,7 +204,7 @@ func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 
 // match reads in from i on as one of the literals. It returns the offset behind what matched, or of the byte that did not; when a
 // whole literal did, wanted says which, and the tail is empty again.
-func (r *headerReader) match(in string, i int, literals *[4]string) (int, tagMatch) {
+func (r *literalMatch) match(in string, i int, literals *[4]string) (int, tagMatch) {
 	for i < len(in) {
 		n := 0
 		for n < len(r.want) && i+n < len(in) && in[i+n] == r.want[n] {
@@ -229,7 +234,7 @@ func (r *headerReader) match(in string, i int, literals *[4]string) (int, tagMat
 }
 
 // choose takes the first literal that the tail begins for the one that follows, and reports how much of it there is.
-func (r *headerReader) choose(literals *[4]string) tagMatch {
+func (r *literalMatch) choose(literals *[4]string) tagMatch {
 	r.want = ""
 	for k, l := range literals {
 		if l == "" {
@@ -530,7 +535,7 @@ func (r *headerReader) follow(d *driver, k headerTail, i int) (int, verdict) {
 		d.body = t
 		return t.run(d, i)
 	}
-	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, tail: r.tail[:0]}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, literalMatch: literalMatch{tail: r.tail[:0]}}
 	if r.got == 0 {
 		r.at = d.text.candAt
 	}
@@ -564,7 +569,7 @@ func (r *headerReader) fail(d *driver, i int, why string) (int, verdict) {
 		r.pass()
 		return i, more
 	case r.skip != nil && r.state == hArgs && r.closer != "" && r.form.CallClose != "":
-		r.got--
+		d.call.reject(chat.ReasonUnknownTool, r.name, "no tool of this name is declared", r.at, d.text.at(i))
 		r.pass()
 		return i, more
 	case r.got > 1 || r.got == 1 && r.state != hArgs:

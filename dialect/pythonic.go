@@ -22,15 +22,11 @@ type pyReader struct {
 	section bool // an opener stands before it
 	pyCloser
 
-	state  pyState
-	at     int // where the text of the call begins
-	nameAt int
-	name   string
-	tool   int
-	known  bool
-	guess  bool // only the last part of the tool's name: the first argument must be one of the tool's
-	argsAt int  // behind the opening parenthesis
-	argsTo int  // before the closing one
+	state pyState
+	at    int // where the text of the call begins
+	pyName
+	argsAt int // behind the opening parenthesis
+	argsTo int // before the closing one
 	word   []byte
 	wordAt int
 	val    *value.Reader
@@ -42,6 +38,15 @@ type pyReader struct {
 	got    int
 	nested bool // the call stands in a list in the list
 	behind int  // where what belongs to the last call of the list ends: what follows is text unless a call or the end does
+}
+
+// A pyName is the name of the call that is read.
+type pyName struct {
+	nameAt int
+	name   string
+	tool   int
+	known  bool
+	guess  bool // only the last part of the tool's name: the first argument must be one of the tool's
 }
 
 // A pyCloser is how far the closer of the section is read.
@@ -99,7 +104,7 @@ func (r *callReader) call(d *driver, i int) bool {
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *driver, e *element) *pyReader {
 	r := ready(&d.readers.python)
-	*r = pyReader{list: e.list, nested: e.nested, quote: e.quote, section: e.opener != nil, nameAt: e.nameAt, at: d.callAt(), word: r.word[:0]}
+	*r = pyReader{list: e.list, nested: e.nested, quote: e.quote, section: e.opener != nil, pyName: pyName{nameAt: e.nameAt}, at: d.callAt(), word: r.word[:0]}
 	if e.opener != nil {
 		r.closer = e.opener.closer
 	}
