@@ -100,6 +100,13 @@ type Extra struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 }
 
+// A Trace is the place of a request in a trace: the headers traceparent and tracestate of W3C Trace Context. The zero value
+// is none.
+type Trace struct {
+	Parent string
+	State  string
+}
+
 // A Request asks a model to go on with a conversation. A Model must not change it, nor anything it points to.
 type Request struct {
 	Model    string
@@ -130,6 +137,9 @@ type Request struct {
 
 	// Caller is who asks, as a service knows them: the name of a key. It is sent to no backend.
 	Caller string
+
+	// Trace says which trace the request belongs to. Backends over HTTP are sent it.
+	Trace Trace
 
 	Stream bool // the client reads the answer as it is written
 

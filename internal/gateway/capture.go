@@ -68,7 +68,7 @@ func (x *exchange) traced(m chat.Model) chat.Model {
 	if t == nil {
 		return m
 	}
-	return t.Model(trace.Request{Parent: x.r.Header.Get("Traceparent"), ID: x.id, Model: x.model, Front: x.front.name}, m)
+	return t.Model(trace.Request{ID: x.id, Model: x.model, Front: x.front.name}, m)
 }
 
 // capture hands on what was kept of an exchange that is over.

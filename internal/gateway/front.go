@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/trace"
 	"wield/wire/openai"
 )
 
@@ -180,7 +181,7 @@ func (x *exchange) converse(m *Model, req *chat.Request) *failure {
 
 // prepare completes a request for a model, and refuses what no model here does.
 func (x *exchange) prepare(req *chat.Request) *failure {
-	req.Caller = x.holder.keyName()
+	req.Caller, req.Trace = x.holder.keyName(), trace.Read(x.r.Header)
 	for i := range req.Extra {
 		e := &req.Extra[i]
 		if e.Key != paramPasses {

@@ -34,6 +34,7 @@ type Recording struct {
 type Turn struct {
 	Number  int
 	Model   string
+	Backend string
 	Said    []journal.Message // that entered the conversation since the turn before
 	Asked   time.Time
 	Ended   time.Time
@@ -221,7 +222,7 @@ func (r *Recording) take(e *journal.Entry) {
 	case journal.KindMessage:
 		r.Left = append(r.Left, *rec.Message)
 	case journal.KindTurn:
-		r.Turns = append(r.Turns, &Turn{Number: rec.Turn.Turn, Model: rec.Turn.Model, Said: r.Left, Asked: e.At, Ended: e.At})
+		r.Turns = append(r.Turns, &Turn{Number: rec.Turn.Turn, Model: rec.Turn.Model, Backend: rec.Turn.Backend, Said: r.Left, Asked: e.At, Ended: e.At})
 		r.Left = nil
 	case journal.KindEnd:
 		r.End = rec.End

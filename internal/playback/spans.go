@@ -51,7 +51,7 @@ func spent(u *chat.Usage) []trace.Attribute {
 // spans returns the request to the model and the calls of its answer.
 func (t *Turn) spans(content bool) []*trace.Recorded {
 	ask := &trace.Recorded{Name: "chat " + t.Model, Client: true, Start: t.Asked, End: t.Ended, Attributes: []trace.Attribute{
-		word("gen_ai.operation.name", "chat"), word("gen_ai.request.model", t.Model), count("wield.turn", int64(t.Number))}}
+		word("gen_ai.operation.name", "chat"), word("gen_ai.provider.name", t.Backend), word("gen_ai.request.model", t.Model), count("wield.turn", int64(t.Number))}}
 	if e := t.End; e != nil {
 		ask.Attributes = append(ask.Attributes, spent(&e.Usage)...)
 		if e.Finish != nil {
@@ -85,7 +85,7 @@ func (t *Turn) spans(content bool) []*trace.Recorded {
 // span returns the time of a call, from when the model had written it to its result, with the waits for a person in it.
 func (c *Call) span(written time.Time, content bool) *trace.Recorded {
 	s := &trace.Recorded{Name: "execute_tool " + c.Name, Start: written, End: written, Attributes: []trace.Attribute{
-		word("gen_ai.operation.name", "execute_tool"), word("gen_ai.tool.name", c.Name), word("gen_ai.tool.call.id", c.ID), word("wield.dialect", c.Dialect)}}
+		word("gen_ai.operation.name", "execute_tool"), word("gen_ai.tool.type", "function"), word("gen_ai.tool.name", c.Name), word("gen_ai.tool.call.id", c.ID), word("wield.dialect", c.Dialect)}}
 	if c.Policy != nil {
 		s.Attributes = append(s.Attributes, word("wield.policy.decision", string(c.Policy.Decision)), word("wield.policy.rule", c.Policy.Rule))
 	}

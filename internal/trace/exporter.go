@@ -217,7 +217,7 @@ type (
 	value struct {
 		String *string     `json:"stringValue,omitempty"`
 		Int    *string     `json:"intValue,omitempty"`
-		Bool   *bool       `json:"boolValue,omitempty"`
+		Double *float64    `json:"doubleValue,omitempty"`
 		List   *arrayValue `json:"arrayValue,omitempty"`
 	}
 	arrayValue struct {
@@ -231,6 +231,8 @@ func number(key string, n int) attribute {
 	s := strconv.Itoa(n)
 	return attribute{key, value{Int: &s}}
 }
+
+func decimal(key string, x float64) attribute { return attribute{key, value{Double: &x}} }
 
 func texts(key string, list ...string) attribute {
 	a := &arrayValue{}

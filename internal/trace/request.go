@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,49 +13,59 @@ import (
 
 // A Request says which request of a client an answer is for.
 type Request struct {
-	Parent string // its header traceparent; empty: it begins a trace
-	ID     string // as the log knows it
-	Model  string // the name that the client used
-	Front  string // protocol of the client
+	ID    string // as the log knows it
+	Model string // the name that the client used
+	Front string // protocol of the client
 }
 
-// Model returns a model that sends the spans of one answer of next. A client that says that its trace is not
-// recorded gets none.
+// Read returns the trace that a client's headers name, and none if they are broken.
+func Read(h http.Header) chat.Trace {
+	parent := h.Get("Traceparent")
+	if _, _, _, ok := parseParent(parent); !ok {
+		return chat.Trace{}
+	}
+	return chat.Trace{Parent: parent, State: strings.Join(h.Values("Tracestate"), ",")}
+}
+
+// Model returns a model that sends the spans of one answer of next, as part of the trace of the request. A request whose trace
+// is not recorded gets none. Backends are told the span of the request.
 func (t *Tracer) Model(r Request, next chat.Model) chat.Model {
 	if t == nil {
 		return next
 	}
-	trace, parent, sampled, ok := parseParent(r.Parent)
-	switch {
-	case ok && !sampled:
-		return next
-	case !ok:
-		trace, parent = newTraceID(), spanID{}
-	}
-	return &traced{t: t, r: r, next: next, trace: trace, parent: parent}
+	return &traced{t: t, r: r, next: next}
 }
 
 type traced struct {
-	t      *Tracer
-	r      Request
-	next   chat.Model
-	trace  traceID
-	parent spanID
+	t    *Tracer
+	r    Request
+	next chat.Model
 }
 
 // Stream implements chat.Model.
 func (m *traced) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		o := observer{m: m, yield: yield, outcome: string(chat.ErrCanceled)}
-		o.begin(req)
+		trace, parent, sampled, ok := parseParent(req.Trace.Parent)
+		switch {
+		case ok && !sampled:
+			m.next.Stream(ctx, req)(yield)
+			return
+		case !ok:
+			trace = newTraceID()
+		}
+		o := observer{m: m, trace: trace, yield: yield, outcome: string(chat.ErrCanceled)}
+		o.begin(req, parent)
 		defer o.finish()
-		m.next.Stream(ctx, req)(o.take)
+		inside := *req
+		inside.Trace.Parent = o.request.header()
+		m.next.Stream(ctx, &inside)(o.take)
 	}
 }
 
 // An observer makes spans of an answer.
 type observer struct {
 	m       *traced
+	trace   traceID
 	yield   func(chat.Event, error) bool
 	request *span
 	attempt *span // under way; nil: none is
@@ -69,22 +80,43 @@ const maxContent = 64 << 10
 
 // begin opens the span of the request. The names of attributes are those of the convention; those of wield
 // begin with its name.
-func (o *observer) begin(req *chat.Request) {
+func (o *observer) begin(req *chat.Request, parent spanID) {
 	r := &o.m.r
-	o.request = o.open("chat "+r.Model, kindServer, o.m.parent)
+	o.request = o.open("chat "+r.Model, kindServer, parent)
 	o.request.set(text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", "wield"), text("gen_ai.request.model", r.Model),
 		text("wield.request.id", r.ID), text("wield.front", r.Front), number("wield.request.tools", len(req.Tools)))
-	if req.MaxTokens > 0 {
-		o.request.set(number("gen_ai.request.max_tokens", req.MaxTokens))
-	}
+	o.request.set(settings(req)...)
 	if o.m.t.o.Content {
 		o.request.set(text("gen_ai.input.messages", inputOf(req)))
 	}
 	o.attempt = o.open("attempt", kindClient, o.request.id)
 }
 
+// settings returns what a request says of how the model is to answer.
+func settings(req *chat.Request) (list []attribute) {
+	if req.MaxTokens > 0 {
+		list = append(list, number("gen_ai.request.max_tokens", req.MaxTokens))
+	}
+	if req.Temperature != nil {
+		list = append(list, decimal("gen_ai.request.temperature", *req.Temperature))
+	}
+	if req.TopP != nil {
+		list = append(list, decimal("gen_ai.request.top_p", *req.TopP))
+	}
+	if req.Seed != nil {
+		list = append(list, number("gen_ai.request.seed", int(*req.Seed)))
+	}
+	if len(req.Stop) > 0 {
+		list = append(list, texts("gen_ai.request.stop_sequences", req.Stop...))
+	}
+	if req.Conversation != "" {
+		list = append(list, text("gen_ai.conversation.id", req.Conversation))
+	}
+	return list
+}
+
 func (o *observer) open(name string, kind int, parent spanID) *span {
-	return &span{trace: o.m.trace, id: newSpanID(), parent: parent, name: name, kind: kind, start: time.Now()}
+	return &span{trace: o.trace, id: newSpanID(), parent: parent, name: name, kind: kind, start: time.Now()}
 }
 
 // close ends a span and sends it.
@@ -131,7 +163,8 @@ func (o *observer) take(e chat.Event, err error) bool {
 		o.event("repair", text("wield.kind", string(e.Detail.(*chat.NoteDetail).Kind)))
 	case chat.KindUsage:
 		if u := e.Detail.(*chat.Usage); u.Known {
-			o.request.set(number("gen_ai.usage.input_tokens", u.In), number("gen_ai.usage.output_tokens", u.Out))
+			o.request.set(number("gen_ai.usage.input_tokens", u.In), number("gen_ai.usage.output_tokens", u.Out),
+				number("gen_ai.usage.cache_read.input_tokens", u.Cached), number("gen_ai.usage.cache_creation.input_tokens", u.Written))
 		}
 	case chat.KindFinish:
 		f := e.Detail.(*chat.Finish)
@@ -167,8 +200,8 @@ func (o *observer) turn(d *chat.TurnDetail) {
 		dialect = "native"
 	}
 	o.attempt.name = "chat " + d.Model
-	o.attempt.set(text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", d.Model), text("wield.backend", d.Backend),
-		text("wield.dialect", dialect), number("wield.attempt", d.Attempt))
+	o.attempt.set(text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", d.Backend), text("gen_ai.request.model", d.Model),
+		text("wield.backend", d.Backend), text("wield.dialect", dialect), number("wield.attempt", d.Attempt))
 	o.attempt.event("first sign")
 }
 

@@ -69,6 +69,9 @@ func fill(b []byte) {
 	b[len(b)-1] |= 1
 }
 
+// header returns the header traceparent of what the span asks others for.
+func (s *span) header() string { return "00-" + s.trace.String() + "-" + s.id.String() + "-01" }
+
 // parseParent reads the header traceparent, by which a client says which trace its request belongs to.
 func parseParent(header string) (t traceID, s spanID, sampled, ok bool) {
 	parts := strings.Split(header, "-")

@@ -108,14 +108,15 @@ var bounced = []chat.Event{
 }
 
 // run sends the spans of one answer to a collector of its own.
-func run(t *testing.T, o Options, r Request, m chat.Model) *collector {
+func run(t *testing.T, o Options, header string, r Request, m chat.Model) *collector {
 	t.Helper()
 	c := &collector{spans: map[string]jsonSpan{}}
 	srv := httptest.NewServer(c)
 	defer srv.Close()
 	o.Endpoint = srv.URL + "/v1/traces"
 	tracer := New(o)
-	for range tracer.Model(r, m).Stream(t.Context(), &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("private words")}}}) {
+	for range tracer.Model(r, m).Stream(t.Context(), &chat.Request{Trace: Read(http.Header{"Traceparent": {header}}),
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("private words")}}}) {
 	}
 	tracer.Close()
 	return c
@@ -125,7 +126,7 @@ func run(t *testing.T, o Options, r Request, m chat.Model) *collector {
 // attributes of the convention and nothing of what was said.
 func TestSpans(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	c := run(t, Options{Version: "v", Headers: http.Header{"X-Key": {"k"}}}, Request{Parent: parent, ID: "req_1", Model: "coder", Front: "openai"}, played{events: bounced})
+	c := run(t, Options{Version: "v", Headers: http.Header{"X-Key": {"k"}}}, parent, Request{ID: "req_1", Model: "coder", Front: "openai"}, played{events: bounced})
 	request, first, second := c.spans["chat coder"], c.spans["chat first"], c.spans["chat second"]
 	if len(c.spans) != 3 || c.header.Get("X-Key") != "k" {
 		t.Fatalf("%d spans: %s", len(c.spans), c.bodies.String())
@@ -134,7 +135,7 @@ func TestSpans(t *testing.T) {
 		t.Errorf("the request's span does not belong to the client's: %+v", request)
 	}
 	for _, s := range []jsonSpan{first, second} {
-		if s.TraceID != request.TraceID || s.Parent != request.SpanID || s.Kind != kindClient || s.attribute("wield.backend") != "b" || s.Start > s.End {
+		if s.TraceID != request.TraceID || s.Parent != request.SpanID || s.Kind != kindClient || s.attribute("gen_ai.provider.name") != "b" || s.attribute("wield.backend") != "b" || s.Start > s.End {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -160,7 +161,7 @@ func TestSpans(t *testing.T) {
 
 // TestContent holds what was said only when it is asked for.
 func TestContent(t *testing.T) {
-	c := run(t, Options{Content: true}, Request{Model: "coder"}, played{events: bounced})
+	c := run(t, Options{Content: true}, "", Request{Model: "coder"}, played{events: bounced})
 	s := c.spans["chat coder"]
 	if !strings.Contains(s.attribute("gen_ai.input.messages"), "private words") || !strings.Contains(s.attribute("gen_ai.output.messages"), "private words") {
 		t.Errorf("%s", c.bodies.String())
@@ -171,7 +172,7 @@ func TestContent(t *testing.T) {
 func TestHide(t *testing.T) {
 	hide := func(text string) string { return strings.ReplaceAll(text, "private", "***") }
 	for _, m := range []played{{events: bounced}, {err: chat.Errorf(chat.ErrAuth, "the key private is wrong")}} {
-		c := run(t, Options{Content: true, Hide: hide}, Request{Model: "coder"}, m)
+		c := run(t, Options{Content: true, Hide: hide}, "", Request{Model: "coder"}, m)
 		if sent := c.bodies.String(); sent == "" || strings.Contains(sent, "private") {
 			t.Errorf("sent: %s", sent)
 		}
@@ -188,7 +189,7 @@ func TestFailures(t *testing.T) {
 		{played{events: bounced[:2], err: chat.Errorf(chat.ErrUnavailable, "gone")}, "unavailable"},
 		{played{events: bounced[:2]}, "canceled"},
 	} {
-		c := run(t, Options{}, Request{Model: "coder"}, tt.m)
+		c := run(t, Options{}, "", Request{Model: "coder"}, tt.m)
 		if len(c.spans) != 2 {
 			t.Errorf("%s: %d spans", tt.want, len(c.spans))
 		}
@@ -209,7 +210,7 @@ func TestUnsampled(t *testing.T) {
 		"00-00000000000000000000000000000000-00f067aa0ba902b7-01": 3,
 		"rubbish": 3, "": 3, "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01": 3,
 	} {
-		c := run(t, Options{}, Request{Parent: header, Model: "coder"}, played{events: bounced})
+		c := run(t, Options{}, header, Request{Model: "coder"}, played{events: bounced})
 		if len(c.spans) != spans {
 			t.Errorf("%q: %d spans, want %d", header, len(c.spans), spans)
 		}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -208,10 +209,23 @@ func (s *Server) request(ctx context.Context, req *chat.Request) (r *http.Reques
 	if stream {
 		r.Header = s.stream
 	}
+	if req.Trace.Parent != "" {
+		r.Header = traced(r.Header, req.Trace)
+	}
 	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, err = r.GetBody()
 	return r, stream, err
+}
+
+// traced returns a header that says which trace a request belongs to besides.
+func traced(h http.Header, t chat.Trace) http.Header {
+	h = maps.Clone(h)
+	h["Traceparent"] = []string{t.Parent}
+	if t.State != "" {
+		h["Tracestate"] = []string{t.State}
+	}
+	return h
 }
 
 // newReader returns a reader of the server's streams.
