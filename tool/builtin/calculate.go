@@ -11,7 +11,7 @@ import (
 )
 
 // constants are the names of numbers.
-var constants = map[string]float64{"pi": math.Pi, "e": math.E, "tau": 2 * math.Pi}
+var constants = map[string]float64{"pi": math.Pi, "π": math.Pi, "e": math.E, "tau": 2 * math.Pi}
 
 // A function takes between least and most arguments; most 0 is any number. What has exact results has them;
 // the others are rounded to 15 digits.
@@ -21,7 +21,7 @@ type function struct {
 	float       func(x float64) float64
 }
 
-// functions are those that calculators have. Angles are in radians, log is the natural logarithm.
+// functions are those that calculators have. Angles are in radians, log is the natural logarithm unless it is given a base.
 var functions = map[string]function{
 	"abs":       {1, 1, func(a []*big.Rat) (*big.Rat, error) { return new(big.Rat).Abs(a[0]), nil }, nil},
 	"floor":     {1, 1, func(a []*big.Rat) (*big.Rat, error) { return floor(a[0]), nil }, nil},
@@ -35,7 +35,7 @@ var functions = map[string]function{
 	"sqrt":      {1, 1, root, nil},
 	"cbrt":      {1, 1, nil, math.Cbrt},
 	"exp":       {1, 1, nil, math.Exp},
-	"log":       {1, 1, nil, math.Log},
+	"log":       {1, 2, logarithm, nil},
 	"ln":        {1, 1, nil, math.Log},
 	"log2":      {1, 1, nil, math.Log2},
 	"log10":     {1, 1, nil, math.Log10},
@@ -45,11 +45,24 @@ var functions = map[string]function{
 	"asin":      {1, 1, nil, math.Asin},
 	"acos":      {1, 1, nil, math.Acos},
 	"atan":      {1, 1, nil, math.Atan},
+	"atan2":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return rounded("atan2", math.Atan2(float(a[0]), float(a[1]))) }, nil},
+	"degrees":   {1, 1, nil, func(x float64) float64 { return x / math.Pi * 180 }},
+	"radians":   {1, 1, nil, func(x float64) float64 { return x / 180 * math.Pi }},
+	"pow":       {2, 2, func(a []*big.Rat) (*big.Rat, error) { return power(a[0], a[1]) }, nil},
+	"mod":       {2, 2, func(a []*big.Rat) (*big.Rat, error) { return operate('%', a[0], a[1]) }, nil},
+	"sign":      {1, 1, func(a []*big.Rat) (*big.Rat, error) { return big.NewRat(int64(a[0].Sign()), 1), nil }, nil},
+	"trunc": {1, 1, func(a []*big.Rat) (*big.Rat, error) {
+		return new(big.Rat).SetInt(new(big.Int).Quo(a[0].Num(), a[0].Denom())), nil
+	}, nil},
+	"gcd": {1, 0, divisor, nil},
 }
 
 // named reads a constant, or a function with its arguments.
 func (p *expressionParser) named(depth int) (*big.Rat, error) {
 	from := p.at
+	if rest := p.text[p.at:]; strings.HasPrefix(rest, "π") {
+		p.at += len("π")
+	}
 	for p.at < len(p.text) && (p.text[p.at]|0x20 >= 'a' && p.text[p.at]|0x20 <= 'z' || p.text[p.at] >= '0' && p.text[p.at] <= '9') {
 		p.at++
 	}
@@ -156,6 +169,27 @@ func total(args []*big.Rat) (*big.Rat, error) {
 func average(args []*big.Rat) (*big.Rat, error) {
 	v, _ := total(args)
 	return v.Quo(v, big.NewRat(int64(len(args)), 1)), nil
+}
+
+// logarithm is the natural one, or that to a base.
+func logarithm(args []*big.Rat) (*big.Rat, error) {
+	v := math.Log(float(args[0]))
+	if len(args) == 2 {
+		v /= math.Log(float(args[1]))
+	}
+	return rounded("log", v)
+}
+
+// divisor is the greatest that whole numbers have in common.
+func divisor(args []*big.Rat) (*big.Rat, error) {
+	v := new(big.Int)
+	for _, a := range args {
+		if !a.IsInt() {
+			return nil, fmt.Errorf("gcd takes whole numbers")
+		}
+		v.GCD(nil, nil, v, new(big.Int).Abs(a.Num()))
+	}
+	return new(big.Rat).SetInt(v), nil
 }
 
 // mostFactorial has about as many digits as numbers may have.

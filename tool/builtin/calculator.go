@@ -112,6 +112,8 @@ func (p *expressionParser) operator() (op byte, n int) {
 		return 0, 0
 	case strings.HasPrefix(rest, "**"):
 		return '^', 2
+	case len(rest) > 3 && strings.EqualFold(rest[:3], "mod") && strings.IndexByte(" \t(", rest[3]) >= 0:
+		return '%', 3
 	case strings.HasPrefix(rest, "×"):
 		return '*', len("×")
 	case strings.HasPrefix(rest, "÷"):
@@ -131,6 +133,11 @@ func (p *expressionParser) expression(least, depth int) (*big.Rat, error) {
 	left, err := p.operand(depth)
 	for err == nil {
 		op, n := p.operator()
+		if op == '!' {
+			p.at++
+			left, err = factorial([]*big.Rat{left})
+			continue
+		}
 		b := binding(op)
 		if b == 0 || b <= least {
 			return left, nil
@@ -152,7 +159,10 @@ func (p *expressionParser) expression(least, depth int) (*big.Rat, error) {
 // operand reads a number, a sign before an operand, or an expression in brackets.
 func (p *expressionParser) operand(depth int) (*big.Rat, error) {
 	op, n := p.operator()
+	rest := p.text[p.at:]
 	switch {
+	case rest != "" && 'a' <= rest[0]|0x20 && rest[0]|0x20 <= 'z', strings.HasPrefix(rest, "π"):
+		return p.named(depth)
 	case op == '+' || op == '-':
 		p.at += n
 		v, err := p.expression(3, depth+1) // a sign binds less than a power: -2^2 is -4
@@ -171,8 +181,6 @@ func (p *expressionParser) operand(depth int) (*big.Rat, error) {
 		}
 		p.at++
 		return v, nil
-	case 'a' <= op|0x20 && op|0x20 <= 'z':
-		return p.named(depth)
 	}
 	return p.number()
 }
