@@ -339,7 +339,11 @@ func (f *runFlags) load(app *cli.App) (*config.Result, error) {
 	}
 	if len(r.Models) == 0 {
 		r.AddScripted(cli.DemoModel, cli.DemoModel)
-		fmt.Fprintln(app.Stderr, "wield: no model is configured; the scripted model demo answers. Connect your own with wield init, or --upstream URL --model NAME")
+		hint := "Connect your own with wield init, or --upstream URL --model NAME"
+		if _, err := os.Stat("wield.yaml"); err == nil && f.file == "" {
+			hint = "To use wield.yaml: --config wield.yaml"
+		}
+		fmt.Fprintln(app.Stderr, "wield: no model is configured; the scripted model demo answers. "+hint)
 	}
 	return r, nil
 }
