@@ -23,6 +23,7 @@ type runRecorder struct {
 	opened  bool            // there is a stream
 	writer  *journal.Writer // of the last time that the run was held; nil: it was not
 	lease   journal.Lease   // of a run that was resumed, until its events are ranged over
+	fence   int64           // token of the lease
 	known   int64           // number of the last entry that this process knew of before there was a writer
 }
 
@@ -140,7 +141,7 @@ func (l *runRecorder) hold(ctx context.Context, lost func()) (release func(), er
 		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
 		return nil, fmt.Errorf("agent: run %s: %w: another process has gone on with it meanwhile", l.id, journal.ErrConflict)
 	}
-	l.writer = journal.NewWriter(l.store, l.id, lease.Seq)
+	l.writer, l.fence = journal.NewWriter(l.store, l.id, lease.Seq), lease.Token
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -217,6 +217,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	r.runner.Scope.Fence = r.log.fence
 	r.seen.next = &records{r.log.writer, r.log, r.runner.Shared}
 	r.runner.Approvals = r.approvals()
 	if err := errors.Join(r.goOn(ctx), r.recallSummary(ctx)); err != nil {

@@ -9,6 +9,7 @@ import (
 // A Scope says on whose behalf calls run, and what of their past they may see. The zero value is nobody in particular.
 type Scope struct {
 	Run, Session string // ids; empty: there is none
+	Fence        int64  // of the run: it grows each time another process takes the run over; 0: nobody else can
 	By           string // who asks; empty: it is not known
 
 	Outputs       Outputs       // what this conversation can read again; nil: nothing

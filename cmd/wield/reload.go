@@ -76,6 +76,9 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		if err := s.openRuns(ctx, c); err != nil {
 			return nil, err
 		}
+		if err := s.openWorkers(c); err != nil {
+			return nil, err
+		}
 	}
 	env := s.environment
 	env.Before, env.File = s.service, c.File
@@ -131,6 +134,9 @@ func (s *site) close() {
 	err := s.closeRuns()
 	if s.service != nil {
 		err = errors.Join(err, giveBack(append(s.before, s.service)...))
+	}
+	if s.environment.Cluster != nil {
+		err = errors.Join(err, s.environment.Cluster.Close())
 	}
 	err = errors.Join(err, s.closeDemo())
 	if err != nil {
@@ -217,6 +223,7 @@ func restartKeys(old, new *config.Config) []string {
 		{"listen", old.Listen != new.Listen},
 		{"tls", old.TLS != new.TLS},
 		{"capture", old.Capture != new.Capture},
+		{"workers.enabled", old.Workers.Enabled != new.Workers.Enabled},
 		{"webhooks", !reflect.DeepEqual(old.Webhooks, new.Webhooks)},
 		{"trace", old.Trace.Stamp() != new.Trace.Stamp()},
 		{"journal", old.Journal != new.Journal},

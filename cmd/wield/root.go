@@ -69,7 +69,7 @@ them under your rules, and returns the results.`,
 // groups are the headings of the help, and the commands under each.
 var groups = []struct{ id, title, commands string }{
 	{"start", "Start", "demo init serve chat run"},
-	{"tools", "Tools and rules", "tool mcp policy sandbox"},
+	{"tools", "Tools and rules", "tool mcp policy sandbox worker cluster"},
 	{"models", "Models and formats", "parse dialect eval tune script browser"},
 	{"history", "Recorded runs", "sessions replay trace journal stats"},
 	{"setup", "Setup", "config doctor metrics completion man version help"},
@@ -108,6 +108,8 @@ func commands(app *cli.App) []*cobra.Command {
 		newDoctorCmd(app),
 		tools.NewToolCmd(app),
 		tools.NewMCPCmd(app),
+		tools.NewWorkerCmd(app),
+		tools.NewClusterCmd(app),
 		runs.NewSessionsCmd(app),
 		runs.NewReplayCmd(app),
 		runs.NewTraceCmd(app),

@@ -25,7 +25,7 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 		}
 		s.api, err = api.New(api.Options{
 			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, MCP: s.servers, Models: s.models,
-			Settings: s.settings, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Connector: connector{s}, Version: cli.ThisBuild().Version, Log: s.environment.Log,
+			Settings: s.settings, Cluster: s.clusterStatus, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Connector: connector{s}, Version: cli.ThisBuild().Version, Log: s.environment.Log,
 		})
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 		gateway.Mount{Prefix: api.Prefix + "/", Login: api.Prefix + "/login", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
 		gateway.Mount{Prefix: web.Root, Linked: true, Serve: page},
 		gateway.Mount{Prefix: web.Prefix, Serve: page})
-	service.Gateway.Mounts = append(service.Gateway.Mounts, s.frontMCP()...)
+	service.Gateway.Mounts = append(append(service.Gateway.Mounts, s.frontMCP()...), s.frontWorkers()...)
 	return nil
 }
 

@@ -19,6 +19,7 @@ const (
 	RoleClient   Role = "client"   // start runs and see its own
 	RoleApprover Role = "approver" // see and decide approvals
 	RoleAdmin    Role = "admin"    // everything
+	RoleWorker   Role = "worker"   // nothing here
 )
 
 // A Caller is who sends a request.
@@ -206,8 +207,11 @@ func (x *call) sameOrigin() error {
 // allow reports a caller whose role the route is not for.
 func (x *call) allow() error {
 	may := x.route.may
-	if len(may) == 0 || slices.Contains(may, x.caller.Role) {
+	if len(may) == 0 && x.caller.Role != RoleWorker || slices.Contains(may, x.caller.Role) {
 		return nil
+	}
+	if len(may) == 0 {
+		may = []Role{RoleClient, RoleApprover, RoleAdmin}
 	}
 	words := make([]string, len(may))
 	for i, r := range may {

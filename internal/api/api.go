@@ -18,6 +18,7 @@ import (
 
 	"wield/agent"
 	"wield/internal/capture"
+	"wield/internal/cluster"
 	"wield/internal/runs"
 	"wield/internal/stats"
 	"wield/journal"
@@ -41,6 +42,7 @@ type Options struct {
 	Probe     Probe                                       // tries a model's server; nil: all are taken to be there
 	Connector Connector                                   // of a first model; nil: there is none to connect
 	Links     Links                                       // lets those in who have a link; nil: nobody
+	Cluster   func() (cluster.Status, bool)               // who is there; false: workers are not taken
 	Settings  func() Settings                             // what is configured
 	Prices    func(model string) agent.Prices             // of what models answer; nil: nothing is known of them
 	Lines     *Log                                        // the last lines of the log

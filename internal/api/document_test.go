@@ -88,7 +88,7 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"/runs", "/runs/run_a", "/runs/run_a/records", "/approvals", "/approvals/" + over, "/sessions", "/sessions/ses_run_a",
-		"/sessions/ses_run_a/transcript", "/sessions/ses_run_a/export", "/captures", "/captures/req_1", "/captures/req_1/timeline", "/inspect", "/runs/run_i/timeline", "/runs/run_i/scenario", "/runs/run_i/turns/0", "/tools", "/mcp", "/models", "/models/home/reach", "/stats", "/stats/overview", "/stats/export"} {
+		"/sessions/ses_run_a/transcript", "/sessions/ses_run_a/export", "/captures", "/captures/req_1", "/captures/req_1/timeline", "/inspect", "/runs/run_i/timeline", "/runs/run_i/scenario", "/runs/run_i/turns/0", "/tools", "/mcp", "/cluster", "/models", "/models/home/reach", "/stats", "/stats/overview", "/stats/export"} {
 		if status, body := s.do("GET", p, "k-admin", ""); status != 200 {
 			t.Errorf("%s: %d %s", p, status, body)
 		}
@@ -115,7 +115,7 @@ func TestDocument(t *testing.T) {
 		store  journal.Store
 	}{{503, nil}, {503, broken{err: journal.ErrLocked}}, {500, broken{err: errors.New("the disk says boom")}}} {
 		none := options(o.store)
-		none.Captures = nil
+		none.Captures, none.Cluster = nil, nil
 		down := serve(t, none)
 		down.seen = s.seen
 		for i := range down.api.routes {
@@ -126,6 +126,7 @@ func TestDocument(t *testing.T) {
 			}
 		}
 		down.refused("GET", "/captures", "k-admin", "", 404)
+		down.refused("GET", "/cluster", "k-admin", "", 404)
 	}
 	s.complete(settled)
 	s.refused("GET", "/nothing", "k-admin", "", 404)

@@ -17,6 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/capture"
+	"wield/internal/cluster"
 	"wield/journal"
 	"wield/schema"
 	"wield/tool"
@@ -78,7 +79,9 @@ func options(store journal.Store) Options {
 		_ = ring.Add(&capture.Record{ID: fmt.Sprint("req_", i), Time: time.Unix(int64(i), 0), Status: 200, Request: capture.Body("{}"), Answer: capture.Body("ok")})
 	}
 	return Options{
-		Journal: store, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, MCP: func() MCP { return stock{} }, Version: "1.2.3",
+		Journal: store, Cluster: func() (cluster.Status, bool) {
+			return cluster.Status{Services: []cluster.ServiceStatus{}, Workers: []cluster.WorkerStatus{}}, true
+		}, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, MCP: func() MCP { return stock{} }, Version: "1.2.3",
 		Holder: func(hash [sha256.Size]byte) (Caller, bool) {
 			for k, c := range keys {
 				if sha256.Sum256([]byte(k)) == hash {

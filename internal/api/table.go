@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/capture"
+	"wield/internal/cluster"
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/policy"
@@ -87,6 +88,8 @@ func table() []route {
 
 		{method: get, path: "/models/{model}/reach", name: "reachModel", doc: "Try whether the server behind a model can be reached.", may: asking, out: of(Reach{}), serve: (*call).reachModel},
 
+		{method: get, path: "/cluster", name: "showCluster", doc: "Show which services and workers there are.", may: onlyAdmin, out: of(cluster.Status{}), fails: []Kind{KindNotFound}, serve: (*call).showCluster},
+
 		{method: get, path: "/whoami", name: "whoami", doc: "Say who the caller is.", out: of(Me{}), serve: (*call).whoami},
 		{method: post, path: "/login", name: "logIn", doc: "Exchange a key for a cookie.", open: true, in: of(Login{}), out: of(Me{}), fails: []Kind{KindUnknown, KindForbidden}, serve: (*call).logIn},
 		{method: get, path: "/login", name: "logInByToken", doc: "Exchange the token of a printed address for a cookie, once, and go to the page.", open: true, made: http.StatusSeeOther,
@@ -101,7 +104,7 @@ var known = map[reflect.Type]json.RawMessage{
 	of(json.RawMessage{}):   json.RawMessage(`{}`),
 	of(chat.Origin(0)):      words(chat.OriginText.String(), chat.OriginFunction.String(), chat.OriginNative.String()),
 	of(capture.Body{}):      json.RawMessage(`{"type":"string"}`),
-	of(Role("")):            words(string(RoleClient), string(RoleApprover), string(RoleAdmin)),
+	of(Role("")):            words(string(RoleClient), string(RoleApprover), string(RoleAdmin), string(RoleWorker)),
 	of(Verdict("")):         words(string(VerdictAllow), string(VerdictEdit), string(VerdictDeny), string(VerdictStop)),
 	of(journal.Status("")):  words(journal.Statuses()...),
 	of(journal.State("")):   words(string(journal.StateOpen), string(journal.StateWaiting), string(journal.StateEnded)),

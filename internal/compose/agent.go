@@ -123,13 +123,19 @@ func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRule
 	return def, nil
 }
 
-// trusted returns patterns of the names of tools of MCP servers that run without a question.
+// trusted returns patterns of the names of tools of MCP servers and workers that run without a question.
 func trusted(c *config.Config) (patterns []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
 		for _, pattern := range c.MCP.Servers[name].Trust {
 			patterns = append(patterns, name+tool.Separator+pattern)
 		}
 	}
+	for name, p := range c.Workers.Pools {
+		for _, pattern := range p.Trust {
+			patterns = append(patterns, name+tool.Separator+pattern)
+		}
+	}
+	slices.Sort(patterns)
 	return patterns
 }
 

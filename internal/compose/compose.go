@@ -12,6 +12,7 @@ import (
 	"wield/dialect"
 	"wield/dialect/responsetemplate"
 	"wield/internal/capture"
+	"wield/internal/cluster"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
@@ -42,6 +43,7 @@ type Environment struct {
 	Hub        *runs.Hub           // carries on the runs of models with tools of wield's; nil: such models are served without them
 	File       string              // that the configuration was read from, so that no tool writes to it
 	Self       string              // this program, see ToolEnvironment
+	Cluster    *cluster.Cluster    // of workers; nil: none are taken
 	Before     *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 

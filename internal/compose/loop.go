@@ -14,6 +14,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/cluster"
 	"wield/internal/gateway"
 	"wield/internal/runs"
 	"wield/model/route"
@@ -29,7 +30,7 @@ func (w *builder) agents(s *Service) error {
 	if !w.config.HasAgents() && !w.config.MCP.Serve.Enabled || w.env.Hub == nil {
 		return nil
 	}
-	box, err := OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Behind: true})
+	box, err := OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Cluster: w.env.Cluster, Behind: true})
 	if err != nil {
 		return err
 	}
@@ -141,6 +142,7 @@ func (w *builder) looped(name string) (chat.Model, error) {
 // changes in the registry shows in it.
 type pick struct {
 	box     *Toolbox
+	pools   []string // of workers whose tools are all the model's
 	servers []string // MCP servers whose tools are all the model's
 	names   []string
 	off     func(name string) bool // it is never offered
@@ -148,13 +150,21 @@ type pick struct {
 
 // pick returns the tools of a model, and warns of those that there are none of.
 func (w *builder) pick(name string, box *Toolbox) *pick {
-	p := &pick{box: box, servers: w.config.Models[name].MCP, names: append(slices.Clone(w.config.Models[name].Agent.Tools), tool.ReadOutputName), off: w.config.Disabled}
+	p := &pick{box: box, pools: w.config.Models[name].Workers, servers: w.config.Models[name].MCP, names: []string{}, off: w.config.Disabled}
+	for _, n := range w.config.Models[name].Agent.Tools {
+		if one, pool, ok := strings.Cut(n, "@"); ok { // as people write a tool of a worker
+			n = pool + tool.Separator + one
+		}
+		p.names = append(p.names, n)
+	}
+	p.names = append(p.names, tool.ReadOutputName)
 	var known []string
 	for _, e := range box.Registry.Entries() {
 		known = append(known, e.Tool.Name())
 	}
 	for _, n := range p.names {
 		switch _, ok := box.Registry.Lookup(n); {
+		case !ok && w.config.PoolOf(n) != "": // its workers come later
 		case !ok:
 			w.env.Log.Warn("a model has a tool that there is none of", "key", "models."+name+".agent.tools", "tool", n, "hint", near.Hint(n, known))
 		case w.config.Disabled(n):
@@ -187,8 +197,11 @@ func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
-// serves reports whether a tool is that of a server which the model has all tools of.
+// serves reports whether a tool is that of a server or a pool which the model has all tools of.
 func (p *pick) serves(e *tool.Entry) bool {
+	if cluster.Remote(e.Tool) {
+		return slices.Contains(p.pools, e.Tool.Namespace) || slices.Contains(p.pools, "*")
+	}
 	return e.Tool.Namespace != "" && (slices.Contains(p.servers, e.Tool.Namespace) || slices.Contains(p.servers, "*"))
 }
 
@@ -223,7 +236,7 @@ func (p *pick) entries() []*tool.Entry {
 			list = append(list, e)
 		}
 	}
-	if len(p.servers) == 0 {
+	if len(p.servers)+len(p.pools) == 0 {
 		return list
 	}
 	for _, e := range p.box.Registry.Entries() { // as they are now: servers come and go

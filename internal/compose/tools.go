@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"wield/internal/cluster"
 	"wield/internal/config"
 	"wield/internal/gocache"
 	"wield/schema/near"
@@ -49,12 +50,13 @@ const MemoryFile = "memories.db"
 
 // A ToolEnvironment is what tools have beside their configuration.
 type ToolEnvironment struct {
-	Getenv func(string) string
-	File   string   // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none
-	Self   string   // this program, started again to serve what the person's go command has compiled; empty: it cannot be
-	Dir    string   // where relative paths begin; empty: the working directory
-	Sh     []string // further tools that are one line of shell, as NAME: COMMAND
-	Behind bool     // MCP servers are connected to in the background, and their tools come with a Refresh
+	Getenv  func(string) string
+	File    string           // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none
+	Self    string           // this program, started again to serve what the person's go command has compiled; empty: it cannot be
+	Dir     string           // where relative paths begin; empty: the working directory
+	Sh      []string         // further tools that are one line of shell, as NAME: COMMAND
+	Cluster *cluster.Cluster // of which workers' tools come; nil: there are none
+	Behind  bool             // MCP servers are connected to in the background, and their tools come with a Refresh
 
 	search      builtin.Search
 	wikipedia   string

@@ -30,6 +30,7 @@ var toolSources = []func(t *Toolbox, c *config.Config, env *ToolEnvironment) (to
 	requestTools,
 	lineTools,
 	mcpTools,
+	workerTools,
 }
 
 // find makes the sources.

@@ -50,6 +50,8 @@ func (c *Config) check(d *decoder) {
 		h.check(d, "tools.http."+name)
 	}
 	c.MCP.Serve.check(d, "mcp.serve", c)
+	c.Workers.check(d, "workers", c)
+	c.Worker.check(d, "worker", c)
 	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
 		m := c.MCP.Servers[name]
 		m.check(d, "mcp.servers."+name)

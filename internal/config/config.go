@@ -41,6 +41,8 @@ type Config struct {
 	Profiles map[string]Profile `key:"profiles" doc:"Profiles of model families, by name: your own, and changes to built-in ones."`
 	Tools    Tools              `key:"tools" doc:"Tools that wield itself runs."`
 	MCP      MCP                `key:"mcp" doc:"Servers of the Model Context Protocol."`
+	Workers  Workers            `key:"workers" doc:"Workers that this service accepts."`
+	Worker   Worker             `key:"worker" doc:"What wield worker offers to a service."`
 	Prices   map[string]Price   `key:"prices" doc:"Prices by model name, here or at the backend; * is a wildcard."`
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
 	Sandbox  Sandbox            `key:"sandbox" doc:"Sandbox of tool processes."`
@@ -71,7 +73,7 @@ type Limits struct {
 type Key struct {
 	Name   string    `key:"name" required:"true" doc:"Owner of the key, as logged."`
 	Secret KeySecret `key:"secret" required:"true" doc:"The key, as env:NAME or file:PATH, or its hash from wield config key."`
-	Role   string    `key:"role" enum:"client|approver|admin" doc:"Role of the owner."`
+	Role   string    `key:"role" enum:"client|approver|admin|worker" doc:"Role of the owner."`
 	Models []Glob    `key:"models" doc:"Models it may use; * is a wildcard. Empty: all."`
 	Tools  []string  `key:"tools" doc:"Tools it may call by MCP; * is a wildcard. Empty: all."`
 	Limits KeyLimits `key:"limits" doc:"Rate limits."`
@@ -131,6 +133,7 @@ type Model struct {
 	Instructions     Instructions `key:"instructions" doc:"Texts that the model is given."`
 	Agent            Agent        `key:"agent" doc:"Tools that wield runs for this model."`
 	MCP              []string     `key:"mcp" doc:"MCP servers whose tools the model gets; * is all."`
+	Workers          []string     `key:"workers" doc:"Pools of workers whose tools the model gets; * is all."`
 }
 
 // Bounce says when a model is asked again.
@@ -176,7 +179,7 @@ type Agent struct {
 }
 
 // Runs reports whether wield runs tools for the model.
-func (m *Model) Runs() bool { return len(m.Agent.Tools)+len(m.MCP) > 0 }
+func (m *Model) Runs() bool { return len(m.Agent.Tools)+len(m.MCP)+len(m.Workers) > 0 }
 
 // AgentLimits bound one run.
 type AgentLimits struct {
@@ -227,6 +230,7 @@ func Default() *Config {
 		Sandbox: Sandbox{Level: "workspace"},
 		Capture: Capture{Requests: "auto", Keep: 500},
 		Journal: Journal{Store: "sqlite", Mask: true},
+		Worker:  defaultWorker(),
 		Stats:   Stats{Keep: Duration(400 * 24 * time.Hour)},
 	}
 }

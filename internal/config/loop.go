@@ -27,8 +27,8 @@ func (c *Config) RunsTools(model string) bool {
 func (m *Model) checkAgent(d *decoder, path string, c *Config) {
 	if !m.Runs() {
 		for _, key := range []string{"policy", "limits", "activity", "collisions", "approvals"} {
-			if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".mcp") {
-				d.warn(path+".agent."+key, "no effect without agent.tools or mcp: wield runs no tools for this model")
+			if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".mcp") && !d.has(path+".workers") {
+				d.warn(path+".agent."+key, "no effect without agent.tools, mcp or workers: wield runs no tools for this model")
 			}
 		}
 		return

@@ -202,7 +202,7 @@ func (x *exchange) authenticate() *failure {
 		return f
 	}
 	if !h.mayAsk() {
-		return forbidden("insufficient_permissions", "a key of the role approver decides approvals; it may not use models")
+		return forbidden("insufficient_permissions", "a key of the role "+string(h.Role)+" may not use models")
 	}
 	x.holder = h
 	return nil

@@ -17,6 +17,7 @@ const (
 	RoleClient   Role = "client"   // ask models
 	RoleApprover Role = "approver" // decide approvals, and nothing else
 	RoleAdmin    Role = "admin"    // everything
+	RoleWorker   Role = "worker"   // run calls of tools, and nothing else
 )
 
 // A Key lets a client in. It holds the hash of the secret, never the secret.
@@ -47,7 +48,7 @@ type use struct {
 }
 
 // mayAsk reports whether the holder may use models at all. Nobody in particular may, where no key is needed.
-func (h *holder) mayAsk() bool { return h == nil || h.Role != RoleApprover }
+func (h *holder) mayAsk() bool { return h == nil || h.Role != RoleApprover && h.Role != RoleWorker }
 
 // maySee reports whether the holder may use the model of this name.
 func (h *holder) maySee(model string) bool {

@@ -125,6 +125,8 @@ var rooms = []room{
 	{path: "internal/gateway", floor: 9, modules: anyModule},
 	{path: "internal/api", floor: 9, modules: anyModule},
 	{path: "internal/web", floor: 9, modules: none, only: []string{}},
+	{path: "internal/cluster", floor: 6, modules: anyModule},
+	{path: "internal/worker", floor: 7, modules: anyModule},
 	{path: "internal/webhook", floor: 7, modules: anyModule},
 	{path: "internal/mcpserver", floor: 7, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},

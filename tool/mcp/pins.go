@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"wield/tool/atomicfile"
@@ -33,8 +34,8 @@ type Pin struct {
 	Now    *Definition `json:"now,omitempty"` // it has changed to this
 }
 
-// check pins what is new, and returns the names of the tools that have changed since they were agreed to.
-func (p *Pins) check(server string, defs []Definition) (held []string, err error) {
+// Check pins what is new, and returns the names of the tools that have changed since they were agreed to.
+func (p *Pins) Check(server string, defs []Definition) (held []string, err error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -73,6 +74,21 @@ func (p *Pins) Changed(server string) (map[string]Pin, error) {
 			if pin.Now != nil {
 				list[name] = *pin
 			}
+		}
+		return false, nil
+	})
+	return list, err
+}
+
+// Agreed returns what was agreed to of a server, in the order of the names.
+func (p *Pins) Agreed(server string) (list []Definition, err error) {
+	if p == nil {
+		return nil, nil
+	}
+	err = p.update(func(all *pinned) (bool, error) {
+		of := all.Servers[server]
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			list = append(list, of[name].Agreed)
 		}
 		return false, nil
 	})

@@ -92,7 +92,7 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 		}
 		return a.Name == b.Name
 	})
-	held, err := s.o.Pins.check(s.o.Name, defs)
+	held, err := s.o.Pins.Check(s.o.Name, defs)
 	if err != nil {
 		wrong("%w", err)
 	}

@@ -149,18 +149,18 @@ changed.`,
 					}
 					fmt.Fprintf(app.Stdout, "    parameters: %s\n", t.Definition.Parameters)
 				}
-				return showChanged(app.Stdout, box, args[0])
+				return showChanged(app.Stdout, box.Pins, args[0])
 			})
 		},
 	}
 }
 
 // showChanged prints how the tools differ that are held back.
-func showChanged(w io.Writer, box *compose.Toolbox, server string) error {
-	if box.Pins == nil {
+func showChanged(w io.Writer, pins *mcp.Pins, server string) error {
+	if pins == nil {
 		return nil
 	}
-	changed, err := box.Pins.Changed(server)
+	changed, err := pins.Changed(server)
 	if err != nil {
 		return err
 	}
@@ -214,26 +214,31 @@ tools of the server.`,
 			if err != nil {
 				return err
 			}
-			pins := compose.Pins(r.Config, app.Getenv)
-			if pins == nil {
-				return cli.UsageErrorf("there is no place where definitions are kept: set data in the configuration, or HOME")
-			}
-			before, err := pins.Changed(args[0])
-			if err != nil {
-				return err
-			}
-			if err := pins.Accept(args[0], args[1:]...); err != nil {
-				return cli.UsageErrorf("%w", err)
-			}
-			after, err := pins.Changed(args[0])
-			for _, name := range slices.Sorted(maps.Keys(before)) {
-				if _, still := after[name]; !still {
-					fmt.Fprintf(app.Stdout, "%s%s%s is agreed to\n", args[0], tool.Separator, name)
-				}
-			}
-			return err
+			return acceptPins(app, r, args[0], args[0], args[1:])
 		},
 	}
+}
+
+// acceptPins agrees to definitions that have changed. source is who offers them, as the file of definitions and as people call it.
+func acceptPins(app *cli.App, r *config.Result, source, name string, tools []string) error {
+	pins := compose.Pins(r.Config, app.Getenv)
+	if pins == nil {
+		return cli.UsageErrorf("there is no place where definitions are kept: set data in the configuration, or HOME")
+	}
+	before, err := pins.Changed(source)
+	if err != nil {
+		return err
+	}
+	if err := pins.Accept(source, tools...); err != nil {
+		return cli.UsageErrorf("%w", err)
+	}
+	after, err := pins.Changed(source)
+	for _, one := range slices.Sorted(maps.Keys(before)) {
+		if _, still := after[one]; !still {
+			fmt.Fprintf(app.Stdout, "%s%s%s is agreed to\n", name, tool.Separator, one)
+		}
+	}
+	return err
 }
 
 // SyncEvery is how often a server of wield's tools looks for tools that have changed.

@@ -1,0 +1,15 @@
+package api
+
+// showCluster answers GET /cluster.
+func (x *call) showCluster() (any, error) {
+	if x.s.o.Cluster == nil {
+		return nil, noWorkers
+	}
+	status, ok := x.s.o.Cluster()
+	if !ok {
+		return nil, noWorkers
+	}
+	return &status, nil
+}
+
+var noWorkers = fault(KindNotFound, "this service takes no workers").with("set workers.enabled in the configuration")

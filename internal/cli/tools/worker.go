@@ -1,0 +1,105 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wield/internal/cli"
+	"wield/internal/compose"
+	"wield/internal/config"
+	"wield/internal/worker"
+	"wield/module/mask"
+)
+
+// NewWorkerCmd returns wield worker.
+func NewWorkerCmd(app *cli.App) *cobra.Command {
+	var file, connect, key, name string
+	var log cli.LogFlags
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run tools of this machine for a service elsewhere",
+		Long: `Connects outwards to a service and runs the calls that it sends, with the tools, the policy and the sandbox of this machine's
+configuration. Nothing has to reach this machine. The service needs workers.enabled and a key with role: worker.
+
+The key stands in worker.key of the configuration, or in WIELD_KEY. The worker connects again when the connection breaks. On
+SIGTERM it takes no more calls, and ends when those under way have ended (timeouts.drain at most).`,
+		Example: `  wield worker --connect https://wield.example --config worker.yaml
+  wield worker --connect http://10.0.0.5:8420 --key file:worker.key --name build-1`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
+			if err != nil {
+				return err
+			}
+			w := &r.Worker
+			if connect != "" {
+				w.Connect = connect
+			}
+			if name != "" {
+				w.Name = name
+			}
+			if key != "" {
+				if err := w.Key.Parse(key); err != nil {
+					return cli.UsageErrorf("--key: %w", err)
+				}
+			}
+			logger, err := log.Logger(app.Stderr)
+			if err != nil {
+				return err
+			}
+			return work(cmd.Context(), app, r, slog.New(mask.Handler(logger.Handler(), app.Hidden)))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&file, "config", "", "configuration `FILE`")
+	flags.StringVar(&connect, "connect", "", "base `URL` of the service (default worker.connect)")
+	flags.StringVar(&key, "key", "", "where the key is, as `REF` of the form env:NAME or file:PATH (default worker.key, else env:WIELD_KEY)")
+	flags.StringVar(&name, "name", "", "`NAME` of this worker (default worker.name, else the host name)")
+	log.Add(cmd, app)
+	return cmd
+}
+
+// toolsEvery is how often tools are looked at that may have changed.
+const toolsEvery = 2 * time.Second
+
+// work runs calls until ctx ends.
+func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger) error {
+	c := &r.Worker
+	if c.Connect == "" {
+		return cli.UsageErrorf("a worker connects to a service: --connect URL, or worker.connect in the configuration")
+	}
+	side, err := compose.OpenWorker(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Behind: true})
+	if err != nil {
+		return err
+	}
+	for _, p := range side.Box.Problems {
+		log.Error("a tool cannot be loaded", "error", p)
+	}
+	o := side.Options
+	o.Connect, o.Name, o.Version, o.Log = c.Connect, c.Name, cli.ThisBuild().Version, log
+	if o.Name == "" {
+		if o.Name, err = os.Hostname(); err != nil {
+			return errors.Join(cli.UsageErrorf("this machine has no name: --name NAME"), side.Box.Close())
+		}
+	}
+	if o.Key = app.Getenv("WIELD_KEY"); !c.Key.IsZero() {
+		if o.Key, err = c.Key.Resolve(app.Getenv); err != nil {
+			return errors.Join(err, side.Box.Close())
+		}
+	}
+	follow, stop := context.WithCancel(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		side.Box.Follow(follow, toolsEvery, log)
+	}()
+	err = worker.Run(ctx, o)
+	stop()
+	<-over
+	return errors.Join(err, side.Box.Close())
+}

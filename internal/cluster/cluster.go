@@ -1,0 +1,264 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Options are what a Cluster works with.
+type Options struct {
+	Name    string                // of this service, for people
+	Version string                // of this program
+	Known   func(key string) bool // a key lets workers in; nil: all do
+	Log     *slog.Logger          // nil: none
+}
+
+// A Cluster is a service among its workers. Several goroutines may use it at once.
+type Cluster struct {
+	o      Options
+	id     string
+	began  time.Time
+	server *server.Server
+	conn   *nats.Conn
+	secret string // with which this process connects to its own server
+
+	mu       sync.Mutex
+	grants   map[string]Address // what a token is good for
+	links    map[Address]*link  // connections that end here
+	workers  map[Address]*Worker
+	calls    map[string]*attempt
+	changed  chan struct{} // closed when a worker comes, goes or has room
+	edition  int           // of what workers offer
+	waiting  int           // calls that no worker has room for
+	turn     int64         // of the last worker that was given a call
+	services map[string]*peer
+
+	stop chan struct{}
+	over sync.WaitGroup
+}
+
+// A peer is a service that was heard of.
+type peer struct {
+	Service
+	seen time.Time
+}
+
+// Start starts the server of messages. Close ends it.
+func Start(o Options) (*Cluster, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Cluster{o: o, id: random(8), began: time.Now(), secret: random(16), grants: map[string]Address{}, links: map[Address]*link{},
+		workers: map[Address]*Worker{}, calls: map[string]*attempt{}, changed: make(chan struct{}), services: map[string]*peer{}, stop: make(chan struct{})}
+	s, err := server.NewServer(&server.Options{ServerName: c.id, DontListen: true, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
+		MaxControlLine: 4096, PingInterval: 10 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second, CustomClientAuthentication: c})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c.server = s
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		s.Shutdown()
+		return nil, errors.New("cluster: the server of messages does not start")
+	}
+	if err := c.join(); err != nil {
+		s.Shutdown()
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c.over.Go(c.watch)
+	return c, nil
+}
+
+// ID returns how this service is known to workers.
+func (c *Cluster) ID() string { return c.id }
+
+// join connects this process to its server.
+func (c *Cluster) join() (err error) {
+	c.conn, err = nats.Connect("", nats.InProcessServer(c.server), nats.Token(c.secret), nats.Name("service"), nats.MaxReconnects(-1),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.o.Log.Warn("messages of workers", "error", err) }))
+	if err != nil {
+		return err
+	}
+	for subject, take := range map[string]func(*nats.Msg){
+		"wield.from.*.*":               c.heard,
+		"wield.out.*.*." + c.id + ".*": c.frame,
+		Services:                       c.service,
+	} {
+		if _, err := c.conn.Subscribe(subject, take); err != nil {
+			return err
+		}
+	}
+	return c.conn.Flush()
+}
+
+// Close ends all connections.
+func (c *Cluster) Close() error {
+	close(c.stop)
+	c.over.Wait()
+	c.tellServices(true)
+	err := c.conn.FlushTimeout(time.Second)
+	c.mu.Lock()
+	links := maps.Clone(c.links)
+	c.mu.Unlock()
+	for _, l := range links {
+		l.close()
+	}
+	c.conn.Close()
+	c.server.Shutdown()
+	return err
+}
+
+// Check implements server.Authentication: it knows this process by its secret and workers by the token that they were
+// given with their WebSocket.
+func (c *Cluster) Check(client server.ClientAuthentication) bool {
+	token := client.GetOpts().Token
+	if token == c.secret {
+		client.RegisterUser(&server.User{Username: "service"})
+		return true
+	}
+	c.mu.Lock()
+	a, ok := c.grants[token]
+	delete(c.grants, token)
+	c.mu.Unlock()
+	if !ok {
+		return false
+	}
+	client.RegisterUser(&server.User{Username: a.ID, Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: []string{a.From(), a.Out("*", "*")}},
+		Subscribe: &server.SubjectPermission{Allow: []string{a.To(), Services}},
+	}})
+	return true
+}
+
+// send tells a worker something.
+func (c *Cluster) send(a Address, m *ToWorker, reply string) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if reply == "" {
+		return c.conn.Publish(a.To(), data)
+	}
+	return c.conn.PublishRequest(a.To(), reply, data)
+}
+
+// tick is how often silence is looked for.
+const tick = 500 * time.Millisecond
+
+// watch beats, and notices workers and services that are silent, until the cluster is closed.
+func (c *Cluster) watch() {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	last, beat := time.Now(), time.Time{}
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-t.C:
+		}
+		now := time.Now()
+		if late := now.Sub(last) - tick; late > tick { // this process stood still, and not the workers
+			c.forgive(late)
+		}
+		last = now
+		if now.Sub(beat) >= BeatEvery {
+			beat = now
+			c.tellServices(false)
+		}
+		c.sweep(now)
+	}
+}
+
+func (c *Cluster) tellServices(gone bool) {
+	c.mu.Lock()
+	s := Service{ID: c.id, Name: c.o.Name, Version: c.o.Version, Started: c.began, Workers: len(c.links), Gone: gone}
+	c.mu.Unlock()
+	data, err := json.Marshal(&s)
+	if err == nil {
+		err = c.conn.Publish(Services, data)
+	}
+	if err != nil {
+		c.o.Log.Warn("other services and workers do not hear of this one", "error", err)
+	}
+}
+
+// service takes what a service tells of itself.
+func (c *Cluster) service(m *nats.Msg) {
+	var s Service
+	if err := json.Unmarshal(m.Data, &s); err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.Gone {
+		delete(c.services, s.ID)
+		return
+	}
+	c.services[s.ID] = &peer{s, time.Now()}
+}
+
+// forgive adds time to what everybody has to be heard of again.
+func (c *Cluster) forgive(late time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.workers {
+		w.seen = w.seen.Add(late)
+	}
+}
+
+// sweep drops who is silent, and who came with a key that is not in force any more.
+func (c *Cluster) sweep(now time.Time) {
+	c.mu.Lock()
+	var silent []*Worker
+	for _, w := range c.workers {
+		if now.Sub(w.seen) > LostAfter {
+			silent = append(silent, w)
+			c.drop(w)
+		}
+	}
+	for id, p := range c.services {
+		if now.Sub(p.seen) > LostAfter {
+			delete(c.services, id)
+		}
+	}
+	var old []*link
+	for a, l := range c.links {
+		if _, here := c.workers[a]; c.o.Known != nil && !c.o.Known(l.key) || !here && now.Sub(l.since) > LostAfter {
+			old = append(old, l)
+		}
+	}
+	c.mu.Unlock()
+	for _, w := range silent {
+		c.o.Log.Warn("a worker is lost", "worker", w.String(), "silent", now.Sub(w.seen).Round(time.Millisecond).String())
+	}
+	for _, l := range old {
+		l.close()
+	}
+}
+
+// random returns n random bytes as text.
+func random(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// pieces returns the parts of a subject behind its first two.
+func pieces(subject string, n int) []string {
+	p := strings.Split(subject, ".")
+	if len(p) != n+2 {
+		return nil
+	}
+	return p[2:]
+}
