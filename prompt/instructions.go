@@ -201,15 +201,14 @@ func inject(messages []chat.Message, text string, where Inject) []chat.Message {
 // lineEnds makes all that any reader takes for the end of a line a newline.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// closed returns text so that it cannot close the bracket around it: a bracket at the end of a line is followed by a
-// semicolon, which leaves a list of calls in Python syntax what it is.
+// closed returns text so that it does not close the bracket around it: what a line that ends with a bracket ends with, in whatever
+// way, is a blank.
 func closed(text string) string {
-	text = tidy(lineEnds.Replace(text))
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(tidy(lineEnds.Replace(text)), "\n")
 	for i, line := range lines {
 		trimmed := strings.TrimRightFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) })
 		if strings.HasSuffix(trimmed, "]") && (i < len(lines)-1 || trimmed != line) { // at the very end the bracket itself follows
-			lines[i] = trimmed + ";" + line[len(trimmed):]
+			lines[i] = trimmed + " "
 		}
 	}
 	return strings.Join(lines, "\n")

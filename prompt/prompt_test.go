@@ -319,10 +319,8 @@ func TestXA07(t *testing.T) {
 			if !ok || !strings.HasPrefix(inside, "[Project instructions: Be kind.") || after != []string{"one", "two"}[at] {
 				t.Errorf("%q into %s: %q", end, into, text)
 			}
-			for _, line := range strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }) {
-				if strings.HasSuffix(strings.TrimRight(line, " \t\u200b"), "]") {
-					t.Errorf("%q into %s: the bracket closes at %q", end, into, line)
-				}
+			if strings.Contains(inside, ";") || strings.Contains(inside, "]\n") || !strings.Contains(inside, "] \n") || strings.ContainsAny(inside, "\r\v\f\u0085\u2028\u2029") {
+				t.Errorf("%q into %s: the bracket may close in %q", end, into, inside)
 			}
 		}
 	}
