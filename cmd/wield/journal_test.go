@@ -63,7 +63,7 @@ func TestSessions(t *testing.T) {
 		}
 		return stdout
 	}
-	if list := strings.Split(ok("sessions", "list"), "\n"); len(list) != 3 || !strings.HasPrefix(list[0], "ses_2 ") || !strings.HasSuffix(list[1], "done                1 runs  Files of ses_1") {
+	if list := strings.Split(ok("sessions", "list"), "\n"); len(list) != 3 || !strings.HasPrefix(list[0], "ses_2 ") || !strings.HasSuffix(list[1], "done                1 run   Files of ses_1") {
 		t.Errorf("%q", list)
 	}
 	var first journal.Session

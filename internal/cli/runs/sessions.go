@@ -78,7 +78,7 @@ func printSession(app *cli.App, s *journal.Session, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(app.Stdout).Encode(s)
 	}
-	_, err := fmt.Fprintf(app.Stdout, "%s  %s  %-18s  %d runs  %s\n", cli.Plain(s.ID), s.Changed.Format(time.DateTime), s.Status, s.Runs, cli.Plain(s.Title))
+	_, err := fmt.Fprintf(app.Stdout, "%s  %s  %-18s  %-6s  %s\n", cli.Plain(s.ID), s.Changed.Format(time.DateTime), s.Status, cli.Count(s.Runs, "run"), cli.Plain(s.Title))
 	return err
 }
 
