@@ -567,7 +567,7 @@ func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 			rec.flat = append(rec.flat, flatValue{string(r.key), d.text.at(i), -1})
 		}
 	}
-	r.skip(d, i)
+	r.skip(d)
 	return more, false
 }
 
@@ -596,7 +596,7 @@ func (r *callReader) beginText(d *driver, quote byte, i int) verdict {
 }
 
 // skip begins a value that has no meaning.
-func (r *callReader) skip(d *driver, i int) {
+func (r *callReader) skip(d *driver) {
 	r.val = d.skipped()
 	r.state = cSkip
 }

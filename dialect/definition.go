@@ -74,7 +74,7 @@ func (r *callReader) definitionKey(d *driver, c byte) bool {
 // not known yet.
 func (r *callReader) holdArguments(d *driver, i int) (int, verdict) {
 	r.record.argsFrom, r.record.argsTo, r.record.argsKey = r.firstAt, -1, r.word
-	r.skip(d, i)
+	r.skip(d)
 	return r.again(d, i)
 }
 
@@ -85,7 +85,7 @@ func (r *callReader) beginPeeked(d *driver, i int) (int, verdict) {
 		return i, v
 	}
 	if r.state != cArgs {
-		r.skip(d, i)
+		r.skip(d)
 	}
 	return r.again(d, i)
 }

@@ -451,7 +451,7 @@ func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
 		r.noiseAt = -1
 		return r.follow(d, r.wanted, j)
 	case r.noise && !r.open && (r.noiseAt < 0 || d.text.at(j)-r.noiseAt < maxHeader):
-		return r.passNoise(d, j), more
+		return r.passNoise(j), more
 	case r.got == 0:
 		return j, refused
 	}
@@ -466,7 +466,7 @@ func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
 }
 
 // passNoise passes over the tail, to the byte at i that did not fit, or behind it if that was its first.
-func (r *headerReader) passNoise(d *driver, i int) int {
+func (r *headerReader) passNoise(i int) int {
 	if r.noiseAt < 0 {
 		r.noiseAt = r.tailAt
 	}

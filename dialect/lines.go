@@ -123,7 +123,7 @@ func (r *lineReader) endLine(d *driver, i int) verdict {
 	case lArgs:
 		rest, ok := strings.CutPrefix(line, "ARGS:")
 		if !ok {
-			return r.finishBefore(d, line, i)
+			return r.finishBefore(d, i)
 		}
 		r.state = lBody
 		r.inline = strings.TrimSpace(rest)
@@ -165,7 +165,7 @@ func isBlockStyle(s string) bool {
 }
 
 // finishBefore ends the call before a line that is not its own.
-func (r *lineReader) finishBefore(d *driver, line string, i int) verdict {
+func (r *lineReader) finishBefore(d *driver, i int) verdict {
 	if r.wants(d) {
 		return refused
 	}

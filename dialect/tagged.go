@@ -436,7 +436,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 			return r.fail(d, i, "the closing tag of the call is missing")
 		}
 		r.missing(d, r.form.CallClose, r.tailAt)
-		if _, v := r.endCallAt(d, r.tailAt, true); v == broken {
+		if v := r.endCallAt(d, r.tailAt, true); v == broken {
 			return i, v
 		}
 	}
@@ -495,7 +495,7 @@ func (r *tagReader) missing(d *driver, tag string, at int) {
 
 // endCall ends the call behind its tag, which ends before i.
 func (r *tagReader) endCall(d *driver, i int, complete bool) (int, verdict) {
-	if _, v := r.endCallAt(d, d.text.at(i), complete); v != more {
+	if v := r.endCallAt(d, d.text.at(i), complete); v != more {
 		return i, v
 	}
 	if r.section == nil {
@@ -505,24 +505,26 @@ func (r *tagReader) endCall(d *driver, i int, complete bool) (int, verdict) {
 	return i, more
 }
 
-func (r *tagReader) endCallAt(d *driver, end int, complete bool) (int, verdict) {
+func (r *tagReader) endCallAt(d *driver, end int, complete bool) verdict {
 	if !r.known {
 		d.call.reject(chat.ReasonUnknownTool, r.written, "no tool of this name is declared", r.at, end)
-		return 0, more
+		return more
 	}
 	r.val.At(end, 0)
 	if complete {
 		r.val.CloseObject()
 		if r.val.Err != "" {
-			return r.failAt(d, end, r.val.Err)
+			_, v := r.failAt(d, end, r.val.Err)
+			return v
 		}
 		if header := swallowedTurn(d.call.Arguments(), r.form.CallOpen); header != "" {
 			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
-			return r.failAt(d, end, "a value without its closing tag holds the turn of another party")
+			_, v := r.failAt(d, end, "a value without its closing tag holds the turn of another party")
+			return v
 		}
 	}
 	d.call.end(end, complete)
-	return 0, more
+	return more
 }
 
 // fail ends the candidate because of the byte before i. What was read of a call that did not begin is text,
@@ -568,7 +570,7 @@ func (r *tagReader) end(d *driver) verdict {
 			if r.finishValue(d, d.text.at(0)) == broken {
 				return broken
 			}
-			_, v := r.endCallAt(d, d.text.at(0), true)
+			v := r.endCallAt(d, d.text.at(0), true)
 			if v == broken {
 				return broken
 			}
@@ -586,7 +588,7 @@ func (r *tagReader) end(d *driver) verdict {
 	if d.call.open {
 		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && r.mends(d) {
 			r.missing(d, r.form.CallClose, d.text.at(0))
-			if _, v := r.endCallAt(d, d.text.at(0), true); v == broken {
+			if v := r.endCallAt(d, d.text.at(0), true); v == broken {
 				return broken
 			}
 			return finished

@@ -153,7 +153,7 @@ func (g *Grammar) text(w *writer, body *body) string {
 	var literals, rest []string
 	if o.marker != "" {
 		literals = []string{o.marker}
-		rest = []string{w.add("call", sequence(body.openedBehind(w, len(o.marker), g.f.start), end))}
+		rest = []string{w.add("call", sequence(body.openedBehind(len(o.marker), g.f.start), end))}
 	} else {
 		for i := range g.f.calls {
 			for j, begin := range body.begins[i] {
@@ -239,7 +239,7 @@ func (b *body) more(most int) string {
 }
 
 // openedBehind returns the choice of all calls behind their first n bytes, of which they have those of start in common.
-func (b *body) openedBehind(w *writer, n int, start string) string {
+func (b *body) openedBehind(n int, start string) string {
 	var alternatives []string
 	for i := range b.begins {
 		for _, one := range b.begins[i] {

@@ -154,9 +154,7 @@ func (a *Arguments) runString(in string, i int) (int, Progress) {
 			i++
 		}
 		if from < i {
-			if p := a.inside(in[from:i], a.pos(from), a.step); p == Failed {
-				return i, Failed
-			}
+			a.inside(in[from:i], a.pos(from), a.step)
 		}
 		if i == len(in) {
 			break
@@ -196,9 +194,9 @@ func (a *Arguments) escape(c byte, i int) int {
 }
 
 // inside hands decoded text to the value machine. Its offset i is at base+i*step of the text.
-func (a *Arguments) inside(s string, base, step int) Progress {
+func (a *Arguments) inside(s string, base, step int) {
 	if a.Doom != "" {
-		return Going
+		return
 	}
 	j := 0
 	if a.state == aString && !a.read {
@@ -206,17 +204,17 @@ func (a *Arguments) inside(s string, base, step int) Progress {
 			j++
 		}
 		if j == len(s) {
-			return Going
+			return
 		}
 		a.read = true
 		if s[j] != '{' {
 			a.Doom = "the arguments are a string that holds no object"
-			return Going
+			return
 		}
 		if !a.Wrapped {
 			if a.repair == Off {
 				a.Doom = "the arguments are a string"
-				return Going
+				return
 			}
 			a.out.Note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
 		}
@@ -225,7 +223,7 @@ func (a *Arguments) inside(s string, base, step int) Progress {
 		if !chars.Blank(s) {
 			a.Doom = "something stands behind the object in the arguments' string"
 		}
-		return Going
+		return
 	}
 	a.val.base, a.val.step = base, step
 	n, p := a.val.Run(s, j)
@@ -238,7 +236,6 @@ func (a *Arguments) inside(s string, base, step int) Progress {
 			a.Doom = "something stands behind the object in the arguments' string"
 		}
 	}
-	return Going
 }
 
 func (a *Arguments) endString(i int) Progress {

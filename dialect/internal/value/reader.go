@@ -678,9 +678,8 @@ func (v *Reader) path() string {
 // PointerEscapes make a key a step of a JSON pointer.
 var PointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-func (v *Reader) fail(why string) Progress {
+func (v *Reader) fail(why string) {
 	if v.Err == "" {
 		v.Err = why
 	}
-	return Failed
 }
