@@ -252,6 +252,9 @@ func (r *lineReader) writeTops(d *driver, tops []topKey, end int) {
 			to = r.starts[t.to]
 		}
 		at += indentOf(r.lines[t.from])
+		if c := r.lines[t.from][indentOf(r.lines[t.from])]; c == '"' || c == '\'' {
+			at++
+		}
 		before := "{"
 		if i > 0 {
 			before = ","

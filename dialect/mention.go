@@ -61,6 +61,8 @@ var leads = []struct {
 	right bool
 }{
 	{"for example", false}, {"for instance", false}, {"you could write", false}, {"you can write", false}, {"you might write", false}, {"you would write", false},
+	{"zum beispiel", false}, {"par exemple", false}, {"por ejemplo", false}, {"per esempio", false}, {"por exemplo", false}, {"bijvoorbeeld", false},
+	{"например", false}, {"例如", false}, {"比如", false}, {"例えば", false}, {"z. b.", true}, {"z.b.", true}, {"par ex.", true}, {"p. ej.", true},
 	{"e.g.", true}, {"such as", true}, {"something like", true}, {"i.e.", true},
 }
 

@@ -88,6 +88,8 @@ type roleStyle struct {
 var (
 	roleWords   = []string{"User", "USER", "user", "Human", "HUMAN", "human", "System", "SYSTEM", "system"}
 	replyWords  = []string{"Assistant", "ASSISTANT", "assistant", "AI", "Bot"}
+	otherWords  = []string{"Benutzer", "Nutzer", "Usuario", "Utente", "Usuário", "Gebruiker", "Пользователь", "ユーザー", "사용자", "用户"}
+	otherReply  = []string{"Assistent", "Asistente", "Assistente", "Ассистент", "アシスタント", "어시스턴트", "助手"}
 	keyedReply  = []string{"Model", "Agent", "Falcon", "GPT"}
 	taggedReply = []string{"assistant", "Assistant", "ASSISTANT", "ai", "bot", "model", "gpt"}
 	headedRoles = append([]string{"Input"}, roleWords...)
@@ -96,9 +98,10 @@ var (
 
 // roleStyles are those that are read in every text. In a colon's style lists of keys have words of their own.
 var roleStyles = []roleStyle{
-	{after: ":", others: append([]string{"Benutzer", "Nutzer", "Usuario", "Utente"}, roleWords...), own: append([]string{"Assistent", "Asistente", "Assistente"}, replyWords...)},
+	{after: ":", others: append(otherWords, roleWords...), own: append(otherReply, replyWords...)},
 	{before: "**", after: ":**", others: roleWords, own: replyWords},
 	{before: "**", after: "**:", others: roleWords, own: replyWords},
+	{before: "**", after: " :**", others: []string{"Utilisateur"}, own: []string{"Assistant"}},
 	{before: "**", after: "**\n", others: roleWords, own: replyWords},
 	{before: "# ", after: "\n", others: roleWords, own: replyWords},
 	{before: "## ", after: "\n", others: headedRoles, own: headedReply},
@@ -122,7 +125,7 @@ var roleStyles = []roleStyle{
 	{after: ">", others: roleWords, own: replyWords},
 	{after: " (", others: roleWords, own: replyWords},
 	{after: " says:", others: roleWords, own: replyWords},
-	{after: "：", others: append([]string{"用户", "使用者"}, roleWords...), own: append([]string{"助手", "助理"}, replyWords...)},
+	{after: "：", others: append([]string{"用户", "使用者", "ユーザー"}, roleWords...), own: append([]string{"助手", "助理", "アシスタント"}, replyWords...)},
 	{before: "<", after: ">", others: []string{"User", "USER", "human", "Human", "system"}, own: taggedReply, loose: true},
 	{before: "<message role=\"", after: "\">", others: []string{"user", "system"}, own: []string{"assistant"}, loose: true},
 	{after: ":", others: []string{"Q", "U", "H", "Question"}, direct: []string{"A", "Answer"}},

@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/render"
+	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -224,7 +225,7 @@ func (r *tagReader) readTail(d *driver, i int) (int, verdict) {
 		} else {
 			c := d.text.in[i]
 			if len(r.tail) == 1 && !r.endsValue(c) {
-				r.add(d, oneByte(r.tail[0]), i)
+				r.add(d, string(r.tail), i)
 				r.tail = r.tail[:0]
 				return i, more
 			}
@@ -326,20 +327,6 @@ func (r *tagReader) endsValue(c byte) bool {
 		return c == '\n'
 	}
 	return true
-}
-
-func oneByte(c byte) string {
-	switch c {
-	case '<':
-		return "<"
-	case ']':
-		return "]"
-	case '\n':
-		return "\n"
-	case '\r':
-		return "\r"
-	}
-	return string(rune(c))
 }
 
 // endValue ends the value at the tags in the tail, all of which were read.
@@ -484,7 +471,7 @@ func (r *tagReader) unquoted(d *driver, text string, end int) string {
 			return s
 		}
 	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
-		if s, ok := render.Unquote(`"` + strings.TrimSpace(text) + `"`); ok {
+		if s, ok := value.Unquote(strings.TrimSpace(text)); ok {
 			r.val.NoteAt(chat.NoteWrappedJSON, text, s, end, end)
 			return s
 		}
