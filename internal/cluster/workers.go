@@ -19,6 +19,7 @@ type Worker struct {
 	Address
 	Hello
 	key     string            // the name of its key
+	shown   string            // how people call it
 	hashes  map[string]string // of what it offers, by name
 	seen    time.Time
 	busy    int // calls that it runs, as it says
@@ -29,7 +30,7 @@ type Worker struct {
 }
 
 // String returns how people call the worker.
-func (w *Worker) String() string { return w.key + "/" + w.Name }
+func (w *Worker) String() string { return w.shown }
 
 // load is how many calls the worker has, as far as this service knows.
 func (w *Worker) load() int { return max(w.busy, w.mine) }
@@ -74,7 +75,7 @@ func (c *Cluster) meet(a Address, h *Hello) {
 	if len(h.Labels) > maxLabels {
 		h.Labels = nil
 	}
-	w.Hello = *h
+	w.Hello, w.shown = *h, w.key+"/"+h.Name
 	for i := range h.Tools {
 		w.hashes[h.Tools[i].Name] = h.Tools[i].Hash()
 	}
