@@ -3,13 +3,18 @@ package prompt
 import (
 	"bytes"
 	"hash/maphash"
+	"strings"
 	"sync"
 
 	"wield/chat"
 )
 
-// cacheSize is how many blocks a Cache keeps. A client offers the same few lists of tools again and again.
-const cacheSize = 64
+// Bounds of a Cache. A client offers the same few lists of tools again and again.
+const (
+	cacheSize  = 64
+	cacheBytes = 8 << 20        // of keys and blocks
+	cacheEach  = cacheBytes / 4 // of one; a larger one is rendered each time
+)
 
 // A Cache keeps tool blocks by the hash of what they are made from. The zero value is ready, and safe for concurrent use. A
 // nil *Cache keeps nothing.
@@ -17,6 +22,7 @@ type Cache struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	entries map[uint64]*cacheEntry
+	bytes   int
 }
 
 // A cacheEntry has the key in full: a hash may collide, and a wrong block would show one client's tools to another.
@@ -26,6 +32,7 @@ type cacheEntry struct {
 	bare, apart               bool
 	tools                     []chat.Tool
 	block                     block
+	size                      int
 }
 
 // block returns the tool block, from the cache if it is there.
@@ -60,18 +67,41 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	if e.matches(o, tools, bare) {
 		return e.block
 	}
+	made := renderBlock(o, d, tools, bare)
+	size := len(made.tools) + len(made.rules) + sizeOf(tools)
+	if size > cacheEach {
+		return made
+	}
 	e = &cacheEntry{dialect: o.dialect(), prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
-		block: renderBlock(o, d, tools, bare)}
+		block: made, size: size}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.entries) >= cacheSize {
-		for k := range c.entries { // any one: what is in use comes back
-			delete(c.entries, k)
+	if old := c.entries[key]; old != nil {
+		c.bytes -= old.size
+		delete(c.entries, key)
+	}
+	for k, old := range c.entries { // any: what is in use comes back
+		if len(c.entries) < cacheSize && c.bytes+size <= cacheBytes {
 			break
 		}
+		c.bytes -= old.size
+		delete(c.entries, k)
 	}
 	c.entries[key] = e
-	return e.block
+	c.bytes += size
+	return made
+}
+
+// toolBytes is what a chat.Tool takes beside its texts.
+const toolBytes = 200
+
+// sizeOf returns how many bytes the definitions of tools take.
+func sizeOf(tools []chat.Tool) int {
+	n := len(tools) * toolBytes
+	for i := range tools {
+		n += len(tools[i].Name) + len(tools[i].Description) + len(tools[i].Parameters)
+	}
+	return n
 }
 
 func flags(a, b bool) (f byte) {
@@ -98,12 +128,12 @@ func (e *cacheEntry) matches(o *Options, tools []chat.Tool, bare bool) bool {
 	return true
 }
 
-// copyTools copies what the key needs: the buffers of a request may be used again by whoever owns them.
+// copyTools copies what the key needs: the buffers of a request may be used again by whoever owns them, and a text of a request's body
+// would keep the whole body in memory.
 func copyTools(tools []chat.Tool) []chat.Tool {
 	list := make([]chat.Tool, len(tools))
 	for i := range tools {
-		list[i] = tools[i]
-		list[i].Parameters = bytes.Clone(tools[i].Parameters)
+		list[i] = chat.Tool{Name: strings.Clone(tools[i].Name), Description: strings.Clone(tools[i].Description), Parameters: bytes.Clone(tools[i].Parameters)}
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package prompt_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -363,6 +364,29 @@ func TestCache(t *testing.T) {
 	for i := range 200 {
 		render(t, &chat.Request{Tools: []chat.Tool{tool(fmt.Sprint("t", i), "", "")}, Messages: []chat.Message{user("hi")}}, prompt.Options{Cache: cache})
 	}
+}
+
+// TestCacheIsBounded renders large definitions, each of which is another one.
+func TestCacheIsBounded(t *testing.T) {
+	held := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	cache := new(prompt.Cache)
+	before := held()
+	for i := range 40 {
+		long := fmt.Sprint(i, strings.Repeat("a", 1<<20))
+		cache := prompt.Options{Cache: cache}
+		if _, err := prompt.Render(t.Context(), &chat.Request{Tools: []chat.Tool{tool(fmt.Sprint("t", i), long, "")}, Messages: []chat.Message{user("hi")}}, cache); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := held() - before; more > 20<<20 {
+		t.Errorf("the cache holds %d MiB", more>>20)
+	}
+	runtime.KeepAlive(cache)
 }
 
 func BenchmarkRender(b *testing.B) {

@@ -121,6 +121,7 @@ func New(o Options) (*Ring, error) {
 // Add keeps a record. It must not be changed afterwards. The error says that it could not be written to disk;
 // it is kept in memory all the same.
 func (r *Ring) Add(rec *Record) error {
+	rec.detach()
 	r.mu.Lock()
 	r.records = append(r.records, rec)
 	r.bytes += rec.size()

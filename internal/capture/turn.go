@@ -213,3 +213,38 @@ func offered(tools []chat.Tool) []Offered {
 	}
 	return list
 }
+
+// detach copies the texts of a record which may be part of a request's body, since each would keep the whole body in memory.
+func (r *Record) detach() {
+	clone := func(texts ...*string) {
+		for _, s := range texts {
+			*s = strings.Clone(*s)
+		}
+	}
+	clone(&r.ID, &r.Path, &r.Model)
+	for i := range r.Dropped {
+		clone(&r.Dropped[i])
+	}
+	for i := range r.Turns {
+		t := &r.Turns[i]
+		clone(&t.Model, &t.Backend, &t.Dialect, &t.Notice)
+		for j := range t.Sent {
+			clone(&t.Sent[j].Role)
+		}
+		for j := range t.Calls {
+			clone(&t.Calls[j].ID, &t.Calls[j].Name, &t.Calls[j].Dialect)
+		}
+		for j := range t.Notes {
+			clone(&t.Notes[j].Path)
+		}
+		for j := range t.Rejected {
+			clone(&t.Rejected[j].Name, &t.Rejected[j].Message)
+		}
+		if t.Bounce != nil {
+			clone(&t.Bounce.Name)
+		}
+		if t.Overrun != nil {
+			t.Overrun = &chat.OverrunDetail{At: t.Overrun.At, Marker: strings.Clone(t.Overrun.Marker), Hard: t.Overrun.Hard}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 )
 
@@ -17,7 +18,7 @@ const (
 // names are the names of tools that have a label. The zero value is ready.
 type names struct {
 	mu   sync.RWMutex
-	seen map[string]bool
+	seen map[string]string
 }
 
 // label returns name, if it is one of the first maxNames, or else otherName.
@@ -25,8 +26,8 @@ func (n *names) label(name string) string {
 	n.mu.RLock()
 	known := n.seen[name]
 	n.mu.RUnlock()
-	if known {
-		return name
+	if known != "" {
+		return known
 	}
 	if name == "" || len(name) > maxNameLen {
 		return otherName
@@ -34,14 +35,15 @@ func (n *names) label(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.seen[name]:
-		return name
+	case n.seen[name] != "":
+		return n.seen[name]
 	case len(n.seen) >= maxNames:
 		return otherName
 	case n.seen == nil:
-		n.seen = make(map[string]bool, maxNames)
+		n.seen = make(map[string]string, maxNames)
 	}
-	n.seen[name] = true
+	name = strings.Clone(name) // the rest of a request's body is not kept for it
+	n.seen[name] = name
 	return name
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -37,7 +38,7 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 		}
 		key := m.key
 		if key == "" {
-			key = req.User
+			key = strings.Clone(req.User) // the journal keeps it, and would keep the body of the request with it
 		}
 		reply, err := m.player.Play(Input{Request: req, Key: key})
 		if err != nil {

@@ -239,7 +239,7 @@ func (f *recordFlags) run(ctx context.Context, app *cli.App, name string) (err e
 	}
 	w := app.Stdout
 	if f.out != "" {
-		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it holds what was said
 		if err != nil {
 			return cli.UsageErrorf("--out: %w", err)
 		}

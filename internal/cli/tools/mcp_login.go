@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -138,7 +139,7 @@ func listenForLogin(ctx context.Context, port int) (*callback, error) {
 		return nil, err
 	}
 	c := &callback{listener: l, came: make(chan *url.URL, 1)}
-	c.server = &http.Server{Handler: c}
+	c.server = &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
 	go c.server.Serve(l)
 	return c, nil
 }
