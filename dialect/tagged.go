@@ -514,13 +514,11 @@ func (r *tagReader) endCallAt(d *driver, end int, complete bool) verdict {
 	if complete {
 		r.val.CloseObject()
 		if r.val.Err != "" {
-			_, v := r.failAt(d, end, r.val.Err)
-			return v
+			return r.failAt(d, end, r.val.Err)
 		}
 		if header := swallowedTurn(d.call.Arguments(), r.form.CallOpen); header != "" {
 			d.turn.swallowed, d.turn.swallowedAt = header, d.call.at
-			_, v := r.failAt(d, end, "a value without its closing tag holds the turn of another party")
-			return v
+			return r.failAt(d, end, "a value without its closing tag holds the turn of another party")
 		}
 	}
 	d.call.end(end, complete)
@@ -533,19 +531,18 @@ func (r *tagReader) fail(d *driver, i int, why string) (int, verdict) {
 	if d.text.confirmed && !d.call.open && r.at >= d.text.last {
 		return d.backTo(r.at, i)
 	}
-	_, v := r.failAt(d, d.text.at(i), why)
-	return i, v
+	return i, r.failAt(d, d.text.at(i), why)
 }
 
-func (r *tagReader) failAt(d *driver, end int, why string) (int, verdict) {
+func (r *tagReader) failAt(d *driver, end int, why string) verdict {
 	if !d.call.open {
 		if d.text.confirmed {
-			return 0, finished
+			return finished
 		}
-		return 0, refused
+		return refused
 	}
 	d.call.reject(chat.ReasonMalformed, "", why, r.at, end)
-	return 0, broken
+	return broken
 }
 
 // end decides what the end of the text means.

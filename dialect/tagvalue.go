@@ -374,7 +374,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	if r.whole {
 		if r.unwrap(d) {
 			if v.Err != "" {
-				_, w := r.failAt(d, end, v.Err)
+				w := r.failAt(d, end, v.Err)
 				return w
 			}
 			return more
@@ -442,7 +442,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	v.At(end, 0)
 	d.call.sources.from(end)
 	if v.Err != "" {
-		_, w := r.failAt(d, end, v.Err)
+		w := r.failAt(d, end, v.Err)
 		return w
 	}
 	return more
