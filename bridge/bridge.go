@@ -108,6 +108,7 @@ type Options struct {
 	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
 	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
 	Backend  string        // shown in TurnStart
+	Notice   string        // the same: what a person should know of how the model is asked
 	Protocol chat.Protocol // that the backend speaks: tools that its servers run are passed on to it
 	Log      *slog.Logger  // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }

@@ -312,7 +312,7 @@ func (r *run) begin() {
 // turnDetail describes the turn, for its start and its end.
 func (r *run) turnDetail() *chat.TurnDetail {
 	if r.turn.detail == nil {
-		d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent}
+		d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent, Notice: r.o.Notice}
 		if r.mode == ModeText {
 			d.Dialect = r.o.Prompt.Dialect
 			if r.o.Mode == ModeAuto && r.o.Support.drops(r.req.Model) {
@@ -396,7 +396,9 @@ func (r *run) take(e chat.Event) {
 		r.usage.Add(u)
 		r.hasUsage = true
 	case chat.KindFinish:
-		r.finish = *e.Detail.(*chat.Finish)
+		if r.finish = *e.Detail.(*chat.Finish); r.cutByLength() {
+			r.dec.Truncated()
+		}
 	case chat.KindIdle:
 		r.emit(e)
 	default:

@@ -79,7 +79,7 @@ func (c *callWriter) confirm(at int, call bool) {
 	case c.text.confirmed:
 		c.text.markupUpTo(at)
 		c.text.trim(at)
-	case call:
+	case call && !c.set.spaced:
 		c.text.textUpTo(c.text.holdAt)
 		if at > 0 && c.text.holdAt == 0 && strings.HasPrefix(c.text.held(0, at), "\ufeff") {
 			c.Note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})

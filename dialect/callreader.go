@@ -30,6 +30,7 @@ type callReader struct {
 	text    value.Text
 	record  record
 	blanks  int
+	slash   bool              // a back-slash was read between values
 	doom    string            // the JSON is read to its end, and then rejected for this reason
 	comma   bool              // the last thing in the object was a comma
 	notes   []chat.NoteDetail // of repairs before the call was confirmed
@@ -290,8 +291,15 @@ func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 			return i, refused
 		}
 		return i + 1, more
+	case r.slash && c == 'n', c == '\\' && !r.slash && r.closer != "" && d.set.opts.Repair != RepairOff:
+		r.slash = !r.slash // a newline of models that have seen too much JSON
+		return i + 1, more
+	case r.state == cEnd && r.slash:
+		return r.unclosed(d, i)
 	case r.state == cEnd:
 		return r.behind(d, c, i)
+	case r.slash:
+		return r.broken(d, i, "a back-slash stands between the values")
 	case (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart:
 		r.comment(d, c)
 		return i + 1, more

@@ -116,7 +116,7 @@ func TestEveryDialectHasCases(t *testing.T) {
 }
 
 // underAuto are the dialects whose texts are those of another one, as which they are read unless they are named.
-var underAuto = map[string]string{"hyperclovax-seed": "glm", "mimo": "qwen3-coder"}
+var underAuto = map[string]string{"hyperclovax-seed": "glm", "mimo": "qwen3-coder", "spark25": "glm", "step5": "qwen3-coder"}
 
 // mistakable are the dialects whose calls have no marker, or one that models are told of in words.
 var mistakable = map[string]bool{"cli-block": true, "function-style": true, "hermes": true, "json-fence": true, "llf-shorthand": true, "name-json": true, "openai-envelope": true,

@@ -55,6 +55,7 @@ func (r *channelReader) run(d *driver, i int) (int, verdict) {
 		}
 		r.head = d.text.held(d.text.candAt, d.text.at(i))
 		calls := r.header(d)
+		d.toUser = 0
 		if d.cand.fenced.mark != 0 && !calls {
 			return i, refused
 		}
@@ -113,7 +114,7 @@ func (r *channelReader) header(d *driver) bool {
 		r.to, _, _ = strings.Cut(r.to, "<")
 	}
 	switch r.to {
-	case "", "assistant", "user", "self", "system", "developer":
+	case "", "assistant", "user", "self", "system", "developer", "commentary":
 		return false
 	}
 	return len(d.set.opts.Tools) > 0
@@ -154,8 +155,11 @@ func (r *channelReader) frame(d *driver, i int) (int, verdict) {
 	switch {
 	case r.channel() == "analysis":
 		closer = "<|end|>"
-	case r.to == "self":
+	case r.to == "self", r.to == "developer":
 		closer = "<|eom|>"
+	}
+	if r.to == "user" {
+		d.toUser = d.text.at(i)
 	}
 	if closer != "" && !d.set.opts.Thinking.Off {
 		d.body = nil

@@ -67,6 +67,7 @@ type Dialect struct {
 	closers  []string   // of reasoning whose opener is the header of a message
 	bareJSON bool       // JSON without an opener is one of its forms,
 	midLine  bool       // and may begin in the middle of a line when it is expected most,
+	spaced   bool       // white space before a call belongs to the content
 	keyed    bool       // and may have the name as its key when it is expected most
 	bareName bool       // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
 	write    render.Row // how it is written for a prompt

@@ -18,6 +18,8 @@ type driver struct {
 	plain   int // bytes before this offset are text whatever they look like
 
 	triedWrap bool // something was read as wrapped calls: see wrapReader
+	toUser    int  // where a message for the user begins: behind words in it glimmer's calls are shown; 0: nowhere
+	truncated bool // the text was cut at a limit: its end completes nothing
 
 	then func(d *Decoder, i int) int // what the decoder does where a machine yields; it returns where to go on
 	back int                         // the offset from which on bytes are text again

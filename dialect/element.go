@@ -18,6 +18,7 @@ type element struct {
 	node    int32   // of that tag
 	list    bool    // a bracket was read,
 	nested  bool    // and another
+	slash   bool    // a back-slash was read
 	quote   byte    // a quote was read behind the bracket
 	inner   bool    // a fence was opened inside the section
 	blanks  int
@@ -80,6 +81,13 @@ func (d *Decoder) elementFirst(i int) int {
 			return d.refuse(i, "too much white space")
 		}
 		return i + 1
+	}
+	if e.slash && c == 'n' || c == '\\' && !e.slash && e.opener != nil && !e.list && d.set.opts.Repair != RepairOff {
+		e.slash = !e.slash // a newline of models that have seen too much JSON
+		return i + 1
+	}
+	if e.slash {
+		return d.refuse(i, "nothing that a call begins with")
 	}
 	s := d.set
 	json := s.bare.json

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"wield/dialect/internal/chars"
@@ -132,4 +133,44 @@ func cutElement(text string, f *form.Tags) (name, inner, behind string, ok bool)
 		}
 		at += k + len(end)
 	}
+}
+
+// closeElements adds the closing tags that are missing: of an element before another one of its name, and before the end of the one
+// around it.
+func closeElements(text string, f *form.Tags) string {
+	var out strings.Builder
+	var open []string
+	end := func() {
+		out.WriteString(f.ParamClose + open[len(open)-1] + ">")
+		open = open[:len(open)-1]
+	}
+	for {
+		before, rest, found := strings.Cut(text, f.ParamOpen)
+		out.WriteString(before)
+		name, behind, whole := strings.Cut(rest, ">")
+		if !found || !whole {
+			break
+		}
+		closed, closes := strings.CutPrefix(name, "/")
+		switch {
+		case closes && slices.Contains(open, closed):
+			for open[len(open)-1] != closed {
+				end()
+			}
+			end()
+		case closes:
+			return text
+		default:
+			if len(open) > 0 && open[len(open)-1] == name && strings.TrimSpace(before) != "" {
+				end()
+			}
+			open = append(open, name)
+			out.WriteString(f.ParamOpen + name + ">")
+		}
+		text = behind
+	}
+	for len(open) > 0 {
+		end()
+	}
+	return out.String()
 }

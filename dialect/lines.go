@@ -274,8 +274,12 @@ func (r *lineReader) end(d *driver) verdict {
 			return v
 		}
 	}
-	if r.state == lName {
+	switch {
+	case r.state == lName, d.truncated && r.state == lArgs:
 		return refused
+	case d.truncated && r.inline == "":
+		d.call.end(d.text.at(0), false)
+		return finished
 	}
 	return r.finish(d, 0)
 }

@@ -31,11 +31,13 @@ type opener struct {
 	lineStart bool   // only at the start of a line
 	framing   bool   // it stands around text as well, and is left out when no tools are on offer too
 	anywhere  bool   // useThink, useVerbatim: in the middle of a line too
+	mixed     bool   // useThink: models close it with the tag of another one, too
 	tail      bool   // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
 	named     bool   // only if the dialect is the one that is expected most
 	closes    bool   // useDrop: as the closer of one that was left out
 	optional  bool   // useJSON: the closer may be missing; if others share the literal, then only behind a list
 	first     bool   // useDrop: only at the start of the message
+	private   bool   // not behind words in a message for the user, who is shown it
 	keyed     bool   // useJSON: a call is an object whose one key is the name of the tool
 	args      string // useJSON: the key of the arguments, where it is another than arguments or parameters
 	mark      turnMark
@@ -123,7 +125,7 @@ func (o *opener) sectioned() bool {
 func (o *opener) join(other opener) {
 	if o.use != useSection {
 		first := *o
-		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional, keyed: o.keyed, args: o.args}
+		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional, keyed: o.keyed, private: o.private, args: o.args}
 		o.join(first)
 	}
 	switch {

@@ -345,6 +345,7 @@ func (r *pyReader) start(d *driver, i int) {
 	r.got++
 	r.noteBraces(d)
 	r.val = d.object(d.call.tool.Args, true)
+	r.val.Inner = true
 	r.val.Quoted = r.quote != 0 && r.quote != '`'
 	r.val.At(d.text.at(i), 0)
 }

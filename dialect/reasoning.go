@@ -26,6 +26,9 @@ func (d *Decoder) openReasoning(i int, o *opener) int {
 	}
 	d.ctx = lineContext{}
 	d.think = reasoning{open: true, closer: o.closer}
+	if o.mixed {
+		d.think.closer = ""
+	}
 	return i
 }
 
@@ -137,6 +140,7 @@ func (d *Decoder) promote() {
 	if !r.open || r.shadow == nil {
 		return
 	}
+	r.shadow.truncated = d.truncated
 	r.collect(r.shadow.Close(nil))
 	for from := 0; from < len(r.found); {
 		to := from

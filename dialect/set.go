@@ -29,6 +29,7 @@ type rules struct {
 	bareJSON     string // the dialect of JSON without an opener
 	midJSON      bool   // which may also begin in the middle of a line,
 	keyedJSON    bool   // and have the name as its key
+	spaced       bool   // white space before a call is content
 	blocks       bool   // fenced blocks with the name of a tool are calls
 	bareName     string // the dialect of a name and an object without an opener
 	automaton
@@ -83,7 +84,7 @@ func newRules(o *Options) (*rules, error) {
 		}
 	}
 	if len(expected) > 0 {
-		r.keyedJSON, r.midJSON = expected[0].keyed, r.bare.json && expected[0].midLine
+		r.keyedJSON, r.midJSON, r.spaced = expected[0].keyed, r.bare.json && expected[0].midLine, expected[0].spaced
 	}
 	r.build(o)
 	return r, nil

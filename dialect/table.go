@@ -24,6 +24,13 @@ var plainRows = []Dialect{
 			{literal: "</tool_call>", use: useEnd},
 		},
 		write: render.Row{Open: "<tool_call>\n", End: "\n</tool_call>", Call: render.CallParameters, Tools: render.ToolsTag, Results: &render.ResultsTag}},
+	{Name: "step5", Class: ClassTagged, Models: "Step 5", spaced: true,
+		Summary: "as qwen3-coder; white space before a call is content", Example: "<tool_call>\n<function=N>\n<parameter=k>\nv\n</parameter>\n</function>\n</tool_call>",
+		openers: []opener{
+			{literal: "<tool_call>", use: useBody, then: "<function=", body: tagBody(&functionTags), closer: "</tool_call>"},
+			{literal: "<function=", use: useBody, body: tagBody(&functionTags)},
+		},
+		write: render.Row{Open: "<tool_call>\n", End: "\n</tool_call>", Call: render.CallParameters, Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "mimo", Class: ClassTagged, Models: "MiMo",
 		Summary: "as qwen3-coder, with values as they stand", Example: "<tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</tool_call>",
 		openers: []opener{

@@ -122,7 +122,7 @@ func meaningTags(prefix, dialect string) *form.Tags {
 const minimaxPrefix = "]<]minimax[>["
 
 var elementTags = form.Tags{NameEnd: ">", ParamOpen: minimaxPrefix + "<", ParamEnd: ">", ParamClose: minimaxPrefix + "</",
-	CallOpen: minimaxPrefix + "<invoke name=", CallClose: minimaxPrefix + "</invoke>", Quoted: true, Elements: true, Strict: true}
+	CallOpen: minimaxPrefix + "<invoke name=", CallClose: minimaxPrefix + "</invoke>", Quoted: true, Elements: true}
 
 var paramTags = form.Tags{NameEnd: ">", ParamOpen: "<param", ParamEnd: ">", ParamClose: "</param>",
 	CallOpen: "<function name=", CallClose: "</function>", Quoted: true,

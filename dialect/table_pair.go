@@ -8,12 +8,18 @@ import (
 
 // The dialects with a name and pairs of key and value elements.
 var pairRows = []Dialect{
-	{Name: "glm", Class: ClassTagged, Models: "GLM 4.5, 4.6, 4.7, Spark 3",
+	{Name: "glm", Class: ClassTagged, Models: "GLM 4.5 to 5.3, Ling 3",
 		Summary: "a name and arg_key and arg_value elements between <tool_call> tags", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
 		},
 		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&pairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
+	{Name: "spark25", Class: ClassTagged, Models: "Spark 2.5 and 3",
+		Summary: "as glm; null in any case is null", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
+		openers: []opener{
+			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&sparkTags), closer: "</tool_call>"},
+		},
+		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&sparkTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "poolside", Class: ClassTagged, Models: "Poolside v1, Laguna",
 		Summary: "a name and a JSON object, or what glm writes, between <tool_call> or <user> tags", Example: "<tool_call>N\n{\"k\":\"v\"}</tool_call>",
 		openers: []opener{
@@ -42,17 +48,28 @@ var pairRows = []Dialect{
 		openers: []opener{{literal: "<tool_calls:", use: useBody, body: newSuffixed}},
 		write: render.Row{Head: "<tool_calls:opensource>", Open: "<tool_call:opensource>", End: "</tool_call:opensource>", Tail: "</tool_calls:opensource>",
 			Call: render.CallPairs(suffixTags("opensource"))}},
-	{Name: "k2-horizon", Class: ClassTagged, Models: "K2 Horizon",
+	{Name: "k2-horizon", Class: ClassTagged, Models: "K2 Horizon, K2 V3",
 		Summary: "as hunyuan-v3 with a prefix in every tag, or JSON", Example: "<ifm|tool_calls><ifm|tool_call>N<ifm|arg_key>k</ifm|arg_key><ifm|arg_value>v</ifm|arg_value></ifm|tool_call></ifm|tool_calls>",
 		openers: []opener{
 			{literal: "<ifm|tool_calls>", use: useBody, then: "<ifm|tool_call>", body: newHorizon, closer: "</ifm|tool_calls>"},
 			{literal: "</ifm|tool_calls>", use: useEnd},
+			{literal: "<ifm|think>", use: useThink, closer: "</ifm|think>", mixed: true, framing: true},
+			{literal: "<ifm|think_fast>", use: useThink, closer: "</ifm|think_fast>", mixed: true, framing: true},
+			{literal: "<ifm|think_faster>", use: useThink, closer: "</ifm|think_faster>", mixed: true, framing: true},
+			{literal: "<|ifm|im_end|>", use: useDrop, framing: true},
+			{literal: "<|ifm|endoftext|>", use: useDrop, framing: true},
 		},
 		write: render.Row{Head: "<ifm|tool_calls>", Open: "<ifm|tool_call>", End: "</ifm|tool_call>", Tail: "</ifm|tool_calls>", Call: render.CallPairs(&horizonTags)}},
 }
 
 var pairTags = form.Tags{Bare: true, Alone: true, NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
 	CallOpen: "<tool_call>", CallClose: "</tool_call>", Untyped: shape.UntypedPython, Object: &pairObject, ObjectIs: "poolside"}
+
+var sparkTags = func() form.Tags {
+	f := pairTags
+	f.Nulls = true
+	return f
+}()
 
 // userTags are pairs in an element that prose has as well.
 var userTags = func() form.Tags {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/dialect/internal/chars"
+	"wield/schema/shape"
 )
 
 // shift gives the beginning of the tail t, which turned out to be no end, to the value.
@@ -12,7 +13,7 @@ func (r *tagReader) shift(d *driver, t string, i int) {
 	if strings.HasPrefix(t, "\r\n") {
 		n = 2
 	}
-	if t[0] == '<' {
+	if t[0] == '<' || r.form.Elements && strings.HasPrefix(t, r.form.ParamClose) {
 		r.marked = true
 	}
 	for n < len(t) && t[n] != r.form.ParamOpen[0] && t[n] != '\n' && t[n] != '\r' {
@@ -222,7 +223,16 @@ func (r *tagReader) properEnd(t string, at int) ending {
 func (r *tagReader) missingClose(d *driver, t string, at int) ending {
 	f, text := r.form, t[at:]
 	e := ending{end: at, kind: tagParam, next: -1}
-	switch matchTag(text, f.ParamOpen) {
+	begins := matchTag(text, f.ParamOpen)
+	if f.Elements {
+		switch t := r.shape.Type(); {
+		case r.marked || t == 0 || t.Any(shape.Object|shape.Array): // which elements may be in
+			return ending{}
+		case matchTag(text, f.CallClose) != noMatch && len(text) > len(f.ParamOpen):
+			begins = noMatch
+		}
+	}
+	switch begins {
 	case partMatch:
 		e.match, e.want = partMatch, f.ParamOpen[len(text):]
 		return e

@@ -76,7 +76,7 @@ type tagValueState struct {
 	stream  bool   // the value is a string that goes out as it comes
 	waits   bool   // its first byte will tell
 	entity  bool   // a character reference was seen: the rest waits
-	marked  bool   // a '<' was seen in the value, so that it is no clean XML
+	marked  bool   // a '<' was seen in the value, so that it is no clean XML, or the closing tag of another element
 	fresh   bool   // nothing of the value was read yet
 	led     bool   // a newline stood before it
 	meant   string // the attribute that says how the value is meant: "true", "false", or nothing
@@ -583,7 +583,7 @@ func (r *tagReader) end(d *driver) verdict {
 		return finished
 	}
 	if d.call.open {
-		if r.state == tBody && len(r.tail) == 0 && r.complete(d) && r.mends(d) {
+		if r.state == tBody && len(r.tail) == 0 && !d.truncated && r.complete(d) && r.mends(d) {
 			r.missing(d, r.form.CallClose, d.text.at(0))
 			if v := r.endCallAt(d, d.text.at(0), true); v == broken {
 				return broken

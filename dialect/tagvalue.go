@@ -334,7 +334,7 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 	end := r.tailAt + e.end
 	r.closed = 0
 	if !e.closed {
-		r.missing(d, r.form.ParamClose, end)
+		r.missing(d, r.close, end)
 	}
 	if line := e.end - len(r.close); r.form.Paired && e.closed && line > 0 && !r.led && !r.fresh {
 		r.add(d, "\r\n"[2-line:], d.text.index(r.tailAt+line))
@@ -345,7 +345,7 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 		return i, v
 	}
 	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
-	if r.keyAt = end + len(r.form.ParamOpen); r.form.Quoted {
+	if r.keyAt = end + len(r.form.ParamOpen); r.form.Quoted && !r.form.Elements {
 		r.keyAt++
 	}
 	r.keyEnd = r.keyAt + len(e.param)
@@ -427,9 +427,18 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		if empty := emptyText(text, r.shape); empty != "" {
 			out, c = empty, shape.Fits
 		}
-		if tree, ok := readElements(text, r.form, r.shape); ok {
+		tree, ok := readElements(text, r.form, r.shape)
+		if !ok && r.mends(d) {
+			if tree, ok = readElements(closeElements(text, r.form), r.form, r.shape); ok {
+				r.missing(d, r.form.ParamClose, end)
+			}
+		}
+		if ok {
 			out, c = tree, shape.Fits
 		}
+	}
+	if t := r.shape.Type(); r.form.Nulls && !t.Has(shape.String) && strings.EqualFold(strings.TrimSpace(text), "null") {
+		out, c = "null", shape.Fits
 	}
 	if c != shape.Fits {
 		v.NoteAt(chat.NoteKind(c), text, out, end, end)

@@ -424,6 +424,12 @@ func (d *Decoder) opened(i int, o *opener) int {
 	if o.lineStart && !d.cand.ctx.bol && !d.cand.ctx.after && (o.mark != markOther || d.turn.closed != d.text.candAt && !d.behindSentence()) {
 		return d.refuse(i, "not at the start of a line")
 	}
+	if o.private && d.toUser > 0 {
+		if d.text.holdAt > d.toUser {
+			return d.refuse(i, "shown to the user")
+		}
+		d.toUser = 0
+	}
 	if d.cand.ctx.label != "" { // it announces only what has no opener
 		d.textUpTo(d.text.candAt)
 		d.text.trim(d.text.candAt)

@@ -15,14 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/bridge"
-	"wield/internal/chattemplate"
 	"wield/internal/cli"
 	"wield/internal/cli/tools"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
 	"wield/internal/tune"
-	"wield/model/openai"
 	"wield/model/script"
 )
 
@@ -163,22 +161,18 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 	if p.Scripted || !strings.HasPrefix(p.Address, "http") {
 		return finding, false
 	}
-	key, err := c.Backends[p.Backend].Key.Resolve(app.Getenv)
+	backend := c.Backends[p.Backend]
+	server, err := compose.TemplateServer(&backend, app.Getenv)
 	if err != nil {
 		return finding, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	data, err := openai.Template(ctx, openai.Options{URL: p.Address, Key: key}, p.Served)
-	if err != nil {
+	found, err := compose.InspectTemplate(ctx, server, p.Served)
+	if errors.Is(err, compose.ErrNoTemplate) {
 		return finding, false
 	}
 	finding = doctor.Finding{About: "model " + p.Name, Check: "chat template", State: doctor.Note}
-	t, err := chattemplate.Read(data)
-	if err != nil {
-		return finding, false // another server's answer
-	}
-	found, err := t.Inspect()
 	family := c.ProfileOf(p.Name)
 	switch {
 	case err != nil:
@@ -186,6 +180,11 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 	case found.Dialect == "":
 		finding.Says = "uses no known dialect; rules: " + found.Rules.String()
 	case family.Name == "" && (p.Set.Dialect == "" || p.Set.Dialect == "auto"):
+		if strings.HasPrefix(p.Address, "http://") {
+			finding.State = doctor.OK
+			finding.Says = fmt.Sprintf("uses %s, which is expected, since no profile matches the model; rules: %s", found.Dialect, found.Rules)
+			break
+		}
 		finding.Says = fmt.Sprintf("uses %s, but no profile matches the model; rules: %s", found.Dialect, found.Rules)
 		finding.Fix = fmt.Sprintf("models.%s.dialect: %s", p.Name, found.Dialect)
 	default:

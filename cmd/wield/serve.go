@@ -88,6 +88,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	}
 	s := site{app: app, again: make(chan chan error), lines: lines, options: o, scenario: f.scenario, environment: compose.Environment{
 		Getenv:    app.Getenv,
+		Templates: true,
 		Self:      app.Self,
 		Log:       log,
 		Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")),

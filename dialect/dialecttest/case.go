@@ -28,6 +28,7 @@ type Case struct {
 	Prefix  string `json:"prefix,omitempty"`
 	Repair  string `json:"repair,omitempty"` // off, safe or full; empty: full
 	Open    bool   `json:"starts_in_reasoning,omitempty"`
+	Finish  string `json:"finish_reason,omitempty"` // length: the text was cut at a limit
 	Tools   []Tool `json:"tools"`
 	Text    string `json:"text"`
 	TextB64 string `json:"text_b64,omitempty"` // instead of Text, for bytes that are no UTF-8
@@ -200,8 +201,19 @@ func (c *Case) maker(cache *dialect.Cache) (Maker, error) {
 	}
 	return func() Decoder {
 		d, _ := dialect.New(o) // the same options made one above
+		if c.Finish == "length" {
+			return truncated{d}
+		}
 		return d
 	}, nil
+}
+
+// truncated is a decoder of texts that were cut at a limit.
+type truncated struct{ *dialect.Decoder }
+
+func (d truncated) Close(dst []chat.Event) []chat.Event {
+	d.Truncated()
+	return d.Decoder.Close(dst)
 }
 
 // Check decodes the text with a decoder of package dialect, compares what comes out with what is wanted, and runs All over it.

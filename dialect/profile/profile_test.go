@@ -290,6 +290,7 @@ var bold = map[string]string{
 	"minimax-m1":       "calls in reasoning are none",
 	"seed-oss":         "calls in reasoning are none",
 	"mimo":             "newlines around a value belong to it",
+	"spark-3":          "null in any case is null",
 }
 
 // TestWrongGuess reads a part of the cases of all dialects under every profile: where a name misleads, the

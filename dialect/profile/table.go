@@ -43,7 +43,7 @@ var builtin = Table{
 	{Name: "qwen3-thinking", Models: "Qwen3 that always thinks", Patterns: []string{"qwen3 * thinking"}, Dialects: []string{"hermes", "qwen3-coder"}, Thinking: thinks},
 	{Name: "qwen3", Models: "Qwen3", Patterns: []string{"qwen3"}, Dialects: []string{"hermes", "qwen3-coder"}, Thinking: think},
 	{Name: "qwen", Models: "Qwen 2.5 and others", Patterns: []string{"qwen"}, Dialects: []string{"hermes", "json-fence", "raw-json"}},
-	{Name: "step-5", Models: "Step 5", Patterns: []string{"step-5"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: thinks},
+	{Name: "step-5", Models: "Step 5", Patterns: []string{"step-5"}, Dialects: []string{"step5", "qwen3-coder", "hermes"}, Thinking: thinks},
 	{Name: "nanbeige", Models: "Nanbeige", Patterns: []string{"nanbeige"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: think},
 	{Name: "kolibri", Models: "Kolibri 1", Patterns: []string{"kolibri"}, Dialects: []string{"hermes", "json-fence"}, Thinking: think},
 	{Name: "step-3.5", Models: "Step-3.5", Patterns: []string{"step-3.5"}, Dialects: []string{"qwen3-coder", "hermes"}, Thinking: thinks},
@@ -86,8 +86,8 @@ var builtin = Table{
 	{Name: "gpt-oss", Models: "gpt-oss", Patterns: []string{"gpt-oss"}, Dialects: []string{"harmony", "json-fence"}, Strips: true},
 
 	// Moonshot, and a namesake.
-	{Name: "k2-v3", Models: "K2 V3", Patterns: []string{"k2-v3", "k2-think-v3"}, Dialects: []string{"k2-horizon"}, Thinking: dialect.Thinking{Opener: "<ifm|think>", Closer: "</ifm|think>"}},
-	{Name: "k2-horizon", Models: "K2 Horizon", Patterns: []string{"k2-horizon"}, Dialects: []string{"k2-horizon"}},
+	{Name: "k2-v3", Models: "K2 V3", Patterns: []string{"k2-v3", "k2-think-v3"}, Dialects: []string{"k2-horizon"}, Thinking: dialect.Thinking{Open: true}},
+	{Name: "k2-horizon", Models: "K2 Horizon", Patterns: []string{"k2-horizon"}, Dialects: []string{"k2-horizon"}, Thinking: dialect.Thinking{Open: true}},
 	{Name: "kimi-k3", Models: "Kimi K3", Patterns: []string{"kimi-k3"}, Dialects: []string{"kimi-k3"}, Thinking: dialect.Thinking{Opener: "<|open|>think<|sep|>", Closer: "<|close|>think<|sep|>"}},
 	{Name: "kimi", Models: "Kimi K2, K2 Thinking", Patterns: []string{"kimi"}, Dialects: []string{"kimi-k2", "json-fence"}, Thinking: think},
 
@@ -96,7 +96,7 @@ var builtin = Table{
 	{Name: "glm-4.5", Models: "GLM 4.5 to 4.7, 5 to 5.3", Patterns: []string{"glm-4.5", "glm-4.6", "glm-4.7", "glm-5"}, Dialects: []string{"glm", "poolside"}, Thinking: think},
 	{Name: "glm-4", Models: "GLM-4 of 9B and 32B", Patterns: []string{"glm-4", "chatglm"}, Dialects: []string{"name-json", "glm"}, Thinking: think},
 	{Name: "glm", Models: "GLM of any other version", Patterns: []string{"glm"}, Dialects: []string{"glm", "name-json"}, Thinking: think},
-	{Name: "spark-3", Models: "Spark 2.5 and 3", Patterns: []string{"spark-3", "spark-2.5"}, Dialects: []string{"glm"}},
+	{Name: "spark-3", Models: "Spark 2.5 and 3", Patterns: []string{"spark-3", "spark-2.5"}, Dialects: []string{"spark25", "glm"}},
 	{Name: "poolside", Models: "Poolside v1, Laguna", Patterns: []string{"poolside", "laguna"}, Dialects: []string{"poolside", "glm"}},
 
 	// Naver.

@@ -38,6 +38,7 @@ type Environment struct {
 	Capture    *capture.Ring       // keeps exchanges; nil: nothing is kept
 	Trace      *trace.Tracer       // sends spans; nil: none
 	Backend    chat.Model          // answers in place of every backend; nil: those of the configuration do
+	Templates  bool                // servers are asked for the chat templates of models whose names say nothing
 	Candidates bool                // models tell of every place where a call could have begun
 	Edits      bool                // blocks that are plainly edits are calls, whatever the dialect
 	Hub        *runs.Hub           // carries on the runs of models with tools of wield's; nil: such models are served without them
@@ -228,7 +229,11 @@ func (w *builder) bridge(name string) (chat.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := toolsearch.New(bridge.New(backend, o), w.toolSearch(&m))
+	model, err := w.learner(backend, &m, o)
+	if err != nil {
+		return nil, err
+	}
+	b := toolsearch.New(model, w.toolSearch(&m))
 	w.bridges[name] = b
 	return b, nil
 }

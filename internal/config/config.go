@@ -113,7 +113,7 @@ type Model struct {
 	Model            string       `key:"model" doc:"Its name at the backend. Empty: the same name."`
 	Mode             string       `key:"mode" enum:"text|native|auto" doc:"How tools reach the model: text (prompt), native (function calling), or auto (native until the backend refuses)."`
 	Probe            bool         `key:"probe" doc:"With auto: test function calling once before tools are sent."`
-	Profile          string       `key:"profile" doc:"Profile of the model family; see wield dialect profile. auto: by the model's name."`
+	Profile          string       `key:"profile" doc:"Profile of the model family; see wield dialect profile. auto: by the model's name, else its chat template."`
 	Dialect          Dialect      `key:"dialect" doc:"Dialect to teach and prefer; see wield dialect list. auto: from the profile."`
 	ResponseTemplate string       `key:"response_template" doc:"File with a response_template, such as tokenizer_config.json; see wield dialect import."`
 	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How far broken calls are repaired."`

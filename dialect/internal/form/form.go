@@ -17,6 +17,7 @@ type Tags struct {
 	Entities   bool // character references are decoded in values that are otherwise clean
 	Untyped    shape.Untyped
 	Python     bool // None is null
+	Nulls      bool // null is null in any case, whatever the type, unless that is a string
 
 	Object   *Header // a JSON object of arguments may stand in place of the parameters
 	ObjectIs string  // the dialect of such a call

@@ -70,7 +70,7 @@ func (v *Reader) inString(in string, i int) int {
 
 // closeString reads the quote that may close a string.
 func (v *Reader) closeString(in string, i int) int {
-	double := v.quote == '"' && v.triple == 0
+	double := v.quote == '"' && v.triple == 0 && !(v.Inner && v.repair == Full && len(v.stack) == 1)
 	if double && !v.hold.on && v.stays { // it is written together with what follows
 		i++
 		v.lag = i - v.from
@@ -100,15 +100,21 @@ func (v *Reader) closeString(in string, i int) int {
 	return i
 }
 
-// behindQuote looks at the byte behind what may be the closing single quote of a string.
+// behindQuote looks at the byte behind what may be the closing quote of a string. A double quote inside it comes with another one.
 func (v *Reader) behindQuote(c byte, i int) {
-	if chars.IsWord(c) || c == v.quote { // nothing that follows a string begins like this
-		v.write("'", i)
-		v.note(chat.NoteEscape, "'", `\'`, i-1, i)
-		v.state = vString
+	inner := chars.IsWord(c) || c == v.quote // nothing that follows a string begins like this
+	if !inner && !(v.nested && c != ',' && c != ')') {
+		v.shut(i)
 		return
 	}
-	v.shut(i)
+	v.state = vString
+	if v.quote == '\'' {
+		v.write("'", i)
+	} else {
+		v.nested = inner && !v.nested
+		v.write(`\"`, i)
+	}
+	v.note(chat.NoteEscape, string(v.quote), `\`+string(v.quote), i-1, i)
 }
 
 // WholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has

@@ -55,6 +55,7 @@ type Reader struct {
 	Discard bool // read, but write nothing
 	pauses  bool // the outermost object is written by the caller: run pauses behind each of its values
 	Quoted  bool // the whole stands in a string, so that quotes may have a back-slash before them
+	Inner   bool // a string in double quotes may hold others as they are
 	patient bool // run may stop short
 	quoting
 	expression
@@ -93,6 +94,7 @@ type quoting struct {
 	escaped bool // its quotes have a back-slash before them
 	triple  int  // 3 in a triple-quoted string
 	quotes  int  // quotes in a row at what may be its end
+	nested  bool // a double quote inside it waits for the other one
 	hex     int  // digits still wanted
 }
 
@@ -416,7 +418,7 @@ func (v *Reader) beginString(c byte, i int) (kept bool) {
 	if v.repair != Off && (t != 0 && !t.Has(shape.String) || v.shape != nil && len(v.shape.Enum) > 0) {
 		v.keep(i)
 	}
-	v.quote, v.triple, v.quotes, v.state = c, 0, 0, vString
+	v.quote, v.triple, v.quotes, v.nested, v.state = c, 0, 0, false, vString
 	if v.python {
 		v.state = vQuote1
 		if v.escaped {

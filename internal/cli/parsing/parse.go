@@ -33,7 +33,8 @@ calls, rejected attempts and repairs. Only tools from --tools can be called.
 
 With --jsonl each input line is a record; flags override its fields:
   {"id", "dialect"?, "tools": [..], "text" or "text_b64", "chunks"?: [..], "starts_in_reasoning"?,
-   "repair"?, "only"?, "prefix"?}
+   "repair"?, "only"?, "prefix"?, "finish_reason"?}
+With the finish_reason "length" a call that lacks its end is incomplete.
 
 If the arguments of a call are not JSON, they are in "arguments_raw", a string. Invalid UTF-8 is
 shown as \ufffd; offsets count the original bytes. A bad record gives {"id","error"}, and the exit
@@ -79,6 +80,7 @@ type parseRecord struct {
 	TextB64 *string         `json:"text_b64"`
 	Chunks  []string        `json:"chunks"`
 	Open    bool            `json:"starts_in_reasoning"`
+	Finish  string          `json:"finish_reason"`
 	Repair  string          `json:"repair"`
 	Only    bool            `json:"only"`
 	Prefix  string          `json:"prefix"`
@@ -272,6 +274,9 @@ func (p *parser) record(rec *parseRecord) (*parsedLine, error) {
 	var events []chat.Event
 	for chunk := range p.chunks(rec, text) {
 		events = d.Feed(events, chunk)
+	}
+	if rec.Finish == "length" {
+		d.Truncated()
 	}
 	line := p.result(rec.ID, d.Close(events))
 	line.addUnread(text)
