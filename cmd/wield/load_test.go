@@ -20,6 +20,10 @@ type held struct {
 }
 
 func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, "/chat/completions") { // asked for the model's chat template
+		http.NotFound(w, r)
+		return
+	}
 	h.running.Add(1)
 	defer h.running.Add(-1)
 	io.Copy(io.Discard, r.Body)

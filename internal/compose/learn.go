@@ -94,12 +94,9 @@ func (l *learner) learned(ctx context.Context, req *chat.Request) chat.Model {
 	if len(req.Tools) == 0 || time.Now().Before(l.next) {
 		return l.bridge
 	}
-	asking, cancel := context.WithTimeout(ctx, templateTime)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), templateTime) // a client that leaves must not have the next one wait again
 	defer cancel()
 	found, err := InspectTemplate(asking, l.server, l.served)
-	if ctx.Err() != nil {
-		return l.bridge // the client went away
-	}
 	l.next = time.Now().Add(templateAgain)
 	if err != nil || found.Dialect == "" {
 		return l.bridge
