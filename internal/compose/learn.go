@@ -39,12 +39,12 @@ type learner struct {
 	next   time.Time // before this the server is not asked
 }
 
-// learner returns the bridge of a model: one that learns from the model's chat template if the name says nothing, no dialect is set, and
-// the server is one that people run themselves.
+// learner returns the bridge of a model: one that learns from the model's chat template if the name says nothing, no dialect is set,
+// tools may have to be taught, and the server is one that people run themselves.
 func (w *builder) learner(backend chat.Model, m *config.Model, o bridge.Options) (chat.Model, error) {
 	b := w.config.Backends[m.Backend]
-	if !slices.Contains([]string{"openai", "ollama"}, b.Kind) || !w.env.Templates || w.env.Backend != nil || !strings.HasPrefix(string(b.URL), "http://") || len(o.Prefer) > 0 || o.Own != nil ||
-		o.Passive || o.NoTools || !isAuto(m.Profile) || !isAuto(string(m.Dialect)) {
+	if !slices.Contains([]string{"openai", "ollama"}, b.Kind) || !w.env.Templates || w.env.Backend != nil || !strings.HasPrefix(string(b.URL), "http://") ||
+		len(o.Prefer) > 0 || o.Own != nil || o.Passive || o.NoTools || o.Mode == bridge.ModeNative || !isAuto(m.Profile) || !isAuto(string(m.Dialect)) {
 		return bridge.New(backend, o), nil
 	}
 	server, err := TemplateServer(&b, w.env.Getenv)
