@@ -7,7 +7,7 @@ import (
 
 // cacheSize is how many rules a Cache keeps. A program reads texts in a few ways only: for each family of
 // models with tools and without.
-const cacheSize = 64
+const cacheSize = 256
 
 // A Cache keeps what options compile to, tools apart, so that a decoder for other tools costs little. The
 // zero value is ready, and safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 // TestSourcesOfCases holds the sources of every call of every case to what they promise.
 func TestSourcesOfCases(t *testing.T) {
 	keys, values, same := 0, 0, 0
+	var cache dialect.Cache
 	for i, c := range allCases(t) {
 		if i%sample > 0 || c.ID == "rare/yaml-inline-lines" { // an object of several lines behind ARGS: is noted line by line
 			continue
@@ -24,6 +25,7 @@ func TestSourcesOfCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		o.Cache = &cache
 		calls, err := dialect.Sources(c.Text, o)
 		if err != nil {
 			t.Fatal(err)
