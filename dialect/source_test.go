@@ -251,6 +251,7 @@ func TestSources(t *testing.T) {
 
 // TestSourcesOfAnything feeds texts that are cut short: whatever is left, the sources lie in the call.
 func TestSourcesOfAnything(t *testing.T) {
+	var cache dialect.Cache
 	for i, c := range loadCases(t, "mixed.jsonl") {
 		if i%sample > 0 {
 			continue
@@ -259,6 +260,7 @@ func TestSourcesOfAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		o.Cache = &cache
 		for n := range len(c.Text) {
 			calls, err := dialect.Sources(c.Text[:n], o)
 			if err != nil {
