@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	"wield/dialect"
@@ -42,8 +44,9 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 	if d := b.decoders.take(mode, open, tools); d != nil {
 		return d, nil
 	}
-	shapes := make([]shape.Tool, len(tools))
+	shapes, tools := make([]shape.Tool, len(tools)), slices.Clone(tools)
 	for i := range tools {
+		tools[i].name = strings.Clone(tools[i].name) // an idle decoder would keep the body of the request that it is from
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
 	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,

@@ -29,7 +29,7 @@ func TestBodiesAreGivenBack(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	const rounds, size, most = 12, 3 << 20, 32 << 20
+	const rounds, size, most = 12, 3 << 20, 10 << 20
 	chat := func(i int, text, more string) string {
 		return fmt.Sprintf(`{"model":"text","messages":[{"role":"user","content":"n%d %s"}]%s}`, i, text, more)
 	}
@@ -46,6 +46,9 @@ func TestBodiesAreGivenBack(t *testing.T) {
 		}},
 		{"a tool beside a message", "/v1/chat/completions", func(i int, text string) string {
 			return chat(i, text, fmt.Sprintf(`,"tools":[{"type":"function","function":{"name":"f%d","description":"d%d","parameters":{"type":"object","properties":{"p%d":{"type":"string"}}}}}]`, i, i, i))
+		}},
+		{"a description", "/v1/chat/completions", func(i int, text string) string {
+			return chat(i, "", fmt.Sprintf(`,"tools":[{"type":"function","function":{"name":"f%d","description":"%s","parameters":{"type":"object"}}}]`, i, text))
 		}},
 		{"a stop sequence", "/v1/chat/completions", func(i int, text string) string { return chat(i, text, fmt.Sprintf(`,"stop":["s%d"]`, i)) }},
 		{"a user", "/v1/chat/completions", func(i int, text string) string { return chat(i, text, fmt.Sprintf(`,"user":"u%d"`, i)) }},
