@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -106,7 +107,7 @@ func sound(r *tool.Result, w *Worker) (tool.Result, error) {
 // key returns the idempotency key of a call. A further attempt is another call.
 func (h *handler) key(tc *tool.Call) string {
 	if tc.Scope.Run == "" {
-		return random(16)
+		return rand.Text()
 	}
 	return fmt.Sprintf("%s/%s/%d", tc.Scope.Run, tc.ID, tc.Attempt)
 }
@@ -325,7 +326,7 @@ func (c *Cluster) frame(m *nats.Msg) {
 // on runs a call on a worker, and passes on its output.
 func (h *handler) on(ctx context.Context, w *Worker, call Call, tc *tool.Call) (*Done, end) {
 	c := h.cluster
-	call.ID = random(12)
+	call.ID = rand.Text()
 	if t, ok := ctx.Deadline(); ok {
 		call.Within = max(time.Until(t), time.Millisecond)
 	}

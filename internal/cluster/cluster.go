@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func Start(o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Cluster{o: o, id: random(8), began: time.Now(), secret: random(16), grants: map[string]Address{}, links: map[Address]*link{},
+	c := &Cluster{o: o, id: rand.Text(), began: time.Now(), secret: rand.Text(), grants: map[string]Address{}, links: map[Address]*link{},
 		workers: map[Address]*Worker{}, calls: map[string]*attempt{}, changed: make(chan struct{}), services: map[string]*peer{}, stop: make(chan struct{})}
 	s, err := server.NewServer(&server.Options{ServerName: c.id, DontListen: true, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
 		MaxControlLine: 4096, PingInterval: 10 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second, CustomClientAuthentication: c})
@@ -245,13 +244,6 @@ func (c *Cluster) sweep(now time.Time) {
 	for _, l := range old {
 		l.close()
 	}
-}
-
-// random returns n random bytes as text.
-func random(n int) string {
-	b := make([]byte, n)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // pieces returns the parts of a subject behind its first two.

@@ -31,7 +31,7 @@ const (
 // Path is where workers connect.
 const Path = "/api/worker"
 
-// An Address is by whom a worker was let in and which it is. Both parts are hexadecimal.
+// An Address is by whom a worker was let in, in hexadecimal, and which it is.
 type Address struct{ Key, ID string }
 
 // Subjects of a worker. It may send to From and Out, and hear To and Services.
@@ -163,9 +163,6 @@ type Done struct {
 
 // An Ask is the question of a worker's rules.
 type Ask struct {
-	Binding   string          `json:"binding"`
-	Rule      string          `json:"rule,omitempty"`
-	Why       string          `json:"why"`
-	Schema    json.RawMessage `json:"schema"` // of the arguments
-	Arguments json.RawMessage `json:"arguments"`
+	Binding string `json:"binding"`
+	Why     string `json:"why"`
 }

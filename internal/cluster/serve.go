@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"io"
 	"net"
@@ -29,7 +30,7 @@ func (l *link) close() {
 	})
 }
 
-var workerID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var workerID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // Serve lets a worker in that has shown the key of the given name. The protocol of NATS follows on the WebSocket.
 func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string) {
@@ -39,7 +40,7 @@ func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string) {
 		return
 	}
 	a := Address{hex.EncodeToString([]byte(key)), id}
-	token := random(16)
+	token := rand.Text()
 	w.Header().Set(HeaderKey, a.Key)
 	w.Header().Set(HeaderToken, token)
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // origins were looked at before

@@ -87,16 +87,14 @@ func (c *Cluster) meet(a Address, h *Hello) {
 			return
 		}
 		c.o.Log.Info("a worker is here", "worker", w.String(), "version", h.Version, "tools", len(h.Tools))
+		c.workers[a] = w
 	} else { // what is under way goes on
-		w.busy, w.mine, w.leaving, w.lost = old.busy, old.mine, old.leaving, old.lost
+		old.seen = w.seen
 		if maps.Equal(old.hashes, w.hashes) && maps.Equal(old.Labels, w.Labels) && old.Concurrent == w.Concurrent {
-			old.seen = w.seen
 			return
 		}
-		old.Hello, old.hashes, old.seen = w.Hello, w.hashes, w.seen
-		w = old
+		old.Hello, old.hashes = w.Hello, w.hashes
 	}
-	c.workers[a] = w
 	c.edition++
 	c.tell()
 }

@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -160,7 +161,7 @@ func (s *workerSource) agreed(pool string, defs []cluster.Definition) (list []cl
 		}
 	}
 	if len(problems) > 0 {
-		err = fmt.Errorf("%s", strings.Join(problems, "; "))
+		err = errors.New(strings.Join(problems, "; "))
 	}
 	return list, err
 }
@@ -204,11 +205,11 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 	tools := workerOffer{offeredTools{box: box, own: &tool.Registry{}, wanted: c.Worker.Tools, off: c.Disabled}}
 	def, err := runPolicy(c, c.Worker.Policy, tools.Entries(), RunRules{}, append([]string{env.File, box.State}, box.Dirs...)...)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, box.Close())
 	}
 	runner := box.Runner.With(nil)
 	if runner.Policy, err = policy.New(def); err != nil {
-		return nil, err
+		return nil, errors.Join(err, box.Close())
 	}
 	return &WorkerSide{Box: box, Options: worker.Options{Labels: c.Worker.Labels, Concurrent: c.Worker.Concurrent, Drain: time.Duration(c.Timeouts.Drain),
 		Runner: runner, Tools: tools, Asks: c.Worker.Approvals == "service"}}, nil

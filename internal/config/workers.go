@@ -79,10 +79,8 @@ func (w *Workers) check(d *decoder, at string, c *Config) {
 		d.at(join(at, "enabled"), "workers need a key: add one with role: worker under keys")
 	}
 	if !w.Enabled {
-		for _, key := range []string{"pools"} {
-			if d.has(join(at, key)) {
-				d.warn(join(at, key), "no effect without workers.enabled")
-			}
+		if pools := join(at, "pools"); d.has(pools) {
+			d.warn(pools, "no effect without workers.enabled")
 		}
 		return
 	}

@@ -204,7 +204,7 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 		return failed(tool.ErrUnexpected, "%v", err)
 	}
 	if plan.Outcome == tool.OutcomeNeedsApproval {
-		if d, err := w.approve(ctx, questions, &plan, c, e); err != nil {
+		if d, err := w.approve(ctx, questions, &plan, c); err != nil {
 			return failed(tool.ErrUnexpected, "%v", err)
 		} else if d != nil {
 			return d
@@ -231,7 +231,7 @@ func (w *Worker) hears(r *run) *cluster.Call {
 
 // approve answers the question of this machine's rules with what a person has answered to it at the service. A question that
 // was not answered yet goes there.
-func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p *tool.Plan, c *cluster.Call, e *tool.Entry) (*cluster.Done, error) {
+func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p *tool.Plan, c *cluster.Call) (*cluster.Done, error) {
 	q, err := questions.Get(ctx, p.Approval)
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p
 		return failed(tool.ErrApproval, "the rules of the worker %s ask before %s runs (%s), and services may not answer: set worker.approvals to service there",
 			w.o.Name, c.Tool, q.Why), nil
 	case c.Approved == nil || c.Approved.Binding != q.Binding:
-		return &cluster.Done{Ask: &cluster.Ask{Binding: q.Binding, Rule: q.Rule, Why: q.Why, Schema: e.Tool.Definition.Parameters, Arguments: q.Arguments}}, nil
+		return &cluster.Done{Ask: &cluster.Ask{Binding: q.Binding, Why: q.Why}}, nil
 	}
 	a := tool.Answer{State: tool.ApprovalApproved, By: "service, for " + c.By}
 	if len(c.Approved.Arguments) > 0 {

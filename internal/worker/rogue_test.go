@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -31,9 +30,7 @@ type rogue struct {
 // intrude opens a connection of NATS over the WebSocket, with no program of wield on this side.
 func (s *service) intrude(t testing.TB, key, token string) *rogue {
 	t.Helper()
-	var id [16]byte
-	rand.Read(id[:])
-	r := &rogue{address: cluster.Address{ID: hex.EncodeToString(id[:])}}
+	r := &rogue{address: cluster.Address{ID: rand.Text()}}
 	ws, answer, err := websocket.Dial(t.Context(), s.URL+cluster.Path, &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer key-" + key}, cluster.HeaderID: {r.address.ID}}})
 	if err != nil {

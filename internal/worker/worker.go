@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -55,6 +54,7 @@ type Worker struct {
 	dialer  *dialer
 	conn    *nats.Conn
 	address cluster.Address
+	began   time.Time
 	hello   []byte // that was sent last
 
 	mu       sync.Mutex
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := &Worker{o: o, dialer: &dialer{url: url, key: o.Key, id: newID(), client: plain()}, runs: map[string]*run{}, byID: map[string]*run{},
+	w := &Worker{o: o, began: time.Now(), dialer: &dialer{url: url, key: o.Key, id: rand.Text(), client: plain()}, runs: map[string]*run{}, byID: map[string]*run{},
 		fences: map[string]int64{}, stopped: map[string]time.Time{}, services: map[string]time.Time{}}
 	if err := w.connect(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -97,12 +97,6 @@ func Run(ctx context.Context, o Options) error {
 	o.Log.Info("connected", "service", o.Connect, "name", o.Name, "tools", len(o.Tools.Entries()))
 	w.beats(ctx)
 	return nil
-}
-
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // connect connects for the first time. A service that cannot be reached is tried again.
@@ -169,12 +163,9 @@ func (w *Worker) define(e *tool.Entry) cluster.Definition {
 	return d
 }
 
-// started is when this program began.
-var started = time.Now()
-
 // introduce tells what the worker offers, if that has changed or somebody asks.
 func (w *Worker) introduce(asked bool) {
-	h := cluster.Hello{Name: w.o.Name, Version: w.o.Version, Labels: w.o.Labels, Concurrent: w.o.Concurrent, Started: started, Tools: []cluster.Definition{}}
+	h := cluster.Hello{Name: w.o.Name, Version: w.o.Version, Labels: w.o.Labels, Concurrent: w.o.Concurrent, Started: w.began, Tools: []cluster.Definition{}}
 	for _, e := range w.o.Tools.Entries() {
 		h.Tools = append(h.Tools, w.define(e))
 	}
