@@ -42,7 +42,7 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// TestNoImages: a model that takes no images is told of those in results, with function calling and in text alike, and the
+// TestNoImages: images in results are described to a model that takes none, with function calling and in text alike, and the
 // client's own stay.
 func TestNoImages(t *testing.T) {
 	picture := chat.Part{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("abc")}

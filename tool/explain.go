@@ -11,7 +11,7 @@ import (
 // An Explanation is what would be decided about a call now, and how that comes about.
 type Explanation struct {
 	Call    chat.Call         // with the name of the tool and the arguments that would run
-	Notes   []chat.NoteDetail // what was mended in the arguments
+	Notes   []chat.NoteDetail // what was repaired in the arguments
 	Facts   policy.Call       // what the rules are asked about
 	Verdict policy.Verdict
 	Always  string        // the rule that would have allowed it, if it is asked about and there is one

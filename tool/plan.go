@@ -37,7 +37,7 @@ type Plan struct {
 	Definition string            `json:"definition,omitempty"`
 	Binding    string            `json:"binding,omitempty"`
 	Dir        string            `json:"dir,omitempty"`
-	Notes      []chat.NoteDetail `json:"notes,omitempty"` // what was mended in the arguments
+	Notes      []chat.NoteDetail `json:"notes,omitempty"` // what was repaired in the arguments
 	Policy     *policy.Detail    `json:"policy,omitempty"`
 	Approval   string            `json:"approval,omitempty"` // id of the question, if it needs one
 	Denied     string            `json:"denied,omitempty"`   // what was taken out of the call because it may not be done; in words

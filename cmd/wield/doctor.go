@@ -64,9 +64,11 @@ Exit codes: 0 all checks passed, 1 a check failed, 2 the configuration is invali
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "check the OpenAI-compatible server at this base `URL` instead")
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model at that server; without --upstream, of a configured model")
+	fl.StringVar(&f.upstream.Model, "model", "",
+		"`NAME` of the model at that server; without --upstream, of a configured model")
 	fl.DurationVar(&f.timeout, "timeout", doctorTimeout, "time limit for one request")
-	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to test (default: those of the model's family, and two common ones)")
+	fl.StringSliceVar(&f.dialects, "dialects", nil,
+		"dialects to test (default: those of the model's family, and two common ones)")
 	fl.BoolVar(&f.quick, "quick", false, "do not test tool calls")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object per finding")
 	return cmd
@@ -118,7 +120,8 @@ func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string)
 func examined(c *config.Config, f *doctorFlags, args []string) ([]string, error) {
 	for _, name := range args {
 		if _, ok := c.Models[name]; !ok {
-			return nil, cli.UsageErrorf("no model %q is configured; there are: %s", name, strings.Join(c.ModelNames(), ", "))
+			return nil, cli.UsageErrorf("no model %q is configured; there are: %s", name,
+				strings.Join(c.ModelNames(), ", "))
 		}
 	}
 	switch {
@@ -131,21 +134,26 @@ func examined(c *config.Config, f *doctorFlags, args []string) ([]string, error)
 }
 
 // examineModel looks at one model of the configuration.
-func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags, name string) iter.Seq[doctor.Finding] {
+func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags,
+	name string) iter.Seq[doctor.Finding] {
 	m := c.Models[name]
-	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
+	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv,
+		Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
-		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed, Says: err.Error(),
-			Fix: "correct the configuration"}})
+		return slices.Values([]doctor.Finding{{About: "model " + name, Check: "configuration", State: doctor.Failed,
+			Says: err.Error(),
+			Fix:  "correct the configuration"}})
 	}
-	p := doctor.Patient{Scripted: c.Backends[m.Backend].Kind == "script", Name: name, Backend: m.Backend, Model: model, Bridge: known, Served: m.Model, Address: string(c.Backends[m.Backend].URL),
+	p := doctor.Patient{Scripted: c.Backends[m.Backend].Kind == "script", Name: name, Backend: m.Backend,
+		Model: model, Bridge: known, Served: m.Model, Address: string(c.Backends[m.Backend].URL),
 		Set: tune.Candidate{Mode: bridge.Mode(m.Mode), Dialect: string(m.Dialect)}}
 	if p.Served == "" {
 		p.Served = name
 	}
 	return func(yield func(doctor.Finding) bool) {
 		defer done()
-		for finding := range doctor.Examine(ctx, p, doctor.Options{Timeout: f.timeout, Quick: f.quick, Dialects: f.dialects}) {
+		for finding := range doctor.Examine(ctx, p, doctor.Options{Timeout: f.timeout, Quick: f.quick,
+			Dialects: f.dialects}) {
 			if !yield(finding) {
 				return
 			}
@@ -157,7 +165,8 @@ func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctor
 }
 
 // templateOf says which dialect the chat template of a model uses, if its server shows it.
-func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags, p *doctor.Patient) (finding doctor.Finding, ok bool) {
+func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFlags,
+	p *doctor.Patient) (finding doctor.Finding, ok bool) {
 	if p.Scripted || !strings.HasPrefix(p.Address, "http") {
 		return finding, false
 	}
@@ -182,7 +191,8 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 	case family.Name == "" && (p.Set.Dialect == "" || p.Set.Dialect == "auto"):
 		if strings.HasPrefix(p.Address, "http://") {
 			finding.State = doctor.OK
-			finding.Says = fmt.Sprintf("uses %s, which is expected, since no profile matches the model; rules: %s", found.Dialect, found.Rules)
+			finding.Says = fmt.Sprintf("uses %s, which is expected, since no profile matches the model; rules: %s",
+				found.Dialect, found.Rules)
 			break
 		}
 		finding.Says = fmt.Sprintf("uses %s, but no profile matches the model; rules: %s", found.Dialect, found.Rules)
@@ -201,16 +211,20 @@ func aboutConfig(app *cli.App, c *config.Result) []doctor.Finding {
 		name = "no file, defaults"
 	}
 	list := []doctor.Finding{{About: about, Check: "file", State: doctor.OK,
-		Says: fmt.Sprintf("%s: %s, %s, %s", name, cli.Count(len(c.Backends), "backend"), cli.Count(len(c.Models), "model"), cli.Count(len(c.Keys), "key"))}}
+		Says: fmt.Sprintf("%s: %s, %s, %s", name, cli.Count(len(c.Backends), "backend"),
+			cli.Count(len(c.Models), "model"), cli.Count(len(c.Keys), "key"))}}
 	if len(c.Models) == 0 {
-		list = append(list, doctor.Finding{About: about, Check: "models", State: doctor.Note, Says: "none configured; serve offers the scripted model demo",
-			Fix: "run wield init: it finds model servers on this machine and writes a configuration"})
+		list = append(list, doctor.Finding{About: about, Check: "models", State: doctor.Note,
+			Says: "none configured; serve offers the scripted model demo",
+			Fix:  "run wield init: it finds model servers on this machine and writes a configuration"})
 	}
 	for _, w := range c.Warnings {
-		list = append(list, doctor.Finding{About: about, Check: "warning", State: doctor.Note, Says: w.Error(), Fix: "remove it, or ignore this warning"})
+		list = append(list, doctor.Finding{About: about, Check: "warning", State: doctor.Note, Says: w.Error(),
+			Fix: "remove it, or ignore this warning"})
 	}
 	for _, w := range c.UnsetSecrets(app.Getenv) {
-		list = append(list, doctor.Finding{About: about, Check: "secrets", State: doctor.Failed, Says: w.Error(), Fix: "export the variable before you start wield, or create the file"})
+		list = append(list, doctor.Finding{About: about, Check: "secrets", State: doctor.Failed, Says: w.Error(),
+			Fix: "export the variable before you start wield, or create the file"})
 	}
 	list = append(list, listening(c.Config))
 	if c.TLS.Cert != "" {
@@ -239,11 +253,14 @@ func certificate(c *config.Config) doctor.Finding {
 	left := time.Until(end)
 	switch {
 	case err != nil:
-		f.State, f.Says, f.Fix = doctor.Failed, err.Error(), "put the certificate and its key, in PEM format, into the files named under tls"
+		f.State, f.Says, f.Fix = doctor.Failed, err.Error(),
+			"put the certificate and its key, in PEM format, into the files named under tls"
 	case left < 0:
-		f.State, f.Says, f.Fix = doctor.Failed, "the certificate expired on "+end.Format(time.DateOnly), "renew it; serve loads the new file without a restart"
+		f.State, f.Says, f.Fix = doctor.Failed, "the certificate expired on "+end.Format(time.DateOnly),
+			"renew it; serve loads the new file without a restart"
 	case left < 14*24*time.Hour:
-		f.State, f.Says, f.Fix = doctor.Note, "the certificate expires on "+end.Format(time.DateOnly), "renew it; serve loads the new file without a restart"
+		f.State, f.Says, f.Fix = doctor.Note, "the certificate expires on "+end.Format(time.DateOnly),
+			"renew it; serve loads the new file without a restart"
 	default:
 		f.Says = "the certificate is valid until " + end.Format(time.DateOnly)
 	}
@@ -289,7 +306,8 @@ func (p *findingPrinter) problems(err error) error {
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	for _, problem := range all {
-		p.print(doctor.Finding{About: "configuration", Check: "file", State: doctor.Failed, Says: problem.Error(), Fix: "run wield config check"})
+		p.print(doctor.Finding{About: "configuration", Check: "file", State: doctor.Failed, Says: problem.Error(),
+			Fix: "run wield config check"})
 	}
 	return &cli.ExitError{Code: cli.ExitUsage, Err: p.err}
 }

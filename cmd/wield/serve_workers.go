@@ -19,7 +19,8 @@ func (s *site) openWorkers(c *config.Result) error {
 	if err != nil {
 		name = "service"
 	}
-	s.environment.Cluster, err = cluster.Start(cluster.Options{Name: name, Version: cli.ThisBuild().Version, Known: s.knowsWorker, Log: s.environment.Log})
+	s.environment.Cluster, err = cluster.Start(cluster.Options{Name: name, Version: cli.ThisBuild().Version,
+		Known: s.knowsWorker, Log: s.environment.Log})
 	return err
 }
 
@@ -34,9 +35,10 @@ func (s *site) frontWorkers() []gateway.Mount {
 	if s.environment.Cluster == nil {
 		return nil
 	}
-	return []gateway.Mount{{Prefix: cluster.Path, Roles: []gateway.Role{gateway.RoleWorker}, Serve: func(w http.ResponseWriter, r *http.Request, by gateway.Caller) {
-		s.environment.Cluster.Serve(w, r, by.Name)
-	}}}
+	return []gateway.Mount{{Prefix: cluster.Path, Roles: []gateway.Role{gateway.RoleWorker},
+		Serve: func(w http.ResponseWriter, r *http.Request, by gateway.Caller) {
+			s.environment.Cluster.Serve(w, r, by.Name)
+		}}}
 }
 
 // clusterStatus tells who is there.

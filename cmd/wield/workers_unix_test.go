@@ -46,11 +46,13 @@ type hand struct {
 // worker starts a worker of a service. Its tool waits until there is a file quick in its directory.
 func (w *world) worker(t *testing.T, base, name, slow string, through ...string) *hand {
 	t.Helper()
-	other, err := newWorld(t.TempDir(), &story{config: "policies: {default: {default: allow}}\ntimeouts: {drain: 5s}\nworker: {tools: [again, save]}\n"}, "")
+	other, err := newWorld(t.TempDir(),
+		&story{config: "policies: {default: {default: allow}}\ntimeouts: {drain: 5s}\nworker: {tools: [again, save]}\n"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(other.dir, "tools", slow), "#!/bin/sh\n"+strings.Replace(killTools[slow], "\necho \"", "\n"+waiting+"echo \"", 1))
+	writeFile(t, filepath.Join(other.dir, "tools", slow), "#!/bin/sh\n"+strings.Replace(killTools[slow], "\necho \"",
+		"\n"+waiting+"echo \"", 1))
 	if err := os.Chmod(filepath.Join(other.dir, "tools", slow), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,8 @@ func (w *world) worker(t *testing.T, base, name, slow string, through ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := append(slices.Clone(through), program, "worker", "--config", "wield.yaml", "--connect", base, "--name", name, "--key", "env:WIELD_TEST_WORKER")
+	argv := append(slices.Clone(through), program, "worker", "--config", "wield.yaml", "--connect", base, "--name",
+		name, "--key", "env:WIELD_TEST_WORKER")
 	h := &hand{cmd: exec.Command(argv[0], argv[1:]...), dir: other.dir, log: &lockedBuffer{}, gone: make(chan struct{})}
 	h.cmd.Dir, h.cmd.Stderr = other.dir, h.log
 	h.cmd.Env = append(os.Environ(), "WIELD_TEST_WORKER="+workerKey, "TMPDIR="+other.temp(), quickEnd)
@@ -110,7 +113,8 @@ func (s *server) workers(t *testing.T, n int) []cluster.WorkerStatus {
 	var status cluster.Status
 	awaitFor(t, 20*time.Second, fmt.Sprintf("the service has %d workers", n), func() bool {
 		var tools struct{ Items []struct{ Name string } }
-		return s.call(t, "GET", "cluster", nil, &status) && len(status.Workers) == n && s.call(t, "GET", "tools", nil, &tools) &&
+		return s.call(t, "GET", "cluster", nil, &status) && len(status.Workers) == n &&
+			s.call(t, "GET", "tools", nil, &tools) &&
 			slices.ContainsFunc(tools.Items, func(one struct{ Name string }) bool { return one.Name == "build__save" })
 	})
 	return status.Workers
@@ -144,8 +148,9 @@ func (w *world) resultOf(t *testing.T) *tool.FinishRecord {
 	return nil
 }
 
-// TestWorkerLost kills or stops a worker while it runs a call. It is seen within 6 seconds: an idempotent call goes to another
-// worker, of the other one the outcome is unknown, and it is not run again. A worker that only stood still is told to stop it.
+// TestWorkerLost kills or stops a worker while it runs a call. It is seen within 6 seconds: an idempotent call goes to
+// another worker, of the other one the outcome is unknown, and it is not run again. A worker that only stood still is
+// told to stop it.
 func TestWorkerLost(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		for _, name := range []string{"again", "save"} {
@@ -178,7 +183,8 @@ func backIdle(t *testing.T, s *server) {
 }
 
 // loseWorker loses the worker of a call, and looks at what becomes of it.
-func loseWorker(t *testing.T, name string, lose func(*hand), after func(*server, *hand), address string, through ...string) {
+func loseWorker(t *testing.T, name string, lose func(*hand), after func(*server, *hand), address string,
+	through ...string) {
 	w, s := workedWorld(t, name, address)
 	base := strings.Replace(s.base, "127.0.0.1", address, 1)
 	a := w.worker(t, base, "a", name, through...)
@@ -203,7 +209,8 @@ func loseWorker(t *testing.T, name string, lose func(*hand), after func(*server,
 		if !first.Result.OK || b.effects() != "again 1\nsave 2\n" {
 			t.Errorf("the idempotent call: %+v, and the other worker did %q", first.Result, b.effects())
 		}
-	} else if first.Result.ErrorType != tool.ErrInterrupted || string(first.Result.Details) != `{"state":"unknown"}` || b.effects() != "save 2\n" {
+	} else if first.Result.ErrorType != tool.ErrInterrupted ||
+		string(first.Result.Details) != `{"state":"unknown"}` || b.effects() != "save 2\n" {
 		t.Errorf("the other call: %+v, and the other worker did %q", first.Result, b.effects())
 	}
 	after(s, a)
@@ -225,8 +232,8 @@ func loseWorker(t *testing.T, name string, lose func(*hand), after func(*server,
 	}
 }
 
-// TestWorkerCutOff takes the cable out between a worker and its service while a call runs. Both sides end it within 6 seconds, and
-// the worker is back when the cable is. It makes a network namespace for the worker.
+// TestWorkerCutOff takes the cable out between a worker and its service while a call runs. Both sides end it within 6
+// seconds, and the worker is back when the cable is. It makes a network namespace for the worker.
 func TestWorkerCutOff(t *testing.T) {
 	if os.Getenv(killVariable) != "all" {
 		t.Skip("it makes a network namespace, in the heavy level of .ci/run (WIELD_KILL=all)")

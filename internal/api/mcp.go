@@ -9,8 +9,8 @@ import (
 type MCP interface {
 	// MCPServers returns them in the order of their names, without asking them.
 	MCPServers() []MCPServer
-	// AcceptMCP agrees to a changed definition, if it is still the one with the hash, and offers the tool again. It fails
-	// with a Fault if there is no such definition.
+	// AcceptMCP agrees to a changed definition, if it is still the one with the hash, and offers the tool again. It
+	// fails with a Fault if there is no such definition.
 	AcceptMCP(ctx context.Context, server string, c AcceptedTool) error
 }
 
@@ -54,9 +54,11 @@ type AcceptedTool struct {
 // mcpRoutes returns the routes of MCP servers.
 func mcpRoutes() []route {
 	return []route{
-		{method: http.MethodGet, path: "/mcp", name: "listMCPServers", may: onlyAdmin, out: of(MCPServers{}), serve: (*call).listMCP,
-			doc: "List the MCP servers whose tools the service runs, with what they offer and what is withheld."},
-		{method: http.MethodPost, path: "/mcp/{server}/accept", name: "acceptMCPTool", may: onlyAdmin, in: of(AcceptedTool{}),
+		{method: http.MethodGet, path: "/mcp", name: "listMCPServers", may: onlyAdmin, out: of(MCPServers{}),
+			serve: (*call).listMCP,
+			doc:   "List the MCP servers whose tools the service runs, with what they offer and what is withheld."},
+		{method: http.MethodPost, path: "/mcp/{server}/accept", name: "acceptMCPTool", may: onlyAdmin,
+			in:    of(AcceptedTool{}),
 			fails: []Kind{KindNotFound, KindConflict}, serve: (*call).acceptMCP,
 			doc: "Accept the changed definition of a tool, which is offered again."},
 	}

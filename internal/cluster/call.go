@@ -26,8 +26,10 @@ const (
 // Tool returns the tool of a pool that runs on its workers. Which definition it has was agreed to.
 func (c *Cluster) Tool(p Pool, d Definition) *tool.Tool {
 	return &tool.Tool{
-		Definition: chat.Tool{Name: p.Name + tool.Separator + d.Name, Description: d.Description, Parameters: d.Parameters},
-		Handler:    &handler{cluster: c, pool: p, name: d.Name, hash: d.Hash(), schema: d.Parameters, idempotent: d.Idempotent},
+		Definition: chat.Tool{Name: p.Name + tool.Separator + d.Name, Description: d.Description,
+			Parameters: d.Parameters},
+		Handler: &handler{cluster: c, pool: p, name: d.Name, hash: d.Hash(), schema: d.Parameters,
+			idempotent: d.Idempotent},
 		State:      tool.StateEnabled, // a pool is named to be used
 		Facts:      tool.Facts{Network: d.Network},
 		Limits:     tool.Limits{Timeout: d.Timeout},
@@ -57,7 +59,8 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call := &Call{Service: h.cluster.id, Key: h.key(tc), Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name, Definition: h.hash, Arguments: tc.Arguments,
+	call := &Call{Service: h.cluster.id, Key: h.key(tc), Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name,
+		Definition: h.hash, Arguments: tc.Arguments,
 		Output: tc.Limits.Spill, By: tc.Scope.By, Approved: approved}
 	var refused []*Worker
 	for {
@@ -128,7 +131,8 @@ func (h *handler) ask(tc *tool.Call, w *Worker, a *Ask) error {
 	if err != nil {
 		return err
 	}
-	return &tool.InputError{Form: tool.Form{Why: why, Schema: h.schema, Draft: json.RawMessage(tc.Arguments), State: state}}
+	return &tool.InputError{Form: tool.Form{Why: why, Schema: h.schema, Draft: json.RawMessage(tc.Arguments),
+		State: state}}
 }
 
 // approved returns the answer to the question of a worker, and which worker asked.
@@ -183,7 +187,8 @@ func (h *handler) reserve(ctx context.Context, near string, refused []*Worker, w
 		case <-changed:
 			refused = nil
 		case <-none:
-			over = tool.Errorf(tool.ErrNotAvailable, "no worker of %s offers %s now; wield cluster status shows which are connected", h.pool.Name, h.name)
+			over = tool.Errorf(tool.ErrNotAvailable,
+				"no worker of %s offers %s now; wield cluster status shows which are connected", h.pool.Name, h.name)
 		case <-ctx.Done():
 			over = ctx.Err()
 		}
@@ -211,7 +216,8 @@ func (h *handler) pick(near string, refused []*Worker) (best *Worker, offered bo
 		if w.ID == near {
 			return w, true
 		}
-		if best == nil || load*best.Concurrent < best.load()*w.Concurrent || load*best.Concurrent == best.load()*w.Concurrent && w.turn < best.turn {
+		if best == nil || load*best.Concurrent < best.load()*w.Concurrent ||
+			load*best.Concurrent == best.load()*w.Concurrent && w.turn < best.turn {
 			best = w
 		}
 	}
@@ -265,7 +271,8 @@ func (x *attempt) add(f *Frame) {
 				return
 			}
 			x.dropped = true
-			f.Output = &Output{Stream: f.Output.Stream, Text: "\n[output left out here: it came faster than it was read]\n"}
+			f.Output = &Output{Stream: f.Output.Stream,
+				Text: "\n[output left out here: it came faster than it was read]\n"}
 		}
 	}
 	x.frames = append(x.frames, f)
@@ -394,8 +401,8 @@ func show(tc *tool.Call, o *Output) {
 	tc.Progress(o.Done, o.Total, o.Text)
 }
 
-// whole puts a result together that came in parts. It reports false as long as some are missing: the worker sends all of
-// them again until it is told that they have arrived.
+// whole puts a result together that came in parts. It reports false as long as some are missing: the worker sends all
+// of them again until it is told that they have arrived.
 func whole(d *Done, parts map[int][]byte, most int) bool {
 	if d.Parts == 0 {
 		return true
@@ -413,7 +420,8 @@ func whole(d *Done, parts map[int][]byte, most int) bool {
 	}
 	d.Result = &tool.Result{}
 	if err := json.Unmarshal(text, d.Result); err != nil {
-		*d.Result = tool.Result{Error: "the result of the worker cannot be read: " + err.Error(), ErrorType: tool.ErrUnexpected}
+		*d.Result = tool.Result{Error: "the result of the worker cannot be read: " + err.Error(),
+			ErrorType: tool.ErrUnexpected}
 	}
 	return true
 }

@@ -58,10 +58,17 @@ func Start(o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Cluster{o: o, id: rand.Text(), began: time.Now(), secret: rand.Text(), grants: map[string]Address{}, links: map[Address]*link{},
-		workers: map[Address]*Worker{}, calls: map[string]*attempt{}, changed: make(chan struct{}), services: map[string]*peer{}, stop: make(chan struct{})}
-	s, err := server.NewServer(&server.Options{ServerName: c.id, DontListen: true, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
-		MaxControlLine: 4096, PingInterval: 10 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second, CustomClientAuthentication: c})
+	c := &Cluster{
+		o: o, id: rand.Text(), began: time.Now(), secret: rand.Text(),
+		grants: map[string]Address{}, links: map[Address]*link{}, workers: map[Address]*Worker{},
+		calls: map[string]*attempt{}, services: map[string]*peer{},
+		changed: make(chan struct{}), stop: make(chan struct{}),
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: c.id, DontListen: true, NoSigs: true, NoLog: true, CustomClientAuthentication: c,
+		MaxPayload: maxPayload, MaxControlLine: 4096,
+		PingInterval: 10 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
@@ -84,8 +91,9 @@ func (c *Cluster) ID() string { return c.id }
 
 // join connects this process to its server.
 func (c *Cluster) join() (err error) {
-	c.conn, err = nats.Connect("", nats.InProcessServer(c.server), nats.Token(c.secret), nats.Name("service"), nats.MaxReconnects(-1),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.o.Log.Warn("messages of workers", "error", err) }))
+	warn := func(_ *nats.Conn, _ *nats.Subscription, err error) { c.o.Log.Warn("messages of workers", "error", err) }
+	c.conn, err = nats.Connect("", nats.InProcessServer(c.server), nats.Token(c.secret), nats.Name("service"),
+		nats.MaxReconnects(-1), nats.ErrorHandler(warn))
 	if err != nil {
 		return err
 	}
@@ -239,7 +247,8 @@ func (c *Cluster) sweep(now time.Time) {
 	}
 	c.mu.Unlock()
 	for _, w := range silent {
-		c.o.Log.Warn("a worker is lost", "worker", w.String(), "silent", now.Sub(w.seen).Round(time.Millisecond).String())
+		c.o.Log.Warn("a worker is lost", "worker", w.String(), "silent",
+			now.Sub(w.seen).Round(time.Millisecond).String())
 	}
 	for _, l := range old {
 		l.close()

@@ -269,11 +269,15 @@ func (c *Cluster) Status() Status {
 	now := time.Now()
 	s := Status{Services: []ServiceStatus{}, Workers: []WorkerStatus{}, Waiting: c.waiting}
 	for _, p := range c.services {
-		s.Services = append(s.Services, ServiceStatus{p.ID[:min(len(p.ID), shownID)], p.Name, p.Version, p.Started, p.Workers, p.ID == c.id})
+		s.Services = append(s.Services, ServiceStatus{p.ID[:min(len(p.ID), shownID)], p.Name, p.Version, p.Started,
+			p.Workers, p.ID == c.id})
 	}
 	for _, w := range c.workers {
-		one := WorkerStatus{ID: w.ID[:min(len(w.ID), shownID)], Name: w.Name, Key: w.key, Version: w.Version, Labels: map[string]string{}, Tools: []string{},
-			Concurrent: w.Concurrent, Busy: w.load(), Leaving: w.leaving, Started: w.Started, Silent: now.Sub(w.seen).Milliseconds()}
+		one := WorkerStatus{
+			ID: w.ID[:min(len(w.ID), shownID)], Name: w.Name, Key: w.key, Version: w.Version,
+			Labels: map[string]string{}, Tools: []string{}, Concurrent: w.Concurrent, Busy: w.load(), Leaving: w.leaving,
+			Started: w.Started, Silent: now.Sub(w.seen).Milliseconds(),
+		}
 		maps.Copy(one.Labels, w.Labels)
 		for i := range w.Tools {
 			one.Tools = append(one.Tools, w.Tools[i].Name)

@@ -65,7 +65,8 @@ var endpoints = []string{"/chat/completions", "/completions", "/responses", "/mo
 func (t *trial) address(typed string) bool {
 	base := strings.TrimRight(strings.TrimSpace(typed), "/")
 	if base == "" {
-		return t.wrong("url", "The base URL is missing.", "Enter the address of the model server, such as http://127.0.0.1:11434/v1")
+		return t.wrong("url", "The base URL is missing.",
+			"Enter the address of the model server, such as http://127.0.0.1:11434/v1")
 	}
 	if !strings.Contains(base, "://") {
 		base = "http://" + base
@@ -76,7 +77,8 @@ func (t *trial) address(typed string) bool {
 	t.out.URL = base
 	var u config.URL
 	if err := u.Parse(base); err != nil || strings.ContainsAny(base, " \t\r\n") {
-		return t.wrong("url", "This is not a valid base URL.", "Use http://HOST:PORT/v1 or https://HOST/v1, without user, query or spaces")
+		return t.wrong("url", "This is not a valid base URL.",
+			"Use http://HOST:PORT/v1 or https://HOST/v1, without user, query or spaces")
 	}
 	return true
 }
@@ -95,7 +97,8 @@ func (t *trial) secret(c api.Connection, getenv func(string) string) bool {
 			return t.wrong("variable", "This is not a variable name.", "Enter only the name, such as LLM_KEY")
 		}
 		if key = getenv(name); key == "" {
-			return t.wrong("variable", "The variable "+name+" is not set for wield.", "Set it and restart wield, or enter the key")
+			return t.wrong("variable", "The variable "+name+" is not set for wield.",
+				"Set it and restart wield, or enter the key")
 		}
 	}
 	t.key = key
@@ -141,9 +144,11 @@ func (t *trial) refused(code int, said string) bool {
 		said = " It says: " + said
 	}
 	if t.key == "" {
-		return t.wrong("key", fmt.Sprintf("The server requires a key (status %d).%s", code, said), "Enter it, or name the environment variable that holds it")
+		return t.wrong("key", fmt.Sprintf("The server requires a key (status %d).%s", code, said),
+			"Enter it, or name the environment variable that holds it")
 	}
-	return t.wrong("key", fmt.Sprintf("The server rejects the key (status %d).%s", code, said), "Check that it is complete, not expired, and for this server")
+	return t.wrong("key", fmt.Sprintf("The server rejects the key (status %d).%s", code, said),
+		"Check that it is complete, not expired, and for this server")
 }
 
 // models asks for the list below a base address.
@@ -193,7 +198,8 @@ func (t *trial) ask() bool {
 	defer cancel()
 	m := openai.New(openai.Options{URL: t.out.URL, Key: t.key, Model: t.out.Model, FirstByte: answerTime})
 	defer m.Close()
-	for _, err := range m.Stream(ctx, &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Say hello.")}}}) {
+	for _, err := range m.Stream(ctx, &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser,
+		Parts: chat.Text("Say hello.")}}}) {
 		if err != nil {
 			return t.failed(chat.AsError(err))
 		}
@@ -216,7 +222,8 @@ func (t *trial) failed(e *chat.Error) bool {
 		}
 		return t.wrong("model", fmt.Sprintf("The server has no model %s. It says: %s", t.out.Model, e.Message), fix)
 	case e.Kind == chat.ErrTimeout:
-		return t.wrong("model", fmt.Sprintf("The model did not respond within %v.", answerTime), "It may still be loading: try again")
+		return t.wrong("model", fmt.Sprintf("The model did not respond within %v.", answerTime),
+			"It may still be loading: try again")
 	}
 	return t.wrong("model", "The model failed: "+e.Error(), "Check the log of its server")
 }

@@ -26,8 +26,8 @@ const (
 	templateAgain = time.Hour // after a server that told none
 )
 
-// A learner is the bridge of a model of which nothing is known by its name. Before the first request with tools it asks the server for
-// the model's chat template, and from then on expects the dialect that this teaches.
+// A learner is the bridge of a model of which nothing is known by its name. Before the first request with tools it asks
+// the server for the model's chat template, and from then on expects the dialect that this teaches.
 type learner struct {
 	backend chat.Model
 	options bridge.Options // of a bridge that knows nothing of the model
@@ -39,12 +39,14 @@ type learner struct {
 	next   time.Time // before this the server is not asked
 }
 
-// learner returns the bridge of a model: one that learns from the model's chat template if the name says nothing, no dialect is set,
-// tools may have to be taught, and the server is one that people run themselves.
+// learner returns the bridge of a model: one that learns from the model's chat template if the name says nothing, no
+// dialect is set, tools may have to be taught, and the server is one that people run themselves.
 func (w *builder) learner(backend chat.Model, m *config.Model, o bridge.Options) (chat.Model, error) {
 	b := w.config.Backends[m.Backend]
-	if !slices.Contains([]string{"openai", "ollama"}, b.Kind) || !w.env.Templates || w.env.Backend != nil || !strings.HasPrefix(string(b.URL), "http://") ||
-		len(o.Prefer) > 0 || o.Own != nil || o.Passive || o.NoTools || o.Mode == bridge.ModeNative || !isAuto(m.Profile) || !isAuto(string(m.Dialect)) {
+	if !slices.Contains([]string{"openai", "ollama"}, b.Kind) || !w.env.Templates || w.env.Backend != nil ||
+		!strings.HasPrefix(string(b.URL), "http://") ||
+		len(o.Prefer) > 0 || o.Own != nil || o.Passive || o.NoTools || o.Mode == bridge.ModeNative ||
+		!isAuto(m.Profile) || !isAuto(string(m.Dialect)) {
 		return bridge.New(backend, o), nil
 	}
 	server, err := TemplateServer(&b, w.env.Getenv)
@@ -107,7 +109,8 @@ func (l *learner) learned(ctx context.Context, req *chat.Request) chat.Model {
 	o.Support.SetRules(req.Model, found.Rules)
 	o.Notice = "dialect " + found.Dialect + ", which the model's chat template teaches"
 	if o.Log != nil {
-		o.Log.Info("dialect found in the chat template", "model", l.served, "dialect", found.Dialect, "rules", found.Rules.String())
+		o.Log.Info("dialect found in the chat template", "model", l.served, "dialect", found.Dialect, "rules",
+			found.Rules.String())
 	}
 	l.bridge, l.next = bridge.New(l.backend, o), time.Now().AddDate(1, 0, 0)
 	return l.bridge

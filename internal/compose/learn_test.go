@@ -61,12 +61,19 @@ func TestLearnedDialect(t *testing.T) {
 		dialect   string
 		asked     int32 // requests for a template, in two turns
 	}{
-		{name: "llama.cpp", server: &templateServer{props: string(props), answer: call}, dialect: "hunyuan-v3", asked: 2},
-		{name: "ollama", server: &templateServer{show: string(show), answer: `<tool_call>{"name":"tides","arguments":{"port":"Ostend"}}</tool_call>`}, dialect: "hermes", asked: 1},
-		{name: "neither", server: &templateServer{answer: `{"name":"tides","arguments":{"port":"Ostend"}}`}, dialect: "auto", asked: 2},
-		{name: "another answer", server: &templateServer{show: `{"error":"none"}`, answer: `{"name":"tides","arguments":{"port":"Ostend"}}`}, dialect: "auto", asked: 1},
-		{name: "a name", key: "model: qwen3, ", server: &templateServer{props: string(props), answer: `<tool_call>{"name":"tides","arguments":{"port":"Ostend"}}</tool_call>`}, dialect: "hermes"},
-		{name: "a dialect", key: "dialect: json-fence, ", server: &templateServer{props: string(props), answer: "```json\n{\"name\":\"tides\",\"arguments\":{\"port\":\"Ostend\"}}\n```"}, dialect: "json-fence"},
+		{name: "llama.cpp", server: &templateServer{props: string(props), answer: call}, dialect: "hunyuan-v3",
+			asked: 2},
+		{name: "ollama", server: &templateServer{show: string(show),
+			answer: `<tool_call>{"name":"tides","arguments":{"port":"Ostend"}}</tool_call>`}, dialect: "hermes",
+			asked: 1},
+		{name: "neither", server: &templateServer{answer: `{"name":"tides","arguments":{"port":"Ostend"}}`},
+			dialect: "auto", asked: 2},
+		{name: "another answer", server: &templateServer{show: `{"error":"none"}`,
+			answer: `{"name":"tides","arguments":{"port":"Ostend"}}`}, dialect: "auto", asked: 1},
+		{name: "a name", key: "model: qwen3, ", server: &templateServer{props: string(props),
+			answer: `<tool_call>{"name":"tides","arguments":{"port":"Ostend"}}</tool_call>`}, dialect: "hermes"},
+		{name: "a dialect", key: "dialect: json-fence, ", server: &templateServer{props: string(props),
+			answer: "```json\n{\"name\":\"tides\",\"arguments\":{\"port\":\"Ostend\"}}\n```"}, dialect: "json-fence"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := httptest.NewServer(c.server)
@@ -83,8 +90,10 @@ func TestLearnedDialect(t *testing.T) {
 			if n := c.server.asked.Load(); n != 0 {
 				t.Errorf("asked for %d templates before the first request", n)
 			}
-			req := &chat.Request{Model: "m", Stream: true, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
-				Tools: []chat.Tool{{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
+			req := &chat.Request{Model: "m", Stream: true, Messages: []chat.Message{{Role: chat.RoleUser,
+				Parts: chat.Text("When is high water?")}},
+				Tools: []chat.Tool{{Name: "tides",
+					Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
 			for range 2 {
 				var turn chat.TurnDetail
 				var arguments string
@@ -101,7 +110,8 @@ func TestLearnedDialect(t *testing.T) {
 				if turn.Dialect != c.dialect || arguments != `{"port":"Ostend"}` {
 					t.Errorf("dialect %q, arguments %s", turn.Dialect, arguments)
 				}
-				if told := strings.Contains(turn.Notice, c.dialect+", which the model's chat template teaches"); told != (c.dialect != "auto" && c.key == "") {
+				told := strings.Contains(turn.Notice, c.dialect+", which the model's chat template teaches")
+				if told != (c.dialect != "auto" && c.key == "") {
 					t.Errorf("notice %q", turn.Notice)
 				}
 			}

@@ -25,8 +25,10 @@ func (t *Toolbox) MCPServers() []api.MCPServer {
 
 func (t *Toolbox) mcpServer(s *mcp.Server) api.MCPServer {
 	st := s.Status()
-	out := api.MCPServer{Name: s.Name(), Place: s.Place(), Connected: st.Connected, Protocol: st.Protocol, Version: st.Server,
-		Tools: []api.MCPTool{}, Changed: []api.ChangedTool{}, Problems: []string{}}
+	out := api.MCPServer{
+		Name: s.Name(), Place: s.Place(), Connected: st.Connected, Protocol: st.Protocol, Version: st.Server,
+		Tools: []api.MCPTool{}, Changed: []api.ChangedTool{}, Problems: []string{},
+	}
 	tools, problems := s.Known()
 	for _, one := range tools {
 		out.Tools = append(out.Tools, api.MCPTool{Name: one.Name(), Description: one.Definition.Description})
@@ -38,7 +40,8 @@ func (t *Toolbox) mcpServer(s *mcp.Server) api.MCPServer {
 		}
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
 			pin := changed[name]
-			out.Changed = append(out.Changed, api.ChangedTool{Name: name, Was: pin.Agreed.String(), Now: pin.Now.String(), Hash: pin.Now.Hash()})
+			out.Changed = append(out.Changed, api.ChangedTool{Name: name, Was: pin.Agreed.String(),
+				Now: pin.Now.String(), Hash: pin.Now.Hash()})
 		}
 	}
 	for _, p := range problems {
@@ -58,7 +61,8 @@ func (t *Toolbox) AcceptMCP(ctx context.Context, server string, c api.AcceptedTo
 		return err
 	}
 	if !ok {
-		return &api.Fault{Kind: api.KindConflict, Message: "the definition of " + c.Name + " is not the one that you looked at", Fix: "look at it again"}
+		return &api.Fault{Kind: api.KindConflict, Fix: "look at it again",
+			Message: "the definition of " + c.Name + " is not the one that you looked at"}
 	}
 	s.Again()
 	s.Tools(ctx)

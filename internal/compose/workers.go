@@ -104,11 +104,14 @@ func (s *workerSource) look(now time.Time) {
 }
 
 // offer adds a tool; one whose definition has not changed is the same as before.
-func (s *workerSource) offer(pool cluster.Pool, d cluster.Definition, before map[string]*tool.Tool, hashes map[string]string, now time.Time) {
+func (s *workerSource) offer(pool cluster.Pool, d cluster.Definition, before map[string]*tool.Tool,
+	hashes map[string]string, now time.Time) {
 	t := s.cluster.Tool(pool, d)
 	name := t.Name()
 	if len(name) > maxToolName {
-		s.problems = append(s.problems, fmt.Errorf("pool %s: %s has a name of more than %d bytes with that of its pool", pool.Name, policy.Visible(d.Name), maxToolName))
+		s.problems = append(s.problems,
+			fmt.Errorf("pool %s: %s has a name of more than %d bytes with that of its pool", pool.Name,
+				policy.Visible(d.Name), maxToolName))
 		return
 	}
 	hash := d.Hash()
@@ -135,11 +138,14 @@ func (s *workerSource) stay(t *tool.Tool, hash string, since time.Time) {
 
 // wantedOf returns the definitions of the tools that the configuration wants of a pool.
 func wantedOf(p *config.Pool, defs []cluster.Definition) []cluster.Definition {
-	return slices.DeleteFunc(defs, func(d cluster.Definition) bool { return len(p.Allow) > 0 && !named(p.Allow, d.Name) })
+	if len(p.Allow) == 0 {
+		return defs
+	}
+	return slices.DeleteFunc(defs, func(d cluster.Definition) bool { return !named(p.Allow, d.Name) })
 }
 
-// agreed returns one definition of each tool: that which was agreed to, or is the first. Workers that have another one are
-// given no calls of it, and the problem says so.
+// agreed returns one definition of each tool: that which was agreed to, or is the first. Workers that have another one
+// are given no calls of it, and the problem says so.
 func (s *workerSource) agreed(pool string, defs []cluster.Definition) (list []cluster.Definition, err error) {
 	var problems []string
 	seen := map[string]bool{}
@@ -152,7 +158,8 @@ func (s *workerSource) agreed(pool string, defs []cluster.Definition) (list []cl
 		case len(held) > 0:
 			s.held[pool] = true
 			problems = append(problems, fmt.Sprintf("the definition of %s has changed since it was agreed to, and calls do not go to workers that have it: "+
-				"wield cluster show %s prints what has changed, wield cluster accept %s %s agrees to it", d.Name, pool, pool, d.Name))
+				"wield cluster show %s prints what has changed, wield cluster accept %s %s agrees to it", d.Name,
+				pool, pool, d.Name))
 		case seen[d.Name]:
 			problems = append(problems, fmt.Sprintf("workers have several definitions of %s; the one of the worker that has run for the longest time is used", d.Name))
 		default:
@@ -203,7 +210,8 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 		return nil, err
 	}
 	tools := workerOffer{offeredTools{box: box, own: &tool.Registry{}, wanted: c.Worker.Tools, off: c.Disabled}}
-	def, err := runPolicy(c, c.Worker.Policy, tools.Entries(), RunRules{}, append([]string{env.File, box.State}, box.Dirs...)...)
+	def, err := runPolicy(c, c.Worker.Policy, tools.Entries(), RunRules{},
+		append([]string{env.File, box.State}, box.Dirs...)...)
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
@@ -211,7 +219,8 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 	if runner.Policy, err = policy.New(def); err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	return &WorkerSide{Box: box, Options: worker.Options{Labels: c.Worker.Labels, Concurrent: c.Worker.Concurrent, Drain: time.Duration(c.Timeouts.Drain),
+	return &WorkerSide{Box: box, Options: worker.Options{Labels: c.Worker.Labels, Concurrent: c.Worker.Concurrent,
+		Drain:  time.Duration(c.Timeouts.Drain),
 		Runner: runner, Tools: tools, Asks: c.Worker.Approvals == "service"}}, nil
 }
 
@@ -221,7 +230,8 @@ type workerOffer struct{ offeredTools }
 // Lookup implements worker.Tools.
 func (o workerOffer) Lookup(name string) (*tool.Entry, bool) {
 	e, ok := o.offeredTools.Lookup(name)
-	if !ok || e.Tool.Name() == tool.ReadOutputName || slices.ContainsFunc(conversation.Tools(), func(t *tool.Tool) bool { return t.Name() == e.Tool.Name() }) {
+	if !ok || e.Tool.Name() == tool.ReadOutputName || slices.ContainsFunc(conversation.Tools(),
+		func(t *tool.Tool) bool { return t.Name() == e.Tool.Name() }) {
 		return nil, false
 	}
 	return e, true

@@ -22,7 +22,8 @@ import (
 func works(t *testing.T, address, description string) (end func()) {
 	t.Helper()
 	registry := &tool.Registry{}
-	one := &tool.Tool{Definition: chat.Tool{Name: "measure", Description: description, Parameters: json.RawMessage(`{"type":"object"}`)},
+	one := &tool.Tool{Definition: chat.Tool{Name: "measure", Description: description,
+		Parameters: json.RawMessage(`{"type":"object"}`)},
 		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("done"), nil })}
 	if err := registry.Add(one); err != nil {
 		t.Fatal(err)
@@ -30,7 +31,8 @@ func works(t *testing.T, address, description string) (end func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() {
-		over <- worker.Run(ctx, worker.Options{Connect: address, Name: "w", Drain: time.Second, Runner: &tool.Runner{}, Tools: registry})
+		over <- worker.Run(ctx, worker.Options{Connect: address, Name: "w", Drain: time.Second,
+			Runner: &tool.Runner{}, Tools: registry})
 	}()
 	return func() {
 		stop()
@@ -40,21 +42,24 @@ func works(t *testing.T, address, description string) (end func()) {
 	}
 }
 
-// TestWorkerPools: a pool's tool comes with its worker, is withheld when its definition has changed, comes back when that is accepted, and
-// outlives its last worker by a while.
+// TestWorkerPools: a pool's tool comes with its worker, is withheld when its definition has changed, comes back when
+// that is accepted, and outlives its last worker by a while.
 func TestWorkerPools(t *testing.T) {
 	workers, err := cluster.Start(cluster.Options{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { workers.Serve(w, r, "lab") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		workers.Serve(w, r, "lab")
+	}))
 	t.Cleanup(func() {
 		if err := workers.Close(); err != nil {
 			t.Error(err)
 		}
 		server.Close()
 	})
-	text := "wield: config/v1\ndata: " + filepath.ToSlash(t.TempDir()) + "\nkeys: [{name: lab, role: worker, secret: env:LAB}]\nworkers: {enabled: true}\n"
+	text := "wield: config/v1\ndata: " + filepath.ToSlash(t.TempDir()) +
+		"\nkeys: [{name: lab, role: worker, secret: env:LAB}]\nworkers: {enabled: true}\n"
 	c, err := config.Parse("wield.yaml", []byte(text), config.Options{Getenv: env()})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +113,8 @@ func TestWorkerPools(t *testing.T) {
 	if _, ok := offered(); !ok {
 		t.Error("the tool has gone with its last worker at once")
 	}
-	become("the absence of workers", func() bool { source.mu.Lock(); defer source.mu.Unlock(); return len(source.left) == 1 })
+	become("the absence of workers",
+		func() bool { source.mu.Lock(); defer source.mu.Unlock(); return len(source.left) == 1 })
 	source.mu.Lock()
 	source.left["lab__measure"] = time.Now().Add(-toolStays - time.Second)
 	source.mu.Unlock()

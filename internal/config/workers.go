@@ -101,7 +101,8 @@ func (w *Workers) check(d *decoder, at string, c *Config) {
 	for _, name := range c.ModelNames() {
 		for i, pool := range c.Models[name].Workers {
 			if _, ok := c.WorkerPools()[pool]; !ok && pool != "*" {
-				d.at(fmt.Sprintf("models.%s.workers[%d]", name, i), "no pool %q%s", pool, near.Hint(pool, slices.Sorted(maps.Keys(c.WorkerPools()))))
+				d.at(fmt.Sprintf("models.%s.workers[%d]", name, i), "no pool %q%s", pool,
+					near.Hint(pool, slices.Sorted(maps.Keys(c.WorkerPools()))))
 			}
 		}
 	}

@@ -122,7 +122,8 @@ func (v *visit) answers() bool {
 		v.say("reachable", OK, v.where(), "")
 		v.say("authorized", OK, "the backend accepts the request", "")
 		if strings.TrimSpace(text) == "" {
-			v.say("answers", Note, fmt.Sprintf("empty response after %v", took), "check the log of the backend; a reasoning model may need a higher token limit")
+			v.say("answers", Note, fmt.Sprintf("empty response after %v", took),
+				"check the log of the backend; a reasoning model may need a higher token limit")
 			return true
 		}
 		v.say("answers", OK, fmt.Sprintf("after %v", took), "")
@@ -142,7 +143,8 @@ func (v *visit) answers() bool {
 	if d.check == "answers" {
 		v.say("authorized", OK, "the backend accepts the key", "")
 	}
-	v.say(d.check, Failed, e.Error(), strings.NewReplacer("ADDRESS", v.where(), "BACKEND", v.p.Backend, "NAME", v.p.Name, "SERVED", v.p.Served).Replace(d.fix))
+	v.say(d.check, Failed, e.Error(), strings.NewReplacer("ADDRESS", v.where(), "BACKEND", v.p.Backend, "NAME",
+		v.p.Name, "SERVED", v.p.Served).Replace(d.fix))
 	return false
 }
 
@@ -151,25 +153,35 @@ type diagnosis struct{ check, fix string }
 
 var diagnoses = map[chat.ErrorKind]diagnosis{
 	chat.ErrUnavailable: {"reachable", "start the server at ADDRESS, or correct backends.BACKEND.url"},
-	chat.ErrTimeout:     {"reachable", "the server at ADDRESS does not respond: wait until the model is loaded, or use a longer --timeout"},
-	chat.ErrProtocol:    {"reachable", "the server at ADDRESS does not speak the protocol of backends.BACKEND.kind: check the path of url, which ends in /v1 for most servers"},
-	chat.ErrAuth:        {"authorized", "set backends.BACKEND.key to env:VARIABLE or file:PATH, and check that the key may use the model"},
-	chat.ErrNotFound:    {"answers", "the backend has no model SERVED: set models.NAME.model to its name there"},
-	chat.ErrRateLimit:   {"answers", "the rate limit of the backend is reached: try again later, or use another key"},
-	chat.ErrOverloaded:  {"answers", "the backend is overloaded: try again later"},
+	chat.ErrTimeout: {"reachable",
+		"the server at ADDRESS does not respond: wait until the model is loaded, or use a longer --timeout"},
+	chat.ErrProtocol: {"reachable",
+		"the server at ADDRESS does not speak the protocol of backends.BACKEND.kind: check the path of url, which ends in /v1 for most servers"},
+	chat.ErrAuth: {"authorized",
+		"set backends.BACKEND.key to env:VARIABLE or file:PATH, and check that the key may use the model"},
+	chat.ErrNotFound:   {"answers", "the backend has no model SERVED: set models.NAME.model to its name there"},
+	chat.ErrRateLimit:  {"answers", "the rate limit of the backend is reached: try again later, or use another key"},
+	chat.ErrOverloaded: {"answers", "the backend is overloaded: try again later"},
 }
 
 // codes are the diagnoses of errors with a code of their own. Where there is no fix, the error has one.
 var codes = map[string]diagnosis{
-	openai.CodePath:      {"reachable", "set backends.BACKEND.url to the complete address: for most servers it ends in /v1"},
-	browser.CodeBrowser:  {"browser", "install Chromium, or set backends.BACKEND.browser.program to the path of a browser"},
-	browser.CodeSandbox:  {"browser", "run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: false"},
-	browser.CodeInUse:    {"browser", "close the other browser with this profile, or set backends.BACKEND.browser.profile to another directory"},
-	browser.CodeLoad:     {"reachable", "open ADDRESS in your own browser; check backends.BACKEND.url, proxy and hosts"},
-	browser.CodeLogin:    {"authorized", "run wield browser login BACKEND"},
-	browser.CodeSelector: {"answers", "open ADDRESS in a browser, find the element with its developer tools, and set its selector under backends.BACKEND.browser"},
-	browser.CodeSend:     {"answers", "under backends.BACKEND, browser.prompt must select the input field and browser.send the send button"},
-	browser.CodeClosed:   {"answers", "try again; if it fails again, open ADDRESS in your own browser"},
+	openai.CodePath: {"reachable",
+		"set backends.BACKEND.url to the complete address: for most servers it ends in /v1"},
+	browser.CodeBrowser: {"browser",
+		"install Chromium, or set backends.BACKEND.browser.program to the path of a browser"},
+	browser.CodeSandbox: {"browser",
+		"run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: false"},
+	browser.CodeInUse: {"browser",
+		"close the other browser with this profile, or set backends.BACKEND.browser.profile to another directory"},
+	browser.CodeLoad: {"reachable",
+		"open ADDRESS in your own browser; check backends.BACKEND.url, proxy and hosts"},
+	browser.CodeLogin: {"authorized", "run wield browser login BACKEND"},
+	browser.CodeSelector: {"answers",
+		"open ADDRESS in a browser, find the element with its developer tools, and set its selector under backends.BACKEND.browser"},
+	browser.CodeSend: {"answers",
+		"under backends.BACKEND, browser.prompt must select the input field and browser.send the send button"},
+	browser.CodeClosed: {"answers", "try again; if it fails again, open ADDRESS in your own browser"},
 }
 
 func (v *visit) where() string {
@@ -184,9 +196,11 @@ func (v *visit) streams() {
 	_, pieces, err := v.ask(true)
 	switch {
 	case err != nil:
-		v.say("streams", Failed, chat.AsError(err).Error(), "the backend fails with stream: true; check whether it needs an option for streaming")
+		v.say("streams", Failed, chat.AsError(err).Error(),
+			"the backend fails with stream: true; check whether it needs an option for streaming")
 	case pieces < 2:
-		v.say("streams", Note, "the response arrives in one piece", "a proxy may buffer the response; clients see the text late, but it is complete")
+		v.say("streams", Note, "the response arrives in one piece",
+			"a proxy may buffer the response; clients see the text late, but it is complete")
 	default:
 		v.say("streams", OK, fmt.Sprintf("%d chunks", pieces), "")
 	}
@@ -197,7 +211,8 @@ func (v *visit) ask(stream bool) (text string, pieces int, err error) {
 	ctx, cancel := context.WithTimeout(v.ctx, v.o.Timeout)
 	defer cancel()
 	req := &chat.Request{Model: v.p.Served, Stream: stream,
-		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Count from one to ten in words, and say nothing else.")}}}
+		Messages: []chat.Message{{Role: chat.RoleUser,
+			Parts: chat.Text("Count from one to ten in words, and say nothing else.")}}}
 	var b strings.Builder
 	for e, err := range v.p.Model.Stream(ctx, req) {
 		if err != nil {
@@ -221,7 +236,8 @@ func (v *visit) calls() {
 			dialects = append([]string{d}, dialects...)
 		}
 	}
-	trials, err := tune.Trials(v.ctx, v.p.Model, tune.Options{Model: v.p.Served, Bridge: v.p.Bridge, Native: true, Dialects: dialects, Rounds: 1, Timeout: v.o.Timeout})
+	trials, err := tune.Trials(v.ctx, v.p.Model, tune.Options{Model: v.p.Served, Bridge: v.p.Bridge, Native: true,
+		Dialects: dialects, Rounds: 1, Timeout: v.o.Timeout})
 	if err != nil {
 		v.say("dialect", Failed, err.Error(), "use names that wield dialect list shows")
 		return
@@ -305,11 +321,15 @@ func (v *visit) dialect(r *tune.Report, trials []tune.Trial) {
 	case bestScore.right == 0 && v.p.Scripted:
 		v.say("dialect", Note, "follows none: "+says, "none needed: this model answers from a scenario")
 	case bestScore.right == 0:
-		v.say("dialect", Failed, "follows none: "+says, "wield tune "+v.p.Name+" tries more dialects and rounds; the model may be too small for tools")
-	case v.p.Set.Mode == bridge.ModeText && v.p.Set.Dialect != "auto" && v.p.Set.Dialect != best.Dialect && scoreOf(trials, v.p.Set).right < bestScore.right:
-		v.say("dialect", Note, "follows "+says, "set dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
+		v.say("dialect", Failed, "follows none: "+says,
+			"wield tune "+v.p.Name+" tries more dialects and rounds; the model may be too small for tools")
+	case v.p.Set.Mode == bridge.ModeText && v.p.Set.Dialect != "auto" && v.p.Set.Dialect != best.Dialect &&
+		scoreOf(trials, v.p.Set).right < bestScore.right:
+		v.say("dialect", Note, "follows "+says,
+			"set dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
 	case native.right < bestScore.right && v.p.Set.Mode != bridge.ModeText:
-		v.say("dialect", Note, "follows "+says, "set mode: text and dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
+		v.say("dialect", Note, "follows "+says,
+			"set mode: text and dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
 	default:
 		v.say("dialect", OK, "follows "+says, "")
 	}

@@ -19,9 +19,9 @@ import (
 	"wield/wire/responses"
 )
 
-// A responseStore keeps responses and conversations: those that were used last in memory and, if there is a journal, all of them
-// there as well, so that they outlive the process and the bounds of the memory. Each is a session of its own in the journal, so that
-// it can be deleted alone. It is safe for concurrent use.
+// A responseStore keeps responses and conversations: those that were used last in memory and, if there is a journal,
+// all of them there as well, so that they outlive the process and the bounds of the memory. Each is a session of its
+// own in the journal, so that it can be deleted alone. It is safe for concurrent use.
 type responseStore struct {
 	journal journal.Store // nil: none
 	log     *slog.Logger
@@ -85,8 +85,9 @@ const (
 // objectKept is the type of the objects in the journal.
 const objectKept = "responses"
 
-// A keptObject is a record as it stands in the journal. Those of a conversation follow one another, each with the items that came to
-// it. Of a response that was made in the background the last one says what became of it, and the first one what was asked.
+// A keptObject is a record as it stands in the journal. Those of a conversation follow one another, each with the items
+// that came to it. Of a response that was made in the background the last one says what became of it, and the first one
+// what was asked.
 type keptObject struct {
 	Owner    string            `json:"owner"`
 	ID       string            `json:"id"`
@@ -107,8 +108,8 @@ func (r *record) object() keptObject {
 		Body: r.body, Metadata: r.metadata, Input: rawOf(r.input), Output: rawOf(r.output), Making: r.making}
 }
 
-// stream is the name under which the journal has a record. A client can choose the id of a conversation, so that it is the hash that
-// keeps those of different owners apart.
+// stream is the name under which the journal has a record. A client can choose the id of a conversation, so that it is
+// the hash that keeps those of different owners apart.
 func (k recordKey) stream() string {
 	sum := sha256.Sum256([]byte(k.owner + "\x00" + k.id))
 	return "kept_" + hex.EncodeToString(sum[:12])
@@ -151,7 +152,8 @@ func (s *responseStore) load(ctx context.Context, key recordKey) (*record, error
 		}
 		last = e.Seq
 		var o keptObject
-		if e.Record.Object == nil || e.Record.Object.Type != objectKept || json.Unmarshal(e.Record.Object.Data, &o) != nil || o.Owner != key.owner || o.ID != key.id {
+		if e.Record.Object == nil || e.Record.Object.Type != objectKept ||
+			json.Unmarshal(e.Record.Object.Data, &o) != nil || o.Owner != key.owner || o.ID != key.id {
 			continue
 		}
 		if r == nil {
@@ -207,7 +209,8 @@ func (s *responseStore) put(ctx context.Context, r *record) {
 	if s.journal != nil {
 		seq, err := s.write(ctx, r, r.object())
 		if err != nil {
-			s.log.ErrorContext(ctx, "a response is kept in memory alone, and not for long", "id", r.key.id, "error", err)
+			s.log.ErrorContext(ctx, "a response is kept in memory alone, and not for long", "id", r.key.id, "error",
+				err)
 		} else {
 			r.seq = seq
 		}
@@ -232,7 +235,8 @@ func (s *responseStore) add(ctx context.Context, key recordKey, created int64, i
 }
 
 // revise changes a conversation, which is made if it is not known, and returns it.
-func (s *responseStore) revise(ctx context.Context, key recordKey, created int64, o keptObject, items []responses.Item) *record {
+func (s *responseStore) revise(ctx context.Context, key recordKey, created int64, o keptObject,
+	items []responses.Item) *record {
 	o.Owner, o.ID, o.Kind = key.owner, key.id, conversationKind
 	for s.journal != nil {
 		old, err := s.get(ctx, key)
@@ -248,7 +252,8 @@ func (s *responseStore) revise(ctx context.Context, key recordKey, created int64
 			s.uncache(key)
 			continue
 		case err != nil:
-			s.log.ErrorContext(ctx, "a conversation goes on in memory alone, and not for long", "id", key.id, "error", err)
+			s.log.ErrorContext(ctx, "a conversation goes on in memory alone, and not for long", "id", key.id, "error",
+				err)
 		default:
 			next.revise(&o, items)
 			s.cache(next)
@@ -262,9 +267,11 @@ func (s *responseStore) revise(ctx context.Context, key recordKey, created int64
 // update puts a record in the place of what is kept of it. Its input stands in the journal already.
 func (s *responseStore) update(ctx context.Context, r *record) {
 	if s.journal != nil && r.seq > 0 {
-		seq, err := s.write(ctx, r, keptObject{Owner: r.key.owner, ID: r.key.id, Kind: r.kind, Body: r.body, Output: rawOf(r.output), Making: r.making})
+		seq, err := s.write(ctx, r, keptObject{Owner: r.key.owner, ID: r.key.id, Kind: r.kind, Body: r.body,
+			Output: rawOf(r.output), Making: r.making})
 		if err != nil {
-			s.log.ErrorContext(ctx, "what became of a response is kept in memory alone, and not for long", "id", r.key.id, "error", err)
+			s.log.ErrorContext(ctx, "what became of a response is kept in memory alone, and not for long", "id",
+				r.key.id, "error", err)
 		} else {
 			r.seq = seq
 		}
@@ -275,7 +282,8 @@ func (s *responseStore) update(ctx context.Context, r *record) {
 // errUnfinished says that a response has no end yet.
 var errUnfinished = errors.New("the response is still being made")
 
-// chain returns what was said up to the end of a response, oldest first. missing is the id of one that is not kept, or has no end.
+// chain returns what was said up to the end of a response, oldest first. missing is the id of one that is not kept, or
+// has no end.
 func (s *responseStore) chain(ctx context.Context, key recordKey) (items []responses.Item, missing string, err error) {
 	var links []*record
 	for ; key.id != ""; key.id = links[len(links)-1].previous {
@@ -324,7 +332,8 @@ func (s *responseStore) remove(ctx context.Context, key recordKey) error {
 	if s.journal == nil {
 		return nil
 	}
-	if err := s.journal.Delete(ctx, key.stream(), journal.ReasonAsked); err != nil && !errors.Is(err, journal.ErrNotFound) {
+	if err := s.journal.Delete(ctx, key.stream(), journal.ReasonAsked); err != nil &&
+		!errors.Is(err, journal.ErrNotFound) {
 		return err
 	}
 	return nil
@@ -360,8 +369,8 @@ func (s *responseStore) cachedItem(key recordKey) (responses.Item, bool) {
 	return it, err == nil
 }
 
-// cache keeps a record in memory in the place of one with its key, and forgets those that were not used for the longest time
-// if there are too many.
+// cache keeps a record in memory in the place of one with its key, and forgets those that were not used for the longest
+// time if there are too many.
 func (s *responseStore) cache(r *record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -427,5 +436,6 @@ func (s *responseStore) drop(e *list.Element) {
 // storeFailure is what a client is told when what was kept cannot be read or deleted.
 func (x *exchange) storeFailure(err error) *failure {
 	x.g.opts.Log.ErrorContext(x.r.Context(), "what was kept cannot be reached", "request", x.id, "error", err)
-	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeInternal, "what this service keeps cannot be reached now; try again")
+	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeInternal,
+		"what this service keeps cannot be reached now; try again")
 }

@@ -14,7 +14,8 @@ import (
 	"wield/model/openai"
 )
 
-// A tracedBackend is a server that keeps the headers of its requests. Its first answer has a call whose arguments do not fit.
+// A tracedBackend is a server that keeps the headers of its requests. Its first answer has a call whose arguments do
+// not fit.
 type tracedBackend struct {
 	mu      sync.Mutex
 	headers []http.Header
@@ -33,8 +34,8 @@ func (b *tracedBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+answer+`},"finish_reason":"stop"}]}`)
 }
 
-// TestTraceReachesBackend asks for an answer that is bounced once: both requests to the server belong to the client's trace, to the
-// span of wield's request where wield sends spans, else to the client's.
+// TestTraceReachesBackend asks for an answer that is bounced once: both requests to the server belong to the client's
+// trace, to the span of wield's request where wield sends spans, else to the client's.
 func TestTraceReachesBackend(t *testing.T) {
 	const clientTrace, clientSpan = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	const weather = `{"model":"m","tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object",` +

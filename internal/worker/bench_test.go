@@ -18,8 +18,8 @@ import (
 	"wield/internal/worker"
 )
 
-// BenchmarkDispatch measures calls of a tool that does nothing, to a worker over loopback and back: as many as go at a time, and
-// 500 a second, for which it reports quantiles. Service and worker share the process.
+// BenchmarkDispatch measures calls of a tool that does nothing, to a worker over loopback and back: as many as go at a
+// time, and 500 a second, for which it reports quantiles. Service and worker share the process.
 func BenchmarkDispatch(b *testing.B) {
 	s := newService(b)
 	s.work(b, "build", "a", func(o *worker.Options) { o.Concurrent = 256 }, echo("a"))
@@ -55,13 +55,14 @@ func BenchmarkDispatch(b *testing.B) {
 		all.Wait()
 		slices.Sort(took)
 		for _, q := range []float64{0.5, 0.99} {
-			b.ReportMetric(float64(took[int(q*float64(len(took)-1))].Microseconds())/1000, fmt.Sprintf("p%.0f-ms", 100*q))
+			b.ReportMetric(float64(took[int(q*float64(len(took)-1))].Microseconds())/1000,
+				fmt.Sprintf("p%.0f-ms", 100*q))
 		}
 	})
 }
 
-// BenchmarkIdle connects 2000 workers that do nothing, and reports by how much the memory of the process grows. It holds both ends
-// of each connection, so that a service needs less.
+// BenchmarkIdle connects 2000 workers that do nothing, and reports by how much the memory of the process grows. It
+// holds both ends of each connection, so that a service needs less.
 func BenchmarkIdle(b *testing.B) {
 	const workers = 2000
 	for range b.N {
@@ -70,7 +71,8 @@ func BenchmarkIdle(b *testing.B) {
 		for range workers {
 			r := s.intrude(b, "build", "")
 			r.publish(b, r.address.From(), "", &cluster.FromWorker{Hello: &cluster.Hello{Name: "idle", Concurrent: 4,
-				Tools: []cluster.Definition{{Name: "echo", Description: "A tool of a test.", Parameters: json.RawMessage(anyObject)}}}})
+				Tools: []cluster.Definition{{Name: "echo", Description: "A tool of a test.",
+					Parameters: json.RawMessage(anyObject)}}}})
 		}
 		await(b, "all are known", func() bool { return len(s.Addresses("build")) == workers })
 		b.ReportMetric(float64(resident(b)-before)/(1<<20), "MiB")

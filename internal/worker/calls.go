@@ -38,7 +38,8 @@ func (w *Worker) take(c *cluster.Call) {
 		return
 	case c.Run != "" && c.Fence < w.fences[c.Run]:
 		w.mu.Unlock()
-		w.send(c, &cluster.Frame{Done: failed(tool.ErrSecurity, "Security violation: another process has taken the run over")})
+		w.send(c, &cluster.Frame{Done: failed(tool.ErrSecurity,
+			"Security violation: another process has taken the run over")})
 		return
 	case before != nil: // whoever asked first may be gone
 		delete(w.byID, full(before.call))
@@ -117,7 +118,8 @@ func (r *run) report(w *Worker) {
 		w.send(c, &cluster.Frame{Done: failed(tool.ErrUnexpected, "the result cannot be sent: %v", err)})
 		return
 	case c.Output > 0 && len(text) > 2*c.Output:
-		w.send(c, &cluster.Frame{Done: failed(tool.ErrLimit, "the result has %d bytes, and the service takes %d", len(text), 2*c.Output)})
+		w.send(c, &cluster.Frame{Done: failed(tool.ErrLimit, "the result has %d bytes, and the service takes %d",
+			len(text), 2*c.Output)})
 		return
 	case len(text) <= cluster.MaxPart:
 		w.send(c, &cluster.Frame{Done: d})
@@ -192,7 +194,8 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 		return failed(tool.ErrNotFound, "the worker %s does not offer %s any more", w.o.Name, c.Tool)
 	}
 	if d := w.define(e); d.Hash() != c.Definition {
-		return failed(tool.ErrSecurity, "Security violation: the worker %s has another definition of %s than the service", w.o.Name, c.Tool)
+		return failed(tool.ErrSecurity,
+			"Security violation: the worker %s has another definition of %s than the service", w.o.Name, c.Tool)
 	}
 	finished, questions := &result{}, &tool.MemoryApprovals{}
 	runner := w.o.Runner.With(finished)
@@ -216,7 +219,8 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 			return failed(tool.ErrTool, "the tool asks for what only a person at the worker can give: %v", err)
 		case e.Kind == chat.KindProgress:
 			p := e.Detail.(*tool.ProgressDetail)
-			w.send(w.hears(r), &cluster.Frame{Output: &cluster.Output{Stream: p.Stream, Text: p.Text, Done: p.Done, Total: p.Total}})
+			w.send(w.hears(r), &cluster.Frame{Output: &cluster.Output{Stream: p.Stream, Text: p.Text, Done: p.Done,
+				Total: p.Total}})
 		}
 	}
 	return &cluster.Done{Result: &finished.Result}
@@ -229,16 +233,18 @@ func (w *Worker) hears(r *run) *cluster.Call {
 	return r.call
 }
 
-// approve answers the question of this machine's rules with what a person has answered to it at the service. A question that
-// was not answered yet goes there.
-func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p *tool.Plan, c *cluster.Call) (*cluster.Done, error) {
+// approve answers the question of this machine's rules with what a person has answered to it at the service. A question
+// that was not answered yet goes there.
+func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p *tool.Plan,
+	c *cluster.Call) (*cluster.Done, error) {
 	q, err := questions.Get(ctx, p.Approval)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case !w.o.Asks:
-		return failed(tool.ErrApproval, "the rules of the worker %s ask before %s runs (%s), and services may not answer: set worker.approvals to service there",
+		return failed(tool.ErrApproval,
+			"the rules of the worker %s ask before %s runs (%s), and services may not answer: set worker.approvals to service there",
 			w.o.Name, c.Tool, q.Why), nil
 	case c.Approved == nil || c.Approved.Binding != q.Binding:
 		return &cluster.Done{Ask: &cluster.Ask{Binding: q.Binding, Why: q.Why}}, nil

@@ -87,7 +87,8 @@ func (d *dialer) dial() (net.Conn, error) {
 	}
 	ws, answer, err := websocket.Dial(ctx, d.url, &websocket.DialOptions{HTTPClient: d.client, HTTPHeader: header})
 	if err != nil {
-		if answer != nil && answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests {
+		if answer != nil && answer.StatusCode >= 400 && answer.StatusCode < 500 &&
+			answer.StatusCode != http.StatusTooManyRequests {
 			text, _ := io.ReadAll(io.LimitReader(answer.Body, 300)) // the library has kept the beginning
 			return nil, &RefusedError{answer.StatusCode, strings.TrimSpace(string(text))}
 		}
@@ -122,5 +123,8 @@ func plain() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{} // WebSockets are of HTTP/1.1
 	t.ForceAttemptHTTP2 = false
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }

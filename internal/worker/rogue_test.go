@@ -95,14 +95,15 @@ func (r *rogue) heard(t *testing.T) (list []string) {
 			return list
 		case text == "PING":
 			r.say(t, "PONG")
-		case !strings.HasPrefix(text, "INFO ") && !strings.HasPrefix(text, "MSG "+cluster.Services) && !strings.HasPrefix(text, `{"id":`):
+		case !strings.HasPrefix(text, "INFO ") && !strings.HasPrefix(text, "MSG "+cluster.Services) &&
+			!strings.HasPrefix(text, `{"id":`):
 			list = append(list, text)
 		}
 	}
 }
 
-// TestRogue: a worker with a key of its own hears no calls of others, answers none, and sends nothing where only services
-// do, whatever it asks the server of messages for.
+// TestRogue: a worker with a key of its own hears no calls of others, answers none, and sends nothing where only
+// services do, whatever it asks the server of messages for.
 func TestRogue(t *testing.T) {
 	s := newService(t)
 	began, goOn := make(chan string, 1), make(chan bool)
@@ -117,12 +118,14 @@ func TestRogue(t *testing.T) {
 		t.Fatalf("a worker that is let in hears %q", got)
 	}
 
-	subjects := []string{">", "wield.>", "wield.to.>", "wield.to.*.*", honest.To(), "wield.from.>", "wield.out.>", honest.Out("*", "*"), "$SYS.>", "_INBOX.>", "*", "*.*.*.*"}
+	subjects := []string{">", "wield.>", "wield.to.>", "wield.to.*.*", honest.To(), "wield.from.>", "wield.out.>",
+		honest.Out("*", "*"), "$SYS.>", "_INBOX.>", "*", "*.*.*.*"}
 	for i, subject := range subjects {
 		r.say(t, "SUB %s %d", subject, i+10)
 		r.say(t, "SUB %s queue %d", subject, i+100)
 	}
-	if got := r.heard(t); len(got) != 2*len(subjects) || slices.ContainsFunc(got, func(l string) bool { return !strings.HasPrefix(l, "-ERR 'Permissions Violation for Subscription") }) {
+	if got := r.heard(t); len(got) != 2*len(subjects) || slices.ContainsFunc(got,
+		func(l string) bool { return !strings.HasPrefix(l, "-ERR 'Permissions Violation for Subscription") }) {
 		t.Errorf("of %d subscriptions these were refused: %q", 2*len(subjects), got)
 	}
 
@@ -150,10 +153,13 @@ func TestRogue(t *testing.T) {
 			t.Errorf("to %s: %q", p.subject, got)
 		}
 	}
-	// What it may send, about a call that is not its own, and with a subject of the honest one as the place for replies.
+	// What it may send, about a call that is not its own, and with a subject of the honest one as the place for
+	// replies.
 	r.publish(t, r.address.Out(service, id), honest.To(), forged)
-	r.publish(t, r.address.From(), honest.To(), &cluster.FromWorker{Hello: &cluster.Hello{Name: "honest", Concurrent: 1000, Labels: map[string]string{"name": "honest"},
-		Tools: []cluster.Definition{{Name: "secret", Description: "A tool of a test.", Parameters: json.RawMessage(anyObject)}}}})
+	r.publish(t, r.address.From(), honest.To(), &cluster.FromWorker{Hello: &cluster.Hello{Name: "honest",
+		Concurrent: 1000, Labels: map[string]string{"name": "honest"},
+		Tools: []cluster.Definition{{Name: "secret", Description: "A tool of a test.",
+			Parameters: json.RawMessage(anyObject)}}}})
 	if got := r.heard(t); len(got) > 0 {
 		t.Errorf("it hears %q", got)
 	}

@@ -69,8 +69,8 @@ type Worker struct {
 	calls sync.WaitGroup
 }
 
-// Run connects to the service and takes calls until ctx ends; then calls that are under way have the drain time to end. It
-// returns an error if the service does not let the worker in.
+// Run connects to the service and takes calls until ctx ends; then calls that are under way have the drain time to end.
+// It returns an error if the service does not let the worker in.
 func Run(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -85,7 +85,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := &Worker{o: o, began: time.Now(), dialer: &dialer{url: url, key: o.Key, id: rand.Text(), client: plain()}, runs: map[string]*run{}, byID: map[string]*run{},
+	w := &Worker{o: o, began: time.Now(), dialer: &dialer{url: url, key: o.Key, id: rand.Text(), client: plain()},
+		runs: map[string]*run{}, byID: map[string]*run{},
 		fences: map[string]int64{}, stopped: map[string]time.Time{}, services: map[string]time.Time{}}
 	if err := w.connect(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -102,17 +103,29 @@ func Run(ctx context.Context, o Options) error {
 // connect connects for the first time. A service that cannot be reached is tried again.
 func (w *Worker) connect(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		conn, err := nats.Connect("nats://service", nats.SetCustomDialer(w.dialer), nats.TokenHandler(w.dialer.login), nats.Name("worker"),
-			nats.MaxReconnects(-1), nats.CustomReconnectDelay(delay), nats.ReconnectBufSize(mostOut), nats.PingInterval(10*time.Second),
+		conn, err := nats.Connect("nats://service", nats.SetCustomDialer(w.dialer), nats.TokenHandler(w.dialer.login),
+			nats.Name("worker"),
+			nats.MaxReconnects(-1), nats.CustomReconnectDelay(delay), nats.ReconnectBufSize(mostOut),
+			nats.PingInterval(10*time.Second),
 			nats.IgnoreDiscoveredServers(), nats.IgnoreAuthErrorAbort(), nats.Timeout(dialTime),
 			nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 				if err != nil {
 					w.o.Log.Warn("the connection to the service is broken", "error", err)
 				}
 			}),
-			nats.ReconnectHandler(func(*nats.Conn) { w.o.Log.Info("connected again", "service", w.o.Connect); w.introduce(true) }),
-			nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { w.o.Log.Debug("the service cannot be reached", "error", err) }),
-			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { w.o.Log.Warn("messages", "error", err) }))
+			nats.ReconnectHandler(func(*nats.Conn) {
+				w.o.Log.Info("connected again", "service",
+					w.o.Connect)
+				w.introduce(true)
+			}),
+			nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+				w.o.Log.Debug("the service cannot be reached",
+					"error", err)
+			}),
+			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription,
+				err error) {
+				w.o.Log.Warn("messages", "error", err)
+			}))
 		if err == nil {
 			w.conn = conn
 			return w.listen()
@@ -123,7 +136,8 @@ func (w *Worker) connect(ctx context.Context) error {
 		} else if last != nil {
 			err = last
 		}
-		w.o.Log.Warn("the service cannot be reached; trying again", "service", w.o.Connect, "error", err, "after", pause.String())
+		w.o.Log.Warn("the service cannot be reached; trying again", "service", w.o.Connect, "error", err, "after",
+			pause.String())
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -153,7 +167,8 @@ func (w *Worker) listen() error {
 func (w *Worker) define(e *tool.Entry) cluster.Definition {
 	t := e.Tool
 	d := cluster.Definition{Name: t.Name(), Description: t.Definition.Description, Parameters: t.Definition.Parameters,
-		Traits: cluster.Traits{Timeout: t.Limits.Timeout, Idempotent: t.Idempotent, Dangerous: t.Dangerous, Network: t.Facts.Network}}
+		Traits: cluster.Traits{Timeout: t.Limits.Timeout, Idempotent: t.Idempotent, Dangerous: t.Dangerous,
+			Network: t.Facts.Network}}
 	if e.Guard != nil && e.Guard.Timeout > 0 {
 		d.Timeout = e.Guard.Timeout
 	}
@@ -165,7 +180,8 @@ func (w *Worker) define(e *tool.Entry) cluster.Definition {
 
 // introduce tells what the worker offers, if that has changed or somebody asks.
 func (w *Worker) introduce(asked bool) {
-	h := cluster.Hello{Name: w.o.Name, Version: w.o.Version, Labels: w.o.Labels, Concurrent: w.o.Concurrent, Started: w.began, Tools: []cluster.Definition{}}
+	h := cluster.Hello{Name: w.o.Name, Version: w.o.Version, Labels: w.o.Labels, Concurrent: w.o.Concurrent,
+		Started: w.began, Tools: []cluster.Definition{}}
 	for _, e := range w.o.Tools.Entries() {
 		h.Tools = append(h.Tools, w.define(e))
 	}
@@ -280,8 +296,8 @@ func (w *Worker) forgive(late time.Duration) {
 	}
 }
 
-// look ends calls of services that are silent, sends results again that nobody has acknowledged, and makes a new connection
-// where none of the services is heard of.
+// look ends calls of services that are silent, sends results again that nobody has acknowledged, and makes a new
+// connection where none of the services is heard of.
 func (w *Worker) look() {
 	now := time.Now()
 	w.mu.Lock()

@@ -63,7 +63,8 @@ func (s *service) work(t testing.TB, key, name string, change func(*worker.Optio
 	if err := registry.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	o := worker.Options{Connect: s.URL, Key: "key-" + key, Name: name, Version: "1", Drain: 5 * time.Second, Runner: &tool.Runner{}, Tools: registry, Asks: true}
+	o := worker.Options{Connect: s.URL, Key: "key-" + key, Name: name, Version: "1", Drain: 5 * time.Second,
+		Runner: &tool.Runner{}, Tools: registry, Asks: true}
 	if change != nil {
 		change(&o)
 	}
@@ -72,7 +73,10 @@ func (s *service) work(t testing.TB, key, name string, change func(*worker.Optio
 	go func() { h.over <- worker.Run(ctx, o) }()
 	t.Cleanup(h.end)
 	await(t, "the worker is known", func() bool {
-		return slices.ContainsFunc(s.Status().Workers, func(w cluster.WorkerStatus) bool { return w.Key == key && w.Name == name })
+		return slices.ContainsFunc(s.Status().Workers, func(w cluster.WorkerStatus) bool {
+			return w.Key == key &&
+				w.Name == name
+		})
 	})
 	return h
 }
@@ -112,7 +116,8 @@ const anyObject = `{"type":"object"}`
 
 // define makes a tool by hand.
 func define(name string, run tool.HandlerFunc) *tool.Tool {
-	return &tool.Tool{Definition: chat.Tool{Name: name, Description: "A tool of a test.", Parameters: json.RawMessage(anyObject)}, Handler: run}
+	return &tool.Tool{Definition: chat.Tool{Name: name, Description: "A tool of a test.",
+		Parameters: json.RawMessage(anyObject)}, Handler: run}
 }
 
 func echo(who string) *tool.Tool {
@@ -137,10 +142,12 @@ func TestCall(t *testing.T) {
 	s.work(t, "build", "a", nil, echo("a"),
 		define("big", func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(big), nil }),
 		define("picture", func(context.Context, *tool.Call) (tool.Result, error) {
-			return tool.Result{OK: true, Parts: []chat.Part{{Kind: chat.PartImage, MediaType: "image/png", Data: []byte{0, 1, 255}}}}, nil
+			return tool.Result{OK: true, Parts: []chat.Part{{Kind: chat.PartImage, MediaType: "image/png",
+				Data: []byte{0, 1, 255}}}}, nil
 		}),
 		define("fails", func(context.Context, *tool.Call) (tool.Result, error) {
-			return tool.Result{}, &tool.Error{Kind: tool.ErrTool, Message: "no paper", Details: json.RawMessage(`{"tray":2}`)}
+			return tool.Result{}, &tool.Error{Kind: tool.ErrTool, Message: "no paper",
+				Details: json.RawMessage(`{"tray":2}`)}
 		}),
 		define("panics", func(context.Context, *tool.Call) (tool.Result, error) { panic("ink") }),
 	)
@@ -156,7 +163,8 @@ func TestCall(t *testing.T) {
 	if got := call(t, r, "build__picture", `{}`); len(got.Parts) != 1 || string(got.Parts[0].Data) != "\x00\x01\xff" {
 		t.Errorf("picture: %+v", got)
 	}
-	if got := call(t, r, "build__fails", `{}`); got.OK || got.Error != "no paper" || got.ErrorType != tool.ErrTool || string(got.Details) != `{"tray":2}` {
+	if got := call(t, r, "build__fails", `{}`); got.OK || got.Error != "no paper" || got.ErrorType != tool.ErrTool ||
+		string(got.Details) != `{"tray":2}` {
 		t.Errorf("fails: %+v", got)
 	}
 	if got := call(t, r, "build__panics", `{}`); got.OK || got.ErrorType != tool.ErrUnexpected {
@@ -203,7 +211,8 @@ func TestOutput(t *testing.T) {
 			result = e.Detail.(*chat.Result).Parts[0].Text
 		}
 	}
-	if n := strings.Count(text.String(), "\n"); n != 100 || !strings.HasPrefix(text.String(), "line 0\nline 1\n") || !strings.HasSuffix(text.String(), "line 99\n") || result != "end" {
+	if n := strings.Count(text.String(), "\n"); n != 100 || !strings.HasPrefix(text.String(), "line 0\nline 1\n") ||
+		!strings.HasSuffix(text.String(), "line 99\n") || result != "end" {
 		t.Errorf("%d lines, result %q: %.100s", n, result, text.String())
 	}
 }
@@ -257,17 +266,18 @@ func TestLeastBusy(t *testing.T) {
 	var mu sync.Mutex
 	most, now := map[string]int{}, map[string]int{}
 	for name, limit := range map[string]int{"a": 1, "b": 3} {
-		s.work(t, "build", name, func(o *worker.Options) { o.Concurrent = limit }, define("wait", func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
-			mu.Lock()
-			now[name]++
-			most[name] = max(most[name], now[name])
-			mu.Unlock()
-			time.Sleep(20 * time.Millisecond)
-			mu.Lock()
-			now[name]--
-			mu.Unlock()
-			return tool.Text(name), nil
-		}))
+		s.work(t, "build", name, func(o *worker.Options) { o.Concurrent = limit },
+			define("wait", func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
+				mu.Lock()
+				now[name]++
+				most[name] = max(most[name], now[name])
+				mu.Unlock()
+				time.Sleep(20 * time.Millisecond)
+				mu.Lock()
+				now[name]--
+				mu.Unlock()
+				return tool.Text(name), nil
+			}))
 	}
 	r := s.runner(t, pool("build"))
 	var all sync.WaitGroup
@@ -412,8 +422,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestWorkerRefuses: what the rules of the worker deny is denied, whatever the service allows; where services may not answer
-// its questions, what it would ask about is refused as well.
+// TestWorkerRefuses: what the rules of the worker deny is denied, whatever the service allows; where services may not
+// answer its questions, what it would ask about is refused as well.
 func TestWorkerRefuses(t *testing.T) {
 	s := newService(t)
 	deny, err := policy.New(policy.Definition{Name: "default", Default: chat.DecisionDeny})
@@ -426,7 +436,8 @@ func TestWorkerRefuses(t *testing.T) {
 	if got := call(t, s.runner(t, pool("deny")), "deny__echo", "{}"); got.ErrorType != tool.ErrSecurity {
 		t.Errorf("denied: %+v", got)
 	}
-	if got := call(t, s.runner(t, pool("alone")), "alone__echo", "{}"); got.ErrorType != tool.ErrApproval || !strings.Contains(got.Error, "worker.approvals") {
+	if got := call(t, s.runner(t, pool("alone")), "alone__echo", "{}"); got.ErrorType != tool.ErrApproval ||
+		!strings.Contains(got.Error, "worker.approvals") {
 		t.Errorf("refused: %+v", got)
 	}
 }
@@ -469,12 +480,14 @@ func TestDrain(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := newService(t)
 	for key, want := range map[string]string{"": "does not know the key", "wrong": "does not know the key"} {
-		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x", Runner: &tool.Runner{}, Tools: &tool.Registry{}})
+		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x", Runner: &tool.Runner{},
+			Tools: &tool.Registry{}})
 		if refused := (*worker.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
-	if err := worker.Run(t.Context(), worker.Options{Connect: "tcp://x", Runner: &tool.Runner{}, Tools: &tool.Registry{}}); err == nil || !strings.Contains(err.Error(), "http://HOST:PORT") {
+	if err := worker.Run(t.Context(), worker.Options{Connect: "tcp://x", Runner: &tool.Runner{},
+		Tools: &tool.Registry{}}); err == nil || !strings.Contains(err.Error(), "http://HOST:PORT") {
 		t.Errorf("an address of another kind: %v", err)
 	}
 }
@@ -495,7 +508,8 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// TestSameKey: of two calls with one idempotency key one runs, whoever asks; a process that has lost its run begins none.
+// TestSameKey: of two calls with one idempotency key one runs, whoever asks; a process that has lost its run begins
+// none.
 func TestSameKey(t *testing.T) {
 	s := newService(t)
 	ran, began, goOn := 0, make(chan bool, 1), make(chan bool)

@@ -17,7 +17,8 @@ import (
 // execute runs a command with an input, and returns what it prints.
 func execute(cmd func(*cli.App) *cobra.Command, input string, args ...string) (string, error) {
 	var out strings.Builder
-	app := &cli.App{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}
+	app := &cli.App{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out,
+		Getenv: func(string) string { return "" }}
 	c := cmd(app)
 	c.SetArgs(args)
 	c.SilenceUsage, c.SilenceErrors = true, true
@@ -41,13 +42,17 @@ func TestParse(t *testing.T) {
 		want        []string // parts of the output
 		fails       bool
 	}{
-		{"a text", "Hi.\n" + strings.ReplaceAll(call, `\"`, `"`), []string{"--tools", tools}, []string{`"content":"Hi.`, `"name":"get_weather"`, `"arguments":{"city":"Rome"}`}, false},
-		{"a text in small pieces", strings.ReplaceAll(call, `\"`, `"`), []string{"--tools", tools, "--chunk", "3"}, []string{`"arguments":{"city":"Rome"}`}, false},
+		{"a text", "Hi.\n" + strings.ReplaceAll(call, `\"`, `"`), []string{"--tools", tools},
+			[]string{`"content":"Hi.`, `"name":"get_weather"`, `"arguments":{"city":"Rome"}`}, false},
+		{"a text in small pieces", strings.ReplaceAll(call, `\"`, `"`), []string{"--tools", tools, "--chunk", "3"},
+			[]string{`"arguments":{"city":"Rome"}`}, false},
 		{"nothing may be called", strings.ReplaceAll(call, `\"`, `"`), nil, []string{`"calls":[]`}, false},
-		{"a record", record(`"text":"` + call + `"`), []string{"--jsonl"}, []string{`"id":7`, `"arguments":{"city":"Rome"}`}, false},
+		{"a record", record(`"text":"` + call + `"`), []string{"--jsonl"},
+			[]string{`"id":7`, `"arguments":{"city":"Rome"}`}, false},
 		{"a flag wins over a record", record(`"repair":"full","text":"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",}}</tool_call>"`),
 			[]string{"--jsonl", "--repair", "off"}, []string{`"calls":[]`, `"reason":"malformed"`}, false},
-		{"a bad record stands in its place", "{\"id\":1}\n" + record(`"text":"Hi"`), []string{"--jsonl"}, []string{`{"id":1,"error":`, `"content":"Hi"`}, true},
+		{"a bad record stands in its place", "{\"id\":1}\n" + record(`"text":"Hi"`), []string{"--jsonl"},
+			[]string{`{"id":1,"error":`, `"content":"Hi"`}, true},
 		{"an unknown level", "x", []string{"--repair", "most"}, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,8 +80,10 @@ func TestUnknownDialect(t *testing.T) {
 
 // TestFindProfile: the name of a profile counts where no model of that name has another one.
 func TestFindProfile(t *testing.T) {
-	table := profile.Table{{Name: "coder", Patterns: []string{"acme coder"}}, {Name: "other", Patterns: []string{"coder", "acme"}}}
-	for name, want := range map[string]string{"coder": "coder", "other": "other", "acme-coder": "coder", "coder-7b": "other", "none": ""} {
+	table := profile.Table{{Name: "coder", Patterns: []string{"acme coder"}},
+		{Name: "other", Patterns: []string{"coder", "acme"}}}
+	for name, want := range map[string]string{"coder": "coder", "other": "other", "acme-coder": "coder",
+		"coder-7b": "other", "none": ""} {
 		p, why, ok := findProfile(table, name)
 		if p.Name != want || ok != (want != "") || ok && why == "" {
 			t.Errorf("%s has the profile %q because of %s (%t), want %q", name, p.Name, why, ok, want)
@@ -89,7 +96,8 @@ func TestMiddleCut(t *testing.T) {
 		t.Error(got)
 	}
 	long := strings.Repeat("a", 150) + strings.Repeat("b", 150)
-	if got := middleCut(long); !strings.HasPrefix(got, `"aaa`) || !strings.HasSuffix(got, `bbb"`) || !strings.Contains(got, "..(100 bytes)..") {
+	if got := middleCut(long); !strings.HasPrefix(got, `"aaa`) || !strings.HasSuffix(got, `bbb"`) ||
+		!strings.Contains(got, "..(100 bytes)..") {
 		t.Error(got)
 	}
 }

@@ -13,9 +13,11 @@ import (
 
 // TestPolicyExit: only what is allowed ends well; asking is not allowing.
 func TestPolicyExit(t *testing.T) {
-	for decision, want := range map[chat.Decision]int{chat.DecisionAllow: 0, chat.DecisionAsk: cli.ExitDenied, chat.DecisionDeny: cli.ExitDenied} {
+	for decision, want := range map[chat.Decision]int{chat.DecisionAllow: 0, chat.DecisionAsk: cli.ExitDenied,
+		chat.DecisionDeny: cli.ExitDenied} {
 		var exit *cli.ExitError
-		if err := policyExit(policy.Verdict{Decision: decision}); errors.As(err, &exit) != (want != 0) || exit != nil && exit.Code != want {
+		if err := policyExit(policy.Verdict{Decision: decision}); errors.As(err, &exit) != (want != 0) ||
+			exit != nil && exit.Code != want {
 			t.Errorf("%s ends with %v, want %d", decision, err, want)
 		}
 	}
@@ -24,16 +26,20 @@ func TestPolicyExit(t *testing.T) {
 // TestExplain: whoever is refused reads where the rule stands and what would allow it.
 func TestExplain(t *testing.T) {
 	var out strings.Builder
-	err := explain(&out, policy.Verdict{Decision: chat.DecisionDeny, Why: "a rule denies it", Findings: []policy.Finding{
-		{Decision: chat.DecisionAllow, Subject: policy.SubjectCommand, Text: "ls", Rule: "default"},
-		{Decision: chat.DecisionDeny, Subject: policy.SubjectCommand, Text: "rm x", Rule: "deny: rm", File: "p.yaml", Line: 3},
-		{Decision: chat.DecisionAsk, Subject: policy.SubjectPath, Text: "/etc", Rule: "built-in: paths", Node: "> /etc"},
-	}})
+	err := explain(&out, policy.Verdict{Decision: chat.DecisionDeny, Why: "a rule denies it",
+		Findings: []policy.Finding{
+			{Decision: chat.DecisionAllow, Subject: policy.SubjectCommand, Text: "ls", Rule: "default"},
+			{Decision: chat.DecisionDeny, Subject: policy.SubjectCommand, Text: "rm x", Rule: "deny: rm", File: "p.yaml",
+				Line: 3},
+			{Decision: chat.DecisionAsk, Subject: policy.SubjectPath, Text: "/etc", Rule: "built-in: paths",
+				Node: "> /etc"},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, part := range []string{"deny: a rule denies it\n", "p.yaml:3: deny: rm", "allow: nothing, as long as this rule stands", "node:  > /etc", "allow: no rule would"} {
+	for _, part := range []string{"deny: a rule denies it\n", "p.yaml:3: deny: rm",
+		"allow: nothing, as long as this rule stands", "node:  > /etc", "allow: no rule would"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%s\nhas no %q", text, part)
 		}
@@ -55,7 +61,8 @@ func TestEnvelope(t *testing.T) {
 		strings.Replace(one, "safe", "unknown", 1): chat.DecisionDeny,
 	} {
 		raw, _ := json.Marshal(map[string]string{"raw": text})
-		v, err := new(recordRun).envelope(&policyRecord{Kind: "envelope", Input: raw, Policy: map[string]json.RawMessage{}})
+		v, err := new(recordRun).envelope(&policyRecord{Kind: "envelope", Input: raw,
+			Policy: map[string]json.RawMessage{}})
 		if err != nil || v.Decision != want {
 			t.Errorf("%q: %s (%s), %v, want %s", text, v.Decision, v.Why, err, want)
 		}

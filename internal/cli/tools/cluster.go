@@ -82,7 +82,8 @@ func newClusterStatusCmd(app *cli.App, file *string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&connect, "connect", "", "base `URL` of the service (default: listen of the configuration)")
-	cmd.Flags().StringVar(&key, "key", "", "where the key is, as `REF` of the form env:NAME or file:PATH (default env:WIELD_KEY)")
+	cmd.Flags().StringVar(&key, "key", "",
+		"where the key is, as `REF` of the form env:NAME or file:PATH (default env:WIELD_KEY)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

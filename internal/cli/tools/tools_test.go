@@ -32,10 +32,12 @@ func TestImportServers(t *testing.T) {
 		}
 	}
 	all := strings.Join(notes, "\n")
-	if len(notes) != 2 || !strings.Contains(all, "off is switched off") || !strings.Contains(all, "API_KEY was not copied") {
+	if len(notes) != 2 || !strings.Contains(all, "off is switched off") ||
+		!strings.Contains(all, "API_KEY was not copied") {
 		t.Errorf("notes: %s", all)
 	}
-	if _, _, err := importServers([]byte(`{"mcpServers": {}}`), ""); err == nil || !strings.Contains(err.Error(), "mcpServers") {
+	if _, _, err := importServers([]byte(`{"mcpServers": {}}`), ""); err == nil ||
+		!strings.Contains(err.Error(), "mcpServers") {
 		t.Errorf("no servers: %v", err)
 	}
 }
@@ -84,7 +86,8 @@ func TestCallArguments(t *testing.T) {
 
 // TestDeclare: a place in a template is a parameter, whether or not it is described.
 func TestDeclare(t *testing.T) {
-	params, example, err := declare([]string{"limit:integer=at most so many"}, []string{"https://example.com/{city_name}?n={limit}"})
+	params, example, err := declare([]string{"limit:integer=at most so many"},
+		[]string{"https://example.com/{city_name}?n={limit}"})
 	if err != nil || len(params) != 2 || params[0].Key != "limit" || params[1].Key != "city_name" {
 		t.Fatalf("%v, %v", params, err)
 	}

@@ -58,7 +58,8 @@ SIGTERM it takes no more calls, and ends when those under way have ended (timeou
 	flags := cmd.Flags()
 	flags.StringVar(&file, "config", "", "configuration `FILE`")
 	flags.StringVar(&connect, "connect", "", "base `URL` of the service (default worker.connect)")
-	flags.StringVar(&key, "key", "", "where the key is, as `REF` of the form env:NAME or file:PATH (default worker.key, else env:WIELD_KEY)")
+	flags.StringVar(&key, "key", "",
+		"where the key is, as `REF` of the form env:NAME or file:PATH (default worker.key, else env:WIELD_KEY)")
 	flags.StringVar(&name, "name", "", "`NAME` of this worker (default worker.name, else the host name)")
 	log.Add(cmd, app)
 	return cmd
@@ -73,7 +74,8 @@ func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger)
 	if c.Connect == "" {
 		return cli.UsageErrorf("a worker connects to a service: --connect URL, or worker.connect in the configuration")
 	}
-	side, err := compose.OpenWorker(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Behind: true})
+	side, err := compose.OpenWorker(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File,
+		Self: app.Self, Behind: true})
 	if err != nil {
 		return err
 	}
