@@ -1,4 +1,4 @@
-package house
+package layers
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ var scenarioModules = append([]string{"github.com/goccy/go-yaml"}, schemaModules
 // toolModules come with the rules about commands, which are read on the syntax tree of a shell, and with the sandbox.
 var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/sh/v3", "golang.org/x/sys"}, schemaModules...)
 
-// rooms is the order of the house. A package imports only packages of lower floors.
+// rooms are the packages by floor. A package imports only packages of lower floors.
 var rooms = []room{
 	{path: "chat", floor: 0, modules: none},
 	{path: "schema/shape", floor: 0, modules: none},
@@ -149,7 +149,7 @@ var rooms = []room{
 
 	// Checks of the project itself. Nothing imports them.
 	{path: "internal/docs", floor: 15, modules: none},
-	{path: "internal/house", floor: 15, modules: none},
+	{path: "internal/layers", floor: 15, modules: none},
 }
 
 // A pkg is what `go list -json` tells of a package.
@@ -245,7 +245,7 @@ func TestLightDialect(t *testing.T) {
 	}
 }
 
-// TestArchitecture checks that the page about the house names every room.
+// TestArchitecture checks that the page about the layers names every package.
 func TestArchitecture(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root(t), "docs", "architecture.md"))
 	if err != nil {

@@ -1,3 +1,0 @@
-// Package house holds no code, only tests that keep the order of the packages: which may import which, and how little a
-// program that imports a library package has to compile. The reasons for the order are in docs/architecture.md.
-package house
