@@ -290,7 +290,7 @@ func TestPins(t *testing.T) {
 	if err := pins.Accept("every", "echo"); err != nil {
 		t.Fatal(err)
 	}
-	other.change()
+	other.Again()
 	if now, problems = names(other); !slices.Contains(now, "every__echo") || len(problems) > 0 {
 		t.Errorf("it is not offered after it was agreed to: %v %v", now, problems)
 	}

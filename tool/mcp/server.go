@@ -64,12 +64,12 @@ func New(o Options) *Server {
 	}
 	client := s.o.Peer.options()
 	client.Logger = o.Log
-	client.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { s.change() }
+	client.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { s.Again() }
 	if o.Prompts {
-		client.PromptListChangedHandler = func(context.Context, *sdk.PromptListChangedRequest) { s.change() }
+		client.PromptListChangedHandler = func(context.Context, *sdk.PromptListChangedRequest) { s.Again() }
 	}
 	if o.Resources {
-		client.ResourceListChangedHandler = func(context.Context, *sdk.ResourceListChangedRequest) { s.change() }
+		client.ResourceListChangedHandler = func(context.Context, *sdk.ResourceListChangedRequest) { s.Again() }
 	}
 	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
@@ -87,12 +87,6 @@ func (s *Server) Place() string {
 		return policy.Visible(strings.Join(s.o.Command.Argv, " "))
 	}
 	return policy.Visible(s.o.URL)
-}
-
-func (s *Server) change() {
-	s.mu.Lock()
-	s.stale = true
-	s.mu.Unlock()
 }
 
 func (s *Server) progress(p *sdk.ProgressNotificationParams) {
@@ -161,7 +155,11 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, []error) {
 }
 
 // Again has the next call of Tools ask the server, whatever was listed before.
-func (s *Server) Again() { s.change() }
+func (s *Server) Again() {
+	s.mu.Lock()
+	s.stale = true
+	s.mu.Unlock()
+}
 
 // due reports whether the server is to be asked for its tools.
 func (s *Server) due() bool {
