@@ -182,19 +182,17 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 		return finding, false
 	}
 	finding = doctor.Finding{About: "model " + p.Name, Check: "chat template", State: doctor.Note}
-	family := c.ProfileOf(p.Name)
+	unknown := c.ProfileOf(p.Name).Name == "" && (p.Set.Dialect == "" || p.Set.Dialect == "auto")
 	switch {
 	case err != nil:
 		finding.Says = err.Error()
 	case found.Dialect == "":
 		finding.Says = "uses no known dialect; rules: " + found.Rules.String()
-	case family.Name == "" && (p.Set.Dialect == "" || p.Set.Dialect == "auto"):
-		if strings.HasPrefix(p.Address, "http://") {
-			finding.State = doctor.OK
-			finding.Says = fmt.Sprintf("uses %s, which is expected, since no profile matches the model; rules: %s",
-				found.Dialect, found.Rules)
-			break
-		}
+	case unknown && p.Set.Mode != bridge.ModeNative && strings.HasPrefix(p.Address, "http://"): // serve asks as well
+		finding.State = doctor.OK
+		finding.Says = fmt.Sprintf("uses %s, which is expected, since no profile matches the model; rules: %s",
+			found.Dialect, found.Rules)
+	case unknown:
 		finding.Says = fmt.Sprintf("uses %s, but no profile matches the model; rules: %s", found.Dialect, found.Rules)
 		finding.Fix = fmt.Sprintf("models.%s.dialect: %s", p.Name, found.Dialect)
 	default:
