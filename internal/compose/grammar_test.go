@@ -24,6 +24,7 @@ var around = []string{"%", "cd src && cd .. && %", "% | head", "timeout 60 %", "
 
 // TestGrammar tries every spelling of every harmful option and operand: none is allowed.
 func TestGrammar(t *testing.T) {
+	inOneGoroutine(t)
 	p, root := commonPolicy(t), workspace(t)
 	text, err := os.ReadFile(filepath.Join("..", "..", "tool", "policy", "testdata", "harmful.txt"))
 	if err != nil {
@@ -94,6 +95,7 @@ var noOptions = []string{"echo", "printf", "true", "false", "test", "[", "pwd", 
 
 // TestUnknownAsks gives every program that the policy allows options that nobody knows: each asks.
 func TestUnknownAsks(t *testing.T) {
+	inOneGoroutine(t)
 	p, root := commonPolicy(t), workspace(t)
 	for _, r := range p.Rules() {
 		if r.Decision != chat.DecisionAllow {

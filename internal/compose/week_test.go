@@ -12,6 +12,7 @@ import (
 
 // TestWeek judges what people type in a week of work. At least 92 of 100 lines need no question.
 func TestWeek(t *testing.T) {
+	inOneGoroutine(t)
 	decided := judged(t, "week.txt", func(line string, v policy.Verdict) {
 		if v.Decision == chat.DecisionDeny {
 			t.Logf("%s\n\t%s", line, v)
@@ -26,6 +27,7 @@ func TestWeek(t *testing.T) {
 
 // TestWays judges ways to do harm: none is allowed.
 func TestWays(t *testing.T) {
+	inOneGoroutine(t)
 	decided := judged(t, "ways.txt", func(line string, v policy.Verdict) {
 		if v.Decision == chat.DecisionAllow {
 			t.Errorf("%s is allowed", line)
@@ -35,6 +37,14 @@ func TestWays(t *testing.T) {
 	t.Logf("%d lines: %v", count, decided)
 	if count < 7800 {
 		t.Errorf("%d lines: has a part of the file been lost?", count)
+	}
+}
+
+// inOneGoroutine skips a test of thousands of decisions under the race detector, which has nothing to find in them.
+func inOneGoroutine(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the decisions are made one after the other, and all of them without the race detector")
 	}
 }
 
