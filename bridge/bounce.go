@@ -35,16 +35,16 @@ func (r *run) fail(e chat.Event, f failure) {
 	if e.Origin != chat.OriginText && r.bounceable(f.reason) {
 		r.closeText() // what the decoder still holds was written before
 	}
-	if r.turn.mute {
+	if r.turn.muted.on {
 		return
 	}
-	r.drop()
+	r.dropRepetition()
 	if r.bounceable(f.reason) {
 		r.turn.failures = append(r.turn.failures, f)
 		r.reject(e, d, false)
-		r.turn.mute, r.turn.muteAt, r.turn.covered = true, len(r.turn.raw), len(r.turn.raw)
+		r.turn.muted = silence{on: true, from: len(r.turn.raw), covered: len(r.turn.raw)}
 		if d.At < d.End && e.Flags&chat.FlagPromoted == 0 {
-			r.turn.muteAt, r.turn.covered = d.At, d.End
+			r.turn.muted.from, r.turn.muted.covered = d.At, d.End
 		}
 		return
 	}

@@ -19,42 +19,14 @@ type heldCall struct {
 	channel  channel // what a call of the backend is; channelText for one that was read from text
 	start    chat.Event
 	tool     *tool
-	events   []chat.Event
-	delta    chat.Event // of the arguments in text, which have no event yet
-	text     []byte
+	held     buffer
 	raw      []byte // the arguments of a backend's call as they came
 	lead     int    // where the white space in front of a released call begins
 	size     int    // bytes of arguments held
 }
 
-// hold keeps an event. Deltas of arguments are joined to such of about a KiB: they go out together anyway,
-// and each of them costs a client more than its bytes.
-func (c *heldCall) hold(e chat.Event) {
-	if e.Kind != chat.KindCallArgs {
-		c.cut()
-		c.events = append(c.events, e)
-		return
-	}
-	if len(c.text) == 0 {
-		c.delta = e
-	}
-	c.text = append(c.text, e.Text...)
-	c.delta.End = e.End
-	if len(c.text) >= autoRelease {
-		c.cut()
-	}
-}
-
-// cut makes an event of the arguments that have none.
-func (c *heldCall) cut() {
-	if len(c.text) > 0 {
-		c.delta.Text = string(c.text)
-		c.events, c.text = append(c.events, c.delta), c.text[:0]
-	}
-}
-
-// forget drops what is held.
-func (c *heldCall) forget() { c.events, c.text = c.events[:0], c.text[:0] }
+// hold keeps an event. A joined delta has about a KiB, which every client can read.
+func (c *heldCall) hold(e chat.Event) { c.held.add(e, autoRelease) }
 
 // holding reports whether what the decoder gives is part of a call that may not be shown yet.
 func (c *heldCall) holding() bool {
@@ -65,11 +37,12 @@ func (c *heldCall) holding() bool {
 func (r *run) start(e chat.Event, t *tool) {
 	c := &r.turn.call
 	r.turn.tried = true
-	*c = heldCall{open: true, start: e, tool: t, events: append(c.events[:0], e), text: c.text[:0], raw: c.raw[:0], muted: r.turn.mute}
+	*c = heldCall{open: true, start: e, tool: t, held: c.held.empty(), raw: c.raw[:0], muted: r.turn.muted.on}
 	if c.muted {
 		return
 	}
-	r.drop()
+	c.hold(e)
+	r.dropRepetition()
 	if r.max > 0 && r.turn.calls >= r.max {
 		c.surplus = true
 	}
@@ -109,8 +82,7 @@ func (r *run) release() {
 	}
 	r.leading(false)
 	c.start.ID = r.id(c.start)
-	c.cut()
-	for _, e := range c.events {
+	for _, e := range c.held.take() {
 		switch e.Kind {
 		case chat.KindCallStart:
 			e.ID, e.Index = c.start.ID, r.index
@@ -122,7 +94,6 @@ func (r *run) release() {
 		}
 		r.emit(e)
 	}
-	c.forget()
 }
 
 // complete ends the open call, which is call as it was read. e is the event that ends it.
@@ -192,7 +163,7 @@ func (r *run) endRepetition(e chat.Event, call chat.Call) {
 // once returns the arguments with every key once, the last value of each, if the decoder noted that one
 // stands twice. It could not take back the first; here nothing was sent yet.
 func (c *heldCall) once(args string, level dialect.Repair) string {
-	twice := slices.ContainsFunc(c.events, func(e chat.Event) bool {
+	twice := slices.ContainsFunc(c.held.events, func(e chat.Event) bool {
 		return e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteDuplicateKey
 	})
 	if !twice {
@@ -202,10 +173,10 @@ func (c *heldCall) once(args string, level dialect.Repair) string {
 	if err != nil || clean == args {
 		return args
 	}
-	c.cut()
+	c.held.cut()
 	first := -1
-	kept := c.events[:0]
-	for _, e := range c.events {
+	kept := c.held.events[:0]
+	for _, e := range c.held.events {
 		switch {
 		case e.Kind != chat.KindCallArgs:
 		case first < 0:
@@ -216,7 +187,7 @@ func (c *heldCall) once(args string, level dialect.Repair) string {
 		}
 		kept = append(kept, e)
 	}
-	c.events = kept
+	c.held.events = kept
 	return clean
 }
 
@@ -273,7 +244,7 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 		e.At, e.End = d.At, d.End // the events of the attempt that were held are part of it
 	}
 	c.open = false
-	c.forget()
+	c.held = c.held.empty()
 	shown := e.Flags&chat.FlagSpent != 0 && e.Index < 0
 	if e.Origin == chat.OriginText && !promoted {
 		r.leading(shown)
@@ -296,7 +267,7 @@ func (r *run) span(call chat.Call) string {
 
 // rejected handles an attempt at a call that the decoder refused, or the codec of the backend.
 func (r *run) rejected(e chat.Event) {
-	if r.turn.mute {
+	if r.turn.muted.on {
 		return
 	}
 	d := e.Detail.(*chat.RejectedDetail)

@@ -16,9 +16,10 @@ import (
 
 // A form is what the client wants the text of an answer to be. The zero value is any text.
 type form struct {
-	want   *chat.Format // nil: any text
-	schema *schema.Schema
-	shape  *shape.Shape
+	want     *chat.Format // nil: any text
+	schema   *schema.Schema
+	shape    *shape.Shape
+	onlyTold bool // the backend takes no tool for it
 }
 
 // codeInvalidFormat is the [chat.Error] code for a Format whose schema is none.
@@ -98,7 +99,7 @@ const answerTool = "structured_output"
 // configuration, and no other way to hold its answer to a form.
 func (r *run) asTool() bool {
 	f := r.form.want
-	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.held == nil && !r.onlyTold &&
+	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.held == nil && !r.form.onlyTold &&
 		r.o.Mode == ModeNative && len(r.tools) == 0 && !r.opens()
 }
 
@@ -129,9 +130,10 @@ func isRecord(s *shape.Shape) bool { return s != nil && s.Types == shape.Object 
 
 // A heldText is text of an answer that should have a form, kept until it is known that it has.
 type heldText struct {
-	events  []chat.Event // with what stands between the text
-	size    int          // bytes of text
-	through bool         // the rest goes out as it comes
+	held    buffer // with what stands between the text
+	size    int    // bytes of text
+	through bool   // the rest goes out as it comes
+	fence   fence
 }
 
 // holdText keeps a delta of text, if the answer should have a form. It reports whether it did. By the rule
@@ -142,7 +144,7 @@ func (r *run) holdText(e chat.Event) bool {
 	if r.form.want == nil || t.through || r.o.Release == ReleaseEager {
 		return false
 	}
-	t.events = append(t.events, e)
+	t.held.add(e, autoRelease)
 	t.size += len(e.Text)
 	if r.o.Release == ReleaseAuto && r.req.Stream && r.held == r.form.want && t.size >= autoRelease {
 		r.flushText()
@@ -152,8 +154,8 @@ func (r *run) holdText(e chat.Event) bool {
 
 // pass hands on an event that is no text, behind the text that is held.
 func (r *run) pass(e chat.Event) {
-	if t := &r.turn.text; len(t.events) > 0 {
-		t.events = append(t.events, e)
+	if t := &r.turn.text; len(t.held.events) > 0 {
+		t.held.add(e, autoRelease)
 		return
 	}
 	r.emit(e)
@@ -161,30 +163,28 @@ func (r *run) pass(e chat.Event) {
 
 // flushText shows the text that is held as it was written, and what follows in this response as it comes.
 func (r *run) flushText() {
-	r.turn.text.through, r.turn.fence.on = true, false
+	r.turn.text.through, r.turn.text.fence.on = true, false
 	r.showHeld()
 }
 
 // showHeld shows the text that is held.
 func (r *run) showHeld() {
-	t := &r.turn.text
-	for _, e := range t.events {
+	for _, e := range r.turn.text.held.take() {
 		if e.Kind == chat.KindText {
 			r.shown = append(r.shown, e.Text...)
 		}
 		r.emit(e)
 	}
-	t.events = nil
 }
 
 // endForm decides about the text of a response that has ended: it is shown if it has the form, or if no other can be
 // asked for, which is an error of whole answers with Options.Strict.
 func (r *run) endForm() error {
 	t := &r.turn.text
-	if r.turn.fence.on {
+	if r.turn.text.fence.on {
 		return nil // the answer has no form, and lookalike decides
 	}
-	if r.form.want == nil || t.through || r.turn.mute || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
+	if r.form.want == nil || t.through || r.turn.muted.on || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
 		r.flushText()
 		return nil
 	}
@@ -193,7 +193,8 @@ func (r *run) endForm() error {
 		return nil
 	}
 	var b strings.Builder
-	for _, e := range t.events {
+	t.held.cut()
+	for _, e := range t.held.events {
 		if e.Kind == chat.KindText {
 			b.WriteString(e.Text)
 		}
@@ -203,13 +204,13 @@ func (r *run) endForm() error {
 	case why == "" && value == b.String():
 		r.flushText()
 	case why == "":
-		r.hide()
+		r.hideText()
 		r.mended(value, notes)
 	case r.bounceable(ReasonFormat):
 		at := t.at(len(r.turn.raw))
-		r.hide()
+		r.hideText()
 		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
-		r.turn.mute, r.turn.muteAt, r.turn.covered = true, at, len(r.turn.raw)
+		r.turn.muted = silence{on: true, from: at, covered: len(r.turn.raw)}
 	case r.o.Strict && !r.req.Stream:
 		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeFormatMismatch, Message: mismatch + ": " + why}
 	default:
@@ -229,21 +230,17 @@ const mismatch = "the answer does not have the format that was asked for"
 
 // at returns where the text that is held begins, or else where the answer ends.
 func (t *heldText) at(end int) int {
-	if len(t.events) > 0 {
-		return t.events[0].At
+	if len(t.held.events) > 0 {
+		return t.held.events[0].At
 	}
 	return end
 }
 
-// hide makes markup of the text that is held.
-func (r *run) hide() {
-	for _, e := range r.turn.text.events {
-		if e.Kind == chat.KindText {
-			e.Kind, e.Detail = chat.KindMarkup, nil
-		}
+// hideText makes markup of the text that is held.
+func (r *run) hideText() {
+	for _, e := range hide(r.turn.text.held.take()) {
 		r.emit(e)
 	}
-	r.turn.text.events = nil
 }
 
 // mended shows an answer of which something was changed.

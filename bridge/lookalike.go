@@ -15,7 +15,7 @@ import (
 // lookalike looks at the end of an answer without a call, and takes note of a call that failed, if it is one.
 func (r *run) lookalike() {
 	t := &r.turn
-	if len(r.tools) == 0 || t.tried || t.mute || t.over.told || r.req.Choice.Mode == chat.ChoiceNone && !r.req.Choice.Read {
+	if len(r.tools) == 0 || t.tried || t.muted.on || t.over.told || r.req.Choice.Mode == chat.ChoiceNone && !r.req.Choice.Read {
 		return
 	}
 	call, ok := fencedCall(string(t.raw))
@@ -37,15 +37,15 @@ func (r *run) lookalike() {
 	}
 	d := &chat.RejectedDetail{Reason: f.reason, Name: call.Name, Arguments: call.Arguments, Raw: r.span(call), Message: f.why(), At: call.At, End: call.End}
 	t.tried = true
-	if t.fence.on && t.fence.from == call.At {
-		r.hide()
-		t.fence.on = false
+	if t.text.fence.on && t.text.fence.from == call.At {
+		r.hideText()
+		t.text.fence.on = false
 	}
 	r.hideFrom(call.At)
 	at := len(t.raw) // the text has gone out, or stands there as markup
 	r.emit(chat.Event{Kind: chat.KindRejected, Index: -1, At: at, End: at, Name: d.Name, Detail: d})
 	if !r.req.Attempts {
-		t.failures, t.muteAt = append(t.failures, f), call.At
+		t.failures, t.muted.from = append(t.failures, f), call.At
 	}
 }
 
@@ -63,14 +63,14 @@ const mostFence = 16 << 10
 // holdFence keeps text that may be a fenced call, where a call of an unknown tool gets an error. It reports
 // whether it has seen to the text.
 func (r *run) holdFence(e chat.Event) bool {
-	f := &r.turn.fence
+	f := &r.turn.text.fence
 	if !r.req.Attempts || !r.req.Stream || len(r.tools) == 0 || r.form.want != nil {
 		return false
 	}
 	raw := r.turn.raw
 	if f.on {
 		if e.Flags&chat.FlagDecoded == 0 && e.End-f.from <= mostFence && f.goesOn(string(raw[f.from:e.End]), e.At-f.from) {
-			r.turn.text.events = append(r.turn.text.events, e)
+			r.turn.text.held.add(e, autoRelease)
 			return true
 		}
 		r.showFence()
@@ -94,7 +94,7 @@ func (r *run) holdFence(e chat.Event) bool {
 			r.shown = append(r.shown, e.Text...)
 			r.emit(e)
 		}
-		r.turn.text.events = append(r.turn.text.events, rest)
+		r.turn.text.held.add(rest, autoRelease)
 		return true
 	}
 	return false
@@ -102,8 +102,8 @@ func (r *run) holdFence(e chat.Event) bool {
 
 // showFence shows text that waited and is no call.
 func (r *run) showFence() {
-	if r.turn.fence.on {
-		r.turn.fence.on = false
+	if r.turn.text.fence.on {
+		r.turn.text.fence.on = false
 		r.showHeld()
 	}
 }
@@ -156,8 +156,8 @@ func mayBeginCall(text string) bool {
 
 // hideFrom makes markup of the text that is kept from an offset on.
 func (r *run) hideFrom(at int) {
-	k := &r.turn.kept
-	if !k.on {
+	k := &r.turn.kept.held
+	if !r.turn.kept.on {
 		return
 	}
 	k.cut()

@@ -64,7 +64,7 @@ func (r *run) place(e chat.Event, shown bool) {
 	case shown:
 		e.Kind, e.Text = chat.KindText, string(r.turn.raw[e.At:e.End])
 		r.text(e)
-	case r.turn.echo.keep(e):
+	case r.turn.repeats.keep(e):
 	default:
 		r.pass(e)
 	}

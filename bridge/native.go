@@ -55,11 +55,11 @@ func (r *run) backendStart(e chat.Event) {
 	if r.turn.over.told && ch != channelNative {
 		ch = channelLate
 	}
-	if ch == channelFunction && !r.turn.mute {
+	if ch == channelFunction && !r.turn.muted.on {
 		r.start(e, t)
 	} else {
 		c := &r.turn.call
-		*c = heldCall{open: true, start: e, tool: t, events: c.events[:0], text: c.text[:0], raw: c.raw[:0], muted: true}
+		*c = heldCall{open: true, start: e, tool: t, held: c.held.empty(), raw: c.raw[:0], muted: true}
 		switch {
 		case ch == channelConfused:
 			r.silence()
@@ -104,7 +104,7 @@ func (r *run) backendEnd(e chat.Event) {
 		r.confused(call)
 	case channelNative:
 		c.open = false
-		if !r.turn.mute {
+		if !r.turn.muted.on {
 			r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: e.Origin, At: e.At, End: e.End, ID: call.ID, Name: call.Name, Text: call.Arguments})
 		}
 	case channelGlued:
@@ -114,7 +114,7 @@ func (r *run) backendEnd(e chat.Event) {
 		c.open = false
 		r.late(e, call.Name, call.Arguments)
 	case channelUnknown:
-		if c.open = false; !r.turn.mute {
+		if c.open = false; !r.turn.muted.on {
 			r.fail(e, failure{reason: chat.ReasonUnknownTool, call: call})
 		}
 	}
@@ -164,7 +164,7 @@ func (r *run) unglue(e chat.Event, call chat.Call) {
 			args = append(args, "{}")
 		}
 	case !call.Complete || len(args) != len(names):
-		if !r.turn.mute {
+		if !r.turn.muted.on {
 			r.fail(e, failure{reason: chat.ReasonUnknownTool, call: call})
 		}
 		return
@@ -204,7 +204,7 @@ func (r *run) functionEnd(e chat.Event, call chat.Call) {
 			r.start(start, t)
 			c.channel = channelFunction
 		}
-		if r.functionCall(e, call, raw); r.turn.mute {
+		if r.functionCall(e, call, raw); r.turn.muted.on {
 			return
 		}
 	}
@@ -220,7 +220,7 @@ func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
 	}
 	show := r.emit
 	if !c.released { // then the deltas that are held make room for what was read
-		c.forget()
+		c.held = c.held.empty()
 		c.hold(c.start)
 		show = c.hold
 	}
@@ -253,7 +253,7 @@ func (r *run) nativeCall(e chat.Event) {
 			r.confused(call)
 			continue
 		}
-		if !r.turn.mute {
+		if !r.turn.muted.on {
 			e.Name, e.Text, e.Origin, e.ID = call.Name, call.Arguments, call.Origin, call.ID
 			r.emit(e)
 		}
@@ -288,14 +288,14 @@ func (r *run) glued(all chat.Call) []chat.Call {
 // silence stops showing the answer, from here on: what follows a confused call is an apology for it. What the
 // decoder still holds was written before.
 func (r *run) silence() {
-	if r.turn.mute {
+	if r.turn.muted.on {
 		return
 	}
 	r.closeText()
-	if !r.turn.mute {
-		r.drop()
+	if !r.turn.muted.on {
+		r.dropRepetition()
 		r.flushText()
-		r.turn.mute, r.turn.muteAt, r.turn.covered = true, len(r.turn.raw), len(r.turn.raw)
+		r.turn.muted = silence{on: true, from: len(r.turn.raw), covered: len(r.turn.raw)}
 	}
 }
 
@@ -354,7 +354,7 @@ func (r *run) convert(f *failure) {
 		return
 	}
 	r.emit(chat.Event{Kind: chat.KindConverted, Origin: call.Origin, At: at, End: at, Name: call.Name,
-		Detail: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muteAt:]), Left: r.left}})
+		Detail: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muted.from:]), Left: r.left()}})
 	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, Name: call.Name}, r.find(call.Name)) // the backend's id is for its own calls
 	r.args(chat.Event{Kind: chat.KindCallArgs, Origin: call.Origin, At: at, End: at, Text: call.Arguments})
 	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
@@ -366,7 +366,7 @@ func (r *run) callsBehind() {
 	taken := r.turn.failures
 	r.dec.Reset()
 	at := len(r.turn.raw)
-	r.events = r.dec.Feed(r.events[:0], string(r.turn.raw[r.turn.covered:]))
+	r.events = r.dec.Feed(r.events[:0], string(r.turn.raw[r.turn.muted.covered:]))
 	for _, e := range r.dec.Close(r.events) {
 		if e.Kind != chat.KindCallEnd || !e.Detail.(*chat.Call).Complete {
 			continue

@@ -24,14 +24,14 @@ func (r *run) overran(e chat.Event) {
 		return
 	}
 	*o = overrun{told: true, cut: e.Detail.(*chat.OverrunDetail).Hard || r.turn.tried, at: e.At}
-	if !r.turn.echo.keep(e) {
+	if !r.turn.repeats.keep(e) {
 		r.pass(e)
 	}
 }
 
 // behind leaves out text behind the end of the turn. Its bytes are accounted for.
 func (r *run) behind(e chat.Event) {
-	if r.turn.mute {
+	if r.turn.muted.on {
 		return
 	}
 	e.Kind, e.Flags, e.Text, e.Detail = chat.KindMarkup, 0, string(r.turn.raw[e.At:e.End]), nil
@@ -50,7 +50,7 @@ func (r *run) asksForEnd() {
 		return
 	}
 	r.events = r.dec.CallElsewhere(r.events[:0])
-	if r.turn.mute {
+	if r.turn.muted.on {
 		r.heard()
 	} else {
 		r.decoded()
@@ -65,7 +65,7 @@ func (r *run) listen(text string) {
 	}
 	if r.turn.plain {
 		r.dec.Reset()
-		r.turn.plain, r.turn.anew = false, len(r.turn.raw)-len(text)
+		r.turn.plain, r.turn.muted.anew = false, len(r.turn.raw)-len(text)
 	}
 	r.events = r.dec.Feed(r.events[:0], text)
 	r.heard()
@@ -74,10 +74,10 @@ func (r *run) listen(text string) {
 func (r *run) heard() {
 	for i := range r.events {
 		if e := &r.events[i]; e.Kind == chat.KindOverrun {
-			e.At += r.turn.anew
+			e.At += r.turn.muted.anew
 			e.End = e.At
 			d := *e.Detail.(*chat.OverrunDetail)
-			d.At += r.turn.anew
+			d.At += r.turn.muted.anew
 			e.Detail = &d
 			r.overran(*e)
 		}
@@ -102,7 +102,6 @@ func (r *run) cutShort() {
 	r.finish.Reason, r.finish.Stop = chat.FinishStop, ""
 	if !r.turn.counted { // the backend was stopped before it said
 		r.usage.Add(chat.Usage{Requests: 1, Uncounted: 1})
-		r.hasUsage = true
 	}
 }
 

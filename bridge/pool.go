@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"wield/chat"
 
 	"wield/dialect"
 	"wield/schema/shape"
@@ -104,13 +105,21 @@ func (r *run) free() {
 	if r.dec != nil {
 		b.decoders.put(r.dec)
 	}
-	kept := &r.turn.kept
-	if cap(r.turn.raw)+cap(r.shown)+cap(kept.text) > keptBuffer || cap(r.events)+cap(kept.events) > keptBuffer/64 {
+	t := r.turn.empty()
+	answer, call := &t.kept.held, &t.call.held
+	if cap(t.raw)+cap(r.shown)+cap(answer.text)+cap(call.text)+cap(t.call.raw) > keptBuffer ||
+		cap(r.events)+cap(answer.events)+cap(call.events)+cap(t.markup.blanks) > keptBuffer/64 {
 		return
 	}
-	clear(r.events[:cap(r.events)])
-	clear(kept.events[:cap(kept.events)])
-	*r = run{events: r.events[:0], shown: r.shown[:0],
-		turn: turn{raw: r.turn.raw[:0], kept: keptAnswer{events: kept.events[:0], text: kept.text[:0]}}}
+	for _, list := range [][]chat.Event{r.events, answer.events, call.events, t.markup.blanks} {
+		clear(list[:cap(list)])
+	}
+	*r = run{events: r.events[:0], shown: r.shown[:0], turn: t}
 	b.runs.Put(r)
+}
+
+// empty returns a turn in the memory of one that is over.
+func (t *turn) empty() turn {
+	return turn{raw: t.raw[:0], markup: markup{blanks: t.markup.blanks[:0]}, kept: keptAnswer{held: t.kept.held.empty()},
+		call: heldCall{held: t.call.held.empty(), raw: t.call.raw[:0]}}
 }

@@ -17,28 +17,25 @@ type run struct {
 	yield   func(chat.Event, error) bool
 	stopped bool // whoever reads has gone
 
-	mode     Mode // text or native
-	max      int  // calls a response
-	tools    []tool
-	dec      *decoder
-	events   []chat.Event // what the decoder gives, used again and again
-	form     form         // that the client wants the answer in
-	held     *chat.Format // form that the backend is held to; nil: none
-	onlyTold bool         // the backend takes no tool for the form
+	mode   Mode // text or native
+	max    int  // calls a response
+	tools  []tool
+	dec    *decoder
+	events []chat.Event // what the decoder gives, used again and again
+	form   form         // that the client wants the answer in
+	held   *chat.Format // form that the backend is held to; nil: none
 
-	notes    []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
-	left     int               // bounces
-	bounces  int
-	said     []chat.Message  // failed answers and corrections
-	index    int             // of the next call that is released
-	calls    int             // that were released and are complete
-	ids      map[string]bool // of all calls of the conversation; nil: not yet gathered
-	shown    []byte          // text that the client has
-	unsaid   []string        // sentences of our own, which stand behind all that the model wrote
-	usage    chat.Usage
-	hasUsage bool
-	finish   chat.Finish
-	turn     turn
+	notes   []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
+	bounces int
+	said    []chat.Message  // failed answers and corrections
+	index   int             // of the next call that is released
+	calls   int             // that were released and are complete
+	ids     map[string]bool // of all calls of the conversation; nil: not yet gathered
+	shown   []byte          // text that the client has
+	unsaid  []string        // sentences of our own, which stand behind all that the model wrote
+	usage   chat.Usage
+	finish  chat.Finish
+	turn    turn
 }
 
 // A turn is one response of the model.
@@ -52,26 +49,30 @@ type turn struct {
 	raw       []byte   // the text so far
 	calls     int      // complete calls of this response
 	required  []string // names and arguments of those, where the answer has to be a call
-	mute      bool     // nothing more of this response is shown
-	muteAt    int      // where in raw that began
-	covered   int      // where in raw the events ended then
-	plain     bool     // the decoder is closed: text is text
-	tried     bool     // a call was made or attempted
+	muted     silence
+	plain     bool // the decoder is closed: text is text
+	tried     bool // a call was made or attempted
 	over      overrun
-	anew      int // where in raw the decoder began anew, of an answer that is not shown
 	rest      remnant
 	counted   bool // the backend said what was used
 	failures  []failure
-	echo      echo
+	repeats   repetition
 	call      heldCall
 	markup    markup
 	logprobs  chat.LogProbs // of text that the decoder still holds
 	text      heldText
-	fence     fence
 	answering bool // a call of answerTool is open
 	kept      keptAnswer
 	goesOn    bool // its text continues what the client has
 	dropped   bool // the server left the tools out: it is asked again with tools in the text
+}
+
+// A silence begins where nothing more of a response is shown. The offsets are places in its raw text.
+type silence struct {
+	on      bool
+	from    int // where it began
+	covered int // where the events ended then
+	anew    int // where the decoder began anew, to look for the end of the turn
 }
 
 func (r *run) run() error {
@@ -130,7 +131,6 @@ func (r *run) prepare() error {
 		req.Tools, req.Choice, req.Parallel = nil, chat.Choice{}, nil
 		r.req = &req
 	}
-	r.left = r.o.Bounce.Max
 	r.max = r.o.MaxCalls
 	if r.req.Parallel != nil && !*r.req.Parallel {
 		r.max = 1
@@ -242,10 +242,10 @@ const maxStops = 4
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
 func (r *run) answer(req *chat.Request, attempt int) error {
-	r.turn = turn{attempt: attempt, sent: req, began: time.Now(), raw: r.turn.raw[:0], markup: markup{blanks: r.turn.markup.blanks[:0]},
-		kept: keptAnswer{events: r.turn.kept.events[:0], text: r.turn.kept.text[:0]}, goesOn: attempt == 1}
+	r.turn = r.turn.empty()
+	r.turn.attempt, r.turn.sent, r.turn.began, r.turn.goesOn = attempt, req, time.Now(), attempt == 1
 	if attempt > 1 {
-		r.turn.echo.begin(r.shown)
+		r.turn.repeats.begin(r.shown)
 		r.dec.Reset()
 	}
 	r.model.Stream(r.ctx, req)(r.receive) // a loop would need memory for every variable that its body shares with what is around it
@@ -327,7 +327,7 @@ func (r *run) turnDetail() *chat.TurnDetail {
 // emit hands an event on.
 func (r *run) emit(e chat.Event) {
 	if k := &r.turn.kept; k.on && e.Kind != chat.KindIdle {
-		k.add(e)
+		k.held.add(e, 0) // nobody notices in an answer that goes out whole
 		return
 	}
 	if !r.stopped && !r.yield(e, nil) {
@@ -350,7 +350,7 @@ func (r *run) take(e chat.Event) {
 		at := len(r.turn.raw)
 		r.turn.raw = append(r.turn.raw, e.Text...)
 		switch {
-		case r.turn.mute:
+		case r.turn.muted.on:
 			r.listen(e.Text)
 			return
 		case r.turn.plain:
@@ -394,7 +394,6 @@ func (r *run) take(e chat.Event) {
 		}
 		r.turn.counted = true
 		r.usage.Add(u)
-		r.hasUsage = true
 	case chat.KindFinish:
 		if r.finish = *e.Detail.(*chat.Finish); r.cutByLength() {
 			r.dec.Truncated()
@@ -405,7 +404,7 @@ func (r *run) take(e chat.Event) {
 		if e.Kind == chat.KindReasoning {
 			r.split()
 		}
-		if !r.turn.mute {
+		if !r.turn.muted.on {
 			e.At, e.End = len(r.turn.raw), len(r.turn.raw)
 			r.pass(e)
 		}
@@ -440,7 +439,7 @@ func (r *run) decoded() {
 			r.rejected(*e)
 		default:
 			switch {
-			case r.turn.mute:
+			case r.turn.muted.on:
 			case r.turn.call.holding():
 				r.turn.call.hold(*e)
 			case e.Kind == chat.KindMarkup:
@@ -449,7 +448,7 @@ func (r *run) decoded() {
 				if e.Kind == chat.KindReasoning {
 					r.trailing()
 				}
-				if !r.turn.echo.keep(*e) {
+				if !r.turn.repeats.keep(*e) {
 					r.pass(*e)
 				}
 			}
@@ -462,11 +461,11 @@ func (r *run) decoded() {
 
 // text shows a delta of the answer, unless it repeats what the client already has.
 func (r *run) text(e chat.Event) {
-	if r.turn.mute {
+	if r.turn.muted.on {
 		return
 	}
-	if r.turn.echo.active {
-		r.echoed(e)
+	if r.turn.repeats.active {
+		r.compared(e)
 		return
 	}
 	if r.turn.logprobs != nil {
@@ -523,7 +522,7 @@ func (r *run) flush() {
 		e.Kind, e.Detail = chat.KindCallEnd, &chat.Call{ID: e.ID, Name: e.Name, Arguments: string(c.raw), Origin: e.Origin}
 		r.backendEnd(e)
 	}
-	r.drop() // what still repeats at the end
+	r.dropRepetition() // what still repeats at the end
 }
 
 // closeText ends the decoding of this response's text.
@@ -533,13 +532,13 @@ func (r *run) closeText() {
 	}
 	r.turn.plain = true
 	r.events = r.dec.Close(r.events[:0])
-	if r.turn.mute {
+	if r.turn.muted.on {
 		r.heard()
 		return
 	}
 	r.decoded()
 	r.endRemnant()
-	if !r.turn.mute {
+	if !r.turn.muted.on {
 		r.trailing()
 	}
 }
@@ -548,10 +547,10 @@ func (r *run) closeText() {
 func (r *run) conclude() {
 	t := &r.turn
 	switch {
-	case !t.mute:
-		t.muteAt = len(t.raw)
-	case t.covered < len(t.raw):
-		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.covered, End: len(t.raw), Text: string(t.raw[t.covered:])})
+	case !t.muted.on:
+		t.muted.from = len(t.raw)
+	case t.muted.covered < len(t.raw):
+		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.muted.covered, End: len(t.raw), Text: string(t.raw[t.muted.covered:])})
 	}
 	if r.droppedTools() {
 		t.dropped = true
@@ -573,10 +572,10 @@ func (r *run) conclude() {
 	if !r.bounceable(t.failures[0].reason) {
 		if t.kept.unplaced && t.failures[0].reason == chat.ReasonConfused {
 			r.withdraw() // it may be the apology
-			t.muteAt = 0
+			t.muted.from = 0
 		}
 		r.flushAnswer()
-		t.mute = false
+		t.muted.on = false
 		for i := range t.failures {
 			r.convert(&t.failures[i])
 		}
@@ -587,10 +586,9 @@ func (r *run) conclude() {
 		return
 	}
 	if t.kept.on {
-		t.muteAt = 0
+		t.muted.from = 0
 	}
 	r.disown()
-	r.left--
 	r.bounces++
 	f := &t.failures[0]
 	call := f.call
@@ -601,8 +599,11 @@ func (r *run) conclude() {
 		}
 	}
 	r.emit(chat.Event{Kind: chat.KindBounce, Detail: &chat.BounceDetail{
-		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muteAt:]), Sent: r.correction(), Left: r.left}})
+		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muted.from:]), Sent: r.correction(), Left: r.left()}})
 }
+
+// left returns how often the model may still be asked again.
+func (r *run) left() int { return r.o.Bounce.Max - r.bounces }
 
 // required reports whether the request demands a call.
 func (r *run) required() bool {
@@ -623,12 +624,12 @@ func (r *run) bounceable(reason chat.Reason) bool {
 	if r.req.Attempts && reason != reasonNoCall && reason != ReasonFormat {
 		return false // the error that it gets is its second chance
 	}
-	return r.left > 0 && r.index == 0 && !r.turn.call.released && (reason == reasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
+	return r.left() > 0 && r.index == 0 && !r.turn.call.released && (reason == reasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
 }
 
 // end sums up.
 func (r *run) end() {
-	if r.hasUsage {
+	if r.usage.Requests > 0 {
 		sum := r.usage
 		r.emit(chat.Event{Kind: chat.KindUsage, Detail: &sum})
 	}

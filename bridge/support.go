@@ -248,7 +248,7 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 		r.o.Support.SetRefused(r.req.Model, true)
 		r.mode = ModeText
 	case e.Code == CodeToolsUnsupported && r.asTool():
-		r.onlyTold = true
+		r.form.onlyTold = true
 	default:
 		return nil, false
 	}
