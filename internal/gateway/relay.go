@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -178,7 +179,7 @@ func (r *relayedBody) rename(name string) ([]byte, error) {
 		return r.renameForm(name)
 	}
 	at, end := r.at, r.end
-	quoted := jsonbody.AppendString(nil, name)
+	quoted := shape.AppendQuoted(nil, name)
 	if end == 0 { // it had none, and got the only model there is
 		at = bytes.IndexByte(r.body, '{') + 1
 		end = at

@@ -6,7 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/model/script"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 	wire "wield/wire/responses"
 )
 
@@ -52,7 +52,7 @@ func (responses) write(in *incoming, r *script.Reply) frames {
 		fr := f.add(0, string(data))
 		fr.done = e.Kind == chat.KindFinish
 		if fr.chunk = e.Text != ""; fr.chunk {
-			quoted := jsonbody.AppendString(nil, e.Text)
+			quoted := shape.AppendQuoted(nil, e.Text)
 			fr.text = bytes.LastIndex(fr.data, quoted) + len(quoted) - 1
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/schema/shape"
 )
 
 // StepKind tells what a Step is.
@@ -191,7 +192,7 @@ func (w *writer) callText(c *callItem, call chat.Call) (string, error) {
 	if w.lastByte != 0 && w.lastByte != '\n' {
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "```%s\n{\"name\": %s, \"arguments\": %s}\n```", info, quoteJSON(call.Name), call.Arguments)
+	fmt.Fprintf(&b, "```%s\n{\"name\": %s, \"arguments\": %s}\n```", info, shape.Quote(call.Name), call.Arguments)
 	return b.String(), nil
 }
 

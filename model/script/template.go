@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"wield/schema/shape"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -103,7 +105,7 @@ func (t template) expand(value func(ref string) (string, bool)) (string, error) 
 			return "", fmt.Errorf("${%s} is not defined", s.ref)
 		}
 		if s.json {
-			v = quoteJSON(v)
+			v = shape.Quote(v)
 			v = v[1 : len(v)-1]
 		}
 		b.WriteString(v)
@@ -112,17 +114,6 @@ func (t template) expand(value func(ref string) (string, bool)) (string, error) 
 }
 
 func (t *template) lit(s string) { *t = append(*t, segment{lit: s}) }
-
-// quoteJSON returns s as a JSON string without escaping what JSON does not demand.
-func quoteJSON(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return `""` // cannot happen: a string always encodes
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
 
 // jsonTemplate turns a YAML value into JSON text, keeping the order of keys and the text of numbers. Strings in it may
 // hold references; a value filled in stays a string.
@@ -146,7 +137,7 @@ func (r *reader) appendJSON(t *template, n ast.Node, what string, parse func(str
 				t.lit(", ")
 			}
 			first = false
-			t.lit(quoteJSON(name) + ": ")
+			t.lit(shape.Quote(name) + ": ")
 			r.appendJSON(t, value, what, parse, depth+1)
 		})
 		t.lit("}")
@@ -176,7 +167,7 @@ func (r *reader) appendJSON(t *template, n ast.Node, what string, parse func(str
 		t.lit(`"`)
 		for _, s := range inner {
 			if s.ref == "" {
-				q := quoteJSON(s.lit)
+				q := shape.Quote(s.lit)
 				t.lit(q[1 : len(q)-1])
 				continue
 			}

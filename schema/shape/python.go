@@ -248,7 +248,7 @@ func (p *python) string(raw bool) bool {
 	for p.pos < len(p.src) {
 		switch rest := p.src[p.pos:]; {
 		case rest[0] == quote[0] && strings.HasPrefix(rest, quote):
-			p.out = appendEscaped(p.out, p.src[start:p.pos])
+			p.out = AppendEscaped(p.out, p.src[start:p.pos])
 			p.pos += len(quote)
 			return true
 		case rest[0] != '\\':
@@ -258,7 +258,7 @@ func (p *python) string(raw bool) bool {
 		case raw:
 			p.pos += 2
 		default:
-			p.out = appendEscaped(p.out, p.src[start:p.pos])
+			p.out = AppendEscaped(p.out, p.src[start:p.pos])
 			p.escape()
 			start = p.pos
 		}
@@ -321,5 +321,5 @@ func hexDigits(c byte) int {
 
 func (p *python) rune(r rune) {
 	var buf [utf8.UTFMax]byte
-	p.out = appendEscaped(p.out, string(utf8.AppendRune(buf[:0], r)))
+	p.out = AppendEscaped(p.out, string(utf8.AppendRune(buf[:0], r)))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"wield/schema/shape"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -122,13 +124,7 @@ func fillText(raw json.RawMessage, args arguments) (json.RawMessage, bool) {
 }
 
 // quote returns s as a JSON string.
-func quote(s string) json.RawMessage {
-	b, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "�"))
-	if err != nil {
-		panic(err) // it is UTF-8
-	}
-	return b
-}
+func quote(s string) json.RawMessage { return json.RawMessage(shape.Quote(s)) }
 
 // placesIn returns the arguments that have a place in the strings of a JSON text. The names of members have none.
 func placesIn(raw json.RawMessage) []string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -46,9 +47,9 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {
-		w.b = jsonbody.AppendString(w.b, o.Model)
+		w.b = shape.AppendQuoted(w.b, o.Model)
 	} else {
-		w.b = jsonbody.AppendString(w.b, req.Model)
+		w.b = shape.AppendQuoted(w.b, req.Model)
 	}
 	w.b = append(w.b, `,"max_tokens":`...)
 	w.b = strconv.AppendInt(w.b, int64(o.maxTokens(req)), 10)
@@ -88,7 +89,7 @@ func (w *requestWriter) key(name string) {
 
 func (w *requestWriter) str(name, value string) {
 	w.key(name)
-	w.b = jsonbody.AppendString(w.b, value)
+	w.b = shape.AppendQuoted(w.b, value)
 }
 
 // list begins a list, item an element of it.
@@ -315,7 +316,7 @@ func (w *requestWriter) answers(calls []chat.Call, messages []chat.Message) *cha
 		if !answered[i] {
 			w.item()
 			w.b = append(w.b, `{"type":"tool_result","tool_use_id":`...)
-			w.b = jsonbody.AppendString(w.b, serverID(calls[i].ID))
+			w.b = shape.AppendQuoted(w.b, serverID(calls[i].ID))
 			w.b = append(w.b, `,"content":"There is no result of this call.","is_error":true}`...)
 		}
 	}
@@ -346,7 +347,7 @@ func orWord(s, word string) string {
 func (w *requestWriter) result(m *chat.Message) *chat.Error {
 	w.item()
 	w.b = append(w.b, `{"type":"tool_result","tool_use_id":`...)
-	w.b = jsonbody.AppendString(w.b, serverID(m.CallID))
+	w.b = shape.AppendQuoted(w.b, serverID(m.CallID))
 	switch {
 	case len(m.Parts) == 1 && m.Parts[0].Kind == chat.PartText && m.Parts[0].Raw == nil:
 		w.str("content", m.Parts[0].Text)
@@ -476,7 +477,7 @@ func (w *requestWriter) text(p *chat.Part) {
 		return
 	}
 	w.b = append(w.b, `{"type":"text","text":`...)
-	w.b = jsonbody.AppendString(w.b, p.Text)
+	w.b = shape.AppendQuoted(w.b, p.Text)
 	w.more(p)
 	w.b = append(w.b, '}')
 }
@@ -495,7 +496,7 @@ func (w *requestWriter) members(object []byte) {
 		key := s.Name()
 		if raw := s.Raw(); raw != nil && w.o.Understands(key) {
 			w.b = append(w.b, ',')
-			w.b = append(jsonbody.AppendString(w.b, key), ':')
+			w.b = append(shape.AppendQuoted(w.b, key), ':')
 			w.b = append(w.b, raw...)
 		}
 	}
@@ -542,7 +543,7 @@ func (w *requestWriter) source(p *chat.Part, media string) {
 func (w *requestWriter) call(c *chat.Call, more []byte) {
 	w.item()
 	w.b = append(w.b, `{"type":"tool_use","id":`...)
-	w.b = jsonbody.AppendString(w.b, serverID(c.ID))
+	w.b = shape.AppendQuoted(w.b, serverID(c.ID))
 	w.str("name", c.Name)
 	w.key("input")
 	w.b = appendInput(w.b, c.Arguments)
@@ -563,7 +564,7 @@ func appendInput(dst []byte, args string) []byte {
 		return jsonbody.AppendCompact(dst, []byte(trimmed))
 	}
 	dst = append(dst, `{"arguments":`...)
-	dst = jsonbody.AppendString(dst, args)
+	dst = shape.AppendQuoted(dst, args)
 	return append(dst, '}')
 }
 
@@ -581,7 +582,7 @@ func (w *requestWriter) tools(req *chat.Request) {
 			continue
 		}
 		w.b = append(w.b, `{"name":`...)
-		w.b = jsonbody.AppendString(w.b, t.Name)
+		w.b = shape.AppendQuoted(w.b, t.Name)
 		if t.Description != "" {
 			w.str("description", t.Description)
 		}
@@ -658,7 +659,7 @@ func (w *requestWriter) settings(req *chat.Request) {
 		w.list()
 		for _, s := range req.Stop {
 			w.item()
-			w.b = jsonbody.AppendString(w.b, s)
+			w.b = shape.AppendQuoted(w.b, s)
 		}
 		w.b = append(w.b, ']')
 	}
@@ -675,7 +676,7 @@ func (w *requestWriter) settings(req *chat.Request) {
 	}
 	if req.User != "" && !hasExtra(req, "metadata") {
 		w.b = append(w.b, `,"metadata":{"user_id":`...)
-		w.b = jsonbody.AppendString(w.b, req.User)
+		w.b = shape.AppendQuoted(w.b, req.User)
 		w.b = append(w.b, '}')
 	}
 	w.output(req)
@@ -717,7 +718,7 @@ func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {
 		if x.Protocol == chat.ProtocolAnthropic && w.o.Understands(x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
 			w.b = append(w.b, ',')
-			w.b = append(jsonbody.AppendString(w.b, x.Key), ':')
+			w.b = append(shape.AppendQuoted(w.b, x.Key), ':')
 			w.b = append(w.b, x.Value...)
 		}
 	}

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -57,7 +58,7 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	dst = append(dst, `{"type":"error","error":{"type":"`...)
 	dst = append(dst, kind.typ...)
 	dst = append(dst, `","message":`...)
-	dst = jsonbody.AppendString(dst, message)
+	dst = shape.AppendQuoted(dst, message)
 	if e.Code == codeThread {
 		dst = append(dst, `,"details":{"error_code":"thread_unsupported_request","unsupported":[]}`...)
 	}

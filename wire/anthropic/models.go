@@ -3,7 +3,7 @@ package anthropic
 import (
 	"time"
 
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // ModelInfo describes a model on offer.
@@ -15,9 +15,9 @@ type ModelInfo struct {
 // AppendModel appends the description of one model.
 func AppendModel(dst []byte, m ModelInfo) []byte {
 	dst = append(dst, `{"type":"model","id":`...)
-	dst = jsonbody.AppendString(dst, m.ID)
+	dst = shape.AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"display_name":`...)
-	dst = jsonbody.AppendString(dst, m.ID)
+	dst = shape.AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"created_at":"`...)
 	dst = m.Created.UTC().AppendFormat(dst, time.RFC3339)
 	return append(dst, `"}`...)
@@ -36,8 +36,8 @@ func AppendModels(dst []byte, models []ModelInfo) []byte {
 	if len(models) == 0 {
 		return append(dst, `null,"last_id":null}`...)
 	}
-	dst = jsonbody.AppendString(dst, models[0].ID)
+	dst = shape.AppendQuoted(dst, models[0].ID)
 	dst = append(dst, `,"last_id":`...)
-	dst = jsonbody.AppendString(dst, models[len(models)-1].ID)
+	dst = shape.AppendQuoted(dst, models[len(models)-1].ID)
 	return append(dst, '}')
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -378,7 +379,7 @@ func (r *StreamReader) start(index int64, raw []byte) {
 // sign takes in a signature.
 func (b *inBlock) sign(signature string) {
 	if signature != "" {
-		b.opaque = append(b.opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueSignature, Value: jsonbody.AppendString(nil, signature)})
+		b.opaque = append(b.opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueSignature, Value: shape.AppendQuoted(nil, signature)})
 	}
 }
 
@@ -514,9 +515,9 @@ func (r *StreamReader) end(b *inBlock) {
 		r.endCall(b)
 	case strings.HasSuffix(b.kind, "_tool_use"): // of a tool that the server runs
 		b.setArguments()
-		block := jsonbody.AppendString([]byte(`{"type":`), b.kind)
-		block = jsonbody.AppendString(append(block, `,"id":`...), b.id)
-		block = jsonbody.AppendString(append(block, `,"name":`...), b.name)
+		block := shape.AppendQuoted([]byte(`{"type":`), b.kind)
+		block = shape.AppendQuoted(append(block, `,"id":`...), b.id)
+		block = shape.AppendQuoted(append(block, `,"name":`...), b.name)
 		block = append(appendInput(append(block, `,"input":`...), b.text.String()), '}')
 		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: b.id, Name: b.name, Text: b.text.String(), Detail: served(b.kind, block)})
 	case strings.HasSuffix(b.kind, "_tool_result"):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -208,7 +209,7 @@ func (r *rest) add(key string, raw []byte) {
 	} else {
 		*r = append(*r, ',')
 	}
-	*r = append(jsonbody.AppendString(*r, key), ':')
+	*r = append(shape.AppendQuoted(*r, key), ':')
 	*r = append(*r, raw...)
 }
 

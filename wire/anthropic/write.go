@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -169,9 +170,9 @@ func (w *StreamWriter) appendStart(dst []byte) []byte {
 // appendHead appends a message up to its first block.
 func appendHead(dst []byte, o ResponseOptions) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, o.ID)
+	dst = shape.AppendQuoted(dst, o.ID)
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
-	dst = jsonbody.AppendString(dst, o.Model)
+	dst = shape.AppendQuoted(dst, o.Model)
 	return append(dst, `,"content":[`...)
 }
 
@@ -226,7 +227,7 @@ func (w *StreamWriter) appendDelta(dst []byte, text string) []byte {
 	}
 	w.sent = true
 	dst = append(dst, w.head...)
-	dst = jsonbody.AppendEscaped(dst, text)
+	dst = shape.AppendEscaped(dst, text)
 	return append(dst, "\"}}\n\n"...)
 }
 
@@ -277,7 +278,7 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 	dst = append(dst, `{"type":"tool_use","id":`...)
 	dst = appendCallID(dst, id, w.o.ID, w.calls)
 	dst = append(dst, `,"name":`...)
-	dst = jsonbody.AppendString(dst, name)
+	dst = shape.AppendQuoted(dst, name)
 	dst = append(dst, `,"input":{}}}`+"\n\n"...)
 	w.calls++
 	w.sent = false
@@ -289,7 +290,7 @@ func appendCallID(dst []byte, id, response string, n int) []byte {
 	if id == "" {
 		id = response + "_" + strconv.Itoa(n)
 	}
-	return jsonbody.AppendString(dst, clientID(id))
+	return shape.AppendQuoted(dst, clientID(id))
 }
 
 // appendCallEnd closes the open call. What is missing of its arguments is sent, since clients fail on a call with empty ones.
@@ -364,7 +365,7 @@ func appendStop(dst []byte, f *chat.Finish, calls bool) []byte {
 	if stop == "" {
 		return append(dst, "null"...)
 	}
-	return jsonbody.AppendString(dst, stop)
+	return shape.AppendQuoted(dst, stop)
 }
 
 // appendUsage appends token counts. The protocol has no way to say that they are not known: then they are 0. What was read from
@@ -464,7 +465,7 @@ func (r *Response) close(signature []byte) {
 	case textBlock:
 		r.next()
 		r.content = append(r.content, `{"type":"text","text":`...)
-		r.content = jsonbody.AppendString(r.content, string(r.text))
+		r.content = shape.AppendQuoted(r.content, string(r.text))
 		r.content = append(r.content, '}')
 	case thinkingBlock:
 		if signature == nil {
@@ -472,7 +473,7 @@ func (r *Response) close(signature []byte) {
 		}
 		r.next()
 		r.content = append(r.content, `{"type":"thinking","thinking":`...)
-		r.content = jsonbody.AppendString(r.content, string(r.text))
+		r.content = shape.AppendQuoted(r.content, string(r.text))
 		r.content = append(r.content, `,"signature":`...)
 		r.content = append(r.content, signature...)
 		r.content = append(r.content, '}')
@@ -511,7 +512,7 @@ func (r *Response) addCall(c *chat.Call) {
 	r.content = append(r.content, `{"type":"tool_use","id":`...)
 	r.content = appendCallID(r.content, c.ID, r.o.ID, r.calls)
 	r.content = append(r.content, `,"name":`...)
-	r.content = jsonbody.AppendString(r.content, c.Name)
+	r.content = shape.AppendQuoted(r.content, c.Name)
 	r.content = append(r.content, `,"input":`...)
 	r.content = appendInput(r.content, c.Arguments)
 	r.content = append(r.content, '}')

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -473,7 +474,7 @@ func appendSchema(dst, raw []byte) []byte {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = append(jsonbody.AppendString(dst, camelSchema(key)), ':')
+		dst = append(shape.AppendQuoted(dst, camelSchema(key)), ':')
 		switch key {
 		case "type":
 			dst = appendType(dst, value, nullable)
@@ -515,7 +516,7 @@ func appendProperties(dst, raw []byte) []byte {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = append(jsonbody.AppendString(dst, s.Name()), ':')
+		dst = append(shape.AppendQuoted(dst, s.Name()), ':')
 		dst = appendSchema(dst, s.Raw())
 	}
 	return append(dst, '}')

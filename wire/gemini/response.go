@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -54,13 +55,13 @@ func (a *answer) append(dst, parts []byte, reason string) []byte {
 		dst = strconv.AppendInt(append(dst, `,"totalTokenCount":`...), int64(u.In)+int64(u.Out), 10)
 		dst = append(dst, '}')
 	}
-	dst = jsonbody.AppendString(append(dst, `,"modelVersion":`...), a.o.Model)
-	dst = jsonbody.AppendString(append(dst, `,"responseId":`...), a.o.ID)
+	dst = shape.AppendQuoted(append(dst, `,"modelVersion":`...), a.o.Model)
+	dst = shape.AppendQuoted(append(dst, `,"responseId":`...), a.o.ID)
 	return append(dst, '}')
 }
 
 func appendText(dst []byte, text string, thought bool) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"text":`...), text)
+	dst = shape.AppendQuoted(append(dst, `{"text":`...), text)
 	if thought {
 		dst = append(dst, `,"thought":true`...)
 	}
@@ -70,9 +71,9 @@ func appendText(dst []byte, text string, thought bool) []byte {
 func appendCall(dst []byte, c *chat.Call) []byte {
 	dst = append(dst, `{"functionCall":{`...)
 	if c.ID != "" {
-		dst = append(jsonbody.AppendString(append(dst, `"id":`...), c.ID), ',')
+		dst = append(shape.AppendQuoted(append(dst, `"id":`...), c.ID), ',')
 	}
-	dst = jsonbody.AppendString(append(dst, `"name":`...), c.Name)
+	dst = shape.AppendQuoted(append(dst, `"name":`...), c.Name)
 	args := c.Arguments
 	if !json.Valid([]byte(args)) || !strings.HasPrefix(strings.TrimSpace(args), "{") {
 		args = "{}"
@@ -232,14 +233,14 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 		message = e.Error()
 	}
 	dst = strconv.AppendInt(append(dst, `{"error":{"code":`...), int64(k.code), 10)
-	dst = jsonbody.AppendString(append(dst, `,"message":`...), message)
+	dst = shape.AppendQuoted(append(dst, `,"message":`...), message)
 	return append(append(append(dst, `,"status":"`...), k.status...), `"}}`...)
 }
 
 // AppendModel appends a model as a list of them has it.
 func AppendModel(dst []byte, name string) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"name":`...), "models/"+name)
-	dst = jsonbody.AppendString(append(dst, `,"displayName":`...), name)
+	dst = shape.AppendQuoted(append(dst, `{"name":`...), "models/"+name)
+	dst = shape.AppendQuoted(append(dst, `,"displayName":`...), name)
 	return append(dst, `,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
 }
 

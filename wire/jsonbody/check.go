@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"wield/schema/shape"
 )
 
 // check refuses what is no JSON text (RFC 8259, in UTF-8) or could be read in two ways, because an object has one name
@@ -172,7 +174,7 @@ func (c *checker) name(o *members) bool {
 	}
 	name := c.s[from : c.i-1]
 	if strings.IndexByte(name, '\\') >= 0 {
-		name = string(AppendUnquoted(nil, []byte(name)))
+		name = string(shape.AppendUnquoted(nil, []byte(name)))
 	}
 	if o.many == nil && len(c.names)-o.first == fewMembers {
 		o.many = make(map[string]bool, 2*fewMembers)
@@ -195,7 +197,7 @@ func (c *checker) name(o *members) bool {
 // text goes behind the end of a string that has begun.
 func (c *checker) text() bool {
 	for {
-		c.i += plainLen(c.s[c.i:])
+		c.i += shape.PlainLen(c.s[c.i:])
 		if c.i == len(c.s) {
 			return c.expected("'\"'")
 		}

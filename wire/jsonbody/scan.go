@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"wield/schema/shape"
 )
 
 // A Scanner walks over one JSON text. Its first error sticks: from then on everything is empty and no loop goes on. Values
@@ -91,7 +93,7 @@ func (s *Scanner) Next(end byte) bool {
 func (s *Scanner) Key() []byte {
 	raw, escaped := s.Quoted()
 	if escaped {
-		s.tmp = AppendUnquoted(s.tmp[:0], raw)
+		s.tmp = shape.AppendUnquoted(s.tmp[:0], raw)
 		raw = s.tmp
 	}
 	if s.Peek() != ':' {
@@ -160,7 +162,7 @@ func (s *Scanner) Str() string {
 	raw, escaped := s.Quoted()
 	switch {
 	case escaped:
-		s.tmp = AppendUnquoted(s.tmp[:0], raw)
+		s.tmp = shape.AppendUnquoted(s.tmp[:0], raw)
 		return string(s.tmp)
 	case s.src != "" && s.Err == nil:
 		return s.src[s.Pos-1-len(raw) : s.Pos-1]

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"wield/schema/shape"
+
 	"pgregory.net/rapid"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestEscapedReadsBack(t *testing.T) {
 	check := func(fatalf func(string, ...any), s string) {
 		var back string
-		if err := json.Unmarshal(AppendString(nil, s), &back); err != nil {
+		if err := json.Unmarshal(shape.AppendQuoted(nil, s), &back); err != nil {
 			fatalf("%q: %v", s, err)
 		}
 		want := ""
@@ -44,7 +46,7 @@ func BenchmarkEscape(b *testing.B) {
 			var buf []byte
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				buf = AppendString(buf[:0], text)
+				buf = shape.AppendQuoted(buf[:0], text)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -66,7 +67,7 @@ func (w *requestWriter) first() ([]byte, error) {
 	w.b = append(w.b, `],"options":{"tools":[`...)
 	for i, name := range w.o.Tools {
 		w.comma(i)
-		w.b = jsonbody.AppendString(w.b, name)
+		w.b = shape.AppendQuoted(w.b, name)
 	}
 	w.b = append(w.b, `]},"targets":["message"`...)
 	if w.o.Title {
@@ -77,20 +78,20 @@ func (w *requestWriter) first() ([]byte, error) {
 
 // second writes the second version.
 func (w *requestWriter) second() ([]byte, error) {
-	w.b = jsonbody.AppendString(append(w.b, `{"model":`...), w.model())
+	w.b = shape.AppendQuoted(append(w.b, `{"model":`...), w.model())
 	w.b = append(w.b, `,"messages":[`...)
 	if err := w.messages(map[string]string{"tool_call": "lumo_tool_call", "tool": "tool"}); err != nil {
 		return nil, err
 	}
 	w.b = append(w.b, `],"stream":true,"stream_options":{"include_usage":true},"reasoning_effort":`...)
-	w.b = jsonbody.AppendString(w.b, w.effort())
+	w.b = shape.AppendQuoted(w.b, w.effort())
 	if w.o.Title {
 		return append(w.b, `,"lumo":{"client_type":"frontend","target":"title"}}`...), nil
 	}
 	w.b = append(w.b, `,"lumo":{"client_type":"frontend","target":"message"},"tools":[`...)
 	for i, name := range w.o.Tools {
 		w.comma(i)
-		w.b = append(jsonbody.AppendString(append(w.b, `{"name":`...), name), '}')
+		w.b = append(shape.AppendQuoted(append(w.b, `{"name":`...), name), '}')
 	}
 	return append(w.b, `],"tool_choice":"auto"}`...), nil
 }
@@ -135,8 +136,8 @@ func (w *requestWriter) messages(roles map[string]string) *chat.Error {
 	add := func(role, text string) {
 		w.comma(n)
 		n++
-		w.b = jsonbody.AppendString(append(w.b, `{"role":`...), role)
-		w.b = append(jsonbody.AppendString(append(w.b, `,"content":`...), text), '}')
+		w.b = shape.AppendQuoted(append(w.b, `{"role":`...), role)
+		w.b = append(shape.AppendQuoted(append(w.b, `,"content":`...), text), '}')
 	}
 	for i := range w.req.Messages {
 		m := &w.req.Messages[i]
@@ -165,7 +166,7 @@ func (w *requestWriter) messages(roles map[string]string) *chat.Error {
 
 // appendCall appends a call in Lumo's notation.
 func appendCall(dst []byte, c *chat.Call) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"name":`...), c.Name)
+	dst = shape.AppendQuoted(append(dst, `{"name":`...), c.Name)
 	dst = append(dst, `,"parameters":`...)
 	switch args := strings.TrimSpace(c.Arguments); {
 	case args == "":
@@ -173,7 +174,7 @@ func appendCall(dst []byte, c *chat.Call) []byte {
 	case json.Valid([]byte(args)):
 		dst = append(dst, args...)
 	default:
-		dst = jsonbody.AppendString(dst, args)
+		dst = shape.AppendQuoted(dst, args)
 	}
 	return append(dst, '}')
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // RequestOptions adapt a request to the server that it is for. The zero value suits any.
@@ -32,7 +32,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	if model == "" {
 		model = req.Model
 	}
-	w.b = jsonbody.AppendString(append(w.b, `{"model":`...), model)
+	w.b = shape.AppendQuoted(append(w.b, `{"model":`...), model)
 	w.b = append(w.b, `,"messages":[`...)
 	for i := range req.Messages {
 		if i > 0 {
@@ -74,7 +74,7 @@ type requestWriter struct {
 
 func (w *requestWriter) key(name string) {
 	w.b = append(w.b, ',')
-	w.b = append(jsonbody.AppendString(w.b, name), ':')
+	w.b = append(shape.AppendQuoted(w.b, name), ':')
 }
 
 func (w *requestWriter) forwards(x chat.Extra) bool {
@@ -86,11 +86,11 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 	if role == chat.RoleDeveloper {
 		role = chat.RoleSystem
 	}
-	w.b = jsonbody.AppendString(append(w.b, `{"role":`...), string(role))
-	w.b = jsonbody.AppendString(append(w.b, `,"content":`...), m.Text())
+	w.b = shape.AppendQuoted(append(w.b, `{"role":`...), string(role))
+	w.b = shape.AppendQuoted(append(w.b, `,"content":`...), m.Text())
 	if m.Reasoning != "" && role == chat.RoleAssistant {
 		w.key("thinking")
-		w.b = jsonbody.AppendString(w.b, m.Reasoning)
+		w.b = shape.AppendQuoted(w.b, m.Reasoning)
 	}
 	if err := w.images(m); err != nil {
 		return err
@@ -101,11 +101,11 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 	if role == chat.RoleTool {
 		if m.Name != "" {
 			w.key("tool_name")
-			w.b = jsonbody.AppendString(w.b, m.Name)
+			w.b = shape.AppendQuoted(w.b, m.Name)
 		}
 		if m.CallID != "" {
 			w.key("tool_call_id")
-			w.b = jsonbody.AppendString(w.b, m.CallID)
+			w.b = shape.AppendQuoted(w.b, m.CallID)
 		}
 	}
 	w.b = append(w.b, '}')
@@ -131,7 +131,7 @@ func (w *requestWriter) images(m *chat.Message) *chat.Error {
 		} else {
 			w.b = append(w.b, ',')
 		}
-		w.b = jsonbody.AppendString(w.b, data)
+		w.b = shape.AppendQuoted(w.b, data)
 	}
 	if n > 0 {
 		w.b = append(w.b, ']')
@@ -172,18 +172,18 @@ func asObject(arguments string) string {
 	if args := object(arguments); args != "" {
 		return args
 	}
-	return string(append(jsonbody.AppendString([]byte(`{"arguments":`), arguments), '}'))
+	return string(append(shape.AppendQuoted([]byte(`{"arguments":`), arguments), '}'))
 }
 
 // appendCall appends a call, whose arguments are an object.
 func appendCall(dst []byte, c *chat.Call, id string, index int, arguments string) []byte {
 	dst = append(dst, '{')
 	if id != "" {
-		dst = append(jsonbody.AppendString(append(dst, `"id":`...), id), ',')
+		dst = append(shape.AppendQuoted(append(dst, `"id":`...), id), ',')
 	}
 	dst = append(dst, `"function":{"index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
-	dst = jsonbody.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = shape.AppendQuoted(append(dst, `,"name":`...), c.Name)
 	dst = appendValue(append(dst, `,"arguments":`...), []byte(arguments))
 	return append(dst, "}}"...)
 }
@@ -207,8 +207,8 @@ func (w *requestWriter) tools() {
 		} else {
 			w.b = append(w.b, ',')
 		}
-		w.b = jsonbody.AppendString(append(w.b, `{"type":"function","function":{"name":`...), t.Name)
-		w.b = jsonbody.AppendString(append(w.b, `,"description":`...), t.Description)
+		w.b = shape.AppendQuoted(append(w.b, `{"type":"function","function":{"name":`...), t.Name)
+		w.b = shape.AppendQuoted(append(w.b, `,"description":`...), t.Description)
 		parameters := []byte(t.Parameters)
 		if len(parameters) == 0 {
 			parameters = []byte(noParameters)
@@ -257,9 +257,9 @@ func (w *requestWriter) think() {
 	case !w.o.Levels:
 		w.b = append(w.b, "true"...)
 	case level != "":
-		w.b = jsonbody.AppendString(w.b, level)
+		w.b = shape.AppendQuoted(w.b, level)
 	default:
-		w.b = jsonbody.AppendString(w.b, effort)
+		w.b = shape.AppendQuoted(w.b, effort)
 	}
 }
 
@@ -267,7 +267,7 @@ func (w *requestWriter) think() {
 func (w *requestWriter) options() {
 	q := w.req
 	var b []byte
-	key := func(name string) { b = append(jsonbody.AppendString(append(b, ','), name), ':') }
+	key := func(name string) { b = append(shape.AppendQuoted(append(b, ','), name), ':') }
 	if q.Temperature != nil {
 		key("temperature")
 		b = strconv.AppendFloat(b, *q.Temperature, 'g', -1, 64)
@@ -291,7 +291,7 @@ func (w *requestWriter) options() {
 		} else {
 			b = append(b, ',')
 		}
-		b = jsonbody.AppendString(b, word)
+		b = shape.AppendQuoted(b, word)
 	}
 	if len(q.Stop) > 0 {
 		b = append(b, ']')

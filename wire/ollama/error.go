@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 	"wield/wire/openai"
 )
 
@@ -18,7 +18,7 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 		message = e.Error()
 	}
 	dst = append(dst, `{"error":`...)
-	return append(jsonbody.AppendString(dst, message), '}')
+	return append(shape.AppendQuoted(dst, message), '}')
 }
 
 // DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the

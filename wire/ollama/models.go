@@ -3,7 +3,7 @@ package ollama
 import (
 	"time"
 
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // ModelInfo is what a server says of a model.
@@ -41,8 +41,8 @@ func AppendRunning(dst []byte, models []ModelInfo, until time.Time) []byte {
 
 // appendEntry appends the beginning of a model's entry in a list.
 func (m *ModelInfo) appendEntry(dst []byte) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"name":`...), m.Name)
-	dst = jsonbody.AppendString(append(dst, `,"model":`...), m.Name)
+	dst = shape.AppendQuoted(append(dst, `{"name":`...), m.Name)
+	dst = shape.AppendQuoted(append(dst, `,"model":`...), m.Name)
 	dst = append(dst, `,"modified_at":"`...)
 	dst = m.Modified.UTC().AppendFormat(dst, time.RFC3339Nano)
 	dst = append(dst, `","size":0,"digest":"","details":`...)
@@ -50,8 +50,8 @@ func (m *ModelInfo) appendEntry(dst []byte) []byte {
 }
 
 func (m *ModelInfo) appendDetails(dst []byte) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"parent_model":"","format":"","family":`...), m.Family)
-	dst = jsonbody.AppendString(append(dst, `,"families":[`...), m.Family)
+	dst = shape.AppendQuoted(append(dst, `{"parent_model":"","format":"","family":`...), m.Family)
+	dst = shape.AppendQuoted(append(dst, `,"families":[`...), m.Family)
 	return append(dst, `],"parameter_size":"","quantization_level":""}`...)
 }
 
@@ -59,14 +59,14 @@ func (m *ModelInfo) appendDetails(dst []byte) []byte {
 func AppendModel(dst []byte, m ModelInfo) []byte {
 	dst = append(dst, `{"license":"","modelfile":"","parameters":"","template":"","details":`...)
 	dst = m.appendDetails(dst)
-	dst = jsonbody.AppendString(append(dst, `,"model_info":{"general.architecture":`...), m.Family)
-	dst = jsonbody.AppendString(append(dst, `,"general.basename":`...), m.Name)
+	dst = shape.AppendQuoted(append(dst, `,"model_info":{"general.architecture":`...), m.Family)
+	dst = shape.AppendQuoted(append(dst, `,"general.basename":`...), m.Name)
 	dst = append(dst, `},"capabilities":[`...)
 	for i, c := range m.Capabilities {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsonbody.AppendString(dst, c)
+		dst = shape.AppendQuoted(dst, c)
 	}
 	dst = append(dst, `],"modified_at":"`...)
 	return append(m.Modified.UTC().AppendFormat(dst, time.RFC3339Nano), `"}`...)
@@ -74,5 +74,5 @@ func AppendModel(dst []byte, m ModelInfo) []byte {
 
 // AppendVersion appends the body of GET /api/version.
 func AppendVersion(dst []byte, version string) []byte {
-	return append(jsonbody.AppendString(append(dst, `{"version":`...), version), '}')
+	return append(shape.AppendQuoted(append(dst, `{"version":`...), version), '}')
 }

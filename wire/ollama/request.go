@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -189,7 +190,7 @@ func (d *requestReader) options() {
 			read(d)
 			return
 		}
-		rest = jsonbody.AppendString(append(rest, ','), key)
+		rest = shape.AppendQuoted(append(rest, ','), key)
 		rest = append(append(rest, ':'), d.Raw()...)
 	})
 	if len(rest) > 0 && d.Bad == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -29,7 +30,7 @@ func (o *ResponseOptions) now() time.Time {
 
 // appendHead appends the beginning that lines and responses share, up to the value of content.
 func (o *ResponseOptions) appendHead(dst []byte) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"model":`...), o.Model)
+	dst = shape.AppendQuoted(append(dst, `{"model":`...), o.Model)
 	dst = append(dst, `,"created_at":"`...)
 	dst = o.now().UTC().AppendFormat(dst, time.RFC3339Nano)
 	if o.Generate {
@@ -56,7 +57,7 @@ func (o *ResponseOptions) appendEnd(dst []byte, reason chat.FinishReason, usage 
 	if word == "" {
 		word = "stop"
 	}
-	dst = jsonbody.AppendString(append(dst, `,"done_reason":`...), word)
+	dst = shape.AppendQuoted(append(dst, `,"done_reason":`...), word)
 	dst = append(dst, `,"done":true,"total_duration":`...)
 	dst = strconv.AppendInt(dst, max(int64(o.now().Sub(o.Created)), 0), 10)
 	if usage != nil && usage.Known {
@@ -128,7 +129,7 @@ func (w *StreamWriter) appendText(dst []byte, text string, probs ...byte) []byte
 	if text == "" && len(probs) == 0 {
 		return dst
 	}
-	return w.appendTail(jsonbody.AppendString(w.o.appendHead(dst), text), probs...)
+	return w.appendTail(shape.AppendQuoted(w.o.appendHead(dst), text), probs...)
 }
 
 // logprobs appends the logprobs of a text's tokens, joined by commas. They look the same in this protocol as in OpenAI's, but for
@@ -166,7 +167,7 @@ func (w *StreamWriter) appendThought(dst []byte, text string) []byte {
 		return dst
 	}
 	dst = append(w.o.appendHead(dst), `"","thinking":`...)
-	return w.appendTail(jsonbody.AppendString(dst, text))
+	return w.appendTail(shape.AppendQuoted(dst, text))
 }
 
 // appendTail ends a line that is not the last.
@@ -251,9 +252,9 @@ func (r *Response) Add(e chat.Event) {
 
 // Append appends the body. It is to be called once the stream has ended.
 func (r *Response) Append(dst []byte) []byte {
-	dst = jsonbody.AppendString(r.o.appendHead(dst), r.text.String())
+	dst = shape.AppendQuoted(r.o.appendHead(dst), r.text.String())
 	if r.think.Len() > 0 {
-		dst = jsonbody.AppendString(append(dst, `,"thinking":`...), r.think.String())
+		dst = shape.AppendQuoted(append(dst, `,"thinking":`...), r.think.String())
 	}
 	for i := range r.calls {
 		if i == 0 {

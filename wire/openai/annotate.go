@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"wield/chat"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // annotations tell of tools that the backend itself ran: one annotation for each of their calls, and, as the protocol has it
@@ -51,14 +51,14 @@ func (a *annotations) take(e chat.Event) nativeCall {
 
 // appendNative appends the annotation of a call. The protocol has no type for it; clients pass over those that they do not know.
 func appendNative(dst []byte, c nativeCall, result *string, failed bool) []byte {
-	dst = jsonbody.AppendString(append(dst, `{"type":"native_tool","native_tool":{"id":`...), c.id)
-	dst = jsonbody.AppendString(append(dst, `,"name":`...), c.name)
-	dst = jsonbody.AppendString(append(dst, `,"arguments":`...), c.arguments)
+	dst = shape.AppendQuoted(append(dst, `{"type":"native_tool","native_tool":{"id":`...), c.id)
+	dst = shape.AppendQuoted(append(dst, `,"name":`...), c.name)
+	dst = shape.AppendQuoted(append(dst, `,"arguments":`...), c.arguments)
 	dst = append(dst, `,"result":`...)
 	if result == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsonbody.AppendString(dst, *result)
+		dst = shape.AppendQuoted(dst, *result)
 	}
 	dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
 	return append(dst, "}}"...)
@@ -79,8 +79,8 @@ func appendCitations(dst []byte, result string) []byte {
 		if p.URL == "" {
 			continue
 		}
-		dst = jsonbody.AppendString(append(dst, `,{"type":"url_citation","url_citation":{"url":`...), p.URL)
-		dst = jsonbody.AppendString(append(dst, `,"title":`...), p.Title)
+		dst = shape.AppendQuoted(append(dst, `,{"type":"url_citation","url_citation":{"url":`...), p.URL)
+		dst = shape.AppendQuoted(append(dst, `,"title":`...), p.Title)
 		dst = append(dst, `,"start_index":0,"end_index":0}}`...)
 	}
 	return dst

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -57,9 +58,9 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {
-		w.b = jsonbody.AppendString(w.b, o.Model)
+		w.b = shape.AppendQuoted(w.b, o.Model)
 	} else {
-		w.b = jsonbody.AppendString(w.b, req.Model)
+		w.b = shape.AppendQuoted(w.b, req.Model)
 	}
 	w.b = append(w.b, `,"messages":[`...)
 	for i := range req.Messages {
@@ -106,7 +107,7 @@ func (w *requestWriter) key(name string) {
 
 func (w *requestWriter) str(name, value string) {
 	w.key(name)
-	w.b = jsonbody.AppendString(w.b, value)
+	w.b = shape.AppendQuoted(w.b, value)
 }
 
 func (w *requestWriter) message(m *chat.Message) *chat.Error {
@@ -115,7 +116,7 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 		role = chat.RoleSystem
 	}
 	w.b = append(w.b, `{"role":`...)
-	w.b = jsonbody.AppendString(w.b, string(role))
+	w.b = shape.AppendQuoted(w.b, string(role))
 	if m.Name != "" && role != chat.RoleTool {
 		w.str("name", m.Name)
 	}
@@ -239,10 +240,10 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 	switch p.Kind {
 	case chat.PartText:
 		w.b = append(w.b, `{"type":"text","text":`...)
-		w.b = jsonbody.AppendString(w.b, p.Text)
+		w.b = shape.AppendQuoted(w.b, p.Text)
 	case chat.PartImage:
 		w.b = append(w.b, `{"type":"image_url","image_url":{"url":`...)
-		w.b = jsonbody.AppendString(w.b, jsonbody.Location(p, "image/png"))
+		w.b = shape.AppendQuoted(w.b, jsonbody.Location(p, "image/png"))
 		if p.Detail != "" {
 			w.str("detail", p.Detail)
 		}
@@ -258,7 +259,7 @@ func (w *requestWriter) part(p *chat.Part) *chat.Error {
 		w.b = append(w.b, '}')
 	case chat.PartFile:
 		w.b = append(w.b, `{"type":"file","file":{"file_data":`...)
-		w.b = jsonbody.AppendString(w.b, jsonbody.Location(p, "application/octet-stream"))
+		w.b = shape.AppendQuoted(w.b, jsonbody.Location(p, "application/octet-stream"))
 		if p.Name != "" {
 			w.str("filename", p.Name)
 		}
@@ -279,7 +280,7 @@ func (w *requestWriter) calls(calls []chat.Call) {
 			w.b = append(w.b, ',')
 		}
 		w.b = append(w.b, `{"id":`...)
-		w.b = jsonbody.AppendString(w.b, w.callID(calls[i].ID))
+		w.b = shape.AppendQuoted(w.b, w.callID(calls[i].ID))
 		w.b = appendFunction(w.b, &calls[i])
 	}
 	w.b = append(w.b, ']')
@@ -294,7 +295,7 @@ func (w *requestWriter) tools(req *chat.Request) {
 			w.b = append(w.b, ',')
 		}
 		w.b = append(w.b, `{"type":"function","function":{"name":`...)
-		w.b = jsonbody.AppendString(w.b, t.Name)
+		w.b = shape.AppendQuoted(w.b, t.Name)
 		if t.Description != "" {
 			w.str("description", t.Description)
 		}
@@ -336,7 +337,7 @@ func (w *requestWriter) choice(c *chat.Choice) {
 
 func (w *requestWriter) named(name string) {
 	w.b = append(w.b, `{"type":"function","function":{"name":`...)
-	w.b = jsonbody.AppendString(w.b, name)
+	w.b = shape.AppendQuoted(w.b, name)
 	w.b = append(w.b, "}}"...)
 }
 
@@ -374,7 +375,7 @@ func (w *requestWriter) settings(req *chat.Request) {
 		w.key("stop")
 		for i, s := range req.Stop {
 			w.b = append(w.b, "[,"[min(i, 1)])
-			w.b = jsonbody.AppendString(w.b, s)
+			w.b = shape.AppendQuoted(w.b, s)
 		}
 		w.b = append(w.b, ']')
 	}
@@ -442,7 +443,7 @@ func (w *requestWriter) formatSchema(f *chat.Format) {
 		name = "answer" // the protocol wants one
 	}
 	w.b = append(w.b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...)
-	w.b = jsonbody.AppendString(w.b, name)
+	w.b = shape.AppendQuoted(w.b, name)
 	if f.Description != "" {
 		w.str("description", f.Description)
 	}
@@ -463,7 +464,7 @@ func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {
 		if x.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
 			w.b = append(w.b, ',')
-			w.b = jsonbody.AppendString(w.b, x.Key)
+			w.b = shape.AppendQuoted(w.b, x.Key)
 			w.b = append(w.b, ':')
 			w.b = append(w.b, x.Value...)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -69,9 +70,9 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 		code = kind.code
 	}
 	dst = append(dst, `{"error":{"message":`...)
-	dst = jsonbody.AppendString(dst, message)
+	dst = shape.AppendQuoted(dst, message)
 	dst = append(dst, `,"type":`...)
-	dst = jsonbody.AppendString(dst, kind.typ)
+	dst = shape.AppendQuoted(dst, kind.typ)
 	dst = append(dst, `,"param":`...)
 	dst = appendStringOrNull(dst, e.Param)
 	dst = append(dst, `,"code":`...)
@@ -83,7 +84,7 @@ func appendStringOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
 	}
-	return jsonbody.AppendString(dst, s)
+	return shape.AppendQuoted(dst, s)
 }
 
 // DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // ModelInfo is one entry of the list of models.
@@ -29,13 +29,13 @@ func AppendModels(dst []byte, models []ModelInfo) []byte {
 // AppendModel appends the body of GET /models/NAME.
 func AppendModel(dst []byte, m ModelInfo) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, m.ID)
+	dst = shape.AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"object":"model","created":`...)
 	dst = strconv.AppendInt(dst, m.Created, 10)
 	dst = append(dst, `,"owned_by":`...)
-	dst = jsonbody.AppendString(dst, m.OwnedBy)
+	dst = shape.AppendQuoted(dst, m.OwnedBy)
 	dst = append(dst, `,"type":"model","display_name":`...)
-	dst = jsonbody.AppendString(dst, m.ID)
+	dst = shape.AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"created_at":"`...)
 	dst = time.Unix(m.Created, 0).UTC().AppendFormat(dst, time.RFC3339)
 	return append(dst, `"}`...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -399,7 +400,7 @@ const (
 // keep returns the string whose JSON form, without quotes, is raw.
 func (a *arena) keep(raw []byte, escaped bool) string {
 	if escaped {
-		a.tmp = jsonbody.AppendUnquoted(a.tmp[:0], raw)
+		a.tmp = shape.AppendUnquoted(a.tmp[:0], raw)
 		raw = a.tmp
 	}
 	if len(raw) == 0 {

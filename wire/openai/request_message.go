@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // rawMessage is a message whose role is not known yet, since keys come in any order.
@@ -201,7 +201,7 @@ func (d *requestReader) calledCustom(c *chat.Call) {
 		case "name":
 			c.Name = d.Text()
 		case "input":
-			c.Arguments = string(append(jsonbody.AppendString([]byte(`{"input":`), d.Text()), '}'))
+			c.Arguments = string(append(shape.AppendQuoted([]byte(`{"input":`), d.Text()), '}'))
 		default:
 			d.Skip()
 		}
@@ -320,7 +320,7 @@ func (d *requestReader) file(part *chat.Part) {
 			part.Name = d.Optional()
 		case "file_id":
 			if id := d.Optional(); id != "" {
-				raw := jsonbody.AppendString([]byte(`{"type":"file","file":{"file_id":`), id)
+				raw := shape.AppendQuoted([]byte(`{"type":"file","file":{"file_id":`), id)
 				*part = chat.Part{Kind: chat.PartOpaque, Name: "file", Raw: append(raw, "}}"...), Protocol: chat.ProtocolOpenAI}
 			}
 		default:

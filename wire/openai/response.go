@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -81,11 +82,11 @@ func (r *Response) Append(dst []byte) []byte {
 	if r.text.Len() == 0 && len(r.calls) > 0 {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsonbody.AppendString(dst, r.text.String())
+		dst = shape.AppendQuoted(dst, r.text.String())
 	}
 	if r.reasoning.Len() > 0 {
 		dst = append(dst, `,"reasoning_content":`...)
-		dst = jsonbody.AppendString(dst, r.reasoning.String())
+		dst = shape.AppendQuoted(dst, r.reasoning.String())
 	}
 	dst = append(dst, `,"refusal":null`...)
 	if len(r.annotations) > 0 {
@@ -109,7 +110,7 @@ func (r *Response) Append(dst []byte) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"finish_reason":`...)
-	dst = jsonbody.AppendString(dst, finishWord(r.reason, len(r.calls) > 0, r.o.Legacy))
+	dst = shape.AppendQuoted(dst, finishWord(r.reason, len(r.calls) > 0, r.o.Legacy))
 	dst = append(dst, "}]"...)
 	if r.counts != nil && r.counts.Known {
 		dst = append(dst, `,"usage":`...)
@@ -142,8 +143,8 @@ func appendFunction(dst []byte, c *chat.Call) []byte {
 // appendFunctionValue appends name and arguments.
 func appendFunctionValue(dst []byte, c *chat.Call) []byte {
 	dst = append(dst, `{"name":`...)
-	dst = jsonbody.AppendString(dst, c.Name)
+	dst = shape.AppendQuoted(dst, c.Name)
 	dst = append(dst, `,"arguments":`...)
-	dst = jsonbody.AppendString(dst, orEmptyObject(c.Arguments))
+	dst = shape.AppendQuoted(dst, orEmptyObject(c.Arguments))
 	return append(dst, '}')
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -60,13 +61,13 @@ func NewStreamWriter(o ResponseOptions) *StreamWriter {
 // appendHead appends the beginning that chunks and responses share, up to the value of choices.
 func appendHead(dst []byte, o ResponseOptions, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, o.ID)
+	dst = shape.AppendQuoted(dst, o.ID)
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
 	dst = strconv.AppendInt(dst, o.Created, 10)
 	dst = append(dst, `,"model":`...)
-	dst = jsonbody.AppendString(dst, o.Model)
+	dst = shape.AppendQuoted(dst, o.Model)
 	return append(dst, `,"choices":`...)
 }
 
@@ -124,7 +125,7 @@ func (w *StreamWriter) appendText(dst []byte, rest int, key, text string) []byte
 	dst = w.appendRole(dst)
 	dst = append(dst, w.head...)
 	dst = append(dst, key...)
-	dst = jsonbody.AppendEscaped(dst, text)
+	dst = shape.AppendEscaped(dst, text)
 	dst = append(dst, `"}`...)
 	return append(dst, w.tail...)
 }
@@ -143,7 +144,7 @@ func (w *StreamWriter) appendRole(dst []byte) []byte {
 func (w *StreamWriter) appendLogProbs(dst []byte, text string, probs chat.LogProbs) []byte {
 	dst = append(dst, w.head...)
 	dst = append(dst, `{"content":`...)
-	dst = jsonbody.AppendString(dst, w.rest[restText].Take(text))
+	dst = shape.AppendQuoted(dst, w.rest[restText].Take(text))
 	dst = append(dst, `},"logprobs":`...)
 	dst = jsonbody.AppendCompact(dst, probs)
 	dst = append(dst, `,"finish_reason":null}]`...)
@@ -165,7 +166,7 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 	}
 	if w.legacy {
 		dst = append(dst, `"function_call":{"name":`...)
-		dst = jsonbody.AppendString(dst, name)
+		dst = shape.AppendQuoted(dst, name)
 		dst = append(dst, `,"arguments":""}}`...)
 	} else {
 		dst = append(dst, `"tool_calls":[{"index":`...)
@@ -173,7 +174,7 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 		dst = append(dst, `,"id":`...)
 		dst = appendCallID(dst, id, w.id, w.calls)
 		dst = append(dst, `,"type":"function","function":{"name":`...)
-		dst = jsonbody.AppendString(dst, name)
+		dst = shape.AppendQuoted(dst, name)
 		dst = append(dst, `,"arguments":""}}]}`...)
 	}
 	w.open, w.sent = true, false
@@ -184,10 +185,10 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 // appendCallID appends the id of call n, which is never empty.
 func appendCallID(dst []byte, id, response string, n int) []byte {
 	if id != "" {
-		return jsonbody.AppendString(dst, id)
+		return shape.AppendQuoted(dst, id)
 	}
 	dst = append(dst, `"call_`...)
-	dst = jsonbody.AppendEscaped(dst, strings.TrimPrefix(response, "chatcmpl-"))
+	dst = shape.AppendEscaped(dst, strings.TrimPrefix(response, "chatcmpl-"))
 	dst = append(dst, '_')
 	dst = strconv.AppendInt(dst, int64(n), 10)
 	return append(dst, '"')
@@ -209,14 +210,14 @@ func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
 	dst = append(dst, w.head...)
 	if w.legacy {
 		dst = append(dst, `{"function_call":{"arguments":`...)
-		dst = jsonbody.AppendString(dst, text)
+		dst = shape.AppendQuoted(dst, text)
 		dst = append(dst, `}}`...)
 		return append(dst, w.tail...)
 	}
 	dst = append(dst, `{"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(w.calls-1), 10)
 	dst = append(dst, `,"function":{"arguments":`...)
-	dst = jsonbody.AppendString(dst, text)
+	dst = shape.AppendQuoted(dst, text)
 	dst = append(dst, `}}]}`...)
 	return append(dst, w.tail...)
 }
@@ -275,7 +276,7 @@ func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
 	dst = w.appendRole(dst)
 	dst = append(dst, w.head...)
 	dst = append(dst, `{},"logprobs":null,"finish_reason":`...)
-	dst = jsonbody.AppendString(dst, finishWord(reason, w.complete > 0, w.legacy))
+	dst = shape.AppendQuoted(dst, finishWord(reason, w.complete > 0, w.legacy))
 	dst = append(dst, `}]`...)
 	dst = w.appendUsageNull(dst)
 	dst = append(dst, "}\n\n"...)

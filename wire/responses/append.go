@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -26,9 +27,9 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {
-		w.b = jsonbody.AppendString(w.b, o.Model)
+		w.b = shape.AppendQuoted(w.b, o.Model)
 	} else {
-		w.b = jsonbody.AppendString(w.b, req.Model)
+		w.b = shape.AppendQuoted(w.b, req.Model)
 	}
 	w.know(req.Tools)
 	messages := req.Messages
@@ -78,13 +79,13 @@ type requestWriter struct {
 
 func (w *requestWriter) key(name string) {
 	w.b = append(w.b, ',')
-	w.b = jsonbody.AppendString(w.b, name)
+	w.b = shape.AppendQuoted(w.b, name)
 	w.b = append(w.b, ':')
 }
 
 func (w *requestWriter) str(name, value string) {
 	w.key(name)
-	w.b = jsonbody.AppendString(w.b, value)
+	w.b = shape.AppendQuoted(w.b, value)
 }
 
 func (w *requestWriter) boolean(name string, v *bool) {
@@ -162,7 +163,7 @@ func (w *requestWriter) reasoning(m *chat.Message) {
 	w.b = append(w.b, `,"summary":[`...)
 	if m.Reasoning != "" {
 		w.b = append(w.b, `{"type":"summary_text","text":`...)
-		w.b = jsonbody.AppendString(w.b, m.Reasoning)
+		w.b = shape.AppendQuoted(w.b, m.Reasoning)
 		w.b = append(w.b, '}')
 	}
 	w.b = append(w.b, ']')
@@ -175,7 +176,7 @@ func (w *requestWriter) content(m *chat.Message, text string) *chat.Error {
 	if slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.PartText }) {
 		return w.parts(m, text)
 	}
-	w.b = jsonbody.AppendString(w.b, m.Text())
+	w.b = shape.AppendQuoted(w.b, m.Text())
 	return nil
 }
 
@@ -240,7 +241,7 @@ func (w *requestWriter) settings(req *chat.Request) {
 	}
 	if !w.asSent(req, "reasoning") && req.Effort != "" {
 		w.b = append(w.b, `,"reasoning":{"effort":`...)
-		w.b = jsonbody.AppendString(w.b, req.Effort)
+		w.b = shape.AppendQuoted(w.b, req.Effort)
 		w.b = append(w.b, '}')
 	}
 	w.text(req)
@@ -285,7 +286,7 @@ func (w *requestWriter) text(req *chat.Request) {
 			if len(w.b) > begun {
 				w.b = append(w.b, ',')
 			}
-			w.b = append(append(jsonbody.AppendString(w.b, key), ':'), raw...)
+			w.b = append(append(shape.AppendQuoted(w.b, key), ':'), raw...)
 		}
 	}
 	if len(w.b) == begun {

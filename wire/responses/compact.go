@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -37,7 +38,7 @@ func (c *Compaction) Add(e chat.Event) {
 // Append appends the body.
 func (c *Compaction) Append(dst []byte) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, c.o.ID)
+	dst = shape.AppendQuoted(dst, c.o.ID)
 	dst = append(dst, `,"object":"response.compaction","created_at":`...)
 	dst = strconv.AppendInt(dst, c.o.Created, 10)
 	dst = append(dst, `,"output":[`...)
@@ -51,10 +52,10 @@ func (c *Compaction) Append(dst []byte) []byte {
 		}
 	}
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, "cmp_"+strings.TrimPrefix(c.o.ID, prefixResponse))
+	dst = shape.AppendQuoted(dst, "cmp_"+strings.TrimPrefix(c.o.ID, prefixResponse))
 	dst = append(dst, `,"type":"compaction","encrypted_content":`...)
 	summary := []byte(strings.TrimSpace(c.summary.String()))
-	dst = jsonbody.AppendString(dst, compactionMark+base64.RawURLEncoding.EncodeToString(summary))
+	dst = shape.AppendQuoted(dst, compactionMark+base64.RawURLEncoding.EncodeToString(summary))
 	dst = append(dst, `}],"usage":`...)
 	return append(appendUsage(dst, c.usage), '}')
 }

@@ -2,7 +2,7 @@ package responses
 
 import (
 	"wield/chat"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 	"wield/wire/openai"
 )
 
@@ -41,8 +41,8 @@ func appendFailure(dst []byte, e *chat.Error) []byte {
 		return append(dst, "null"...)
 	}
 	dst = append(dst, `{"code":`...)
-	dst = jsonbody.AppendString(dst, failureCode(e))
+	dst = shape.AppendQuoted(dst, failureCode(e))
 	dst = append(dst, `,"message":`...)
-	dst = jsonbody.AppendString(dst, messageOf(e))
+	dst = shape.AppendQuoted(dst, messageOf(e))
 	return append(dst, '}')
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -163,7 +164,7 @@ func (g grammar) fill(t *chat.Tool) {
 	switch {
 	case g.definition == "":
 	case g.syntax == "regex":
-		b = jsonbody.AppendString(append(b, `,"pattern":`...), "^(?:"+g.definition+")$")
+		b = shape.AppendQuoted(append(b, `,"pattern":`...), "^(?:"+g.definition+")$")
 	default:
 		told := "The whole text of input follows this grammar (" + g.syntax + "):\n" + g.definition
 		if t.Description = strings.TrimSpace(t.Description + "\n\n" + told); g.syntax == "" {
@@ -186,7 +187,7 @@ const (
 func (d *requestReader) formArguments(f *form) (args string) {
 	switch {
 	case f == customForm:
-		return string(append(jsonbody.AppendString([]byte(`{"input":`), d.Optional()), '}'))
+		return string(append(shape.AppendQuoted([]byte(`{"input":`), d.Optional()), '}'))
 	case d.Peek() == '"': // arguments as functions have them
 		return d.Str()
 	case d.Null():
@@ -202,7 +203,7 @@ func (d *requestReader) formArguments(f *form) (args string) {
 		}
 		raw := d.Raw()
 		if len(raw) > 0 && raw[0] != 'n' {
-			b = append(jsonbody.AppendString(append(b, ','), key), ':')
+			b = append(shape.AppendQuoted(append(b, ','), key), ':')
 			b = append(b, raw...)
 		}
 	})
@@ -217,7 +218,7 @@ func (d *requestReader) formArguments(f *form) (args string) {
 func (f *form) appendHeld(dst []byte, args string) []byte {
 	dst = append(append(append(dst, ',', '"'), f.holds...), '"', ':')
 	if f == customForm {
-		return jsonbody.AppendString(dst, inputOf(args))
+		return shape.AppendQuoted(dst, inputOf(args))
 	}
 	if !json.Valid([]byte(args)) || !strings.HasPrefix(strings.TrimSpace(args), "{") {
 		args = "{}"
@@ -231,7 +232,7 @@ func (f *form) appendHeld(dst []byte, args string) []byte {
 	}
 	m := jsonbody.Scanner{Bytes: []byte(args)}
 	for m.Enter('{'); m.Next('}'); {
-		dst = append(jsonbody.AppendString(append(dst, ','), m.Name()), ':')
+		dst = append(shape.AppendQuoted(append(dst, ','), m.Name()), ':')
 		dst = jsonbody.AppendCompact(dst, m.Raw())
 	}
 	return append(dst, '}')
@@ -286,7 +287,7 @@ func (r *inputReader) add(args string) string {
 		end += n
 	}
 	r.over = end < len(r.raw) && r.raw[end] == '"'
-	text := string(jsonbody.AppendUnquoted(nil, r.raw[r.at:end]))
+	text := string(shape.AppendUnquoted(nil, r.raw[r.at:end]))
 	r.at = end
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -334,8 +335,8 @@ func appendFound(dst []byte, tools []chat.Tool) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsonbody.AppendString(append(dst, `{"name":`...), t.Name)
-		dst = jsonbody.AppendString(append(dst, `,"description":`...), t.Description)
+		dst = shape.AppendQuoted(append(dst, `{"name":`...), t.Name)
+		dst = shape.AppendQuoted(append(dst, `,"description":`...), t.Description)
 		if len(t.Parameters) > 0 {
 			dst = append(append(dst, `,"parameters":`...), t.Parameters...)
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -41,22 +42,22 @@ func appendStringOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
 	}
-	return jsonbody.AppendString(dst, s)
+	return shape.AppendQuoted(dst, s)
 }
 
 // AppendDeleted appends the body that says that something is kept no more. object is its kind, such as response.
 func AppendDeleted(dst []byte, object, id string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, id)
+	dst = shape.AppendQuoted(dst, id)
 	dst = append(dst, `,"object":`...)
-	dst = jsonbody.AppendString(dst, object)
+	dst = shape.AppendQuoted(dst, object)
 	return append(dst, `,"deleted":true}`...)
 }
 
 // AppendConversation appends the body that describes a conversation. metadata is an object, or nil.
 func AppendConversation(dst []byte, id string, created int64, metadata json.RawMessage) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, id)
+	dst = shape.AppendQuoted(dst, id)
 	dst = append(dst, `,"object":"conversation","created_at":`...)
 	dst = strconv.AppendInt(dst, created, 10)
 	dst = append(dst, `,"metadata":`...)
@@ -83,9 +84,9 @@ func (i *Item) Named(stem string) Item {
 		id = prefix + stem
 	}
 	raw := append(make([]byte, 0, len(i.Raw)+64), `{"id":`...)
-	raw = jsonbody.AppendString(raw, id)
+	raw = shape.AppendQuoted(raw, id)
 	raw = append(raw, `,"type":`...)
-	raw = jsonbody.AppendString(raw, i.Type)
+	raw = shape.AppendQuoted(raw, i.Type)
 	s := jsonbody.Scanner{Bytes: i.Raw}
 	for s.Enter('{'); s.Next('}'); {
 		switch key := s.Name(); key {
@@ -93,7 +94,7 @@ func (i *Item) Named(stem string) Item {
 			s.Skip()
 		default:
 			raw = append(raw, ',')
-			raw = jsonbody.AppendString(raw, key)
+			raw = shape.AppendQuoted(raw, key)
 			raw = append(raw, ':')
 			raw = append(raw, s.Raw()...)
 		}

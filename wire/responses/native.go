@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"wield/chat"
-	"wield/wire/jsonbody"
+	"wield/schema/shape"
 )
 
 // natives tell of tools that the backend itself ran: one item for each of their calls, whole, once its result is known. A search
@@ -93,14 +93,14 @@ func appendSearch(dst []byte, arguments string) []byte {
 	if json.Unmarshal([]byte(arguments), &args) != nil {
 		args.Query = arguments
 	}
-	dst = jsonbody.AppendString(append(dst, `,"action":{"type":"search","query":`...), args.Query)
+	dst = shape.AppendQuoted(append(dst, `,"action":{"type":"search","query":`...), args.Query)
 	return append(dst, '}')
 }
 
 // appendServed appends what a call was, and what came of it.
 func appendServed(dst []byte, c nativeCall) []byte {
-	dst = jsonbody.AppendString(append(dst, `,"name":`...), c.name)
-	dst = jsonbody.AppendString(append(dst, `,"arguments":`...), c.arguments)
+	dst = shape.AppendQuoted(append(dst, `,"name":`...), c.name)
+	dst = shape.AppendQuoted(append(dst, `,"arguments":`...), c.arguments)
 	output, fault := c.result, (*string)(nil)
 	if c.failed {
 		output, fault = fault, output
@@ -113,7 +113,7 @@ func appendText(dst []byte, s *string) []byte {
 	if s == nil {
 		return append(dst, "null"...)
 	}
-	return jsonbody.AppendString(dst, *s)
+	return shape.AppendQuoted(dst, *s)
 }
 
 // nativeItems appends the events of the calls that are over.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -375,7 +376,7 @@ func (r *StreamReader) delta(text string) {
 		if r.args.Len() == 0 {
 			head = `{"input":"`
 		}
-		quoted := jsonbody.AppendString(nil, text)
+		quoted := shape.AppendQuoted(nil, text)
 		text = head + string(quoted[1:len(quoted)-1])
 	}
 	r.args.WriteString(text)
@@ -445,7 +446,7 @@ func argumentsOf(it *outItem) string {
 	case f == nil:
 		return orEmptyObject(memberOf(it.raw, "arguments"))
 	case f == customForm:
-		return string(append(jsonbody.AppendString([]byte(`{"input":`), memberOf(it.raw, f.holds)), '}'))
+		return string(append(shape.AppendQuoted([]byte(`{"input":`), memberOf(it.raw, f.holds)), '}'))
 	}
 	d := requestReader{req: &Request{}}
 	held := memberRaw(it.raw, f.holds)

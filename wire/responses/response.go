@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -78,7 +79,7 @@ func newObject(o ResponseOptions) object {
 // append appends the object. reason says what an incomplete response lacks, err why one has failed.
 func (b *object) append(dst []byte, status, reason string, err *chat.Error) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, b.o.ID)
+	dst = shape.AppendQuoted(dst, b.o.ID)
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, b.o.Created, 10)
 	dst = append(dst, `,"status":"`...)
@@ -96,7 +97,7 @@ func (b *object) append(dst []byte, status, reason string, err *chat.Error) []by
 		dst = append(dst, `"}`...)
 	}
 	dst = append(dst, `,"model":`...)
-	dst = jsonbody.AppendString(dst, b.o.Model)
+	dst = shape.AppendQuoted(dst, b.o.Model)
 	dst = append(dst, `,"output":[`...)
 	dst = append(dst, b.items...)
 	dst = append(dst, ']')
@@ -130,7 +131,7 @@ func (b *object) appendEcho(dst []byte) []byte {
 		return append(dst, "null"...)
 	}
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, conversation)
+	dst = shape.AppendQuoted(dst, conversation)
 	return append(dst, '}')
 }
 
@@ -240,7 +241,7 @@ func (b *object) appendItem(dst []byte, it *openItem, status string) []byte {
 		return jsonbody.AppendCompact(dst, it.text)
 	}
 	dst = append(dst, `{"id":`...)
-	dst = jsonbody.AppendString(dst, it.id)
+	dst = shape.AppendQuoted(dst, it.id)
 	dst = append(dst, ',')
 	dst = append(dst, it.kind.head...)
 	if it.kind != thoughtKind {
@@ -254,13 +255,13 @@ func (b *object) appendItem(dst []byte, it *openItem, status string) []byte {
 		dst = append(dst, it.text...)
 	case callKind, customKind:
 		dst = append(dst, `,"call_id":`...)
-		dst = jsonbody.AppendString(dst, it.callID)
+		dst = shape.AppendQuoted(dst, it.callID)
 		dst = b.appendName(dst, it.name)
 		dst = append(dst, it.kind.key...)
-		dst = jsonbody.AppendString(dst, string(it.text))
+		dst = shape.AppendQuoted(dst, string(it.text))
 	case toolSearchKind, localShellKind, shellKind, patchKind:
 		dst = append(dst, `,"call_id":`...)
-		dst = jsonbody.AppendString(dst, it.callID)
+		dst = shape.AppendQuoted(dst, it.callID)
 		dst = formOfCall(it.kind.form).appendHeld(dst, string(it.text))
 	case thoughtKind:
 		dst = append(dst, `,"summary":[`...)
@@ -286,18 +287,18 @@ func (b *object) appendName(dst []byte, name string) []byte {
 	if b.o.Request != nil {
 		if s, ok := b.o.Request.spaced[name]; ok {
 			dst = append(dst, `,"namespace":`...)
-			dst = jsonbody.AppendString(dst, s.space)
+			dst = shape.AppendQuoted(dst, s.space)
 			name = s.name
 		}
 	}
 	dst = append(dst, `,"name":`...)
-	return jsonbody.AppendString(dst, name)
+	return shape.AppendQuoted(dst, name)
 }
 
 // appendPart appends the part that holds an item's text.
 func (it *openItem) appendPart(dst []byte, text string) []byte {
 	dst = append(dst, it.kind.part...)
-	dst = jsonbody.AppendString(dst, text)
+	dst = shape.AppendQuoted(dst, text)
 	if it.kind == messageKind {
 		dst = append(dst, `,"logprobs":[`...)
 		dst = append(dst, it.logprobs...)

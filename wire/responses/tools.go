@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -61,7 +62,7 @@ func (d *requestReader) tool(p place) {
 type rest []byte
 
 func (r *rest) add(key string, raw []byte) {
-	*r = append(jsonbody.AppendString(append(*r, ','), key), ':')
+	*r = append(shape.AppendQuoted(append(*r, ','), key), ':')
 	*r = append(*r, raw...)
 }
 

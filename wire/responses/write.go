@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -138,7 +139,7 @@ func (w *StreamWriter) index(dst []byte) []byte {
 // of appends which item, and which part of it, an event is about.
 func (w *StreamWriter) of(dst []byte) []byte {
 	dst = append(dst, `,"item_id":`...)
-	dst = jsonbody.AppendString(dst, w.open.id)
+	dst = shape.AppendQuoted(dst, w.open.id)
 	dst = w.index(dst)
 	return append(dst, w.open.kind.place...)
 }
@@ -204,7 +205,7 @@ func (w *StreamWriter) deltaEvent(dst []byte, text string, logprobs []byte) []by
 	dst = w.event(dst, w.open.kind.delta)
 	dst = append(dst, w.around...)
 	dst = append(dst, `,"delta":`...)
-	dst = jsonbody.AppendString(dst, text)
+	dst = shape.AppendQuoted(dst, text)
 	if w.open.kind == messageKind {
 		dst = append(dst, `,"logprobs":[`...)
 		dst = append(dst, logprobs...)
@@ -226,7 +227,7 @@ func (w *StreamWriter) close(dst []byte, status string) []byte {
 		dst = w.event(dst, kind.done)
 		dst = append(dst, w.around...)
 		dst = append(dst, kind.key...)
-		dst = jsonbody.AppendString(dst, text)
+		dst = shape.AppendQuoted(dst, text)
 		if kind == messageKind {
 			dst = append(dst, `,"logprobs":[`...)
 			dst = append(dst, w.open.logprobs...)
@@ -340,14 +341,14 @@ func AppendBroken(dst []byte, n int, err *chat.Error) []byte {
 // appendErrorEvent appends what an event of an error has behind its number.
 func appendErrorEvent(dst []byte, err *chat.Error) []byte {
 	dst = append(dst, `,"code":`...)
-	dst = jsonbody.AppendString(dst, failureCode(err))
+	dst = shape.AppendQuoted(dst, failureCode(err))
 	dst = append(dst, `,"message":`...)
-	dst = jsonbody.AppendString(dst, messageOf(err))
+	dst = shape.AppendQuoted(dst, messageOf(err))
 	dst = append(dst, `,"param":`...)
 	if err.Param == "" {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsonbody.AppendString(dst, err.Param)
+		dst = shape.AppendQuoted(dst, err.Param)
 	}
 	return append(dst, "}\n\n"...)
 }

@@ -1,0 +1,184 @@
+package shape
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Quote returns s as a JSON string. A byte that is not UTF-8 becomes U+FFFD.
+func Quote(s string) string {
+	return string(AppendQuoted(make([]byte, 0, len(s)+2+len(s)/16), s))
+}
+
+// unquote returns the content of the JSON string v, without a copy when it has no escapes.
+func unquote(v string) (string, bool) {
+	if end, ok := scanString(v, 0); len(v) < 2 || v[0] != '"' || !ok || end != len(v) {
+		return "", false
+	}
+	v = v[1 : len(v)-1]
+	if strings.IndexByte(v, '\\') < 0 {
+		return v, true
+	}
+	return string(AppendUnquoted(make([]byte, 0, len(v)), []byte(v))), true
+}
+
+// escapedRune reads \uXXXX, or two of them that are a surrogate pair, at the start of s. A lone surrogate is U+FFFD.
+func escapedRune(s string) (r rune, n int) {
+	r, _ = hex(s, 2, 4)
+	if r < 0xD800 || r > 0xDFFF {
+		return r, 6
+	}
+	if low, ok := hex(s, 8, 4); ok && r < 0xDC00 && s[6] == '\\' && s[7] == 'u' && 0xDC00 <= low && low <= 0xDFFF {
+		return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), 12
+	}
+	return utf8.RuneError, 6
+}
+
+// AppendUnquoted appends the string whose JSON form, without quotes, is raw. Surrogates that are no pair become U+FFFD, an escape
+// that JSON does not have stands for its character.
+func AppendUnquoted(dst, raw []byte) []byte {
+	for len(raw) > 0 {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 || i+1 >= len(raw) {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i]...)
+		c := raw[i+1]
+		raw = raw[i+2:]
+		if c != 'u' {
+			dst = append(dst, simpleEscape(c))
+			continue
+		}
+		r, n := hexRune(raw)
+		raw = raw[n:]
+		if utf16.IsSurrogate(r) {
+			low := rune(-1)
+			if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
+				low, n = hexRune(raw[2:])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				raw = raw[2+n:]
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst
+}
+
+func simpleEscape(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	}
+	return c
+}
+
+// hexRune reads four hex digits. Without them it returns U+FFFD and how many digits there were.
+func hexRune(b []byte) (r rune, n int) {
+	for n < 4 {
+		if n == len(b) {
+			return utf8.RuneError, n
+		}
+		c := b[n]
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return utf8.RuneError, n
+		}
+		r = r<<4 | rune(c)
+		n++
+	}
+	return r, n
+}
+
+// AppendQuoted appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD, so that every output is valid.
+func AppendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	return append(AppendEscaped(dst, s), '"')
+}
+
+// AppendEscaped appends s as it stands between the quotes of a JSON string.
+func AppendEscaped(dst []byte, s string) []byte {
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if plain[c] {
+				i += PlainLen(s[i:])
+				continue
+			}
+			dst = append(dst, s[from:i]...)
+			dst = appendEscape(dst, c)
+			i++
+			from = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			dst = append(dst, s[from:i]...)
+			dst = append(dst, "\ufffd"...)
+			i++
+			from = i
+			continue
+		}
+		i += n
+	}
+	return append(dst, s[from:]...)
+}
+
+// PlainLen returns how many bytes at the beginning of s are ASCII characters that need no escape. It looks at eight bytes at
+// a time, of which a set bit in the mask means that one is none of them.
+func PlainLen(s string) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, slash := w^'"'*ones, w^'\\'*ones // a byte that is equal becomes 0
+		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&highs != 0 {
+			break
+		}
+	}
+	for i < len(s) && s[i] < utf8.RuneSelf && plain[s[i]] {
+		i++
+	}
+	return i
+}
+
+// plain tells the ASCII characters that need no escape.
+var plain = func() (t [utf8.RuneSelf]bool) {
+	for c := range t {
+		t[c] = c >= ' ' && c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
