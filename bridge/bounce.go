@@ -58,7 +58,7 @@ func (r *run) fail(e chat.Event, f failure) {
 	}
 }
 
-// sentence tells the client in words that a call came to nothing.
+// sentence tells the client in words that a call failed.
 func (r *run) sentence(f *failure) string {
 	name := oneLine(strings.TrimPrefix(f.call.Name, r.prefix()))
 	if name == "" {

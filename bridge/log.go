@@ -14,7 +14,7 @@ func (r *run) logFailures() {
 		return
 	}
 	for _, f := range r.turn.failures {
-		r.logCall("a call cannot be used", f.reason, f.call.Name, f.message)
+		r.logCall("a call cannot be used", f.reason, f.call.Name, f.why())
 	}
 	if len(r.turn.failures) > 0 || r.calls > 0 || len(r.tools) == 0 {
 		return

@@ -60,11 +60,12 @@ type fence struct {
 // mostFence is how much text waits.
 const mostFence = 16 << 10
 
-// holdFence keeps text that may be a fenced call, where a call of an unknown tool gets an error. It reports
+// holdFence keeps text that may be a fenced call, where [run.lookalike] would take it as one. It reports
 // whether it has seen to the text.
 func (r *run) holdFence(e chat.Event) bool {
 	f := &r.turn.text.fence
-	if !r.req.Attempts || !r.req.Stream || len(r.tools) == 0 || r.form.want != nil {
+	looks := r.req.Attempts || r.prefix() != "" && r.bounceable(chat.ReasonUnknownTool)
+	if !f.on && !looks || !r.req.Stream || len(r.tools) == 0 || r.form.want != nil {
 		return false
 	}
 	raw := r.turn.raw

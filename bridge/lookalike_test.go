@@ -23,9 +23,9 @@ func TestA27(t *testing.T) {
 		})
 		f = &fake{t: t, answers: []answer{{text(bare)}, {text(right)}}, cut: cut}
 		got = collect(t, bridge.New(f, o).Stream(t.Context(), streamed(ask(weather))))
-		if len(got.Bounces) != 1 || len(got.Calls) != 1 {
-			t.Errorf("streamed: %+v", got)
-		}
+		t.Run("streamed/"+name, func(t *testing.T) {
+			compare(t, seen{Content: "I'll check.\n", Calls: paris, Rejected: []string{"unknown_tool get_weather"}, Bounces: []string{sent}, Finish: chat.FinishCalls}, got)
+		})
 	}
 	for name, a := range map[string]string{
 		"the arguments do not fit": "```json\n{\"name\":\"get_weather\",\"arguments\":{\"town\":\"Paris\"}}\n```",
@@ -34,13 +34,17 @@ func TestA27(t *testing.T) {
 		"words behind it":          "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```\nis how a call looks.",
 		"another language":         "```yaml\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```",
 	} {
-		got, _ := play(t, o, ask(weather), answer{text(a)})
-		t.Run(name, func(t *testing.T) { compare(t, seen{Content: a, Finish: chat.FinishStop}, got) })
+		for _, req := range []*chat.Request{ask(weather), streamed(ask(weather))} {
+			got, _ := play(t, o, req, answer{text(a)})
+			t.Run(name, func(t *testing.T) { compare(t, seen{Content: a, Finish: chat.FinishStop}, got) })
+		}
 	}
 	spent := o
 	spent.Bounce.Max = -1
-	got, _ := play(t, spent, ask(weather), answer{text(bare)})
-	compare(t, seen{Content: bare, Finish: chat.FinishStop}, got)
+	for _, req := range []*chat.Request{ask(weather), streamed(ask(weather))} {
+		got, _ := play(t, spent, req, answer{text(bare)})
+		compare(t, seen{Content: bare, Finish: chat.FinishStop}, got)
+	}
 }
 
 // TestFencedUnknown: where an error answers a failed call, a fenced call of a tool that there is not is one,

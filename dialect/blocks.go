@@ -188,7 +188,8 @@ func (r *blockReader) run(d *driver, i int) (int, verdict) {
 			i = r.readMarks(i, c)
 		case bBlank:
 			switch {
-			case len(r.nested) == 0 && (c == '\n' || c == '<' && d.set.trie.starts(c)): // a token that ends the turn stands on the same line
+			case len(r.nested) == 0 && (c == '\n' || c == '\r' && r.crlf || c == '<' && d.set.trie.starts(c)):
+				// the line ends, or a token that ends the turn stands on it
 				return i, r.finish(d, i)
 			case c == '\n':
 				r.nested = r.nested[:len(r.nested)-1]

@@ -668,7 +668,8 @@ func (d *Decoder) scanClosing(i int) int {
 	return i
 }
 
-// closeFence ends the fence before i. The line that closes it is markup, like the one that opened it.
+// closeFence ends the fence before i. The line that closes it is markup, like the one that opened it; its line
+// break, of one byte or two, is what follows.
 func (d *Decoder) closeFence(i int) int {
 	if d.cand.elem.n < d.cand.ctx.fence.n {
 		return d.refuse(i, "too short to close the fence")
@@ -677,8 +678,16 @@ func (d *Decoder) closeFence(i int) int {
 		d.text.markupUpTo(d.text.candAt)
 	}
 	d.textUpTo(d.text.candAt)
-	d.text.markupUpTo(d.text.at(i))
-	d.text.holding, d.state = false, inText
+	end := d.text.at(i)
+	d.text.holding = end > d.text.candAt && i < len(d.text.in) && d.text.in[i] == '\n' && d.text.held(end-1, end) == "\r"
+	if d.text.holding {
+		end--
+	}
+	d.text.markupUpTo(end)
+	if d.text.holding {
+		d.text.trim(end)
+	}
+	d.state = inText
 	d.ctx = lineContext{after: d.cand.ctx.after}
 	return i
 }
