@@ -60,7 +60,7 @@ func (l *Layout) Dialect() (*Dialect, error) {
 		d.Class = ClassJSON
 		d.write = render.Row{Open: l.Open, End: l.Close, Call: render.CallName}
 		if l.Args != "" {
-			d.write.Call = render.CallArgs
+			d.write.Call = render.CallObject(`{"name":`, `,"args":`)
 		}
 		if l.List {
 			d.write.Head, d.write.Sep, d.write.Tail = l.Open+"[", ", ", "]"+l.Close
@@ -100,16 +100,15 @@ func (l *Layout) tags(d *Dialect, o *opener) {
 	if l.Then != "" {
 		f.CallOpen = l.Then
 	}
-	call := render.CallNamed(f)
-	if l.Quoted {
-		call = render.CallInvoke(f)
-	}
 	if l.ValueOpen != "" {
-		f.Bare, f.Alone, call = true, l.Then == "" && l.CallClose == l.Close, render.CallPairs(f)
+		f.Bare, f.Alone = true, l.Then == "" && l.CallClose == l.Close
 		o.word = l.Then == ""
 	}
+	if f.Alone || !f.Bare && !f.Quoted {
+		f.Indent = "\n"
+	}
 	o.body = tagBody(f)
-	d.write = render.Row{Open: l.Open, End: l.Close, Call: call}
+	d.write = render.Row{Open: l.Open, End: l.Close, Call: render.CallTags(f)}
 	if l.Then == "" && l.ValueOpen == "" {
 		d.write.Open = ""
 	}
@@ -130,7 +129,7 @@ func (l *Layout) header(d *Dialect, o *opener) {
 		f.ArgsOpen, f.LineName = "", true
 	}
 	if l.Counted {
-		call = render.CallIdentified(l.NameEnd)
+		call = render.CallCounted(l.NameEnd)
 	}
 	d.Class, o.closer = ClassHeaderJSON, ""
 	if o.body = headerCall(f); l.Close != "" && l.Close != l.CallClose {
@@ -139,7 +138,10 @@ func (l *Layout) header(d *Dialect, o *opener) {
 	}
 	d.write = render.Row{Open: l.Open + l.Then, End: l.CallClose, Joined: true, Call: call}
 	if f.Closer != "" {
-		d.write = render.Row{Head: l.Open, Open: l.Then, End: l.CallClose, Tail: l.Close, Joined: true, Call: call}
+		d.write.Head, d.write.Open, d.write.Tail = l.Open, l.Then, l.Close
+	}
+	if l.Counted {
+		d.write.Open += "functions."
 	}
 	if strings.HasSuffix(l.NameEnd, "```json\n") {
 		d.write.End = "\n```" + d.write.End

@@ -31,7 +31,7 @@ var channelRows = []Dialect{
 			{literal: "<|eot|>", use: useDrop, framing: true},
 		},
 		closers: []string{"<|eom|>"},
-		write:   render.Row{Head: "<atem:function_calls>\n", End: "\n", Tail: "</atem:function_calls>", Joined: true, Call: render.CallInvoke(atemTags)}},
+		write:   render.Row{Head: "<atem:function_calls>\n", End: "\n", Tail: "</atem:function_calls>", Joined: true, Call: render.CallTags(atemTags)}},
 	{Name: "inkling", Class: ClassChannel, Models: "Inkling",
 		Summary: "messages whose parts begin with a token; one for a tool holds JSON", Example: `<|message_model|>N<|content_invoke_tool_json|>{"name":"N","args":{"k":"v"}}<|end_message|>`,
 		openers: []opener{
@@ -42,7 +42,7 @@ var channelRows = []Dialect{
 			{literal: "<|end_message|>", use: useDrop, framing: true},
 			{literal: "<|content_model_end_sampling|>", use: useDrop, framing: true},
 		},
-		write: render.Row{Open: "<|content_invoke_tool_json|>", Sep: "<|message_model|>", End: "<|end_message|>", Joined: true, Call: render.CallArgs}},
+		write: render.Row{Open: "<|content_invoke_tool_json|>", Sep: "<|message_model|>", End: "<|end_message|>", Joined: true, Call: render.CallObject(`{"name":`, `,"args":`)}},
 	{Name: "kimi-k3", Class: ClassChannel, Models: "Kimi K3",
 		Summary: "parts between open and close tokens, arguments with their types", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
 		openers: []opener{
@@ -53,7 +53,7 @@ var channelRows = []Dialect{
 			{literal: "<|open|>tools<|sep|>", use: useBody, then: "<|open|>call tool=", body: tagBody(&openTags), closer: "<|close|>tools<|sep|>"},
 			{literal: "<|open|>call tool=", use: useBody, body: tagBody(&openTags)},
 		},
-		write: render.Row{Head: "<|open|>tools<|sep|>", Tail: "<|close|>tools<|sep|>", Joined: true, Call: render.CallOpen(&openTags)}},
+		write: render.Row{Head: "<|open|>tools<|sep|>", Tail: "<|close|>tools<|sep|>", Joined: true, Call: render.CallTags(&openTags)}},
 }
 
 var atemTags = prefixedTags("atem:")

@@ -29,7 +29,7 @@ var headerRows = []Dialect{
 			{literal: "function", use: useBody, body: newNameKind, lineStart: true},
 		},
 		write: render.Row{Head: "<|tool_calls_section_begin|>", Open: "<|tool_call_begin|>functions.", Joined: true, End: "<|tool_call_end|>", Tail: "<|tool_calls_section_end|>",
-			Call: render.CallCounted}},
+			Call: render.CallCounted("<|tool_call_argument_begin|>")}},
 	{Name: "plamo3", Class: ClassHeaderJSON, bareName: true, Models: "PLaMo 3",
 		Summary: "markers of their own around the request, the name and the arguments",
 		Example: plamoOpen + plamoRequest + plamoCall + "N" + plamoArgs + plamoLead + `{"k":"v"}` + plamoEnd + plamoRequestEnd + plamoClose,

@@ -47,7 +47,7 @@ var jsonRows = []Dialect{
 	{Name: "llama3-json", Class: ClassJSON, Models: "Llama 3.1 to 3.3, at times Llama 4", bareJSON: true, midLine: true,
 		Summary: "a bare JSON object, or one behind <|python_tag|>", Example: `<|python_tag|>{"name":"N","parameters":{"k":"v"}}`,
 		openers: []opener{{literal: "<|python_tag|>", use: useJSON}},
-		write:   render.Row{Head: "<|python_tag|>", Sep: "; ", Call: render.CallParametersKey}},
+		write:   render.Row{Head: "<|python_tag|>", Sep: "; ", Call: render.CallObject(`{"name": `, `, "parameters": `)}},
 	{Name: "mistral-array", Class: ClassJSON, Models: "Mistral 7B v0.3, Mixtral 8x22B, Nemo",
 		Summary: "a JSON list behind [TOOL_CALLS]", Example: `[TOOL_CALLS] [{"name":"N","arguments":{"k":"v"}}]`,
 		openers: mistralOpeners,
@@ -58,7 +58,7 @@ var jsonRows = []Dialect{
 			{literal: "<|action_start|>", use: useBody, then: "<|plugin|>", body: jsonBody(false), closer: "<|action_end|>"},
 			{literal: "<|action_end|>", use: useEnd},
 		},
-		write: render.Row{Open: "<|action_start|><|plugin|>", End: "<|action_end|>", Call: render.CallParametersKey}},
+		write: render.Row{Open: "<|action_start|><|plugin|>", End: "<|action_end|>", Call: render.CallObject(`{"name": `, `, "parameters": `)}},
 	{Name: "gigachat3", Class: ClassJSON, Models: "GigaChat 3 and 3.1",
 		Summary: "a JSON object in a message whose role is function call", Example: `<|function_call|>{"name":"N","arguments":{"k":"v"}}`,
 		openers: []opener{
@@ -83,7 +83,7 @@ var jsonRows = []Dialect{
 			{literal: "<|tools_prefix|>", use: useJSON, closer: "<|tools_suffix|>", keyed: true},
 			{literal: "<|tools_suffix|>", use: useEnd},
 		},
-		write: render.Row{Head: "<|tools_prefix|>[", Sep: ", ", Tail: "]<|tools_suffix|>", Call: render.CallKeyed}},
+		write: render.Row{Head: "<|tools_prefix|>[", Sep: ", ", Tail: "]<|tools_suffix|>", Call: render.CallObject("{", ": ")}},
 	{Name: "cohere", Class: ClassJSON, Models: "Command R7B, Command A, Cohere2 MoE",
 		Summary: "a JSON list between <|START_ACTION|> and <|END_ACTION|>", Example: `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"N","parameters":{"k":"v"}}]<|END_ACTION|>`,
 		openers: []opener{

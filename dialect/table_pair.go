@@ -13,13 +13,13 @@ var pairRows = []Dialect{
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
 		},
-		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&pairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
+		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallTags(&pairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "spark25", Class: ClassTagged, Models: "Spark 2.5 and 3",
 		Summary: "as glm; null in any case is null", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&sparkTags), closer: "</tool_call>"},
 		},
-		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&sparkTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
+		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallTags(&sparkTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "poolside", Class: ClassTagged, Models: "Poolside v1, Laguna",
 		Summary: "a name and a JSON object, or what glm writes, between <tool_call> or <user> tags", Example: "<tool_call>N\n{\"k\":\"v\"}</tool_call>",
 		openers: []opener{
@@ -34,20 +34,20 @@ var pairRows = []Dialect{
 			{literal: "<iquest_tool_call>", use: useBody, word: true, body: tagBody(&iquestTags), closer: "</iquest_tool_call>"},
 			{literal: "</iquest_tool_call>", use: useEnd},
 		},
-		write: render.Row{Open: "<iquest_tool_call>", End: "</iquest_tool_call>", Call: render.CallPairs(&iquestTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
+		write: render.Row{Open: "<iquest_tool_call>", End: "</iquest_tool_call>", Call: render.CallTags(&iquestTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "hyperclovax-seed", Class: ClassTagged, Models: "HyperCLOVA X SEED Think",
 		Summary: "as glm, with strings that are written as JSON", Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>\"v\"</arg_value>\n</tool_call>",
 		openers: []opener{{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&quotedPairTags), closer: "</tool_call>"}},
-		write:   render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallPairs(&quotedPairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
+		write:   render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallTags(&quotedPairTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "hunyuan-v3", Class: ClassTagged, Models: "Hunyuan v3",
 		Summary: "as glm, in a section, with a separator behind the name", Example: "<tool_calls><tool_call>N<tool_sep><arg_key>k</arg_key><arg_value>v</arg_value></tool_call></tool_calls>",
 		openers: []opener{{literal: "<tool_calls>", use: useBody, then: "<tool_call>", body: tagBody(&hunyuanTags), closer: "</tool_calls>"}},
-		write:   render.Row{Head: "<tool_calls>", Open: "<tool_call>", End: "</tool_call>", Tail: "</tool_calls>", Call: render.CallPairs(&hunyuanTags)}},
+		write:   render.Row{Head: "<tool_calls>", Open: "<tool_call>", End: "</tool_call>", Tail: "</tool_calls>", Call: render.CallTags(&hunyuanTags)}},
 	{Name: "hunyuan-v4", Class: ClassTagged, Models: "Hunyuan v4",
 		Summary: "as hunyuan-v3, with one suffix in every tag", Example: "<tool_calls:opensource><tool_call:opensource>N<arg_key:opensource>k</arg_key:opensource><arg_value:opensource>v</arg_value:opensource></tool_call:opensource></tool_calls:opensource>",
 		openers: []opener{{literal: "<tool_calls:", use: useBody, body: newSuffixed}},
 		write: render.Row{Head: "<tool_calls:opensource>", Open: "<tool_call:opensource>", End: "</tool_call:opensource>", Tail: "</tool_calls:opensource>",
-			Call: render.CallPairs(suffixTags("opensource"))}},
+			Call: render.CallTags(suffixTags("opensource"))}},
 	{Name: "k2-horizon", Class: ClassTagged, Models: "K2 Horizon, K2 V3",
 		Summary: "as hunyuan-v3 with a prefix in every tag, or JSON", Example: "<ifm|tool_calls><ifm|tool_call>N<ifm|arg_key>k</ifm|arg_key><ifm|arg_value>v</ifm|arg_value></ifm|tool_call></ifm|tool_calls>",
 		openers: []opener{
@@ -59,10 +59,10 @@ var pairRows = []Dialect{
 			{literal: "<|ifm|im_end|>", use: useDrop, framing: true},
 			{literal: "<|ifm|endoftext|>", use: useDrop, framing: true},
 		},
-		write: render.Row{Head: "<ifm|tool_calls>", Open: "<ifm|tool_call>", End: "</ifm|tool_call>", Tail: "</ifm|tool_calls>", Call: render.CallPairs(&horizonTags)}},
+		write: render.Row{Head: "<ifm|tool_calls>", Open: "<ifm|tool_call>", End: "</ifm|tool_call>", Tail: "</ifm|tool_calls>", Call: render.CallTags(&horizonTags)}},
 }
 
-var pairTags = form.Tags{Bare: true, Alone: true, NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
+var pairTags = form.Tags{Bare: true, Alone: true, Indent: "\n", NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
 	CallOpen: "<tool_call>", CallClose: "</tool_call>", Untyped: shape.UntypedPython, Object: &pairObject, ObjectIs: "poolside"}
 
 var sparkTags = func() form.Tags {
@@ -96,7 +96,7 @@ var quotedPairTags = func() form.Tags {
 
 var hunyuanTags = func() form.Tags {
 	f := pairTags
-	f.Alone, f.NameClose, f.Object, f.ObjectIs = false, "<tool_sep>", nil, ""
+	f.Alone, f.Indent, f.NameClose, f.Object, f.ObjectIs = false, "", "<tool_sep>", nil, ""
 	return f
 }()
 

@@ -11,7 +11,7 @@ import (
 )
 
 var functionTags = form.Tags{NameEnd: ">", ParamOpen: "<parameter=", ParamEnd: ">", ParamClose: "</parameter>",
-	CallOpen: "<function=", CallClose: "</function>", Newlines: true,
+	CallOpen: "<function=", CallClose: "</function>", Newlines: true, Indent: "\n",
 	Object: &functionForm, ObjectIs: "function-tag"}
 
 // verbatimTags are functionTags whose values are as they stand.
@@ -29,7 +29,7 @@ var seedTags = func() form.Tags {
 }()
 
 var toolTags = form.Tags{NameEnd: ">", ParamOpen: "<arg name=", ParamEnd: ">", ParamClose: "</arg>",
-	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true}
+	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true, Indent: "\n  "}
 
 // A tagReader reads calls whose arguments are named elements with text values.
 //

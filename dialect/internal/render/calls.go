@@ -82,16 +82,14 @@ func object(dst []byte, before string, c *chat.Call, between string) []byte {
 	return append(dst, '}')
 }
 
+// CallObject returns a writer of an object, from what stands before the name and between that and the arguments.
+func CallObject(before, between string) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) { return object(dst, before, c, between), "" }
+}
+
+// CallName writes the object that most families write.
 func CallName(dst []byte, c *chat.Call) ([]byte, string) {
 	return object(dst, `{"name": `, c, `, "arguments": `), ""
-}
-
-func CallParametersKey(dst []byte, c *chat.Call) ([]byte, string) {
-	return object(dst, `{"name": `, c, `, "parameters": `), ""
-}
-
-func CallKeyed(dst []byte, c *chat.Call) ([]byte, string) {
-	return object(dst, `{`, c, `: `), ""
 }
 
 func CallCohere(dst []byte, c *chat.Call) ([]byte, string) {
@@ -102,10 +100,6 @@ func CallCohere(dst []byte, c *chat.Call) ([]byte, string) {
 		dst = append(dst, `, `...)
 	}
 	return object(dst, `"tool_name": `, c, `, "parameters": `), ""
-}
-
-func CallFunction(dst []byte, c *chat.Call) ([]byte, string) {
-	return object(dst, `{"function": `, c, `, "arguments": `), ""
 }
 
 func CallOpenAI(dst []byte, c *chat.Call) ([]byte, string) {
@@ -154,22 +148,16 @@ func CallHeader(between string) func(dst []byte, c *chat.Call) ([]byte, string) 
 		if !IsName(c.Name) {
 			return dst, "the name cannot stand in a header"
 		}
-		dst = append(dst, c.Name...)
-		dst = append(dst, between...)
+		dst = append(append(dst, c.Name...), between...)
 		return append(dst, strings.TrimLeft(c.Arguments, " \t\r\n")...), ""
 	}
 }
 
-// CallCounted writes the id of Kimi's calls, which counts them, and the arguments.
-func CallCounted(dst []byte, c *chat.Call) ([]byte, string) {
-	if !IsName(c.Name) {
-		return dst, "the name cannot stand in a header"
+// CallCounted returns the same for an id that holds the name and counts the calls.
+func CallCounted(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
+	return func(dst []byte, c *chat.Call) ([]byte, string) {
+		return CallHeader(":"+strconv.Itoa(c.Index)+between)(dst, c)
 	}
-	dst = append(dst, c.Name...)
-	dst = append(dst, ':')
-	dst = strconv.AppendInt(dst, int64(c.Index), 10)
-	dst = append(dst, "<|tool_call_argument_begin|>"...)
-	return append(dst, strings.TrimLeft(c.Arguments, " \t\r\n")...), ""
 }
 
 // The forms with one argument a line or an element.
@@ -205,32 +193,6 @@ func CallYAML(dst []byte, c *chat.Call) ([]byte, string) {
 	return dst, why
 }
 
-func CallXML(dst []byte, c *chat.Call) ([]byte, string) {
-	if !IsName(c.Name) {
-		return dst, "the name cannot stand in an attribute"
-	}
-	dst = append(dst, `<tool name="`...)
-	dst = append(dst, c.Name...)
-	dst = append(dst, "\">\n"...)
-	why := ""
-	Each(c.Arguments, func(key, value string) {
-		if !IsName(key) {
-			why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
-			return
-		}
-		dst = append(dst, `  <arg name="`...)
-		dst = append(dst, key...)
-		dst = append(dst, `">`...)
-		if s, ok := Unquote(value); ok {
-			dst = entities(dst, s)
-		} else {
-			dst = compact(dst, value, strict)
-		}
-		dst = append(dst, "</arg>\n"...)
-	})
-	return append(dst, "</tool>"...), why
-}
-
 // entities writes text so that it stands in an element. Text without the signs of markup stays as it is.
 func entities(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
@@ -248,165 +210,125 @@ func entities(dst []byte, s string) []byte {
 	return dst
 }
 
-// parameterTags are what ends a value between parameter tags, which have no escapes.
-var parameterTags = [...]string{"</parameter", "</function", "</tool_call", "<parameter", "<function", "<tool_call"}
-
-func CallParameters(dst []byte, c *chat.Call) ([]byte, string) {
-	return parameters(dst, c, "\n")
-}
-
-// CallVerbatim is CallParameters with nothing but the value between the tags of a parameter.
-func CallVerbatim(dst []byte, c *chat.Call) ([]byte, string) { return parameters(dst, c, "") }
-
-// parameters writes parameter tags, with what stands on either side of a value.
-func parameters(dst []byte, c *chat.Call, around string) ([]byte, string) {
-	if !IsName(c.Name) {
-		return dst, "the name cannot stand in a tag"
-	}
-	dst = append(dst, "<function="...)
-	dst = append(dst, c.Name...)
-	dst = append(dst, ">\n"...)
-	why := ""
-	Each(c.Arguments, func(key, value string) {
-		if !IsName(key) {
-			why = "the argument's name " + strconv.Quote(key) + " cannot stand in a tag"
-			return
-		}
-		dst = append(dst, "<parameter="...)
-		dst = append(dst, key...)
-		dst = append(append(dst, '>'), around...)
-		if s, ok := Unquote(value); ok {
-			for _, tag := range parameterTags {
-				if strings.Contains(s, tag) {
-					why = "the value of " + key + " holds " + tag
-				}
-			}
-			if strings.HasSuffix(s, "\r") {
-				why = "the value of " + key + " ends in half of a line break"
-			}
-			dst = append(dst, s...)
-		} else {
-			dst = compact(dst, value, strict)
-		}
-		dst = append(append(dst, around...), "</parameter>\n"...)
-	})
-	return append(dst, "</function>"...), why
-}
-
-// CallInvoke returns a writer of an element for the call and one for each argument.
-func CallInvoke(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
-	param := f.ParamOpen
-	if f.Loose {
-		param += " name="
-	}
+// CallTags returns a writer of a name and an element for each argument.
+func CallTags(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 	return func(dst []byte, c *chat.Call) ([]byte, string) {
 		if !IsName(c.Name) {
-			return dst, "the name cannot stand in an attribute"
+			return dst, "the name cannot stand in a tag"
 		}
-		dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
-		dst = append(dst, `">`...)
+		switch end := or(f.TagEnd, f.NameEnd); {
+		case f.Bare:
+			dst = append(append(dst, c.Name...), f.NameClose...)
+		case f.Typed != "":
+			dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
+			dst = append(strconv.AppendInt(append(dst, `" index="`...), int64(c.Index+1), 10), '"')
+			dst = append(dst, end...)
+		case f.Quoted:
+			dst = append(append(append(append(append(dst, f.CallOpen...), '"'), c.Name...), '"'), end...)
+		default:
+			dst = append(append(append(dst, f.CallOpen...), c.Name...), end...)
+		}
 		why := ""
 		Each(c.Arguments, func(key, value string) {
 			if !IsName(key) {
-				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an attribute"
+				why = "the argument's name " + strconv.Quote(key) + " cannot stand in a tag"
 				return
 			}
-			dst = append(append(append(append(dst, param...), '"'), key...), '"')
-			s, ok := Unquote(value)
-			if f.Attributes {
-				dst = append(strconv.AppendBool(append(dst, ` string="`...), ok), '"')
-			}
-			dst = append(dst, '>')
-			for _, tag := range [...]string{f.ParamOpen, f.ParamClose, f.CallOpen, f.CallClose} {
-				if strings.Contains(s, strings.TrimSuffix(tag, ">")) {
-					why = "the value of " + key + " holds " + tag
-				}
+			s, isText := Unquote(value)
+			if tag := endsWithin(s, f); tag != "" {
+				why = "the value of " + key + " holds " + tag
 			}
 			if (key == f.Unwrap[0] || key == f.Unwrap[1]) && key != "" {
 				why = "an argument named " + key + " would be taken for all of them"
 			}
-			if f.Cdata && strings.Contains(s, "<![CDATA[") {
-				why = "the value of " + key + " holds a CDATA section"
-			}
-			if ok {
-				dst = append(dst, s...)
-			} else {
-				dst = compact(dst, value, strict)
-			}
-			dst = append(dst, f.ParamClose...)
-		})
-		return append(dst, f.CallClose...), why
-	}
-}
-
-// CallElements returns a writer of an element for the call, one for each argument, and more inside for objects and lists. Their
-// tags have a prefix.
-func CallElements(f *form.Tags, prefix string) func(dst []byte, c *chat.Call) ([]byte, string) {
-	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !IsName(c.Name) {
-			return dst, "the name cannot stand in an attribute"
-		}
-		dst = append(append(append(dst, f.CallOpen...), '"'), c.Name...)
-		dst = append(dst, `">`...)
-		why := ""
-		Each(c.Arguments, func(key, value string) {
-			if !IsName(key) {
-				why = "the argument's name " + strconv.Quote(key) + " cannot be that of an element"
-				return
-			}
-			dst = append(append(append(dst, f.ParamOpen...), key...), '>')
-			if s, ok := Unquote(value); ok {
-				if strings.Contains(s, prefix) {
-					why = "the value of " + key + " holds the prefix of its tags"
-				}
-				dst = append(dst, s...)
-			} else {
-				dst = compact(dst, value, strict) // the reader takes JSON in an element for what it is
-			}
-			dst = append(append(append(dst, f.ParamClose...), key...), '>')
-		})
-		return append(dst, f.CallClose...), why
-	}
-}
-
-// CallPairs returns a writer of a name and elements for each key and value.
-func CallPairs(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
-	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !IsName(c.Name) {
-			return dst, "the name cannot stand before a tag"
-		}
-		dst = append(append(dst, c.Name...), f.NameClose...)
-		if f.Alone {
-			dst = append(dst, '\n')
-		}
-		why := ""
-		Each(c.Arguments, func(key, value string) {
-			if !IsName(key) {
-				why = "the argument's name " + strconv.Quote(key) + " cannot stand in an element"
-				return
-			}
-			dst = append(append(append(append(dst, f.ParamOpen...), key...), f.ParamEnd...), f.ValueOpen...)
-			s, ok := Unquote(value)
-			for _, tag := range [...]string{f.ParamOpen, f.ValueOpen, f.ParamClose, f.CallOpen, f.CallClose} {
-				if strings.Contains(s, tag[:len(tag)-1]) {
-					why = "the value of " + key + " holds " + tag
-				}
-			}
+			dst = keyTag(append(dst, f.Indent...), key, value, isText, f)
 			switch {
-			case ok && f.Strings:
+			case isText && f.Entities:
+				dst = entities(dst, s)
+			case isText && f.Strings:
 				dst = Quote(dst, s)
-			case ok:
+			case isText:
 				dst = append(dst, s...)
 			default:
 				dst = compact(dst, value, strict)
 			}
-			dst = append(dst, f.ParamClose...)
-			if f.Alone {
+			if f.Newlines {
 				dst = append(dst, '\n')
 			}
+			if dst = append(dst, f.ParamClose...); f.Elements {
+				dst = append(append(dst, key...), '>')
+			}
 		})
+		if f.Indent != "" {
+			dst = append(dst, '\n')
+		}
+		if !f.Bare {
+			dst = append(dst, f.CallClose...)
+		}
 		return dst, why
 	}
+}
+
+// keyTag writes what stands before a value.
+func keyTag(dst []byte, key, value string, isText bool, f *form.Tags) []byte {
+	dst = append(dst, f.ParamOpen...)
+	switch end := or(f.TagEnd, f.ParamEnd); {
+	case !f.Quoted || f.Elements:
+		dst = append(append(append(dst, key...), end...), f.ValueOpen...)
+	default:
+		if f.Loose {
+			dst = append(dst, " name="...)
+		}
+		dst = append(append(append(dst, '"'), key...), '"')
+		if f.Attributes {
+			dst = append(strconv.AppendBool(append(dst, ` string="`...), isText), '"')
+		}
+		if f.Typed != "" {
+			dst = append(append(append(dst, ` type="`...), typeOf(value)...), '"')
+		}
+		dst = append(dst, end...)
+	}
+	if f.Newlines {
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// endsWithin returns a tag in a text that would end the value that it is, or "". Nothing between tags is escaped.
+func endsWithin(s string, f *form.Tags) string {
+	if f.Entities {
+		return ""
+	}
+	tags := [...]string{f.ParamOpen, f.ParamClose, f.CallOpen, f.CallClose, f.ValueOpen}
+	for _, tag := range tags {
+		if tag != "" && strings.Contains(s, strings.TrimSuffix(tag, ">")) {
+			return tag
+		}
+	}
+	switch {
+	case f.Newlines && strings.HasSuffix(s, "\r"):
+		return "half of a line break at its end"
+	case f.Cdata && strings.Contains(s, "<![CDATA["):
+		return "a CDATA section"
+	}
+	return ""
+}
+
+// typeOf returns the name of the type of a JSON value.
+func typeOf(value string) string {
+	switch strings.TrimSpace(value)[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	return "number"
 }
 
 // The forms of call syntax.
@@ -490,50 +412,4 @@ func isPlain(s string) bool {
 		return false
 	}
 	return true
-}
-
-// CallNamed returns a writer of an element for the call and one for each argument, whose names stand in the tags.
-func CallNamed(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
-	around := ""
-	if f.Newlines {
-		around = "\n"
-	}
-	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !IsName(c.Name) {
-			return dst, "the name cannot stand in a tag"
-		}
-		dst = append(append(append(append(dst, f.CallOpen...), c.Name...), f.NameEnd...), '\n')
-		why := ""
-		Each(c.Arguments, func(key, value string) {
-			if !IsName(key) {
-				why = "the argument's name " + strconv.Quote(key) + " cannot stand in a tag"
-				return
-			}
-			dst = append(append(append(append(dst, f.ParamOpen...), key...), f.ParamEnd...), around...)
-			if s, ok := Unquote(value); ok {
-				for _, tag := range [...]string{f.ParamOpen, f.ParamClose, f.CallOpen, f.CallClose} {
-					if strings.Contains(s, tag) {
-						why = "the value of " + key + " holds " + tag
-					}
-				}
-				dst = append(dst, s...)
-			} else {
-				dst = compact(dst, value, strict)
-			}
-			dst = append(append(append(dst, around...), f.ParamClose...), '\n')
-		})
-		return append(dst, f.CallClose...), why
-	}
-}
-
-// CallIdentified returns a writer of an id that holds the name and a number, what stands between, and the arguments.
-func CallIdentified(between string) func(dst []byte, c *chat.Call) ([]byte, string) {
-	return func(dst []byte, c *chat.Call) ([]byte, string) {
-		if !IsName(c.Name) {
-			return dst, "the name cannot stand in a header"
-		}
-		dst = append(append(append(dst, "functions."...), c.Name...), ':')
-		dst = append(strconv.AppendInt(dst, int64(c.Index), 10), between...)
-		return append(dst, strings.TrimLeft(c.Arguments, " \t\r\n")...), ""
-	}
 }
