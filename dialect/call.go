@@ -94,8 +94,12 @@ func (c *callWriter) confirm(at int, call bool) {
 
 // start opens a call of tool t whose text begins at the offset at and was read up to end.
 func (c *callWriter) start(t int, written, id string, at, end int) {
+	c.startTool(&c.set.names.tools[t], written, id, at, end)
+}
+
+func (c *callWriter) startTool(t *shape.Tool, written, id string, at, end int) {
 	c.confirm(at, true)
-	c.openCall = openCall{open: true, index: c.count, id: id, tool: &c.set.names.tools[t], at: at}
+	c.openCall = openCall{open: true, index: c.count, id: id, tool: t, at: at}
 	if id == "" {
 		c.id = mintedID(c.count)
 	}

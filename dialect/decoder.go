@@ -57,7 +57,6 @@ type Decoder struct {
 	passing passing
 	think   reasoning
 	mention mention
-	request wholeRequest
 	shadows bool   // it is the shadow of another, which reads reasoning: tags of reasoning open no block in it
 	frame   string // what closes the tag around the answer that was left out
 }
@@ -99,9 +98,6 @@ func (d *Decoder) Reset() {
 	d.turn.closed = -1
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
-	if d.set.wholeMessage {
-		d.text.arena.mark()
-	}
 }
 
 // Feed appends to dst the events that chunk completes and returns it. Events may alias chunk.
@@ -195,10 +191,6 @@ func (d *Decoder) read(dst []chat.Event, in string) []chat.Event {
 // look reads a piece in which something may begin or end.
 func (d *Decoder) look(dst []chat.Event, in string) []chat.Event {
 	d.openMention(dst)
-	if d.set.wholeMessage {
-		d.feedWhole(in)
-		return d.closeMention()
-	}
 	at := d.text.end()
 	if d.text.next.waiting {
 		d.text.arena.write(in)
@@ -287,12 +279,8 @@ func (d *Decoder) Close(dst []chat.Event) []chat.Event {
 	if d.text.next.waiting {
 		d.consume(d.text.takeUnread())
 	}
-	if d.set.wholeMessage {
-		d.closeWhole()
-	} else {
-		d.closeText()
-		d.promote()
-	}
+	d.closeText()
+	d.promote()
 	d.call.tell()
 	if d.mention.state != mentionNone {
 		d.meant()

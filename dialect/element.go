@@ -329,7 +329,6 @@ type bodies struct {
 	patch   *patchReader
 	lines   *lineReader
 	wrap    *wrapReader
-	strict  *value.Strict // of whole messages
 	val     *value.Reader // of what is skipped
 	argsVal *value.Reader // of arguments
 }

@@ -24,7 +24,7 @@ type set struct {
 type rules struct {
 	on           map[string]bool // the dialects by name
 	expected     []*Dialect      // those that are named or preferred, the likeliest first
-	wholeMessage bool            // the dialect reads the whole message, at its end
+	wholeMessage bool            // the dialect reads the whole message: what is no call is read as if there were no tools
 	bare         bareForms
 	bareJSON     string // the dialect of JSON without an opener
 	midJSON      bool   // which may also begin in the middle of a line,
@@ -47,6 +47,9 @@ func newSet(o Options) (*set, error) {
 		return nil, err
 	}
 	s := &set{rules: r, opts: o, names: newNames(o.Tools, o.Prefix)}
+	if r.wholeMessage {
+		s.opts.Tools = nil
+	}
 	if s.edits = o.Edits && len(o.Tools) > 0 && !o.Only && !r.blocks && !r.wholeMessage; s.blocks || s.edits {
 		s.formTools = s.findFormTools()
 	}
@@ -64,7 +67,11 @@ func newRules(o *Options) (*rules, error) {
 	r := &rules{on: on, expected: expected}
 	if named, _ := Lookup(o.Dialect); o.Own == nil && named != nil && named.Alone {
 		r.wholeMessage = true
-		return r, nil
+		r.on, r.expected = autoEnabled(), expected[:0]
+		o = &Options{Thinking: o.Thinking, Drop: o.Drop}
+		for _, c := range named.openers {
+			r.add(c)
+		}
 	}
 	r.bareJSON, r.bareName = "raw-json", "name-json"
 	if d := firstRow(expected, func(d *Dialect) bool { return d.bareJSON }); d != nil {

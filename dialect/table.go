@@ -79,5 +79,6 @@ var plainRows = []Dialect{
 		write:   render.Row{Call: blockCall, Tools: render.ToolsSignature}},
 	{Name: "tool-request", Class: ClassJSON, ByName: true, Alone: true, Models: "satellite programs",
 		Summary: "the whole message is one strict tool_request object", Example: `{"tool_request":{"name":"N","arguments":{"k":"v"}}}`,
-		write: render.Row{One: true, Open: `{"tool_request":`, End: "}", Call: render.CallName, Results: &render.ResultsSatellite}},
+		openers: []opener{{literal: "{", use: useBody, body: newRequest, lineStart: true}},
+		write:   render.Row{One: true, Open: `{"tool_request":`, End: "}", Call: render.CallName, Results: &render.ResultsSatellite}},
 }

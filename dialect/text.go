@@ -411,7 +411,7 @@ func (d *Decoder) openShorter(i int) int {
 }
 
 // blankBefore reports whether the text before the candidate that was not emitted yet is white space.
-func (d *Decoder) blankBefore() bool {
+func (d *driver) blankBefore() bool {
 	return d.text.last < d.text.base || d.text.last >= d.text.holdAt || chars.Blank(d.text.in[d.text.index(d.text.last):d.text.index(d.text.holdAt)])
 }
 

@@ -298,7 +298,7 @@ func (d *Decoder) invented(text string) (at int, marker string, ok bool) {
 // now, and returns dst.
 func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
 	t := &d.text
-	if d.state != inText || d.think.open || d.mention.state != mentionNone || d.set.wholeMessage || t.cut != "" || t.next.waiting || t.next.met > 0 {
+	if d.state != inText || d.think.open || d.mention.state != mentionNone || t.cut != "" || t.next.waiting || t.next.met > 0 {
 		return dst
 	}
 	end, held, candAt, ctx := t.end(), t.holding, t.candAt, d.cand.ctx

@@ -4,253 +4,143 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
-// The tool-request dialect reads the whole message, strictly: it is one object with nothing but tool_request,
-// which holds a name and, if there are any, arguments. Reasoning may stand in front of it. Everything else is
-// text, and text that cannot become such an object any more goes out at once, read as in a request without
-// tools.
+// A requestReader reads the tool-request dialect, strictly: the whole message is one object with nothing but
+// tool_request, which holds a name and, if there are any, arguments. Reasoning may stand in front of it. Everything
+// else is text, read as in a request without tools.
+type requestReader struct{ met int }
 
 // requestStart is what the message begins with, white space left out.
 const requestStart = `{"tool_request"`
 
-// A wholeRequest is how far a message is read that is one request or none.
-type wholeRequest struct {
-	wanted int      // bytes of what it begins with that were read
-	plain  *Decoder // reads what is no request: reasoning in front of one, and text
-	part   wholePart
-	begun  bool // something other than white space was read
-	at     int  // where a request may begin: behind reasoning
-}
+func newRequest(*driver, *opener) body { return new(requestReader) }
 
-// A wholePart is what of a message is being read.
-type wholePart uint8
-
-const (
-	wholeStart  wholePart = iota // reasoning or a request may begin
-	wholeThinks                  // reasoning
-	wholeRest                    // a request may begin
-	wholeIsText                  // the message is none
-)
-
-// feedWhole takes in a chunk of the message.
-func (d *Decoder) feedWhole(chunk string) {
-	r := &d.request
-	if r.plain == nil {
-		d.beginWhole()
-	}
-	switch r.part {
-	case wholeStart:
-		d.text.arena.write(chunk)
-		if chunk = d.beginning(chunk); chunk == "" {
-			return
-		}
-	case wholeThinks:
-		if chunk = d.feedReasoning(chunk); chunk == "" {
-			return
-		}
-		d.text.arena.write(chunk)
-	case wholeRest:
-		d.text.arena.write(chunk)
-	case wholeIsText:
-		d.text.dst = r.plain.Feed(d.text.dst, chunk)
-		return
-	}
-	if !d.mayBeRequest(chunk) {
-		d.wholeText()
-	}
-}
-
-// beginWhole makes the decoder of what is no call.
-func (d *Decoder) beginWhole() {
-	o := &d.set.opts
-	plain, err := New(Options{Thinking: o.Thinking, Drop: o.Drop, Cache: o.Cache})
-	if err != nil {
-		panic(err) // the options were checked
-	}
-	d.request.plain = plain
-	if plain.think.open {
-		d.request.part = wholeThinks
-	}
-}
-
-// beginning looks for a tag of reasoning in what was read so far, which ends in chunk, and returns what of it
-// may begin a request.
-func (d *Decoder) beginning(chunk string) string {
-	r := &d.request
-	if r.begun = r.begun || strings.Trim(chunk, blanks) != ""; !r.begun {
-		return ""
-	}
-	text := d.text.arena.text()
-	begin := strings.TrimLeft(text, blanks)
-	r.part = wholeRest
-	for _, tag := range d.set.reasoningTags() {
-		if strings.HasPrefix(begin, tag) {
-			d.text.arena.mark()
-			r.part, r.at = wholeThinks, len(text)-len(begin)+len(tag)
-			d.text.dst = r.plain.Feed(d.text.dst, text[:r.at])
-			rest := d.feedReasoning(text[r.at:])
-			d.text.arena.write(rest)
-			return rest
-		}
-		if strings.HasPrefix(tag, begin) {
-			r.part = wholeStart
+// run goes on as long as the message may be a request.
+func (r *requestReader) run(d *driver, i int) (int, verdict) {
+	if r.met == 0 {
+		r.met = 1
+		if d.text.seen || d.turn.closed >= 0 || !d.blankBefore() || !chars.Blank(d.text.held(d.text.holdAt, d.text.candAt)) {
+			return i, refused
 		}
 	}
-	if r.part == wholeStart {
-		return ""
-	}
-	return text
-}
-
-// blanks may stand around a request.
-const blanks = " \t\r\n"
-
-// reasoningTags returns the tags that open reasoning.
-func (s *set) reasoningTags() []string {
-	t := &s.opts.Thinking
-	if t.Off {
-		return nil
-	}
-	var tags []string
-	if t.Opener != "" {
-		tags = append(tags, t.Opener)
-	}
-	for i := range commonOpeners {
-		if o := &commonOpeners[i]; o.use == useThink && o.literal != "" {
-			tags = append(tags, o.literal)
-		}
-	}
-	return tags
-}
-
-// feedReasoning passes reasoning on, and returns what stands behind the tag that closes it.
-func (d *Decoder) feedReasoning(chunk string) string {
-	r, from := &d.request, 0
-	closer := d.set.opts.Thinking.Closer
-	for i := range len(chunk) {
-		if c := chunk[i]; c != '>' && c != ']' && !(closer != "" && c == closer[len(closer)-1]) {
-			continue
-		}
-		d.text.dst = r.plain.Feed(d.text.dst, chunk[from:i+1])
-		if from = i + 1; !r.plain.think.open {
-			r.part = wholeRest
-			break
-		}
-	}
-	if r.part == wholeThinks {
-		d.text.dst, from = r.plain.Feed(d.text.dst, chunk[from:]), len(chunk)
-	}
-	r.at += from
-	return chunk[from:]
-}
-
-// mayBeRequest reports whether the message may be a request, going on with chunk.
-func (d *Decoder) mayBeRequest(chunk string) bool {
-	for i := 0; i < len(chunk) && d.request.wanted < len(requestStart); i++ {
-		switch c, k := chunk[i], d.request.wanted; {
-		case chars.IsBlank(c) && k <= 1:
-		case c == '\\' && k > 1:
-			d.request.wanted = len(requestStart) // an escape, which may stand for what is wanted
-		case c != requestStart[k]:
-			return false
+	for ; i < len(d.text.in) && r.met < len(requestStart); i++ {
+		switch c := d.text.in[i]; {
+		case chars.IsBlank(c) && r.met == 1:
+		case c == '\\' && r.met > 1:
+			r.met = len(requestStart) // an escape, which may stand for what is wanted
+		case c != requestStart[r.met]:
+			d.cand.rescan = true
+			return i, refused
 		default:
-			d.request.wanted++
+			r.met++
 		}
 	}
-	return true
+	return len(d.text.in), more
 }
 
-// wholeText continues with what was read as text.
-func (d *Decoder) wholeText() {
-	d.request.part = wholeIsText
-	d.text.dst = d.request.plain.Feed(d.text.dst, d.text.arena.text())
-	d.text.arena.mark()
-}
-
-// closeWhole decides about the message.
-func (d *Decoder) closeWhole() {
-	if d.request.plain == nil {
-		d.beginWhole()
-	}
-	text := d.text.arena.text()
-	r := ready(&d.readers.strict)
-	name, args, ok := readRequest(r, strings.Trim(text, blanks))
+// end decides about the message.
+func (r *requestReader) end(d *driver) verdict {
+	d.cand.rescan = true
+	text := strings.TrimRight(d.text.held(d.text.candAt, d.text.at(0)), " \t\r\n")
+	name, args, ok := readRequest(text)
 	if ok {
 		name, ok = strings.CutPrefix(name, d.set.opts.Prefix)
 	}
-	if ok && len(d.set.opts.Tools) > 0 {
-		ok = slices.ContainsFunc(d.set.opts.Tools, func(t shape.Tool) bool { return t.Name == name })
+	tool := &shape.Tool{Name: name}
+	if tools := d.set.names.tools; len(tools) > 0 {
+		k := slices.IndexFunc(tools, func(t shape.Tool) bool { return t.Name == name })
+		if k < 0 {
+			return refused
+		}
+		tool = &tools[k]
 	}
 	if !ok {
-		d.wholeText()
-		d.text.dst = d.request.plain.Close(d.text.dst)
-		return
+		return refused
 	}
-	at := d.request.at
+	at := d.text.candAt
 	end := at + len(text)
-	call := d.call.memory()
-	*call = chat.Call{Index: d.call.count, ID: mintedID(d.call.count), Name: name, Arguments: args.Value, Complete: true, Dialect: "tool-request", At: at, End: end}
-	d.text.dst = append(d.text.dst,
-		chat.Event{Kind: chat.KindCallStart, Index: call.Index, ID: call.ID, Name: name, At: at, End: at},
-		chat.Event{Kind: chat.KindCallArgs, Index: call.Index, Text: args.Value, At: at, End: at},
-		chat.Event{Kind: chat.KindCallEnd, Index: call.Index, ID: call.ID, Name: name, At: at, End: end, Detail: call})
-	if d.call.sources != nil {
-		d.call.sources.begin(at)
-		if args.At > 0 {
-			d.call.sources.from(args.At + end - len(strings.TrimLeft(text, blanks)))
-		}
-		d.call.sources.add(args.Value, d.call.sources.at+len(args.Value))
-		d.call.sources.finish(at, end)
+	d.call.dialect = "tool-request"
+	d.call.startTool(tool, name, "", at, at)
+	if n := strings.Index(text, args); n > 0 {
+		d.call.sources.from(at + n)
+		at += n + len(args)
 	}
-	d.text.last = end
-	d.text.arena.mark()
+	d.call.Write(args, at)
+	d.call.end(end, true)
+	return finished
 }
 
-// readRequest reads a request. Duplicate keys, keys in another case, names with blanks around them, and anything
+func (*requestReader) plain(*driver) *chars.Set { return nil }
+
+// readRequest reads a request. Keys that stand twice or in another case, names with blanks around them, and anything
 // that is not plain JSON make it none.
-func readRequest(r *value.Strict, text string) (name string, args value.Member, ok bool) {
-	if !r.Read(text) || len(r.Outer) != 1 || r.Outer[0].Key != "tool_request" {
-		return "", args, false
+func readRequest(text string) (name, args string, ok bool) {
+	var message, request map[string]json.RawMessage
+	if !strictly(text) || json.Unmarshal([]byte(text), &message) != nil || len(message) != 1 {
+		return "", "", false
 	}
-	args.Value = "{}"
-	for _, m := range r.Inner {
-		switch m.Key {
+	if json.Unmarshal(message["tool_request"], &request) != nil {
+		return "", "", false
+	}
+	args = "{}"
+	for key, raw := range request {
+		switch key {
 		case "name":
-			if name, ok = plainText(m.Value); !ok {
-				return "", args, false
+			if json.Unmarshal(raw, &name) != nil {
+				return "", "", false
 			}
 		case "arguments":
-			if m.Value[0] != '{' {
-				return "", args, false
+			if args = string(raw); args[0] != '{' {
+				return "", "", false
 			}
-			args = m
 		default:
-			return "", args, false
+			return "", "", false
 		}
 	}
-	if name == "" || strings.TrimSpace(name) != name {
-		return "", args, false
-	}
-	return name, args, true
+	return name, args, name != "" && strings.TrimSpace(name) == name
 }
 
-// plainText returns what a value of JSON stands for if it is a string.
-func plainText(value string) (text string, ok bool) {
-	if value[0] != '"' {
-		return "", false
+// strictly reports whether text is JSON in which no key stands twice in an object, and nothing nests deeper than elsewhere.
+func strictly(text string) bool {
+	if !json.Valid([]byte(text)) {
+		return false
 	}
-	text = value[1 : len(value)-1]
-	for i := range len(text) {
-		if text[i] == '\\' || text[i] >= utf8.RuneSelf {
-			return text, json.Unmarshal([]byte(value), &text) == nil
+	dec := json.NewDecoder(strings.NewReader(text))
+	var keys []map[string]bool // of the open objects; nil: an array
+	for isKey := false; ; {
+		tok, err := dec.Token()
+		if err != nil {
+			return true
 		}
+		switch tok := tok.(type) {
+		case json.Delim:
+			switch tok {
+			case '{':
+				keys = append(keys, map[string]bool{})
+			case '[':
+				keys = append(keys, nil)
+			default:
+				keys = keys[:len(keys)-1]
+			}
+		case string:
+			if isKey {
+				if top := keys[len(keys)-1]; top[tok] {
+					return false
+				} else {
+					top[tok] = true
+				}
+				isKey = false
+				continue
+			}
+		}
+		if len(keys) > value.MaxDepth {
+			return false
+		}
+		isKey = len(keys) > 0 && keys[len(keys)-1] != nil
 	}
-	return text, true
 }
