@@ -74,12 +74,14 @@ func (r *callReader) behind(d *driver, c byte, i int) (int, verdict) {
 	if r.closer == "" {
 		return i, finished
 	}
-	switch {
-	case strings.HasPrefix(d.text.in[i:], r.closer):
-		return r.closed(d, i+len(r.closer))
+	switch s := d.text.in[i:]; {
+	case strings.HasPrefix(s, r.closer):
+		r.endLast(d, d.text.at(i+len(r.closer)))
+		return i + len(r.closer), finished
+	case strings.HasPrefix(r.closer, s):
+		return d.await(i, r.closer[len(s):], nil)
 	case c == r.closer[0]:
-		r.state, r.matched = cCloser, 0
-		return i, more
+		return r.unclosed(d, i+common(r.closer, s))
 	case c == '`' && r.inner:
 		r.valueEnd = d.text.at(i) + 1
 		return i + 1, more
@@ -96,12 +98,6 @@ func (r *callReader) behind(d *driver, c byte, i int) (int, verdict) {
 		return i, more
 	}
 	return r.unclosed(d, i)
-}
-
-// closed ends the section behind its closer.
-func (r *callReader) closed(d *driver, i int) (int, verdict) {
-	r.endLast(d, d.text.at(i))
-	return i, finished
 }
 
 // unclosed ends the section where its closer turned out to be missing: what stands behind the value is text again.
@@ -167,7 +163,7 @@ func (r *callReader) end(d *driver) verdict {
 		r.args.At(end, 0)
 	}
 	switch {
-	case r.state == cEnd || r.state == cCloser && r.ended:
+	case r.state == cEnd:
 		return r.endUnclosed(d, r.valueEnd)
 	case r.state == cArgs && r.args.End() == value.Done && r.args.Doom == "":
 		r.record.done, r.state = true, cAfter

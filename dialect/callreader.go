@@ -63,7 +63,6 @@ type callSection struct {
 	argsKey  string // the key of the arguments that the dialect has beside the usual ones
 	keyed    bool   // the one key of an object is the name of the call
 	inner    bool   // a fence stands around the value inside the section
-	matched  int    // bytes of the closer that were read
 }
 
 type callState uint8
@@ -84,7 +83,6 @@ const (
 	cAfter    // behind a value in an object
 	cBetween  // behind an object in an array
 	cEnd      // behind the value
-	cCloser   // in what may be the closer
 	cComment  // in a comment
 	cFirstKey // in the first key of arguments that may be a schema
 	cInner    // before or in the first key of what may be the arguments of a call that nothing announced
@@ -161,8 +159,6 @@ func (r *callReader) run(d *driver, i int) (int, verdict) {
 		case cInner:
 			v = r.readInner(d, d.text.in[i], i+1)
 			i++
-		case cCloser:
-			i, v = r.inCloser(d, i)
 		default:
 			i, v = r.atCall(d, i)
 		}
@@ -178,7 +174,7 @@ func (r *callReader) pause(d *driver, i int) (int, verdict) {
 	switch r.state {
 	case cFirstKey:
 		return r.unpeek(d, i)
-	case cKeyOr, cAfter, cCloser:
+	case cKeyOr, cAfter:
 		if d.text.patient(i) {
 			if rest := r.ahead(d, i); rest != "" {
 				d.text.await(i, rest, nil)
@@ -268,20 +264,6 @@ func (r *callReader) inComment(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// inCloser reads in what may be the closer of the section.
-func (r *callReader) inCloser(d *driver, i int) (int, verdict) {
-	rest := r.closer[r.matched:]
-	n := common(rest, d.text.in[i:])
-	switch i += n; {
-	case n == len(rest):
-		return r.closed(d, i)
-	case i < len(d.text.in):
-		return r.unclosed(d, i)
-	}
-	r.matched += n
-	return i, more
-}
-
 // atCall reads a byte at call level, or a whole key or name.
 func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
@@ -341,8 +323,6 @@ func (r *callReader) await(d *driver, i int) (int, verdict) {
 func (r *callReader) ahead(d *driver, i int) string {
 	rec := &r.record
 	switch {
-	case r.state == cCloser:
-		return r.closer[r.matched:]
 	case r.state == cValue && r.namesCall():
 		return r.wholeName(d, i)
 	case r.comma && !rec.named || rec.argsFrom >= 0 || rec.started || r.headAt < d.text.holdAt:
@@ -383,16 +363,6 @@ var (
 	beforeName      = [...]string{`"name": "`, `"name":"`}
 	beforeArguments = [...]string{`, "arguments": {"`, `,"arguments":{"`, `, "parameters": {"`, `,"parameters":{"`}
 )
-
-// goesOn returns what follows s in the first of the likely texts that begins with it.
-func goesOn(likely []string, s string) string {
-	for _, l := range likely {
-		if strings.HasPrefix(l, s) {
-			return l[len(s):]
-		}
-	}
-	return ""
-}
 
 // namesCall reports whether a string that begins now is the name of the call.
 func (r *callReader) namesCall() bool {

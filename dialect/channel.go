@@ -20,38 +20,28 @@ var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>
 // A channelReader reads the header of a message, which is markup, and then gives way to what reads its body:
 // text, reasoning, or a call.
 type channelReader struct {
-	form   *channelForm
-	n      int       // bytes of the header that were read
-	tokens tagChoice // that may stand in it
-	inside int       // bytes of one of them that were read
-	head   string    // the whole header
-	to     string    // whom the message is for: a tool, unless it is one of the parties
-	done   bool      // the header was read
-	last   int       // where it ends
+	form *channelForm
+	head string // the whole header
+	to   string // whom the message is for: a tool, unless it is one of the parties
+	done bool   // the header was read
+	last int    // where it ends
 }
 
 // channelBody returns the constructor of readers of headers that begin with the opener.
 func channelBody(f *channelForm) func(d *driver, o *opener) body {
-	return func(d *driver, o *opener) body {
+	return func(d *driver, _ *opener) body {
 		r := ready(&d.readers.channel)
-		*r = channelReader{form: f, n: len(o.literal), tokens: tagChoice{tags: r.tokens.tags}}
-		r.tokens.begin(f.tokens)
+		*r = channelReader{form: f}
 		return r
 	}
 }
 
 func (r *channelReader) run(d *driver, i int) (int, verdict) {
 	for !r.done {
-		n, ok, ended := r.headerPart(d.text.in[i:])
-		i, r.n = i+n, r.n+n
-		switch {
-		case !ok:
-			return i, refused
-		case !ended:
-			if d.text.patient(i) {
-				d.text.await(i, r.tokens.likely(r.inside), &headerStop)
-			}
-			return i, more
+		if j, v, ended := r.headerPart(d, i); !ended {
+			return j, v
+		} else {
+			i = j
 		}
 		r.head = d.text.held(d.text.candAt, d.text.at(i))
 		calls := r.header(d)
@@ -78,33 +68,33 @@ func (r *channelReader) run(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// headerPart reads in, which goes on with the header, up to the header's end or to a byte that it cannot
-// have, and returns how many bytes that are: words, spaces and the tokens of the form can stand in it.
-func (r *channelReader) headerPart(in string) (n int, ok, ended bool) {
-	in, long := in[:min(len(in), maxHeader-r.n)], len(in) > maxHeader-r.n
-	for n < len(in) {
-		if r.inside == 0 && in[n] != '<' {
-			if !headerWord.Has(in[n]) {
-				return n, false, false
-			}
-			n++
+// headerPart reads on in the header from i on, and reports whether it ends there: words, spaces and the tokens of the form can
+// stand in it.
+func (r *channelReader) headerPart(d *driver, i int) (j int, v verdict, ended bool) {
+	in := d.text.in
+	for limit := d.text.index(d.text.candAt + maxHeader); i < len(in); {
+		switch {
+		case i >= limit, in[i] != '<' && !headerWord.Has(in[i]):
+			return i, refused, false
+		case in[i] != '<':
+			i++
 			continue
 		}
-		m, k := r.tokens.take(in, n, r.inside)
-		n += k
-		switch m {
-		case noMatch:
-			return n - 1, false, false
-		case partMatch:
-			r.inside += k
-		case fullMatch:
-			r.inside = 0
-			if r.tokens.restart(); r.form.tokens[r.tokens.kind] == r.form.body {
-				return n, true, true
-			}
+		t := choose(r.form.tokens, in[i:])
+		switch i += t.n; {
+		case t.match == no || i > limit:
+			return i, refused, false
+		case t.match == maybe:
+			j, v = d.await(i-t.n, t.rest, nil)
+			return j, v, false
+		case r.form.tokens[t.kind] == r.form.body:
+			return i, more, true
 		}
 	}
-	return n, !long, false
+	if d.text.patient(i) {
+		d.text.await(i, "", &headerStop)
+	}
+	return i, more, false
 }
 
 // header reports whether the message is for a tool.

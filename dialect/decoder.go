@@ -95,7 +95,7 @@ func (d *Decoder) Reset() {
 	d.set, d.readers, d.text.steps = set, readers, steps
 	d.call.text, d.call.set, d.call.watch, d.call.sources = &d.text, set, d, sources
 	d.text.eager, d.text.files, d.ctx.bol = d.call.sources != nil, d.set.formTools != nil, true
-	d.turn.closed = -1
+	d.turn.closed, d.text.fragment = -1, -1
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
 }
@@ -322,7 +322,14 @@ func (d *Decoder) consume(in string, base int) {
 
 // scan reads one input from i on.
 func (d *Decoder) scan(in string, i int) {
-	for i < len(in) && !d.text.next.waiting {
+	for i < len(in) {
+		if d.text.next.waiting {
+			if d.text.next.end == d.text.end() {
+				break
+			}
+			i = d.goOn(i)
+			continue
+		}
 		switch d.state {
 		case inText:
 			switch {
@@ -378,12 +385,25 @@ func (d *Decoder) putAside(in string, base int) {
 	d.text.in, d.text.base = "", end
 }
 
-// reread reads held bytes again in the middle of another input.
+// reread reads held bytes again in the middle of another input. What of them waits is read together with what follows
+// them there.
 func (d *Decoder) reread(held string, at int) {
 	in, base, final := d.text.in, d.text.base, d.text.final
-	d.text.final = true
+	d.text.final = final && at+len(held) == base+len(in)
 	d.consume(held, at)
 	d.text.in, d.text.base, d.text.final = in, base, final
+}
+
+// goOn reads held bytes that wait together with what follows them in the input from i on, and returns where that ends.
+func (d *Decoder) goOn(i int) int {
+	to := len(d.text.in)
+	if to-i > maxWait {
+		to = d.text.character(i + maxWait)
+	}
+	d.text.arena.write(d.text.in[i:to])
+	d.text.spilled = d.text.at(to)
+	d.reread(d.text.takeUnread())
+	return to
 }
 
 // closeText decides all that is still open at the end of the text.

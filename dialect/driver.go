@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"wield/dialect/internal/chars"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
@@ -53,6 +54,25 @@ func (d *driver) skipped() *value.Reader {
 	v.Discard = true
 	v.At(d.text.base, 1)
 	return v
+}
+
+// await leaves the input unread from i on, where something begins that it does not hold whole. It goes on, most
+// likely, with rest; a byte of stop may decide; nil: any may. Where no more comes it is a fragment, which is passed over.
+func (d *driver) await(i int, rest string, stop *chars.Set) (int, verdict) {
+	if d.text.final {
+		d.text.fragment = d.text.at(i)
+		return len(d.text.in), more
+	}
+	d.text.await(i, rest, stop)
+	return i, left
+}
+
+// fragment returns what the end of the text left of something, or "".
+func (d *driver) fragment() string {
+	if d.text.fragment < 0 {
+		return ""
+	}
+	return d.text.held(d.text.fragment, d.text.end())
 }
 
 // runHeld has a machine read held bytes in the middle of another input.

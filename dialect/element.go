@@ -329,6 +329,7 @@ type bodies struct {
 	patch   *patchReader
 	lines   *lineReader
 	wrap    *wrapReader
+	request *requestReader
 	val     *value.Reader // of what is skipped
 	argsVal *value.Reader // of arguments
 }
@@ -339,13 +340,13 @@ func (b *bodies) wipe() {
 		*r = callReader{stack: value.Wiped(r.stack), key: value.Wiped(r.key)}
 	}
 	if r := b.tags; r != nil {
-		*r = tagReader{name: value.Wiped(r.name), text: value.Wiped(r.text), tail: value.Wiped(r.tail)}
+		*r = tagReader{text: value.Wiped(r.text)}
 	}
 	if r := b.python; r != nil {
 		*r = pyReader{word: value.Wiped(r.word)}
 	}
 	if r := b.header; r != nil {
-		*r = headerReader{literalMatch: literalMatch{tail: value.Wiped(r.tail)}}
+		*r = headerReader{}
 	}
 	if r := b.args; r != nil {
 		*r = value.Arguments{}

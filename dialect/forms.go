@@ -33,19 +33,10 @@ const (
 
 // A formLine is a line that a form begins with.
 type formLine struct {
-	is     func(line string, ended bool) match
-	many   bool // any number of them, and none
-	header bool // it names the file
+	is     func(line string, ended bool) match // more of a line never changes a yes or a no
+	many   bool                                // any number of them, and none
+	header bool                                // it names the file
 }
-
-// match is what a line, or the beginning of one, is. More of the line never changes a yes or a no.
-type match uint8
-
-const (
-	maybe match = iota
-	yes
-	no
-)
 
 // maxMany bounds the lines that one row of a form stands for.
 const maxMany = 8

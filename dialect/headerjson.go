@@ -31,18 +31,10 @@ type headerReader struct {
 	open    bool // the call was read to the end of its object
 	got     int
 	blanks  int
+	tailAt  int // where what follows the object begins
 	noiseAt int // where what is to be left out begins; -1: there is none
 	args    *value.Arguments
 	skip    *value.Reader // of the body of a call to an undeclared tool
-	literalMatch
-}
-
-// A literalMatch is what was read of one of the literals that may follow.
-type literalMatch struct {
-	tail   []byte // from tailAt on
-	tailAt int
-	want   string // the rest of the one that it is taken for
-	wanted headerTail
 }
 
 type headerState uint8
@@ -80,7 +72,7 @@ func headerCall(f *form.Header) func(d *driver, o *opener) body {
 
 func newHeader(d *driver, f *form.Header, s headerState) *headerReader {
 	r := ready(&d.readers.header)
-	*r = headerReader{form: f, closer: f.Closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1, literalMatch: literalMatch{tail: r.tail[:0]}}
+	*r = headerReader{form: f, closer: f.Closer, state: s, at: d.text.candAt, nameAt: -1, noiseAt: -1}
 	return r
 }
 
@@ -134,12 +126,11 @@ func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 			r.state = hBefore
 			if f.ArgsOpen != "" && f.Kind == "" {
 				r.state = hMarker
-				r.tail, r.tailAt = r.tail[:0], d.text.at(i)
 			}
 			return r.named(d, i)
 		case c == '<' || c == '[':
 			r.cut(d, d.text.at(i))
-			r.state, r.tail, r.tailAt = hMarker, r.tail[:0], d.text.at(i)
+			r.state = hMarker
 			return i, more
 		case c == '`' || c < 0x20 && !chars.IsBlank(c):
 			return r.fail(d, i, "no name")
@@ -168,84 +159,30 @@ func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 	if r.idAt == 0 && !r.led {
 		l[tailID] = f.IdOpen
 	}
-	for i < len(d.text.in) {
-		if len(r.tail) == 0 {
-			if chars.IsBlank(d.text.in[i]) {
-				if r.blanks++; r.blanks > maxHeader {
-					return r.fail(d, i, "too much white space")
-				}
-				i++
-				continue
+	for ; i < len(d.text.in); i++ {
+		if chars.IsBlank(d.text.in[i]) {
+			if r.blanks++; r.blanks > maxHeader {
+				return r.fail(d, i, "too much white space")
 			}
-			r.tailAt = d.text.at(i)
+			continue
 		}
-		j, m := r.match(d.text.in, i, &l)
-		switch {
-		case m == noMatch && r.lists != nil && string(r.tail) == "[{": // the words before it were none of a call
-			d.body = newCallReader(d, r.lists, true)
-			return j, left
-		case m == noMatch:
-			return r.fail(d, j, "nothing that follows a name")
-		case m == partMatch:
-			if i = j; d.text.patient(i) {
-				d.text.await(i, r.want, nil)
-				return i, more
-			}
-		case r.wanted == tailID:
-			r.idAt = d.text.at(j)
+		switch t := choose(l[:], d.text.in[i:]); {
+		case t.match == maybe:
+			return d.await(i, t.rest, nil)
+		case t.match == yes && headerTail(t.kind) == tailID:
+			r.idAt = d.text.at(i + t.n)
 			r.state, r.nameAt = hID, -1
-			return j, more
+			return i + t.n, more
+		case t.match == yes:
+			return r.separated(d, i+t.n)
+		case r.lists != nil && strings.HasPrefix(d.text.in[i:], "[{"): // the words before it were none of a call
+			d.body = newCallReader(d, r.lists, true)
+			return i + 1, left
 		default:
-			return r.separated(d, j)
+			return r.fail(d, i+t.n, "nothing that follows a name")
 		}
 	}
 	return i, more
-}
-
-// match reads in from i on as one of the literals. It returns the offset behind what matched, or of the byte that did not; when a
-// whole literal did, wanted says which, and the tail is empty again.
-func (r *literalMatch) match(in string, i int, literals *[4]string) (int, tagMatch) {
-	for i < len(in) {
-		n := 0
-		for n < len(r.want) && i+n < len(in) && in[i+n] == r.want[n] {
-			n++
-		}
-		r.tail = append(r.tail, in[i:i+n]...)
-		i += n
-		if n > 0 && n == len(r.want) {
-			r.tail, r.want = r.tail[:0], ""
-			return i, fullMatch
-		}
-		r.want = r.want[n:]
-		if i == len(in) {
-			break
-		}
-		r.tail = append(r.tail, in[i])
-		switch r.choose(literals) {
-		case noMatch:
-			return i, noMatch
-		case fullMatch:
-			r.tail = r.tail[:0]
-			return i + 1, fullMatch
-		}
-		i++
-	}
-	return i, partMatch
-}
-
-// choose takes the first literal that the tail begins for the one that follows, and reports how much of it there is.
-func (r *literalMatch) choose(literals *[4]string) tagMatch {
-	r.want = ""
-	for k, l := range literals {
-		if l == "" {
-			continue
-		}
-		if m := matchTag(r.tail, l); m != noMatch {
-			r.want, r.wanted = l[len(r.tail):], headerTail(k)
-			return m
-		}
-	}
-	return noMatch
 }
 
 // separated goes on behind the separator, which ends before i: with the name, if what stood before it is the kind, else with
@@ -318,7 +255,7 @@ func (r *headerReader) before(d *driver, i int) (int, verdict) {
 		r.state = hFence
 		return i, more
 	case r.form.ArgsLead != "" && c == r.form.ArgsLead[0] && !r.led:
-		r.led, r.state, r.tail, r.want = true, hMarker, r.tail[:0], ""
+		r.led, r.state = true, hMarker
 		return i, more
 	}
 	return r.begin(d, i)
@@ -398,7 +335,7 @@ func (r *headerReader) behindArgs(d *driver, i int, p value.Progress) (int, verd
 	case value.Short:
 		return i, waits
 	case value.Done:
-		r.state, r.open, r.tail = hAfter, true, r.tail[:0]
+		r.state, r.open = hAfter, true
 		if r.form.CallClose == "" && r.fence == 0 {
 			r.endCall(d, d.text.at(i))
 			if r.closer == "" {
@@ -430,28 +367,27 @@ func (r *headerReader) endCall(d *driver, end int) {
 // readTail reads what follows a call, or the opener of a section: the end of the fence and of the call,
 // another call, the end of the section.
 func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
-	if len(r.tail) == 0 {
-		if chars.IsBlank(d.text.in[i]) {
-			if r.blanks++; r.blanks > maxHeader && r.got == 0 {
-				return i, refused
-			}
-			return i + 1, more
+	if chars.IsBlank(d.text.in[i]) {
+		if r.blanks++; r.blanks > maxHeader && r.got == 0 {
+			return i, refused
 		}
-		r.tailAt = d.text.at(i)
+		return i + 1, more
 	}
+	r.tailAt = d.text.at(i)
 	l := r.literals()
-	j, m := r.match(d.text.in, i, &l)
+	t := choose(l[:], d.text.in[i:])
+	j := i + t.n
 	switch {
-	case m == partMatch:
-		if d.text.patient(j) {
-			d.text.await(j, r.want, nil)
-		}
-		return j, more
-	case m == fullMatch:
+	case t.match == maybe:
+		return d.await(i, t.rest, nil)
+	case t.match == yes:
 		r.noiseAt = -1
-		return r.follow(d, r.wanted, j)
+		return r.follow(d, headerTail(t.kind), j)
 	case r.noise && !r.open && (r.noiseAt < 0 || d.text.at(j)-r.noiseAt < maxHeader):
-		return r.passNoise(j), more
+		if r.noiseAt < 0 {
+			r.noiseAt = r.tailAt
+		}
+		return max(j, i+1), more
 	case r.got == 0:
 		return j, refused
 	}
@@ -463,18 +399,6 @@ func (r *headerReader) readTail(d *driver, i int) (int, verdict) {
 		return j, v
 	}
 	return d.backTo(end, j)
-}
-
-// passNoise passes over the tail, to the byte at i that did not fit, or behind it if that was its first.
-func (r *headerReader) passNoise(i int) int {
-	if r.noiseAt < 0 {
-		r.noiseAt = r.tailAt
-	}
-	if len(r.tail) == 1 {
-		i++
-	}
-	r.tail = r.tail[:0]
-	return i
 }
 
 type headerTail int
@@ -535,7 +459,7 @@ func (r *headerReader) follow(d *driver, k headerTail, i int) (int, verdict) {
 		d.body = t
 		return t.run(d, i)
 	}
-	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got, literalMatch: literalMatch{tail: r.tail[:0]}}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got}
 	if r.got == 0 {
 		r.at = d.text.candAt
 	}
@@ -583,7 +507,7 @@ func (r *headerReader) fail(d *driver, i int, why string) (int, verdict) {
 
 // pass goes on in the section behind a call that is broken: others may follow.
 func (r *headerReader) pass() {
-	r.state, r.fence, r.skip, r.noise, r.noiseAt, r.tail, r.want = hBetween, 0, nil, true, -1, r.tail[:0], ""
+	r.state, r.fence, r.skip, r.noise, r.noiseAt = hBetween, 0, nil, true, -1
 }
 
 // end decides what an end of the text means.

@@ -23,7 +23,6 @@ type literalReader struct {
 	val   *value.Reader
 	open  []byte // the brackets that are open
 	word  []byte // a key, or a bare value
-	tail  []byte // what may be a token or the closer
 	quote byte
 	comma bool // a comma was read that the value machine does not know of yet
 	out   []byte
@@ -50,7 +49,7 @@ const (
 func literalBody(f *form.Literal) func(d *driver, o *opener) body {
 	return func(d *driver, _ *opener) body {
 		r := ready(&d.readers.literal)
-		*r = literalReader{form: f, at: d.text.candAt, from: -1, open: r.open[:0], word: r.word[:0], tail: r.tail[:0], out: r.out[:0]}
+		*r = literalReader{form: f, at: d.text.candAt, from: -1, open: r.open[:0], word: r.word[:0], out: r.out[:0]}
 		return r
 	}
 }
@@ -136,9 +135,6 @@ func (r *literalReader) write(d *driver, s string, i int) verdict {
 func (r *literalReader) readByte(d *driver, c byte, i int) (int, verdict) {
 	if r.state == gQuoted {
 		return r.readQuoted(d, c, i)
-	}
-	if len(r.tail) > 0 {
-		return r.readToken(d, c, i)
 	}
 	if chars.IsBlank(c) && r.state != gWord && r.state != gKeyWord {
 		return i + 1, more
@@ -250,52 +246,26 @@ func (r *literalReader) closeBracket(d *driver, c byte, i int) (int, verdict) {
 	return i + 1, r.write(d, string(c), i+1)
 }
 
-// beginToken reads the token at i, of which the first byte is there, or that byte only.
+// beginToken reads the token before a string, or the end of the call, whose first byte stands at i.
 func (r *literalReader) beginToken(d *driver, i int, token string) (int, verdict) {
-	if strings.HasPrefix(d.text.in[i:], token) {
+	s := d.text.in[i:]
+	switch agrees(s, token) {
+	case yes:
 		return r.token(d, i+len(token))
+	case maybe:
+		return d.await(i, token[len(s):], nil)
 	}
-	if r.awaits(d, i, token) {
-		return i, left
+	n := common(token, s)
+	switch from := d.text.at(i); {
+	case r.state == gValue:
+		r.word, r.state = append(r.word[:0], s[:n]...), gWord
+		return i + n, more
+	case r.state == gCloser && r.known && d.call.open && d.set.opts.Repair == RepairFull:
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: token, At: from, End: from}) // another token ends it
+		d.call.end(from, true)
+		return d.backTo(from, i+n)
 	}
-	r.tail = append(r.tail, d.text.in[i])
-	return i + 1, more
-}
-
-// awaits leaves the input from i on unread, if it ends in the middle of the token that begins there.
-func (r *literalReader) awaits(d *driver, i int, token string) bool {
-	rest, ok := strings.CutPrefix(token, d.text.in[i:])
-	if ok = ok && d.text.patient(i); ok {
-		d.text.await(i, rest, nil)
-	}
-	return ok
-}
-
-// readToken reads what may be the token before a string, or the end of the call.
-func (r *literalReader) readToken(d *driver, c byte, i int) (int, verdict) {
-	want := r.form.Token
-	if r.state == gCloser {
-		want = r.form.Closer
-	}
-	if c != want[len(r.tail)] {
-		if r.state == gValue {
-			r.word, r.state = append(r.word[:0], r.tail...), gWord
-			r.tail = r.tail[:0]
-			return i, more
-		}
-		if from := d.text.at(i) - len(r.tail); r.state == gCloser && r.known && d.call.open && d.set.opts.Repair == RepairFull {
-			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: want, At: from, End: from}) // another token ends it
-			d.call.end(from, true)
-			return d.backTo(from, i)
-		}
-		return r.fail(d, i, "no key, value or end")
-	}
-	r.tail = append(r.tail, c)
-	if len(r.tail) < len(want) {
-		return i + 1, more
-	}
-	r.tail = r.tail[:0]
-	return r.token(d, i+1)
+	return r.fail(d, i+n, "no key, value or end")
 }
 
 // token goes on behind a whole token, or the closer, that ends before i.
@@ -339,60 +309,41 @@ func (r *literalReader) key(d *driver, key string, i int) verdict {
 
 // readKeyText reads a key between tokens.
 func (r *literalReader) readKeyText(d *driver, i int) (int, verdict) {
-	for ; i < len(d.text.in); i++ {
-		r.word = append(r.word, d.text.in[i])
-		if key, ok := strings.CutSuffix(string(r.word), r.form.Token); ok {
-			return i + 1, r.key(d, key, i+1)
-		}
-		if len(r.word) > maxHeader {
-			return r.fail(d, i, "the key is too long")
-		}
+	s, token := d.text.in[i:], r.form.Token
+	n := strings.Index(s, token)
+	switch {
+	case n > maxHeader || n < 0 && len(s) > maxHeader:
+		return r.fail(d, i+maxHeader, "the key is too long")
+	case n < 0:
+		return d.await(i, "", nil)
 	}
-	return i, more
+	i += n + len(token)
+	r.word = append(r.word[:0], s[:n+len(token)]...)
+	return i, r.key(d, s[:n], i)
 }
 
-// readText reads a string up to the token that ends it. What may be part of that waits.
+// readText reads a string up to the token that ends it.
 func (r *literalReader) readText(d *driver, i int) (int, verdict) {
-	token := r.form.Token
-	for len(r.tail) > 0 && i < len(d.text.in) {
-		if d.text.in[i] == token[len(r.tail)] {
-			r.tail = append(r.tail, d.text.in[i])
-			if i++; len(r.tail) == len(token) {
-				r.tail = r.tail[:0]
-				return i, r.endText(d, i)
-			}
+	token, from, in := r.form.Token, i, d.text.in
+	for {
+		n := strings.IndexByte(in[i:], token[0])
+		if n < 0 {
+			return len(in), r.text(d, in[from:], len(in))
+		}
+		i += n
+		ends := agrees(in[i:], token)
+		if ends == no {
+			i++
 			continue
 		}
-		return i, r.flush(d, i)
-	}
-	from := i
-	if n := strings.IndexByte(d.text.in[i:], token[0]); n >= 0 {
-		i += n
-	} else {
-		i = len(d.text.in)
-	}
-	if v := r.text(d, d.text.in[from:i], i); v != more {
-		return i, v
-	}
-	if strings.HasPrefix(d.text.in[i:], token) {
-		i += len(token)
-		return i, r.endText(d, i)
-	}
-	if i < len(d.text.in) {
-		if r.awaits(d, i, token) {
-			return i, left
+		if v := r.text(d, in[from:i], i); v != more {
+			return i, v
 		}
-		r.tail = append(r.tail, d.text.in[i])
-		i++
+		if ends == maybe {
+			return d.await(i, token[len(in)-i:], nil)
+		}
+		return i + len(token), r.endText(d, i+len(token))
 	}
-	return i, more
-}
-
-// flush gives what waited, which is no token, to the string.
-func (r *literalReader) flush(d *driver, i int) verdict {
-	s := string(r.tail)
-	r.tail = r.tail[:0]
-	return r.text(d, s, i)
 }
 
 // text writes a part of a string; the input was read up to i.
@@ -465,7 +416,7 @@ func (r *literalReader) end(d *driver) verdict {
 }
 
 func (r *literalReader) plain(*driver) *chars.Set {
-	if r.state == gText && len(r.tail) == 0 && r.val.InText() {
+	if r.state == gText && r.val.InText() {
 		return &literalStop
 	}
 	return nil

@@ -16,11 +16,11 @@ import (
 // but the end of the line, a comment or another call follows.
 type pyReader struct {
 	list    bool
-	quote   byte // each call of the list stands in these
-	braces  bool // and in braces, which make no sense there
-	braceAt int  // where the last of them begin
-	section bool // an opener stands before it
-	pyCloser
+	quote   byte   // each call of the list stands in these
+	braces  bool   // and in braces, which make no sense there
+	braceAt int    // where the last of them begin
+	section bool   // an opener stands before it
+	closer  string // of that section, if it has one: its calls are calls at once, in a list or one a line
 
 	state pyState
 	at    int // where the text of the call begins
@@ -47,13 +47,6 @@ type pyName struct {
 	tool   int
 	known  bool
 	guess  bool // only the last part of the tool's name: the first argument must be one of the tool's
-}
-
-// A pyCloser is how far the closer of the section is read.
-type pyCloser struct {
-	closer  string // of that section, if it has one: its calls are calls at once, in a list or one a line
-	matched int    // bytes of the closer that were read
-	from    int    // where it begins
 }
 
 type pyState uint8
@@ -145,7 +138,7 @@ func (r *pyReader) run(d *driver, i int) (int, verdict) {
 			if r.state == pEnd {
 				return r.ended(d, c, i)
 			}
-			if chars.IsBlank(c) && r.state != pEqual && !(r.state == pCloser && r.matched > 0) {
+			if chars.IsBlank(c) && r.state != pEqual {
 				i++
 				break
 			}
@@ -256,7 +249,7 @@ func (r *pyReader) punctuation(d *driver, c byte, i int) (int, verdict) {
 	case pIndex:
 		return r.index(d, c, i)
 	case pCloser:
-		return r.readCloser(d, c, i)
+		return r.readCloser(d, i)
 	case pElement:
 		switch {
 		case c == ']' && r.got > 0 && r.list:
@@ -661,20 +654,18 @@ func (r *pyReader) index(d *driver, c byte, i int) (int, verdict) {
 }
 
 // readCloser reads the end of the section.
-func (r *pyReader) readCloser(d *driver, c byte, i int) (int, verdict) {
-	if r.matched == 0 {
-		r.from = d.text.at(i)
+func (r *pyReader) readCloser(d *driver, i int) (int, verdict) {
+	s, at := d.text.in[i:], d.text.at(i)
+	switch agrees(s, r.closer) {
+	case yes:
+		return i + len(r.closer), finished
+	case maybe:
+		return d.await(i, r.closer[len(s):], nil)
 	}
-	if c != r.closer[r.matched] {
-		if r.got > 0 && r.known {
-			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: r.from, End: r.from})
-		}
-		return d.backTo(r.from, i)
+	if r.got > 0 && r.known {
+		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: at, End: at})
 	}
-	if r.matched++; r.matched == len(r.closer) {
-		return i + 1, finished
-	}
-	return i + 1, more
+	return d.backTo(at, i+common(r.closer, s))
 }
 
 // leave ends a list that goes on with something that is no call before i: that is text, with what parts it
@@ -725,8 +716,6 @@ func (r *pyReader) end(d *driver) verdict {
 		return finished
 	case d.call.open:
 		d.call.end(d.text.at(0), false)
-		return finished
-	case r.state == pCloser && r.matched > 0 && r.matched < len(r.closer):
 		return finished
 	case d.text.confirmed && r.unread():
 		_, v := r.leave(d, 0)

@@ -34,6 +34,7 @@ type scanner struct {
 	spilled   int // held bytes before this offset are in the arena
 	arena     arena
 	next      prediction
+	fragment  int // where bytes begin that the end of the text left too few of, see driver.await; -1: nowhere
 
 	dst    []chat.Event
 	last   int        // end of the last event's span
@@ -48,6 +49,7 @@ type scanner struct {
 type prediction struct {
 	waiting bool
 	unread  int
+	end     int        // of the input in which it was made
 	expect  string     // what they most likely go on with, of which nothing but the last byte decides anything
 	met     int        // how much of it came
 	stop    *chars.Set // where nothing is expected: the bytes that may decide; nil: any may
@@ -136,7 +138,7 @@ func (s *scanner) await(i int, expect string, stop *chars.Set) {
 		stop = nil
 	}
 	n := &s.next
-	n.waiting, n.unread, n.expect, n.stop = true, s.base+i, expect, stop
+	n.waiting, n.unread, n.end, n.expect, n.stop = true, s.base+i, s.end(), expect, stop
 }
 
 // patient reports whether a machine may leave the bytes of the input from i on unread, to read them together

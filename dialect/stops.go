@@ -8,22 +8,22 @@ import (
 
 // The bytes that do not simply belong to what is read.
 var (
-	tagStop        = chars.Escaped.With("<")           // a tagged value: what is escaped in JSON, or may begin the end of the value
-	entityStop     = tagStop.With("&")                 // where character references are decoded
-	referenceStop  = chars.Set{}.With("<&")            // what makes such a value more than clean text
-	elementStop    = chars.Escaped.With("]")           // where tags begin with a bracket
-	openTagStop    = chars.Set{}.With("<")             // the same without what is escaped
-	lineTagStop    = openTagStop.With("\r\n")          // where lines around a value belong to its tags
-	bracketStop    = chars.Set{}.With("]")             // where tags begin with a bracket
-	tagNameStop    = chars.Set{}.With("<>\n")          // a name in a tag
-	quotedNameStop = chars.Controls().With(`"'<`)      // the same in quotes
-	attributeStop  = chars.Set{}.With("<>\n")          // attributes behind a name
-	bareNameStop   = chars.Set{}.With("\n<{ \t\r")     // a name in no tag
-	parenStop      = chars.Set{}.With("\"'\\()[]{}\n") // arguments that are only looked through for their end
-	literalStop    = chars.Escaped.With("<")           // a string between tokens
-	waitStop       = chars.Escaped.With("(")           // a key or a name that waits for its end
-	lineStop       = chars.Set{}.With("\n")            // a line that is read as a whole
-	blockStop      = chars.Escaped                     // a line of a block: what is escaped in JSON
+	tagStop         = chars.Escaped.With("<")           // a tagged value: what is escaped in JSON, or may begin the end of the value
+	entityStop      = tagStop.With("&")                 // where character references are decoded
+	referenceStop   = chars.Set{}.With("<&")            // what makes such a value more than clean text
+	elementStop     = chars.Escaped.With("]")           // where tags begin with a bracket
+	openTagStop     = chars.Set{}.With("<")             // the same without what is escaped
+	lineTagStop     = openTagStop.With("\r\n")          // where lines around a value belong to its tags
+	bracketStop     = chars.Set{}.With("]")             // where tags begin with a bracket
+	tagNameStop     = chars.Set{}.With("<>\n")          // a name in a tag
+	elementNameStop = tagNameStop.With("/ \t\r")        // the same where it ends with the tag
+	quotedNameStop  = chars.Controls().With(`"'<`)      // the same in quotes
+	bareNameStop    = chars.Set{}.With("\n<{ \t\r")     // a name in no tag
+	parenStop       = chars.Set{}.With("\"'\\()[]{}\n") // arguments that are only looked through for their end
+	literalStop     = chars.Escaped.With("<")           // a string between tokens
+	waitStop        = chars.Escaped.With("(")           // a key or a name that waits for its end
+	lineStop        = chars.Set{}.With("\n")            // a line that is read as a whole
+	blockStop       = chars.Escaped                     // a line of a block: what is escaped in JSON
 )
 
 // yamlStop are the bytes of a scalar of YAML that may be more than text, or that JSON writes in another way.

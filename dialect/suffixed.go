@@ -11,7 +11,6 @@ import (
 type suffixReader struct {
 	suffix []byte
 	first  string // the tag that opens a call; "": the suffix is not read yet
-	tail   []byte
 }
 
 func newSuffixed(*driver, *opener) body { return new(suffixReader) }
@@ -30,20 +29,21 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 				return i, refused
 			}
 			r.suffix = append(r.suffix, c)
-		case len(r.tail) == 0 && chars.IsBlank(c):
+		case chars.IsBlank(c):
 			if len(r.suffix) >= maxHeader {
 				return i, refused
 			}
 		default:
-			r.tail = append(r.tail, c)
-			switch matchTag(r.tail, r.first) {
-			case noMatch:
-				return i, refused
-			case fullMatch:
-				f := suffixTags(string(r.suffix))
-				d.body = newTagged(d, f, &opener{use: useSection, closer: strings.Replace(f.CallClose, "call:", "calls:", 1)})
-				return d.body.run(d, i+1)
+			s := d.text.in[i:]
+			switch agrees(s, r.first) {
+			case no:
+				return i + common(r.first, s), refused
+			case maybe:
+				return d.await(i, r.first[len(s):], nil)
 			}
+			f := suffixTags(string(r.suffix))
+			d.body = newTagged(d, f, &opener{use: useSection, closer: strings.Replace(f.CallClose, "call:", "calls:", 1)})
+			return d.body.run(d, i+len(r.first))
 		}
 	}
 	return i, more

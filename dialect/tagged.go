@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -31,7 +32,7 @@ var seedTags = func() form.Tags {
 var toolTags = form.Tags{NameEnd: ">", ParamOpen: "<arg name=", ParamEnd: ">", ParamClose: "</arg>",
 	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true, Indent: "\n  "}
 
-// A tagReader reads calls whose arguments are named elements with text values.
+// A tagReader reads calls whose arguments are named elements with text values. A tag is read when the input holds all of it.
 //
 // Nothing in a value is escaped, so a closing tag may be part of it. It ends the value only where a legal
 // successor follows: another parameter, the end of the call, the end of the section.
@@ -41,24 +42,13 @@ type tagReader struct {
 	tagValueState
 
 	state   tagState
-	at      int // where the text of the call begins
-	name    []byte
-	nameAt  int    // where it begins, behind its quote
+	at      int    // where the text of the call begins
 	written string // the name of the tool, as it stands in the text
-	quote   byte
 	tool    int
 	known   bool
 	val     *value.Reader // writes the arguments object
-	attrs   []byte        // of a tag, behind the name
 	text    []byte        // of a value that does not stream
-	tail    []byte        // a newline, and what may be the tags that end the value
-	want    string        // bytes behind the tail that decide nothing but at their end
-	between tagChoice     // where the tail is a tag between values
-	behind  tagChoice     // where it goes on behind the closing tag of a value
-	closed  int           // length of the tail up to there; 0: the closing tag is not whole
-	tagFrom int           // where the tag behind it begins in the tail; 0: nothing but white space was read
-	scratch []byte
-	tailAt  int
+	tagAt   int           // where the tag begins that is read, or what stands in its place
 	got     int
 	blanks  int
 }
@@ -68,8 +58,7 @@ type tagValueState struct {
 	param   string
 	keyAt   int // where the name of the parameter begins
 	keyEnd  int // where it ends
-	nameEnd int // where a name in quotes ends
-	valueAt int // where its value does
+	valueAt int // where its value begins
 	sent    int // how much of the value went out
 	shape   *shape.Shape
 	untyped shape.Untyped
@@ -88,14 +77,13 @@ type tagValueState struct {
 type tagState uint8
 
 const (
-	tName    tagState = iota // in the name of the tool
-	tBody                    // between the parameters
-	tParam                   // in the name of a parameter
-	tValue                   // in a value
-	tClosed                  // behind a call
-	tPair                    // between the name of a parameter and its value
-	tType                    // in the element there that names the type
-	tOutside                 // behind a call, in what may be the end of the section or another call
+	tName   tagState = iota // in the name of the tool
+	tBody                   // between the parameters
+	tParam                  // in the name of a parameter
+	tValue                  // in a value
+	tClosed                 // behind a call
+	tPair                   // between the name of a parameter and its value
+	tType                   // in the element there that names the type
 )
 
 // tagSection returns the constructor of readers of the form f behind the opener of a section.
@@ -118,8 +106,7 @@ func newTagged(d *driver, f *form.Tags, o *opener) *tagReader {
 	if r.form != f {
 		ahead = f.ParamClose + "\n" + f.ParamOpen
 	}
-	*r = tagReader{form: f, tagValueState: tagValueState{ahead: ahead}, at: -1, name: r.name[:0], text: r.text[:0], tail: r.tail[:0], scratch: r.scratch[:0], attrs: r.attrs[:0],
-		between: tagChoice{tags: r.between.tags[:0]}, behind: tagChoice{tags: r.behind.tags[:0]}}
+	*r = tagReader{form: f, tagValueState: tagValueState{ahead: ahead}, at: -1, text: r.text[:0]}
 	if o.use == useSection && !f.Alone {
 		r.section = o
 	}
@@ -163,121 +150,45 @@ func (r *tagReader) begin(d *driver, end int) {
 	r.val.OpenObject()
 }
 
-// A tagMatch is how far a text agrees with a tag.
-type tagMatch uint8
-
-const (
-	noMatch tagMatch = iota
-	partMatch
-	fullMatch
-)
-
-func matchTag[T string | []byte](text T, tag string) tagMatch {
-	n := min(len(text), len(tag))
-	switch {
-	case string(text[:n]) != tag[:n]:
-		return noMatch
-	case n == len(tag):
-		return fullMatch
-	}
-	return partMatch
-}
-
 // readTag reads what stands between parameters, or behind a call: blanks and one tag.
 func (r *tagReader) readTag(d *driver, i int) (int, verdict) {
 	c := d.text.in[i]
-	if len(r.tail) == 0 {
-		if chars.IsBlank(c) {
-			if r.blanks++; r.blanks > maxHeader && r.val == nil {
-				return i, refused
-			}
-			return i + 1, more
+	if chars.IsBlank(c) {
+		if r.blanks++; r.blanks > maxHeader && r.val == nil {
+			return i, refused
 		}
-		r.tailAt = d.text.at(i)
-		if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
-			return r.object(d, i)
-		}
-		if k, n := r.usualTag(d.text.in[i:]); n > 0 {
-			return r.tag(d, k, i+n)
-		}
-		tags := r.tags()
-		if k, n := r.wholeTag(d.text.in[i:], tags[:]); n > 0 {
-			return r.tag(d, k, i+n)
-		}
-		if d.text.patient(i) {
-			if rest, ok := r.restOfTag(tags[:], d.text.in[i:]); ok {
-				d.text.await(i, rest, nil)
-				return i, left
-			}
-		}
-		if !r.form.Elements {
-			r.between.begin(tags[:])
-		}
-	}
-	if r.form.Elements {
-		r.tail = append(r.tail, c)
-		if r.expected(c) {
-			return r.skip(d.text.in, i+1), more
-		}
-		return r.readElement(d, i)
-	}
-	m, n := r.between.take(d.text.in, i, len(r.tail))
-	r.tail = append(r.tail, d.text.in[i:i+n]...)
-	switch i += n; m {
-	case fullMatch:
-		r.want, r.tail = "", r.tail[:0]
-		return r.tag(d, r.between.kind, i)
-	case partMatch:
-		return i, more
-	}
-	return r.noTag(d, i-1)
-}
-
-// usualTag looks for the tag at the start of s that most likely stands there, and returns its length, or 0.
-func (r *tagReader) usualTag(s string) (k tagKind, n int) {
-	f := r.form
-	switch {
-	case r.state == tPair && strings.HasPrefix(s, f.ValueOpen):
-		return tagValue, len(f.ValueOpen)
-	case r.state == tBody && !f.Elements && strings.HasPrefix(s, f.ParamOpen):
-		return tagParam, len(f.ParamOpen)
-	case r.state == tBody && strings.HasPrefix(s, f.CallClose):
-		return tagCallClose, len(f.CallClose)
-	}
-	return 0, 0
-}
-
-// readElement is readTag for forms with an element for each argument, behind the byte at i.
-func (r *tagReader) readElement(d *driver, i int) (int, verdict) {
-	r.want = ""
-	matched := noMatch
-	for k, tag := range r.tags() {
-		if tag == "" {
-			continue
-		}
-		switch m := matchTag(r.tail, tag); m {
-		case fullMatch:
-			if k == int(tagParam) {
-				if len(r.tail) == len(tag) || r.tail[len(tag)] == '/' {
-					matched, r.want = partMatch, ""
-					continue // the next byte tells whether it opens or closes
-				}
-				r.name = append(r.name[:0], r.tail[len(tag):]...)
-			}
-			r.tail = r.tail[:0]
-			return r.tag(d, tagKind(k), i+1)
-		case partMatch:
-			if matched == noMatch {
-				r.want = tag[len(r.tail):]
-			}
-			r.want = r.want[:common(r.want, tag[len(r.tail):])]
-			matched = m
-		}
-	}
-	if matched == partMatch {
 		return i + 1, more
 	}
-	return r.noTag(d, i)
+	r.tagAt = d.text.at(i)
+	if c == '{' && r.state == tBody && r.val == nil && r.takesObject(d) {
+		return r.object(d, i)
+	}
+	tags := r.tags()
+	switch t := r.choose(tags[:], d.text.in[i:]); t.match {
+	case yes:
+		return r.tag(d, tagKind(t.kind), i+t.n)
+	case maybe:
+		return d.await(i, t.rest, nil)
+	default:
+		return r.noTag(d, i, i+t.n)
+	}
+}
+
+// choose finds the tag that s begins with. That of a parameter which ends before its name is one only if the next byte is no slash.
+func (r *tagReader) choose(tags []string, s string) choice {
+	t := choose(tags, s)
+	if !r.form.Elements || t.match != yes || tagKind(t.kind) != tagParam {
+		return t
+	}
+	switch {
+	case len(s) == t.n:
+		return choice{match: maybe, n: t.n}
+	case s[t.n] == '/':
+		others := slices.Clone(tags)
+		others[tagParam] = ""
+		return choose(others, s)
+	}
+	return t
 }
 
 // takesObject reports whether a JSON object may stand in place of the parameters.
@@ -298,37 +209,6 @@ func (r *tagReader) object(d *driver, i int) (int, verdict) {
 		return j, v
 	}
 	return h.run(d, i)
-}
-
-// expected takes a byte that was added to the tail. It reports whether the tail needs no look: what it may be
-// has not changed.
-func (r *tagReader) expected(c byte) bool {
-	if len(r.want) < 2 || r.want[0] != c {
-		return false
-	}
-	r.want = r.want[1:]
-	return true
-}
-
-// skip takes all that is expected of what comes next, and returns where that ends.
-func (r *tagReader) skip(in string, i int) int {
-	n := min(common(r.want, in[i:]), len(r.want)-1)
-	if n <= 0 {
-		return i
-	}
-	r.tail, r.want = append(r.tail, in[i:i+n]...), r.want[n:]
-	return i + n
-}
-
-// common returns the length of what a and b begin with.
-func common(a, b string) (n int) {
-	if len(b) > len(a) {
-		b = b[:len(a)]
-	}
-	for n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 type tagKind int
@@ -393,7 +273,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 	case k == tagNameClose || k == tagBreak || k >= tagBetween:
 		return i, more
 	case k == tagType:
-		r.state, r.name = tType, r.name[:0]
+		r.state = tType
 		return i, more
 	case k == tagValue:
 		return i, r.beginParam(d, r.param, i)
@@ -401,7 +281,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 		if !r.mends(d) {
 			return r.fail(d, i, "the value of "+r.param+" is missing")
 		}
-		r.val.NoteAt(chat.NoteMissingMarkup, r.param, "", r.tailAt, r.tailAt)
+		r.val.NoteAt(chat.NoteMissingMarkup, r.param, "", r.tagAt, r.tagAt)
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
@@ -424,7 +304,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 			if !r.repairable(d) {
 				return r.fail(d, i, "the closing tag of the call is missing")
 			}
-			r.missing(d, r.form.CallClose, r.tailAt)
+			r.missing(d, r.form.CallClose, r.tagAt)
 			if j, v := r.endCall(d, i, true); v != more && v != finished {
 				return j, v
 			}
@@ -435,39 +315,39 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 		if !r.repairable(d) {
 			return r.fail(d, i, "the closing tag of the call is missing")
 		}
-		r.missing(d, r.form.CallClose, r.tailAt)
-		if v := r.endCallAt(d, r.tailAt, true); v == broken {
+		r.missing(d, r.form.CallClose, r.tagAt)
+		if v := r.endCallAt(d, r.tagAt, true); v == broken {
 			return i, v
 		}
 	}
-	r.state, r.at = tName, r.tailAt
+	r.state, r.at = tName, r.tagAt
 	if r.got == 0 {
 		r.at = d.text.candAt
 	}
-	r.name, r.quote = r.name[:0], 0
 	return i, more
 }
 
-// noTag goes on where something stands that is no tag.
-func (r *tagReader) noTag(d *driver, i int) (int, verdict) {
+// noTag goes on where something stands at i that is no tag, as the byte at differs shows.
+func (r *tagReader) noTag(d *driver, i, differs int) (int, verdict) {
 	switch {
 	case r.got == 0 && r.state == tClosed:
-		return i, refused
+		return differs, refused
 	case r.state == tBody && r.val == nil:
-		return r.fail(d, i, "no tag behind the name")
+		return r.fail(d, differs, "no tag behind the name")
 	case r.state == tPair && r.mends(d):
-		return r.beginUnopened(d, i)
+		r.missing(d, r.form.ValueOpen, r.tagAt)
+		return i, r.beginParam(d, r.param, i)
 	case r.state == tPair:
-		return r.fail(d, i, "the value of "+r.param+" is missing")
+		return r.fail(d, differs, "the value of "+r.param+" is missing")
 	case r.state == tBody:
 		// Prose between parameters is left out, unless it is the end of all.
-		return r.fail(d, i, "something stands between the parameters")
+		return r.fail(d, differs, "something stands between the parameters")
 	}
-	// Behind a call everything is text again. What was read of a tag that is none goes back.
+	// Behind a call everything is text again.
 	if r.section != nil {
-		r.missing(d, r.section.closer, r.tailAt)
+		r.missing(d, r.section.closer, r.tagAt)
 	}
-	return d.backTo(r.tailAt, i)
+	return d.backTo(r.tagAt, i)
 }
 
 func (r *tagReader) closer() string {
@@ -547,60 +427,48 @@ func (r *tagReader) failAt(d *driver, end int, why string) verdict {
 
 // end decides what the end of the text means.
 func (r *tagReader) end(d *driver) verdict {
-	switch r.state {
-	case tValue:
+	rest := d.fragment()
+	if r.state == tValue {
 		// A value without its closing tag may have lost its end; one that has it is whole.
-		t := string(r.tail)
-		k := strings.IndexByte(t, r.form.ParamOpen[0])
+		t := strings.TrimLeft(rest, "\r\n")
 		switch {
-		case k >= 0 && strings.HasPrefix(t[k:], r.close):
+		case rest != "" && strings.HasPrefix(t, r.close):
 			if r.finishValue(d, d.text.at(0)) == broken {
 				return broken
 			}
-			rest := strings.TrimSpace(t[k+len(r.close):])
-			r.state, r.tail = tBody, append(r.tail[:0], rest...)
-			if len(rest) > 1 && strings.HasPrefix(r.form.CallClose, rest) || strings.HasPrefix(r.closer(), rest) && len(rest) > 1 {
-				r.tail = r.tail[:0]
+			rest = strings.TrimSpace(t[len(r.close):])
+			r.state = tBody
+			if len(rest) > 1 && (strings.HasPrefix(r.form.CallClose, rest) || strings.HasPrefix(r.closer(), rest)) {
+				rest = ""
 			}
-		case k >= 0 && strings.TrimSpace(t[k:]) == r.form.CallClose && r.mends(d):
+		case rest != "" && strings.TrimSpace(t) == r.form.CallClose && r.mends(d):
 			r.missing(d, r.form.ParamClose, d.text.at(0))
-			if r.finishValue(d, d.text.at(0)) == broken {
-				return broken
-			}
-			v := r.endCallAt(d, d.text.at(0), true)
-			if v == broken {
+			if r.finishValue(d, d.text.at(0)) == broken || r.endCallAt(d, d.text.at(0), true) == broken {
 				return broken
 			}
 			return finished
 		}
 	}
-	if r.got == 0 {
+	switch {
+	case r.got == 0:
 		return refused
-	}
-	if r.state == tName || r.state == tBody && r.val == nil { // of another call, that did not begin
+	case r.state == tName || r.state == tBody && r.val == nil: // of another call, that did not begin
 		d.text.markupUpTo(r.at)
 		d.text.textUpTo(d.text.at(0))
 		return finished
-	}
-	if d.call.open {
-		if r.state == tBody && len(r.tail) == 0 && !d.truncated && r.complete(d) && r.mends(d) {
-			r.missing(d, r.form.CallClose, d.text.at(0))
-			if v := r.endCallAt(d, d.text.at(0), true); v == broken {
-				return broken
-			}
-			return finished
+	case !d.call.open && d.text.confirmed:
+		return finished
+	case !d.call.open:
+		return refused
+	case r.state == tBody && rest == "" && !d.truncated && r.complete(d) && r.mends(d):
+		r.missing(d, r.form.CallClose, d.text.at(0))
+		if r.endCallAt(d, d.text.at(0), true) == broken {
+			return broken
 		}
-		if r.stream && r.state == tValue {
-			d.call.end(d.text.at(0), false)
-			return finished
-		}
-		d.call.end(d.text.at(0), false)
 		return finished
 	}
-	if d.text.confirmed {
-		return finished
-	}
-	return refused
+	d.call.end(d.text.at(0), false)
+	return finished
 }
 
 // complete reports whether the call could end here: it has arguments, and all that are required.

@@ -11,27 +11,6 @@ import (
 	"wield/schema/shape"
 )
 
-// beginUnopened begins a value whose opening tag is missing with the tail, of which the byte at i showed that
-// it is no tag.
-func (r *tagReader) beginUnopened(d *driver, i int) (int, verdict) {
-	at, text := r.tailAt, string(r.tail[:len(r.tail)-1])
-	r.missing(d, r.form.ValueOpen, at)
-	v := r.beginParam(d, r.param, i)
-	if text != "" {
-		r.valueAt = at
-		d.call.sources.from(at)
-	}
-	switch {
-	case v != more || text == "":
-	case text[0] == '<':
-		r.tail, r.tailAt = append(r.tail, text...), at
-	default:
-		r.beginText(d, text[0])
-		r.add(d, text, i)
-	}
-	return i, v
-}
-
 // beginText decides by its first byte whether a string goes out as it comes: one that may be written as JSON does not.
 func (r *tagReader) beginText(d *driver, c byte) {
 	if r.waits && c != '"' && c != '<' {
@@ -63,7 +42,7 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 		}
 		r.close = r.ahead[:len(r.ahead)-len(r.form.ParamOpen)]
 	}
-	r.fresh, r.led, r.state, r.text, r.tail = true, false, tValue, r.text[:0], r.tail[:0]
+	r.fresh, r.led, r.state, r.text = true, false, tValue, r.text[:0]
 	r.valueAt = d.text.at(i)
 	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
 		r.stream, r.waits = false, false
@@ -152,35 +131,30 @@ func foldedProp(s *shape.Shape, name string) (string, bool) {
 	return found, found != ""
 }
 
-// readValue reads a value. Bytes that may belong to the tags behind it wait in the tail.
+// readValue reads a value up to the tags that end it.
 func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
-	if len(r.tail) > 0 {
-		return r.readTail(d, i)
-	}
 	in, from := d.text.in, i
 	if r.waits {
 		r.beginText(d, in[i])
 	}
 	stop := r.valueStop()
-	for i = stop.Index(in, i); i < len(in) && !r.suspicious(in, i); {
-		i = stop.Index(in, i+1)
-	}
-	r.add(d, in[from:i], i)
-	if i < len(in) {
-		r.tailAt = d.text.at(i)
-		if e, n := r.wholeEnd(in[i:]); n > 0 {
-			return r.endValue(d, e, i+n)
+	for i = stop.Index(in, i); i < len(in); i = stop.Index(in, i+1) {
+		if !r.suspicious(in, i) {
+			continue
 		}
-		if d.text.patient(i) {
-			if rest, ok := r.restOfEnd(in[i:]); ok {
-				d.text.await(i, rest, nil)
-				return i, left
-			}
+		r.add(d, in[from:i], i)
+		from, r.tagAt = i, d.text.at(i)
+		switch e := r.ending(d, in[i:]); {
+		case e.match == yes:
+			return r.endValue(d, e, i)
+		case e.match == maybe:
+			return d.await(i, e.rest, nil)
+		case in[i] == '<' || r.form.Elements && strings.HasPrefix(in[i:], r.form.ParamClose):
+			r.marked = true
 		}
-		r.tail = append(r.tail, in[i])
-		i++
 	}
-	return i, more
+	r.add(d, in[from:], len(in))
+	return len(in), more
 }
 
 // valueStop returns the bytes that may begin the end of a value.
@@ -209,88 +183,6 @@ func (r *tagReader) suspicious(in string, i int) bool {
 	return false
 }
 
-// readTail reads on in what may be the tags behind a value: newline, closing tag, blanks, and the tag that follows.
-func (r *tagReader) readTail(d *driver, i int) (int, verdict) {
-	for i < len(d.text.in) && len(r.tail) > 0 {
-		if r.closed > 0 {
-			m, n := r.follows(d.text.in, i)
-			r.tail = append(r.tail, d.text.in[i:i+n]...)
-			i += n
-			switch m {
-			case fullMatch:
-				return r.endValue(d, ending{match: fullMatch, closed: true, end: r.closed, kind: r.behind.kind, next: -1}, i)
-			case partMatch:
-				continue
-			}
-		} else {
-			c := d.text.in[i]
-			if len(r.tail) == 1 && !r.endsValue(c) {
-				r.add(d, string(r.tail), i)
-				r.tail = r.tail[:0]
-				return i, more
-			}
-			r.tail = append(r.tail, c)
-			i++
-			if r.expected(c) {
-				i = r.skip(d.text.in, i)
-				continue
-			}
-		}
-		for ; i > 0 && d.text.in[i-1] >= 0x80 && i < len(d.text.in) && d.text.in[i]&0xC0 == 0x80; i++ { // the rest of a character
-			r.tail = append(r.tail, d.text.in[i])
-		}
-		for r.want, r.closed = "", 0; len(r.tail) > 0; {
-			t := r.tailText(d, i)
-			var e ending
-			if !r.form.Cdata || !openCDATA(r.text) {
-				e = r.ending(d, t)
-			}
-			r.want = e.want
-			if e.match == fullMatch {
-				return r.endValue(d, e, i)
-			}
-			if e.match == partMatch {
-				if e.closed && e.end == len(t) && !r.form.Elements {
-					r.closed, r.tagFrom = e.end, 0
-				}
-				break
-			}
-			r.shift(d, t, i)
-		}
-	}
-	return i, more
-}
-
-// follows reads what stands behind the closing tag of the value, from i on: white space, and the tag that
-// follows. It returns how many bytes it read.
-func (r *tagReader) follows(in string, i int) (m tagMatch, n int) {
-	r.want = ""
-	if r.tagFrom > 0 {
-		return r.behind.take(in, i, len(r.tail)-r.tagFrom)
-	}
-	for from := i; ; i++ {
-		switch n = i - from; {
-		case n > 0 && len(r.tail)+n-r.closed > maxHeader:
-			return noMatch, n
-		case i == len(in):
-			return partMatch, n
-		case chars.IsBlank(in[i]):
-			continue
-		case in[i] == lineEscape[0] && r.form.Bare:
-			return noMatch, n + 1 // it is for ending to say
-		}
-		break
-	}
-	r.tagFrom = len(r.tail) + n
-	if len(r.behind.tags) == 0 {
-		tags := r.follow()
-		r.behind.begin(tags[:])
-	}
-	r.behind.restart()
-	m, k := r.behind.take(in, i, 0)
-	return m, n + k
-}
-
 // openCDATA reports whether text is a CDATA section that is not closed yet. It looks at either end only,
 // however long the text.
 func openCDATA(text []byte) bool {
@@ -306,63 +198,33 @@ func openCDATA(text []byte) bool {
 	return bytes.HasPrefix(first, []byte(open)) && !bytes.HasSuffix(last, []byte(end))
 }
 
-// tailText returns the tail, which ends before i. It is held, so that it need not be copied.
-func (r *tagReader) tailText(d *driver, i int) string {
-	if end := d.text.at(i); d.text.holding && r.tailAt+len(r.tail) == end {
-		return d.text.held(r.tailAt, end)
-	}
-	return string(r.tail)
-}
-
-// endsValue reports whether c may follow the one byte in the tail at the end of a value.
-func (r *tagReader) endsValue(c byte) bool {
-	switch r.tail[0] {
-	case '<':
-		return c == '/' || c == r.form.ParamOpen[1]
-	case ']':
-		return c == r.form.ParamOpen[1]
-	case '\n':
-		return c == '<'
-	case '\r':
-		return c == '\n'
-	}
-	return true
-}
-
-// endValue ends the value at the tags in the tail, all of which were read.
+// endValue ends the value at the tags that begin at i.
 func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
-	end := r.tailAt + e.end
-	r.closed = 0
+	end := r.tagAt + e.end
 	if !e.closed {
 		r.missing(d, r.close, end)
 	}
 	if line := e.end - len(r.close); r.form.Paired && e.closed && line > 0 && !r.led && !r.fresh {
-		r.add(d, "\r\n"[2-line:], d.text.index(r.tailAt+line))
-		r.tailAt += line
+		r.add(d, "\r\n"[2-line:], d.text.index(r.tagAt+line))
+		r.tagAt += line
 	}
-	d.call.sources.within(r.valueAt, r.tailAt)
+	d.call.sources.within(r.valueAt, r.tagAt)
 	if v := r.finishValue(d, end); v != more {
-		return i, v
+		return i + e.n, v
 	}
-	r.state, r.tailAt, r.tail = tBody, end, r.tail[:0]
+	r.state, r.tagAt = tBody, end
 	if r.keyAt = end + len(r.form.ParamOpen); r.form.Quoted && !r.form.Elements {
 		r.keyAt++
 	}
 	r.keyEnd = r.keyAt + len(e.param)
-	j, v := r.tag(d, e.kind, i-len(e.rest))
+	j, v := r.tag(d, e.kind, i+e.n)
 	switch {
-	case v != more:
-	case e.param != "" && r.form.ValueOpen != "":
+	case v != more || e.param == "":
+	case r.form.ValueOpen != "":
 		r.param = e.param
 		r.keyed()
-	case e.param != "":
-		v = r.beginParam(d, e.param, i)
-	case e.next >= 0:
-		r.tailAt = d.text.at(i) - len(e.rest)
-		return r.tag(d, e.next, i)
-	}
-	if v == finished && e.rest != "" {
-		return d.backTo(d.text.at(i)-len(e.rest), i)
+	default:
+		v = r.beginParam(d, e.param, j)
 	}
 	return j, v
 }
@@ -383,12 +245,12 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 			return w
 		}
 		v.At(end, 0)
-		if r.tailAt >= r.valueAt {
-			d.call.sources.within(r.valueAt, min(end, r.tailAt))
+		if r.tagAt >= r.valueAt {
+			d.call.sources.within(r.valueAt, min(end, r.tagAt))
 		}
 	}
 	if r.stream && !r.entity {
-		d.call.sources.from(r.tailAt)
+		d.call.sources.from(r.tagAt)
 		v.EndText()
 		return more
 	}
@@ -397,7 +259,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
-		d.call.sources.within(r.valueAt+r.sent, r.tailAt)
+		d.call.sources.within(r.valueAt+r.sent, r.tagAt)
 		d.call.writeEscaped(text, end)
 		d.call.sources.from(end)
 		v.EndText()
@@ -463,7 +325,7 @@ func (r *tagReader) stands(d *driver, out string, skip int) {
 	if d.call.sources == nil || r.val.Held() {
 		return
 	}
-	raw := d.text.held(r.valueAt, max(r.valueAt, r.tailAt))
+	raw := d.text.held(r.valueAt, max(r.valueAt, r.tagAt))
 	if lead := len(raw) - len(chars.TrimBlanks(raw)); strings.TrimSpace(raw) == out {
 		d.call.sources.from(r.valueAt + lead + skip)
 		r.val.At(r.valueAt+lead+skip, 1)
@@ -539,7 +401,7 @@ func (r *tagReader) clean(s string) int {
 
 func (r *tagReader) plain(*driver) *chars.Set {
 	switch {
-	case r.state != tValue || !r.stream || r.entity || r.fresh || len(r.tail) > 0 || r.val.Held():
+	case r.state != tValue || !r.stream || r.entity || r.fresh || r.val.Held():
 		return nil
 	case r.form.Entities:
 		return &entityStop

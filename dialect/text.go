@@ -296,6 +296,7 @@ func (d *Decoder) candidate(i int, s state) {
 		d.text.hold(at)
 	}
 	d.text.candAt, d.cand.first, d.cand.ctx, d.state = at, d.text.in[i], d.ctx, s
+	d.text.fragment = -1
 	d.cand.fenced, d.cand.tokenEnd, d.cand.shorter = fence{}, 0, nil
 	d.call.dialect = ""
 }

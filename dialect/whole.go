@@ -18,7 +18,11 @@ type requestReader struct{ met int }
 // requestStart is what the message begins with, white space left out.
 const requestStart = `{"tool_request"`
 
-func newRequest(*driver, *opener) body { return new(requestReader) }
+func newRequest(d *driver, _ *opener) body {
+	r := ready(&d.readers.request)
+	*r = requestReader{}
+	return r
+}
 
 // run goes on as long as the message may be a request.
 func (r *requestReader) run(d *driver, i int) (int, verdict) {
